@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! bytes            what the model is                  the model, plainly   the GPU            the model on it   use
-//! error source  →  gguf ternary model tokenizer chat → reference         → gpu  kernels    →  engine         →  session → native | web
+//! error source  →  gguf ternary model tokenizer chat sampling → reference         → gpu  kernels    →  engine         →  session → native | web
 //! ```
 //!
 //! To get to know it: [`reference`] is the whole model in plain Rust; [`engine`] is the same on
@@ -18,6 +18,7 @@ pub mod ternary;
 pub mod model;
 pub mod tokenizer;
 pub mod chat;
+pub mod sampling;
 
 pub mod reference;
 

@@ -1,0 +1,1 @@
+//! Files and blocking, for everything that is not a browser.
