@@ -39,9 +39,8 @@ impl Sampling {
 
     /// Refuses settings that make no sense, naming the option.
     pub fn check(&self) -> Result<()> {
-        let bad = |name: &str, why: &str| {
-            Err(Error::BadOption { name: name.into(), why: why.into() })
-        };
+        let bad =
+            |name: &str, why: &str| Err(Error::BadOption { name: name.into(), why: why.into() });
         if !(self.temperature >= 0.0 && self.temperature.is_finite()) {
             return bad("temperature", "must be 0 or more");
         }
