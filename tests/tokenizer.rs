@@ -1,4 +1,5 @@
 //! Text to tokens and back, against the `tokenizers` library in Python and llama.cpp.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "this is how tests fail and tell")]
 
 mod support;
 
