@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { accessSync, closeSync, constants, mkdirSync, openSync, readFileSync, statSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { inRoot, ROOT } from './paths.mjs'
+import { Stop } from './report.mjs'
 
 /** What an installer printed goes here, so that a step stays one line. */
 export const LOG = inRoot('target', 'setup.log')
@@ -69,7 +70,7 @@ export const runQuietly = (command, args, { env = {}, cwd = ROOT } = {}) => {
 const check = (command, args, { status, signal, error }, said = '') => {
   if (status === 0) return
   const how = error?.message ?? (signal ? `ended by ${signal}` : `exit code ${status}`)
-  throw new Error([`\`${[command, ...args].join(' ')}\`: ${how}`, said].filter(Boolean).join('\n'))
+  throw new Stop([`\`${[command, ...args].join(' ')}\`: ${how}`, said].filter(Boolean).join('\n'))
 }
 
 /** npm by the path it gave its scripts, which works where `npm` is a shell script of another name. */

@@ -17,7 +17,7 @@ export const buildWasm = () => {
   mkdirSync(STAGE, { recursive: true })
   run(
     'wasm-pack',
-    ['--quiet', 'build', '--target', 'web', '--profile', 'web', '--mode', 'no-install', '--no-pack', '--no-gitignore',
+    ['build', '--target', 'web', '--profile', 'web', '--mode', 'no-install', '--no-pack', '--no-gitignore',
       '--out-name', 'ternlight', '--out-dir', STAGE, ROOT],
     { env: wasmEnvironment() ?? {} }
   )
