@@ -66,7 +66,7 @@ async function send(text: string) {
     for await (const piece of answer.pieces) turn.append(piece)
     turn.finish(await answer.stats, options.seed)
   } catch (error) {
-    turn.fail(describeFailure(error))
+    turn.fail(describeFailure(error, 'Write less, or start a new chat.'))
     composer.giveBack(text)
   } finally {
     composer.busy(false)

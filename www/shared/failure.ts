@@ -23,12 +23,14 @@ const ADVICE: Record<string, string> = {
   network: 'Check the address and the connection. The other site also has to allow its files to be read from here (CORS).',
   'not-cached': 'Go online once, so that the model can be downloaded.',
   'storage-full': 'Free some space for this site in the browser, or pick a smaller model.',
-  'context-full': 'Start a new chat or write less.',
 }
 
-/** Describes whatever was thrown; an error from elsewhere has its own name as code. */
-export function describeFailure(error: unknown): Failure {
-  if (error instanceof BitNetError) return { code: error.code, message: error.message, advice: ADVICE[error.code] ?? '' }
+/** Describes whatever was thrown; an error from elsewhere has its own name as code. `contextFull` is a page's own advice. */
+export function describeFailure(error: unknown, contextFull = 'Write less.'): Failure {
+  if (error instanceof BitNetError) {
+    const advice = error.code === 'context-full' ? contextFull : ADVICE[error.code]
+    return { code: error.code, message: error.message, advice: advice ?? '' }
+  }
   if (error instanceof Error) return { code: error.name, message: error.message, advice: '' }
   return { code: 'Error', message: String(error), advice: '' }
 }

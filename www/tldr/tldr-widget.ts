@@ -102,7 +102,7 @@ export class TldrWidget extends HTMLElement {
   }
 
   #fail(error: unknown) {
-    const failure = describeFailure(error)
+    const failure = describeFailure(error, 'This text is too long for the model: take a part of it.')
     this.#view.fail(failure)
     this.#tell('tldr-error', { code: failure.code, message: failure.message })
     // A model whose device is gone is of no more use.
