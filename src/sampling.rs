@@ -29,6 +29,11 @@ impl Default for Sampling {
 }
 
 impl Sampling {
+    /// Whether the best token is always taken. Temperatures too small to divide by count as 0.
+    pub fn is_greedy(&self) -> bool {
+        self.temperature < 1e-4
+    }
+
     /// Refuses settings that make no sense, naming the option.
     pub fn check(&self) -> Result<()> {
         let bad = |name: &str, why: &str| {
