@@ -42,7 +42,7 @@ impl WasmModel {
     ) -> Result<WasmModel, JsValue> {
         let meter = Rc::new(Meter::new(on_progress));
         let session = or_abort(signal.as_ref(), async {
-            let options = LoadOptions::parse(&options)?;
+            let options = LoadOptions::parse(options)?;
             open(source, &options, &meter).await
         })
         .await?;
@@ -66,15 +66,14 @@ impl WasmModel {
         signal: Option<AbortSignal>,
     ) -> Result<JsValue, JsValue> {
         self.slot.check()?;
-        let options = GenerateOptions::parse(&options)?;
+        let options = GenerateOptions::parse(options)?;
         let n_vocab = self.info.vocab_size;
         let prompt =
             prompt::tokens(&self.tokenizer, n_vocab, &input, options.raw, options.special)?;
         let mut lease = self.slot.lease()?;
         let (pieces, thrown) = (Cell::new(0_usize), RefCell::new(None));
-        let stopped = || {
-            self.slot.disposed.get() || signal.as_ref().is_some_and(AbortSignal::aborted)
-        };
+        let stopped =
+            || self.slot.disposed.get() || signal.as_ref().is_some_and(AbortSignal::aborted);
         let mut tell = |piece: Piece| {
             pieces.set(pieces.get() + 1);
             let id = piece.id.map_or(JsValue::UNDEFINED, JsValue::from);

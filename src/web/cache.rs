@@ -1,5 +1,7 @@
 //! What is stored on this device: `BitNet.cache`.
 
+#![allow(unreachable_pub, reason = "wasm-bindgen exports only what is `pub`")]
+
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 

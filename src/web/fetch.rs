@@ -69,18 +69,15 @@ impl Download {
     /// Asks for `address`. With `stored`, this crate stores the file, and a second copy in the
     /// browser's HTTP cache would be a gigabyte for nothing.
     pub(super) async fn begin(address: &Address, stored: bool, meter: Rc<Meter>) -> Result<Self> {
-        let failed =
-            |why: JsValue| Error::Network { what: address.url.clone(), why: text(&why) };
+        let failed = |why: JsValue| Error::Network { what: address.url.clone(), why: text(&why) };
         let request = AbortOnDrop::new().map_err(failed)?;
         let init = RequestInit::new();
         init.set_signal(Some(&request.signal()));
         if stored {
             init.set_cache(RequestCache::NoStore);
         }
-        let response: Response = JsFuture::from(fetch(&address.resource, &init))
-            .await
-            .map_err(failed)?
-            .unchecked_into();
+        let response: Response =
+            JsFuture::from(fetch(&address.resource, &init)).await.map_err(failed)?.unchecked_into();
         if !response.ok() {
             return Err(Error::Http { status: response.status(), url: address.url.clone() });
         }

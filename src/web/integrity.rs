@@ -26,7 +26,10 @@ impl FromStr for Integrity {
             .and_then(|hash| hash.try_into().ok())
             .map(Self)
             .ok_or_else(|| {
-                bad_option("integrity", "must be `sha256-` and the base64 of the file's 32-byte hash")
+                bad_option(
+                    "integrity",
+                    "must be `sha256-` and the base64 of the file's 32-byte hash",
+                )
             })
     }
 }

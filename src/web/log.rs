@@ -1,5 +1,7 @@
 //! Where the crate's own words go: the console; and what a panic does.
 
+#![allow(unreachable_pub, reason = "wasm-bindgen exports only what is `pub`")]
+
 use std::cell::RefCell;
 
 use js_sys::Function;

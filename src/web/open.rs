@@ -1,5 +1,6 @@
 //! From a source and options to a loaded session.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use js_sys::{ArrayBuffer, Reflect, Uint8Array};
@@ -27,9 +28,9 @@ pub(super) async fn open(
     options: &LoadOptions,
     meter: &Rc<Meter>,
 ) -> Result<Session> {
-    let opening = Opening { options, meter };
     // The likeliest failure first, before a gigabyte is fetched for nothing.
-    drop(opening.gpu().await?);
+    let gpu = open_gpu(options).await?;
+    let opening = Opening { options, meter, gpu: RefCell::new(Some(gpu)) };
     let session = match source.dyn_into::<Blob>() {
         Ok(blob) => opening.again(BlobSource(blob), Phase::Upload).await,
         Err(source) if source.is_instance_of::<ArrayBuffer>() => {
@@ -61,14 +62,17 @@ fn address(source: &JsValue) -> Result<Address> {
 struct Opening<'a> {
     options: &'a LoadOptions,
     meter: &'a Rc<Meter>,
+    gpu: RefCell<Option<Gpu>>,
 }
 
 impl Opening<'_> {
+    /// The device opened at first; for a second attempt, a new one.
     async fn gpu(&self) -> Result<Gpu> {
-        require_webgpu()?;
-        let mut options = self.options.gpu.clone();
-        options.subgroups_granted = Some(subgroups::ask());
-        Gpu::open(&options).await
+        let first = self.gpu.take();
+        match first {
+            Some(gpu) => Ok(gpu),
+            None => open_gpu(self.options).await,
+        }
     }
 
     /// Loads from a source; `phase` is what its bytes count as, `None` if it counts them itself.
@@ -165,8 +169,7 @@ impl Opening<'_> {
         address: &Address,
         storage: Option<&Storage>,
     ) -> Result<(Length, Chunks)> {
-        let download =
-            Download::begin(address, storage.is_some(), Rc::clone(self.meter)).await?;
+        let download = Download::begin(address, storage.is_some(), Rc::clone(self.meter)).await?;
         let Download { mut chunks, length, etag, last_modified } = download;
         chunks.hasher = self.options.integrity.as_ref().map(|_| Hasher::default());
         if let Some(storage) = storage {
@@ -196,6 +199,12 @@ impl Opening<'_> {
         }
         Ok(())
     }
+}
+
+async fn open_gpu(options: &LoadOptions) -> Result<Gpu> {
+    require_webgpu()?;
+    subgroups::ask();
+    Gpu::open(&options.gpu).await
 }
 
 /// Tells a browser without WebGPU from one without an adapter.

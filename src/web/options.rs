@@ -36,7 +36,7 @@ pub(super) struct LoadOptions {
 }
 
 impl LoadOptions {
-    pub(super) fn parse(value: &JsValue) -> Result<Self> {
+    pub(super) fn parse(value: JsValue) -> Result<Self> {
         let mut object = Fields::new("options", value)?;
         let context: Option<u32> = object.take("context")?;
         if context == Some(0) {
@@ -63,20 +63,18 @@ impl LoadOptions {
 }
 
 fn gpu(value: JsValue) -> Result<GpuOptions> {
-    let mut object = Fields::new("gpu", &value)?;
+    let mut object = Fields::new("gpu", value)?;
     let preferences = ["", "low-power", "high-performance"];
     let preference = object.one_of("powerPreference", &preferences)?;
-    let mut limits = Fields::new("gpu.limits", &object.value("limits"))?;
-    let mut features = Fields::new("gpu.features", &object.value("features"))?;
-    let mut options = GpuOptions::default();
-    options.power_preference = (preference > 0).then(|| preferences[preference].into());
-    options.limits = LimitCaps {
-        max_storage_buffer_binding_size: limits.take("maxStorageBufferBindingSize")?,
-        max_buffer_size: limits.take("maxBufferSize")?,
-    };
-    options.features = FeatureCaps {
-        subgroups: features.take("subgroups")?,
-        timestamp_query: features.take("timestamp-query")?,
+    let mut limits = Fields::new("gpu.limits", object.value("limits"))?;
+    let mut features = Fields::new("gpu.features", object.value("features"))?;
+    let options = GpuOptions {
+        power_preference: (preference > 0).then(|| preferences[preference].into()),
+        limits: LimitCaps {
+            max_storage_buffer_binding_size: limits.take("maxStorageBufferBindingSize")?,
+            max_buffer_size: limits.take("maxBufferSize")?,
+        },
+        features: FeatureCaps { subgroups: features.take("subgroups")? },
     };
     limits.finish()?;
     features.finish()?;
@@ -94,7 +92,7 @@ pub(super) struct GenerateOptions {
 }
 
 impl GenerateOptions {
-    pub(super) fn parse(value: &JsValue) -> Result<Self> {
+    pub(super) fn parse(value: JsValue) -> Result<Self> {
         let mut object = Fields::new("options", value)?;
         for name in ["repeatPenalty", "presencePenalty", "frequencyPenalty", "logprobs"] {
             if !object.value(name).is_undefined() {
@@ -131,7 +129,10 @@ impl GenerateOptions {
             special: object.take("special")?.unwrap_or(false),
         };
         if options.special && !options.raw {
-            return Err(bad_option("special", "needs `raw: true`: a chat's text has no special tokens"));
+            return Err(bad_option(
+                "special",
+                "needs `raw: true`: a chat's text has no special tokens",
+            ));
         }
         object.finish()?;
         Ok(options)
@@ -142,15 +143,15 @@ impl GenerateOptions {
 ///
 /// serde-wasm-bindgen cannot do this alone: it asks an object for the fields it knows, so that
 /// `deny_unknown_fields` sees nothing, and its errors do not name the field.
-struct Fields<'a> {
+struct Fields {
     path: &'static str,
-    value: &'a JsValue,
+    value: JsValue,
     known: Vec<&'static str>,
 }
 
-impl<'a> Fields<'a> {
-    fn new(path: &'static str, value: &'a JsValue) -> Result<Self> {
-        if value.is_undefined() || (value.is_object() && !Array::is_array(value)) {
+impl Fields {
+    fn new(path: &'static str, value: JsValue) -> Result<Self> {
+        if value.is_undefined() || (value.is_object() && !Array::is_array(&value)) {
             Ok(Self { path, value, known: Vec::new() })
         } else {
             Err(bad_option(path, "must be an object"))
@@ -163,7 +164,7 @@ impl<'a> Fields<'a> {
         if self.value.is_undefined() {
             return JsValue::UNDEFINED;
         }
-        Reflect::get(self.value, &name.into()).unwrap_or(JsValue::UNDEFINED)
+        Reflect::get(&self.value, &name.into()).unwrap_or(JsValue::UNDEFINED)
     }
 
     fn take<T: DeserializeOwned>(&mut self, name: &'static str) -> Result<Option<T>> {
@@ -193,7 +194,7 @@ impl<'a> Fields<'a> {
         if self.value.is_undefined() {
             return Ok(());
         }
-        let keys = Object::keys(self.value.unchecked_ref());
+        let keys = Object::keys(self.value.unchecked_ref::<Object>());
         match keys.iter().find_map(|key| {
             let key = key.as_string()?;
             (!self.known.contains(&key.as_str())).then_some(key)

@@ -34,9 +34,10 @@ pub(super) fn tokens(
 pub(super) fn messages(input: &JsValue) -> Result<Vec<Message>> {
     let mut messages = Vec::new();
     for (index, message) in Array::from(input).iter().enumerate() {
-        messages.push(serde_wasm_bindgen::from_value(message).map_err(|error| {
-            bad_option(&format!("messages[{index}]"), error.to_string())
-        })?);
+        messages.push(
+            serde_wasm_bindgen::from_value(message)
+                .map_err(|error| bad_option(&format!("messages[{index}]"), error.to_string()))?,
+        );
     }
     if messages.is_empty() {
         return Err(bad_option("messages", "there are none"));

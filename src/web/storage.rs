@@ -198,8 +198,9 @@ impl Storage {
             let transaction = this.begin(&[CHUNKS], TransactionMode::ReadOnly)?;
             let store = transaction.object_store(CHUNKS).map_err(failed)?;
             let blob = store.get(key).map_err(failed)?.await.map_err(failed)?;
-            blob.and_then(|blob| blob.dyn_into().ok())
-                .ok_or_else(|| unavailable(format!("chunk {index} of the model is gone; load it again")))
+            blob.and_then(|blob| blob.dyn_into().ok()).ok_or_else(|| {
+                unavailable(format!("chunk {index} of the model is gone; load it again"))
+            })
         })
         .await
     }
@@ -371,9 +372,7 @@ impl Source for StoredSource {
             let first = u64::from(index) * size;
             let end = range.end.min(first + size);
             let part = blob::read(&chunk, start - first..end - first, STORAGE).await?;
-            part.copy_to(
-                &mut bytes[(start - range.start) as usize..(end - range.start) as usize],
-            );
+            part.copy_to(&mut bytes[(start - range.start) as usize..(end - range.start) as usize]);
             start = end;
         }
         Ok(bytes)
@@ -439,5 +438,9 @@ fn failed(error: idb::Error) -> Error {
         _ => JsValue::from(message),
     };
     let message = text(&thrown);
-    if message.contains("QuotaExceeded") { Error::StorageFull(message) } else { unavailable(message) }
+    if message.contains("QuotaExceeded") {
+        Error::StorageFull(message)
+    } else {
+        unavailable(message)
+    }
 }

@@ -167,7 +167,10 @@ impl Source for StreamSource {
             self.take(range.start - self.position);
         }
         if self.position != range.start {
-            return Err(Error::Internal(format!("read of {range:?}, already at {}", self.position)));
+            return Err(Error::Internal(format!(
+                "read of {range:?}, already at {}",
+                self.position
+            )));
         }
         let mut bytes = vec![0; (range.end - range.start) as usize];
         let mut filled = 0;
