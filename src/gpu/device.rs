@@ -1,5 +1,6 @@
 //! The device: which features and limits are asked for, and why.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytemuck::Pod;
@@ -32,6 +33,7 @@ pub struct Gpu {
     /// Bytes one buffer may hold.
     pub max_buffer: u64,
     fault: Arc<Mutex<Option<Error>>>,
+    allocated: AtomicU64,
 }
 
 impl Gpu {
@@ -127,6 +129,7 @@ impl Gpu {
             max_binding,
             max_buffer,
             fault,
+            allocated: AtomicU64::new(0),
         })
     }
 
@@ -142,6 +145,7 @@ impl Gpu {
     pub fn buffer<T: Pod>(&self, label: &str, len: usize) -> Buffer<T> {
         // Bindings and copies come in words of 4 bytes, and an empty binding is not allowed.
         let size = ((len * size_of::<T>()).max(16) as u64).next_multiple_of(16);
+        self.allocated.fetch_add(size, Ordering::Relaxed);
         Buffer::new(
             self.device.create_buffer(&wgpu::BufferDescriptor {
                 label: Some(label),
@@ -169,6 +173,18 @@ impl Gpu {
             let offset = (at * size_of::<T>()) as u64;
             self.queue.write_buffer(&buffer.raw, offset, bytemuck::cast_slice(data));
         }
+    }
+
+    /// Sends what was written on its way, so that it does not pile up on this side.
+    pub fn flush(&self) {
+        self.queue.submit([]);
+        #[cfg(not(target_arch = "wasm32"))]
+        let _ = self.device.poll(wgpu::PollType::Poll);
+    }
+
+    /// Bytes of all buffers made so far.
+    pub fn allocated(&self) -> u64 {
+        self.allocated.load(Ordering::Relaxed)
     }
 
     /// Frees the device; every buffer of it is gone.
