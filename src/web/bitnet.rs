@@ -12,6 +12,7 @@ use wasm_bindgen::prelude::*;
 use web_sys::AbortSignal;
 
 use super::abort::{aborted, or_abort};
+use super::error::bad_option;
 use super::open::open;
 use super::options::{GenerateOptions, LoadOptions};
 use super::progress::Meter;
@@ -106,23 +107,21 @@ impl WasmModel {
 
     /// The tokens of a text, without a begin-of-text token. With `special`, special tokens in it
     /// are recognised.
-    pub fn tokenize(&self, text: &str, special: bool) -> Result<Uint32Array, JsValue> {
+    pub fn tokenize(&self, text: JsValue, special: bool) -> Result<Uint32Array, JsValue> {
         self.slot.check()?;
+        let text = text.as_string().ok_or_else(|| bad_option("text", "must be a string"))?;
         let ids = if special {
-            self.tokenizer.encode_with_special(text)?
+            self.tokenizer.encode_with_special(&text)?
         } else {
-            self.tokenizer.encode(text)?
+            self.tokenizer.encode(&text)?
         };
         Ok(Uint32Array::from(ids.as_slice()))
     }
 
     /// The text of tokens.
-    pub fn detokenize(&self, ids: &[u32]) -> Result<String, JsValue> {
+    pub fn detokenize(&self, ids: JsValue) -> Result<String, JsValue> {
         self.slot.check()?;
-        if !ids.is_empty() {
-            prompt::check_ids(ids, self.info.vocab_size)?;
-        }
-        Ok(self.tokenizer.decode(ids)?)
+        Ok(self.tokenizer.decode(&prompt::ids(&ids, self.info.vocab_size)?)?)
     }
 
     /// The number of tokens of a text, or of a conversation in the model's template.
@@ -137,10 +136,9 @@ impl WasmModel {
     }
 
     /// The logits after the last of `ids`.
-    pub async fn logits(&self, ids: Uint32Array) -> Result<Float32Array, JsValue> {
+    pub async fn logits(&self, ids: JsValue) -> Result<Float32Array, JsValue> {
         self.slot.check()?;
-        let ids = ids.to_vec();
-        prompt::check_ids(&ids, self.info.vocab_size)?;
+        let ids = prompt::ids(&ids, self.info.vocab_size)?;
         let logits = self.slot.lease()?.session()?.logits(&ids).await?;
         self.slot.check()?;
         Ok(Float32Array::from(logits.as_slice()))

@@ -19,10 +19,8 @@ pub(super) fn tokens(
     if let Some(text) = input.as_string() {
         return if raw { raw_text(tokenizer, &text, special) } else { turn(tokenizer, text) };
     }
-    if let Some(ids) = input.dyn_ref::<Uint32Array>() {
-        let ids = ids.to_vec();
-        check_ids(&ids, n_vocab)?;
-        return Ok(ids);
+    if input.is_instance_of::<Uint32Array>() {
+        return ids(input, n_vocab);
     }
     if Array::is_array(input) {
         return chat::prompt(tokenizer, &messages(input)?);
@@ -45,17 +43,18 @@ pub(super) fn messages(input: &JsValue) -> Result<Vec<Message>> {
     Ok(messages)
 }
 
-/// Refuses what is not a prompt of this vocabulary.
-pub(super) fn check_ids(ids: &[u32], n_vocab: usize) -> Result<()> {
-    if ids.is_empty() {
-        return Err(bad_option("ids", "there are none"));
-    }
+/// The ids of a `Uint32Array`, all of them of this vocabulary.
+pub(super) fn ids(input: &JsValue, n_vocab: usize) -> Result<Vec<u32>> {
+    let ids = match input.dyn_ref::<Uint32Array>() {
+        Some(ids) => ids.to_vec(),
+        None => return Err(bad_option("ids", "must be a Uint32Array")),
+    };
     match ids.iter().position(|id| *id as usize >= n_vocab) {
         Some(index) => Err(bad_option(
             "ids",
             format!("ids[{index}] is {}, the vocabulary has {n_vocab} tokens", ids[index]),
         )),
-        None => Ok(()),
+        None => Ok(ids),
     }
 }
 
