@@ -27,6 +27,40 @@ pub struct Message {
 }
 
 /// The tokens of a conversation, ready for the model's answer.
-pub fn prompt(_tokenizer: &Tokenizer, _messages: &[Message]) -> Result<Vec<u32>> {
-    Err(Error::Internal("not written yet".into()))
+///
+/// The frame is that of BitNet 2B-4T: the beginning-of-text token once, then for every message
+/// `Role: `, the trimmed content and `<|eot_id|>`, then `Assistant: `. The template in the files
+/// of these models is another, wrong one, with which they hardly ever end a turn: it is ignored.
+/// What messages say never becomes a special token.
+pub fn prompt(tokenizer: &Tokenizer, messages: &[Message]) -> Result<Vec<u32>> {
+    if messages.is_empty() {
+        return Err(Error::BadOption {
+            name: "messages".into(),
+            why: "the conversation is empty".into(),
+        });
+    }
+    let marker = |found: Option<u32>, what: &str| {
+        found.ok_or_else(|| {
+            Error::UnsupportedModel(format!("no {what} token, so no chat; prompt it with raw text"))
+        })
+    };
+    let eot = marker(tokenizer.special("<|eot_id|>"), "`<|eot_id|>`")?;
+    let mut ids = vec![marker(tokenizer.bos(), "beginning-of-text")?];
+    for Message { role, content } in messages {
+        // One piece: "User:" and " What" merge differently when encoded apart.
+        ids.extend(tokenizer.encode(&format!("{}: {}", role.name(), content.trim()))?);
+        ids.push(eot);
+    }
+    ids.extend(tokenizer.encode(&format!("{}: ", Role::Assistant.name()))?);
+    Ok(ids)
+}
+
+impl Role {
+    fn name(self) -> &'static str {
+        match self {
+            Self::System => "System",
+            Self::User => "User",
+            Self::Assistant => "Assistant",
+        }
+    }
 }

@@ -10,7 +10,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// The browser has no WebGPU at all.
-    #[error("this browser has no WebGPU ({0}); use a current Chrome, Edge, Safari or Firefox over https")]
+    #[error(
+        "this browser has no WebGPU ({0}); use a current Chrome, Edge, Safari or Firefox over https"
+    )]
     NoWebGpu(String),
     /// WebGPU (or Vulkan, Metal, D3D12) is there, but no adapter is.
     #[error("no GPU adapter: {0}")]
@@ -22,7 +24,9 @@ pub enum Error {
     #[error("the GPU device was lost: {0}")]
     DeviceLost(String),
     /// An allocation on the GPU failed.
-    #[error("out of GPU memory: {needed} bytes needed for {what}, {granted} granted; a smaller `context` needs less")]
+    #[error(
+        "out of GPU memory: {needed} bytes needed for {what}, {granted} granted; a smaller `context` needs less"
+    )]
     OutOfMemory {
         /// What the memory was for.
         what: String,
@@ -87,7 +91,9 @@ pub enum Error {
     #[error("the browser's storage is full: {0}")]
     StorageFull(String),
     /// More tokens than the context holds.
-    #[error("the prompt has {prompt} tokens, the context holds {context}; shorten it or load with a larger `context`")]
+    #[error(
+        "the prompt has {prompt} tokens, the context holds {context}; shorten it or load with a larger `context`"
+    )]
     ContextFull {
         /// Tokens in the prompt.
         prompt: usize,

@@ -1,4 +1,7 @@
-//! How the next token is chosen from the logits.
+//! How the next token is chosen from the logits: the settings, and the choice in plain Rust.
+//!
+//! The GPU's sampling kernels make the same choice from the same logits, seed and position, but for
+//! rounding: `sample_filter` finds the threshold, `sample_best` and `sample_commit` the token.
 
 use serde::Deserialize;
 
@@ -12,7 +15,7 @@ use crate::error::{Error, Result};
 pub struct Sampling {
     /// Divides the logits; 0 is greedy (the best token, the lowest id among equals).
     pub temperature: f32,
-    /// Keep this many of the best tokens; 0 keeps all.
+    /// Keep this many of the best tokens (and those equal to the last of them); 0 keeps all.
     pub top_k: u32,
     /// Keep the fewest best tokens whose probabilities reach this sum; 1 keeps all.
     pub top_p: f32,
@@ -29,11 +32,15 @@ impl Default for Sampling {
 }
 
 impl Sampling {
+    /// Whether the best token is always taken. Temperatures too small to divide by count as 0.
+    pub fn is_greedy(&self) -> bool {
+        self.temperature < 1e-4
+    }
+
     /// Refuses settings that make no sense, naming the option.
     pub fn check(&self) -> Result<()> {
-        let bad = |name: &str, why: &str| {
-            Err(Error::BadOption { name: name.into(), why: why.into() })
-        };
+        let bad =
+            |name: &str, why: &str| Err(Error::BadOption { name: name.into(), why: why.into() });
         if !(self.temperature >= 0.0 && self.temperature.is_finite()) {
             return bad("temperature", "must be 0 or more");
         }
@@ -45,4 +52,70 @@ impl Sampling {
         }
         Ok(())
     }
+
+    /// The token that follows `position` tokens, given their `logits` `[n_vocab]`; `None` when no
+    /// logit is a number.
+    pub fn choose(&self, logits: &[f32], position: u32) -> Option<u32> {
+        let threshold = if self.is_greedy() { f32::MIN } else { self.threshold(logits) };
+        let mut best: Option<(f64, u32)> = None;
+        for (id, &logit) in (0..).zip(logits) {
+            if logit.is_nan() || logit < threshold {
+                continue;
+            }
+            let value = if self.is_greedy() {
+                f64::from(logit)
+            } else {
+                f64::from(logit) / f64::from(self.temperature) + gumbel(self.seed, position, id)
+            };
+            if best.is_none_or(|(other, _)| value > other) {
+                best = Some((value, id));
+            }
+        }
+        best.map(|(_, id)| id)
+    }
+
+    /// The least logit that top-k, top-p and min-p let pass.
+    pub fn threshold(&self, logits: &[f32]) -> f32 {
+        let mut sorted: Vec<f32> = logits.iter().copied().filter(|v| !v.is_nan()).collect();
+        sorted.sort_unstable_by(|a, b| b.total_cmp(a));
+        let Some(&largest) = sorted.first() else { return f32::MIN };
+        let temperature = f64::from(self.temperature);
+        let weight = |v: f32| (f64::from(v - largest) / temperature).exp();
+
+        if self.top_k > 0 && (self.top_k as usize) < sorted.len() {
+            let last = sorted[self.top_k as usize - 1];
+            sorted.retain(|&v| v >= last);
+        }
+        if self.top_p < 1.0 {
+            let target = f64::from(self.top_p) * sorted.iter().map(|&v| weight(v)).sum::<f64>();
+            let mut mass = 0.0;
+            let within = sorted.iter().take_while(|&&v| {
+                let more = mass < target;
+                mass += weight(v);
+                more
+            });
+            let kept = within.count();
+            sorted.truncate(kept.max(1));
+        }
+        let least = sorted[sorted.len() - 1];
+        if self.min_p > 0.0 {
+            let floor = f64::from(largest) + f64::from(self.min_p).ln() * temperature;
+            return least.max(floor as f32).min(largest);
+        }
+        least
+    }
+}
+
+/// Standard Gumbel noise; adding it to log-probabilities makes their largest a fair draw.
+fn gumbel(seed: u32, position: u32, id: u32) -> f64 {
+    let bits = hash(hash(hash(seed) ^ position) ^ id);
+    let uniform = (f64::from(bits >> 9) + 0.5) / f64::from(1 << 23);
+    -(-uniform.ln()).ln()
+}
+
+/// PCG-RXS-M-XS (M. O'Neill, 2014), one round.
+fn hash(x: u32) -> u32 {
+    let state = x.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
+    let word = ((state >> ((state >> 28) + 4)) ^ state).wrapping_mul(277_803_737);
+    (word >> 22) ^ word
 }

@@ -1,1 +1,55 @@
-//! Placeholder.
+//! One file per kernel: its descriptor and the function that records it. What each computes is in
+//! [`crate::reference::ops`], which the tests hold them against.
+//!
+//! To add one: write `shaders/NAME.wgsl`, write `src/kernels/NAME.rs`, name it twice below.
+//! `tests/kernels.rs` then holds the pair together, and the browser test compiles it.
+
+use crate::gpu::Kernel;
+
+// Outside the macro, because rustfmt does not look for modules inside one.
+mod attention;
+mod attention_merge;
+mod embed;
+mod gemm_i2s;
+mod gemv_head;
+mod gemv_i2s;
+mod rms_norm;
+mod rms_norm_quantize;
+mod rope_kv;
+mod sample_best;
+mod sample_commit;
+mod sample_filter;
+mod weight;
+
+pub use attention::{AttentionShape, Parts};
+pub use sample_best::stretches;
+pub use sample_filter::SamplingParams;
+pub use weight::{Dense, DenseType, Product, Quantized, Shard, Ternary};
+
+macro_rules! kernels {
+    ($($name:ident),* $(,)?) => {
+        $(pub use $name::$name;)*
+
+        /// Every kernel in the crate.
+        pub const ALL: &[&Kernel] = &[$(&$name::KERNEL),*];
+    };
+}
+
+kernels! {
+    attention,
+    attention_merge,
+    embed,
+    gemm_i2s,
+    gemv_head,
+    gemv_i2s,
+    rms_norm,
+    rms_norm_quantize,
+    rope_kv,
+    sample_best,
+    sample_commit,
+    sample_filter,
+}
+
+/// Threads in a workgroup, where a kernel has no reason for another number: the most that every
+/// adapter allows.
+const WORKGROUP: u32 = 256;

@@ -31,14 +31,14 @@ beforeEach(() => {
 
 afterEach(() => rmSync(directory, { recursive: true }))
 
-const setUpWith = programs => {
+const setUpWith = (programs, ...args) => {
   for (const [name, body] of Object.entries(programs)) {
     if (body === null) continue
     const path = join(directory, 'bin', name)
     writeFileSync(path, `#!/bin/sh\necho "${name} $*" >> "${directory}/calls"\n${body}\n`)
     chmodSync(path, 0o755)
   }
-  const { status, stdout, stderr } = spawnSync(process.execPath, [inRoot('scripts', 'setup.mjs')], {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [inRoot('scripts', 'setup.mjs'), ...args], {
     env: { PATH: join(directory, 'bin'), HOME: directory, CARGO_HOME: join(directory, 'cargo') },
     encoding: 'utf8'
   })
@@ -125,4 +125,24 @@ test('wasm-bindgen of another version is left alone; the right one is installed 
     `cargo install --locked wasm-bindgen-cli --version =${version} --root ${root}`,
     `cargo install wasm-bindgen-cli --version =${version} --root ${root}`
   ])
+})
+
+test('a missing browser comes from apt-get', { skip: !isRoot }, () => {
+  const chromium = join(directory, 'bin', 'chromium')
+  const { status, stdout, stderr, calls } = setUpWith(
+    { ...PRESENT, 'apt-get': `case "$*" in *chromium*) : > "${chromium}"; /bin/chmod +x "${chromium}" ;; esac` },
+    '--tests'
+  )
+  assert.equal(status, 0, stderr)
+  assert.match(stdout, new RegExp(`Chromium .*installed: ${chromium}`))
+  assert.deepEqual(calls.filter(call => call.startsWith('apt-get')), [
+    'apt-get update',
+    'apt-get install -y --no-install-recommends chromium'
+  ])
+})
+
+test('where no browser can be had, the ways to get one are told', () => {
+  const { status, stderr } = setUpWith({ ...PRESENT, 'apt-get': 'exit 100' }, '--tests')
+  assert.equal(status, 1)
+  assert.match(stderr, /Chromium: run `sudo apt-get .*chromium` or `npx playwright install chromium`/)
 })

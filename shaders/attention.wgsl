@@ -1,0 +1,100 @@
+// softmax(q · k) v of HEADS query heads that share a KV head, for one token, over one part of the
+// context, in one pass (online softmax). The parts are put together by attention_merge.
+//
+// A thread scores one position for one head, then sums two values of the head over the tile.
+
+@group(0) @binding(0) var<uniform> step: Step;
+@group(0) @binding(1) var<storage, read> q: array<f32>;             // [n_tokens, N_HEAD, HEAD_DIM], scaled and turned
+@group(0) @binding(2) var<storage, read> k_cache: array<vec4u>;     // [n_ctx, N_HEAD_KV, HEAD_DIM]
+@group(0) @binding(3) var<storage, read> v_cache: array<u32>;       // [n_ctx, N_HEAD_KV, HEAD_DIM]
+@group(0) @binding(4) var<storage, read_write> part: array<vec2f>;  // [n_tokens, n_splits, N_HEAD, HEAD_DIM], not normalised
+@group(0) @binding(5) var<storage, read_write> part_ml: array<vec2f>; // [n_tokens, n_splits, N_HEAD]: largest score, sum of exp
+
+const TILE: u32 = HEAD_DIM / 2u; // positions at a time, as many as a head has pairs of values
+const WORKGROUP: u32 = HEADS * TILE;
+const VECTORS: u32 = select(HEAD_DIM / 4u, HEAD_DIM / 8u, KV_F16); // vec4u in a key
+
+var<workgroup> wq: array<f32, HEADS * HEAD_DIM>;
+var<workgroup> scores: array<f32, WORKGROUP>;
+var<workgroup> weights: array<f32, WORKGROUP>;
+
+fn score(head: u32, position: u32, head_kv: u32) -> f32 {
+    let key = (position * N_HEAD_KV + head_kv) * VECTORS;
+    var at = head * HEAD_DIM;
+    var sum = vec4f();
+    for (var i = 0u; i < VECTORS; i++) {
+        let words = k_cache[key + i];
+        if KV_F16 {
+            sum += vec4f(wq[at], wq[at + 1u], wq[at + 2u], wq[at + 3u])
+                * vec4f(unpack2x16float(words.x), unpack2x16float(words.y));
+            sum += vec4f(wq[at + 4u], wq[at + 5u], wq[at + 6u], wq[at + 7u])
+                * vec4f(unpack2x16float(words.z), unpack2x16float(words.w));
+            at += 8u;
+        } else {
+            sum += vec4f(wq[at], wq[at + 1u], wq[at + 2u], wq[at + 3u]) * bitcast<vec4f>(words);
+            at += 4u;
+        }
+    }
+    return sum.x + sum.y + sum.z + sum.w;
+}
+
+fn value(position: u32, head_kv: u32, pair: u32) -> vec2f {
+    let at = (position * N_HEAD_KV + head_kv) * TILE + pair;
+    if KV_F16 {
+        return unpack2x16float(v_cache[at]);
+    }
+    return bitcast<vec2f>(vec2u(v_cache[2u * at], v_cache[2u * at + 1u]));
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
+    let first_head = group.x * HEADS;
+    let head_kv = first_head / (N_HEAD / N_HEAD_KV);
+    let token = group.y;
+    let split = group.z;
+    let head = lane / TILE; // of HEADS; this lane's for scores as well as for sums
+    let slot = lane % TILE; // the position in the tile it scores, the pair of values it sums
+
+    for (var i = lane; i < HEADS * HEAD_DIM; i += WORKGROUP) {
+        wq[i] = q[(token * N_HEAD + first_head) * HEAD_DIM + i];
+    }
+    let start = split * step.split_len;
+    let end = min(step.pos + token + 1u, start + step.split_len);
+    // As many tiles for every workgroup of the step, because a barrier's loop must be uniform in
+    // the browser's eyes; a split that begins after `end` scores nothing.
+    let tiles = (min(step.split_len, step.pos + step.n_tokens) + TILE - 1u) / TILE;
+    var largest = -1e30;
+    var total = 0.0;
+    var sum = vec2f();
+    for (var tile = 0u; tile < tiles; tile++) {
+        let first = start + tile * TILE;
+        workgroupBarrier();
+        var s = -1e30;
+        if first + slot < end {
+            s = score(head, first + slot, head_kv);
+        }
+        scores[lane] = s;
+        workgroupBarrier();
+        var tile_largest = largest;
+        for (var i = 0u; i < TILE; i++) {
+            tile_largest = max(tile_largest, scores[head * TILE + i]);
+        }
+        weights[lane] = select(0.0, exp(s - tile_largest), first + slot < end);
+        let shrink = exp(largest - tile_largest);
+        largest = tile_largest;
+        total *= shrink;
+        sum *= shrink;
+        workgroupBarrier();
+        let count = select(0u, min(TILE, end - first), first < end);
+        for (var i = 0u; i < count; i++) {
+            let weight = weights[head * TILE + i];
+            total += weight;
+            sum += weight * value(first + i, head_kv, slot);
+        }
+    }
+    let out = (token * step.n_splits + split) * N_HEAD + first_head + head;
+    part[out * TILE + slot] = sum;
+    if slot == 0u {
+        part_ml[out] = vec2f(largest, total);
+    }
+}

@@ -1,0 +1,69 @@
+// The best token of each stretch of the vocabulary.
+//
+// Greedy: the greatest logit. Otherwise the greatest logit / temperature + Gumbel noise among those
+// at or above the threshold, which draws a token with its softmax probability.
+
+@group(0) @binding(0) var<uniform> sampling: Sampling;
+@group(0) @binding(1) var<uniform> step: Step;
+@group(0) @binding(2) var<storage, read> logits: array<f32>;        // [N_VOCAB]
+@group(0) @binding(3) var<storage, read> threshold: array<f32>;     // [1]
+@group(0) @binding(4) var<storage, read_write> best: array<vec2u>;  // [n_workgroups]: bits of the value, id
+
+const WORKGROUP: u32 = 256u;
+const NONE: u32 = 0xffffffffu;
+
+var<workgroup> values: array<f32, WORKGROUP>;
+var<workgroup> ids: array<u32, WORKGROUP>;
+
+// PCG-RXS-M-XS, one round a word: noise depends on seed, position and token, never on timing.
+fn hash(x: u32) -> u32 {
+    let state = x * 747796405u + 2891336453u;
+    let word = ((state >> ((state >> 28u) + 4u)) ^ state) * 277803737u;
+    return (word >> 22u) ^ word;
+}
+
+fn gumbel(id: u32) -> f32 {
+    let bits = hash(hash(hash(sampling.seed) ^ (step.pos + step.n_tokens)) ^ id);
+    // 23 bits and a half: exact in f32, and never 0 or 1.
+    let uniform_open = (f32(bits >> 9u) + 0.5) / 8388608.0;
+    return -log(-log(uniform_open));
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
+    var value = 0.0;
+    var id = NONE;
+    for (var i = 0u; i < STRETCH / WORKGROUP; i++) {
+        let candidate = group.x * STRETCH + i * WORKGROUP + lane;
+        if candidate < N_VOCAB {
+            var v = logits[candidate];
+            var passes = true;
+            if sampling.inverse_temperature > 0.0 {
+                passes = v >= threshold[0];
+                v = v * sampling.inverse_temperature + gumbel(candidate);
+            }
+            // Ascending ids and a strict comparison: the lowest id wins among equals. NaN never does.
+            if passes && (v > value || (id == NONE && v == v)) {
+                value = v;
+                id = candidate;
+            }
+        }
+    }
+    values[lane] = value;
+    ids[lane] = id;
+    for (var half = WORKGROUP / 2u; half > 0u; half /= 2u) {
+        workgroupBarrier();
+        if lane < half {
+            let other = values[lane + half];
+            let other_id = ids[lane + half];
+            let better = other > values[lane] || (other == values[lane] && other_id < ids[lane]);
+            if other_id != NONE && (better || ids[lane] == NONE) {
+                values[lane] = other;
+                ids[lane] = other_id;
+            }
+        }
+    }
+    if lane == 0u {
+        best[group.x] = vec2u(bitcast<u32>(values[0]), ids[0]);
+    }
+}

@@ -1,0 +1,69 @@
+// Reductions over groups of LANES neighbouring lanes of a workgroup, with subgroup operations.
+// Every lane of a group gets the result. LANES and SUBGROUP are powers of two; each function may
+// be called once, by the whole workgroup. Twin of lanes_workgroup.wgsl.
+
+const LANES_PER_STEP: u32 = min(LANES, SUBGROUP);
+const PARTIALS: u32 = max(WORKGROUP / SUBGROUP, 1u);
+const PARTIALS_PER_GROUP: u32 = LANES / LANES_PER_STEP;
+
+var<workgroup> partial_sum_f32: array<f32, PARTIALS>;
+var<workgroup> partial_max_f32: array<f32, PARTIALS>;
+var<workgroup> partial_sum_i32: array<i32, PARTIALS>;
+
+fn lanes_sum_f32(lane: u32, value: f32) -> f32 {
+    var v = value;
+    for (var mask = LANES_PER_STEP / 2u; mask > 0u; mask /= 2u) {
+        v += subgroupShuffleXor(v, mask);
+    }
+    if PARTIALS_PER_GROUP > 1u {
+        if lane % SUBGROUP == 0u {
+            partial_sum_f32[lane / SUBGROUP] = v;
+        }
+        workgroupBarrier();
+        let first = lane / LANES * PARTIALS_PER_GROUP;
+        v = 0.0;
+        for (var i = 0u; i < PARTIALS_PER_GROUP; i++) {
+            v += partial_sum_f32[first + i];
+        }
+    }
+    return v;
+}
+
+fn lanes_max_f32(lane: u32, value: f32) -> f32 {
+    var v = value;
+    for (var mask = LANES_PER_STEP / 2u; mask > 0u; mask /= 2u) {
+        v = max(v, subgroupShuffleXor(v, mask));
+    }
+    if PARTIALS_PER_GROUP > 1u {
+        if lane % SUBGROUP == 0u {
+            partial_max_f32[lane / SUBGROUP] = v;
+        }
+        workgroupBarrier();
+        let first = lane / LANES * PARTIALS_PER_GROUP;
+        v = partial_max_f32[first];
+        for (var i = 1u; i < PARTIALS_PER_GROUP; i++) {
+            v = max(v, partial_max_f32[first + i]);
+        }
+    }
+    return v;
+}
+
+fn lanes_sum_i32(lane: u32, value: i32) -> i32 {
+    var v = value;
+    for (var mask = LANES_PER_STEP / 2u; mask > 0u; mask /= 2u) {
+        v += subgroupShuffleXor(v, mask);
+    }
+    if PARTIALS_PER_GROUP > 1u {
+        if lane % SUBGROUP == 0u {
+            partial_sum_i32[lane / SUBGROUP] = v;
+        }
+        workgroupBarrier();
+        let first = lane / LANES * PARTIALS_PER_GROUP;
+        v = 0;
+        for (var i = 0u; i < PARTIALS_PER_GROUP; i++) {
+            v += partial_sum_i32[first + i];
+        }
+    }
+    return v;
+}
+

@@ -1,0 +1,44 @@
+// Reductions over groups of LANES neighbouring lanes of a workgroup, in workgroup memory.
+// Every lane of a group gets the result. LANES is a power of two; each function may be called
+// once, by the whole workgroup. Twin of lanes_subgroup.wgsl.
+
+var<workgroup> partial_sum_f32: array<f32, WORKGROUP>;
+var<workgroup> partial_max_f32: array<f32, WORKGROUP>;
+var<workgroup> partial_sum_i32: array<i32, WORKGROUP>;
+
+fn lanes_sum_f32(lane: u32, value: f32) -> f32 {
+    partial_sum_f32[lane] = value;
+    for (var half = LANES / 2u; half > 0u; half /= 2u) {
+        workgroupBarrier();
+        if lane % LANES < half {
+            partial_sum_f32[lane] += partial_sum_f32[lane + half];
+        }
+    }
+    workgroupBarrier();
+    return partial_sum_f32[lane - lane % LANES];
+}
+
+fn lanes_max_f32(lane: u32, value: f32) -> f32 {
+    partial_max_f32[lane] = value;
+    for (var half = LANES / 2u; half > 0u; half /= 2u) {
+        workgroupBarrier();
+        if lane % LANES < half {
+            partial_max_f32[lane] = max(partial_max_f32[lane], partial_max_f32[lane + half]);
+        }
+    }
+    workgroupBarrier();
+    return partial_max_f32[lane - lane % LANES];
+}
+
+fn lanes_sum_i32(lane: u32, value: i32) -> i32 {
+    partial_sum_i32[lane] = value;
+    for (var half = LANES / 2u; half > 0u; half /= 2u) {
+        workgroupBarrier();
+        if lane % LANES < half {
+            partial_sum_i32[lane] += partial_sum_i32[lane + half];
+        }
+    }
+    workgroupBarrier();
+    return partial_sum_i32[lane - lane % LANES];
+}
+

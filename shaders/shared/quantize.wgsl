@@ -1,0 +1,21 @@
+// int8 activations: q = clamp(round_half_even(x * s)), s = 127 / max(1e-5, max|x|) over the row.
+//
+// Four values in a word; the words of a 128-element block are in the order of the i2_s codes they
+// meet: words 4w .. 4w+3 of a block hold elements 4w, 32+4w, 64+4w and 96+4w (and three more each),
+// which are the four groups of the block's w-th word of codes.
+
+fn quantized_word(word: u32) -> u32 {
+    let block = word / 32u;
+    let group = word % 32u / 8u;
+    return block * 32u + word % 8u * 4u + group;
+}
+
+fn quantize(x: vec4f, s: f32) -> u32 {
+    let q = vec4i(clamp(round(x * s), vec4f(-128.0), vec4f(127.0))) & vec4i(255);
+    return u32(q.x | (q.y << 8u) | (q.z << 16u) | (q.w << 24u));
+}
+
+fn sum_of_word(word: u32) -> i32 {
+    return dot4I8Packed(word, 0x01010101u);
+}
+

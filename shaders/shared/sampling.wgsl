@@ -1,0 +1,12 @@
+// How to choose, the same for a whole generation. See src/sampling.rs for the meaning.
+struct Sampling {
+    inverse_temperature: f32, // 0 is greedy
+    top_k: u32,               // 0 keeps all
+    top_p: f32,               // 1 keeps all
+    min_p: f32,               // 0 keeps all
+    seed: u32,
+    pad0: u32,
+    pad1: u32,
+    pad2: u32,
+}
+

@@ -1,0 +1,78 @@
+//! The forward pass as a list of kernels. [`crate::reference`] is the same list in plain Rust.
+
+use super::state::State;
+use super::weights::Weights;
+use crate::gpu::{Buffer, Plan, Recorder};
+use crate::kernels::{
+    Product, Quantized, Ternary, attention, attention_merge, embed, gemm_i2s, gemv_head, gemv_i2s,
+    rms_norm, rms_norm_quantize, rope_kv, sample_best, sample_commit, sample_filter,
+};
+use crate::model::Config;
+
+/// Up to `n_tokens` tokens through all layers: keys and values into the cache, the residual stream
+/// into `x`.
+pub(super) fn layers(
+    recorder: &mut Recorder,
+    config: &Config,
+    weights: &Weights,
+    state: &State,
+    n_tokens: usize,
+) -> Plan {
+    let State { step, attention: shape, x, h, qkv, q, parts, ff, ff_q, .. } = state;
+    let eps = config.eps;
+    let mut plan = Plan::default();
+    let p = &mut plan;
+    let r = recorder;
+    // One token: a matrix-vector product. Many: a matrix product that reads each weight once.
+    let matmul = |r: &mut Recorder,
+                  p: &mut Plan,
+                  w: &Ternary,
+                  x: &Quantized,
+                  y: &Buffer<f32>,
+                  product: Product| match n_tokens {
+        1 => gemv_i2s(r, p, w, x, y, product),
+        _ => gemm_i2s(r, p, step, w, x, y, product),
+    };
+
+    embed(r, p, &state.tokens, &weights.token_embd, x);
+    for (block, (k_cache, v_cache)) in weights.blocks.iter().zip(&state.cache) {
+        rms_norm_quantize(r, p, x, &block.attn_norm, h, eps);
+        matmul(r, p, &block.attn_qkv, h, qkv, Product::Store);
+        rope_kv(r, p, step, shape, qkv, &state.turns, q, k_cache, v_cache);
+        attention(r, p, step, shape, q, k_cache, v_cache, parts);
+        attention_merge(r, p, step, shape, parts, &block.attn_sub_norm, h, eps);
+        matmul(r, p, &block.attn_output, h, x, Product::Add);
+
+        rms_norm_quantize(r, p, x, &block.ffn_norm, h, eps);
+        matmul(r, p, &block.ffn_gate_up, h, ff, Product::Relu2Glu);
+        rms_norm_quantize(r, p, ff, &block.ffn_sub_norm, ff_q, eps);
+        matmul(r, p, &block.ffn_down, ff_q, x, Product::Add);
+    }
+    plan
+}
+
+/// The step's last token from the residual stream to `logits`.
+pub(super) fn head(
+    recorder: &mut Recorder,
+    config: &Config,
+    weights: &Weights,
+    state: &State,
+) -> Plan {
+    let State { step, x, last, logits, .. } = state;
+    let mut plan = Plan::default();
+    rms_norm(recorder, &mut plan, step, x, &weights.output_norm, last, config.eps);
+    gemv_head(recorder, &mut plan, &weights.token_embd, last, logits);
+    plan
+}
+
+/// From `logits` to the next token.
+pub(super) fn sample(recorder: &mut Recorder, state: &State, filtered: bool) -> Plan {
+    let State { step, logits, sampling, threshold, best, tokens, sampled, .. } = state;
+    let mut plan = Plan::default();
+    if filtered {
+        sample_filter(recorder, &mut plan, sampling, logits, threshold);
+    }
+    sample_best(recorder, &mut plan, sampling, step, logits, threshold, best);
+    sample_commit(recorder, &mut plan, best, tokens, sampled);
+    plan
+}

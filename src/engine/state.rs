@@ -1,0 +1,183 @@
+//! What changes while the model runs: activations, KV cache, the token in hand.
+
+use super::EngineOptions;
+use crate::error::{Error, Result};
+use crate::gpu::{Buffer, Gpu, Step};
+use crate::kernels::{AttentionShape, Parts, Quantized, SamplingParams, stretches};
+use crate::model::Config;
+
+/// Tokens of a prompt that go through the layers at once: enough that the matrix kernel reads each
+/// weight for many tokens, few enough that an abort is not kept waiting.
+const CHUNK: usize = 256;
+
+/// Parts of the context that a decode step's attention is split into, at most and at least so long.
+const MOST_SPLITS: usize = 16;
+const LEAST_SPLIT: usize = 64;
+
+/// Buffers that the plans read and write.
+pub(super) struct State {
+    /// Tokens the KV cache holds.
+    pub(super) n_ctx: usize,
+    /// Tokens in one prefill step.
+    pub(super) chunk: usize,
+    pub(super) attention: AttentionShape,
+    /// Position and size of the step.
+    pub(super) step: Buffer<Step>,
+    /// The step's tokens `[chunk]`; the sampler writes the next step's into the first.
+    pub(super) tokens: Buffer<u32>,
+    /// The residual stream `[chunk, n_embd]`.
+    pub(super) x: Buffer<f32>,
+    /// The normed stream, quantised `[chunk, n_embd]`.
+    pub(super) h: Quantized,
+    /// `[chunk, n_embd + 2 n_kv]`.
+    pub(super) qkv: Buffer<f32>,
+    /// Queries, turned by position and scaled `[chunk, n_embd]`.
+    pub(super) q: Buffer<f32>,
+    pub(super) parts: Parts,
+    /// The gated activation `[chunk, n_ff]`.
+    pub(super) ff: Buffer<f32>,
+    /// The same, normed and quantised.
+    pub(super) ff_q: Quantized,
+    /// The last token's hidden state after the last norm `[n_embd]`.
+    pub(super) last: Buffer<f32>,
+    /// `[n_vocab]`.
+    pub(super) logits: Buffer<f32>,
+    /// cos and sin of every position's angles `[n_ctx, head_dim / 2]`.
+    pub(super) turns: Buffer<[f32; 2]>,
+    /// Keys and values of each block, `[n_ctx, n_head_kv, head_dim]`.
+    pub(super) cache: Vec<(Buffer<u32>, Buffer<u32>)>,
+    pub(super) sampling: Buffer<SamplingParams>,
+    pub(super) threshold: Buffer<f32>,
+    pub(super) best: Buffer<[u32; 2]>,
+    /// The token chosen last.
+    pub(super) sampled: Buffer<u32>,
+}
+
+impl State {
+    pub(super) async fn allocate(
+        gpu: &Gpu,
+        config: &Config,
+        options: &EngineOptions,
+    ) -> Result<Self> {
+        let attention = AttentionShape {
+            n_head: config.n_head,
+            n_head_kv: config.n_head_kv,
+            head_dim: config.head_dim,
+            kv_f16: !options.kv_f32,
+        };
+        let n_ctx = context(gpu, config, &attention, options.context)?;
+        // The widest activation must fit a binding.
+        let widest = config.n_ff.max(config.n_embd + 2 * n_kv(config)) * size_of::<f32>();
+        let chunk = CHUNK.min(n_ctx).min(gpu.max_binding as usize / widest).max(1);
+        let needed = 2 * config.n_layer * attention.cache_bytes(n_ctx) + chunk * 4 * widest;
+        gpu.allocating("the KV cache and activations", needed as u64, || {
+            Self::buffers(gpu, config, attention, n_ctx, chunk)
+        })
+        .await
+    }
+
+    fn buffers(
+        gpu: &Gpu,
+        config: &Config,
+        attention: AttentionShape,
+        n_ctx: usize,
+        chunk: usize,
+    ) -> Self {
+        let (n_embd, n_ff) = (config.n_embd, config.n_ff);
+        let quantized = |label: &str, k: usize| Quantized {
+            q: gpu.buffer(label, chunk * k / 4),
+            scale: gpu.buffer(label, chunk),
+        };
+        let parts = chunk.max(MOST_SPLITS);
+        let cache_words = attention.cache_bytes(n_ctx) / size_of::<u32>();
+        Self {
+            n_ctx,
+            chunk,
+            attention,
+            step: gpu.buffer("step", 1),
+            tokens: gpu.buffer("tokens", chunk),
+            x: gpu.buffer("x", chunk * n_embd),
+            h: quantized("h", n_embd),
+            qkv: gpu.buffer("qkv", chunk * (n_embd + 2 * n_kv(config))),
+            q: gpu.buffer("q", chunk * n_embd),
+            parts: Parts {
+                part: gpu.buffer("part", parts * n_embd),
+                part_ml: gpu.buffer("part_ml", parts * config.n_head),
+            },
+            ff: gpu.buffer("ff", chunk * n_ff),
+            ff_q: quantized("ff_q", n_ff),
+            last: gpu.buffer("last", n_embd),
+            logits: gpu.buffer("logits", config.n_vocab),
+            turns: gpu.upload("turns", &turns(config, n_ctx)),
+            cache: (0..config.n_layer)
+                .map(|_| (gpu.buffer("k_cache", cache_words), gpu.buffer("v_cache", cache_words)))
+                .collect(),
+            sampling: gpu.buffer("sampling", 1),
+            threshold: gpu.buffer("threshold", 1),
+            best: gpu.buffer("best", stretches(config.n_vocab)),
+            sampled: gpu.buffer("sampled", 1),
+        }
+    }
+
+    /// A step of `n_tokens` after `pos`. One token's attention is split over the context, because
+    /// its heads alone would not fill a GPU; many tokens fill it anyway.
+    pub(super) fn step(&self, pos: usize, n_tokens: usize) -> Step {
+        let len = pos + n_tokens;
+        let split_len = match n_tokens {
+            1 => len.div_ceil(MOST_SPLITS).max(LEAST_SPLIT),
+            _ => len,
+        };
+        Step {
+            pos: pos as u32,
+            n_tokens: n_tokens as u32,
+            n_splits: len.div_ceil(split_len) as u32,
+            split_len: split_len as u32,
+        }
+    }
+}
+
+fn n_kv(config: &Config) -> usize {
+    config.n_head_kv * config.head_dim
+}
+
+/// The context asked for, or the model's own, cut to what one binding holds.
+fn context(
+    gpu: &Gpu,
+    config: &Config,
+    attention: &AttentionShape,
+    asked: Option<usize>,
+) -> Result<usize> {
+    let row = attention.cache_bytes(1).max(config.head_dim / 2 * size_of::<[f32; 2]>());
+    let fits = gpu.max_binding as usize / row;
+    let bad = |why: String| Err(Error::BadOption { name: "context".into(), why });
+    match asked {
+        None => Ok(config.n_ctx.min(fits)),
+        Some(0) => bad("must be at least 1".into()),
+        Some(n) if n > config.n_ctx => {
+            bad(format!("{n} tokens, but the model is made for {}", config.n_ctx))
+        }
+        Some(n) if n > fits => Err(Error::OutOfMemory {
+            what: format!("a KV cache of {n} tokens in one layer"),
+            needed: (n * row) as u64,
+            granted: gpu.max_binding,
+        }),
+        Some(n) => Ok(n),
+    }
+}
+
+/// cos and sin of `pos * base^(-2i / head_dim)`, in f64: a GPU's own are far off at large angles.
+fn turns(config: &Config, n_ctx: usize) -> Vec<[f32; 2]> {
+    let half = config.head_dim / 2;
+    let frequency = |i: usize| {
+        f64::from(config.rope_freq_base).powf(-2.0 * i as f64 / config.head_dim as f64)
+    };
+    let frequencies: Vec<f64> = (0..half).map(frequency).collect();
+    (0..n_ctx)
+        .flat_map(|pos| {
+            frequencies.iter().map(move |f| {
+                let (sin, cos) = (pos as f64 * f).sin_cos();
+                [cos as f32, sin as f32]
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,280 @@
+//! The weights on the GPU, and their way there from the file, one piece at a time.
+
+use half::f16;
+
+use super::Progress;
+use crate::error::{Error, Result};
+use crate::gguf::TensorType;
+use crate::gpu::{Buffer, Gpu};
+use crate::kernels::{Dense, DenseType, Shard, Ternary};
+use crate::model::{Config, Role, Weight};
+use crate::source::{Reader, Source};
+use crate::ternary;
+
+/// Bytes read and uploaded at once. A multiple of every row's alignment.
+const PIECE: u64 = 4 << 20;
+
+/// Every weight of the model.
+pub(super) struct Weights {
+    /// The embedding and, tied, the LM head `[n_vocab, n_embd]`.
+    pub(super) token_embd: Dense,
+    /// `[n_embd]`.
+    pub(super) output_norm: Buffer<f32>,
+    pub(super) blocks: Vec<Block>,
+}
+
+/// The weights of one transformer block.
+pub(super) struct Block {
+    /// `[n_embd]`.
+    pub(super) attn_norm: Buffer<f32>,
+    /// q, k and v, `[n_embd + 2 n_kv, n_embd]`.
+    pub(super) attn_qkv: Ternary,
+    /// `[n_embd]`.
+    pub(super) attn_sub_norm: Buffer<f32>,
+    /// `[n_embd, n_embd]`.
+    pub(super) attn_output: Ternary,
+    /// `[n_embd]`.
+    pub(super) ffn_norm: Buffer<f32>,
+    /// gate and up, `[2, n_ff, n_embd]`.
+    pub(super) ffn_gate_up: Ternary,
+    /// `[n_ff]`.
+    pub(super) ffn_sub_norm: Buffer<f32>,
+    /// `[n_embd, n_ff]`.
+    pub(super) ffn_down: Ternary,
+}
+
+/// Where a tensor of the file goes.
+enum Target<'a> {
+    Vector(&'a Buffer<f32>),
+    Dense(&'a Dense),
+    /// Rows of one part of a matrix, from the given row on.
+    Ternary(&'a Ternary, usize, usize),
+}
+
+impl Weights {
+    pub(super) async fn allocate(gpu: &Gpu, config: &Config, table: &[Weight]) -> Result<Self> {
+        let ty = table
+            .iter()
+            .find(|w| w.role == Role::TokenEmbd)
+            .map_or(DenseType::F16, |w| match w.tensor.ty {
+                TensorType::F16 => DenseType::F16,
+                _ => DenseType::F32,
+            });
+        let needed = table.iter().map(|w| w.tensor.len).sum();
+        gpu.allocating("the weights", needed, || Self::buffers(gpu, config, ty)).await
+    }
+
+    fn buffers(gpu: &Gpu, config: &Config, ty: DenseType) -> Self {
+        let (n_embd, n_ff) = (config.n_embd, config.n_ff);
+        let n_qkv = n_embd + 2 * config.n_head_kv * config.head_dim;
+        Self {
+            token_embd: Dense {
+                k: n_embd,
+                rows: config.n_vocab,
+                ty,
+                shards: shards(gpu, "token_embd", config.n_vocab, n_embd * ty.bytes()),
+            },
+            output_norm: gpu.buffer("output_norm", n_embd),
+            blocks: (0..config.n_layer)
+                .map(|_| Block {
+                    attn_norm: gpu.buffer("attn_norm", n_embd),
+                    attn_qkv: matrix(gpu, "attn_qkv", 1, n_qkv, n_embd),
+                    attn_sub_norm: gpu.buffer("attn_sub_norm", n_embd),
+                    attn_output: matrix(gpu, "attn_output", 1, n_embd, n_embd),
+                    ffn_norm: gpu.buffer("ffn_norm", n_embd),
+                    ffn_gate_up: matrix(gpu, "ffn_gate_up", 2, n_ff, n_embd),
+                    ffn_sub_norm: gpu.buffer("ffn_sub_norm", n_ff),
+                    ffn_down: matrix(gpu, "ffn_down", 1, n_embd, n_ff),
+                })
+                .collect(),
+        }
+    }
+
+    fn target(&self, config: &Config, weight: &Weight) -> Target<'_> {
+        let n_kv = config.n_head_kv * config.head_dim;
+        // `block` is checked against n_layer where the table is made.
+        let block = &self.blocks[weight.block];
+        match weight.role {
+            Role::TokenEmbd => Target::Dense(&self.token_embd),
+            Role::OutputNorm => Target::Vector(&self.output_norm),
+            Role::AttnNorm => Target::Vector(&block.attn_norm),
+            Role::AttnQ => Target::Ternary(&block.attn_qkv, 0, 0),
+            Role::AttnK => Target::Ternary(&block.attn_qkv, 0, config.n_embd),
+            Role::AttnV => Target::Ternary(&block.attn_qkv, 0, config.n_embd + n_kv),
+            Role::AttnSubNorm => Target::Vector(&block.attn_sub_norm),
+            Role::AttnOutput => Target::Ternary(&block.attn_output, 0, 0),
+            Role::FfnNorm => Target::Vector(&block.ffn_norm),
+            Role::FfnGate => Target::Ternary(&block.ffn_gate_up, 0, 0),
+            Role::FfnUp => Target::Ternary(&block.ffn_gate_up, 1, 0),
+            Role::FfnSubNorm => Target::Vector(&block.ffn_sub_norm),
+            Role::FfnDown => Target::Ternary(&block.ffn_down, 0, 0),
+        }
+    }
+}
+
+fn matrix(gpu: &Gpu, label: &str, parts: usize, rows: usize, k: usize) -> Ternary {
+    Ternary {
+        k,
+        rows,
+        parts,
+        shards: shards(gpu, label, rows, parts * k / 4),
+        scale: gpu.buffer(label, parts * rows),
+    }
+}
+
+/// As few buffers as hold `rows` of `row_bytes`, each within a binding.
+fn shards(gpu: &Gpu, label: &str, rows: usize, row_bytes: usize) -> Vec<Shard> {
+    let most = (gpu.max_binding as usize / row_bytes).max(1);
+    // Shards of like size: none is a remainder of a few rows.
+    let each = rows.div_ceil(rows.div_ceil(most));
+    (0..rows)
+        .step_by(each)
+        .map(|first| {
+            let rows = first..(first + each).min(rows);
+            Shard { buffer: gpu.buffer(label, rows.len() * row_bytes / 4), rows }
+        })
+        .collect()
+}
+
+/// Uploads every tensor of `table`, which is in the file's order.
+pub(super) async fn load<S: Source>(
+    gpu: &Gpu,
+    config: &Config,
+    weights: &Weights,
+    table: &[Weight],
+    reader: &mut Reader<S>,
+    i2s_arm: bool,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<()> {
+    let total = reader.len();
+    for weight in table {
+        let tensor = &weight.tensor;
+        let target = weights.target(config, weight);
+        let end = tensor.offset + tensor.len;
+        let mut at = tensor.offset;
+        while at < end {
+            // A ternary tensor's last piece also holds its scale and padding, 32 bytes.
+            let next = if end - at <= PIECE + 32 { end } else { at + PIECE };
+            let mut bytes = reader.read(at..next).await?;
+            let place = Place { gpu, name: &tensor.name, at: (at - tensor.offset) as usize };
+            match target {
+                Target::Vector(buffer) => place.vector(buffer, &bytes)?,
+                Target::Dense(matrix) => place.dense(matrix, tensor.ty, &bytes)?,
+                Target::Ternary(matrix, part, first_row) => {
+                    let codes = (tensor.ne[0] * tensor.ne[1] / 4) as usize - place.at;
+                    let (codes, tail) = bytes.split_at_mut(codes.min((next - at) as usize));
+                    if i2s_arm {
+                        ternary::repack_arm(codes);
+                    }
+                    place.ternary(matrix, part, first_row, codes)?;
+                    if let Some(scale) = tail.first_chunk() {
+                        let rows = tensor.ne[1] as usize;
+                        place.scale(matrix, part, first_row, rows, f32::from_le_bytes(*scale))?;
+                    }
+                }
+            }
+            gpu.flush();
+            gpu.check()?;
+            at = next;
+            progress(Progress::Upload { loaded: at, total });
+        }
+    }
+    Ok(())
+}
+
+/// A piece of a tensor: which, and at which of its bytes.
+struct Place<'a> {
+    gpu: &'a Gpu,
+    name: &'a str,
+    at: usize,
+}
+
+impl Place<'_> {
+    fn vector(&self, buffer: &Buffer<f32>, bytes: &[u8]) -> Result<()> {
+        let values: Vec<f32> = floats(bytes).collect();
+        self.finite(values.iter().all(|v| v.is_finite()))?;
+        self.gpu.write(buffer, self.at / 4, &values);
+        Ok(())
+    }
+
+    fn dense(&self, matrix: &Dense, ty: TensorType, bytes: &[u8]) -> Result<()> {
+        let halves = || bytes.as_chunks().0.iter().map(|b| u16::from_le_bytes(*b));
+        match ty {
+            TensorType::F16 => {
+                self.finite(halves().all(|bits| f16::from_bits(bits).is_finite()))?;
+                self.rows(&matrix.shards, 1, 0, matrix.k * 2, self.at, bytes);
+            }
+            TensorType::BF16 => {
+                let values: Vec<u32> = halves().map(|bits| u32::from(bits) << 16).collect();
+                self.finite(values.iter().all(|bits| f32::from_bits(*bits).is_finite()))?;
+                let bytes = bytemuck::cast_slice(&values);
+                self.rows(&matrix.shards, 1, 0, matrix.k * 4, self.at * 2, bytes);
+            }
+            _ => {
+                self.finite(floats(bytes).all(f32::is_finite))?;
+                self.rows(&matrix.shards, 1, 0, matrix.k * 4, self.at, bytes);
+            }
+        }
+        Ok(())
+    }
+
+    fn ternary(&self, matrix: &Ternary, part: usize, first_row: usize, codes: &[u8]) -> Result<()> {
+        ternary::check_codes(codes).map_err(|byte| {
+            Error::BadGguf(format!(
+                "tensor `{}` has the code 3 in byte {}; ternary codes are 0, 1 and 2",
+                self.name,
+                self.at + byte
+            ))
+        })?;
+        let row_bytes = matrix.k / 4;
+        let at = first_row * row_bytes + self.at;
+        self.rows(&matrix.shards, matrix.parts, part, row_bytes, at, codes);
+        Ok(())
+    }
+
+    fn scale(
+        &self,
+        matrix: &Ternary,
+        part: usize,
+        first_row: usize,
+        rows: usize,
+        scale: f32,
+    ) -> Result<()> {
+        self.finite(scale.is_finite())?;
+        self.gpu.write(&matrix.scale, part * matrix.rows + first_row, &vec![scale; rows]);
+        Ok(())
+    }
+
+    /// Writes `bytes`, which begin at byte `at` of a part's rows, to the shards they fall into.
+    fn rows(
+        &self,
+        shards: &[Shard],
+        parts: usize,
+        part: usize,
+        row_bytes: usize,
+        at: usize,
+        bytes: &[u8],
+    ) {
+        debug_assert!(part < parts, "a part of the matrix");
+        for shard in shards {
+            let (start, end) = (shard.rows.start * row_bytes, shard.rows.end * row_bytes);
+            let (from, to) = (at.max(start), (at + bytes.len()).min(end));
+            if from < to {
+                let offset = part * (end - start) + from - start;
+                let words = &bytes[from - at..to - at];
+                self.gpu.write(&shard.buffer.cast::<u8>(), offset, words);
+            }
+        }
+    }
+
+    fn finite(&self, is: bool) -> Result<()> {
+        if is {
+            return Ok(());
+        }
+        Err(Error::BadGguf(format!("tensor `{}` holds values that are not finite", self.name)))
+    }
+}
+
+fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> {
+    bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b))
+}

@@ -1,0 +1,333 @@
+//! The metadata of a GGUF file, and getters that name the key when it is not what was expected.
+
+use std::fmt;
+
+use super::cursor::{Cursor, Stop};
+use crate::error::{Error, Result};
+
+/// The metadata, in the file's order.
+#[derive(Clone, Debug, Default)]
+pub struct Metadata {
+    entries: Vec<(String, Value)>,
+}
+
+/// A metadata value.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "GGUF's names say it all")]
+pub enum Value {
+    U8(u8),
+    I8(i8),
+    U16(u16),
+    I16(i16),
+    U32(u32),
+    I32(i32),
+    F32(f32),
+    Bool(bool),
+    /// Bytes, meant to be UTF-8.
+    String(Vec<u8>),
+    Strings(Strings),
+    /// An array of numbers or booleans.
+    Numbers(Numbers),
+    U64(u64),
+    I64(i64),
+    F64(f64),
+}
+
+/// An array of strings in one piece of memory: a vocabulary has hundreds of thousands.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Strings {
+    bytes: Vec<u8>,
+    ends: Vec<u32>,
+}
+
+/// An array of numbers as it is in the file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Numbers {
+    kind: u32,
+    bytes: Vec<u8>,
+}
+
+impl Strings {
+    /// How many strings.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is no string.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The string at `index`, as bytes: nothing says that it is UTF-8.
+    pub fn get(&self, index: usize) -> Option<&[u8]> {
+        let end = *self.ends.get(index)? as usize;
+        let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
+        Some(&self.bytes[start..end])
+    }
+
+    /// All strings in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        (0..self.len()).map(|i| self.get(i).unwrap_or_default())
+    }
+
+    /// Adds a string at the end.
+    pub(crate) fn push(&mut self, string: &[u8]) {
+        self.bytes.extend_from_slice(string);
+        // The head of a file is far below 4 GiB (`MAX_HEAD`).
+        self.ends.push(self.bytes.len() as u32);
+    }
+}
+
+impl Numbers {
+    /// How many numbers.
+    pub fn len(&self) -> usize {
+        self.bytes.len() / self.width()
+    }
+
+    /// Whether there is no number.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    fn width(&self) -> usize {
+        number_width(self.kind).unwrap_or(1) as usize
+    }
+
+    /// The numbers one by one.
+    pub fn iter(&self) -> impl Iterator<Item = Value> + '_ {
+        self.bytes.chunks_exact(self.width()).filter_map(|bytes| {
+            let mut cursor = Cursor::new(bytes, bytes.len() as u64);
+            number(&mut cursor, self.kind).ok()
+        })
+    }
+}
+
+impl Value {
+    /// The value as an integer, if it is one.
+    pub fn integer(&self) -> Option<i128> {
+        Some(match *self {
+            Self::U8(v) => v.into(),
+            Self::I8(v) => v.into(),
+            Self::U16(v) => v.into(),
+            Self::I16(v) => v.into(),
+            Self::U32(v) => v.into(),
+            Self::I32(v) => v.into(),
+            Self::U64(v) => v.into(),
+            Self::I64(v) => v.into(),
+            _ => return None,
+        })
+    }
+
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::String(_) => "a string",
+            Self::Strings(_) => "an array of strings",
+            Self::Numbers(_) => "an array of numbers",
+            Self::Bool(_) => "a boolean",
+            Self::F32(_) | Self::F64(_) => "a float",
+            _ => "an integer",
+        }
+    }
+}
+
+/// For people: long values are shortened.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 6;
+        let list = |f: &mut fmt::Formatter<'_>, len: usize, shown: Vec<String>| {
+            let more = if len > SHOWN { ", …" } else { "" };
+            write!(f, "[{}{more}] ({len})", shown.join(", "))
+        };
+        match self {
+            Self::U8(v) => write!(f, "{v}"),
+            Self::I8(v) => write!(f, "{v}"),
+            Self::U16(v) => write!(f, "{v}"),
+            Self::I16(v) => write!(f, "{v}"),
+            Self::U32(v) => write!(f, "{v}"),
+            Self::I32(v) => write!(f, "{v}"),
+            Self::U64(v) => write!(f, "{v}"),
+            Self::I64(v) => write!(f, "{v}"),
+            Self::F32(v) => write!(f, "{v}"),
+            Self::F64(v) => write!(f, "{v}"),
+            Self::Bool(v) => write!(f, "{v}"),
+            Self::String(bytes) => {
+                let text = String::from_utf8_lossy(bytes);
+                let more = if text.chars().count() > 100 { "…" } else { "" };
+                write!(f, "{:?}{more}", text.chars().take(100).collect::<String>())
+            }
+            Self::Strings(strings) => {
+                let shown = strings.iter().take(SHOWN);
+                let shown = shown.map(|s| format!("{:?}", String::from_utf8_lossy(s)));
+                list(f, strings.len(), shown.collect())
+            }
+            Self::Numbers(numbers) => {
+                let shown = numbers.iter().take(SHOWN).map(|n| n.to_string());
+                list(f, numbers.len(), shown.collect())
+            }
+        }
+    }
+}
+
+/// Getters give `None` where the key is absent, and an error that names the key where its value
+/// is of another type.
+impl Metadata {
+    /// The value of `key` as it is.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.entries.iter().find(|(k, _)| k == key).map(|(_, value)| value)
+    }
+
+    /// All keys and values in the file's order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.entries.iter().map(|(key, value)| (key.as_str(), value))
+    }
+
+    /// A whole number, whichever integer type the writer chose.
+    pub fn integer(&self, key: &str) -> Result<Option<u64>> {
+        self.typed(key, "a whole number", |value| u64::try_from(value.integer()?).ok())
+    }
+
+    /// A float.
+    pub fn float(&self, key: &str) -> Result<Option<f32>> {
+        self.typed(key, "a float", |value| match *value {
+            Value::F32(v) => Some(v),
+            Value::F64(v) => Some(v as f32),
+            _ => None,
+        })
+    }
+
+    /// A boolean.
+    pub fn boolean(&self, key: &str) -> Result<Option<bool>> {
+        self.typed(key, "a boolean", |value| match *value {
+            Value::Bool(v) => Some(v),
+            _ => None,
+        })
+    }
+
+    /// A string.
+    pub fn text(&self, key: &str) -> Result<Option<&str>> {
+        self.typed(key, "a UTF-8 string", |value| match value {
+            Value::String(bytes) => std::str::from_utf8(bytes).ok(),
+            _ => None,
+        })
+    }
+
+    /// An array of strings.
+    pub fn strings(&self, key: &str) -> Result<Option<&Strings>> {
+        self.typed(key, "an array of strings", |value| match value {
+            Value::Strings(strings) => Some(strings),
+            _ => None,
+        })
+    }
+
+    /// An array of numbers.
+    pub fn numbers(&self, key: &str) -> Result<Option<&Numbers>> {
+        self.typed(key, "an array of numbers", |value| match value {
+            Value::Numbers(numbers) => Some(numbers),
+            _ => None,
+        })
+    }
+
+    /// What `get` finds under `key`, which must be there: `metadata.require(key, Metadata::text)`.
+    pub fn require<'a, T>(
+        &'a self,
+        key: &str,
+        get: impl FnOnce(&'a Self, &str) -> Result<Option<T>>,
+    ) -> Result<T> {
+        get(self, key)?
+            .ok_or_else(|| Error::UnsupportedModel(format!("the file's metadata lacks `{key}`")))
+    }
+
+    fn typed<'a, T>(
+        &'a self,
+        key: &str,
+        expected: &str,
+        get: impl FnOnce(&'a Value) -> Option<T>,
+    ) -> Result<Option<T>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        get(value).map(Some).ok_or_else(|| {
+            let kind = value.kind();
+            Error::UnsupportedModel(format!("`{key}` is {kind}, {value}, not {expected}"))
+        })
+    }
+
+    /// `count` keys and values.
+    pub(super) fn parse(cursor: &mut Cursor<'_>, count: u64) -> Result<Self, Stop> {
+        let mut entries = Vec::new();
+        let mut seen = std::collections::HashSet::new();
+        for _ in 0..count {
+            let key = cursor.name(65535, "a metadata key")?;
+            if !seen.insert(key.clone()) {
+                return cursor.bad(format_args!("metadata key `{key}` appears twice"));
+            }
+            let kind = cursor.u32("a value's type")?;
+            let value = value(cursor, kind, &key)?;
+            entries.push((key, value));
+        }
+        Ok(Self { entries })
+    }
+}
+
+const BOOL: u32 = 7;
+const STRING: u32 = 8;
+const ARRAY: u32 = 9;
+
+/// Bytes of a number or boolean of type `kind`.
+fn number_width(kind: u32) -> Option<u64> {
+    match kind {
+        0 | 1 | BOOL => Some(1),
+        2 | 3 => Some(2),
+        4..=6 => Some(4),
+        10..=12 => Some(8),
+        _ => None,
+    }
+}
+
+fn value(cursor: &mut Cursor<'_>, kind: u32, key: &str) -> Result<Value, Stop> {
+    match kind {
+        STRING => Ok(Value::String(cursor.string("a metadata string")?.to_vec())),
+        ARRAY => array(cursor, key),
+        _ if number_width(kind).is_some() => number(cursor, kind),
+        _ => cursor.bad(format_args!("`{key}` has the unknown value type {kind}")),
+    }
+}
+
+fn number(cursor: &mut Cursor<'_>, kind: u32) -> Result<Value, Stop> {
+    let what = "a metadata value";
+    Ok(match kind {
+        0 => Value::U8(cursor.u8(what)?),
+        1 => Value::I8(cursor.u8(what)? as i8),
+        2 => Value::U16(cursor.u16(what)?),
+        3 => Value::I16(cursor.u16(what)? as i16),
+        4 => Value::U32(cursor.u32(what)?),
+        5 => Value::I32(cursor.u32(what)? as i32),
+        6 => Value::F32(f32::from_bits(cursor.u32(what)?)),
+        BOOL => match cursor.u8(what)? {
+            0 => Value::Bool(false),
+            1 => Value::Bool(true),
+            other => return cursor.bad(format_args!("a boolean is {other}, not 0 or 1")),
+        },
+        10 => Value::U64(cursor.u64(what)?),
+        11 => Value::I64(cursor.u64(what)? as i64),
+        12 => Value::F64(f64::from_bits(cursor.u64(what)?)),
+        _ => return cursor.bad(format_args!("unknown value type {kind}")),
+    })
+}
+
+fn array(cursor: &mut Cursor<'_>, key: &str) -> Result<Value, Stop> {
+    let kind = cursor.u32("an array's type")?;
+    if kind == STRING {
+        let count = cursor.count(8, "an array's length")?;
+        let mut strings = Strings::default();
+        for _ in 0..count {
+            strings.push(cursor.string("a string in an array")?);
+        }
+        return Ok(Value::Strings(strings));
+    }
+    // Nested arrays (type 9) are in the specification's text, but no reader takes them.
+    let Some(width) = number_width(kind) else {
+        return cursor.bad(format_args!("`{key}` is an array of the unknown type {kind}"));
+    };
+    let count = cursor.count(width, "an array's length")?;
+    let bytes = cursor.take(count * width, "an array")?.to_vec();
+    Ok(Value::Numbers(Numbers { kind, bytes }))
+}

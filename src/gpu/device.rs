@@ -1,0 +1,239 @@
+//! The device: which features and limits are asked for, and why.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytemuck::Pod;
+
+use super::{Buffer, GpuOptions};
+use crate::error::{Error, Result};
+
+/// The smallest binding the kernels can work with: the largest single thing that is not split is
+/// one row of a tensor or one layer's KV cache.
+const LEAST_BINDING: u64 = 64 * 1024;
+
+/// Lanes in a subgroup, where the device runs subgroup operations and every subgroup is alike.
+///
+/// Adapters whose subgroups vary in size (some Intel and Apple) run the kernels without them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subgroups(pub u32);
+
+/// A device, its queue, and what was granted.
+pub struct Gpu {
+    pub(super) device: wgpu::Device,
+    pub(super) queue: wgpu::Queue,
+    /// The adapter's name, as the platform gives it.
+    pub adapter: String,
+    /// Whether the adapter is a CPU.
+    pub software: bool,
+    /// Subgroup operations, if they are used.
+    pub subgroups: Option<Subgroups>,
+    /// Bytes one storage binding may span.
+    pub max_binding: u64,
+    /// Bytes one buffer may hold.
+    pub max_buffer: u64,
+    fault: Arc<Mutex<Option<Error>>>,
+    allocated: AtomicU64,
+}
+
+impl Gpu {
+    /// Opens the best adapter there is.
+    ///
+    /// Errors: `no-adapter`; `missing-feature` when its limits are below WebGPU's own.
+    pub async fn open(options: &GpuOptions) -> Result<Self> {
+        let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+        // GL is never compute-complete enough for these kernels.
+        descriptor.backends = wgpu::Backends::PRIMARY;
+        let instance = wgpu::Instance::new(descriptor);
+        let power_preference = match options.power_preference.as_deref() {
+            None | Some("high-performance") => wgpu::PowerPreference::HighPerformance,
+            Some("low-power") => wgpu::PowerPreference::LowPower,
+            Some(other) => {
+                return Err(Error::BadOption {
+                    name: "gpu.powerPreference".into(),
+                    why: format!("`{other}` is neither `low-power` nor `high-performance`"),
+                });
+            }
+        };
+        let adapter = instance
+            .request_adapter(&wgpu::RequestAdapterOptions {
+                power_preference,
+                ..Default::default()
+            })
+            .await
+            .map_err(|e| Error::NoAdapter(e.to_string()))?;
+        Self::request(&adapter, options).await
+    }
+
+    async fn request(adapter: &wgpu::Adapter, options: &GpuOptions) -> Result<Self> {
+        let offered = adapter.limits();
+        let cap = |offered: u64, cap: Option<u64>| cap.map_or(offered, |cap| offered.min(cap));
+        // Bindings as large as possible: fewer shards, fewer dispatches. All else is WebGPU's
+        // default, which every adapter has.
+        let max_buffer = cap(offered.max_buffer_size, options.limits.max_buffer_size);
+        let max_binding = cap(
+            offered.max_storage_buffer_binding_size,
+            options.limits.max_storage_buffer_binding_size,
+        )
+        .min(max_buffer)
+            & !255; // shards are cut at bindings' ends, and those are aligned
+        if max_binding < LEAST_BINDING {
+            return Err(Error::MissingFeature(format!(
+                "storage bindings of {LEAST_BINDING} bytes; {max_binding} are allowed"
+            )));
+        }
+        let required_limits = wgpu::Limits {
+            max_buffer_size: offered.max_buffer_size.min(max_buffer.max(256 << 20)),
+            max_storage_buffer_binding_size: offered
+                .max_storage_buffer_binding_size
+                .min(max_binding.max(128 << 20)),
+            ..wgpu::Limits::default()
+        };
+        let wanted = if options.features.subgroups == Some(false) {
+            wgpu::Features::empty()
+        } else {
+            wgpu::Features::SUBGROUP
+        };
+        let (device, queue) = adapter
+            .request_device(&wgpu::DeviceDescriptor {
+                label: Some("ternlight"),
+                required_features: adapter.features() & wanted,
+                required_limits,
+                ..Default::default()
+            })
+            .await
+            .map_err(|e| Error::NoAdapter(e.to_string()))?;
+
+        let info = adapter.get_info();
+        let even = info.subgroup_min_size == info.subgroup_max_size
+            && info.subgroup_min_size.is_power_of_two()
+            && (4..=128).contains(&info.subgroup_min_size);
+        let subgroups = (!wanted.is_empty() && has_subgroups(&device) && even)
+            .then_some(Subgroups(info.subgroup_min_size));
+
+        let fault = Arc::new(Mutex::new(None));
+        let slot = fault.clone();
+        device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
+            note(&slot, Error::Internal(format!("WebGPU: {error}")));
+        }));
+        let slot = fault.clone();
+        device.set_device_lost_callback(move |reason, why| {
+            note(&slot, Error::DeviceLost(format!("{reason:?}: {why}")));
+        });
+        Ok(Self {
+            device,
+            queue,
+            adapter: name(&info),
+            software: info.device_type == wgpu::DeviceType::Cpu,
+            subgroups,
+            max_binding,
+            max_buffer,
+            fault,
+            allocated: AtomicU64::new(0),
+        })
+    }
+
+    /// The first error the device reported on its own, if any: WebGPU errors do not throw.
+    pub fn check(&self) -> Result<()> {
+        match &*self.fault.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        }
+    }
+
+    /// A zeroed buffer of `len` values.
+    pub fn buffer<T: Pod>(&self, label: &str, len: usize) -> Buffer<T> {
+        // Bindings and copies come in words of 4 bytes, and an empty binding is not allowed.
+        let size = ((len * size_of::<T>()).max(16) as u64).next_multiple_of(16);
+        self.allocated.fetch_add(size, Ordering::Relaxed);
+        Buffer::new(
+            self.device.create_buffer(&wgpu::BufferDescriptor {
+                label: Some(label),
+                size,
+                usage: wgpu::BufferUsages::STORAGE
+                    | wgpu::BufferUsages::UNIFORM
+                    | wgpu::BufferUsages::COPY_SRC
+                    | wgpu::BufferUsages::COPY_DST,
+                mapped_at_creation: false,
+            }),
+            len,
+        )
+    }
+
+    /// A buffer holding `data`.
+    pub fn upload<T: Pod>(&self, label: &str, data: &[T]) -> Buffer<T> {
+        let buffer = self.buffer(label, data.len());
+        self.write(&buffer, 0, data);
+        buffer
+    }
+
+    /// Writes `data` at element `at`. Both ends fall on multiples of 4 bytes.
+    pub fn write<T: Pod>(&self, buffer: &Buffer<T>, at: usize, data: &[T]) {
+        if !data.is_empty() {
+            let offset = (at * size_of::<T>()) as u64;
+            self.queue.write_buffer(&buffer.raw, offset, bytemuck::cast_slice(data));
+        }
+    }
+
+    /// Sends what was written on its way, so that it does not pile up on this side.
+    pub fn flush(&self) {
+        self.queue.submit([]);
+        #[cfg(not(target_arch = "wasm32"))]
+        let _ = self.device.poll(wgpu::PollType::Poll);
+    }
+
+    /// Bytes of all buffers made so far.
+    pub fn allocated(&self) -> u64 {
+        self.allocated.load(Ordering::Relaxed)
+    }
+
+    /// Frees the device; every buffer of it is gone.
+    pub fn destroy(&self) {
+        self.device.destroy();
+    }
+
+    /// Runs `allocate`, and turns the device's refusal into `out-of-memory`.
+    pub async fn allocating<T>(
+        &self,
+        what: &str,
+        needed: u64,
+        allocate: impl FnOnce() -> T,
+    ) -> Result<T> {
+        let scope = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+        let value = allocate();
+        match scope.pop().await {
+            None => Ok(value),
+            Some(_) => Err(Error::OutOfMemory {
+                what: what.into(),
+                needed,
+                granted: self.max_buffer.min(needed),
+            }),
+        }
+    }
+}
+
+fn note(slot: &Mutex<Option<Error>>, error: Error) {
+    slot.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+}
+
+fn name(info: &wgpu::AdapterInfo) -> String {
+    let parts = [info.name.as_str(), info.driver.as_str(), info.driver_info.as_str()];
+    let mut name = String::new();
+    for part in parts.into_iter().filter(|p| !p.is_empty()) {
+        if !name.contains(part) {
+            name = format!("{name} {part}").trim().into();
+        }
+    }
+    name
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+fn has_subgroups(device: &wgpu::Device) -> bool {
+    device.features().contains(wgpu::Features::SUBGROUP)
+}
+
+/// wgpu's web back end has no name for the feature, so the browser's own device is asked.
+#[cfg(target_arch = "wasm32")]
+fn has_subgroups(device: &wgpu::Device) -> bool {
+    device.as_webgpu().is_some_and(|device| device.features().has("subgroups"))
+}

@@ -1,0 +1,151 @@
+//! What Rust and WGSL must agree on for one kernel, as plain data.
+
+use super::Subgroups;
+
+/// How a kernel uses one of its bindings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// A uniform block.
+    Uniform,
+    /// A storage buffer the kernel only reads.
+    Read,
+    /// A storage buffer the kernel writes, or reads and writes.
+    Write,
+}
+
+/// One binding, in the order of its `@binding` number in group 0.
+pub type Binding = (&'static str, Access);
+
+/// A value fixed when the pipeline is made, written into the shader's text as a `const`.
+///
+/// Text rather than `override`: array sizes and loop bounds become literals that every driver's
+/// compiler unrolls, and a model has few distinct shapes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Const {
+    /// `u32`.
+    U32(&'static str, u32),
+    /// `f32`.
+    F32(&'static str, f32),
+    /// `bool`.
+    Bool(&'static str, bool),
+}
+
+impl Const {
+    fn wgsl(&self) -> String {
+        match self {
+            Self::U32(name, value) => format!("const {name}: u32 = {value}u;\n"),
+            // Rust prints the shortest decimal that reads back as the same value.
+            Self::F32(name, value) => format!("const {name}: f32 = {value:?}f;\n"),
+            Self::Bool(name, value) => format!("const {name}: bool = {value};\n"),
+        }
+    }
+}
+
+/// One way to write a kernel.
+#[derive(Debug)]
+pub struct Variant {
+    /// What tells it from the others, shown in `model.info.kernels`.
+    pub name: &'static str,
+    /// Whether it uses subgroup operations; the const `SUBGROUP` then holds their size.
+    pub subgroups: bool,
+    /// The shader's text without its constants.
+    pub wgsl: &'static str,
+}
+
+/// A compute kernel. The entry point is always `main`.
+#[derive(Debug)]
+pub struct Kernel {
+    /// The name of the shader file, of the Rust module and of the profiler's row.
+    pub name: &'static str,
+    /// The bindings, the same in every variant.
+    pub bindings: &'static [Binding],
+    /// The variants, best first.
+    pub variants: &'static [Variant],
+    /// Constants of an example, with which tests compile every variant.
+    pub example: &'static [Const],
+}
+
+/// Which WGSL front end will read the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// The browser's own.
+    Browser,
+    /// naga, inside a native build of wgpu.
+    Native,
+}
+
+impl Dialect {
+    /// The front end of this build.
+    pub const HERE: Self =
+        if cfg!(target_arch = "wasm32") { Self::Browser } else { Self::Native };
+}
+
+impl Kernel {
+    /// The best variant for a device.
+    pub fn variant(&self, subgroups: Option<Subgroups>) -> &'static Variant {
+        self.variants
+            .iter()
+            .find(|v| subgroups.is_some() || !v.subgroups)
+            .unwrap_or(&self.variants[self.variants.len() - 1])
+    }
+}
+
+impl Variant {
+    /// The source to hand to wgpu.
+    ///
+    /// WGSL wants `enable subgroups;` before any subgroup operation, but naga 30 does without the
+    /// directive and rejects a shader that has it (gfx-rs/wgpu#8202), so shader files leave it out.
+    pub fn source(
+        &self,
+        dialect: Dialect,
+        subgroups: Option<Subgroups>,
+        consts: &[Const],
+    ) -> String {
+        let mut source = String::new();
+        if let (true, Some(Subgroups(lanes))) = (self.subgroups, subgroups) {
+            if dialect == Dialect::Browser {
+                source.push_str("enable subgroups;\n");
+            }
+            source.push_str(&Const::U32("SUBGROUP", lanes).wgsl());
+        }
+        source.extend(consts.iter().map(Const::wgsl));
+        source.push_str(self.wgsl);
+        source
+    }
+}
+
+/// Joins shader files. WGSL needs no other preprocessor here: declarations may appear in any order.
+#[macro_export]
+macro_rules! wgsl {
+    ($($path:literal),+ $(,)?) => {
+        concat!($(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/shaders/", $path, ".wgsl"))),+)
+    };
+}
+
+/// The two variants of a kernel that reduces over lanes: `shared/lanes_subgroup.wgsl` and
+/// `shared/lanes_workgroup.wgsl` declare the same functions.
+#[macro_export]
+macro_rules! lanes_variants {
+    ($($path:literal),+ $(,)?) => {
+        &[
+            $crate::gpu::Variant {
+                name: "subgroup",
+                subgroups: true,
+                wgsl: $crate::wgsl!("shared/lanes_subgroup", $($path),+),
+            },
+            $crate::gpu::Variant {
+                name: "workgroup",
+                subgroups: false,
+                wgsl: $crate::wgsl!("shared/lanes_workgroup", $($path),+),
+            },
+        ]
+    };
+}
+
+/// The only variant of a kernel that has one.
+#[macro_export]
+macro_rules! one_variant {
+    ($($path:literal),+ $(,)?) => {
+        &[$crate::gpu::Variant { name: "", subgroups: false, wgsl: $crate::wgsl!($($path),+) }]
+    };
+}

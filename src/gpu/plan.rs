@@ -1,0 +1,213 @@
+//! A forward pass as data: every dispatch with its pipeline and bind group made up front.
+//!
+//! In a browser each wgpu call crosses from wasm to JavaScript. Building the bind groups once,
+//! at load, leaves three calls per dispatch and token.
+
+use std::collections::HashMap;
+
+use super::{Access, Buffer, Const, Dialect, Gpu, Kernel};
+
+/// What varies from step to step; kernels read it from a uniform buffer.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct Step {
+    /// Tokens in the KV cache before this step.
+    pub pos: u32,
+    /// Tokens in this step.
+    pub n_tokens: u32,
+    /// Parts the context is split into for attention.
+    pub n_splits: u32,
+    /// Positions in one such part.
+    pub split_len: u32,
+}
+
+/// Workgroups along one dimension, some known only when a step is encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// The same in every step.
+    Fixed(u32),
+    /// One for each so many tokens of the step.
+    Tokens(u32),
+    /// One for each part of the context.
+    Splits,
+}
+
+impl Extent {
+    fn at(self, step: &Step) -> u32 {
+        match self {
+            Self::Fixed(n) => n,
+            Self::Tokens(per) => step.n_tokens.div_ceil(per),
+            Self::Splits => step.n_splits,
+        }
+    }
+}
+
+struct Dispatch {
+    pipeline: wgpu::ComputePipeline,
+    bind_group: wgpu::BindGroup,
+    workgroups: [Extent; 3],
+    label: String,
+}
+
+/// Dispatches in the order they were recorded, ready to be run many times.
+#[derive(Default)]
+pub struct Plan {
+    dispatches: Vec<Dispatch>,
+}
+
+/// Records dispatches into plans, compiling each distinct pipeline once.
+pub struct Recorder<'gpu> {
+    gpu: &'gpu Gpu,
+    pipelines: HashMap<String, wgpu::ComputePipeline>,
+}
+
+impl Plan {
+    /// The dispatches' kernels and variants, in order.
+    pub fn labels(&self) -> impl Iterator<Item = &str> {
+        self.dispatches.iter().map(|d| d.label.as_str())
+    }
+
+    /// Dispatches in one run.
+    pub fn len(&self) -> usize {
+        self.dispatches.len()
+    }
+
+    /// Whether nothing was recorded.
+    pub fn is_empty(&self) -> bool {
+        self.dispatches.is_empty()
+    }
+
+    pub(super) fn encode(&self, pass: &mut wgpu::ComputePass<'_>, step: &Step) {
+        for dispatch in &self.dispatches {
+            let [x, y, z] = dispatch.workgroups.map(|extent| extent.at(step));
+            pass.set_pipeline(&dispatch.pipeline);
+            pass.set_bind_group(0, &dispatch.bind_group, &[]);
+            pass.dispatch_workgroups(x, y, z);
+        }
+    }
+}
+
+/// A buffer whose element type no longer matters.
+pub trait Bound {
+    /// The buffer under it.
+    fn raw(&self) -> &wgpu::Buffer;
+}
+
+impl<T> Bound for Buffer<T> {
+    fn raw(&self) -> &wgpu::Buffer {
+        &self.raw
+    }
+}
+
+impl<'gpu> Recorder<'gpu> {
+    /// A recorder with no pipelines yet.
+    pub fn new(gpu: &'gpu Gpu) -> Self {
+        Self { gpu, pipelines: HashMap::new() }
+    }
+
+    /// Appends one dispatch to `plan`. `buffers` follow the kernel's bindings.
+    pub fn dispatch(
+        &mut self,
+        plan: &mut Plan,
+        kernel: &Kernel,
+        consts: &[Const],
+        buffers: &[&dyn Bound],
+        workgroups: [Extent; 3],
+    ) {
+        let variant = kernel.variant(self.gpu.subgroups);
+        let source = variant.source(Dialect::HERE, self.gpu.subgroups, consts);
+        let gpu = self.gpu;
+        let pipeline = self
+            .pipelines
+            .entry(source)
+            .or_insert_with_key(|source| gpu.compile(kernel, source))
+            .clone();
+        let entries: Vec<_> = buffers
+            .iter()
+            .enumerate()
+            .map(|(i, buffer)| wgpu::BindGroupEntry {
+                binding: i as u32,
+                resource: buffer.raw().as_entire_binding(),
+            })
+            .collect();
+        let bind_group = self.gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: Some(kernel.name),
+            layout: &pipeline.get_bind_group_layout(0),
+            entries: &entries,
+        });
+        let label = match variant.name {
+            "" => kernel.name.into(),
+            name => format!("{}/{name}", kernel.name),
+        };
+        plan.dispatches.push(Dispatch { pipeline, bind_group, workgroups, label });
+    }
+}
+
+impl Gpu {
+    /// Encodes `plans` one after the other in one compute pass and submits them.
+    pub fn run(&self, plans: &[&Plan], step: &Step) {
+        let mut encoder = self.device.create_command_encoder(&Default::default());
+        self.encode(&mut encoder, plans, step);
+        self.queue.submit([encoder.finish()]);
+    }
+
+    pub(super) fn encode(
+        &self,
+        encoder: &mut wgpu::CommandEncoder,
+        plans: &[&Plan],
+        step: &Step,
+    ) {
+        let mut pass = encoder.begin_compute_pass(&Default::default());
+        for plan in plans {
+            plan.encode(&mut pass, step);
+        }
+    }
+
+    fn compile(&self, kernel: &Kernel, source: &str) -> wgpu::ComputePipeline {
+        let module = self.device.create_shader_module(wgpu::ShaderModuleDescriptor {
+            label: Some(kernel.name),
+            source: wgpu::ShaderSource::Wgsl(source.into()),
+        });
+        let entries: Vec<_> = kernel
+            .bindings
+            .iter()
+            .enumerate()
+            .map(|(i, (_, access))| layout_entry(i, *access))
+            .collect();
+        let layout = self.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+            label: Some(kernel.name),
+            entries: &entries,
+        });
+        let pipeline_layout = self.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+            label: Some(kernel.name),
+            bind_group_layouts: &[Some(&layout)],
+            immediate_size: 0,
+        });
+        self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label: Some(kernel.name),
+            layout: Some(&pipeline_layout),
+            module: &module,
+            entry_point: Some("main"),
+            compilation_options: wgpu::PipelineCompilationOptions {
+                // Every kernel writes its workgroup memory before it reads it.
+                zero_initialize_workgroup_memory: false,
+                ..Default::default()
+            },
+            cache: None,
+        })
+    }
+}
+
+fn layout_entry(index: usize, access: Access) -> wgpu::BindGroupLayoutEntry {
+    let ty = match access {
+        Access::Uniform => wgpu::BufferBindingType::Uniform,
+        Access::Read => wgpu::BufferBindingType::Storage { read_only: true },
+        Access::Write => wgpu::BufferBindingType::Storage { read_only: false },
+    };
+    wgpu::BindGroupLayoutEntry {
+        binding: index as u32,
+        visibility: wgpu::ShaderStages::COMPUTE,
+        ty: wgpu::BindingType::Buffer { ty, has_dynamic_offset: false, min_binding_size: None },
+        count: None,
+    }
+}

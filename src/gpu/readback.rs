@@ -1,0 +1,90 @@
+//! Results on their way back from the GPU.
+
+use std::marker::PhantomData;
+
+use bytemuck::Pod;
+use futures_channel::oneshot;
+
+use super::{Buffer, Gpu, Plan, Step};
+use crate::error::{Error, Result};
+
+/// A copy of a buffer's first values that was ordered and can be awaited.
+///
+/// Several may be under way at once; each is awaited when its values are needed.
+pub struct Readback<T> {
+    staging: wgpu::Buffer,
+    mapped: oneshot::Receiver<std::result::Result<(), wgpu::BufferAsyncError>>,
+    #[cfg(not(target_arch = "wasm32"))]
+    submission: wgpu::SubmissionIndex,
+    marker: PhantomData<T>,
+}
+
+impl Gpu {
+    /// Runs `plans` in one pass and one submit, with a copy of the first `len` values of `result`.
+    pub fn run_and_read<T: Pod>(
+        &self,
+        plans: &[&Plan],
+        step: &Step,
+        result: &Buffer<T>,
+        len: usize,
+    ) -> Readback<T> {
+        let size = (len * size_of::<T>()) as u64;
+        let staging = self.device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("readback"),
+            size,
+            usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        let mut encoder = self.device.create_command_encoder(&Default::default());
+        if !plans.is_empty() {
+            self.encode(&mut encoder, plans, step);
+        }
+        encoder.copy_buffer_to_buffer(&result.raw, 0, &staging, 0, size);
+        #[cfg_attr(target_arch = "wasm32", allow(unused_variables, reason = "browsers poll"))]
+        let submission = self.queue.submit([encoder.finish()]);
+        let (send, mapped) = oneshot::channel();
+        staging.slice(..).map_async(wgpu::MapMode::Read, move |outcome| {
+            // Nobody listens any more when the generation was dropped.
+            let _ = send.send(outcome);
+        });
+        Readback {
+            staging,
+            mapped,
+            #[cfg(not(target_arch = "wasm32"))]
+            submission,
+            marker: PhantomData,
+        }
+    }
+
+    /// All values of `buffer`.
+    pub async fn read<T: Pod>(&self, buffer: &Buffer<T>) -> Result<Vec<T>> {
+        self.run_and_read(&[], &Step::default(), buffer, buffer.len()).take(self).await
+    }
+}
+
+impl<T: Pod> Readback<T> {
+    /// Waits for the values.
+    pub async fn take(self, gpu: &Gpu) -> Result<Vec<T>> {
+        #[cfg(not(target_arch = "wasm32"))]
+        gpu.device
+            .poll(wgpu::PollType::Wait { submission_index: Some(self.submission), timeout: None })
+            .map_err(|e| Error::DeviceLost(e.to_string()))?;
+        let outcome = self.mapped.await;
+        gpu.check()?;
+        match outcome {
+            Ok(Ok(())) => {}
+            Ok(Err(e)) => return Err(Error::DeviceLost(e.to_string())),
+            Err(_) => return Err(Error::DeviceLost("the device was dropped".into())),
+        }
+        let view = self
+            .staging
+            .slice(..)
+            .get_mapped_range()
+            .map_err(|e| Error::DeviceLost(e.to_string()))?;
+        // The mapping's address need not suit T, so the values are copied one by one.
+        let values = view.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect();
+        drop(view);
+        self.staging.unmap();
+        Ok(values)
+    }
+}

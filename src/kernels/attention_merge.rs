@@ -1,0 +1,48 @@
+use super::{AttentionShape, Parts, Quantized, WORKGROUP};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Step};
+use crate::lanes_variants;
+
+pub(super) const KERNEL: Kernel = Kernel {
+    name: "attention_merge",
+    bindings: &[
+        ("step", Access::Uniform),
+        ("part", Access::Read),
+        ("part_ml", Access::Read),
+        ("weight", Access::Read),
+        ("q", Access::Write),
+        ("q_scale", Access::Write),
+    ],
+    variants: lanes_variants!("shared/step", "shared/quantize", "attention_merge"),
+    example: &consts(20, 128, 1e-5),
+};
+
+const fn consts(n_head: usize, head_dim: usize, eps: f32) -> [Const; 5] {
+    [
+        Const::U32("WORKGROUP", WORKGROUP),
+        Const::U32("LANES", WORKGROUP),
+        Const::U32("N_HEAD", n_head as u32),
+        Const::U32("HEAD_DIM", head_dim as u32),
+        Const::F32("EPS", eps),
+    ]
+}
+
+/// `y` = int8 quantisation of the sub-norm of all heads' outputs, put together from their parts.
+#[allow(clippy::too_many_arguments, reason = "one for each binding")]
+pub fn attention_merge(
+    recorder: &mut Recorder,
+    plan: &mut Plan,
+    step: &Buffer<Step>,
+    shape: &AttentionShape,
+    parts: &Parts,
+    weight: &Buffer<f32>,
+    y: &Quantized,
+    eps: f32,
+) {
+    recorder.dispatch(
+        plan,
+        &KERNEL,
+        &consts(shape.n_head, shape.head_dim, eps),
+        &[step, &parts.part, &parts.part_ml, weight, &y.q, &y.scale],
+        [Extent::Tokens(1), Extent::Fixed(1), Extent::Fixed(1)],
+    );
+}

@@ -1,0 +1,64 @@
+use super::{Product, Quantized, Ternary, WORKGROUP};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder};
+use crate::lanes_variants;
+
+/// Lanes that share a row: the fastest of 4 to 32 on an NVIDIA H200, where a row is read in few
+/// steps by many lanes.
+const LANES: u32 = 32;
+
+pub(super) const KERNEL: Kernel = Kernel {
+    name: "gemv_i2s",
+    bindings: &[
+        ("w", Access::Read),
+        ("w_scale", Access::Read),
+        ("q", Access::Read),
+        ("q_scale", Access::Read),
+        ("y", Access::Write),
+    ],
+    variants: lanes_variants!("shared/epilogue", "gemv_i2s"),
+    example: &consts(2560, 6912, 0, 6912, Product::Relu2Glu),
+};
+
+const fn consts(
+    k: usize,
+    all_rows: usize,
+    first_row: usize,
+    rows: usize,
+    product: Product,
+) -> [Const; 8] {
+    [
+        Const::U32("WORKGROUP", WORKGROUP),
+        Const::U32("LANES", LANES),
+        Const::U32("K", k as u32),
+        Const::U32("ALL_ROWS", all_rows as u32),
+        Const::U32("FIRST_ROW", first_row as u32),
+        Const::U32("N_ROWS", rows as u32),
+        Const::U32("PARTS", if matches!(product, Product::Relu2Glu) { 2 } else { 1 }),
+        Const::Bool("ADD", matches!(product, Product::Add)),
+    ]
+}
+
+/// The product of `w` with the first token of `x`, put into `y` `[rows]` as `product` says.
+pub fn gemv_i2s(
+    recorder: &mut Recorder,
+    plan: &mut Plan,
+    w: &Ternary,
+    x: &Quantized,
+    y: &Buffer<f32>,
+    product: Product,
+) {
+    for shard in &w.shards {
+        let rows_at_once = WORKGROUP as usize / LANES as usize / w.parts;
+        recorder.dispatch(
+            plan,
+            &KERNEL,
+            &consts(w.k, w.rows, shard.rows.start, shard.rows.len(), product),
+            &[&shard.buffer, &w.scale, &x.q, &x.scale, y],
+            [
+                Extent::Fixed(shard.rows.len().div_ceil(rows_at_once) as u32),
+                Extent::Fixed(1),
+                Extent::Fixed(1),
+            ],
+        );
+    }
+}

@@ -1,0 +1,42 @@
+use super::{Quantized, WORKGROUP};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder};
+use crate::lanes_variants;
+
+pub(super) const KERNEL: Kernel = Kernel {
+    name: "rms_norm_quantize",
+    bindings: &[
+        ("x", Access::Read),
+        ("weight", Access::Read),
+        ("q", Access::Write),
+        ("q_scale", Access::Write),
+    ],
+    variants: lanes_variants!("shared/quantize", "rms_norm_quantize"),
+    example: &consts(2560, 1e-5),
+};
+
+const fn consts(n: usize, eps: f32) -> [Const; 4] {
+    [
+        Const::U32("WORKGROUP", WORKGROUP),
+        Const::U32("LANES", WORKGROUP),
+        Const::U32("N", n as u32),
+        Const::F32("EPS", eps),
+    ]
+}
+
+/// `y` = int8 quantisation of the norm of each row of `x` `[n_tokens, n]`, `n` a multiple of 128.
+pub fn rms_norm_quantize(
+    recorder: &mut Recorder,
+    plan: &mut Plan,
+    x: &Buffer<f32>,
+    weight: &Buffer<f32>,
+    y: &Quantized,
+    eps: f32,
+) {
+    recorder.dispatch(
+        plan,
+        &KERNEL,
+        &consts(weight.len(), eps),
+        &[x, weight, &y.q, &y.scale],
+        [Extent::Tokens(1), Extent::Fixed(1), Extent::Fixed(1)],
+    );
+}

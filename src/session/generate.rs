@@ -1,0 +1,207 @@
+//! The generation loop: prefill, steps in flight, stop rules.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+use serde::Serialize;
+use web_time::Instant;
+
+use super::Session;
+use super::stop::StopTexts;
+use crate::error::{Error, Result};
+use crate::gpu::Readback;
+use crate::sampling::Sampling;
+use crate::tokenizer::TextStream;
+
+/// Steps submitted ahead of the token that is awaited. Waiting for each token costs two thirds of
+/// the speed on a fast card; a CPU gains nothing and would compute tokens nobody wants.
+const AHEAD: usize = 4;
+const AHEAD_ON_CPU: usize = 1;
+
+/// How to generate.
+#[derive(Clone, Debug, Default)]
+pub struct GenerateOptions {
+    /// The most tokens to generate; `None` is as many as the context holds.
+    pub max_tokens: Option<usize>,
+    /// How tokens are chosen.
+    pub sampling: Sampling,
+    /// Texts that end the generation; they are not emitted.
+    pub stop: Vec<String>,
+}
+
+/// One generated token. `text` holds whole characters only and may be empty: a character can
+/// take several tokens, and text that could begin a stop text is held back.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Piece {
+    /// The token; `None` for text that was held back and comes at the end.
+    pub id: Option<u32>,
+    /// The text it adds.
+    pub text: String,
+}
+
+/// Why a generation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FinishReason {
+    /// A stop token or a stop text.
+    Stop,
+    /// `max_tokens`, or the context is full.
+    Length,
+    /// The caller stopped it.
+    Abort,
+}
+
+/// What a generation took.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Stats {
+    /// Tokens in the prompt.
+    pub prompt_tokens: usize,
+    /// Of them, tokens whose keys and values were still in the cache.
+    pub reused_tokens: usize,
+    /// Tokens generated, the stop token not counted.
+    pub completion_tokens: usize,
+    /// Milliseconds from the call to the first token.
+    pub time_to_first_token: f64,
+    /// Prompt tokens computed per second.
+    pub prefill_tokens_per_second: f64,
+    /// Tokens per second after the first.
+    pub decode_tokens_per_second: f64,
+    /// Why it ended.
+    pub finish_reason: FinishReason,
+}
+
+impl Session {
+    /// Generates from `prompt`, handing each piece to `on_piece` until it breaks.
+    ///
+    /// Tokens whose keys and values are still in the cache from the generation before are not
+    /// computed again. Dropping the future stops the GPU work after the steps in flight; what was
+    /// computed stays valid.
+    ///
+    /// Errors: `bad-option` (empty prompt, ids out of range, settings), `context-full`,
+    /// `device-lost`.
+    pub async fn generate(
+        &mut self,
+        prompt: &[u32],
+        options: &GenerateOptions,
+        on_piece: &mut dyn FnMut(Piece) -> ControlFlow<()>,
+    ) -> Result<Stats> {
+        options.sampling.check()?;
+        let started = Instant::now();
+        let reused = self.begin(prompt)?;
+        // The last token needs no place in the cache.
+        let room = self.engine.n_ctx() - prompt.len() + 1;
+        let limit = options.max_tokens.unwrap_or(room).min(room);
+        let mut stats = Stats {
+            prompt_tokens: prompt.len(),
+            reused_tokens: reused,
+            completion_tokens: 0,
+            time_to_first_token: 0.0,
+            prefill_tokens_per_second: 0.0,
+            decode_tokens_per_second: 0.0,
+            finish_reason: FinishReason::Length,
+        };
+        if limit == 0 {
+            return Ok(stats);
+        }
+
+        self.engine.set_sampling(&options.sampling);
+        self.prefill(prompt, reused).await?;
+        let mut steps = Steps::new(self, prompt, limit, options.sampling.is_greedy());
+        let mut output = Output { text: TextStream::default(), stop: StopTexts::new(&options.stop) };
+        let mut first = started;
+        while let Some(id) = steps.next(self).await? {
+            if stats.time_to_first_token == 0.0 {
+                first = Instant::now();
+                let seconds = (first - started).as_secs_f64();
+                stats.time_to_first_token = seconds * 1e3;
+                stats.prefill_tokens_per_second = (prompt.len() - reused) as f64 / seconds;
+            }
+            if self.tokenizer.is_stop(id) {
+                stats.finish_reason = FinishReason::Stop;
+                break;
+            }
+            stats.completion_tokens += 1;
+            let (text, stopped) = output.push(&self.tokenizer, id);
+            if on_piece(Piece { id: Some(id), text }).is_break() {
+                stats.finish_reason = FinishReason::Abort;
+                break;
+            }
+            if stopped {
+                stats.finish_reason = FinishReason::Stop;
+                break;
+            }
+        }
+        let rest = output.finish();
+        if !rest.is_empty() {
+            let _ = on_piece(Piece { id: None, text: rest });
+        }
+        let seconds = first.elapsed().as_secs_f64();
+        if stats.completion_tokens > 1 && seconds > 0.0 {
+            stats.decode_tokens_per_second = (stats.completion_tokens - 1) as f64 / seconds;
+        }
+        Ok(stats)
+    }
+}
+
+/// Steps on the GPU, some of them ahead of the token that is awaited: each takes the token that the
+/// one before it chose straight from GPU memory.
+struct Steps {
+    in_flight: VecDeque<Readback<u32>>,
+    /// Tokens still to be ordered.
+    left: usize,
+    ahead: usize,
+    greedy: bool,
+}
+
+impl Steps {
+    /// Submits the prompt's last chunk, whose step chooses the first token.
+    fn new(session: &mut Session, prompt: &[u32], limit: usize, greedy: bool) -> Self {
+        let pos = session.filled;
+        let first = session.engine.prefill_and_sample(&prompt[pos..], pos, greedy);
+        session.filled = prompt.len();
+        let ahead = if session.engine.gpu().software { AHEAD_ON_CPU } else { AHEAD };
+        Self { in_flight: VecDeque::from([first]), left: limit - 1, ahead, greedy }
+    }
+
+    /// The next token, `None` when the limit is reached.
+    async fn next(&mut self, session: &mut Session) -> Result<Option<u32>> {
+        while self.left > 0 && self.in_flight.len() < self.ahead {
+            let pos = session.filled;
+            self.in_flight.push_back(session.engine.decode_and_sample(pos, self.greedy));
+            session.filled += 1;
+            self.left -= 1;
+        }
+        let Some(step) = self.in_flight.pop_front() else { return Ok(None) };
+        let id = step.take(session.engine.gpu()).await?[0];
+        if id as usize >= session.info.vocab_size {
+            return Err(Error::Internal("the model gave no number for any token".into()));
+        }
+        session.tokens.push(id);
+        Ok(Some(id))
+    }
+}
+
+/// Tokens to text, held back where a stop text may begin.
+struct Output<'a> {
+    text: TextStream,
+    stop: StopTexts<'a>,
+}
+
+impl Output<'_> {
+    /// The text that is certain after `id`, and whether a stop text is complete.
+    fn push(&mut self, tokenizer: &crate::tokenizer::Tokenizer, id: u32) -> (String, bool) {
+        let text = self.text.push(tokenizer, id);
+        self.stop.push(&text)
+    }
+
+    /// What was held back.
+    fn finish(&mut self) -> String {
+        let tail = self.text.finish();
+        let (mut text, stopped) = self.stop.push(&tail);
+        if !stopped {
+            text.push_str(&self.stop.finish());
+        }
+        text
+    }
+}

@@ -1,0 +1,157 @@
+//! A model ready to talk: prompt in, tokens out.
+
+mod generate;
+mod stop;
+
+use std::rc::Rc;
+
+use serde::Serialize;
+
+use crate::chat::{self, Message};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::gguf::Gguf;
+use crate::gpu::Gpu;
+use crate::model::{self, Config};
+use crate::source::{Reader, Source};
+use crate::tokenizer::Tokenizer;
+
+pub use crate::engine::{EngineOptions as LoadOptions, Progress};
+pub use generate::{FinishReason, GenerateOptions, Piece, Stats};
+
+/// What a loaded model is and how it runs.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Info {
+    /// `general.name`.
+    pub name: String,
+    /// `general.architecture`.
+    pub architecture: String,
+    /// Tokens the KV cache holds.
+    pub context_length: usize,
+    /// Tokens in the vocabulary.
+    pub vocab_size: usize,
+    /// Weights in the model.
+    pub parameters: u64,
+    /// Bytes in the file.
+    pub bytes: u64,
+    /// Bytes of GPU buffers.
+    pub gpu_bytes: u64,
+    /// The adapter's name.
+    pub adapter: String,
+    /// Dispatches of one greedy decode step.
+    pub dispatches_per_token: usize,
+    /// The kernel variants in use, `name` or `name/variant`.
+    pub kernels: Vec<String>,
+}
+
+/// A loaded model with one KV cache.
+pub struct Session {
+    tokenizer: Rc<Tokenizer>,
+    engine: Engine,
+    info: Info,
+    /// The tokens whose keys and values are in the cache, and perhaps one more: the token chosen
+    /// last, which has not gone through the layers.
+    tokens: Vec<u32>,
+    /// Positions of the cache that are filled, or will be by steps already submitted.
+    filled: usize,
+}
+
+impl Session {
+    /// Loads a GGUF from `reader` onto `gpu`, piece by piece.
+    ///
+    /// Errors: whatever is wrong with the file (`bad-gguf`, `unsupported-model`, `missing-tensor`,
+    /// `tensor-shape`), the options (`bad-option`), the GPU (`out-of-memory`), the source.
+    pub async fn load<S: Source>(
+        gpu: Gpu,
+        reader: &mut Reader<S>,
+        options: &LoadOptions,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Self> {
+        let gguf = Gguf::read(reader).await?;
+        let config = Config::from_gguf(&gguf)?;
+        let table = model::weights(&config, &gguf)?;
+        let tokenizer = Tokenizer::from_gguf(&gguf, &config)?;
+        drop(gguf);
+        let parameters = table.iter().map(|w| w.tensor.ne.iter().product::<u64>()).sum();
+        let engine = Engine::load(gpu, config, &table, reader, options, progress).await?;
+        let config = engine.config();
+        let info = Info {
+            name: config.name.clone(),
+            architecture: config.architecture.as_str().into(),
+            context_length: engine.n_ctx(),
+            vocab_size: config.n_vocab,
+            parameters,
+            bytes: reader.len(),
+            gpu_bytes: engine.gpu().allocated(),
+            adapter: engine.gpu().adapter.clone(),
+            dispatches_per_token: engine.dispatches_per_token(),
+            kernels: engine.kernels(),
+        };
+        Ok(Self { tokenizer: Rc::new(tokenizer), engine, info, tokens: Vec::new(), filled: 0 })
+    }
+
+    /// What the model is and how it runs.
+    pub fn info(&self) -> &Info {
+        &self.info
+    }
+
+    /// The model's tokenizer, which can be kept and used while the session generates.
+    pub fn tokenizer(&self) -> &Rc<Tokenizer> {
+        &self.tokenizer
+    }
+
+    /// The tokens of a conversation that ends with the user's turn.
+    pub fn chat_prompt(&self, messages: &[Message]) -> Result<Vec<u32>> {
+        chat::prompt(&self.tokenizer, messages)
+    }
+
+    /// The logits after the last of `ids`, `[n_vocab]`.
+    pub async fn logits(&mut self, ids: &[u32]) -> Result<Vec<f32>> {
+        let reused = self.begin(ids)?;
+        self.prefill(ids, reused).await?;
+        let pos = self.filled;
+        self.filled = ids.len();
+        self.engine.prefill_and_read(&ids[pos..], pos).take(self.engine.gpu()).await
+    }
+
+    /// Checks a prompt and makes the cache's contents agree with it. Returns how many of its tokens
+    /// are in the cache; the last one never counts, because its logits are wanted.
+    fn begin(&mut self, ids: &[u32]) -> Result<usize> {
+        self.engine.gpu().check()?;
+        let bad = |why: String| Err(Error::BadOption { name: "prompt".into(), why });
+        if ids.is_empty() {
+            return bad("is empty".into());
+        }
+        let n_vocab = self.info.vocab_size;
+        if let Some(id) = ids.iter().find(|&&id| id as usize >= n_vocab) {
+            return bad(format!("has token {id}, but the vocabulary ends at {}", n_vocab - 1));
+        }
+        if ids.len() > self.engine.n_ctx() {
+            return Err(Error::ContextFull { prompt: ids.len(), context: self.engine.n_ctx() });
+        }
+        let valid = &self.tokens[..self.filled.min(self.tokens.len())];
+        let same = valid.iter().zip(ids).take_while(|(a, b)| a == b).count();
+        self.filled = same.min(ids.len() - 1);
+        self.tokens = ids.to_vec();
+        Ok(self.filled)
+    }
+
+    /// Fills the cache with `ids[from..]` but for the last chunk, which is left to a step that also
+    /// wants logits. One chunk computes while the next is prepared, so that dropping the future
+    /// leaves at most two to finish.
+    async fn prefill(&mut self, ids: &[u32], from: usize) -> Result<()> {
+        let chunk = self.engine.chunk();
+        let mut before = None;
+        let mut pos = from;
+        while ids.len() - pos > chunk {
+            let running = self.engine.prefill(&ids[pos..pos + chunk], pos);
+            pos += chunk;
+            self.filled = pos;
+            if let Some(done) = before.replace(running) {
+                done.take(self.engine.gpu()).await?;
+            }
+        }
+        Ok(())
+    }
+}
