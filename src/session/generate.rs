@@ -11,7 +11,7 @@ use super::stop::StopTexts;
 use crate::error::{Error, Result};
 use crate::gpu::Readback;
 use crate::sampling::Sampling;
-use crate::tokenizer::TextStream;
+use crate::tokenizer::{TextStream, Tokenizer};
 
 /// Steps submitted ahead of the token that is awaited. Waiting for each token costs two thirds of
 /// the speed on a fast card; a CPU gains nothing and would compute tokens nobody wants.
@@ -122,7 +122,7 @@ impl Session {
                 break;
             }
             stats.completion_tokens += 1;
-            let (text, stopped) = output.push(&self.tokenizer, id);
+            let (text, stopped) = output.push(&self.tokenizer, id)?;
             if on_piece(Piece { id: Some(id), text }).is_break() {
                 stats.finish_reason = FinishReason::Abort;
                 break;
@@ -190,9 +190,9 @@ struct Output<'a> {
 
 impl Output<'_> {
     /// The text that is certain after `id`, and whether a stop text is complete.
-    fn push(&mut self, tokenizer: &crate::tokenizer::Tokenizer, id: u32) -> (String, bool) {
-        let text = self.text.push(tokenizer, id);
-        self.stop.push(&text)
+    fn push(&mut self, tokenizer: &Tokenizer, id: u32) -> Result<(String, bool)> {
+        let text = self.text.push(tokenizer, id)?;
+        Ok(self.stop.push(&text))
     }
 
     /// What was held back.
