@@ -105,6 +105,11 @@ impl<'gpu> Recorder<'gpu> {
         Self { gpu, pipelines: HashMap::new() }
     }
 
+    /// The device the plans are for.
+    pub fn gpu(&self) -> &'gpu Gpu {
+        self.gpu
+    }
+
     /// Appends one dispatch to `plan`. `buffers` follow the kernel's bindings.
     pub fn dispatch(
         &mut self,

@@ -3,6 +3,8 @@
 mod generate;
 mod stop;
 
+use std::rc::Rc;
+
 use serde::Serialize;
 
 use crate::chat::{self, Message};
@@ -45,7 +47,7 @@ pub struct Info {
 
 /// A loaded model with one KV cache.
 pub struct Session {
-    tokenizer: Tokenizer,
+    tokenizer: Rc<Tokenizer>,
     engine: Engine,
     info: Info,
     /// The tokens whose keys and values are in the cache, and perhaps one more: the token chosen
@@ -86,7 +88,7 @@ impl Session {
             dispatches_per_token: engine.dispatches_per_token(),
             kernels: engine.kernels(),
         };
-        Ok(Self { tokenizer, engine, info, tokens: Vec::new(), filled: 0 })
+        Ok(Self { tokenizer: Rc::new(tokenizer), engine, info, tokens: Vec::new(), filled: 0 })
     }
 
     /// What the model is and how it runs.
@@ -94,8 +96,8 @@ impl Session {
         &self.info
     }
 
-    /// The model's tokenizer.
-    pub fn tokenizer(&self) -> &Tokenizer {
+    /// The model's tokenizer, which can be kept and used while the session generates.
+    pub fn tokenizer(&self) -> &Rc<Tokenizer> {
         &self.tokenizer
     }
 

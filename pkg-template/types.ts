@@ -1,0 +1,154 @@
+/** What can go wrong. The same list as `Error::CODES` in the crate, which a test compares. */
+export type ErrorCode =
+  | 'no-webgpu'
+  | 'no-adapter'
+  | 'missing-feature'
+  | 'device-lost'
+  | 'out-of-memory'
+  | 'bad-gguf'
+  | 'unsupported-model'
+  | 'missing-tensor'
+  | 'tensor-shape'
+  | 'http'
+  | 'network'
+  | 'integrity'
+  | 'not-cached'
+  | 'storage-full'
+  | 'context-full'
+  | 'bad-option'
+  | 'disposed'
+  | 'internal'
+
+/** Where a model may come from. The bytes tell what it is, never the name. */
+export type Source = string | URL | Request | Blob | ArrayBuffer | Uint8Array | ReadableStream<Uint8Array>
+
+export interface LoadOptions {
+  /** Stops the download, the upload and the compiling; `load` rejects with its reason. */
+  signal?: AbortSignal
+  onProgress?: (progress: Progress) => void
+  /**
+   * For http(s) addresses: `use` (default) loads what is stored on this device, else downloads and
+   * stores; `refresh` downloads anew; `only` never asks the network; `off` stores nothing.
+   */
+  cache?: 'use' | 'refresh' | 'only' | 'off'
+  /** `sha256-` and the base64 of the whole file's hash, as in subresource integrity. */
+  integrity?: string
+  /** Tokens the model can hold in mind; by default as many as it was made for, or as fit. */
+  context?: number
+  /** `true` (default): a worker of our own; `false`: this thread; or one made from `ternlight/worker`. */
+  worker?: boolean | Worker
+  /** How keys and values are held: `f16` (default) or `f32`. */
+  kv?: 'f16' | 'f32'
+  /** How the LM head is held. */
+  head?: 'auto' | 'f16'
+  /** `arm` for files quantised by ARM builds of bitnet.cpp. */
+  i2sLayout?: 'x86' | 'arm'
+  gpu?: GpuOptions
+}
+
+/** Caps, for tests and for bug reports. */
+export interface GpuOptions {
+  powerPreference?: 'low-power' | 'high-performance'
+  limits?: { maxStorageBufferBindingSize?: number, maxBufferSize?: number }
+  /** `false`: do without, even where the adapter has it. */
+  features?: { subgroups?: boolean }
+}
+
+export interface Progress {
+  /** Where the bytes come from now (`upload`: memory or a local file), or what else goes on. */
+  phase: 'download' | 'cache' | 'upload' | 'compile' | 'ready'
+  loaded: number
+  /** 0 while nobody knows. */
+  total: number
+  /** Of the whole, from 0 to 1; never goes back. */
+  fraction: number
+  fromCache: boolean
+  bytesPerSecond: number
+}
+
+export interface Availability {
+  available: boolean
+  /** Why not, for people. */
+  reason?: string
+  adapter?: string
+  features: string[]
+  limits: Record<string, number>
+  /** The adapter is a CPU: it works, slowly. */
+  software: boolean
+}
+
+/** A model stored on this device, or a part of one. */
+export interface StoredModel {
+  url: string
+  bytes: number
+  complete: boolean
+  etag?: string
+  /** Milliseconds since 1970. */
+  added: number
+  used: number
+}
+
+export interface ModelInfo {
+  name: string
+  architecture: string
+  /** Tokens of prompt and answer together. */
+  contextLength: number
+  vocabSize: number
+  parameters: number
+  bytes: number
+  gpuBytes: number
+  adapter: string
+  /** Steps the GPU is given per token. */
+  dispatchesPerToken: number
+  /** The kernel variants in use. */
+  kernels: string[]
+}
+
+export interface Message {
+  role: 'system' | 'user' | 'assistant'
+  content: string
+}
+
+/** What to go on from: a user's turn, a conversation, or tokens as they are. */
+export type Input = string | readonly Message[] | Uint32Array
+
+export interface GenerateOptions {
+  /** By default as many as fit. */
+  maxTokens?: number
+  /** 0 (default) always takes the likeliest token. */
+  temperature?: number
+  /** Draw from so many of the likeliest tokens; 0 (default): all. */
+  topK?: number
+  /** Draw from the likeliest tokens that make up this share; 1 (default): all. */
+  topP?: number
+  /** Draw from tokens at least so likely relative to the likeliest; 0 (default): all. */
+  minP?: number
+  /** The same seed on the same adapter draws the same text; by default another each time. */
+  seed?: number
+  /** Texts that end the answer; they are not part of it. */
+  stop?: string[]
+  signal?: AbortSignal
+  /** The string is the prompt itself, not a user's turn in the model's template. */
+  raw?: boolean
+  /** In a raw string, special tokens are recognised. */
+  special?: boolean
+}
+
+/** A generated token. A character can take several: its text then comes with the last. */
+export interface Token {
+  /** Absent for text that was held back and comes at the end. */
+  id?: number
+  text: string
+}
+
+export interface Stats {
+  promptTokens: number
+  /** Of them, tokens that needed no computing: they are still there from the generation before. */
+  reusedTokens: number
+  completionTokens: number
+  /** Milliseconds. */
+  timeToFirstToken: number
+  prefillTokensPerSecond: number
+  decodeTokensPerSecond: number
+  finishReason: 'stop' | 'length' | 'abort'
+}

@@ -1,0 +1,33 @@
+// Whether anything that goes into pkg/ has changed since it was made.
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { inRoot } from '../paths.mjs'
+import { capture } from '../process.mjs'
+import { wasmEnvironment } from '../setup/wasm-target.mjs'
+
+const INPUTS = [
+  'Cargo.toml', 'Cargo.lock', '.cargo', 'src', 'shaders', 'pkg-template', 'package-lock.json', 'scripts/build',
+  'LICENSE-MIT', 'LICENSE-APACHE', 'CHANGELOG.md'
+]
+
+/** A hash of every input's name and bytes, and of the compiler. */
+export const fingerprint = () => {
+  const hash = createHash('sha256')
+  for (const path of INPUTS.flatMap(filesIn)) hash.update(`${path}\0`).update(readFileSync(inRoot(path))).update('\0')
+  hash.update(capture('rustc', ['-vV'], { env: wasmEnvironment() ?? {} }) ?? '')
+  return hash.digest('hex')
+}
+
+const filesIn = path => {
+  if (!existsSync(inRoot(path))) return []
+  if (statSync(inRoot(path)).isFile()) return [path]
+  return readdirSync(inRoot(path)).sort().flatMap(name => filesIn(`${path}/${name}`))
+}
+
+/** Not among the package's `files`, so it is never published. */
+const noted = pkg => join(pkg, '.fingerprint')
+
+export const isCurrent = (pkg, print) => existsSync(noted(pkg)) && readFileSync(noted(pkg), 'utf8') === print
+
+export const note = (pkg, print) => writeFileSync(noted(pkg), print)

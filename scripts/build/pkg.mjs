@@ -1,0 +1,38 @@
+// Makes pkg/, the package as it is published.
+import { copyFileSync, mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { inRoot } from '../paths.mjs'
+import { heading, seconds } from '../report.mjs'
+import { fingerprint, isCurrent, note } from './fingerprint.mjs'
+import { compileTypeScript, writeTexts } from './package.mjs'
+import { sizeAgainstBudget } from './size.mjs'
+import { buildWasm, WASM } from './wasm.mjs'
+
+export const PKG = inRoot('pkg')
+
+/** Builds what has changed; needs what `setUp()` brings. */
+export const buildPackage = () => {
+  const print = fingerprint()
+  if (isCurrent(PKG, print)) {
+    heading('Build: pkg/ is current')
+  } else {
+    heading('Build')
+    const files = timed('Rust to WebAssembly', buildWasm)
+    timed('TypeScript', () => {
+      rmSync(PKG, { recursive: true, force: true })
+      mkdirSync(PKG, { recursive: true })
+      for (const [name, from] of Object.entries(files)) copyFileSync(from, join(PKG, name))
+      compileTypeScript(PKG)
+    })
+    timed('package.json and texts', () => writeTexts(PKG))
+  }
+  heading(`  ${sizeAgainstBudget(join(PKG, WASM))}`)
+  note(PKG, print)
+}
+
+const timed = (name, step) => {
+  const start = performance.now()
+  const result = step()
+  heading(`  ${name.padEnd(22)}(${seconds(performance.now() - start)})`)
+  return result
+}

@@ -1,0 +1,64 @@
+// A browser with WebGPU for the tests: one that is there, Debian's, or Playwright's own.
+import { existsSync, readdirSync, realpathSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { find, isExecutable, nodeTool, runQuietly } from '../process.mjs'
+import { aptCommand, aptInstall, canInstall } from './apt.mjs'
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome']
+const APPLICATIONS = ['Chromium.app/Contents/MacOS/Chromium', 'Google Chrome.app/Contents/MacOS/Google Chrome']
+
+/** The path of the browser, or null. `CHROMIUM` in the environment decides where it is set. */
+export const findBrowser = () => {
+  const named = process.env.CHROMIUM
+  if (named) return isExecutable(named) ? named : find(named)
+  const candidates = [...NAMES.map(find), ...APPLICATIONS.map(app => `/Applications/${app}`), ...ofPlaywright()]
+  return candidates.find(path => path && isExecutable(path)) ?? null
+}
+
+/** What `playwright install chromium` left, newest first. */
+const ofPlaywright = () => {
+  const caches = [
+    process.env.PLAYWRIGHT_BROWSERS_PATH,
+    join(homedir(), '.cache', 'ms-playwright'),
+    join(homedir(), 'Library', 'Caches', 'ms-playwright')
+  ].filter(path => path && existsSync(path))
+  const inside = [
+    'chrome-linux64/chrome',
+    'chrome-linux/chrome',
+    'chrome-mac/Chromium.app/Contents/MacOS/Chromium',
+    'chrome-mac-arm64/Google Chrome for Testing.app/Contents/MacOS/Google Chrome for Testing'
+  ]
+  return caches.flatMap(cache =>
+    readdirSync(cache)
+      .filter(name => /^chromium-\d+$/.test(name))
+      .sort((a, b) => Number(b.slice(9)) - Number(a.slice(9)))
+      .flatMap(name => inside.map(path => join(cache, name, path)))
+  )
+}
+
+/** The Vulkan driver that the browser brings, SwiftShader, or null. */
+export const swiftShader = () => {
+  const path = findBrowser()
+  if (!path) return null
+  // Debian's /usr/bin/chromium is a script beside which there is nothing.
+  const directories = [dirname(realpathSync(path)), '/usr/lib/chromium', '/usr/lib64/chromium-browser']
+  return directories.map(dir => join(dir, 'vk_swiftshader_icd.json')).find(existsSync) ?? null
+}
+
+export const browser = {
+  name: 'Chromium',
+  check: findBrowser,
+  install: () => {
+    if (process.env.CHROMIUM) throw new Error(`CHROMIUM names ${process.env.CHROMIUM}, which is no program.`)
+    const withApt = canInstall()
+    try {
+      if (withApt) aptInstall('chromium')
+    } catch {
+      // Not every system with apt-get has it; Playwright may.
+    }
+    if (!findBrowser()) runQuietly(nodeTool('playwright'), ['install', ...(withApt ? ['--with-deps'] : []), 'chromium'])
+  },
+  remedy: () =>
+    `run \`${aptCommand('chromium')}\` or \`npx playwright install chromium\`, or put the path of a Chromium or Chrome into the variable CHROMIUM.`
+}

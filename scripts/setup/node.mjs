@@ -1,0 +1,42 @@
+// Node itself, and the packages of package-lock.json.
+import { existsSync, readFileSync } from 'node:fs'
+import { inRoot } from '../paths.mjs'
+import { npm, runQuietly } from '../process.mjs'
+import { atLeast } from './version.mjs'
+
+const wanted = () => JSON.parse(readFileSync(inRoot('package.json'), 'utf8')).engines.node.replace('>=', '')
+
+export const nodeVersion = {
+  name: 'Node',
+  check: () => (atLeast(process.versions.node, wanted()) ? process.versions.node : null),
+  remedy: () => `this is ${process.versions.node}; install ${wanted()} or newer, from your system or from nodejs.org.`
+}
+
+/** What differs between the lock and what npm noted when it installed: names, or []. */
+export const differing = (lock, installed) =>
+  Object.entries(lock.packages)
+    .filter(([path, entry]) => {
+      const there = installed.packages[path]
+      // The lock names the binaries of every platform; npm installs this one's.
+      return path && (there ? there.version !== entry.version : !entry.optional)
+    })
+    .map(([path]) => path)
+
+const read = path => JSON.parse(readFileSync(path, 'utf8'))
+
+export const nodePackages = {
+  name: 'Node packages',
+  check: () => {
+    const noted = inRoot('node_modules', '.package-lock.json')
+    if (!existsSync(noted)) return null
+    const installed = read(noted)
+    if (differing(read(inRoot('package-lock.json')), installed).length > 0) return null
+    return `${Object.keys(installed.packages).length} as locked`
+  },
+  note: 'npm ci',
+  install: () => {
+    const [command, ...args] = npm()
+    runQuietly(command, [...args, 'ci', '--no-audit', '--no-fund'])
+  },
+  remedy: () => 'run `npm ci` here and see what it says; it needs to reach your npm registry.'
+}

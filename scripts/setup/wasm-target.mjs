@@ -1,0 +1,103 @@
+// Rust's standard library for WebAssembly: from rustup, or where that cannot download, built
+// from Debian's source packages for Debian's compiler.
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { CARGO_TARGET } from '../paths.mjs'
+import { capture, find, isExecutable, runQuietly } from '../process.mjs'
+import { aptInstall, canInstall } from './apt.mjs'
+
+export const TARGET = 'wasm32-unknown-unknown'
+const DEBIAN = ['rustc-web', 'cargo-web', 'rust-web-src']
+/** The name under which rustup knows Debian's compiler, `/usr`. */
+const LINKED = 'distro'
+
+/**
+ * The environment in which cargo builds for WebAssembly, or null where nothing can. The
+ * toolchain in use comes first; Debian's, if the machine has it, is for this target alone.
+ */
+export const wasmEnvironment = () => {
+  for (const env of [{}, { RUSTUP_TOOLCHAIN: LINKED }]) {
+    if (compiles(env)) return { ...env, ...linkerFor(env) }
+  }
+  return null
+}
+
+/** Compiles a line for the target: a library left by another compiler is there, but of no use. */
+const compiles = env =>
+  capture('rustc', ['--target', TARGET, '--crate-type', 'lib', '--emit', 'metadata=-', '-'], {
+    env,
+    input: 'pub fn empty() -> String { String::new() }'
+  }) !== null
+
+/** Debian's rustc may come without its linker for WebAssembly; any other toolchain's serves. */
+const linkerFor = env => {
+  const own = rustLld(capture('rustc', ['--print', 'sysroot'], { env }))
+  if (own) return {}
+  const sysroots = (capture('rustup', ['toolchain', 'list', '--verbose']) ?? '')
+    .split('\n')
+    .map(line => line.trim().split(/\s+/).at(-1))
+  const other = find('rust-lld') ?? sysroots.map(rustLld).find(Boolean) ?? find('wasm-ld')
+  return other ? { CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER: other } : {}
+}
+
+const rustLld = sysroot => {
+  const host = /^host: (.+)$/m.exec(capture('rustc', ['-vV']) ?? '')?.[1]
+  const path = join(sysroot ?? '', 'lib', 'rustlib', host ?? '', 'bin', 'rust-lld')
+  return sysroot && isExecutable(path) ? path : null
+}
+
+export const wasmTarget = {
+  name: 'WebAssembly target',
+  check: () => {
+    const env = wasmEnvironment()
+    if (!env) return null
+    return env.RUSTUP_TOOLCHAIN ? "Debian's Rust, for this target alone" : TARGET
+  },
+  note: 'rustup target add',
+  install: () => {
+    try {
+      runQuietly('rustup', ['target', 'add', TARGET])
+    } catch (error) {
+      if (!canInstall()) throw error
+      fromDebian()
+    }
+  },
+  remedy: () => `run \`rustup target add ${TARGET}\`. Where that cannot download, Debian can supply it
+(as root, run this script again, and it does so by itself: ${DEBIAN.join(', ')}).`
+}
+
+const fromDebian = () => {
+  // lld only where nothing else can link: it is large.
+  aptInstall(...DEBIAN)
+  const env = { RUSTUP_TOOLCHAIN: LINKED }
+  if (find('rustup')) runQuietly('rustup', ['toolchain', 'link', LINKED, '/usr'])
+  if (!compiles(env)) buildStandardLibrary(env)
+  if (!rustLld('/usr') && Object.keys(linkerFor(env)).length === 0) aptInstall('lld')
+}
+
+/** Builds std with an empty crate and puts it where rustc looks; about half a minute. */
+const buildStandardLibrary = env => {
+  const crate = mkdtempSync(join(tmpdir(), 'ternlight-std-'))
+  try {
+    writeFileSync(join(crate, 'Cargo.toml'), '[package]\nname = "empty"\nedition = "2021"\n[lib]\npath = "lib.rs"\n')
+    writeFileSync(join(crate, 'lib.rs'), '')
+    const std = '-Zbuild-std=std,panic_abort,panic_unwind,proc_macro'
+    runQuietly('cargo', ['build', '--release', std, '--target', TARGET, '--target-dir', 'target'], {
+      cwd: crate,
+      // The bitcode is for `lto`, without which the build would not link; build-std is Cargo's
+      // unstable option, which the compiler of a distribution needs to be told to allow.
+      env: { ...env, RUSTC_BOOTSTRAP: '1', RUSTFLAGS: '-Cembed-bitcode=yes' }
+    })
+    const from = join(crate, 'target', TARGET, 'release', 'deps')
+    const to = join('/usr/lib/rustlib', TARGET, 'lib')
+    rmSync(to, { recursive: true, force: true })
+    mkdirSync(to, { recursive: true })
+    const libraries = readdirSync(from).filter(name => name.endsWith('.rlib') && !name.startsWith('libempty-'))
+    for (const name of libraries) cpSync(join(from, name), join(to, name))
+    // Cargo takes what was compiled against the former library for still good.
+    rmSync(join(CARGO_TARGET, TARGET), { recursive: true, force: true })
+  } finally {
+    rmSync(crate, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,37 @@
+// `npm start`: sets up, builds, and serves the demos with the bundled model.
+//
+//   npm start -- --port 8080 --host    or PORT and HOST in the environment
+import { buildPackage } from './build/pkg.mjs'
+import { buildDemos } from './demos.mjs'
+import { heading, main, Stop } from './report.mjs'
+import { setUp } from './setup/steps.mjs'
+import { parseArgs } from 'node:util'
+
+/** `--host` alone means every address of this machine, as with Vite. */
+const options = () => {
+  const args = process.argv.slice(2).map(arg => (arg === '--host' ? '--host=' : arg))
+  try {
+    const { values } = parseArgs({ args, options: { port: { type: 'string' }, host: { type: 'string' } } })
+    const port = Number(values.port ?? process.env.PORT ?? 5173)
+    if (!Number.isInteger(port) || port < 0 || port > 65535) throw new Error(`${values.port ?? process.env.PORT} is no port.`)
+    const host = values.host ?? process.env.HOST
+    return { port, host: host === '' ? true : host }
+  } catch (error) {
+    throw new Stop(`${error.message}\nUsage: npm start -- [--port 5173] [--host [ADDRESS]]`)
+  }
+}
+
+await main(async () => {
+  const { port, host } = options()
+  setUp()
+  buildPackage()
+  buildDemos()
+
+  // Only now: Vite is one of the packages that the setup brings.
+  const { preview } = await import('vite')
+  const server = await preview({ preview: { port, host, open: false } })
+  heading('\nThe demos are at')
+  server.printUrls()
+  if (host) heading('\nBrowsers give WebGPU to localhost and to https only: other machines need https in front of this.')
+  heading('\nCtrl-C stops the server.')
+})

@@ -1,0 +1,97 @@
+//! Cancelling. In Rust that is a dropped future; these tie it to the platform's `AbortSignal`.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::pin;
+
+use futures_channel::oneshot;
+use futures_util::future::{Either, select};
+use wasm_bindgen::prelude::*;
+use web_sys::{AbortController, AbortSignal};
+
+use crate::error::{Error, Result};
+
+/// Does `work` unless `signal` aborts, then drops it and fails with the signal's reason.
+pub(super) async fn or_abort<T>(
+    signal: Option<&AbortSignal>,
+    work: impl Future<Output = Result<T>>,
+) -> Result<T, JsValue> {
+    let Some(signal) = signal else { return Ok(work.await?) };
+    match select(pin!(aborted(signal)), pin!(work)).await {
+        Either::Left(((), _)) => Err(signal.reason()),
+        Either::Right((done, _)) => Ok(done?),
+    }
+}
+
+/// Resolves when `signal` aborts, at once if it has.
+pub(super) async fn aborted(signal: &AbortSignal) {
+    if signal.aborted() {
+        return;
+    }
+    let (tell, told) = oneshot::channel::<()>();
+    let tell = RefCell::new(Some(tell));
+    let listener = Closure::<dyn Fn()>::new(move || {
+        if let Some(tell) = tell.borrow_mut().take() {
+            // Nobody listens any more when the work was done first.
+            let _ = tell.send(());
+        }
+    });
+    let listening = Listening { signal, listener };
+    listening.start();
+    let _ = told.await;
+    drop(listening);
+}
+
+struct Listening<'a> {
+    signal: &'a AbortSignal,
+    listener: Closure<dyn Fn()>,
+}
+
+impl Listening<'_> {
+    fn start(&self) {
+        let listener = self.listener.as_ref().unchecked_ref();
+        // Fails for no signal there is.
+        let _ = self.signal.add_event_listener_with_callback("abort", listener);
+    }
+}
+
+impl Drop for Listening<'_> {
+    fn drop(&mut self) {
+        let listener = self.listener.as_ref().unchecked_ref();
+        let _ = self.signal.remove_event_listener_with_callback("abort", listener);
+    }
+}
+
+/// Aborts what runs under its signal when it is dropped.
+pub(super) struct AbortOnDrop(AbortController);
+
+impl AbortOnDrop {
+    pub(super) fn new() -> Result<Self, JsValue> {
+        AbortController::new().map(Self)
+    }
+
+    pub(super) fn signal(&self) -> AbortSignal {
+        self.0.signal()
+    }
+}
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Runs `work` to its end even if the future that waits for it is dropped.
+///
+/// For IndexedDB: `idb`'s requests keep the closures that the browser calls, so that dropping one
+/// under way makes the browser call a closure that is gone, which throws.
+pub(super) async fn detached<T: 'static>(
+    work: impl Future<Output = Result<T>> + 'static,
+) -> Result<T> {
+    let (tell, told) = oneshot::channel();
+    wasm_bindgen_futures::spawn_local(async move {
+        // Nobody listens any more when the waiting future was dropped.
+        let _ = tell.send(work.await);
+    });
+    told.await.unwrap_or_else(|_| Err(Error::Internal("a detached task was dropped".into())))
+}

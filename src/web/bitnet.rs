@@ -1,0 +1,216 @@
+//! The class behind the package's `BitNet`: one loaded model.
+
+use std::cell::{Cell, RefCell};
+use std::ops::ControlFlow;
+use std::pin::pin;
+use std::rc::Rc;
+
+use futures_util::future::{Either, select};
+use js_sys::{Float32Array, Function, Uint32Array};
+use serde::Serialize;
+use wasm_bindgen::prelude::*;
+use web_sys::AbortSignal;
+
+use super::abort::{aborted, or_abort};
+use super::error::bad_option;
+use super::open::open;
+use super::options::{GenerateOptions, LoadOptions};
+use super::progress::Meter;
+use super::prompt;
+use crate::error::{Error, Result};
+use crate::session::{FinishReason, Info, Piece, Session, Stats};
+use crate::tokenizer::Tokenizer;
+
+/// A loaded model.
+///
+/// One call of `generate` or `logits` runs at a time; the package's TypeScript queues them. All
+/// else answers meanwhile.
+#[wasm_bindgen]
+pub struct WasmModel {
+    slot: Slot,
+    tokenizer: Rc<Tokenizer>,
+    info: Info,
+}
+
+#[wasm_bindgen]
+impl WasmModel {
+    /// Loads a model. Fails with the reason of `signal` if that aborts.
+    pub async fn load(
+        source: JsValue,
+        options: JsValue,
+        on_progress: Option<Function>,
+        signal: Option<AbortSignal>,
+    ) -> Result<WasmModel, JsValue> {
+        let meter = Rc::new(Meter::new(on_progress));
+        let session = or_abort(signal.as_ref(), async {
+            let options = LoadOptions::parse(options)?;
+            open(source, &options, &meter).await
+        })
+        .await?;
+        let (tokenizer, info) = (Rc::clone(session.tokenizer()), session.info().clone());
+        Ok(Self { slot: Slot::new(session), tokenizer, info })
+    }
+
+    /// What the model is and how it runs.
+    pub fn info(&self) -> Result<JsValue, JsValue> {
+        to_js(&self.info)
+    }
+
+    /// Generates, calling `on_piece(id, text)` for each token; gives the statistics.
+    ///
+    /// An abort ends the generation like any other, with the reason `abort` in the statistics.
+    pub async fn generate(
+        &self,
+        input: JsValue,
+        options: JsValue,
+        on_piece: Function,
+        signal: Option<AbortSignal>,
+    ) -> Result<JsValue, JsValue> {
+        self.slot.check()?;
+        let options = GenerateOptions::parse(options)?;
+        let n_vocab = self.info.vocab_size;
+        let prompt =
+            prompt::tokens(&self.tokenizer, n_vocab, &input, options.raw, options.special)?;
+        let mut lease = self.slot.lease()?;
+        let (pieces, thrown) = (Cell::new(0_usize), RefCell::new(None));
+        let stopped =
+            || self.slot.disposed.get() || signal.as_ref().is_some_and(AbortSignal::aborted);
+        let mut tell = |piece: Piece| {
+            pieces.set(pieces.get() + 1);
+            let id = piece.id.map_or(JsValue::UNDEFINED, JsValue::from);
+            match on_piece.call2(&JsValue::NULL, &id, &piece.text.into()) {
+                Err(error) => {
+                    *thrown.borrow_mut() = Some(error);
+                    ControlFlow::Break(())
+                }
+                Ok(_) if stopped() => ControlFlow::Break(()),
+                Ok(_) => ControlFlow::Continue(()),
+            }
+        };
+        let run = pin!(lease.session()?.generate(&prompt, &options.session, &mut tell));
+        let stats = match &signal {
+            None => run.await?,
+            Some(signal) => match select(pin!(aborted(signal)), run).await {
+                Either::Right((stats, _)) => stats?,
+                // The next piece ends it, with true statistics.
+                Either::Left(((), run)) if pieces.get() > 0 => run.await?,
+                // Still reading the prompt, which may take long: let go.
+                Either::Left(_) => aborted_before_the_first_token(prompt.len()),
+            },
+        };
+        self.slot.check()?;
+        match thrown.take() {
+            Some(thrown) => Err(thrown),
+            None => to_js(&stats),
+        }
+    }
+
+    /// The tokens of a text, without a begin-of-text token. With `special`, special tokens in it
+    /// are recognised.
+    pub fn tokenize(&self, text: JsValue, special: bool) -> Result<Uint32Array, JsValue> {
+        self.slot.check()?;
+        let text = text.as_string().ok_or_else(|| bad_option("text", "must be a string"))?;
+        let ids = if special {
+            self.tokenizer.encode_with_special(&text)?
+        } else {
+            self.tokenizer.encode(&text)?
+        };
+        Ok(Uint32Array::from(ids.as_slice()))
+    }
+
+    /// The text of tokens.
+    pub fn detokenize(&self, ids: JsValue) -> Result<String, JsValue> {
+        self.slot.check()?;
+        Ok(self.tokenizer.decode(&prompt::ids(&ids, self.info.vocab_size)?)?)
+    }
+
+    /// The number of tokens of a text, or of a conversation in the model's template.
+    #[wasm_bindgen(js_name = countTokens)]
+    pub fn count_tokens(&self, input: JsValue) -> Result<u32, JsValue> {
+        self.slot.check()?;
+        let ids = match input.as_string() {
+            Some(text) => self.tokenizer.encode(&text)?,
+            None => prompt::tokens(&self.tokenizer, self.info.vocab_size, &input, false, false)?,
+        };
+        Ok(ids.len() as u32)
+    }
+
+    /// The logits after the last of `ids`.
+    pub async fn logits(&self, ids: JsValue) -> Result<Float32Array, JsValue> {
+        self.slot.check()?;
+        let ids = prompt::ids(&ids, self.info.vocab_size)?;
+        let logits = self.slot.lease()?.session()?.logits(&ids).await?;
+        self.slot.check()?;
+        Ok(Float32Array::from(logits.as_slice()))
+    }
+
+    /// Frees the model's memory, now or when the call that runs has ended.
+    pub fn dispose(&self) {
+        self.slot.dispose();
+    }
+}
+
+fn to_js(value: &impl Serialize) -> Result<JsValue, JsValue> {
+    Ok(serde_wasm_bindgen::to_value(value)?)
+}
+
+fn aborted_before_the_first_token(prompt_tokens: usize) -> Stats {
+    Stats {
+        prompt_tokens,
+        reused_tokens: 0,
+        completion_tokens: 0,
+        time_to_first_token: 0.0,
+        prefill_tokens_per_second: 0.0,
+        decode_tokens_per_second: 0.0,
+        finish_reason: FinishReason::Abort,
+    }
+}
+
+/// Where the session lies between calls.
+struct Slot {
+    session: RefCell<Option<Session>>,
+    disposed: Cell<bool>,
+}
+
+impl Slot {
+    fn new(session: Session) -> Self {
+        Self { session: RefCell::new(Some(session)), disposed: Cell::new(false) }
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.disposed.get() { Err(Error::Disposed) } else { Ok(()) }
+    }
+
+    fn dispose(&self) {
+        self.disposed.set(true);
+        self.session.take();
+    }
+
+    fn lease(&self) -> Result<Lease<'_>> {
+        self.check()?;
+        match self.session.take() {
+            Some(session) => Ok(Lease { slot: self, session: Some(session) }),
+            None => Err(Error::Internal("a call of this model is still running".into())),
+        }
+    }
+}
+
+/// The session while a call runs; it goes back when the call ends, also by being dropped.
+struct Lease<'a> {
+    slot: &'a Slot,
+    session: Option<Session>,
+}
+
+impl Lease<'_> {
+    fn session(&mut self) -> Result<&mut Session> {
+        self.session.as_mut().ok_or(Error::Disposed)
+    }
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        if !self.slot.disposed.get() {
+            self.slot.session.replace(self.session.take());
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Bytes that lie somewhere in the browser: a `Blob` (or `File`) on disk or in memory, an array.
+
+use std::ops::Range;
+
+use js_sys::{Array, ArrayBuffer, Uint8Array};
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::JsFuture;
+use web_sys::Blob;
+
+use super::error::text;
+use crate::error::{Error, Result};
+use crate::source::Source;
+
+/// The bytes of a `Blob`, read by slices: a file on disk never is in memory as a whole.
+pub(super) struct BlobSource(pub(super) Blob);
+
+impl Source for BlobSource {
+    fn len(&self) -> u64 {
+        self.0.size() as u64
+    }
+
+    async fn read(&mut self, range: Range<u64>) -> Result<Vec<u8>> {
+        Ok(read(&self.0, range, "the file").await?.to_vec())
+    }
+}
+
+/// The bytes of `range` of `blob`, which `what` names in an error.
+pub(super) async fn read(blob: &Blob, range: Range<u64>, what: &str) -> Result<Uint8Array> {
+    let failed = |why: JsValue| Error::Network { what: what.into(), why: text(&why) };
+    let slice =
+        blob.slice_with_f64_and_f64(range.start as f64, range.end as f64).map_err(failed)?;
+    let buffer: ArrayBuffer =
+        JsFuture::from(slice.array_buffer()).await.map_err(failed)?.unchecked_into();
+    let bytes = Uint8Array::new(&buffer);
+    let (expected, found) = (range.end - range.start, u64::from(bytes.length()));
+    if expected == found {
+        Ok(bytes)
+    } else {
+        // A file may shrink between its choice and its reading.
+        let why = format!("{found} bytes at {}, {expected} expected", range.start);
+        Err(Error::Network { what: what.into(), why })
+    }
+}
+
+/// Gathers small chunks into blobs of [`Pieces::SIZE`], which the browser may keep on disk.
+#[derive(Default)]
+pub(super) struct Pieces {
+    chunks: Array,
+    bytes: u32,
+}
+
+impl Pieces {
+    /// Bytes in each blob but the last: few enough to hold, enough for few transactions.
+    pub(super) const SIZE: u32 = 16 << 20;
+
+    /// Adds `chunk` and hands every blob that is full to `take`.
+    pub(super) fn push(&mut self, chunk: &Uint8Array, mut take: impl FnMut(Blob)) -> Result<()> {
+        let mut start = 0;
+        while start < chunk.length() {
+            let end = chunk.length().min(start + Self::SIZE - self.bytes);
+            self.chunks.push(&chunk.subarray(start, end));
+            self.bytes += end - start;
+            start = end;
+            if self.bytes == Self::SIZE
+                && let Some(blob) = self.rest()?
+            {
+                take(blob);
+            }
+        }
+        Ok(())
+    }
+
+    /// What is gathered so far; `None` if that is nothing.
+    pub(super) fn rest(&mut self) -> Result<Option<Blob>> {
+        if self.bytes == 0 {
+            return Ok(None);
+        }
+        self.bytes = 0;
+        let chunks = std::mem::take(&mut self.chunks);
+        Blob::new_with_u8_array_sequence(&chunks)
+            .map(Some)
+            .map_err(|why| Error::Network { what: "a piece of the file".into(), why: text(&why) })
+    }
+}
+
+/// The bytes of an `ArrayBuffer` or `Uint8Array` of the page.
+pub(super) struct ArraySource(pub(super) Uint8Array);
+
+impl Source for ArraySource {
+    fn len(&self) -> u64 {
+        u64::from(self.0.length())
+    }
+
+    async fn read(&mut self, range: Range<u64>) -> Result<Vec<u8>> {
+        let bytes = self.0.subarray(range.start as u32, range.end as u32).to_vec();
+        if bytes.len() as u64 == range.end - range.start {
+            Ok(bytes)
+        } else {
+            // The page may transfer its buffer away meanwhile.
+            let what = "the array".to_owned();
+            Err(Error::Network { what, why: "it was detached or shrunk".into() })
+        }
+    }
+}

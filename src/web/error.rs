@@ -1,0 +1,35 @@
+//! Failures on their way to JavaScript.
+
+use wasm_bindgen::prelude::*;
+
+use crate::error::Error;
+
+// The class itself is TypeScript, so that `instanceof` holds for errors from both sides.
+#[wasm_bindgen(raw_module = "./error.js")]
+extern "C" {
+    type BitNetError;
+    #[wasm_bindgen(constructor)]
+    fn new(code: &str, message: &str) -> BitNetError;
+}
+
+impl From<Error> for JsValue {
+    fn from(error: Error) -> Self {
+        BitNetError::new(error.code(), &error.to_string()).into()
+    }
+}
+
+/// What a thrown value says of itself.
+pub(super) fn text(thrown: &JsValue) -> String {
+    match thrown.dyn_ref::<js_sys::Error>() {
+        Some(error) => error.message().into(),
+        None => match thrown.dyn_ref::<web_sys::DomException>() {
+            Some(exception) => format!("{}: {}", exception.name(), exception.message()),
+            None => thrown.as_string().unwrap_or_else(|| format!("{thrown:?}")),
+        },
+    }
+}
+
+/// An [`Error::BadOption`], the commonest failure at the border.
+pub(super) fn bad_option(name: &str, why: impl Into<String>) -> Error {
+    Error::BadOption { name: name.into(), why: why.into() }
+}

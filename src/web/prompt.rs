@@ -1,0 +1,74 @@
+//! What a page may give to `generate`, as tokens.
+
+use js_sys::{Array, Uint32Array};
+use wasm_bindgen::prelude::*;
+
+use super::error::bad_option;
+use crate::chat::{self, Message, Role};
+use crate::error::Result;
+use crate::tokenizer::Tokenizer;
+
+/// The tokens of a string, of messages, or of ids as they are.
+pub(super) fn tokens(
+    tokenizer: &Tokenizer,
+    n_vocab: usize,
+    input: &JsValue,
+    raw: bool,
+    special: bool,
+) -> Result<Vec<u32>> {
+    if let Some(text) = input.as_string() {
+        return if raw { raw_text(tokenizer, &text, special) } else { turn(tokenizer, text) };
+    }
+    if input.is_instance_of::<Uint32Array>() {
+        return ids(input, n_vocab);
+    }
+    if Array::is_array(input) {
+        return chat::prompt(tokenizer, &messages(input)?);
+    }
+    Err(bad_option("prompt", "must be a string, an array of messages or a Uint32Array of ids"))
+}
+
+/// The messages of an array of `{ role, content }`.
+pub(super) fn messages(input: &JsValue) -> Result<Vec<Message>> {
+    let mut messages = Vec::new();
+    for (index, message) in Array::from(input).iter().enumerate() {
+        messages.push(
+            serde_wasm_bindgen::from_value(message)
+                .map_err(|error| bad_option(&format!("messages[{index}]"), error.to_string()))?,
+        );
+    }
+    if messages.is_empty() {
+        return Err(bad_option("messages", "there are none"));
+    }
+    Ok(messages)
+}
+
+/// The ids of a `Uint32Array`, all of them of this vocabulary.
+pub(super) fn ids(input: &JsValue, n_vocab: usize) -> Result<Vec<u32>> {
+    let ids = match input.dyn_ref::<Uint32Array>() {
+        Some(ids) => ids.to_vec(),
+        None => return Err(bad_option("ids", "must be a Uint32Array")),
+    };
+    match ids.iter().position(|id| *id as usize >= n_vocab) {
+        Some(index) => Err(bad_option(
+            "ids",
+            format!("ids[{index}] is {}, the vocabulary has {n_vocab} tokens", ids[index]),
+        )),
+        None => Ok(ids),
+    }
+}
+
+fn turn(tokenizer: &Tokenizer, content: String) -> Result<Vec<u32>> {
+    if content.is_empty() {
+        return Err(bad_option("prompt", "is empty"));
+    }
+    chat::prompt(tokenizer, &[Message { role: Role::User, content }])
+}
+
+fn raw_text(tokenizer: &Tokenizer, text: &str, special: bool) -> Result<Vec<u32>> {
+    let ids =
+        if special { tokenizer.encode_with_special(text)? } else { tokenizer.encode(text)? };
+    let bos = tokenizer.bos().filter(|bos| tokenizer.add_bos() && ids.first() != Some(bos));
+    let ids: Vec<u32> = bos.into_iter().chain(ids).collect();
+    if ids.is_empty() { Err(bad_option("prompt", "is empty")) } else { Ok(ids) }
+}

@@ -1,0 +1,80 @@
+// The parts of the scripts that decide something, each by itself.
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { BUDGET, sizeAgainstBudget } from '../../scripts/build/size.mjs'
+import { cargoField, lockedVersion } from '../../scripts/paths.mjs'
+import { differing } from '../../scripts/setup/node.mjs'
+import { atLeast, versionIn } from '../../scripts/setup/version.mjs'
+import { tally } from '../../scripts/tally.mjs'
+
+test('versions compare as numbers, not as text', () => {
+  assert.ok(atLeast('1.95.0', '1.95'))
+  assert.ok(atLeast('1.100.0', '1.95'))
+  assert.ok(atLeast('0.13.10', '0.13.9'))
+  assert.ok(!atLeast('1.94.1', '1.95'))
+  assert.ok(!atLeast('18.20.0', '20.19'))
+})
+
+test('a version is found in what a tool prints', () => {
+  assert.equal(versionIn('rustc 1.96.0 (ac68faa20 2026-05-25) (built from a source tarball)'), '1.96.0')
+  assert.equal(versionIn('wasm-bindgen 0.2.130'), '0.2.130')
+  assert.equal(versionIn(null), null)
+})
+
+test('the versions of Cargo.toml and Cargo.lock are read', () => {
+  assert.match(cargoField('version'), /^\d+\.\d+\.\d+$/)
+  assert.match(cargoField('rust-version'), /^1\.\d+$/)
+  assert.match(lockedVersion('wasm-bindgen'), /^0\.2\.\d+$/)
+  assert.throws(() => lockedVersion('no-such-crate'), /no-such-crate/)
+})
+
+test('Node packages: a missing and another version differ, another platform\'s does not', () => {
+  const lock = {
+    packages: {
+      '': { version: '0.0.0' },
+      'node_modules/same': { version: '1.0.0' },
+      'node_modules/newer': { version: '2.0.0' },
+      'node_modules/missing': { version: '1.0.0' },
+      'node_modules/other-platform': { version: '1.0.0', optional: true }
+    }
+  }
+  const installed = {
+    packages: { 'node_modules/same': { version: '1.0.0' }, 'node_modules/newer': { version: '1.0.0' } }
+  }
+  assert.deepEqual(differing(lock, installed), ['node_modules/newer', 'node_modules/missing'])
+})
+
+test('a module over the size budget stops the build, one below it does not', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'ternlight-size-'))
+  try {
+    const path = join(directory, 'module.wasm')
+    writeFileSync(path, Buffer.alloc(2 * BUDGET))
+    assert.match(sizeAgainstBudget(path), /wasm 2000 kB, \d+ kB gzipped of 1000 kB/)
+    // Random bytes do not compress.
+    writeFileSync(path, randomBytes(BUDGET + 1000))
+    assert.throws(() => sizeAgainstBudget(path), /over its budget/)
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+})
+
+test('the tests of all three runners are counted', () => {
+  const printed = `running 3 tests
+test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s
+test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+ℹ tests 14
+ℹ pass 12
+ℹ fail 1
+# skipped 1
+\u001b[32m  20 passed\u001b[39m\u001b[2m (1.2m)\u001b[22m
+  2 failed
+    1) chat.spec.ts
+  1 flaky
+  3 did not run
+`
+  assert.deepEqual(tally(printed), { passed: 3 + 1 + 12 + 20, failed: 2 + 1 + 2 + 1, skipped: 1 + 1 + 3 })
+})
