@@ -1,4 +1,5 @@
 //! Conversations to prompts, against the template that the bundled model was trained with.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "this is how tests fail and tell")]
 
 mod support;
 
@@ -74,6 +75,7 @@ fn the_frame_is_built_in() {
 #[test]
 fn what_cannot_be_a_prompt_is_refused() {
     assert_error(prompt(&bundled(), &[]), "bad-option", &["empty"]);
+    assert_error(prompt(&bundled(), &[says(Role::User, " \n")]), "bad-option", &["nothing"]);
     let mut file = tiny();
     file.remove("tokenizer.ggml.bos_token_id");
     let tokenizer = Tokenizer::from_metadata(&read(&file.build()).unwrap().metadata).unwrap();

@@ -1,4 +1,5 @@
 //! Heads of GGUF files: good, hostile and cut short.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "this is how tests fail and tell")]
 
 mod support;
 

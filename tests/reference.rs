@@ -1,4 +1,5 @@
 //! The reference against other programs: bitnet.cpp, and two models in NumPy.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "this is how tests fail and tell")]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! Ternary codes, against the original C quantiser's bytes and bitnet.cpp's products.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "this is how tests fail and tell")]
 
 mod support;
 

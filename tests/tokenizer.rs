@@ -1,4 +1,5 @@
 //! Text to tokens and back, against the `tokenizers` library in Python and llama.cpp.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "this is how tests fail and tell")]
 
 mod support;
 
@@ -229,4 +230,7 @@ fn long_texts_are_whole() {
         assert_eq!(tokenizer.decode(&ids).unwrap(), text, "{unit:?}");
     }
     println!("{:?}", start.elapsed());
+    // Beyond a million steps back the engine gives up: an error, not a text cut short.
+    let text = "x".to_owned() + &" ".repeat(3_000_000) + "y";
+    assert_error(tokenizer.encode(&text), "bad-option", &["prompt", "after byte 1 "]);
 }

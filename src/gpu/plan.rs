@@ -156,12 +156,7 @@ impl Gpu {
         self.queue.submit([encoder.finish()]);
     }
 
-    pub(super) fn encode(
-        &self,
-        encoder: &mut wgpu::CommandEncoder,
-        plans: &[&Plan],
-        step: &Step,
-    ) {
+    pub(super) fn encode(&self, encoder: &mut wgpu::CommandEncoder, plans: &[&Plan], step: &Step) {
         let mut pass = encoder.begin_compute_pass(&Default::default());
         for plan in plans {
             plan.encode(&mut pass, step);

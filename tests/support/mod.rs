@@ -1,4 +1,5 @@
 //! Builds small valid GGUF files, which tests then spoil in one way each.
+#![allow(missing_docs, reason = "names of the format")]
 #![allow(dead_code, unreachable_pub, reason = "each test crate uses a part")]
 
 use std::fs;
