@@ -53,12 +53,12 @@ enum Target<'a> {
 
 impl Weights {
     pub(super) async fn allocate(gpu: &Gpu, config: &Config, table: &[Weight]) -> Result<Self> {
-        let ty = table
-            .iter()
-            .find(|w| w.role == Role::TokenEmbd)
-            .map_or(DenseType::F16, |w| match w.tensor.ty {
-                TensorType::F16 => DenseType::F16,
-                _ => DenseType::F32,
+        let ty =
+            table.iter().find(|w| w.role == Role::TokenEmbd).map_or(DenseType::F16, |w| {
+                match w.tensor.ty {
+                    TensorType::F16 => DenseType::F16,
+                    _ => DenseType::F32,
+                }
             });
         let needed = table.iter().map(|w| w.tensor.len).sum();
         gpu.allocating("the weights", needed, || Self::buffers(gpu, config, ty)).await

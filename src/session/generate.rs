@@ -108,7 +108,8 @@ impl Session {
         self.engine.set_sampling(&options.sampling);
         self.prefill(prompt, reused).await?;
         let mut steps = Steps::new(self, prompt, limit, options.sampling.is_greedy());
-        let mut output = Output { text: TextStream::default(), stop: StopTexts::new(&options.stop) };
+        let mut output =
+            Output { text: TextStream::default(), stop: StopTexts::new(&options.stop) };
         let mut first = started;
         while let Some(id) = steps.next(self).await? {
             if stats.time_to_first_token == 0.0 {

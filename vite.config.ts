@@ -1,0 +1,49 @@
+// Serves and builds the demos. They use the package as any site would: from pkg/, never from src/.
+import { existsSync, readdirSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { defineConfig } from 'vite'
+import { bundledModel } from './www/build/bundled-model.ts'
+import { offlineFiles } from './www/build/offline-files.ts'
+
+const here = import.meta.dirname
+const www = resolve(here, 'www')
+
+// Every folder of www/ with an index.html is a demo.
+const demos = readdirSync(www).filter(name => existsSync(resolve(www, name, 'index.html')))
+const pages = Object.fromEntries(demos.map(name => [name, resolve(www, name, 'index.html')]))
+
+// Files that others name, so they keep their names: the service worker, whose address is its identity, and
+// the widget, which a page embeds by a script element.
+const fixedNames: Record<string, string> = { sw: 'sw.js', 'tldr-widget': 'tldr/tldr-widget.js' }
+
+export default defineConfig({
+  root: www,
+  // Relative addresses, so that dist/ works from any folder of any static host.
+  base: './',
+  // A wrong address is a 404, not the landing page.
+  appType: 'mpa',
+  resolve: {
+    alias: [
+      { find: /^ternlight$/, replacement: resolve(here, 'pkg/index.js') },
+      { find: /^ternlight\/worker$/, replacement: resolve(here, 'pkg/worker.js') },
+    ],
+  },
+  plugins: [bundledModel(resolve(here, 'models/tiny-stories.gguf')), offlineFiles()],
+  worker: { format: 'es' },
+  // pkg/ lies beside www/, and the development server shows nothing outside its root unless told.
+  server: { fs: { allow: [www, resolve(here, 'pkg')] } },
+  build: {
+    outDir: resolve(here, 'dist'),
+    emptyOutDir: true,
+    target: 'es2022',
+    rolldownOptions: {
+      input: {
+        home: resolve(www, 'index.html'),
+        ...pages,
+        sw: resolve(www, 'offline/sw.ts'),
+        'tldr-widget': resolve(www, 'tldr/tldr-widget.ts'),
+      },
+      output: { entryFileNames: chunk => fixedNames[chunk.name] ?? 'assets/[name]-[hash].js' },
+    },
+  },
+})

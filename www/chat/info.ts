@@ -1,0 +1,30 @@
+// The panel with the facts of the loaded model.
+import type { ModelInfo } from 'ternlight'
+import { byId, create } from '../shared/dom.ts'
+import { formatBytes, formatCount } from '../shared/format.ts'
+
+/** Shows a model's facts, or that there is none. */
+export function showInfo(info: ModelInfo | null) {
+  const list = byId('info', HTMLElement)
+  if (!info) {
+    list.replaceChildren(create('dt', '', 'No model is loaded.'))
+    return
+  }
+  list.replaceChildren(
+    ...facts(info).flatMap(([name, value]) => [create('dt', '', name), create('dd', '', value)]),
+  )
+}
+
+function facts(info: ModelInfo): [string, string][] {
+  return [
+    ['Name', info.name],
+    ['Architecture', info.architecture],
+    ['Parameters', `${(info.parameters / 1e6).toLocaleString(undefined, { maximumSignificantDigits: 3 })} million`],
+    ['Context', `${formatCount(info.contextLength)} tokens`],
+    ['Vocabulary', formatCount(info.vocabSize)],
+    ['File', formatBytes(info.bytes)],
+    ['On the GPU', formatBytes(info.gpuBytes)],
+    ['Adapter', info.adapter],
+    ['Kernels', Object.entries(info.kernels).map(([kernel, variant]) => `${kernel}: ${variant}`).join(', ')],
+  ]
+}

@@ -1,0 +1,37 @@
+// Messages above the conversation: what is missing, what went wrong.
+import type { Availability } from 'ternlight'
+import { byId, create } from '../shared/dom.ts'
+import { describeFailure, type Failure } from '../shared/failure.ts'
+
+/** Shows a box under a name, in place of the one before; null takes it away. */
+export function showNotice(name: string, box: HTMLElement | null) {
+  const notices = byId('notices', HTMLElement)
+  notices.querySelector(`[data-notice="${name}"]`)?.remove()
+  if (!box) return
+  box.dataset.notice = name
+  notices.append(box)
+}
+
+/** A box that tells of an error: message, code, advice. */
+export function failureBox(title: string, { code, message, advice }: Failure): HTMLElement {
+  const box = create('div', 'failure')
+  box.role = 'alert'
+  const heading = create('strong', '', title)
+  const what = create('p', '', `${message} `)
+  what.append(create('code', '', code))
+  box.append(heading, what)
+  if (advice) box.append(create('p', '', advice))
+  return box
+}
+
+/** Says what is missing for WebGPU, or that it is slow here. True if a model can run. */
+export async function checkWebGPU(availability: Promise<Availability>): Promise<boolean> {
+  const { available, reason, software, adapter } = await availability
+  if (!available) {
+    showNotice('webgpu', failureBox('This browser cannot run a model', describeFailure(reason)))
+  } else if (software) {
+    const text = `WebGPU runs on the processor here${adapter ? ` (${adapter})` : ''}: everything works, but slowly.`
+    showNotice('webgpu', create('div', 'notice', text))
+  }
+  return available
+}

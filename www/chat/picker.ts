@@ -1,0 +1,57 @@
+// The model picker: bundled, from an address, or a file.
+import { BUNDLED_MODEL } from '../shared/bundled.ts'
+import { byId } from '../shared/dom.ts'
+
+/** What the reader picked. */
+export interface Choice {
+  source: string | File
+  name: string
+}
+
+type From = 'bundled' | 'url' | 'file'
+
+/** Connects the form; `onPick` runs when the reader asks to load what is chosen. */
+export function createPicker(onPick: (choice: Choice) => void) {
+  const form = byId('picker', HTMLFormElement)
+  const url = byId('model-url', HTMLInputElement)
+  const file = byId('model-file', HTMLInputElement)
+
+  function from(): From {
+    return new FormData(form).get('from') as From
+  }
+
+  /** Shows the field that belongs to the choice, and demands it. */
+  function update() {
+    for (const [name, input] of Object.entries({ url, file })) {
+      byId(`${name}-detail`, HTMLElement).hidden = from() !== name
+      input.required = from() === name
+    }
+  }
+
+  function choice(): Choice {
+    if (from() === 'url') {
+      const address = url.value.trim()
+      return { source: address, name: address }
+    }
+    const picked = file.files?.[0]
+    if (from() === 'file' && picked) return { source: picked, name: picked.name }
+    return { source: BUNDLED_MODEL, name: 'Tiny stories' }
+  }
+
+  /** Chooses an address without loading it. */
+  function showAddress(address: string) {
+    form.querySelector<HTMLInputElement>('[value="url"]')!.checked = true
+    url.value = address
+    update()
+  }
+
+  form.addEventListener('change', update)
+  byId('official', HTMLButtonElement).addEventListener('click', () => showAddress(url.placeholder))
+  form.addEventListener('submit', event => {
+    event.preventDefault()
+    onPick(choice())
+  })
+  update() // A reload may have kept an earlier choice.
+
+  return { choice, showAddress }
+}

@@ -1,0 +1,73 @@
+// The conversation on the page. Text is inserted as text, never as HTML.
+import type { Stats } from 'ternlight'
+import { byId, create } from '../shared/dom.ts'
+import type { Failure } from '../shared/failure.ts'
+import { describeStats } from './figures.ts'
+import { failureBox } from './notices.ts'
+
+/** The answer's side of one turn. */
+export interface Turn {
+  append(piece: string): void
+  finish(stats: Stats | null, seed: number | undefined): void
+  fail(failure: Failure): void
+}
+
+/** Connects the conversation's part of the page. */
+export function createTranscript() {
+  const log = byId('transcript', HTMLElement)
+  const welcome = byId('welcome', HTMLElement)
+
+  /** Follows the text, unless the reader has scrolled up to read. */
+  function keepInView(change: () => void) {
+    const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 40
+    change()
+    if (atEnd) log.scrollTop = log.scrollHeight
+  }
+
+  function addTurn(question: string): Turn {
+    welcome.hidden = true
+    const turn = create('article', 'turn')
+    const user = create('p', 'message user')
+    user.append(create('span', 'visually-hidden', 'You: '), question)
+    const answer = create('p', 'message assistant streaming')
+    const text = new Text()
+    answer.append(create('span', 'visually-hidden', 'Model: '), text)
+    turn.append(user, answer)
+    log.append(turn)
+    log.scrollTop = log.scrollHeight
+    // Screen readers read the whole answer once, at its end, rather than every piece.
+    log.ariaBusy = 'true'
+
+    function end(...more: HTMLElement[]) {
+      keepInView(() => {
+        answer.classList.remove('streaming')
+        turn.append(...more)
+      })
+      log.ariaBusy = 'false'
+    }
+
+    return {
+      append: piece => keepInView(() => text.appendData(piece)),
+      finish: (stats, seed) => end(create('p', 'figures', describeStats(stats, seed))),
+      fail(failure) {
+        if (text.length === 0) answer.remove()
+        end(failureBox('No answer', failure))
+      },
+    }
+  }
+
+  return {
+    addTurn,
+    clear() {
+      for (const turn of log.querySelectorAll('.turn')) turn.remove()
+      log.ariaBusy = 'false'
+      welcome.hidden = false
+    },
+    /** `use` gets the text of the suggestion that the reader clicks. */
+    onSuggestion(use: (text: string) => void) {
+      byId('suggestions', HTMLElement).addEventListener('click', ({ target }) => {
+        if (target instanceof HTMLButtonElement) use(target.textContent)
+      })
+    },
+  }
+}

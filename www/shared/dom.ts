@@ -1,0 +1,20 @@
+// Finding the elements that a page's HTML promises.
+
+/** The element with this id, checked to be of the class that the caller counts on. */
+export function byId<T extends HTMLElement>(id: string, type: new () => T): T {
+  const element = document.getElementById(id)
+  if (!(element instanceof type)) throw new Error(`The page lacks <${type.name} id="${id}">`)
+  return element
+}
+
+/** A new element with a class and text; text is never read as HTML. */
+export function create<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  className = '',
+  text = '',
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag)
+  element.className = className
+  element.textContent = text
+  return element
+}

@@ -1,0 +1,99 @@
+// What the widget looks like: its shadow DOM, and the few ways in which it changes.
+import type { Failure } from '../shared/failure.ts'
+import { STYLE } from './style.ts'
+
+const HTML = `
+  <div id="bar">
+    <strong>TL;DR</strong>
+    <button id="summarize" part="button" type="button">Sum it up</button>
+    <button id="stop" part="button" type="button" hidden>Stop</button>
+  </div>
+  <div id="loading" hidden>
+    <label for="progress"></label>
+    <progress id="progress" max="1"></progress>
+  </div>
+  <p id="summary" part="summary" aria-live="polite" hidden></p>
+  <p id="note" hidden></p>
+  <div id="error" part="error" role="alert" hidden></div>
+  <details>
+    <summary>Sum up your own text</summary>
+    <form>
+      <label for="text">Your text</label>
+      <textarea id="text" rows="6" placeholder="Paste a short story"></textarea>
+      <button part="button">Sum up this text</button>
+    </form>
+  </details>`
+
+/** The parts that the widget listens to, and the changes that it makes. */
+export type View = ReturnType<typeof buildView>
+
+/** Fills the widget's shadow root. */
+export function buildView(root: ShadowRoot) {
+  // Adopted, as a page's content security policy may forbid style elements.
+  const style = new CSSStyleSheet()
+  style.replaceSync(STYLE)
+  root.adoptedStyleSheets = [style]
+  root.innerHTML = HTML
+
+  const find = <T extends HTMLElement>(selector: string) => root.querySelector<T>(selector)!
+  const summarize = find<HTMLButtonElement>('#summarize')
+  const stop = find<HTMLButtonElement>('#stop')
+  const loading = find('#loading')
+  const bar = find<HTMLProgressElement>('#progress')
+  const step = find('#loading label')
+  const summary = find('#summary')
+  const note = find('#note')
+  const error = find('#error')
+  const own = find<HTMLFormElement>('form')
+  const ownButton = find<HTMLButtonElement>('form button')
+
+  function setBusy(busy: boolean) {
+    summarize.hidden = ownButton.disabled = busy
+    stop.hidden = !busy
+    summary.classList.toggle('streaming', busy)
+    summary.ariaBusy = String(busy)
+  }
+
+  function setNote(text: string) {
+    note.hidden = text === ''
+    note.textContent = text
+  }
+
+  return {
+    summarize,
+    stop,
+    own,
+    text: find<HTMLTextAreaElement>('#text'),
+    start() {
+      const focused = root.activeElement === summarize
+      summary.textContent = ''
+      summary.hidden = error.hidden = true
+      setNote('')
+      setBusy(true)
+      if (focused) stop.focus()
+    },
+    /** How far the model is; null when there is nothing to wait for. */
+    progress(fraction: number | null, text: string) {
+      loading.hidden = fraction === null
+      bar.value = fraction ?? 0
+      step.textContent = text
+    },
+    append(piece: string) {
+      summary.hidden = false
+      summary.append(piece)
+    },
+    note: setNote,
+    fail({ code, message, advice }: Failure) {
+      const name = document.createElement('code')
+      name.textContent = code
+      error.replaceChildren(message, ' ', name, advice && ` ${advice}`)
+      error.hidden = false
+    },
+    end(stopped: boolean) {
+      const focused = root.activeElement === stop
+      setBusy(false)
+      if (stopped) setNote('Stopped.')
+      if (focused) summarize.focus()
+    },
+  }
+}
