@@ -1,5 +1,5 @@
 // Running other programs.
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { accessSync, closeSync, constants, mkdirSync, openSync, readFileSync, statSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { inRoot, ROOT } from './paths.mjs'
@@ -49,6 +49,27 @@ export const run = (command, args, { env = {}, cwd = ROOT } = {}) => {
     cwd,
     env: { ...process.env, ...env },
     stdio: ['ignore', 'inherit', 'inherit']
+  })
+  check(command, args, result)
+}
+
+/**
+ * Runs a program in the open, and gives `hear` what it prints on its standard output; rejects
+ * where it fails.
+ */
+export const runHearing = async (command, args, hear, { env = {} } = {}) => {
+  const child = spawn(command, args, {
+    cwd: ROOT,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'inherit']
+  })
+  child.stdout.setEncoding('utf8').on('data', text => {
+    process.stdout.write(text)
+    hear(text)
+  })
+  const result = await new Promise(resolve => {
+    child.on('error', error => resolve({ error }))
+    child.on('close', (status, signal) => resolve({ status, signal }))
   })
   check(command, args, result)
 }

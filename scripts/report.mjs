@@ -21,8 +21,8 @@ export const heading = text => write(`${text}\n`)
 /** A table of steps at the end of a run. */
 export const summary = (title, rows) => {
   write(`\n${title}\n`)
-  for (const { name, outcome, ms } of rows) {
-    write(`  ${outcome.padEnd(7)} ${name.padEnd(44)} ${seconds(ms).padStart(9)}\n`)
+  for (const { name, outcome, note = '', ms } of rows) {
+    write(`  ${outcome.padEnd(7)} ${name.padEnd(30)} ${note.padEnd(24)} ${seconds(ms).padStart(8)}\n`)
   }
 }
 

@@ -2,10 +2,11 @@
 //
 //   npm test -- native    the crate alone; also: scripts, web
 import { checks } from './checks.mjs'
-import { heading, main, seconds, Stop, summary } from './report.mjs'
+import { heading, main, Stop, summary } from './report.mjs'
 import { setUp } from './setup/steps.mjs'
+import { tally, total } from './tally.mjs'
 
-const wanted = () => {
+const chosen = () => {
   const parts = process.argv.slice(2)
   const known = [...new Set(checks.map(check => check.part))]
   const unknown = parts.filter(part => !known.includes(part))
@@ -13,33 +14,41 @@ const wanted = () => {
   return parts.length > 0 ? checks.filter(check => parts.includes(check.part)) : checks
 }
 
-const done = []
-
-const timed = (name, step) => {
+/** Runs one check; its row for the summary. A note is what it has to say beside having passed. */
+const perform = async ({ name, step }) => {
   const start = performance.now()
-  const end = outcome => done.push({ name, outcome, ms: performance.now() - start })
+  let printed = ''
+  const row = { name, outcome: 'passed' }
   try {
-    end(step() ?? 'passed')
+    row.note = await step(text => (printed += text))
   } catch (error) {
-    end('FAILED')
-    throw error
+    row.outcome = 'FAILED'
+    row.error = error
   }
+  row.tests = tally(printed)
+  const { passed, failed } = row.tests
+  if (passed + failed > 0) row.note = failed > 0 ? `${passed} passed, ${failed} failed` : `${passed} tests`
+  return { ...row, ms: performance.now() - start }
 }
 
-await main(() => {
+/** In the words of `cargo test`, which readers of test output know. */
+const closing = (rows, ms) => {
+  const { passed, failed, skipped } = total(rows.map(row => row.tests))
+  const verdict = rows.at(-1).error ? 'FAILED' : 'ok'
+  return `\ntest result: ${verdict}. ${passed} passed; ${failed} failed; ${skipped} ignored; finished in ${(ms / 1000).toFixed(2)}s`
+}
+
+await main(async () => {
   const start = performance.now()
-  const chosen = wanted()
-  try {
-    timed('Setup', () => setUp({ tests: true }))
-    for (const { name, step } of chosen) {
-      heading(`\n=== ${name}`)
-      timed(name, step)
-    }
-  } catch (error) {
-    const ended = done.at(-1)
-    summary('Checks until the failure', done)
-    throw new Stop(`${ended.name} failed: ${error.message}`)
+  const rows = []
+  for (const check of [{ name: 'Setup', step: () => setUp({ tests: true }) }, ...chosen()]) {
+    if (rows.length > 0) heading(`\n=== ${check.name}`)
+    rows.push(await perform(check))
+    if (rows.at(-1).error) break
   }
-  summary('Checks', done)
-  heading(`\n${done.length} checks passed in ${seconds(performance.now() - start)}.`)
+  summary('Summary', rows)
+  heading(closing(rows, performance.now() - start))
+
+  const { name, error } = rows.at(-1)
+  if (error) throw error instanceof Stop ? new Stop(`${name} failed: ${error.message}`) : error
 })

@@ -30,8 +30,9 @@ fn dot_word(word: u32, q: vec4u) -> i32 {
         + dot4I8Packed(word & 0x03030303u, q.w);
 }
 
-fn dot_tokens(word: u32, q0: vec4u, q1: vec4u, q2: vec4u, q3: vec4u) -> vec4i {
-    return vec4i(dot_word(word, q0), dot_word(word, q1), dot_word(word, q2), dot_word(word, q3));
+// One token against the thread's four rows.
+fn dot_rows(w: vec4u, q: vec4u) -> vec4i {
+    return vec4i(dot_word(w.x, q), dot_word(w.y, q), dot_word(w.z, q), dot_word(w.w, q));
 }
 
 // The row of y that tile row `i` belongs to.
@@ -52,12 +53,14 @@ fn store(token: u32, row: u32, v: f32) {
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let first_token = group.y * TILE;
     let n_tokens = step.n_tokens;
-    var sum0 = vec4i(); // row 0 of four, by token
+    let first_row = lane / 16u * 4u; // of the thread's four rows, in the tile
+    let my_token = lane % 16u;       // of its four tokens my_token, +16, +32, +48
+    // A short prompt fills a tile only in part: the empty quarters cost nothing.
+    let quarters = (min(n_tokens - first_token, TILE) + 15u) / 16u;
+    var sum0 = vec4i(); // token my_token, four rows
     var sum1 = vec4i();
     var sum2 = vec4i();
     var sum3 = vec4i();
-    let my_rows = lane / 16u;   // rows my_rows, +16, +32, +48 of the tile, or neighbours: see below
-    let my_tokens = lane % 16u; // tokens my_tokens, +16, +32, +48
     for (var block = 0u; block < WORDS / BLOCK; block++) {
         workgroupBarrier();
         for (var i = lane; i < TILE * BLOCK; i += WORKGROUP) {
@@ -78,27 +81,35 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         }
         workgroupBarrier();
         for (var word = 0u; word < BLOCK; word++) {
-            let q0 = q_tile[my_tokens * PITCH + word];
-            let q1 = q_tile[(my_tokens + 16u) * PITCH + word];
-            let q2 = q_tile[(my_tokens + 32u) * PITCH + word];
-            let q3 = q_tile[(my_tokens + 48u) * PITCH + word];
-            sum0 += dot_tokens(w_tile[(4u * my_rows) * PITCH + word], q0, q1, q2, q3);
-            sum1 += dot_tokens(w_tile[(4u * my_rows + 1u) * PITCH + word], q0, q1, q2, q3);
-            sum2 += dot_tokens(w_tile[(4u * my_rows + 2u) * PITCH + word], q0, q1, q2, q3);
-            sum3 += dot_tokens(w_tile[(4u * my_rows + 3u) * PITCH + word], q0, q1, q2, q3);
+            let w4 = vec4u(
+                w_tile[first_row * PITCH + word],
+                w_tile[(first_row + 1u) * PITCH + word],
+                w_tile[(first_row + 2u) * PITCH + word],
+                w_tile[(first_row + 3u) * PITCH + word],
+            );
+            sum0 += dot_rows(w4, q_tile[my_token * PITCH + word]);
+            if quarters > 1u {
+                sum1 += dot_rows(w4, q_tile[(my_token + 16u) * PITCH + word]);
+            }
+            if quarters > 2u {
+                sum2 += dot_rows(w4, q_tile[(my_token + 32u) * PITCH + word]);
+            }
+            if quarters > 3u {
+                sum3 += dot_rows(w4, q_tile[(my_token + 48u) * PITCH + word]);
+            }
         }
     }
-    for (var i = 0u; i < 4u; i++) {
-        let token = first_token + my_tokens + 16u * i;
-        if token < n_tokens {
-            let d = vec4i(sum0[i], sum1[i], sum2[i], sum3[i]);
-            finish(token, group.x, 4u * my_rows, d);
-        }
-    }
+    finish(first_token + my_token, group.x, first_row, sum0);
+    finish(first_token + my_token + 16u, group.x, first_row, sum1);
+    finish(first_token + my_token + 32u, group.x, first_row, sum2);
+    finish(first_token + my_token + 48u, group.x, first_row, sum3);
 }
 
 // Stores what tile rows first .. first + 3 give for one token.
 fn finish(token: u32, tile: u32, first: u32, d: vec4i) {
+    if token >= step.n_tokens {
+        return;
+    }
     let t = q_scale[token];
     if PARTS == 1u {
         for (var i = 0u; i < 4u; i++) {

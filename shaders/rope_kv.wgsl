@@ -56,8 +56,8 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         }
     } else {
         let at = 4u * i - N_Q - N_KV;
-        let from = row + 4u * i;
-        let v = vec4f(qkv[from], qkv[from + 1u], qkv[from + 2u], qkv[from + 3u]);
+        let source = row + 4u * i;
+        let v = vec4f(qkv[source], qkv[source + 1u], qkv[source + 2u], qkv[source + 3u]);
         let out = pos * N_KV + at;
         if KV_F16 {
             v_cache[out / 2u] = pack2x16float(v.xy);

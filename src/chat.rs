@@ -33,11 +33,11 @@ pub struct Message {
 /// of these models is another, wrong one, with which they hardly ever end a turn: it is ignored.
 /// What messages say never becomes a special token.
 pub fn prompt(tokenizer: &Tokenizer, messages: &[Message]) -> Result<Vec<u32>> {
-    if messages.is_empty() {
-        return Err(Error::BadOption {
-            name: "messages".into(),
-            why: "the conversation is empty".into(),
-        });
+    let empty = |why: &str| Err(Error::BadOption { name: "prompt".into(), why: why.into() });
+    match messages.last() {
+        None => return empty("the conversation is empty"),
+        Some(last) if last.content.trim().is_empty() => return empty("there is nothing to answer"),
+        Some(_) => {}
     }
     let marker = |found: Option<u32>, what: &str| {
         found.ok_or_else(|| {

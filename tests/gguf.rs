@@ -1,18 +1,302 @@
-//! Reading GGUF heads.
-use ternlight::gguf::Gguf;
+//! Heads of GGUF files: good, hostile and cut short.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "this is how tests fail and tell")]
+
+mod support;
+
+use std::cell::RefCell;
+use std::fs;
+use std::ops::Range;
+
+use support::{F32, File, I2_S, Kv, Random, Tensor, assert_error, read, tiny};
+use ternlight::gguf::{Gguf, TensorType, Value};
 use ternlight::model::{Config, weights};
 use ternlight::native::{FileSource, block_on};
-use ternlight::source::Reader;
+use ternlight::source::{Reader, Source};
 use ternlight::tokenizer::Tokenizer;
+use ternlight::{Result, model};
+
+/// What `manifest.json` says of every fixture is what the reader says.
+#[test]
+fn hostile_fixtures_get_their_verdict() {
+    let manifest = support::json("tests/data/hostile/manifest.json");
+    let manifest = manifest.as_object().unwrap();
+    assert!(manifest.len() >= 24);
+    for (name, verdict) in manifest {
+        let bytes = fs::read(support::path(&format!("tests/data/hostile/{name}.gguf"))).unwrap();
+        let result = read(&bytes);
+        match verdict["expect"].as_str().unwrap() {
+            "ok" => assert!(result.is_ok(), "{name}: {result:?}"),
+            "reject" => {
+                let error = result.err().unwrap_or_else(|| panic!("{name} was accepted"));
+                assert_eq!(error.code(), "bad-gguf", "{name}: {error}");
+                println!("{name}: {error}");
+            }
+            other => panic!("{name}: {other}"),
+        }
+    }
+}
 
 #[test]
-fn smoke() {
-    let mut reader = Reader::new(FileSource::open("models/tiny-stories.gguf").unwrap());
+fn a_good_head_is_read_whole() {
+    for version in [2, 3] {
+        let file = File { version, ..tiny() };
+        let gguf = read(&file.build()).unwrap();
+        assert_eq!((gguf.version, gguf.alignment), (version, 32));
+        assert_eq!(gguf.metadata.iter().count(), file.metadata.len());
+        assert_eq!(gguf.tensors.len(), file.tensors.len());
+        for (found, written) in gguf.tensors.iter().zip(&file.tensors) {
+            assert_eq!((&found.name, &found.ne), (&written.name, &written.ne));
+            assert_eq!(found.len, written.bytes.len() as u64);
+        }
+        let bytes = file.build();
+        let norm = gguf.tensor("output_norm.weight").unwrap();
+        let range = norm.offset as usize..(norm.offset + norm.len) as usize;
+        assert_eq!(bytes[range], file.tensors.last().unwrap().bytes);
+    }
+}
+
+/// A file that ends anywhere before its last tensor does is refused, without a panic.
+#[test]
+fn truncation_at_any_byte_is_refused() {
+    let bytes = tiny().build();
+    let gguf = read(&bytes).unwrap();
+    let data: Vec<usize> = (gguf.data_start as usize..bytes.len()).step_by(997).collect();
+    for len in (0..gguf.data_start as usize).chain(data).chain([bytes.len() - 1]) {
+        assert_error(read(&bytes[..len]), "bad-gguf", &[]);
+    }
+    // The same, of a file that another program wrote.
+    let bytes = fs::read(support::path("tests/data/tiny/tiny-bitnet-b1.58.gguf")).unwrap();
+    for len in (0..bytes.len()).step_by(211) {
+        assert_error(read(&bytes[..len]), "bad-gguf", &[]);
+    }
+}
+
+#[test]
+fn the_padding_after_the_last_tensor_may_be_missing() {
+    let mut file = File { alignment: 64, ..File::empty() };
+    file.set("general.alignment", Kv::U32(64));
+    file.add("a", &[3], F32, &mut Random(1)).add("b", &[3], F32, &mut Random(2));
+    let mut bytes = file.build();
+    bytes.truncate(bytes.len() - 52);
+    let gguf = read(&bytes).unwrap();
+    assert_eq!(gguf.tensors[1].offset + gguf.tensors[1].len, bytes.len() as u64);
+    bytes.pop();
+    assert_error(read(&bytes), "bad-gguf", &["`b`", "cut off"]);
+}
+
+/// Random damage to a head is refused or makes another valid head; it never panics, whatever is
+/// done with the result.
+#[test]
+fn damage_never_panics() {
+    let good = tiny().build();
+    let head = read(&good).unwrap().data_start as usize;
+    let mut random = Random(7);
+    let mut accepted = 0;
+    for _ in 0..4000 {
+        let mut bytes = good.clone();
+        for _ in 0..=random.below(3) {
+            let at = random.below(head);
+            bytes[at] = match random.below(3) {
+                0 => random.next() as u8,
+                1 => bytes[at] ^ (1 << random.below(8)),
+                _ => [0, 1, 0x7f, 0x80, 0xff][random.below(5)],
+            };
+        }
+        let Ok(gguf) = read(&bytes) else { continue };
+        gguf.metadata.iter().for_each(|(_, value)| assert!(!value.to_string().is_empty()));
+        let Ok(config) = Config::from_gguf(&gguf) else { continue };
+        let table = weights::weights(&config, &gguf);
+        let Ok(tokenizer) = Tokenizer::from_gguf(&gguf, &config) else { continue };
+        let ids = tokenizer.encode_with_special("hello world<|eot_id|> 12").unwrap();
+        tokenizer.decode(&ids).unwrap();
+        accepted += usize::from(table.is_ok());
+    }
+    // Damage to names of tokens and to floats goes unnoticed: both outcomes are seen.
+    assert!((100..3900).contains(&accepted), "{accepted}");
+}
+
+/// A source that checks what it is asked for: ascending ranges within the file.
+struct Stream<'a> {
+    bytes: &'a [u8],
+    reads: &'a RefCell<Vec<Range<u64>>>,
+}
+
+impl Source for Stream<'_> {
+    fn len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    async fn read(&mut self, range: Range<u64>) -> Result<Vec<u8>> {
+        let mut reads = self.reads.borrow_mut();
+        assert!(reads.last().is_none_or(|last| last.end <= range.start), "{reads:?} {range:?}");
+        assert!(range.end <= self.len());
+        reads.push(range.clone());
+        Ok(self.bytes[range.start as usize..range.end as usize].to_vec())
+    }
+}
+
+#[test]
+fn a_long_head_is_read_in_growing_steps() {
+    let mut file = tiny();
+    file.set("padding", Kv::Str("x".repeat(3 << 20)));
+    let bytes = file.build();
+    let reads = RefCell::new(Vec::new());
+    let mut reader = Reader::new(Stream { bytes: &bytes, reads: &reads });
     let gguf = block_on(Gguf::read(&mut reader)).unwrap();
+    assert_eq!(gguf.tensors.len(), file.tensors.len());
+    assert!((2..8).contains(&reads.borrow().len()), "{reads:?}");
+
+    // What was read beyond the head is served again, and the stream goes on where it was.
+    for (found, written) in gguf.tensors.iter().zip(&file.tensors) {
+        let range = found.offset..found.offset + found.len;
+        assert_eq!(block_on(reader.read(range)).unwrap(), written.bytes, "{}", found.name);
+    }
+}
+
+#[test]
+fn integers_of_any_type_are_taken() {
+    let mut file = tiny();
+    file.set("bitnet-b1.58.block_count", Kv::I32(11));
+    file.set("bitnet-b1.58.context_length", Kv::U64(64));
+    let config = Config::from_gguf(&read(&file.build()).unwrap()).unwrap();
+    assert_eq!((config.n_layer, config.n_ctx), (11, 64));
+}
+
+#[test]
+fn metadata_of_the_wrong_type_names_the_key() {
+    let gguf = read(tiny().set("x.size", Kv::I32(-5)).build().as_slice()).unwrap();
+    let metadata = &gguf.metadata;
+    assert_error(metadata.integer("x.size"), "unsupported-model", &["`x.size`", "-5"]);
+    assert_error(metadata.float("general.name"), "unsupported-model", &["`general.name`", "tiny"]);
+    assert_eq!(metadata.integer("absent").unwrap(), None);
+    assert_error(
+        metadata.require("absent", |m, key| m.integer(key)),
+        "unsupported-model",
+        &["`absent`"],
+    );
+}
+
+#[test]
+fn each_rule_of_the_container_holds() {
+    let with = |spoil: &dyn Fn(&mut File)| {
+        let mut file = tiny();
+        spoil(&mut file);
+        read(&file.build())
+    };
+    let twice = |file: &mut File| file.metadata.push(file.metadata[0].clone());
+    assert_error(with(&twice), "bad-gguf", &["`general.architecture`", "twice"]);
+    let twice = |file: &mut File| file.tensors.push(file.tensors[1].clone());
+    assert_error(with(&twice), "bad-gguf", &["`blk.0.attn_norm.weight`", "twice"]);
+    let long = |file: &mut File| file.tensors[0].name = "x".repeat(65);
+    assert_error(with(&long), "bad-gguf", &["65 bytes"]);
+    let longest = |file: &mut File| file.tensors[0].name = "x".repeat(64);
+    assert!(with(&longest).is_ok());
+    let empty = |file: &mut File| file.metadata[0].0 = String::new();
+    assert_error(with(&empty), "bad-gguf", &["0 bytes"]);
+    for alignment in [0, 3, 48] {
+        let odd = |file: &mut File| {
+            file.set("general.alignment", Kv::U32(alignment));
+        };
+        assert_error(with(&odd), "bad-gguf", &["`general.alignment`", &alignment.to_string()]);
+    }
+    let five = |file: &mut File| file.tensors[0].ne = vec![1; 5];
+    assert_error(with(&five), "bad-gguf", &["5 dimensions"]);
+}
+
+#[test]
+fn tensors_must_be_aligned_apart_and_inside() {
+    let mut file = File::empty();
+    file.add("a", &[64], F32, &mut Random(1)).add("b", &[64], F32, &mut Random(2));
+    let bytes = file.build();
+    let place = |offset: u64| {
+        let mut bytes = bytes.clone();
+        // The offset of `b` ends the head, which is not padded here.
+        let end = 24 + 2 * (8 + 1 + 4 + 8 + 4 + 8);
+        bytes[end - 8..end].copy_from_slice(&offset.to_le_bytes());
+        read(&bytes)
+    };
+    assert!(place(256).is_ok());
+    assert_error(place(255), "bad-gguf", &["`b`", "255", "32"]);
+    assert_error(place(0), "bad-gguf", &["`a` and `b` overlap"]);
+    assert_error(place(224), "bad-gguf", &["`a` and `b` overlap"]);
+    assert_error(place(288), "bad-gguf", &["`b`", "cut off"]);
+    assert_error(place(u64::MAX - 31), "bad-gguf", &["`b`"]);
+    // Gaps and any order are legal.
+    let mut file = File::empty();
+    file.add("a", &[64], F32, &mut Random(1)).add("unused", &[64], F32, &mut Random(2));
+    file.add("c", &[64], F32, &mut Random(3));
+    let gguf = read(&file.build()).unwrap();
+    assert_eq!(gguf.tensors[2].offset - gguf.tensors[0].offset, 512);
+}
+
+/// Two forks gave the numbers 39 and 42 to other types; the room a tensor has decides.
+#[test]
+fn ambiguous_types_are_told_by_their_size() {
+    let resolve = |type_id: u32, len: usize| {
+        let mut file = File::empty();
+        let ne = vec![768, 384];
+        file.tensors.push(Tensor { name: "t".into(), ne, type_id, bytes: vec![0; len] });
+        file.add("after", &[128, 1], I2_S, &mut Random(1));
+        let gguf = read(&file.build())?;
+        Ok((gguf.tensors[0].ty, gguf.tensors[0].len))
+    };
+    let n = 768 * 384;
+    let tl2 = (512 * 384 / 3 * 5 / 8 + 256 * 384 / 2 / 2) + 32;
+    assert_eq!(tl2 % 32, 0);
+    assert_eq!(resolve(39, n / 32 * 17).unwrap(), (TensorType::Other("MXFP4"), n as u64 / 32 * 17));
+    assert_eq!(resolve(39, tl2).unwrap(), (TensorType::Tl2, tl2 as u64));
+    assert_eq!(resolve(42, tl2 + 32).unwrap(), (TensorType::Tl2, tl2 as u64));
+    assert_eq!(resolve(42, n / 64 * 18).unwrap(), (TensorType::Other("Q2_0"), n as u64 / 64 * 18));
+    assert_eq!(resolve(42, n / 128 * 34).unwrap().0, TensorType::Other("Q2_0 (of 128)"));
+    assert_error(resolve(42, 1024), "bad-gguf", &["`t`", "1024 bytes", "42"]);
+    assert_error(resolve(4, 1024), "bad-gguf", &["`t`", "type 4"]);
+}
+
+#[test]
+fn token_texts_stay_bytes() {
+    let mut file = File::empty();
+    let tokens = vec![b"a".to_vec(), vec![], vec![0xff, 0x00, 0xfe], "é".into()];
+    file.set("tokens", Kv::Strs(tokens.clone()));
+    let gguf = read(&file.build()).unwrap();
+    let found = gguf.metadata.strings("tokens").unwrap().unwrap();
+    assert_eq!(found.iter().collect::<Vec<_>>(), tokens);
+    assert_eq!(found.get(4), None);
+}
+
+#[test]
+fn what_is_not_gguf_is_named() {
+    assert_error(read(b""), "bad-gguf", &["ends at 0"]);
+    assert_error(read(b"<!DOCTYPE html>"), "bad-gguf", &["<!DO"]);
+    assert_error(read(b"GGUF\0\0\0\x03"), "bad-gguf", &["big-endian"]);
+    assert_error(read(b"GGUF\x01\0\0\0"), "bad-gguf", &["version 1"]);
+}
+
+#[test]
+fn files_that_cannot_be_read_say_why() {
+    assert_error(FileSource::open("/no/such/file"), "network", &["/no/such/file"]);
+    assert_error(FileSource::open(support::path("src")), "network", &["src"]);
+}
+
+#[test]
+fn the_bundled_model_is_read() {
+    let gguf = block_on(Gguf::read(&mut support::open("models/tiny-stories.gguf"))).unwrap();
+    assert_eq!(gguf.metadata.get("general.file_type"), Some(&Value::U32(40)));
     let config = Config::from_gguf(&gguf).unwrap();
-    println!("{config:?}");
-    let weights = weights::weights(&config, &gguf).unwrap();
-    println!("{} {:?}", weights.len(), weights[0]);
-    let tokenizer = Tokenizer::from_gguf(&gguf, &config).unwrap();
-    println!("{:?}", tokenizer.encode_with_special("<|begin_of_text|>Once upon a time"));
+    assert_eq!(
+        config,
+        Config {
+            architecture: model::Architecture::BitNetB158,
+            name: "tiny-stories-bitnet".into(),
+            n_vocab: 4096,
+            n_ctx: 1024,
+            n_embd: 512,
+            n_layer: 8,
+            n_head: 8,
+            n_head_kv: 4,
+            head_dim: 64,
+            n_ff: 1408,
+            eps: 1e-5,
+            rope_freq_base: 10000.0,
+        }
+    );
 }

@@ -119,7 +119,8 @@ impl Engine {
     pub fn kernels(&self) -> Vec<String> {
         let plans = &self.plans;
         let all = [&plans.decode, &plans.prefill, &plans.head, &plans.sampled];
-        let mut kernels: Vec<String> = all.iter().flat_map(|p| p.labels()).map(Into::into).collect();
+        let mut kernels: Vec<String> =
+            all.iter().flat_map(|p| p.labels()).map(Into::into).collect();
         kernels.sort();
         kernels.dedup();
         kernels

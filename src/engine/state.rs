@@ -168,9 +168,8 @@ fn context(
 /// cos and sin of `pos * base^(-2i / head_dim)`, in f64: a GPU's own are far off at large angles.
 fn turns(config: &Config, n_ctx: usize) -> Vec<[f32; 2]> {
     let half = config.head_dim / 2;
-    let frequency = |i: usize| {
-        f64::from(config.rope_freq_base).powf(-2.0 * i as f64 / config.head_dim as f64)
-    };
+    let frequency =
+        |i: usize| f64::from(config.rope_freq_base).powf(-2.0 * i as f64 / config.head_dim as f64);
     let frequencies: Vec<f64> = (0..half).map(frequency).collect();
     (0..n_ctx)
         .flat_map(|pos| {

@@ -53,12 +53,12 @@ enum Target<'a> {
 
 impl Weights {
     pub(super) async fn allocate(gpu: &Gpu, config: &Config, table: &[Weight]) -> Result<Self> {
-        let ty = table
-            .iter()
-            .find(|w| w.role == Role::TokenEmbd)
-            .map_or(DenseType::F16, |w| match w.tensor.ty {
-                TensorType::F16 => DenseType::F16,
-                _ => DenseType::F32,
+        let ty =
+            table.iter().find(|w| w.role == Role::TokenEmbd).map_or(DenseType::F16, |w| {
+                match w.tensor.ty {
+                    TensorType::F16 => DenseType::F16,
+                    _ => DenseType::F32,
+                }
             });
         let needed = table.iter().map(|w| w.tensor.len).sum();
         gpu.allocating("the weights", needed, || Self::buffers(gpu, config, ty)).await
@@ -156,20 +156,19 @@ pub(super) async fn load<S: Source>(
             // A ternary tensor's last piece also holds its scale and padding, 32 bytes.
             let next = if end - at <= PIECE + 32 { end } else { at + PIECE };
             let mut bytes = reader.read(at..next).await?;
-            let place = Place { gpu, name: &tensor.name, at: (at - tensor.offset) as usize };
+            let place = Place { gpu, weight, at: (at - tensor.offset) as usize };
             match target {
                 Target::Vector(buffer) => place.vector(buffer, &bytes)?,
                 Target::Dense(matrix) => place.dense(matrix, tensor.ty, &bytes)?,
                 Target::Ternary(matrix, part, first_row) => {
-                    let codes = (tensor.ne[0] * tensor.ne[1] / 4) as usize - place.at;
+                    let codes = weight.rows() * weight.columns() / 4 - place.at;
                     let (codes, tail) = bytes.split_at_mut(codes.min((next - at) as usize));
                     if i2s_arm {
                         ternary::repack_arm(codes);
                     }
                     place.ternary(matrix, part, first_row, codes)?;
-                    if let Some(scale) = tail.first_chunk() {
-                        let rows = tensor.ne[1] as usize;
-                        place.scale(matrix, part, first_row, rows, f32::from_le_bytes(*scale))?;
+                    if !tail.is_empty() {
+                        place.scale(matrix, part, first_row, weight.scale(tail)?);
                     }
                 }
             }
@@ -185,7 +184,7 @@ pub(super) async fn load<S: Source>(
 /// A piece of a tensor: which, and at which of its bytes.
 struct Place<'a> {
     gpu: &'a Gpu,
-    name: &'a str,
+    weight: &'a Weight,
     at: usize,
 }
 
@@ -204,7 +203,7 @@ impl Place<'_> {
                 self.finite(halves().all(|bits| f16::from_bits(bits).is_finite()))?;
                 self.rows(&matrix.shards, 1, 0, matrix.k * 2, self.at, bytes);
             }
-            TensorType::BF16 => {
+            TensorType::Bf16 => {
                 let values: Vec<u32> = halves().map(|bits| u32::from(bits) << 16).collect();
                 self.finite(values.iter().all(|bits| f32::from_bits(*bits).is_finite()))?;
                 let bytes = bytemuck::cast_slice(&values);
@@ -219,30 +218,17 @@ impl Place<'_> {
     }
 
     fn ternary(&self, matrix: &Ternary, part: usize, first_row: usize, codes: &[u8]) -> Result<()> {
-        ternary::check_codes(codes).map_err(|byte| {
-            Error::BadGguf(format!(
-                "tensor `{}` has the code 3 in byte {}; ternary codes are 0, 1 and 2",
-                self.name,
-                self.at + byte
-            ))
-        })?;
+        self.weight.check_codes(codes, self.at as u64)?;
         let row_bytes = matrix.k / 4;
         let at = first_row * row_bytes + self.at;
         self.rows(&matrix.shards, matrix.parts, part, row_bytes, at, codes);
         Ok(())
     }
 
-    fn scale(
-        &self,
-        matrix: &Ternary,
-        part: usize,
-        first_row: usize,
-        rows: usize,
-        scale: f32,
-    ) -> Result<()> {
-        self.finite(scale.is_finite())?;
-        self.gpu.write(&matrix.scale, part * matrix.rows + first_row, &vec![scale; rows]);
-        Ok(())
+    /// One scale for every row of the tensor.
+    fn scale(&self, matrix: &Ternary, part: usize, first_row: usize, scale: f32) {
+        let scales = vec![scale; self.weight.rows()];
+        self.gpu.write(&matrix.scale, part * matrix.rows + first_row, &scales);
     }
 
     /// Writes `bytes`, which begin at byte `at` of a part's rows, to the shards they fall into.
@@ -271,7 +257,8 @@ impl Place<'_> {
         if is {
             return Ok(());
         }
-        Err(Error::BadGguf(format!("tensor `{}` holds values that are not finite", self.name)))
+        let name = &self.weight.tensor.name;
+        Err(Error::BadGguf(format!("tensor `{name}` holds values that are not finite")))
     }
 }
 

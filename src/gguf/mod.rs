@@ -2,7 +2,7 @@
 //!
 //! Files come from strangers: every length is checked against the file before anything is
 //! allocated, and whatever is wrong is [`Error::BadGguf`] with the place. What the file means is
-//! for [`crate::model`] to judge.
+//! for the model to judge.
 
 mod cursor;
 mod tensor;

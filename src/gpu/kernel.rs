@@ -76,8 +76,7 @@ pub enum Dialect {
 
 impl Dialect {
     /// The front end of this build.
-    pub const HERE: Self =
-        if cfg!(target_arch = "wasm32") { Self::Browser } else { Self::Native };
+    pub const HERE: Self = if cfg!(target_arch = "wasm32") { Self::Browser } else { Self::Native };
 }
 
 impl Kernel {

@@ -105,6 +105,11 @@ impl<'gpu> Recorder<'gpu> {
         Self { gpu, pipelines: HashMap::new() }
     }
 
+    /// The device the plans are for.
+    pub fn gpu(&self) -> &'gpu Gpu {
+        self.gpu
+    }
+
     /// Appends one dispatch to `plan`. `buffers` follow the kernel's bindings.
     pub fn dispatch(
         &mut self,
@@ -151,12 +156,7 @@ impl Gpu {
         self.queue.submit([encoder.finish()]);
     }
 
-    pub(super) fn encode(
-        &self,
-        encoder: &mut wgpu::CommandEncoder,
-        plans: &[&Plan],
-        step: &Step,
-    ) {
+    pub(super) fn encode(&self, encoder: &mut wgpu::CommandEncoder, plans: &[&Plan], step: &Step) {
         let mut pass = encoder.begin_compute_pass(&Default::default());
         for plan in plans {
             plan.encode(&mut pass, step);

@@ -2,9 +2,6 @@ use super::{Dense, DenseType, WORKGROUP};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder};
 use crate::lanes_variants;
 
-/// Lanes that share a row.
-const LANES: u32 = 32;
-
 /// WebGPU's limit on workgroups along one dimension.
 const MOST_WORKGROUPS: usize = 65_535;
 
@@ -12,13 +9,13 @@ pub(super) const KERNEL: Kernel = Kernel {
     name: "gemv_head",
     bindings: &[("embd", Access::Read), ("x", Access::Read), ("logits", Access::Write)],
     variants: lanes_variants!("gemv_head"),
-    example: &consts(2560, 0, 1000, true),
+    example: &consts(32, 2560, 0, 1000, true),
 };
 
-const fn consts(k: usize, first_row: usize, rows: usize, f16: bool) -> [Const; 6] {
+const fn consts(lanes: u32, k: usize, first_row: usize, rows: usize, f16: bool) -> [Const; 6] {
     [
         Const::U32("WORKGROUP", WORKGROUP),
-        Const::U32("LANES", LANES),
+        Const::U32("LANES", lanes),
         Const::U32("K", k as u32),
         Const::U32("FIRST_ROW", first_row as u32),
         Const::U32("N_ROWS", rows as u32),
@@ -34,12 +31,13 @@ pub fn gemv_head(
     x: &Buffer<f32>,
     logits: &Buffer<f32>,
 ) {
+    let lanes = recorder.gpu().lanes_per_row();
     for shard in &embd.shards {
-        let groups = shard.rows.len().div_ceil((WORKGROUP / LANES) as usize);
+        let groups = shard.rows.len().div_ceil((WORKGROUP / lanes) as usize);
         recorder.dispatch(
             plan,
             &KERNEL,
-            &consts(embd.k, shard.rows.start, shard.rows.len(), embd.ty == DenseType::F16),
+            &consts(lanes, embd.k, shard.rows.start, shard.rows.len(), embd.ty == DenseType::F16),
             &[&shard.buffer, x, logits],
             [
                 Extent::Fixed(groups.min(MOST_WORKGROUPS) as u32),

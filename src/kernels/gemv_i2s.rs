@@ -2,10 +2,6 @@ use super::{Product, Quantized, Ternary, WORKGROUP};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder};
 use crate::lanes_variants;
 
-/// Lanes that share a row: the fastest of 4 to 32 on an NVIDIA H200, where a row is read in few
-/// steps by many lanes.
-const LANES: u32 = 32;
-
 pub(super) const KERNEL: Kernel = Kernel {
     name: "gemv_i2s",
     bindings: &[
@@ -16,10 +12,11 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("y", Access::Write),
     ],
     variants: lanes_variants!("shared/epilogue", "gemv_i2s"),
-    example: &consts(2560, 6912, 0, 6912, Product::Relu2Glu),
+    example: &consts(32, 2560, 6912, 0, 6912, Product::Relu2Glu),
 };
 
 const fn consts(
+    lanes: u32,
     k: usize,
     all_rows: usize,
     first_row: usize,
@@ -28,7 +25,7 @@ const fn consts(
 ) -> [Const; 8] {
     [
         Const::U32("WORKGROUP", WORKGROUP),
-        Const::U32("LANES", LANES),
+        Const::U32("LANES", lanes),
         Const::U32("K", k as u32),
         Const::U32("ALL_ROWS", all_rows as u32),
         Const::U32("FIRST_ROW", first_row as u32),
@@ -47,12 +44,13 @@ pub fn gemv_i2s(
     y: &Buffer<f32>,
     product: Product,
 ) {
+    let lanes = recorder.gpu().lanes_per_row();
     for shard in &w.shards {
-        let rows_at_once = WORKGROUP as usize / LANES as usize / w.parts;
+        let rows_at_once = (WORKGROUP / lanes) as usize / w.parts;
         recorder.dispatch(
             plan,
             &KERNEL,
-            &consts(w.k, w.rows, shard.rows.start, shard.rows.len(), product),
+            &consts(lanes, w.k, w.rows, shard.rows.start, shard.rows.len(), product),
             &[&shard.buffer, &w.scale, &x.q, &x.scale, y],
             [
                 Extent::Fixed(shard.rows.len().div_ceil(rows_at_once) as u32),

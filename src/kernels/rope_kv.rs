@@ -46,10 +46,6 @@ pub fn rope_kv(
         &KERNEL,
         &consts(shape),
         &[step, qkv, turns, q, k_cache, v_cache],
-        [
-            Extent::Fixed((threads as u32).div_ceil(WORKGROUP)),
-            Extent::Tokens(1),
-            Extent::Fixed(1),
-        ],
+        [Extent::Fixed((threads as u32).div_ceil(WORKGROUP)), Extent::Tokens(1), Extent::Fixed(1)],
     );
 }

@@ -42,10 +42,6 @@ pub fn sample_best(
         &KERNEL,
         &consts(logits.len()),
         &[sampling, step, logits, threshold, best],
-        [
-            Extent::Fixed(stretches(logits.len()) as u32),
-            Extent::Fixed(1),
-            Extent::Fixed(1),
-        ],
+        [Extent::Fixed(stretches(logits.len()) as u32), Extent::Fixed(1), Extent::Fixed(1)],
     );
 }

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use half::{bf16, f16};
+
 use crate::error::{Error, Result};
 use crate::gguf::{Gguf, TensorInfo, TensorType};
 use crate::model::Config;
@@ -145,6 +147,26 @@ impl Weight {
             let place = self.tensor.offset + at + index as u64;
             Error::BadGguf(format!("tensor `{name}` has the unused code 3 (at byte {place})"))
         })
+    }
+
+    /// The elements of a tensor of floats, all of which must be numbers.
+    pub fn floats(&self, bytes: &[u8]) -> Result<Vec<f32>> {
+        let (pairs, _) = bytes.as_chunks::<2>();
+        let floats: Vec<f32> = match self.tensor.ty {
+            TensorType::F16 => pairs.iter().map(|b| f16::from_le_bytes(*b).to_f32()).collect(),
+            TensorType::Bf16 => pairs.iter().map(|b| bf16::from_le_bytes(*b).to_f32()).collect(),
+            TensorType::F32 => {
+                bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect()
+            }
+            other => return Err(Error::Internal(format!("{other} read as floats"))),
+        };
+        match floats.iter().position(|float| !float.is_finite()) {
+            None => Ok(floats),
+            Some(index) => {
+                let name = &self.tensor.name;
+                Err(Error::BadGguf(format!("element {index} of tensor `{name}` is not a number")))
+            }
+        }
     }
 
     /// The scale in the last 32 bytes of an I2_S tensor.

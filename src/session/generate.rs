@@ -11,7 +11,7 @@ use super::stop::StopTexts;
 use crate::error::{Error, Result};
 use crate::gpu::Readback;
 use crate::sampling::Sampling;
-use crate::tokenizer::TextStream;
+use crate::tokenizer::{TextStream, Tokenizer};
 
 /// Steps submitted ahead of the token that is awaited. Waiting for each token costs two thirds of
 /// the speed on a fast card; a CPU gains nothing and would compute tokens nobody wants.
@@ -108,7 +108,8 @@ impl Session {
         self.engine.set_sampling(&options.sampling);
         self.prefill(prompt, reused).await?;
         let mut steps = Steps::new(self, prompt, limit, options.sampling.is_greedy());
-        let mut output = Output { text: TextStream::default(), stop: StopTexts::new(&options.stop) };
+        let mut output =
+            Output { text: TextStream::default(), stop: StopTexts::new(&options.stop) };
         let mut first = started;
         while let Some(id) = steps.next(self).await? {
             if stats.time_to_first_token == 0.0 {
@@ -122,7 +123,7 @@ impl Session {
                 break;
             }
             stats.completion_tokens += 1;
-            let (text, stopped) = output.push(&self.tokenizer, id);
+            let (text, stopped) = output.push(&self.tokenizer, id)?;
             if on_piece(Piece { id: Some(id), text }).is_break() {
                 stats.finish_reason = FinishReason::Abort;
                 break;
@@ -190,9 +191,9 @@ struct Output<'a> {
 
 impl Output<'_> {
     /// The text that is certain after `id`, and whether a stop text is complete.
-    fn push(&mut self, tokenizer: &crate::tokenizer::Tokenizer, id: u32) -> (String, bool) {
-        let text = self.text.push(tokenizer, id);
-        self.stop.push(&text)
+    fn push(&mut self, tokenizer: &Tokenizer, id: u32) -> Result<(String, bool)> {
+        let text = self.text.push(tokenizer, id)?;
+        Ok(self.stop.push(&text))
     }
 
     /// What was held back.

@@ -12,7 +12,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::gguf::Gguf;
 use crate::gpu::Gpu;
-use crate::model::{self, Config};
+use crate::model::{Config, weights::weights};
 use crate::source::{Reader, Source};
 use crate::tokenizer::Tokenizer;
 
@@ -70,7 +70,7 @@ impl Session {
     ) -> Result<Self> {
         let gguf = Gguf::read(reader).await?;
         let config = Config::from_gguf(&gguf)?;
-        let table = model::weights(&config, &gguf)?;
+        let table = weights(&config, &gguf)?;
         let tokenizer = Tokenizer::from_gguf(&gguf, &config)?;
         drop(gguf);
         let parameters = table.iter().map(|w| w.tensor.ne.iter().product::<u64>()).sum();

@@ -70,7 +70,10 @@ mod tests {
 
     #[test]
     fn text_that_only_began_like_one_is_emitted_after_all() {
-        assert_eq!(run(&["END"], &["E", "N", "x", "E"]), (vec_of(&["", "", "ENx", "", "E"]), false));
+        assert_eq!(
+            run(&["END"], &["E", "N", "x", "E"]),
+            (vec_of(&["", "", "ENx", "", "E"]), false)
+        );
     }
 
     #[test]

@@ -201,10 +201,10 @@ impl Tokenizer {
             ids.extend(self.bpe.tokenize(&piece).map_err(internal)?.iter().map(|token| token.id));
         }
         if end != text.len() {
-            // The iterator ends early when the expression's engine gives up.
+            // The iterator ends early, without a word, when the expression's engine gives up.
             return Err(Error::BadOption {
                 name: "prompt".into(),
-                why: format!("the text from byte {end} on is too regular to be cut into words"),
+                why: format!("the spaces after byte {end} are too many to be cut into tokens"),
             });
         }
         Ok(())

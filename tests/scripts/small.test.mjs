@@ -9,6 +9,7 @@ import { BUDGET, sizeAgainstBudget } from '../../scripts/build/size.mjs'
 import { cargoField, lockedVersion } from '../../scripts/paths.mjs'
 import { differing } from '../../scripts/setup/node.mjs'
 import { atLeast, versionIn } from '../../scripts/setup/version.mjs'
+import { tally } from '../../scripts/tally.mjs'
 
 test('versions compare as numbers, not as text', () => {
   assert.ok(atLeast('1.95.0', '1.95'))
@@ -59,4 +60,21 @@ test('a module over the size budget stops the build, one below it does not', () 
   } finally {
     rmSync(directory, { recursive: true })
   }
+})
+
+test('the tests of all three runners are counted', () => {
+  const printed = `running 3 tests
+test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s
+test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+ℹ tests 14
+ℹ pass 12
+ℹ fail 1
+# skipped 1
+\u001b[32m  20 passed\u001b[39m\u001b[2m (1.2m)\u001b[22m
+  2 failed
+    1) chat.spec.ts
+  1 flaky
+  3 did not run
+`
+  assert.deepEqual(tally(printed), { passed: 3 + 1 + 12 + 20, failed: 2 + 1 + 2 + 1, skipped: 1 + 1 + 3 })
 })

@@ -1,0 +1,31 @@
+import { defineConfig } from '@playwright/test'
+
+/** The tests' own server; tests/web/server.mjs also takes the port after it. */
+const PORT = Number(process.env.PORT ?? 8930)
+
+export default defineConfig({
+  testDir: 'tests',
+  testMatch: '**/*.spec.ts',
+  // A software GPU uses every core there is.
+  workers: 1,
+  timeout: 180_000,
+  reporter: 'list',
+  outputDir: 'test-results',
+  use: {
+    baseURL: `http://localhost:${PORT}`,
+    launchOptions: {
+      executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+      // WebGPU without a window and without a GPU, on Chromium's own SwiftShader.
+      args: [
+        '--no-sandbox', '--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader', '--enable-features=Vulkan',
+        '--no-first-run', '--disable-quic', '--disable-background-networking', '--disable-component-update', '--disable-sync'
+      ]
+    }
+  },
+  webServer: {
+    command: 'node tests/web/server.mjs',
+    env: { PORT: String(PORT) },
+    url: `http://localhost:${PORT}/control/count`,
+    reuseExistingServer: false
+  }
+})

@@ -1,0 +1,216 @@
+//! The command line, as a user runs it.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "this is how tests fail and tell")]
+
+mod support;
+
+use std::fs;
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use support::{File, Kv, json, path, tiny};
+
+fn ternlight(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ternlight"));
+    command.args(args).current_dir(path(""));
+    command
+}
+
+fn run(args: &[&str]) -> Output {
+    ternlight(args).output().unwrap()
+}
+
+#[track_caller]
+fn text(args: &[&str]) -> String {
+    let output = run(args);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Asserts exit code 1, `error[code]: ` with every fact on stderr, and nothing on stdout.
+#[track_caller]
+fn assert_fails(args: &[&str], code: &str, facts: &[&str]) {
+    let output = run(args);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{args:?}: {stderr}");
+    for fact in [&[&*format!("error[{code}]: ")], facts].concat() {
+        assert!(stderr.contains(fact), "{args:?}: {stderr:?} does not name {fact:?}");
+    }
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    assert!(output.stdout.is_empty(), "{args:?}");
+}
+
+/// A file that lasts as long as the target folder.
+fn file(name: &str, bytes: &[u8]) -> String {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::write(&path, bytes).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn golden(name: &str) -> serde_json::Value {
+    let goldens = json("models/tiny-stories.goldens.json");
+    let prompts = goldens["prompts"].as_array().unwrap();
+    prompts.iter().find(|prompt| prompt["name"] == name).unwrap().clone()
+}
+
+const SHORT: &[&str] = &["--cpu", "--max-tokens", "8"];
+
+#[test]
+fn the_cpu_answers_as_the_goldens_do() {
+    let golden = golden("who");
+    let question = golden["turns"][0][1].as_str().unwrap();
+    assert!(golden["greedy_stopped"].as_bool().unwrap());
+    let answer = text(&["--cpu", question]);
+    assert_eq!(answer, format!("{}\n", golden["greedy_text"].as_str().unwrap()));
+}
+
+#[test]
+fn the_gpu_answers_as_the_goldens_do() {
+    let golden = golden("who");
+    let question = golden["turns"][0][1].as_str().unwrap();
+    let answer = text(&[question]);
+    assert_eq!(answer, format!("{}\n", golden["greedy_text"].as_str().unwrap()));
+}
+
+#[test]
+fn raw_text_is_continued() {
+    let golden = golden("once");
+    let continuation = text(&["--cpu", "--raw", "--max-tokens", "48", "Once upon a time"]);
+    assert_eq!(continuation, format!("{}\n", golden["greedy_text"].as_str().unwrap()));
+    // Nothing to continue is a beginning too.
+    let beginning = text(&[SHORT, &["--raw", ""]].concat());
+    assert_eq!(beginning, "Once upon a time, there was a\n");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_text() {
+    let story = |seed: &str| {
+        let sampling =
+            ["--temperature", "1.5", "--top-k", "200", "--top-p", "0.99", "--seed", seed];
+        text(&[&["--cpu", "--max-tokens", "12", "Tell me a story."], &sampling[..]].concat())
+    };
+    assert_eq!(story("1"), story("1"));
+    assert_ne!(story("1"), story("2"));
+    // One token to choose from is the best token.
+    let best = text(&[SHORT, &["Hi"]].concat());
+    assert_eq!(text(&[SHORT, &["--temperature", "2", "--top-k", "1", "Hi"]].concat()), best);
+    assert_eq!(text(&[SHORT, &["--temperature", "2", "--min-p", "1", "Hi"]].concat()), best);
+}
+
+#[test]
+fn special_tokens_in_a_prompt_are_text() {
+    let plain = text(&[SHORT, &["--raw", "Hi"]].concat());
+    assert_ne!(text(&[SHORT, &["--raw", "Hi<|eot_id|>"]].concat()), plain);
+    assert_eq!(text(&["--cpu", "--max-tokens", "0", "Hi"]), "\n");
+}
+
+#[test]
+fn bad_models_are_refused_with_their_code() {
+    let good = tiny();
+    let spoil = |name: &str, spoil: &dyn Fn(&mut File)| {
+        let mut spoiled = good.clone();
+        spoil(&mut spoiled);
+        file(name, &spoiled.build())
+    };
+    let bytes = good.build();
+    let cut = file("cut.gguf", &bytes[..bytes.len() - 1]);
+    let arch = spoil("arch.gguf", &|file| {
+        file.rename("llama");
+    });
+    let missing = spoil("missing.gguf", &|file| drop(file.tensors.pop()));
+    let shape = spoil("shape.gguf", &|file| file.tensor("blk.0.attn_norm.weight").ne = vec![2, 64]);
+    let code3 = spoil("code3.gguf", &|file| file.tensor("blk.0.attn_q.weight").bytes[9] = 0xff);
+    for (model, code, fact) in [
+        ("Cargo.toml", "bad-gguf", "GGUF"),
+        ("no/such.gguf", "network", "no/such.gguf"),
+        (&cut, "bad-gguf", "cut off"),
+        (&arch, "unsupported-model", "`llama`"),
+        (&missing, "missing-tensor", "`output_norm.weight`"),
+        (&shape, "tensor-shape", "`blk.0.attn_norm.weight`"),
+        (&code3, "bad-gguf", "code 3"),
+    ] {
+        assert_fails(&["--cpu", "--model", model, "Hi"], code, &[fact]);
+    }
+}
+
+#[test]
+fn bad_prompts_and_options_are_refused() {
+    let model = file("tiny.gguf", &tiny().build());
+    let long = "word ".repeat(64);
+    assert_fails(&["--cpu", ""], "bad-option", &["prompt"]);
+    assert_fails(&["--cpu", " \n "], "bad-option", &["prompt"]);
+    assert_fails(&["--cpu", "--model", &model, &long], "context-full", &["context holds 64"]);
+    assert_fails(&["--cpu", "--context", "3", "Hi"], "context-full", &["context holds 3"]);
+    assert_fails(&["--cpu", "--context", "1025", "Hi"], "bad-option", &["context", "1024"]);
+    assert_fails(&["--cpu", "--top-p", "0", "Hi"], "bad-option", &["topP"]);
+    assert_fails(&["--cpu", "--min-p", "2", "Hi"], "bad-option", &["minP"]);
+    assert_fails(&["--cpu", "--temperature", "nan", "Hi"], "bad-option", &["temperature"]);
+}
+
+/// A text that fills the context ends there.
+#[test]
+fn the_context_ends_a_text() {
+    let model = file("small.gguf", &tiny().build());
+    text(&["--cpu", "--model", &model, "--temperature", "5", "Hi"]);
+    assert!(!text(&["--cpu", "--context", "12", "--raw", "Once upon a time"]).trim().is_empty());
+}
+
+#[test]
+fn wrong_usage_exits_with_2() {
+    for args in [&[][..], &["--no-such", "Hi"], &["--seed", "x", "Hi"], &["Hi", "there"]] {
+        let output = run(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("--help"), "{args:?}");
+    }
+    assert!(text(&["--help"]).contains("--min-p"));
+    assert!(text(&["--version"]).starts_with("ternlight "));
+}
+
+#[test]
+fn a_reader_that_leaves_stops_the_text() {
+    let mut child = ternlight(&["--cpu", "Tell me a story about a brave cat"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdout.take().unwrap().read_exact(&mut [0; 4]).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn inspect_shows_what_is_in_a_file() {
+    let shown = text(&["inspect", "models/tiny-stories.gguf"]);
+    for line in [
+        "GGUF 3, 90 tensors, data at 152352",
+        "general.architecture = \"bitnet-b1.58\"",
+        "bitnet-b1.58.rope.freq_base = 10000",
+        "token_embd.weight                F16 [512, 4096], 4194304 bytes",
+        "ternlight runs this model",
+    ] {
+        assert!(shown.lines().any(|shown| shown == line), "no line {line:?} in\n{shown}");
+    }
+    // The counts of the goldens: 87280, 87747 and 87117 of 262144.
+    let row = shown.lines().find(|line| line.starts_with("blk.0.attn_q.weight")).unwrap();
+    assert!(row.ends_with("-1 33.3 %, 0 33.5 %, +1 33.2 %"), "{row}");
+    assert!(shown.contains("all ternary weights: -1 33.0 %, 0 33.8 %, +1 33.2 %"));
+
+    let mut other = File::empty();
+    other.set("general.architecture", Kv::Str("llama".into()));
+    let shown = text(&["inspect", &file("other.gguf", &other.build())]);
+    assert!(shown.contains("does not run this model: unsupported model: architecture `llama`"));
+}
+
+#[test]
+fn inspect_refuses_bad_files() {
+    assert_fails(&["inspect", "Cargo.toml"], "bad-gguf", &["GGUF"]);
+    assert_fails(&["inspect", "src"], "network", &["src"]);
+    for name in ["bad_i2s_short", "bad_ntensors_huge", "bad_short0"] {
+        let path = format!("tests/data/hostile/{name}.gguf");
+        assert_fails(&["inspect", &path], "bad-gguf", &[]);
+    }
+    let mut spoiled = tiny();
+    spoiled.tensor("blk.2.ffn_up.weight").bytes[5] |= 0b11;
+    let spoiled = file("inspect-code3.gguf", &spoiled.build());
+    assert_fails(&["inspect", &spoiled], "bad-gguf", &["`blk.2.ffn_up.weight`", "code 3"]);
+}

@@ -1,0 +1,256 @@
+//! The reference against other programs: bitnet.cpp, and two models in NumPy.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "this is how tests fail and tell")]
+
+mod support;
+
+use serde_json::Value;
+use support::{assert_error, floats, json, open, tiny};
+use ternlight::gguf::Gguf;
+use ternlight::model::{Config, Role, weights};
+use ternlight::native::block_on;
+use ternlight::reference::{Reference, ops};
+use ternlight::source::Reader;
+use ternlight::ternary::{Layout, TAIL, unpack};
+
+const GOLDENS: &str = "models/tiny-stories.goldens.json";
+
+fn bundled() -> Reference {
+    block_on(Reference::load(&mut open("models/tiny-stories.gguf"))).unwrap()
+}
+
+fn list<T: serde::de::DeserializeOwned>(value: &Value) -> Vec<T> {
+    serde_json::from_value(value.clone()).unwrap()
+}
+
+/// The best token, the lowest id among equals.
+fn argmax(logits: &[f32]) -> u32 {
+    let best = (0..logits.len()).rev().max_by(|&a, &b| logits[a].total_cmp(&logits[b]));
+    best.unwrap() as u32
+}
+
+/// A random model's logits at 16 positions: the same best token everywhere as bitnet.cpp, which
+/// rounds the KV cache, queries and probabilities to f16, and as an independent model in NumPy
+/// with the same roundings. One int8 rounding tipped by those moves a logit by 0.2 to 0.7.
+#[test]
+fn the_random_model_agrees_with_two_programs() {
+    let mut model =
+        block_on(Reference::load(&mut open("tests/data/tiny/tiny-bitnet-b1.58.gguf"))).unwrap();
+    let ids: Vec<u32> = list(&json("tests/data/tiny/tokens.json")["tokens"]);
+    let logits = model.forward(&ids).unwrap();
+    assert_eq!(logits.len(), 16);
+    for program in ["bitnetcpp", "numpy"] {
+        let expected = floats(&format!("tests/data/tiny/tiny-bitnet-b1.58.{program}.f32"));
+        assert_eq!(expected.len(), 16 * 320);
+        let mut largest = 0f32;
+        for (pos, (found, expected)) in logits.iter().zip(expected.chunks(320)).enumerate() {
+            assert_eq!(argmax(found), argmax(expected), "{program}, position {pos}");
+            for (a, b) in found.iter().zip(expected) {
+                largest = largest.max((a - b).abs());
+            }
+        }
+        println!("{program}: largest difference {largest}");
+        assert!(largest < 1.0, "{program}: {largest}");
+    }
+}
+
+/// The first projections' input as int8 and their sums are the very same integers.
+#[test]
+fn the_first_layers_integers_are_exact() {
+    let golden = &json(GOLDENS)["first_layer"];
+    let mut reader = open("models/tiny-stories.gguf");
+    let gguf = block_on(Gguf::read(&mut reader)).unwrap();
+    let config = Config::from_gguf(&gguf).unwrap();
+    let table = weights::weights(&config, &gguf).unwrap();
+    let mut find = |role: Role| {
+        let weight = table.iter().find(|w| (w.role, w.block) == (role, 0)).unwrap();
+        let tensor = &weight.tensor;
+        let range = tensor.offset..tensor.offset + tensor.len;
+        (weight, block_on(reader.read(range)).unwrap())
+    };
+    let (embd, bytes) = find(Role::TokenEmbd);
+    let token = golden["token"].as_u64().unwrap() as usize;
+    let x = &embd.floats(&bytes).unwrap()[token * config.n_embd..][..config.n_embd];
+    let (norm, bytes) = find(Role::AttnNorm);
+    let h = ops::rms_norm(x, &norm.floats(&bytes).unwrap(), config.eps);
+    for (found, expected) in h.iter().zip(list::<f32>(&golden["x_norm_first16"])) {
+        assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+    }
+    let (q, s) = ops::quantize(&h);
+    assert_eq!(q, list::<i8>(&golden["x_int8"]));
+
+    for role in [Role::AttnQ, Role::AttnK, Role::AttnV] {
+        let golden = &golden[role.name()];
+        let (weight, bytes) = find(role);
+        let (codes, tail) = bytes.split_at(bytes.len() - TAIL);
+        weight.check_codes(codes, 0).unwrap();
+        let codes = unpack(codes, Layout::X86);
+        assert_eq!(codes[..16], list::<i8>(&golden["codes_first16"]));
+        for (value, name) in [(-1, "minus"), (0, "zeros"), (1, "plus")] {
+            let count = codes.iter().filter(|&&code| code == value).count();
+            assert_eq!(count as u64, golden[name].as_u64().unwrap());
+        }
+        let sums = ops::matvec_ternary(&codes, config.n_embd, &q);
+        assert_eq!(sums[..16], list::<i32>(&golden["int32_sums_first16"]));
+        let checksum: i64 = sums.iter().map(|&sum| i64::from(sum.abs())).sum();
+        assert_eq!(checksum, golden["int32_checksum"].as_i64().unwrap());
+        let scale = weight.scale(tail).unwrap();
+        assert_eq!(f64::from(scale), golden["scale"].as_f64().unwrap());
+        for (&sum, expected) in sums.iter().zip(list::<f32>(&golden["out_first16"])) {
+            let found = sum as f32 / s * scale;
+            assert!((found - expected).abs() <= 2e-6 * expected.abs(), "{found} {expected}");
+        }
+    }
+}
+
+/// Every prompt of the goldens: the best token after each of its tokens, the ten best logits after
+/// the last, and the greedy continuation.
+///
+/// The goldens are float64; here activations are f32 between steps. An int8 rounding that this
+/// tips moves logits by up to 0.3, so the continuation may differ after a step whose lead is below
+/// that, and the logits by more than rounding errors.
+#[test]
+fn the_bundled_model_agrees_with_its_goldens() {
+    let goldens = json(GOLDENS);
+    let tolerance = goldens["tolerance_hint"].as_f64().unwrap() as f32;
+    let mut model = bundled();
+    let mut equal = 0;
+    let prompts = goldens["prompts"].as_array().unwrap();
+    for prompt in prompts {
+        let name = prompt["name"].as_str().unwrap();
+        let ids: Vec<u32> = list(&prompt["ids"]);
+        model.reset();
+        let logits = model.forward(&ids).unwrap();
+        let best: Vec<u32> = logits.iter().map(|logits| argmax(logits)).collect();
+        assert_eq!(best, list::<u32>(&prompt["argmax_each"]), "{name}");
+
+        let mut last = logits[logits.len() - 1].clone();
+        let top = &prompt["last"];
+        for (id, logit) in list::<usize>(&top["ids"]).into_iter().zip(list::<f32>(&top["logits"])) {
+            assert!((last[id] - logit).abs() < tolerance, "{name} {id}: {} {logit}", last[id]);
+        }
+
+        let greedy: Vec<u32> = list(&prompt["greedy"]);
+        let margins: Vec<f64> = list(&prompt["greedy_margins"]);
+        let mut found = Vec::new();
+        while found.len() < greedy.len() {
+            let id = argmax(&last);
+            found.push(id);
+            if model.tokenizer.is_stop(id) {
+                break;
+            }
+            last = model.forward(&[id]).unwrap().remove(0);
+        }
+        match (0..greedy.len()).find(|&i| found.get(i) != Some(&greedy[i])) {
+            None => {
+                let text = model.tokenizer.decode(&found).unwrap();
+                assert_eq!(text, prompt["greedy_text"].as_str().unwrap());
+                let stopped = model.tokenizer.is_stop(found[found.len() - 1]);
+                assert_eq!(stopped, prompt["greedy_stopped"].as_bool().unwrap(), "{name}");
+                equal += 1;
+            }
+            Some(step) => {
+                println!("{name}: differs at step {step}, lead {}", margins[step]);
+                assert!(margins[step] < 0.1, "{name}: step {step}: {found:?}");
+            }
+        }
+    }
+    println!("{equal} of {} texts equal to the end", prompts.len());
+    assert!(equal >= 13);
+}
+
+/// One token after another gives the same logits as all at once, and a new start the same again.
+#[test]
+fn the_cache_holds_the_past() {
+    let ids = [3, 1, 4, 1, 5, 9, 2, 6];
+    let bytes = tiny().build();
+    let mut model = block_on(Reference::load(&mut Reader::new(bytes.as_slice()))).unwrap();
+    let at_once = model.forward(&ids).unwrap();
+    assert_eq!(model.n_past(), 8);
+    model.reset();
+    let mut one_by_one = Vec::new();
+    for id in ids {
+        one_by_one.extend(model.forward(&[id]).unwrap());
+    }
+    assert_eq!(at_once, one_by_one);
+    // The past matters: the same token after another past has other logits.
+    assert_ne!(at_once[1], at_once[3]);
+}
+
+#[test]
+fn bad_tokens_and_full_contexts_are_refused_before_any_work() {
+    let bytes = tiny().build();
+    let mut model = block_on(Reference::load(&mut Reader::new(bytes.as_slice()))).unwrap();
+    assert_error(model.forward(&[]), "bad-option", &["no tokens"]);
+    assert_error(model.forward(&[1, 264]), "bad-option", &["264"]);
+    assert_error(model.forward(&[1; 65]), "context-full", &["65", "64"]);
+    assert_eq!(model.n_past(), 0);
+    model.forward(&[1; 64]).unwrap();
+    assert_error(model.forward(&[1]), "context-full", &["65", "64"]);
+}
+
+/// The ARM layout of the same weights is the same model.
+#[test]
+fn the_arm_layout_is_read() {
+    let mut file = tiny();
+    let expected = block_on(Reference::load(&mut Reader::new(file.build().as_slice())))
+        .unwrap()
+        .forward(&[1, 2])
+        .unwrap();
+    for tensor in file.tensors.iter_mut().filter(|tensor| tensor.type_id == support::I2_S) {
+        let n = tensor.bytes.len() - TAIL;
+        let values = unpack(&tensor.bytes[..n], Layout::X86);
+        tensor.bytes[..n].copy_from_slice(&ternlight::ternary::pack(&values, Layout::Arm));
+    }
+    let bytes = file.build();
+    let load = |layout| {
+        let mut model =
+            block_on(Reference::load_as(&mut Reader::new(bytes.as_slice()), layout)).unwrap();
+        model.forward(&[1, 2]).unwrap()
+    };
+    assert_eq!(load(Layout::Arm), expected);
+    assert_ne!(load(Layout::X86), expected);
+}
+
+/// The operations on examples worked out by hand.
+#[test]
+fn operations_do_what_they_say() {
+    let norm = ops::rms_norm(&[3.0, 4.0, 0.0, 2.0], &[1.0, 2.0], 0.0);
+    let expected = [3.0 / 12.5f64.sqrt(), 8.0 / 12.5f64.sqrt(), 0.0, 4.0 / 2f64.sqrt()];
+    for (a, b) in norm.iter().zip(expected) {
+        assert!((f64::from(*a) - b).abs() < 1e-6, "{norm:?} {expected:?}");
+    }
+
+    // Two heads of four: elements 0 and 2 turn by the position, 1 and 3 slower.
+    let mut x = [1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0];
+    ops::rope_neox(&mut x, 4, 2, 100.0);
+    let (fast, slow) = (2f32, 0.2f32);
+    let expected = [
+        [fast.cos(), slow.cos(), fast.sin(), slow.sin()],
+        [-fast.sin(), -slow.sin(), fast.cos(), slow.cos()],
+    ];
+    for (a, b) in x.iter().zip(expected.iter().flatten()) {
+        assert!((a - b).abs() < 1e-6, "{x:?} {expected:?}");
+    }
+
+    // Two heads share one KV head of two; the weights of the past are e^score.
+    let out = ops::attention(
+        &[2f32.sqrt(), 0.0, 0.0, 0.0],
+        &[1.0, 0.0, 0.0, 5.0],
+        &[1.0, 2.0, 3.0, 4.0],
+        2,
+        1,
+        2,
+    );
+    let w = 1f32.exp() / (1f32.exp() + 1.0);
+    for (a, b) in out.iter().zip([w + 3.0 * (1.0 - w), 2.0 * w + 4.0 * (1.0 - w), 2.0, 3.0]) {
+        assert!((a - b).abs() < 1e-6, "{out:?}");
+    }
+
+    assert_eq!(ops::relu2_glu(&[-1.0, 2.0, 300.0], &[5.0, -3.0, 1.0]), [0.0, -12.0, 90000.0]);
+    let w: Vec<f32> = (0..22).map(|i| i as f32).collect();
+    let half: Vec<u16> = w.iter().map(|&w| half::f16::from_f32(w).to_bits()).collect();
+    let x: Vec<f32> = (0..11).map(|i| (i % 3) as f32).collect();
+    assert_eq!(ops::matvec_f32(&w, 11, &x), [52.0, 52.0 + 110.0]);
+    assert_eq!(ops::matvec_f16(&half, 11, &x), [52.0, 52.0 + 110.0]);
+    assert_eq!(ops::matvec_ternary(&[1, -1, 0, 1, 1, 1], 3, &[7, 2, 100]), [5, 109]);
+}

@@ -1,0 +1,315 @@
+//! Builds small valid GGUF files, which tests then spoil in one way each.
+#![allow(missing_docs, reason = "names of the format")]
+#![allow(dead_code, unreachable_pub, reason = "each test crate uses a part")]
+
+use std::fs;
+use std::path::PathBuf;
+
+use ternlight::gguf::Gguf;
+use ternlight::native::{FileSource, block_on};
+use ternlight::source::Reader;
+use ternlight::ternary::{self, Layout};
+use ternlight::{Error, Result};
+
+/// A path in the repository.
+pub fn path(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+/// A reader of a file in the repository.
+pub fn open(name: &str) -> Reader<FileSource> {
+    Reader::new(FileSource::open(path(name)).expect(name))
+}
+
+/// A JSON file in the repository.
+pub fn json(name: &str) -> serde_json::Value {
+    serde_json::from_str(&fs::read_to_string(path(name)).expect(name)).expect(name)
+}
+
+/// A file of little-endian floats in the repository.
+pub fn floats(name: &str) -> Vec<f32> {
+    let bytes = fs::read(path(name)).expect(name);
+    bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect()
+}
+
+/// The head of a file in memory.
+pub fn read(bytes: &[u8]) -> Result<Gguf> {
+    block_on(Gguf::read(&mut Reader::new(bytes)))
+}
+
+/// Asserts that `result` failed with `code` and that the message names every one of `facts`.
+#[track_caller]
+pub fn assert_error<T>(result: Result<T>, code: &str, facts: &[&str]) {
+    let Err(error) = result else { panic!("no error, expected {code} with {facts:?}") };
+    let message = error.to_string();
+    assert_eq!(error.code(), code, "{message}");
+    for fact in facts {
+        assert!(message.contains(fact), "{message:?} does not name {fact:?}");
+    }
+    assert!(!matches!(error, Error::Internal(_)), "{message}");
+}
+
+/// A metadata value to write.
+#[derive(Clone, Debug)]
+pub enum Kv {
+    U32(u32),
+    I32(i32),
+    U64(u64),
+    F32(f32),
+    Bool(bool),
+    Str(String),
+    Strs(Vec<Vec<u8>>),
+    I32s(Vec<i32>),
+}
+
+/// A tensor to write.
+#[derive(Clone, Debug)]
+pub struct Tensor {
+    pub name: String,
+    pub ne: Vec<u64>,
+    pub type_id: u32,
+    pub bytes: Vec<u8>,
+}
+
+/// A GGUF file to be.
+#[derive(Clone, Debug)]
+pub struct File {
+    pub version: u32,
+    pub alignment: u64,
+    pub metadata: Vec<(String, Kv)>,
+    pub tensors: Vec<Tensor>,
+}
+
+pub const F32: u32 = 0;
+pub const F16: u32 = 1;
+pub const BF16: u32 = 30;
+pub const I2_S: u32 = 36;
+
+/// Blocks of [`tiny`]: enough that their names sort in another order than their numbers.
+pub const N_LAYER: u32 = 11;
+
+/// A valid file of random weights: 11 blocks, width 128, 2 heads with 1 KV head, the first 256
+/// tokens the bytes in order of value, then a few merges, then Llama 3's special tokens.
+pub fn tiny() -> File {
+    let arch = "bitnet-b1.58";
+    let mut file = File { version: 3, alignment: 32, metadata: vec![], tensors: vec![] };
+    file.set("general.architecture", Kv::Str(arch.into()));
+    file.set("general.name", Kv::Str("tiny".into()));
+    for (name, value) in [
+        ("context_length", 64),
+        ("embedding_length", 128),
+        ("block_count", N_LAYER),
+        ("feed_forward_length", 256),
+        ("rope.dimension_count", 64),
+        ("attention.head_count", 2),
+        ("attention.head_count_kv", 1),
+    ] {
+        file.set(&format!("{arch}.{name}"), Kv::U32(value));
+    }
+    file.set(&format!("{arch}.attention.layer_norm_rms_epsilon"), Kv::F32(1e-5));
+    file.set(&format!("{arch}.rope.freq_base"), Kv::F32(10000.0));
+
+    let merges = ["h e", "l l", "he ll", "hell o", "Ġ w"];
+    let special = ["<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>"];
+    let mut tokens: Vec<String> = (0..=255).map(|byte| byte_char(byte).to_string()).collect();
+    tokens.extend(merges.iter().map(|merge| merge.replace(' ', "")));
+    let n_normal = tokens.len();
+    tokens.extend(special.iter().map(|text| (*text).to_owned()));
+    let kinds = (0..tokens.len()).map(|id| if id < n_normal { 1 } else { 3 }).collect();
+    let n_vocab = tokens.len() as u64;
+    file.set("tokenizer.ggml.model", Kv::Str("gpt2".into()));
+    file.set("tokenizer.ggml.pre", Kv::Str("llama-bpe".into()));
+    file.set("tokenizer.ggml.tokens", Kv::Strs(tokens.into_iter().map(Into::into).collect()));
+    file.set("tokenizer.ggml.token_type", Kv::I32s(kinds));
+    file.set("tokenizer.ggml.merges", Kv::Strs(merges.iter().map(|&m| m.into()).collect()));
+    file.set("tokenizer.ggml.bos_token_id", Kv::U32(n_normal as u32));
+    file.set("tokenizer.ggml.eos_token_id", Kv::U32(n_normal as u32 + 1));
+
+    let mut random = Random(1);
+    file.add("token_embd.weight", &[128, n_vocab], F16, &mut random);
+    for block in 0..N_LAYER {
+        for (name, ne, type_id) in [
+            ("attn_norm", &[128][..], F32),
+            ("attn_q", &[128, 128], I2_S),
+            ("attn_k", &[128, 64], I2_S),
+            ("attn_v", &[128, 64], I2_S),
+            ("attn_sub_norm", &[128], F32),
+            ("attn_output", &[128, 128], I2_S),
+            ("ffn_norm", &[128], F32),
+            ("ffn_gate", &[128, 256], I2_S),
+            ("ffn_up", &[128, 256], I2_S),
+            ("ffn_sub_norm", &[256], F32),
+            ("ffn_down", &[256, 128], I2_S),
+        ] {
+            file.add(&format!("blk.{block}.{name}.weight"), ne, type_id, &mut random);
+        }
+    }
+    file.add("output_norm.weight", &[128], F32, &mut random);
+    file
+}
+
+impl File {
+    /// A file of nothing.
+    pub fn empty() -> Self {
+        Self { version: 3, alignment: 32, metadata: vec![], tensors: vec![] }
+    }
+
+    /// Sets a metadata value, keeping its place if it is there.
+    pub fn set(&mut self, key: &str, value: Kv) -> &mut Self {
+        match self.metadata.iter_mut().find(|(k, _)| k == key) {
+            Some((_, old)) => *old = value,
+            None => self.metadata.push((key.into(), value)),
+        }
+        self
+    }
+
+    /// Removes a metadata value, which must be there.
+    #[track_caller]
+    pub fn remove(&mut self, key: &str) -> &mut Self {
+        let before = self.metadata.len();
+        self.metadata.retain(|(k, _)| k != key);
+        assert!(self.metadata.len() < before, "no {key}");
+        self
+    }
+
+    /// Renames the architecture, and with it its keys.
+    pub fn rename(&mut self, arch: &str) -> &mut Self {
+        for (key, value) in &mut self.metadata {
+            if key == "general.architecture" {
+                *value = Kv::Str(arch.into());
+            } else if let Some(rest) = key.strip_prefix("bitnet-b1.58.") {
+                *key = format!("{arch}.{rest}");
+            }
+        }
+        self
+    }
+
+    /// The tensor of that name.
+    #[track_caller]
+    pub fn tensor(&mut self, name: &str) -> &mut Tensor {
+        self.tensors.iter_mut().find(|tensor| tensor.name == name).expect(name)
+    }
+
+    /// Adds a tensor of random values.
+    pub fn add(&mut self, name: &str, ne: &[u64], type_id: u32, random: &mut Random) -> &mut Self {
+        let n = ne.iter().product::<u64>() as usize;
+        let mut bytes = Vec::new();
+        match type_id {
+            F32 => (0..n).for_each(|_| bytes.extend((0.5 + random.float()).to_le_bytes())),
+            F16 => (0..n).for_each(|_| {
+                bytes.extend(half::f16::from_f32(random.float() - 0.5).to_le_bytes());
+            }),
+            BF16 => (0..n).for_each(|_| {
+                bytes.extend(half::bf16::from_f32(random.float() - 0.5).to_le_bytes());
+            }),
+            I2_S => {
+                let values: Vec<i8> = (0..n).map(|_| (random.next() % 3) as i8 - 1).collect();
+                bytes = ternary::pack(&values, Layout::X86);
+                bytes.extend((0.02 + 0.1 * random.float()).to_le_bytes());
+                // Padding is never to be looked at: some writers leave what was there before.
+                bytes.extend((0..28).map(|_| random.next() as u8));
+            }
+            other => panic!("type {other}"),
+        }
+        self.tensors.push(Tensor { name: name.into(), ne: ne.to_vec(), type_id, bytes });
+        self
+    }
+
+    /// The file, each tensor padded to the alignment.
+    pub fn build(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.extend(b"GGUF");
+        out.extend(self.version.to_le_bytes());
+        out.extend((self.tensors.len() as u64).to_le_bytes());
+        out.extend((self.metadata.len() as u64).to_le_bytes());
+        for (key, value) in &self.metadata {
+            string(&mut out, key.as_bytes());
+            write(&mut out, value);
+        }
+        let pad = |len: usize| len.next_multiple_of(self.alignment as usize);
+        let mut offset = 0;
+        for tensor in &self.tensors {
+            string(&mut out, tensor.name.as_bytes());
+            out.extend((tensor.ne.len() as u32).to_le_bytes());
+            tensor.ne.iter().for_each(|n| out.extend(n.to_le_bytes()));
+            out.extend(tensor.type_id.to_le_bytes());
+            out.extend((offset as u64).to_le_bytes());
+            offset += pad(tensor.bytes.len());
+        }
+        for tensor in &self.tensors {
+            out.resize(pad(out.len()), 0);
+            out.extend(&tensor.bytes);
+        }
+        out.resize(pad(out.len()), 0);
+        out
+    }
+}
+
+fn string(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend((bytes.len() as u64).to_le_bytes());
+    out.extend(bytes);
+}
+
+fn write(out: &mut Vec<u8>, value: &Kv) {
+    let mut put = |kind: u32, bytes: &[u8]| {
+        out.extend(kind.to_le_bytes());
+        out.extend(bytes);
+    };
+    match value {
+        Kv::U32(v) => put(4, &v.to_le_bytes()),
+        Kv::I32(v) => put(5, &v.to_le_bytes()),
+        Kv::F32(v) => put(6, &v.to_le_bytes()),
+        Kv::Bool(v) => put(7, &[u8::from(*v)]),
+        Kv::U64(v) => put(10, &v.to_le_bytes()),
+        Kv::Str(v) => {
+            put(8, &[]);
+            string(out, v.as_bytes());
+        }
+        Kv::Strs(v) => {
+            put(9, &8u32.to_le_bytes());
+            out.extend((v.len() as u64).to_le_bytes());
+            v.iter().for_each(|s| string(out, s));
+        }
+        Kv::I32s(v) => {
+            put(9, &5u32.to_le_bytes());
+            out.extend((v.len() as u64).to_le_bytes());
+            v.iter().for_each(|n| out.extend(n.to_le_bytes()));
+        }
+    }
+}
+
+/// The character that stands for a byte in GPT-2's alphabet, by its definition: printable Latin-1
+/// characters are themselves, the others follow from U+0100 on.
+pub fn byte_char(byte: u8) -> char {
+    let printable = |b: u8| matches!(b, 33..=126 | 161..=172 | 174..=255);
+    if printable(byte) {
+        return char::from(byte);
+    }
+    let rank = (0..byte).filter(|&b| !printable(b)).count() as u32;
+    char::from_u32(0x100 + rank).unwrap()
+}
+
+/// Numbers that are the same in every run.
+pub struct Random(pub u64);
+
+impl Random {
+    /// The next number (SplitMix64).
+    #[allow(clippy::should_implement_trait, reason = "not an iterator")]
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A float from 0 to 1.
+    pub fn float(&mut self) -> f32 {
+        (self.next() >> 40) as f32 / (1u64 << 24) as f32
+    }
+
+    /// A number below `n`.
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+}
