@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises'
 const MODEL = 'models/tiny-stories.gguf'
 const WHO = 'I am a tiny story model. I can tell short stories and sum them up.'
 const BYE = 'Bye! Sleep well.' // To "Good night!": few tokens, for the tests whose point is another.
-const SLOW = { timeout: 90_000 } // A software adapter on a busy machine.
+const SLOW = { timeout: 120_000 } // A software adapter on a busy machine.
 
 const answers = (page: Page) => page.getByRole('log').locator('.assistant')
 const figures = (page: Page) => page.getByRole('log').locator('.figures')

@@ -21,6 +21,6 @@ export function bundledModel(file: string): Plugin {
     configurePreviewServer: ({ middlewares }) => void middlewares.use(`/${address}`, serve),
     generateBundle() {
       this.emitFile({ type: 'asset', fileName: address, source: readFileSync(file) })
-    },
+    }
   }
 }

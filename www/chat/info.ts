@@ -13,7 +13,7 @@ export function showInfo(info: ModelInfo | null) {
   list.replaceChildren(
     ...facts(info)
       .filter(([, value]) => value)
-      .flatMap(([name, value]) => [create('dt', '', name), create('dd', '', value)]),
+      .flatMap(([name, value]) => [create('dt', '', name), create('dd', '', value)])
   )
 }
 
@@ -27,6 +27,6 @@ function facts(info: ModelInfo): [string, string][] {
     ['File', formatBytes(info.bytes)],
     ['On the GPU', formatBytes(info.gpuBytes)],
     ['Adapter', info.adapter],
-    ['Kernels', info.kernels.join(', ')],
+    ['Kernels', info.kernels.join(', ')]
   ]
 }

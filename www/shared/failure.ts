@@ -16,7 +16,7 @@ const ADVICE: Partial<Record<ErrorCode, string>> = {
   'out-of-memory': 'A smaller model may fit.',
   'bad-gguf': 'A download that was cut short is not one either.',
   network: 'Check the address and the connection. The other site also has to allow its files to be read from here (CORS).',
-  'storage-full': 'Free some space for this site in the browser.',
+  'storage-full': 'Free some space for this site in the browser.'
 }
 
 /** Describes whatever was thrown; an error from elsewhere has its own name as code. `contextFull` is a page's own advice. */
