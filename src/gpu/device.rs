@@ -90,9 +90,9 @@ impl Gpu {
             ..wgpu::Limits::default()
         };
         let wanted = if options.features.subgroups == Some(false) {
-            wgpu::Features::empty()
+            wgpu::Features::TIMESTAMP_QUERY
         } else {
-            wgpu::Features::SUBGROUP
+            wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::SUBGROUP
         };
         let (device, queue) = adapter
             .request_device(&wgpu::DeviceDescriptor {
@@ -108,7 +108,7 @@ impl Gpu {
         let even = info.subgroup_min_size == info.subgroup_max_size
             && info.subgroup_min_size.is_power_of_two()
             && (4..=128).contains(&info.subgroup_min_size);
-        let subgroups = (!wanted.is_empty() && has_subgroups(&device) && even)
+        let subgroups = (wanted.contains(wgpu::Features::SUBGROUP) && has_subgroups(&device) && even)
             .then_some(Subgroups(info.subgroup_min_size));
 
         let fault = Arc::new(Mutex::new(None));

@@ -36,6 +36,9 @@ pub(crate) struct Bench {
     /// Times each figure is taken
     #[arg(long, value_name = "N", default_value_t = 5)]
     runs: usize,
+    /// Also time every kernel of one token, at each context length
+    #[arg(long)]
+    profile: bool,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -46,6 +49,21 @@ struct Report {
     info: Info,
     load_seconds: f64,
     figures: Vec<Figure>,
+    profiles: Vec<Profile>,
+}
+
+/// The kernels of one decode step at a context length, the slowest first.
+#[derive(Serialize)]
+struct Profile {
+    context: usize,
+    kernels: Vec<KernelTime>,
+}
+
+#[derive(Serialize)]
+struct KernelTime {
+    kernel: String,
+    calls: usize,
+    microseconds: f64,
 }
 
 /// One thing measured, several times.
@@ -127,7 +145,34 @@ async fn measure(args: &Bench, path: &Path) -> Result<Report> {
         let values = values.split_off(1);
         figures.push(Figure::new(format!("decode, {len} tokens of context"), "tok/s", values));
     }
-    Ok(Report { info: session.info().clone(), load_seconds, figures })
+    let mut profiles = Vec::new();
+    if args.profile {
+        for &len in args.decode.iter().filter(|&&len| len < context) {
+            profiles.push(Profile { context: len, kernels: profile(&mut session, len).await? });
+        }
+    }
+    Ok(Report { info: session.info().clone(), load_seconds, figures, profiles })
+}
+
+/// The third step's times: the first two warm up.
+async fn profile(session: &mut Session, pos: usize) -> Result<Vec<KernelTime>> {
+    let mut timings = Vec::new();
+    for _ in 0..3 {
+        timings = session.profile(pos).await?;
+    }
+    let mut kernels: Vec<KernelTime> = Vec::new();
+    for timing in timings {
+        let microseconds = timing.nanoseconds / 1e3;
+        match kernels.iter_mut().find(|k| k.kernel == timing.kernel) {
+            Some(kernel) => {
+                kernel.calls += 1;
+                kernel.microseconds += microseconds;
+            }
+            None => kernels.push(KernelTime { kernel: timing.kernel, calls: 1, microseconds }),
+        }
+    }
+    kernels.sort_by(|a, b| b.microseconds.total_cmp(&a.microseconds));
+    Ok(kernels)
 }
 
 async fn generate(
@@ -158,6 +203,14 @@ fn table(report: &Report) -> String {
     text += &format!("kernels: {}\n\n", info.kernels.join(" "));
     for Figure { what, unit, median, least, most } in &report.figures {
         text += &format!("{what:44} {median:9.1} {unit:6} ({least:.1} to {most:.1})\n");
+    }
+    for Profile { context, kernels } in &report.profiles {
+        let total: f64 = kernels.iter().map(|k| k.microseconds).sum();
+        text += &format!("\none token after {context}: {total:.0} us in kernels\n");
+        for KernelTime { kernel, calls, microseconds } in kernels {
+            let each = microseconds / *calls as f64;
+            text += &format!("  {kernel:28} {calls:4} x {each:7.1} us = {microseconds:8.0} us\n");
+        }
     }
     text
 }
