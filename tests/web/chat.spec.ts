@@ -1,12 +1,12 @@
 // The chat demo, driven as a person would. The expected answers are the bundled model's greedy ones, from questions
 // where its lead over the second best token is wide (see models/tiny-stories.goldens.json, and the same reference code).
-import { expect, test, type Page } from '@playwright/test'
+import type { Page } from '@playwright/test'
 import { readFile } from 'node:fs/promises'
+import { expect, SLOW, test } from './demos.ts'
 
 const MODEL = 'models/tiny-stories.gguf'
 const WHO = 'I am a tiny story model. I can tell short stories and sum them up.'
 const BYE = 'Bye! Sleep well.' // To "Good night!": few tokens, for the tests whose point is another.
-const SLOW = { timeout: 120_000 } // A software adapter on a busy machine.
 
 const answers = (page: Page) => page.getByRole('log').locator('.assistant')
 const figures = (page: Page) => page.getByRole('log').locator('.figures')

@@ -1,11 +1,11 @@
 // The TL;DR demo, driven as a person would. The expected summaries are the bundled model's greedy ones, each with a
 // lead of 0.45 or more at every step.
-import { expect, test, type Page } from '@playwright/test'
+import type { Page } from '@playwright/test'
+import { expect, SLOW, test } from './demos.ts'
 
 const STORY = 'Daisy lost her silver bell at the river, and Ben helped her find it next to an old log.'
 const OWN_TEXT = `Mia wanted to go to the beach, but it was raining. She was sad. Her brother Ben said, "Let's build a fort!" They built a big fort with pillows. They read books in it all day. When the sun came out, they did not even see it. It was the best day.`
 const OWN = 'Mia and Ben could not go to the beach because of bad weather, so they built a fort instead and had fun.'
-const SLOW = { timeout: 120_000 } // A software adapter on a busy machine.
 
 const button = (page: Page) => page.getByRole('button', { name: 'Sum it up' })
 const summary = (page: Page) => page.locator('tldr-widget #summary')
