@@ -5,6 +5,7 @@
 var<workgroup> partial_sum_f32: array<f32, WORKGROUP>;
 var<workgroup> partial_max_f32: array<f32, WORKGROUP>;
 var<workgroup> partial_sum_i32: array<i32, WORKGROUP>;
+var<workgroup> partial_sum_vec4i: array<vec4i, WORKGROUP>;
 
 fn lanes_sum_f32(lane: u32, value: f32) -> f32 {
     partial_sum_f32[lane] = value;
@@ -40,5 +41,17 @@ fn lanes_sum_i32(lane: u32, value: i32) -> i32 {
     }
     workgroupBarrier();
     return partial_sum_i32[lane - lane % LANES];
+}
+
+fn lanes_sum_vec4i(lane: u32, value: vec4i) -> vec4i {
+    partial_sum_vec4i[lane] = value;
+    for (var half = LANES / 2u; half > 0u; half /= 2u) {
+        workgroupBarrier();
+        if lane % LANES < half {
+            partial_sum_vec4i[lane] += partial_sum_vec4i[lane + half];
+        }
+    }
+    workgroupBarrier();
+    return partial_sum_vec4i[lane - lane % LANES];
 }
 
