@@ -44,7 +44,7 @@ impl WasmModel {
         let meter = Rc::new(Meter::new(on_progress));
         let session = or_abort(signal.as_ref(), async {
             let options = LoadOptions::parse(options)?;
-            open(source, &options, &meter).await
+            open(&source, &options, &meter).await
         })
         .await?;
         let (tokenizer, info) = (Rc::clone(session.tokenizer()), session.info().clone());
