@@ -3,6 +3,9 @@ import { defineConfig } from '@playwright/test'
 /** The tests' own server; tests/web/server.mjs also takes the port after it. */
 const PORT = Number(process.env.PORT ?? 8930)
 
+/** The built demos. */
+const DEMOS = { port: PORT + 2, specs: /(chat|tldr)\.spec\.ts/ }
+
 export default defineConfig({
   testDir: 'tests',
   testMatch: '**/*.spec.ts',
@@ -12,7 +15,6 @@ export default defineConfig({
   reporter: 'list',
   outputDir: 'test-results',
   use: {
-    baseURL: `http://localhost:${PORT}`,
     launchOptions: {
       executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
       // WebGPU without a window and without a GPU, on Chromium's own SwiftShader.
@@ -22,10 +24,21 @@ export default defineConfig({
       ]
     }
   },
-  webServer: {
-    command: 'node tests/web/server.mjs',
-    env: { PORT: String(PORT) },
-    url: `http://localhost:${PORT}/control/count`,
-    reuseExistingServer: false
-  }
+  projects: [
+    { name: 'package', testIgnore: DEMOS.specs, use: { baseURL: `http://localhost:${PORT}` } },
+    { name: 'demos', testMatch: DEMOS.specs, use: { baseURL: `http://localhost:${DEMOS.port}` } }
+  ],
+  webServer: [
+    {
+      command: 'node tests/web/server.mjs',
+      env: { PORT: String(PORT) },
+      url: `http://localhost:${PORT}/control/count`,
+      reuseExistingServer: false
+    },
+    {
+      command: `npx vite preview --port ${DEMOS.port} --strictPort`,
+      url: `http://localhost:${DEMOS.port}`,
+      reuseExistingServer: false
+    }
+  ]
 })

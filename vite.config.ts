@@ -25,8 +25,8 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^ternlight$/, replacement: resolve(here, 'pkg/index.js') },
-      { find: /^ternlight\/worker$/, replacement: resolve(here, 'pkg/worker.js') },
-    ],
+      { find: /^ternlight\/worker$/, replacement: resolve(here, 'pkg/worker.js') }
+    ]
   },
   plugins: [bundledModel(resolve(here, 'models/tiny-stories.gguf')), offlineFiles()],
   worker: { format: 'es' },
@@ -41,9 +41,9 @@ export default defineConfig({
         home: resolve(www, 'index.html'),
         ...pages,
         sw: resolve(www, 'offline/sw.ts'),
-        'tldr-widget': resolve(www, 'tldr/tldr-widget.ts'),
+        'tldr-widget': resolve(www, 'tldr/tldr-widget.ts')
       },
-      output: { entryFileNames: chunk => fixedNames[chunk.name] ?? 'assets/[name]-[hash].js' },
-    },
-  },
+      output: { entryFileNames: chunk => fixedNames[chunk.name] ?? 'assets/[name]-[hash].js' }
+    }
+  }
 })

@@ -7,7 +7,7 @@ import { heading, seconds } from './report.mjs'
 export const buildDemos = () => {
   const start = performance.now()
   run(nodeTool('vite'), ['build', '--logLevel', 'warn', '--config', inRoot('vite.config.ts')])
-  heading(`  ${'Demos to dist/'.padEnd(22)}(${seconds(performance.now() - start)})`)
+  heading(`  ${'Demos to dist/'.padEnd(24)}(${seconds(performance.now() - start)})`)
 }
 
 /** What Vite leaves out: it strips types and does not check them. */

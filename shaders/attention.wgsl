@@ -4,7 +4,7 @@
 // A thread scores one position for one head, then sums two values of the head over the tile.
 
 @group(0) @binding(0) var<uniform> step: Step;
-@group(0) @binding(1) var<storage, read> q: array<f32>;             // [n_tokens, N_HEAD, HEAD_DIM], scaled and turned
+@group(0) @binding(1) var<storage, read> q: array<vec4f>;           // [n_tokens, N_HEAD, HEAD_DIM], scaled and turned
 @group(0) @binding(2) var<storage, read> k_cache: array<vec4u>;     // [n_ctx, N_HEAD_KV, HEAD_DIM]
 @group(0) @binding(3) var<storage, read> v_cache: array<u32>;       // [n_ctx, N_HEAD_KV, HEAD_DIM]
 @group(0) @binding(4) var<storage, read_write> part: array<vec2f>;  // [n_tokens, n_splits, N_HEAD, HEAD_DIM], not normalised
@@ -14,25 +14,21 @@ const TILE: u32 = HEAD_DIM / 2u; // positions at a time, as many as a head has p
 const WORKGROUP: u32 = HEADS * TILE;
 const VECTORS: u32 = select(HEAD_DIM / 4u, HEAD_DIM / 8u, KV_F16); // vec4u in a key
 
-var<workgroup> wq: array<f32, HEADS * HEAD_DIM>;
+var<workgroup> wq: array<vec4f, HEADS * HEAD_DIM / 4u>;
 var<workgroup> scores: array<f32, WORKGROUP>;
 var<workgroup> weights: array<f32, WORKGROUP>;
 
 fn score(head: u32, position: u32, head_kv: u32) -> f32 {
     let key = (position * N_HEAD_KV + head_kv) * VECTORS;
-    var at = head * HEAD_DIM;
+    let query = head * (HEAD_DIM / 4u);
     var sum = vec4f();
     for (var i = 0u; i < VECTORS; i++) {
         let words = k_cache[key + i];
         if KV_F16 {
-            sum += vec4f(wq[at], wq[at + 1u], wq[at + 2u], wq[at + 3u])
-                * vec4f(unpack2x16float(words.x), unpack2x16float(words.y));
-            sum += vec4f(wq[at + 4u], wq[at + 5u], wq[at + 6u], wq[at + 7u])
-                * vec4f(unpack2x16float(words.z), unpack2x16float(words.w));
-            at += 8u;
+            sum += wq[query + 2u * i] * vec4f(unpack2x16float(words.x), unpack2x16float(words.y));
+            sum += wq[query + 2u * i + 1u] * vec4f(unpack2x16float(words.z), unpack2x16float(words.w));
         } else {
-            sum += vec4f(wq[at], wq[at + 1u], wq[at + 2u], wq[at + 3u]) * bitcast<vec4f>(words);
-            at += 4u;
+            sum += wq[query + i] * bitcast<vec4f>(words);
         }
     }
     return sum.x + sum.y + sum.z + sum.w;
@@ -55,8 +51,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let head = lane / TILE; // of HEADS; this lane's for scores as well as for sums
     let slot = lane % TILE; // the position in the tile it scores, the pair of values it sums
 
-    for (var i = lane; i < HEADS * HEAD_DIM; i += WORKGROUP) {
-        wq[i] = q[(token * N_HEAD + first_head) * HEAD_DIM + i];
+    for (var i = lane; i < HEADS * HEAD_DIM / 4u; i += WORKGROUP) {
+        wq[i] = q[(token * N_HEAD + first_head) * (HEAD_DIM / 4u) + i];
     }
     let start = split * step.split_len;
     let end = min(step.pos + token + 1u, start + step.split_len);
@@ -85,11 +81,13 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         total *= shrink;
         sum *= shrink;
         workgroupBarrier();
-        let count = select(0u, min(TILE, end - first), first < end);
-        for (var i = 0u; i < count; i++) {
+        // All of the tile, so that the loop unrolls and its loads overlap; past the end the weight
+        // is zero, and the value one that is there.
+        let last = max(end, start + 1u) - 1u;
+        for (var i = 0u; i < TILE; i++) {
             let weight = weights[head * TILE + i];
             total += weight;
-            sum += weight * value(first + i, head_kv, slot);
+            sum += weight * value(min(first + i, last), head_kv, slot);
         }
     }
     let out = (token * step.n_splits + split) * N_HEAD + first_head + head;

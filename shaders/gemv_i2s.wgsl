@@ -1,18 +1,21 @@
-// y = W q for one token: ternary rows times an int8 vector. LANES lanes share a row.
+// Y = W Q for BATCH tokens at a time, 1 or 4: ternary rows times int8 vectors. LANES lanes share a
+// row, and each word of codes is read once for all tokens of the batch.
 //
-// PARTS = 1: y[row] = product, or y[row] += product if ADD.
-// PARTS = 2: the rows come in pairs, gate and up, and y[row] = relu(gate)² * up.
+// PARTS = 1: y[token][row] = product, or y[token][row] += product if ADD.
+// PARTS = 2: the rows come in pairs, gate and up, and y[token][row] = relu(gate)² * up.
 
-@group(0) @binding(0) var<storage, read> w: array<u32>;         // [PARTS, N_ROWS, K] codes, K / 16 words a row
-@group(0) @binding(1) var<storage, read> w_scale: array<f32>;   // [PARTS, ALL_ROWS]
-@group(0) @binding(2) var<storage, read> q: array<vec4u>;       // [K] int8, see quantize.wgsl
-@group(0) @binding(3) var<storage, read> q_scale: array<vec2f>; // s, sum of q
-@group(0) @binding(4) var<storage, read_write> y: array<f32>;   // [ALL_ROWS]
+@group(0) @binding(0) var<uniform> step: Step;
+@group(0) @binding(1) var<storage, read> w: array<u32>;         // [PARTS, N_ROWS, K] codes, K / 16 words a row
+@group(0) @binding(2) var<storage, read> w_scale: array<f32>;   // [PARTS, ALL_ROWS]
+@group(0) @binding(3) var<storage, read> q: array<vec4u>;       // [n_tokens, K] int8, see quantize.wgsl
+@group(0) @binding(4) var<storage, read> q_scale: array<vec2f>; // [n_tokens]: s, sum of q
+@group(0) @binding(5) var<storage, read_write> y: array<f32>;   // [n_tokens, ALL_ROWS]
 
 const WORDS: u32 = K / 16u;
+const STEPS: u32 = (WORDS + LANES - 1u) / LANES;
 const ROWS: u32 = WORKGROUP / LANES / PARTS; // of y, in one workgroup
 
-var<workgroup> parts: array<i32, WORKGROUP / LANES>;
+var<workgroup> parts: array<vec4i, WORKGROUP / LANES>;
 
 fn dot_word(word: u32, q: vec4u) -> i32 {
     return dot4I8Packed((word >> 6u) & 0x03030303u, q.x)
@@ -21,27 +24,51 @@ fn dot_word(word: u32, q: vec4u) -> i32 {
         + dot4I8Packed(word & 0x03030303u, q.w);
 }
 
+fn store(token: u32, row: u32, v: f32) {
+    let at = token * ALL_ROWS + row;
+    if ADD {
+        y[at] += v;
+    } else {
+        y[at] = v;
+    }
+}
+
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let slot = lane / LANES; // of the row and part this lane works on
     let part = slot / ROWS;
     let row = group.x * ROWS + slot % ROWS;
-    var sum = 0;
+    let token = group.y * BATCH;
+    let n_tokens = min(BATCH, step.n_tokens - token);
+    var sum = vec4i(); // by token; past n_tokens it is of no use and of no harm
     if row < N_ROWS {
         let first = (part * N_ROWS + row) * WORDS;
-        for (var i = lane % LANES; i < WORDS; i += LANES) {
-            sum += dot_word(w[first + i], q[i]);
+        let first_q = token * WORDS;
+        // A constant number of steps, so that the compiler unrolls them and has all loads under way
+        // at once: waiting for one after the other took twice as long.
+        for (var at_step = 0u; at_step < STEPS; at_step++) {
+            let i = at_step * LANES + lane % LANES;
+            // Zero codes add nothing.
+            let word = select(0u, w[first + min(i, WORDS - 1u)], i < WORDS);
+            sum.x += dot_word(word, q[first_q + min(i, WORDS - 1u)]);
+            if BATCH > 1u {
+                sum.y += dot_word(word, q[first_q + WORDS + min(i, WORDS - 1u)]);
+                sum.z += dot_word(word, q[first_q + 2u * WORDS + min(i, WORDS - 1u)]);
+                sum.w += dot_word(word, q[first_q + 3u * WORDS + min(i, WORDS - 1u)]);
+            }
         }
     }
-    let d = lanes_sum_i32(lane, sum);
-    let at = FIRST_ROW + row;
+    var d = vec4i();
+    if BATCH > 1u {
+        d = lanes_sum_vec4i(lane, sum);
+    } else {
+        d.x = lanes_sum_i32(lane, sum.x);
+    }
     if PARTS == 1u {
         if lane % LANES == 0u && row < N_ROWS {
-            let v = product(d, q_scale[0], w_scale[at]);
-            if ADD {
-                y[at] += v;
-            } else {
-                y[at] = v;
+            let at = FIRST_ROW + row;
+            for (var i = 0u; i < n_tokens; i++) {
+                store(token + i, at, product(d[i], q_scale[token + i], w_scale[at]));
             }
         }
     } else {
@@ -50,11 +77,17 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         }
         workgroupBarrier();
         if lane < ROWS && group.x * ROWS + lane < N_ROWS {
-            let out = FIRST_ROW + group.x * ROWS + lane;
-            y[out] = relu2_glu(
-                product(parts[lane], q_scale[0], w_scale[out]),
-                product(parts[ROWS + lane], q_scale[0], w_scale[ALL_ROWS + out]),
-            );
+            let at = FIRST_ROW + group.x * ROWS + lane;
+            let gate = parts[lane];
+            let up = parts[ROWS + lane];
+            for (var i = 0u; i < n_tokens; i++) {
+                let t = q_scale[token + i];
+                let v = relu2_glu(
+                    product(gate[i], t, w_scale[at]),
+                    product(up[i], t, w_scale[ALL_ROWS + at]),
+                );
+                store(token + i, at, v);
+            }
         }
     }
 }

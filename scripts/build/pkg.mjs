@@ -33,6 +33,6 @@ export const buildPackage = () => {
 const timed = (name, step) => {
   const start = performance.now()
   const result = step()
-  heading(`  ${name.padEnd(22)}(${seconds(performance.now() - start)})`)
+  heading(`  ${name.padEnd(24)}(${seconds(performance.now() - start)})`)
   return result
 }

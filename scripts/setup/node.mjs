@@ -31,12 +31,13 @@ export const nodePackages = {
     if (!existsSync(noted)) return null
     const installed = read(noted)
     if (differing(read(inRoot('package-lock.json')), installed).length > 0) return null
+    if (!Object.keys(installed.packages).every(path => existsSync(inRoot(path)))) return null
     return `${Object.keys(installed.packages).length} as locked`
   },
   note: 'npm ci',
   install: () => {
     const [command, ...args] = npm()
-    runQuietly(command, [...args, 'ci', '--no-audit', '--no-fund'])
+    runQuietly(command, [...args, 'ci', '--include=dev', '--no-audit', '--no-fund'])
   },
   remedy: () => 'run `npm ci` here and see what it says; it needs to reach your npm registry.'
 }

@@ -3,8 +3,9 @@
 // once, by the whole workgroup. Twin of lanes_subgroup.wgsl.
 
 var<workgroup> partial_sum_f32: array<f32, WORKGROUP>;
-var<workgroup> partial_max_f32: array<f32, WORKGROUP>;
+var<workgroup> partial_sum_max: array<vec2f, WORKGROUP>;
 var<workgroup> partial_sum_i32: array<i32, WORKGROUP>;
+var<workgroup> partial_sum_vec4i: array<vec4i, WORKGROUP>;
 
 fn lanes_sum_f32(lane: u32, value: f32) -> f32 {
     partial_sum_f32[lane] = value;
@@ -18,16 +19,19 @@ fn lanes_sum_f32(lane: u32, value: f32) -> f32 {
     return partial_sum_f32[lane - lane % LANES];
 }
 
-fn lanes_max_f32(lane: u32, value: f32) -> f32 {
-    partial_max_f32[lane] = value;
+// The sum of `value.x` and the largest `value.y`.
+fn lanes_sum_max(lane: u32, value: vec2f) -> vec2f {
+    partial_sum_max[lane] = value;
     for (var half = LANES / 2u; half > 0u; half /= 2u) {
         workgroupBarrier();
         if lane % LANES < half {
-            partial_max_f32[lane] = max(partial_max_f32[lane], partial_max_f32[lane + half]);
+            let v = partial_sum_max[lane];
+            let other = partial_sum_max[lane + half];
+            partial_sum_max[lane] = vec2f(v.x + other.x, max(v.y, other.y));
         }
     }
     workgroupBarrier();
-    return partial_max_f32[lane - lane % LANES];
+    return partial_sum_max[lane - lane % LANES];
 }
 
 fn lanes_sum_i32(lane: u32, value: i32) -> i32 {
@@ -40,5 +44,17 @@ fn lanes_sum_i32(lane: u32, value: i32) -> i32 {
     }
     workgroupBarrier();
     return partial_sum_i32[lane - lane % LANES];
+}
+
+fn lanes_sum_vec4i(lane: u32, value: vec4i) -> vec4i {
+    partial_sum_vec4i[lane] = value;
+    for (var half = LANES / 2u; half > 0u; half /= 2u) {
+        workgroupBarrier();
+        if lane % LANES < half {
+            partial_sum_vec4i[lane] += partial_sum_vec4i[lane + half];
+        }
+    }
+    workgroupBarrier();
+    return partial_sum_vec4i[lane - lane % LANES];
 }
 

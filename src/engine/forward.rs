@@ -23,14 +23,17 @@ pub(super) fn layers(
     let mut plan = Plan::default();
     let p = &mut plan;
     let r = recorder;
-    // One token: a matrix-vector product. Many: a matrix product that reads each weight once.
+    // One token: a matrix-vector product. Many: a matrix product that reads each weight once; but a
+    // CPU has no use for tiles in workgroup memory, and pays for every barrier.
+    let software = r.gpu().software;
     let matmul = |r: &mut Recorder,
                   p: &mut Plan,
                   w: &Ternary,
                   x: &Quantized,
                   y: &Buffer<f32>,
                   product: Product| match n_tokens {
-        1 => gemv_i2s(r, p, w, x, y, product),
+        1 => gemv_i2s(r, p, step, 1, w, x, y, product),
+        _ if software => gemv_i2s(r, p, step, 4, w, x, y, product),
         _ => gemm_i2s(r, p, step, w, x, y, product),
     };
 

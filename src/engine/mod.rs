@@ -7,7 +7,7 @@ mod state;
 mod weights;
 
 use crate::error::{Error, Result};
-use crate::gpu::{Gpu, Plan, Readback, Recorder, Step};
+use crate::gpu::{Gpu, Plan, Readback, Recorder, Step, Timing};
 use crate::model::{Config, Weight};
 use crate::sampling::Sampling;
 use crate::source::{Reader, Source};
@@ -164,6 +164,16 @@ impl Engine {
         let step = self.state.step(pos, 1);
         self.gpu.write(&self.state.step, 0, &[step]);
         self.run_to_token(&step, greedy)
+    }
+
+    /// The time of each dispatch of one greedy decode step with `pos` tokens in the cache.
+    ///
+    /// Errors: `missing-feature` without timestamp queries.
+    pub async fn profile(&self, pos: usize) -> Result<Vec<Timing>> {
+        let step = self.state.step(pos, 1);
+        self.gpu.write(&self.state.step, 0, &[step]);
+        let plans = [&self.plans.decode, &self.plans.head, &self.plans.greedy];
+        self.gpu.profile(&plans, &step).await
     }
 
     fn run_to_token(&self, step: &Step, greedy: bool) -> Readback<u32> {

@@ -3,15 +3,14 @@
 use super::EngineOptions;
 use crate::error::{Error, Result};
 use crate::gpu::{Buffer, Gpu, Step};
-use crate::kernels::{AttentionShape, Parts, Quantized, SamplingParams, stretches};
+use crate::kernels::{AttentionShape, MOST_SPLITS, Parts, Quantized, SamplingParams, stretches};
 use crate::model::Config;
 
 /// Tokens of a prompt that go through the layers at once: enough that the matrix kernel reads each
 /// weight for many tokens, few enough that an abort is not kept waiting.
 const CHUNK: usize = 256;
 
-/// Parts of the context that a decode step's attention is split into, at most and at least so long.
-const MOST_SPLITS: usize = 16;
+/// Positions in a part of the context that a decode step's attention is split into, at least.
 const LEAST_SPLIT: usize = 64;
 
 /// Buffers that the plans read and write.
@@ -88,7 +87,7 @@ impl State {
             q: gpu.buffer(label, chunk * k / 4),
             scale: gpu.buffer(label, chunk),
         };
-        let parts = chunk.max(MOST_SPLITS);
+        let parts = chunk.max(MOST_SPLITS as usize);
         let cache_words = attention.cache_bytes(n_ctx) / size_of::<u32>();
         Self {
             n_ctx,
@@ -124,7 +123,7 @@ impl State {
     pub(super) fn step(&self, pos: usize, n_tokens: usize) -> Step {
         let len = pos + n_tokens;
         let split_len = match n_tokens {
-            1 => len.div_ceil(MOST_SPLITS).max(LEAST_SPLIT),
+            1 => len.div_ceil(MOST_SPLITS as usize).max(LEAST_SPLIT),
             _ => len,
         };
         Step {

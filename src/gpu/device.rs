@@ -90,9 +90,9 @@ impl Gpu {
             ..wgpu::Limits::default()
         };
         let wanted = if options.features.subgroups == Some(false) {
-            wgpu::Features::empty()
+            wgpu::Features::TIMESTAMP_QUERY
         } else {
-            wgpu::Features::SUBGROUP
+            wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::SUBGROUP
         };
         let (device, queue) = adapter
             .request_device(&wgpu::DeviceDescriptor {
@@ -108,7 +108,7 @@ impl Gpu {
         let even = info.subgroup_min_size == info.subgroup_max_size
             && info.subgroup_min_size.is_power_of_two()
             && (4..=128).contains(&info.subgroup_min_size);
-        let subgroups = (!wanted.is_empty() && has_subgroups(&device) && even)
+        let subgroups = (wanted.contains(wgpu::Features::SUBGROUP) && has_subgroups(&device) && even)
             .then_some(Subgroups(info.subgroup_min_size));
 
         let fault = Arc::new(Mutex::new(None));
@@ -120,11 +120,12 @@ impl Gpu {
         device.set_device_lost_callback(move |reason, why| {
             note(&slot, Error::DeviceLost(format!("{reason:?}: {why}")));
         });
+        let adapter = name(&info, &device);
         Ok(Self {
             device,
             queue,
-            adapter: name(&info),
-            software: info.device_type == wgpu::DeviceType::Cpu,
+            software: info.device_type == wgpu::DeviceType::Cpu || is_software(&adapter),
+            adapter,
             subgroups,
             max_binding,
             max_buffer,
@@ -178,10 +179,13 @@ impl Gpu {
     /// Lanes that share a row of a matrix-vector product, a power of two.
     ///
     /// A row read in few steps by 32 lanes was the fastest of 4 to 32 on an NVIDIA H200. More than
-    /// a subgroup would need a barrier, and on a CPU every lane is work and every barrier a switch.
+    /// a subgroup would need a barrier. A CPU reads no faster in lanes, and sums for nothing.
     pub fn lanes_per_row(&self) -> u32 {
-        let widest = if self.software { 4 } else { 32 };
-        self.subgroups.map_or(widest, |Subgroups(lanes)| lanes.min(32))
+        match self.subgroups {
+            _ if self.software => 1,
+            Some(Subgroups(lanes)) => lanes.min(32),
+            None => 32,
+        }
     }
 
     /// Sends what was written on its way, so that it does not pile up on this side.
@@ -225,15 +229,35 @@ fn note(slot: &Mutex<Option<Error>>, error: Error) {
     slot.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
 }
 
-fn name(info: &wgpu::AdapterInfo) -> String {
-    let parts = [info.name.as_str(), info.driver.as_str(), info.driver_info.as_str()];
+/// What `parts` say, each word of it once.
+fn joined(parts: &[String]) -> String {
     let mut name = String::new();
-    for part in parts.into_iter().filter(|p| !p.is_empty()) {
-        if !name.contains(part) {
+    for part in parts.iter().filter(|part| !part.is_empty()) {
+        if !name.contains(part.as_str()) {
             name = format!("{name} {part}").trim().into();
         }
     }
     name
+}
+
+/// CPU adapters that do not say so themselves.
+fn is_software(name: &str) -> bool {
+    let name = name.to_lowercase();
+    ["swiftshader", "llvmpipe", "lavapipe", "basic render"].iter().any(|cpu| name.contains(cpu))
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+fn name(info: &wgpu::AdapterInfo, _device: &wgpu::Device) -> String {
+    joined(&[info.name.clone(), info.driver.clone(), info.driver_info.clone()])
+}
+
+/// wgpu's web back end passes on the description only, which browsers leave empty.
+#[cfg(target_arch = "wasm32")]
+fn name(_info: &wgpu::AdapterInfo, device: &wgpu::Device) -> String {
+    device.as_webgpu().map_or_else(String::new, |device| {
+        let info = device.adapter_info();
+        joined(&[info.vendor(), info.architecture(), info.device(), info.description()])
+    })
 }
 
 #[cfg(not(target_arch = "wasm32"))]

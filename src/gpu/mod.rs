@@ -5,6 +5,7 @@ mod device;
 mod kernel;
 mod options;
 mod plan;
+mod profile;
 mod readback;
 
 pub use buffer::Buffer;
@@ -12,4 +13,5 @@ pub use device::{Gpu, Subgroups};
 pub use kernel::{Access, Binding, Const, Dialect, Kernel, Variant};
 pub use options::{FeatureCaps, GpuOptions, LimitCaps};
 pub use plan::{Bound, Extent, Plan, Recorder, Step};
+pub use profile::Timing;
 pub use readback::Readback;

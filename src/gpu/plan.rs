@@ -42,11 +42,20 @@ impl Extent {
     }
 }
 
-struct Dispatch {
+pub(super) struct Dispatch {
     pipeline: wgpu::ComputePipeline,
     bind_group: wgpu::BindGroup,
     workgroups: [Extent; 3],
-    label: String,
+    pub(super) label: String,
+}
+
+impl Dispatch {
+    pub(super) fn encode(&self, pass: &mut wgpu::ComputePass<'_>, step: &Step) {
+        let [x, y, z] = self.workgroups.map(|extent| extent.at(step));
+        pass.set_pipeline(&self.pipeline);
+        pass.set_bind_group(0, &self.bind_group, &[]);
+        pass.dispatch_workgroups(x, y, z);
+    }
 }
 
 /// Dispatches in the order they were recorded, ready to be run many times.
@@ -77,13 +86,8 @@ impl Plan {
         self.dispatches.is_empty()
     }
 
-    pub(super) fn encode(&self, pass: &mut wgpu::ComputePass<'_>, step: &Step) {
-        for dispatch in &self.dispatches {
-            let [x, y, z] = dispatch.workgroups.map(|extent| extent.at(step));
-            pass.set_pipeline(&dispatch.pipeline);
-            pass.set_bind_group(0, &dispatch.bind_group, &[]);
-            pass.dispatch_workgroups(x, y, z);
-        }
+    pub(super) fn dispatches(&self) -> &[Dispatch] {
+        &self.dispatches
     }
 }
 
@@ -158,8 +162,8 @@ impl Gpu {
 
     pub(super) fn encode(&self, encoder: &mut wgpu::CommandEncoder, plans: &[&Plan], step: &Step) {
         let mut pass = encoder.begin_compute_pass(&Default::default());
-        for plan in plans {
-            plan.encode(&mut pass, step);
+        for dispatch in plans.iter().flat_map(|plan| &plan.dispatches) {
+            dispatch.encode(&mut pass, step);
         }
     }
 

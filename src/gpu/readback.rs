@@ -28,18 +28,27 @@ impl Gpu {
         result: &Buffer<T>,
         len: usize,
     ) -> Readback<T> {
-        let size = (len * size_of::<T>()) as u64;
+        let mut encoder = self.device.create_command_encoder(&Default::default());
+        if !plans.is_empty() {
+            self.encode(&mut encoder, plans, step);
+        }
+        self.submit_and_read(encoder, &result.raw, (len * size_of::<T>()) as u64)
+    }
+
+    /// Submits `encoder`'s work and a copy of the first `size` bytes of `result`.
+    pub(super) fn submit_and_read<T: Pod>(
+        &self,
+        mut encoder: wgpu::CommandEncoder,
+        result: &wgpu::Buffer,
+        size: u64,
+    ) -> Readback<T> {
         let staging = self.device.create_buffer(&wgpu::BufferDescriptor {
             label: Some("readback"),
             size,
             usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
             mapped_at_creation: false,
         });
-        let mut encoder = self.device.create_command_encoder(&Default::default());
-        if !plans.is_empty() {
-            self.encode(&mut encoder, plans, step);
-        }
-        encoder.copy_buffer_to_buffer(&result.raw, 0, &staging, 0, size);
+        encoder.copy_buffer_to_buffer(result, 0, &staging, 0, size);
         #[cfg_attr(target_arch = "wasm32", allow(unused_variables, reason = "browsers poll"))]
         let submission = self.queue.submit([encoder.finish()]);
         let (send, mapped) = oneshot::channel();

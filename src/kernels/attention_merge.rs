@@ -2,6 +2,9 @@ use super::{AttentionShape, Parts, Quantized, WORKGROUP};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Step};
 use crate::lanes_variants;
 
+/// Parts of the context that one token's attention is split into, at most: a multiple of 4.
+pub const MOST_SPLITS: u32 = 16;
+
 pub(super) const KERNEL: Kernel = Kernel {
     name: "attention_merge",
     bindings: &[
@@ -16,12 +19,13 @@ pub(super) const KERNEL: Kernel = Kernel {
     example: &consts(20, 128, 1e-5),
 };
 
-const fn consts(n_head: usize, head_dim: usize, eps: f32) -> [Const; 5] {
+const fn consts(n_head: usize, head_dim: usize, eps: f32) -> [Const; 6] {
     [
         Const::U32("WORKGROUP", WORKGROUP),
         Const::U32("LANES", WORKGROUP),
         Const::U32("N_HEAD", n_head as u32),
         Const::U32("HEAD_DIM", head_dim as u32),
+        Const::U32("MOST_SPLITS", MOST_SPLITS),
         Const::F32("EPS", eps),
     ]
 }

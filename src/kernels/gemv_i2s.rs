@@ -1,31 +1,34 @@
 use super::{Product, Quantized, Ternary, WORKGROUP};
-use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Step};
 use crate::lanes_variants;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "gemv_i2s",
     bindings: &[
+        ("step", Access::Uniform),
         ("w", Access::Read),
         ("w_scale", Access::Read),
         ("q", Access::Read),
         ("q_scale", Access::Read),
         ("y", Access::Write),
     ],
-    variants: lanes_variants!("shared/epilogue", "gemv_i2s"),
-    example: &consts(32, 2560, 6912, 0, 6912, Product::Relu2Glu),
+    variants: lanes_variants!("shared/step", "shared/epilogue", "gemv_i2s"),
+    example: &consts(32, 4, 2560, 6912, 0, 6912, Product::Relu2Glu),
 };
 
 const fn consts(
     lanes: u32,
+    batch: u32,
     k: usize,
     all_rows: usize,
     first_row: usize,
     rows: usize,
     product: Product,
-) -> [Const; 8] {
+) -> [Const; 9] {
     [
         Const::U32("WORKGROUP", WORKGROUP),
         Const::U32("LANES", lanes),
+        Const::U32("BATCH", batch),
         Const::U32("K", k as u32),
         Const::U32("ALL_ROWS", all_rows as u32),
         Const::U32("FIRST_ROW", first_row as u32),
@@ -35,10 +38,14 @@ const fn consts(
     ]
 }
 
-/// The product of `w` with the first token of `x`, put into `y` `[rows]` as `product` says.
+/// The product of `w` with every token of `x`, `batch` (1 or 4) at a time, put into `y`
+/// `[n_tokens, rows]` as `product` says.
+#[allow(clippy::too_many_arguments, reason = "one for each binding")]
 pub fn gemv_i2s(
     recorder: &mut Recorder,
     plan: &mut Plan,
+    step: &Buffer<Step>,
+    batch: u32,
     w: &Ternary,
     x: &Quantized,
     y: &Buffer<f32>,
@@ -50,11 +57,11 @@ pub fn gemv_i2s(
         recorder.dispatch(
             plan,
             &KERNEL,
-            &consts(lanes, w.k, w.rows, shard.rows.start, shard.rows.len(), product),
-            &[&shard.buffer, &w.scale, &x.q, &x.scale, y],
+            &consts(lanes, batch, w.k, w.rows, shard.rows.start, shard.rows.len(), product),
+            &[step, &shard.buffer, &w.scale, &x.q, &x.scale, y],
             [
                 Extent::Fixed(shard.rows.len().div_ceil(rows_at_once) as u32),
-                Extent::Fixed(1),
+                Extent::Tokens(batch),
                 Extent::Fixed(1),
             ],
         );

@@ -22,6 +22,7 @@ mod sample_filter;
 mod weight;
 
 pub use attention::{AttentionShape, Parts};
+pub use attention_merge::MOST_SPLITS;
 pub use sample_best::stretches;
 pub use sample_filter::SamplingParams;
 pub use weight::{Dense, DenseType, Product, Quantized, Shard, Ternary};

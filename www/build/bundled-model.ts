@@ -1,22 +1,26 @@
 // Puts the small model at /models/ in development, in the preview and in the built site, without a second copy in git.
 import { createReadStream, readFileSync, statSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
 import { basename } from 'node:path'
 import type { Plugin } from 'vite'
 
 /** Serves `file` as `models/<its name>`, and copies it there in a build. */
 export function bundledModel(file: string): Plugin {
   const address = `models/${basename(file)}`
+
+  function serve(_request: unknown, response: ServerResponse) {
+    response.setHeader('Content-Type', 'application/octet-stream')
+    response.setHeader('Content-Length', statSync(file).size)
+    createReadStream(file).on('error', error => response.destroy(error)).pipe(response)
+  }
+
   return {
     name: 'bundled-model',
-    configureServer(server) {
-      server.middlewares.use(`/${address}`, (_request, response) => {
-        response.setHeader('Content-Type', 'application/octet-stream')
-        response.setHeader('Content-Length', statSync(file).size)
-        createReadStream(file).on('error', error => response.destroy(error)).pipe(response)
-      })
-    },
+    configureServer: ({ middlewares }) => void middlewares.use(`/${address}`, serve),
+    // The preview would compress it, as it does every file of no known type: the page then cannot tell how much is to come.
+    configurePreviewServer: ({ middlewares }) => void middlewares.use(`/${address}`, serve),
     generateBundle() {
       this.emitFile({ type: 'asset', fileName: address, source: readFileSync(file) })
-    },
+    }
   }
 }

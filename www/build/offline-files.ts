@@ -24,8 +24,8 @@ export function offlineFiles(): Plugin {
         for (const file of files) hash.update(file.fileName).update(file.type === 'chunk' ? file.code : file.source)
         const site = { version: hash.digest('hex').slice(0, 16), files: files.map(file => file.fileName) }
         worker.code = worker.code.replaceAll(PLACEHOLDER, JSON.stringify(site))
-      },
-    },
+      }
+    }
   }
 }
 

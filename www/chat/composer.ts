@@ -59,6 +59,6 @@ export function createComposer({ send, stop }: { send(text: string): void; stop(
     /** Puts back a message that got no answer, unless the reader has begun another. */
     giveBack(text: string) {
       if (field.value === '') field.value = text
-    },
+    }
   }
 }

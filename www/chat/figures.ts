@@ -5,7 +5,7 @@ import { formatCount, formatRate, formatSeconds } from '../shared/format.ts'
 const ENDINGS: Record<Stats['finishReason'], string> = {
   stop: '',
   length: 'cut off at the limit',
-  abort: 'stopped',
+  abort: 'stopped'
 }
 
 /** Such as `128 tokens · 41 tokens/s · first after 0.3 s · 220 prompt tokens, 180 of them reused · seed 7`. */
@@ -19,7 +19,7 @@ export function describeStats(stats: Stats | null, seed: number | undefined): st
     timeToFirstToken > 0 ? `first after ${formatSeconds(timeToFirstToken)}` : '',
     `${formatCount(promptTokens)} prompt tokens${reused}`,
     seed === undefined ? '' : `seed ${seed}`,
-    ENDINGS[finishReason],
+    ENDINGS[finishReason]
   ]
     .filter(part => part)
     .join(' · ')

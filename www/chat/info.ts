@@ -11,7 +11,9 @@ export function showInfo(info: ModelInfo | null) {
     return
   }
   list.replaceChildren(
-    ...facts(info).flatMap(([name, value]) => [create('dt', '', name), create('dd', '', value)]),
+    ...facts(info)
+      .filter(([, value]) => value)
+      .flatMap(([name, value]) => [create('dt', '', name), create('dd', '', value)])
   )
 }
 
@@ -25,6 +27,6 @@ function facts(info: ModelInfo): [string, string][] {
     ['File', formatBytes(info.bytes)],
     ['On the GPU', formatBytes(info.gpuBytes)],
     ['Adapter', info.adapter],
-    ['Kernels', Object.entries(info.kernels).map(([kernel, variant]) => `${kernel}: ${variant}`).join(', ')],
+    ['Kernels', info.kernels.join(', ')]
   ]
 }

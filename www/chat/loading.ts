@@ -36,6 +36,6 @@ export function createLoading() {
       } finally {
         if (mine === current) box.hidden = true
       }
-    },
+    }
   }
 }

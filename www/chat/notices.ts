@@ -1,7 +1,7 @@
 // Messages above the conversation: what is missing, what went wrong.
 import type { Availability } from 'ternlight'
 import { byId, create } from '../shared/dom.ts'
-import { describeFailure, type Failure } from '../shared/failure.ts'
+import type { Failure } from '../shared/failure.ts'
 
 /** Shows a box under a name, in place of the one before; null takes it away. */
 export function showNotice(name: string, box: HTMLElement | null) {
@@ -14,13 +14,16 @@ export function showNotice(name: string, box: HTMLElement | null) {
 
 /** A box that tells of an error: message, code, advice. */
 export function failureBox(title: string, { code, message, advice }: Failure): HTMLElement {
+  const box = alertBox(title, `${message} `)
+  box.lastElementChild!.append(create('code', '', code))
+  if (advice) box.append(create('p', '', advice))
+  return box
+}
+
+function alertBox(title: string, text: string): HTMLElement {
   const box = create('div', 'failure')
   box.role = 'alert'
-  const heading = create('strong', '', title)
-  const what = create('p', '', `${message} `)
-  what.append(create('code', '', code))
-  box.append(heading, what)
-  if (advice) box.append(create('p', '', advice))
+  box.append(create('strong', '', title), create('p', '', text))
   return box
 }
 
@@ -28,7 +31,7 @@ export function failureBox(title: string, { code, message, advice }: Failure): H
 export async function checkWebGPU(availability: Promise<Availability>): Promise<boolean> {
   const { available, reason, software, adapter } = await availability
   if (!available) {
-    showNotice('webgpu', failureBox('This browser cannot run a model', describeFailure(reason)))
+    showNotice('webgpu', alertBox('No model can run here', reason ?? ''))
   } else if (software) {
     const text = `WebGPU runs on the processor here${adapter ? ` (${adapter})` : ''}: everything works, but slowly.`
     showNotice('webgpu', create('div', 'notice', text))

@@ -52,7 +52,7 @@ export function createTranscript() {
       fail(failure) {
         if (text.length === 0) answer.remove()
         end(failureBox('No answer', failure))
-      },
+      }
     }
   }
 
@@ -68,6 +68,6 @@ export function createTranscript() {
       byId('suggestions', HTMLElement).addEventListener('click', ({ target }) => {
         if (target instanceof HTMLButtonElement) use(target.textContent)
       })
-    },
+    }
   }
 }

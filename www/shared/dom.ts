@@ -11,7 +11,7 @@ export function byId<T extends HTMLElement>(id: string, type: new () => T): T {
 export function create<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   className = '',
-  text = '',
+  text = ''
 ): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag)
   element.className = className

@@ -7,7 +7,7 @@ const STEPS: Record<Progress['phase'], string> = {
   cache: 'Reading from cache',
   upload: 'Moving to the GPU',
   compile: 'Preparing the GPU programs',
-  ready: 'Ready',
+  ready: 'Ready'
 }
 
 /** One line such as `Downloading: 4.2 MB of 10.3 MB, 2.1 MB/s`. */

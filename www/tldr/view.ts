@@ -94,6 +94,6 @@ export function buildView(root: ShadowRoot) {
       setBusy(false)
       if (stopped) setNote('Stopped.')
       if (focused) summarize.focus()
-    },
+    }
   }
 }

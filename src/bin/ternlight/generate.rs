@@ -1,46 +1,25 @@
-//! The command line: a prompt in, a streamed answer out; and a look into a file.
+//! A prompt in, a streamed answer out.
 
 use std::io::{self, IsTerminal, Write};
-use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 
 use ternlight::chat::{self, Message, Role};
-use ternlight::gguf::{Gguf, TensorType};
 use ternlight::gpu::{Gpu, GpuOptions};
-use ternlight::model::{Config, weights};
 use ternlight::native::{FileSource, block_on};
 use ternlight::reference::Reference;
 use ternlight::sampling::Sampling;
 use ternlight::session::{GenerateOptions, LoadOptions, Progress, Session};
 use ternlight::source::Reader;
-use ternlight::ternary::{self, Layout};
+use ternlight::ternary::Layout;
 use ternlight::tokenizer::{TextStream, Tokenizer};
 use ternlight::{Error, Result};
 
-/// BitNet b1.58 language models on the GPU.
-#[derive(Parser)]
-#[command(version, arg_required_else_help = true, args_conflicts_with_subcommands = true)]
-struct Cli {
-    #[command(subcommand)]
-    command: Option<Command>,
-    #[command(flatten)]
-    generate: Generate,
-}
-
-#[derive(Subcommand)]
-enum Command {
-    /// Show a GGUF file's metadata, tensors and shares of -1, 0 and +1
-    Inspect {
-        /// The file
-        file: PathBuf,
-    },
-}
+use crate::print;
 
 #[derive(Args)]
-struct Generate {
+pub(crate) struct Generate {
     /// What to say to the model
     #[arg(required = true)]
     prompt: Option<String>,
@@ -85,22 +64,7 @@ enum I2sLayout {
     Arm,
 }
 
-fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let result = match &cli.command {
-        Some(Command::Inspect { file }) => inspect(file),
-        None => generate(&cli.generate),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "error[{}]: {error}", error.code());
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn generate(args: &Generate) -> Result<()> {
+pub(crate) fn generate(args: &Generate) -> Result<()> {
     let options = GenerateOptions {
         max_tokens: args.max_tokens,
         sampling: Sampling {
@@ -203,15 +167,6 @@ fn prompt(tokenizer: &Tokenizer, args: &Generate) -> Result<Vec<u32>> {
     Ok(bos.into_iter().chain(tokenizer.encode(&content)?).collect())
 }
 
-/// Prints a piece at once. Breaks when nobody reads any more, as in `ternlight … | head`.
-fn print(text: &str) -> ControlFlow<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(_) => ControlFlow::Break(()),
-    }
-}
-
 fn end_line() {
     let _ = print("\n");
 }
@@ -227,61 +182,4 @@ fn show_progress(progress: Progress) {
         }
         Progress::Compile => write!(err, "\r             \r"),
     };
-}
-
-fn inspect(file: &Path) -> Result<()> {
-    let mut reader = Reader::new(FileSource::open(file)?);
-    let gguf = block_on(Gguf::read(&mut reader))?;
-    let mut text = vec![format!(
-        "GGUF {}, {} tensors, data at {}",
-        gguf.version,
-        gguf.tensors.len(),
-        gguf.data_start
-    )];
-    text.extend(gguf.metadata.iter().map(|(key, value)| format!("{key} = {value}")));
-
-    let mut tensors: Vec<_> = gguf.tensors.iter().collect();
-    tensors.sort_by_key(|tensor| tensor.offset);
-    let mut total = [0; 3];
-    for tensor in tensors {
-        let mut line = format!("{:32} {tensor}, {} bytes", tensor.name, tensor.len);
-        if tensor.ty == TensorType::I2S {
-            let range = tensor.offset..tensor.offset + tensor.len;
-            let counts = count(&tensor.name, &block_on(reader.read(range))?)?;
-            line += &format!("  {}", shares(counts));
-            (0..3).for_each(|i| total[i] += counts[i]);
-        }
-        text.push(line);
-    }
-    if total != [0; 3] {
-        text.push(format!("all ternary weights: {}", shares(total)));
-    }
-    let runs = Config::from_gguf(&gguf)
-        .and_then(|config| weights::weights(&config, &gguf).map(|_| config))
-        .and_then(|config| Tokenizer::from_gguf(&gguf, &config));
-    text.push(match runs {
-        Ok(_) => "ternlight runs this model".into(),
-        Err(error) => format!("ternlight does not run this model: {error}"),
-    });
-    let _ = print(&(text.join("\n") + "\n"));
-    Ok(())
-}
-
-/// How many codes of an I2_S tensor are −1, 0 and +1.
-fn count(name: &str, bytes: &[u8]) -> Result<[u64; 3]> {
-    let (codes, tail) = bytes.split_at(bytes.len() - ternary::TAIL);
-    let bad = |what: &str| Error::BadGguf(format!("tensor `{name}` has {what}"));
-    ternary::check_codes(codes).map_err(|_| bad("the unused code 3"))?;
-    ternary::scale(tail).ok_or_else(|| bad("a scale that is not a number"))?;
-    let mut counts = [0; 3];
-    for byte in codes {
-        (0..4).for_each(|field| counts[usize::from(byte >> (2 * field) & 3)] += 1);
-    }
-    Ok(counts)
-}
-
-fn shares(counts: [u64; 3]) -> String {
-    let all: u64 = counts.iter().sum();
-    let percent = counts.map(|count| count as f64 * 100.0 / all.max(1) as f64);
-    format!("-1 {:.1} %, 0 {:.1} %, +1 {:.1} %", percent[0], percent[1], percent[2])
 }

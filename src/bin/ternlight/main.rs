@@ -1,0 +1,62 @@
+//! The command line: a prompt in, a streamed answer out; a look into a file; a benchmark.
+
+mod bench;
+mod generate;
+mod inspect;
+mod random;
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// BitNet b1.58 language models on the GPU.
+#[derive(Parser)]
+#[command(version, arg_required_else_help = true, args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    generate: generate::Generate,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Show a GGUF file's metadata, tensors and shares of -1, 0 and +1
+    Inspect {
+        /// The file
+        file: PathBuf,
+    },
+    /// Time decoding and prompt processing
+    Bench(bench::Bench),
+    /// Write a model of a well-known shape with random weights, for timing
+    Random(random::Random),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match &cli.command {
+        Some(Command::Inspect { file }) => inspect::inspect(file),
+        Some(Command::Bench(args)) => bench::bench(args),
+        Some(Command::Random(args)) => random::random(args),
+        None => generate::generate(&cli.generate),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "error[{}]: {error}", error.code());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints a piece at once. Breaks when nobody reads any more, as in `ternlight … | head`.
+fn print(text: &str) -> ControlFlow<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(_) => ControlFlow::Break(()),
+    }
+}

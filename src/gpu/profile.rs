@@ -1,0 +1,59 @@
+//! Where the time goes: each dispatch of a step between two timestamps of the GPU's own clock.
+
+use super::{Gpu, Plan, Step};
+use crate::error::{Error, Result};
+
+/// One dispatch and the time it took.
+#[derive(Clone, Debug)]
+pub struct Timing {
+    /// The kernel and its variant.
+    pub kernel: String,
+    /// From its first instruction to its last, nanoseconds.
+    pub nanoseconds: f64,
+}
+
+impl Gpu {
+    /// Runs `plans` with every dispatch in a pass of its own, and times each.
+    ///
+    /// The passes' own cost is not counted, but neither is what dispatches gain by overlapping.
+    /// Errors: `missing-feature` without timestamp queries.
+    pub async fn profile(&self, plans: &[&Plan], step: &Step) -> Result<Vec<Timing>> {
+        if !self.device.features().contains(wgpu::Features::TIMESTAMP_QUERY) {
+            return Err(Error::MissingFeature("timestamp queries".into()));
+        }
+        let dispatches: Vec<_> = plans.iter().flat_map(|plan| plan.dispatches()).collect();
+        let count = 2 * dispatches.len() as u32;
+        let queries = self.device.create_query_set(&wgpu::QuerySetDescriptor {
+            label: Some("profile"),
+            ty: wgpu::QueryType::Timestamp,
+            count,
+        });
+        let size = u64::from(count) * 8;
+        let ticks = self.device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("profile"),
+            size,
+            usage: wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC,
+            mapped_at_creation: false,
+        });
+        let mut encoder = self.device.create_command_encoder(&Default::default());
+        for (i, dispatch) in (0..).zip(&dispatches) {
+            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+                label: Some(&dispatch.label),
+                timestamp_writes: Some(wgpu::ComputePassTimestampWrites {
+                    query_set: &queries,
+                    beginning_of_pass_write_index: Some(2 * i),
+                    end_of_pass_write_index: Some(2 * i + 1),
+                }),
+            });
+            dispatch.encode(&mut pass, step);
+        }
+        encoder.resolve_query_set(&queries, 0..count, &ticks, 0);
+        let values: Vec<u64> = self.submit_and_read(encoder, &ticks, size).take(self).await?;
+        let period = f64::from(self.queue.get_timestamp_period());
+        let timing = |(dispatch, ticks): (&&super::plan::Dispatch, &[u64])| Timing {
+            kernel: dispatch.label.clone(),
+            nanoseconds: ticks[1].saturating_sub(ticks[0]) as f64 * period,
+        };
+        Ok(dispatches.iter().zip(values.chunks_exact(2)).map(timing).collect())
+    }
+}

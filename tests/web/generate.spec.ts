@@ -1,0 +1,317 @@
+// Generating: streams, stopping, order, chats, disposing; in a worker and in this thread alike.
+import { expect, failure, load, RANDOM_MODEL, test } from './harness'
+
+for (const worker of [true, false]) {
+  test.describe(worker ? 'in a worker' : 'in this thread', () => {
+    test('text(), tokens(), stream() and the loop give the same, and the stats', async ({ harness }) => {
+      await load(harness, { worker })
+      const found = await harness.evaluate(async () => {
+        const generation = window.model.generate('Who are you?')
+        let looped = ''
+        for await (const text of generation) looped += text
+        const tokens = []
+        for await (const token of generation.tokens()) tokens.push(token)
+        const reader = generation.stream().getReader()
+        let streamed = ''
+        for (let step = await reader.read(); !step.done; step = await reader.read()) streamed += step.value
+        return { text: await generation.text(), looped, streamed, tokens, stats: await generation.stats }
+      })
+      expect(found.text).toBe('I am a tiny story model. I can tell short stories and sum them up.')
+      expect([found.looped, found.streamed, found.tokens.map(({ text }) => text).join('')]).toEqual([found.text, found.text, found.text])
+      expect(found.stats).toMatchObject({ promptTokens: 15, reusedTokens: 0, completionTokens: 17, finishReason: 'stop' })
+      expect(found.tokens.filter(({ id }) => id !== undefined).length).toBe(17)
+      for (const rate of ['timeToFirstToken', 'prefillTokensPerSecond', 'decodeTokensPerSecond'] as const) {
+        expect(found.stats[rate]).toBeGreaterThan(0)
+      }
+    })
+
+    test('maxTokens and stop texts end it', async ({ harness }) => {
+      await load(harness, { worker })
+      const found = await harness.evaluate(async () => {
+        const ended = async (options: object) => {
+          const generation = window.model.generate('Who are you?', options)
+          return { text: await generation.text(), reason: (await generation.stats).finishReason }
+        }
+        return [await ended({ maxTokens: 3 }), await ended({ stop: ['model', 'never said'] }), await ended({ stop: ['ny st'] })]
+      })
+      expect(found).toEqual([
+        { text: 'I am a', reason: 'length' },
+        { text: 'I am a tiny story ', reason: 'stop' },
+        { text: 'I am a ti', reason: 'stop' }
+      ])
+    })
+
+    test('an abort rejects the readers with its reason and ends the run', async ({ harness }) => {
+      await load(harness, { worker })
+      const found = await harness.evaluate(async () => {
+        const abort = new AbortController()
+        const reason = new Error('enough')
+        const generation = window.model.generate('Tell me a story.', { signal: abort.signal })
+        let texts = 0
+        let why
+        try {
+          for await (const _ of generation) if (++texts === 3) abort.abort(reason)
+        } catch (error) {
+          why = error
+        }
+        const stats = await generation.stats
+        const early = window.model.generate('Tell me a story.', { signal: AbortSignal.abort(reason) })
+        return {
+          reason: why === reason, texts, stats,
+          again: await generation.text().catch(error => error === reason),
+          early: await early.text().catch(error => error === reason), earlyStats: await early.stats
+        }
+      })
+      expect(found).toMatchObject({ reason: true, texts: 3, again: true, early: true })
+      expect(found.stats.finishReason).toBe('abort')
+      expect(found.stats.completionTokens).toBeLessThan(30)
+      expect(found.earlyStats).toMatchObject({ finishReason: 'abort', completionTokens: 0 })
+      // The model goes on, and nothing of the stopped run is in its way.
+      expect(await harness.evaluate(() => window.model.generate('Who are you?', { maxTokens: 3 }).text())).toBe('I am a')
+    })
+
+    test('an abort while the prompt is read does not wait for its end', async ({ harness }) => {
+      await load(harness, { worker })
+      const found = await harness.evaluate(async () => {
+        const abort = new AbortController()
+        const generation = window.model.generate('Tell me a story. '.repeat(40), { signal: abort.signal })
+        setTimeout(() => abort.abort(), 50)
+        await generation.text().catch(() => {})
+        return generation.stats
+      })
+      expect(found).toMatchObject({ finishReason: 'abort', completionTokens: 0 })
+      expect(await harness.evaluate(() => window.model.generate('Who are you?', { maxTokens: 3 }).text())).toBe('I am a')
+    })
+
+    test('leaving the loop ends the run quietly', async ({ harness }) => {
+      await load(harness, { worker })
+      const found = await harness.evaluate(async () => {
+        const generation = window.model.generate('Tell me a story.')
+        let looped = ''
+        for await (const text of generation) {
+          looped += text
+          if (looped.length > 10) break
+        }
+        return { looped, text: await generation.text(), stats: await generation.stats }
+      })
+      expect(found.stats.finishReason).toBe('abort')
+      expect(found.text).toBe(found.looped)
+    })
+
+    test('calls wait for their turn, in order, and do not mix', async ({ harness }) => {
+      await load(harness, { worker })
+      const found = await harness.evaluate(async () => {
+        const { model } = window
+        const ended: string[] = []
+        const note = async (name: string, work: Promise<unknown>) => {
+          const value = await work
+          ended.push(name)
+          return value
+        }
+        const alone = await model.generate('Who are you?', { maxTokens: 4 }).text()
+        const together = await Promise.all([
+          note('a', model.generate('Who are you?', { maxTokens: 4 }).text()),
+          note('b', model.logits(Uint32Array.of(1, 2))),
+          note('c', model.generate('Hi', { maxTokens: 2 }).text()),
+          note('d', model.generate('Who are you?', { maxTokens: 4 }).text())
+        ])
+        const generation = model.generate('Hi', { maxTokens: 8 })
+        let running = true
+        generation.stats.then(() => { running = false })
+        await model.tokenize('Meanwhile, a question')
+        return { alone, together: [together[0], together[3]], ended, answeredMeanwhile: running, last: await generation.text() }
+      })
+      expect(found.together).toEqual([found.alone, found.alone])
+      expect(found.ended).toEqual(['a', 'b', 'c', 'd'])
+      expect(found.answeredMeanwhile).toBe(true)
+    })
+
+    test('the same seed draws the same text', async ({ harness }) => {
+      await load(harness, { worker })
+      const texts = await harness.evaluate(async () => {
+        const draw = (seed?: number) =>
+          window.model.generate('Tell me a story.', { temperature: 1.5, topK: 50, maxTokens: 8, ...(seed === undefined ? {} : { seed }) }).text()
+        return [await draw(7), await draw(7), await draw(8), await draw(), await draw()]
+      })
+      expect(texts[0]).toBe(texts[1])
+      expect(new Set(texts).size).toBeGreaterThan(2)
+    })
+
+    test('a chat remembers, and computes only what is new', async ({ harness }) => {
+      await load(harness, { worker })
+      const found = await harness.evaluate(async () => {
+        const chat = window.model.createChat({ system: 'You are a helpful assistant.' })
+        const first = chat.send('Who are you?', { maxTokens: 8 })
+        const asked = chat.messages
+        const answer = await first.text()
+        await first.stats
+        const fork = chat.fork()
+        const second = chat.send('Tell me a story.', { maxTokens: 8 })
+        const story = await second.text()
+        const stats = await second.stats
+        const left = chat.send('And then?')
+        let heard = ''
+        for await (const text of left) {
+          heard += text
+          if (heard.length > 5) break
+        }
+        await left.stats
+        const messages = chat.messages
+        chat.reset()
+        return { asked, answer, story, heard, stats, messages, reset: chat.messages, fork: fork.messages }
+      })
+      const system = { role: 'system', content: 'You are a helpful assistant.' }
+      const question = { role: 'user', content: 'Who are you?' }
+      expect(found.asked).toEqual([system, question])
+      expect(found.fork).toEqual([system, question, { role: 'assistant', content: found.answer }])
+      expect(found.messages).toEqual([
+        ...found.fork,
+        { role: 'user', content: 'Tell me a story.' },
+        { role: 'assistant', content: found.story },
+        { role: 'user', content: 'And then?' },
+        { role: 'assistant', content: found.heard }
+      ])
+      expect(found.reset).toEqual([system])
+      expect(found.stats.reusedTokens).toBeGreaterThan(20)
+      expect(found.stats.promptTokens).toBeGreaterThan(found.stats.reusedTokens)
+    })
+
+    test('turns sent at once are answered one after the other', async ({ harness }) => {
+      await load(harness, { worker })
+      const found = await harness.evaluate(async () => {
+        const chat = window.model.createChat()
+        const answers = await Promise.all([chat.send('Hi', { maxTokens: 2 }).text(), chat.send('Who are you?', { maxTokens: 3 }).text()])
+        await new Promise(resolve => setTimeout(resolve))
+        return { answers, messages: chat.messages }
+      })
+      expect(found.messages).toEqual([
+        { role: 'user', content: 'Hi' }, { role: 'assistant', content: found.answers[0] },
+        { role: 'user', content: 'Who are you?' }, { role: 'assistant', content: found.answers[1] }
+      ])
+    })
+
+    test('a turn that fails leaves the chat as it was', async ({ harness }) => {
+      await load(harness, { worker, context: 64 })
+      const found = await harness.evaluate(async () => {
+        const chat = window.model.createChat()
+        const code = await chat.send('word '.repeat(100)).text().catch(error => error.code)
+        await new Promise(resolve => setTimeout(resolve))
+        return { code, messages: chat.messages, next: await chat.send('Who are you?', { maxTokens: 3 }).text() }
+      })
+      expect(found).toEqual({ code: 'context-full', messages: [], next: 'I am a' })
+    })
+
+    test('bad input fails with its code and leaves the model usable', async ({ harness }) => {
+      await load(harness, { worker, context: 32 })
+      const failures: [call: string, code: string, message: RegExp][] = [
+        [`generate('x', { temprature: 1 }).text()`, 'bad-option', /temprature/],
+        [`generate('x', { temperature: 'hot' }).text()`, 'bad-option', /temperature/],
+        [`generate('x', { temperature: NaN }).text()`, 'bad-option', /temperature/],
+        [`generate('x', { temperature: -1 }).text()`, 'bad-option', /temperature/],
+        [`generate('x', { topP: 2 }).text()`, 'bad-option', /topP/],
+        [`generate('x', { topK: 1.5 }).text()`, 'bad-option', /topK/],
+        [`generate('x', { maxTokens: 0 }).text()`, 'bad-option', /maxTokens/],
+        [`generate('x', { maxTokens: -1 }).text()`, 'bad-option', /maxTokens/],
+        [`generate('x', { stop: 'a' }).text()`, 'bad-option', /stop/],
+        [`generate('x', { stop: [''] }).text()`, 'bad-option', /stop/],
+        [`generate('x', { seed: 'a' }).text()`, 'bad-option', /seed/],
+        [`generate('x', { special: true }).text()`, 'bad-option', /special/],
+        [`generate('x', { logprobs: 2 }).text()`, 'bad-option', /logprobs/],
+        [`generate('').text()`, 'bad-option', /empty/],
+        [`generate([]).text()`, 'bad-option', /messages/],
+        [`generate([{ role: 'robot', content: 'x' }]).text()`, 'bad-option', /messages\\[0\\]/],
+        [`generate([{ role: 'user' }]).text()`, 'bad-option', /messages\\[0\\]/],
+        [`generate(new Uint32Array()).text()`, 'bad-option', /empty|none/],
+        [`generate(Uint32Array.of(1, 4096)).text()`, 'bad-option', /4096/],
+        [`generate(7).text()`, 'bad-option', /prompt/],
+        [`generate('word '.repeat(200)).text()`, 'context-full', /\\d+ tokens.*32/],
+        [`generate('x', { maxTokens: 0 }).stats`, 'bad-option', /maxTokens/],
+        [`logits(new Uint32Array())`, 'bad-option', /empty|none/],
+        [`logits(Uint32Array.of(4294967295))`, 'bad-option', /4294967295/],
+        [`logits([1, 2])`, 'bad-option', /Uint32Array/],
+        [`logits(new Uint32Array(33))`, 'context-full', /33 tokens.*32/],
+        [`detokenize(Uint32Array.of(5000))`, 'bad-option', /5000/],
+        [`tokenize(5)`, 'bad-option', /text/],
+        [`countTokens([])`, 'bad-option', /messages/]
+      ]
+      for (const [call, code, message] of failures) {
+        const found = await failure(harness, `await model.${call}`)
+        expect(found, call).toMatchObject({ code, message: expect.stringMatching(message) })
+      }
+      expect(await harness.evaluate(() => window.model.generate('Who are you?', { maxTokens: 3 }).text())).toBe('I am a')
+    })
+
+    test('a raw empty string is the begin-of-text token', async ({ harness }) => {
+      await load(harness, { worker })
+      const found = await harness.evaluate(async () => {
+        const generation = window.model.generate('', { raw: true, maxTokens: 5 })
+        return [await generation.text(), (await generation.stats).promptTokens]
+      })
+      expect(found).toEqual(['Once upon a time,', 1])
+    })
+
+    test('text never becomes special tokens, but in a raw string that says so', async ({ harness }) => {
+      await load(harness, { worker })
+      const found = await harness.evaluate(async () => {
+        const { model } = window
+        const tokens = async (options: object) => {
+          const generation = model.generate('a<|eot_id|>', { ...options, maxTokens: 1 })
+          await generation.text()
+          return (await generation.stats).promptTokens
+        }
+        return { plain: await tokens({ raw: true }), special: await tokens({ raw: true, special: true }), ids: [...await model.tokenize('<|eot_id|>')] }
+      })
+      expect(found.special).toBe(3)
+      expect(found.plain).toBeGreaterThan(4)
+      expect(found.ids).not.toContain(4092)
+    })
+
+    test('after dispose everything rejects, also what runs and what waits', async ({ harness }) => {
+      await load(harness, { worker })
+      const found = await harness.evaluate(async () => {
+        const { model } = window
+        const code = (work: Promise<unknown>) => work.then(() => 'none', error => error.code)
+        const running = model.generate('Tell me a story.')
+        const reader = running.tokens()
+        await reader.next()
+        const waiting = model.generate('Tell me a story.')
+        await model.dispose()
+        await model.dispose()
+        return {
+          running: [await code(running.text()), await code(running.stats)],
+          waiting: [await code(waiting.text()), await code(waiting.stats)],
+          later: await Promise.all([
+            code(model.generate('x').text()), code(model.tokenize('x')), code(model.detokenize(Uint32Array.of(1))),
+            code(model.countTokens('x')), code(model.logits(Uint32Array.of(1))), code(model.createChat().send('x').text())
+          ]),
+          info: model.info.vocabSize
+        }
+      })
+      expect([...found.running, ...found.waiting, ...found.later]).toEqual(Array(10).fill('disposed'))
+      expect(found.info).toBe(4096)
+    })
+
+    test('`await using` lets go of the model', async ({ harness }) => {
+      const code = await harness.evaluate(async ([url, worker]) => {
+        const { BitNet } = window.ternlight
+        const model = await BitNet.load(url, { worker })
+        await model[Symbol.asyncDispose]()
+        return model.tokenize('x').catch(error => error.code)
+      }, [RANDOM_MODEL, worker] as const)
+      expect(code).toBe('disposed')
+    })
+
+    test('two models live side by side', async ({ harness }) => {
+      const found = await harness.evaluate(async ([url, worker]) => {
+        const { BitNet } = window.ternlight
+        const [a, b] = await Promise.all([BitNet.load(url, { worker }), BitNet.load(url, { worker })])
+        const ids = Uint32Array.of(1, 2, 3)
+        const [x, y] = await Promise.all([a.logits(ids), b.logits(ids)])
+        await a.dispose()
+        const z = await b.logits(ids)
+        return x.length === 320 && x.every((value, index) => value === y[index] && value === z[index])
+      }, [RANDOM_MODEL, worker] as const)
+      expect(found).toBe(true)
+    })
+  })
+}

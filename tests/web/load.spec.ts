@@ -1,0 +1,289 @@
+// Loading: sources, progress, storage on the device, aborting, and everything that can go wrong.
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { expect, failure, load, MODEL, RANDOM_MODEL, server, test } from './harness'
+
+/** Quick to load: half a megabyte. */
+const SMALL = RANDOM_MODEL
+const BYTES = 555_936
+
+test.describe('sources', () => {
+  const sources = {
+    'a relative address': `'${SMALL}'`,
+    'an address with a query and a fragment': `new URL('${SMALL}?download=true#here', location.href)`,
+    'a Request': `new Request('${SMALL}', { headers: { 'x-test': '1' } })`,
+    'a blob: address': `URL.createObjectURL(await (await fetch('${SMALL}')).blob())`,
+    'a Blob': `await (await fetch('${SMALL}')).blob()`,
+    'an ArrayBuffer': `await (await fetch('${SMALL}')).arrayBuffer()`,
+    'a part of a larger buffer': `await (async () => {
+      const bytes = new Uint8Array(await (await fetch('${SMALL}')).arrayBuffer())
+      const larger = new Uint8Array(bytes.length + 200)
+      larger.set(bytes, 100)
+      return larger.subarray(100, 100 + bytes.length)
+    })()`,
+    'a ReadableStream': `(await fetch('${SMALL}')).body`,
+    'a response without a length': `'/as/chunked${SMALL}'`,
+    'a compressed response': `'/as/gzip${SMALL}'`,
+    'another origin': `location.origin.replace(/(\\d+)$/, port => Number(port) + 1) + '${SMALL}'`,
+    'a compressed response of another origin, which shows the wrong length': `location.origin.replace(/(\\d+)$/, port => Number(port) + 1) + '/as/gzip${SMALL}'`
+  }
+  for (const worker of [true, false]) {
+    for (const [name, source] of Object.entries(sources)) {
+      test(`${name}, ${worker ? 'in a worker' : 'in this thread'}`, async ({ harness }) => {
+        const bytes = await harness.evaluate(async ([source, worker]) => {
+          const model = await window.ternlight.BitNet.load(await (0, eval)(`(async () => ${source})()`), { worker })
+          const logits = await model.logits(Uint32Array.of(1, 2, 3))
+          await model.dispose()
+          return logits.every(Number.isFinite) ? model.info.bytes : 'logits that are no numbers'
+        }, [source, worker] as const)
+        expect(bytes).toBe(BYTES)
+      })
+    }
+  }
+})
+
+test('progress never goes back and ends at 1', async ({ harness }) => {
+  for (const source of [`/as/slow${MODEL}`, `/as/slow${MODEL}`, `/as/chunked${MODEL}`]) {
+    const reports = await harness.evaluate(async source => {
+      const reports: import('../../pkg/index.js').Progress[] = []
+      const model = await window.ternlight.BitNet.load(source, { onProgress: progress => reports.push(progress) })
+      await model.dispose()
+      return reports
+    }, source)
+    expect(reports.length).toBeGreaterThan(2)
+    expect(reports.at(-1)).toMatchObject({ phase: 'ready', fraction: 1 })
+    const fractions = reports.map(({ fraction }) => fraction)
+    expect(fractions).toEqual([...fractions].sort((a, b) => a - b))
+    for (const { bytesPerSecond } of reports) expect(bytesPerSecond).toBeGreaterThanOrEqual(0)
+  }
+})
+
+test('says where the bytes come from', async ({ harness }) => {
+  const phases = () => harness.evaluate(async source => {
+    const reports: import('../../pkg/index.js').Progress[] = []
+    const model = await window.ternlight.BitNet.load(source, { onProgress: progress => reports.push(progress) })
+    await model.dispose()
+    return reports.map(({ phase, fromCache }) => `${phase} ${fromCache}`)
+  }, `/as/slow${MODEL}`)
+  const first = await phases()
+  expect(first.filter(phase => phase === 'download false').length).toBeGreaterThan(3)
+  const second = await phases()
+  expect(second).toContain('cache true')
+  expect(second).not.toContain('download false')
+})
+
+test.describe('storage', () => {
+  test('the second load needs no network', async ({ harness }) => {
+    await load(harness)
+    const before = await harness.evaluate(() => window.model.generate('Who are you?', { maxTokens: 4 }).text())
+    const requests = await server(harness, 'off')
+    try {
+      await load(harness, { cache: 'only' })
+      const after = await harness.evaluate(() => window.model.generate('Who are you?', { maxTokens: 4 }).text())
+      expect(after).toBe(before)
+      expect(await server(harness, 'count')).toBe(requests)
+      // The same with the whole machine offline, where everything else is in the page already.
+      await load(harness, { worker: false })
+      await harness.context().setOffline(true)
+      await load(harness, { worker: false })
+    } finally {
+      await harness.context().setOffline(false)
+      await server(harness, 'on')
+    }
+  })
+
+  test('lists, refreshes, and deletes', async ({ harness }) => {
+    const list = () => harness.evaluate(() => window.ternlight.BitNet.cache.list())
+    expect(await list()).toEqual([])
+    await load(harness, {}, SMALL)
+    const url = new URL(SMALL, harness.url()).href
+    const [stored] = await list()
+    expect(stored).toMatchObject({ url, bytes: BYTES, complete: true, etag: `"${BYTES}"` })
+    const requests = await server(harness, 'count')
+    await load(harness, {}, SMALL)
+    expect(await server(harness, 'count')).toBe(requests)
+    await load(harness, { cache: 'off' }, SMALL)
+    expect(await server(harness, 'count')).toBe(requests + 1)
+    await load(harness, { cache: 'refresh' }, SMALL)
+    expect(await server(harness, 'count')).toBe(requests + 2)
+    const again = await list()
+    expect(again.length).toBe(1)
+    expect(again[0]!.added).toBeGreaterThan(stored!.added)
+    await harness.evaluate(url => window.ternlight.BitNet.cache.delete(url), SMALL)
+    expect(await list()).toEqual([])
+    await load(harness, { cache: 'off' }, SMALL)
+    expect(await list()).toEqual([])
+    await load(harness, {}, SMALL)
+    await harness.evaluate(() => window.ternlight.BitNet.cache.clear())
+    expect(await list()).toEqual([])
+    expect((await harness.evaluate(() => window.ternlight.BitNet.cache.estimate())).quota).toBeGreaterThan(0)
+  })
+
+  test('a download that breaks is not taken for a model, and goes when the next one is whole', async ({ harness }) => {
+    const whole = new URL(MODEL, harness.url()).href
+    // The same address fails first and works later.
+    await harness.route(whole, route => route.continue({ url: whole.replace('/models', '/as/cut/models') }), { times: 1 })
+    expect((await failure(harness, `await BitNet.load('${MODEL}', { worker: false })`)).code).toBe('network')
+    expect((await failure(harness, `await BitNet.load('${MODEL}', { worker: false, cache: 'only' })`)).code).toBe('not-cached')
+    await load(harness, { worker: false })
+    const list = await harness.evaluate(() => window.ternlight.BitNet.cache.list())
+    expect(list.map(({ url, complete }) => [url, complete])).toEqual([[whole, true]])
+    await load(harness, { worker: false, cache: 'only' })
+  })
+
+  test('a stored model that lost a piece is fetched again', async ({ harness }) => {
+    await load(harness, {}, SMALL)
+    await harness.evaluate(() => new Promise<void>((resolve, reject) => {
+      const opening = indexedDB.open('ternlight')
+      opening.onsuccess = () => {
+        const transaction = opening.result.transaction('chunks', 'readwrite')
+        transaction.objectStore('chunks').clear()
+        transaction.oncomplete = () => resolve(opening.result.close())
+        transaction.onerror = reject
+      }
+    }))
+    expect((await failure(harness, `await BitNet.load('${SMALL}', { cache: 'only' })`)).code).toBe('not-cached')
+    await load(harness, {}, SMALL)
+    await load(harness, { cache: 'only' }, SMALL)
+  })
+
+  test('without IndexedDB, models load all the same', async ({ harness }) => {
+    await harness.evaluate(() => {
+      IDBFactory.prototype.open = () => { throw new DOMException('no storage here', 'SecurityError') }
+    })
+    expect((await load(harness, { worker: false }, SMALL)).bytes).toBe(BYTES)
+    expect((await failure(harness, `await BitNet.load('${SMALL}', { worker: false, cache: 'only' })`)).code).toBe('not-cached')
+  })
+
+  test('with a full disk, models load all the same', async ({ harness }) => {
+    await harness.evaluate(() => {
+      const put = IDBObjectStore.prototype.put
+      IDBObjectStore.prototype.put = function (value, key) {
+        if (value instanceof Blob) throw new DOMException('full', 'QuotaExceededError')
+        return put.call(this, value, key)
+      }
+    })
+    expect((await load(harness, { worker: false }, SMALL)).bytes).toBe(BYTES)
+    expect(await harness.evaluate(() => window.ternlight.BitNet.cache.list())).toEqual([])
+  })
+})
+
+test('integrity: the right hash passes, from the network and from storage; a wrong one keeps nothing', async ({ harness }) => {
+  const hash = `sha256-${createHash('sha256').update(readFileSync(`.${SMALL}`)).digest('base64')}`
+  const wrong = `sha256-${createHash('sha256').update('something else').digest('base64')}`
+  const message = `${wrong}, found ${hash}`
+  for (const source of [`'${SMALL}'`, `'/as/chunked${SMALL}'`, `await (await fetch('${SMALL}')).blob()`]) {
+    const found = await failure(harness, `await BitNet.load(${source}, { integrity: '${wrong}' })`)
+    expect(found.code).toBe('integrity')
+    expect(found.message).toContain(message)
+  }
+  expect(await harness.evaluate(() => window.ternlight.BitNet.cache.list())).toEqual([])
+  await load(harness, { integrity: hash }, SMALL)
+  await load(harness, { integrity: hash, cache: 'only' }, SMALL)
+  expect((await failure(harness, `await BitNet.load('${SMALL}', { integrity: '${wrong}' })`)).code).toBe('integrity')
+  expect((await failure(harness, `await BitNet.load('${SMALL}', { integrity: 'sha512-AAAA' })`)).code).toBe('bad-option')
+})
+
+test.describe('aborting', () => {
+  for (const worker of [true, false]) {
+    test(`stops the download with the signal's reason, ${worker ? 'in a worker' : 'in this thread'}`, async ({ harness }) => {
+      const found = await harness.evaluate(async ([source, worker]) => {
+        const { BitNet } = window.ternlight
+        const abort = new AbortController()
+        const reason = new Error('changed my mind')
+        let reports = 0
+        const loading = BitNet.load(source, { worker, signal: abort.signal, onProgress: () => { if (++reports === 3) abort.abort(reason) } })
+        const why = await loading.catch(error => error)
+        const seen = reports
+        await new Promise(resolve => setTimeout(resolve, 1000))
+        const early = await BitNet.load(source, { worker, signal: AbortSignal.abort(reason) }).catch(error => error)
+        return { stopped: why === reason, early: early === reason, silent: reports === seen }
+      }, [`/as/slow${MODEL}`, worker] as const)
+      expect(found).toEqual({ stopped: true, early: true, silent: true })
+      // The page is fit for another.
+      await load(harness, { worker }, SMALL)
+    })
+  }
+})
+
+test.describe('what cannot be loaded', () => {
+  const failures: Record<string, [code: string, message: RegExp, load: string]> = {
+    'not a GGUF': ['bad-gguf', /GGUF/, `'/package.json'`],
+    'an empty file': ['bad-gguf', /GGUF/, `new Blob([])`],
+    'a file cut short': ['bad-gguf', /./, `'/as/short${MODEL}'`],
+    'a connection that breaks': ['network', /tiny-stories/, `'/as/cut${MODEL}'`],
+    'HTTP 404': ['http', /404.*no-such-model/, `'/models/no-such-model.gguf'`],
+    'HTTP 503': ['http', /503/, `'/as/503${MODEL}'`],
+    'no connection': ['network', /localhost:9/, `'http://localhost:9/model.gguf'`],
+    'no address': ['bad-option', /source/, `'http://'`],
+    'no source': ['bad-option', /source/, `42`],
+    'an unknown option': ['bad-option', /contxt/, `'${MODEL}', { contxt: 5 }`],
+    'an unknown GPU option': ['bad-option', /gpu\.limits\.maxBuffers/, `'${MODEL}', { gpu: { limits: { maxBuffers: 5 } } }`],
+    'an option of the wrong type': ['bad-option', /context/, `'${MODEL}', { context: 'large' }`],
+    'a context of nothing': ['bad-option', /context/, `'${MODEL}', { context: 0 }`],
+    'an unknown way to cache': ['bad-option', /cache/, `'${MODEL}', { cache: 'sometimes' }`],
+    'a function as an option': ['bad-option', /./, `'${MODEL}', { onprogress: () => {} }`],
+    'a worker that is none': ['bad-option', /worker/, `'${MODEL}', { worker: 'yes' }`],
+    'a stream of text': ['network', /Uint8Array/, `new ReadableStream({ start(c) { c.enqueue('text'); c.close() } })`],
+    'not stored': ['not-cached', /tiny-stories/, `'${MODEL}', { cache: 'only' }`]
+  }
+  for (const worker of [true, false]) {
+    for (const [name, [code, message, args]] of Object.entries(failures)) {
+      if (!worker && name === 'a worker that is none') continue
+      test(`${name}, ${worker ? 'in a worker' : 'in this thread'}`, async ({ harness }) => {
+        const call = worker ? `await BitNet.load(${args})` : `const [source, options] = [${args}]; await BitNet.load(source, { ...options, worker: false })`
+        const found = await failure(harness, call)
+        expect(found).toMatchObject({ code, message: expect.stringMatching(message) })
+      })
+    }
+  }
+
+  test('hostile files', async ({ harness }) => {
+    const manifest: Record<string, { expect: string }> = JSON.parse(readFileSync('tests/data/hostile/manifest.json', 'utf8'))
+    for (const name of Object.keys(manifest)) {
+      // The good ones are GGUF files, but no models.
+      const code = manifest[name]!.expect === 'ok' ? /^(bad-gguf|unsupported-model)$/ : /^(bad-gguf|unsupported-model|tensor-shape)$/
+      const found = await failure(harness, `await BitNet.load('/tests/data/hostile/${name}.gguf', { cache: 'off' })`)
+      expect(found.code, name).toMatch(code)
+    }
+    // The page is none the worse.
+    await load(harness, {}, SMALL)
+  })
+})
+
+test.describe('without WebGPU', () => {
+  test('a browser that has none', async ({ harness }) => {
+    await harness.evaluate(() => { delete (Navigator.prototype as { gpu?: unknown }).gpu })
+    const found = await failure(harness, `await BitNet.load('${MODEL}', { worker: false })`)
+    expect(found).toMatchObject({ code: 'no-webgpu', message: expect.stringContaining('WebGPU') })
+    expect(await harness.evaluate(() => window.ternlight.BitNet.availability())).toMatchObject({ available: false, reason: expect.stringContaining('WebGPU') })
+  })
+
+  test('a browser that has no adapter', async ({ harness }) => {
+    await harness.evaluate(() => { GPU.prototype.requestAdapter = async () => null })
+    const found = await failure(harness, `await BitNet.load('${MODEL}', { worker: false })`)
+    expect(found.code).toBe('no-adapter')
+    expect(await harness.evaluate(() => window.ternlight.BitNet.availability())).toMatchObject({ available: false, reason: expect.stringContaining('adapter') })
+  })
+
+  test('a real browser with WebGPU switched off, in a worker', async ({ playwright, baseURL }) => {
+    const { launchOptions } = test.info().project.use
+    const browser = await playwright.chromium.launch({ executablePath: launchOptions?.executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-features=WebGPU,WebGPUService'] })
+    try {
+      const page = await browser.newPage({ baseURL })
+      await page.goto('/tests/web/harness.html')
+      await page.waitForFunction(() => window.ternlight)
+      const found = await failure(page, `await BitNet.load('${MODEL}')`)
+      expect(found.code).toMatch(/^no-(webgpu|adapter)$/)
+    } finally {
+      await browser.close()
+    }
+  })
+})
+
+test('availability tells of the adapter', async ({ harness }) => {
+  const found = await harness.evaluate(() => window.ternlight.BitNet.availability())
+  expect(found).toMatchObject({ available: true, software: true, adapter: expect.stringMatching(/swiftshader/i) })
+  expect(found.features).toContain('subgroups')
+  expect(found.limits.maxStorageBufferBindingSize).toBeGreaterThanOrEqual(128 << 20)
+})

@@ -1,0 +1,68 @@
+// Workers: our own, the caller's, of another origin, and their ends.
+import { expect, failure, load, RANDOM_MODEL, test } from './harness'
+
+test("a caller's own worker, for one model after the other", async ({ harness }) => {
+  const found = await harness.evaluate(async url => {
+    const { BitNet } = window.ternlight
+    const worker = new Worker('/pkg/worker.js', { type: 'module' })
+    const code = (work: Promise<unknown>) => work.then(() => 'none', error => error.code)
+    const first = await BitNet.load(url, { worker })
+    const second = await code(BitNet.load(url, { worker }))
+    const logits = await first.logits(Uint32Array.of(1))
+    await first.dispose()
+    const third = await BitNet.load(url, { worker })
+    return [second, logits.length, (await third.logits(Uint32Array.of(1))).length, await code(first.logits(Uint32Array.of(1)))]
+  }, RANDOM_MODEL)
+  expect(found).toEqual(['bad-option', 320, 320, 'disposed'])
+})
+
+test('a worker that is killed rejects what is in flight and what comes', async ({ harness }) => {
+  const found = await harness.evaluate(async () => {
+    const { BitNet } = window.ternlight
+    const worker = new Worker('/pkg/worker.js', { type: 'module' })
+    const model = await BitNet.load('/models/tiny-stories.gguf', { worker })
+    const generation = model.generate('Tell me a story.')
+    await generation.tokens().next()
+    worker.terminate()
+    const code = (work: Promise<unknown>) => work.then(() => 'none', error => error.code)
+    return [await code(generation.stats), await code(model.tokenize('x'))]
+  })
+  expect(found).toEqual(['internal', 'internal'])
+})
+
+test('a worker that throws rejects what is in flight', async ({ harness }) => {
+  const found = await harness.evaluate(async () => {
+    const script = `import '${location.origin}/pkg/worker.js'; setTimeout(() => { throw new Error('boom') }, 3000)`
+    const worker = new Worker(URL.createObjectURL(new Blob([script], { type: 'text/javascript' })), { type: 'module' })
+    const model = await window.ternlight.BitNet.load('/models/tiny-stories.gguf', { worker })
+    return model.generate('Tell me a story.'.repeat(40)).text().catch(error => [error.code, error.message])
+  })
+  expect(found).toEqual(['internal', expect.stringContaining('boom')])
+})
+
+test('a worker script that does not load is an error, not a wait', async ({ harness }) => {
+  const found = await failure(harness, `await BitNet.load('${RANDOM_MODEL}', { worker: new Worker('/no-such-worker.js', { type: 'module' }) })`)
+  expect(found.code).toBe('network')
+})
+
+test('the package from another origin, as from a CDN', async ({ page }) => {
+  await page.goto('/tests/web/harness.html')
+  const bytes = await page.evaluate(async url => {
+    const origin = location.origin.replace(/(\d+)$/, port => String(Number(port) + 1))
+    const { BitNet } = await import(`${origin}/pkg/index.js`) as typeof import('../../pkg/index.js')
+    const model = await BitNet.load(url)
+    return model.info.bytes
+  }, RANDOM_MODEL)
+  expect(bytes).toBe(555_936)
+})
+
+test('a crash of the crate rejects what is in flight', async ({ harness }) => {
+  // A GPU that answers nonsense stands for a bug of ours.
+  await load(harness, { worker: false }, RANDOM_MODEL)
+  const codes = await harness.evaluate(async () => {
+    GPUBuffer.prototype.getMappedRange = () => { throw new Error('nonsense') }
+    const code = (work: Promise<unknown>) => work.then(() => 'none', error => error.code)
+    return [await code(window.model.logits(Uint32Array.of(1))), await code(window.model.logits(Uint32Array.of(1)))]
+  })
+  expect(codes).toEqual(['internal', 'internal'])
+})
