@@ -23,10 +23,14 @@ fn hash(x: u32) -> u32 {
 }
 
 fn gumbel(id: u32) -> f32 {
-    let bits = hash(hash(hash(sampling.seed) ^ (step.pos + step.n_tokens)) ^ id);
+    let bits = hash(hash(hash(sampling.seed) ^ (step.pos + step.n_tokens)) ^ id) >> 9u;
     // 23 bits and a half: exact in f32, and never 0 or 1.
-    let uniform_open = (f32(bits >> 9u) + 0.5) / 8388608.0;
-    return -log(-log(uniform_open));
+    let uniform_open = (f32(bits) + 0.5) / 8388608.0;
+    // Near 1, where the largest noise comes from, a GPU's logarithm may be off by 2^-21, which is
+    // more than there is: 0, and the noise infinite. There the series of log(1 - rest) is exact.
+    let rest = (f32(8388607u - bits) + 0.5) / 8388608.0;
+    let exponential = select(-log(uniform_open), rest * (1.0 + rest * (0.5 + rest / 3.0)), rest < 0.01);
+    return -log(exponential);
 }
 
 @compute @workgroup_size(WORKGROUP)

@@ -11,6 +11,8 @@
 @group(0) @binding(2) var<storage, read_write> threshold: array<f32>;  // [1]
 
 const WORKGROUP: u32 = 256u;
+// The key of -inf, which lets every number pass. Smaller keys are NaN's, which let none.
+const KEY_OF_LEAST: u32 = 0x007fffffu;
 
 var<workgroup> partial: array<f32, WORKGROUP>;
 var<workgroup> partial_max: array<f32, WORKGROUP>;
@@ -93,7 +95,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     }
     let largest = workgroupUniformLoad(&partial_max[0]);
 
-    var least = 0u;
+    var least = KEY_OF_LEAST;
     if sampling.top_k > 0u && sampling.top_k < N_VOCAB {
         least = search(lane, largest, true, f32(sampling.top_k), least);
     }

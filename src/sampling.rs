@@ -56,7 +56,7 @@ impl Sampling {
     /// The token that follows `position` tokens, given their `logits` `[n_vocab]`; `None` when no
     /// logit is a number.
     pub fn choose(&self, logits: &[f32], position: u32) -> Option<u32> {
-        let threshold = if self.is_greedy() { f32::MIN } else { self.threshold(logits) };
+        let threshold = if self.is_greedy() { f32::NEG_INFINITY } else { self.threshold(logits) };
         let mut best: Option<(f64, u32)> = None;
         for (id, &logit) in (0..).zip(logits) {
             if logit.is_nan() || logit < threshold {

@@ -1,0 +1,204 @@
+//! `attention` over parts of the context, and `attention_merge`, which puts the parts together,
+//! norms and quantises.
+
+use half::f16;
+use ternlight::gpu::{Gpu, Step};
+use ternlight::kernels::{AttentionShape, Parts, attention, attention_merge};
+use ternlight::reference::ops;
+
+use crate::device::{assert_close, device, on_each_device, read, run};
+use crate::norm::{check_quantized, quantized};
+use crate::support::Random;
+
+/// What one token sees: queries `[n_head, head_dim]`, keys and values `[n_ctx, n_head_kv, head_dim]`.
+struct Case {
+    shape: AttentionShape,
+    step: Step,
+    q: Vec<f32>,
+    k: Vec<f32>,
+    v: Vec<f32>,
+}
+
+impl Case {
+    /// Scores of a few units, as a model has them, and values with outliers.
+    fn new(shape: AttentionShape, step: Step, random: &mut Random) -> Self {
+        let mut noise = |n: usize, size: f32| -> Vec<f32> {
+            // The keys and values are such as f16 holds exactly: its rounding is not at issue here.
+            (0..n).map(|_| f16::from_f32(size * (2.0 * random.float() - 1.0)).to_f32()).collect()
+        };
+        let n_ctx = (step.pos + step.n_tokens) as usize;
+        let n_kv = shape.n_head_kv * shape.head_dim;
+        let q = noise(step.n_tokens as usize * shape.n_head * shape.head_dim, 1.0);
+        let (k, mut v) = (noise(n_ctx * n_kv, 2.0), noise(n_ctx * n_kv, 1.0));
+        v[0] = -1000.0;
+        Self { shape, step, q, k, v }
+    }
+
+    /// Scores of 10⁴ and −10⁴, in turns of `period` positions. They are exact in f32, so that those
+    /// which are equal stay so and share the weight.
+    fn extreme(shape: AttentionShape, step: Step, period: usize, random: &mut Random) -> Self {
+        let mut case = Self::new(shape, step, random);
+        let n_kv = shape.n_head_kv * shape.head_dim;
+        case.q.fill(1.0);
+        for (position, k) in case.k.chunks_mut(n_kv).enumerate() {
+            let sign = if position % period == period - 1 { 1.0 } else { -1.0 };
+            k.fill(sign * (10_000 / shape.head_dim) as f32);
+        }
+        case
+    }
+
+    fn upload_cache(&self, gpu: &Gpu, values: &[f32]) -> ternlight::gpu::Buffer<u32> {
+        let words: Vec<u32> = if self.shape.kv_f16 {
+            let half = |v: f32| u32::from(f16::from_f32(v).to_bits());
+            values.as_chunks().0.iter().map(|&[a, b]| half(a) | half(b) << 16).collect()
+        } else {
+            values.iter().map(|v| v.to_bits()).collect()
+        };
+        gpu.upload("cache", &words)
+    }
+
+    /// Runs the kernel.
+    fn parts(&self, gpu: &Gpu) -> Parts {
+        let Self { shape, step, .. } = self;
+        let heads = (step.n_tokens * step.n_splits) as usize * shape.n_head;
+        let parts = Parts {
+            part: gpu.upload("part", &vec![f32::NAN; heads * shape.head_dim]),
+            part_ml: gpu.upload("part_ml", &vec![[f32::NAN; 2]; heads]),
+        };
+        let q = gpu.upload("q", &self.q);
+        let (k, v) = (self.upload_cache(gpu, &self.k), self.upload_cache(gpu, &self.v));
+        run(gpu, step, |r, p, step| attention(r, p, step, shape, &q, &k, &v, &parts));
+        parts
+    }
+
+    /// The heads' outputs `[n_tokens, n_head, head_dim]`.
+    fn expected(&self) -> Vec<f32> {
+        let AttentionShape { n_head, n_head_kv, head_dim, .. } = self.shape;
+        // The kernel's queries come scaled.
+        let scale = (head_dim as f32).sqrt();
+        let q: Vec<f32> = self.q.iter().map(|q| q * scale).collect();
+        q.chunks(n_head * head_dim)
+            .enumerate()
+            .flat_map(|(token, q)| {
+                let seen = (self.step.pos as usize + token + 1) * n_head_kv * head_dim;
+                ops::attention(q, &self.k[..seen], &self.v[..seen], n_head, n_head_kv, head_dim)
+            })
+            .collect()
+    }
+
+    /// The largest value there is to add up for each output, `[n_tokens, n_head, head_dim]`.
+    fn sizes(&self) -> Vec<f32> {
+        let AttentionShape { n_head, n_head_kv, head_dim, .. } = self.shape;
+        let size = |head: usize, i: usize| {
+            let values = self.v[head / (n_head / n_head_kv) * head_dim + i..].iter();
+            values.step_by(n_head_kv * head_dim).fold(0f32, |max, v| max.max(v.abs()))
+        };
+        let one: Vec<f32> =
+            (0..n_head).flat_map(|head| (0..head_dim).map(move |i| size(head, i))).collect();
+        one.repeat(self.step.n_tokens as usize)
+    }
+
+    fn check(&self, gpu: &Gpu) {
+        let found = merged(gpu, self, &self.parts(gpu));
+        let what = format!("{:?}, {:?}", self.shape, self.step);
+        // A score of some ten in f32 is off by 1e-6 or two, and so is its exponential, relatively.
+        let sizes = self.sizes();
+        assert_close(&what, &found, &self.expected(), 5e-6, |i| sizes[i]);
+    }
+}
+
+/// What the parts amount to, put together in f64.
+fn merged(gpu: &Gpu, case: &Case, parts: &Parts) -> Vec<f32> {
+    let (part, ml) = (read(gpu, &parts.part), read(gpu, &parts.part_ml));
+    let AttentionShape { n_head, head_dim, .. } = case.shape;
+    let n_splits = case.step.n_splits as usize;
+    let mut out = Vec::new();
+    for token in 0..case.step.n_tokens as usize {
+        for head in 0..n_head {
+            let of = |split: usize| (token * n_splits + split) * n_head + head;
+            let largest = (0..n_splits).map(|s| ml[of(s)][0]).fold(f32::NEG_INFINITY, f32::max);
+            let share = |s: usize| f64::from(ml[of(s)][0] - largest).exp();
+            let total: f64 = (0..n_splits).map(|s| share(s) * f64::from(ml[of(s)][1])).sum();
+            out.extend((0..head_dim).map(|i| {
+                let value = |s: usize| share(s) * f64::from(part[of(s) * head_dim + i]);
+                ((0..n_splits).map(value).sum::<f64>() / total) as f32
+            }));
+        }
+    }
+    out
+}
+
+fn step(pos: u32, n_tokens: u32, split_len: u32) -> Step {
+    let len = pos + n_tokens;
+    Step { pos, n_tokens, n_splits: len.div_ceil(split_len), split_len }
+}
+
+/// Heads and KV heads in groups of 1, 2, 3 and 4, and heads of several sizes.
+const SHAPES: [(usize, usize, usize); 6] =
+    [(2, 2, 64), (4, 2, 64), (4, 1, 64), (8, 2, 128), (6, 3, 96), (3, 1, 96)];
+
+/// One token at the end of contexts around a tile's size, in one part and in several; several
+/// tokens, each of which sees its past alone; parts that begin after what a token sees.
+const STEPS: [(u32, u32, u32); 9] = [
+    (0, 1, 64),
+    (62, 1, 64),
+    (63, 1, 64),
+    (64, 1, 64),
+    (699, 1, 64),
+    (699, 1, 700),
+    (0, 5, 5),
+    (60, 9, 69),
+    (60, 9, 16),
+];
+
+#[test]
+fn attention_sees_the_past_in_all_parts() {
+    let gpu = device();
+    let mut random = Random(8);
+    for (i, (n_head, n_head_kv, head_dim)) in SHAPES.into_iter().enumerate() {
+        for (j, (pos, n_tokens, split_len)) in STEPS.into_iter().enumerate() {
+            let shape = AttentionShape { n_head, n_head_kv, head_dim, kv_f16: (i + j) % 2 == 0 };
+            Case::new(shape, step(pos, n_tokens, split_len), &mut random).check(gpu);
+        }
+    }
+}
+
+#[test]
+fn attention_bears_extreme_scores() {
+    let gpu = device();
+    let mut random = Random(9);
+    for (n_head, n_head_kv, head_dim) in SHAPES {
+        let shape = AttentionShape { n_head, n_head_kv, head_dim, kv_f16: head_dim != 64 };
+        // A best score in each tile; a single one; none, where all are equal.
+        for period in [7, 690, 5000] {
+            Case::extreme(shape, step(699, 1, 64), period, &mut random).check(gpu);
+            Case::extreme(shape, step(699, 1, 700), period, &mut random).check(gpu);
+        }
+    }
+}
+
+#[test]
+fn attention_merge_norms_and_quantizes() {
+    on_each_device(|gpu| {
+        let mut random = Random(10);
+        for (n_head, n_head_kv, head_dim) in [(2, 1, 64), (20, 5, 128), (4, 2, 96)] {
+            let shape = AttentionShape { n_head, n_head_kv, head_dim, kv_f16: true };
+            for (pos, n_tokens, split_len) in STEPS {
+                let case = Case::new(shape, step(pos, n_tokens, split_len), &mut random);
+                let n = n_head * head_dim;
+                let weight: Vec<f32> =
+                    (0..n).map(|i| if i % 50 == 9 { -8.0 } else { random.float() }).collect();
+                let parts = case.parts(gpu);
+                let y = quantized(gpu, n, n_tokens as usize);
+                let d_weight = gpu.upload("weight", &weight);
+                run(gpu, &case.step, |r, p, step| {
+                    attention_merge(r, p, step, &shape, &parts, &d_weight, &y, 1e-5);
+                });
+                // From the parts as they are: attention has its own test.
+                let normed = ops::rms_norm(&merged(gpu, &case, &parts), &weight, 1e-5);
+                let what = format!("{shape:?}, {:?}", case.step);
+                check_quantized(gpu, &what, &y, &normed, n);
+            }
+        }
+    });
+}

@@ -1,0 +1,169 @@
+//! What Rust says of a shader against what naga reads in it.
+
+use std::mem::offset_of;
+
+use naga::valid::{Capabilities, ValidationFlags, Validator};
+use naga::{AddressSpace, Module, StorageAccess, TypeInner};
+use ternlight::gpu::{Access, Dialect, Step};
+use ternlight::kernels::{ALL, SamplingParams};
+use ternlight::sampling::Sampling;
+
+use crate::shaders::{Shader, shaders};
+use crate::support::path;
+
+/// The subgroup variants are `true`; `main` is a compute shader within WebGPU's default limits.
+#[test]
+fn descriptors_match_shaders() {
+    let all = shaders(Dialect::Native);
+    assert!(ALL.iter().all(|kernel| all.iter().any(|shader| shader.kernel.name == kernel.name)));
+    for shader in all {
+        let module = parse(&shader);
+        let name = &shader.name;
+        let found = bindings(&module);
+        let found: Vec<_> = found.iter().map(|(name, access)| (name.as_str(), *access)).collect();
+        assert_eq!(found, shader.kernel.bindings, "{name}");
+
+        assert_eq!(module.entry_points.len(), 1, "{name}");
+        let main = &module.entry_points[0];
+        assert_eq!((main.name.as_str(), main.stage), ("main", naga::ShaderStage::Compute));
+        assert!(main.workgroup_size.iter().product::<u32>() <= 256, "{name}");
+        assert!(workgroup_bytes(&module) <= 16 << 10, "{name}");
+        let storage = shader.kernel.bindings.iter().filter(|(_, a)| *a != Access::Uniform);
+        assert!(storage.count() <= 8, "{name}");
+        assert_eq!(uses_subgroups(&shader), shader.subgroups, "{name}");
+    }
+}
+
+#[test]
+fn every_shader_has_a_kernel_of_its_name() {
+    let mut files: Vec<String> = std::fs::read_dir(path("shaders"))
+        .unwrap()
+        .filter_map(|entry| {
+            entry.unwrap().file_name().to_str()?.strip_suffix(".wgsl").map(Into::into)
+        })
+        .collect();
+    files.sort();
+    let names: Vec<_> = ALL.iter().map(|kernel| kernel.name).collect();
+    assert_eq!(files, names);
+    for name in names {
+        assert!(path(&format!("src/kernels/{name}.rs")).exists(), "{name}");
+    }
+}
+
+/// A variant with subgroup operations says so to the browser, and only there: naga has no such
+/// directive.
+#[test]
+fn browsers_are_told_of_subgroups() {
+    for (native, browser) in shaders(Dialect::Native).iter().zip(shaders(Dialect::Browser)) {
+        let expected = if native.subgroups { "enable subgroups;\n" } else { "" };
+        assert_eq!(browser.source, format!("{expected}{}", native.source), "{}", native.name);
+    }
+}
+
+#[test]
+fn the_step_is_laid_out_as_the_shaders_read_it() {
+    let expected = [
+        ("pos", offset_of!(Step, pos)),
+        ("n_tokens", offset_of!(Step, n_tokens)),
+        ("n_splits", offset_of!(Step, n_splits)),
+        ("split_len", offset_of!(Step, split_len)),
+    ];
+    let mut seen = 0;
+    for shader in shaders(Dialect::Native) {
+        if let Some((members, size)) = uniform(&parse(&shader), "step") {
+            let found: Vec<_> = members.iter().map(|(n, at)| (n.as_str(), *at)).collect();
+            assert_eq!(found, expected, "{}", shader.name);
+            assert_eq!(size, size_of::<Step>(), "{}", shader.name);
+            seen += 1;
+        }
+    }
+    assert!(seen > 0);
+}
+
+/// The fields of [`SamplingParams`] are private, so each is looked for by its value.
+#[test]
+fn the_sampling_settings_are_laid_out_as_the_shaders_read_them() {
+    let sampling = Sampling { temperature: 0.25, top_k: 40, top_p: 0.5, min_p: 0.125, seed: 7 };
+    let params = SamplingParams::from(&sampling);
+    let words: &[u32] = bytemuck::cast_slice(std::slice::from_ref(&params));
+    let expected = [
+        ("inverse_temperature", 4f32.to_bits()),
+        ("top_k", 40),
+        ("top_p", 0.5f32.to_bits()),
+        ("min_p", 0.125f32.to_bits()),
+        ("seed", 7),
+    ];
+    let mut seen = 0;
+    for shader in shaders(Dialect::Native) {
+        if let Some((members, size)) = uniform(&parse(&shader), "sampling") {
+            let found: Vec<_> = members.iter().map(|(n, at)| (n.as_str(), words[at / 4])).collect();
+            assert_eq!(found[..expected.len()], expected, "{}", shader.name);
+            assert_eq!(size, size_of::<SamplingParams>(), "{}", shader.name);
+            seen += 1;
+        }
+    }
+    assert!(seen > 0);
+    let greedy = SamplingParams::from(&Sampling::default());
+    let words: &[u32] = bytemuck::cast_slice(std::slice::from_ref(&greedy));
+    assert_eq!(words[0], 0, "greedy is an inverse temperature of 0");
+}
+
+fn parse(shader: &Shader) -> Module {
+    let Shader { name, source, .. } = shader;
+    let module = naga::front::wgsl::parse_str(source)
+        .unwrap_or_else(|error| panic!("{name}: {}", error.emit_to_string(source)));
+    Validator::new(ValidationFlags::all(), Capabilities::all())
+        .validate(&module)
+        .unwrap_or_else(|error| panic!("{name}: {}", error.emit_to_string(source)));
+    module
+}
+
+fn bindings(module: &Module) -> Vec<(String, Access)> {
+    let mut bindings: Vec<_> = module
+        .global_variables
+        .iter()
+        .filter_map(|(_, variable)| {
+            let place = variable.binding?;
+            assert_eq!(place.group, 0, "{:?}", variable.name);
+            let access = match variable.space {
+                AddressSpace::Uniform => Access::Uniform,
+                AddressSpace::Storage { access } if access.contains(StorageAccess::STORE) => {
+                    Access::Write
+                }
+                _ => Access::Read,
+            };
+            Some((place.binding, variable.name.clone().unwrap(), access))
+        })
+        .collect();
+    bindings.sort_by_key(|(index, ..)| *index);
+    // Recorders number the bindings without gaps.
+    assert!(bindings.iter().zip(0..).all(|(binding, i)| binding.0 == i));
+    bindings.into_iter().map(|(_, name, access)| (name, access)).collect()
+}
+
+/// The members of a uniform block with their offsets, and its size.
+fn uniform(module: &Module, name: &str) -> Option<(Vec<(String, usize)>, usize)> {
+    let (_, variable) = module.global_variables.iter().find(|(_, variable)| {
+        variable.name.as_deref() == Some(name) && variable.space == AddressSpace::Uniform
+    })?;
+    let TypeInner::Struct { members, span } = &module.types[variable.ty].inner else {
+        panic!("{name} is no struct")
+    };
+    let members = members.iter().map(|m| (m.name.clone().unwrap(), m.offset as usize)).collect();
+    Some((members, *span as usize))
+}
+
+fn workgroup_bytes(module: &Module) -> u32 {
+    module
+        .global_variables
+        .iter()
+        .filter(|(_, variable)| variable.space == AddressSpace::WorkGroup)
+        .map(|(_, variable)| module.types[variable.ty].inner.size(module.to_ctx()))
+        .sum()
+}
+
+fn uses_subgroups(shader: &Shader) -> bool {
+    shader.source.contains("subgroupShuffle")
+        || shader.source.contains("subgroupAdd")
+        || shader.source.contains("subgroupMax")
+}

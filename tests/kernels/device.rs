@@ -1,0 +1,69 @@
+//! The adapter under test and what tests do with it.
+
+use std::sync::LazyLock;
+
+use bytemuck::Pod;
+use ternlight::gpu::{Buffer, FeatureCaps, Gpu, GpuOptions, Plan, Recorder, Step};
+use ternlight::native::block_on;
+
+// One device of each kind for the whole binary: opening one takes longer than most tests.
+static BEST: LazyLock<Gpu> = LazyLock::new(|| open(None));
+static WITHOUT_SUBGROUPS: LazyLock<Gpu> = LazyLock::new(|| open(Some(false)));
+
+fn open(subgroups: Option<bool>) -> Gpu {
+    let options = GpuOptions { features: FeatureCaps { subgroups }, ..Default::default() };
+    block_on(Gpu::open(&options)).expect("these tests need a GPU adapter; Mesa's llvmpipe will do")
+}
+
+/// Runs `test` on the device as it is, and again without subgroup operations if it has them.
+pub(crate) fn on_each_device(test: impl Fn(&Gpu)) {
+    test(&BEST);
+    if BEST.subgroups.is_some() {
+        assert!(WITHOUT_SUBGROUPS.subgroups.is_none());
+        test(&WITHOUT_SUBGROUPS);
+    }
+}
+
+/// The device as it is, for kernels that have one variant only.
+pub(crate) fn device() -> &'static Gpu {
+    &BEST
+}
+
+/// A step of `n_tokens` after `pos`, its attention in one part.
+pub(crate) fn step(pos: usize, n_tokens: usize) -> Step {
+    let len = (pos + n_tokens) as u32;
+    Step { pos: pos as u32, n_tokens: n_tokens as u32, n_splits: 1, split_len: len }
+}
+
+/// Records one plan and runs it once.
+pub(crate) fn run(
+    gpu: &Gpu,
+    step: &Step,
+    record: impl FnOnce(&mut Recorder, &mut Plan, &Buffer<Step>),
+) {
+    let mut plan = Plan::default();
+    let buffer = gpu.upload("step", &[*step]);
+    record(&mut Recorder::new(gpu), &mut plan, &buffer);
+    gpu.run(&[&plan], step);
+}
+
+/// The values of a buffer. Fails if the device reported an error.
+pub(crate) fn read<T: Pod>(gpu: &Gpu, buffer: &Buffer<T>) -> Vec<T> {
+    block_on(gpu.read(buffer)).expect("the device reports no error")
+}
+
+/// Asserts that each value is within `relative` of `scale(i)`, the size of what was added up for it.
+#[track_caller]
+pub(crate) fn assert_close(
+    what: &str,
+    found: &[f32],
+    expected: &[f32],
+    relative: f32,
+    scale: impl Fn(usize) -> f32,
+) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    for (i, (f, e)) in found.iter().zip(expected).enumerate() {
+        let allowed = relative * scale(i);
+        assert!((f - e).abs() <= allowed, "{what}, at {i}: {f}, not {e} within {allowed}");
+    }
+}

@@ -1,0 +1,99 @@
+//! `embed`, which looks tokens up, and `gemv_head`, the LM head on the same matrix.
+
+use half::f16;
+use ternlight::gpu::Gpu;
+use ternlight::kernels::{Dense, DenseType, Shard, embed, gemv_head};
+use ternlight::reference::ops;
+
+use crate::device::{assert_close, device, on_each_device, read, run, step};
+use crate::support::Random;
+
+/// `values` `[rows, k]` on the GPU, cut before the rows in `cuts`.
+fn upload(gpu: &Gpu, values: &[f32], k: usize, ty: DenseType, cuts: &[usize]) -> Dense {
+    let rows = values.len() / k;
+    let mut first = 0;
+    let shards = cuts
+        .iter()
+        .copied()
+        .chain([rows])
+        .map(|end| {
+            let rows = first..end;
+            first = end;
+            let values = &values[rows.start * k..rows.end * k];
+            let words: Vec<u32> = match ty {
+                DenseType::F16 => {
+                    let half = |v: f32| u32::from(f16::from_f32(v).to_bits());
+                    values.as_chunks().0.iter().map(|&[a, b]| half(a) | half(b) << 16).collect()
+                }
+                DenseType::F32 => values.iter().map(|v| v.to_bits()).collect(),
+            };
+            Shard { buffer: gpu.upload("embd", &words), rows }
+        })
+        .collect();
+    Dense { k, rows, ty, shards }
+}
+
+/// Values that f16 holds exactly, the largest and smallest normal ones and zeros of both signs
+/// among them.
+fn hard_values(n: usize, random: &mut Random) -> Vec<f32> {
+    let value = |i: usize, random: &mut Random| match i % 101 {
+        7 => 65504.0,
+        11 => -65504.0,
+        13 => 6.103_515_6e-5,
+        17 => 0.0,
+        19 => -0.0,
+        _ => f16::from_f32(2.0 * random.float() - 1.0).to_f32(),
+    };
+    (0..n).map(|i| value(i, random)).collect()
+}
+
+#[test]
+fn embed_copies_the_rows_of_all_shards() {
+    let gpu = device();
+    let mut random = Random(5);
+    for (k, rows) in [(128, 1), (384, 65), (2560, 300), (6912, 63)] {
+        let values = hard_values(rows * k, &mut random);
+        let cuts: &[usize] = if rows > 3 { &[20, 21, rows - 1] } else { &[] };
+        // The ends of every shard, and one token twice.
+        let last = rows as u32 - 1;
+        let ids = [0, 19, 20, 21, 22, last, last - last / 2, 19, 0].map(|id: u32| id.min(last));
+        for (ty, cuts) in [DenseType::F16, DenseType::F32].map(|ty| (ty, cuts)) {
+            let embd = upload(gpu, &values, k, ty, cuts);
+            let x = gpu.upload("x", &vec![f32::NAN; ids.len() * k]);
+            let tokens = gpu.upload("tokens", &ids);
+            run(gpu, &step(0, ids.len()), |r, p, _| embed(r, p, &tokens, &embd, &x));
+            let expected: Vec<f32> =
+                ids.iter().flat_map(|&id| &values[id as usize * k..][..k]).copied().collect();
+            assert_eq!(read(gpu, &x), expected, "{k} x {rows}, {ty:?}");
+        }
+    }
+}
+
+#[test]
+fn gemv_head_of_all_shards() {
+    on_each_device(|gpu| {
+        let mut random = Random(6);
+        for (k, rows) in [(128, 1), (384, 63), (384, 1000), (2560, 65), (6912, 65), (2560, 1000)] {
+            let w: Vec<f32> = hard_values(rows * k, &mut random);
+            let mut x: Vec<f32> = (0..k).map(|_| 2.0 * random.float() - 1.0).collect();
+            x[k / 2] = 700.0;
+            let cuts: &[usize] = if rows > 3 { &[20, 21, rows - 1] } else { &[] };
+            let expected = ops::matvec_f32(&w, k, &x);
+            let halves: Vec<u16> = w.iter().map(|&w| f16::from_f32(w).to_bits()).collect();
+            assert_eq!(ops::matvec_f16(&halves, k, &x), expected);
+            // f32 sums in some lanes: the error is a share of what was added up.
+            let size: Vec<f32> = w
+                .chunks(k)
+                .map(|row| row.iter().zip(&x).map(|(w, x)| (w * x).abs()).sum())
+                .collect();
+            for ty in [DenseType::F16, DenseType::F32] {
+                let embd = upload(gpu, &w, k, ty, cuts);
+                let d_x = gpu.upload("x", &x);
+                let logits = gpu.upload("logits", &vec![f32::NAN; rows]);
+                run(gpu, &step(0, 1), |r, p, _| gemv_head(r, p, &embd, &d_x, &logits));
+                let what = format!("{k} x {rows}, {ty:?}");
+                assert_close(&what, &read(gpu, &logits), &expected, 1e-6, |i| size[i]);
+            }
+        }
+    });
+}

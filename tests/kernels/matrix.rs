@@ -1,0 +1,200 @@
+//! Ternary matrix products: `gemv_i2s` for one token, `gemm_i2s` for many.
+
+use ternlight::gpu::{Buffer, Gpu};
+use ternlight::kernels::{Product, Quantized, Shard, Ternary, gemm_i2s, gemv_i2s};
+use ternlight::reference::ops;
+use ternlight::ternary::{Layout, pack};
+
+use crate::device::{assert_close, device, on_each_device, read, run, step};
+use crate::norm::pack_quantized;
+use crate::support::Random;
+
+/// `k` and rows: the least, one less and one more than a tile, the sizes of the 2B model.
+const SHAPES: [(usize, usize); 7] =
+    [(128, 1), (384, 63), (2560, 65), (6912, 1000), (128, 1000), (6912, 1), (384, 65)];
+
+const PRODUCTS: [Product; 3] = [Product::Store, Product::Add, Product::Relu2Glu];
+
+/// What is in the output before a product is added to it, and stays where none is written.
+const BEFORE: f32 = 0.375;
+
+/// Scales of the activations and the weights by which dividing and multiplying is exact, and such
+/// as a model has, where WGSL lets a division be off by 2.5 units in the last place.
+const SCALES: [(Scale, f32); 2] = [
+    (|i| (2f32.powi(i as i32 % 5 - 1), 2f32.powi(i as i32 % 7 - 3)), 0.0),
+    (|i| (53.7 / (i as f32 + 0.3), 0.0123 + 0.1 * i as f32), 2e-6),
+];
+type Scale = fn(usize) -> (f32, f32);
+
+/// `[parts, rows, k]`.
+struct Matrix {
+    k: usize,
+    rows: usize,
+    parts: usize,
+    codes: Vec<i8>,
+    scale: Vec<f32>,
+}
+
+/// `[n_tokens, k]` and the scale of each token.
+struct Activations {
+    q: Vec<i8>,
+    s: Vec<f32>,
+}
+
+impl Matrix {
+    fn new(k: usize, rows: usize, product: Product, scale: Scale, random: &mut Random) -> Self {
+        let parts = if product == Product::Relu2Glu { 2 } else { 1 };
+        let mut codes: Vec<i8> = (0..parts * rows * k).map(|_| random.below(3) as i8 - 1).collect();
+        // Rows that add up to the most there is, one way and the other.
+        codes[..k].fill(1);
+        if rows > 2 {
+            codes[k..2 * k].fill(-1);
+            codes[2 * k..3 * k].fill(0);
+        }
+        Self { k, rows, parts, codes, scale: (0..parts * rows).map(|i| scale(i).1).collect() }
+    }
+
+    /// The matrix on a GPU, cut before the rows in `cuts`.
+    fn upload(&self, gpu: &Gpu, cuts: &[usize]) -> Ternary {
+        let row_of = |part: usize, row: usize| &self.codes[(part * self.rows + row) * self.k..];
+        let ends = cuts.iter().copied().chain([self.rows]);
+        let mut first = 0;
+        let shards = ends
+            .map(|end| {
+                let rows = first..end;
+                first = end;
+                let bytes: Vec<u8> = (0..self.parts)
+                    .flat_map(|part| rows.clone().map(move |row| (part, row)))
+                    .flat_map(|(part, row)| pack(&row_of(part, row)[..self.k], Layout::X86))
+                    .collect();
+                let words: Vec<u32> =
+                    bytes.as_chunks().0.iter().map(|b| u32::from_le_bytes(*b)).collect();
+                Shard { buffer: gpu.upload("w", &words), rows }
+            })
+            .collect();
+        Ternary {
+            k: self.k,
+            rows: self.rows,
+            parts: self.parts,
+            shards,
+            scale: gpu.upload("w_scale", &self.scale),
+        }
+    }
+
+    /// The product with every token, in the order of operations that bitnet.cpp has.
+    fn times(&self, x: &Activations, product: Product) -> Vec<f32> {
+        let mut y = Vec::new();
+        for (q, s) in x.q.chunks(self.k).zip(&x.s) {
+            let sums = ops::matvec_ternary(&self.codes, self.k, q);
+            let v: Vec<f32> =
+                sums.iter().zip(&self.scale).map(|(&sum, scale)| sum as f32 / s * scale).collect();
+            y.extend((0..self.rows).map(|row| match product {
+                Product::Store => v[row],
+                Product::Add => BEFORE + v[row],
+                Product::Relu2Glu => {
+                    let gate = v[row].max(0.0);
+                    gate * gate * v[self.rows + row]
+                }
+            }));
+        }
+        y
+    }
+}
+
+impl Activations {
+    fn new(k: usize, n_tokens: usize, scale: Scale, random: &mut Random) -> Self {
+        let mut q: Vec<i8> = (0..n_tokens * k).map(|_| random.next() as i8).collect();
+        // The most, the least, nothing at all, and a single outlier.
+        for (token, row) in q.chunks_mut(k).enumerate() {
+            match token % 7 {
+                1 => row.fill(127),
+                2 => row.fill(-128),
+                3 => row.fill(0),
+                4 => {
+                    row.fill(0);
+                    row[random.below(k)] = -127;
+                }
+                _ => {}
+            }
+        }
+        Self { q, s: (0..n_tokens).map(|i| scale(i).0).collect() }
+    }
+
+    fn upload(&self, gpu: &Gpu, k: usize) -> Quantized {
+        let words: Vec<u32> = self.q.chunks(k).flat_map(pack_quantized).collect();
+        let sum = |q: &[i8]| q.iter().map(|&q| f32::from(q)).sum();
+        let scale: Vec<[f32; 2]> =
+            self.q.chunks(k).zip(&self.s).map(|(q, &s)| [s, sum(q)]).collect();
+        Quantized { q: gpu.upload("q", &words), scale: gpu.upload("q_scale", &scale) }
+    }
+}
+
+/// One buffer, and shards of which one holds a single row.
+fn ways_to_cut(rows: usize) -> Vec<Vec<usize>> {
+    match rows {
+        0..3 => vec![vec![]],
+        _ => vec![vec![], vec![rows / 3, rows / 3 + 1]],
+    }
+}
+
+/// The output with a row more than there are tokens, to see that nothing is written past the end.
+fn output(gpu: &Gpu, rows: usize, n_tokens: usize) -> Buffer<f32> {
+    gpu.upload("y", &vec![BEFORE; rows * (n_tokens + 1)])
+}
+
+#[track_caller]
+fn check(gpu: &Gpu, what: &str, y: &Buffer<f32>, mut expected: Vec<f32>, relative: f32) {
+    expected.resize(y.len(), BEFORE);
+    let size = |i: usize| expected[i].abs().max(BEFORE);
+    assert_close(what, &read(gpu, y), &expected, relative, size);
+}
+
+#[test]
+fn gemv_i2s_is_exact() {
+    on_each_device(|gpu| {
+        let mut random = Random(1);
+        for (scale, relative) in SCALES {
+            for ((k, rows), product) in SHAPES.iter().flat_map(|s| PRODUCTS.map(|p| (*s, p))) {
+                let matrix = Matrix::new(k, rows, product, scale, &mut random);
+                for (n, cuts) in ways_to_cut(rows).iter().enumerate() {
+                    let what = format!("{k} x {rows}, {product:?}, cut at {cuts:?}");
+                    // Not the first of the hard rows every time.
+                    let mut x = Activations::new(k, 5, scale, &mut random);
+                    x.q.drain(..(rows + n) % 5 * k);
+                    let (w, q, y) =
+                        (matrix.upload(gpu, cuts), x.upload(gpu, k), output(gpu, rows, 1));
+                    run(gpu, &step(0, 1), |r, p, _| gemv_i2s(r, p, &w, &q, &y, product));
+                    x.q.truncate(k);
+                    check(gpu, &what, &y, matrix.times(&x, product), relative);
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn gemm_i2s_is_exact() {
+    let gpu = device();
+    let mut random = Random(2);
+    // Token counts around the quarters of a tile, a whole one and several.
+    let counts = [1, 15, 16, 17, 63, 64, 65, 200];
+    let mut shapes = SHAPES.iter().cycle();
+    for (i, n_tokens) in counts.into_iter().enumerate() {
+        for product in PRODUCTS {
+            let (scale, relative) = SCALES[(i + product as usize) % 2];
+            let &(k, rows) = shapes.next().unwrap();
+            let matrix = Matrix::new(k, rows, product, scale, &mut random);
+            let x = Activations::new(k, n_tokens, scale, &mut random);
+            let expected = matrix.times(&x, product);
+            for cuts in ways_to_cut(rows) {
+                let what = format!("{k} x {rows}, {n_tokens} tokens, {product:?}, cut at {cuts:?}");
+                let (w, q) = (matrix.upload(gpu, &cuts), x.upload(gpu, k));
+                let y = output(gpu, rows, n_tokens);
+                run(gpu, &step(3, n_tokens), |r, p, step| {
+                    gemm_i2s(r, p, step, &w, &q, &y, product);
+                });
+                check(gpu, &what, &y, expected.clone(), relative);
+            }
+        }
+    }
+}

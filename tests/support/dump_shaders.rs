@@ -1,0 +1,24 @@
+//! Prints every kernel as a browser is to compile it, as JSON, for `tests/web/kernels.spec.ts`.
+#![allow(clippy::print_stdout, reason = "its purpose")]
+
+#[path = "shaders.rs"]
+mod shaders;
+
+use ternlight::gpu::Dialect;
+
+fn main() {
+    let shaders: Vec<_> = shaders::shaders(Dialect::Browser)
+        .into_iter()
+        .map(|shader| {
+            let bindings: Vec<_> =
+                shader.kernel.bindings.iter().map(|(_, access)| format!("{access:?}")).collect();
+            serde_json::json!({
+                "name": shader.name,
+                "subgroups": shader.subgroups,
+                "bindings": bindings,
+                "source": shader.source,
+            })
+        })
+        .collect();
+    println!("{}", serde_json::Value::Array(shaders));
+}
