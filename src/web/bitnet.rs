@@ -144,6 +144,14 @@ impl WasmModel {
         Ok(Float32Array::from(logits.as_slice()))
     }
 
+    /// The time of each kernel in one decode step after `pos` tokens.
+    pub async fn profile(&self, pos: u32) -> Result<JsValue, JsValue> {
+        self.slot.check()?;
+        let kernels = self.slot.lease()?.session()?.profile(pos as usize).await?;
+        self.slot.check()?;
+        to_js(&kernels)
+    }
+
     /// Frees the model's memory, now or when the call that runs has ended.
     pub fn dispose(&self) {
         self.slot.dispose();
