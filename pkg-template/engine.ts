@@ -55,7 +55,8 @@ export class Engine implements Transport {
     tokenize: ([text, special]) => this.#loaded.tokenize(text, special),
     detokenize: ([ids]) => this.#loaded.detokenize(ids),
     countTokens: ([input]) => this.#loaded.countTokens(input),
-    logits: ([ids]) => this.#loaded.logits(ids)
+    logits: ([ids]) => this.#loaded.logits(ids),
+    profile: ([position]) => this.#loaded.profile(position)
   }
 
   get #loaded(): WasmModel {

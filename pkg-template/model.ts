@@ -9,7 +9,7 @@ import { Generation } from './generation.js'
 import type { Run } from './generation.js'
 import type { Transport } from './protocol.js'
 import { portable } from './source.js'
-import type { Availability, GenerateOptions, Input, LoadOptions, Message, ModelInfo, Progress, Source, Stats, Token } from './types.js'
+import type { Availability, GenerateOptions, Input, KernelTime, LoadOptions, Message, ModelInfo, Progress, Source, Stats, Token } from './types.js'
 
 const disposed = (): BitNetError => new BitNetError('disposed', 'the model was disposed of')
 
@@ -88,6 +88,11 @@ export class BitNet {
   /** The logits after the last of `ids`, one for each token of the vocabulary. */
   logits(ids: Uint32Array): Promise<Float32Array> {
     return this.#queue(() => this.#transport.call('logits', [ids]))
+  }
+
+  /** The time of each kernel in the step after `position` tokens, by the GPU's own clock; the slowest first. */
+  profile(position = 0): Promise<KernelTime[]> {
+    return this.#queue(() => this.#transport.call('profile', [position]))
   }
 
   /** Frees the GPU's memory and the worker. Calls that run, wait or come later reject with `disposed`. */

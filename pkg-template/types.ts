@@ -152,3 +152,13 @@ export interface Stats {
   decodeTokensPerSecond: number
   finishReason: 'stop' | 'length' | 'abort'
 }
+
+/** A kernel's share of a step. */
+export interface KernelTime {
+  /** The kernel and its variant. */
+  kernel: string
+  /** Dispatches of it. */
+  calls: number
+  /** All of them together. */
+  microseconds: number
+}

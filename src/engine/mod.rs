@@ -7,7 +7,7 @@ mod state;
 mod weights;
 
 use crate::error::{Error, Result};
-use crate::gpu::{Gpu, Plan, Readback, Recorder, Step, Timing};
+use crate::gpu::{Gpu, KernelTime, Plan, Readback, Recorder, Step};
 use crate::model::{Config, Weight};
 use crate::sampling::Sampling;
 use crate::source::{Reader, Source};
@@ -166,10 +166,10 @@ impl Engine {
         self.run_to_token(&step, greedy)
     }
 
-    /// The time of each dispatch of one greedy decode step with `pos` tokens in the cache.
+    /// The time of each kernel in one greedy decode step with `pos` tokens in the cache.
     ///
     /// Errors: `missing-feature` without timestamp queries.
-    pub async fn profile(&self, pos: usize) -> Result<Vec<Timing>> {
+    pub async fn profile(&self, pos: usize) -> Result<Vec<KernelTime>> {
         let step = self.state.step(pos, 1);
         self.gpu.write(&self.state.step, 0, &[step]);
         let plans = [&self.plans.decode, &self.plans.head, &self.plans.greedy];

@@ -13,5 +13,5 @@ pub use device::{Gpu, Subgroups};
 pub use kernel::{Access, Binding, Const, Dialect, Kernel, Variant};
 pub use options::{FeatureCaps, GpuOptions, LimitCaps};
 pub use plan::{Bound, Extent, Plan, Recorder, Step};
-pub use profile::Timing;
+pub use profile::KernelTime;
 pub use readback::Readback;

@@ -167,8 +167,25 @@ impl Gpu {
         }
     }
 
+    /// In a browser, which adds checks of its own.
+    #[cfg(target_arch = "wasm32")]
+    fn shader_module(&self, shader: wgpu::ShaderModuleDescriptor<'_>) -> wgpu::ShaderModule {
+        self.device.create_shader_module(shader)
+    }
+
+    /// Natively, without naga's loop counters, which keep drivers from unrolling loops.
+    #[cfg(not(target_arch = "wasm32"))]
+    #[allow(unsafe_code, reason = "every loop of the crate's own shaders ends")]
+    fn shader_module(&self, shader: wgpu::ShaderModuleDescriptor<'_>) -> wgpu::ShaderModule {
+        let checks =
+            wgpu::ShaderRuntimeChecks { force_loop_bounding: false, ..Default::default() };
+        // SAFETY: the shaders are this crate's, none is made from a model's or a caller's text, and
+        // their loops count up to constants or to sizes that were checked. Bounds checks stay.
+        unsafe { self.device.create_shader_module_trusted(shader, checks) }
+    }
+
     fn compile(&self, kernel: &Kernel, source: &str) -> wgpu::ComputePipeline {
-        let module = self.device.create_shader_module(wgpu::ShaderModuleDescriptor {
+        let module = self.shader_module(wgpu::ShaderModuleDescriptor {
             label: Some(kernel.name),
             source: wgpu::ShaderSource::Wgsl(source.into()),
         });

@@ -1,23 +1,27 @@
 //! Where the time goes: each dispatch of a step between two timestamps of the GPU's own clock.
 
+use serde::Serialize;
+
 use super::{Gpu, Plan, Step};
 use crate::error::{Error, Result};
 
-/// One dispatch and the time it took.
-#[derive(Clone, Debug)]
-pub struct Timing {
+/// A kernel's share of a step.
+#[derive(Clone, Debug, Serialize)]
+pub struct KernelTime {
     /// The kernel and its variant.
     pub kernel: String,
-    /// From its first instruction to its last, nanoseconds.
-    pub nanoseconds: f64,
+    /// Dispatches of it.
+    pub calls: usize,
+    /// Of all its dispatches together, each from its first instruction to its last.
+    pub microseconds: f64,
 }
 
 impl Gpu {
-    /// Runs `plans` with every dispatch in a pass of its own, and times each.
+    /// Runs `plans` with every dispatch in a pass of its own, and times each; the slowest first.
     ///
     /// The passes' own cost is not counted, but neither is what dispatches gain by overlapping.
     /// Errors: `missing-feature` without timestamp queries.
-    pub async fn profile(&self, plans: &[&Plan], step: &Step) -> Result<Vec<Timing>> {
+    pub async fn profile(&self, plans: &[&Plan], step: &Step) -> Result<Vec<KernelTime>> {
         if !self.device.features().contains(wgpu::Features::TIMESTAMP_QUERY) {
             return Err(Error::MissingFeature("timestamp queries".into()));
         }
@@ -50,10 +54,21 @@ impl Gpu {
         encoder.resolve_query_set(&queries, 0..count, &ticks, 0);
         let values: Vec<u64> = self.submit_and_read(encoder, &ticks, size).take(self).await?;
         let period = f64::from(self.queue.get_timestamp_period());
-        let timing = |(dispatch, ticks): (&&super::plan::Dispatch, &[u64])| Timing {
-            kernel: dispatch.label.clone(),
-            nanoseconds: ticks[1].saturating_sub(ticks[0]) as f64 * period,
-        };
-        Ok(dispatches.iter().zip(values.chunks_exact(2)).map(timing).collect())
+        let mut kernels: Vec<KernelTime> = Vec::new();
+        for (dispatch, ticks) in dispatches.iter().zip(values.chunks_exact(2)) {
+            let microseconds = ticks[1].saturating_sub(ticks[0]) as f64 * period / 1e3;
+            match kernels.iter_mut().find(|k| k.kernel == dispatch.label) {
+                Some(kernel) => {
+                    kernel.calls += 1;
+                    kernel.microseconds += microseconds;
+                }
+                None => {
+                    let kernel = dispatch.label.clone();
+                    kernels.push(KernelTime { kernel, calls: 1, microseconds });
+                }
+            }
+        }
+        kernels.sort_by(|a, b| b.microseconds.total_cmp(&a.microseconds));
+        Ok(kernels)
     }
 }

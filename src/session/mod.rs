@@ -11,7 +11,7 @@ use crate::chat::{self, Message};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::gguf::Gguf;
-use crate::gpu::{Gpu, Timing};
+use crate::gpu::{Gpu, KernelTime};
 use crate::model::{Config, weights::weights};
 use crate::source::{Reader, Source};
 use crate::tokenizer::Tokenizer;
@@ -115,10 +115,10 @@ impl Session {
         self.engine.prefill_and_read(&ids[pos..], pos).take(self.engine.gpu()).await
     }
 
-    /// The time of each dispatch of one decode step after `pos` tokens. The cache is spent by it.
+    /// The time of each kernel in one decode step after `pos` tokens. The cache is spent by it.
     ///
     /// Errors: `bad-option` (`pos` beyond the context), `missing-feature` without timestamp queries.
-    pub async fn profile(&mut self, pos: usize) -> Result<Vec<Timing>> {
+    pub async fn profile(&mut self, pos: usize) -> Result<Vec<KernelTime>> {
         let n_ctx = self.engine.n_ctx();
         if pos >= n_ctx {
             let why = format!("{pos} is beyond the context of {n_ctx}");

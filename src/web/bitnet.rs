@@ -44,7 +44,7 @@ impl WasmModel {
         let meter = Rc::new(Meter::new(on_progress));
         let session = or_abort(signal.as_ref(), async {
             let options = LoadOptions::parse(options)?;
-            open(source, &options, &meter).await
+            open(&source, &options, &meter).await
         })
         .await?;
         let (tokenizer, info) = (Rc::clone(session.tokenizer()), session.info().clone());
@@ -142,6 +142,14 @@ impl WasmModel {
         let logits = self.slot.lease()?.session()?.logits(&ids).await?;
         self.slot.check()?;
         Ok(Float32Array::from(logits.as_slice()))
+    }
+
+    /// The time of each kernel in one decode step after `pos` tokens.
+    pub async fn profile(&self, pos: u32) -> Result<JsValue, JsValue> {
+        self.slot.check()?;
+        let kernels = self.slot.lease()?.session()?.profile(pos as usize).await?;
+        self.slot.check()?;
+        to_js(&kernels)
     }
 
     /// Frees the model's memory, now or when the call that runs has ended.

@@ -24,25 +24,23 @@ use crate::source::{Reader, Source};
 
 /// Loads a model from whatever the page has.
 pub(super) async fn open(
-    source: JsValue,
+    source: &JsValue,
     options: &LoadOptions,
     meter: &Rc<Meter>,
 ) -> Result<Session> {
     // The likeliest failure first, before a gigabyte is fetched for nothing.
     let gpu = open_gpu(options).await?;
     let opening = Opening { options, meter, gpu: RefCell::new(Some(gpu)) };
-    let session = match source.dyn_into::<Blob>() {
-        Ok(blob) => opening.again(BlobSource(blob), Phase::Upload).await,
-        Err(source) if source.is_instance_of::<ArrayBuffer>() => {
-            opening.again(ArraySource(Uint8Array::new(&source)), Phase::Upload).await
-        }
-        Err(source) => match source.dyn_into::<Uint8Array>() {
-            Ok(bytes) => opening.again(ArraySource(bytes), Phase::Upload).await,
-            Err(source) => match source.dyn_into::<ReadableStream>() {
-                Ok(stream) => opening.stream(&stream).await,
-                Err(source) => opening.address(&address(&source)?).await,
-            },
-        },
+    let session = if let Some(blob) = source.dyn_ref::<Blob>() {
+        opening.again(BlobSource(blob.clone()), Phase::Upload).await
+    } else if let Some(buffer) = source.dyn_ref::<ArrayBuffer>() {
+        opening.again(ArraySource(Uint8Array::new(buffer)), Phase::Upload).await
+    } else if let Some(bytes) = source.dyn_ref::<Uint8Array>() {
+        opening.again(ArraySource(bytes.clone()), Phase::Upload).await
+    } else if let Some(stream) = source.dyn_ref::<ReadableStream>() {
+        opening.stream(stream).await
+    } else {
+        opening.address(&address(source)?).await
     }?;
     meter.ready();
     Ok(session)

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use wasm_bindgen::prelude::*;
 
-use super::error::bad_option;
+use super::error::{bad_option, text};
 use super::integrity::Integrity;
 use crate::error::Result;
 use crate::gpu::{FeatureCaps, GpuOptions, LimitCaps};
@@ -174,7 +174,7 @@ impl Fields {
         }
         serde_wasm_bindgen::from_value(value)
             .map(Some)
-            .map_err(|error| bad_option(&self.name(name), error.to_string()))
+            .map_err(|error| bad_option(&self.name(name), text(&error.into())))
     }
 
     /// The index of a string among `names`; 0 if the field is absent.

@@ -3,7 +3,7 @@
 use js_sys::{Array, Uint32Array};
 use wasm_bindgen::prelude::*;
 
-use super::error::bad_option;
+use super::error::{bad_option, text};
 use crate::chat::{self, Message, Role};
 use crate::error::Result;
 use crate::tokenizer::Tokenizer;
@@ -34,7 +34,7 @@ pub(super) fn messages(input: &JsValue) -> Result<Vec<Message>> {
     for (index, message) in Array::from(input).iter().enumerate() {
         messages.push(
             serde_wasm_bindgen::from_value(message)
-                .map_err(|error| bad_option(&format!("messages[{index}]"), error.to_string()))?,
+                .map_err(|error| bad_option(&format!("messages[{index}]"), text(&error.into())))?,
         );
     }
     if messages.is_empty() {

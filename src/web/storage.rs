@@ -279,9 +279,11 @@ pub(super) struct Writer {
 impl Writer {
     /// Takes the next bytes.
     pub(super) async fn write(&mut self, chunk: &Uint8Array) {
+        if self.file.is_none() {
+            return;
+        }
         let mut blobs = Vec::new();
-        let gathered = self.pieces.push(chunk, |blob| blobs.push(blob));
-        let mut result = gathered;
+        let mut result = self.pieces.push(chunk, |blob| blobs.push(blob));
         for blob in blobs {
             if result.is_ok() {
                 result = self.append(blob).await;

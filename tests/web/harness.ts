@@ -1,7 +1,7 @@
 // What the package's tests share: a page with the package in it, the goldens, small questions.
 import { readFileSync } from 'node:fs'
 import { test as base, expect } from '@playwright/test'
-import type { Page } from '@playwright/test'
+import type { Browser, Page } from '@playwright/test'
 import type * as ternlight from '../../pkg/index.js'
 
 declare global {
@@ -33,15 +33,34 @@ export const goldens: { prompts: Golden[], tokenizer: { text: string, ids: numbe
 /** A lead below this may be lost to f32 arithmetic: the goldens' own tolerance for two tokens' logits. */
 export const SMALL_LEAD = 0.3
 
-/** A page with the package in it, and a test that fails when something is thrown that nobody catches. */
+/** A page with the package in it. */
+export interface Harness {
+  page: Page
+  /** Closes it, and fails if something was thrown in it that nobody caught. */
+  close(): Promise<void>
+}
+
+const prepare = async (page: Page): Promise<Harness> => {
+  const thrown: string[] = []
+  page.on('pageerror', error => thrown.push(String(error)))
+  await page.goto('/tests/web/harness.html')
+  await page.waitForFunction(() => window.ternlight)
+  const close = async () => {
+    await page.close()
+    expect(thrown, 'uncaught errors in the page').toEqual([])
+  }
+  return { page, close }
+}
+
+/** A page for several tests. */
+export const open = async (browser: Browser) => prepare(await browser.newPage({ baseURL: test.info().project.use.baseURL }))
+
+/** `harness` is a page for one test, with a storage of its own. */
 export const test = base.extend<{ harness: Page }>({
   harness: async ({ page }, use) => {
-    const thrown: string[] = []
-    page.on('pageerror', error => thrown.push(String(error)))
-    await page.goto('/tests/web/harness.html')
-    await page.waitForFunction(() => window.ternlight)
+    const { close } = await prepare(page)
     await use(page)
-    expect(thrown, 'uncaught errors in the page').toEqual([])
+    await close()
   }
 })
 

@@ -28,17 +28,19 @@ test.describe('sources', () => {
     'a compressed response of another origin, which shows the wrong length': `location.origin.replace(/(\\d+)$/, port => Number(port) + 1) + '/as/gzip${SMALL}'`
   }
   for (const worker of [true, false]) {
-    for (const [name, source] of Object.entries(sources)) {
-      test(`${name}, ${worker ? 'in a worker' : 'in this thread'}`, async ({ harness }) => {
-        const bytes = await harness.evaluate(async ([source, worker]) => {
-          const model = await window.ternlight.BitNet.load(await (0, eval)(`(async () => ${source})()`), { worker })
-          const logits = await model.logits(Uint32Array.of(1, 2, 3))
-          await model.dispose()
-          return logits.every(Number.isFinite) ? model.info.bytes : 'logits that are no numbers'
-        }, [source, worker] as const)
-        expect(bytes).toBe(BYTES)
-      })
-    }
+    test(`of every kind, ${worker ? 'in a worker' : 'in this thread'}`, async ({ harness }) => {
+      for (const [name, source] of Object.entries(sources)) {
+        await test.step(name, async () => {
+          const bytes = await harness.evaluate(async ([source, worker]) => {
+            const model = await window.ternlight.BitNet.load(await (0, eval)(`(async () => ${source})()`), { worker, cache: 'off' })
+            const logits = await model.logits(Uint32Array.of(1))
+            await model.dispose()
+            return logits.every(Number.isFinite) ? model.info.bytes : 'logits that are no numbers'
+          }, [source, worker] as const)
+          expect(bytes, name).toBe(BYTES)
+        })
+      }
+    })
   }
 })
 
@@ -228,14 +230,17 @@ test.describe('what cannot be loaded', () => {
     'not stored': ['not-cached', /tiny-stories/, `'${MODEL}', { cache: 'only' }`]
   }
   for (const worker of [true, false]) {
-    for (const [name, [code, message, args]] of Object.entries(failures)) {
-      if (!worker && name === 'a worker that is none') continue
-      test(`${name}, ${worker ? 'in a worker' : 'in this thread'}`, async ({ harness }) => {
+    test(`fails with its code, ${worker ? 'in a worker' : 'in this thread'}`, async ({ harness }) => {
+      for (const [name, [code, message, args]] of Object.entries(failures)) {
+        if (!worker && name === 'a worker that is none') continue
         const call = worker ? `await BitNet.load(${args})` : `const [source, options] = [${args}]; await BitNet.load(source, { ...options, worker: false })`
         const found = await failure(harness, call)
-        expect(found).toMatchObject({ code, message: expect.stringMatching(message) })
-      })
-    }
+        expect(found, name).toMatchObject({ code, message: expect.stringMatching(message) })
+      }
+      // Nothing of it stays, and the page is fit for a model.
+      expect(await harness.evaluate(() => window.ternlight.BitNet.cache.list())).toEqual([])
+      await load(harness, { worker }, SMALL)
+    })
   }
 
   test('hostile files', async ({ harness }) => {

@@ -17,7 +17,7 @@ import { extname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const ROOT = process.env.ROOT ?? fileURLToPath(new URL('../..', import.meta.url))
 const PORT = Number(process.env.PORT ?? 8930)
 
 const TYPES = {

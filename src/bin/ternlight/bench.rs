@@ -7,7 +7,7 @@ use std::time::Instant;
 use clap::Args;
 use serde::Serialize;
 
-use ternlight::gpu::{Gpu, GpuOptions};
+use ternlight::gpu::{Gpu, GpuOptions, KernelTime};
 use ternlight::native::{FileSource, block_on};
 use ternlight::session::{GenerateOptions, Info, LoadOptions, Session};
 use ternlight::source::Reader;
@@ -57,13 +57,6 @@ struct Report {
 struct Profile {
     context: usize,
     kernels: Vec<KernelTime>,
-}
-
-#[derive(Serialize)]
-struct KernelTime {
-    kernel: String,
-    calls: usize,
-    microseconds: f64,
 }
 
 /// One thing measured, several times.
@@ -156,23 +149,9 @@ async fn measure(args: &Bench, path: &Path) -> Result<Report> {
 
 /// The third step's times: the first two warm up.
 async fn profile(session: &mut Session, pos: usize) -> Result<Vec<KernelTime>> {
-    let mut timings = Vec::new();
-    for _ in 0..3 {
-        timings = session.profile(pos).await?;
-    }
-    let mut kernels: Vec<KernelTime> = Vec::new();
-    for timing in timings {
-        let microseconds = timing.nanoseconds / 1e3;
-        match kernels.iter_mut().find(|k| k.kernel == timing.kernel) {
-            Some(kernel) => {
-                kernel.calls += 1;
-                kernel.microseconds += microseconds;
-            }
-            None => kernels.push(KernelTime { kernel: timing.kernel, calls: 1, microseconds }),
-        }
-    }
-    kernels.sort_by(|a, b| b.microseconds.total_cmp(&a.microseconds));
-    Ok(kernels)
+    session.profile(pos).await?;
+    session.profile(pos).await?;
+    session.profile(pos).await
 }
 
 async fn generate(

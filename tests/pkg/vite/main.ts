@@ -1,0 +1,22 @@
+// An app that knows the package from its README alone. What it finds out, it writes into the page.
+import { BitNet, BitNetError } from 'ternlight'
+import type { GenerateOptions, Stats } from 'ternlight'
+
+const parameters = new URLSearchParams(location.search)
+const url = parameters.get('model')!
+const options: GenerateOptions = { maxTokens: 3 }
+
+try {
+  const worker = parameters.get('worker') === 'false' ? false : parameters.get('worker') === 'mine'
+    ? new Worker(new URL('./my-worker.ts', import.meta.url), { type: 'module' })
+    : true
+  const model = await BitNet.load(url, { worker, onProgress: ({ fraction }) => { document.title = `${fraction}` } })
+  const generation = model.generate('Who are you?', options)
+  let text = ''
+  for await (const piece of generation) text += piece
+  const stats: Stats = await generation.stats
+  await model.dispose()
+  document.body.dataset.result = `${text} (${stats.completionTokens} tokens)`
+} catch (error) {
+  document.body.dataset.result = error instanceof BitNetError ? `${error.code}: ${error.message}` : String(error)
+}
