@@ -108,8 +108,9 @@ impl Gpu {
         let even = info.subgroup_min_size == info.subgroup_max_size
             && info.subgroup_min_size.is_power_of_two()
             && (4..=128).contains(&info.subgroup_min_size);
-        let subgroups = (wanted.contains(wgpu::Features::SUBGROUP) && has_subgroups(&device) && even)
-            .then_some(Subgroups(info.subgroup_min_size));
+        let subgroups =
+            (wanted.contains(wgpu::Features::SUBGROUP) && has_subgroups(&device) && even)
+                .then_some(Subgroups(info.subgroup_min_size));
 
         let fault = Arc::new(Mutex::new(None));
         let slot = fault.clone();

@@ -9,6 +9,14 @@ use ternlight::native::block_on;
 // One device of each kind for the whole binary: opening one takes longer than most tests.
 static BEST: LazyLock<Gpu> = LazyLock::new(|| open(None));
 static WITHOUT_SUBGROUPS: LazyLock<Gpu> = LazyLock::new(|| open(Some(false)));
+static AS_A_CARD: LazyLock<Gpu> = LazyLock::new(|| as_a_card(None));
+static AS_A_CARD_WITHOUT_SUBGROUPS: LazyLock<Gpu> = LazyLock::new(|| as_a_card(Some(false)));
+
+fn as_a_card(subgroups: Option<bool>) -> Gpu {
+    let mut gpu = open(subgroups);
+    gpu.software = false;
+    gpu
+}
 
 fn open(subgroups: Option<bool>) -> Gpu {
     let options = GpuOptions { features: FeatureCaps { subgroups }, ..Default::default() };
@@ -21,6 +29,15 @@ pub(crate) fn on_each_device(test: impl Fn(&Gpu)) {
     if BEST.subgroups.is_some() {
         assert!(WITHOUT_SUBGROUPS.subgroups.is_none());
         test(&WITHOUT_SUBGROUPS);
+    }
+}
+
+/// The same for kernels that go about it in another way on a CPU: also as on a graphics card.
+pub(crate) fn on_each_device_and_as_cards(test: impl Fn(&Gpu)) {
+    on_each_device(&test);
+    if BEST.software {
+        test(&AS_A_CARD);
+        test(&AS_A_CARD_WITHOUT_SUBGROUPS);
     }
 }
 

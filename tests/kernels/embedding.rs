@@ -5,7 +5,7 @@ use ternlight::gpu::Gpu;
 use ternlight::kernels::{Dense, DenseType, Shard, embed, gemv_head};
 use ternlight::reference::ops;
 
-use crate::device::{assert_close, device, on_each_device, read, run, step};
+use crate::device::{assert_close, device, on_each_device_and_as_cards, read, run, step};
 use crate::support::Random;
 
 /// `values` `[rows, k]` on the GPU, cut before the rows in `cuts`.
@@ -71,7 +71,7 @@ fn embed_copies_the_rows_of_all_shards() {
 
 #[test]
 fn gemv_head_of_all_shards() {
-    on_each_device(|gpu| {
+    on_each_device_and_as_cards(|gpu| {
         let mut random = Random(6);
         for (k, rows) in [(128, 1), (384, 63), (384, 1000), (2560, 65), (6912, 65), (2560, 1000)] {
             let w: Vec<f32> = hard_values(rows * k, &mut random);

@@ -1,11 +1,11 @@
-//! Ternary matrix products: `gemv_i2s` for one token, `gemm_i2s` for many.
+//! Ternary matrix products: `gemv_i2s` for one token or a few, `gemm_i2s` for many.
 
-use ternlight::gpu::{Buffer, Gpu};
+use ternlight::gpu::{Buffer, Gpu, Plan, Recorder, Step};
 use ternlight::kernels::{Product, Quantized, Shard, Ternary, gemm_i2s, gemv_i2s};
 use ternlight::reference::ops;
 use ternlight::ternary::{Layout, pack};
 
-use crate::device::{assert_close, device, on_each_device, read, run, step};
+use crate::device::{assert_close, device, on_each_device_and_as_cards, read, run, step};
 use crate::norm::pack_quantized;
 use crate::support::Random;
 
@@ -149,52 +149,67 @@ fn check(gpu: &Gpu, what: &str, y: &Buffer<f32>, mut expected: Vec<f32>, relativ
     assert_close(what, &read(gpu, y), &expected, relative, size);
 }
 
-#[test]
-fn gemv_i2s_is_exact() {
-    on_each_device(|gpu| {
-        let mut random = Random(1);
-        for (scale, relative) in SCALES {
-            for ((k, rows), product) in SHAPES.iter().flat_map(|s| PRODUCTS.map(|p| (*s, p))) {
-                let matrix = Matrix::new(k, rows, product, scale, &mut random);
-                for (n, cuts) in ways_to_cut(rows).iter().enumerate() {
-                    let what = format!("{k} x {rows}, {product:?}, cut at {cuts:?}");
-                    // Not the first of the hard rows every time.
-                    let mut x = Activations::new(k, 5, scale, &mut random);
-                    x.q.drain(..(rows + n) % 5 * k);
-                    let (w, q, y) =
-                        (matrix.upload(gpu, cuts), x.upload(gpu, k), output(gpu, rows, 1));
-                    run(gpu, &step(0, 1), |r, p, _| gemv_i2s(r, p, &w, &q, &y, product));
-                    x.q.truncate(k);
-                    check(gpu, &what, &y, matrix.times(&x, product), relative);
-                }
-            }
-        }
-    });
-}
-
-#[test]
-fn gemm_i2s_is_exact() {
-    let gpu = device();
-    let mut random = Random(2);
-    // Token counts around the quarters of a tile, a whole one and several.
-    let counts = [1, 15, 16, 17, 63, 64, 65, 200];
-    let mut shapes = SHAPES.iter().cycle();
-    for (i, n_tokens) in counts.into_iter().enumerate() {
+/// Every product of every shape, in one piece and in shards: `multiply` by tokens of each count in
+/// `counts`, in turns.
+fn check_products(gpu: &Gpu, counts: &[usize], multiply: impl Fn(&mut Call)) {
+    let mut random = Random(1);
+    let mut counts = counts.iter().cycle();
+    for (i, (k, rows)) in SHAPES.into_iter().enumerate() {
         for product in PRODUCTS {
+            let &n_tokens = counts.next().unwrap();
             let (scale, relative) = SCALES[(i + product as usize) % 2];
-            let &(k, rows) = shapes.next().unwrap();
             let matrix = Matrix::new(k, rows, product, scale, &mut random);
             let x = Activations::new(k, n_tokens, scale, &mut random);
             let expected = matrix.times(&x, product);
             for cuts in ways_to_cut(rows) {
-                let what = format!("{k} x {rows}, {n_tokens} tokens, {product:?}, cut at {cuts:?}");
-                let (w, q) = (matrix.upload(gpu, &cuts), x.upload(gpu, k));
+                let (w, x) = (matrix.upload(gpu, &cuts), x.upload(gpu, k));
                 let y = output(gpu, rows, n_tokens);
-                run(gpu, &step(3, n_tokens), |r, p, step| {
-                    gemm_i2s(r, p, step, &w, &q, &y, product);
+                run(gpu, &step(3, n_tokens), |recorder, plan, step| {
+                    multiply(&mut Call { recorder, plan, step, w: &w, x: &x, y: &y, product });
                 });
+                let what = format!("{k} x {rows}, {n_tokens} tokens, {product:?}, cut at {cuts:?}");
                 check(gpu, &what, &y, expected.clone(), relative);
             }
         }
     }
+}
+
+/// The arguments of a product.
+struct Call<'a, 'gpu> {
+    recorder: &'a mut Recorder<'gpu>,
+    plan: &'a mut Plan,
+    step: &'a Buffer<Step>,
+    w: &'a Ternary,
+    x: &'a Quantized,
+    y: &'a Buffer<f32>,
+    product: Product,
+}
+
+#[test]
+fn gemv_i2s_is_exact() {
+    on_each_device_and_as_cards(|gpu| {
+        check_products(gpu, &[1, 1, 2], |Call { recorder, plan, step, w, x, y, product }| {
+            gemv_i2s(recorder, plan, step, 1, w, x, y, *product);
+        });
+    });
+}
+
+/// Whole batches of four tokens, and last ones of every size.
+#[test]
+fn gemv_i2s_of_batches_is_exact() {
+    on_each_device_and_as_cards(|gpu| {
+        let counts = [1, 2, 3, 4, 5, 7, 13, 65];
+        check_products(gpu, &counts, |Call { recorder, plan, step, w, x, y, product }| {
+            gemv_i2s(recorder, plan, step, 4, w, x, y, *product);
+        });
+    });
+}
+
+/// Token counts around the quarters of a tile, a whole one and several.
+#[test]
+fn gemm_i2s_is_exact() {
+    let counts = [1, 15, 16, 17, 63, 64, 65, 200];
+    check_products(device(), &counts, |Call { recorder, plan, step, w, x, y, product }| {
+        gemm_i2s(recorder, plan, step, w, x, y, *product);
+    });
 }

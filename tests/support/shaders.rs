@@ -15,13 +15,13 @@ pub(crate) struct Shader {
     pub(crate) source: String,
 }
 
-/// Every variant of every kernel with its example's constants, those that switch between ways to
-/// compute in every combination.
+/// Every variant of every kernel with its example's constants, and with those that switch between
+/// ways to compute one by one the other way.
 pub(crate) fn shaders(dialect: Dialect) -> Vec<Shader> {
     let mut all = Vec::new();
     for kernel in ALL {
         for variant in kernel.variants {
-            for consts in combinations(kernel.example) {
+            for consts in alternatives(kernel.example) {
                 all.extend(sizes(variant).iter().map(|&subgroups| Shader {
                     kernel,
                     name: name(kernel, variant, subgroups, &consts),
@@ -36,24 +36,25 @@ pub(crate) fn shaders(dialect: Dialect) -> Vec<Shader> {
 
 /// The sizes of subgroup there are: 4 on SwiftShader, 8 on llvmpipe, up to 128 elsewhere.
 fn sizes(variant: &Variant) -> &'static [Option<Subgroups>] {
-    const SIZES: [Option<Subgroups>; 4] =
-        [Some(Subgroups(4)), Some(Subgroups(8)), Some(Subgroups(32)), Some(Subgroups(128))];
+    const SIZES: [Option<Subgroups>; 3] =
+        [Some(Subgroups(4)), Some(Subgroups(32)), Some(Subgroups(128))];
     if variant.subgroups { &SIZES } else { &[None] }
 }
 
-/// `example` with every `bool` both ways, and PARTS 1 and 2.
-fn combinations(example: &[Const]) -> Vec<Vec<Const>> {
+/// `example`, and again with each constant that switches between ways to compute the other way.
+fn alternatives(example: &[Const]) -> Vec<Vec<Const>> {
     let mut all = vec![example.to_vec()];
     for (i, constant) in example.iter().enumerate() {
         let other = match *constant {
             Const::Bool(name, value) => Const::Bool(name, !value),
             Const::U32("PARTS", value) => Const::U32("PARTS", 3 - value),
+            Const::U32("BATCH", value) => Const::U32("BATCH", 5 - value),
+            Const::U32("LANES", 32) => Const::U32("LANES", 1),
             _ => continue,
         };
-        for mut consts in all.clone() {
-            consts[i] = other;
-            all.push(consts);
-        }
+        let mut consts = example.to_vec();
+        consts[i] = other;
+        all.push(consts);
     }
     all
 }
