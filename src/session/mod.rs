@@ -95,7 +95,15 @@ impl Session {
             dispatches_per_token: engine.dispatches_per_token(),
             kernels: engine.kernels(),
         };
-        Ok(Self { tokenizer: Rc::new(tokenizer), engine, info, tokens: Vec::new(), filled: 0, conversation: None, asked: None })
+        Ok(Self {
+            tokenizer: Rc::new(tokenizer),
+            engine,
+            info,
+            tokens: Vec::new(),
+            filled: 0,
+            conversation: None,
+            asked: None,
+        })
     }
 
     /// What the model is and how it runs.
