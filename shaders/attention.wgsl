@@ -18,38 +18,18 @@ var<workgroup> wq: array<vec4f, HEADS * HEAD_DIM / 4u>;
 var<workgroup> scores: array<f32, WORKGROUP>;
 var<workgroup> weights: array<f32, WORKGROUP>;
 
-// What vector `i` of a key adds to its score; past the key there is nothing to add.
-fn dot_vector(query: u32, i: u32, words: vec4u) -> vec4f {
-    var sum = vec4f();
-    if KV_F16 {
-        let at = query + 2u * min(i, VECTORS - 1u);
-        sum = wq[at] * vec4f(unpack2x16float(words.x), unpack2x16float(words.y))
-            + wq[at + 1u] * vec4f(unpack2x16float(words.z), unpack2x16float(words.w));
-    } else {
-        sum = wq[query + min(i, VECTORS - 1u)] * bitcast<vec4f>(words);
-    }
-    return select(vec4f(), sum, i < VECTORS);
-}
-
 fn score(head: u32, position: u32, head_kv: u32) -> f32 {
     let key = (position * N_HEAD_KV + head_kv) * VECTORS;
     let query = head * (HEAD_DIM / 4u);
-    let last = VECTORS - 1u;
     var sum = vec4f();
-    // Eight loads at once, see gemv_i2s.wgsl.
-    for (var i = 0u; i < VECTORS; i += 8u) {
-        let w0 = k_cache[key + i];
-        let w1 = k_cache[key + min(i + 1u, last)];
-        let w2 = k_cache[key + min(i + 2u, last)];
-        let w3 = k_cache[key + min(i + 3u, last)];
-        let w4 = k_cache[key + min(i + 4u, last)];
-        let w5 = k_cache[key + min(i + 5u, last)];
-        let w6 = k_cache[key + min(i + 6u, last)];
-        let w7 = k_cache[key + min(i + 7u, last)];
-        sum += dot_vector(query, i, w0) + dot_vector(query, i + 1u, w1)
-            + dot_vector(query, i + 2u, w2) + dot_vector(query, i + 3u, w3)
-            + dot_vector(query, i + 4u, w4) + dot_vector(query, i + 5u, w5)
-            + dot_vector(query, i + 6u, w6) + dot_vector(query, i + 7u, w7);
+    for (var i = 0u; i < VECTORS; i++) {
+        let words = k_cache[key + i];
+        if KV_F16 {
+            sum += wq[query + 2u * i] * vec4f(unpack2x16float(words.x), unpack2x16float(words.y));
+            sum += wq[query + 2u * i + 1u] * vec4f(unpack2x16float(words.z), unpack2x16float(words.w));
+        } else {
+            sum += wq[query + i] * bitcast<vec4f>(words);
+        }
     }
     return sum.x + sum.y + sum.z + sum.w;
 }
@@ -101,24 +81,13 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         total *= shrink;
         sum *= shrink;
         workgroupBarrier();
-        // All of the tile, eight loads at once; past the end the weight is zero, and the value one
-        // that is there.
+        // All of the tile, so that the loop unrolls and its loads overlap; past the end the weight
+        // is zero, and the value one that is there.
         let last = max(end, start + 1u) - 1u;
-        for (var i = 0u; i < TILE; i += 8u) {
-            let at = head * TILE + i;
-            let v0 = value(min(first + i, last), head_kv, slot);
-            let v1 = value(min(first + i + 1u, last), head_kv, slot);
-            let v2 = value(min(first + i + 2u, last), head_kv, slot);
-            let v3 = value(min(first + i + 3u, last), head_kv, slot);
-            let v4 = value(min(first + i + 4u, last), head_kv, slot);
-            let v5 = value(min(first + i + 5u, last), head_kv, slot);
-            let v6 = value(min(first + i + 6u, last), head_kv, slot);
-            let v7 = value(min(first + i + 7u, last), head_kv, slot);
-            let a = vec4f(weights[at], weights[at + 1u], weights[at + 2u], weights[at + 3u]);
-            let b = vec4f(weights[at + 4u], weights[at + 5u], weights[at + 6u], weights[at + 7u]);
-            total += a.x + a.y + a.z + a.w + b.x + b.y + b.z + b.w;
-            sum += a.x * v0 + a.y * v1 + a.z * v2 + a.w * v3
-                + b.x * v4 + b.y * v5 + b.z * v6 + b.w * v7;
+        for (var i = 0u; i < TILE; i++) {
+            let weight = weights[head * TILE + i];
+            total += weight;
+            sum += weight * value(min(first + i, last), head_kv, slot);
         }
     }
     let out = (token * step.n_splits + split) * N_HEAD + first_head + head;

@@ -10,6 +10,7 @@
 
 const N: u32 = N_HEAD * HEAD_DIM;
 const WORDS: u32 = N / 4u;
+const STEPS: u32 = (WORDS + WORKGROUP - 1u) / WORKGROUP;
 
 // What each part counts for in its head, the whole being 1; 0 for parts there are not.
 var<workgroup> shares: array<f32, N_HEAD * MOST_SPLITS>;
@@ -35,25 +36,19 @@ fn share_parts(token: u32, lane: u32) {
     workgroupBarrier();
 }
 
-// Values 4i .. 4i + 3 of the heads' outputs. Eight parts' loads at once, see gemv_i2s.wgsl.
+// Values 4i .. 4i + 3 of the heads' outputs. Four parts at a time, so that their loads overlap.
 fn merged(token: u32, i: u32) -> vec4f {
     let share = 4u * i / HEAD_DIM * MOST_SPLITS;
     let first = token * step.n_splits;
     let last = first + step.n_splits - 1u;
     var sum = vec4f();
-    for (var split = 0u; split < step.n_splits; split += 8u) {
-        let p0 = part[(first + split) * WORDS + i];
+    for (var split = 0u; split < step.n_splits; split += 4u) {
+        let p0 = part[min(first + split, last) * WORDS + i];
         let p1 = part[min(first + split + 1u, last) * WORDS + i];
         let p2 = part[min(first + split + 2u, last) * WORDS + i];
         let p3 = part[min(first + split + 3u, last) * WORDS + i];
-        let p4 = part[min(first + split + 4u, last) * WORDS + i];
-        let p5 = part[min(first + split + 5u, last) * WORDS + i];
-        let p6 = part[min(first + split + 6u, last) * WORDS + i];
-        let p7 = part[min(first + split + 7u, last) * WORDS + i];
-        let at = share + split;
-        sum += shares[at] * p0 + shares[at + 1u] * p1 + shares[at + 2u] * p2
-            + shares[at + 3u] * p3 + shares[at + 4u] * p4 + shares[at + 5u] * p5
-            + shares[at + 6u] * p6 + shares[at + 7u] * p7;
+        sum += shares[share + split] * p0 + shares[share + split + 1u] * p1
+            + shares[share + split + 2u] * p2 + shares[share + split + 3u] * p3;
     }
     return sum;
 }
@@ -66,29 +61,35 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let token = group.x;
     share_parts(token, lane);
     var squares_largest = vec2f();
-    for (var i = lane; i < WORDS; i += WORKGROUP) {
-        let v = merged(token, i);
-        if HELD == WORDS {
-            outputs[i] = v; // read by this lane again
+    for (var at_step = 0u; at_step < STEPS; at_step++) {
+        let i = at_step * WORKGROUP + lane;
+        if i < WORDS {
+            let v = merged(token, i);
+            if HELD == WORDS {
+                outputs[i] = v; // read by this lane again
+            }
+            let a = abs(v * weight[i]);
+            squares_largest.x += dot(v, v);
+            squares_largest.y = max(squares_largest.y, max(max(a.x, a.y), max(a.z, a.w)));
         }
-        let a = abs(v * weight[i]);
-        squares_largest.x += dot(v, v);
-        squares_largest.y = max(squares_largest.y, max(max(a.x, a.y), max(a.z, a.w)));
     }
     let all = lanes_sum_max(lane, squares_largest);
     let scale = inverseSqrt(all.x / f32(N) + EPS);
     let s = 127.0 / max(1e-5, all.y * scale);
     var sum = 0;
-    for (var i = lane; i < WORDS; i += WORKGROUP) {
-        var v = vec4f();
-        if HELD == WORDS {
-            v = outputs[i];
-        } else {
-            v = merged(token, i);
+    for (var at_step = 0u; at_step < STEPS; at_step++) {
+        let i = at_step * WORKGROUP + lane;
+        if i < WORDS {
+            var v = vec4f();
+            if HELD == WORDS {
+                v = outputs[i];
+            } else {
+                v = merged(token, i);
+            }
+            let word = quantize(v * scale * weight[i], s);
+            q[token * WORDS + quantized_word(i)] = word;
+            sum += sum_of_word(word);
         }
-        let word = quantize(v * scale * weight[i], s);
-        q[token * WORDS + quantized_word(i)] = word;
-        sum += sum_of_word(word);
     }
     let total = lanes_sum_i32(lane, sum);
     if lane == 0u {

@@ -7,19 +7,6 @@
 const ROWS: u32 = WORKGROUP / LANES;
 const VECTORS: u32 = select(K / 4u, K / 8u, F16); // vec4u in a row
 
-// What vector `i` of a row adds, and its row's end: past it there is nothing to add.
-fn dot_vector(i: u32, words: vec4u) -> f32 {
-    let at = min(i, VECTORS - 1u);
-    var sum = 0.0;
-    if F16 {
-        sum = dot(x[2u * at], vec4f(unpack2x16float(words.x), unpack2x16float(words.y)))
-            + dot(x[2u * at + 1u], vec4f(unpack2x16float(words.z), unpack2x16float(words.w)));
-    } else {
-        sum = dot(x[at], bitcast<vec4f>(words));
-    }
-    return select(0.0, sum, i < VECTORS);
-}
-
 @compute @workgroup_size(WORKGROUP)
 fn main(
     @builtin(workgroup_id) group: vec3u,
@@ -29,17 +16,14 @@ fn main(
     let row = (group.y * groups.x + group.x) * ROWS + lane / LANES;
     var sum = 0.0;
     if row < N_ROWS {
-        let first = row * VECTORS;
-        let last = VECTORS - 1u;
-        // Five loads at once, see gemv_i2s.wgsl; five, because a row of 2560 takes 32 lanes ten.
-        for (var i = lane % LANES; i < VECTORS; i += 5u * LANES) {
-            let w0 = embd[first + i];
-            let w1 = embd[first + min(i + LANES, last)];
-            let w2 = embd[first + min(i + 2u * LANES, last)];
-            let w3 = embd[first + min(i + 3u * LANES, last)];
-            let w4 = embd[first + min(i + 4u * LANES, last)];
-            sum += dot_vector(i, w0) + dot_vector(i + LANES, w1) + dot_vector(i + 2u * LANES, w2)
-                + dot_vector(i + 3u * LANES, w3) + dot_vector(i + 4u * LANES, w4);
+        for (var i = lane % LANES; i < VECTORS; i += LANES) {
+            let words = embd[row * VECTORS + i];
+            if F16 {
+                sum += dot(x[2u * i], vec4f(unpack2x16float(words.x), unpack2x16float(words.y)));
+                sum += dot(x[2u * i + 1u], vec4f(unpack2x16float(words.z), unpack2x16float(words.w)));
+            } else {
+                sum += dot(x[i], bitcast<vec4f>(words));
+            }
         }
     }
     let total = lanes_sum_f32(lane, sum);

@@ -214,9 +214,9 @@ impl Drop for Engine {
 
 /// What the attention kernels ask of a model beyond [`Config`]'s own rules.
 fn check_shape(config: &Config) -> Result<()> {
-    if !config.head_dim.is_multiple_of(16) || config.head_dim > 512 {
+    if !config.head_dim.is_multiple_of(8) || config.head_dim > 512 {
         return Err(Error::UnsupportedModel(format!(
-            "heads of {} values; the GPU kernels take multiples of 16 up to 512",
+            "heads of {} values; the GPU kernels take multiples of 8 up to 512",
             config.head_dim
         )));
     }

@@ -9,7 +9,7 @@ pub struct AttentionShape {
     pub n_head: usize,
     /// Key and value heads; each serves `n_head / n_head_kv` query heads.
     pub n_head_kv: usize,
-    /// Values in a head, a multiple of 16.
+    /// Values in a head, a multiple of 8.
     pub head_dim: usize,
     /// Whether the cache holds f16; f32 otherwise.
     pub kv_f16: bool,

@@ -2,7 +2,7 @@ use super::{AttentionShape, Parts, Quantized, WORKGROUP};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Step};
 use crate::lanes_variants;
 
-/// Parts of the context that one token's attention is split into, at most: a multiple of 8.
+/// Parts of the context that one token's attention is split into, at most: a multiple of 4.
 pub const MOST_SPLITS: u32 = 16;
 
 /// Outputs that workgroup memory holds: 12 of the 16 KiB that every adapter has.
