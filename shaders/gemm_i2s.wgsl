@@ -23,13 +23,6 @@ const PITCH: u32 = 9u; // one more, so that rows fall on different banks
 var<workgroup> w_tile: array<u32, TILE * PITCH>;
 var<workgroup> q_tile: array<vec4u, TILE * PITCH>;
 
-fn dot_word(word: u32, q: vec4u) -> i32 {
-    return dot4I8Packed((word >> 6u) & 0x03030303u, q.x)
-        + dot4I8Packed((word >> 4u) & 0x03030303u, q.y)
-        + dot4I8Packed((word >> 2u) & 0x03030303u, q.z)
-        + dot4I8Packed(word & 0x03030303u, q.w);
-}
-
 // One token against the thread's four rows.
 fn dot_rows(w: vec4u, q: vec4u) -> vec4i {
     return vec4i(dot_word(w.x, q), dot_word(w.y, q), dot_word(w.z, q), dot_word(w.w, q));

@@ -17,13 +17,6 @@ const ROWS: u32 = WORKGROUP / LANES / PARTS; // of y, in one workgroup
 
 var<workgroup> parts: array<vec4i, WORKGROUP / LANES>;
 
-fn dot_word(word: u32, q: vec4u) -> i32 {
-    return dot4I8Packed((word >> 6u) & 0x03030303u, q.x)
-        + dot4I8Packed((word >> 4u) & 0x03030303u, q.y)
-        + dot4I8Packed((word >> 2u) & 0x03030303u, q.z)
-        + dot4I8Packed(word & 0x03030303u, q.w);
-}
-
 fn store(token: u32, row: u32, v: f32) {
     let at = token * ALL_ROWS + row;
     if ADD {

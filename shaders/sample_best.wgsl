@@ -10,10 +10,6 @@
 @group(0) @binding(4) var<storage, read_write> best: array<vec2u>;  // [n_workgroups]: bits of the value, id
 
 const WORKGROUP: u32 = 256u;
-const NONE: u32 = 0xffffffffu;
-
-var<workgroup> values: array<f32, WORKGROUP>;
-var<workgroup> ids: array<u32, WORKGROUP>;
 
 // PCG-RXS-M-XS, one round a word: noise depends on seed, position and token, never on timing.
 fn hash(x: u32) -> u32 {
@@ -53,20 +49,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             }
         }
     }
-    values[lane] = value;
-    ids[lane] = id;
-    for (var half = WORKGROUP / 2u; half > 0u; half /= 2u) {
-        workgroupBarrier();
-        if lane < half {
-            let other = values[lane + half];
-            let other_id = ids[lane + half];
-            let better = other > values[lane] || (other == values[lane] && other_id < ids[lane]);
-            if other_id != NONE && (better || ids[lane] == NONE) {
-                values[lane] = other;
-                ids[lane] = other_id;
-            }
-        }
-    }
+    reduce(lane, value, id);
     if lane == 0u {
         best[group.x] = vec2u(bitcast<u32>(values[0]), ids[0]);
     }

@@ -6,10 +6,6 @@
 @group(0) @binding(2) var<storage, read_write> sampled: array<u32>;  // [1]
 
 const WORKGROUP: u32 = 64u;
-const NONE: u32 = 0xffffffffu;
-
-var<workgroup> values: array<f32, WORKGROUP>;
-var<workgroup> ids: array<u32, WORKGROUP>;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(local_invocation_index) lane: u32) {
@@ -22,20 +18,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
             id = best[i].y;
         }
     }
-    values[lane] = value;
-    ids[lane] = id;
-    for (var half = WORKGROUP / 2u; half > 0u; half /= 2u) {
-        workgroupBarrier();
-        if lane < half {
-            let other = values[lane + half];
-            let other_id = ids[lane + half];
-            let better = other > values[lane] || (other == values[lane] && other_id < ids[lane]);
-            if other_id != NONE && (better || ids[lane] == NONE) {
-                values[lane] = other;
-                ids[lane] = other_id;
-            }
-        }
-    }
+    reduce(lane, value, id);
     if lane == 0u {
         tokens[0] = ids[0];
         sampled[0] = ids[0];

@@ -15,7 +15,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("q_scale", Access::Read),
         ("y", Access::Write),
     ],
-    variants: one_variant!("shared/step", "shared/epilogue", "gemm_i2s"),
+    variants: one_variant!("shared/step", "shared/ternary", "gemm_i2s"),
     example: &consts(2560, 6912, 0, 6912, Product::Relu2Glu),
 };
 

@@ -14,7 +14,8 @@ pub(super) const KERNEL: Kernel = Kernel {
     example: &consts(2560, 1e-5),
 };
 
-const fn consts(n: usize, eps: f32) -> [Const; 4] {
+/// The constants of every kernel that norms rows of `n`.
+pub(super) const fn consts(n: usize, eps: f32) -> [Const; 4] {
     [
         Const::U32("WORKGROUP", WORKGROUP),
         Const::U32("LANES", WORKGROUP),

@@ -1,5 +1,6 @@
-use super::{Quantized, WORKGROUP};
-use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder};
+use super::Quantized;
+use super::rms_norm::consts;
+use crate::gpu::{Access, Buffer, Extent, Kernel, Plan, Recorder};
 use crate::lanes_variants;
 
 pub(super) const KERNEL: Kernel = Kernel {
@@ -13,15 +14,6 @@ pub(super) const KERNEL: Kernel = Kernel {
     variants: lanes_variants!("shared/quantize", "rms_norm_quantize"),
     example: &consts(2560, 1e-5),
 };
-
-const fn consts(n: usize, eps: f32) -> [Const; 4] {
-    [
-        Const::U32("WORKGROUP", WORKGROUP),
-        Const::U32("LANES", WORKGROUP),
-        Const::U32("N", n as u32),
-        Const::F32("EPS", eps),
-    ]
-}
 
 /// `y` = int8 quantisation of the norm of each row of `x` `[n_tokens, n]`, `n` a multiple of 128.
 pub fn rms_norm_quantize(

@@ -14,7 +14,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("threshold", Access::Read),
         ("best", Access::Write),
     ],
-    variants: one_variant!("shared/step", "shared/sampling", "sample_best"),
+    variants: one_variant!("shared/step", "shared/sampling", "shared/best", "sample_best"),
     example: &consts(128_256),
 };
 

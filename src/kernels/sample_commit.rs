@@ -4,7 +4,7 @@ use crate::one_variant;
 pub(super) const KERNEL: Kernel = Kernel {
     name: "sample_commit",
     bindings: &[("best", Access::Read), ("tokens", Access::Write), ("sampled", Access::Write)],
-    variants: one_variant!("sample_commit"),
+    variants: one_variant!("shared/best", "sample_commit"),
     example: &[Const::U32("N_STRETCHES", 126)],
 };
 

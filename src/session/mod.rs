@@ -118,7 +118,7 @@ impl Session {
 
     /// The tokens of a conversation that ends with the user's turn.
     ///
-    /// An answer that this session gave last is taken in the tokens it was given in, so that a turn
+    /// An answer that was generated last is taken in the tokens it was given in, so that a turn
     /// computes only what is new.
     pub fn chat_prompt(&mut self, messages: &[Message]) -> Result<Vec<u32>> {
         let before = self.conversation.as_ref();

@@ -1,3 +1,13 @@
+// Products of ternary codes with int8 activations, see quantize.wgsl for their order.
+
+// A word of codes, sixteen of them 0, 1 or 2, times the sixteen activations they meet.
+fn dot_word(word: u32, q: vec4u) -> i32 {
+    return dot4I8Packed((word >> 6u) & 0x03030303u, q.x)
+        + dot4I8Packed((word >> 4u) & 0x03030303u, q.y)
+        + dot4I8Packed((word >> 2u) & 0x03030303u, q.z)
+        + dot4I8Packed(word & 0x03030303u, q.w);
+}
+
 // From the integer product of codes 0, 1, 2 to the matrix product: y = (D - sum(q)) / s * scale.
 // The order of operations is bitnet.cpp's; |D - sum(q)| < 2^24, so the conversion is exact.
 

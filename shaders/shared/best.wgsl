@@ -1,0 +1,24 @@
+// The best of a workgroup's tokens: the greatest value, the lowest id among equals.
+const NONE: u32 = 0xffffffffu; // in place of an id: no token
+
+var<workgroup> values: array<f32, WORKGROUP>;
+var<workgroup> ids: array<u32, WORKGROUP>;
+
+// Leaves the best in values[0] and ids[0]. Called once, by the whole workgroup.
+fn reduce(lane: u32, value: f32, id: u32) {
+    values[lane] = value;
+    ids[lane] = id;
+    for (var half = WORKGROUP / 2u; half > 0u; half /= 2u) {
+        workgroupBarrier();
+        if lane < half {
+            let other = values[lane + half];
+            let other_id = ids[lane + half];
+            let better = other > values[lane] || (other == values[lane] && other_id < ids[lane]);
+            if other_id != NONE && (better || ids[lane] == NONE) {
+                values[lane] = other;
+                ids[lane] = other_id;
+            }
+        }
+    }
+}
+
