@@ -177,8 +177,7 @@ impl Gpu {
     #[cfg(not(target_arch = "wasm32"))]
     #[allow(unsafe_code, reason = "every loop of the crate's own shaders ends")]
     fn shader_module(&self, shader: wgpu::ShaderModuleDescriptor<'_>) -> wgpu::ShaderModule {
-        let checks =
-            wgpu::ShaderRuntimeChecks { force_loop_bounding: false, ..Default::default() };
+        let checks = wgpu::ShaderRuntimeChecks { force_loop_bounding: false, ..Default::default() };
         // SAFETY: the shaders are this crate's, none is made from a model's or a caller's text, and
         // their loops count up to constants or to sizes that were checked. Bounds checks stay.
         unsafe { self.device.create_shader_module_trusted(shader, checks) }
