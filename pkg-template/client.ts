@@ -13,12 +13,16 @@ interface Call {
   onPiece: ((piece: unknown) => void) | undefined
 }
 
+/** Ids are the page's, not a transport's: two of them may talk to one worker of the caller's. */
+let lastId = 0
+
 export class WorkerTransport implements Transport {
   #worker: Worker
   /** Whether the worker ends with the model. */
   #own: boolean
   #calls = new Map<number, Call>()
-  #lastId = 0
+  /** The call that loads this transport's model. */
+  #loadId: number | undefined
   #lost: BitNetError | undefined
   #listening = new AbortController()
 
@@ -51,13 +55,14 @@ export class WorkerTransport implements Transport {
 
   close(why: BitNetError): void {
     if (this.#own) this.#worker.terminate()
-    else if (!this.#lost) this.#post({ id: ++this.#lastId, method: 'dispose', args: [] })
+    else if (!this.#lost && this.#loadId !== undefined) this.#post({ id: ++lastId, method: 'dispose', args: [this.#loadId] })
     this.#fail(why)
   }
 
   async #send(method: Method | 'hello', args: unknown[], { onPiece, signal }: Streaming): Promise<unknown> {
     if (this.#lost) throw this.#lost
-    const id = ++this.#lastId
+    const id = ++lastId
+    if (method === 'load') this.#loadId = id
     const cancel = () => this.#post({ id, cancel: true })
     try {
       return await new Promise((resolve, reject) => {

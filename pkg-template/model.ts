@@ -1,3 +1,5 @@
+// For apps whose own library of types is older than `await using`:
+/// <reference lib="esnext.disposable" preserve="true" />
 // A loaded model, wherever it runs.
 import { availability } from './availability.js'
 import { cache } from './cache.js'

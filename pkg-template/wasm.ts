@@ -26,8 +26,14 @@ async function start(): Promise<void> {
     loading = undefined
     throw new BitNetError('network', `could not load ternlight_bg.wasm: ${error instanceof Error ? error.message : error}`)
   }
-  onPanic((message: string) => {
-    crashed = new BitNetError('internal', `internal error (please report it, and reload the page): ${message}`)
-    for (const listener of onCrash) listener(crashed)
+  onPanic(crash)
+  // A trap without a panic, or an exception of the browser's that passes through the crate.
+  globalThis.addEventListener('error', ({ error, message }: ErrorEvent) => {
+    if (error instanceof WebAssembly.RuntimeError || /ternlight_bg/.test(error?.stack)) crash(message)
   })
+}
+
+function crash(message: string): void {
+  crashed ??= new BitNetError('internal', `internal error (please report it, and reload the page): ${message}`)
+  for (const listener of onCrash) listener(crashed)
 }

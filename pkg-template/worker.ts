@@ -10,7 +10,8 @@ const scope = globalThis as unknown as {
   addEventListener(type: string, listener: (event: never) => void): void
 }
 
-let engine: Engine | undefined
+/** The model, and the call that loads it. */
+let current: { engine: Engine, loadId: number } | undefined
 const running = new Map<number, AbortController>()
 
 scope.addEventListener('message', ({ data }: MessageEvent<ToWorker>) => {
@@ -39,25 +40,29 @@ async function answer(id: number, method: Method | 'hello' | 'dispose', args: un
 async function perform(id: number, method: Method | 'hello' | 'dispose', args: unknown[], signal: AbortSignal): Promise<unknown> {
   if (method === 'hello') return hello()
   if (method === 'dispose') {
-    engine?.close(new BitNetError('disposed', 'the model was disposed of'))
-    engine = undefined
+    if (current?.loadId === args[0]) {
+      current?.engine.close(disposed())
+      current = undefined
+    }
     return undefined
   }
   if (method === 'load') {
-    if (engine) throw new BitNetError('bad-option', 'bad option `worker`: this worker holds a model already')
-    engine = new Engine()
+    if (current) throw new BitNetError('bad-option', 'bad option `worker`: this worker holds a model already')
+    current = { engine: new Engine(), loadId: id }
   }
-  const current = engine
-  if (!current) throw new BitNetError('disposed', 'the model was disposed of')
+  const engine = current?.engine
+  if (!engine) throw disposed()
   const onPiece = (piece: unknown) => scope.postMessage({ id, piece })
   try {
-    return await current.call(method, args as Parameters<Methods[Method]>, { onPiece, signal })
+    return await engine.call(method, args as Parameters<Methods[Method]>, { onPiece, signal })
   } catch (error) {
-    // The place is free for another attempt, unless one has begun.
-    if (method === 'load' && engine === current) engine = undefined
+    // The place is free for another attempt.
+    if (current?.loadId === id) current = undefined
     throw error
   }
 }
+
+const disposed = () => new BitNetError('disposed', 'the model was disposed of')
 
 /** The name of a lock that is held until this worker ends, however it ends: no event tells. */
 let lock: Promise<string | undefined> | undefined

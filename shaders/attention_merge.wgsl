@@ -53,7 +53,8 @@ fn merged(token: u32, i: u32) -> vec4f {
     return sum;
 }
 
-var<workgroup> outputs: array<vec4f, WORDS>;
+// The outputs between the two passes, where workgroup memory holds them: HELD is WORDS or 1.
+var<workgroup> outputs: array<vec4f, HELD>;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
@@ -64,7 +65,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         let i = at_step * WORKGROUP + lane;
         if i < WORDS {
             let v = merged(token, i);
-            outputs[i] = v;
+            if HELD == WORDS {
+                outputs[i] = v; // read by this lane again
+            }
             let a = abs(v * weight[i]);
             squares_largest.x += dot(v, v);
             squares_largest.y = max(squares_largest.y, max(max(a.x, a.y), max(a.z, a.w)));
@@ -77,8 +80,13 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     for (var at_step = 0u; at_step < STEPS; at_step++) {
         let i = at_step * WORKGROUP + lane;
         if i < WORDS {
-            // This lane wrote it.
-            let word = quantize(outputs[i] * scale * weight[i], s);
+            var v = vec4f();
+            if HELD == WORDS {
+                v = outputs[i];
+            } else {
+                v = merged(token, i);
+            }
+            let word = quantize(v * scale * weight[i], s);
             q[token * WORDS + quantized_word(i)] = word;
             sum += sum_of_word(word);
         }

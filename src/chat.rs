@@ -33,19 +33,26 @@ pub struct Message {
 /// of these models is another, wrong one, with which they hardly ever end a turn: it is ignored.
 /// What messages say never becomes a special token.
 pub fn prompt(tokenizer: &Tokenizer, messages: &[Message]) -> Result<Vec<u32>> {
+    let bos = marker(tokenizer.bos(), "beginning-of-text")?;
+    turns(tokenizer, vec![bos], messages)
+}
+
+/// The tokens of a conversation whose beginning, up to an answer, is already in tokens: `before`
+/// ends with that answer, `messages` follow it.
+pub fn continued(tokenizer: &Tokenizer, before: &[u32], messages: &[Message]) -> Result<Vec<u32>> {
+    let mut ids = before.to_vec();
+    ids.push(end_of_turn(tokenizer)?);
+    turns(tokenizer, ids, messages)
+}
+
+fn turns(tokenizer: &Tokenizer, mut ids: Vec<u32>, messages: &[Message]) -> Result<Vec<u32>> {
     let empty = |why: &str| Err(Error::BadOption { name: "prompt".into(), why: why.into() });
     match messages.last() {
         None => return empty("the conversation is empty"),
         Some(last) if last.content.trim().is_empty() => return empty("there is nothing to answer"),
         Some(_) => {}
     }
-    let marker = |found: Option<u32>, what: &str| {
-        found.ok_or_else(|| {
-            Error::UnsupportedModel(format!("no {what} token, so no chat; prompt it with raw text"))
-        })
-    };
-    let eot = marker(tokenizer.special("<|eot_id|>"), "`<|eot_id|>`")?;
-    let mut ids = vec![marker(tokenizer.bos(), "beginning-of-text")?];
+    let eot = end_of_turn(tokenizer)?;
     for Message { role, content } in messages {
         // One piece: "User:" and " What" merge differently when encoded apart.
         ids.extend(tokenizer.encode(&format!("{}: {}", role.name(), content.trim()))?);
@@ -53,6 +60,16 @@ pub fn prompt(tokenizer: &Tokenizer, messages: &[Message]) -> Result<Vec<u32>> {
     }
     ids.extend(tokenizer.encode(&format!("{}: ", Role::Assistant.name()))?);
     Ok(ids)
+}
+
+fn end_of_turn(tokenizer: &Tokenizer) -> Result<u32> {
+    marker(tokenizer.special("<|eot_id|>"), "`<|eot_id|>`")
+}
+
+fn marker(found: Option<u32>, what: &str) -> Result<u32> {
+    found.ok_or_else(|| {
+        Error::UnsupportedModel(format!("no {what} token, so no chat; prompt it with raw text"))
+    })
 }
 
 impl Role {

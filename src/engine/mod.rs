@@ -91,8 +91,20 @@ impl Engine {
             greedy: forward::sample(&mut recorder, &state, false),
             sampled: forward::sample(&mut recorder, &state, true),
         };
-        gpu.check()?;
-        Ok(Self { gpu, config, state, plans, _weights: weights })
+        let engine = Self { gpu, config, state, plans, _weights: weights };
+        engine.warm_up().await?;
+        Ok(engine)
+    }
+
+    /// Runs every kernel once: browsers and drivers compile on first use, and a generation is not
+    /// to wait for that. What it leaves in the cache is overwritten before it is read.
+    async fn warm_up(&self) -> Result<()> {
+        self.set_sampling(&Sampling { temperature: 1.0, top_p: 0.5, ..Sampling::default() });
+        let prefilled = self.prefill(&vec![0; self.chunk().min(2)], 0);
+        let decoded = self.decode_and_sample(0, false);
+        prefilled.take(&self.gpu).await?;
+        decoded.take(&self.gpu).await?;
+        self.gpu.check()
     }
 
     /// The device.

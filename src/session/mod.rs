@@ -1,5 +1,6 @@
 //! A model ready to talk: prompt in, tokens out.
 
+mod conversation;
 mod generate;
 mod stop;
 
@@ -7,7 +8,7 @@ use std::rc::Rc;
 
 use serde::Serialize;
 
-use crate::chat::{self, Message};
+use crate::chat::Message;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::gguf::Gguf;
@@ -15,6 +16,8 @@ use crate::gpu::{Gpu, KernelTime};
 use crate::model::{Config, weights::weights};
 use crate::source::{Reader, Source};
 use crate::tokenizer::Tokenizer;
+
+use conversation::Conversation;
 
 pub use crate::engine::{EngineOptions as LoadOptions, Progress};
 pub use generate::{FinishReason, GenerateOptions, Piece, Stats};
@@ -55,6 +58,10 @@ pub struct Session {
     tokens: Vec<u32>,
     /// Positions of the cache that are filled, or will be by steps already submitted.
     filled: usize,
+    /// The conversation that `tokens` are the prompt and answer of, if they are.
+    conversation: Option<Conversation>,
+    /// The conversation whose prompt was made last.
+    asked: Option<Conversation>,
 }
 
 impl Session {
@@ -88,7 +95,15 @@ impl Session {
             dispatches_per_token: engine.dispatches_per_token(),
             kernels: engine.kernels(),
         };
-        Ok(Self { tokenizer: Rc::new(tokenizer), engine, info, tokens: Vec::new(), filled: 0 })
+        Ok(Self {
+            tokenizer: Rc::new(tokenizer),
+            engine,
+            info,
+            tokens: Vec::new(),
+            filled: 0,
+            conversation: None,
+            asked: None,
+        })
     }
 
     /// What the model is and how it runs.
@@ -102,8 +117,15 @@ impl Session {
     }
 
     /// The tokens of a conversation that ends with the user's turn.
-    pub fn chat_prompt(&self, messages: &[Message]) -> Result<Vec<u32>> {
-        chat::prompt(&self.tokenizer, messages)
+    ///
+    /// An answer that this session gave last is taken in the tokens it was given in, so that a turn
+    /// computes only what is new.
+    pub fn chat_prompt(&mut self, messages: &[Message]) -> Result<Vec<u32>> {
+        let before = self.conversation.as_ref();
+        let asked = Conversation::new(&self.tokenizer, messages, before, &self.tokens)?;
+        let prompt = asked.prompt.clone();
+        self.asked = Some(asked);
+        Ok(prompt)
     }
 
     /// The logits after the last of `ids`, `[n_vocab]`.
@@ -147,6 +169,7 @@ impl Session {
         let same = valid.iter().zip(ids).take_while(|(a, b)| a == b).count();
         self.filled = same.min(ids.len() - 1);
         self.tokens = ids.to_vec();
+        self.conversation = self.asked.take().filter(|asked| asked.prompt == ids);
         Ok(self.filled)
     }
 

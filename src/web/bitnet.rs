@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use futures_util::future::{Either, select};
-use js_sys::{Float32Array, Function, Uint32Array};
+use js_sys::{Array, Float32Array, Function, Uint32Array};
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 use web_sys::AbortSignal;
@@ -69,9 +69,12 @@ impl WasmModel {
         self.slot.check()?;
         let options = GenerateOptions::parse(options)?;
         let n_vocab = self.info.vocab_size;
-        let prompt =
-            prompt::tokens(&self.tokenizer, n_vocab, &input, options.raw, options.special)?;
         let mut lease = self.slot.lease()?;
+        let prompt = if Array::is_array(&input) {
+            lease.session()?.chat_prompt(&prompt::messages(&input)?)?
+        } else {
+            prompt::tokens(&self.tokenizer, n_vocab, &input, options.raw, options.special)?
+        };
         let (pieces, thrown) = (Cell::new(0_usize), RefCell::new(None));
         let stopped =
             || self.slot.disposed.get() || signal.as_ref().is_some_and(AbortSignal::aborted);

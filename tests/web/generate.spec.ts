@@ -83,7 +83,7 @@ for (const worker of [true, false]) {
       const { page } = shared
       const found = await page.evaluate(async () => {
         const abort = new AbortController()
-        const generation = window.model.generate('Tell me a story. '.repeat(40), { signal: abort.signal })
+        const generation = window.model.generate('Tell me a story. '.repeat(12), { signal: abort.signal })
         setTimeout(() => abort.abort(), 50)
         await generation.text().catch(() => {})
         return generation.stats

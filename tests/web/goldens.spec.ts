@@ -48,11 +48,15 @@ test('the greedy text of every prompt is the golden one', async ({ harness }) =>
 
 for (const [name, options] of [['an embedding in three shards', SHARDED], ['no subgroups', { gpu: { features: { subgroups: false } } }]] as const) {
   test(`the greedy text is the same with ${name}`, async ({ harness }) => {
+    const usual = await load(harness)
     const info = await load(harness, options)
     if (options === SHARDED) {
       const embedding = 4096 * 512 * 2
       expect(embedding).toBeGreaterThan(2 * SHARDED.gpu.limits.maxStorageBufferBindingSize)
+      // The head runs once for each of its shards.
+      expect(info.dispatchesPerToken).toBeGreaterThanOrEqual(usual.dispatchesPerToken + 2)
     } else {
+      expect(usual.kernels.filter(kernel => kernel.includes('subgroup'))).not.toEqual([])
       expect(info.kernels.filter(kernel => kernel.includes('subgroup'))).toEqual([])
     }
     const golden = goldens.prompts.find(({ name }) => name === 'who')!
