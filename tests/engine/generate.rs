@@ -1,0 +1,141 @@
+//! How a generation ends, and what it leaves behind.
+
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use ternlight::native::block_on;
+use ternlight::session::{FinishReason, GenerateOptions, Session};
+
+use crate::setup::{Goldens, Setup, generate, greedy};
+
+fn stop_at(texts: &[&str], max_tokens: usize) -> GenerateOptions {
+    let stop = texts.iter().map(|&text| text.into()).collect();
+    GenerateOptions { stop, ..greedy(max_tokens) }
+}
+
+#[test]
+fn a_stop_text_ends_the_text_before_it() {
+    let mut session = Setup::default().bundled();
+    let goldens = Goldens::read();
+    // ", there was a little girl named Lily. She loved to play with …"
+    let golden = goldens.prompt("once");
+    for (stops, most, expected, reason) in [
+        (&["little girl"][..], 20, ", there was a ", FinishReason::Stop),
+        (&["zebra", "girl named", "was a little girl"], 20, ", there ", FinishReason::Stop),
+        (&[","], 20, "", FinishReason::Stop),
+        // In the middle of tokens.
+        (&["ittl"], 20, ", there was a l", FinishReason::Stop),
+        // What only began like a stop text is not lost: as soon as it goes on differently, or at the end.
+        (&["was a little boy", ""], 7, ", there was a little girl named", FinishReason::Length),
+        (&[" named Mia"], 7, ", there was a little girl named", FinishReason::Length),
+    ] {
+        let found = generate(&mut session, &golden.ids, &stop_at(stops, most)).unwrap();
+        assert_eq!(found.text, expected, "{stops:?}");
+        assert_eq!(found.stats.finish_reason, reason, "{stops:?}");
+        assert_eq!(found.ids, golden.expected()[..found.ids.len()], "{stops:?}");
+    }
+}
+
+#[test]
+fn max_tokens_is_the_number_of_tokens() {
+    for setup in [Setup::default(), Setup::default().like_a_card()] {
+        let mut session = setup.small();
+        let all = generate(&mut session, &[1, 2, 3], &greedy(20)).unwrap();
+        assert_eq!(all.stats.finish_reason, FinishReason::Length);
+        for most in [0, 1, 2, 5, 20] {
+            let found = generate(&mut session, &[1, 2, 3], &greedy(most)).unwrap();
+            assert_eq!(found.ids, all.ids[..most]);
+            assert_eq!(found.stats.finish_reason, FinishReason::Length);
+        }
+    }
+}
+
+/// The last token needs no place in the cache, so that a full context gives one more.
+#[test]
+fn a_generation_ends_with_the_context() {
+    for setup in [Setup::default(), Setup::default().like_a_card()] {
+        let mut session = setup.context(16).small();
+        assert_eq!(session.info().context_length, 16);
+        let prompt: Vec<u32> = (1..=16).collect();
+        for (length, room) in [(16, 1), (15, 2), (10, 7), (1, 16)] {
+            let options = GenerateOptions::default();
+            let found = generate(&mut session, &prompt[..length], &options).unwrap();
+            assert_eq!(found.ids.len(), room, "{length} tokens");
+            assert_eq!(found.stats.finish_reason, FinishReason::Length);
+        }
+    }
+}
+
+/// Generates until the caller breaks at the `n`-th token.
+fn abort(session: &mut Session, ids: &[u32], n: usize) {
+    let mut pieces = 0;
+    let stats = block_on(session.generate(ids, &greedy(40), &mut |_| {
+        pieces += 1;
+        if pieces == n { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }))
+    .unwrap();
+    assert_eq!((pieces, stats.completion_tokens), (n, n));
+    assert_eq!(stats.finish_reason, FinishReason::Abort);
+}
+
+/// Generates until the future is dropped at the `n`-th token. It never yields here, where waiting is
+/// blocking, so a panic drops it.
+fn drop_at(session: &mut Session, ids: &[u32], n: usize) {
+    let mut pieces = 0;
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        block_on(session.generate(ids, &greedy(40), &mut |_| {
+            pieces += 1;
+            if pieces == n {
+                resume_unwind(Box::new("dropped"));
+            }
+            ControlFlow::Continue(())
+        }))
+    }));
+    assert!(outcome.is_err());
+}
+
+/// Whenever a generation is left, by the caller's break or by dropping it, with steps in flight or
+/// without, the next one is right.
+#[test]
+fn what_follows_an_abort_is_right() {
+    let prompt: Vec<u32> = (5..45).collect();
+    let other: Vec<u32> = (5..30).chain([3, 4]).collect();
+    for setup in [Setup::default(), Setup::default().like_a_card()] {
+        let mut session = setup.small();
+        let expected = generate(&mut session, &prompt, &greedy(12)).unwrap();
+        let expected_other = generate(&mut session, &other, &greedy(12)).unwrap();
+        for leave in [abort, drop_at] {
+            for n in [1, 2, 5] {
+                leave(&mut session, &prompt, n);
+                let found = generate(&mut session, &prompt, &greedy(12)).unwrap();
+                assert_eq!(found.ids, expected.ids, "left at {n}");
+                assert_eq!(found.stats.reused_tokens, prompt.len() - 1);
+
+                // What was generated before it was left counts for the next turn.
+                leave(&mut session, &prompt, n);
+                let next = [&prompt[..], &expected.ids[..n], &[9]].concat();
+                let found = generate(&mut session, &next, &greedy(1)).unwrap();
+                let reused = found.stats.reused_tokens;
+                assert!((next.len() - 2..next.len()).contains(&reused), "left at {n}: {reused}");
+
+                leave(&mut session, &prompt, n);
+                let found = generate(&mut session, &other, &greedy(12)).unwrap();
+                assert_eq!(found.ids, expected_other.ids, "left at {n}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_bundled_model_gives_the_golden_after_an_abort() {
+    let goldens = Goldens::read();
+    let golden = goldens.prompt("who");
+    let mut session = Setup::default().bundled();
+    abort(&mut session, &goldens.prompt("once").ids, 3);
+    let found = generate(&mut session, &golden.ids, &greedy(40)).unwrap();
+    assert_eq!(found.text, golden.greedy_text);
+    drop_at(&mut session, &golden.ids, 4);
+    let found = generate(&mut session, &golden.ids, &greedy(40)).unwrap();
+    assert_eq!(found.text, golden.greedy_text);
+    assert_eq!(found.stats.finish_reason, FinishReason::Stop);
+}

@@ -1,0 +1,103 @@
+//! Logits against those of other programs.
+
+use ternlight::native::block_on;
+use ternlight::reference::Reference;
+use ternlight::source::Reader;
+
+use crate::setup::{
+    Golden, Goldens, Setup, Top, argmax, cosine, is_slow, largest_difference, small,
+};
+use crate::support::{floats, json, open, path};
+
+/// The ten best logits after a prompt's first and last token, as the goldens' notes say: by cosine,
+/// and by the best token where its lead is clear. With an f32 cache, because the goldens are f64.
+#[test]
+fn the_best_logits_are_the_goldens() {
+    let goldens = Goldens::read();
+    let mut session = Setup::default().kv_f32().bundled();
+    let slow = is_slow(&session);
+    let prompts = goldens.prompts.iter().filter(|golden| !slow || golden.ids.len() <= 15);
+    for Golden { name, ids, first, last, .. } in prompts {
+        for (ids, Top { ids: best, logits: expected }) in [(&ids[..1], first), (&ids[..], last)] {
+            let logits = block_on(session.logits(ids)).unwrap();
+            let found: Vec<f32> = best.iter().map(|&id| logits[id]).collect();
+            let what = format!("{name}, {} tokens: {found:?}, not {expected:?}", ids.len());
+            assert!(cosine(&found, expected) > 0.999, "{what}");
+            assert!(largest_difference(&found, expected) < goldens.tolerance_hint, "{what}");
+            if expected[0] - expected[1] > goldens.tolerance_hint {
+                assert_eq!(argmax(&logits), best[0], "{what}");
+            }
+        }
+    }
+}
+
+/// A prompt of a few tokens tips no rounding, so that its logits agree to f32's own exactness; keys
+/// and values in f16, with eleven bits, are where they are after one position, being averaged with
+/// nothing but each rounded once.
+#[test]
+fn short_prompts_give_the_goldens_logits() {
+    let goldens = Goldens::read();
+    for (setup, tolerance) in [(Setup::default().kv_f32(), 1e-3), (Setup::default(), 0.15)] {
+        let mut session = setup.bundled();
+        for name in ["bos_only", "once"] {
+            let golden = goldens.prompt(name);
+            let logits = block_on(session.logits(&golden.ids)).unwrap();
+            let found: Vec<f32> = golden.last.ids.iter().map(|&id| logits[id]).collect();
+            let difference = largest_difference(&found, &golden.last.logits);
+            assert!(difference < tolerance, "{name}: {difference}");
+            assert_eq!(argmax(&logits), golden.last.ids[0]);
+        }
+    }
+}
+
+/// A random model at 16 positions: the same best token as bitnet.cpp and as an independent model in
+/// NumPy. One int8 rounding tipped by f16 moves a logit by 0.2 to 0.7.
+#[test]
+fn the_random_model_agrees_with_two_programs() {
+    let bytes = std::fs::read(path("tests/data/tiny/tiny-bitnet-b1.58.gguf")).unwrap();
+    let ids: Vec<u32> =
+        serde_json::from_value(json("tests/data/tiny/tokens.json")["tokens"].clone()).unwrap();
+    for setup in [Setup::default(), Setup::default().kv_f32().no_subgroups().like_a_card()] {
+        let mut session = setup.load(&bytes).unwrap();
+        let found: Vec<Vec<f32>> =
+            (1..=16).map(|n| block_on(session.logits(&ids[..n])).unwrap()).collect();
+        for program in ["bitnetcpp", "numpy"] {
+            let expected = floats(&format!("tests/data/tiny/tiny-bitnet-b1.58.{program}.f32"));
+            assert_eq!(expected.len(), 16 * 320);
+            for (position, (found, expected)) in found.iter().zip(expected.chunks(320)).enumerate()
+            {
+                let what = format!("{program}, position {position}");
+                assert_eq!(argmax(found), argmax(expected), "{what}");
+                let difference = largest_difference(found, expected);
+                assert!(difference < 1.0, "{what}: {difference}");
+            }
+        }
+    }
+}
+
+/// All logits, against this crate's own reference in f64.
+#[test]
+fn logits_are_the_references() {
+    let mut reference = block_on(Reference::load(&mut open("models/tiny-stories.gguf"))).unwrap();
+    let goldens = Goldens::read();
+    let mut session = Setup::default().kv_f32().bundled();
+    for name in ["once", "who"] {
+        let ids = &goldens.prompt(name).ids;
+        reference.reset();
+        let expected = reference.forward(ids).unwrap().pop().unwrap();
+        let found = block_on(session.logits(ids)).unwrap();
+        let cosine = cosine(&found, &expected);
+        assert!(cosine > 0.9999, "{name}: {cosine}");
+    }
+
+    let bytes = small().build();
+    let mut reference = block_on(Reference::load(&mut Reader::new(bytes.as_slice()))).unwrap();
+    let ids: Vec<u32> = (0..100).map(|i| i * 37 % 264).collect();
+    let expected = reference.forward(&ids).unwrap();
+    let mut session = Setup::default().kv_f32().small();
+    for n in [1, 2, 63, 64, 65, 100] {
+        let found = block_on(session.logits(&ids[..n])).unwrap();
+        let cosine = cosine(&found, &expected[n - 1]);
+        assert!(cosine > 0.999, "after {n} tokens: {cosine}");
+    }
+}

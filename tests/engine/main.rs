@@ -1,0 +1,17 @@
+//! The engine and the session on a GPU: the goldens, other programs' logits, and everything that a
+//! generation may meet.
+#![allow(clippy::unwrap_used, reason = "this is how tests fail")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod setup;
+
+mod cache;
+mod formats;
+mod generate;
+mod goldens;
+mod hostile;
+mod logits;
+mod refusals;
+mod sampled;

@@ -1,0 +1,69 @@
+//! Sampled text: the seed decides, and nothing else does.
+
+use ternlight::native::block_on;
+use ternlight::sampling::Sampling;
+use ternlight::session::GenerateOptions;
+
+use crate::setup::{Setup, generate};
+
+fn options(seed: u32, sampling: Sampling) -> GenerateOptions {
+    let sampling = Sampling { seed, ..sampling };
+    GenerateOptions { max_tokens: Some(24), sampling, ..GenerateOptions::default() }
+}
+
+fn settings() -> [Sampling; 2] {
+    let all = Sampling { temperature: 1.0, ..Sampling::default() };
+    [Sampling { top_k: 20, top_p: 0.9, min_p: 0.01, temperature: 1.3, ..all.clone() }, all]
+}
+
+#[test]
+fn the_seed_decides_the_text() {
+    for setup in [Setup::default(), Setup::default().like_a_card()] {
+        let mut session = setup.small();
+        let mut fresh = setup.small();
+        for sampling in settings() {
+            let first = generate(&mut session, &[1, 2, 3], &options(7, sampling.clone())).unwrap();
+            let again = generate(&mut session, &[1, 2, 3], &options(7, sampling.clone())).unwrap();
+            assert_eq!(again.ids, first.ids);
+            let other = generate(&mut session, &[1, 2, 3], &options(8, sampling.clone())).unwrap();
+            assert_ne!(other.ids, first.ids);
+            let elsewhere = generate(&mut fresh, &[1, 2, 3], &options(7, sampling)).unwrap();
+            assert_eq!(elsewhere.ids, first.ids);
+        }
+    }
+}
+
+/// Each token is what the reference chooses from the logits after those before it: one step at a
+/// time gives what several in flight gave.
+#[test]
+fn steps_in_flight_change_nothing() {
+    for setup in [Setup::default(), Setup::default().like_a_card()] {
+        let mut session = setup.small();
+        for (seed, sampling) in (1..4).flat_map(|seed| settings().map(|s| (seed, s))) {
+            let options = options(seed, sampling);
+            let mut ids = vec![1, 2, 3];
+            let found = generate(&mut session, &ids, &options).unwrap();
+            for (step, id) in found.ids.into_iter().enumerate() {
+                let logits = block_on(session.logits(&ids)).unwrap();
+                let expected = options.sampling.choose(&logits, ids.len() as u32);
+                assert_eq!(Some(id), expected, "{options:?}, step {step}");
+                ids.push(id);
+            }
+        }
+    }
+}
+
+/// Temperatures that are as good as 0 are greedy, and so is keeping one token.
+#[test]
+fn little_freedom_is_greedy() {
+    let mut session = Setup::default().small();
+    let greedy = generate(&mut session, &[4, 5], &options(1, Sampling::default())).unwrap();
+    let cold = Sampling { temperature: 1e-5, ..Sampling::default() };
+    let one = Sampling { temperature: 2.0, top_k: 1, ..Sampling::default() };
+    let nucleus = Sampling { temperature: 2.0, top_p: 1e-6, ..Sampling::default() };
+    let like_the_best = Sampling { temperature: 2.0, min_p: 1.0, ..Sampling::default() };
+    for sampling in [cold, one, nucleus, like_the_best] {
+        let found = generate(&mut session, &[4, 5], &options(3, sampling.clone())).unwrap();
+        assert_eq!(found.ids, greedy.ids, "{sampling:?}");
+    }
+}

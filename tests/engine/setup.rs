@@ -1,0 +1,175 @@
+//! Models and how they are loaded.
+
+use std::fs;
+use std::ops::ControlFlow;
+
+use serde::Deserialize;
+use ternlight::Result;
+use ternlight::gpu::{Gpu, GpuOptions};
+use ternlight::native::block_on;
+use ternlight::session::{GenerateOptions, LoadOptions, Session, Stats};
+use ternlight::source::Reader;
+
+use crate::support::{File, Kv, path, tiny};
+
+/// How a test's model is held and run.
+#[derive(Default)]
+pub(crate) struct Setup {
+    pub(crate) gpu: GpuOptions,
+    pub(crate) load: LoadOptions,
+    /// Go about it as on a graphics card, although the adapter is a CPU: matrices by tiles, rows
+    /// shared by lanes, several steps in flight.
+    pub(crate) like_a_card: bool,
+}
+
+impl Setup {
+    pub(crate) fn open(&self) -> Gpu {
+        let mut gpu = block_on(Gpu::open(&self.gpu))
+            .expect("these tests need a GPU adapter; Mesa's llvmpipe will do");
+        gpu.software &= !self.like_a_card;
+        gpu
+    }
+
+    pub(crate) fn load(&self, bytes: &[u8]) -> Result<Session> {
+        let mut reader = Reader::new(bytes);
+        block_on(Session::load(self.open(), &mut reader, &self.load, &mut |_| {}))
+    }
+
+    /// The bundled model.
+    pub(crate) fn bundled(&self) -> Session {
+        self.load(&fs::read(path("models/tiny-stories.gguf")).unwrap()).unwrap()
+    }
+
+    /// The random model of [`small`].
+    pub(crate) fn small(&self) -> Session {
+        self.load(&small().build()).unwrap()
+    }
+
+    pub(crate) fn no_subgroups(mut self) -> Self {
+        self.gpu.features.subgroups = Some(false);
+        self
+    }
+
+    pub(crate) fn like_a_card(mut self) -> Self {
+        self.like_a_card = true;
+        self
+    }
+
+    pub(crate) fn kv_f32(mut self) -> Self {
+        self.load.kv_f32 = true;
+        self
+    }
+
+    pub(crate) fn context(mut self, context: usize) -> Self {
+        self.load.context = Some(context);
+        self
+    }
+}
+
+/// A random model of three blocks with room for a few chunks of prompt.
+pub(crate) fn small() -> File {
+    let mut file = tiny();
+    let arch = "bitnet-b1.58";
+    file.set(&format!("{arch}.context_length"), Kv::U32(1024));
+    file.set(&format!("{arch}.block_count"), Kv::U32(3));
+    let block = |name: &str| name.strip_prefix("blk.")?.split('.').next()?.parse().ok();
+    file.tensors.retain(|tensor| block(&tensor.name).is_none_or(|block: u32| block < 3));
+    file
+}
+
+/// Whether the adapter is SwiftShader, which decodes some ten tokens of the bundled model a second
+/// where llvmpipe decodes fifty: there only a part of the goldens is compared.
+pub(crate) fn is_slow(session: &Session) -> bool {
+    session.info().adapter.contains("SwiftShader")
+}
+
+/// A prompt of the bundled model's goldens.
+#[derive(Deserialize)]
+pub(crate) struct Golden {
+    pub(crate) name: String,
+    pub(crate) ids: Vec<u32>,
+    pub(crate) first: Top,
+    pub(crate) last: Top,
+    pub(crate) greedy: Vec<u32>,
+    pub(crate) greedy_text: String,
+    pub(crate) greedy_stopped: bool,
+    pub(crate) greedy_margins: Vec<f32>,
+}
+
+/// The ten best tokens.
+#[derive(Deserialize)]
+pub(crate) struct Top {
+    pub(crate) ids: Vec<usize>,
+    pub(crate) logits: Vec<f32>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Goldens {
+    /// A lead that int8 roundings may overturn.
+    pub(crate) tolerance_hint: f32,
+    pub(crate) prompts: Vec<Golden>,
+}
+
+impl Goldens {
+    pub(crate) fn read() -> Self {
+        let text = fs::read_to_string(path("models/tiny-stories.goldens.json")).unwrap();
+        serde_json::from_str(&text).unwrap()
+    }
+
+    pub(crate) fn prompt(&self, name: &str) -> &Golden {
+        self.prompts.iter().find(|golden| golden.name == name).expect(name)
+    }
+}
+
+impl Golden {
+    /// The greedy tokens; the stop token that may end the list is not given out.
+    pub(crate) fn expected(&self) -> &[u32] {
+        &self.greedy[..self.greedy.len() - usize::from(self.greedy_stopped)]
+    }
+}
+
+/// What a generation gave.
+pub(crate) struct Output {
+    pub(crate) ids: Vec<u32>,
+    pub(crate) text: String,
+    pub(crate) stats: Stats,
+}
+
+/// Generates to the end.
+pub(crate) fn generate(
+    session: &mut Session,
+    ids: &[u32],
+    options: &GenerateOptions,
+) -> Result<Output> {
+    let (mut found, mut text) = (Vec::new(), String::new());
+    let stats = block_on(session.generate(ids, options, &mut |piece| {
+        found.extend(piece.id);
+        text += &piece.text;
+        ControlFlow::Continue(())
+    }))?;
+    assert_eq!(stats.prompt_tokens, ids.len());
+    assert_eq!(stats.completion_tokens, found.len());
+    Ok(Output { ids: found, text, stats })
+}
+
+/// Greedy, so many tokens.
+pub(crate) fn greedy(max_tokens: usize) -> GenerateOptions {
+    GenerateOptions { max_tokens: Some(max_tokens), ..GenerateOptions::default() }
+}
+
+/// The best token, the lowest id among equals.
+pub(crate) fn argmax(logits: &[f32]) -> usize {
+    (0..logits.len()).rev().max_by(|&a, &b| logits[a].total_cmp(&logits[b])).unwrap()
+}
+
+pub(crate) fn cosine(a: &[f32], b: &[f32]) -> f64 {
+    let dot = |a: &[f32], b: &[f32]| -> f64 {
+        a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
+    };
+    dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+}
+
+pub(crate) fn largest_difference(a: &[f32], b: &[f32]) -> f32 {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+}

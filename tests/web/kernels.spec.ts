@@ -1,0 +1,72 @@
+// Every kernel, in every variant, compiled by a browser: naga, which compiles them natively, takes barriers and subgroup
+// operations behind a condition that differs between invocations, and a browser does not.
+import { execFileSync } from 'node:child_process'
+import { expect, test } from '@playwright/test'
+
+interface Shader {
+  name: string
+  subgroups: boolean
+  bindings: ('Uniform' | 'Read' | 'Write')[]
+  source: string
+}
+
+const dump = () => {
+  const args = ['run', '--quiet', '--example', 'dump_shaders']
+  const output = execFileSync('cargo', args, { encoding: 'utf8', maxBuffer: 64 << 20, stdio: ['ignore', 'pipe', 'inherit'] })
+  return JSON.parse(output) as Shader[]
+}
+
+/** What the browser has to say against each shader, by name. */
+const compile = async (shaders: Shader[]) => {
+  const adapter = await navigator.gpu.requestAdapter()
+  if (!adapter) throw new Error('this browser has no WebGPU adapter')
+  const requiredFeatures = (['subgroups'] as const).filter(feature => adapter.features.has(feature))
+  const device = await adapter.requestDevice({ requiredFeatures })
+  const types = { Uniform: 'uniform', Read: 'read-only-storage', Write: 'storage' } as const
+  const compileOne = async ({ bindings, source }: Shader) => {
+    device.pushErrorScope('validation')
+    const module = device.createShaderModule({ code: source })
+    const { messages } = await module.getCompilationInfo()
+    const entries = bindings.map((access, binding) =>
+      ({ binding, visibility: GPUShaderStage.COMPUTE, buffer: { type: types[access] } }))
+    const layout = device.createPipelineLayout({ bindGroupLayouts: [device.createBindGroupLayout({ entries })] })
+    device.createComputePipeline({ layout, compute: { module, entryPoint: 'main' } })
+    const invalid = await device.popErrorScope()
+    return [
+      ...messages.filter(({ type }) => type !== 'info').map(({ lineNum, message }) => `line ${lineNum}: ${message}`),
+      ...(invalid ? [invalid.message] : [])
+    ]
+  }
+  const faults: Record<string, string[]> = {}
+  for (const shader of shaders) {
+    const found = await compileOne(shader)
+    if (found.length > 0) faults[shader.name] = found
+  }
+  device.destroy()
+  return { subgroups: requiredFeatures.length > 0, faults }
+}
+
+test('every variant of every kernel compiles', async ({ page }) => {
+  const shaders = dump()
+  expect(shaders.length).toBeGreaterThan(20)
+  await page.goto('/tests/web/harness.html')
+  const { subgroups, faults } = await page.evaluate(compile, shaders)
+  expect(subgroups, 'the browser of the tests offers subgroups, so that their variants are compiled too').toBe(true)
+  expect(faults).toEqual({})
+})
+
+test('a fault in a shader is found', async ({ page }) => {
+  const [shader] = dump() as [Shader]
+  const broken = { ...shader, source: shader.source.replace('fn main(', 'fn other(') }
+  const uneven = {
+    ...shader,
+    name: 'uneven',
+    source: `var<workgroup> x: u32;
+      @compute @workgroup_size(64) fn main(@builtin(local_invocation_index) lane: u32) {
+        if lane < 32u { x = 1u; workgroupBarrier(); }
+      }`
+  }
+  await page.goto('/tests/web/harness.html')
+  const { faults } = await page.evaluate(compile, [broken, uneven])
+  expect(Object.keys(faults)).toEqual([shader.name, 'uneven'])
+})
