@@ -13,6 +13,12 @@ const CHUNK: usize = 256;
 /// Positions in a part of the context that a decode step's attention is split into, at least.
 const LEAST_SPLIT: usize = 64;
 
+/// Bytes of KV cache that are taken unasked. A larger context is there for those who ask for it.
+const MOST_CACHE: usize = 1 << 30;
+
+/// Positions whose angles are computed and written at once.
+const TURNS_AT_ONCE: usize = 4096;
+
 /// Buffers that the plans read and write.
 pub(super) struct State {
     /// Tokens the KV cache holds.
@@ -107,7 +113,7 @@ impl State {
             ff_q: quantized("ff_q", n_ff),
             last: gpu.buffer("last", n_embd),
             logits: gpu.buffer("logits", config.n_vocab),
-            turns: gpu.upload("turns", &turns(config, n_ctx)),
+            turns: turns(gpu, config, n_ctx),
             cache: (0..config.n_layer)
                 .map(|_| (gpu.buffer("k_cache", cache_words), gpu.buffer("v_cache", cache_words)))
                 .collect(),
@@ -150,7 +156,10 @@ fn context(
     let fits = gpu.max_binding as usize / row;
     let bad = |why: String| Err(Error::BadOption { name: "context".into(), why });
     match asked {
-        None => Ok(config.n_ctx.min(fits)),
+        None => {
+            let unasked = MOST_CACHE / (2 * config.n_layer * attention.cache_bytes(1));
+            Ok(config.n_ctx.min(fits).min(unasked.max(1)))
+        }
         Some(0) => bad("must be at least 1".into()),
         Some(n) if n > config.n_ctx => {
             bad(format!("{n} tokens, but the model is made for {}", config.n_ctx))
@@ -165,17 +174,24 @@ fn context(
 }
 
 /// cos and sin of `pos * base^(-2i / head_dim)`, in f64: a GPU's own are far off at large angles.
-fn turns(config: &Config, n_ctx: usize) -> Vec<[f32; 2]> {
+fn turns(gpu: &Gpu, config: &Config, n_ctx: usize) -> Buffer<[f32; 2]> {
     let half = config.head_dim / 2;
     let frequency =
         |i: usize| f64::from(config.rope_freq_base).powf(-2.0 * i as f64 / config.head_dim as f64);
     let frequencies: Vec<f64> = (0..half).map(frequency).collect();
-    (0..n_ctx)
-        .flat_map(|pos| {
-            frequencies.iter().map(move |f| {
-                let (sin, cos) = (pos as f64 * f).sin_cos();
-                [cos as f32, sin as f32]
+    let table = gpu.buffer("turns", n_ctx * half);
+    // In pieces: a long context's table is too large for this side's memory.
+    for first in (0..n_ctx).step_by(TURNS_AT_ONCE) {
+        let positions = first..(first + TURNS_AT_ONCE).min(n_ctx);
+        let piece: Vec<[f32; 2]> = positions
+            .flat_map(|pos| {
+                frequencies.iter().map(move |frequency| {
+                    let (sin, cos) = (pos as f64 * frequency).sin_cos();
+                    [cos as f32, sin as f32]
+                })
             })
-        })
-        .collect()
+            .collect();
+        gpu.write(&table, first * half, &piece);
+    }
+    table
 }

@@ -148,6 +148,11 @@ impl Gpu {
         // Bindings and copies come in words of 4 bytes, and an empty binding is not allowed.
         let size = ((len * size_of::<T>()).max(16) as u64).next_multiple_of(16);
         self.allocated.fetch_add(size, Ordering::Relaxed);
+        if size > self.max_binding {
+            // Found by `check`, like all that a device refuses.
+            let (what, granted) = (format!("`{label}` in one binding"), self.max_binding);
+            note(&self.fault, Error::OutOfMemory { what, needed: size, granted });
+        }
         Buffer::new(
             self.device.create_buffer(&wgpu::BufferDescriptor {
                 label: Some(label),
@@ -216,7 +221,7 @@ impl Gpu {
         let scope = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
         let value = allocate();
         match scope.pop().await {
-            None => Ok(value),
+            None => self.check().map(|()| value),
             Some(_) => Err(Error::OutOfMemory {
                 what: what.into(),
                 needed,
