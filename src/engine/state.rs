@@ -6,9 +6,10 @@ use crate::gpu::{Buffer, Gpu, Step};
 use crate::kernels::{AttentionShape, MOST_SPLITS, Parts, Quantized, SamplingParams, stretches};
 use crate::model::Config;
 
-/// Tokens of a prompt that go through the layers at once: enough that the matrix kernel reads each
-/// weight for many tokens, few enough that an abort is not kept waiting.
-const CHUNK: usize = 256;
+/// Tokens of a prompt that go through the layers at once: enough to fill a GPU with tiles, few enough
+/// that an abort is not kept waiting, which on a CPU is much fewer.
+const CHUNK: usize = 512;
+const CHUNK_ON_CPU: usize = 64;
 
 /// Positions in a part of the context that a decode step's attention is split into, at least.
 const LEAST_SPLIT: usize = 64;
@@ -73,7 +74,8 @@ impl State {
         let n_ctx = context(gpu, config, &attention, options.context)?;
         // The widest activation must fit a binding.
         let widest = config.n_ff.max(config.n_embd + 2 * n_kv(config)) * size_of::<f32>();
-        let chunk = CHUNK.min(n_ctx).min(gpu.max_binding as usize / widest).max(1);
+        let most = if gpu.software { CHUNK_ON_CPU } else { CHUNK };
+        let chunk = most.min(n_ctx).min(gpu.max_binding as usize / widest).max(1);
         let needed = 2 * config.n_layer * attention.cache_bytes(n_ctx) + chunk * 4 * widest;
         gpu.allocating("the KV cache and activations", needed as u64, || {
             Self::buffers(gpu, config, attention, n_ctx, chunk)
