@@ -60,7 +60,7 @@ fn greedy_texts_are_the_goldens_with_an_f32_cache() {
 
 #[test]
 fn greedy_texts_are_the_goldens_without_subgroups() {
-    let mut session = Setup::default().no_subgroups().like_a_card().bundled();
+    let mut session = Setup::default().no_subgroups().bundled();
     let kernels = &session.info().kernels;
     assert!(kernels.iter().all(|kernel| !kernel.ends_with("/subgroup")), "{kernels:?}");
     assert!(kernels.iter().any(|kernel| kernel == "gemv_i2s/workgroup"), "{kernels:?}");

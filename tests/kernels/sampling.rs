@@ -174,7 +174,7 @@ fn check_threshold(what: &str, sampling: &Sampling, logits: &[f32], found: f32) 
 fn the_chosen_token_is_the_references() {
     let mut random = Random(12);
     let (mut chosen, mut tipped) = (0, 0);
-    for (n_vocab, seeds) in [(1, 2), (1025, 20), (4096, 40), (128_256, 6)] {
+    for (n_vocab, seeds) in [(1, 2), (1025, 20), (4096, 25), (128_256, 2)] {
         let sampler = Sampler::new(n_vocab);
         for (name, logits) in hard_logits(n_vocab, &mut random) {
             sampler.put(&logits);
@@ -222,7 +222,7 @@ fn the_largest_noise_is_exact() {
     let sampler = Sampler::new(n_vocab);
     let logits = vec![2.0; n_vocab];
     sampler.put(&logits);
-    for seed in 0..100 {
+    for seed in 0..50 {
         let sampling = Sampling { temperature: 1.0, seed, ..Sampling::default() };
         let found = sampler.choose(&sampling, 9);
         differs("one value for all", &sampling, &logits, 9, found);
@@ -294,7 +294,7 @@ fn draws_follow_the_probabilities() {
     let mut logits = vec![f32::NEG_INFINITY; n_vocab];
     candidates.iter().for_each(|&(id, logit)| logits[id as usize] = logit);
     sampler.put(&logits);
-    const DRAWS: usize = 1000;
+    const DRAWS: usize = 700;
     for (temperature, top_k) in [(0.7, 0), (2.0, 3)] {
         let passing = candidates.iter().filter(|(_, logit)| top_k == 0 || *logit >= 1.0);
         let weights: HashMap<u32, f64> =
