@@ -34,6 +34,8 @@ pub struct Gpu {
     pub max_buffer: u64,
     fault: Arc<Mutex<Option<Error>>>,
     allocated: AtomicU64,
+    /// Small staging buffers that no read-back uses.
+    pub(super) idle_staging: Mutex<Vec<wgpu::Buffer>>,
 }
 
 impl Gpu {
@@ -132,6 +134,7 @@ impl Gpu {
             max_buffer,
             fault,
             allocated: AtomicU64::new(0),
+            idle_staging: Mutex::new(Vec::new()),
         })
     }
 

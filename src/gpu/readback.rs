@@ -1,12 +1,16 @@
 //! Results on their way back from the GPU.
 
 use std::marker::PhantomData;
+use std::sync::PoisonError;
 
 use bytemuck::Pod;
 use futures_channel::oneshot;
 
 use super::{Buffer, Gpu, Plan, Step};
 use crate::error::{Error, Result};
+
+/// Bytes of a staging buffer that is kept for the next read-back.
+const MOST_KEPT: u64 = 256;
 
 /// A copy of a buffer's first values that was ordered and can be awaited.
 ///
@@ -42,12 +46,7 @@ impl Gpu {
         result: &wgpu::Buffer,
         size: u64,
     ) -> Readback<T> {
-        let staging = self.device.create_buffer(&wgpu::BufferDescriptor {
-            label: Some("readback"),
-            size,
-            usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
-            mapped_at_creation: false,
-        });
+        let staging = self.staging(size);
         encoder.copy_buffer_to_buffer(result, 0, &staging, 0, size);
         #[cfg_attr(target_arch = "wasm32", allow(unused_variables, reason = "browsers poll"))]
         let submission = self.queue.submit([encoder.finish()]);
@@ -62,6 +61,20 @@ impl Gpu {
             #[cfg(not(target_arch = "wasm32"))]
             submission,
             marker: PhantomData,
+        }
+    }
+
+    /// A buffer to map, of `size` bytes. Those of tokens, one for each, are used again.
+    fn staging(&self, size: u64) -> wgpu::Buffer {
+        let mut idle = self.idle_staging.lock().unwrap_or_else(PoisonError::into_inner);
+        match idle.iter().position(|buffer| buffer.size() == size) {
+            Some(index) => idle.swap_remove(index),
+            None => self.device.create_buffer(&wgpu::BufferDescriptor {
+                label: Some("readback"),
+                size,
+                usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+                mapped_at_creation: false,
+            }),
         }
     }
 
@@ -94,6 +107,10 @@ impl<T: Pod> Readback<T> {
         let values = view.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect();
         drop(view);
         self.staging.unmap();
+        if self.staging.size() <= MOST_KEPT {
+            let mut idle = gpu.idle_staging.lock().unwrap_or_else(PoisonError::into_inner);
+            idle.push(self.staging);
+        }
         Ok(values)
     }
 }
