@@ -204,7 +204,7 @@ fn gemv_i2s_of_batches_is_exact() {
 /// Token counts around the quarters of a tile, a whole one and several.
 #[test]
 fn gemm_i2s_is_exact() {
-    let counts = [1, 15, 16, 17, 63, 64, 65, 200];
+    let counts = [1, 15, 16, 17, 33, 48, 63, 64, 65, 200];
     check_products(device(), &counts, |Call { recorder, plan, step, w, x, y, product }| {
         gemm_i2s(recorder, plan, step, w, x, y, *product);
     });
