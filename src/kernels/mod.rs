@@ -2,7 +2,7 @@
 //! [`crate::reference::ops`], which the tests hold them against.
 //!
 //! To add one: write `shaders/NAME.wgsl`, write `src/kernels/NAME.rs`, name it twice below.
-//! `tests/kernels.rs` then holds the pair together, and the browser test compiles it.
+//! `tests/kernels` then holds the pair together, and the browser test compiles it.
 
 use crate::gpu::Kernel;
 

@@ -174,7 +174,7 @@ fn check_threshold(what: &str, sampling: &Sampling, logits: &[f32], found: f32) 
 fn the_chosen_token_is_the_references() {
     let mut random = Random(12);
     let (mut chosen, mut tipped) = (0, 0);
-    for (n_vocab, seeds) in [(1, 2), (1025, 20), (4096, 25), (128_256, 2)] {
+    for (n_vocab, seeds) in [(1, 2), (1025, 15), (4096, 15), (128_256, 1)] {
         let sampler = Sampler::new(n_vocab);
         for (name, logits) in hard_logits(n_vocab, &mut random) {
             sampler.put(&logits);
@@ -222,7 +222,7 @@ fn the_largest_noise_is_exact() {
     let sampler = Sampler::new(n_vocab);
     let logits = vec![2.0; n_vocab];
     sampler.put(&logits);
-    for seed in 0..50 {
+    for seed in 0..30 {
         let sampling = Sampling { temperature: 1.0, seed, ..Sampling::default() };
         let found = sampler.choose(&sampling, 9);
         differs("one value for all", &sampling, &logits, 9, found);
