@@ -32,6 +32,8 @@ await main(async () => {
   const server = await preview({ preview: { port, host, open: false } })
   heading('\nThe demos are at')
   server.printUrls()
+  const [address] = [...server.resolvedUrls.local, ...server.resolvedUrls.network]
+  heading(`  Chat: ${address}chat/   TL;DR: ${address}tldr/`)
   if (host) heading('\nBrowsers give WebGPU to localhost and to https only: other machines need https in front of this.')
   heading('\nCtrl-C stops the server.')
 })

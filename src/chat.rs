@@ -33,26 +33,31 @@ pub struct Message {
 /// of these models is another, wrong one, with which they hardly ever end a turn: it is ignored.
 /// What messages say never becomes a special token.
 pub fn prompt(tokenizer: &Tokenizer, messages: &[Message]) -> Result<Vec<u32>> {
+    let eot = end_of_turn(tokenizer)?;
     let bos = marker(tokenizer.bos(), "beginning-of-text")?;
-    turns(tokenizer, vec![bos], messages)
+    turns(tokenizer, eot, vec![bos], messages)
 }
 
 /// The tokens of a conversation whose beginning, up to an answer, is already in tokens: `before`
 /// ends with that answer, `messages` follow it.
 pub fn continued(tokenizer: &Tokenizer, before: &[u32], messages: &[Message]) -> Result<Vec<u32>> {
-    let mut ids = before.to_vec();
-    ids.push(end_of_turn(tokenizer)?);
-    turns(tokenizer, ids, messages)
+    let eot = end_of_turn(tokenizer)?;
+    turns(tokenizer, eot, [before, &[eot]].concat(), messages)
 }
 
-fn turns(tokenizer: &Tokenizer, mut ids: Vec<u32>, messages: &[Message]) -> Result<Vec<u32>> {
+/// `ids` with the messages' turns after them.
+fn turns(
+    tokenizer: &Tokenizer,
+    eot: u32,
+    mut ids: Vec<u32>,
+    messages: &[Message],
+) -> Result<Vec<u32>> {
     let empty = |why: &str| Err(Error::BadOption { name: "prompt".into(), why: why.into() });
     match messages.last() {
         None => return empty("the conversation is empty"),
         Some(last) if last.content.trim().is_empty() => return empty("there is nothing to answer"),
         Some(_) => {}
     }
-    let eot = end_of_turn(tokenizer)?;
     for Message { role, content } in messages {
         // One piece: "User:" and " What" merge differently when encoded apart.
         ids.extend(tokenizer.encode(&format!("{}: {}", role.name(), content.trim()))?);

@@ -1,4 +1,5 @@
 // <tldr-widget for="#article" model="model.gguf">: one click sums up a text of the page, or one that the reader pastes.
+// The model is loaded at the first click; with the attribute `preload`, as soon as the page has nothing else to do.
 //
 // Events, all bubbling: `tldr-start`, `tldr-progress` (detail: the package's Progress), `tldr-text` (detail: a piece),
 // `tldr-done` (detail: { summary, stats }), `tldr-error` (detail: { code, message }).
@@ -27,6 +28,12 @@ export class TldrWidget extends HTMLElement {
       this.summarize(this.#view.text.value)
     })
     this.#view.stop.addEventListener('click', () => this.stop())
+  }
+
+  connectedCallback() {
+    if (!this.hasAttribute('preload')) return
+    // A failure is told when somebody wants a summary: that tries again.
+    whenIdle(() => this.isConnected && this.#load().catch(() => {}))
   }
 
   disconnectedCallback() {
@@ -59,11 +66,14 @@ export class TldrWidget extends HTMLElement {
   }
 
   async #write(prompt: string, signal: AbortSignal) {
-    const model = await this.#load(signal)
+    // A load that began before this summary does not end with it, but is not waited for either.
+    const model = await Promise.race([this.#load(signal), rejection(signal)])
+    this.#view.note('Reading …')
     const generation = model.generate(prompt, { temperature: 0, maxTokens: MAX_TOKENS, signal })
     generation.stats.catch(() => {}) // The loop reports the same error.
     let summary = ''
     for await (const piece of generation) {
+      if (!summary) this.#view.note('')
       summary += piece
       this.#view.append(piece)
       this.#tell('tldr-text', piece)
@@ -76,7 +86,7 @@ export class TldrWidget extends HTMLElement {
   }
 
   /** The model, loaded at the first call; after a failure the next call tries again. */
-  async #load(signal: AbortSignal): Promise<BitNet> {
+  async #load(signal?: AbortSignal): Promise<BitNet> {
     const url = this.getAttribute('model')
     if (!url) throw new Unreadable('The element has no model attribute.')
     const onProgress = (progress: Progress) => {
@@ -119,6 +129,20 @@ export class TldrWidget extends HTMLElement {
   #tell(type: string, detail: unknown) {
     this.dispatchEvent(new CustomEvent(type, { detail, bubbles: true, composed: true }))
   }
+}
+
+/** Not every browser knows idle callbacks. */
+function whenIdle(job: () => void) {
+  if ('requestIdleCallback' in window) requestIdleCallback(job)
+  else setTimeout(job, 200)
+}
+
+/** Rejects when the signal aborts. */
+function rejection(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    signal.addEventListener('abort', () => reject(signal.reason))
+  })
 }
 
 // A page may embed the script twice.
