@@ -48,7 +48,11 @@ const testOnSwiftShader = async hear => {
   await runHearing('cargo', ['test', ...binaries], hear, { env: { VK_DRIVER_FILES: icd } })
 }
 
-const testInBrowser = hear => runHearing(nodeTool('playwright'), ['test'], hear, { env: { CHROMIUM: findBrowser() } })
+const testInBrowser = hear => {
+  // Ports of this run's own: a server that another run has left behind is in no one's way.
+  const PORT = process.env.PORT ?? String(20_000 + process.pid % 20_000)
+  return runHearing(nodeTool('playwright'), ['test'], hear, { env: { CHROMIUM: findBrowser(), PORT } })
+}
 
 export const checks = [
   { part: 'scripts', name: 'Tests of the scripts', step: testScripts },
