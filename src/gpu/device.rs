@@ -187,8 +187,8 @@ impl Gpu {
 
     /// Lanes that share a row of a matrix-vector product, a power of two.
     ///
-    /// A row read in few steps by 32 lanes was the fastest of 4 to 32 on an NVIDIA H200. More than
-    /// a subgroup would need a barrier. A CPU reads no faster in lanes, and sums for nothing.
+    /// 32 lanes read a row in few steps, which is what a fast card waits for. More than a subgroup
+    /// would need a barrier. A CPU reads no faster in lanes, and sums for nothing.
     pub fn lanes_per_row(&self) -> u32 {
         match self.subgroups {
             _ if self.software => 1,

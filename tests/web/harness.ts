@@ -25,6 +25,8 @@ export interface Golden {
   greedy_text: string
   greedy_stopped: boolean
   greedy_margins: number[]
+  /** The ten best after the prompt's last token. */
+  last: { ids: number[], logits: number[] }
 }
 
 export const goldens: { prompts: Golden[], tokenizer: { text: string, ids: number[], ids_plain?: number[] }[] } =

@@ -243,6 +243,15 @@ test.describe('what cannot be loaded', () => {
     })
   }
 
+  test('a ternary tensor with a code there is not', async ({ harness }) => {
+    const found = await failure(harness, `
+      const bytes = new Uint8Array(await (await fetch('${MODEL}')).arrayBuffer())
+      bytes[Math.floor(bytes.length * 0.6)] = 0xff
+      await BitNet.load(bytes)`)
+    expect(found).toMatchObject({ code: 'bad-gguf', message: expect.stringMatching(/blk\.\d+\..*code 3/) })
+    await load(harness, {}, SMALL)
+  })
+
   test('hostile files', async ({ harness }) => {
     const manifest: Record<string, { expect: string }> = JSON.parse(readFileSync('tests/data/hostile/manifest.json', 'utf8'))
     for (const name of Object.keys(manifest)) {
