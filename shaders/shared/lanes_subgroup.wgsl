@@ -10,6 +10,7 @@ var<workgroup> partial_sum_f32: array<f32, PARTIALS>;
 var<workgroup> partial_sum_max: array<vec2f, PARTIALS>;
 var<workgroup> partial_sum_i32: array<i32, PARTIALS>;
 var<workgroup> partial_sum_vec4i: array<vec4i, PARTIALS>;
+var<workgroup> partial_sum_vec4f: array<vec4f, PARTIALS>;
 
 fn lanes_sum_f32(lane: u32, value: f32) -> f32 {
     var v = value;
@@ -90,3 +91,21 @@ fn lanes_sum_vec4i(lane: u32, value: vec4i) -> vec4i {
     return v;
 }
 
+fn lanes_sum_vec4f(lane: u32, value: vec4f) -> vec4f {
+    var v = value;
+    for (var mask = LANES_PER_STEP / 2u; mask > 0u; mask /= 2u) {
+        v += subgroupShuffleXor(v, mask);
+    }
+    if PARTIALS_PER_GROUP > 1u {
+        if lane % SUBGROUP == 0u {
+            partial_sum_vec4f[lane / SUBGROUP] = v;
+        }
+        workgroupBarrier();
+        let first = lane / LANES * PARTIALS_PER_GROUP;
+        v = vec4f();
+        for (var i = 0u; i < PARTIALS_PER_GROUP; i++) {
+            v += partial_sum_vec4f[first + i];
+        }
+    }
+    return v;
+}

@@ -6,6 +6,7 @@ var<workgroup> partial_sum_f32: array<f32, WORKGROUP>;
 var<workgroup> partial_sum_max: array<vec2f, WORKGROUP>;
 var<workgroup> partial_sum_i32: array<i32, WORKGROUP>;
 var<workgroup> partial_sum_vec4i: array<vec4i, WORKGROUP>;
+var<workgroup> partial_sum_vec4f: array<vec4f, WORKGROUP>;
 
 fn lanes_sum_f32(lane: u32, value: f32) -> f32 {
     partial_sum_f32[lane] = value;
@@ -58,3 +59,14 @@ fn lanes_sum_vec4i(lane: u32, value: vec4i) -> vec4i {
     return partial_sum_vec4i[lane - lane % LANES];
 }
 
+fn lanes_sum_vec4f(lane: u32, value: vec4f) -> vec4f {
+    partial_sum_vec4f[lane] = value;
+    for (var half = LANES / 2u; half > 0u; half /= 2u) {
+        workgroupBarrier();
+        if lane % LANES < half {
+            partial_sum_vec4f[lane] += partial_sum_vec4f[lane + half];
+        }
+    }
+    workgroupBarrier();
+    return partial_sum_vec4f[lane - lane % LANES];
+}

@@ -4,8 +4,9 @@ use super::state::State;
 use super::weights::Weights;
 use crate::gpu::{Buffer, Plan, Recorder};
 use crate::kernels::{
-    Product, Quantized, Ternary, attention, attention_merge, embed, gemm_i2s, gemv_head, gemv_i2s,
-    rms_norm, rms_norm_quantize, rope_kv, sample_best, sample_commit, sample_filter,
+    Product, Quantized, Ternary, attention, attention_merge, attention_one, embed, gemm_i2s,
+    gemv_head, gemv_i2s, merge_norm_gemv, norm_gemv, norm_gemv_rope_kv, rms_norm,
+    rms_norm_quantize, rope_kv, sample_best, sample_commit, sample_filter,
 };
 use crate::model::Config;
 
@@ -50,6 +51,32 @@ pub(super) fn layers(
         matmul(r, p, &block.ffn_gate_up, h, ff, Product::Relu2Glu);
         rms_norm_quantize(r, p, ff, &block.ffn_sub_norm, ff_q, eps);
         matmul(r, p, &block.ffn_down, ff_q, x, Product::Add);
+    }
+    plan
+}
+
+/// [`layers`] for one token on a card, which waits for dispatches rather than for memory: every
+/// product norms its input itself.
+pub(super) fn layers_fused(
+    recorder: &mut Recorder,
+    config: &Config,
+    weights: &Weights,
+    state: &State,
+) -> Plan {
+    let State { step, attention: shape, x, q, parts, ff, turns, .. } = state;
+    let eps = config.eps;
+    let mut plan = Plan::default();
+    let p = &mut plan;
+    let r = recorder;
+    embed(r, p, &state.tokens, &weights.token_embd, x);
+    for (block, (k_cache, v_cache)) in weights.blocks.iter().zip(&state.cache) {
+        let (qkv, norm) = (&block.attn_qkv, &block.attn_norm);
+        norm_gemv_rope_kv(r, p, step, shape, qkv, x, norm, turns, q, k_cache, v_cache, eps);
+        attention_one(r, p, step, shape, q, k_cache, v_cache, parts);
+        merge_norm_gemv(r, p, step, shape, &block.attn_output, parts, &block.attn_sub_norm, x, eps);
+
+        norm_gemv(r, p, &block.ffn_gate_up, x, &block.ffn_norm, ff, Product::Relu2Glu, eps);
+        norm_gemv(r, p, &block.ffn_down, ff, &block.ffn_sub_norm, x, Product::Add, eps);
     }
     plan
 }

@@ -122,7 +122,7 @@ macro_rules! wgsl {
 }
 
 /// The two variants of a kernel that reduces over lanes: `shared/lanes_subgroup.wgsl` and
-/// `shared/lanes_workgroup.wgsl` declare the same functions.
+/// `shared/lanes_workgroup.wgsl` declare the same functions, and so do `shared/group_*.wgsl`.
 #[macro_export]
 macro_rules! lanes_variants {
     ($($path:literal),+ $(,)?) => {
@@ -130,12 +130,12 @@ macro_rules! lanes_variants {
             $crate::gpu::Variant {
                 name: "subgroup",
                 subgroups: true,
-                wgsl: $crate::wgsl!("shared/lanes_subgroup", $($path),+),
+                wgsl: $crate::wgsl!("shared/lanes_subgroup", "shared/group_subgroup", $($path),+),
             },
             $crate::gpu::Variant {
                 name: "workgroup",
                 subgroups: false,
-                wgsl: $crate::wgsl!("shared/lanes_workgroup", $($path),+),
+                wgsl: $crate::wgsl!("shared/lanes_workgroup", "shared/group_workgroup", $($path),+),
             },
         ]
     };

@@ -9,13 +9,18 @@ use crate::gpu::Kernel;
 // Outside the macro, because rustfmt does not look for modules inside one.
 mod attention;
 mod attention_merge;
+mod attention_one;
 mod embed;
 mod gemm_i2s;
 mod gemv_head;
 mod gemv_i2s;
+mod merge_norm_gemv;
+mod norm_gemv;
+mod norm_gemv_rope_kv;
 mod rms_norm;
 mod rms_norm_quantize;
 mod rope_kv;
+mod row_groups;
 mod sample_best;
 mod sample_commit;
 mod sample_filter;
@@ -26,6 +31,8 @@ pub use attention_merge::MOST_SPLITS;
 pub use sample_best::stretches;
 pub use sample_filter::SamplingParams;
 pub use weight::{Dense, DenseType, Product, Quantized, Shard, Ternary};
+
+use row_groups::RowGroups;
 
 macro_rules! kernels {
     ($($name:ident),* $(,)?) => {
@@ -39,10 +46,14 @@ macro_rules! kernels {
 kernels! {
     attention,
     attention_merge,
+    attention_one,
     embed,
     gemm_i2s,
     gemv_head,
     gemv_i2s,
+    merge_norm_gemv,
+    norm_gemv,
+    norm_gemv_rope_kv,
     rms_norm,
     rms_norm_quantize,
     rope_kv,

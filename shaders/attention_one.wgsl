@@ -1,0 +1,134 @@
+// softmax(q · k) v of HEADS query heads that share a KV head, for the one token of a decode step, over
+// one part of the context, in one pass (online softmax).
+//
+// Scores: four lanes share a position, for all heads. Sums: a lane sums four values of the head, for
+// all heads, over every PLACES-th position of a tile.
+
+@group(0) @binding(0) var<uniform> step: Step;
+@group(0) @binding(1) var<storage, read> queries: array<vec4f>;     // [N_HEAD, HEAD_DIM], scaled and turned
+@group(0) @binding(2) var<storage, read> k_cache: array<vec4u>;     // [n_ctx, N_HEAD_KV, HEAD_DIM]
+@group(0) @binding(3) var<storage, read> v_cache: array<vec2u>;     // [n_ctx, N_HEAD_KV, HEAD_DIM]
+@group(0) @binding(4) var<storage, read_write> part: array<f32>;    // [n_splits, N_HEAD, HEAD_DIM], not normalised
+@group(0) @binding(5) var<storage, read_write> part_ml: array<vec2f>; // [n_splits, N_HEAD]: largest score, sum of exp
+
+const LANES: u32 = 4u;
+const TILE: u32 = WORKGROUP / LANES; // positions at a time
+const QUADS: u32 = HEAD_DIM / 4u;
+const PLACES: u32 = WORKGROUP / QUADS; // positions of which values are summed at a time
+const VECTORS: u32 = select(HEAD_DIM / 4u, HEAD_DIM / 8u, KV_F16); // vec4u in a key
+const STEPS: u32 = (VECTORS + LANES - 1u) / LANES;
+const V_STEPS: u32 = (TILE + PLACES - 1u) / PLACES;
+const FOUR: u32 = 4u; // heads in a vec4f
+
+var<workgroup> wq: array<vec4f, HEADS * QUADS>;
+var<workgroup> weights: array<vec4f, TILE>;   // by head
+var<workgroup> sums: array<vec4f, WORKGROUP>; // of one head, by lane
+var<workgroup> totals: array<vec4f, PLACES>;
+
+fn dot_key(query: u32, words: vec4u) -> f32 {
+    if KV_F16 {
+        return dot(wq[query], vec4f(unpack2x16float(words.x), unpack2x16float(words.y)))
+            + dot(wq[query + 1u], vec4f(unpack2x16float(words.z), unpack2x16float(words.w)));
+    }
+    return dot(wq[query], bitcast<vec4f>(words));
+}
+
+fn value(position: u32, head_kv: u32, quad: u32) -> vec4f {
+    let at = (position * N_HEAD_KV + head_kv) * QUADS + quad;
+    if KV_F16 {
+        let words = v_cache[at];
+        return vec4f(unpack2x16float(words.x), unpack2x16float(words.y));
+    }
+    return bitcast<vec4f>(vec4u(v_cache[2u * at], v_cache[2u * at + 1u]));
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
+    let first_head = group.x * HEADS;
+    let head_kv = first_head / (N_HEAD / N_HEAD_KV);
+    let split = group.y;
+    let start = split * step.split_len;
+    let end = min(step.pos + 1u, start + step.split_len); // beyond start
+    let quad = lane % QUADS;
+    let position_of_values = lane / QUADS;
+
+    for (var i = lane; i < HEADS * QUADS; i += WORKGROUP) {
+        wq[i] = queries[first_head * QUADS + i];
+    }
+    // As many tiles for every workgroup of the step, because a barrier's loop must be uniform in
+    // the browser's eyes; a tile that begins after `end` counts nothing.
+    let tiles = (min(step.split_len, step.pos + 1u) + TILE - 1u) / TILE;
+    var largest = vec4f(-1e30);
+    var total = vec4f();
+    var sum: array<vec4f, HEADS>;
+    for (var tile = 0u; tile < tiles; tile++) {
+        let first = start + tile * TILE;
+        // What does not depend on the weights is on its way while they are made.
+        var values: array<vec4f, V_STEPS>;
+        for (var i = 0u; i < V_STEPS; i++) {
+            values[i] = value(min(first + i * PLACES + position_of_values, end - 1u), head_kv, quad);
+        }
+        let position = first + lane / LANES;
+        let key = (min(position, end - 1u) * N_HEAD_KV + head_kv) * VECTORS;
+        var words: array<vec4u, STEPS>;
+        for (var i = 0u; i < STEPS; i++) {
+            words[i] = k_cache[key + min(i * LANES + lane % LANES, VECTORS - 1u)];
+        }
+        workgroupBarrier();
+        var score = vec4f();
+        for (var i = 0u; i < STEPS; i++) {
+            let vector = i * LANES + lane % LANES;
+            if vector < VECTORS {
+                for (var head = 0u; head < HEADS; head++) {
+                    score[head] += dot_key(head * QUADS + vector * (QUADS / VECTORS), words[i]);
+                }
+            }
+        }
+        score = lanes_sum_vec4f(lane, score);
+        score = select(vec4f(-1e30), score, position < end);
+        let tile_largest = max(largest, group_max_vec4f(lane, score));
+        if lane % LANES == 0u {
+            weights[lane / LANES] = select(vec4f(), exp(score - tile_largest), position < end);
+        }
+        let shrink = exp(largest - tile_largest);
+        largest = tile_largest;
+        total *= shrink;
+        for (var head = 0u; head < HEADS; head++) {
+            sum[head] *= shrink[head];
+        }
+        workgroupBarrier();
+        for (var i = 0u; i < V_STEPS; i++) {
+            let at = i * PLACES + position_of_values;
+            if at < TILE && position_of_values < PLACES {
+                let weight = weights[at];
+                total += weight;
+                for (var head = 0u; head < HEADS; head++) {
+                    sum[head] += weight[head] * values[i];
+                }
+            }
+        }
+    }
+    if quad == 0u && position_of_values < PLACES {
+        totals[position_of_values] = total;
+    }
+    let out = split * N_HEAD + first_head;
+    for (var head = 0u; head < HEADS; head++) {
+        workgroupBarrier();
+        sums[lane] = sum[head];
+        workgroupBarrier();
+        for (var i = lane; i < HEAD_DIM; i += WORKGROUP) {
+            var v = 0.0;
+            for (var place = 0u; place < PLACES; place++) {
+                v += sums[place * QUADS + i / 4u][i % 4u];
+            }
+            part[(out + head) * HEAD_DIM + i] = v;
+        }
+    }
+    if lane < HEADS {
+        var v = 0.0;
+        for (var place = 0u; place < PLACES; place++) {
+            v += totals[place][lane];
+        }
+        part_ml[out + lane] = vec2f(largest[lane], v);
+    }
+}

@@ -1,0 +1,39 @@
+// y = W q for one token, q being the int8 quantisation of the normed x: see normed_rows.wgsl.
+//
+// PARTS = 1: y[row] = product, or y[row] += product if ADD.
+// PARTS = 2: the rows come in pairs, gate and up, and y[row] = relu(gate)² * up.
+
+@group(0) @binding(0) var<storage, read> w: array<vec4u>;           // [PARTS, N_ROWS, K] codes
+@group(0) @binding(1) var<storage, read> w_scale: array<f32>;       // [PARTS, ALL_ROWS]
+@group(0) @binding(2) var<storage, read> x: array<vec4f>;           // [K]
+@group(0) @binding(3) var<storage, read> norm_weight: array<vec4f>; // [K]
+@group(0) @binding(4) var<storage, read_write> y: array<f32>;       // [ALL_ROWS]
+
+const ROWS: u32 = EACH / PARTS; // of y, for each slot
+
+fn input(i: u32) -> vec4f {
+    return x[i];
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
+    let first = (group.x * SLOTS + lane / LANES) * ROWS;
+    var rows: vec4u;
+    for (var each = 0u; each < EACH; each++) {
+        rows[each] = (each % PARTS) * N_ROWS + min(first + each / PARTS, N_ROWS - 1u);
+    }
+    let p = products(lane, rows);
+    let mine = lane % LANES; // of the slot's rows
+    let row = first + mine;
+    if mine < ROWS && row < N_ROWS {
+        let at = FIRST_ROW + row;
+        let v = product(p.d[mine * PARTS], p.q_scale, w_scale[at]);
+        if PARTS == 2u {
+            y[at] = relu2_glu(v, product(p.d[mine * PARTS + 1u], p.q_scale, w_scale[ALL_ROWS + at]));
+        } else if ADD {
+            y[at] += v;
+        } else {
+            y[at] = v;
+        }
+    }
+}

@@ -1,0 +1,79 @@
+// q, k and v of one token: the ternary product with the normed x, see normed_rows.wgsl, turned by
+// position as in rope_kv.wgsl. q, scaled by 1 / sqrt(HEAD_DIM), goes to queries, k and v to the cache.
+//
+// A slot makes the two values of a pair, i and i + HEAD_DIM / 2; a workgroup SLOTS neighbouring
+// pairs of a head.
+
+@group(0) @binding(0) var<uniform> step: Step;
+@group(0) @binding(1) var<storage, read> w: array<vec4u>;            // [N_ROWS, K] codes
+@group(0) @binding(2) var<storage, read> w_scale: array<f32>;        // [N_Q + 2 N_KV]
+@group(0) @binding(3) var<storage, read> x: array<vec4f>;            // [K]
+@group(0) @binding(4) var<storage, read> norm_weight: array<vec4f>;  // [K]
+@group(0) @binding(5) var<storage, read> turns: array<vec2f>;        // [n_ctx, HEAD_DIM / 2]: cos, sin
+@group(0) @binding(6) var<storage, read_write> queries: array<f32>;  // [N_Q]
+@group(0) @binding(7) var<storage, read_write> k_cache: array<u32>;  // [n_ctx, N_KV]
+@group(0) @binding(8) var<storage, read_write> v_cache: array<u32>;  // [n_ctx, N_KV]
+
+const EACH: u32 = 2u;
+const HALF: u32 = HEAD_DIM / 2u;
+
+fn input(i: u32) -> vec4f {
+    return x[i];
+}
+
+// The pairs' first values, then their second ones.
+var<workgroup> made: array<f32, 2u * SLOTS>;
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
+    let slot = lane / LANES;
+    let first_pair = group.x * SLOTS; // counted over all heads of the shard
+    let pair = first_pair + slot;
+    let row = min(pair / HALF * HEAD_DIM + pair % HALF, N_ROWS - HALF - 1u);
+    let turn = turns[step.pos * HALF + pair % HALF];
+    let p = products(lane, vec4u(row, row + HALF, 0u, 0u));
+    let all = FIRST_ROW + row;
+    if lane % LANES == 0u {
+        var v = vec2f(product(p.d.x, p.q_scale, w_scale[all]), product(p.d.y, p.q_scale, w_scale[all + HALF]));
+        if all < N_Q + N_KV {
+            v = vec2f(v.x * turn.x - v.y * turn.y, v.y * turn.x + v.x * turn.y);
+        }
+        made[slot] = v.x;
+        made[SLOTS + slot] = v.y;
+    }
+    workgroupBarrier();
+    // Two neighbouring values a lane, which are one word of an f16 cache.
+    if lane < SLOTS {
+        let half = lane / (SLOTS / 2u); // first or second values of the pairs
+        let i = lane % (SLOTS / 2u) * 2u;
+        let pair = first_pair + i;
+        if pair < N_ROWS / 2u {
+            let at = FIRST_ROW + pair / HALF * HEAD_DIM + pair % HALF + half * HALF;
+            store(at, vec2f(made[half * SLOTS + i], made[half * SLOTS + i + 1u]));
+        }
+    }
+}
+
+fn store(at: u32, v: vec2f) {
+    if at < N_Q {
+        let scaled = v * inverseSqrt(f32(HEAD_DIM));
+        queries[at] = scaled.x;
+        queries[at + 1u] = scaled.y;
+    } else if at < N_Q + N_KV {
+        let i = step.pos * N_KV + at - N_Q;
+        if KV_F16 {
+            k_cache[i / 2u] = pack2x16float(v);
+        } else {
+            k_cache[i] = bitcast<u32>(v.x);
+            k_cache[i + 1u] = bitcast<u32>(v.y);
+        }
+    } else {
+        let i = step.pos * N_KV + at - N_Q - N_KV;
+        if KV_F16 {
+            v_cache[i / 2u] = pack2x16float(v);
+        } else {
+            v_cache[i] = bitcast<u32>(v.x);
+            v_cache[i + 1u] = bitcast<u32>(v.y);
+        }
+    }
+}

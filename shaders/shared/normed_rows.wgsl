@@ -1,0 +1,107 @@
+
+// Ternary rows times one vector that every workgroup norms and quantises for itself: cheaper than a
+// dispatch of its own where a workgroup has many rows. Int8 as in quantize.wgsl:
+// q, s = int8 quantisation of x / sqrt(mean(x²) + EPS) * weight.
+//
+// The kernel declares w, `array<vec4u>` [.., K] codes; norm_weight, `array<vec4f>` [K]; and
+// input(i), values 4i .. 4i + 3 of x. LANES neighbouring lanes share EACH rows of w.
+
+const WORDS: u32 = K / 16u;   // words of codes in a row
+const VECTORS: u32 = K / 64u; // vectors of them
+const STEPS: u32 = (VECTORS + LANES - 1u) / LANES; // in which the lanes read a row
+const INPUTS: u32 = (WORDS + WORKGROUP - 1u) / WORKGROUP; // words whose activations a lane makes
+const SLOTS: u32 = WORKGROUP / LANES;
+
+// The activations that each word of codes meets, [STEPS][4][LANES]: neighbouring lanes read
+// neighbouring ones. What lies past the end of a row meets codes of 0.
+var<workgroup> q: array<vec4u, STEPS * 4u * LANES>;
+
+fn place(word: u32) -> u32 {
+    let vector = word / 4u;
+    return (vector / LANES * 4u + word % 4u) * LANES + vector % LANES;
+}
+
+// Codes of `row`, for one step of a lane.
+fn codes(row: u32, at_step: u32, lane: u32) -> vec4u {
+    let i = at_step * LANES + lane % LANES;
+    return select(vec4u(), w[row * VECTORS + min(i, VECTORS - 1u)], i < VECTORS);
+}
+
+fn dot_codes(words: vec4u, q0: vec4u, q1: vec4u, q2: vec4u, q3: vec4u) -> i32 {
+    return dot_word(words.x, q0) + dot_word(words.y, q1) + dot_word(words.z, q2) + dot_word(words.w, q3);
+}
+
+// Fills q; gives s and the sum of q.
+fn norm_input(lane: u32) -> vec2f {
+    // Values of the block's four groups: a word of codes meets four of each.
+    var h: array<vec4f, INPUTS * 4u>;
+    var squares_largest = vec2f();
+    for (var n = 0u; n < INPUTS; n++) {
+        let word = min(n * WORKGROUP + lane, WORDS - 1u);
+        let inside = n * WORKGROUP + lane < WORDS;
+        for (var g = 0u; g < 4u; g++) {
+            let i = word / 8u * 32u + g * 8u + word % 8u;
+            let x = select(vec4f(), input(i), inside);
+            let v = x * norm_weight[i];
+            let a = abs(v);
+            h[n * 4u + g] = v;
+            squares_largest.x += dot(x, x);
+            squares_largest.y = max(squares_largest.y, max(max(a.x, a.y), max(a.z, a.w)));
+        }
+    }
+    let all = group_sum_max(lane, squares_largest);
+    let scale = inverseSqrt(all.x / f32(K) + EPS);
+    let s = 127.0 / max(1e-5, all.y * scale);
+    var sum = 0;
+    for (var n = 0u; n < INPUTS; n++) {
+        let word = n * WORKGROUP + lane;
+        if word < WORDS {
+            let words = vec4u(
+                quantize(h[n * 4u] * scale, s),
+                quantize(h[n * 4u + 1u] * scale, s),
+                quantize(h[n * 4u + 2u] * scale, s),
+                quantize(h[n * 4u + 3u] * scale, s),
+            );
+            q[place(word)] = words;
+            sum += sum_of_word(words.x) + sum_of_word(words.y) + sum_of_word(words.z) + sum_of_word(words.w);
+        }
+    }
+    return vec2f(s, f32(group_sum_i32(lane, sum)));
+}
+
+// The products D of the lane's EACH rows with q, 0 in the rest; every lane of a slot gets them.
+// Norms the input on the way, for codes that are on their way from memory meanwhile.
+struct Products {
+    d: vec4i,
+    q_scale: vec2f,
+}
+
+fn products(lane: u32, rows: vec4u) -> Products {
+    var ahead: array<vec4u, STEPS * EACH>;
+    if PREFETCH {
+        for (var i = 0u; i < STEPS; i++) {
+            for (var each = 0u; each < EACH; each++) {
+                ahead[i * EACH + each] = codes(rows[each], i, lane);
+            }
+        }
+    }
+    let q_scale = norm_input(lane);
+    var sum = vec4i();
+    for (var i = 0u; i < STEPS; i++) {
+        let at = i * 4u * LANES + lane % LANES;
+        let q0 = q[at];
+        let q1 = q[at + LANES];
+        let q2 = q[at + 2u * LANES];
+        let q3 = q[at + 3u * LANES];
+        for (var each = 0u; each < EACH; each++) {
+            var words: vec4u;
+            if PREFETCH {
+                words = ahead[i * EACH + each];
+            } else {
+                words = codes(rows[each], i, lane);
+            }
+            sum[each] += dot_codes(words, q0, q1, q2, q3);
+        }
+    }
+    return Products(lanes_sum_vec4i(lane, sum), q_scale);
+}

@@ -1,0 +1,85 @@
+use super::{AttentionShape, MOST_SPLITS, Parts, RowGroups, Ternary};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Step};
+use crate::lanes_variants;
+
+pub(super) const KERNEL: Kernel = Kernel {
+    name: "merge_norm_gemv",
+    bindings: &[
+        ("step", Access::Uniform),
+        ("w", Access::Read),
+        ("w_scale", Access::Read),
+        ("part", Access::Read),
+        ("part_ml", Access::Read),
+        ("norm_weight", Access::Read),
+        ("y", Access::Write),
+    ],
+    variants: lanes_variants!(
+        "shared/step",
+        "shared/ternary",
+        "shared/quantize",
+        "shared/normed_rows",
+        "merge_norm_gemv"
+    ),
+    example: &consts(
+        RowGroups { workgroup: 256, lanes: 16, each: 2 },
+        &AttentionShape { n_head: 20, n_head_kv: 5, head_dim: 128, kv_f16: true },
+        2560,
+        0,
+        2560,
+        1e-5,
+    ),
+};
+
+const fn consts(
+    groups: RowGroups,
+    shape: &AttentionShape,
+    all_rows: usize,
+    first_row: usize,
+    rows: usize,
+    eps: f32,
+) -> [Const; 12] {
+    [
+        Const::U32("WORKGROUP", groups.workgroup),
+        Const::U32("LANES", groups.lanes),
+        Const::U32("EACH", groups.each),
+        Const::U32("N_HEAD", shape.n_head as u32),
+        Const::U32("HEAD_DIM", shape.head_dim as u32),
+        Const::U32("K", (shape.n_head * shape.head_dim) as u32),
+        Const::U32("ALL_ROWS", all_rows as u32),
+        Const::U32("FIRST_ROW", first_row as u32),
+        Const::U32("N_ROWS", rows as u32),
+        Const::U32("MOST_SPLITS", MOST_SPLITS),
+        Const::Bool("PREFETCH", true),
+        Const::F32("EPS", eps),
+    ]
+}
+
+/// `y` `[rows]` += the product of `w` with the sub-norm, quantised, of one token's heads' outputs,
+/// put together from their parts.
+#[allow(clippy::too_many_arguments, reason = "one for each binding")]
+pub fn merge_norm_gemv(
+    recorder: &mut Recorder,
+    plan: &mut Plan,
+    step: &Buffer<Step>,
+    shape: &AttentionShape,
+    w: &Ternary,
+    parts: &Parts,
+    norm_weight: &Buffer<f32>,
+    y: &Buffer<f32>,
+    eps: f32,
+) {
+    let groups = RowGroups::tuned("O", 256, 16, 1);
+    for shard in &w.shards {
+        recorder.dispatch(
+            plan,
+            &KERNEL,
+            &groups.consts(consts(groups, shape, w.rows, shard.rows.start, shard.rows.len(), eps)),
+            &[step, &shard.buffer, &w.scale, &parts.part, &parts.part_ml, norm_weight, y],
+            [
+                Extent::Fixed(groups.workgroups(shard.rows.len())),
+                Extent::Fixed(1),
+                Extent::Fixed(1),
+            ],
+        );
+    }
+}
