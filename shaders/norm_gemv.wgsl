@@ -11,8 +11,8 @@
 
 const ROWS: u32 = EACH / PARTS; // of y, for each slot
 
-fn input(i: u32) -> vec4f {
-    return x[i];
+fn input(i: u32) -> Input {
+    return Input(x[i], x[i + 8u], x[i + 16u], x[i + 24u]);
 }
 
 @compute @workgroup_size(WORKGROUP)

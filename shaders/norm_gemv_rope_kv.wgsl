@@ -17,8 +17,8 @@
 const EACH: u32 = 2u;
 const HALF: u32 = HEAD_DIM / 2u;
 
-fn input(i: u32) -> vec4f {
-    return x[i];
+fn input(i: u32) -> Input {
+    return Input(x[i], x[i + 8u], x[i + 16u], x[i + 24u]);
 }
 
 // The pairs' first values, then their second ones.

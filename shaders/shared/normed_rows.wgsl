@@ -4,7 +4,7 @@
 // q, s = int8 quantisation of x / sqrt(mean(x²) + EPS) * weight.
 //
 // The kernel declares w, `array<vec4u>` [.., K] codes; norm_weight, `array<vec4f>` [K]; and
-// input(i), values 4i .. 4i + 3 of x. LANES neighbouring lanes share EACH rows of w.
+// input(i), the vectors i, i + 8, i + 16 and i + 24 of x. LANES neighbouring lanes share EACH rows of w.
 
 const WORDS: u32 = K / 16u;   // words of codes in a row
 const VECTORS: u32 = K / 64u; // vectors of them
@@ -27,6 +27,13 @@ fn codes(row: u32, at_step: u32, lane: u32) -> vec4u {
     return select(vec4u(), w[row * VECTORS + min(i, VECTORS - 1u)], i < VECTORS);
 }
 
+struct Input {
+    a: vec4f,
+    b: vec4f,
+    c: vec4f,
+    d: vec4f,
+}
+
 fn dot_codes(words: vec4u, q0: vec4u, q1: vec4u, q2: vec4u, q3: vec4u) -> i32 {
     return dot_word(words.x, q0) + dot_word(words.y, q1) + dot_word(words.z, q2) + dot_word(words.w, q3);
 }
@@ -39,14 +46,18 @@ fn norm_input(lane: u32) -> vec2f {
     for (var n = 0u; n < INPUTS; n++) {
         let word = min(n * WORKGROUP + lane, WORDS - 1u);
         let inside = n * WORKGROUP + lane < WORDS;
-        for (var g = 0u; g < 4u; g++) {
-            let i = word / 8u * 32u + g * 8u + word % 8u;
-            let x = select(vec4f(), input(i), inside);
-            let v = x * norm_weight[i];
-            let a = abs(v);
-            h[n * 4u + g] = v;
-            squares_largest.x += dot(x, x);
-            squares_largest.y = max(squares_largest.y, max(max(a.x, a.y), max(a.z, a.w)));
+        let i = word / 8u * 32u + word % 8u;
+        let x = input(i);
+        h[n * 4u] = x.a * norm_weight[i];
+        h[n * 4u + 1u] = x.b * norm_weight[i + 8u];
+        h[n * 4u + 2u] = x.c * norm_weight[i + 16u];
+        h[n * 4u + 3u] = x.d * norm_weight[i + 24u];
+        if inside {
+            squares_largest.x += dot(x.a, x.a) + dot(x.b, x.b) + dot(x.c, x.c) + dot(x.d, x.d);
+            for (var g = 0u; g < 4u; g++) {
+                let v = abs(h[n * 4u + g]);
+                squares_largest.y = max(squares_largest.y, max(max(v.x, v.y), max(v.z, v.w)));
+            }
         }
     }
     let all = group_sum_max(lane, squares_largest);

@@ -95,7 +95,7 @@ impl State {
             q: gpu.buffer(label, chunk * k / 4),
             scale: gpu.buffer(label, chunk),
         };
-        let parts = chunk.max(MOST_SPLITS as usize);
+        let parts = chunk.max(64);
         let cache_words = attention.cache_bytes(n_ctx) / size_of::<u32>();
         Self {
             n_ctx,
@@ -131,7 +131,7 @@ impl State {
     pub(super) fn step(&self, pos: usize, n_tokens: usize) -> Step {
         let len = pos + n_tokens;
         let split_len = match n_tokens {
-            1 => len.div_ceil(MOST_SPLITS as usize).max(LEAST_SPLIT),
+            1 => len.div_ceil(LEAST_SPLIT * most_splits()) * LEAST_SPLIT,
             _ => len,
         };
         Step {
@@ -197,3 +197,5 @@ fn turns(gpu: &Gpu, config: &Config, n_ctx: usize) -> Buffer<[f32; 2]> {
     }
     table
 }
+
+fn most_splits() -> usize { std::env::var("SPLITS").map_or(MOST_SPLITS as usize, |v| v.parse().unwrap()) }

@@ -1,4 +1,4 @@
-use super::{AttentionShape, MOST_SPLITS, Parts, RowGroups, Ternary};
+use super::{AttentionShape, Parts, RowGroups, Ternary};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Step};
 use crate::lanes_variants;
 
@@ -37,7 +37,7 @@ const fn consts(
     first_row: usize,
     rows: usize,
     eps: f32,
-) -> [Const; 12] {
+) -> [Const; 11] {
     [
         Const::U32("WORKGROUP", groups.workgroup),
         Const::U32("LANES", groups.lanes),
@@ -48,7 +48,6 @@ const fn consts(
         Const::U32("ALL_ROWS", all_rows as u32),
         Const::U32("FIRST_ROW", first_row as u32),
         Const::U32("N_ROWS", rows as u32),
-        Const::U32("MOST_SPLITS", MOST_SPLITS),
         Const::Bool("PREFETCH", true),
         Const::F32("EPS", eps),
     ]
