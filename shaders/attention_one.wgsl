@@ -8,7 +8,7 @@
 @group(0) @binding(1) var<storage, read> queries: array<vec4f>;     // [N_HEAD, HEAD_DIM], scaled and turned
 @group(0) @binding(2) var<storage, read> k_cache: array<vec4u>;     // [n_ctx, N_HEAD_KV, HEAD_DIM]
 @group(0) @binding(3) var<storage, read> v_cache: array<vec2u>;     // [n_ctx, N_HEAD_KV, HEAD_DIM]
-@group(0) @binding(4) var<storage, read_write> part: array<f32>;    // [n_splits, N_HEAD, HEAD_DIM], not normalised
+@group(0) @binding(4) var<storage, read_write> part: array<vec4f>;  // [n_splits, N_HEAD, HEAD_DIM], not normalised
 @group(0) @binding(5) var<storage, read_write> part_ml: array<vec2f>; // [n_splits, N_HEAD]: largest score, sum of exp
 
 const LANES: u32 = 4u;
@@ -18,11 +18,10 @@ const PLACES: u32 = WORKGROUP / QUADS; // positions of which values are summed a
 const VECTORS: u32 = select(HEAD_DIM / 4u, HEAD_DIM / 8u, KV_F16); // vec4u in a key
 const STEPS: u32 = (VECTORS + LANES - 1u) / LANES;
 const V_STEPS: u32 = (TILE + PLACES - 1u) / PLACES;
-const FOUR: u32 = 4u; // heads in a vec4f
 
 var<workgroup> wq: array<vec4f, HEADS * QUADS>;
-var<workgroup> weights: array<vec4f, TILE>;   // by head
-var<workgroup> sums: array<vec4f, WORKGROUP>; // of one head, by lane
+var<workgroup> weights: array<vec4f, TILE>;    // by head
+var<workgroup> sums: array<vec4f, 2u * WORKGROUP>; // of two heads, by lane
 var<workgroup> totals: array<vec4f, PLACES>;
 
 fn dot_key(query: u32, words: vec4u) -> f32 {
@@ -42,6 +41,21 @@ fn value(position: u32, head_kv: u32, quad: u32) -> vec4f {
     return bitcast<vec4f>(vec4u(v_cache[2u * at], v_cache[2u * at + 1u]));
 }
 
+// Stores what the lanes have of two heads.
+fn finish(lane: u32, out: u32, heads: u32, v0: vec4f, v1: vec4f) {
+    workgroupBarrier();
+    sums[lane] = v0;
+    sums[WORKGROUP + lane] = v1;
+    workgroupBarrier();
+    for (var i = lane; i < heads * QUADS; i += WORKGROUP) {
+        var v = vec4f();
+        for (var place = 0u; place < PLACES; place++) {
+            v += sums[i / QUADS * WORKGROUP + place * QUADS + i % QUADS];
+        }
+        part[out * QUADS + i] = v;
+    }
+}
+
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let first_head = group.x * HEADS;
@@ -50,7 +64,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let start = split * step.split_len;
     let end = min(step.pos + 1u, start + step.split_len); // beyond start
     let quad = lane % QUADS;
-    let position_of_values = lane / QUADS;
+    let place = lane / QUADS;
 
     for (var i = lane; i < HEADS * QUADS; i += WORKGROUP) {
         wq[i] = queries[first_head * QUADS + i];
@@ -60,28 +74,39 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let tiles = (min(step.split_len, step.pos + 1u) + TILE - 1u) / TILE;
     var largest = vec4f(-1e30);
     var total = vec4f();
-    var sum: array<vec4f, HEADS>;
+    var sum0 = vec4f(); // by head
+    var sum1 = vec4f();
+    var sum2 = vec4f();
+    var sum3 = vec4f();
     for (var tile = 0u; tile < tiles; tile++) {
         let first = start + tile * TILE;
         // What does not depend on the weights is on its way while they are made.
-        var values: array<vec4f, V_STEPS>;
-        for (var i = 0u; i < V_STEPS; i++) {
-            values[i] = value(min(first + i * PLACES + position_of_values, end - 1u), head_kv, quad);
-        }
         let position = first + lane / LANES;
         let key = (min(position, end - 1u) * N_HEAD_KV + head_kv) * VECTORS;
         var words: array<vec4u, STEPS>;
         for (var i = 0u; i < STEPS; i++) {
             words[i] = k_cache[key + min(i * LANES + lane % LANES, VECTORS - 1u)];
         }
+        var values: array<vec4f, V_STEPS>;
+        for (var i = 0u; i < V_STEPS; i++) {
+            values[i] = value(min(first + i * PLACES + place, end - 1u), head_kv, quad);
+        }
         workgroupBarrier();
         var score = vec4f();
         for (var i = 0u; i < STEPS; i++) {
             let vector = i * LANES + lane % LANES;
-            if vector < VECTORS {
-                for (var head = 0u; head < HEADS; head++) {
-                    score[head] += dot_key(head * QUADS + vector * (QUADS / VECTORS), words[i]);
-                }
+            let inside = vector < VECTORS;
+            let query = min(vector, VECTORS - 1u) * (QUADS / VECTORS);
+            let key_words = select(vec4u(), words[i], inside);
+            score.x += dot_key(query, key_words);
+            if HEADS > 1u {
+                score.y += dot_key(QUADS + query, key_words);
+            }
+            if HEADS > 2u {
+                score.z += dot_key(2u * QUADS + query, key_words);
+            }
+            if HEADS > 3u {
+                score.w += dot_key(3u * QUADS + query, key_words);
             }
         }
         score = lanes_sum_vec4f(lane, score);
@@ -93,36 +118,28 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         let shrink = exp(largest - tile_largest);
         largest = tile_largest;
         total *= shrink;
-        for (var head = 0u; head < HEADS; head++) {
-            sum[head] *= shrink[head];
-        }
+        sum0 *= shrink.x;
+        sum1 *= shrink.y;
+        sum2 *= shrink.z;
+        sum3 *= shrink.w;
         workgroupBarrier();
         for (var i = 0u; i < V_STEPS; i++) {
-            let at = i * PLACES + position_of_values;
-            if at < TILE && position_of_values < PLACES {
-                let weight = weights[at];
-                total += weight;
-                for (var head = 0u; head < HEADS; head++) {
-                    sum[head] += weight[head] * values[i];
-                }
-            }
+            let at = i * PLACES + place;
+            let weight = select(vec4f(), weights[min(at, TILE - 1u)], at < TILE && place < PLACES);
+            total += weight;
+            sum0 += weight.x * values[i];
+            sum1 += weight.y * values[i];
+            sum2 += weight.z * values[i];
+            sum3 += weight.w * values[i];
         }
     }
-    if quad == 0u && position_of_values < PLACES {
-        totals[position_of_values] = total;
+    if quad == 0u && place < PLACES {
+        totals[place] = total;
     }
     let out = split * N_HEAD + first_head;
-    for (var head = 0u; head < HEADS; head++) {
-        workgroupBarrier();
-        sums[lane] = sum[head];
-        workgroupBarrier();
-        for (var i = lane; i < HEAD_DIM; i += WORKGROUP) {
-            var v = 0.0;
-            for (var place = 0u; place < PLACES; place++) {
-                v += sums[place * QUADS + i / 4u][i % 4u];
-            }
-            part[(out + head) * HEAD_DIM + i] = v;
-        }
+    finish(lane, out, min(HEADS, 2u), sum0, sum1);
+    if HEADS > 2u {
+        finish(lane, out + 2u, HEADS - 2u, sum2, sum3);
     }
     if lane < HEADS {
         var v = 0.0;
