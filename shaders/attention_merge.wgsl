@@ -73,7 +73,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             squares_largest.y = max(squares_largest.y, max(max(a.x, a.y), max(a.z, a.w)));
         }
     }
-    let all = lanes_sum_max(lane, squares_largest);
+    let all = group_sum_max(lane, squares_largest);
     let scale = inverseSqrt(all.x / f32(N) + EPS);
     let s = 127.0 / max(1e-5, all.y * scale);
     var sum = 0;
@@ -91,7 +91,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             sum += sum_of_word(word);
         }
     }
-    let total = lanes_sum_i32(lane, sum);
+    let total = group_sum_i32(lane, sum);
     if lane == 0u {
         q_scale[token] = vec2f(s, f32(total));
     }

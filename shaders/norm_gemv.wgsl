@@ -18,11 +18,8 @@ fn input(i: u32) -> Input {
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let first = (group.x * SLOTS + lane / LANES) * ROWS;
-    var rows: vec4u;
-    for (var each = 0u; each < EACH; each++) {
-        rows[each] = (each % PARTS) * N_ROWS + min(first + each / PARTS, N_ROWS - 1u);
-    }
-    let p = products(lane, rows);
+    let each = vec4u(0u, 1u, 2u, 3u);
+    let p = products(lane, each % PARTS * N_ROWS + min(first + each / PARTS, vec4u(N_ROWS - 1u)));
     let mine = lane % LANES; // of the slot's rows
     let row = first + mine;
     if mine < ROWS && row < N_ROWS {

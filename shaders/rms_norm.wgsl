@@ -12,7 +12,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     for (var i = lane; i < N; i += WORKGROUP) {
         squares += x[row + i] * x[row + i];
     }
-    let scale = inverseSqrt(lanes_sum_f32(lane, squares) / f32(N) + EPS);
+    let scale = inverseSqrt(group_sum_max(lane, vec2f(squares, 0.0)).x / f32(N) + EPS);
     for (var i = lane; i < N; i += WORKGROUP) {
         y[i] = x[row + i] * scale * weight[i];
     }

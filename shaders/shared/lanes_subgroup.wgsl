@@ -7,7 +7,6 @@ const PARTIALS: u32 = max(WORKGROUP / SUBGROUP, 1u);
 const PARTIALS_PER_GROUP: u32 = LANES / LANES_PER_STEP;
 
 var<workgroup> partial_sum_f32: array<f32, PARTIALS>;
-var<workgroup> partial_sum_max: array<vec2f, PARTIALS>;
 var<workgroup> partial_sum_i32: array<i32, PARTIALS>;
 var<workgroup> partial_sum_vec4i: array<vec4i, PARTIALS>;
 var<workgroup> partial_sum_vec4f: array<vec4f, PARTIALS>;
@@ -26,28 +25,6 @@ fn lanes_sum_f32(lane: u32, value: f32) -> f32 {
         v = 0.0;
         for (var i = 0u; i < PARTIALS_PER_GROUP; i++) {
             v += partial_sum_f32[first + i];
-        }
-    }
-    return v;
-}
-
-// The sum of `value.x` and the largest `value.y`.
-fn lanes_sum_max(lane: u32, value: vec2f) -> vec2f {
-    var v = value;
-    for (var mask = LANES_PER_STEP / 2u; mask > 0u; mask /= 2u) {
-        let other = subgroupShuffleXor(v, mask);
-        v = vec2f(v.x + other.x, max(v.y, other.y));
-    }
-    if PARTIALS_PER_GROUP > 1u {
-        if lane % SUBGROUP == 0u {
-            partial_sum_max[lane / SUBGROUP] = v;
-        }
-        workgroupBarrier();
-        let first = lane / LANES * PARTIALS_PER_GROUP;
-        v = partial_sum_max[first];
-        for (var i = 1u; i < PARTIALS_PER_GROUP; i++) {
-            let other = partial_sum_max[first + i];
-            v = vec2f(v.x + other.x, max(v.y, other.y));
         }
     }
     return v;

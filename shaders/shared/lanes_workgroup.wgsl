@@ -3,7 +3,6 @@
 // once, by the whole workgroup. Twin of lanes_subgroup.wgsl.
 
 var<workgroup> partial_sum_f32: array<f32, WORKGROUP>;
-var<workgroup> partial_sum_max: array<vec2f, WORKGROUP>;
 var<workgroup> partial_sum_i32: array<i32, WORKGROUP>;
 var<workgroup> partial_sum_vec4i: array<vec4i, WORKGROUP>;
 var<workgroup> partial_sum_vec4f: array<vec4f, WORKGROUP>;
@@ -18,21 +17,6 @@ fn lanes_sum_f32(lane: u32, value: f32) -> f32 {
     }
     workgroupBarrier();
     return partial_sum_f32[lane - lane % LANES];
-}
-
-// The sum of `value.x` and the largest `value.y`.
-fn lanes_sum_max(lane: u32, value: vec2f) -> vec2f {
-    partial_sum_max[lane] = value;
-    for (var half = LANES / 2u; half > 0u; half /= 2u) {
-        workgroupBarrier();
-        if lane % LANES < half {
-            let v = partial_sum_max[lane];
-            let other = partial_sum_max[lane + half];
-            partial_sum_max[lane] = vec2f(v.x + other.x, max(v.y, other.y));
-        }
-    }
-    workgroupBarrier();
-    return partial_sum_max[lane - lane % LANES];
 }
 
 fn lanes_sum_i32(lane: u32, value: i32) -> i32 {

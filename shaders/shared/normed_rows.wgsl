@@ -34,8 +34,27 @@ struct Input {
     d: vec4f,
 }
 
-fn dot_codes(words: vec4u, q0: vec4u, q1: vec4u, q2: vec4u, q3: vec4u) -> i32 {
-    return dot_word(words.x, q0) + dot_word(words.y, q1) + dot_word(words.z, q2) + dot_word(words.w, q3);
+// The codes of a word's second and third group are not shifted down but counted 16 and 4 times:
+// x holds the sums of the first and the last group, y 4 times the third's, z 16 times the second's.
+fn dot_word3(word: u32, q: vec4u) -> vec3i {
+    return vec3i(
+        dot4I8Packed((word >> 6u) & 0x03030303u, q.x) + dot4I8Packed(word & 0x03030303u, q.w),
+        dot4I8Packed(word & 0x0c0c0c0cu, q.z),
+        dot4I8Packed(word & 0x30303030u, q.y),
+    );
+}
+
+fn dot_codes(words: vec4u, q0: vec4u, q1: vec4u, q2: vec4u, q3: vec4u) -> vec3i {
+    return dot_word3(words.x, q0) + dot_word3(words.y, q1) + dot_word3(words.z, q2) + dot_word3(words.w, q3);
+}
+
+fn whole(d: vec3i) -> i32 {
+    return d.x + (d.y >> 2u) + (d.z >> 4u);
+}
+
+fn largest_of(v: vec4f) -> f32 {
+    let a = abs(v);
+    return max(max(a.x, a.y), max(a.z, a.w));
 }
 
 // Fills q; gives s and the sum of q.
@@ -54,10 +73,9 @@ fn norm_input(lane: u32) -> vec2f {
         h[n * 4u + 3u] = x.d * norm_weight[i + 24u];
         if inside {
             squares_largest.x += dot(x.a, x.a) + dot(x.b, x.b) + dot(x.c, x.c) + dot(x.d, x.d);
-            for (var g = 0u; g < 4u; g++) {
-                let v = abs(h[n * 4u + g]);
-                squares_largest.y = max(squares_largest.y, max(max(v.x, v.y), max(v.z, v.w)));
-            }
+            let ab = max(largest_of(h[n * 4u]), largest_of(h[n * 4u + 1u]));
+            let cd = max(largest_of(h[n * 4u + 2u]), largest_of(h[n * 4u + 3u]));
+            squares_largest.y = max(squares_largest.y, max(ab, cd));
         }
     }
     let all = group_sum_max(lane, squares_largest);
@@ -88,31 +106,41 @@ struct Products {
 }
 
 fn products(lane: u32, rows: vec4u) -> Products {
-    var ahead: array<vec4u, STEPS * EACH>;
-    if PREFETCH {
-        for (var i = 0u; i < STEPS; i++) {
-            for (var each = 0u; each < EACH; each++) {
-                ahead[i * EACH + each] = codes(rows[each], i, lane);
-            }
+    // Rows by name rather than by number: drivers are slow at indexing by a loop's variable.
+    var codes0: array<vec4u, STEPS>;
+    var codes1: array<vec4u, STEPS>;
+    var codes2: array<vec4u, STEPS>;
+    var codes3: array<vec4u, STEPS>;
+    for (var i = 0u; i < STEPS; i++) {
+        codes0[i] = codes(rows.x, i, lane);
+        if EACH > 1u {
+            codes1[i] = codes(rows.y, i, lane);
+        }
+        if EACH > 2u {
+            codes2[i] = codes(rows.z, i, lane);
+            codes3[i] = codes(rows.w, i, lane);
         }
     }
     let q_scale = norm_input(lane);
-    var sum = vec4i();
+    var sum0 = vec3i();
+    var sum1 = vec3i();
+    var sum2 = vec3i();
+    var sum3 = vec3i();
     for (var i = 0u; i < STEPS; i++) {
         let at = i * 4u * LANES + lane % LANES;
         let q0 = q[at];
         let q1 = q[at + LANES];
         let q2 = q[at + 2u * LANES];
         let q3 = q[at + 3u * LANES];
-        for (var each = 0u; each < EACH; each++) {
-            var words: vec4u;
-            if PREFETCH {
-                words = ahead[i * EACH + each];
-            } else {
-                words = codes(rows[each], i, lane);
-            }
-            sum[each] += dot_codes(words, q0, q1, q2, q3);
+        sum0 += dot_codes(codes0[i], q0, q1, q2, q3);
+        if EACH > 1u {
+            sum1 += dot_codes(codes1[i], q0, q1, q2, q3);
+        }
+        if EACH > 2u {
+            sum2 += dot_codes(codes2[i], q0, q1, q2, q3);
+            sum3 += dot_codes(codes3[i], q0, q1, q2, q3);
         }
     }
+    let sum = vec4i(whole(sum0), whole(sum1), whole(sum2), whole(sum3));
     return Products(lanes_sum_vec4i(lane, sum), q_scale);
 }

@@ -4,9 +4,10 @@ use super::state::State;
 use super::weights::Weights;
 use crate::gpu::{Buffer, Plan, Recorder};
 use crate::kernels::{
-    Product, Quantized, Ternary, attention, attention_merge, attention_one, embed, gemm_i2s,
-    gemv_head, gemv_i2s, merge_norm_gemv, norm_gemv, norm_gemv_rope_kv, rms_norm,
-    rms_norm_quantize, rope_kv, sample_best, sample_commit, sample_filter,
+    MOST_DECODED_HEAD_DIM, MOST_NORMED_COLUMNS, Product, Quantized, Ternary, attention,
+    attention_decode, attention_merge, embed, gemm_i2s, gemv_head, gemv_i2s, merge_norm_gemv,
+    norm_gemv, norm_gemv_rope_kv, rms_norm, rms_norm_quantize, rope_kv, sample_best, sample_commit,
+    sample_filter,
 };
 use crate::model::Config;
 
@@ -55,14 +56,27 @@ pub(super) fn layers(
     plan
 }
 
-/// [`layers`] for one token on a card, which waits for dispatches rather than for memory: every
-/// product norms its input itself.
-pub(super) fn layers_fused(
+/// One token through all layers, as [`layers`].
+pub(super) fn decode(
     recorder: &mut Recorder,
     config: &Config,
     weights: &Weights,
     state: &State,
 ) -> Plan {
+    let gpu = recorder.gpu();
+    let fits = config.n_embd.max(config.n_ff) <= MOST_NORMED_COLUMNS
+        && config.head_dim <= MOST_DECODED_HEAD_DIM
+        && weights.blocks.iter().all(|block| block.attn_qkv.ends_with_heads(config.head_dim));
+    // A CPU would norm the same values many times over to save dispatches that cost it nothing.
+    if gpu.software || !fits {
+        return layers(recorder, config, weights, state, 1);
+    }
+    fused(recorder, config, weights, state)
+}
+
+/// The same list of steps in half the dispatches: a card waits for those rather than for memory when
+/// there is one token only. Each product norms its input, each workgroup for itself.
+fn fused(recorder: &mut Recorder, config: &Config, weights: &Weights, state: &State) -> Plan {
     let State { step, attention: shape, x, q, parts, ff, turns, .. } = state;
     let eps = config.eps;
     let mut plan = Plan::default();
@@ -72,7 +86,7 @@ pub(super) fn layers_fused(
     for (block, (k_cache, v_cache)) in weights.blocks.iter().zip(&state.cache) {
         let (qkv, norm) = (&block.attn_qkv, &block.attn_norm);
         norm_gemv_rope_kv(r, p, step, shape, qkv, x, norm, turns, q, k_cache, v_cache, eps);
-        attention_one(r, p, step, shape, q, k_cache, v_cache, parts);
+        attention_decode(r, p, step, shape, q, k_cache, v_cache, parts);
         merge_norm_gemv(r, p, step, shape, &block.attn_output, parts, &block.attn_sub_norm, x, eps);
 
         norm_gemv(r, p, &block.ffn_gate_up, x, &block.ffn_norm, ff, Product::Relu2Glu, eps);

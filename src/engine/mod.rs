@@ -85,11 +85,7 @@ impl Engine {
         progress(Progress::Compile);
         let mut recorder = Recorder::new(&gpu);
         let plans = Plans {
-            decode: if recorder.gpu().software {
-                forward::layers(&mut recorder, &config, &weights, &state, 1)
-            } else {
-                forward::layers_fused(&mut recorder, &config, &weights, &state)
-            },
+            decode: forward::decode(&mut recorder, &config, &weights, &state),
             prefill: forward::layers(&mut recorder, &config, &weights, &state, state.chunk),
             head: forward::head(&mut recorder, &config, &weights, &state),
             greedy: forward::sample(&mut recorder, &state, false),

@@ -11,7 +11,8 @@ use crate::model::Config;
 const CHUNK: usize = 512;
 const CHUNK_ON_CPU: usize = 64;
 
-/// Positions in a part of the context that a decode step's attention is split into, at least.
+/// Positions in a part of the context that a decode step's attention is split into: a multiple of this,
+/// which is what its kernel takes in at once.
 const LEAST_SPLIT: usize = 64;
 
 /// Bytes of KV cache that are taken unasked. A larger context is there for those who ask for it.
@@ -95,7 +96,7 @@ impl State {
             q: gpu.buffer(label, chunk * k / 4),
             scale: gpu.buffer(label, chunk),
         };
-        let parts = chunk.max(64);
+        let parts = chunk.max(MOST_SPLITS as usize);
         let cache_words = attention.cache_bytes(n_ctx) / size_of::<u32>();
         Self {
             n_ctx,
@@ -131,7 +132,7 @@ impl State {
     pub(super) fn step(&self, pos: usize, n_tokens: usize) -> Step {
         let len = pos + n_tokens;
         let split_len = match n_tokens {
-            1 => len.div_ceil(LEAST_SPLIT * most_splits()) * LEAST_SPLIT,
+            1 => len.div_ceil(LEAST_SPLIT * MOST_SPLITS as usize) * LEAST_SPLIT,
             _ => len,
         };
         Step {
@@ -197,5 +198,3 @@ fn turns(gpu: &Gpu, config: &Config, n_ctx: usize) -> Buffer<[f32; 2]> {
     }
     table
 }
-
-fn most_splits() -> usize { std::env::var("SPLITS").map_or(MOST_SPLITS as usize, |v| v.parse().unwrap()) }

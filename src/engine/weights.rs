@@ -72,19 +72,19 @@ impl Weights {
                 k: n_embd,
                 rows: config.n_vocab,
                 ty,
-                shards: shards(gpu, "token_embd", config.n_vocab, n_embd * ty.bytes()),
+                shards: shards(gpu, "token_embd", config.n_vocab, n_embd * ty.bytes(), 1),
             },
             output_norm: gpu.buffer("output_norm", n_embd),
             blocks: (0..config.n_layer)
                 .map(|_| Block {
                     attn_norm: gpu.buffer("attn_norm", n_embd),
-                    attn_qkv: matrix(gpu, "attn_qkv", 1, n_qkv, n_embd),
+                    attn_qkv: matrix(gpu, "attn_qkv", 1, n_qkv, n_embd, config.head_dim),
                     attn_sub_norm: gpu.buffer("attn_sub_norm", n_embd),
-                    attn_output: matrix(gpu, "attn_output", 1, n_embd, n_embd),
+                    attn_output: matrix(gpu, "attn_output", 1, n_embd, n_embd, 1),
                     ffn_norm: gpu.buffer("ffn_norm", n_embd),
-                    ffn_gate_up: matrix(gpu, "ffn_gate_up", 2, n_ff, n_embd),
+                    ffn_gate_up: matrix(gpu, "ffn_gate_up", 2, n_ff, n_embd, 1),
                     ffn_sub_norm: gpu.buffer("ffn_sub_norm", n_ff),
-                    ffn_down: matrix(gpu, "ffn_down", 1, n_embd, n_ff),
+                    ffn_down: matrix(gpu, "ffn_down", 1, n_embd, n_ff, 1),
                 })
                 .collect(),
         }
@@ -112,21 +112,24 @@ impl Weights {
     }
 }
 
-fn matrix(gpu: &Gpu, label: &str, parts: usize, rows: usize, k: usize) -> Ternary {
+fn matrix(gpu: &Gpu, label: &str, parts: usize, rows: usize, k: usize, together: usize) -> Ternary {
     Ternary {
         k,
         rows,
         parts,
-        shards: shards(gpu, label, rows, parts * k / 4),
+        shards: shards(gpu, label, rows, parts * k / 4, together),
         scale: gpu.buffer(label, parts * rows),
     }
 }
 
-/// As few buffers as hold `rows` of `row_bytes`, each within a binding.
-fn shards(gpu: &Gpu, label: &str, rows: usize, row_bytes: usize) -> Vec<Shard> {
-    let most = (gpu.max_binding as usize / row_bytes).max(1);
+/// As few buffers as hold `rows` of `row_bytes`, each within a binding; where that is possible, every
+/// `together` rows are in one.
+fn shards(gpu: &Gpu, label: &str, rows: usize, row_bytes: usize, together: usize) -> Vec<Shard> {
+    let fit = (gpu.max_binding as usize / row_bytes).max(1);
+    let together = if together <= fit { together } else { 1 };
+    let most = fit / together * together;
     // Shards of like size: none is a remainder of a few rows.
-    let each = rows.div_ceil(rows.div_ceil(most));
+    let each = rows.div_ceil(rows.div_ceil(most)).next_multiple_of(together);
     (0..rows)
         .step_by(each)
         .map(|first| {

@@ -116,26 +116,27 @@ impl Variant {
 /// Joins shader files. WGSL needs no other preprocessor here: declarations may appear in any order.
 #[macro_export]
 macro_rules! wgsl {
-    ($($path:literal),+ $(,)?) => {
-        concat!($(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/shaders/", $path, ".wgsl"))),+)
+    ($($($path:literal)+),+ $(,)?) => {
+        concat!($(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/shaders/", $($path,)+ ".wgsl"))),+)
     };
 }
 
-/// The two variants of a kernel that reduces over lanes: `shared/lanes_subgroup.wgsl` and
-/// `shared/lanes_workgroup.wgsl` declare the same functions, and so do `shared/group_*.wgsl`.
+/// The two variants of a kernel that reduces over lanes. `shared/NAME_subgroup.wgsl` and
+/// `shared/NAME_workgroup.wgsl` declare the same functions; the names come before the semicolon: `lanes`
+/// over the lanes of a row, `group` over a whole workgroup.
 #[macro_export]
 macro_rules! lanes_variants {
-    ($($path:literal),+ $(,)?) => {
+    ($($name:literal),+; $($path:literal),+ $(,)?) => {
         &[
             $crate::gpu::Variant {
                 name: "subgroup",
                 subgroups: true,
-                wgsl: $crate::wgsl!("shared/lanes_subgroup", "shared/group_subgroup", $($path),+),
+                wgsl: $crate::wgsl!($("shared/" $name "_subgroup",)+ $($path),+),
             },
             $crate::gpu::Variant {
                 name: "workgroup",
                 subgroups: false,
-                wgsl: $crate::wgsl!("shared/lanes_workgroup", "shared/group_workgroup", $($path),+),
+                wgsl: $crate::wgsl!($("shared/" $name "_workgroup",)+ $($path),+),
             },
         ]
     };

@@ -18,15 +18,14 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("q", Access::Write),
         ("q_scale", Access::Write),
     ],
-    variants: lanes_variants!("shared/step", "shared/quantize", "attention_merge"),
+    variants: lanes_variants!("group"; "shared/step", "shared/quantize", "attention_merge"),
     example: &consts(20, 128, 1e-5),
 };
 
-const fn consts(n_head: usize, head_dim: usize, eps: f32) -> [Const; 7] {
+const fn consts(n_head: usize, head_dim: usize, eps: f32) -> [Const; 6] {
     let n = n_head * head_dim;
     [
         Const::U32("WORKGROUP", WORKGROUP),
-        Const::U32("LANES", WORKGROUP),
         Const::U32("N_HEAD", n_head as u32),
         Const::U32("HEAD_DIM", head_dim as u32),
         Const::U32("MOST_SPLITS", MOST_SPLITS),

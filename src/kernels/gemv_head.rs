@@ -8,7 +8,7 @@ const MOST_WORKGROUPS: usize = 65_535;
 pub(super) const KERNEL: Kernel = Kernel {
     name: "gemv_head",
     bindings: &[("embd", Access::Read), ("x", Access::Read), ("logits", Access::Write)],
-    variants: lanes_variants!("gemv_head"),
+    variants: lanes_variants!("lanes"; "gemv_head"),
     example: &consts(32, 2560, 0, 1000, true),
 };
 

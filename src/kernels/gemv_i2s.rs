@@ -12,7 +12,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("q_scale", Access::Read),
         ("y", Access::Write),
     ],
-    variants: lanes_variants!("shared/step", "shared/ternary", "gemv_i2s"),
+    variants: lanes_variants!("lanes"; "shared/step", "shared/ternary", "gemv_i2s"),
     example: &consts(32, 4, 2560, 6912, 0, 6912, Product::Relu2Glu),
 };
 

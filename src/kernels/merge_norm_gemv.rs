@@ -1,4 +1,4 @@
-use super::{AttentionShape, Parts, RowGroups, Ternary};
+use super::{AttentionShape, Parts, RowGroups, Ternary, WORKGROUP};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Step};
 use crate::lanes_variants;
 
@@ -13,7 +13,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("norm_weight", Access::Read),
         ("y", Access::Write),
     ],
-    variants: lanes_variants!(
+    variants: lanes_variants!("lanes", "group";
         "shared/step",
         "shared/ternary",
         "shared/quantize",
@@ -21,7 +21,6 @@ pub(super) const KERNEL: Kernel = Kernel {
         "merge_norm_gemv"
     ),
     example: &consts(
-        RowGroups { workgroup: 256, lanes: 16, each: 2 },
         &AttentionShape { n_head: 20, n_head_kv: 5, head_dim: 128, kv_f16: true },
         2560,
         0,
@@ -30,25 +29,25 @@ pub(super) const KERNEL: Kernel = Kernel {
     ),
 };
 
+const ROW_GROUPS: RowGroups = RowGroups { lanes: 16, each: 2 };
+
 const fn consts(
-    groups: RowGroups,
     shape: &AttentionShape,
     all_rows: usize,
     first_row: usize,
     rows: usize,
     eps: f32,
-) -> [Const; 11] {
+) -> [Const; 10] {
     [
-        Const::U32("WORKGROUP", groups.workgroup),
-        Const::U32("LANES", groups.lanes),
-        Const::U32("EACH", groups.each),
+        Const::U32("WORKGROUP", WORKGROUP),
+        Const::U32("LANES", ROW_GROUPS.lanes),
+        Const::U32("EACH", ROW_GROUPS.each),
         Const::U32("N_HEAD", shape.n_head as u32),
         Const::U32("HEAD_DIM", shape.head_dim as u32),
         Const::U32("K", (shape.n_head * shape.head_dim) as u32),
         Const::U32("ALL_ROWS", all_rows as u32),
         Const::U32("FIRST_ROW", first_row as u32),
         Const::U32("N_ROWS", rows as u32),
-        Const::Bool("PREFETCH", true),
         Const::F32("EPS", eps),
     ]
 }
@@ -67,15 +66,14 @@ pub fn merge_norm_gemv(
     y: &Buffer<f32>,
     eps: f32,
 ) {
-    let groups = RowGroups::tuned("O", 256, 16, 1);
     for shard in &w.shards {
         recorder.dispatch(
             plan,
             &KERNEL,
-            &groups.consts(consts(groups, shape, w.rows, shard.rows.start, shard.rows.len(), eps)),
+            &consts(shape, w.rows, shard.rows.start, shard.rows.len(), eps),
             &[step, &shard.buffer, &w.scale, &parts.part, &parts.part_ml, norm_weight, y],
             [
-                Extent::Fixed(groups.workgroups(shard.rows.len())),
+                Extent::Fixed(ROW_GROUPS.workgroups(shard.rows.len())),
                 Extent::Fixed(1),
                 Extent::Fixed(1),
             ],

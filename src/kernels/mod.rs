@@ -8,8 +8,8 @@ use crate::gpu::Kernel;
 
 // Outside the macro, because rustfmt does not look for modules inside one.
 mod attention;
+mod attention_decode;
 mod attention_merge;
-mod attention_one;
 mod embed;
 mod gemm_i2s;
 mod gemv_head;
@@ -27,7 +27,9 @@ mod sample_filter;
 mod weight;
 
 pub use attention::{AttentionShape, Parts};
+pub use attention_decode::MOST_DECODED_HEAD_DIM;
 pub use attention_merge::MOST_SPLITS;
+pub use row_groups::MOST_NORMED_COLUMNS;
 pub use sample_best::stretches;
 pub use sample_filter::SamplingParams;
 pub use weight::{Dense, DenseType, Product, Quantized, Shard, Ternary};
@@ -45,8 +47,8 @@ macro_rules! kernels {
 
 kernels! {
     attention,
+    attention_decode,
     attention_merge,
-    attention_one,
     embed,
     gemm_i2s,
     gemv_head,

@@ -1,4 +1,4 @@
-use super::{Product, RowGroups, Ternary};
+use super::{Product, RowGroups, Ternary, WORKGROUP};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder};
 use crate::lanes_variants;
 
@@ -11,34 +11,26 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("norm_weight", Access::Read),
         ("y", Access::Write),
     ],
-    variants: lanes_variants!(
+    variants: lanes_variants!("lanes", "group";
         "shared/ternary",
         "shared/quantize",
         "shared/normed_rows",
         "norm_gemv"
     ),
-    example: &consts(
-        RowGroups { workgroup: 256, lanes: 16, each: 2 },
-        2560,
-        6912,
-        0,
-        6912,
-        Product::Relu2Glu,
-        1e-5,
-    ),
+    example: &consts(2560, 6912, 0, 6912, Product::Relu2Glu, 1e-5),
 };
 
 const fn consts(
-    groups: RowGroups,
     k: usize,
     all_rows: usize,
     first_row: usize,
     rows: usize,
     product: Product,
     eps: f32,
-) -> [Const; 11] {
+) -> [Const; 10] {
+    let groups = row_groups(product);
     [
-        Const::U32("WORKGROUP", groups.workgroup),
+        Const::U32("WORKGROUP", WORKGROUP),
         Const::U32("LANES", groups.lanes),
         Const::U32("EACH", groups.each),
         Const::U32("K", k as u32),
@@ -47,9 +39,15 @@ const fn consts(
         Const::U32("N_ROWS", rows as u32),
         Const::U32("PARTS", if matches!(product, Product::Relu2Glu) { 2 } else { 1 }),
         Const::Bool("ADD", matches!(product, Product::Add)),
-        Const::Bool("PREFETCH", true),
         Const::F32("EPS", eps),
     ]
+}
+
+const fn row_groups(product: Product) -> RowGroups {
+    match product {
+        Product::Relu2Glu => RowGroups { lanes: 8, each: 2 },
+        Product::Store | Product::Add => RowGroups { lanes: 16, each: 2 },
+    }
 }
 
 /// The product of `w` with the norm of one token's `x` `[k]`, quantised, put into `y` `[rows]` as
@@ -65,24 +63,13 @@ pub fn norm_gemv(
     product: Product,
     eps: f32,
 ) {
-    let groups = match product {
-        Product::Relu2Glu => RowGroups::tuned("GU", 256, 16, 2),
-        _ => RowGroups::tuned("DOWN", 256, 16, 1),
-    };
+    let groups = row_groups(product);
     for shard in &w.shards {
         let rows = shard.rows.len() * w.parts;
         recorder.dispatch(
             plan,
             &KERNEL,
-            &groups.consts(consts(
-                groups,
-                w.k,
-                w.rows,
-                shard.rows.start,
-                shard.rows.len(),
-                product,
-                eps,
-            )),
+            &consts(w.k, w.rows, shard.rows.start, shard.rows.len(), product, eps),
             &[&shard.buffer, &w.scale, x, norm_weight, y],
             [Extent::Fixed(groups.workgroups(rows)), Extent::Fixed(1), Extent::Fixed(1)],
         );

@@ -1,4 +1,4 @@
-use super::{AttentionShape, RowGroups, Ternary};
+use super::{AttentionShape, RowGroups, Ternary, WORKGROUP};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Step};
 use crate::lanes_variants;
 
@@ -15,7 +15,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("k_cache", Access::Write),
         ("v_cache", Access::Write),
     ],
-    variants: lanes_variants!(
+    variants: lanes_variants!("lanes", "group";
         "shared/step",
         "shared/ternary",
         "shared/quantize",
@@ -23,7 +23,6 @@ pub(super) const KERNEL: Kernel = Kernel {
         "norm_gemv_rope_kv"
     ),
     example: &consts(
-        RowGroups { workgroup: 256, lanes: 16, each: 2 },
         &AttentionShape { n_head: 20, n_head_kv: 5, head_dim: 128, kv_f16: true },
         2560,
         0,
@@ -32,17 +31,18 @@ pub(super) const KERNEL: Kernel = Kernel {
     ),
 };
 
+const ROW_GROUPS: RowGroups = RowGroups { lanes: 16, each: 2 };
+
 const fn consts(
-    groups: RowGroups,
     shape: &AttentionShape,
     k: usize,
     first_row: usize,
     rows: usize,
     eps: f32,
-) -> [Const; 11] {
+) -> [Const; 10] {
     [
-        Const::U32("WORKGROUP", groups.workgroup),
-        Const::U32("LANES", groups.lanes),
+        Const::U32("WORKGROUP", WORKGROUP),
+        Const::U32("LANES", ROW_GROUPS.lanes),
         Const::U32("K", k as u32),
         Const::U32("FIRST_ROW", first_row as u32),
         Const::U32("N_ROWS", rows as u32),
@@ -50,7 +50,6 @@ const fn consts(
         Const::U32("N_KV", (shape.n_head_kv * shape.head_dim) as u32),
         Const::U32("HEAD_DIM", shape.head_dim as u32),
         Const::Bool("KV_F16", shape.kv_f16),
-        Const::Bool("PREFETCH", true),
         Const::F32("EPS", eps),
     ]
 }
@@ -75,15 +74,14 @@ pub fn norm_gemv_rope_kv(
     v_cache: &Buffer<u32>,
     eps: f32,
 ) {
-    let groups = RowGroups::tuned("QKV", 256, 16, 2);
     for shard in &w.shards {
         let rows = shard.rows.len();
         recorder.dispatch(
             plan,
             &KERNEL,
-            &groups.consts(consts(groups, shape, w.k, shard.rows.start, rows, eps)),
+            &consts(shape, w.k, shard.rows.start, rows, eps),
             &[step, &shard.buffer, &w.scale, x, norm_weight, turns, q, k_cache, v_cache],
-            [Extent::Fixed(groups.workgroups(rows)), Extent::Fixed(1), Extent::Fixed(1)],
+            [Extent::Fixed(ROW_GROUPS.workgroups(rows)), Extent::Fixed(1), Extent::Fixed(1)],
         );
     }
 }

@@ -10,18 +10,13 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("weight", Access::Read),
         ("y", Access::Write),
     ],
-    variants: lanes_variants!("shared/step", "rms_norm"),
+    variants: lanes_variants!("group"; "shared/step", "rms_norm"),
     example: &consts(2560, 1e-5),
 };
 
 /// The constants of every kernel that norms rows of `n`.
-pub(super) const fn consts(n: usize, eps: f32) -> [Const; 4] {
-    [
-        Const::U32("WORKGROUP", WORKGROUP),
-        Const::U32("LANES", WORKGROUP),
-        Const::U32("N", n as u32),
-        Const::F32("EPS", eps),
-    ]
+pub(super) const fn consts(n: usize, eps: f32) -> [Const; 3] {
+    [Const::U32("WORKGROUP", WORKGROUP), Const::U32("N", n as u32), Const::F32("EPS", eps)]
 }
 
 /// `y = x / sqrt(mean(x²) + eps) * weight` for the last token of the step, `x` `[n_tokens, n]`.

@@ -11,7 +11,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("q", Access::Write),
         ("q_scale", Access::Write),
     ],
-    variants: lanes_variants!("shared/quantize", "rms_norm_quantize"),
+    variants: lanes_variants!("group"; "shared/quantize", "rms_norm_quantize"),
     example: &consts(2560, 1e-5),
 };
 

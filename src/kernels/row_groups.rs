@@ -1,38 +1,25 @@
-//! How the rows of a matrix are dealt out to a workgroup's lanes.
+//! How the kernels that norm their own input (`shared/normed_rows.wgsl`) deal out rows.
 
-use crate::gpu::Const;
+use super::WORKGROUP;
 
-/// `lanes` neighbouring lanes share `each` rows.
+/// The longest row whose int8 activations fit into the 16 KiB of workgroup memory that every adapter
+/// has, beside what reductions without subgroup operations take.
+pub const MOST_NORMED_COLUMNS: usize = 8960;
+
+/// `lanes` neighbouring lanes share `each` rows, of which there are at most four.
+///
+/// Many rows in a workgroup, because each norms the input anew; but so few that a large card has
+/// a workgroup for each of its processors. The numbers at each use are the best of those tried on an
+/// NVIDIA H200 with the sizes of the 2B-4T model.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RowGroups {
-    pub(super) workgroup: u32,
     pub(super) lanes: u32,
     pub(super) each: u32,
 }
 
 impl RowGroups {
-    pub(super) fn tuned(name: &str, workgroup: u32, lanes: u32, each: u32) -> Self {
-        match std::env::var(name) {
-            Ok(v) => {
-                let v: Vec<u32> = v.split(',').map(|v| v.parse().unwrap()).collect();
-                Self { workgroup: v[0], lanes: v[1], each: v[2] }
-            }
-            Err(_) => Self { workgroup, lanes, each },
-        }
-    }
-
-    pub(super) fn consts<const N: usize>(&self, mut c: [Const; N]) -> [Const; N] {
-        if std::env::var("NOPREFETCH").is_ok() {
-            for c in &mut c {
-                if let Const::Bool("PREFETCH", v) = c {
-                    *v = false;
-                }
-            }
-        }
-        c
-    }
-
-    pub(super) fn workgroups(&self, rows: usize) -> u32 {
-        (rows as u32).div_ceil(self.workgroup / self.lanes * self.each)
+    /// Workgroups that have `rows` rows between them.
+    pub(super) fn workgroups(self, rows: usize) -> u32 {
+        (rows as u32).div_ceil(WORKGROUP / self.lanes * self.each)
     }
 }

@@ -29,6 +29,13 @@ pub struct Ternary {
     pub scale: Buffer<f32>,
 }
 
+impl Ternary {
+    /// Whether no head's `head_dim` rows are in two shards.
+    pub fn ends_with_heads(&self, head_dim: usize) -> bool {
+        self.shards.iter().all(|shard| shard.rows.end.is_multiple_of(head_dim))
+    }
+}
+
 /// How a [`Dense`] matrix is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DenseType {

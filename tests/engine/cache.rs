@@ -33,8 +33,9 @@ fn assert_alike(found: &[f32], expected: &[f32], n: usize) {
     assert!(lead < 0.2, "{n} tokens: the best token has a lead of {lead} lost");
 }
 
-/// One token after another gives what all of them at once give, at every position: exactly as long
-/// as the context is one part to attention, since products of int8 are exact however they are made.
+/// One token after another gives what all of them at once give, at every position: on a CPU exactly, as
+/// long as the context is one part to attention, since products of int8 are exact however they are made.
+/// A card has other kernels for one token than for many, which round in another order.
 #[test]
 fn decoding_from_the_cache_is_the_full_forward_pass() {
     for setup in [Setup::default(), Setup::default().kv_f32().like_a_card()] {
@@ -46,7 +47,7 @@ fn decoding_from_the_cache_is_the_full_forward_pass() {
             // Each length up to a few, then those around a tile and a part of the context.
             if n <= 18 || [63, 64, 65, 66, 128, 129, 140].contains(&n) {
                 let expected = afresh(&mut whole, &ids[..n]);
-                if n <= 64 {
+                if n <= 64 && !setup.like_a_card {
                     assert_eq!(found, expected, "{n} tokens");
                 }
                 assert_alike(&found, &expected, n);

@@ -1,9 +1,9 @@
-//! `attention` over parts of the context, and `attention_merge`, which puts the parts together,
-//! norms and quantises.
+//! `attention` and `attention_decode` over parts of the context, and `attention_merge`, which puts the
+//! parts together, norms and quantises.
 
 use half::f16;
 use ternlight::gpu::{Gpu, Step};
-use ternlight::kernels::{AttentionShape, Parts, attention, attention_merge};
+use ternlight::kernels::{AttentionShape, Parts, attention, attention_decode, attention_merge};
 use ternlight::reference::ops;
 
 use crate::device::{assert_close, device, on_each_device, read, run};
@@ -11,9 +11,9 @@ use crate::norm::{check_quantized, quantized};
 use crate::support::Random;
 
 /// What one token sees: queries `[n_head, head_dim]`, keys and values `[n_ctx, n_head_kv, head_dim]`.
-struct Case {
-    shape: AttentionShape,
-    step: Step,
+pub(crate) struct Case {
+    pub(crate) shape: AttentionShape,
+    pub(crate) step: Step,
     q: Vec<f32>,
     k: Vec<f32>,
     v: Vec<f32>,
@@ -21,7 +21,7 @@ struct Case {
 
 impl Case {
     /// Scores of a few units, as a model has them, and values with outliers.
-    fn new(shape: AttentionShape, step: Step, random: &mut Random) -> Self {
+    pub(crate) fn new(shape: AttentionShape, step: Step, random: &mut Random) -> Self {
         let mut noise = |n: usize, size: f32| -> Vec<f32> {
             // The keys and values are such as f16 holds exactly: its rounding is not at issue here.
             (0..n).map(|_| f16::from_f32(size * (2.0 * random.float() - 1.0)).to_f32()).collect()
@@ -57,8 +57,8 @@ impl Case {
         gpu.upload("cache", &words)
     }
 
-    /// Runs the kernel.
-    fn parts(&self, gpu: &Gpu) -> Parts {
+    /// Runs `attention`, or `attention_decode`.
+    pub(crate) fn parts(&self, gpu: &Gpu, decode: bool) -> Parts {
         let Self { shape, step, .. } = self;
         let heads = (step.n_tokens * step.n_splits) as usize * shape.n_head;
         let parts = Parts {
@@ -67,7 +67,8 @@ impl Case {
         };
         let q = gpu.upload("q", &self.q);
         let (k, v) = (self.upload_cache(gpu, &self.k), self.upload_cache(gpu, &self.v));
-        run(gpu, step, |r, p, step| attention(r, p, step, shape, &q, &k, &v, &parts));
+        let kernel = if decode { attention_decode } else { attention };
+        run(gpu, step, |r, p, step| kernel(r, p, step, shape, &q, &k, &v, &parts));
         parts
     }
 
@@ -98,9 +99,17 @@ impl Case {
         one.repeat(self.step.n_tokens as usize)
     }
 
-    fn check(&self, gpu: &Gpu) {
-        let found = merged(gpu, self, &self.parts(gpu));
-        let what = format!("{:?}, {:?}", self.shape, self.step);
+    /// Checks `attention`, which has one variant, and every variant of `attention_decode`.
+    fn check(&self) {
+        self.check_parts(device(), false);
+        if self.step.n_tokens == 1 {
+            on_each_device(|gpu| self.check_parts(gpu, true));
+        }
+    }
+
+    fn check_parts(&self, gpu: &Gpu, decode: bool) {
+        let found = merged(gpu, self, &self.parts(gpu, decode));
+        let what = format!("{:?}, {:?}, decode: {decode}", self.shape, self.step);
         // A score of some ten in f32 is off by 1e-6 or two, and so is its exponential, relatively.
         let sizes = self.sizes();
         assert_close(&what, &found, &self.expected(), 5e-6, |i| sizes[i]);
@@ -108,7 +117,7 @@ impl Case {
 }
 
 /// What the parts amount to, put together in f64.
-fn merged(gpu: &Gpu, case: &Case, parts: &Parts) -> Vec<f32> {
+pub(crate) fn merged(gpu: &Gpu, case: &Case, parts: &Parts) -> Vec<f32> {
     let (part, ml) = (read(gpu, &parts.part), read(gpu, &parts.part_ml));
     let AttentionShape { n_head, head_dim, .. } = case.shape;
     let n_splits = case.step.n_splits as usize;
@@ -128,18 +137,26 @@ fn merged(gpu: &Gpu, case: &Case, parts: &Parts) -> Vec<f32> {
     out
 }
 
-fn step(pos: u32, n_tokens: u32, split_len: u32) -> Step {
+pub(crate) fn step(pos: u32, n_tokens: u32, split_len: u32) -> Step {
     let len = pos + n_tokens;
     Step { pos, n_tokens, n_splits: len.div_ceil(split_len), split_len }
 }
 
-/// Heads and KV heads in groups of 1, 2, 3 and 4, and heads of several sizes.
-const SHAPES: [(usize, usize, usize); 6] =
-    [(2, 2, 64), (4, 2, 64), (4, 1, 64), (8, 2, 128), (6, 3, 96), (3, 1, 96)];
+/// Heads and KV heads in groups of 1 to 6, and heads of several sizes.
+const SHAPES: [(usize, usize, usize); 8] = [
+    (2, 2, 64),
+    (4, 2, 64),
+    (4, 1, 64),
+    (8, 2, 128),
+    (6, 3, 96),
+    (3, 1, 96),
+    (5, 1, 8),
+    (6, 1, 72),
+];
 
 /// One token at the end of contexts around a tile's size, in one part and in several; several
 /// tokens, each of which sees its past alone; parts that begin after what a token sees.
-const STEPS: [(u32, u32, u32); 9] = [
+pub(crate) const STEPS: [(u32, u32, u32); 9] = [
     (0, 1, 64),
     (62, 1, 64),
     (63, 1, 64),
@@ -153,26 +170,24 @@ const STEPS: [(u32, u32, u32); 9] = [
 
 #[test]
 fn attention_sees_the_past_in_all_parts() {
-    let gpu = device();
     let mut random = Random(8);
     for (i, (n_head, n_head_kv, head_dim)) in SHAPES.into_iter().enumerate() {
         for (j, (pos, n_tokens, split_len)) in STEPS.into_iter().enumerate() {
             let shape = AttentionShape { n_head, n_head_kv, head_dim, kv_f16: (i + j) % 2 == 0 };
-            Case::new(shape, step(pos, n_tokens, split_len), &mut random).check(gpu);
+            Case::new(shape, step(pos, n_tokens, split_len), &mut random).check();
         }
     }
 }
 
 #[test]
 fn attention_bears_extreme_scores() {
-    let gpu = device();
     let mut random = Random(9);
     for (n_head, n_head_kv, head_dim) in SHAPES {
         let shape = AttentionShape { n_head, n_head_kv, head_dim, kv_f16: head_dim != 64 };
         // A best score in each tile; a single one; none, where all are equal.
         for period in [7, 690, 5000] {
-            Case::extreme(shape, step(699, 1, 64), period, &mut random).check(gpu);
-            Case::extreme(shape, step(699, 1, 700), period, &mut random).check(gpu);
+            Case::extreme(shape, step(699, 1, 64), period, &mut random).check();
+            Case::extreme(shape, step(699, 1, 700), period, &mut random).check();
         }
     }
 }
@@ -188,7 +203,7 @@ fn attention_merge_norms_and_quantizes() {
                 let n = n_head * head_dim;
                 let weight: Vec<f32> =
                     (0..n).map(|i| if i % 50 == 9 { -8.0 } else { random.float() }).collect();
-                let parts = case.parts(gpu);
+                let parts = case.parts(gpu, false);
                 let y = quantized(gpu, n, n_tokens as usize);
                 let d_weight = gpu.upload("weight", &weight);
                 run(gpu, &case.step, |r, p, step| {

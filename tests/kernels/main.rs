@@ -17,5 +17,6 @@ mod descriptors;
 mod embedding;
 mod matrix;
 mod norm;
+mod normed_rows;
 mod rope;
 mod sampling;

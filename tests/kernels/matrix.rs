@@ -16,23 +16,23 @@ const SHAPES: [(usize, usize); 7] =
 const PRODUCTS: [Product; 3] = [Product::Store, Product::Add, Product::Relu2Glu];
 
 /// What is in the output before a product is added to it, and stays where none is written.
-const BEFORE: f32 = 0.375;
+pub(crate) const BEFORE: f32 = 0.375;
 
 /// Scales of the activations and the weights by which dividing and multiplying is exact, and such
 /// as a model has, where WGSL lets a division be off by 2.5 units in the last place.
-const SCALES: [(Scale, f32); 2] = [
+pub(crate) const SCALES: [(Scale, f32); 2] = [
     (|i| (2f32.powi(i as i32 % 5 - 1), 2f32.powi(i as i32 % 7 - 3)), 0.0),
     (|i| (53.7 / (i as f32 + 0.3), 0.0123 + 0.1 * i as f32), 2e-6),
 ];
-type Scale = fn(usize) -> (f32, f32);
+pub(crate) type Scale = fn(usize) -> (f32, f32);
 
 /// `[parts, rows, k]`.
-struct Matrix {
-    k: usize,
-    rows: usize,
+pub(crate) struct Matrix {
+    pub(crate) k: usize,
+    pub(crate) rows: usize,
     parts: usize,
-    codes: Vec<i8>,
-    scale: Vec<f32>,
+    pub(crate) codes: Vec<i8>,
+    pub(crate) scale: Vec<f32>,
 }
 
 /// `[n_tokens, k]` and the scale of each token.
@@ -42,7 +42,13 @@ struct Activations {
 }
 
 impl Matrix {
-    fn new(k: usize, rows: usize, product: Product, scale: Scale, random: &mut Random) -> Self {
+    pub(crate) fn new(
+        k: usize,
+        rows: usize,
+        product: Product,
+        scale: Scale,
+        random: &mut Random,
+    ) -> Self {
         let parts = if product == Product::Relu2Glu { 2 } else { 1 };
         let mut codes: Vec<i8> = (0..parts * rows * k).map(|_| random.below(3) as i8 - 1).collect();
         // Rows that add up to the most there is, one way and the other.
@@ -55,7 +61,7 @@ impl Matrix {
     }
 
     /// The matrix on a GPU, cut before the rows in `cuts`.
-    fn upload(&self, gpu: &Gpu, cuts: &[usize]) -> Ternary {
+    pub(crate) fn upload(&self, gpu: &Gpu, cuts: &[usize]) -> Ternary {
         let row_of = |part: usize, row: usize| &self.codes[(part * self.rows + row) * self.k..];
         let ends = cuts.iter().copied().chain([self.rows]);
         let mut first = 0;
@@ -130,7 +136,7 @@ impl Activations {
 }
 
 /// Every other time, shards, of which one holds a single row.
-fn cuts(rows: usize, turn: usize) -> Vec<usize> {
+pub(crate) fn cuts(rows: usize, turn: usize) -> Vec<usize> {
     if rows < 3 || turn.is_multiple_of(2) { vec![] } else { vec![rows / 3, rows / 3 + 1] }
 }
 

@@ -8,11 +8,11 @@ use crate::device::{assert_close, on_each_device, read, run, step};
 use crate::support::Random;
 
 /// f32 sums of up to 6912 squares in 256 lanes, a square root and two products.
-const RELATIVE: f32 = 2e-6;
+pub(crate) const RELATIVE: f32 = 2e-6;
 
 /// How near to a half a value may be for the kernel to round it the other way: some five roundings
 /// of 6e-8 each, of values up to 127.
-const NEAR_HALF: f64 = 1e-4;
+pub(crate) const NEAR_HALF: f64 = 1e-4;
 
 /// Four int8 values in a word, in the order that `shaders/shared/quantize.wgsl` describes.
 pub(crate) fn pack_quantized(q: &[i8]) -> Vec<u32> {
@@ -62,7 +62,7 @@ pub(crate) fn hard_rows(n: usize, random: &mut Random) -> Vec<f32> {
     rows.concat()
 }
 
-fn hard_weight(n: usize, random: &mut Random) -> Vec<f32> {
+pub(crate) fn hard_weight(n: usize, random: &mut Random) -> Vec<f32> {
     let weight = |i: usize, random: &mut Random| match i % 97 {
         13 => 0.0,
         29 => -2.5,

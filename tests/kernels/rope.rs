@@ -8,13 +8,13 @@ use ternlight::reference::ops;
 use crate::device::{assert_close, device, read, run, step};
 use crate::support::Random;
 
-const BASE: f32 = 500_000.0;
+pub(crate) const BASE: f32 = 500_000.0;
 
 /// What is in the cache where nothing is written.
-const BEFORE: u32 = 0x1234_5678;
+pub(crate) const BEFORE: u32 = 0x1234_5678;
 
 /// cos and sin of every position's angles, `[n_ctx, head_dim / 2]`.
-fn turns(n_ctx: usize, head_dim: usize) -> Vec<[f32; 2]> {
+pub(crate) fn turns(n_ctx: usize, head_dim: usize) -> Vec<[f32; 2]> {
     let angle =
         |pos: usize, i: usize| pos as f64 * f64::from(BASE).powf(-2.0 * i as f64 / head_dim as f64);
     (0..n_ctx)
@@ -76,12 +76,12 @@ fn check(gpu: &Gpu, shape: &AttentionShape, pos: usize, n_tokens: usize, n_ctx: 
 }
 
 /// The size of the pair that value `i` was turned with.
-fn pair(x: &[f32], head_dim: usize, i: usize) -> f32 {
+pub(crate) fn pair(x: &[f32], head_dim: usize, i: usize) -> f32 {
     let (head, at) = (i / head_dim * head_dim, i % head_dim);
     x[i].abs() + x[head + (at + head_dim / 2) % head_dim].abs()
 }
 
-fn values(words: &[u32], kv_f16: bool) -> Vec<f32> {
+pub(crate) fn values(words: &[u32], kv_f16: bool) -> Vec<f32> {
     if kv_f16 {
         let half = |bits: u32| f16::from_bits(bits as u16).to_f32();
         return words.iter().flat_map(|&w| [half(w), half(w >> 16)]).collect();

@@ -3,7 +3,7 @@ use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Step};
 use crate::lanes_variants;
 
 pub(super) const KERNEL: Kernel = Kernel {
-    name: "attention_one",
+    name: "attention_decode",
     bindings: &[
         ("step", Access::Uniform),
         ("queries", Access::Read),
@@ -12,7 +12,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("part", Access::Write),
         ("part_ml", Access::Write),
     ],
-    variants: lanes_variants!("shared/step", "attention_one"),
+    variants: lanes_variants!("lanes", "group"; "shared/step", "attention_decode"),
     example: &consts(&AttentionShape { n_head: 20, n_head_kv: 5, head_dim: 128, kv_f16: true }),
 };
 
@@ -27,6 +27,10 @@ const fn consts(shape: &AttentionShape) -> [Const; 6] {
     ]
 }
 
+/// The longest head for which everything fits into the 16 KiB of workgroup memory that every adapter has,
+/// beside what reductions without subgroup operations take.
+pub const MOST_DECODED_HEAD_DIM: usize = 128;
+
 /// Query heads one workgroup works on: as many as share a KV head, up to the four of a vector.
 const fn heads_at_once(shape: &AttentionShape) -> u32 {
     let group = shape.n_head / shape.n_head_kv;
@@ -37,9 +41,10 @@ const fn heads_at_once(shape: &AttentionShape) -> u32 {
     heads as u32
 }
 
-/// `softmax(q · k) v` of one token, in `n_splits` parts of the context.
+/// `softmax(q · k) v` of one token, in `n_splits` parts of the context. Heads of at most
+/// [`MOST_DECODED_HEAD_DIM`] values.
 #[allow(clippy::too_many_arguments, reason = "one for each binding")]
-pub fn attention_one(
+pub fn attention_decode(
     recorder: &mut Recorder,
     plan: &mut Plan,
     step: &Buffer<Step>,

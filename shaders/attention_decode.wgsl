@@ -14,15 +14,14 @@
 const LANES: u32 = 4u;
 const TILE: u32 = WORKGROUP / LANES; // positions at a time
 const QUADS: u32 = HEAD_DIM / 4u;
-const PLACES: u32 = WORKGROUP / QUADS; // positions of which values are summed at a time
+const PLACES: u32 = min(WORKGROUP / QUADS, TILE); // positions of which values are summed at a time
 const VECTORS: u32 = select(HEAD_DIM / 4u, HEAD_DIM / 8u, KV_F16); // vec4u in a key
 const STEPS: u32 = (VECTORS + LANES - 1u) / LANES;
 const V_STEPS: u32 = (TILE + PLACES - 1u) / PLACES;
 
 var<workgroup> wq: array<vec4f, HEADS * QUADS>;
 var<workgroup> weights: array<vec4f, TILE>;    // by head
-var<workgroup> sums: array<vec4f, 2u * WORKGROUP>; // of two heads, by lane
-var<workgroup> totals: array<vec4f, PLACES>;
+var<workgroup> sums: array<vec4f, WORKGROUP>; // of one head, by lane
 
 fn dot_key(query: u32, words: vec4u) -> f32 {
     if KV_F16 {
@@ -41,18 +40,17 @@ fn value(position: u32, head_kv: u32, quad: u32) -> vec4f {
     return bitcast<vec4f>(vec4u(v_cache[2u * at], v_cache[2u * at + 1u]));
 }
 
-// Stores what the lanes have of two heads.
-fn finish(lane: u32, out: u32, heads: u32, v0: vec4f, v1: vec4f) {
+// Stores a head's output, of which each lane has what its place summed.
+fn store(lane: u32, head: u32, sum: vec4f) {
     workgroupBarrier();
-    sums[lane] = v0;
-    sums[WORKGROUP + lane] = v1;
+    sums[lane] = sum;
     workgroupBarrier();
-    for (var i = lane; i < heads * QUADS; i += WORKGROUP) {
+    if lane < QUADS {
         var v = vec4f();
         for (var place = 0u; place < PLACES; place++) {
-            v += sums[i / QUADS * WORKGROUP + place * QUADS + i % QUADS];
+            v += sums[place * QUADS + lane];
         }
-        part[out * QUADS + i] = v;
+        part[head * QUADS + lane] = v;
     }
 }
 
@@ -133,19 +131,26 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             sum3 += weight.w * values[i];
         }
     }
+    workgroupBarrier();
     if quad == 0u && place < PLACES {
-        totals[place] = total;
+        weights[place] = total; // they are of no more use
     }
-    let out = split * N_HEAD + first_head;
-    finish(lane, out, min(HEADS, 2u), sum0, sum1);
+    let head = split * N_HEAD + first_head;
+    store(lane, head, sum0);
+    if HEADS > 1u {
+        store(lane, head + 1u, sum1);
+    }
     if HEADS > 2u {
-        finish(lane, out + 2u, HEADS - 2u, sum2, sum3);
+        store(lane, head + 2u, sum2);
+    }
+    if HEADS > 3u {
+        store(lane, head + 3u, sum3);
     }
     if lane < HEADS {
         var v = 0.0;
         for (var place = 0u; place < PLACES; place++) {
-            v += totals[place][lane];
+            v += weights[place][lane];
         }
-        part_ml[out + lane] = vec2f(largest[lane], v);
+        part_ml[head + lane] = vec2f(largest[lane], v);
     }
 }
