@@ -56,7 +56,7 @@ export class Engine implements Transport {
     detokenize: ([ids]) => this.#loaded.detokenize(ids),
     countTokens: ([input]) => this.#loaded.countTokens(input),
     logits: ([ids]) => this.#loaded.logits(ids),
-    profile: ([position]) => this.#loaded.profile(position)
+    profile: ([position, tokens]) => this.#loaded.profile(position, tokens)
   }
 
   get #loaded(): WasmModel {

@@ -93,8 +93,8 @@ export class BitNet {
   }
 
   /** The time of each kernel in the step after `position` tokens, by the GPU's own clock; the slowest first. */
-  profile(position = 0): Promise<KernelTime[]> {
-    return this.#queue(() => this.#transport.call('profile', [position]))
+  profile(position = 0, tokens = 1): Promise<KernelTime[]> {
+    return this.#queue(() => this.#transport.call('profile', [position, tokens]))
   }
 
   /** Frees the GPU's memory and the worker. Calls that run, wait or come later reject with `disposed`. */

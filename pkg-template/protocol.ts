@@ -18,7 +18,7 @@ export interface Methods {
   detokenize(ids: Uint32Array): string
   countTokens(input: string | readonly Message[]): number
   logits(ids: Uint32Array): Float32Array
-  profile(position: number): KernelTime[]
+  profile(position: number, tokens: number): KernelTime[]
 }
 
 export type Method = keyof Methods

@@ -178,13 +178,14 @@ impl Engine {
         self.run_to_token(&step, greedy)
     }
 
-    /// The time of each kernel in one greedy decode step with `pos` tokens in the cache.
+    /// The time of each kernel in one greedy step of `n_tokens`, at most [`Engine::chunk`], with `pos`
+    /// tokens in the cache.
     ///
     /// Errors: `missing-feature` without timestamp queries.
-    pub async fn profile(&self, pos: usize) -> Result<Vec<KernelTime>> {
-        let step = self.state.step(pos, 1);
+    pub async fn profile(&self, pos: usize, n_tokens: usize) -> Result<Vec<KernelTime>> {
+        let step = self.state.step(pos, n_tokens);
         self.gpu.write(&self.state.step, 0, &[step]);
-        let plans = [&self.plans.decode, &self.plans.head, &self.plans.greedy];
+        let plans = [self.layers(&step), &self.plans.head, &self.plans.greedy];
         self.gpu.profile(&plans, &step).await
     }
 

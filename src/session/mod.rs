@@ -137,17 +137,19 @@ impl Session {
         self.engine.prefill_and_read(&ids[pos..], pos).take(self.engine.gpu()).await
     }
 
-    /// The time of each kernel in one decode step after `pos` tokens. The cache is spent by it.
+    /// The time of each kernel in one step of `n_tokens` after `pos` tokens: 1 decodes, more are a
+    /// prompt's. No more than one chunk of a prompt is computed. The cache is spent by it.
     ///
-    /// Errors: `bad-option` (`pos` beyond the context), `missing-feature` without timestamp queries.
-    pub async fn profile(&mut self, pos: usize) -> Result<Vec<KernelTime>> {
+    /// Errors: `bad-option` (beyond the context), `missing-feature` without timestamp queries.
+    pub async fn profile(&mut self, pos: usize, n_tokens: usize) -> Result<Vec<KernelTime>> {
         let n_ctx = self.engine.n_ctx();
-        if pos >= n_ctx {
-            let why = format!("{pos} is beyond the context of {n_ctx}");
-            return Err(Error::BadOption { name: "pos".into(), why });
+        if n_tokens == 0 || pos.saturating_add(n_tokens) > n_ctx {
+            let why =
+                format!("{n_tokens} tokens after {pos} are not within the context of {n_ctx}");
+            return Err(Error::BadOption { name: "profile".into(), why });
         }
         self.tokens.clear();
-        self.engine.profile(pos).await
+        self.engine.profile(pos, n_tokens.min(self.engine.chunk())).await
     }
 
     /// Checks a prompt and makes the cache's contents agree with it. Returns how many of its tokens

@@ -148,9 +148,10 @@ impl WasmModel {
     }
 
     /// The time of each kernel in one decode step after `pos` tokens.
-    pub async fn profile(&self, pos: u32) -> Result<JsValue, JsValue> {
+    pub async fn profile(&self, pos: u32, n_tokens: u32) -> Result<JsValue, JsValue> {
         self.slot.check()?;
-        let kernels = self.slot.lease()?.session()?.profile(pos as usize).await?;
+        let kernels =
+            self.slot.lease()?.session()?.profile(pos as usize, n_tokens as usize).await?;
         self.slot.check()?;
         to_js(&kernels)
     }

@@ -44,6 +44,9 @@ pub(crate) struct Bench {
     json: bool,
 }
 
+/// Tokens of a prompt that are profiled at its end: about what a card takes at once.
+const CHUNK: usize = 512;
+
 #[derive(Serialize)]
 struct Report {
     info: Info,
@@ -52,10 +55,11 @@ struct Report {
     profiles: Vec<Profile>,
 }
 
-/// The kernels of one decode step at a context length, the slowest first.
+/// The kernels of one step of `tokens` at a context length, the slowest first.
 #[derive(Serialize)]
 struct Profile {
     context: usize,
+    tokens: usize,
     kernels: Vec<KernelTime>,
 }
 
@@ -141,17 +145,20 @@ async fn measure(args: &Bench, path: &Path) -> Result<Report> {
     let mut profiles = Vec::new();
     if args.profile {
         for &len in args.decode.iter().filter(|&&len| len < context) {
-            profiles.push(Profile { context: len, kernels: profile(&mut session, len).await? });
+            profiles.push(profile(&mut session, len, 1).await?);
+        }
+        for &len in args.prefill.iter().filter(|&&len| len < context) {
+            profiles.push(profile(&mut session, len.saturating_sub(CHUNK), CHUNK.min(len)).await?);
         }
     }
     Ok(Report { info: session.info().clone(), load_seconds, figures, profiles })
 }
 
 /// The third step's times: the first two warm up.
-async fn profile(session: &mut Session, pos: usize) -> Result<Vec<KernelTime>> {
-    session.profile(pos).await?;
-    session.profile(pos).await?;
-    session.profile(pos).await
+async fn profile(session: &mut Session, context: usize, tokens: usize) -> Result<Profile> {
+    session.profile(context, tokens).await?;
+    session.profile(context, tokens).await?;
+    Ok(Profile { context, tokens, kernels: session.profile(context, tokens).await? })
 }
 
 async fn generate(
@@ -183,9 +190,9 @@ fn table(report: &Report) -> String {
     for Figure { what, unit, median, least, most } in &report.figures {
         text += &format!("{what:44} {median:9.1} {unit:6} ({least:.1} to {most:.1})\n");
     }
-    for Profile { context, kernels } in &report.profiles {
+    for Profile { context, tokens, kernels } in &report.profiles {
         let total: f64 = kernels.iter().map(|k| k.microseconds).sum();
-        text += &format!("\none token after {context}: {total:.0} us in kernels\n");
+        text += &format!("\n{tokens} tokens after {context}: {total:.0} us in kernels\n");
         for KernelTime { kernel, calls, microseconds } in kernels {
             let each = microseconds / *calls as f64;
             text += &format!("  {kernel:28} {calls:4} x {each:7.1} us = {microseconds:8.0} us\n");
