@@ -4,8 +4,8 @@ use super::state::State;
 use super::weights::Weights;
 use crate::gpu::{Buffer, Plan, Recorder};
 use crate::kernels::{
-    MOST_DECODED_HEAD_DIM, MOST_NORMED_COLUMNS, Product, Quantized, Ternary, attention,
-    attention_decode, attention_merge, embed, gemm_i2s, gemv_head, gemv_i2s, merge_norm_gemv,
+    MOST_HEAD_DIM, MOST_NORMED_COLUMNS, Product, Quantized, Ternary, attention, attention_decode,
+    attention_merge, attention_prefill, embed, gemm_i2s, gemv_head, gemv_i2s, merge_norm_gemv,
     norm_gemv, norm_gemv_rope_kv, rms_norm, rms_norm_quantize, rope_kv, sample_best, sample_commit,
     sample_filter,
 };
@@ -28,6 +28,7 @@ pub(super) fn layers(
     // One token: a matrix-vector product. Many: a matrix product that reads each weight once; but a
     // CPU has no use for tiles in workgroup memory, and pays for every barrier.
     let software = r.gpu().software;
+    let tiles = n_tokens > 1 && !software && config.head_dim <= MOST_HEAD_DIM;
     let matmul = |r: &mut Recorder,
                   p: &mut Plan,
                   w: &Ternary,
@@ -44,6 +45,7 @@ pub(super) fn layers(
         rms_norm_quantize(r, p, x, &block.attn_norm, h, eps);
         matmul(r, p, &block.attn_qkv, h, qkv, Product::Store);
         rope_kv(r, p, step, shape, qkv, &state.turns, q, k_cache, v_cache);
+        let attention = if tiles { attention_prefill } else { attention };
         attention(r, p, step, shape, q, k_cache, v_cache, parts);
         attention_merge(r, p, step, shape, parts, &block.attn_sub_norm, h, eps);
         matmul(r, p, &block.attn_output, h, x, Product::Add);
@@ -65,7 +67,7 @@ pub(super) fn decode(
 ) -> Plan {
     let gpu = recorder.gpu();
     let fits = config.n_embd.max(config.n_ff) <= MOST_NORMED_COLUMNS
-        && config.head_dim <= MOST_DECODED_HEAD_DIM
+        && config.head_dim <= MOST_HEAD_DIM
         && weights.blocks.iter().all(|block| block.attn_qkv.ends_with_heads(config.head_dim));
     // A CPU would norm the same values many times over to save dispatches that cost it nothing.
     if gpu.software || !fits {

@@ -15,6 +15,11 @@ const CHUNK_ON_CPU: usize = 64;
 /// which is what its kernel takes in at once.
 const LEAST_SPLIT: usize = 64;
 
+/// The same of a prefill step's, and how many parts there are at most: each takes memory for every token
+/// of a chunk.
+const LEAST_PREFILL_SPLIT: usize = 256;
+const MOST_PREFILL_SPLITS: usize = 4;
+
 /// Bytes of KV cache that are taken unasked. A larger context is there for those who ask for it.
 const MOST_CACHE: usize = 1 << 30;
 
@@ -27,6 +32,8 @@ pub(super) struct State {
     pub(super) n_ctx: usize,
     /// Tokens in one prefill step.
     pub(super) chunk: usize,
+    /// Parts that a prefill step's attention is split into, at most.
+    prefill_splits: usize,
     pub(super) attention: AttentionShape,
     /// Position and size of the step.
     pub(super) step: Buffer<Step>,
@@ -74,7 +81,11 @@ impl State {
         };
         let n_ctx = context(gpu, config, &attention, options.context)?;
         // The widest activation must fit a binding.
-        let widest = config.n_ff.max(config.n_embd + 2 * n_kv(config)) * size_of::<f32>();
+        let widest = config
+            .n_ff
+            .max(config.n_embd + 2 * n_kv(config))
+            .max(config.n_embd * prefill_splits(gpu))
+            * size_of::<f32>();
         let most = if gpu.software { CHUNK_ON_CPU } else { CHUNK };
         let chunk = most.min(n_ctx).min(gpu.max_binding as usize / widest).max(1);
         let needed = 2 * config.n_layer * attention.cache_bytes(n_ctx) + chunk * 4 * widest;
@@ -96,11 +107,13 @@ impl State {
             q: gpu.buffer(label, chunk * k / 4),
             scale: gpu.buffer(label, chunk),
         };
-        let parts = chunk.max(MOST_SPLITS as usize);
+        let prefill_splits = prefill_splits(gpu);
+        let parts = (chunk * prefill_splits).max(MOST_SPLITS as usize);
         let cache_words = attention.cache_bytes(n_ctx) / size_of::<u32>();
         Self {
             n_ctx,
             chunk,
+            prefill_splits,
             attention,
             step: gpu.buffer("step", 1),
             tokens: gpu.buffer("tokens", chunk),
@@ -127,13 +140,13 @@ impl State {
         }
     }
 
-    /// A step of `n_tokens` after `pos`. One token's attention is split over the context, because
-    /// its heads alone would not fill a GPU; many tokens fill it anyway.
+    /// A step of `n_tokens` after `pos`. Attention is split over the context, because heads and tokens
+    /// alone do not fill a card.
     pub(super) fn step(&self, pos: usize, n_tokens: usize) -> Step {
         let len = pos + n_tokens;
         let split_len = match n_tokens {
             1 => len.div_ceil(LEAST_SPLIT * MOST_SPLITS as usize) * LEAST_SPLIT,
-            _ => len,
+            _ => len.div_ceil(LEAST_PREFILL_SPLIT * self.prefill_splits) * LEAST_PREFILL_SPLIT,
         };
         Step {
             pos: pos as u32,
@@ -142,6 +155,11 @@ impl State {
             split_len: split_len as u32,
         }
     }
+}
+
+/// Tokens alone keep a CPU busy.
+fn prefill_splits(gpu: &Gpu) -> usize {
+    if gpu.software { 1 } else { MOST_PREFILL_SPLITS }
 }
 
 fn n_kv(config: &Config) -> usize {

@@ -15,6 +15,10 @@ pub struct AttentionShape {
     pub kv_f16: bool,
 }
 
+/// The longest head for which `attention_decode` and `attention_prefill` fit into the 16 KiB of workgroup
+/// memory that every adapter has, beside what reductions without subgroup operations take.
+pub const MOST_HEAD_DIM: usize = 128;
+
 /// Partial results of attention over parts of the context.
 pub struct Parts {
     /// `[n_tokens, n_splits, n_head, head_dim]`, not normalised.
@@ -27,6 +31,17 @@ impl AttentionShape {
     /// Bytes the cache of `n_ctx` positions takes, of keys or of values.
     pub const fn cache_bytes(&self, n_ctx: usize) -> usize {
         n_ctx * self.n_head_kv * self.head_dim * if self.kv_f16 { 2 } else { 4 }
+    }
+
+    /// Query heads that are worked on together as the parts of a vector: as many as share a KV head, up
+    /// to four.
+    pub(super) const fn heads_in_vector(&self) -> u32 {
+        let group = self.n_head / self.n_head_kv;
+        let mut heads = if group < 4 { group } else { 4 };
+        while !group.is_multiple_of(heads) {
+            heads -= 1;
+        }
+        heads as u32
     }
 
     /// Query heads one workgroup works on: as many as share a KV head and have threads.

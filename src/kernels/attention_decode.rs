@@ -19,7 +19,7 @@ pub(super) const KERNEL: Kernel = Kernel {
 const fn consts(shape: &AttentionShape) -> [Const; 6] {
     [
         Const::U32("WORKGROUP", WORKGROUP),
-        Const::U32("HEADS", heads_at_once(shape)),
+        Const::U32("HEADS", shape.heads_in_vector()),
         Const::U32("N_HEAD", shape.n_head as u32),
         Const::U32("N_HEAD_KV", shape.n_head_kv as u32),
         Const::U32("HEAD_DIM", shape.head_dim as u32),
@@ -27,22 +27,8 @@ const fn consts(shape: &AttentionShape) -> [Const; 6] {
     ]
 }
 
-/// The longest head for which everything fits into the 16 KiB of workgroup memory that every adapter has,
-/// beside what reductions without subgroup operations take.
-pub const MOST_DECODED_HEAD_DIM: usize = 128;
-
-/// Query heads one workgroup works on: as many as share a KV head, up to the four of a vector.
-const fn heads_at_once(shape: &AttentionShape) -> u32 {
-    let group = shape.n_head / shape.n_head_kv;
-    let mut heads = if group < 4 { group } else { 4 };
-    while !group.is_multiple_of(heads) {
-        heads -= 1;
-    }
-    heads as u32
-}
-
 /// `softmax(q · k) v` of one token, in `n_splits` parts of the context. Heads of at most
-/// [`MOST_DECODED_HEAD_DIM`] values.
+/// [`super::MOST_HEAD_DIM`] values.
 #[allow(clippy::too_many_arguments, reason = "one for each binding")]
 pub fn attention_decode(
     recorder: &mut Recorder,
@@ -60,7 +46,7 @@ pub fn attention_decode(
         &consts(shape),
         &[step, q, k_cache, v_cache, &out.part, &out.part_ml],
         [
-            Extent::Fixed(shape.n_head as u32 / heads_at_once(shape)),
+            Extent::Fixed(shape.n_head as u32 / shape.heads_in_vector()),
             Extent::Splits,
             Extent::Fixed(1),
         ],

@@ -10,6 +10,7 @@ use crate::gpu::Kernel;
 mod attention;
 mod attention_decode;
 mod attention_merge;
+mod attention_prefill;
 mod embed;
 mod gemm_i2s;
 mod gemv_head;
@@ -26,8 +27,7 @@ mod sample_commit;
 mod sample_filter;
 mod weight;
 
-pub use attention::{AttentionShape, Parts};
-pub use attention_decode::MOST_DECODED_HEAD_DIM;
+pub use attention::{AttentionShape, MOST_HEAD_DIM, Parts};
 pub use attention_merge::MOST_SPLITS;
 pub use row_groups::MOST_NORMED_COLUMNS;
 pub use sample_best::stretches;
@@ -49,6 +49,7 @@ kernels! {
     attention,
     attention_decode,
     attention_merge,
+    attention_prefill,
     embed,
     gemm_i2s,
     gemv_head,

@@ -2,13 +2,27 @@
 //! parts together, norms and quantises.
 
 use half::f16;
-use ternlight::gpu::{Gpu, Step};
-use ternlight::kernels::{AttentionShape, Parts, attention, attention_decode, attention_merge};
+use ternlight::gpu::{Buffer, Gpu, Plan, Recorder, Step};
+use ternlight::kernels::{
+    AttentionShape, Parts, attention, attention_decode, attention_merge, attention_prefill,
+};
 use ternlight::reference::ops;
 
 use crate::device::{assert_close, device, on_each_device, read, run};
 use crate::norm::{check_quantized, quantized};
 use crate::support::Random;
+
+/// Any of the kernels: they take the same and give the same.
+pub(crate) type Attention = fn(
+    &mut Recorder,
+    &mut Plan,
+    &Buffer<Step>,
+    &AttentionShape,
+    &Buffer<f32>,
+    &Buffer<u32>,
+    &Buffer<u32>,
+    &Parts,
+);
 
 /// What one token sees: queries `[n_head, head_dim]`, keys and values `[n_ctx, n_head_kv, head_dim]`.
 pub(crate) struct Case {
@@ -47,7 +61,7 @@ impl Case {
         case
     }
 
-    fn upload_cache(&self, gpu: &Gpu, values: &[f32]) -> ternlight::gpu::Buffer<u32> {
+    fn upload_cache(&self, gpu: &Gpu, values: &[f32]) -> Buffer<u32> {
         let words: Vec<u32> = if self.shape.kv_f16 {
             let half = |v: f32| u32::from(f16::from_f32(v).to_bits());
             values.as_chunks().0.iter().map(|&[a, b]| half(a) | half(b) << 16).collect()
@@ -57,8 +71,8 @@ impl Case {
         gpu.upload("cache", &words)
     }
 
-    /// Runs `attention`, or `attention_decode`.
-    pub(crate) fn parts(&self, gpu: &Gpu, decode: bool) -> Parts {
+    /// Runs one of the kernels.
+    pub(crate) fn parts(&self, gpu: &Gpu, kernel: Attention) -> Parts {
         let Self { shape, step, .. } = self;
         let heads = (step.n_tokens * step.n_splits) as usize * shape.n_head;
         let parts = Parts {
@@ -67,7 +81,6 @@ impl Case {
         };
         let q = gpu.upload("q", &self.q);
         let (k, v) = (self.upload_cache(gpu, &self.k), self.upload_cache(gpu, &self.v));
-        let kernel = if decode { attention_decode } else { attention };
         run(gpu, step, |r, p, step| kernel(r, p, step, shape, &q, &k, &v, &parts));
         parts
     }
@@ -99,17 +112,18 @@ impl Case {
         one.repeat(self.step.n_tokens as usize)
     }
 
-    /// Checks `attention`, which has one variant, and every variant of `attention_decode`.
+    /// Checks every kernel that can do this.
     fn check(&self) {
-        self.check_parts(device(), false);
+        self.check_parts(device(), "attention", attention);
+        self.check_parts(device(), "attention_prefill", attention_prefill);
         if self.step.n_tokens == 1 {
-            on_each_device(|gpu| self.check_parts(gpu, true));
+            on_each_device(|gpu| self.check_parts(gpu, "attention_decode", attention_decode));
         }
     }
 
-    fn check_parts(&self, gpu: &Gpu, decode: bool) {
-        let found = merged(gpu, self, &self.parts(gpu, decode));
-        let what = format!("{:?}, {:?}, decode: {decode}", self.shape, self.step);
+    fn check_parts(&self, gpu: &Gpu, name: &str, kernel: Attention) {
+        let found = merged(gpu, self, &self.parts(gpu, kernel));
+        let what = format!("{name}, {:?}, {:?}", self.shape, self.step);
         // A score of some ten in f32 is off by 1e-6 or two, and so is its exponential, relatively.
         let sizes = self.sizes();
         assert_close(&what, &found, &self.expected(), 5e-6, |i| sizes[i]);
@@ -156,7 +170,7 @@ const SHAPES: [(usize, usize, usize); 8] = [
 
 /// One token at the end of contexts around a tile's size, in one part and in several; several
 /// tokens, each of which sees its past alone; parts that begin after what a token sees.
-pub(crate) const STEPS: [(u32, u32, u32); 9] = [
+pub(crate) const STEPS: [(u32, u32, u32); 12] = [
     (0, 1, 64),
     (62, 1, 64),
     (63, 1, 64),
@@ -166,6 +180,9 @@ pub(crate) const STEPS: [(u32, u32, u32); 9] = [
     (0, 5, 5),
     (60, 9, 69),
     (60, 9, 16),
+    (0, 70, 64),
+    (300, 33, 128),
+    (31, 17, 48),
 ];
 
 #[test]
@@ -203,7 +220,7 @@ fn attention_merge_norms_and_quantizes() {
                 let n = n_head * head_dim;
                 let weight: Vec<f32> =
                     (0..n).map(|i| if i % 50 == 9 { -8.0 } else { random.float() }).collect();
-                let parts = case.parts(gpu, false);
+                let parts = case.parts(gpu, attention);
                 let y = quantized(gpu, n, n_tokens as usize);
                 let d_weight = gpu.upload("weight", &weight);
                 run(gpu, &case.step, |r, p, step| {

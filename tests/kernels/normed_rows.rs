@@ -2,7 +2,8 @@
 
 use ternlight::gpu::Gpu;
 use ternlight::kernels::{
-    AttentionShape, MOST_NORMED_COLUMNS, Product, merge_norm_gemv, norm_gemv, norm_gemv_rope_kv,
+    AttentionShape, MOST_NORMED_COLUMNS, Product, attention_decode, merge_norm_gemv, norm_gemv,
+    norm_gemv_rope_kv,
 };
 use ternlight::reference::ops;
 
@@ -175,7 +176,7 @@ fn merge_norm_gemv_puts_parts_together() {
                     continue;
                 }
                 let case = Case::new(shape, crate::attention::step(pos, 1, split_len), &mut random);
-                let parts = case.parts(gpu, true);
+                let parts = case.parts(gpu, attention_decode);
                 let y = gpu.upload("y", &vec![BEFORE; rows + 1]);
                 run(gpu, &case.step, |r, p, step| {
                     merge_norm_gemv(r, p, step, &shape, &w, &parts, &d_weight, &y, 1e-5);
