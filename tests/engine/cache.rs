@@ -141,7 +141,7 @@ fn profiling_leaves_the_session_usable() {
     let mut session = Setup::default().small();
     let prompt = ids(20);
     let expected = generate(&mut session, &prompt, &greedy(8)).unwrap();
-    match block_on(session.profile(10)) {
+    match block_on(session.profile(10, 1)) {
         Ok(timings) => {
             let calls: usize = timings.iter().map(|timing| timing.calls).sum();
             assert_eq!(calls, session.info().dispatches_per_token);
@@ -151,6 +151,6 @@ fn profiling_leaves_the_session_usable() {
     }
     let found = generate(&mut session, &prompt, &greedy(8)).unwrap();
     assert_eq!((found.stats.reused_tokens, found.ids), (0, expected.ids));
-    let error = block_on(session.profile(1024)).unwrap_err();
+    let error = block_on(session.profile(1020, 5)).unwrap_err();
     assert_eq!(error.code(), "bad-option");
 }
