@@ -39,8 +39,12 @@ export interface LoadOptions {
   worker?: boolean | Worker
   /** How keys and values are held: `f16` (default) or `f32`. */
   kv?: 'f16' | 'f32'
-  /** How the LM head is held. */
-  head?: 'auto' | 'f16'
+  /**
+   * How the LM head is held, which changes no token: `f16`, as in the file, or `int8`, as upper and lower
+   * bytes in the same memory, of which a greedy token needs hardly more than the upper ones. `auto`
+   * (default) is `int8` where that is faster.
+   */
+  head?: 'auto' | 'f16' | 'int8'
   /** `arm` for files quantised by ARM builds of bitnet.cpp. */
   i2sLayout?: 'x86' | 'arm'
   gpu?: GpuOptions

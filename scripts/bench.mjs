@@ -1,7 +1,7 @@
 // `npm run bench`: times a model in a real browser, on the package as built.
 //
 //   npm run bench -- [--model FILE] [--decode 16,1024,3500] [--prefill 256,1024,3500]
-//                    [--tokens 128] [--runs 5] [--profile] [--json]
+//                    [--tokens 128] [--runs 5] [--head auto|f16|int8] [--profile] [--json]
 //
 // CHROMIUM names the browser, CHROMIUM_GPU_FLAGS the flags it needs to reach the GPU; without them
 // it is the tests' browser on SwiftShader, which says nothing about speed.
@@ -18,6 +18,7 @@ const { values: options } = parseArgs({
     prefill: { type: 'string', default: '256,1024,3500' },
     tokens: { type: 'string', default: '128' },
     runs: { type: 'string', default: '5' },
+    head: { type: 'string', default: 'auto' },
     profile: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false }
   }
@@ -41,6 +42,7 @@ try {
     prefill: lengths(options.prefill),
     tokens: Number(options.tokens),
     runs: Number(options.runs),
+    head: options.head,
     profile: options.profile
   })
   report.browser = browser.version()
@@ -69,16 +71,16 @@ function serve(model) {
 }
 
 /** Runs in the page. */
-async function measure({ decode, prefill, tokens, runs, profile }) {
+async function measure({ decode, prefill, tokens, runs, head, profile }) {
   const { BitNet } = await import('/pkg/index.js')
   const seconds = async job => {
     const start = performance.now()
     const value = await job()
     return [value, (performance.now() - start) / 1000]
   }
-  const [first, cold] = await seconds(() => BitNet.load('/model.gguf'))
+  const [first, cold] = await seconds(() => BitNet.load('/model.gguf', { head }))
   await first.dispose()
-  const [model, cached] = await seconds(() => BitNet.load('/model.gguf'))
+  const [model, cached] = await seconds(() => BitNet.load('/model.gguf', { head }))
   const { contextLength, vocabSize } = model.info
   // Ids that no other run's prompt begins with, so that nothing is reused.
   const prompt = (length, run) =>

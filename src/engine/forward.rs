@@ -1,13 +1,14 @@
 //! The forward pass as a list of kernels. [`crate::reference`] is the same list in plain Rust.
 
+use super::head::Candidates;
 use super::state::State;
 use super::weights::Weights;
 use crate::gpu::{Buffer, Plan, Recorder};
 use crate::kernels::{
-    MOST_HEAD_DIM, MOST_NORMED_COLUMNS, Product, Quantized, Ternary, attention, attention_decode,
-    attention_merge, attention_prefill, embed, gemm_i2s, gemv_head, gemv_i2s, merge_norm_gemv,
-    norm_gemv, norm_gemv_rope_kv, rms_norm, rms_norm_quantize, rope_kv, sample_best, sample_commit,
-    sample_filter,
+    DenseType, MOST_HEAD_DIM, MOST_NORMED_COLUMNS, Product, Quantized, Ternary, attention,
+    attention_decode, attention_merge, attention_prefill, embed, gemm_i2s, gemv_head,
+    gemv_head_split, gemv_i2s, gemv_upper, merge_norm_gemv, norm_gemv, norm_gemv_rope_kv, rescore,
+    rms_norm, rms_norm_quantize, rope_kv, sample_best, sample_commit, sample_filter,
 };
 use crate::model::Config;
 
@@ -97,27 +98,56 @@ fn fused(recorder: &mut Recorder, config: &Config, weights: &Weights, state: &St
     plan
 }
 
+/// The step's last token from the residual stream to the best next token: by way of all logits, or,
+/// where there are `candidates`, of as many as it takes.
+pub(super) fn greedy(
+    recorder: &mut Recorder,
+    config: &Config,
+    weights: &Weights,
+    state: &State,
+    candidates: Option<&Candidates>,
+) -> Plan {
+    let State { step, last, logits, sampling, threshold, best, tokens, sampled, .. } = state;
+    let Some(Candidates { error, leads, best: best_candidates }) = candidates else {
+        let mut plan = self::logits(recorder, config, weights, state);
+        sample_best(recorder, &mut plan, sampling, step, logits, threshold, best);
+        sample_commit(recorder, &mut plan, best, tokens, sampled);
+        return plan;
+    };
+    let embd = &weights.token_embd;
+    let mut plan = Plan::default();
+    let p = &mut plan;
+    rms_norm(recorder, p, step, &state.x, &weights.output_norm, last, config.eps);
+    // All logits are not wanted, so theirs is the place of the approximate ones.
+    gemv_upper(recorder, p, embd, last, error, logits, leads);
+    rescore(recorder, p, embd, last, error, logits, leads, best_candidates);
+    sample_commit(recorder, p, best_candidates, tokens, sampled);
+    plan
+}
+
 /// The step's last token from the residual stream to `logits`.
-pub(super) fn head(
+pub(super) fn logits(
     recorder: &mut Recorder,
     config: &Config,
     weights: &Weights,
     state: &State,
 ) -> Plan {
     let State { step, x, last, logits, .. } = state;
+    let embd = &weights.token_embd;
     let mut plan = Plan::default();
     rms_norm(recorder, &mut plan, step, x, &weights.output_norm, last, config.eps);
-    gemv_head(recorder, &mut plan, &weights.token_embd, last, logits);
+    match embd.ty {
+        DenseType::F16Split => gemv_head_split(recorder, &mut plan, embd, last, logits),
+        DenseType::F16 | DenseType::F32 => gemv_head(recorder, &mut plan, embd, last, logits),
+    }
     plan
 }
 
-/// From `logits` to the next token.
-pub(super) fn sample(recorder: &mut Recorder, state: &State, filtered: bool) -> Plan {
+/// From `logits` to a token drawn by temperature, top-k, top-p and min-p.
+pub(super) fn sampled(recorder: &mut Recorder, state: &State) -> Plan {
     let State { step, logits, sampling, threshold, best, tokens, sampled, .. } = state;
     let mut plan = Plan::default();
-    if filtered {
-        sample_filter(recorder, &mut plan, sampling, logits, threshold);
-    }
+    sample_filter(recorder, &mut plan, sampling, logits, threshold);
     sample_best(recorder, &mut plan, sampling, step, logits, threshold, best);
     sample_commit(recorder, &mut plan, best, tokens, sampled);
     plan

@@ -19,7 +19,7 @@ use crate::tokenizer::Tokenizer;
 
 use conversation::Conversation;
 
-pub use crate::engine::{EngineOptions as LoadOptions, Progress};
+pub use crate::engine::{EngineOptions as LoadOptions, Head, Progress};
 pub use generate::{FinishReason, GenerateOptions, Piece, Stats};
 
 /// What a loaded model is and how it runs.

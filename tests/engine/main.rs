@@ -12,6 +12,7 @@ mod conversation;
 mod formats;
 mod generate;
 mod goldens;
+mod head;
 mod hostile;
 mod logits;
 mod refusals;

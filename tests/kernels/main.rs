@@ -15,6 +15,7 @@ mod device;
 mod attention;
 mod descriptors;
 mod embedding;
+mod head;
 mod matrix;
 mod norm;
 mod normed_rows;

@@ -13,6 +13,7 @@ use ternlight::session::{GenerateOptions, Info, LoadOptions, Session};
 use ternlight::source::Reader;
 use ternlight::{Error, Result};
 
+use crate::generate::HeadArg;
 use crate::print;
 use crate::random::{self, Shape};
 
@@ -39,6 +40,9 @@ pub(crate) struct Bench {
     /// Also time every kernel of one token, at each context length
     #[arg(long)]
     profile: bool,
+    /// How the LM head is held
+    #[arg(long, value_enum, default_value_t = HeadArg::Auto)]
+    head: HeadArg,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -116,7 +120,8 @@ async fn measure(args: &Bench, path: &Path) -> Result<Report> {
     let gpu = Gpu::open(&GpuOptions::default()).await?;
     let started = Instant::now();
     let mut reader = Reader::new(FileSource::open(path)?);
-    let mut session = Session::load(gpu, &mut reader, &LoadOptions::default(), &mut |_| {}).await?;
+    let options = LoadOptions { head: args.head.into(), ..LoadOptions::default() };
+    let mut session = Session::load(gpu, &mut reader, &options, &mut |_| {}).await?;
     let load_seconds = started.elapsed().as_secs_f64();
     let context = session.info().context_length;
     let vocabulary = session.info().vocab_size;
