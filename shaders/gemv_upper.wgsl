@@ -7,24 +7,42 @@
 @group(0) @binding(3) var<storage, read_write> approx: array<f32>;   // [n_vocab]
 @group(0) @binding(4) var<storage, read_write> leads: array<vec2f>;  // [n_leads]
 
-const ROWS: u32 = WORKGROUP / LANES; // at once
-const VECTORS: u32 = K / 16u;        // of upper bytes in a row
+const ROWS: u32 = WORKGROUP / LANES * 4u; // at once, four for each group of LANES lanes
+const VECTORS: u32 = K / 16u;             // of upper bytes in a row
 const STEPS: u32 = (VECTORS + LANES - 1u) / LANES;
 
-fn lane_sum(row: u32, lane: u32) -> f32 {
-    var sums = vec4f();
+fn products(words: vec4u, x0: vec4f, x1: vec4f, x2: vec4f, x3: vec4f) -> vec4f {
+    return x0 * approximate(words.x) + x1 * approximate(words.y)
+        + x2 * approximate(words.z) + x3 * approximate(words.w);
+}
+
+fn total(v: vec4f) -> f32 {
+    return (v.x + v.y) + (v.z + v.w);
+}
+
+// A lane's part of four rows, which share what it reads of x.
+fn lane_sums(row: u32, lane: u32) -> vec4f {
+    let last = N_ROWS - 1u;
+    let rows = 2u * VECTORS * min(vec4u(row, row + 1u, row + 2u, row + 3u), vec4u(last));
+    var sum0 = vec4f();
+    var sum1 = vec4f();
+    var sum2 = vec4f();
+    var sum3 = vec4f();
     // A constant number of steps, which drivers can unroll to have all loads under way at once.
     for (var step = 0u; step < STEPS; step++) {
         let i = step * LANES + lane;
         if VECTORS % LANES == 0u || i < VECTORS {
-            let words = embd[row * (2u * VECTORS) + i];
-            sums += x[4u * i] * approximate(words.x);
-            sums += x[4u * i + 1u] * approximate(words.y);
-            sums += x[4u * i + 2u] * approximate(words.z);
-            sums += x[4u * i + 3u] * approximate(words.w);
+            let x0 = x[4u * i];
+            let x1 = x[4u * i + 1u];
+            let x2 = x[4u * i + 2u];
+            let x3 = x[4u * i + 3u];
+            sum0 += products(embd[rows.x + i], x0, x1, x2, x3);
+            sum1 += products(embd[rows.y + i], x0, x1, x2, x3);
+            sum2 += products(embd[rows.z + i], x0, x1, x2, x3);
+            sum3 += products(embd[rows.w + i], x0, x1, x2, x3);
         }
     }
-    return (sums.x + sums.y) + (sums.z + sums.w);
+    return vec4f(total(sum0), total(sum1), total(sum2), total(sum3));
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -41,17 +59,17 @@ fn main(
     var value = 0.0;
     var id = NONE;
     for (var turn = 0u; turn < TURNS; turn++) {
-        let row = first + turn * ROWS + lane / LANES;
-        var sum = 0.0;
-        if row < N_ROWS {
-            sum = lane_sum(row, lane % LANES);
-        }
-        let total = lanes_sum_f32(lane, sum);
-        if lane % LANES == 0u && row < N_ROWS {
-            approx[FIRST_ROW + row] = total;
-            if id == NONE || total > value {
-                value = total;
-                id = FIRST_ROW + row;
+        let row = first + turn * ROWS + lane / LANES * 4u;
+        let sums = lanes_sum_vec4f(lane, lane_sums(row, lane % LANES));
+        if lane % LANES == 0u {
+            for (var i = 0u; i < 4u; i++) {
+                if row + i < N_ROWS {
+                    approx[FIRST_ROW + row + i] = sums[i];
+                    if id == NONE || sums[i] > value {
+                        value = sums[i];
+                        id = FIRST_ROW + row + i;
+                    }
+                }
             }
         }
     }

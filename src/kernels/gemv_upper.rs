@@ -3,7 +3,7 @@ use crate::gpu::{Access, Buffer, Const, Gpu, Kernel, Plan, Recorder};
 use crate::lanes_variants;
 
 /// Rows one workgroup works on, or as many as it has room for at once.
-const ROWS: u32 = 64;
+const ROWS: u32 = 128;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "gemv_upper",
@@ -28,7 +28,7 @@ const fn consts(
     [
         Const::U32("WORKGROUP", WORKGROUP),
         Const::U32("LANES", lanes),
-        Const::U32("TURNS", rows_of_a_workgroup(lanes) * lanes / WORKGROUP),
+        Const::U32("TURNS", rows_of_a_workgroup(lanes) / (WORKGROUP / lanes * 4)),
         Const::U32("K", k as u32),
         Const::U32("FIRST_ROW", first_row as u32),
         Const::U32("N_ROWS", rows as u32),
@@ -37,7 +37,7 @@ const fn consts(
 }
 
 const fn rows_of_a_workgroup(lanes: u32) -> u32 {
-    let at_once = WORKGROUP / lanes;
+    let at_once = WORKGROUP / lanes * 4;
     if at_once > ROWS { at_once } else { ROWS }
 }
 
