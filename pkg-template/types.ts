@@ -131,6 +131,11 @@ export interface GenerateOptions {
   seed?: number
   /** Texts that end the answer; they are not part of it. */
   stop?: string[]
+  /**
+   * Whether tokens may be foreseen where the text repeats itself, as summaries and edits do, and several
+   * taken in one pass. Greedy only, and the same text. By default where it pays: on GPUs.
+   */
+  promptLookup?: boolean
   signal?: AbortSignal
   /** The string is the prompt itself, not a user's turn in the model's template. */
   raw?: boolean
@@ -150,6 +155,10 @@ export interface Stats {
   /** Of them, tokens that needed no computing: they are still there from the generation before. */
   reusedTokens: number
   completionTokens: number
+  /** Tokens that were foreseen, see `promptLookup`; those of them that the model chose too; and in how many passes. */
+  draftedTokens: number
+  acceptedTokens: number
+  draftPasses: number
   /** Milliseconds. */
   timeToFirstToken: number
   prefillTokensPerSecond: number

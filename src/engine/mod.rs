@@ -13,6 +13,7 @@ use crate::model::{Config, Weight};
 use crate::sampling::Sampling;
 use crate::source::{Reader, Source};
 
+use forward::Width;
 use head::Candidates;
 use state::State;
 use weights::Weights;
@@ -74,6 +75,10 @@ struct Plans {
     decode: Plan,
     /// A chunk of tokens through the layers.
     prefill: Plan,
+    /// Few tokens through the layers.
+    few: Plan,
+    /// Their hidden states to the best token after each.
+    greedy_each: Plan,
     /// The last token's hidden state to the best token.
     greedy: Plan,
     /// The last token's hidden state to logits.
@@ -108,7 +113,9 @@ impl Engine {
             .then(|| Candidates::split(&mut recorder, &mut weights.token_embd));
         let plans = Plans {
             decode: forward::decode(&mut recorder, &config, &weights, &state),
-            prefill: forward::layers(&mut recorder, &config, &weights, &state, state.chunk),
+            prefill: forward::layers(&mut recorder, &config, &weights, &state, Width::Chunk),
+            few: forward::layers(&mut recorder, &config, &weights, &state, Width::Few),
+            greedy_each: forward::greedy_each(&mut recorder, &config, &weights, &state),
             greedy: forward::greedy(&mut recorder, &config, &weights, &state, candidates.as_ref()),
             logits: forward::logits(&mut recorder, &config, &weights, &state),
             sampled: forward::sampled(&mut recorder, &state),
@@ -125,7 +132,11 @@ impl Engine {
         let prefilled = self.prefill(&vec![0; self.chunk().min(2)], 0);
         let sampled = self.decode_and_sample(0, false);
         let best = self.decode_and_sample(0, true);
+        let chosen = (self.few() > 0).then(|| self.decode_and_choose(&[0, 0], 0));
         prefilled.take(&self.gpu).await?;
+        if let Some(chosen) = chosen {
+            chosen.take(&self.gpu).await?;
+        }
         sampled.take(&self.gpu).await?;
         best.take(&self.gpu).await?;
         self.gpu.check()
@@ -151,10 +162,23 @@ impl Engine {
         self.state.chunk
     }
 
+    /// The most tokens one call of [`Engine::decode_and_choose`] takes; 0 where it cannot be called.
+    pub fn few(&self) -> usize {
+        self.state.few
+    }
+
     /// The kernels in use, each once, with their variants.
     pub fn kernels(&self) -> Vec<String> {
         let plans = &self.plans;
-        let all = [&plans.decode, &plans.prefill, &plans.greedy, &plans.logits, &plans.sampled];
+        let all = [
+            &plans.decode,
+            &plans.prefill,
+            &plans.few,
+            &plans.greedy,
+            &plans.greedy_each,
+            &plans.logits,
+            &plans.sampled,
+        ];
         let mut kernels: Vec<String> =
             all.iter().flat_map(|p| p.labels()).map(Into::into).collect();
         kernels.sort();
@@ -202,6 +226,14 @@ impl Engine {
         self.run_to_token(&step, greedy)
     }
 
+    /// Puts at most [`Engine::few`] tokens through the layers at `pos`, and chooses greedily after each of them.
+    pub fn decode_and_choose(&self, ids: &[u32], pos: usize) -> Readback<u32> {
+        let step = self.state.few_step(pos, ids.len());
+        self.write_step(ids, &step);
+        let plans = [&self.plans.few, &self.plans.greedy_each];
+        self.gpu.run_and_read(&plans, &step, &self.state.chosen, ids.len())
+    }
+
     /// The time of each kernel in one greedy step of `n_tokens`, at most [`Engine::chunk`], with `pos`
     /// tokens in the cache.
     ///
@@ -226,9 +258,13 @@ impl Engine {
 
     fn begin(&self, ids: &[u32], pos: usize) -> Step {
         let step = self.state.step(pos, ids.len());
-        self.gpu.write(&self.state.tokens, 0, ids);
-        self.gpu.write(&self.state.step, 0, &[step]);
+        self.write_step(ids, &step);
         step
+    }
+
+    fn write_step(&self, ids: &[u32], step: &Step) {
+        self.gpu.write(&self.state.tokens, 0, ids);
+        self.gpu.write(&self.state.step, 0, std::slice::from_ref(step));
     }
 }
 

@@ -11,7 +11,9 @@ mod attention;
 mod attention_decode;
 mod attention_merge;
 mod attention_prefill;
+mod best_of_each;
 mod embed;
+mod gemm_head;
 mod gemm_i2s;
 mod gemv_head;
 mod gemv_head_split;
@@ -57,7 +59,9 @@ kernels! {
     attention_decode,
     attention_merge,
     attention_prefill,
+    best_of_each,
     embed,
+    gemm_head,
     gemm_i2s,
     gemv_head,
     gemv_head_split,
@@ -79,6 +83,9 @@ kernels! {
 /// Threads in a workgroup, where a kernel has no reason for another number: the most that every
 /// adapter allows.
 const WORKGROUP: u32 = 256;
+
+/// Tokens that kernels for few take at once: `gemv_i2s` in its largest batch, and `gemm_head`.
+pub const FEW: usize = 8;
 
 /// Any number of workgroups in a row, over two dimensions where WebGPU's limit on one is exceeded.
 fn in_a_row(groups: usize) -> [Extent; 3] {

@@ -2,6 +2,7 @@
 
 mod conversation;
 mod generate;
+mod lookup;
 mod stop;
 
 use std::rc::Rc;

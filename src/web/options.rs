@@ -127,6 +127,7 @@ impl GenerateOptions {
                 max_tokens: max_tokens.map(|n| n as usize),
                 sampling,
                 stop,
+                prompt_lookup: object.take("promptLookup")?,
             },
             raw: object.take("raw")?.unwrap_or(false),
             special: object.take("special")?.unwrap_or(false),

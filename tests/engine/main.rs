@@ -15,5 +15,6 @@ mod goldens;
 mod head;
 mod hostile;
 mod logits;
+mod lookup;
 mod refusals;
 mod sampled;

@@ -171,7 +171,11 @@ async fn generate(
     prompt: Vec<u32>,
     tokens: usize,
 ) -> Result<ternlight::session::Stats> {
-    let options = GenerateOptions { max_tokens: Some(tokens), ..Default::default() };
+    let options = GenerateOptions {
+        max_tokens: Some(tokens),
+        prompt_lookup: Some(false),
+        ..Default::default()
+    };
     session.generate(&prompt, &options, &mut |_| ControlFlow::Continue(())).await
 }
 

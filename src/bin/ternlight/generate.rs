@@ -47,6 +47,9 @@ pub(crate) struct Generate {
     /// Continue the prompt as it is, without a chat template
     #[arg(long)]
     raw: bool,
+    /// Whether to foresee greedy tokens where the text repeats itself [default: where it pays]
+    #[arg(long, value_name = "BOOL")]
+    prompt_lookup: Option<bool>,
     /// Compute with the plain reference on the CPU, slowly
     #[arg(long)]
     cpu: bool,
@@ -96,6 +99,7 @@ pub(crate) fn generate(args: &Generate) -> Result<()> {
             seed: args.seed,
         },
         stop: Vec::new(),
+        prompt_lookup: args.prompt_lookup,
     };
     options.sampling.check()?;
     let reader = Reader::new(FileSource::open(&args.model)?);
