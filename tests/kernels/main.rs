@@ -15,6 +15,7 @@ mod device;
 mod attention;
 mod descriptors;
 mod embedding;
+mod few;
 mod head;
 mod matrix;
 mod norm;
