@@ -47,6 +47,7 @@ const compile = async (shaders: Shader[]) => {
 }
 
 test('every variant of every kernel compiles', async ({ page }) => {
+  test.setTimeout(600_000) // a CPU adapter makes machine code of each
   const shaders = dump()
   expect(shaders.length).toBeGreaterThan(20)
   await page.goto('/tests/web/harness.html')
