@@ -54,8 +54,11 @@ export interface LoadOptions {
 export interface GpuOptions {
   powerPreference?: 'low-power' | 'high-performance'
   limits?: { maxStorageBufferBindingSize?: number, maxBufferSize?: number }
-  /** `false`: do without, even where the adapter has it. */
-  features?: { subgroups?: boolean }
+  /**
+   * `false`: do without, even where the adapter has it. `packedDot`: whether int8 values are multiplied four at a
+   * time or as floats; by default whichever is faster. `software`: whether to go about it as on a CPU.
+   */
+  features?: { subgroups?: boolean, packedDot?: boolean, software?: boolean }
 }
 
 export interface Progress {

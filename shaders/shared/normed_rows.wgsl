@@ -38,9 +38,9 @@ struct Input {
 // x holds the sums of the first and the last group, y 4 times the third's, z 16 times the second's.
 fn dot_word3(word: u32, q: vec4u) -> vec3i {
     return vec3i(
-        dot4I8Packed((word >> 6u) & 0x03030303u, q.x) + dot4I8Packed(word & 0x03030303u, q.w),
-        dot4I8Packed(word & 0x0c0c0c0cu, q.z),
-        dot4I8Packed(word & 0x30303030u, q.y),
+        dot4((word >> 6u) & 0x03030303u, q.x) + dot4(word & 0x03030303u, q.w),
+        dot4(word & 0x0c0c0c0cu, q.z),
+        dot4(word & 0x30303030u, q.y),
     );
 }
 

@@ -1,11 +1,20 @@
 // Products of ternary codes with int8 activations, see quantize.wgsl for their order.
 
+// Four int8 values times four others. As one operation where a card has it, else as floats, which hold
+// these sums exactly: PACKED_DOT is whichever was faster when the model was loaded.
+fn dot4(a: u32, b: u32) -> i32 {
+    if PACKED_DOT {
+        return dot4I8Packed(a, b);
+    }
+    return i32(dot(vec4f(unpack4xI8(a)), vec4f(unpack4xI8(b))));
+}
+
 // A word of codes, sixteen of them 0, 1 or 2, times the sixteen activations they meet.
 fn dot_word(word: u32, q: vec4u) -> i32 {
-    return dot4I8Packed((word >> 6u) & 0x03030303u, q.x)
-        + dot4I8Packed((word >> 4u) & 0x03030303u, q.y)
-        + dot4I8Packed((word >> 2u) & 0x03030303u, q.z)
-        + dot4I8Packed(word & 0x03030303u, q.w);
+    return dot4((word >> 6u) & 0x03030303u, q.x)
+        + dot4((word >> 4u) & 0x03030303u, q.y)
+        + dot4((word >> 2u) & 0x03030303u, q.z)
+        + dot4(word & 0x03030303u, q.w);
 }
 
 // From the integer product of codes 0, 1, 2 to the matrix product: y = (D - sum(q)) / s * scale.

@@ -2,6 +2,7 @@
 //!
 //! What is fixed is the [`Config`], what is loaded the [`Weights`], what changes the [`State`].
 
+mod dot;
 mod forward;
 mod head;
 mod state;
@@ -93,7 +94,7 @@ impl Engine {
     /// Errors: `unsupported-model`, `bad-option` (context), `out-of-memory`, `bad-gguf` (values
     /// that no model has), and those of the source.
     pub async fn load<S: Source>(
-        gpu: Gpu,
+        mut gpu: Gpu,
         config: Config,
         table: &[Weight],
         reader: &mut Reader<S>,
@@ -101,6 +102,7 @@ impl Engine {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Self> {
         check_shape(&config)?;
+        dot::choose(&mut gpu).await?;
         let mut weights = Weights::allocate(&gpu, &config, table).await?;
         head::check(options.head, &weights.token_embd)?;
         let state = State::allocate(&gpu, &config, options).await?;

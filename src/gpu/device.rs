@@ -28,6 +28,9 @@ pub struct Gpu {
     pub software: bool,
     /// Subgroup operations, if they are used.
     pub subgroups: Option<Subgroups>,
+    /// Whether to multiply four int8 values in one operation rather than as floats; `None` until
+    /// somebody has found out what is faster.
+    pub packed_dot: Option<bool>,
     /// Bytes one storage binding may span.
     pub max_binding: u64,
     /// Bytes one buffer may hold.
@@ -127,9 +130,12 @@ impl Gpu {
         Ok(Self {
             device,
             queue,
-            software: info.device_type == wgpu::DeviceType::Cpu || is_software(&adapter),
+            software: options.features.software.unwrap_or_else(|| {
+                info.device_type == wgpu::DeviceType::Cpu || is_software(&adapter)
+            }),
             adapter,
             subgroups,
+            packed_dot: options.features.packed_dot,
             max_binding,
             max_buffer,
             fault,
@@ -195,6 +201,11 @@ impl Gpu {
             Some(Subgroups(lanes)) => lanes.min(32),
             None => 32,
         }
+    }
+
+    /// [`Gpu::packed_dot`], or what most cards are faster with.
+    pub(crate) fn has_packed_dot(&self) -> bool {
+        self.packed_dot.unwrap_or(true)
     }
 
     /// Sends what was written on its way, so that it does not pile up on this side.

@@ -30,4 +30,8 @@ pub struct LimitCaps {
 pub struct FeatureCaps {
     /// Subgroup operations.
     pub subgroups: Option<bool>,
+    /// Whether the adapter is a CPU, which is gone about in another way; `None` is what it says itself.
+    pub software: Option<bool>,
+    /// Products of four int8 values in one operation; `None` is whichever way is faster.
+    pub packed_dot: Option<bool>,
 }

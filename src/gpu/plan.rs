@@ -144,10 +144,13 @@ impl<'gpu> Recorder<'gpu> {
             layout: &pipeline.get_bind_group_layout(0),
             entries: &entries,
         });
-        let label = match variant.name {
-            "" => kernel.name.into(),
-            name => format!("{}/{name}", kernel.name),
-        };
+        let mut label = kernel.name.to_owned();
+        if !variant.name.is_empty() {
+            label += &format!("/{}", variant.name);
+        }
+        if consts.contains(&Const::Bool("PACKED_DOT", false)) {
+            label += "/f32-dot";
+        }
         plan.dispatches.push(Dispatch { pipeline, bind_group, workgroups, label });
     }
 }

@@ -16,17 +16,19 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("y", Access::Write),
     ],
     variants: one_variant!("shared/step", "shared/ternary", "gemm_i2s"),
-    example: &consts(2560, 6912, 0, 6912, Product::Relu2Glu),
+    example: &consts(true, 2560, 6912, 0, 6912, Product::Relu2Glu),
 };
 
 const fn consts(
+    packed_dot: bool,
     k: usize,
     all_rows: usize,
     first_row: usize,
     rows: usize,
     product: Product,
-) -> [Const; 6] {
+) -> [Const; 7] {
     [
+        Const::Bool("PACKED_DOT", packed_dot),
         Const::U32("K", k as u32),
         Const::U32("ALL_ROWS", all_rows as u32),
         Const::U32("FIRST_ROW", first_row as u32),
@@ -51,7 +53,14 @@ pub fn gemm_i2s(
         recorder.dispatch(
             plan,
             &KERNEL,
-            &consts(w.k, w.rows, shard.rows.start, shard.rows.len(), product),
+            &consts(
+                recorder.gpu().has_packed_dot(),
+                w.k,
+                w.rows,
+                shard.rows.start,
+                shard.rows.len(),
+                product,
+            ),
             &[step, &shard.buffer, &w.scale, &x.q, &x.scale, y],
             [Extent::Fixed(tiles as u32), Extent::Tokens(TILE), Extent::Fixed(1)],
         );

@@ -13,10 +13,11 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("y", Access::Write),
     ],
     variants: lanes_variants!("lanes"; "shared/step", "shared/ternary", "gemv_i2s"),
-    example: &consts(32, 4, 2560, 6912, 0, 6912, Product::Relu2Glu),
+    example: &consts(true, 32, 8, 2560, 6912, 0, 6912, Product::Relu2Glu),
 };
 
 const fn consts(
+    packed_dot: bool,
     lanes: u32,
     batch: u32,
     k: usize,
@@ -24,8 +25,9 @@ const fn consts(
     first_row: usize,
     rows: usize,
     product: Product,
-) -> [Const; 9] {
+) -> [Const; 10] {
     [
+        Const::Bool("PACKED_DOT", packed_dot),
         Const::U32("WORKGROUP", WORKGROUP),
         Const::U32("LANES", lanes),
         Const::U32("BATCH", batch),
@@ -57,7 +59,16 @@ pub fn gemv_i2s(
         recorder.dispatch(
             plan,
             &KERNEL,
-            &consts(lanes, batch, w.k, w.rows, shard.rows.start, shard.rows.len(), product),
+            &consts(
+                recorder.gpu().has_packed_dot(),
+                lanes,
+                batch,
+                w.k,
+                w.rows,
+                shard.rows.start,
+                shard.rows.len(),
+                product,
+            ),
             &[step, &shard.buffer, &w.scale, &x.q, &x.scale, y],
             [
                 Extent::Fixed(shard.rows.len().div_ceil(rows_at_once) as u32),

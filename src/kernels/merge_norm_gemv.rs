@@ -21,6 +21,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         "merge_norm_gemv"
     ),
     example: &consts(
+        true,
         &AttentionShape { n_head: 20, n_head_kv: 5, head_dim: 128, kv_f16: true },
         2560,
         0,
@@ -32,13 +33,15 @@ pub(super) const KERNEL: Kernel = Kernel {
 const ROW_GROUPS: RowGroups = RowGroups { lanes: 16, each: 2 };
 
 const fn consts(
+    packed_dot: bool,
     shape: &AttentionShape,
     all_rows: usize,
     first_row: usize,
     rows: usize,
     eps: f32,
-) -> [Const; 10] {
+) -> [Const; 11] {
     [
+        Const::Bool("PACKED_DOT", packed_dot),
         Const::U32("WORKGROUP", WORKGROUP),
         Const::U32("LANES", ROW_GROUPS.lanes),
         Const::U32("EACH", ROW_GROUPS.each),
@@ -70,7 +73,14 @@ pub fn merge_norm_gemv(
         recorder.dispatch(
             plan,
             &KERNEL,
-            &consts(shape, w.rows, shard.rows.start, shard.rows.len(), eps),
+            &consts(
+                recorder.gpu().has_packed_dot(),
+                shape,
+                w.rows,
+                shard.rows.start,
+                shard.rows.len(),
+                eps,
+            ),
             &[step, &shard.buffer, &w.scale, &parts.part, &parts.part_ml, norm_weight, y],
             [
                 Extent::Fixed(ROW_GROUPS.workgroups(shard.rows.len())),

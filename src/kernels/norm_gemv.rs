@@ -17,19 +17,21 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/normed_rows",
         "norm_gemv"
     ),
-    example: &consts(2560, 6912, 0, 6912, Product::Relu2Glu, 1e-5),
+    example: &consts(true, 2560, 6912, 0, 6912, Product::Relu2Glu, 1e-5),
 };
 
 const fn consts(
+    packed_dot: bool,
     k: usize,
     all_rows: usize,
     first_row: usize,
     rows: usize,
     product: Product,
     eps: f32,
-) -> [Const; 10] {
+) -> [Const; 11] {
     let groups = row_groups(product);
     [
+        Const::Bool("PACKED_DOT", packed_dot),
         Const::U32("WORKGROUP", WORKGROUP),
         Const::U32("LANES", groups.lanes),
         Const::U32("EACH", groups.each),
@@ -69,7 +71,15 @@ pub fn norm_gemv(
         recorder.dispatch(
             plan,
             &KERNEL,
-            &consts(w.k, w.rows, shard.rows.start, shard.rows.len(), product, eps),
+            &consts(
+                recorder.gpu().has_packed_dot(),
+                w.k,
+                w.rows,
+                shard.rows.start,
+                shard.rows.len(),
+                product,
+                eps,
+            ),
             &[&shard.buffer, &w.scale, x, norm_weight, y],
             [Extent::Fixed(groups.workgroups(rows)), Extent::Fixed(1), Extent::Fixed(1)],
         );

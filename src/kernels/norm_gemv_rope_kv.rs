@@ -23,6 +23,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         "norm_gemv_rope_kv"
     ),
     example: &consts(
+        true,
         &AttentionShape { n_head: 20, n_head_kv: 5, head_dim: 128, kv_f16: true },
         2560,
         0,
@@ -34,13 +35,15 @@ pub(super) const KERNEL: Kernel = Kernel {
 const ROW_GROUPS: RowGroups = RowGroups { lanes: 16, each: 2 };
 
 const fn consts(
+    packed_dot: bool,
     shape: &AttentionShape,
     k: usize,
     first_row: usize,
     rows: usize,
     eps: f32,
-) -> [Const; 10] {
+) -> [Const; 11] {
     [
+        Const::Bool("PACKED_DOT", packed_dot),
         Const::U32("WORKGROUP", WORKGROUP),
         Const::U32("LANES", ROW_GROUPS.lanes),
         Const::U32("K", k as u32),
@@ -79,7 +82,7 @@ pub fn norm_gemv_rope_kv(
         recorder.dispatch(
             plan,
             &KERNEL,
-            &consts(shape, w.k, shard.rows.start, rows, eps),
+            &consts(recorder.gpu().has_packed_dot(), shape, w.k, shard.rows.start, rows, eps),
             &[step, &shard.buffer, &w.scale, x, norm_weight, turns, q, k_cache, v_cache],
             [Extent::Fixed(ROW_GROUPS.workgroups(rows)), Extent::Fixed(1), Extent::Fixed(1)],
         );

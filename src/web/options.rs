@@ -77,7 +77,11 @@ fn gpu(value: JsValue) -> Result<GpuOptions> {
             max_storage_buffer_binding_size: limits.take("maxStorageBufferBindingSize")?,
             max_buffer_size: limits.take("maxBufferSize")?,
         },
-        features: FeatureCaps { subgroups: features.take("subgroups")? },
+        features: FeatureCaps {
+            subgroups: features.take("subgroups")?,
+            software: features.take("software")?,
+            packed_dot: features.take("packedDot")?,
+        },
     };
     limits.finish()?;
     features.finish()?;

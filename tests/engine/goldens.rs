@@ -86,6 +86,26 @@ fn greedy_texts_are_the_goldens_as_on_a_card() {
     compare_short(&mut session);
 }
 
+#[test]
+fn greedy_texts_are_the_goldens_with_products_of_floats() {
+    let mut session = Setup::default().like_a_card().packed_dot(Some(false)).bundled();
+    let kernels = &session.info().kernels;
+    assert!(kernels.iter().any(|kernel| kernel == "gemm_i2s/f32-dot"), "{kernels:?}");
+    compare_short(&mut session);
+}
+
+/// A card is tried out, once for all models.
+#[test]
+fn the_faster_product_is_found() {
+    let is_float = |session: &Session| {
+        let kernels = &session.info().kernels;
+        kernels.iter().any(|kernel| kernel == "gemm_i2s/f32-dot")
+    };
+    let setup = Setup::default().like_a_card().packed_dot(None);
+    let first = is_float(&setup.small());
+    assert_eq!(is_float(&setup.small()), first);
+}
+
 /// Bindings so small that the embedding, 4 MiB of it, lies in several buffers. Each of them takes a
 /// dispatch more to look tokens up and one for their logits.
 #[test]

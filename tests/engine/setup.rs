@@ -52,6 +52,13 @@ impl Setup {
 
     pub(crate) fn like_a_card(mut self) -> Self {
         self.like_a_card = true;
+        // Not tried anew in every test.
+        self.gpu.features.packed_dot = Some(true);
+        self
+    }
+
+    pub(crate) fn packed_dot(mut self, packed: Option<bool>) -> Self {
+        self.gpu.features.packed_dot = packed;
         self
     }
 

@@ -12,6 +12,12 @@ static WITHOUT_SUBGROUPS: LazyLock<Gpu> = LazyLock::new(|| open(Some(false)));
 static AS_A_CARD: LazyLock<Gpu> = LazyLock::new(|| as_a_card(None));
 static AS_A_CARD_WITHOUT_SUBGROUPS: LazyLock<Gpu> = LazyLock::new(|| as_a_card(Some(false)));
 
+static WITH_FLOAT_PRODUCTS: LazyLock<Gpu> = LazyLock::new(|| {
+    let mut gpu = as_a_card(None);
+    gpu.packed_dot = Some(false);
+    gpu
+});
+
 fn as_a_card(subgroups: Option<bool>) -> Gpu {
     let mut gpu = open(subgroups);
     gpu.software = false;
@@ -19,7 +25,10 @@ fn as_a_card(subgroups: Option<bool>) -> Gpu {
 }
 
 fn open(subgroups: Option<bool>) -> Gpu {
-    let options = GpuOptions { features: FeatureCaps { subgroups }, ..Default::default() };
+    let options = GpuOptions {
+        features: FeatureCaps { subgroups, ..Default::default() },
+        ..Default::default()
+    };
     block_on(Gpu::open(&options)).expect("these tests need a GPU adapter; Mesa's llvmpipe will do")
 }
 
@@ -39,6 +48,11 @@ pub(crate) fn on_each_device_and_as_cards(test: impl Fn(&Gpu)) {
         test(&AS_A_CARD);
         test(&AS_A_CARD_WITHOUT_SUBGROUPS);
     }
+}
+
+/// A device that multiplies int8 values as floats, for the kernels that do.
+pub(crate) fn with_float_products() -> &'static Gpu {
+    &WITH_FLOAT_PRODUCTS
 }
 
 /// The device as it is, for kernels that have one variant only.

@@ -5,7 +5,9 @@ use ternlight::kernels::{Product, Quantized, Shard, Ternary, gemm_i2s, gemv_i2s}
 use ternlight::reference::ops;
 use ternlight::ternary::{Layout, pack};
 
-use crate::device::{assert_close, device, on_each_device_and_as_cards, read, run, step};
+use crate::device::{
+    assert_close, device, on_each_device_and_as_cards, read, run, step, with_float_products,
+};
 use crate::norm::pack_quantized;
 use crate::support::Random;
 
@@ -207,6 +209,18 @@ fn gemv_i2s_of_batches_is_exact() {
         check_products(gpu, &counts, |Call { recorder, plan, step, w, x, y, product }| {
             gemv_i2s(recorder, plan, step, 8, w, x, y, *product);
         });
+    });
+}
+
+/// Floats hold these sums exactly.
+#[test]
+fn products_of_floats_are_exact() {
+    let gpu = with_float_products();
+    check_products(gpu, &[1, 1, 2], |Call { recorder, plan, step, w, x, y, product }| {
+        gemv_i2s(recorder, plan, step, 1, w, x, y, *product);
+    });
+    check_products(gpu, &[5, 65, 33], |Call { recorder, plan, step, w, x, y, product }| {
+        gemm_i2s(recorder, plan, step, w, x, y, *product);
     });
 }
 

@@ -8,7 +8,7 @@ use ternlight::kernels::{
 use ternlight::reference::ops;
 
 use crate::attention::{Case, STEPS, merged};
-use crate::device::{on_each_device, read, run, step};
+use crate::device::{on_each_device, read, run, step, with_float_products};
 use crate::matrix::{BEFORE, Matrix, SCALES, cuts};
 use crate::norm::{NEAR_HALF, RELATIVE, hard_rows, hard_weight};
 use crate::rope::{self, pair, turns, values};
@@ -67,7 +67,7 @@ const SHAPES: [(usize, usize); 6] =
 
 #[test]
 fn norm_gemv_of_hard_rows() {
-    on_each_device(|gpu| {
+    let test = |gpu: &Gpu| {
         let mut random = Random(21);
         for (i, (k, rows)) in SHAPES.into_iter().enumerate() {
             let (xs, weight) = (hard_rows(k, &mut random), hard_weight(k, &mut random));
@@ -97,7 +97,9 @@ fn norm_gemv_of_hard_rows() {
                 }
             }
         }
-    });
+    };
+    on_each_device(test);
+    test(with_float_products());
 }
 
 fn check_qkv(gpu: &Gpu, shape: AttentionShape, pos: usize, random: &mut Random) {

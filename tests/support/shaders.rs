@@ -48,7 +48,7 @@ fn alternatives(example: &[Const]) -> Vec<Vec<Const>> {
         let other = match *constant {
             Const::Bool(name, value) => Const::Bool(name, !value),
             Const::U32("PARTS", value) => Const::U32("PARTS", 3 - value),
-            Const::U32("BATCH", value) => Const::U32("BATCH", 5 - value),
+            Const::U32("BATCH", value) => Const::U32("BATCH", 9 - value),
             Const::U32("LANES", 32) => Const::U32("LANES", 1),
             _ => continue,
         };

@@ -46,6 +46,20 @@ test('the greedy text of every prompt is the golden one', async ({ harness }) =>
   }
 })
 
+/** The kernels of a graphics card, which no adapter of the tests uses by itself. */
+const AS_A_CARD = { gpu: { features: { software: false, packedDot: true } } }
+
+test('the greedy text is the same with the kernels of a card', async ({ harness }) => {
+  test.setTimeout(900_000) // a CPU adapter makes machine code of each, and is slow with them
+  const { kernels } = await load(harness, AS_A_CARD)
+  for (const name of ['norm_gemv', 'attention_decode', 'attention_prefill', 'gemm_i2s']) {
+    expect(kernels.map(kernel => kernel.split('/')[0])).toContain(name)
+  }
+  const golden = goldens.prompts[0]!
+  const found = await continuation(harness, golden, 24)
+  expect(found.ids).toEqual(golden.greedy.slice(0, 24))
+})
+
 for (const [name, options] of [['an embedding in three shards', SHARDED], ['no subgroups', { gpu: { features: { subgroups: false } } }]] as const) {
   test(`the greedy text is the same with ${name}`, async ({ harness }) => {
     const usual = await load(harness)

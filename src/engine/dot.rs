@@ -1,0 +1,96 @@
+//! Which way to multiply int8 values is faster here, by trying.
+//!
+//! Most cards multiply four pairs in one operation. Others have a browser put that together from
+//! single ones, and are faster with floats; nothing in WebGPU tells them apart. The results are the same.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use web_time::{Duration, Instant};
+
+use crate::error::Result;
+use crate::gpu::{Gpu, Plan, Recorder, Step};
+use crate::kernels::{Product, Quantized, Shard, Ternary, gemv_i2s};
+
+/// Rows and columns of the matrix that is tried: of the size that a model of two billion has.
+const SIZE: usize = 2560;
+
+/// Products in one run, enough to outweigh what a run takes by itself.
+const PRODUCTS: usize = 64;
+
+/// Runs that are timed; the shortest counts.
+const RUNS: usize = 3;
+
+/// Floats have to be so much faster: a run's time varies.
+const MARGIN: f64 = 1.2;
+
+/// What was found out, by the adapter's name.
+static FOUND: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
+
+/// Sets `gpu.packed_dot`, if nobody else has.
+///
+/// Errors: those of the device.
+pub(super) async fn choose(gpu: &mut Gpu) -> Result<()> {
+    // Processors have such an operation: on the two software adapters that were tried floats take
+    // three times as long.
+    if gpu.packed_dot.is_some() || gpu.software {
+        return Ok(());
+    }
+    let known = FOUND.lock().unwrap_or_else(PoisonError::into_inner).get(&gpu.adapter).copied();
+    let packed = match known {
+        Some(packed) => packed,
+        None => {
+            let packed = time(gpu, true).await?.as_secs_f64();
+            let floats = time(gpu, false).await?.as_secs_f64();
+            let packed = packed < floats * MARGIN;
+            let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+            found.insert(gpu.adapter.clone(), packed);
+            packed
+        }
+    };
+    gpu.packed_dot = Some(packed);
+    Ok(())
+}
+
+async fn time(gpu: &mut Gpu, packed: bool) -> Result<Duration> {
+    let before = gpu.packed_dot.replace(packed);
+    let shortest = time_products(gpu).await;
+    gpu.packed_dot = before;
+    shortest
+}
+
+async fn time_products(gpu: &Gpu) -> Result<Duration> {
+    // Bits of no pattern: a card may be faster with zeros.
+    let noise = |n: usize| -> Vec<u32> {
+        (0..n as u32).map(|i| i.wrapping_mul(2_654_435_761) ^ (i >> 3)).collect()
+    };
+    let codes: Vec<u32> = noise(SIZE * SIZE / 16).iter().map(|w| w & 0x5555_5555).collect();
+    let w = Ternary {
+        k: SIZE,
+        rows: SIZE,
+        parts: 1,
+        shards: vec![Shard { buffer: gpu.upload("dot_w", &codes), rows: 0..SIZE }],
+        scale: gpu.upload("dot_w_scale", &vec![1f32; SIZE]),
+    };
+    let x = Quantized {
+        q: gpu.upload("dot_q", &noise(SIZE / 4)),
+        scale: gpu.upload("dot_q_scale", &[[1f32, 0.0]]),
+    };
+    let y = gpu.buffer("dot_y", SIZE);
+    let step = Step { pos: 0, n_tokens: 1, n_splits: 1, split_len: 1 };
+    let d_step = gpu.upload("dot_step", &[step]);
+    let mut recorder = Recorder::new(gpu);
+    let mut plan = Plan::default();
+    for _ in 0..PRODUCTS {
+        gemv_i2s(&mut recorder, &mut plan, &d_step, 1, &w, &x, &y, Product::Store);
+    }
+    // The first run compiles.
+    gpu.run_and_read(&[&plan], &step, &y, 1).take(gpu).await?;
+    let mut shortest = Duration::MAX;
+    for _ in 0..RUNS {
+        let started = Instant::now();
+        gpu.run_and_read(&[&plan], &step, &y, 1).take(gpu).await?;
+        shortest = shortest.min(started.elapsed());
+    }
+    Ok(shortest)
+}
