@@ -7,36 +7,24 @@
 @group(0) @binding(3) var<storage, read_write> approx: array<f32>;   // [n_vocab]
 @group(0) @binding(4) var<storage, read_write> leads: array<vec2f>;  // [n_leads]
 
-const ROWS: u32 = 2u * WORKGROUP / LANES; // at once, two for each LANES lanes
-const VECTORS: u32 = K / 16u;             // of upper bytes in a row
+const ROWS: u32 = WORKGROUP / LANES; // at once
+const VECTORS: u32 = K / 16u;        // of upper bytes in a row
 const STEPS: u32 = (VECTORS + LANES - 1u) / LANES;
 
-fn products(a: vec4f, b: vec4f, c: vec4f, d: vec4f, words: vec4u) -> vec4f {
-    return a * approximate(words.x) + b * approximate(words.y) + c * approximate(words.z) + d * approximate(words.w);
-}
-
-fn total_of(v: vec4f) -> f32 {
-    return (v.x + v.y) + (v.z + v.w);
-}
-
-// What a lane adds up of two rows. Two, because x comes from the cache no faster than the rows from
-// memory: four bytes of it meet a byte of each row.
-fn lane_sums(rows: vec2u, lane: u32) -> vec2f {
-    var first = vec4f();
-    var second = vec4f();
+fn lane_sum(row: u32, lane: u32) -> f32 {
+    var sums = vec4f();
     // A constant number of steps, which drivers can unroll to have all loads under way at once.
     for (var step = 0u; step < STEPS; step++) {
         let i = step * LANES + lane;
         if VECTORS % LANES == 0u || i < VECTORS {
-            let a = x[4u * i];
-            let b = x[4u * i + 1u];
-            let c = x[4u * i + 2u];
-            let d = x[4u * i + 3u];
-            first += products(a, b, c, d, embd[rows.x * (2u * VECTORS) + i]);
-            second += products(a, b, c, d, embd[rows.y * (2u * VECTORS) + i]);
+            let words = embd[row * (2u * VECTORS) + i];
+            sums += x[4u * i] * approximate(words.x);
+            sums += x[4u * i + 1u] * approximate(words.y);
+            sums += x[4u * i + 2u] * approximate(words.z);
+            sums += x[4u * i + 3u] * approximate(words.w);
         }
     }
-    return vec2f(total_of(first), total_of(second));
+    return (sums.x + sums.y) + (sums.z + sums.w);
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -53,20 +41,17 @@ fn main(
     var value = 0.0;
     var id = NONE;
     for (var turn = 0u; turn < TURNS; turn++) {
-        let row = first + turn * ROWS + lane / LANES * 2u;
-        var sums = vec2f();
+        let row = first + turn * ROWS + lane / LANES;
+        var sum = 0.0;
         if row < N_ROWS {
-            sums = lane_sums(vec2u(row, min(row + 1u, N_ROWS - 1u)), lane % LANES);
+            sum = lane_sum(row, lane % LANES);
         }
-        let totals = vec2f(lanes_sum_f32(lane, sums.x), lanes_sum_f32(lane, sums.y));
-        if lane % LANES == 0u {
-            for (var i = 0u; i < 2u && row + i < N_ROWS; i++) {
-                let total = select(totals.x, totals.y, i == 1u);
-                approx[FIRST_ROW + row + i] = total;
-                if id == NONE || total > value {
-                    value = total;
-                    id = FIRST_ROW + row + i;
-                }
+        let total = lanes_sum_f32(lane, sum);
+        if lane % LANES == 0u && row < N_ROWS {
+            approx[FIRST_ROW + row] = total;
+            if id == NONE || total > value {
+                value = total;
+                id = FIRST_ROW + row;
             }
         }
     }

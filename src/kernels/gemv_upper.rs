@@ -28,7 +28,7 @@ const fn consts(
     [
         Const::U32("WORKGROUP", WORKGROUP),
         Const::U32("LANES", lanes),
-        Const::U32("TURNS", rows_of_a_workgroup(lanes) / rows_at_once(lanes)),
+        Const::U32("TURNS", rows_of_a_workgroup(lanes) * lanes / WORKGROUP),
         Const::U32("K", k as u32),
         Const::U32("FIRST_ROW", first_row as u32),
         Const::U32("N_ROWS", rows as u32),
@@ -37,12 +37,8 @@ const fn consts(
 }
 
 const fn rows_of_a_workgroup(lanes: u32) -> u32 {
-    if rows_at_once(lanes) > ROWS { rows_at_once(lanes) } else { ROWS }
-}
-
-/// Two for each `lanes` lanes.
-const fn rows_at_once(lanes: u32) -> u32 {
-    2 * WORKGROUP / lanes
+    let at_once = WORKGROUP / lanes;
+    if at_once > ROWS { at_once } else { ROWS }
 }
 
 fn groups(gpu: &Gpu, rows: usize) -> usize {
