@@ -1,14 +1,21 @@
 // Rows of f16 parted into bytes (see split_f16.wgsl): K upper bytes, then K lower ones.
 
-// What one of a row's LANES lanes adds up of embd[row] · x, eight values at a time like gemv_head.
+const EIGHTS: u32 = K / 8u; // of values in a row
+const STEPS: u32 = (EIGHTS + LANES - 1u) / LANES;
+
+// What one of a row's LANES lanes adds up of embd[row] · x, in the order of gemv_head.
 fn lane_sum(row: u32, lane: u32) -> f32 {
-    let upper = row * (K / 4u);
-    let lower = upper + K / 8u;
+    let upper = row * (2u * EIGHTS);
+    let lower = upper + EIGHTS;
     var sum = 0.0;
-    for (var i = lane; i < K / 8u; i += LANES) {
-        let u = embd[upper + i];
-        let l = embd[lower + i];
-        sum = add_eight(sum, i, vec4u(joined(u.x, l.x), joined(u.y, l.y)));
+    // A constant number of steps, which drivers can unroll to have all loads under way at once.
+    for (var step = 0u; step < STEPS; step++) {
+        let i = step * LANES + lane;
+        if EIGHTS % LANES == 0u || i < EIGHTS {
+            let u = embd[upper + i];
+            let l = embd[lower + i];
+            sum = add_eight(sum, i, vec4u(joined(u.x, l.x), joined(u.y, l.y)));
+        }
     }
     return sum;
 }
