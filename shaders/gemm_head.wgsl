@@ -47,7 +47,6 @@ fn main(
         }
     }
     let first = lanes_sum_vec4f(lane, low);
-    workgroupBarrier(); // what the sums are made in is used again
     let second = lanes_sum_vec4f(lane, high);
     if lane % LANES == 0u && row < N_ROWS {
         for (var i = 0u; i < 4u; i++) {

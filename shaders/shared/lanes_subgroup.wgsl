@@ -1,6 +1,6 @@
 // Reductions over groups of LANES neighbouring lanes of a workgroup, with subgroup operations.
 // Every lane of a group gets the result. LANES and SUBGROUP are powers of two; each function is called
-// by the whole workgroup, and but for lanes_sum_f32 once. Twin of lanes_workgroup.wgsl.
+// by the whole workgroup, and but for the f32 ones once. Twin of lanes_workgroup.wgsl.
 
 const LANES_PER_STEP: u32 = min(LANES, SUBGROUP);
 const PARTIALS: u32 = max(WORKGROUP / SUBGROUP, 1u);
@@ -84,6 +84,7 @@ fn lanes_sum_vec4f(lane: u32, value: vec4f) -> vec4f {
         for (var i = 0u; i < PARTIALS_PER_GROUP; i++) {
             v += partial_sum_vec4f[first + i];
         }
+        workgroupBarrier();
     }
     return v;
 }

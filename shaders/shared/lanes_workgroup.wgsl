@@ -1,6 +1,6 @@
 // Reductions over groups of LANES neighbouring lanes of a workgroup, in workgroup memory.
 // Every lane of a group gets the result. LANES is a power of two; each function is called by the
-// whole workgroup, and but for lanes_sum_f32 once. Twin of lanes_subgroup.wgsl.
+// whole workgroup, and but for the f32 ones once. Twin of lanes_subgroup.wgsl.
 
 var<workgroup> partial_sum_f32: array<f32, WORKGROUP>;
 var<workgroup> partial_sum_i32: array<i32, WORKGROUP>;
@@ -54,5 +54,7 @@ fn lanes_sum_vec4f(lane: u32, value: vec4f) -> vec4f {
         }
     }
     workgroupBarrier();
-    return partial_sum_vec4f[lane - lane % LANES];
+    let v = partial_sum_vec4f[lane - lane % LANES];
+    workgroupBarrier();
+    return v;
 }
