@@ -1,5 +1,5 @@
 use super::{Dense, DenseType, WORKGROUP};
-use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Used};
 use crate::one_variant;
 
 pub(super) const KERNEL: Kernel = Kernel {
@@ -24,6 +24,9 @@ pub fn embed(
     x: &Buffer<f32>,
 ) {
     for shard in &embd.shards {
+        // A row for each token, from one of the shards.
+        let bytes = embd.k * embd.ty.bytes() * shard.rows.len() / embd.rows;
+        let rows = shard.buffer.clone().using(Used::Tokens(bytes as u64));
         recorder.dispatch(
             plan,
             &KERNEL,
@@ -34,7 +37,7 @@ pub fn embed(
                 Const::U32("N_ROWS", shard.rows.len() as u32),
                 Const::Bool("F16", embd.ty == DenseType::F16),
             ],
-            &[tokens, &shard.buffer, x],
+            &[tokens, &rows, x],
             [Extent::Tokens(1), Extent::Fixed(1), Extent::Fixed(1)],
         );
     }

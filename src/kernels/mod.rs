@@ -18,6 +18,7 @@ mod gemv_i2s;
 mod merge_norm_gemv;
 mod norm_gemv;
 mod norm_gemv_rope_kv;
+mod probe_read;
 mod rms_norm;
 mod rms_norm_quantize;
 mod rope_kv;
@@ -29,6 +30,7 @@ mod weight;
 
 pub use attention::{AttentionShape, MOST_HEAD_DIM, Parts};
 pub use attention_merge::MOST_SPLITS;
+pub use probe_read::probed_sums;
 pub use row_groups::MOST_NORMED_COLUMNS;
 pub use sample_best::stretches;
 pub use sample_filter::SamplingParams;
@@ -57,6 +59,7 @@ kernels! {
     merge_norm_gemv,
     norm_gemv,
     norm_gemv_rope_kv,
+    probe_read,
     rms_norm,
     rms_norm_quantize,
     rope_kv,

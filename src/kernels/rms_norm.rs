@@ -1,5 +1,5 @@
 use super::WORKGROUP;
-use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Step};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Step, Used};
 use crate::lanes_variants;
 
 pub(super) const KERNEL: Kernel = Kernel {
@@ -29,11 +29,12 @@ pub fn rms_norm(
     y: &Buffer<f32>,
     eps: f32,
 ) {
+    let last = x.clone().using(Used::Fixed(weight.bytes()));
     recorder.dispatch(
         plan,
         &KERNEL,
         &consts(weight.len(), eps),
-        &[step, x, weight, y],
+        &[step, &last, weight, y],
         [Extent::Fixed(1); 3],
     );
 }

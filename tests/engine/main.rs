@@ -14,5 +14,7 @@ mod generate;
 mod goldens;
 mod hostile;
 mod logits;
+mod profile;
 mod refusals;
 mod sampled;
+mod soak;

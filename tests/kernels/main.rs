@@ -18,5 +18,6 @@ mod embedding;
 mod matrix;
 mod norm;
 mod normed_rows;
+mod probe;
 mod rope;
 mod sampling;
