@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use ternlight::gpu::{Gpu, GpuOptions, KernelTime};
 use ternlight::native::{FileSource, block_on};
-use ternlight::session::{GenerateOptions, Info, LoadOptions, Progress, Session, Stats};
+use ternlight::session::{GenerateOptions, Info, LoadOptions, Piece, Progress, Session, Stats};
 use ternlight::source::Reader;
 use ternlight::{Error, Result};
 
@@ -106,11 +106,10 @@ struct Figure {
 impl Figure {
     fn new(what: impl Into<String>, unit: &'static str, mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
-        let middle = (values[(values.len() - 1) / 2] + values[values.len() / 2]) / 2.0;
         Self {
             what: what.into(),
             unit,
-            median: middle,
+            median: f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2]),
             least: values[0],
             most: values[values.len() - 1],
             bytes_per_token: None,
@@ -268,7 +267,7 @@ async fn soak(session: &mut Session, tokens: usize) -> Result<Soak> {
         let mut answer = Vec::new();
         let mut before = Instant::now();
         let (start, turn) = (history.len(), &mut taken);
-        let mut on_piece = |piece: ternlight::session::Piece| {
+        let mut on_piece = |piece: Piece| {
             if let Some(id) = piece.id {
                 let now = Instant::now();
                 turn.push((start + answer.len(), (now - before).as_secs_f64()));
