@@ -39,8 +39,12 @@ export interface LoadOptions {
   worker?: boolean | Worker
   /** How keys and values are held: `f16` (default) or `f32`. */
   kv?: 'f16' | 'f32'
-  /** How the LM head is held. */
-  head?: 'auto' | 'f16'
+  /**
+   * How the LM head is held, which changes no token: `f16`, as in the file, or `int8`, as upper and lower
+   * bytes in the same memory, of which a greedy token needs hardly more than the upper ones. `auto`
+   * (default) is `int8` where that is faster.
+   */
+  head?: 'auto' | 'f16' | 'int8'
   /** `arm` for files quantised by ARM builds of bitnet.cpp. */
   i2sLayout?: 'x86' | 'arm'
   gpu?: GpuOptions
@@ -127,6 +131,11 @@ export interface GenerateOptions {
   seed?: number
   /** Texts that end the answer; they are not part of it. */
   stop?: string[]
+  /**
+   * Whether tokens may be foreseen where the text repeats itself, as summaries and edits do, and several
+   * taken in one pass. Greedy only, and the same text. By default where it pays: on GPUs.
+   */
+  promptLookup?: boolean
   signal?: AbortSignal
   /** The string is the prompt itself, not a user's turn in the model's template. */
   raw?: boolean
@@ -146,6 +155,10 @@ export interface Stats {
   /** Of them, tokens that needed no computing: they are still there from the generation before. */
   reusedTokens: number
   completionTokens: number
+  /** Tokens that were foreseen, see `promptLookup`; those of them that the model chose too; and in how many passes. */
+  draftedTokens: number
+  acceptedTokens: number
+  draftPasses: number
   /** Milliseconds. */
   timeToFirstToken: number
   prefillTokensPerSecond: number

@@ -1,7 +1,8 @@
 // `npm run bench`: times a model in a real browser, on the package.
 //
 //   npm run bench -- [--model FILE | --shape 2b4t|tiny] [--decode 16,1024,3500] [--prefill 256,1024,3500]
-//                    [--tokens 128] [--runs 5] [--loads 3] [--profile] [--soak TOKENS] [--json] [--no-build]
+//                    [--tokens 128] [--runs 5] [--loads 3] [--head auto|f16|int8] [--profile] [--soak TOKENS]
+//                    [--json] [--no-build]
 //
 // `--shape` has the command line write random weights of that shape to a temporary file, which is
 // deleted at the end. `--no-build` takes pkg/ as it is, where there is no Rust, and prints nothing else
@@ -56,6 +57,7 @@ function parse() {
       tokens: { type: 'string', default: '128' },
       runs: { type: 'string', default: '5' },
       loads: { type: 'string', default: '3' },
+      head: { type: 'string', default: 'auto' },
       profile: { type: 'boolean', default: false },
       soak: { type: 'string', default: '0' },
       json: { type: 'boolean', default: false },
@@ -96,7 +98,7 @@ async function bench(file, { build, json, model, shape, ...options }) {
       // A page with a storage of its own, so that nothing is left from the load before.
       await page?.context().close()
       page = await open(browser, server)
-      loads.push(await page.evaluate(inPage.load))
+      loads.push(await page.evaluate(inPage.load, { head: options.head }))
     }
     const measured = await page.evaluate(inPage.measure, options)
     const figures = [...loadFigures(loads), ...measured.figures].map(figure)

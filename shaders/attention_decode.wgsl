@@ -1,15 +1,15 @@
-// softmax(q · k) v of HEADS query heads that share a KV head, for the one token of a decode step, over
-// one part of the context, in one pass (online softmax).
+// softmax(q · k) v of HEADS query heads that share a KV head, for one token of few, over one
+// part of the context, in one pass (online softmax).
 //
 // Scores: four lanes share a position, for all heads. Sums: a lane sums four values of the head, for
 // all heads, over every PLACES-th position of a tile.
 
 @group(0) @binding(0) var<uniform> step: Step;
-@group(0) @binding(1) var<storage, read> queries: array<vec4f>;     // [N_HEAD, HEAD_DIM], scaled and turned
+@group(0) @binding(1) var<storage, read> queries: array<vec4f>;     // [n_tokens, N_HEAD, HEAD_DIM], scaled and turned
 @group(0) @binding(2) var<storage, read> k_cache: array<vec4u>;     // [n_ctx, N_HEAD_KV, HEAD_DIM]
 @group(0) @binding(3) var<storage, read> v_cache: array<vec2u>;     // [n_ctx, N_HEAD_KV, HEAD_DIM]
-@group(0) @binding(4) var<storage, read_write> part: array<vec4f>;  // [n_splits, N_HEAD, HEAD_DIM], not normalised
-@group(0) @binding(5) var<storage, read_write> part_ml: array<vec2f>; // [n_splits, N_HEAD]: largest score, sum of exp
+@group(0) @binding(4) var<storage, read_write> part: array<vec4f>;  // [n_tokens, n_splits, N_HEAD, HEAD_DIM], not normalised
+@group(0) @binding(5) var<storage, read_write> part_ml: array<vec2f>; // [n_tokens, n_splits, N_HEAD]: largest score, sum of exp
 
 const LANES: u32 = 4u;
 const TILE: u32 = WORKGROUP / LANES; // positions at a time
@@ -59,17 +59,19 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let first_head = group.x * HEADS;
     let head_kv = first_head / (N_HEAD / N_HEAD_KV);
     let split = group.y;
+    let token = group.z;
     let start = split * step.split_len;
-    let end = min(step.pos + 1u, start + step.split_len); // beyond start
+    // Before `start` for a token that sees nothing of this part.
+    let end = min(step.pos + token + 1u, start + step.split_len);
     let quad = lane % QUADS;
     let place = lane / QUADS;
 
     for (var i = lane; i < HEADS * QUADS; i += WORKGROUP) {
-        wq[i] = queries[first_head * QUADS + i];
+        wq[i] = queries[(token * N_HEAD + first_head) * QUADS + i];
     }
     // As many tiles for every workgroup of the step, because a barrier's loop must be uniform in
     // the browser's eyes; a tile that begins after `end` counts nothing.
-    let tiles = (min(step.split_len, step.pos + 1u) + TILE - 1u) / TILE;
+    let tiles = (min(step.split_len, step.pos + step.n_tokens) + TILE - 1u) / TILE;
     var largest = vec4f(-1e30);
     var total = vec4f();
     var sum0 = vec4f(); // by head
@@ -135,7 +137,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     if quad == 0u && place < PLACES {
         weights[place] = total; // they are of no more use
     }
-    let head = split * N_HEAD + first_head;
+    let head = (token * step.n_splits + split) * N_HEAD + first_head;
     store(lane, head, sum0);
     if HEADS > 1u {
         store(lane, head + 1u, sum1);

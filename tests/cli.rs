@@ -233,7 +233,7 @@ fn bench_reports_figures_with_bytes_and_a_soak() {
     let soak = &report["soak"];
     assert_eq!(soak["tokens"], 100);
     assert!(number(&soak["chats"]) > 1.0, "{soak}");
-    assert!(number(&soak["gpuBytesAfter"]) <= number(&soak["gpuBytesBefore"]) + 64.0, "{soak}");
+    assert!(number(&soak["gpuBytesAfter"]) <= number(&soak["gpuBytesBefore"]) + 256.0, "{soak}");
     for wrong in ["--runs", "--loads"] {
         assert_eq!(run(&["bench", wrong, "0"]).status.code(), Some(2));
     }

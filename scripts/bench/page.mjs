@@ -2,32 +2,35 @@
 // text, so that none can use what is outside it.
 
 /**
- * Loads the model from the server and again from storage, each to its first token; leaves it in the
- * page. Times are in milliseconds.
+ * Loads the model with `options` from the server and again from storage, each to its first token; leaves
+ * it in the page. Times are in milliseconds.
  */
-export async function load() {
+export async function load(options) {
   const { BitNet } = await import('/pkg/index.js')
-  const once = async options => {
+  const once = async cache => {
     const start = performance.now()
     let lastByte = start
     // Of the bytes there may be one more report when they are all there; `ready` is not about bytes.
     const onProgress = ({ phase, loaded, total }) => {
       if (phase !== 'compile' && phase !== 'ready' && loaded >= total) lastByte = performance.now()
     }
-    const model = await BitNet.load('/model.gguf', { ...options, onProgress })
+    const model = await BitNet.load('/model.gguf', { ...options, cache, onProgress })
     const ready = performance.now()
     const prompt = Uint32Array.from({ length: 16 }, (_, i) => i * 31 + 1)
     for await (const _ of model.generate(prompt, { maxTokens: 1 }).tokens());
     return { model, times: { whole: ready - start, ready: ready - lastByte, token: performance.now() - lastByte } }
   }
-  const cold = await once({ cache: 'refresh' })
+  const cold = await once('refresh')
   await cold.model.dispose()
-  const stored = await once({ cache: 'use' })
+  const stored = await once('use')
   globalThis.model = stored.model
   return { cold: cold.times, stored: stored.times }
 }
 
-/** Times prompts and answers of the model that is loaded. */
+/**
+ * Times prompts and answers of the model that is loaded, each token by itself: how many at once lookups in
+ * the prompt give depends on the text.
+ */
 export async function measure({ decode, prefill, tokens, runs, profile }) {
   const { model } = globalThis
   const { contextLength, vocabSize } = model.info
@@ -35,7 +38,7 @@ export async function measure({ decode, prefill, tokens, runs, profile }) {
   const prompt = (length, run) =>
     Uint32Array.from({ length }, (_, i) => (i * 31 + run * 977 + length * 13 + 1) % Math.min(vocabSize, 4000))
   const stats = async (length, run, maxTokens) => {
-    const generation = model.generate(prompt(length, run), { maxTokens })
+    const generation = model.generate(prompt(length, run), { maxTokens, promptLookup: false })
     for await (const _ of generation.tokens());
     return generation.stats
   }
@@ -103,7 +106,8 @@ export async function soak(tokens) {
     for (let i = 0; i < TURN; i++) history.push((i * 31 + turns * 977 + TURN * 13 + 1) % Math.min(vocabSize, 4000))
     turns++
     let before = performance.now()
-    for await (const { id } of model.generate(Uint32Array.from(history), { maxTokens: tokens - taken.length }).tokens()) {
+    const options = { maxTokens: tokens - taken.length, promptLookup: false }
+    for await (const { id } of model.generate(Uint32Array.from(history), options).tokens()) {
       if (id === undefined) continue
       const now = performance.now()
       taken.push({ position: history.length, ms: now - before })

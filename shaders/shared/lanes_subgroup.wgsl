@@ -1,6 +1,6 @@
 // Reductions over groups of LANES neighbouring lanes of a workgroup, with subgroup operations.
-// Every lane of a group gets the result. LANES and SUBGROUP are powers of two; each function may
-// be called once, by the whole workgroup. Twin of lanes_workgroup.wgsl.
+// Every lane of a group gets the result. LANES and SUBGROUP are powers of two; each function is called
+// by the whole workgroup, and but for lanes_sum_f32 once. Twin of lanes_workgroup.wgsl.
 
 const LANES_PER_STEP: u32 = min(LANES, SUBGROUP);
 const PARTIALS: u32 = max(WORKGROUP / SUBGROUP, 1u);
@@ -26,6 +26,7 @@ fn lanes_sum_f32(lane: u32, value: f32) -> f32 {
         for (var i = 0u; i < PARTIALS_PER_GROUP; i++) {
             v += partial_sum_f32[first + i];
         }
+        workgroupBarrier();
     }
     return v;
 }

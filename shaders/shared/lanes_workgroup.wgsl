@@ -1,6 +1,6 @@
 // Reductions over groups of LANES neighbouring lanes of a workgroup, in workgroup memory.
-// Every lane of a group gets the result. LANES is a power of two; each function may be called
-// once, by the whole workgroup. Twin of lanes_subgroup.wgsl.
+// Every lane of a group gets the result. LANES is a power of two; each function is called by the
+// whole workgroup, and but for lanes_sum_f32 once. Twin of lanes_subgroup.wgsl.
 
 var<workgroup> partial_sum_f32: array<f32, WORKGROUP>;
 var<workgroup> partial_sum_i32: array<i32, WORKGROUP>;
@@ -16,7 +16,9 @@ fn lanes_sum_f32(lane: u32, value: f32) -> f32 {
         }
     }
     workgroupBarrier();
-    return partial_sum_f32[lane - lane % LANES];
+    let v = partial_sum_f32[lane - lane % LANES];
+    workgroupBarrier();
+    return v;
 }
 
 fn lanes_sum_i32(lane: u32, value: i32) -> i32 {

@@ -4,6 +4,7 @@
 
 mod bandwidth;
 mod forward;
+mod head;
 mod state;
 mod weights;
 
@@ -17,6 +18,8 @@ use crate::model::{Config, Weight};
 use crate::sampling::Sampling;
 use crate::source::{Reader, Source};
 
+use forward::Width;
+use head::Candidates;
 use state::State;
 use weights::Weights;
 
@@ -27,8 +30,23 @@ pub struct EngineOptions {
     pub context: Option<usize>,
     /// Hold the KV cache as f32 instead of f16.
     pub kv_f32: bool,
+    /// How the LM head is held.
+    pub head: Head,
     /// The file's ternary codes are in the layout of ARM builds (64-element blocks).
     pub i2s_arm: bool,
+}
+
+/// How the LM head, which is the embedding too, is held. Tokens and logits are the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Head {
+    /// `Int8` where it is faster, else `F16`.
+    #[default]
+    Auto,
+    /// As in the file. Every token reads all of it.
+    F16,
+    /// Each value parted into two bytes, in no more memory. A greedy token reads the upper ones, and the
+    /// lower ones only of rows that could be the best.
+    Int8,
 }
 
 /// Told while a model loads.
@@ -65,17 +83,21 @@ pub struct Engine {
     bandwidth: Cell<Option<f64>>,
 }
 
-/// The recorded work. A step runs one of `decode` and `prefill`, then `head` and one of `greedy`
-/// and `sampled` where a token is wanted.
+/// The recorded work. A step runs one of `decode` and `prefill`; then `greedy`, or `logits` and
+/// `sampled`, where a token is wanted.
 struct Plans {
     /// One token through the layers.
     decode: Plan,
     /// A chunk of tokens through the layers.
     prefill: Plan,
-    /// The last token's hidden state to logits.
-    head: Plan,
-    /// Logits to the best token.
+    /// Few tokens through the layers.
+    few: Plan,
+    /// Their hidden states to the best token after each.
+    greedy_each: Plan,
+    /// The last token's hidden state to the best token.
     greedy: Plan,
+    /// The last token's hidden state to logits.
+    logits: Plan,
     /// Logits to a token drawn by temperature, top-k, top-p and min-p.
     sampled: Plan,
 }
@@ -94,17 +116,24 @@ impl Engine {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Self> {
         check_shape(&config)?;
-        let weights = Weights::allocate(&gpu, &config, table).await?;
+        let mut weights = Weights::allocate(&gpu, &config, table).await?;
+        head::check(options.head, &weights.token_embd)?;
         let state = State::allocate(&gpu, &config, options).await?;
-        weights::load(&gpu, &config, &weights, table, reader, options.i2s_arm, progress).await?;
+        let large =
+            weights::load(&gpu, &config, &weights, table, reader, options.i2s_arm, progress)
+                .await?;
         progress(Progress::Compile);
         let mut recorder = Recorder::new(&gpu);
+        let candidates = head::splits(options.head, &weights.token_embd, large, gpu.software)
+            .then(|| Candidates::split(&mut recorder, &mut weights.token_embd));
         let plans = Plans {
             decode: forward::decode(&mut recorder, &config, &weights, &state),
-            prefill: forward::layers(&mut recorder, &config, &weights, &state, state.chunk),
-            head: forward::head(&mut recorder, &config, &weights, &state),
-            greedy: forward::sample(&mut recorder, &state, false),
-            sampled: forward::sample(&mut recorder, &state, true),
+            prefill: forward::layers(&mut recorder, &config, &weights, &state, Width::Chunk),
+            few: forward::layers(&mut recorder, &config, &weights, &state, Width::Few),
+            greedy_each: forward::greedy_each(&mut recorder, &config, &weights, &state),
+            greedy: forward::greedy(&mut recorder, &config, &weights, &state, candidates.as_ref()),
+            logits: forward::logits(&mut recorder, &config, &weights, &state),
+            sampled: forward::sampled(&mut recorder, &state),
         };
         let engine = Self { gpu, config, state, plans, weights, bandwidth: Cell::default() };
         engine.warm_up().await?;
@@ -116,9 +145,15 @@ impl Engine {
     async fn warm_up(&self) -> Result<()> {
         self.set_sampling(&Sampling { temperature: 1.0, top_p: 0.5, ..Sampling::default() });
         let prefilled = self.prefill(&vec![0; self.chunk().min(2)], 0);
-        let decoded = self.decode_and_sample(0, false);
+        let sampled = self.decode_and_sample(0, false);
+        let best = self.decode_and_sample(0, true);
+        let chosen = (self.few() > 0).then(|| self.decode_and_choose(&[0, 0], 0));
         prefilled.take(&self.gpu).await?;
-        decoded.take(&self.gpu).await?;
+        if let Some(chosen) = chosen {
+            chosen.take(&self.gpu).await?;
+        }
+        sampled.take(&self.gpu).await?;
+        best.take(&self.gpu).await?;
         self.gpu.check()
     }
 
@@ -142,10 +177,23 @@ impl Engine {
         self.state.chunk
     }
 
+    /// The most tokens one call of [`Engine::decode_and_choose`] takes; 0 where it cannot be called.
+    pub fn few(&self) -> usize {
+        self.state.few
+    }
+
     /// The kernels in use, each once, with their variants.
     pub fn kernels(&self) -> Vec<String> {
         let plans = &self.plans;
-        let all = [&plans.decode, &plans.prefill, &plans.head, &plans.sampled];
+        let all = [
+            &plans.decode,
+            &plans.prefill,
+            &plans.few,
+            &plans.greedy,
+            &plans.greedy_each,
+            &plans.logits,
+            &plans.sampled,
+        ];
         let mut kernels: Vec<String> =
             all.iter().flat_map(|p| p.labels()).map(Into::into).collect();
         kernels.sort();
@@ -155,7 +203,7 @@ impl Engine {
 
     /// Dispatches of one greedy decode step.
     pub fn dispatches_per_token(&self) -> usize {
-        self.plans.decode.len() + self.plans.head.len() + self.plans.greedy.len()
+        self.plans.decode.len() + self.plans.greedy.len()
     }
 
     /// Sets how the tokens that follow are chosen.
@@ -181,7 +229,7 @@ impl Engine {
     /// Like [`Engine::prefill`], and reads the logits `[n_vocab]` after the last token.
     pub fn prefill_and_read(&self, ids: &[u32], pos: usize) -> Readback<f32> {
         let step = self.begin(ids, pos);
-        let plans = [self.layers(&step), &self.plans.head];
+        let plans = [self.layers(&step), &self.plans.logits];
         self.gpu.run_and_read(&plans, &step, &self.state.logits, self.config.n_vocab)
     }
 
@@ -191,6 +239,14 @@ impl Engine {
         let step = self.state.step(pos, 1);
         self.gpu.write(&self.state.step, 0, &[step]);
         self.run_to_token(&step, greedy)
+    }
+
+    /// Puts at most [`Engine::few`] tokens through the layers at `pos`, and chooses greedily after each of them.
+    pub fn decode_and_choose(&self, ids: &[u32], pos: usize) -> Readback<u32> {
+        let step = self.state.few_step(pos, ids.len());
+        self.write_step(ids, &step);
+        let plans = [&self.plans.few, &self.plans.greedy_each];
+        self.gpu.run_and_read(&plans, &step, &self.state.chosen, ids.len())
     }
 
     /// What memory gives at best, in GB/s: the rate of a kernel that only reads. Takes half a second
@@ -222,14 +278,15 @@ impl Engine {
         Ok(Profile { bandwidth, kernels })
     }
 
-    fn greedy(&self, step: &Step) -> [&Plan; 3] {
-        [self.layers(step), &self.plans.head, &self.plans.greedy]
+    fn greedy(&self, step: &Step) -> [&Plan; 2] {
+        [self.layers(step), &self.plans.greedy]
     }
 
     fn run_to_token(&self, step: &Step, greedy: bool) -> Readback<u32> {
-        let sample = if greedy { &self.plans.greedy } else { &self.plans.sampled };
-        let plans = [self.layers(step), &self.plans.head, sample];
-        self.gpu.run_and_read(&plans, step, &self.state.sampled, 1)
+        let Plans { greedy: best, logits, sampled, .. } = &self.plans;
+        let plans = [self.layers(step), logits, sampled];
+        let plans = if greedy { &[plans[0], best] } else { &plans[..] };
+        self.gpu.run_and_read(plans, step, &self.state.sampled, 1)
     }
 
     fn layers(&self, step: &Step) -> &Plan {
@@ -238,9 +295,13 @@ impl Engine {
 
     fn begin(&self, ids: &[u32], pos: usize) -> Step {
         let step = self.state.step(pos, ids.len());
-        self.gpu.write(&self.state.tokens, 0, ids);
-        self.gpu.write(&self.state.step, 0, &[step]);
+        self.write_step(ids, &step);
         step
+    }
+
+    fn write_step(&self, ids: &[u32], step: &Step) {
+        self.gpu.write(&self.state.tokens, 0, ids);
+        self.gpu.write(&self.state.step, 0, std::slice::from_ref(step));
     }
 }
 

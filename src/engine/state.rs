@@ -3,7 +3,9 @@
 use super::EngineOptions;
 use crate::error::{Error, Result};
 use crate::gpu::{Buffer, Gpu, Step, Used};
-use crate::kernels::{AttentionShape, MOST_SPLITS, Parts, Quantized, SamplingParams, stretches};
+use crate::kernels::{
+    AttentionShape, FEW, MOST_SPLITS, Parts, Quantized, SamplingParams, stretches,
+};
 use crate::model::Config;
 
 /// Tokens of a prompt that go through the layers at once: enough to fill a GPU with tiles, few enough
@@ -32,6 +34,8 @@ pub(super) struct State {
     pub(super) n_ctx: usize,
     /// Tokens in one prefill step.
     pub(super) chunk: usize,
+    /// Tokens in one step of few, [`FEW`]; 0 where their logits exceed a binding.
+    pub(super) few: usize,
     /// Parts that a prefill step's attention is split into, at most.
     prefill_splits: usize,
     pub(super) attention: AttentionShape,
@@ -56,6 +60,10 @@ pub(super) struct State {
     pub(super) last: Buffer<f32>,
     /// `[n_vocab]`.
     pub(super) logits: Buffer<f32>,
+    /// The same of few tokens `[few, n_embd]` and `[few, n_vocab]`, and the best token after each `[few]`.
+    pub(super) few_last: Buffer<f32>,
+    pub(super) few_logits: Buffer<f32>,
+    pub(super) chosen: Buffer<u32>,
     /// cos and sin of every position's angles `[n_ctx, head_dim / 2]`.
     pub(super) turns: Buffer<[f32; 2]>,
     /// Keys and values of each block, `[n_ctx, n_head_kv, head_dim]`.
@@ -112,7 +120,11 @@ impl State {
             scale: gpu.buffer(label, chunk).using(Used::Tokens(8)),
         };
         let prefill_splits = prefill_splits(gpu);
-        let parts = (chunk * prefill_splits).max(MOST_SPLITS as usize);
+        let logits_fit = FEW * config.n_vocab * size_of::<f32>() <= gpu.max_binding as usize;
+        let few = if chunk >= FEW && logits_fit { FEW } else { 0 };
+        // One token's parts, or few tokens'.
+        let fine = MOST_SPLITS as usize * if gpu.software { 1 } else { FEW };
+        let parts = (chunk * prefill_splits).max(fine);
         let split = |values: usize| Used::Splits(4 * values as u64);
         let turn = Used::Tokens(4 * config.head_dim as u64);
         let position = Used::Positions(attention.cache_bytes(1) as u64);
@@ -120,6 +132,7 @@ impl State {
         Self {
             n_ctx,
             chunk,
+            few,
             prefill_splits,
             attention,
             step: gpu.buffer("step", 1),
@@ -138,6 +151,11 @@ impl State {
             ff_q: quantized("ff_q", n_ff),
             last: gpu.buffer("last", n_embd),
             logits: gpu.buffer("logits", config.n_vocab),
+            few_last: gpu.buffer("few_last", few * n_embd).using(Used::Tokens(4 * n_embd as u64)),
+            few_logits: gpu
+                .buffer("few_logits", few * config.n_vocab)
+                .using(Used::Tokens(4 * config.n_vocab as u64)),
+            chosen: gpu.buffer("chosen", few).using(Used::Tokens(4)),
             turns: turns(gpu, config, n_ctx).using(turn),
             cache: (0..config.n_layer)
                 .map(|_| ["k_cache", "v_cache"].map(|label| gpu.buffer(label, cache_words)))
@@ -153,11 +171,25 @@ impl State {
     /// A step of `n_tokens` after `pos`. Attention is split over the context, because heads and tokens
     /// alone do not fill a card.
     pub(super) fn step(&self, pos: usize, n_tokens: usize) -> Step {
-        let len = pos + n_tokens;
-        let split_len = match n_tokens {
-            1 => len.div_ceil(LEAST_SPLIT * MOST_SPLITS as usize) * LEAST_SPLIT,
-            _ => len.div_ceil(LEAST_PREFILL_SPLIT * self.prefill_splits) * LEAST_PREFILL_SPLIT,
+        let splits = match n_tokens {
+            1 => (LEAST_SPLIT, MOST_SPLITS as usize),
+            _ => (LEAST_PREFILL_SPLIT, self.prefill_splits),
         };
+        Self::split_step(pos, n_tokens, splits)
+    }
+
+    /// The same for a step of few tokens, split as finely as one token's where that is of use.
+    pub(super) fn few_step(&self, pos: usize, n_tokens: usize) -> Step {
+        let splits = match self.prefill_splits {
+            1 => (LEAST_PREFILL_SPLIT, 1),
+            _ => (LEAST_SPLIT, MOST_SPLITS as usize),
+        };
+        Self::split_step(pos, n_tokens, splits)
+    }
+
+    fn split_step(pos: usize, n_tokens: usize, (least, most): (usize, usize)) -> Step {
+        let len = pos + n_tokens;
+        let split_len = len.div_ceil(least * most) * least;
         Step {
             pos: pos as u32,
             n_tokens: n_tokens as u32,

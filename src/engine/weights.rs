@@ -139,7 +139,8 @@ fn shards(gpu: &Gpu, label: &str, rows: usize, row_bytes: usize, together: usize
         .collect()
 }
 
-/// Uploads every tensor of `table`, which is in the file's order.
+/// Uploads every tensor of `table`, which is in the file's order. Returns how many values of 2 and
+/// more an embedding of f16 has.
 pub(super) async fn load<S: Source>(
     gpu: &Gpu,
     config: &Config,
@@ -148,8 +149,9 @@ pub(super) async fn load<S: Source>(
     reader: &mut Reader<S>,
     i2s_arm: bool,
     progress: &mut dyn FnMut(Progress),
-) -> Result<()> {
+) -> Result<usize> {
     let total = reader.len();
+    let mut large = 0;
     for weight in table {
         let tensor = &weight.tensor;
         let target = weights.target(config, weight);
@@ -162,7 +164,7 @@ pub(super) async fn load<S: Source>(
             let place = Place { gpu, weight, at: (at - tensor.offset) as usize };
             match target {
                 Target::Vector(buffer) => place.vector(buffer, &bytes)?,
-                Target::Dense(matrix) => place.dense(matrix, tensor.ty, &bytes)?,
+                Target::Dense(matrix) => large += place.dense(matrix, tensor.ty, &bytes)?,
                 Target::Ternary(matrix, part, first_row) => {
                     let codes = weight.rows() * weight.columns() / 4 - place.at;
                     let (codes, tail) = bytes.split_at_mut(codes.min((next - at) as usize));
@@ -181,7 +183,7 @@ pub(super) async fn load<S: Source>(
             progress(Progress::Upload { loaded: at, total });
         }
     }
-    Ok(())
+    Ok(large)
 }
 
 /// A piece of a tensor: which, and at which of its bytes.
@@ -199,11 +201,15 @@ impl Place<'_> {
         Ok(())
     }
 
-    fn dense(&self, matrix: &Dense, ty: TensorType, bytes: &[u8]) -> Result<()> {
+    /// Returns how many f16 of 2 and more there are.
+    fn dense(&self, matrix: &Dense, ty: TensorType, bytes: &[u8]) -> Result<usize> {
         let halves = || bytes.as_chunks().0.iter().map(|b| u16::from_le_bytes(*b));
+        let mut large = 0;
         match ty {
             TensorType::F16 => {
                 self.finite(halves().all(|bits| f16::from_bits(bits).is_finite()))?;
+                // The exponent's top bit.
+                large = halves().filter(|bits| bits & 0x4000 != 0).count();
                 self.rows(&matrix.shards, 1, 0, matrix.k * 2, self.at, bytes);
             }
             TensorType::Bf16 => {
@@ -217,7 +223,7 @@ impl Place<'_> {
                 self.rows(&matrix.shards, 1, 0, matrix.k * 4, self.at, bytes);
             }
         }
-        Ok(())
+        Ok(large)
     }
 
     fn ternary(&self, matrix: &Ternary, part: usize, first_row: usize, codes: &[u8]) -> Result<()> {

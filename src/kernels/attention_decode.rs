@@ -27,7 +27,7 @@ const fn consts(shape: &AttentionShape) -> [Const; 6] {
     ]
 }
 
-/// `softmax(q · k) v` of one token, in `n_splits` parts of the context. Heads of at most
+/// `softmax(q · k) v` of few tokens, in `n_splits` parts of the context. Heads of at most
 /// [`super::MOST_HEAD_DIM`] values.
 #[allow(clippy::too_many_arguments, reason = "one for each binding")]
 pub fn attention_decode(
@@ -48,7 +48,7 @@ pub fn attention_decode(
         [
             Extent::Fixed(shape.n_head as u32 / shape.heads_in_vector()),
             Extent::Splits,
-            Extent::Fixed(1),
+            Extent::Tokens(1),
         ],
     );
 }

@@ -5,15 +5,20 @@ use crate::one_variant;
 pub(super) const KERNEL: Kernel = Kernel {
     name: "embed",
     bindings: &[("tokens", Access::Read), ("embd", Access::Read), ("x", Access::Write)],
-    variants: one_variant!("embed"),
-    example: &[
-        Const::U32("WORKGROUP", WORKGROUP),
-        Const::U32("N_EMBD", 2560),
-        Const::U32("FIRST_ROW", 64),
-        Const::U32("N_ROWS", 100),
-        Const::Bool("F16", true),
-    ],
+    variants: one_variant!("shared/split_f16", "embed"),
+    example: &consts(2560, 64, 100, DenseType::F16),
 };
+
+const fn consts(n_embd: usize, first_row: usize, rows: usize, ty: DenseType) -> [Const; 6] {
+    [
+        Const::U32("WORKGROUP", WORKGROUP),
+        Const::U32("N_EMBD", n_embd as u32),
+        Const::U32("FIRST_ROW", first_row as u32),
+        Const::U32("N_ROWS", rows as u32),
+        Const::Bool("F16", !matches!(ty, DenseType::F32)),
+        Const::Bool("SPLIT", matches!(ty, DenseType::F16Split)),
+    ]
+}
 
 /// `x[t] = embd[tokens[t]]`, one dispatch for each shard.
 pub fn embed(
@@ -30,13 +35,7 @@ pub fn embed(
         recorder.dispatch(
             plan,
             &KERNEL,
-            &[
-                Const::U32("WORKGROUP", WORKGROUP),
-                Const::U32("N_EMBD", embd.k as u32),
-                Const::U32("FIRST_ROW", shard.rows.start as u32),
-                Const::U32("N_ROWS", shard.rows.len() as u32),
-                Const::Bool("F16", embd.ty == DenseType::F16),
-            ],
+            &consts(embd.k, shard.rows.start, shard.rows.len(), embd.ty),
             &[tokens, &rows, x],
             [Extent::Tokens(1), Extent::Fixed(1), Extent::Fixed(1)],
         );

@@ -1,14 +1,11 @@
-use super::{Dense, DenseType, WORKGROUP};
-use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder};
+use super::{Dense, DenseType, WORKGROUP, in_a_row};
+use crate::gpu::{Access, Buffer, Const, Kernel, Plan, Recorder};
 use crate::lanes_variants;
-
-/// WebGPU's limit on workgroups along one dimension.
-const MOST_WORKGROUPS: usize = 65_535;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "gemv_head",
     bindings: &[("embd", Access::Read), ("x", Access::Read), ("logits", Access::Write)],
-    variants: lanes_variants!("lanes"; "gemv_head"),
+    variants: lanes_variants!("lanes"; "shared/f16_products", "gemv_head", "shared/gemv_rows"),
     example: &consts(32, 2560, 0, 1000, true),
 };
 
@@ -23,7 +20,7 @@ const fn consts(lanes: u32, k: usize, first_row: usize, rows: usize, f16: bool) 
     ]
 }
 
-/// `logits = embd x`, the LM head on the tied embedding, one dispatch for each shard.
+/// `logits = embd x`, the LM head on the tied embedding of f16 or f32, one dispatch for each shard.
 pub fn gemv_head(
     recorder: &mut Recorder,
     plan: &mut Plan,
@@ -31,19 +28,15 @@ pub fn gemv_head(
     x: &Buffer<f32>,
     logits: &Buffer<f32>,
 ) {
+    debug_assert_ne!(embd.ty, DenseType::F16Split, "gemv_head_split takes that");
     let lanes = recorder.gpu().lanes_per_row();
     for shard in &embd.shards {
-        let groups = shard.rows.len().div_ceil((WORKGROUP / lanes) as usize);
         recorder.dispatch(
             plan,
             &KERNEL,
             &consts(lanes, embd.k, shard.rows.start, shard.rows.len(), embd.ty == DenseType::F16),
             &[&shard.buffer, x, logits],
-            [
-                Extent::Fixed(groups.min(MOST_WORKGROUPS) as u32),
-                Extent::Fixed(groups.div_ceil(MOST_WORKGROUPS) as u32),
-                Extent::Fixed(1),
-            ],
+            in_a_row(shard.rows.len().div_ceil((WORKGROUP / lanes) as usize)),
         );
     }
 }

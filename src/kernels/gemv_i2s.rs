@@ -38,7 +38,7 @@ const fn consts(
     ]
 }
 
-/// The product of `w` with every token of `x`, `batch` (1 or 4) at a time, put into `y`
+/// The product of `w` with every token of `x`, `batch` (1, 4 or 8) at a time, put into `y`
 /// `[n_tokens, rows]` as `product` says.
 #[allow(clippy::too_many_arguments, reason = "one for each binding")]
 pub fn gemv_i2s(

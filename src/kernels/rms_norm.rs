@@ -11,15 +11,22 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("y", Access::Write),
     ],
     variants: lanes_variants!("group"; "shared/step", "rms_norm"),
-    example: &consts(2560, 1e-5),
+    example: &with_each(false, 2560, 1e-5),
 };
+
+const fn with_each(each: bool, n: usize, eps: f32) -> [Const; 4] {
+    let [workgroup, n, eps] = consts(n, eps);
+    [workgroup, n, eps, Const::Bool("EACH", each)]
+}
 
 /// The constants of every kernel that norms rows of `n`.
 pub(super) const fn consts(n: usize, eps: f32) -> [Const; 3] {
     [Const::U32("WORKGROUP", WORKGROUP), Const::U32("N", n as u32), Const::F32("EPS", eps)]
 }
 
-/// `y = x / sqrt(mean(x²) + eps) * weight` for the last token of the step, `x` `[n_tokens, n]`.
+/// `y = x / sqrt(mean(x²) + eps) * weight` for the last token of the step, `x` `[n_tokens, n]`, `y` `[n]`;
+/// or, if `each`, for each token, `y` `[n_tokens, n]`.
+#[allow(clippy::too_many_arguments, reason = "one for each binding")]
 pub fn rms_norm(
     recorder: &mut Recorder,
     plan: &mut Plan,
@@ -27,14 +34,16 @@ pub fn rms_norm(
     x: &Buffer<f32>,
     weight: &Buffer<f32>,
     y: &Buffer<f32>,
+    each: bool,
     eps: f32,
 ) {
-    let last = x.clone().using(Used::Fixed(weight.bytes()));
+    let used = if each { x.clone() } else { x.clone().using(Used::Fixed(weight.bytes())) };
+    let rows = if each { Extent::Tokens(1) } else { Extent::Fixed(1) };
     recorder.dispatch(
         plan,
         &KERNEL,
-        &consts(weight.len(), eps),
-        &[step, &last, weight, y],
-        [Extent::Fixed(1); 3],
+        &with_each(each, weight.len(), eps),
+        &[step, &used, weight, y],
+        [rows, Extent::Fixed(1), Extent::Fixed(1)],
     );
 }

@@ -41,11 +41,14 @@ impl Ternary {
 pub enum DenseType {
     /// IEEE half precision.
     F16,
+    /// The same, each parted into two bytes: rows `[2, k]` of upper bytes, then of lower ones, see
+    /// `shaders/shared/split_f16.wgsl`.
+    F16Split,
     /// Single precision.
     F32,
 }
 
-/// A matrix `[rows, k]` of f16 or f32.
+/// A matrix `[rows, k]` of floats.
 pub struct Dense {
     /// Values in a row.
     pub k: usize,
@@ -61,7 +64,7 @@ impl DenseType {
     /// Bytes of one value.
     pub fn bytes(self) -> usize {
         match self {
-            Self::F16 => 2,
+            Self::F16 | Self::F16Split => 2,
             Self::F32 => 4,
         }
     }

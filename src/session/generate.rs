@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use serde::Serialize;
-use web_time::Instant;
+use web_time::{Duration, Instant};
 
 use super::Session;
+use super::lookup::{self, Lookup};
 use super::stop::StopTexts;
 use crate::error::{Error, Result};
 use crate::gpu::Readback;
@@ -18,6 +19,13 @@ use crate::tokenizer::{TextStream, Tokenizer};
 const AHEAD: usize = 4;
 const AHEAD_ON_CPU: usize = 1;
 
+/// Time in which steps that were ordered ahead are to be done, so that who stops a generation on a slow card
+/// does not wait long for the next one.
+const MOST_AHEAD: Duration = Duration::from_millis(80);
+
+/// On a CPU a pass of eight tokens costs as much as it saves.
+const PAYS_ON_CPU: bool = false;
+
 /// How to generate.
 #[derive(Clone, Debug, Default)]
 pub struct GenerateOptions {
@@ -27,6 +35,9 @@ pub struct GenerateOptions {
     pub sampling: Sampling,
     /// Texts that end the generation; they are not emitted.
     pub stop: Vec<String>,
+    /// Whether greedy tokens may be foreseen from text that repeats itself, and several taken in one
+    /// pass; `None` is where that pays.
+    pub prompt_lookup: Option<bool>,
 }
 
 /// One generated token. `text` holds whole characters only and may be empty: a character can
@@ -61,6 +72,12 @@ pub struct Stats {
     pub reused_tokens: usize,
     /// Tokens generated, the stop token not counted.
     pub completion_tokens: usize,
+    /// Tokens that were foreseen from text that repeats itself, and put through the model at once.
+    pub drafted_tokens: usize,
+    /// Of them, tokens that the model chose too.
+    pub accepted_tokens: usize,
+    /// Passes of several tokens each.
+    pub draft_passes: usize,
     /// Milliseconds from the call to the first token.
     pub time_to_first_token: f64,
     /// Prompt tokens computed per second.
@@ -96,6 +113,9 @@ impl Session {
             prompt_tokens: prompt.len(),
             reused_tokens: reused,
             completion_tokens: 0,
+            drafted_tokens: 0,
+            accepted_tokens: 0,
+            draft_passes: 0,
             time_to_first_token: 0.0,
             prefill_tokens_per_second: 0.0,
             decode_tokens_per_second: 0.0,
@@ -107,7 +127,7 @@ impl Session {
 
         self.engine.set_sampling(&options.sampling);
         self.prefill(prompt, reused).await?;
-        let mut steps = Steps::new(self, prompt, limit, options.sampling.is_greedy());
+        let mut steps = Steps::new(self, prompt, limit, options);
         let mut output =
             Output { text: TextStream::default(), stop: StopTexts::new(&options.stop) };
         let mut first = started;
@@ -133,6 +153,9 @@ impl Session {
                 break;
             }
         }
+        let Drafts { passes, drafted, accepted } = steps.drafts;
+        (stats.draft_passes, stats.drafted_tokens, stats.accepted_tokens) =
+            (passes, drafted, accepted);
         let rest = output.finish();
         if !rest.is_empty() {
             let _ = on_piece(Piece { id: None, text: rest });
@@ -146,40 +169,139 @@ impl Session {
 }
 
 /// Steps on the GPU, some of them ahead of the token that is awaited: each takes the token that the
-/// one before it chose straight from GPU memory.
+/// one before it chose straight from GPU memory. Or, where the text repeats itself, passes of several
+/// tokens that are foreseen.
 struct Steps {
     in_flight: VecDeque<Readback<u32>>,
+    /// Tokens that a pass has confirmed, and that were not asked for yet.
+    confirmed: VecDeque<u32>,
     /// Tokens still to be ordered.
     left: usize,
+    /// Steps in flight at most, here and at this speed.
+    most_ahead: usize,
     ahead: usize,
+    /// When the last token came.
+    came: Option<Instant>,
     greedy: bool,
+    /// Whether the last token is where the next step takes it from.
+    on_gpu: bool,
+    lookup: Option<Lookup>,
+    drafts: Drafts,
+}
+
+/// What came of foreseeing.
+#[derive(Default)]
+struct Drafts {
+    passes: usize,
+    drafted: usize,
+    accepted: usize,
 }
 
 impl Steps {
     /// Submits the prompt's last chunk, whose step chooses the first token.
-    fn new(session: &mut Session, prompt: &[u32], limit: usize, greedy: bool) -> Self {
+    fn new(session: &mut Session, prompt: &[u32], limit: usize, options: &GenerateOptions) -> Self {
+        let greedy = options.sampling.is_greedy();
         let pos = session.filled;
         let first = session.engine.prefill_and_sample(&prompt[pos..], pos, greedy);
         session.filled = prompt.len();
-        let ahead = if session.engine.gpu().software { AHEAD_ON_CPU } else { AHEAD };
-        Self { in_flight: VecDeque::from([first]), left: limit - 1, ahead, greedy }
+        let software = session.engine.gpu().software;
+        let most_ahead = if software { AHEAD_ON_CPU } else { AHEAD };
+        let looks_up = options.prompt_lookup.unwrap_or(PAYS_ON_CPU || !software);
+        Self {
+            in_flight: VecDeque::from([first]),
+            confirmed: VecDeque::new(),
+            left: limit - 1,
+            most_ahead,
+            ahead: most_ahead,
+            came: None,
+            greedy,
+            on_gpu: true,
+            lookup: (looks_up && greedy && session.engine.few() > 1).then(Lookup::default),
+            drafts: Drafts::default(),
+        }
     }
 
     /// The next token, `None` when the limit is reached.
     async fn next(&mut self, session: &mut Session) -> Result<Option<u32>> {
-        while self.left > 0 && self.in_flight.len() < self.ahead {
+        if self.confirmed.is_empty() && self.in_flight.is_empty() && self.is_confident() {
+            self.try_draft(session).await?;
+        }
+        let id = match self.confirmed.pop_front() {
+            Some(id) => id,
+            None => match self.step(session).await? {
+                Some(id) => id,
+                None => return Ok(None),
+            },
+        };
+        if id as usize >= session.info.vocab_size {
+            return Err(Error::Internal("the model gave no number for any token".into()));
+        }
+        session.tokens.push(id);
+        if let Some(lookup) = &mut self.lookup {
+            lookup.saw(&session.tokens);
+        }
+        Ok(Some(id))
+    }
+
+    fn is_confident(&self) -> bool {
+        self.lookup.as_ref().is_some_and(Lookup::is_confident)
+    }
+
+    /// Orders steps, as many as are to be under way, and waits for the first.
+    async fn step(&mut self, session: &mut Session) -> Result<Option<u32>> {
+        // None are ordered while a draft is to follow: its tokens have to be known.
+        let ahead = if self.is_confident() && !self.in_flight.is_empty() { 0 } else { self.ahead };
+        while self.left > 0 && self.in_flight.len() < ahead {
             let pos = session.filled;
-            self.in_flight.push_back(session.engine.decode_and_sample(pos, self.greedy));
+            let step = match session.tokens.last() {
+                Some(&last) if !self.on_gpu => {
+                    session.engine.prefill_and_sample(&[last], pos, self.greedy)
+                }
+                _ => session.engine.decode_and_sample(pos, self.greedy),
+            };
+            self.on_gpu = true;
+            self.in_flight.push_back(step);
             session.filled += 1;
             self.left -= 1;
         }
         let Some(step) = self.in_flight.pop_front() else { return Ok(None) };
         let id = step.take(session.engine.gpu()).await?[0];
-        if id as usize >= session.info.vocab_size {
-            return Err(Error::Internal("the model gave no number for any token".into()));
-        }
-        session.tokens.push(id);
+        self.keep_pace();
         Ok(Some(id))
+    }
+
+    /// Fewer steps ahead where they take long.
+    fn keep_pace(&mut self) {
+        let now = Instant::now();
+        if let Some(before) = self.came.replace(now) {
+            let each = (now - before).as_secs_f64().max(1e-6);
+            let most = (MOST_AHEAD.as_secs_f64() / each) as usize;
+            self.ahead = most.clamp(1, self.most_ahead);
+        }
+    }
+
+    /// Puts the last token and those that are foreseen after it through the model, and confirms what
+    /// it chooses as long as that is what was foreseen, and one token more.
+    async fn try_draft(&mut self, session: &mut Session) -> Result<()> {
+        let most = (session.engine.few() - 1).min(self.left.saturating_sub(1));
+        let draft = lookup::draft(&session.tokens, most);
+        let (Some(&last), false) = (session.tokens.last(), draft.is_empty()) else { return Ok(()) };
+        let ids = [&[last], &draft[..]].concat();
+        let pos = session.filled;
+        let chosen = session.engine.decode_and_choose(&ids, pos).take(session.engine.gpu()).await?;
+        let accepted = chosen.iter().zip(&ids[1..]).take_while(|(a, b)| a == b).count();
+        self.confirmed.extend(&chosen[..=accepted]);
+        session.filled += accepted + 1;
+        self.left -= accepted + 1;
+        self.on_gpu = false;
+        self.came = None;
+        self.drafts.passes += 1;
+        self.drafts.drafted += ids.len() - 1;
+        self.drafts.accepted += accepted;
+        if let (0, Some(lookup)) = (accepted, &mut self.lookup) {
+            lookup.failed();
+        }
+        Ok(())
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod conversation;
 mod generate;
+mod lookup;
 mod stop;
 
 use std::rc::Rc;
@@ -19,7 +20,7 @@ use crate::tokenizer::Tokenizer;
 
 use conversation::Conversation;
 
-pub use crate::engine::{EngineOptions as LoadOptions, Profile, Progress};
+pub use crate::engine::{EngineOptions as LoadOptions, Head, Profile, Progress};
 pub use generate::{FinishReason, GenerateOptions, Piece, Stats};
 
 /// What a loaded model is and how it runs.

@@ -10,7 +10,7 @@ use super::integrity::Integrity;
 use crate::error::Result;
 use crate::gpu::{FeatureCaps, GpuOptions, LimitCaps};
 use crate::sampling::Sampling;
-use crate::session;
+use crate::session::{self, Head};
 
 /// Where a URL may be loaded from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -52,11 +52,14 @@ impl LoadOptions {
             session: session::LoadOptions {
                 context: context.map(|n| n as usize),
                 kv_f32: object.one_of("kv", &["f16", "f32"])? == 1,
+                head: match object.one_of("head", &["auto", "f16", "int8"])? {
+                    1 => Head::F16,
+                    2 => Head::Int8,
+                    _ => Head::Auto,
+                },
                 i2s_arm: object.one_of("i2sLayout", &["x86", "arm"])? == 1,
             },
         };
-        // An f16 head is what `auto` means, as long as there is no other.
-        object.one_of("head", &["auto", "f16"])?;
         object.finish()?;
         Ok(options)
     }
@@ -124,6 +127,7 @@ impl GenerateOptions {
                 max_tokens: max_tokens.map(|n| n as usize),
                 sampling,
                 stop,
+                prompt_lookup: object.take("promptLookup")?,
             },
             raw: object.take("raw")?.unwrap_or(false),
             special: object.take("special")?.unwrap_or(false),

@@ -1,6 +1,6 @@
 //! The bundled model's greedy text, token by token, however it is held and run.
 
-use ternlight::session::{FinishReason, Session};
+use ternlight::session::{FinishReason, Head, Session};
 
 use crate::setup::{Goldens, Setup, generate, greedy, is_slow};
 
@@ -56,6 +56,16 @@ fn greedy_texts_are_the_goldens() {
 fn greedy_texts_are_the_goldens_with_an_f32_cache() {
     let mut session = Setup::default().kv_f32().bundled();
     compare_short(&mut session);
+}
+
+#[test]
+fn greedy_texts_are_the_goldens_with_each_head() {
+    for (head, kernel) in [(Head::F16, "gemv_head"), (Head::Int8, "rescore")] {
+        let mut session = Setup::default().head(head).bundled();
+        let kernels = &session.info().kernels;
+        assert!(kernels.iter().any(|name| name.split('/').next() == Some(kernel)), "{kernels:?}");
+        compare_short(&mut session);
+    }
 }
 
 #[test]

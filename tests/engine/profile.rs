@@ -2,7 +2,7 @@
 
 use ternlight::gpu::LimitCaps;
 use ternlight::native::block_on;
-use ternlight::session::Session;
+use ternlight::session::{Head, Session};
 
 use crate::setup::{Setup, generate, greedy};
 
@@ -41,6 +41,12 @@ fn the_bytes_of_a_token_are_the_weights_and_the_cache() {
         let more = session.bytes_per_token(120) - session.bytes_per_token(100);
         assert_eq!(more, 20 * POSITION);
     }
+    // A greedy token reads half of an embedding that is parted.
+    let mut int8 = Setup::default();
+    int8.load.head = Head::Int8;
+    let whole = Setup::default().bundled().bytes_per_token(0) as f64;
+    let half = whole - int8.bundled().bytes_per_token(0) as f64;
+    assert!((0.95..1.0).contains(&(half / (4096.0 * 512.0))), "{half} bytes fewer");
     let f32 = Setup::default().kv_f32().bundled();
     assert_eq!(f32.bytes_per_token(120) - f32.bytes_per_token(100), 20 * 2 * POSITION);
 }

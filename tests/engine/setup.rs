@@ -7,7 +7,7 @@ use serde::Deserialize;
 use ternlight::Result;
 use ternlight::gpu::{Gpu, GpuOptions};
 use ternlight::native::block_on;
-use ternlight::session::{GenerateOptions, LoadOptions, Session, Stats};
+use ternlight::session::{GenerateOptions, Head, LoadOptions, Session, Stats};
 use ternlight::source::Reader;
 
 use crate::support::{File, Kv, path, tiny};
@@ -57,6 +57,11 @@ impl Setup {
 
     pub(crate) fn kv_f32(mut self) -> Self {
         self.load.kv_f32 = true;
+        self
+    }
+
+    pub(crate) fn head(mut self, head: Head) -> Self {
+        self.load.head = head;
         self
     }
 

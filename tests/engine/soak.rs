@@ -21,8 +21,9 @@ fn chats_that_fill_the_context_leave_nothing_behind() {
             generate(&mut session, &prompt, &greedy(2)).unwrap();
         }
         assert!((2..100).contains(&chats), "{chats} chats");
-        // What is kept for read-backs is as many numbers as there were steps in flight.
+        // What is kept for read-backs is a number for each step that was in flight, and a buffer for each
+        // length of a draft.
         let kept = session.gpu().allocated().abs_diff(before);
-        assert!(kept <= 64, "{kept} bytes");
+        assert!(kept <= 256, "{kept} bytes");
     }
 }

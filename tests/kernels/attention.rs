@@ -116,9 +116,7 @@ impl Case {
     fn check(&self) {
         self.check_parts(device(), "attention", attention);
         self.check_parts(device(), "attention_prefill", attention_prefill);
-        if self.step.n_tokens == 1 {
-            on_each_device(|gpu| self.check_parts(gpu, "attention_decode", attention_decode));
-        }
+        on_each_device(|gpu| self.check_parts(gpu, "attention_decode", attention_decode));
     }
 
     fn check_parts(&self, gpu: &Gpu, name: &str, kernel: Attention) {

@@ -1,15 +1,16 @@
-//! `embed`, which looks tokens up, and `gemv_head`, the LM head on the same matrix.
+//! `embed`, which looks tokens up, and `gemv_head`, the LM head on the same matrix. Held as parted
+//! bytes it is in `head.rs`.
 
 use half::f16;
-use ternlight::gpu::Gpu;
-use ternlight::kernels::{Dense, DenseType, Shard, embed, gemv_head};
+use ternlight::gpu::{Buffer, Gpu};
+use ternlight::kernels::{Dense, DenseType, Shard, embed, gemv_head, split_f16};
 use ternlight::reference::ops;
 
 use crate::device::{assert_close, device, on_each_device_and_as_cards, read, run, step};
 use crate::support::Random;
 
 /// `values` `[rows, k]` on the GPU, cut before the rows in `cuts`.
-fn upload(gpu: &Gpu, values: &[f32], k: usize, ty: DenseType, cuts: &[usize]) -> Dense {
+pub(crate) fn upload(gpu: &Gpu, values: &[f32], k: usize, ty: DenseType, cuts: &[usize]) -> Dense {
     let rows = values.len() / k;
     let mut first = 0;
     let shards = cuts
@@ -21,7 +22,7 @@ fn upload(gpu: &Gpu, values: &[f32], k: usize, ty: DenseType, cuts: &[usize]) ->
             first = end;
             let values = &values[rows.start * k..rows.end * k];
             let words: Vec<u32> = match ty {
-                DenseType::F16 => {
+                DenseType::F16 | DenseType::F16Split => {
                     let half = |v: f32| u32::from(f16::from_f32(v).to_bits());
                     values.as_chunks().0.iter().map(|&[a, b]| half(a) | half(b) << 16).collect()
                 }
@@ -30,12 +31,24 @@ fn upload(gpu: &Gpu, values: &[f32], k: usize, ty: DenseType, cuts: &[usize]) ->
             Shard { buffer: gpu.upload("embd", &words), rows }
         })
         .collect();
-    Dense { k, rows, ty, shards }
+    let mut dense = Dense { k, rows, ty, shards };
+    if ty == DenseType::F16Split {
+        dense.ty = DenseType::F16;
+        split(gpu, &mut dense);
+    }
+    dense
+}
+
+/// Parts the f16 of `embd` into bytes. Returns the error of each row's approximation.
+pub(crate) fn split(gpu: &Gpu, embd: &mut Dense) -> Buffer<f32> {
+    let error = gpu.buffer("error", embd.rows);
+    run(gpu, &step(0, 1), |r, p, _| split_f16(r, p, embd, &error));
+    error
 }
 
 /// Values that f16 holds exactly, the largest and smallest normal ones and zeros of both signs
 /// among them.
-fn hard_values(n: usize, random: &mut Random) -> Vec<f32> {
+pub(crate) fn hard_values(n: usize, random: &mut Random) -> Vec<f32> {
     let value = |i: usize, random: &mut Random| match i % 101 {
         7 => 65504.0,
         11 => -65504.0,
@@ -57,7 +70,7 @@ fn embed_copies_the_rows_of_all_shards() {
         // The ends of every shard, and one token twice.
         let last = rows as u32 - 1;
         let ids = [0, 19, 20, 21, 22, last, last - last / 2, 19, 0].map(|id: u32| id.min(last));
-        for (ty, cuts) in [DenseType::F16, DenseType::F32].map(|ty| (ty, cuts)) {
+        for ty in [DenseType::F16, DenseType::F16Split, DenseType::F32] {
             let embd = upload(gpu, &values, k, ty, cuts);
             let x = gpu.upload("x", &vec![f32::NAN; ids.len() * k]);
             let tokens = gpu.upload("tokens", &ids);

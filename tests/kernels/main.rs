@@ -15,6 +15,8 @@ mod device;
 mod attention;
 mod descriptors;
 mod embedding;
+mod few;
+mod head;
 mod matrix;
 mod norm;
 mod normed_rows;

@@ -196,13 +196,16 @@ fn gemv_i2s_is_exact() {
     });
 }
 
-/// Whole batches of four tokens, and last ones of every size.
+/// Whole batches of four or eight tokens, and last ones of every size.
 #[test]
 fn gemv_i2s_of_batches_is_exact() {
     on_each_device_and_as_cards(|gpu| {
         let counts = [1, 2, 3, 4, 5, 7, 13, 65];
         check_products(gpu, &counts, |Call { recorder, plan, step, w, x, y, product }| {
             gemv_i2s(recorder, plan, step, 4, w, x, y, *product);
+        });
+        check_products(gpu, &counts, |Call { recorder, plan, step, w, x, y, product }| {
+            gemv_i2s(recorder, plan, step, 8, w, x, y, *product);
         });
     });
 }

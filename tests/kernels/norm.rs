@@ -86,7 +86,7 @@ fn rms_norm_of_the_last_token() {
                 let expected = ops::rms_norm(row, &weight, 1e-5);
                 let y = gpu.upload("y", &vec![f32::NAN; n]);
                 run(gpu, &step(7, token + 1), |r, p, step| {
-                    rms_norm(r, p, step, &d_x, &d_weight, &y, 1e-5);
+                    rms_norm(r, p, step, &d_x, &d_weight, &y, false, 1e-5);
                 });
                 let what = format!("{n} values, row {token}");
                 assert_close(&what, &read(gpu, &y), &expected, RELATIVE, |i| {

@@ -64,6 +64,26 @@ for (const [name, options] of [['an embedding in three shards', SHARDED], ['no s
   })
 }
 
+test('the greedy text and the logits are the same with an int8 head', async ({ harness }) => {
+  const golden = goldens.prompts.find(({ name }) => name === 'who')!
+  const answers = async (head: 'f16' | 'int8') => {
+    const { kernels, gpuBytes } = await load(harness, { head })
+    const { ids, text } = await continuation(harness, golden, golden.greedy.length)
+    const logits = await harness.evaluate(async ids => [...await window.model.logits(Uint32Array.from(ids))], golden.ids)
+    return { kernels: kernels.map(kernel => kernel.split('/')[0]), gpuBytes, ids, text, logits }
+  }
+  const f16 = await answers('f16')
+  expect(f16.kernels).toContain('gemv_head')
+  const int8 = await answers('int8')
+  expect(int8.kernels).toContain('rescore')
+  expect(int8.kernels).not.toContain('gemv_head')
+  expect(int8.text).toBe(f16.text)
+  expect(int8.ids).toEqual(f16.ids)
+  expect(int8.logits).toEqual(f16.logits)
+  // The embedding of 4 MiB is held once.
+  expect(int8.gpuBytes - f16.gpuBytes).toBeLessThan(64 << 10)
+})
+
 test('the tokenizer gives the golden tokens and takes them back', async ({ harness }) => {
   await load(harness)
   const found = await harness.evaluate(async cases => {

@@ -13,6 +13,7 @@ use ternlight::session::{GenerateOptions, Info, LoadOptions, Piece, Progress, Se
 use ternlight::source::Reader;
 use ternlight::{Error, Result};
 
+use crate::generate::HeadArg;
 use crate::print;
 use crate::random::{self, Shape};
 
@@ -45,6 +46,9 @@ pub(crate) struct Bench {
     /// Also generate so many tokens in a row, in chats that fill the context one after the other
     #[arg(long, value_name = "TOKENS")]
     soak: Option<usize>,
+    /// How the LM head is held
+    #[arg(long, value_enum, default_value_t = HeadArg::Auto)]
+    head: HeadArg,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -160,7 +164,7 @@ pub(crate) fn bench(args: &Bench) -> Result<()> {
 }
 
 async fn measure(args: &Bench, path: &Path) -> Result<Report> {
-    let (mut session, mut figures) = load(args.loads, path).await?;
+    let (mut session, mut figures) = load(args, path).await?;
     let context = session.info().context_length;
     let vocabulary = session.info().vocab_size;
     let bandwidth = session.bandwidth().await?;
@@ -204,8 +208,8 @@ async fn measure(args: &Bench, path: &Path) -> Result<Report> {
     Ok(Report { info: session.info().clone(), bandwidth, figures, profiles, soak })
 }
 
-/// Loads the model so many times, each to its first token; keeps the last.
-async fn load(times: usize, path: &Path) -> Result<(Session, Vec<Figure>)> {
+/// Loads the model as often as asked, each time to its first token; keeps the last.
+async fn load(args: &Bench, path: &Path) -> Result<(Session, Vec<Figure>)> {
     let [mut loads, mut readies, mut firsts] = [const { Vec::new() }; 3];
     loop {
         let started = Instant::now();
@@ -217,14 +221,14 @@ async fn load(times: usize, path: &Path) -> Result<(Session, Vec<Figure>)> {
                 last_byte = Instant::now();
             }
         };
-        let options = LoadOptions::default();
+        let options = LoadOptions { head: args.head.into(), ..LoadOptions::default() };
         let mut session = Session::load(gpu, &mut reader, &options, &mut told).await?;
         loads.push(started.elapsed().as_secs_f64());
         readies.push(last_byte.elapsed().as_secs_f64() * 1e3);
         let prompt = prompt(TURN, 0, session.info().vocab_size);
         generate(&mut session, &prompt, 1).await?;
         firsts.push(last_byte.elapsed().as_secs_f64() * 1e3);
-        if loads.len() < times {
+        if loads.len() < args.loads {
             continue;
         }
         let figures = vec![
@@ -260,10 +264,7 @@ async fn soak(session: &mut Session, tokens: usize) -> Result<Soak> {
         }
         history.extend(prompt(TURN, turns, vocabulary));
         turns += 1;
-        let options = GenerateOptions {
-            max_tokens: Some(tokens - taken.len()),
-            ..GenerateOptions::default()
-        };
+        let options = plainly(tokens - taken.len());
         let mut answer = Vec::new();
         let mut before = Instant::now();
         let (start, turn) = (history.len(), &mut taken);
@@ -301,8 +302,12 @@ async fn soak(session: &mut Session, tokens: usize) -> Result<Soak> {
 }
 
 async fn generate(session: &mut Session, prompt: &[u32], tokens: usize) -> Result<Stats> {
-    let options = GenerateOptions { max_tokens: Some(tokens), ..Default::default() };
-    session.generate(prompt, &options, &mut |_| ControlFlow::Continue(())).await
+    session.generate(prompt, &plainly(tokens), &mut |_| ControlFlow::Continue(())).await
+}
+
+/// Greedy, each token by itself: how many at once lookups in the prompt give depends on the text.
+fn plainly(tokens: usize) -> GenerateOptions {
+    GenerateOptions { max_tokens: Some(tokens), prompt_lookup: Some(false), ..Default::default() }
 }
 
 /// `len` ids that no other run's prompt begins with, so that nothing is reused.

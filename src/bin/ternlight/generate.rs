@@ -10,7 +10,7 @@ use ternlight::gpu::{Gpu, GpuOptions};
 use ternlight::native::{FileSource, block_on};
 use ternlight::reference::Reference;
 use ternlight::sampling::Sampling;
-use ternlight::session::{GenerateOptions, LoadOptions, Progress, Session};
+use ternlight::session::{GenerateOptions, Head, LoadOptions, Progress, Session};
 use ternlight::source::Reader;
 use ternlight::ternary::Layout;
 use ternlight::tokenizer::{TextStream, Tokenizer};
@@ -47,15 +47,39 @@ pub(crate) struct Generate {
     /// Continue the prompt as it is, without a chat template
     #[arg(long)]
     raw: bool,
+    /// Whether to foresee greedy tokens where the text repeats itself [default: where it pays]
+    #[arg(long, value_name = "BOOL")]
+    prompt_lookup: Option<bool>,
     /// Compute with the plain reference on the CPU, slowly
     #[arg(long)]
     cpu: bool,
     /// Tokens of context to keep memory for [default: the model's own limit]
     #[arg(long, value_name = "N")]
     context: Option<usize>,
+    /// How the LM head is held: `int8` reads half of it for a greedy token, and finds the same one
+    #[arg(long, value_enum, default_value_t = HeadArg::Auto)]
+    head: HeadArg,
     /// The order of ternary codes: `arm` for files quantised by ARM builds of bitnet.cpp
     #[arg(long, value_name = "LAYOUT", value_enum, default_value_t = I2sLayout::X86)]
     i2s_layout: I2sLayout,
+}
+
+/// [`Head`] on the command line.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum HeadArg {
+    Auto,
+    F16,
+    Int8,
+}
+
+impl From<HeadArg> for Head {
+    fn from(head: HeadArg) -> Self {
+        match head {
+            HeadArg::Auto => Self::Auto,
+            HeadArg::F16 => Self::F16,
+            HeadArg::Int8 => Self::Int8,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
@@ -75,6 +99,7 @@ pub(crate) fn generate(args: &Generate) -> Result<()> {
             seed: args.seed,
         },
         stop: Vec::new(),
+        prompt_lookup: args.prompt_lookup,
     };
     options.sampling.check()?;
     let reader = Reader::new(FileSource::open(&args.model)?);
@@ -93,6 +118,7 @@ fn on_gpu(
 ) -> Result<String> {
     let load = LoadOptions {
         context: args.context,
+        head: args.head.into(),
         i2s_arm: args.i2s_layout == I2sLayout::Arm,
         ..LoadOptions::default()
     };

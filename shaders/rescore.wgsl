@@ -1,0 +1,108 @@
+// The best token of each stretch of one shard's rows, as gemv_head and a greedy sample_best would find
+// it: every row that the approximate logits do not rule out is computed again from all of its bytes.
+//
+// A row's logit is within error[row] * |x| of approx[row]. The greatest is thus no less than any
+// lead's lower end, and rows whose upper end is below that are out. Why, is told in
+// src/kernels/rescore.rs.
+
+@group(0) @binding(0) var<storage, read> embd: array<vec2u>;        // [N_ROWS, 2, K] bytes
+@group(0) @binding(1) var<storage, read> x: array<vec4f>;           // [K]
+@group(0) @binding(2) var<storage, read> error: array<f32>;         // [n_vocab], see split_f16
+@group(0) @binding(3) var<storage, read> approx: array<f32>;        // [n_vocab], see gemv_upper
+@group(0) @binding(4) var<storage, read> leads: array<vec2f>;       // [N_LEADS]: approx and error of a row
+@group(0) @binding(5) var<storage, read_write> best: array<vec2u>;  // [n_stretches]: bits of the value, id
+
+const ROWS: u32 = WORKGROUP / LANES; // at once
+const SLACK: f32 = 1.002;            // above any rounding of the sum of squares
+const LEAST_NORM: f32 = 0x1p-56;     // above the norm of all values whose squares underflow
+const MOST_NORM: f32 = 1e30;         // beyond which a logit might overflow
+const LOWEST: f32 = -3.4e38;
+
+var<workgroup> sums: array<f32, WORKGROUP>;
+var<workgroup> lower_ends: array<f32, WORKGROUP>;
+var<workgroup> n_found: atomic<u32>;
+var<workgroup> n_candidates: u32;
+var<workgroup> candidates: array<u32, STRETCH>;
+
+// At least the norm of x. Called once, by the whole workgroup.
+fn norm_of_x(lane: u32) -> f32 {
+    var sum = 0.0;
+    for (var i = lane; i < K / 4u; i += WORKGROUP) {
+        sum += dot(x[i], x[i]);
+    }
+    sums[lane] = sum;
+    for (var half = WORKGROUP / 2u; half > 0u; half /= 2u) {
+        workgroupBarrier();
+        if lane < half {
+            sums[lane] += sums[lane + half];
+        }
+    }
+    workgroupBarrier();
+    return (sqrt(sums[0]) + LEAST_NORM) * SLACK;
+}
+
+// At most the greatest logit. Called once, by the whole workgroup.
+fn greatest_lower_end(lane: u32, norm: f32) -> f32 {
+    var lower = LOWEST;
+    if norm < MOST_NORM {
+        for (var i = lane; i < N_LEADS; i += WORKGROUP) {
+            let lead = leads[i];
+            lower = max(lower, lead.x - lead.y * norm);
+        }
+    }
+    lower_ends[lane] = lower;
+    for (var half = WORKGROUP / 2u; half > 0u; half /= 2u) {
+        workgroupBarrier();
+        if lane < half {
+            lower_ends[lane] = max(lower_ends[lane], lower_ends[lane + half]);
+        }
+    }
+    workgroupBarrier();
+    return lower_ends[0];
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
+    if lane == 0u {
+        atomicStore(&n_found, 0u);
+    }
+    let norm = norm_of_x(lane);
+    let lower = greatest_lower_end(lane, norm);
+    // In whatever order they are found: the best is the same.
+    for (var i = lane; i < STRETCH; i += WORKGROUP) {
+        let row = group.x * STRETCH + i;
+        if row < N_ROWS && !(approx[FIRST_ROW + row] + error[FIRST_ROW + row] * norm < lower) {
+            candidates[atomicAdd(&n_found, 1u)] = row;
+        }
+    }
+    workgroupBarrier();
+    if lane == 0u {
+        n_candidates = atomicLoad(&n_found);
+    }
+    let n = workgroupUniformLoad(&n_candidates);
+    var value = 0.0;
+    var id = NONE;
+    for (var i = 0u; i < n; i += ROWS) {
+        let slot = i + lane / LANES;
+        var sum = 0.0;
+        var row = 0u;
+        if slot < n {
+            row = candidates[slot];
+            sum = lane_sum(row, lane % LANES);
+        }
+        let total = lanes_sum_f32(lane, sum);
+        if lane % LANES == 0u && slot < n {
+            let candidate = FIRST_ROW + row;
+            let better = total > value || (total == value && candidate < id);
+            // NaN never wins.
+            if total == total && (better || id == NONE) {
+                value = total;
+                id = candidate;
+            }
+        }
+    }
+    reduce(lane, value, id);
+    if lane == 0u {
+        best[FIRST_STRETCH + group.x] = vec2u(bitcast<u32>(values[0]), ids[0]);
+    }
+}

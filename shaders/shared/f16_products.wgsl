@@ -1,0 +1,12 @@
+// Eight f16 values times the eight of x they meet, added to a sum. Every operation is explicit, and none
+// could be fused with another, because all kernels that compute a logit must come to the same bits.
+
+fn add_products(sum: f32, a: vec4f, b: vec4f) -> f32 {
+    return sum + fma(a.w, b.w, fma(a.z, b.z, fma(a.y, b.y, a.x * b.x)));
+}
+
+fn add_eight(sum: f32, i: u32, words: vec4u) -> f32 {
+    let first = add_products(sum, x[2u * i], vec4f(unpack2x16float(words.x), unpack2x16float(words.y)));
+    return add_products(first, x[2u * i + 1u], vec4f(unpack2x16float(words.z), unpack2x16float(words.w)));
+}
+

@@ -1,0 +1,57 @@
+// Parts each f16 of one shard of the embedding into its two bytes, in place, and bounds by how much
+// the upper bytes alone put a row's logit off. One workgroup a row.
+//
+// error[row] = (|d| + g (2 |e| + 2 |d|)) * SLACK with the Euclidean norms of the row e and of d, what
+// the upper bytes leave out of it. Why, is told in src/kernels/rescore.rs.
+
+@group(0) @binding(0) var<storage, read_write> embd: array<vec2u>; // [N_ROWS, K] f16, then [N_ROWS, 2, K] bytes
+@group(0) @binding(1) var<storage, read_write> error: array<f32>;  // [n_vocab]
+
+const G: f32 = f32(K + 16u) / 16777216.0;
+const SLACK: f32 = 1.002; // above any rounding of the sums of squares
+
+var<workgroup> held: array<vec4u, K / 8u>; // the row: upper bytes in xy, lower bytes in zw
+
+fn squares(v: vec2u) -> f32 {
+    let values = vec4f(unpack2x16float(v.x), unpack2x16float(v.y));
+    return dot(values, values);
+}
+
+fn squares_left_out(v: vec2u) -> f32 {
+    let values = vec4f(unpack2x16float(v.x), unpack2x16float(v.y)) - approximate(upper_bytes(v));
+    return dot(values, values);
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(
+    @builtin(workgroup_id) group: vec3u,
+    @builtin(num_workgroups) groups: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let row = group.y * groups.x + group.x;
+    if row >= N_ROWS {
+        return;
+    }
+    let at = row * (K / 4u);
+    var e = 0.0;
+    var d = 0.0;
+    for (var i = lane; i < K / 8u; i += WORKGROUP) {
+        let a = embd[at + 2u * i];
+        let b = embd[at + 2u * i + 1u];
+        held[i] = vec4u(upper_bytes(a), upper_bytes(b), lower_bytes(a), lower_bytes(b));
+        e += squares(a) + squares(b);
+        d += squares_left_out(a) + squares_left_out(b);
+    }
+    // Every lane has read what others are to write over.
+    storageBarrier();
+    workgroupBarrier();
+    for (var i = lane; i < K / 8u; i += WORKGROUP) {
+        embd[at + i] = held[i].xy;
+        embd[at + K / 8u + i] = held[i].zw;
+    }
+    let norm_e = sqrt(lanes_sum_f32(lane, e));
+    let norm_d = sqrt(lanes_sum_f32(lane, d));
+    if lane == 0u {
+        error[FIRST_ROW + row] = (norm_d + G * (2.0 * norm_e + 2.0 * norm_d)) * SLACK;
+    }
+}

@@ -1,0 +1,107 @@
+//! Prompt lookup: where a text repeats itself, what comes next is known before it is generated.
+//!
+//! A summary quotes its text, an edit copies its input. When the last few tokens have been there
+//! before, the tokens that followed then are put through the model all at once, and those that
+//! it would have chosen itself are taken: the text is the greedy one, in fewer passes.
+
+/// Tokens at the end that must have been there before. Fewer match everywhere.
+const LEAST_MATCH: usize = 3;
+
+/// A longer match is no better a reason.
+const MOST_MATCH: usize = 12;
+
+/// Tokens in a row that must have been foreseen before drafts are tried: a pass for few tokens takes
+/// longer than one for one, and tokens cannot be ordered ahead of it.
+const STREAK: usize = 2;
+
+/// Whether a text has been foreseen of late. Counts, not times, decide: the same generation takes the
+/// same passes again.
+#[derive(Debug, Default)]
+pub(super) struct Lookup {
+    streak: usize,
+    expected: Option<u32>,
+}
+
+impl Lookup {
+    /// Told of each token, `tokens` ending with it.
+    pub(super) fn saw(&mut self, tokens: &[u32]) {
+        let foreseen = self.expected.is_some() && self.expected == tokens.last().copied();
+        self.streak = if foreseen { self.streak + 1 } else { 0 };
+        self.expected = draft(tokens, 1).first().copied();
+    }
+
+    /// Told that nothing of a draft was taken.
+    pub(super) fn failed(&mut self) {
+        self.streak = 0;
+    }
+
+    /// Whether drafts are worth trying.
+    pub(super) fn is_confident(&self) -> bool {
+        self.streak >= STREAK && self.expected.is_some()
+    }
+}
+
+/// `most` tokens that may come after `tokens`: those that followed the last time, where the end of `tokens`
+/// was there before; after the longest match, the latest of several. None where there is no match.
+pub(super) fn draft(tokens: &[u32], most: usize) -> Vec<u32> {
+    let Some((last, before)) = tokens.split_last() else { return Vec::new() };
+    let matching = |end: usize| {
+        let pairs = tokens[..=end].iter().rev().zip(tokens.iter().rev());
+        pairs.take(MOST_MATCH).take_while(|(a, b)| a == b).count()
+    };
+    let ends = (0..before.len()).rev().filter(|&end| before[end] == *last);
+    let best = ends.map(|end| (matching(end), end)).max_by_key(|&(length, end)| (length, end));
+    match best {
+        Some((length, end)) if length >= LEAST_MATCH => {
+            // What followed goes up to the end, and from there on as if it went round again.
+            tokens[end + 1..].iter().copied().cycle().take(most).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_draft_is_what_followed_the_longest_match() {
+        // 1 2 3 was followed by 4 and, with a 9 before, by 5.
+        let tokens = [1, 2, 3, 4, 0, 9, 1, 2, 3, 5, 6, 7, 8, 0, 9, 1, 2, 3];
+        assert_eq!(draft(&tokens, 3), [5, 6, 7]);
+        assert_eq!(draft(&tokens, 9), tokens[9..]);
+        // Of equally long ones the latest.
+        let tokens = [1, 2, 3, 4, 0, 1, 2, 3, 5, 7, 1, 2, 3];
+        assert_eq!(draft(&tokens, 1), [5]);
+    }
+
+    #[test]
+    fn a_draft_goes_round_with_the_text() {
+        assert_eq!(draft(&[7, 7, 7, 7], 3), [7, 7, 7]);
+        assert_eq!(draft(&[9, 1, 2, 1, 2, 1, 2, 1], 5), [2, 1, 2, 1, 2]);
+    }
+
+    #[test]
+    fn too_little_is_no_match() {
+        for tokens in [&[][..], &[1], &[1, 2, 3], &[2, 3, 9, 1, 2, 3]] {
+            assert!(draft(tokens, 4).is_empty(), "{tokens:?}");
+        }
+    }
+
+    #[test]
+    fn confidence_comes_from_foreseen_tokens_and_goes_with_the_first_other() {
+        let text = [1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 9, 9];
+        let mut lookup = Lookup::default();
+        let confident: Vec<usize> = (1..=text.len())
+            .filter(|&n| {
+                lookup.saw(&text[..n]);
+                lookup.is_confident()
+            })
+            .collect();
+        // 4 and 5 were foreseen after 1 2 3; 9 was not.
+        assert_eq!(confident, [11]);
+        lookup.saw(&text[..11]);
+        lookup.failed();
+        assert!(!lookup.is_confident());
+    }
+}

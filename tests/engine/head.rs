@@ -1,0 +1,157 @@
+//! The LM head in either form: the same tokens and the same logits, to the bit.
+
+use half::f16;
+use ternlight::native::block_on;
+use ternlight::sampling::Sampling;
+use ternlight::session::{GenerateOptions, Head, Session};
+
+use crate::setup::{Goldens, Setup, generate, greedy, is_slow, small};
+use crate::support::{BF16, F32, File, Kv, assert_error};
+
+/// The kernels of the head, without their variants, the sampler's left out.
+fn head(session: &Session) -> Vec<&str> {
+    let kernels = session.info().kernels.iter().map(|name| name.split('/').next().unwrap());
+    kernels
+        .filter(|name| ["gemv_head", "gemv_head_split", "gemv_upper", "rescore"].contains(name))
+        .collect()
+}
+
+const F16_HEAD: [&str; 1] = ["gemv_head"];
+const INT8_HEAD: [&str; 3] = ["gemv_head_split", "gemv_upper", "rescore"];
+
+/// The variants there are: as the adapter is, without subgroups, as on a card, in shards.
+fn setups() -> [Setup; 4] {
+    let mut sharded = Setup::default().like_a_card();
+    sharded.gpu.limits.max_storage_buffer_binding_size = Some(1 << 20);
+    [
+        Setup::default(),
+        Setup::default().no_subgroups(),
+        Setup::default().no_subgroups().like_a_card(),
+        sharded,
+    ]
+}
+
+#[test]
+fn both_heads_give_the_same_tokens_and_logits() {
+    let goldens = Goldens::read();
+    let slow = is_slow(&Setup::default().small());
+    // The last two have nearly all there is of the first.
+    for setup in setups().into_iter().skip(if slow { 2 } else { 0 }) {
+        let mut setup = setup.head(Head::F16);
+        let mut session = setup.bundled();
+        assert_eq!(head(&session), F16_HEAD);
+        let n = if slow { 6 } else { 40 };
+        let answers = |session: &mut Session| {
+            let golden = goldens.prompt("once");
+            let best = generate(session, &golden.ids, &greedy(n)).unwrap().ids;
+            let sampling = Sampling { temperature: 0.8, top_k: 40, seed: 3, ..Sampling::default() };
+            let options = GenerateOptions { sampling, ..greedy(n / 2) };
+            let drawn = generate(session, &golden.ids, &options).unwrap().ids;
+            let logits = block_on(session.logits(&golden.ids)).unwrap();
+            let bits: Vec<u32> = logits.iter().map(|v| v.to_bits()).collect();
+            (best, drawn, bits)
+        };
+        let expected = answers(&mut session);
+        let (bytes, dispatches) = (session.info().gpu_bytes, session.info().dispatches_per_token);
+        drop(session);
+
+        setup.load.head = Head::Int8;
+        let mut session = setup.bundled();
+        assert_eq!(head(&session), INT8_HEAD);
+        assert!(answers(&mut session) == expected, "{:?}", session.info().kernels);
+        // No copy of the embedding's 4 MiB, and a dispatch more for each further shard.
+        let more = session.info().gpu_bytes - bytes;
+        assert!(more < 64 << 10, "{more} bytes more");
+        let further = session.info().dispatches_per_token - dispatches;
+        let sharded = setup.gpu.limits.max_storage_buffer_binding_size.is_some();
+        assert_eq!(further, if sharded { 3 } else { 0 });
+    }
+}
+
+/// `file` with an embedding of `rows` of 128 values made by `value`.
+fn with_embedding(file: &mut File, value: impl Fn(usize) -> f32) {
+    let tensor = file.tensor("token_embd.weight");
+    let n = tensor.bytes.len() / 2;
+    tensor.bytes = (0..n).flat_map(|i| f16::from_f32(value(i)).to_le_bytes()).collect();
+}
+
+/// Embeddings that the bytes do not suit: answered the same, only with more rows looked at.
+#[test]
+fn hard_embeddings_give_the_same_tokens() {
+    let noise = |i: usize| ((i * 7919 + i / 128 * 31) % 1009) as f32 / 1009.0 - 0.5;
+    type Value<'a> = &'a dyn Fn(usize) -> f32;
+    let cases: [(&str, Value); 4] = [
+        ("large", &|i| 40.0 * noise(i)),
+        ("equal rows", &|i| noise(i % 128)),
+        ("tiny", &|i| 1e-6 * noise(i)),
+        ("zeros", &|_| 0.0),
+    ];
+    for (name, value) in cases {
+        let mut file = small();
+        with_embedding(&mut file, value);
+        let bytes = file.build();
+        let [f16, int8] = [Head::F16, Head::Int8].map(|head| {
+            let mut session = Setup::default().like_a_card().head(head).load(&bytes).unwrap();
+            generate(&mut session, &[3, 1, 4], &greedy(8)).unwrap().ids
+        });
+        assert_eq!(int8, f16, "{name}");
+    }
+}
+
+/// `auto` splits where that is faster: a large embedding on a card whose values are mostly below 2.
+#[test]
+fn auto_knows_what_pays() {
+    let mut file = small();
+    if is_slow(&Setup::default().small()) {
+        // It takes minutes for a vocabulary of this size, and decides nothing otherwise.
+        return;
+    }
+    let find = |file: &File, card: bool| {
+        let setup = if card { Setup::default().like_a_card() } else { Setup::default() };
+        let session = setup.load(&file.build()).unwrap();
+        head(&session) == INT8_HEAD
+    };
+    assert!(!find(&file, true), "66 KB are read in no time");
+    widen(&mut file);
+    assert!(find(&file, true));
+    if Setup::default().open().software {
+        assert!(!find(&file, false), "a CPU computes longer on half the bytes");
+    }
+    with_embedding(&mut file, |i| if i % 1_000 == 0 { 2.0 } else { 0.1 });
+    assert!(!find(&file, true), "most rows would have to be looked at");
+}
+
+/// Gives the file so many more tokens that its embedding is of 32 MiB.
+fn widen(file: &mut File) {
+    let n_vocab: usize = (32 << 20) / 256;
+    let n = n_vocab - 264;
+    for (key, value) in &mut file.metadata {
+        match (key.as_str(), value) {
+            ("tokenizer.ggml.tokens", Kv::Strs(tokens)) => {
+                tokens.extend((0..n).map(|i| format!("more{i}").into_bytes()));
+            }
+            ("tokenizer.ggml.token_type", Kv::I32s(types)) => types.extend(vec![1; n]),
+            _ => {}
+        }
+    }
+    let tensor = file.tensor("token_embd.weight");
+    tensor.ne[1] = n_vocab as u64;
+    tensor.bytes.resize(n_vocab * 256, 0x11);
+}
+
+#[test]
+fn an_embedding_that_cannot_be_int8_is_refused() {
+    for (ty, bytes) in [(F32, 4), (BF16, 2)] {
+        let mut file = small();
+        let tensor = file.tensor("token_embd.weight");
+        tensor.type_id = ty;
+        tensor.bytes = vec![0; tensor.bytes.len() / 2 * bytes];
+        let bytes = file.build();
+        for fine in [Head::Auto, Head::F16] {
+            let session = Setup::default().like_a_card().head(fine).load(&bytes).unwrap();
+            assert_eq!(head(&session), F16_HEAD);
+        }
+        let refused = Setup::default().head(Head::Int8).load(&bytes).map(|_| ());
+        assert_error(refused, "bad-option", &["head", "int8", "F16"]);
+    }
+}

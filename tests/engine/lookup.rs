@@ -1,0 +1,106 @@
+//! Prompt lookup: the same greedy text in fewer passes.
+
+use ternlight::session::{FinishReason, GenerateOptions, Session};
+
+use crate::setup::{Goldens, Setup, generate, greedy, is_slow};
+
+fn setups() -> [Setup; 3] {
+    [
+        Setup::default(),
+        Setup::default().like_a_card(),
+        Setup::default().like_a_card().no_subgroups(),
+    ]
+}
+
+fn with_lookup(lookup: bool, options: GenerateOptions) -> GenerateOptions {
+    GenerateOptions { prompt_lookup: Some(lookup), ..options }
+}
+
+/// Where the small model, whose weights are random, has begun to go round in circles.
+fn circling(session: &mut Session) -> Vec<u32> {
+    let start: Vec<u32> = (1..=10).collect();
+    let ids = generate(session, &start, &with_lookup(false, greedy(150))).unwrap().ids;
+    [start, ids].concat()
+}
+
+fn check_same(session: &mut Session, prompt: &[u32], options: &GenerateOptions) {
+    let plain = generate(session, prompt, &with_lookup(false, options.clone())).unwrap();
+    let found = generate(session, prompt, &with_lookup(true, options.clone())).unwrap();
+    assert_eq!(found.ids, plain.ids);
+    assert_eq!(found.text, plain.text);
+    assert_eq!(found.stats.finish_reason, plain.stats.finish_reason);
+    assert_eq!(plain.stats.draft_passes, 0);
+    let stats = found.stats;
+    assert!(stats.accepted_tokens <= stats.drafted_tokens);
+    assert!(stats.drafted_tokens <= 7 * stats.draft_passes);
+}
+
+#[test]
+fn a_repeated_text_takes_fewer_passes_and_stays_the_same() {
+    for setup in setups() {
+        let mut session = setup.small();
+        let prompt = circling(&mut session);
+        let options = with_lookup(true, greedy(40));
+        let found = generate(&mut session, &prompt, &options).unwrap();
+        let stats = &found.stats;
+        assert!(stats.draft_passes <= 6 && stats.accepted_tokens >= 24, "{stats:?}");
+        check_same(&mut session, &prompt, &greedy(40));
+    }
+}
+
+/// Whatever ends a generation among tokens that were confirmed together, nothing comes after it, and
+/// what follows is right.
+#[test]
+fn the_end_may_be_anywhere_in_a_draft() {
+    for setup in setups() {
+        let mut session = setup.small();
+        let prompt = circling(&mut session);
+        let all = generate(&mut session, &prompt, &with_lookup(false, greedy(24))).unwrap();
+        for most in [4, 5, 8, 11, 12, 13, 24] {
+            let found = generate(&mut session, &prompt, &with_lookup(true, greedy(most))).unwrap();
+            assert_eq!(found.ids, all.ids[..most], "{most} tokens");
+        }
+        // Goes on from tokens that a draft left in the cache.
+        let longer = [&prompt[..], &all.ids[..7]].concat();
+        let found = generate(&mut session, &longer, &with_lookup(true, greedy(10))).unwrap();
+        assert_eq!(found.ids, all.ids[7..17]);
+        assert!(found.stats.reused_tokens >= prompt.len());
+    }
+}
+
+#[test]
+fn a_full_context_ends_a_draft() {
+    for setup in setups() {
+        let mut session = setup.context(172).small();
+        let prompt = circling(&mut session);
+        let found = generate(&mut session, &prompt, &with_lookup(true, GenerateOptions::default()))
+            .unwrap();
+        let plain =
+            generate(&mut session, &prompt, &with_lookup(false, GenerateOptions::default()))
+                .unwrap();
+        assert_eq!(found.ids, plain.ids);
+        assert_eq!((found.ids.len(), found.stats.finish_reason), (13, FinishReason::Length));
+    }
+}
+
+#[test]
+fn drawn_tokens_are_not_foreseen() {
+    let mut session = Setup::default().like_a_card().small();
+    let prompt = circling(&mut session);
+    let mut options = with_lookup(true, greedy(12));
+    options.sampling.temperature = 0.01;
+    options.sampling.top_k = 1;
+    let found = generate(&mut session, &prompt, &options).unwrap();
+    assert_eq!(found.stats.draft_passes, 0);
+}
+
+/// Texts that repeat little are the goldens all the same.
+#[test]
+fn lookup_gives_the_goldens() {
+    let goldens = Goldens::read();
+    let mut session = Setup::default().like_a_card().bundled();
+    let few = if is_slow(&session) { 2 } else { goldens.prompts.len() };
+    for golden in goldens.prompts.iter().take(few) {
+        check_same(&mut session, &golden.ids, &greedy(golden.expected().len()));
+    }
+}

@@ -1,0 +1,378 @@
+//! The greedy LM head on an embedding parted into bytes: `split_f16`, `gemv_head_split`, `gemv_upper`
+//! and `rescore`, held against `gemv_head` and `sample_best` to the bit.
+
+use std::collections::HashSet;
+
+use half::f16;
+use ternlight::gpu::{Buffer, Gpu, Plan, Recorder};
+use ternlight::kernels::{
+    Dense, DenseType, embed, gemv_head, gemv_head_split, gemv_upper, leads, rescore,
+    rescored_stretches, sample_best, sample_commit, stretches,
+};
+use ternlight::sampling::Sampling;
+
+use crate::device::{device, on_each_device, on_each_device_and_as_cards, read, run, step};
+use crate::embedding::{hard_values, split, upload};
+use crate::support::Random;
+
+/// What is in place of an id where there is none.
+const NONE: u32 = u32::MAX;
+
+/// Of a norm, what may be lost to underflow, as in `rescore.wgsl`.
+const LEAST_NORM: f64 = 1.0 / (1u64 << 56) as f64;
+
+/// Both heads of one embedding, recorded once.
+struct Heads {
+    plain: Plan,
+    greedy: Plan,
+    embd: Dense,
+    x: Buffer<f32>,
+    logits: Buffer<f32>,
+    error: Buffer<f32>,
+    approx: Buffer<f32>,
+    leads: Buffer<[f32; 2]>,
+    best: [Buffer<[u32; 2]>; 2],
+    tokens: [Buffer<u32>; 2],
+}
+
+/// What a head gives: the bits of the best logit, its token, and the token left for the next step.
+type Best = (u32, u32, u32);
+
+impl Heads {
+    fn new(gpu: &Gpu, values: &[f32], k: usize, cuts: &[usize]) -> Self {
+        let f16 = upload(gpu, values, k, DenseType::F16, cuts);
+        let mut embd = upload(gpu, values, k, DenseType::F16, cuts);
+        let error = split(gpu, &mut embd);
+        let rows = embd.rows;
+        let mut heads = Self {
+            plain: Plan::default(),
+            greedy: Plan::default(),
+            x: gpu.buffer("x", k),
+            logits: gpu.upload("logits", &vec![f32::NAN; rows]),
+            error,
+            approx: gpu.upload("approx", &vec![f32::NAN; rows]),
+            leads: gpu.upload("leads", &vec![[f32::MAX, 0.0]; leads(gpu, &embd)]),
+            best: [
+                gpu.buffer("best", stretches(rows)),
+                gpu.upload("best", &vec![[f32::MAX.to_bits(), 77]; rescored_stretches(&embd)]),
+            ],
+            tokens: [gpu.buffer("tokens", 1), gpu.buffer("tokens", 1)],
+            embd,
+        };
+        let Self { plain, greedy, embd, x, logits, error, approx, leads, best, tokens } =
+            &mut heads;
+        let sampling = gpu.upload("sampling", &[(&Sampling::default()).into()]);
+        let step = gpu.upload("step", &[step(0, 1)]);
+        let threshold = gpu.buffer("threshold", 1);
+        let sampled = gpu.buffer("sampled", 1);
+        let mut recorder = Recorder::new(gpu);
+        let r = &mut recorder;
+        gemv_head(r, plain, &f16, x, logits);
+        sample_best(r, plain, &sampling, &step, logits, &threshold, &best[0]);
+        sample_commit(r, plain, &best[0], &tokens[0], &sampled);
+        gemv_upper(r, greedy, embd, x, error, approx, leads);
+        rescore(r, greedy, embd, x, error, approx, leads, &best[1]);
+        sample_commit(r, greedy, &best[1], &tokens[1], &sampled);
+        heads
+    }
+
+    /// Both heads' answers to one hidden state.
+    fn best(&self, gpu: &Gpu, x: &[f32]) -> [Best; 2] {
+        gpu.write(&self.x, 0, x);
+        gpu.run(&[&self.plain, &self.greedy], &step(0, 1));
+        [0, 1].map(|i| {
+            let mut best = (0, NONE);
+            for [bits, id] in read(gpu, &self.best[i]) {
+                let value = |bits| f32::from_bits(bits);
+                if id != NONE && (best.1 == NONE || value(bits) > value(best.0)) {
+                    best = (bits, id);
+                }
+            }
+            (best.0, best.1, read(gpu, &self.tokens[i])[0])
+        })
+    }
+
+    /// Asserts that both answers are the same.
+    #[track_caller]
+    fn agree(&self, gpu: &Gpu, x: &[f32], what: &str) -> u32 {
+        let [plain, greedy] = self.best(gpu, x);
+        assert_eq!(greedy, plain, "{what}: bits of the logit, token, next token");
+        assert_eq!(greedy.1, greedy.2, "{what}");
+        greedy.1
+    }
+}
+
+/// Nearly normal, with a standard deviation of 1.
+fn normal(random: &mut Random) -> f32 {
+    1.73 * (0..4).map(|_| random.float() - 0.5).sum::<f32>()
+}
+
+fn rounded(v: f32) -> f32 {
+    f16::from_f32(v).to_f32()
+}
+
+fn norm(values: impl IntoIterator<Item = f64>) -> f64 {
+    values.into_iter().map(|v| v * v).sum::<f64>().sqrt()
+}
+
+/// What the upper byte of an f16 stands for: sign, exponent without its top bit, three bits of the
+/// mantissa, and the middle of the rest.
+fn upper(v: f32) -> f32 {
+    let bits = f16::from_f32(v).to_bits();
+    f16::from_bits(bits & 0xbf80 | 0x40).to_f32()
+}
+
+/// Every finite f16 there is, and -0: parted and joined again it is the same.
+#[test]
+fn every_f16_comes_back() {
+    let bits: Vec<u16> = (0..=u16::MAX).filter(|&bits| f16::from_bits(bits).is_finite()).collect();
+    let values: Vec<f32> = bits.iter().map(|&bits| f16::from_bits(bits).to_f32()).collect();
+    on_each_device(|gpu| {
+        for k in [256, 512, 7680] {
+            let values: Vec<f32> =
+                values.iter().copied().cycle().take(values.len().next_multiple_of(k)).collect();
+            let rows = values.len() / k;
+            let embd = upload(gpu, &values, k, DenseType::F16Split, &[1, rows / 2]);
+            let ids: Vec<u32> = (0..rows as u32).collect();
+            let tokens = gpu.upload("tokens", &ids);
+            let x = gpu.upload("x", &vec![f32::NAN; values.len()]);
+            run(gpu, &step(0, rows), |r, p, _| embed(r, p, &tokens, &embd, &x));
+            let bits = |values: &[f32]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+            assert!(bits(&read(gpu, &x)) == bits(&values), "rows of {k}");
+        }
+    });
+}
+
+#[test]
+fn gemv_head_split_is_gemv_head_to_the_bit() {
+    on_each_device_and_as_cards(|gpu| {
+        let mut random = Random(21);
+        for (k, rows) in [(128, 1), (384, 63), (640, 1000), (2560, 65), (6912, 65), (7680, 9)] {
+            let w = hard_values(rows * k, &mut random);
+            let x: Vec<f32> = (0..k).map(|_| normal(&mut random)).collect();
+            let cuts: &[usize] = if rows > 30 { &[20, 21, rows - 1] } else { &[] };
+            let d_x = gpu.upload("x", &x);
+            let [plain, split] = [DenseType::F16, DenseType::F16Split].map(|ty| {
+                let embd = upload(gpu, &w, k, ty, cuts);
+                let logits = gpu.upload("logits", &vec![f32::NAN; rows]);
+                run(gpu, &step(0, 1), |r, p, _| match ty {
+                    DenseType::F16Split => gemv_head_split(r, p, &embd, &d_x, &logits),
+                    _ => gemv_head(r, p, &embd, &d_x, &logits),
+                });
+                read(gpu, &logits).iter().map(|v| v.to_bits()).collect::<Vec<_>>()
+            });
+            assert_eq!(split, plain, "{k} x {rows}");
+        }
+    });
+}
+
+/// Rows that are hard to bound, of `k` values: `(name, row)`.
+fn hard_rows(k: usize, random: &mut Random) -> Vec<(&'static str, Vec<f32>)> {
+    let mut row = |f: &dyn Fn(usize, f32) -> f32| -> Vec<f32> {
+        (0..k).map(|i| rounded(f(i, normal(random)))).collect()
+    };
+    vec![
+        ("zeros", row(&|_, _| 0.0)),
+        ("negative zeros", row(&|_, _| -0.0)),
+        ("normal", row(&|_, v| 0.05 * v)),
+        ("nearly 2", row(&|_, v| (1.99 - 0.01 * v.abs()).copysign(v))),
+        ("one value", row(&|_, _| 0.0625)),
+        ("upper bytes say it all", row(&|_, v| upper(v.clamp(-1.9, 1.9)))),
+        ("an outlier", row(&|i, v| if i == k / 3 { 1.75 } else { 0.01 * v })),
+        ("a large outlier", row(&|i, v| if i == k / 3 { 40.0 } else { 0.01 * v })),
+        ("large", row(&|_, v| 9.0 * v)),
+        ("largest", row(&|_, v| 65504f32.copysign(v))),
+        ("subnormal", row(&|_, v| 1e-6 * v)),
+        ("smallest", row(&|_, v| 5.96e-8f32.copysign(v))),
+        ("one in many", row(&|i, v| if i % 97 == 0 { v } else { 0.0 })),
+    ]
+}
+
+/// Hidden states that are hard to bound, of `k` values.
+fn hard_states(k: usize, random: &mut Random) -> Vec<(&'static str, Vec<f32>)> {
+    let mut state = |f: &dyn Fn(usize, f32) -> f32| -> Vec<f32> {
+        (0..k).map(|i| f(i, normal(random))).collect()
+    };
+    vec![
+        ("normal", state(&|_, v| v)),
+        ("positive", state(&|_, v| v.abs())),
+        ("zeros", state(&|_, _| 0.0)),
+        ("one", state(&|i, _| if i == 1 { -3.0 } else { 0.0 })),
+        ("outliers", state(&|i, v| if i % 61 == 3 { 80.0 * v } else { v })),
+        ("large", state(&|_, v| 1e20 * v)),
+        ("small", state(&|_, v| 1e-20 * v)),
+        ("nearly nothing", state(&|_, v| 1e-37 * v)),
+        ("too large for squares", state(&|_, v| 1e28 * v)),
+    ]
+}
+
+/// The error is no less than what it bounds, and hardly more; the approximate logits are the upper
+/// bytes', and within it of the true ones and of `gemv_head`'s.
+#[test]
+fn approximate_logits_are_as_good_as_they_say() {
+    on_each_device_and_as_cards(|gpu| {
+        let mut random = Random(22);
+        for k in [128, 384, 2560, 7680] {
+            let rows = hard_rows(k, &mut random);
+            let values: Vec<f32> = rows.iter().flat_map(|(_, row)| row.clone()).collect();
+            let heads = Heads::new(gpu, &values, k, &[5, 6]);
+            let error = read(gpu, &heads.error);
+            for ((name, row), &error) in rows.iter().zip(&error) {
+                let d = norm(row.iter().map(|&e| f64::from(e) - f64::from(upper(e))));
+                let e = norm(row.iter().map(|&e| f64::from(e)));
+                // As many roundings as there are additions, and 16 more.
+                let least = d + (k + 16) as f64 / f64::from(1 << 24) * 2.0 * (e + d);
+                let share = f64::from(error) / least;
+                assert!((1.001..1.003).contains(&share), "{name} of {k}: {share} of {least}");
+            }
+            for (state, x) in hard_states(k, &mut random) {
+                gpu.write(&heads.x, 0, &x);
+                gpu.run(&[&heads.plain, &heads.greedy], &step(0, 1));
+                let (logits, approx) = (read(gpu, &heads.logits), read(gpu, &heads.approx));
+                let norm_x = norm(x.iter().map(|&x| f64::from(x)));
+                for (i, (name, row)) in rows.iter().enumerate() {
+                    let dot = |of: &dyn Fn(f32) -> f32| -> f64 {
+                        row.iter().zip(&x).map(|(&e, &x)| f64::from(of(e)) * f64::from(x)).sum()
+                    };
+                    let what = format!("{name} of {k}, x {state}");
+                    let bound = f64::from(error[i]) * (norm_x + LEAST_NORM);
+                    let off = (f64::from(approx[i]) - f64::from(logits[i])).abs();
+                    assert!(off <= bound, "{what}: off by {off}, at most {bound} allowed");
+                    let off = (f64::from(approx[i]) - dot(&|e| e)).abs();
+                    assert!(off <= bound, "{what}: off the truth by {off}, not {bound}");
+                    let off = (f64::from(approx[i]) - dot(&upper)).abs();
+                    let rounding = 1e-6 * norm_x * norm(row.iter().map(|&e| upper(e).into()));
+                    let underflow = k as f64 * f64::from(f32::MIN_POSITIVE);
+                    assert!(off <= rounding + underflow, "{what}: {off} off the upper bytes");
+                }
+            }
+        }
+    });
+}
+
+/// An embedding of `rows` in which many are equal or nearly, and some are hard: `loud` ones too, whose
+/// logits drown all others.
+fn adversarial(k: usize, rows: usize, loud: bool, random: &mut Random) -> Vec<Vec<f32>> {
+    let length = |row: &[f32]| norm(row.iter().map(|&e| f64::from(e)));
+    let mut hard: Vec<Vec<f32>> = hard_rows(k, random).into_iter().map(|(_, row)| row).collect();
+    hard.retain(|row| loud || length(row) < 0.06 * (k as f64).sqrt());
+    let mut all: Vec<Vec<f32>> = Vec::new();
+    for i in 0..rows {
+        all.push(match i % 8 {
+            // A twin.
+            4 => all[random.below(i)].clone(),
+            // Another in the last bit of one value.
+            5 => {
+                let mut row = all[random.below(i)].clone();
+                let at = random.below(k);
+                row[at] = f16::from_bits(f16::from_f32(row[at]).to_bits() ^ 1).to_f32();
+                row
+            }
+            6 => hard[i / 8 % hard.len()].clone(),
+            _ => (0..k).map(|_| rounded(0.05 * normal(random))).collect(),
+        });
+    }
+    all
+}
+
+/// The greedy token and the bits of its logit are the f16 head's, for thousands of hidden states:
+/// random ones, ones that point at a row with twins and near twins, and hard ones.
+#[test]
+fn the_greedy_token_is_the_f16_heads() {
+    on_each_device_and_as_cards(|gpu| {
+        let mut random = Random(23);
+        let mut chosen = HashSet::new();
+        // SwiftShader takes ten times as long.
+        let share = if gpu.adapter.contains("SwiftShader") { 10 } else { 1 };
+        for (k, rows, cuts, loud, states) in [
+            (128, 1100, &[][..], false, 550),
+            (384, 600, &[300, 301], true, 300),
+            (640, 257, &[], false, 200),
+        ] {
+            let embedding = adversarial(k, rows, loud, &mut random);
+            let heads = Heads::new(gpu, &embedding.concat(), k, cuts);
+            for (name, x) in hard_states(k, &mut random) {
+                heads.agree(gpu, &x, &format!("{k} x {rows}, {name}"));
+            }
+            for i in 0..states / share {
+                let towards = &embedding[random.below(rows)];
+                let noise = [0.0, 0.001, 0.05, 3.0][i % 4];
+                let size = [1.0, 1.0, 30.0, 1e-12][i / 4 % 4];
+                let sign = if i % 5 == 4 { -size } else { size };
+                let x: Vec<f32> =
+                    towards.iter().map(|e| sign * (e + noise * normal(&mut random))).collect();
+                chosen.insert(heads.agree(gpu, &x, &format!("{k} x {rows}, state {i}")));
+            }
+        }
+        assert!(chosen.len() > 200 / share, "{} tokens", chosen.len());
+        let one = Heads::new(gpu, &[1.0; 128], 128, &[]);
+        assert_eq!(one.agree(gpu, &[-1.0; 128], "a vocabulary of one"), 0);
+    });
+}
+
+/// Equal rows in different workgroups and shards: the lowest id wins.
+#[test]
+fn the_lowest_of_equal_rows_wins() {
+    let mut random = Random(24);
+    let (k, rows) = (128, 1300);
+    let row: Vec<f32> = (0..k).map(|_| rounded(0.05 * normal(&mut random))).collect();
+    let other: Vec<f32> = row.iter().map(|e| -e).collect();
+    on_each_device_and_as_cards(|gpu| {
+        for (equal, cuts) in [
+            (&[0, 1299][..], &[][..]),
+            (&[1, 2, 63, 64, 255, 256], &[]),
+            (&[700, 1200, 1250], &[600, 1201]),
+            (&[1299], &[1299]),
+        ] {
+            let rows_of = |id: usize| if equal.contains(&id) { &row } else { &other };
+            let values: Vec<f32> = (0..rows).flat_map(|id| rows_of(id).clone()).collect();
+            let heads = Heads::new(gpu, &values, k, cuts);
+            assert_eq!(heads.agree(gpu, &row, "equal rows"), equal[0] as u32);
+        }
+        // All of them: every row is a candidate.
+        let heads = Heads::new(gpu, &row.repeat(rows), k, &[1]);
+        assert_eq!(heads.agree(gpu, &row, "all rows equal"), 0);
+    });
+}
+
+#[test]
+fn without_numbers_there_is_no_token() {
+    let mut random = Random(25);
+    let values: Vec<f32> = (0..300 * 128).map(|_| rounded(normal(&mut random))).collect();
+    let heads = Heads::new(device(), &values, 128, &[]);
+    let id = heads.agree(device(), &vec![f32::NAN; 128], "no numbers");
+    assert_eq!(id, NONE);
+    let mut x = vec![1.0; 128];
+    x[5] = f32::INFINITY;
+    heads.agree(device(), &x, "infinite");
+    heads.agree(device(), &vec![f32::MAX; 128], "overflowing");
+}
+
+/// Of rows that the bound rules out, the lower bytes are not read: with the worst that could be in them
+/// the answer is the same. And that is nearly all rows, also in a random embedding of real width.
+#[test]
+fn most_rows_are_ruled_out() {
+    on_each_device_and_as_cards(|gpu| {
+        let mut random = Random(26);
+        let (k, rows) = (2560, 1500);
+        let values: Vec<f32> = (0..rows * k).map(|_| rounded(0.05 * normal(&mut random))).collect();
+        let heads = Heads::new(gpu, &values, k, &[]);
+        let x: Vec<f32> = values[7 * k..8 * k].iter().map(|e| 20.0 * e).collect();
+        let expected = heads.agree(gpu, &x, "before");
+        assert_eq!(expected, 7);
+
+        let norm_x = norm(x.iter().map(|&x| f64::from(x))) as f32;
+        let (approx, error) = (read(gpu, &heads.approx), read(gpu, &heads.error));
+        let end = |id: usize, sign: f32| approx[id] + sign * 1.01 * error[id] * norm_x;
+        let lower = (0..rows).map(|id| end(id, -1.0)).fold(f32::MIN, f32::max);
+        let out: Vec<usize> = (0..rows).filter(|&id| end(id, 1.0) < lower).collect();
+        assert!(out.len() > rows - 10, "{} of {rows} are ruled out", out.len());
+        for id in out {
+            // Values in the ten thousands, all of x's sign: no logit would be larger.
+            let buffer = heads.embd.shards[0].buffer.cast::<u8>();
+            gpu.write(&buffer, 2 * k * id + k, &vec![0xff; k]);
+        }
+        gpu.run(&[&heads.greedy], &step(0, 1));
+        assert_eq!(read(gpu, &heads.tokens[1]), [7]);
+    });
+}
