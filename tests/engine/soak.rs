@@ -12,7 +12,7 @@ fn chats_that_fill_the_context_leave_nothing_behind() {
         let before = session.gpu().allocated();
         let mut tokens = 0;
         let mut chats = 0;
-        while tokens < 400 {
+        while tokens < 200 {
             chats += 1;
             let prompt = [chats % 256, 5, 7, 9];
             tokens +=
