@@ -11,7 +11,7 @@ import { Generation } from './generation.js'
 import type { Run } from './generation.js'
 import type { Transport } from './protocol.js'
 import { portable } from './source.js'
-import type { Availability, GenerateOptions, Input, KernelTime, LoadOptions, Message, ModelInfo, Progress, Source, Stats, Token } from './types.js'
+import type { Availability, GenerateOptions, Input, LoadOptions, Message, ModelInfo, Profile, Progress, Source, Stats, Token } from './types.js'
 
 const disposed = (): BitNetError => new BitNetError('disposed', 'the model was disposed of')
 
@@ -92,8 +92,12 @@ export class BitNet {
     return this.#queue(() => this.#transport.call('logits', [ids]))
   }
 
-  /** The time of each kernel in the step after `position` tokens, by the GPU's own clock; the slowest first. */
-  profile(position = 0, tokens = 1): Promise<KernelTime[]> {
+  /**
+   * The time of each kernel in one step of `tokens` after `position` tokens, by the GPU's own clock: 1
+   * token is a step of an answer, more are a piece of a prompt (as much as is computed at once). Rejects
+   * with `missing-feature` where the GPU has no such clock. The next generation computes its whole prompt.
+   */
+  profile(position = 0, tokens = 1): Promise<Profile> {
     return this.#queue(() => this.#transport.call('profile', [position, tokens]))
   }
 

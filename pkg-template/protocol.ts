@@ -2,7 +2,7 @@
 // `{ id, method, args }` → `{ id, value }` or `{ id, error }`, `{ id, piece }` while it streams,
 // `{ id, cancel }` the other way. The first call is `hello`.
 import { BitNetError } from './error.js'
-import type { ErrorCode, GenerateOptions, Input, KernelTime, LoadOptions, Message, ModelInfo, Source, Stats } from './types.js'
+import type { ErrorCode, GenerateOptions, Input, LoadOptions, Message, ModelInfo, Profile, Source, Stats } from './types.js'
 
 /** Grows with every change to the messages: a page must not talk to yesterday's worker. */
 export const VERSION = 1
@@ -18,7 +18,7 @@ export interface Methods {
   detokenize(ids: Uint32Array): string
   countTokens(input: string | readonly Message[]): number
   logits(ids: Uint32Array): Float32Array
-  profile(position: number, tokens: number): KernelTime[]
+  profile(position: number, tokens: number): Profile
 }
 
 export type Method = keyof Methods

@@ -177,4 +177,18 @@ export interface KernelTime {
   calls: number
   /** All of them together. */
   microseconds: number
+  /** What they read and write, each byte at least once. */
+  bytes: number
+  /** The rate that makes, in GB/s. */
+  gigabytesPerSecond: number
+  /** Its share of what memory gives at best. */
+  share: number
+}
+
+/** Where the time of a step goes, by the GPU's own clock. */
+export interface Profile {
+  /** What memory gives at best, in GB/s: the rate of a kernel that only reads. */
+  bandwidth: number
+  /** The slowest first. */
+  kernels: KernelTime[]
 }

@@ -1,55 +1,136 @@
-// `npm run bench`: times a model in a real browser, on the package as built.
+// `npm run bench`: times a model in a real browser, on the package.
 //
-//   npm run bench -- [--model FILE] [--decode 16,1024,3500] [--prefill 256,1024,3500]
-//                    [--tokens 128] [--runs 5] [--head auto|f16|int8] [--profile] [--json]
+//   npm run bench -- [--model FILE | --shape 2b4t|tiny] [--decode 16,1024,3500] [--prefill 256,1024,3500]
+//                    [--tokens 128] [--runs 5] [--loads 3] [--head auto|f16|int8] [--profile] [--soak TOKENS]
+//                    [--json] [--no-build]
+//
+// `--shape` has the command line write random weights of that shape to a temporary file, which is
+// deleted at the end. `--no-build` takes pkg/ as it is, where there is no Rust, and prints nothing else
+// than the report.
 //
 // CHROMIUM names the browser, CHROMIUM_GPU_FLAGS the flags it needs to reach the GPU; without them
 // it is the tests' browser on SwiftShader, which says nothing about speed.
-import { createReadStream, statSync } from 'node:fs'
+import { createReadStream, rmSync, statSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
 import { extname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { chromium } from 'playwright-core'
-
-const { values: options } = parseArgs({
-  options: {
-    model: { type: 'string', default: 'models/tiny-stories.gguf' },
-    decode: { type: 'string', default: '16,1024,3500' },
-    prefill: { type: 'string', default: '256,1024,3500' },
-    tokens: { type: 'string', default: '128' },
-    runs: { type: 'string', default: '5' },
-    head: { type: 'string', default: 'auto' },
-    profile: { type: 'boolean', default: false },
-    json: { type: 'boolean', default: false }
-  }
-})
-const lengths = text => text.split(',').map(Number)
+import * as inPage from './bench/page.mjs'
+import { figure, loadFigures, table } from './bench/table.mjs'
+import { buildPackage } from './build/pkg.mjs'
+import { inRoot } from './paths.mjs'
+import { run } from './process.mjs'
+import { main, Stop } from './report.mjs'
+import { browser as browserStep, findBrowser } from './setup/browser.mjs'
+import { ensure, setUp } from './setup/steps.mjs'
 
 const SOFTWARE = '--headless=new --no-sandbox --enable-unsafe-webgpu --use-webgpu-adapter=swiftshader --enable-features=Vulkan'
+/** The GPU's clock as it is: web pages get it in steps of a tenth of a millisecond. */
+const EXACT_CLOCK = '--enable-webgpu-developer-features'
 const TYPES = { '.js': 'text/javascript', '.wasm': 'application/wasm' }
 
-const server = await serve(resolve(options.model))
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-  args: (process.env.CHROMIUM_GPU_FLAGS ?? SOFTWARE).split(' ').filter(flag => !flag.startsWith('--remote-debugging-port'))
+await main(async () => {
+  const options = parse()
+  if (options.build) {
+    setUp()
+    ensure(browserStep)
+    buildPackage()
+  }
+  const temporary = options.shape && join(tmpdir(), `ternlight-bench-${process.pid}.gguf`)
+  try {
+    if (temporary) run('cargo', ['run', '--quiet', '--release', '--', 'random', '--shape', options.shape, temporary])
+    const report = await bench(temporary ?? resolve(options.model), options)
+    console.log(options.json ? JSON.stringify(report, null, 2) : table(report))
+  } finally {
+    if (temporary) rmSync(temporary, { force: true })
+  }
 })
-try {
-  const page = await browser.newPage()
+
+function parse() {
+  const { values } = parseArgs({
+    allowNegative: true,
+    options: {
+      model: { type: 'string' },
+      shape: { type: 'string' },
+      decode: { type: 'string', default: '16,1024,3500' },
+      prefill: { type: 'string', default: '256,1024,3500' },
+      tokens: { type: 'string', default: '128' },
+      runs: { type: 'string', default: '5' },
+      loads: { type: 'string', default: '3' },
+      head: { type: 'string', default: 'auto' },
+      profile: { type: 'boolean', default: false },
+      soak: { type: 'string', default: '0' },
+      json: { type: 'boolean', default: false },
+      build: { type: 'boolean', default: true }
+    }
+  })
+  if (values.model && values.shape) throw new Stop('--model and --shape exclude each other.')
+  const number = name => {
+    const value = Number(values[name])
+    if (Number.isInteger(value) && value >= (name === 'soak' ? 0 : 1)) return value
+    throw new Stop(`--${name} takes a number, not \`${values[name]}\`.`)
+  }
+  return {
+    ...values,
+    model: values.model ?? inRoot('models', 'tiny-stories.gguf'),
+    decode: values.decode.split(',').map(Number),
+    prefill: values.prefill.split(',').map(Number),
+    tokens: number('tokens'),
+    runs: number('runs'),
+    loads: number('loads'),
+    soak: number('soak')
+  }
+}
+
+/** The whole report, on the model in `file`. */
+async function bench(file, { build, json, model, shape, ...options }) {
+  const { chromium } = await import('playwright-core')
+  const server = await serve(file)
+  const flags = (process.env.CHROMIUM_GPU_FLAGS ?? SOFTWARE).split(' ')
+  const browser = await chromium.launch({
+    executablePath: findBrowser(),
+    args: [EXACT_CLOCK, ...flags.filter(flag => flag && !flag.startsWith('--remote-debugging-port'))]
+  })
+  try {
+    const loads = []
+    let page
+    for (let n = 0; n < options.loads; n++) {
+      // A page with a storage of its own, so that nothing is left from the load before.
+      await page?.context().close()
+      page = await open(browser, server)
+      loads.push(await page.evaluate(inPage.load, { head: options.head }))
+    }
+    const measured = await page.evaluate(inPage.measure, options)
+    const figures = [...loadFigures(loads), ...measured.figures].map(figure)
+    const memory = { wasm: await wasmBytes(page) }
+    const soak = options.soak > 0 ? await runSoak(page, options.soak) : undefined
+    return { browser: `Chromium ${browser.version()}`, ...measured, figures, memory, soak }
+  } finally {
+    await browser.close()
+    server.close()
+  }
+}
+
+async function open(browser, server) {
+  const page = await (await browser.newContext()).newPage()
   page.on('pageerror', error => console.error(String(error)))
   await page.goto(`http://localhost:${server.address().port}/`)
-  const report = await page.evaluate(measure, {
-    decode: lengths(options.decode),
-    prefill: lengths(options.prefill),
-    tokens: Number(options.tokens),
-    runs: Number(options.runs),
-    head: options.head,
-    profile: options.profile
-  })
-  report.browser = browser.version()
-  console.log(options.json ? JSON.stringify(report, null, 2) : table(report))
-} finally {
-  await browser.close()
-  server.close()
+  return page
+}
+
+/** Many tokens in a row; memory is looked at after the first turn, when everything is in place. */
+async function runSoak(page, tokens) {
+  await page.evaluate(inPage.soak, 1)
+  const before = await wasmBytes(page)
+  await page.workers()[0].evaluate(inPage.watchBuffers)
+  const soak = await page.evaluate(inPage.soak, tokens)
+  const gpu = await page.workers()[0].evaluate(() => globalThis.gpuBytesMade)
+  return { ...soak, wasmBytesBefore: before, wasmBytesAfter: await wasmBytes(page), gpuBytesMade: gpu }
+}
+
+/** The memory of the crate in the model's worker. */
+function wasmBytes(page) {
+  return page.workers()[0].evaluate(inPage.wasmBytes)
 }
 
 /** The package, the model and an empty page; the headers make the browser's clock exact. */
@@ -59,7 +140,7 @@ function serve(model) {
     response.setHeader('cross-origin-opener-policy', 'same-origin')
     response.setHeader('cross-origin-embedder-policy', 'require-corp')
     if (path === '/') return response.setHeader('content-type', 'text/html').end('<!doctype html><title>bench</title>')
-    const file = path === '/model.gguf' ? model : join(import.meta.dirname, '..', path)
+    const file = path === '/model.gguf' ? model : inRoot(path)
     try {
       response.setHeader('content-length', statSync(file).size)
     } catch {
@@ -68,73 +149,4 @@ function serve(model) {
     createReadStream(file).pipe(response.setHeader('content-type', TYPES[extname(file)] ?? 'application/octet-stream'))
   })
   return new Promise(resolve => server.listen(0, '127.0.0.1', () => resolve(server)))
-}
-
-/** Runs in the page. */
-async function measure({ decode, prefill, tokens, runs, head, profile }) {
-  const { BitNet } = await import('/pkg/index.js')
-  const seconds = async job => {
-    const start = performance.now()
-    const value = await job()
-    return [value, (performance.now() - start) / 1000]
-  }
-  const [first, cold] = await seconds(() => BitNet.load('/model.gguf', { head }))
-  await first.dispose()
-  const [model, cached] = await seconds(() => BitNet.load('/model.gguf', { head }))
-  const { contextLength, vocabSize } = model.info
-  // Ids that no other run's prompt begins with, so that nothing is reused.
-  const prompt = (length, run) =>
-    Uint32Array.from({ length }, (_, i) => (i * 31 + run * 977 + length * 13 + 1) % Math.min(vocabSize, 4000))
-  const generate = async (length, run, maxTokens) => {
-    const generation = model.generate(prompt(length, run), { maxTokens })
-    for await (const _ of generation.tokens());
-    return generation.stats
-  }
-  const figures = []
-  const add = (what, unit, values) => {
-    values.sort((a, b) => a - b)
-    figures.push({ what, unit, median: values[values.length >> 1], least: values[0], most: values.at(-1) })
-  }
-  // One run more than is counted: the first warms up.
-  for (const length of prefill.filter(length => length < contextLength)) {
-    const times = []
-    for (let run = 0; run <= runs; run++) times.push((await generate(length, run, 1)).timeToFirstToken)
-    times.shift()
-    add(`prefill, ${length}-token prompt`, 'tok/s', times.map(ms => length / ms * 1000))
-    add(`time to first token, ${length}-token prompt`, 'ms', times)
-  }
-  for (const length of decode.filter(length => length + tokens < contextLength)) {
-    const rates = []
-    for (let run = 0; run <= runs; run++) rates.push((await generate(length, run, tokens)).decodeTokensPerSecond)
-    rates.shift()
-    add(`decode, ${length} tokens of context`, 'tok/s', rates)
-  }
-  const profiles = []
-  for (const context of profile ? decode.filter(length => length < contextLength) : []) {
-    await model.profile(context)
-    await model.profile(context)
-    profiles.push({ context, kernels: await model.profile(context) })
-  }
-  return { info: model.info, load: { cold, cached }, figures, profiles }
-}
-
-function table({ browser, info, load, figures, profiles }) {
-  const lines = [
-    `${info.name} on ${info.adapter}, Chromium ${browser}`,
-    `${(info.bytes / 1e9).toFixed(2)} GB file, ${(info.gpuBytes / 1e9).toFixed(2)} GB on the GPU, ${info.dispatchesPerToken} dispatches per token`,
-    `loaded in ${load.cold.toFixed(2)} s from the server, in ${load.cached.toFixed(2)} s from storage`,
-    `kernels: ${info.kernels.join(' ')}`,
-    ''
-  ]
-  for (const { what, unit, median, least, most } of figures) {
-    lines.push(`${what.padEnd(44)} ${median.toFixed(1).padStart(9)} ${unit.padEnd(6)} (${least.toFixed(1)} to ${most.toFixed(1)})`)
-  }
-  for (const { context, kernels } of profiles) {
-    const total = kernels.reduce((sum, { microseconds }) => sum + microseconds, 0)
-    lines.push('', `one token after ${context}: ${total.toFixed(0)} us in kernels`)
-    for (const { kernel, calls, microseconds } of kernels) {
-      lines.push(`  ${kernel.padEnd(28)} ${String(calls).padStart(4)} x ${(microseconds / calls).toFixed(1).padStart(7)} us = ${microseconds.toFixed(0).padStart(8)} us`)
-    }
-  }
-  return lines.join('\n')
 }

@@ -202,6 +202,44 @@ fn inspect_shows_what_is_in_a_file() {
 }
 
 #[test]
+fn bench_reports_figures_with_bytes_and_a_soak() {
+    let model = file("bench.gguf", &tiny().build());
+    let lengths = ["--decode", "8,99", "--prefill", "16", "--tokens", "4"];
+    let times = ["--runs", "2", "--loads", "1", "--soak", "100", "--json"];
+    let report = text(&[&["bench", "--model", &model], &lengths[..], &times[..]].concat());
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let number = |value: &serde_json::Value| value.as_f64().unwrap();
+    let figures = report["figures"].as_array().unwrap();
+    let whats: Vec<_> = figures.iter().map(|figure| figure["what"].as_str().unwrap()).collect();
+    // 99 tokens do not fit into the context of 64.
+    let expected = [
+        "load from a file",
+        "last byte to ready",
+        "last byte to first token, 16-token prompt",
+        "time to first token, 16-token prompt",
+        "prefill, 16-token prompt",
+        "decode, 8 tokens of context",
+    ];
+    assert_eq!(whats, expected);
+    for figure in figures {
+        let [least, median, most] = ["least", "median", "most"].map(|name| number(&figure[name]));
+        assert!(0.0 < least && least <= median && median <= most, "{figure}");
+    }
+    let decode = &figures[5];
+    let rate = number(&decode["median"]) * number(&decode["bytesPerToken"]) / 1e9;
+    let share = rate / number(&report["bandwidth"]);
+    assert!((number(&decode["share"]) - share).abs() <= 1e-6 * share, "{decode}");
+
+    let soak = &report["soak"];
+    assert_eq!(soak["tokens"], 100);
+    assert!(number(&soak["chats"]) > 1.0, "{soak}");
+    assert!(number(&soak["gpuBytesAfter"]) <= number(&soak["gpuBytesBefore"]) + 256.0, "{soak}");
+    for wrong in ["--runs", "--loads"] {
+        assert_eq!(run(&["bench", wrong, "0"]).status.code(), Some(2));
+    }
+}
+
+#[test]
 fn inspect_refuses_bad_files() {
     assert_fails(&["inspect", "Cargo.toml"], "bad-gguf", &["GGUF"]);
     assert_fails(&["inspect", "src"], "network", &["src"]);

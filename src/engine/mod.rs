@@ -2,11 +2,16 @@
 //!
 //! What is fixed is the [`Config`], what is loaded the [`Weights`], what changes the [`State`].
 
+mod bandwidth;
 mod dot;
 mod forward;
 mod head;
 mod state;
 mod weights;
+
+use std::cell::Cell;
+
+use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelTime, Plan, Readback, Recorder, Step};
@@ -59,14 +64,24 @@ pub enum Progress {
     Compile,
 }
 
+/// Where the time of a step goes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Profile {
+    /// What memory gives at best, in GB/s: the rate of a kernel that only reads.
+    pub bandwidth: f64,
+    /// The step's kernels, the slowest first.
+    pub kernels: Vec<KernelTime>,
+}
+
 /// A model on a GPU with one KV cache. Positions are the caller's: nothing here remembers them.
 pub struct Engine {
     gpu: Gpu,
     config: Config,
     state: State,
     plans: Plans,
-    /// Keeps the buffers that the plans' bind groups refer to together in one place.
-    _weights: Weights,
+    weights: Weights,
+    /// Once it is measured.
+    bandwidth: Cell<Option<f64>>,
 }
 
 /// The recorded work. A step runs one of `decode` and `prefill`; then `greedy`, or `logits` and
@@ -122,7 +137,7 @@ impl Engine {
             logits: forward::logits(&mut recorder, &config, &weights, &state),
             sampled: forward::sampled(&mut recorder, &state),
         };
-        let engine = Self { gpu, config, state, plans, _weights: weights };
+        let engine = Self { gpu, config, state, plans, weights, bandwidth: Cell::default() };
         engine.warm_up().await?;
         Ok(engine)
     }
@@ -236,15 +251,37 @@ impl Engine {
         self.gpu.run_and_read(&plans, &step, &self.state.chosen, ids.len())
     }
 
+    /// What memory gives at best, in GB/s: the rate of a kernel that only reads. Takes half a second
+    /// the first time, and up to 256 MiB while it lasts.
+    pub async fn bandwidth(&self) -> Result<f64> {
+        if let Some(measured) = self.bandwidth.get() {
+            return Ok(measured);
+        }
+        let measured = bandwidth::bandwidth(&self.gpu, &self.weights).await?;
+        self.bandwidth.set(Some(measured));
+        Ok(measured)
+    }
+
+    /// Bytes that one greedy decode step with `pos` tokens in the cache reads and writes, each at least once.
+    pub fn bytes_per_token(&self, pos: usize) -> u64 {
+        let step = self.state.step(pos, 1);
+        self.greedy(&step).iter().map(|plan| plan.bytes(&step)).sum()
+    }
+
     /// The time of each kernel in one greedy step of `n_tokens`, at most [`Engine::chunk`], with `pos`
     /// tokens in the cache.
     ///
     /// Errors: `missing-feature` without timestamp queries.
-    pub async fn profile(&self, pos: usize, n_tokens: usize) -> Result<Vec<KernelTime>> {
+    pub async fn profile(&self, pos: usize, n_tokens: usize) -> Result<Profile> {
+        let bandwidth = self.bandwidth().await?;
         let step = self.state.step(pos, n_tokens);
         self.gpu.write(&self.state.step, 0, &[step]);
-        let plans = [self.layers(&step), &self.plans.greedy];
-        self.gpu.profile(&plans, &step).await
+        let kernels = self.gpu.profile(&self.greedy(&step), &step, bandwidth).await?;
+        Ok(Profile { bandwidth, kernels })
+    }
+
+    fn greedy(&self, step: &Step) -> [&Plan; 2] {
+        [self.layers(step), &self.plans.greedy]
     }
 
     fn run_to_token(&self, step: &Step, greedy: bool) -> Readback<u32> {

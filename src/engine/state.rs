@@ -2,7 +2,7 @@
 
 use super::EngineOptions;
 use crate::error::{Error, Result};
-use crate::gpu::{Buffer, Gpu, Step};
+use crate::gpu::{Buffer, Gpu, Step, Used};
 use crate::kernels::{
     AttentionShape, FEW, MOST_SPLITS, Parts, Quantized, SamplingParams, stretches,
 };
@@ -111,9 +111,13 @@ impl State {
         chunk: usize,
     ) -> Self {
         let (n_embd, n_ff) = (config.n_embd, config.n_ff);
+        // Of what has a row for each token of a chunk, a step uses as many as it has tokens.
+        let rows = |label: &str, len: usize| {
+            gpu.buffer(label, chunk * len).using(Used::Tokens(4 * len as u64))
+        };
         let quantized = |label: &str, k: usize| Quantized {
-            q: gpu.buffer(label, chunk * k / 4),
-            scale: gpu.buffer(label, chunk),
+            q: gpu.buffer(label, chunk * k / 4).using(Used::Tokens(k as u64)),
+            scale: gpu.buffer(label, chunk).using(Used::Tokens(8)),
         };
         let prefill_splits = prefill_splits(gpu);
         let logits_fit = FEW * config.n_vocab * size_of::<f32>() <= gpu.max_binding as usize;
@@ -121,6 +125,9 @@ impl State {
         // One token's parts, or few tokens'.
         let fine = MOST_SPLITS as usize * if gpu.software { 1 } else { FEW };
         let parts = (chunk * prefill_splits).max(fine);
+        let split = |values: usize| Used::Splits(4 * values as u64);
+        let turn = Used::Tokens(4 * config.head_dim as u64);
+        let position = Used::Positions(attention.cache_bytes(1) as u64);
         let cache_words = attention.cache_bytes(n_ctx) / size_of::<u32>();
         Self {
             n_ctx,
@@ -129,25 +136,30 @@ impl State {
             prefill_splits,
             attention,
             step: gpu.buffer("step", 1),
-            tokens: gpu.buffer("tokens", chunk),
-            x: gpu.buffer("x", chunk * n_embd),
+            tokens: gpu.buffer("tokens", chunk).using(Used::Tokens(4)),
+            x: rows("x", n_embd),
             h: quantized("h", n_embd),
-            qkv: gpu.buffer("qkv", chunk * (n_embd + 2 * n_kv(config))),
-            q: gpu.buffer("q", chunk * n_embd),
+            qkv: rows("qkv", n_embd + 2 * n_kv(config)),
+            q: rows("q", n_embd),
             parts: Parts {
-                part: gpu.buffer("part", parts * n_embd),
-                part_ml: gpu.buffer("part_ml", parts * config.n_head),
+                part: gpu.buffer("part", parts * n_embd).using(split(n_embd)),
+                part_ml: gpu
+                    .buffer("part_ml", parts * config.n_head)
+                    .using(split(2 * config.n_head)),
             },
-            ff: gpu.buffer("ff", chunk * n_ff),
+            ff: rows("ff", n_ff),
             ff_q: quantized("ff_q", n_ff),
             last: gpu.buffer("last", n_embd),
             logits: gpu.buffer("logits", config.n_vocab),
-            few_last: gpu.buffer("few_last", few * n_embd),
-            few_logits: gpu.buffer("few_logits", few * config.n_vocab),
-            chosen: gpu.buffer("chosen", few),
-            turns: turns(gpu, config, n_ctx),
+            few_last: gpu.buffer("few_last", few * n_embd).using(Used::Tokens(4 * n_embd as u64)),
+            few_logits: gpu
+                .buffer("few_logits", few * config.n_vocab)
+                .using(Used::Tokens(4 * config.n_vocab as u64)),
+            chosen: gpu.buffer("chosen", few).using(Used::Tokens(4)),
+            turns: turns(gpu, config, n_ctx).using(turn),
             cache: (0..config.n_layer)
-                .map(|_| (gpu.buffer("k_cache", cache_words), gpu.buffer("v_cache", cache_words)))
+                .map(|_| ["k_cache", "v_cache"].map(|label| gpu.buffer(label, cache_words)))
+                .map(|[k, v]| (k.using(position), v.using(position)))
                 .collect(),
             sampling: gpu.buffer("sampling", 1),
             threshold: gpu.buffer("threshold", 1),

@@ -5,12 +5,28 @@ use std::marker::PhantomData;
 pub struct Buffer<T> {
     pub(super) raw: wgpu::Buffer,
     len: usize,
+    used: Used,
     marker: PhantomData<T>,
+}
+
+/// Bytes of a buffer that a kernel reads or writes in one step, for accounts of where memory's speed goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Used {
+    /// So many in every step.
+    Fixed(u64),
+    /// So many for each token of the step.
+    Tokens(u64),
+    /// So many for each token of the step and each part of the context.
+    Splits(u64),
+    /// So many for each position of the KV cache: a kernel reads those that are filled, and writes
+    /// those of the step's tokens.
+    Positions(u64),
 }
 
 impl<T> Buffer<T> {
     pub(super) fn new(raw: wgpu::Buffer, len: usize) -> Self {
-        Self { raw, len, marker: PhantomData }
+        let used = Used::Fixed((len * size_of::<T>()) as u64);
+        Self { raw, len, used, marker: PhantomData }
     }
 
     /// Values in the buffer.
@@ -31,6 +47,17 @@ impl<T> Buffer<T> {
     /// The same bytes as values of another type, for a kernel that loads them otherwise.
     pub fn cast<U>(&self) -> Buffer<U> {
         let len = self.len * size_of::<T>() / size_of::<U>();
-        Buffer::new(self.raw.clone(), len)
+        Buffer::new(self.raw.clone(), len).using(self.used)
+    }
+
+    /// The same buffer, of which a step uses less than all.
+    pub fn using(mut self, used: Used) -> Self {
+        self.used = used;
+        self
+    }
+
+    /// What a step uses of it.
+    pub(super) fn used(&self) -> Used {
+        self.used
     }
 }

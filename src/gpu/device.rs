@@ -215,9 +215,17 @@ impl Gpu {
         let _ = self.device.poll(wgpu::PollType::Poll);
     }
 
-    /// Bytes of all buffers made so far.
+    /// Bytes of all buffers there are, those kept for read-backs included.
     pub fn allocated(&self) -> u64 {
-        self.allocated.load(Ordering::Relaxed)
+        let idle = self.idle_staging.lock().unwrap_or_else(PoisonError::into_inner);
+        let staging: u64 = idle.iter().map(wgpu::Buffer::size).sum();
+        self.allocated.load(Ordering::Relaxed) + staging
+    }
+
+    /// Gives a buffer's memory back at once: a browser would keep it until it collects its garbage.
+    pub fn free<T>(&self, buffer: &Buffer<T>) {
+        buffer.raw.destroy();
+        self.allocated.fetch_sub(buffer.bytes(), Ordering::Relaxed);
     }
 
     /// Frees the device; every buffer of it is gone.

@@ -8,7 +8,7 @@ mod plan;
 mod profile;
 mod readback;
 
-pub use buffer::Buffer;
+pub use buffer::{Buffer, Used};
 pub use device::{Gpu, Subgroups};
 pub use kernel::{Access, Binding, Const, Dialect, Kernel, Variant};
 pub use options::{FeatureCaps, GpuOptions, LimitCaps};

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::{Access, Buffer, Const, Dialect, Gpu, Kernel};
+use super::{Access, Buffer, Const, Dialect, Gpu, Kernel, Used};
 
 /// What varies from step to step; kernels read it from a uniform buffer.
 #[repr(C)]
@@ -42,10 +42,24 @@ impl Extent {
     }
 }
 
+impl Used {
+    fn at(self, access: Access, step: &Step) -> u64 {
+        let tokens = u64::from(step.n_tokens);
+        match self {
+            Self::Fixed(bytes) => bytes,
+            Self::Tokens(bytes) => bytes * tokens,
+            Self::Splits(bytes) => bytes * tokens * u64::from(step.n_splits),
+            Self::Positions(bytes) if access == Access::Write => bytes * tokens,
+            Self::Positions(bytes) => bytes * (u64::from(step.pos) + tokens),
+        }
+    }
+}
+
 pub(super) struct Dispatch {
     pipeline: wgpu::ComputePipeline,
     bind_group: wgpu::BindGroup,
     workgroups: [Extent; 3],
+    used: Vec<(Access, Used)>,
     pub(super) label: String,
 }
 
@@ -55,6 +69,13 @@ impl Dispatch {
         pass.set_pipeline(&self.pipeline);
         pass.set_bind_group(0, &self.bind_group, &[]);
         pass.dispatch_workgroups(x, y, z);
+    }
+
+    /// Bytes it cannot do without in a step: what it uses of each binding, once. Caches are to serve
+    /// what it reads again, and a sum that is added to counts as written.
+    pub(super) fn bytes(&self, step: &Step) -> u64 {
+        let bytes = self.used.iter().map(|&(access, used)| used.at(access, step));
+        bytes.sum()
     }
 }
 
@@ -86,6 +107,11 @@ impl Plan {
         self.dispatches.is_empty()
     }
 
+    /// Bytes that its kernels read and write in a step, each at least once.
+    pub fn bytes(&self, step: &Step) -> u64 {
+        self.dispatches.iter().map(|dispatch| dispatch.bytes(step)).sum()
+    }
+
     pub(super) fn dispatches(&self) -> &[Dispatch] {
         &self.dispatches
     }
@@ -95,11 +121,17 @@ impl Plan {
 pub trait Bound {
     /// The buffer under it.
     fn raw(&self) -> &wgpu::Buffer;
+    /// What a step uses of it.
+    fn used(&self) -> Used;
 }
 
 impl<T> Bound for Buffer<T> {
     fn raw(&self) -> &wgpu::Buffer {
         &self.raw
+    }
+
+    fn used(&self) -> Used {
+        self.used()
     }
 }
 
@@ -151,7 +183,9 @@ impl<'gpu> Recorder<'gpu> {
         if consts.contains(&Const::Bool("PACKED_DOT", false)) {
             label += "/f32-dot";
         }
-        plan.dispatches.push(Dispatch { pipeline, bind_group, workgroups, label });
+        let accesses = kernel.bindings.iter().map(|(_, access)| *access);
+        let used = accesses.zip(buffers.iter().map(|buffer| buffer.used())).collect();
+        plan.dispatches.push(Dispatch { pipeline, bind_group, workgroups, used, label });
     }
 }
 

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 
 /// A kernel's share of a step.
 #[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct KernelTime {
     /// The kernel and its variant.
     pub kernel: String,
@@ -14,14 +15,33 @@ pub struct KernelTime {
     pub calls: usize,
     /// Of all its dispatches together, each from its first instruction to its last.
     pub microseconds: f64,
+    /// Bytes they read and write, each at least once.
+    pub bytes: u64,
+    /// The rate that makes, in GB/s.
+    pub gigabytes_per_second: f64,
+    /// Its share of what memory gives at best.
+    pub share: f64,
+}
+
+impl KernelTime {
+    fn none(kernel: String) -> Self {
+        let (microseconds, gigabytes_per_second, share) = (0.0, 0.0, 0.0);
+        Self { kernel, calls: 0, microseconds, bytes: 0, gigabytes_per_second, share }
+    }
 }
 
 impl Gpu {
     /// Runs `plans` with every dispatch in a pass of its own, and times each; the slowest first.
     ///
-    /// The passes' own cost is not counted, but neither is what dispatches gain by overlapping.
+    /// The passes' own cost is not counted, but neither is what dispatches gain by overlapping. Shares are
+    /// of `bandwidth`, in GB/s.
     /// Errors: `missing-feature` without timestamp queries.
-    pub async fn profile(&self, plans: &[&Plan], step: &Step) -> Result<Vec<KernelTime>> {
+    pub async fn profile(
+        &self,
+        plans: &[&Plan],
+        step: &Step,
+        bandwidth: f64,
+    ) -> Result<Vec<KernelTime>> {
         if !self.device.features().contains(wgpu::Features::TIMESTAMP_QUERY) {
             return Err(Error::MissingFeature("timestamp queries".into()));
         }
@@ -57,15 +77,20 @@ impl Gpu {
         let mut kernels: Vec<KernelTime> = Vec::new();
         for (dispatch, ticks) in dispatches.iter().zip(values.chunks_exact(2)) {
             let microseconds = ticks[1].saturating_sub(ticks[0]) as f64 * period / 1e3;
-            match kernels.iter_mut().find(|k| k.kernel == dispatch.label) {
-                Some(kernel) => {
-                    kernel.calls += 1;
-                    kernel.microseconds += microseconds;
-                }
-                None => {
-                    let kernel = dispatch.label.clone();
-                    kernels.push(KernelTime { kernel, calls: 1, microseconds });
-                }
+            let index = kernels.iter().position(|k| k.kernel == dispatch.label);
+            let index = index.unwrap_or_else(|| {
+                kernels.push(KernelTime::none(dispatch.label.clone()));
+                kernels.len() - 1
+            });
+            kernels[index].calls += 1;
+            kernels[index].microseconds += microseconds;
+            kernels[index].bytes += dispatch.bytes(step);
+        }
+        for kernel in &mut kernels {
+            // A clock that is too coarse for a kernel gives it no time, and then there is no rate.
+            if kernel.microseconds > 0.0 {
+                kernel.gigabytes_per_second = kernel.bytes as f64 / kernel.microseconds / 1e3;
+                kernel.share = kernel.gigabytes_per_second / bandwidth;
             }
         }
         kernels.sort_by(|a, b| b.microseconds.total_cmp(&a.microseconds));

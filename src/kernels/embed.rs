@@ -1,5 +1,5 @@
 use super::{Dense, DenseType, WORKGROUP};
-use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Used};
 use crate::one_variant;
 
 pub(super) const KERNEL: Kernel = Kernel {
@@ -29,11 +29,14 @@ pub fn embed(
     x: &Buffer<f32>,
 ) {
     for shard in &embd.shards {
+        // A row for each token, from one of the shards.
+        let bytes = embd.k * embd.ty.bytes() * shard.rows.len() / embd.rows;
+        let rows = shard.buffer.clone().using(Used::Tokens(bytes as u64));
         recorder.dispatch(
             plan,
             &KERNEL,
             &consts(embd.k, shard.rows.start, shard.rows.len(), embd.ty),
-            &[tokens, &shard.buffer, x],
+            &[tokens, &rows, x],
             [Extent::Tokens(1), Extent::Fixed(1), Extent::Fixed(1)],
         );
     }

@@ -1,5 +1,5 @@
 use super::{Dense, DenseType, WORKGROUP, in_a_row};
-use crate::gpu::{Access, Buffer, Const, Gpu, Kernel, Plan, Recorder};
+use crate::gpu::{Access, Buffer, Const, Gpu, Kernel, Plan, Recorder, Used};
 use crate::lanes_variants;
 
 /// Rows one workgroup works on, or as many as it has room for at once.
@@ -67,11 +67,12 @@ pub fn gemv_upper(
     let mut first_lead = 0;
     for shard in &embd.shards {
         let groups = groups(recorder.gpu(), shard.rows.len());
+        let upper = shard.buffer.clone().using(Used::Fixed(shard.buffer.bytes() / 2));
         recorder.dispatch(
             plan,
             &KERNEL,
             &consts(lanes, embd.k, shard.rows.start, shard.rows.len(), first_lead),
-            &[&shard.buffer, x, error, approx, leads],
+            &[&upper, x, error, approx, leads],
             in_a_row(groups),
         );
         first_lead += groups;

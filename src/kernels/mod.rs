@@ -22,6 +22,7 @@ mod gemv_upper;
 mod merge_norm_gemv;
 mod norm_gemv;
 mod norm_gemv_rope_kv;
+mod probe_read;
 mod rescore;
 mod rms_norm;
 mod rms_norm_quantize;
@@ -36,6 +37,7 @@ mod weight;
 pub use attention::{AttentionShape, MOST_HEAD_DIM, Parts};
 pub use attention_merge::MOST_SPLITS;
 pub use gemv_upper::leads;
+pub use probe_read::probed_sums;
 pub use rescore::rescored_stretches;
 pub use row_groups::MOST_NORMED_COLUMNS;
 pub use sample_best::stretches;
@@ -70,6 +72,7 @@ kernels! {
     merge_norm_gemv,
     norm_gemv,
     norm_gemv_rope_kv,
+    probe_read,
     rescore,
     rms_norm,
     rms_norm_quantize,

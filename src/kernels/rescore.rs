@@ -63,7 +63,7 @@
 //! six. Norms of 8 or 10 parts of a row rule out hardly more rows than one does.
 
 use super::{Dense, DenseType, WORKGROUP};
-use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Used};
 use crate::lanes_variants;
 
 /// Tokens one workgroup looks at.
@@ -132,11 +132,14 @@ pub fn rescore(
     let mut first_stretch = 0;
     for shard in &embd.shards {
         let rows = shard.rows.len();
+        // How many rows it looks at depends on the hidden state; one there is always.
+        let one = Used::Fixed((embd.k * embd.ty.bytes() / embd.shards.len()) as u64);
+        let some = shard.buffer.clone().using(one);
         recorder.dispatch(
             plan,
             &KERNEL,
             &consts(lanes, embd.k, leads.len(), shard.rows.start, rows, first_stretch),
-            &[&shard.buffer, x, error, approx, leads, best],
+            &[&some, x, error, approx, leads, best],
             [Extent::Fixed(rows.div_ceil(STRETCH) as u32), Extent::Fixed(1), Extent::Fixed(1)],
         );
         first_stretch += rows.div_ceil(STRETCH);

@@ -1,5 +1,5 @@
 use super::WORKGROUP;
-use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Step};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Step, Used};
 use crate::lanes_variants;
 
 pub(super) const KERNEL: Kernel = Kernel {
@@ -37,12 +37,13 @@ pub fn rms_norm(
     each: bool,
     eps: f32,
 ) {
+    let used = if each { x.clone() } else { x.clone().using(Used::Fixed(weight.bytes())) };
     let rows = if each { Extent::Tokens(1) } else { Extent::Fixed(1) };
     recorder.dispatch(
         plan,
         &KERNEL,
         &with_each(each, weight.len(), eps),
-        &[step, x, weight, y],
+        &[step, &used, weight, y],
         [rows, Extent::Fixed(1), Extent::Fixed(1)],
     );
 }

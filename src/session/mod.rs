@@ -13,14 +13,14 @@ use crate::chat::Message;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::gguf::Gguf;
-use crate::gpu::{Gpu, KernelTime};
+use crate::gpu::Gpu;
 use crate::model::{Config, weights::weights};
 use crate::source::{Reader, Source};
 use crate::tokenizer::Tokenizer;
 
 use conversation::Conversation;
 
-pub use crate::engine::{EngineOptions as LoadOptions, Head, Progress};
+pub use crate::engine::{EngineOptions as LoadOptions, Head, Profile, Progress};
 pub use generate::{FinishReason, GenerateOptions, Piece, Stats};
 
 /// What a loaded model is and how it runs.
@@ -112,6 +112,11 @@ impl Session {
         &self.info
     }
 
+    /// The device.
+    pub fn gpu(&self) -> &Gpu {
+        self.engine.gpu()
+    }
+
     /// The model's tokenizer, which can be kept and used while the session generates.
     pub fn tokenizer(&self) -> &Rc<Tokenizer> {
         &self.tokenizer
@@ -138,11 +143,22 @@ impl Session {
         self.engine.prefill_and_read(&ids[pos..], pos).take(self.engine.gpu()).await
     }
 
+    /// What memory gives at best, in GB/s: the rate of a kernel that only reads. Measured once.
+    pub async fn bandwidth(&self) -> Result<f64> {
+        self.engine.bandwidth().await
+    }
+
+    /// Bytes that one greedy decode step with `pos` tokens in the cache reads and writes, each at least
+    /// once: weights, keys and values, activations.
+    pub fn bytes_per_token(&self, pos: usize) -> u64 {
+        self.engine.bytes_per_token(pos)
+    }
+
     /// The time of each kernel in one step of `n_tokens` after `pos` tokens: 1 decodes, more are a
     /// prompt's. No more than one chunk of a prompt is computed. The cache is spent by it.
     ///
     /// Errors: `bad-option` (beyond the context), `missing-feature` without timestamp queries.
-    pub async fn profile(&mut self, pos: usize, n_tokens: usize) -> Result<Vec<KernelTime>> {
+    pub async fn profile(&mut self, pos: usize, n_tokens: usize) -> Result<Profile> {
         let n_ctx = self.engine.n_ctx();
         if n_tokens == 0 || pos.saturating_add(n_tokens) > n_ctx {
             let why =

@@ -147,13 +147,13 @@ impl WasmModel {
         Ok(Float32Array::from(logits.as_slice()))
     }
 
-    /// The time of each kernel in one decode step after `pos` tokens.
+    /// The time of each kernel in one step of `n_tokens` after `pos` tokens, and what memory gives at best.
     pub async fn profile(&self, pos: u32, n_tokens: u32) -> Result<JsValue, JsValue> {
         self.slot.check()?;
-        let kernels =
+        let profile =
             self.slot.lease()?.session()?.profile(pos as usize, n_tokens as usize).await?;
         self.slot.check()?;
-        to_js(&kernels)
+        to_js(&profile)
     }
 
     /// Frees the model's memory, now or when the call that runs has ended.

@@ -133,24 +133,3 @@ fn the_bundled_model_goes_on_from_the_cache() {
 fn session_prefix(end: usize, parts: &[usize]) -> usize {
     parts.iter().copied().filter(|&part| part < end).max().unwrap_or(0)
 }
-
-/// The profiler runs a step at any position, which spends the cache there; what follows is right
-/// all the same.
-#[test]
-fn profiling_leaves_the_session_usable() {
-    let mut session = Setup::default().small();
-    let prompt = ids(20);
-    let expected = generate(&mut session, &prompt, &greedy(8)).unwrap();
-    match block_on(session.profile(10, 1)) {
-        Ok(timings) => {
-            let calls: usize = timings.iter().map(|timing| timing.calls).sum();
-            assert_eq!(calls, session.info().dispatches_per_token);
-            assert!(timings.iter().all(|timing| session.info().kernels.contains(&timing.kernel)));
-        }
-        Err(error) => assert_eq!(error.code(), "missing-feature"),
-    }
-    let found = generate(&mut session, &prompt, &greedy(8)).unwrap();
-    assert_eq!((found.stats.reused_tokens, found.ids), (0, expected.ids));
-    let error = block_on(session.profile(1020, 5)).unwrap_err();
-    assert_eq!(error.code(), "bad-option");
-}

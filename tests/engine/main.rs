@@ -16,5 +16,7 @@ mod head;
 mod hostile;
 mod logits;
 mod lookup;
+mod profile;
 mod refusals;
 mod sampled;
+mod soak;

@@ -20,5 +20,6 @@ mod head;
 mod matrix;
 mod norm;
 mod normed_rows;
+mod probe;
 mod rope;
 mod sampling;

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { figure, loadFigures } from '../../scripts/bench/table.mjs'
 import { BUDGET, sizeAgainstBudget } from '../../scripts/build/size.mjs'
 import { cargoField, lockedVersion } from '../../scripts/paths.mjs'
 import { differing } from '../../scripts/setup/node.mjs'
@@ -77,4 +78,18 @@ test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; 
   3 did not run
 `
   assert.deepEqual(tally(printed), { passed: 3 + 1 + 12 + 20, failed: 2 + 1 + 2 + 1, skipped: 1 + 1 + 3 })
+})
+
+test('a figure is the median of its values, with the least and the most', () => {
+  assert.deepEqual(figure({ what: 'x', unit: 'ms', values: [3, 1, 10] }), { what: 'x', unit: 'ms', median: 3, least: 1, most: 10 })
+  assert.equal(figure({ values: [4, 1, 2, 9] }).median, 3)
+  const decode = figure({ values: [100], bytesPerToken: 1e9, bandwidth: 400 })
+  assert.deepEqual([decode.median, decode.share], [100, 0.25])
+})
+
+test('loads are told apart by where the bytes came from', () => {
+  const load = n => ({ cold: { whole: 1000 * n, ready: n, token: 2 * n }, stored: { whole: 500 * n, ready: n, token: n } })
+  const figures = loadFigures([load(1), load(3)])
+  assert.deepEqual(figures[0], { what: 'load from the server', unit: 's', values: [1, 3] })
+  assert.deepEqual(figures.map(({ what }) => what).slice(2, 4), ['last byte to first token, from the server', 'load from storage'])
 })

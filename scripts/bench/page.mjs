@@ -1,0 +1,155 @@
+// What the benchmark runs in the page or in the model's worker: each function by itself, sent there as
+// text, so that none can use what is outside it.
+
+/**
+ * Loads the model with `options` from the server and again from storage, each to its first token; leaves
+ * it in the page. Times are in milliseconds.
+ */
+export async function load(options) {
+  const { BitNet } = await import('/pkg/index.js')
+  const once = async cache => {
+    const start = performance.now()
+    let lastByte = start
+    // Of the bytes there may be one more report when they are all there; `ready` is not about bytes.
+    const onProgress = ({ phase, loaded, total }) => {
+      if (phase !== 'compile' && phase !== 'ready' && loaded >= total) lastByte = performance.now()
+    }
+    const model = await BitNet.load('/model.gguf', { ...options, cache, onProgress })
+    const ready = performance.now()
+    const prompt = Uint32Array.from({ length: 16 }, (_, i) => i * 31 + 1)
+    for await (const _ of model.generate(prompt, { maxTokens: 1 }).tokens());
+    return { model, times: { whole: ready - start, ready: ready - lastByte, token: performance.now() - lastByte } }
+  }
+  const cold = await once('refresh')
+  await cold.model.dispose()
+  const stored = await once('use')
+  globalThis.model = stored.model
+  return { cold: cold.times, stored: stored.times }
+}
+
+/**
+ * Times prompts and answers of the model that is loaded, each token by itself: how many at once lookups in
+ * the prompt give depends on the text.
+ */
+export async function measure({ decode, prefill, tokens, runs, profile }) {
+  const { model } = globalThis
+  const { contextLength, vocabSize } = model.info
+  // Ids that no other run's prompt begins with, so that nothing is reused.
+  const prompt = (length, run) =>
+    Uint32Array.from({ length }, (_, i) => (i * 31 + run * 977 + length * 13 + 1) % Math.min(vocabSize, 4000))
+  const stats = async (length, run, maxTokens) => {
+    const generation = model.generate(prompt(length, run), { maxTokens, promptLookup: false })
+    for await (const _ of generation.tokens());
+    return generation.stats
+  }
+  /** The third step's times: the first two warm up. Nothing where the GPU has no clock. */
+  const kernels = async (context, tokens) => {
+    let last
+    for (let n = 0; n < 3; n++) {
+      last = await model.profile(context, tokens).catch(error => {
+        if (error.code !== 'missing-feature') throw error
+      })
+    }
+    return last
+  }
+  const figures = []
+  const add = (what, unit, values, more = {}) => figures.push({ what, unit, values, ...more })
+  // One run more than is counted: the first warms up.
+  for (const length of prefill.filter(length => length < contextLength)) {
+    const times = []
+    for (let run = 0; run <= runs; run++) times.push((await stats(length, run, 1)).timeToFirstToken)
+    times.shift()
+    add(`time to first token, ${length}-token prompt`, 'ms', times)
+    add(`prefill, ${length}-token prompt`, 'tok/s', times.map(ms => length / ms * 1000))
+  }
+  let bandwidth
+  for (const length of decode.filter(length => length + tokens < contextLength)) {
+    const rates = []
+    for (let run = 0; run <= runs; run++) rates.push((await stats(length, run, tokens)).decodeTokensPerSecond)
+    rates.shift()
+    const step = await kernels(length + tokens / 2 | 0, 1)
+    bandwidth = step?.bandwidth
+    const bytesPerToken = step?.kernels.reduce((sum, { bytes }) => sum + bytes, 0)
+    add(`decode, ${length} tokens of context`, 'tok/s', rates, step && { bytesPerToken, bandwidth })
+  }
+  const profiles = []
+  const chunk = 512
+  const steps = profile
+    ? [...decode.map(context => [context, 1]), ...prefill.map(length => [Math.max(0, length - chunk), Math.min(length, chunk)])]
+    : []
+  for (const [context, tokens] of steps.filter(([context, tokens]) => context + tokens <= contextLength)) {
+    const step = await kernels(context, tokens)
+    if (step) profiles.push({ context, tokens, kernels: step.kernels })
+  }
+  return { info: model.info, bandwidth, figures, profiles }
+}
+
+/**
+ * Turn after turn of chats that go on until the context is full, `tokens` in all.
+ *
+ * Rates are of the first and the last thousand tokens; `lastAtFirst` is that of the last ones' positions
+ * when each was reached for the first time, because far into a context there is more to read.
+ */
+export async function soak(tokens) {
+  const { model } = globalThis
+  const { contextLength, vocabSize } = model.info
+  const TURN = 16
+  const taken = []
+  let [chats, turns] = [0, 0]
+  let history = []
+  // A model that has nothing to say ends it too.
+  while (taken.length < tokens && turns < Math.max(tokens, 16)) {
+    if (history.length === 0 || history.length + TURN > contextLength) {
+      history = []
+      chats++
+    }
+    for (let i = 0; i < TURN; i++) history.push((i * 31 + turns * 977 + TURN * 13 + 1) % Math.min(vocabSize, 4000))
+    turns++
+    let before = performance.now()
+    const options = { maxTokens: tokens - taken.length, promptLookup: false }
+    for await (const { id } of model.generate(Uint32Array.from(history), options).tokens()) {
+      if (id === undefined) continue
+      const now = performance.now()
+      taken.push({ position: history.length, ms: now - before })
+      before = now
+      history.push(id)
+    }
+  }
+  const firstTime = new Map()
+  for (const { position, ms } of taken) if (!firstTime.has(position)) firstTime.set(position, ms)
+  const stretch = Math.min(1000, taken.length >> 1)
+  const rate = times => 1000 * stretch / times.reduce((sum, ms) => sum + ms, 0)
+  const last = taken.slice(taken.length - stretch)
+  return {
+    tokens: taken.length,
+    chats,
+    first: rate(taken.slice(0, stretch).map(({ ms }) => ms)),
+    last: rate(last.map(({ ms }) => ms)),
+    lastAtFirst: rate(last.map(({ position }) => firstTime.get(position)))
+  }
+}
+
+/** In the worker: the bytes of the crate's memory. */
+export async function wasmBytes() {
+  // What is loaded already is given again.
+  const { default: init } = await import('/pkg/ternlight.js')
+  return (await init()).memory.buffer.byteLength
+}
+
+/** In the worker: counts the bytes of GPU buffers made from now on, less those given back. */
+export function watchBuffers() {
+  globalThis.gpuBytesMade = 0
+  const { createBuffer } = GPUDevice.prototype
+  const { destroy } = GPUBuffer.prototype
+  const made = new WeakSet()
+  GPUDevice.prototype.createBuffer = function (descriptor) {
+    const buffer = createBuffer.call(this, descriptor)
+    made.add(buffer)
+    globalThis.gpuBytesMade += buffer.size
+    return buffer
+  }
+  GPUBuffer.prototype.destroy = function () {
+    if (made.delete(this)) globalThis.gpuBytesMade -= this.size
+    return destroy.call(this)
+  }
+}

@@ -1,0 +1,55 @@
+// The benchmark's report: figures from values, and the table of them.
+
+/** Median and spread of several values of one thing. */
+export const figure = ({ values, bandwidth, ...rest }) => {
+  const sorted = values.toSorted((a, b) => a - b)
+  const [low, high] = [sorted[sorted.length - 1 >> 1], sorted[sorted.length >> 1]]
+  const median = (low + high) / 2
+  const share = rest.bytesPerToken && { share: median * rest.bytesPerToken / 1e9 / bandwidth }
+  return { ...rest, median, least: sorted[0], most: sorted.at(-1), ...share }
+}
+
+/** The figures of several loads, as `load` in page.mjs gives them. */
+export const loadFigures = loads =>
+  [['cold', 'from the server'], ['stored', 'from storage']].flatMap(([kind, where]) => {
+    const times = name => loads.map(load => load[kind][name])
+    return [
+      { what: `load ${where}`, unit: 's', values: times('whole').map(ms => ms / 1000) },
+      { what: `last byte to ready, ${where}`, unit: 'ms', values: times('ready') },
+      { what: `last byte to first token, ${where}`, unit: 'ms', values: times('token') }
+    ]
+  })
+
+const megabytes = bytes => (bytes / 1e6).toFixed(bytes < 1e6 ? 2 : 1)
+const percent = share => `${(100 * share).toFixed(1)} %`
+
+export function table({ browser, info, bandwidth, figures, memory, profiles, soak }) {
+  const lines = [
+    `${info.name} on ${info.adapter}, ${browser}`,
+    `${(info.bytes / 1e9).toFixed(2)} GB file, ${(info.gpuBytes / 1e9).toFixed(2)} GB on the GPU, ${megabytes(memory.wasm)} MB of wasm memory, ${info.dispatchesPerToken} dispatches per token`,
+    bandwidth ? `memory read at ${bandwidth.toFixed(1)} GB/s at best` : 'no timestamps: neither bytes nor shares',
+    `kernels: ${info.kernels.join(' ')}`,
+    ''
+  ]
+  for (const { what, unit, median, least, most, bytesPerToken, share } of figures) {
+    const bytes = bytesPerToken ? `  ${megabytes(bytesPerToken)} MB a token, ${percent(share)} of memory's speed` : ''
+    lines.push(`${what.padEnd(44)} ${median.toFixed(1).padStart(9)} ${unit.padEnd(6)} (${least.toFixed(1)} to ${most.toFixed(1)})${bytes}`)
+  }
+  for (const { context, tokens, kernels } of profiles) {
+    const total = kernels.reduce((sum, { microseconds }) => sum + microseconds, 0)
+    lines.push('', `${tokens} tokens after ${context}: ${total.toFixed(0)} us in kernels`)
+    for (const { kernel, calls, microseconds, bytes, gigabytesPerSecond, share } of kernels) {
+      const time = `${String(calls).padStart(4)} x ${(microseconds / calls).toFixed(1).padStart(8)} us = ${microseconds.toFixed(0).padStart(8)} us`
+      const rate = `${megabytes(bytes).padStart(8)} MB ${gigabytesPerSecond.toFixed(1).padStart(8)} GB/s ${percent(share).padStart(7)}`
+      lines.push(`  ${kernel.padEnd(28)} ${time}  ${rate}`)
+    }
+  }
+  if (soak) {
+    lines.push(
+      '',
+      `${soak.tokens} tokens in ${soak.chats} chats: the first at ${soak.first.toFixed(1)} tok/s, the last at ${soak.last.toFixed(1)} (${soak.lastAtFirst.toFixed(1)} when their positions were first reached)`,
+      `wasm memory: ${soak.wasmBytesBefore} bytes after the first turn, ${soak.wasmBytesAfter} at the end; GPU buffers made meanwhile: ${soak.gpuBytesMade} bytes`
+    )
+  }
+  return lines.join('\n')
+}

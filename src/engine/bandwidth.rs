@@ -1,0 +1,99 @@
+//! How fast the GPU reads its memory, which the kernels' own rates are held against.
+
+use std::time::Duration;
+
+use web_time::Instant;
+
+use super::weights::Weights;
+use crate::error::Result;
+use crate::gpu::{Buffer, Gpu, Plan, Recorder, Step};
+use crate::kernels::{probe_read, probed_sums};
+
+/// Bytes to read: several times what a card's caches hold.
+const ENOUGH: u64 = 256 << 20;
+const ENOUGH_ON_CPU: u64 = 64 << 20;
+
+/// Reading is repeated until it takes so long: submitting and waiting are then no part of it to speak
+/// of, and the clocks have had time to rise.
+const LONG_ENOUGH: Duration = Duration::from_millis(60);
+const MOST_REPEATS: usize = 4096;
+
+/// Times it is taken, of which the best counts: others use the memory too.
+const TIMES: usize = 3;
+
+/// Bytes of noise written at once.
+const PIECE: usize = 4 << 20;
+
+/// GB/s of a kernel that reads the embedding and does nothing else; where that would fit into caches,
+/// reads as many random numbers as do not.
+///
+/// By the wall clock over many repeats: browsers make the GPU's own clock coarse, if it has one.
+pub(super) async fn bandwidth(gpu: &Gpu, weights: &Weights) -> Result<f64> {
+    let enough = if gpu.software { ENOUGH_ON_CPU } else { ENOUGH };
+    let embedding: Vec<_> =
+        weights.token_embd.shards.iter().map(|shard| shard.buffer.cast()).collect();
+    if embedding.iter().map(Buffer::bytes).sum::<u64>() >= enough {
+        return measure(gpu, &embedding).await;
+    }
+    let each = enough.min(gpu.max_binding) / 16;
+    let mut own = Vec::new();
+    let allocated = gpu.allocating("a probe of the memory's speed", enough, || {
+        (0..enough / 16 / each).for_each(|_| own.push(gpu.buffer("probe", each as usize)));
+    });
+    let measured = match allocated.await {
+        Ok(()) => {
+            own.iter().for_each(|buffer| fill(gpu, buffer));
+            measure(gpu, &own).await
+        }
+        Err(error) => Err(error),
+    };
+    own.iter().for_each(|buffer| gpu.free(buffer));
+    measured
+}
+
+/// Writes noise: memory that holds one value everywhere may be read faster.
+fn fill(gpu: &Gpu, buffer: &Buffer<[u32; 4]>) {
+    let mut state = 1_u32;
+    let piece: Vec<[u32; 4]> = (0..PIECE / 16)
+        .map(|_| {
+            [(); 4].map(|()| {
+                state = state.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
+                state ^ state >> 15
+            })
+        })
+        .collect();
+    for at in (0..buffer.len()).step_by(piece.len()) {
+        gpu.write(buffer, at, &piece[..piece.len().min(buffer.len() - at)]);
+        gpu.flush();
+    }
+}
+
+async fn measure(gpu: &Gpu, buffers: &[Buffer<[u32; 4]>]) -> Result<f64> {
+    let longest = buffers.iter().map(Buffer::len).max().unwrap_or_default();
+    let sums: Buffer<u32> = gpu.buffer("sums", probed_sums(longest));
+    let mut plan = Plan::default();
+    let mut recorder = Recorder::new(gpu);
+    for buffer in buffers {
+        probe_read(&mut recorder, &mut plan, buffer, &sums);
+    }
+    let bytes: u64 = buffers.iter().map(Buffer::bytes).sum();
+    let mut repeats = 1;
+    let mut best = read(gpu, &plan, &sums, repeats).await?;
+    while best < LONG_ENOUGH && repeats < MOST_REPEATS {
+        repeats *= 2;
+        best = read(gpu, &plan, &sums, repeats).await?;
+    }
+    for _ in 1..TIMES {
+        best = best.min(read(gpu, &plan, &sums, repeats).await?);
+    }
+    gpu.free(&sums);
+    // A clock may have been coarse enough to see no time at all.
+    let seconds = best.max(Duration::from_micros(1)).as_secs_f64();
+    Ok(bytes as f64 * repeats as f64 / seconds / 1e9)
+}
+
+async fn read(gpu: &Gpu, plan: &Plan, sums: &Buffer<u32>, repeats: usize) -> Result<Duration> {
+    let started = Instant::now();
+    gpu.run_and_read(&vec![plan; repeats], &Step::default(), sums, 1).take(gpu).await?;
+    Ok(started.elapsed())
+}

@@ -1,0 +1,102 @@
+//! What a step is said to take: time, bytes, and the memory's speed it is held against.
+
+use ternlight::gpu::LimitCaps;
+use ternlight::native::block_on;
+use ternlight::session::{Head, Session};
+
+use crate::setup::{Setup, generate, greedy};
+
+/// Bytes that a decode step of the bundled model cannot do without: every weight once, in as many bits as
+/// it is held in, with a scale for each row.
+fn weights() -> f64 {
+    let (n_embd, n_kv, n_ff, n_vocab, n_layer) = (512, 256, 1408, 4096, 8);
+    let matrices =
+        [(n_embd + 2 * n_kv, n_embd), (n_embd, n_embd), (2 * n_ff, n_embd), (n_embd, n_ff)];
+    let ternary: usize = matrices.iter().map(|(rows, columns)| rows * columns / 4 + 4 * rows).sum();
+    let norms = 4 * (3 * n_embd + n_ff);
+    (2 * n_vocab * n_embd + 4 * n_embd + n_layer * (ternary + norms)) as f64
+}
+
+/// Bytes of keys and values of one position.
+const POSITION: u64 = 8 * 2 * 256 * 2;
+
+fn setups() -> [Setup; 3] {
+    let mut pieces = Setup::default();
+    pieces.gpu.limits =
+        LimitCaps { max_storage_buffer_binding_size: Some(1 << 20), ..LimitCaps::default() };
+    [Setup::default(), Setup::default().like_a_card(), pieces]
+}
+
+#[test]
+fn the_bytes_of_a_token_are_the_weights_and_the_cache() {
+    for setup in setups() {
+        let session = setup.bundled();
+        // Activations are a few per cent more, in a model as small as this, and in many pieces.
+        for pos in [0, 100, 1000] {
+            let least = weights() + (POSITION * (pos + 2)) as f64;
+            let share = session.bytes_per_token(pos as usize) as f64 / least;
+            assert!((1.0..1.06).contains(&share), "{share} of the least at {pos}");
+        }
+        // Between positions whose attention is in as many parts, only the cache makes a difference.
+        let more = session.bytes_per_token(120) - session.bytes_per_token(100);
+        assert_eq!(more, 20 * POSITION);
+    }
+    // A greedy token reads half of an embedding that is parted.
+    let mut int8 = Setup::default();
+    int8.load.head = Head::Int8;
+    let whole = Setup::default().bundled().bytes_per_token(0) as f64;
+    let half = whole - int8.bundled().bytes_per_token(0) as f64;
+    assert!((0.95..1.0).contains(&(half / (4096.0 * 512.0))), "{half} bytes fewer");
+    let f32 = Setup::default().kv_f32().bundled();
+    assert_eq!(f32.bytes_per_token(120) - f32.bytes_per_token(100), 20 * 2 * POSITION);
+}
+
+#[test]
+fn the_memory_has_a_speed_and_gets_its_own_back() {
+    // A binding smaller than the probe: it then takes several.
+    for setup in setups() {
+        let session = setup.small();
+        let before = session.gpu().allocated();
+        let measured = block_on(session.bandwidth()).unwrap();
+        assert!(measured.is_finite() && measured > 0.01, "{measured} GB/s");
+        assert_eq!(block_on(session.bandwidth()).unwrap(), measured, "measured once");
+        // A staging buffer may stay for the next read-back.
+        assert!((0..=256).contains(&(session.gpu().allocated() - before)));
+    }
+}
+
+/// The profiler runs a step at any position, which spends the cache there; what follows is right
+/// all the same.
+#[test]
+fn profiling_leaves_the_session_usable() {
+    let mut session = Setup::default().small();
+    let prompt: Vec<u32> = (1..21).collect();
+    let expected = generate(&mut session, &prompt, &greedy(8)).unwrap();
+    check(&mut session);
+    let found = generate(&mut session, &prompt, &greedy(8)).unwrap();
+    assert_eq!((found.stats.reused_tokens, found.ids), (0, expected.ids));
+    for (pos, tokens) in [(1020, 5), (0, 0), (usize::MAX, 1)] {
+        let error = block_on(session.profile(pos, tokens)).unwrap_err();
+        assert_eq!(error.code(), "bad-option");
+    }
+}
+
+fn check(session: &mut Session) {
+    let profile = match block_on(session.profile(10, 1)) {
+        Ok(profile) => profile,
+        Err(error) => return assert_eq!(error.code(), "missing-feature"),
+    };
+    let calls: usize = profile.kernels.iter().map(|kernel| kernel.calls).sum();
+    assert_eq!(calls, session.info().dispatches_per_token);
+    let bytes: u64 = profile.kernels.iter().map(|kernel| kernel.bytes).sum();
+    assert_eq!(bytes, session.bytes_per_token(10));
+    for kernel in profile.kernels {
+        assert!(session.info().kernels.contains(&kernel.kernel));
+        let rate = kernel.bytes as f64 / kernel.microseconds / 1e3;
+        assert!((kernel.gigabytes_per_second - rate).abs() <= 1e-9 * rate, "{kernel:?}");
+        assert!(
+            (kernel.share - rate / profile.bandwidth).abs() <= 1e-9 * kernel.share,
+            "{kernel:?}"
+        );
+    }
+}

@@ -1,0 +1,29 @@
+//! Chat after chat: memory does not grow with what was generated.
+
+use ternlight::session::GenerateOptions;
+
+use crate::setup::{Setup, generate, greedy};
+
+#[test]
+fn chats_that_fill_the_context_leave_nothing_behind() {
+    for setup in [Setup::default(), Setup::default().like_a_card()] {
+        let mut session = setup.context(64).small();
+        generate(&mut session, &[1, 2, 3], &greedy(20)).unwrap();
+        let before = session.gpu().allocated();
+        let mut tokens = 0;
+        let mut chats = 0;
+        while tokens < 200 {
+            chats += 1;
+            let prompt = [chats % 256, 5, 7, 9];
+            tokens +=
+                generate(&mut session, &prompt, &GenerateOptions::default()).unwrap().ids.len();
+            // One left early, with steps in flight.
+            generate(&mut session, &prompt, &greedy(2)).unwrap();
+        }
+        assert!((2..100).contains(&chats), "{chats} chats");
+        // What is kept for read-backs is a number for each step that was in flight, and a buffer for each
+        // length of a draft.
+        let kept = session.gpu().allocated().abs_diff(before);
+        assert!(kept <= 256, "{kept} bytes");
+    }
+}

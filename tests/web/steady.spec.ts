@@ -1,0 +1,45 @@
+// What the benchmark looks at, by its own functions: memory over many chats, and where the time goes.
+import { soak, wasmBytes, watchBuffers } from '../../scripts/bench/page.mjs'
+import { expect, failure, load, RANDOM_MODEL, test } from './harness'
+
+test('chats that fill the context leave nothing behind in the memory of the crate or the GPU', async ({ harness: page }) => {
+  await load(page, { context: 64 }, RANDOM_MODEL)
+  const worker = page.workers()[0]!
+  // Until everything is in place.
+  await page.evaluate(soak, 200)
+  const before = await worker.evaluate(wasmBytes)
+  await worker.evaluate(watchBuffers)
+  const found = await page.evaluate(soak, 400)
+  expect(found).toMatchObject({ tokens: 400 })
+  expect(found.chats).toBeGreaterThan(5)
+  for (const rate of [found.first, found.last, found.lastAtFirst]) expect(rate).toBeGreaterThan(0)
+  expect(await worker.evaluate(wasmBytes)).toBe(before)
+  // But for a few numbers' way back.
+  expect(await worker.evaluate(() => (globalThis as unknown as { gpuBytesMade: number }).gpuBytesMade)).toBeLessThan(1024)
+})
+
+test('profile() says what each kernel takes, and what memory gives', async ({ harness: page }) => {
+  const info = await load(page)
+  const [early, late, prompt] = await page.evaluate(async () => {
+    const { model } = window
+    return [await model.profile(100), await model.profile(120), await model.profile(0, 32)] as const
+  })
+  for (const { bandwidth, kernels } of [early, late, prompt]) {
+    expect(bandwidth).toBeGreaterThan(0)
+    expect(bandwidth).toBe(early.bandwidth)
+    for (const { kernel, calls, microseconds, bytes, gigabytesPerSecond, share } of kernels) {
+      expect(info.kernels).toContain(kernel)
+      expect(calls).toBeGreaterThan(0)
+      expect(bytes).toBeGreaterThan(0)
+      const rate = microseconds > 0 ? bytes / microseconds / 1000 : 0
+      expect(gigabytesPerSecond).toBeCloseTo(rate, 6)
+      expect(share).toBeCloseTo(rate / bandwidth, 6)
+    }
+  }
+  const sum = (of: 'calls' | 'bytes', { kernels } = early) => kernels.reduce((sum, kernel) => sum + kernel[of], 0)
+  expect(sum('calls')).toBe(info.dispatchesPerToken)
+  expect(sum('microseconds' as 'bytes')).toBeGreaterThan(0)
+  // Keys and values of 20 more positions, of 256 f16 in 8 layers.
+  expect(sum('bytes', late) - sum('bytes')).toBe(20 * 2 * 256 * 2 * 8)
+  expect(await failure(page, 'await model.profile(1024)')).toMatchObject({ code: 'bad-option' })
+})
