@@ -76,11 +76,8 @@ impl State {
         let widest = config.n_ff.max(config.n_embd + 2 * n_kv(config)) * size_of::<f32>();
         let most = if gpu.software { CHUNK_ON_CPU } else { CHUNK };
         let chunk = most.min(n_ctx).min(gpu.max_binding as usize / widest).max(1);
-        let needed = 2 * config.n_layer * attention.cache_bytes(n_ctx) + chunk * 4 * widest;
-        gpu.allocating("the KV cache and activations", needed as u64, || {
-            Self::buffers(gpu, config, attention, n_ctx, chunk)
-        })
-        .await
+        let what = format!("the weights, a KV cache of {n_ctx} tokens and activations");
+        gpu.allocating(&what, || Self::buffers(gpu, config, attention, n_ctx, chunk)).await
     }
 
     fn buffers(

@@ -60,8 +60,7 @@ impl Weights {
                     _ => DenseType::F32,
                 }
             });
-        let needed = table.iter().map(|w| w.tensor.len).sum();
-        gpu.allocating("the weights", needed, || Self::buffers(gpu, config, ty)).await
+        gpu.allocating("the weights", || Self::buffers(gpu, config, ty)).await
     }
 
     fn buffers(gpu: &Gpu, config: &Config, ty: DenseType) -> Self {

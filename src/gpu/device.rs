@@ -1,10 +1,14 @@
 //! The device: which features and limits are asked for, and why.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytemuck::Pod;
+use futures_channel::oneshot;
 
+use super::fault::{Faults, Loss};
 use super::{Buffer, GpuOptions};
 use crate::error::{Error, Result};
 
@@ -32,11 +36,19 @@ pub struct Gpu {
     pub max_binding: u64,
     /// Bytes one buffer may hold.
     pub max_buffer: u64,
-    fault: Arc<Mutex<Option<Error>>>,
+    pub(super) faults: Faults,
     allocated: AtomicU64,
+    orders: Mutex<Orders>,
     /// Small staging buffers that no read-back uses.
     pub(super) idle_staging: Mutex<Vec<wgpu::Buffer>>,
 }
+
+/// Buffers that were ordered while [`Gpu::allocating`] watches: their bytes, and the answer to come.
+type Orders = Option<Vec<(u64, Pin<Box<Answer>>)>>;
+#[cfg(not(target_arch = "wasm32"))]
+type Answer = dyn Future<Output = Option<wgpu::Error>> + Send;
+#[cfg(target_arch = "wasm32")]
+type Answer = dyn Future<Output = Option<wgpu::Error>>;
 
 impl Gpu {
     /// Opens the best adapter there is.
@@ -114,14 +126,18 @@ impl Gpu {
             (wanted.contains(wgpu::Features::SUBGROUP) && has_subgroups(&device) && even)
                 .then_some(Subgroups(info.subgroup_min_size));
 
-        let fault = Arc::new(Mutex::new(None));
-        let slot = fault.clone();
+        let faults = Faults::default();
+        let noting = faults.clone();
         device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
-            note(&slot, Error::Internal(format!("WebGPU: {error}")));
+            noting.note(Error::Internal(format!("WebGPU: {error}")));
         }));
-        let slot = fault.clone();
-        device.set_device_lost_callback(move |reason, why| {
-            note(&slot, Error::DeviceLost(format!("{reason:?}: {why}")));
+        let noting = faults.clone();
+        device.set_device_lost_callback(move |reason, message| {
+            let reason = match reason {
+                wgpu::DeviceLostReason::Destroyed => "destroyed",
+                _ => "unknown",
+            };
+            noting.lose(&Loss { reason, message });
         });
         let adapter = name(&info, &device);
         Ok(Self {
@@ -132,18 +148,26 @@ impl Gpu {
             subgroups,
             max_binding,
             max_buffer,
-            fault,
+            faults,
             allocated: AtomicU64::new(0),
+            orders: Mutex::new(None),
             idle_staging: Mutex::new(Vec::new()),
         })
     }
 
     /// The first error the device reported on its own, if any: WebGPU errors do not throw.
     pub fn check(&self) -> Result<()> {
-        match &*self.fault.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(error) => Err(error.clone()),
-            None => Ok(()),
-        }
+        self.faults.check()
+    }
+
+    /// Whether the device is lost. Nothing brings it back: another has to be opened.
+    pub fn is_lost(&self) -> bool {
+        self.faults.is_lost()
+    }
+
+    /// Resolves when the device is lost; fails when it is dropped.
+    pub fn lost(&self) -> oneshot::Receiver<Loss> {
+        self.faults.wait()
     }
 
     /// A zeroed buffer of `len` values.
@@ -154,9 +178,9 @@ impl Gpu {
         if size > self.max_binding {
             // Found by `check`, like all that a device refuses.
             let (what, granted) = (format!("`{label}` in one binding"), self.max_binding);
-            note(&self.fault, Error::OutOfMemory { what, needed: size, granted });
+            self.faults.note(Error::OutOfMemory { what, needed: size, granted });
         }
-        Buffer::new(
+        let create = || {
             self.device.create_buffer(&wgpu::BufferDescriptor {
                 label: Some(label),
                 size,
@@ -165,9 +189,18 @@ impl Gpu {
                     | wgpu::BufferUsages::COPY_SRC
                     | wgpu::BufferUsages::COPY_DST,
                 mapped_at_creation: false,
-            }),
-            len,
-        )
+            })
+        };
+        let raw = match &mut *self.orders.lock().unwrap_or_else(PoisonError::into_inner) {
+            None => create(),
+            Some(orders) => {
+                let scope = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+                let raw = create();
+                orders.push((size, Box::pin(scope.pop())));
+                raw
+            }
+        };
+        Buffer::new(raw, len)
     }
 
     /// A buffer holding `data`.
@@ -209,33 +242,33 @@ impl Gpu {
         self.allocated.load(Ordering::Relaxed)
     }
 
-    /// Frees the device; every buffer of it is gone.
-    pub fn destroy(&self) {
-        self.device.destroy();
-    }
-
-    /// Runs `allocate`, and turns the device's refusal into `out-of-memory`.
-    pub async fn allocating<T>(
-        &self,
-        what: &str,
-        needed: u64,
-        allocate: impl FnOnce() -> T,
-    ) -> Result<T> {
-        let scope = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+    /// Runs `allocate`, and turns the device's refusal of any of its buffers into `out-of-memory`
+    /// for `what`, with the bytes of all buffers of this device, and of those it did give.
+    pub async fn allocating<T>(&self, what: &str, allocate: impl FnOnce() -> T) -> Result<T> {
+        let orders = || self.orders.lock().unwrap_or_else(PoisonError::into_inner);
+        *orders() = Some(Vec::new());
         let value = allocate();
-        match scope.pop().await {
-            None => self.check().map(|()| value),
-            Some(_) => Err(Error::OutOfMemory {
-                what: what.into(),
-                needed,
-                granted: self.max_buffer.min(needed),
-            }),
+        let ordered = orders().take().unwrap_or_default();
+        let mut refused = 0;
+        for (size, answer) in ordered {
+            refused += if answer.await.is_some() { size } else { 0 };
         }
+        self.check()?;
+        if refused == 0 {
+            return Ok(value);
+        }
+        let needed = self.allocated();
+        Err(Error::OutOfMemory { what: what.into(), needed, granted: needed - refused })
     }
 }
 
-fn note(slot: &Mutex<Option<Error>>, error: Error) {
-    slot.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+impl Drop for Gpu {
+    /// Frees the device and every buffer of it, whoever still holds one: a browser would keep them
+    /// until it collects its garbage.
+    fn drop(&mut self) {
+        self.faults.end();
+        self.device.destroy();
+    }
 }
 
 /// What `parts` say, each word of it once.

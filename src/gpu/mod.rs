@@ -2,6 +2,7 @@
 
 mod buffer;
 mod device;
+mod fault;
 mod kernel;
 mod options;
 mod plan;
@@ -10,6 +11,7 @@ mod readback;
 
 pub use buffer::Buffer;
 pub use device::{Gpu, Subgroups};
+pub use fault::Loss;
 pub use kernel::{Access, Binding, Const, Dialect, Kernel, Variant};
 pub use options::{FeatureCaps, GpuOptions, LimitCaps};
 pub use plan::{Bound, Extent, Plan, Recorder, Step};
