@@ -77,7 +77,10 @@ impl State {
         let most = if gpu.software { CHUNK_ON_CPU } else { CHUNK };
         let chunk = most.min(n_ctx).min(gpu.max_binding as usize / widest).max(1);
         let what = format!("the weights, a KV cache of {n_ctx} tokens and activations");
-        gpu.allocating(&what, || Self::buffers(gpu, config, attention, n_ctx, chunk)).await
+        let allocate = || Self::buffers(gpu, config, attention, n_ctx, chunk);
+        let state = gpu.allocating(&what, allocate).await?;
+        write_turns(gpu, config, &state.turns, n_ctx);
+        Ok(state)
     }
 
     fn buffers(
@@ -112,7 +115,7 @@ impl State {
             ff_q: quantized("ff_q", n_ff),
             last: gpu.buffer("last", n_embd),
             logits: gpu.buffer("logits", config.n_vocab),
-            turns: turns(gpu, config, n_ctx),
+            turns: gpu.buffer("turns", n_ctx * config.head_dim / 2),
             cache: (0..config.n_layer)
                 .map(|_| (gpu.buffer("k_cache", cache_words), gpu.buffer("v_cache", cache_words)))
                 .collect(),
@@ -173,12 +176,11 @@ fn context(
 }
 
 /// cos and sin of `pos * base^(-2i / head_dim)`, in f64: a GPU's own are far off at large angles.
-fn turns(gpu: &Gpu, config: &Config, n_ctx: usize) -> Buffer<[f32; 2]> {
+fn write_turns(gpu: &Gpu, config: &Config, turns: &Buffer<[f32; 2]>, n_ctx: usize) {
     let half = config.head_dim / 2;
     let frequency =
         |i: usize| f64::from(config.rope_freq_base).powf(-2.0 * i as f64 / config.head_dim as f64);
     let frequencies: Vec<f64> = (0..half).map(frequency).collect();
-    let table = gpu.buffer("turns", n_ctx * half);
     // In pieces: a long context's table is too large for this side's memory.
     for first in (0..n_ctx).step_by(TURNS_AT_ONCE) {
         let positions = first..(first + TURNS_AT_ONCE).min(n_ctx);
@@ -190,7 +192,6 @@ fn turns(gpu: &Gpu, config: &Config, n_ctx: usize) -> Buffer<[f32; 2]> {
                 })
             })
             .collect();
-        gpu.write(&table, first * half, &piece);
+        gpu.write(turns, first * half, &piece);
     }
-    table
 }

@@ -253,12 +253,12 @@ impl Gpu {
         for (size, answer) in ordered {
             refused += if answer.await.is_some() { size } else { 0 };
         }
-        self.check()?;
-        if refused == 0 {
-            return Ok(value);
+        if refused > 0 && !self.is_lost() {
+            let needed = self.allocated();
+            let (what, granted) = (what.into(), needed - refused);
+            return Err(Error::OutOfMemory { what, needed, granted });
         }
-        let needed = self.allocated();
-        Err(Error::OutOfMemory { what: what.into(), needed, granted: needed - refused })
+        self.check().map(|()| value)
     }
 }
 
