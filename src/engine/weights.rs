@@ -60,7 +60,7 @@ impl Weights {
                     _ => DenseType::F32,
                 }
             });
-        gpu.allocating("the weights", || Self::buffers(gpu, config, ty)).await
+        gpu.packing("the weights", || Self::buffers(gpu, config, ty)).await
     }
 
     fn buffers(gpu: &Gpu, config: &Config, ty: DenseType) -> Self {

@@ -1,13 +1,12 @@
 //! The device: which features and limits are asked for, and why.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytemuck::Pod;
 use futures_channel::oneshot;
 
+use super::allocation::Orders;
 use super::fault::{Faults, Loss};
 use super::{Buffer, GpuOptions};
 use crate::error::{Error, Result};
@@ -37,18 +36,11 @@ pub struct Gpu {
     /// Bytes one buffer may hold.
     pub max_buffer: u64,
     pub(super) faults: Faults,
-    allocated: AtomicU64,
-    orders: Mutex<Orders>,
+    pub(super) allocated: AtomicU64,
+    pub(super) orders: Mutex<Option<Orders>>,
     /// Small staging buffers that no read-back uses.
     pub(super) idle_staging: Mutex<Vec<wgpu::Buffer>>,
 }
-
-/// Buffers that were ordered while [`Gpu::allocating`] watches: their bytes, and the answer to come.
-type Orders = Option<Vec<(u64, Pin<Box<Answer>>)>>;
-#[cfg(not(target_arch = "wasm32"))]
-type Answer = dyn Future<Output = Option<wgpu::Error>> + Send;
-#[cfg(target_arch = "wasm32")]
-type Answer = dyn Future<Output = Option<wgpu::Error>>;
 
 impl Gpu {
     /// Opens the best adapter there is.
@@ -170,39 +162,6 @@ impl Gpu {
         self.faults.wait()
     }
 
-    /// A zeroed buffer of `len` values.
-    pub fn buffer<T: Pod>(&self, label: &str, len: usize) -> Buffer<T> {
-        // Bindings and copies come in words of 4 bytes, and an empty binding is not allowed.
-        let size = ((len * size_of::<T>()).max(16) as u64).next_multiple_of(16);
-        self.allocated.fetch_add(size, Ordering::Relaxed);
-        if size > self.max_binding {
-            // Found by `check`, like all that a device refuses.
-            let (what, granted) = (format!("`{label}` in one binding"), self.max_binding);
-            self.faults.note(Error::OutOfMemory { what, needed: size, granted });
-        }
-        let create = || {
-            self.device.create_buffer(&wgpu::BufferDescriptor {
-                label: Some(label),
-                size,
-                usage: wgpu::BufferUsages::STORAGE
-                    | wgpu::BufferUsages::UNIFORM
-                    | wgpu::BufferUsages::COPY_SRC
-                    | wgpu::BufferUsages::COPY_DST,
-                mapped_at_creation: false,
-            })
-        };
-        let raw = match &mut *self.orders.lock().unwrap_or_else(PoisonError::into_inner) {
-            None => create(),
-            Some(orders) => {
-                let scope = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
-                let raw = create();
-                orders.push((size, Box::pin(scope.pop())));
-                raw
-            }
-        };
-        Buffer::new(raw, len)
-    }
-
     /// A buffer holding `data`.
     pub fn upload<T: Pod>(&self, label: &str, data: &[T]) -> Buffer<T> {
         let buffer = self.buffer(label, data.len());
@@ -213,7 +172,7 @@ impl Gpu {
     /// Writes `data` at element `at`. Both ends fall on multiples of 4 bytes.
     pub fn write<T: Pod>(&self, buffer: &Buffer<T>, at: usize, data: &[T]) {
         if !data.is_empty() {
-            let offset = (at * size_of::<T>()) as u64;
+            let offset = buffer.at + (at * size_of::<T>()) as u64;
             self.queue.write_buffer(&buffer.raw, offset, bytemuck::cast_slice(data));
         }
     }
@@ -240,25 +199,6 @@ impl Gpu {
     /// Bytes of all buffers made so far.
     pub fn allocated(&self) -> u64 {
         self.allocated.load(Ordering::Relaxed)
-    }
-
-    /// Runs `allocate`, and turns the device's refusal of any of its buffers into `out-of-memory`
-    /// for `what`, with the bytes of all buffers of this device, and of those it did give.
-    pub async fn allocating<T>(&self, what: &str, allocate: impl FnOnce() -> T) -> Result<T> {
-        let orders = || self.orders.lock().unwrap_or_else(PoisonError::into_inner);
-        *orders() = Some(Vec::new());
-        let value = allocate();
-        let ordered = orders().take().unwrap_or_default();
-        let mut refused = 0;
-        for (size, answer) in ordered {
-            refused += if answer.await.is_some() { size } else { 0 };
-        }
-        if refused > 0 && !self.is_lost() {
-            let needed = self.allocated();
-            let (what, granted) = (what.into(), needed - refused);
-            return Err(Error::OutOfMemory { what, needed, granted });
-        }
-        self.check().map(|()| value)
     }
 }
 

@@ -1,5 +1,6 @@
 //! All wgpu boilerplate. Nothing above this module names a bind group or an encoder.
 
+mod allocation;
 mod buffer;
 mod device;
 mod fault;

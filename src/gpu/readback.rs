@@ -36,18 +36,18 @@ impl Gpu {
         if !plans.is_empty() {
             self.encode(&mut encoder, plans, step);
         }
-        self.submit_and_read(encoder, &result.raw, (len * size_of::<T>()) as u64)
+        self.submit_and_read(encoder, (&result.raw, result.at), (len * size_of::<T>()) as u64)
     }
 
-    /// Submits `encoder`'s work and a copy of the first `size` bytes of `result`.
+    /// Submits `encoder`'s work and a copy of `size` bytes of `result` from the given one on.
     pub(super) fn submit_and_read<T: Pod>(
         &self,
         mut encoder: wgpu::CommandEncoder,
-        result: &wgpu::Buffer,
+        (result, at): (&wgpu::Buffer, u64),
         size: u64,
     ) -> Readback<T> {
         let staging = self.staging(size);
-        encoder.copy_buffer_to_buffer(result, 0, &staging, 0, size);
+        encoder.copy_buffer_to_buffer(result, at, &staging, 0, size);
         #[cfg_attr(target_arch = "wasm32", allow(unused_variables, reason = "browsers poll"))]
         let submission = self.queue.submit([encoder.finish()]);
         let (send, mapped) = oneshot::channel();
