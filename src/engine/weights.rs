@@ -1,5 +1,7 @@
 //! The weights on the GPU, and their way there from the file, one piece at a time.
 
+use std::collections::VecDeque;
+
 use half::f16;
 
 use super::Progress;
@@ -13,6 +15,9 @@ use crate::ternary;
 
 /// Bytes read and uploaded at once. A multiple of every row's alignment.
 const PIECE: u64 = 4 << 20;
+
+/// Pieces that are on their way to the GPU at most.
+const MOST_UNDER_WAY: usize = 4;
 
 /// Every weight of the model.
 pub(super) struct Weights {
@@ -146,6 +151,7 @@ pub(super) async fn load<S: Source>(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<()> {
     let total = reader.len();
+    let mut under_way = VecDeque::new();
     for weight in table {
         let tensor = &weight.tensor;
         let target = weights.target(config, weight);
@@ -171,7 +177,12 @@ pub(super) async fn load<S: Source>(
                     }
                 }
             }
-            gpu.flush();
+            under_way.push_back(gpu.flush());
+            if under_way.len() > MOST_UNDER_WAY
+                && let Some(first) = under_way.pop_front()
+            {
+                gpu.arrived(first).await;
+            }
             gpu.check()?;
             at = next;
             progress(Progress::Upload { loaded: at, total });

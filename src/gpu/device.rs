@@ -42,6 +42,9 @@ pub struct Gpu {
     pub(super) idle_staging: Mutex<Vec<wgpu::Buffer>>,
 }
 
+/// Writes that are on their way.
+pub struct Flushed(oneshot::Receiver<()>);
+
 impl Gpu {
     /// Opens the best adapter there is.
     ///
@@ -189,11 +192,25 @@ impl Gpu {
         }
     }
 
-    /// Sends what was written on its way, so that it does not pile up on this side.
-    pub fn flush(&self) {
+    /// Sends what was written on its way; [`Gpu::arrived`] waits for it.
+    pub fn flush(&self) -> Flushed {
+        let (tell, told) = oneshot::channel();
         self.queue.submit([]);
+        self.queue.on_submitted_work_done(move || {
+            // Nobody waits for the last ones.
+            let _ = tell.send(());
+        });
+        Flushed(told)
+    }
+
+    /// Waits until what was flushed is on the GPU, or the device is lost.
+    ///
+    /// What is written faster than it arrives piles up on this side, and in a browser on the other
+    /// side too.
+    pub async fn arrived(&self, flushed: Flushed) {
         #[cfg(not(target_arch = "wasm32"))]
-        let _ = self.device.poll(wgpu::PollType::Poll);
+        let _ = self.device.poll(wgpu::PollType::wait_indefinitely());
+        let _ = flushed.0.await;
     }
 
     /// Bytes of all buffers made so far.

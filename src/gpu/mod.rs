@@ -11,7 +11,7 @@ mod profile;
 mod readback;
 
 pub use buffer::Buffer;
-pub use device::{Gpu, Subgroups};
+pub use device::{Flushed, Gpu, Subgroups};
 pub use fault::Loss;
 pub use kernel::{Access, Binding, Const, Dialect, Kernel, Variant};
 pub use options::{FeatureCaps, GpuOptions, LimitCaps};
