@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use js_sys::Function;
+use js_sys::{Function, Uint8Array};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
 use web_sys::{AbortController, ReadableStream};
@@ -105,15 +105,26 @@ impl Held {
 
 impl Origin {
     async fn load_again(&self, memory: &Memory) -> Result<Box<Session>> {
+        self.check()?;
+        let mut session = open(&self.source, &self.options, &Rc::new(Meter::new(None))).await?;
+        session.recall(memory)?;
+        self.watch(&session);
+        Ok(Box::new(session))
+    }
+
+    /// Whether the bytes may still be there.
+    fn check(&self) -> Result<()> {
         if self.source.is_instance_of::<ReadableStream>() {
             let why =
                 "the stream that the model was loaded from cannot be read again; load it anew";
             return Err(Error::DeviceLost(why.into()));
         }
-        let mut session = open(&self.source, &self.options, &Rc::new(Meter::new(None))).await?;
-        session.recall(memory)?;
-        self.watch(&session);
-        Ok(Box::new(session))
+        // It was not empty when the model was loaded from it.
+        if self.source.dyn_ref::<Uint8Array>().is_some_and(|bytes| bytes.length() == 0) {
+            let what = "the array that the model was loaded from".into();
+            return Err(Error::Network { what, why: "it was detached".into() });
+        }
+        Ok(())
     }
 
     /// Tells of the loss of the session's device.
