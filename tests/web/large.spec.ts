@@ -9,7 +9,7 @@ import { watchMemory } from './processes'
 import type { Growth } from './processes'
 
 const MIB = 1 << 20
-/** The most that loading may take beyond the GPU's buffers. */
+/** The most that loading may hold beyond the GPU's buffers. */
 const MOST = 128 * MIB
 const FILE = 'target/large.gguf'
 /** Another file, such as all 30 layers, and the same questions. */
@@ -76,10 +76,9 @@ test('a large file goes to the GPU and into storage in pieces, whatever the GPU 
     expect(warm.tokens).toEqual(cold.tokens)
     expect(cold.tokens.length).toBe(6)
     for (const { wasm, agent, most } of [cold, warm]) {
-      expect(wasm).toBeLessThan(MOST)
-      expect(agent).toBeLessThan(MOST)
-      // The page's and the worker's process, with the package, the file's pieces, the garbage.
-      expect(most.renderer).toBeLessThan(MOST)
+      expect(wasm + agent).toBeLessThan(MOST)
+      // The process's peak, with pieces that the browser has not collected yet, which is its own choice.
+      expect(most.renderer).toBeLessThan(2 * MOST)
     }
   } finally {
     await context.close()
