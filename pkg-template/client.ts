@@ -3,6 +3,7 @@ import { BitNetError } from './error.js'
 import { fromFailure, VERSION } from './protocol.js'
 import type { FromWorker, Hello, Method, Methods, PortableSource, Streaming, ToWorker, Transport } from './protocol.js'
 import { postable } from './source.js'
+import type { DeviceLoss } from './types.js'
 
 /** Milliseconds until a worker that says nothing is taken for one of somebody else's. */
 const PATIENCE = 60_000
@@ -17,6 +18,7 @@ interface Call {
 let lastId = 0
 
 export class WorkerTransport implements Transport {
+  onLost: ((loss: DeviceLoss) => void) | undefined
   #worker: Worker
   /** Whether the worker ends with the model. */
   #own: boolean
@@ -86,6 +88,10 @@ export class WorkerTransport implements Transport {
 
   #receive(message: FromWorker): void {
     if ('fatal' in message) return this.#fail(fromFailure(message.fatal))
+    if ('lost' in message) {
+      if (message.id === this.#loadId) this.onLost?.(message.lost)
+      return
+    }
     const call = this.#calls.get(message.id)
     if (!call) return
     if ('piece' in message) call.onPiece?.(message.piece)

@@ -2,6 +2,7 @@
 import { BitNetError } from './error.js'
 import type { Method, Methods, Streaming, Transport } from './protocol.js'
 import { received } from './source.js'
+import type { DeviceLoss } from './types.js'
 import { WasmModel } from './ternlight.js'
 import { ready, watch } from './wasm.js'
 
@@ -9,6 +10,7 @@ type Implementation<M extends Method> =
   (args: Parameters<Methods[M]>, streaming: Streaming) => ReturnType<Methods[M]> | Promise<ReturnType<Methods[M]>>
 
 export class Engine implements Transport {
+  onLost: ((loss: DeviceLoss) => void) | undefined
   #model: WasmModel | undefined
   #lost: BitNetError | undefined
   #lose!: (why: BitNetError) => void
@@ -43,7 +45,7 @@ export class Engine implements Transport {
 
   #methods: { [M in Method]: Implementation<M> } = {
     load: async ([source, options], { onPiece, signal }) => {
-      const model = await WasmModel.load(received(source), options, onPiece, signal)
+      const model = await WasmModel.load(received(source), options, onPiece, (loss: DeviceLoss) => this.onLost?.(loss), signal)
       if (this.#lost) model.dispose()
       else this.#model = model
       return model.info()

@@ -4,6 +4,6 @@ export type { Chat } from './chat.js'
 export type { Generation } from './generation.js'
 export type { ModelCache } from './cache.js'
 export type {
-  Availability, ErrorCode, GenerateOptions, GpuOptions, Input, KernelTime, LoadOptions, Message, ModelInfo, Profile, Progress, Source,
-  Stats, StoredModel, Token
+  Availability, DeviceLoss, ErrorCode, GenerateOptions, GpuOptions, Input, KernelTime, LoadOptions, Message, ModelInfo, Profile,
+  Progress, Source, Stats, StoredModel, Token
 } from './types.js'

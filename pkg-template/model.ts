@@ -11,7 +11,7 @@ import { Generation } from './generation.js'
 import type { Run } from './generation.js'
 import type { Transport } from './protocol.js'
 import { portable } from './source.js'
-import type { Availability, GenerateOptions, Input, LoadOptions, Message, ModelInfo, Profile, Progress, Source, Stats, Token } from './types.js'
+import type { Availability, DeviceLoss, GenerateOptions, Input, LoadOptions, Message, ModelInfo, Profile, Progress, Source, Stats, Token } from './types.js'
 
 const disposed = (): BitNetError => new BitNetError('disposed', 'the model was disposed of')
 
@@ -23,9 +23,18 @@ export class BitNet {
   /** The end of the last call that needs the GPU: they run one after the other, in order. */
   #last: Promise<unknown> = Promise.resolve()
 
+  #lost!: Promise<DeviceLoss>
+  #tellLost!: (loss: DeviceLoss) => void
+
   private constructor(transport: Transport, info: ModelInfo) {
     this.#transport = transport
     this.info = info
+    this.#awaitLoss()
+    transport.onLost = loss => {
+      const tell = this.#tellLost
+      this.#awaitLoss()
+      tell(loss)
+    }
   }
 
   /** Whether this browser can run a model; loads nothing. */
@@ -57,6 +66,15 @@ export class BitNet {
     } finally {
       aborted.release()
     }
+  }
+
+  /**
+   * Resolves when the GPU is lost next: reset by its driver, or taken away by the browser. What runs
+   * then rejects with `device-lost`; the call after it, and calls that wait, bring the model back on
+   * a new device and go on where it was, without your help. Read it again for the loss after.
+   */
+  get lost(): Promise<DeviceLoss> {
+    return this.#lost
   }
 
   /** Generates from a user's turn, a conversation, or tokens. A second call waits for the first. */
@@ -110,6 +128,10 @@ export class BitNet {
   /** `await using`, where the browser knows it. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.dispose()
+  }
+
+  #awaitLoss(): void {
+    this.#lost = new Promise(resolve => { this.#tellLost = resolve })
   }
 
   #run(input: () => Input, options: GenerateOptions): Run {

@@ -2,10 +2,10 @@
 // `{ id, method, args }` → `{ id, value }` or `{ id, error }`, `{ id, piece }` while it streams,
 // `{ id, cancel }` the other way. The first call is `hello`.
 import { BitNetError } from './error.js'
-import type { ErrorCode, GenerateOptions, Input, LoadOptions, Message, ModelInfo, Profile, Source, Stats } from './types.js'
+import type { DeviceLoss, ErrorCode, GenerateOptions, Input, LoadOptions, Message, ModelInfo, Profile, Source, Stats } from './types.js'
 
 /** Grows with every change to the messages: a page must not talk to yesterday's worker. */
-export const VERSION = 1
+export const VERSION = 2
 
 /** The options that stay on this side of the border. */
 type Local = 'signal' | 'onProgress' | 'worker'
@@ -32,6 +32,8 @@ export interface Streaming {
 /** A model in this thread or in a worker: the same calls, the same answers. */
 export interface Transport {
   call<M extends Method>(method: M, args: Parameters<Methods[M]>, streaming?: Streaming): Promise<ReturnType<Methods[M]>>
+  /** Told of each loss of the model's device. */
+  onLost?: ((loss: DeviceLoss) => void) | undefined
   /** Lets go of the model and its thread. Calls in flight reject with `why`. */
   close(why: BitNetError): void
 }
@@ -49,6 +51,8 @@ export type FromWorker =
   | { id: number, value: unknown }
   | { id: number, error: Failure }
   | { id: number, piece: unknown }
+  /** The device of the model that the call `id` has loaded is lost. */
+  | { id: number, lost: DeviceLoss }
   /** Everything in flight is lost. */
   | { fatal: Failure }
 

@@ -7,7 +7,16 @@ import type { Source } from './types.js'
 export function portable(source: Source): PortableSource {
   if (typeof source === 'string' || source instanceof URL) return absolute(source)
   if (source instanceof Request) return { request: requestParts(source) }
+  if (source instanceof ArrayBuffer) return bytes(source)
   return source
+}
+
+function bytes(buffer: ArrayBuffer): Uint8Array {
+  try {
+    return new Uint8Array(buffer)
+  } catch {
+    throw new BitNetError('bad-option', 'bad option `source`: the ArrayBuffer is detached, its bytes were transferred elsewhere')
+  }
 }
 
 /** The source of a call that has arrived. */

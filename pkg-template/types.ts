@@ -111,6 +111,14 @@ export interface ModelInfo {
   kernels: string[]
 }
 
+/** How the GPU was lost; the fields are those of `GPUDeviceLostInfo`. */
+export interface DeviceLoss {
+  /** `destroyed` if someone in the page has called `destroy()` on the device. */
+  reason: 'destroyed' | 'unknown'
+  /** What the browser says of it, for people; often nothing. */
+  message: string
+}
+
 export interface Message {
   role: 'system' | 'user' | 'assistant'
   content: string

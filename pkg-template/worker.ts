@@ -48,7 +48,9 @@ async function perform(id: number, method: Method | 'hello' | 'dispose', args: u
   }
   if (method === 'load') {
     if (current) throw new BitNetError('bad-option', 'bad option `worker`: this worker holds a model already')
-    current = { engine: new Engine(), loadId: id }
+    const engine = new Engine()
+    engine.onLost = lost => scope.postMessage({ id, lost })
+    current = { engine, loadId: id }
   }
   const engine = current?.engine
   if (!engine) throw disposed()

@@ -40,6 +40,12 @@ const testNative = hear => {
   return runHearing('cargo', ['test'], hear, { env: icd ? { VK_DRIVER_FILES: icd } : {} })
 }
 
+/** Each target for a minute; `cargo test` alone tries them for a second. */
+const fuzz = hear => {
+  const FUZZ_SECONDS = process.env.FUZZ_SECONDS ?? '60'
+  return runHearing('cargo', ['test', '--test', 'fuzz', '--', '--nocapture'], hear, { env: { FUZZ_SECONDS } })
+}
+
 const testOnSwiftShader = async hear => {
   if (process.platform !== 'linux') return 'left out: not Linux'
   const icd = swiftShader()
@@ -61,6 +67,7 @@ export const checks = [
   { part: 'native', name: 'Clippy, WebAssembly', step: lintWasm },
   { part: 'native', name: 'Native tests, llvmpipe', step: testNative },
   { part: 'native', name: 'GPU tests, SwiftShader', step: testOnSwiftShader },
+  { part: 'native', name: 'Fuzzing', step: fuzz },
   { part: 'web', name: 'Package', step: buildPackage },
   { part: 'web', name: 'Demos', step: () => (checkDemos(), buildDemos()) },
   { part: 'web', name: 'Browser tests', step: testInBrowser }

@@ -37,7 +37,7 @@ pub(super) async fn bandwidth(gpu: &Gpu, weights: &Weights) -> Result<f64> {
     }
     let each = enough.min(gpu.max_binding) / 16;
     let mut own = Vec::new();
-    let allocated = gpu.allocating("a probe of the memory's speed", enough, || {
+    let allocated = gpu.allocating("a probe of the memory's speed", || {
         (0..enough / 16 / each).for_each(|_| own.push(gpu.buffer("probe", each as usize)));
     });
     let measured = match allocated.await {

@@ -92,5 +92,10 @@ async fn time_products(gpu: &Gpu) -> Result<Duration> {
         gpu.run_and_read(&[&plan], &step, &y, 1).take(gpu).await?;
         shortest = shortest.min(started.elapsed());
     }
+    w.shards.iter().for_each(|shard| gpu.free(&shard.buffer));
+    gpu.free(&x.q);
+    gpu.free(&x.scale);
+    [&w.scale, &y].map(|buffer| gpu.free(buffer));
+    gpu.free(&d_step);
     Ok(shortest)
 }

@@ -307,12 +307,6 @@ impl Engine {
     }
 }
 
-impl Drop for Engine {
-    fn drop(&mut self) {
-        self.gpu.destroy();
-    }
-}
-
 /// What the attention kernels ask of a model beyond [`Config`]'s own rules.
 fn check_shape(config: &Config) -> Result<()> {
     if !config.head_dim.is_multiple_of(8) || config.head_dim > 512 {

@@ -96,11 +96,11 @@ impl State {
             * size_of::<f32>();
         let most = if gpu.software { CHUNK_ON_CPU } else { CHUNK };
         let chunk = most.min(n_ctx).min(gpu.max_binding as usize / widest).max(1);
-        let needed = 2 * config.n_layer * attention.cache_bytes(n_ctx) + chunk * 4 * widest;
-        gpu.allocating("the KV cache and activations", needed as u64, || {
-            Self::buffers(gpu, config, attention, n_ctx, chunk)
-        })
-        .await
+        let what = format!("the weights, a KV cache of {n_ctx} tokens and activations");
+        let allocate = || Self::buffers(gpu, config, attention, n_ctx, chunk);
+        let state = gpu.allocating(&what, allocate).await?;
+        write_turns(gpu, config, &state.turns, n_ctx);
+        Ok(state)
     }
 
     fn buffers(
@@ -156,7 +156,7 @@ impl State {
                 .buffer("few_logits", few * config.n_vocab)
                 .using(Used::Tokens(4 * config.n_vocab as u64)),
             chosen: gpu.buffer("chosen", few).using(Used::Tokens(4)),
-            turns: turns(gpu, config, n_ctx).using(turn),
+            turns: gpu.buffer("turns", n_ctx * config.head_dim / 2).using(turn),
             cache: (0..config.n_layer)
                 .map(|_| ["k_cache", "v_cache"].map(|label| gpu.buffer(label, cache_words)))
                 .map(|[k, v]| (k.using(position), v.using(position)))
@@ -237,12 +237,11 @@ fn context(
 }
 
 /// cos and sin of `pos * base^(-2i / head_dim)`, in f64: a GPU's own are far off at large angles.
-fn turns(gpu: &Gpu, config: &Config, n_ctx: usize) -> Buffer<[f32; 2]> {
+fn write_turns(gpu: &Gpu, config: &Config, turns: &Buffer<[f32; 2]>, n_ctx: usize) {
     let half = config.head_dim / 2;
     let frequency =
         |i: usize| f64::from(config.rope_freq_base).powf(-2.0 * i as f64 / config.head_dim as f64);
     let frequencies: Vec<f64> = (0..half).map(frequency).collect();
-    let table = gpu.buffer("turns", n_ctx * half);
     // In pieces: a long context's table is too large for this side's memory.
     for first in (0..n_ctx).step_by(TURNS_AT_ONCE) {
         let positions = first..(first + TURNS_AT_ONCE).min(n_ctx);
@@ -254,7 +253,6 @@ fn turns(gpu: &Gpu, config: &Config, n_ctx: usize) -> Buffer<[f32; 2]> {
                 })
             })
             .collect();
-        gpu.write(&table, first * half, &piece);
+        gpu.write(turns, first * half, &piece);
     }
-    table
 }

@@ -1,5 +1,7 @@
 //! The weights on the GPU, and their way there from the file, one piece at a time.
 
+use std::collections::VecDeque;
+
 use half::f16;
 
 use super::Progress;
@@ -13,6 +15,9 @@ use crate::ternary;
 
 /// Bytes read and uploaded at once. A multiple of every row's alignment.
 const PIECE: u64 = 4 << 20;
+
+/// Pieces that are on their way to the GPU at most.
+const MOST_UNDER_WAY: usize = 4;
 
 /// Every weight of the model.
 pub(super) struct Weights {
@@ -60,8 +65,7 @@ impl Weights {
                     _ => DenseType::F32,
                 }
             });
-        let needed = table.iter().map(|w| w.tensor.len).sum();
-        gpu.allocating("the weights", needed, || Self::buffers(gpu, config, ty)).await
+        gpu.packing("the weights", || Self::buffers(gpu, config, ty)).await
     }
 
     fn buffers(gpu: &Gpu, config: &Config, ty: DenseType) -> Self {
@@ -152,6 +156,7 @@ pub(super) async fn load<S: Source>(
 ) -> Result<usize> {
     let total = reader.len();
     let mut large = 0;
+    let mut under_way = VecDeque::new();
     for weight in table {
         let tensor = &weight.tensor;
         let target = weights.target(config, weight);
@@ -177,7 +182,12 @@ pub(super) async fn load<S: Source>(
                     }
                 }
             }
-            gpu.flush();
+            under_way.push_back(gpu.flush());
+            if under_way.len() > MOST_UNDER_WAY
+                && let Some(first) = under_way.pop_front()
+            {
+                gpu.arrived(first).await;
+            }
             gpu.check()?;
             at = next;
             progress(Progress::Upload { loaded: at, total });

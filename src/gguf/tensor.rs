@@ -121,7 +121,7 @@ pub(super) fn place(
         if !offset.is_multiple_of(alignment) {
             return Err(bad(format!("begins at {offset}, not a multiple of {alignment}")));
         }
-        if offset > data_len {
+        if offset > data_len || data_start > file_len {
             return Err(bad(format!("begins {offset} bytes into the {data_len} bytes of data")));
         }
         let next = starts.partition_point(|&start| start <= offset);

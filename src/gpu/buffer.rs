@@ -1,9 +1,14 @@
 use std::marker::PhantomData;
+use std::num::NonZero;
 
-/// A GPU buffer of `len` values of `T`. Cloning copies the handle, not the contents.
+/// A GPU buffer of `len` values of `T`, or a part of a larger one. Cloning copies the handle, not the
+/// contents.
 #[derive(Clone, Debug)]
 pub struct Buffer<T> {
     pub(super) raw: wgpu::Buffer,
+    /// The byte of `raw` at which this begins.
+    pub(super) at: u64,
+    size: u64,
     len: usize,
     used: Used,
     marker: PhantomData<T>,
@@ -24,9 +29,9 @@ pub enum Used {
 }
 
 impl<T> Buffer<T> {
-    pub(super) fn new(raw: wgpu::Buffer, len: usize) -> Self {
+    pub(super) fn new(raw: wgpu::Buffer, at: u64, size: u64, len: usize) -> Self {
         let used = Used::Fixed((len * size_of::<T>()) as u64);
-        Self { raw, len, used, marker: PhantomData }
+        Self { raw, at, size, len, used, marker: PhantomData }
     }
 
     /// Values in the buffer.
@@ -41,13 +46,13 @@ impl<T> Buffer<T> {
 
     /// Bytes on the GPU.
     pub fn bytes(&self) -> u64 {
-        self.raw.size()
+        self.size
     }
 
     /// The same bytes as values of another type, for a kernel that loads them otherwise.
     pub fn cast<U>(&self) -> Buffer<U> {
         let len = self.len * size_of::<T>() / size_of::<U>();
-        Buffer::new(self.raw.clone(), len).using(self.used)
+        Buffer::new(self.raw.clone(), self.at, self.size, len).using(self.used)
     }
 
     /// The same buffer, of which a step uses less than all.
@@ -59,5 +64,14 @@ impl<T> Buffer<T> {
     /// What a step uses of it.
     pub(super) fn used(&self) -> Used {
         self.used
+    }
+
+    pub(super) fn binding(&self) -> wgpu::BindingResource<'_> {
+        let size = NonZero::new(self.size);
+        wgpu::BindingResource::Buffer(wgpu::BufferBinding {
+            buffer: &self.raw,
+            offset: self.at,
+            size,
+        })
     }
 }

@@ -4,7 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytemuck::Pod;
+use futures_channel::oneshot;
 
+use super::allocation::Orders;
+use super::fault::{Faults, Loss};
 use super::{Buffer, GpuOptions};
 use crate::error::{Error, Result};
 
@@ -35,11 +38,15 @@ pub struct Gpu {
     pub max_binding: u64,
     /// Bytes one buffer may hold.
     pub max_buffer: u64,
-    fault: Arc<Mutex<Option<Error>>>,
-    allocated: AtomicU64,
+    pub(super) faults: Faults,
+    pub(super) allocated: AtomicU64,
+    pub(super) orders: Mutex<Option<Orders>>,
     /// Small staging buffers that no read-back uses.
     pub(super) idle_staging: Mutex<Vec<wgpu::Buffer>>,
 }
+
+/// Writes that are on their way.
+pub struct Flushed(oneshot::Receiver<()>);
 
 impl Gpu {
     /// Opens the best adapter there is.
@@ -117,14 +124,18 @@ impl Gpu {
             (wanted.contains(wgpu::Features::SUBGROUP) && has_subgroups(&device) && even)
                 .then_some(Subgroups(info.subgroup_min_size));
 
-        let fault = Arc::new(Mutex::new(None));
-        let slot = fault.clone();
+        let faults = Faults::default();
+        let noting = faults.clone();
         device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
-            note(&slot, Error::Internal(format!("WebGPU: {error}")));
+            noting.note(Error::Internal(format!("WebGPU: {error}")));
         }));
-        let slot = fault.clone();
-        device.set_device_lost_callback(move |reason, why| {
-            note(&slot, Error::DeviceLost(format!("{reason:?}: {why}")));
+        let noting = faults.clone();
+        device.set_device_lost_callback(move |reason, message| {
+            let reason = match reason {
+                wgpu::DeviceLostReason::Destroyed => "destroyed",
+                _ => "unknown",
+            };
+            noting.lose(&Loss { reason, message });
         });
         let adapter = name(&info, &device);
         Ok(Self {
@@ -138,42 +149,26 @@ impl Gpu {
             packed_dot: options.features.packed_dot,
             max_binding,
             max_buffer,
-            fault,
+            faults,
             allocated: AtomicU64::new(0),
+            orders: Mutex::new(None),
             idle_staging: Mutex::new(Vec::new()),
         })
     }
 
     /// The first error the device reported on its own, if any: WebGPU errors do not throw.
     pub fn check(&self) -> Result<()> {
-        match &*self.fault.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(error) => Err(error.clone()),
-            None => Ok(()),
-        }
+        self.faults.check()
     }
 
-    /// A zeroed buffer of `len` values.
-    pub fn buffer<T: Pod>(&self, label: &str, len: usize) -> Buffer<T> {
-        // Bindings and copies come in words of 4 bytes, and an empty binding is not allowed.
-        let size = ((len * size_of::<T>()).max(16) as u64).next_multiple_of(16);
-        self.allocated.fetch_add(size, Ordering::Relaxed);
-        if size > self.max_binding {
-            // Found by `check`, like all that a device refuses.
-            let (what, granted) = (format!("`{label}` in one binding"), self.max_binding);
-            note(&self.fault, Error::OutOfMemory { what, needed: size, granted });
-        }
-        Buffer::new(
-            self.device.create_buffer(&wgpu::BufferDescriptor {
-                label: Some(label),
-                size,
-                usage: wgpu::BufferUsages::STORAGE
-                    | wgpu::BufferUsages::UNIFORM
-                    | wgpu::BufferUsages::COPY_SRC
-                    | wgpu::BufferUsages::COPY_DST,
-                mapped_at_creation: false,
-            }),
-            len,
-        )
+    /// Whether the device is lost. Nothing brings it back: another has to be opened.
+    pub fn is_lost(&self) -> bool {
+        self.faults.is_lost()
+    }
+
+    /// Resolves when the device is lost; fails when it is dropped.
+    pub fn lost(&self) -> oneshot::Receiver<Loss> {
+        self.faults.wait()
     }
 
     /// A buffer holding `data`.
@@ -186,7 +181,7 @@ impl Gpu {
     /// Writes `data` at element `at`. Both ends fall on multiples of 4 bytes.
     pub fn write<T: Pod>(&self, buffer: &Buffer<T>, at: usize, data: &[T]) {
         if !data.is_empty() {
-            let offset = (at * size_of::<T>()) as u64;
+            let offset = buffer.at + (at * size_of::<T>()) as u64;
             self.queue.write_buffer(&buffer.raw, offset, bytemuck::cast_slice(data));
         }
     }
@@ -208,11 +203,25 @@ impl Gpu {
         self.packed_dot.unwrap_or(true)
     }
 
-    /// Sends what was written on its way, so that it does not pile up on this side.
-    pub fn flush(&self) {
+    /// Sends what was written on its way; [`Gpu::arrived`] waits for it.
+    pub fn flush(&self) -> Flushed {
+        let (tell, told) = oneshot::channel();
         self.queue.submit([]);
+        self.queue.on_submitted_work_done(move || {
+            // Nobody waits for the last ones.
+            let _ = tell.send(());
+        });
+        Flushed(told)
+    }
+
+    /// Waits until what was flushed is on the GPU, or the device is lost.
+    ///
+    /// What is written faster than it arrives piles up on this side, and in a browser on the other
+    /// side too.
+    pub async fn arrived(&self, flushed: Flushed) {
         #[cfg(not(target_arch = "wasm32"))]
-        let _ = self.device.poll(wgpu::PollType::Poll);
+        let _ = self.device.poll(wgpu::PollType::wait_indefinitely());
+        let _ = flushed.0.await;
     }
 
     /// Bytes of all buffers there are, those kept for read-backs included.
@@ -227,34 +236,15 @@ impl Gpu {
         buffer.raw.destroy();
         self.allocated.fetch_sub(buffer.bytes(), Ordering::Relaxed);
     }
-
-    /// Frees the device; every buffer of it is gone.
-    pub fn destroy(&self) {
-        self.device.destroy();
-    }
-
-    /// Runs `allocate`, and turns the device's refusal into `out-of-memory`.
-    pub async fn allocating<T>(
-        &self,
-        what: &str,
-        needed: u64,
-        allocate: impl FnOnce() -> T,
-    ) -> Result<T> {
-        let scope = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
-        let value = allocate();
-        match scope.pop().await {
-            None => self.check().map(|()| value),
-            Some(_) => Err(Error::OutOfMemory {
-                what: what.into(),
-                needed,
-                granted: self.max_buffer.min(needed),
-            }),
-        }
-    }
 }
 
-fn note(slot: &Mutex<Option<Error>>, error: Error) {
-    slot.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+impl Drop for Gpu {
+    /// Frees the device and every buffer of it, whoever still holds one: a browser would keep them
+    /// until it collects its garbage.
+    fn drop(&mut self) {
+        self.faults.end();
+        self.device.destroy();
+    }
 }
 
 /// What `parts` say, each word of it once.

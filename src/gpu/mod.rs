@@ -1,7 +1,9 @@
 //! All wgpu boilerplate. Nothing above this module names a bind group or an encoder.
 
+mod allocation;
 mod buffer;
 mod device;
+mod fault;
 mod kernel;
 mod options;
 mod plan;
@@ -9,7 +11,8 @@ mod profile;
 mod readback;
 
 pub use buffer::{Buffer, Used};
-pub use device::{Gpu, Subgroups};
+pub use device::{Flushed, Gpu, Subgroups};
+pub use fault::Loss;
 pub use kernel::{Access, Binding, Const, Dialect, Kernel, Variant};
 pub use options::{FeatureCaps, GpuOptions, LimitCaps};
 pub use plan::{Bound, Extent, Plan, Recorder, Step};

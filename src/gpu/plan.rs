@@ -119,15 +119,15 @@ impl Plan {
 
 /// A buffer whose element type no longer matters.
 pub trait Bound {
-    /// The buffer under it.
-    fn raw(&self) -> &wgpu::Buffer;
+    /// Its bytes, as a kernel sees them.
+    fn binding(&self) -> wgpu::BindingResource<'_>;
     /// What a step uses of it.
     fn used(&self) -> Used;
 }
 
 impl<T> Bound for Buffer<T> {
-    fn raw(&self) -> &wgpu::Buffer {
-        &self.raw
+    fn binding(&self) -> wgpu::BindingResource<'_> {
+        self.binding()
     }
 
     fn used(&self) -> Used {
@@ -168,7 +168,7 @@ impl<'gpu> Recorder<'gpu> {
             .enumerate()
             .map(|(i, buffer)| wgpu::BindGroupEntry {
                 binding: i as u32,
-                resource: buffer.raw().as_entire_binding(),
+                resource: buffer.binding(),
             })
             .collect();
         let bind_group = self.gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {

@@ -72,7 +72,7 @@ impl Gpu {
             dispatch.encode(&mut pass, step);
         }
         encoder.resolve_query_set(&queries, 0..count, &ticks, 0);
-        let values: Vec<u64> = self.submit_and_read(encoder, &ticks, size).take(self).await?;
+        let values: Vec<u64> = self.submit_and_read(encoder, (&ticks, 0), size).take(self).await?;
         let period = f64::from(self.queue.get_timestamp_period());
         let mut kernels: Vec<KernelTime> = Vec::new();
         for (dispatch, ticks) in dispatches.iter().zip(values.chunks_exact(2)) {

@@ -36,18 +36,18 @@ impl Gpu {
         if !plans.is_empty() {
             self.encode(&mut encoder, plans, step);
         }
-        self.submit_and_read(encoder, &result.raw, (len * size_of::<T>()) as u64)
+        self.submit_and_read(encoder, (&result.raw, result.at), (len * size_of::<T>()) as u64)
     }
 
-    /// Submits `encoder`'s work and a copy of the first `size` bytes of `result`.
+    /// Submits `encoder`'s work and a copy of `size` bytes of `result` from the given one on.
     pub(super) fn submit_and_read<T: Pod>(
         &self,
         mut encoder: wgpu::CommandEncoder,
-        result: &wgpu::Buffer,
+        (result, at): (&wgpu::Buffer, u64),
         size: u64,
     ) -> Readback<T> {
         let staging = self.staging(size);
-        encoder.copy_buffer_to_buffer(result, 0, &staging, 0, size);
+        encoder.copy_buffer_to_buffer(result, at, &staging, 0, size);
         #[cfg_attr(target_arch = "wasm32", allow(unused_variables, reason = "browsers poll"))]
         let submission = self.queue.submit([encoder.finish()]);
         let (send, mapped) = oneshot::channel();
@@ -87,22 +87,23 @@ impl Gpu {
 impl<T: Pod> Readback<T> {
     /// Waits for the values.
     pub async fn take(self, gpu: &Gpu) -> Result<Vec<T>> {
+        // Nothing else fails these; the device's own word may come before or after.
+        let lost = |error: &dyn std::fmt::Display| {
+            gpu.faults.note(Error::DeviceLost(error.to_string()));
+            Error::DeviceLost(error.to_string())
+        };
         #[cfg(not(target_arch = "wasm32"))]
         gpu.device
             .poll(wgpu::PollType::Wait { submission_index: Some(self.submission), timeout: None })
-            .map_err(|e| Error::DeviceLost(e.to_string()))?;
+            .map_err(|error| lost(&error))?;
         let outcome = self.mapped.await;
         gpu.check()?;
         match outcome {
             Ok(Ok(())) => {}
-            Ok(Err(e)) => return Err(Error::DeviceLost(e.to_string())),
-            Err(_) => return Err(Error::DeviceLost("the device was dropped".into())),
+            Ok(Err(error)) => return Err(lost(&error)),
+            Err(_) => return Err(lost(&"the device was dropped")),
         }
-        let view = self
-            .staging
-            .slice(..)
-            .get_mapped_range()
-            .map_err(|e| Error::DeviceLost(e.to_string()))?;
+        let view = self.staging.slice(..).get_mapped_range().map_err(|error| lost(&error))?;
         // The mapping's address need not suit T, so the values are copied one by one.
         let values = view.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect();
         drop(view);

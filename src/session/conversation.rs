@@ -5,40 +5,75 @@ use crate::error::Result;
 use crate::tokenizer::{TextStream, Tokenizer};
 
 /// A conversation and the prompt it made.
+#[derive(Clone)]
 pub(super) struct Conversation {
     messages: Vec<Message>,
     pub(super) prompt: Vec<u32>,
+    /// The answers in it that were generated here, in order.
+    answers: Vec<Answer>,
+}
+
+/// Where an answer ends.
+#[derive(Clone)]
+struct Answer {
+    /// Messages up to it, itself among them.
+    messages: usize,
+    /// Tokens up to its end.
+    tokens: usize,
 }
 
 impl Conversation {
-    /// The prompt of `messages`. If they go on from `before`, whose answer is in `tokens`, that
-    /// answer is taken in the tokens it was given in: written anew, its text may be cut into others,
-    /// and all that follows would have to be computed again.
+    /// The prompt of `messages`. Where they go on from `before`, whose answer is in `tokens`, or from
+    /// an answer within it, answers are taken in the tokens they were given in: written anew, their
+    /// text may be cut into others, and all that follows would have to be computed again.
     pub(super) fn new(
         tokenizer: &Tokenizer,
         messages: &[Message],
         before: Option<&Self>,
         tokens: &[u32],
     ) -> Result<Self> {
-        let answered = before.and_then(|before| before.answered(tokenizer, messages, tokens));
-        let prompt = match answered {
-            Some((ids, rest)) => chat::continued(tokenizer, ids, rest)?,
-            None => chat::prompt(tokenizer, messages)?,
+        let known = before.and_then(|before| before.known(tokenizer, messages, tokens));
+        let (prompt, answers) = match known {
+            Some((ids, answers, rest)) => (chat::continued(tokenizer, ids, rest)?, answers),
+            None => (chat::prompt(tokenizer, messages)?, Vec::new()),
         };
-        Ok(Self { messages: messages.to_vec(), prompt })
+        Ok(Self { messages: messages.to_vec(), prompt, answers })
     }
 
-    /// The tokens up to this conversation's answer, if `messages` begin with both, and what follows.
-    fn answered<'a>(
+    /// The tokens up to the last answer that `messages` share with this conversation, all such
+    /// answers, and the messages that follow.
+    fn known<'a>(
         &self,
         tokenizer: &Tokenizer,
         messages: &'a [Message],
         tokens: &'a [u32],
-    ) -> Option<(&'a [u32], &'a [Message])> {
-        let [answer, rest @ ..] = messages.strip_prefix(self.messages.as_slice())? else {
+    ) -> Option<(&'a [u32], Vec<Answer>, &'a [Message])> {
+        let prompt = tokens.get(..self.prompt.len()).filter(|prompt| *prompt == self.prompt)?;
+        let mut answers = self.answers.clone();
+        if let Some(tokens) = self.answered(tokenizer, messages, &tokens[prompt.len()..]) {
+            let messages = self.messages.len() + 1;
+            answers.push(Answer { messages, tokens: prompt.len() + tokens });
+        } else {
+            // The turn that came last has failed, or was taken back.
+            let same = messages.iter().zip(&self.messages).take_while(|(a, b)| a == b).count();
+            answers.retain(|answer| answer.messages <= same);
+        }
+        answers.retain(|answer| answer.messages < messages.len());
+        let last = answers.last()?;
+        let (ids, rest) = (&tokens[..last.tokens], &messages[last.messages..]);
+        Some((ids, answers, rest))
+    }
+
+    /// If `messages` go on with the text that begins `given`: how many of its tokens are that text.
+    fn answered(
+        &self,
+        tokenizer: &Tokenizer,
+        messages: &[Message],
+        given: &[u32],
+    ) -> Option<usize> {
+        let [answer, ..] = messages.strip_prefix(self.messages.as_slice())? else {
             return None;
         };
-        let given = tokens.strip_prefix(self.prompt.as_slice())?;
         if answer.role != Role::Assistant {
             return None;
         }
@@ -47,7 +82,7 @@ impl Conversation {
         for (i, &id) in given.iter().enumerate() {
             text += &stream.push(tokenizer, id).ok()?;
             if text == answer.content {
-                return Some((&tokens[..self.prompt.len() + i + 1], rest));
+                return Some(i + 1);
             }
         }
         None

@@ -5,6 +5,7 @@ mod generate;
 mod lookup;
 mod stop;
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
 use serde::Serialize;
@@ -63,6 +64,15 @@ pub struct Session {
     conversation: Option<Conversation>,
     /// The conversation whose prompt was made last.
     asked: Option<Conversation>,
+    /// A hash of the file's head and length, to know the file again.
+    file: u64,
+}
+
+/// What a session knows besides its weights: enough to go on where it was on another device.
+pub struct Memory {
+    file: u64,
+    tokens: Vec<u32>,
+    conversation: Option<Conversation>,
 }
 
 impl Session {
@@ -80,6 +90,12 @@ impl Session {
         let config = Config::from_gguf(&gguf)?;
         let table = weights(&config, &gguf)?;
         let tokenizer = Tokenizer::from_gguf(&gguf, &config)?;
+        let file = {
+            let mut hasher = DefaultHasher::new();
+            reader.len().hash(&mut hasher);
+            reader.head(gguf.data_start).await?.get(..gguf.data_start as usize).hash(&mut hasher);
+            hasher.finish()
+        };
         drop(gguf);
         let parameters = table.iter().map(|w| w.tensor.ne.iter().product::<u64>()).sum();
         let engine = Engine::load(gpu, config, &table, reader, options, progress).await?;
@@ -104,17 +120,40 @@ impl Session {
             filled: 0,
             conversation: None,
             asked: None,
+            file,
         })
     }
 
-    /// What the model is and how it runs.
-    pub fn info(&self) -> &Info {
-        &self.info
+    /// Lets go of the device and all that is on it.
+    pub fn into_memory(self) -> Memory {
+        Memory { file: self.file, tokens: self.tokens, conversation: self.conversation }
+    }
+
+    /// Makes a session that was just loaded go on where the one of `memory` was: what that had in its
+    /// KV cache is computed again when it is next needed.
+    ///
+    /// Errors: `integrity` if the two were not loaded from the same file.
+    pub fn recall(&mut self, memory: &Memory) -> Result<()> {
+        if self.file != memory.file {
+            return Err(Error::Integrity {
+                expected: "the file that the model was loaded from at first".into(),
+                found: "another".into(),
+            });
+        }
+        self.tokens.clone_from(&memory.tokens);
+        self.conversation.clone_from(&memory.conversation);
+        self.filled = 0;
+        Ok(())
     }
 
     /// The device.
     pub fn gpu(&self) -> &Gpu {
         self.engine.gpu()
+    }
+
+    /// What the model is and how it runs.
+    pub fn info(&self) -> &Info {
+        &self.info
     }
 
     /// The model's tokenizer, which can be kept and used while the session generates.

@@ -13,12 +13,11 @@ use web_sys::AbortSignal;
 
 use super::abort::{aborted, or_abort};
 use super::error::bad_option;
-use super::open::open;
 use super::options::{GenerateOptions, LoadOptions};
 use super::progress::Meter;
 use super::prompt;
-use crate::error::{Error, Result};
-use crate::session::{FinishReason, Info, Piece, Session, Stats};
+use super::slot::Slot;
+use crate::session::{FinishReason, Info, Piece, Stats};
 use crate::tokenizer::Tokenizer;
 
 /// A loaded model.
@@ -35,20 +34,25 @@ pub struct WasmModel {
 #[wasm_bindgen]
 impl WasmModel {
     /// Loads a model. Fails with the reason of `signal` if that aborts.
+    ///
+    /// `on_lost` is told of every loss of the model's device; the next call restores it.
     pub async fn load(
         source: JsValue,
         options: JsValue,
         on_progress: Option<Function>,
+        on_lost: Function,
         signal: Option<AbortSignal>,
     ) -> Result<WasmModel, JsValue> {
         let meter = Rc::new(Meter::new(on_progress));
-        let session = or_abort(signal.as_ref(), async {
-            let options = LoadOptions::parse(options)?;
-            open(&source, &options, &meter).await
+        let slot = or_abort(signal.as_ref(), async {
+            Slot::load(source, LoadOptions::parse(options)?, &meter, on_lost).await
         })
         .await?;
+        let mut lease = slot.lease().await?;
+        let session = lease.session()?;
         let (tokenizer, info) = (Rc::clone(session.tokenizer()), session.info().clone());
-        Ok(Self { slot: Slot::new(session), tokenizer, info })
+        drop(lease);
+        Ok(Self { slot, tokenizer, info })
     }
 
     /// What the model is and how it runs.
@@ -69,7 +73,14 @@ impl WasmModel {
         self.slot.check()?;
         let options = GenerateOptions::parse(options)?;
         let n_vocab = self.info.vocab_size;
-        let mut lease = self.slot.lease()?;
+        // A device that was lost is restored first, which may take as long as loading.
+        let mut lease = match &signal {
+            None => self.slot.lease().await?,
+            Some(signal) => match select(pin!(aborted(signal)), pin!(self.slot.lease())).await {
+                Either::Right((lease, _)) => lease?,
+                Either::Left(_) => return to_js(&aborted_before_the_first_token(0)),
+            },
+        };
         let prompt = if Array::is_array(&input) {
             lease.session()?.chat_prompt(&prompt::messages(&input)?)?
         } else {
@@ -77,7 +88,7 @@ impl WasmModel {
         };
         let (pieces, thrown) = (Cell::new(0_usize), RefCell::new(None));
         let stopped =
-            || self.slot.disposed.get() || signal.as_ref().is_some_and(AbortSignal::aborted);
+            || self.slot.is_disposed() || signal.as_ref().is_some_and(AbortSignal::aborted);
         let mut tell = |piece: Piece| {
             pieces.set(pieces.get() + 1);
             let id = piece.id.map_or(JsValue::UNDEFINED, JsValue::from);
@@ -142,7 +153,7 @@ impl WasmModel {
     pub async fn logits(&self, ids: JsValue) -> Result<Float32Array, JsValue> {
         self.slot.check()?;
         let ids = prompt::ids(&ids, self.info.vocab_size)?;
-        let logits = self.slot.lease()?.session()?.logits(&ids).await?;
+        let logits = self.slot.lease().await?.session()?.logits(&ids).await?;
         self.slot.check()?;
         Ok(Float32Array::from(logits.as_slice()))
     }
@@ -150,8 +161,8 @@ impl WasmModel {
     /// The time of each kernel in one step of `n_tokens` after `pos` tokens, and what memory gives at best.
     pub async fn profile(&self, pos: u32, n_tokens: u32) -> Result<JsValue, JsValue> {
         self.slot.check()?;
-        let profile =
-            self.slot.lease()?.session()?.profile(pos as usize, n_tokens as usize).await?;
+        let (pos, n_tokens) = (pos as usize, n_tokens as usize);
+        let profile = self.slot.lease().await?.session()?.profile(pos, n_tokens).await?;
         self.slot.check()?;
         to_js(&profile)
     }
@@ -178,54 +189,5 @@ fn aborted_before_the_first_token(prompt_tokens: usize) -> Stats {
         prefill_tokens_per_second: 0.0,
         decode_tokens_per_second: 0.0,
         finish_reason: FinishReason::Abort,
-    }
-}
-
-/// Where the session lies between calls.
-struct Slot {
-    session: RefCell<Option<Session>>,
-    disposed: Cell<bool>,
-}
-
-impl Slot {
-    fn new(session: Session) -> Self {
-        Self { session: RefCell::new(Some(session)), disposed: Cell::new(false) }
-    }
-
-    fn check(&self) -> Result<()> {
-        if self.disposed.get() { Err(Error::Disposed) } else { Ok(()) }
-    }
-
-    fn dispose(&self) {
-        self.disposed.set(true);
-        self.session.take();
-    }
-
-    fn lease(&self) -> Result<Lease<'_>> {
-        self.check()?;
-        match self.session.take() {
-            Some(session) => Ok(Lease { slot: self, session: Some(session) }),
-            None => Err(Error::Internal("a call of this model is still running".into())),
-        }
-    }
-}
-
-/// The session while a call runs; it goes back when the call ends, also by being dropped.
-struct Lease<'a> {
-    slot: &'a Slot,
-    session: Option<Session>,
-}
-
-impl Lease<'_> {
-    fn session(&mut self) -> Result<&mut Session> {
-        self.session.as_mut().ok_or(Error::Disposed)
-    }
-}
-
-impl Drop for Lease<'_> {
-    fn drop(&mut self) {
-        if !self.slot.disposed.get() {
-            self.slot.session.replace(self.session.take());
-        }
     }
 }

@@ -92,13 +92,11 @@ impl Source for ArraySource {
     }
 
     async fn read(&mut self, range: Range<u64>) -> Result<Vec<u8>> {
-        let bytes = self.0.subarray(range.start as u32, range.end as u32).to_vec();
-        if bytes.len() as u64 == range.end - range.start {
-            Ok(bytes)
-        } else {
-            // The page may transfer its buffer away meanwhile.
+        // The page may give its buffer away meanwhile, after which the browser throws.
+        if range.end > self.len() {
             let what = "the array".to_owned();
-            Err(Error::Network { what, why: "it was detached or shrunk".into() })
+            return Err(Error::Network { what, why: "it was detached or shrunk".into() });
         }
+        Ok(self.0.subarray(range.start as u32, range.end as u32).to_vec())
     }
 }

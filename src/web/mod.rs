@@ -7,6 +7,7 @@
 //! subgroups                                  what wgpu cannot ask a browser for
 //! stream blob storage fetch                  bytes, from wherever a page has them
 //! open                                       source and options to a loaded session
+//! slot                                       the session between calls, and on a new device
 //! bitnet cache                               the exported class and functions
 //! ```
 
@@ -22,6 +23,7 @@ mod open;
 mod options;
 mod progress;
 mod prompt;
+mod slot;
 mod storage;
 mod stream;
 mod subgroups;

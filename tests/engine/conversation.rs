@@ -1,8 +1,10 @@
 //! Turns of a chat: the answer before stays in the tokens it was given in.
 
 use ternlight::chat::{self, Message, Role};
+use ternlight::session::Session;
 
 use crate::setup::{Setup, generate, greedy};
+use crate::support::assert_error;
 
 fn says(role: Role, content: &str) -> Message {
     Message { role, content: content.into() }
@@ -32,4 +34,45 @@ fn a_next_turn_computes_only_what_is_new() {
     let other = [ask, says(Role::Assistant, "Nobody."), more];
     let written = chat::prompt(session.tokenizer(), &other).unwrap();
     assert_eq!(session.chat_prompt(&other).unwrap(), written);
+}
+
+/// Asks, and gives the tokens and text of the answer.
+fn ask(session: &mut Session, messages: &[Message]) -> (Vec<u32>, Message) {
+    let prompt = session.chat_prompt(messages).unwrap();
+    let answer = generate(session, &prompt, &greedy(5)).unwrap();
+    (answer.ids, says(Role::Assistant, &answer.text))
+}
+
+/// A turn that failed, or was taken back, does not make those before it forgotten; nor does a device
+/// that is lost.
+#[test]
+fn answers_stay_in_their_tokens_whatever_becomes_of_the_next_turn() {
+    let mut session = Setup::default().bundled();
+    let mut messages = vec![says(Role::User, "Who are you?")];
+    let (_, answer) = ask(&mut session, &messages);
+    messages.extend([answer, says(Role::User, "Tell me a story.")]);
+    let next = session.chat_prompt(&messages).unwrap();
+    let (expected, _) = ask(&mut session, &messages);
+
+    // The same question again, and another one.
+    assert_eq!(session.chat_prompt(&messages).unwrap(), next);
+    assert_eq!(ask(&mut session, &messages).0, expected);
+    let mut other = messages.clone();
+    other[2] = says(Role::User, "And then?");
+    let instead = session.chat_prompt(&other).unwrap();
+    let shared = next.iter().zip(&instead).take_while(|(a, b)| a == b).count();
+    assert!(shared > next.len() - chat::prompt(session.tokenizer(), &messages[2..]).unwrap().len());
+    ask(&mut session, &other);
+    assert_eq!(session.chat_prompt(&messages).unwrap(), next);
+
+    // On another device.
+    let memory = session.into_memory();
+    let mut session = Setup::default().bundled();
+    session.recall(&memory).unwrap();
+    assert_eq!(session.chat_prompt(&messages).unwrap(), next);
+    let restored = generate(&mut session, &next, &greedy(5)).unwrap();
+    assert_eq!((restored.stats.reused_tokens, restored.ids), (0, expected));
+
+    // Of another model, nothing is known.
+    assert_error(Setup::default().small().recall(&memory), "integrity", &["another"]);
 }

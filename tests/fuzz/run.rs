@@ -1,0 +1,108 @@
+//! Runs a target until its time is over.
+
+use std::cell::Cell;
+use std::fmt;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::{Duration, Instant};
+
+use proptest::strategy::Strategy;
+use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
+use ternlight::Error;
+
+use crate::allocation::most_held;
+use crate::support::path;
+
+/// The longest that one input may take: what takes longer is not slow but stuck.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// Cases between two looks at the clock.
+const CASES: u32 = 64;
+
+/// Bytes given to a target.
+#[derive(Clone)]
+pub(crate) struct Input(pub(crate) Vec<u8>);
+
+impl fmt::Debug for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.0.len())
+    }
+}
+
+/// What a target is to keep within.
+pub(crate) struct Limits {
+    /// Bytes held at once, whatever the input.
+    pub(crate) memory: usize,
+    /// Bytes held at once for each byte of the input.
+    pub(crate) memory_per_byte: usize,
+}
+
+/// Tries what `tests/data/fuzz/NAME` holds, then what `inputs` makes.
+pub(crate) fn fuzz(
+    name: &str,
+    limits: &Limits,
+    inputs: impl Strategy<Value = Input>,
+    target: impl Fn(&[u8]),
+) {
+    let seconds = std::env::var("FUZZ_SECONDS").map_or(1.0, |text| text.parse().unwrap());
+    let check = |input: &[u8]| {
+        let started = Instant::now();
+        let ((), most) = most_held(|| target(input));
+        let most_allowed = limits.memory + limits.memory_per_byte * input.len();
+        assert!(most <= most_allowed, "{} bytes of input took {most} bytes", input.len());
+        let took = started.elapsed();
+        assert!(took < LONGEST, "{} bytes of input took {took:?}", input.len());
+    };
+    let corpus = path("tests/data/fuzz").join(name);
+    for entry in fs::read_dir(&corpus).unwrap() {
+        let file = entry.unwrap().path();
+        println!("{}", file.display());
+        check(&fs::read(&file).unwrap());
+    }
+
+    let config = Config {
+        cases: CASES,
+        failure_persistence: None,
+        max_shrink_time: 60_000,
+        ..Config::default()
+    };
+    // A runner stops for good after its cases.
+    let mut seeds = TestRunner::new(config.clone());
+    let (started, executions) = (Instant::now(), Cell::new(0));
+    while started.elapsed().as_secs_f64() < seconds {
+        let mut runner = TestRunner::new_with_rng(config.clone(), seeds.new_rng());
+        let outcome = runner.run(&inputs, |input| {
+            executions.set(executions.get() + 1);
+            check(&input.0);
+            Ok::<_, TestCaseError>(())
+        });
+        match outcome {
+            Ok(()) => {}
+            Err(TestError::Fail(why, input)) => {
+                let place = keep(name, &input.0);
+                panic!("{name}: {why}; the input is in {place}");
+            }
+            Err(error) => panic!("{name}: {error}"),
+        }
+    }
+    println!("{name}: {} inputs in {:.0} s", executions.get(), started.elapsed().as_secs_f64());
+}
+
+fn keep(name: &str, input: &[u8]) -> String {
+    let folder = path("target/fuzz");
+    fs::create_dir_all(&folder).unwrap();
+    let mut hasher = DefaultHasher::new();
+    input.hash(&mut hasher);
+    let file = folder.join(format!("{name}-{:016x}", hasher.finish()));
+    fs::write(&file, input).unwrap();
+    file.display().to_string()
+}
+
+/// An error is one that a caller can act on.
+pub(crate) fn assert_named(error: &Error) {
+    assert!(Error::CODES.contains(&error.code()), "{error:?}");
+    assert!(!matches!(error, Error::Internal(_)), "{error}");
+    let message = error.to_string();
+    // Nobody reads more, and a file does not get to fill the console.
+    assert!(message.len() < 4096, "a message of {} bytes", message.len());
+}

@@ -1,0 +1,186 @@
+//! The tokenizer, with vocabularies that no one would train.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use ternlight::model::Config;
+use ternlight::tokenizer::{TextStream, Tokenizer};
+
+use crate::gguf::{BASE, damage, number, spoil};
+use crate::metadata::value;
+use crate::run::{Input, Limits, assert_named, fuzz};
+use crate::support::{File, Kv, byte_char, read};
+
+/// Texts of every kind of character that the pre-tokenizer tells apart.
+const TEXTS: &[&str] = &[
+    "",
+    "hello world, it's 1234567 o'clock",
+    "<|begin_of_text|>hello<|eot_id|><|eot_id|> <|end_of_text|",
+    "  \t\n\r\n \u{a0}\u{3000}  x",
+    "é e\u{301} ß 汉字 🦀👩‍👩‍👧 \u{0}\u{7f}\u{feff}",
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+];
+
+fn token() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        4 => "[a-hĠĊ]{1,6}".prop_map(String::into_bytes),
+        2 => any::<u8>().prop_map(|byte| byte_char(byte).to_string().into_bytes()),
+        1 => ".{0,8}".prop_map(String::into_bytes),
+        1 => vec(any::<u8>(), 0..8),
+        1 => select(vec!["<|eot_id|>", "<|begin_of_text|>", "<", "", "[UNK]", "<0x0A>", "▁a"]).prop_map(Into::into),
+    ]
+}
+
+fn merge() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        5 => "[a-hĠ]{1,3} [a-hĠ]{1,3}".prop_map(String::into_bytes),
+        1 => "[a-c ]{0,6}".prop_map(String::into_bytes),
+        1 => vec(any::<u8>(), 0..8),
+    ]
+}
+
+/// What becomes of the vocabulary.
+#[derive(Clone, Debug)]
+enum Change {
+    /// More of it.
+    More(Vec<(Vec<u8>, i32)>, Vec<Vec<u8>>),
+    /// All of it.
+    Tokens(Vec<Vec<u8>>),
+    Merges(Vec<Vec<u8>>),
+    /// One token, which may then be there twice.
+    Token(Index, Vec<u8>),
+    Merge(Index, Vec<u8>),
+    Kinds(Vec<i32>),
+    Kind(Index, i32),
+    /// A setting of the tokenizer's.
+    Setting(String, Kv),
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let setting = select(vec![
+        "model",
+        "pre",
+        "bos_token_id",
+        "eos_token_id",
+        "eot_token_id",
+        "add_bos_token",
+        "tokens",
+        "token_type",
+        "merges",
+        "unknown_token_id",
+    ])
+    .prop_map(|name| format!("tokenizer.ggml.{name}"));
+    let more = (vec((token(), select(vec![1, 1, 3, 4, 6])), 0..40), vec(merge(), 0..40));
+    prop_oneof![
+        6 => more.prop_map(|(tokens, merges)| Change::More(tokens, merges)),
+        1 => vec(token(), 0..80).prop_map(Change::Tokens),
+        2 => vec(merge(), 0..80).prop_map(Change::Merges),
+        4 => (any::<Index>(), token()).prop_map(|(at, token)| Change::Token(at, token)),
+        4 => (any::<Index>(), merge()).prop_map(|(at, merge)| Change::Merge(at, merge)),
+        1 => vec(-1..8i32, 0..300).prop_map(Change::Kinds),
+        3 => (any::<Index>(), prop_oneof![-1..8i32, any::<i32>()]).prop_map(|(at, kind)| Change::Kind(at, kind)),
+        2 => (setting.clone(), value()).prop_map(|(key, value)| Change::Setting(key, value)),
+        2 => (setting, number()).prop_map(|(key, n)| Change::Setting(key, Kv::U32(n as u32))),
+    ]
+}
+
+fn list<'a>(file: &'a mut File, name: &str) -> Option<&'a mut Kv> {
+    let key = format!("tokenizer.ggml.{name}");
+    file.metadata.iter_mut().find(|(other, _)| *other == key).map(|(_, value)| value)
+}
+
+fn put<T>(list: &mut [T], at: &Index, value: T) {
+    if !list.is_empty() {
+        list[at.index(list.len())] = value;
+    }
+}
+
+fn apply(file: &mut File, change: Change) {
+    match change {
+        Change::Tokens(tokens) => drop(file.set("tokenizer.ggml.tokens", Kv::Strs(tokens))),
+        Change::Merges(merges) => drop(file.set("tokenizer.ggml.merges", Kv::Strs(merges))),
+        Change::Kinds(kinds) => drop(file.set("tokenizer.ggml.token_type", Kv::I32s(kinds))),
+        Change::Setting(key, value) => drop(file.set(&key, value)),
+        Change::More(more, more_merges) => {
+            if let Some(Kv::Strs(tokens)) = list(file, "tokens") {
+                tokens.extend(more.iter().map(|(token, _)| token.clone()));
+            }
+            if let Some(Kv::I32s(kinds)) = list(file, "token_type") {
+                kinds.extend(more.iter().map(|(_, kind)| kind));
+            }
+            if let Some(Kv::Strs(merges)) = list(file, "merges") {
+                merges.extend(more_merges);
+            }
+        }
+        Change::Token(at, token) => {
+            if let Some(Kv::Strs(tokens)) = list(file, "tokens") {
+                put(tokens, &at, token);
+            }
+        }
+        Change::Merge(at, merge) => {
+            if let Some(Kv::Strs(merges)) = list(file, "merges") {
+                put(merges, &at, merge);
+            }
+        }
+        Change::Kind(at, kind) => {
+            if let Some(Kv::I32s(kinds)) = list(file, "token_type") {
+                put(kinds, &at, kind);
+            }
+        }
+    }
+}
+
+fn inputs() -> impl Strategy<Value = Input> {
+    (vec(change(), 0..4), prop::option::weighted(0.3, damage())).prop_map(|(changes, damaged)| {
+        // A vocabulary needs no weights.
+        let mut file = File { tensors: Vec::new(), ..BASE.clone() };
+        changes.into_iter().for_each(|change| apply(&mut file, change));
+        let mut bytes = file.build();
+        damaged.iter().for_each(|damage| spoil(&mut bytes, damage));
+        Input(bytes)
+    })
+}
+
+fn target(bytes: &[u8]) {
+    let Ok(gguf) = read(bytes) else { return };
+    if let Ok(config) = Config::from_gguf(&gguf)
+        && let Err(error) = Tokenizer::from_gguf(&gguf, &config)
+    {
+        assert_named(&error);
+    }
+    let tokenizer = match Tokenizer::from_metadata(&gguf.metadata) {
+        Ok(tokenizer) => tokenizer,
+        Err(error) => return assert_named(&error),
+    };
+    let n_vocab = tokenizer.n_vocab() as u32;
+    assert!(tokenizer.bos().is_none_or(|id| id < n_vocab));
+    // Some of the file itself is as good a text as any.
+    let own = String::from_utf8_lossy(&bytes[..bytes.len().min(2000)]);
+    for text in TEXTS.iter().copied().chain([&*own]) {
+        for encoded in [tokenizer.encode(text), tokenizer.encode_with_special(text)] {
+            match encoded {
+                Err(error) => assert_named(&error),
+                Ok(ids) => {
+                    assert!(
+                        ids.iter().all(|&id| id < n_vocab),
+                        "{text:?} gives {ids:?} of {n_vocab}"
+                    );
+                    tokenizer.decode(&ids).unwrap();
+                }
+            }
+        }
+    }
+    let mut stream = TextStream::new();
+    for id in (0..n_vocab.min(400)).chain([n_vocab, u32::MAX]) {
+        let pushed = stream.push(&tokenizer, id);
+        assert_eq!(pushed.is_ok(), id < n_vocab);
+        assert_eq!(tokenizer.bytes(id).is_ok(), id < n_vocab);
+        let _ = tokenizer.is_stop(id);
+    }
+    stream.finish();
+}
+
+#[test]
+fn tokenizer() {
+    fuzz("tokenizer", &Limits { memory: 16 << 20, memory_per_byte: 256 }, inputs(), target);
+}

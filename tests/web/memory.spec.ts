@@ -1,0 +1,75 @@
+// GPUs with little: matrices in many pieces, and memory that runs out.
+import { readFileSync } from 'node:fs'
+import { expect, goldens, MODEL, RANDOM_MODEL, test } from './harness'
+
+const MIB = 1 << 20
+
+/** The largest tensor is the embedding: 4096 tokens of 512 values in f16. */
+const EMBEDDING = 4096 * 512 * 2
+
+test('the greedy text is the golden one with every large matrix in pieces', async ({ harness }) => {
+  const golden = goldens.prompts.find(({ name }) => name === 'who')!
+  const generate = (limits: object) => harness.evaluate(async ([url, limits, ids, maxTokens]) => {
+    const model = await window.ternlight.BitNet.load(url, { gpu: { limits }, context: 256 })
+    const tokens = []
+    for await (const { id } of model.generate(Uint32Array.from(ids), { maxTokens }).tokens()) tokens.push(id)
+    await model.dispose()
+    return { tokens, dispatches: model.info.dispatchesPerToken }
+  }, [MODEL, limits, golden.ids, golden.greedy.length] as const)
+  const expected = golden.greedy_stopped ? golden.greedy.slice(0, -1) : golden.greedy
+  const whole = await generate({})
+  expect(whole.tokens).toEqual(expected)
+  for (const [pieces, limits] of [
+    // What WebGPU grants everywhere, and a sixteenth of it: this model needs no pieces for either.
+    [1, { maxStorageBufferBindingSize: 128 * MIB, maxBufferSize: 256 * MIB }],
+    [1, { maxStorageBufferBindingSize: 8 * MIB, maxBufferSize: 16 * MIB }],
+    // Gate and up in three and down in two besides.
+    [32, { maxStorageBufferBindingSize: MIB / 8, maxBufferSize: MIB / 4 }],
+    // A buffer that holds less than a binding could span.
+    [16, { maxStorageBufferBindingSize: MIB, maxBufferSize: MIB / 4 }]
+  ] as const) {
+    expect(Math.ceil(EMBEDDING / Math.min(limits.maxStorageBufferBindingSize, limits.maxBufferSize))).toBe(pieces)
+    const found = await generate(limits)
+    expect(found.tokens, `${pieces} pieces`).toEqual(expected)
+    // Each piece is a dispatch to the embedding and one to the head.
+    expect(found.dispatches).toBeGreaterThanOrEqual(whole.dispatches + 2 * (pieces - 1))
+  }
+})
+
+test('memory that runs out is an error with what was needed, and all of it is given back', async ({ harness }) => {
+  // A model made for four million tokens, whose cache takes more than this GPU has: nothing is pretended.
+  const bytes = readFileSync(`.${RANDOM_MODEL}`)
+  const key = 'bitnet-b1.58.context_length'
+  bytes.writeUInt32LE(4 * MIB, bytes.indexOf(key) + key.length + 4)
+  await harness.route('/endless.gguf', route => route.fulfill({ body: bytes }))
+  for (const worker of [false, true]) {
+    const found = await harness.evaluate(async worker => {
+      const { BitNet } = window.ternlight
+      const devices: GPUDevice[] = []
+      const requestDevice = GPUAdapter.prototype.requestDevice
+      GPUAdapter.prototype.requestDevice = async function (descriptor) {
+        const device = await requestDevice.call(this, descriptor)
+        devices.push(device)
+        return device
+      }
+      const load = (context: number) => BitNet.load('/endless.gguf', { context, worker, cache: 'off' })
+      const errors = []
+      for (let n = 0; n < 3; n++) errors.push(await load(4 << 20).then(() => 'none', ({ code, message }) => `${code}: ${message}`))
+      // A device gives its buffers back when it is destroyed.
+      const ends = await Promise.all(devices.map(async device => (await device.lost).reason))
+      GPUAdapter.prototype.requestDevice = requestDevice
+      const model = await load(64)
+      const logits = await model.logits(Uint32Array.of(1))
+      await model.dispose()
+      return { errors, ends, finite: logits.every(Number.isFinite) }
+    }, worker)
+    expect(found.finite).toBe(true)
+    expect(found.ends).toEqual(worker ? [] : ['destroyed', 'destroyed', 'destroyed'])
+    for (const error of found.errors) {
+      const [, needed, granted] = /^out-of-memory: .* (\d+) bytes needed for .* 4194304 tokens.* (\d+) granted/.exec(error) ?? [error]
+      // Keys and values of three blocks are 6 GiB, in buffers of one.
+      expect(Number(needed)).toBeGreaterThan(6 * 1024 * MIB)
+      expect(Number(granted)).toBeLessThan(Number(needed) - 1024 * MIB)
+    }
+  }
+})

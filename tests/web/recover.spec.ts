@@ -1,0 +1,289 @@
+// Losing the GPU: what runs is told, what comes next goes on where it was.
+import { expect, failure, goldens, MODEL, RANDOM_MODEL, server, test } from './harness'
+import type { Page } from '@playwright/test'
+
+type Where = 'a worker' | "the caller's worker" | 'this thread'
+
+declare global {
+  interface Window {
+    /** Does something to the devices of the model's thread: see losable.mjs. */
+    gpu(what: 'lose' | 'none' | 'some'): void
+    /** The `worker` option for a thread whose devices can be lost. */
+    worker(): boolean | Worker
+    /** Loads a model into a thread whose devices can be lost. */
+    losable(source: unknown, options?: object): Promise<import('../../pkg/index.js').BitNet>
+    codeOf(work: Promise<unknown>): Promise<string>
+  }
+}
+
+/** Makes every device of the model's thread one that can be lost. */
+const prepare = (page: Page, where: Where) => page.evaluate(async where => {
+  const script = (url: string) =>
+    URL.createObjectURL(new Blob([`import '${location.origin}/tests/web/losable.mjs'; import '${url}'`], { type: 'text/javascript' }))
+  const url = `${location.origin}/pkg/worker.js`
+  if (where === 'this thread') await import(`${location.origin}/tests/web/losable.mjs`)
+  if (where === 'a worker') {
+    window.Worker = class extends Worker {
+      constructor(url: URL, options: WorkerOptions) {
+        super(script(String(url)), options)
+      }
+    }
+  }
+  window.worker = () => where === 'this thread' ? false : where === 'a worker' ? true : new Worker(script(url), { type: 'module' })
+  window.losable = (source, options) => window.ternlight.BitNet.load(source as string, { ...options, worker: window.worker() })
+  const channel = new BroadcastChannel('gpu')
+  window.gpu = what => channel.postMessage(what)
+  window.codeOf = work => work.then(() => 'none', error => error.code ?? String(error))
+}, where)
+
+for (const where of ['a worker', "the caller's worker", 'this thread'] as const) {
+  test(`a chat goes on as if nothing had happened, in ${where}`, async ({ harness }) => {
+    await prepare(harness, where)
+    const found = await harness.evaluate(async ([url]) => {
+      const model = await window.losable(url)
+      const questions = ['Tell me a story about a robot.', 'And what happened then?', 'Who are you?']
+      const options = { maxTokens: 20 }
+      const ids = async (generation: import('../../pkg/index.js').Generation) => {
+        const ids = []
+        for await (const { id } of generation.tokens()) ids.push(id)
+        return ids
+      }
+      const undisturbed = model.createChat()
+      const expected = []
+      for (const question of questions) expected.push(await ids(undisturbed.send(question, options)))
+
+      const chat = model.createChat()
+      const losses: unknown[] = []
+      const lost = () => model.lost.then(loss => losses.push(loss))
+      const answers = []
+      answers.push(await ids(chat.send(questions[0]!, options)))
+
+      // In the middle of an answer, with another call waiting.
+      let told = lost()
+      const broken = chat.send(questions[1]!, options)
+      const waiting = model.generate('Who are you?', { maxTokens: 8 }).text()
+      const tokens = broken.tokens()
+      for (let n = 0; n < 5; n++) await tokens.next()
+      window.gpu('lose')
+      const code = await window.codeOf(broken.stats)
+      const rest = await window.codeOf((async () => { for await (const token of tokens) void token })())
+      await told
+      const waited = await waiting
+      const remembered = chat.messages.length
+      answers.push(await ids(chat.send(questions[1]!, options)))
+
+      // While nothing runs.
+      told = lost()
+      window.gpu('lose')
+      await told
+      const last = chat.send(questions[2]!, options)
+      answers.push(await ids(last))
+      const who = await model.generate('Who are you?', { maxTokens: 8 }).text()
+      await model.dispose()
+      return { code, rest, waited, who, remembered, losses, answers, expected, reused: (await last.stats).reusedTokens }
+    }, [MODEL])
+    expect(found.answers).toEqual(found.expected)
+    expect(found).toMatchObject({ code: 'device-lost', rest: 'device-lost', remembered: 2, reused: 0, waited: found.who })
+    expect(found.losses).toEqual([{ reason: 'destroyed', message: expect.any(String) }, { reason: 'destroyed', message: expect.any(String) }])
+  })
+}
+
+test('a restored model gives the golden text, from storage alone', async ({ harness }) => {
+  await prepare(harness, 'a worker')
+  const golden = goldens.prompts.find(({ name }) => name === 'who')!
+  await harness.evaluate(async url => { window.model = await window.losable(url, { cache: 'refresh' }) }, MODEL)
+  const requests = await server(harness, 'off')
+  try {
+    const text = await harness.evaluate(async ([ids, maxTokens]) => {
+      const lost = window.model.lost
+      window.gpu('lose')
+      await lost
+      return window.model.generate(Uint32Array.from(ids), { maxTokens }).text()
+    }, [golden.ids, golden.greedy.length] as const)
+    expect(text).toBe(golden.greedy_text)
+    expect(await server(harness, 'count')).toBe(requests)
+  } finally {
+    await server(harness, 'on')
+  }
+})
+
+test('every source that can be read again brings the model back, and a stream says that it cannot', async ({ harness }) => {
+  const sources: Record<string, [source: string, code: string]> = {
+    'a Blob': [`await (await fetch('${RANDOM_MODEL}')).blob()`, 'none'],
+    'a File': [`new File([await (await fetch('${RANDOM_MODEL}')).blob()], 'model.gguf')`, 'none'],
+    'an ArrayBuffer': [`await (await fetch('${RANDOM_MODEL}')).arrayBuffer()`, 'none'],
+    'a Uint8Array': [`new Uint8Array(await (await fetch('${RANDOM_MODEL}')).arrayBuffer())`, 'none'],
+    'a blob: address': [`URL.createObjectURL(await (await fetch('${RANDOM_MODEL}')).blob())`, 'none'],
+    'a Request': [`new Request('${RANDOM_MODEL}', { headers: { 'x-test': '1' } })`, 'none'],
+    'a ReadableStream': [`(await fetch('${RANDOM_MODEL}')).body`, 'device-lost']
+  }
+  for (const where of ["the caller's worker", 'this thread'] as const) {
+    await prepare(harness, where)
+    for (const [name, [source, code]] of Object.entries(sources)) {
+      // Bytes cross to a worker as a Blob.
+      if (where === 'this thread' && !name.includes('Array')) continue
+      await test.step(`${name}, ${where}`, async () => {
+        const found = await harness.evaluate(async source => {
+          const model = await window.losable(await (0, eval)(`(async () => ${source})()`), { cache: 'off' })
+          const before = [...await model.logits(Uint32Array.of(1, 2, 3))]
+          const lost = model.lost
+          window.gpu('lose')
+          await lost
+          let message = ''
+          const again = model.logits(Uint32Array.of(1, 2, 3)).catch(error => { message = error.message; throw error })
+          const code = await window.codeOf(again)
+          const same = code === 'none' && String([...await again]) === String(before)
+          const later = await window.codeOf(model.logits(Uint32Array.of(1)))
+          await model.dispose()
+          return { code, same, later, message }
+        }, source)
+        expect(found).toMatchObject({ code, same: code === 'none', later: code })
+        if (code !== 'none') expect(found.message).toContain('stream')
+      })
+    }
+  }
+})
+
+test('a model that cannot be restored says why, and a later call tries again', async ({ harness }) => {
+  await prepare(harness, "the caller's worker")
+  const load = (cache: string) => harness.evaluate(async ([url, cache]) => {
+    window.model = await window.losable(url, { cache })
+  }, [RANDOM_MODEL, cache] as const)
+  const lose = () => harness.evaluate(async () => {
+    const lost = window.model.lost
+    window.gpu('lose')
+    await lost
+  })
+  const call = () => failure(harness, `await model.logits(Uint32Array.of(1))`)
+
+  await load('use')
+  await lose()
+  await harness.evaluate(() => window.gpu('none'))
+  expect((await call()).code).toBe('no-adapter')
+  expect((await call()).code).toBe('no-adapter')
+  await harness.evaluate(() => window.gpu('some'))
+  expect((await call()).code).toBe('none')
+
+  // Neither stored nor to be had.
+  await lose()
+  await harness.evaluate(url => window.ternlight.BitNet.cache.delete(url), RANDOM_MODEL)
+  await server(harness, 'off')
+  expect((await call()).code).toBe('network')
+  await server(harness, 'on')
+  expect((await call()).code).toBe('none')
+  await harness.evaluate(() => window.model.dispose())
+
+  await load('only')
+  await lose()
+  await harness.evaluate(url => window.ternlight.BitNet.cache.delete(url), RANDOM_MODEL)
+  expect((await call()).code).toBe('not-cached')
+  await harness.evaluate(() => window.model.dispose())
+
+  // Another file under the same address: its answers would be another model's.
+  await load('off')
+  await lose()
+  const url = new URL(RANDOM_MODEL, harness.url()).href
+  await harness.context().route(url, route => route.continue({ url: new URL(MODEL, harness.url()).href }))
+  expect(await call()).toMatchObject({ code: 'integrity' })
+  await harness.context().unroute(url)
+  expect((await call()).code).toBe('none')
+})
+
+test('disposing and aborting end a restoring under way', async ({ harness }) => {
+  for (const where of ["the caller's worker", 'this thread'] as const) {
+    await prepare(harness, where)
+    const found = await harness.evaluate(async url => {
+      const load = async () => {
+        const model = await window.losable(url, { cache: 'off' })
+        const lost = model.lost
+        window.gpu('lose')
+        await lost
+        return model
+      }
+      const soon = () => new Promise(resolve => setTimeout(resolve, 300))
+      const model = await load()
+      // The address is one of a slow server: the bytes take a second.
+      const abort = new AbortController()
+      const aborted = model.generate('Who are you?', { signal: abort.signal })
+      await soon()
+      abort.abort(new Error('changed my mind'))
+      const why = await aborted.text().catch(error => error.message)
+      const { finishReason } = await aborted.stats
+      const restored = await model.generate('Who are you?', { maxTokens: 4 }).text()
+
+      const lost = model.lost
+      window.gpu('lose')
+      await lost
+      const call = model.logits(Uint32Array.of(1))
+      await soon()
+      await model.dispose()
+      const codes = [await window.codeOf(call), await window.codeOf(model.logits(Uint32Array.of(1)))]
+
+      const other = await load()
+      await other.dispose()
+      codes.push(await window.codeOf(other.logits(Uint32Array.of(1))))
+      return { why, finishReason, restored, codes }
+    }, `/as/slow${MODEL}`)
+    expect(found).toMatchObject({ why: 'changed my mind', finishReason: 'abort', codes: ['disposed', 'disposed', 'disposed'] })
+    expect(found.restored).not.toBe('')
+  }
+})
+
+test('disposing in the middle of an answer is no loss', async ({ harness }) => {
+  await prepare(harness, 'this thread')
+  const found = await harness.evaluate(async url => {
+    const model = await window.losable(url)
+    let lost = false
+    model.lost.then(() => { lost = true })
+    const generation = model.generate('Tell me a story.')
+    await generation.tokens().next()
+    await model.dispose()
+    const code = await window.codeOf(generation.stats)
+    await new Promise(resolve => setTimeout(resolve, 500))
+    return { code, lost }
+  }, MODEL)
+  expect(found).toEqual({ code: 'disposed', lost: false })
+})
+
+test("the death of the browser's GPU process is a loss like any other", async ({ playwright, baseURL }) => {
+  const golden = goldens.prompts.find(({ name }) => name === 'who')!
+  // A browser of its own, which the other tests do not miss.
+  const browser = await playwright.chromium.launch(test.info().project.use.launchOptions)
+  try {
+    const page = await browser.newPage({ baseURL })
+    await page.goto('/tests/web/harness.html')
+    await page.waitForFunction(() => window.ternlight)
+    const answer = (ids: number[], maxTokens: number) => page.evaluate(async ([url, ids, maxTokens]) => {
+      window.model ??= await window.ternlight.BitNet.load(url)
+      const lost = window.model.lost
+      const generation = window.model.generate(Uint32Array.from(ids), { maxTokens })
+      return generation.text().catch(async error => `${error.code}, ${(await lost).reason}`)
+    }, [MODEL, ids, maxTokens] as const)
+    const broken = answer(goldens.prompts[0]!.ids, 500)
+    await page.waitForFunction(() => window.model)
+    const session = await browser.newBrowserCDPSession()
+    const { processInfo } = await session.send('SystemInfo.getProcessInfo')
+    process.kill(processInfo.find(({ type }) => type === 'GPU')!.id, 'SIGKILL')
+    expect(await broken).toBe('device-lost, unknown')
+    expect(await answer(golden.ids, golden.greedy.length)).toBe(golden.greedy_text)
+  } finally {
+    await browser.close()
+  }
+})
+
+test('a page that is frozen and shown again goes on', async ({ harness }) => {
+  const golden = goldens.prompts.find(({ name }) => name === 'who')!
+  await harness.evaluate(async url => { window.model = await window.ternlight.BitNet.load(url) }, MODEL)
+  await harness.evaluate(([ids, maxTokens]) => {
+    const generation = window.model.generate(Uint32Array.from(ids), { maxTokens })
+    Object.assign(window, { generation, seen: [] })
+    void (async () => { for await (const text of generation) (window as unknown as { seen: string[] }).seen.push(text) })()
+  }, [golden.ids, golden.greedy.length] as const)
+  await harness.waitForFunction(() => (window as unknown as { seen: string[] }).seen.length > 2)
+  const session = await harness.context().newCDPSession(harness)
+  await session.send('Page.setWebLifecycleState', { state: 'frozen' })
+  await new Promise(resolve => setTimeout(resolve, 3000))
+  await session.send('Page.setWebLifecycleState', { state: 'active' })
+  const text = await harness.evaluate(() => (window as unknown as { generation: { text(): Promise<string> } }).generation.text())
+  expect(text).toBe(golden.greedy_text)
+})
