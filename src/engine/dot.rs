@@ -95,7 +95,8 @@ async fn time_products(gpu: &Gpu) -> Result<Duration> {
     w.shards.iter().for_each(|shard| gpu.free(&shard.buffer));
     gpu.free(&x.q);
     gpu.free(&x.scale);
-    [&w.scale, &y].map(|buffer| gpu.free(buffer));
+    gpu.free(&w.scale);
+    gpu.free(&y);
     gpu.free(&d_step);
     Ok(shortest)
 }
