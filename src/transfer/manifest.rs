@@ -199,7 +199,12 @@ impl Manifest {
         let size = part_size(total);
         let mut parts = Vec::new();
         let mut at = 0;
-        let missing = |from: u64, to: u64, parts: &mut Vec<Part>| {
+        let missing = |mut from: u64, to: u64, parts: &mut Vec<Part>| {
+            if from == 0 && to > SMALLEST_PART {
+                // What the first request has brought.
+                parts.push(Part::Missing(0..SMALLEST_PART));
+                from = SMALLEST_PART;
+            }
             let cut = |start| Part::Missing(start..to.min(start + size));
             parts.extend((from..to).step_by(size as usize).map(cut));
         };

@@ -1,0 +1,147 @@
+//! Stores a file's pieces while they are used, without keeping anybody waiting for the disk.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use futures_channel::oneshot;
+use js_sys::{Array, Uint8Array};
+use wasm_bindgen_futures::spawn_local;
+use web_sys::Blob;
+
+use super::Storage;
+use super::room::Room;
+use crate::error::{Error, Result};
+use crate::transfer::Manifest;
+use crate::web::digest::sha256;
+use crate::web::error::text;
+use crate::web::log::warn;
+use crate::web::progress::{Meter, Note};
+
+/// Pieces on their way to the disk at a time: their bytes are in memory.
+const PENDING: usize = 3;
+
+/// Stores one file. Its failures are not the download's: it says so, and stops.
+pub(in crate::web) struct Writer {
+    storage: Storage,
+    id: String,
+    url: String,
+    total: Option<u64>,
+    meter: Rc<Meter>,
+    written: Cell<bool>,
+    stopped: Cell<bool>,
+    /// Told when a piece is on the disk, or will never be.
+    pending: RefCell<VecDeque<oneshot::Receiver<()>>>,
+}
+
+impl Writer {
+    /// For a file that has been created.
+    pub(in crate::web) fn new(storage: Storage, file: &Manifest, meter: Rc<Meter>) -> Rc<Self> {
+        Rc::new(Self {
+            storage,
+            id: file.id.clone(),
+            url: file.url.clone(),
+            total: file.total,
+            meter,
+            written: Cell::new(false),
+            stopped: Cell::new(false),
+            pending: RefCell::default(),
+        })
+    }
+
+    /// Stores the bytes that begin at `start`; returns at once.
+    pub(in crate::web) fn put(self: &Rc<Self>, start: u64, bytes: Uint8Array) {
+        if self.stopped.get() {
+            return;
+        }
+        let (done, pending) = oneshot::channel::<()>();
+        self.pending.borrow_mut().push_back(pending);
+        let this = Rc::clone(self);
+        spawn_local(async move {
+            match this.write(start, bytes).await {
+                Ok(()) => this.written.set(true),
+                Err(error) => this.stop(&error).await,
+            }
+            drop(done);
+        });
+    }
+
+    /// Waits until there is room for another piece in memory.
+    pub(in crate::web) async fn ready(&self) {
+        self.until(PENDING - 1).await;
+    }
+
+    /// Waits until everything is on the disk; `false` if it did not get there.
+    pub(in crate::web) async fn settle(&self) -> bool {
+        self.until(0).await;
+        !self.stopped.get()
+    }
+
+    /// Whether anything came to the disk.
+    pub(in crate::web) async fn has_stored(&self) -> bool {
+        self.settle().await && self.written.get()
+    }
+
+    /// The file is whole.
+    pub(in crate::web) async fn complete(&self, total: u64, sha256: Option<String>) {
+        if self.settle().await
+            && let Err(error) = self.storage.complete(&self.id, total, sha256).await
+        {
+            self.stop(&error).await;
+        }
+    }
+
+    /// Deletes what is stored of the file.
+    pub(in crate::web) async fn discard(&self) {
+        self.settle().await;
+        // If this fails too, the next download of the address cleans up.
+        let _ = self.storage.discard(&self.id).await;
+    }
+
+    async fn until(&self, most: usize) {
+        while self.pending.borrow().len() > most {
+            let oldest = self.pending.borrow_mut().pop_front();
+            if let Some(oldest) = oldest {
+                // Dropped, which is how the end is told.
+                let _ = oldest.await;
+            }
+        }
+    }
+
+    async fn write(&self, start: u64, bytes: Uint8Array) -> Result<()> {
+        let hash = sha256(&bytes).await?;
+        let blob = Blob::new_with_u8_array_sequence(&Array::of1(&bytes)).map_err(|why| {
+            Error::Network { what: "a piece of the file".into(), why: text(&why) }
+        })?;
+        if self.stopped.get() {
+            return Ok(());
+        }
+        match self.storage.append(&self.id, start, hash.clone(), blob.clone()).await {
+            Err(Error::StorageFull(why)) => {
+                // The browser's estimate was wrong, or somebody else has used the room.
+                match self.storage.make_room(&self.url, blob.size() as u64).await {
+                    Room::Made(evicted) if !evicted.is_empty() => {
+                        self.meter.evicted(evicted);
+                        self.storage.append(&self.id, start, hash, blob).await
+                    }
+                    _ => Err(Error::StorageFull(why)),
+                }
+            }
+            result => result,
+        }
+    }
+
+    /// Gives up storing. A part that will never be whole only takes room from others.
+    async fn stop(&self, error: &Error) {
+        if self.stopped.replace(true) {
+            return;
+        }
+        warn(&format!("the model is not stored: {error}"));
+        self.meter.note(Note::NotStored { why: error.to_string() });
+        // Neither can be helped if it fails; a later download of the address cleans up.
+        let _ = self.storage.discard(&self.id).await;
+        if matches!(error, Error::StorageFull(_)) {
+            let _ = self.storage.refuse(&self.url, self.total.unwrap_or(0)).await;
+        }
+    }
+}
