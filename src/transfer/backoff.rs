@@ -3,10 +3,10 @@
 /// Attempts at what has not given a byte yet: a visitor is waiting for an answer.
 const ATTEMPTS: u32 = 4;
 /// Attempts at what has: half a gigabyte is worth waiting until a laptop has found its network.
-const ATTEMPTS_BEGUN: u32 = 9;
+const ATTEMPTS_BEGUN: u32 = 8;
 /// Milliseconds before the second attempt; they double with each.
 const FIRST: f64 = 250.0;
-/// The longest wait of our own choice. All of them together are some half a minute.
+/// The longest wait of our own choice. All of them together are some 24 seconds.
 const LONGEST: f64 = 8_000.0;
 /// The longest wait that a server may ask for; beyond it, its answer is the answer.
 const LONGEST_ASKED: f64 = 120_000.0;
@@ -56,7 +56,7 @@ mod tests {
         assert_eq!(waits(false, 0.5), [250.0, 500.0, 1000.0]);
         assert_eq!(waits(false, 0.0), [125.0, 250.0, 500.0]);
         let patient = waits(true, 0.5);
-        assert_eq!(patient.len(), 8);
+        assert_eq!(patient.len(), 7);
         assert_eq!(patient.last(), Some(&LONGEST));
     }
 

@@ -133,9 +133,6 @@ impl<'a> Piece<'a> {
                 let (found, expected) = (self.filled, self.bytes.length());
                 return Err(body.fault(format!("a part ended after {found} of {expected} bytes")));
             };
-            if bytes.length() > self.bytes.length() - self.filled {
-                return Err(Fault::Restart(Cause::NoRanges));
-            }
             self.take(&bytes);
         }
         Ok(())

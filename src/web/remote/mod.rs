@@ -312,8 +312,10 @@ impl Load<'_> {
     }
 
     async fn first_answer(&self, partial: Option<&Manifest>) -> Result<Answer, Fault> {
-        let ours = partial.is_some_and(|file| file.final_url.as_deref().is_some_and(is_ours));
-        let validator = partial.and_then(|file| file.version.validator()).filter(|_| ours);
+        let ours = is_ours(&self.address.url);
+        let came_from = partial.and_then(|file| file.final_url.as_deref());
+        let validator = partial.and_then(|file| file.version.validator());
+        let validator = validator.filter(|_| came_from.is_some_and(is_ours));
         let nothing = new_file(&self.address.url);
         let question = Question {
             range: self.with_ranges().then(|| partial.unwrap_or(&nothing).first_missing()),
@@ -328,7 +330,7 @@ impl Load<'_> {
                 answer => return answer,
             };
             let unanswered = matches!(fault, Fault::Passing { error: Error::Network { .. }, .. });
-            if unanswered && question.range.is_some() {
+            if unanswered && question.range.is_some() && (failures > 0 || !ours) {
                 // What looks like no connection may be a refusal: of another origin, to be asked
                 // for a part; of the browser, to take a compressed part.
                 let plain = Question { range: None, if_range: None, ..question.clone() };

@@ -195,13 +195,17 @@ pub(super) async fn ask(address: &Address, question: &Question) -> Result<Answer
             return Err(if passes { Fault::Passing { error, after } } else { Fault::Final(error) });
         }
     };
+    let left = match &content {
+        Content::Part(part) => part.range.end - part.range.start,
+        Content::Whole(_) => u64::MAX,
+    };
     let body = response.body().ok_or_else(|| failed("the response has no body".into()))?;
     let reader = ReadableStreamDefaultReader::new(&body).map_err(failed)?;
     Ok(Answer {
         content,
         version: Version { etag: header("etag"), last_modified: header("last-modified") },
         final_url: response.url(),
-        body: Body { reader, connection },
+        body: Body { reader, connection, left },
     })
 }
 
@@ -260,6 +264,8 @@ impl Drop for Connection {
 pub(super) struct Body {
     reader: ReadableStreamDefaultReader,
     connection: Connection,
+    /// Bytes that may still come.
+    left: u64,
 }
 
 impl Body {
@@ -267,7 +273,14 @@ impl Body {
     pub(super) async fn next(&mut self) -> Result<Option<Uint8Array>, Fault> {
         let step = self.connection.watch(self.reader.read()).await?;
         let get = |name: &str| Reflect::get(&step, &name.into()).unwrap_or(JsValue::UNDEFINED);
-        Ok(if get("done").is_truthy() { None } else { Some(get("value").unchecked_into()) })
+        if get("done").is_truthy() {
+            return Ok(None);
+        }
+        let bytes: Uint8Array = get("value").unchecked_into();
+        // More than a part was to have: who knows where these are from.
+        let left = self.left.checked_sub(u64::from(bytes.length()));
+        self.left = left.ok_or(Fault::Restart(Cause::NoRanges))?;
+        Ok(Some(bytes))
     }
 
     /// A fault in what came, which another attempt may mend.

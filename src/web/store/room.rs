@@ -27,8 +27,19 @@ impl Storage {
     /// Makes room for `needed` bytes of `url`. Of other addresses' files those go that were used
     /// longest ago, and only if that is enough; none that a tab is loading at this moment.
     pub(in crate::web) async fn make_room(&self, url: &str, needed: u64) -> Room {
-        let Some(mut free) = free().await else { return Room::Made(Vec::new()) };
-        let needed = needed as f64 * (1.0 + MARGIN);
+        match free().await {
+            Some(free) => self.make_room_beside(free, url, needed as f64 * (1.0 + MARGIN)).await,
+            None => Room::Made(Vec::new()),
+        }
+    }
+
+    /// The same when the browser has refused a write: nothing is free, whatever it said before.
+    /// Chromium's estimate, for one, is of a quota that is always far away.
+    pub(super) async fn make_room_when_full(&self, url: &str, needed: u64) -> Room {
+        self.make_room_beside(0.0, url, needed as f64).await
+    }
+
+    async fn make_room_beside(&self, mut free: f64, url: &str, needed: f64) -> Room {
         let mut evicted = Vec::new();
         if free >= needed {
             return Room::Made(evicted);

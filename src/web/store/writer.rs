@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use futures_channel::oneshot;
+use futures_util::lock::Mutex;
 use js_sys::{Array, Uint8Array};
 use wasm_bindgen_futures::spawn_local;
 use web_sys::Blob;
@@ -17,9 +18,14 @@ use crate::web::digest::sha256;
 use crate::web::error::text;
 use crate::web::log::warn;
 use crate::web::progress::{Meter, Note};
+use crate::web::timer::sleep;
 
 /// Pieces on their way to the disk at a time: their bytes are in memory.
 const PENDING: usize = 3;
+
+/// Milliseconds before each attempt to use the room of what was deleted: browsers take a while to
+/// count it.
+const AFTER_EVICTION: [f64; 4] = [0.0, 100.0, 400.0, 1600.0];
 
 /// Stores one file. Its failures are not the download's: it says so, and stops.
 pub(in crate::web) struct Writer {
@@ -28,7 +34,12 @@ pub(in crate::web) struct Writer {
     url: String,
     total: Option<u64>,
     meter: Rc<Meter>,
+    /// Bytes on the disk, with those of an earlier download.
+    stored: Cell<u64>,
+    /// Whether any of them are this writer's.
     written: Cell<bool>,
+    /// Held by the piece that is being written: one at a time makes room.
+    writing: Mutex<()>,
     stopped: Cell<bool>,
     /// Told when a piece is on the disk, or will never be.
     pending: RefCell<VecDeque<oneshot::Receiver<()>>>,
@@ -43,6 +54,8 @@ impl Writer {
             url: file.url.clone(),
             total: file.total,
             meter,
+            stored: Cell::new(file.bytes()),
+            writing: Mutex::new(()),
             written: Cell::new(false),
             stopped: Cell::new(false),
             pending: RefCell::default(),
@@ -113,21 +126,36 @@ impl Writer {
         let blob = Blob::new_with_u8_array_sequence(&Array::of1(&bytes)).map_err(|why| {
             Error::Network { what: "a piece of the file".into(), why: text(&why) }
         })?;
+        let _writing = self.writing.lock().await;
         if self.stopped.get() {
             return Ok(());
         }
-        match self.storage.append(&self.id, start, hash.clone(), blob.clone()).await {
-            Err(Error::StorageFull(why)) => {
-                // The browser's estimate was wrong, or somebody else has used the room.
-                match self.storage.make_room(&self.url, blob.size() as u64).await {
-                    Room::Made(evicted) if !evicted.is_empty() => {
-                        self.meter.evicted(evicted);
-                        self.storage.append(&self.id, start, hash, blob).await
-                    }
-                    _ => Err(Error::StorageFull(why)),
+        let length = blob.size() as u64;
+        let append = || self.storage.append(&self.id, start, hash.clone(), blob.clone());
+        let mut result = append().await;
+        if matches!(result, Err(Error::StorageFull(_))) && self.make_room(length).await {
+            for wait in AFTER_EVICTION {
+                sleep(wait).await;
+                result = append().await;
+                if !matches!(result, Err(Error::StorageFull(_))) {
+                    break;
                 }
             }
-            result => result,
+        }
+        self.stored.set(self.stored.get() + length);
+        result
+    }
+
+    /// Whether other models have given way to what is missing of this one, or at least `length`.
+    async fn make_room(&self, length: u64) -> bool {
+        let missing = self.total.map(|total| total.saturating_sub(self.stored.get()));
+        let needed = missing.unwrap_or(0).max(length);
+        match self.storage.make_room_when_full(&self.url, needed).await {
+            Room::Made(evicted) => {
+                self.meter.evicted(evicted);
+                true
+            }
+            Room::Not { .. } => false,
         }
     }
 
