@@ -27,6 +27,9 @@ const PENDING: usize = 3;
 /// count it.
 const AFTER_EVICTION: [f64; 4] = [0.0, 100.0, 400.0, 1600.0];
 
+/// Bytes that a file's record takes at most, or so.
+const RECORD: u64 = 256 << 10;
+
 /// Stores one file. Its failures are not the download's: it says so, and stops.
 pub(in crate::web) struct Writer {
     storage: Storage,
@@ -97,9 +100,11 @@ impl Writer {
 
     /// The file is whole.
     pub(in crate::web) async fn complete(&self, total: u64, sha256: Option<String>) {
-        if self.settle().await
-            && let Err(error) = self.storage.complete(&self.id, total, sha256).await
-        {
+        if !self.settle().await {
+            return;
+        }
+        let complete = async || self.storage.complete(&self.id, total, sha256.clone()).await;
+        if let Err(error) = self.with_room(RECORD, complete).await {
             self.stop(&error).await;
         }
     }
@@ -131,18 +136,25 @@ impl Writer {
             return Ok(());
         }
         let length = blob.size() as u64;
-        let append = || self.storage.append(&self.id, start, hash.clone(), blob.clone());
-        let mut result = append().await;
+        let append =
+            async || self.storage.append(&self.id, start, hash.clone(), blob.clone()).await;
+        self.with_room(length, append).await?;
+        self.stored.set(self.stored.get() + length);
+        Ok(())
+    }
+
+    /// Writes; on a full disk again, in place of other models.
+    async fn with_room(&self, length: u64, write: impl AsyncFn() -> Result<()>) -> Result<()> {
+        let mut result = write().await;
         if matches!(result, Err(Error::StorageFull(_))) && self.make_room(length).await {
             for wait in AFTER_EVICTION {
                 sleep(wait).await;
-                result = append().await;
+                result = write().await;
                 if !matches!(result, Err(Error::StorageFull(_))) {
                     break;
                 }
             }
         }
-        self.stored.set(self.stored.get() + length);
         result
     }
 
