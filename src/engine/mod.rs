@@ -36,7 +36,7 @@ pub enum Progress {
         /// Bytes in the file.
         total: u64,
     },
-    /// The kernels are being compiled.
+    /// The bytes are there; what is left of compiling the kernels is awaited, and each is run once.
     Compile,
 }
 
@@ -81,8 +81,7 @@ impl Engine {
         check_shape(&config)?;
         let weights = Weights::allocate(&gpu, &config, table).await?;
         let state = State::allocate(&gpu, &config, options).await?;
-        weights::load(&gpu, &config, &weights, table, reader, options.i2s_arm, progress).await?;
-        progress(Progress::Compile);
+        // Before the bytes come: browsers compile beside this thread, while it waits for them.
         let mut recorder = Recorder::new(&gpu);
         let plans = Plans {
             decode: forward::layers(&mut recorder, &config, &weights, &state, 1),
@@ -91,6 +90,8 @@ impl Engine {
             greedy: forward::sample(&mut recorder, &state, false),
             sampled: forward::sample(&mut recorder, &state, true),
         };
+        weights::load(&gpu, &config, &weights, table, reader, options.i2s_arm, progress).await?;
+        progress(Progress::Compile);
         let engine = Self { gpu, config, state, plans, _weights: weights };
         engine.warm_up().await?;
         Ok(engine)
