@@ -157,7 +157,7 @@ impl Manifest {
             Some(total) if end > total || total > MAX_TOTAL => {
                 Err(format!("{end} bytes of {total}"))
             }
-            None if self.complete => Err("complete, but nobody knows how long".into()),
+            None | Some(0) if self.complete => Err("complete, but of nothing".into()),
             Some(total) if self.complete && self.bytes() != total => {
                 Err(format!("complete with {} bytes of {total}", self.bytes()))
             }
@@ -375,6 +375,9 @@ mod tests {
             *record.pointer_mut(path).expect("a field") = value.clone();
             assert!(read(record).is_err(), "{path} = {value}");
         }
+        let mut nothing = manifest(0, &[]);
+        nothing.complete = true;
+        assert!(read(serde_json::to_value(&nothing).expect("a record")).is_err());
         assert!(read(json!(null)).is_err());
         assert!(read(json!({ "id": "a" })).is_err());
     }

@@ -27,7 +27,7 @@ use super::tabs::{Announcement, Following, Lock};
 use crate::error::{Error, Result};
 use crate::session::Session;
 use crate::source::Reader;
-use crate::transfer::{Backoff, Manifest, Part, Version};
+use crate::transfer::{Backoff, Manifest, Version};
 
 use fetcher::{Fetcher, Line, wait};
 use request::{Answer, Cause, Content, Fault, Length, Question};
@@ -178,7 +178,8 @@ impl Load<'_> {
             return Err(self.other_file(wanted.compare(hash)));
         }
         // Chunk by chunk the hashes are compared anyway, where there are any.
-        let vouched = file.sha256.is_some() && file.chunks.iter().all(|c| c.sha256.is_some());
+        let compared = file.chunks.iter().all(|chunk| chunk.sha256.is_some());
+        let vouched = file.sha256.is_some() && compared;
         let total = file.bytes();
         meter.begin(Phase::Cache, total, 0, 1.0);
         let shelf = self.shelf(storage, file, false);
@@ -190,6 +191,10 @@ impl Load<'_> {
                 return Err(Error::NotCached { url: self.address.url.clone() }.into());
             }
             (Err(_), Some(cause)) => return Err(Fault::Restart(cause)),
+            (Err(Error::BadGguf(_)), _) if !compared && self.cache != CacheMode::Only => {
+                self.discard(file).await;
+                return Err(Fault::Restart(Cause::Damaged));
+            }
             (loaded, _) => loaded?,
         };
         if let (Some(wanted), true) = (wanted, hashed) {
@@ -249,7 +254,8 @@ impl Load<'_> {
             first: RefCell::new(Some(answer)),
         });
         let feed = if in_parts {
-            let shelf = storage.map(|storage| self.shelf(storage, &file, true));
+            // What is here is read, even if there is no room for the rest.
+            let shelf = self.storage.as_ref().map(|storage| self.shelf(storage, &file, true));
             Feed::parts(shelf, Some(fetcher))
         } else {
             Feed::Line(Line::new(fetcher, length))
@@ -371,8 +377,10 @@ impl Load<'_> {
             Room::Not { possible } => {
                 let why = format!("{needed} bytes are needed, {possible} could be had");
                 meter.note(Note::NotStored { why: Error::StorageFull(why).to_string() });
-                // For the sake of a better message when it is asked for offline.
-                let _ = storage.refuse(url, needed).await;
+                if file.chunks.is_empty() {
+                    // For the sake of a better message when it is asked for offline.
+                    let _ = storage.refuse(url, needed).await;
+                }
                 false
             }
         }
@@ -403,10 +411,8 @@ impl Load<'_> {
         writer: Option<&Writer>,
     ) -> Result<Session, Fault> {
         let parts = file.parts(total);
-        let is_stored = |part: &Part| matches!(part, Part::Stored(_));
         // A line brings everything once more.
         let aside = if matches!(feed, Feed::Line(_)) { 0 } else { file.bytes() };
-        debug_assert!(parts.iter().any(|part| !is_stored(part)), "something is missing");
         self.opening.meter.begin(Phase::Download, total, aside, 1.0);
         let wanted = self.opening.options.integrity.as_ref();
         let (loaded, mut supply) =

@@ -328,7 +328,7 @@ async fn reconcile(transaction: &Transaction, file: &mut Manifest) -> Result<()>
         .filter_map(|key| Some(key.dyn_ref::<Array>()?.get(1).as_f64()? as u32))
         .collect();
     file.chunks.retain(|chunk| there.contains(&chunk.key));
-    file.complete = file.total == Some(file.bytes());
+    file.complete = !file.chunks.is_empty() && file.total == Some(file.bytes());
     Ok(())
 }
 

@@ -1,7 +1,6 @@
 //! Stores a file's pieces while they are used, without keeping anybody waiting for the disk.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::rc::Rc;
 
 use futures_channel::oneshot;
@@ -36,6 +35,8 @@ pub(in crate::web) struct Writer {
     id: String,
     url: String,
     total: Option<u64>,
+    /// Whether there are chunks of an earlier load.
+    resumed: bool,
     meter: Rc<Meter>,
     /// Bytes on the disk, with those of an earlier download.
     stored: Cell<u64>,
@@ -44,8 +45,10 @@ pub(in crate::web) struct Writer {
     /// Held by the piece that is being written: one at a time makes room.
     writing: Mutex<()>,
     stopped: Cell<bool>,
-    /// Told when a piece is on the disk, or will never be.
-    pending: RefCell<VecDeque<oneshot::Receiver<()>>>,
+    /// Pieces that are neither on the disk nor given up.
+    pending: Cell<usize>,
+    /// Dropped when one of them is.
+    waiting: RefCell<Vec<oneshot::Sender<()>>>,
 }
 
 impl Writer {
@@ -56,12 +59,14 @@ impl Writer {
             id: file.id.clone(),
             url: file.url.clone(),
             total: file.total,
+            resumed: !file.chunks.is_empty(),
             meter,
             stored: Cell::new(file.bytes()),
             writing: Mutex::new(()),
             written: Cell::new(false),
             stopped: Cell::new(false),
-            pending: RefCell::default(),
+            pending: Cell::new(0),
+            waiting: RefCell::default(),
         })
     }
 
@@ -70,15 +75,15 @@ impl Writer {
         if self.stopped.get() {
             return;
         }
-        let (done, pending) = oneshot::channel::<()>();
-        self.pending.borrow_mut().push_back(pending);
+        self.pending.set(self.pending.get() + 1);
         let this = Rc::clone(self);
         spawn_local(async move {
             match this.write(start, bytes).await {
                 Ok(()) => this.written.set(true),
                 Err(error) => this.stop(&error).await,
             }
-            drop(done);
+            this.pending.set(this.pending.get() - 1);
+            this.waiting.take();
         });
     }
 
@@ -117,12 +122,11 @@ impl Writer {
     }
 
     async fn until(&self, most: usize) {
-        while self.pending.borrow().len() > most {
-            let oldest = self.pending.borrow_mut().pop_front();
-            if let Some(oldest) = oldest {
-                // Dropped, which is how the end is told.
-                let _ = oldest.await;
-            }
+        while self.pending.get() > most {
+            let (tell, told) = oneshot::channel();
+            self.waiting.borrow_mut().push(tell);
+            // Dropped, which is how it is told.
+            let _ = told.await;
         }
     }
 
@@ -171,13 +175,17 @@ impl Writer {
         }
     }
 
-    /// Gives up storing. A part that will never be whole only takes room from others.
+    /// Gives up storing. A part that will never be whole only takes room from others; but what is
+    /// here of an earlier load may still be read by this one.
     async fn stop(&self, error: &Error) {
         if self.stopped.replace(true) {
             return;
         }
         warn(&format!("the model is not stored: {error}"));
         self.meter.note(Note::NotStored { why: error.to_string() });
+        if self.resumed {
+            return;
+        }
         // Neither can be helped if it fails; a later download of the address cleans up.
         let _ = self.storage.discard(&self.id).await;
         if matches!(error, Error::StorageFull(_)) {
