@@ -77,6 +77,22 @@ test('a disk that is full in the middle: the load goes on, says so, and leaves n
   expect((await failure(harness, `await BitNet.load('${path}', { cache: 'only' })`)).code).toBe('storage-full')
 })
 
+test('a disk too full for the rest: what is here is read, and kept', async ({ harness }) => {
+  const { path, script, asked } = await play(harness, {
+    then: Array(6).fill({ status: 0 }), always: { status: 503, headers: { 'retry-after': '86400' } }
+  })
+  expect((await failure(harness, `await BitNet.load('${path}')`)).code).toBe('http')
+  const { bytes } = (await stored(harness))[0]!
+  expect(bytes).toBeGreaterThan(2 * MIB)
+  await fillDisk(harness, 2 * MIB)
+  await script({})
+  const { kinds } = await loadAndTell(harness, path, { worker: false })
+  expect(kinds).toEqual(['resumed', 'not-stored'])
+  await expectGolden(harness)
+  expect((await asked()).reduce((sum, { sent }) => sum + sent, 0)).toBe(SIZE - bytes)
+  expect((await stored(harness))[0]).toMatchObject({ complete: false, bytes: bytes + 2 * MIB })
+})
+
 test('a browser that blocks IndexedDB loads all the same', async ({ harness }) => {
   for (const block of ['throws', 'is missing'] as const) {
     await harness.evaluate(block => {

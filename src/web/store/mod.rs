@@ -134,10 +134,11 @@ impl Storage {
             let mut file = file(&transaction, &id).await?;
             let (key, length) = (file.next_key(), blob.size() as u64);
             if file.insert(Chunk { key, start, length, sha256: Some(sha256) }) {
-                put(&transaction, &file).await?;
+                // The bytes first: a refusal that does not undo the transaction leaves no mark.
                 let store = transaction.object_store(CHUNKS).map_err(failed)?;
                 let key = chunk_key(&id, key);
                 store.put(&blob, Some(&key)).map_err(failed)?.await.map_err(failed)?;
+                put(&transaction, &file).await?;
             }
             end(transaction).await
         })
