@@ -165,7 +165,8 @@ pub(super) async fn ask(address: &Address, question: &Question) -> Result<Answer
         }
     }
     init.set_headers(&headers);
-    if question.stored {
+    // Chromium's HTTP cache, once it has a part, answers a request for the whole with 206.
+    if question.stored || question.range.is_some() {
         init.set_cache(RequestCache::NoStore);
     }
     let watchdog = Watchdog::new(controller.clone(), question.patience);
