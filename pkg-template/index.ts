@@ -5,5 +5,5 @@ export type { Generation } from './generation.js'
 export type { ModelCache } from './cache.js'
 export type {
   Availability, DeviceLoss, ErrorCode, GenerateOptions, GpuOptions, Input, KernelTime, LoadOptions, Message, ModelInfo, Profile,
-  Progress, Source, Stats, StoredModel, Token
+  Progress, ProgressNote, Source, Stats, StoredModel, Token, Verdict
 } from './types.js'

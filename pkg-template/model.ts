@@ -2,14 +2,14 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // A loaded model, wherever it runs.
 import { availability } from './availability.js'
-import { cache } from './cache.js'
+import { cache, persistOnce } from './cache.js'
 import { Chat } from './chat.js'
 import { checkLoad, checkSignal } from './check.js'
 import { WorkerTransport } from './client.js'
 import { BitNetError } from './error.js'
 import { Generation } from './generation.js'
 import type { Run } from './generation.js'
-import type { Transport } from './protocol.js'
+import type { PortableSource, Transport } from './protocol.js'
 import { portable } from './source.js'
 import type { Availability, DeviceLoss, GenerateOptions, Input, LoadOptions, Message, ModelInfo, Profile, Progress, Source, Stats, Token } from './types.js'
 
@@ -58,7 +58,9 @@ export class BitNet {
       transport = await Promise.race([opening, aborted.promise])
       const onPiece = (piece: unknown) => report(onProgress, piece as Progress)
       const loading = transport.call('load', [from, rest], { onPiece, signal: aborted.signal })
-      return new BitNet(transport, await Promise.race([loading, aborted.promise]))
+      const model = new BitNet(transport, await Promise.race([loading, aborted.promise]))
+      if (isStored(from, rest)) void persistOnce()
+      return model
     } catch (error) {
       // Also a worker that was still starting when the load was aborted.
       opening.then(transport => transport.close(disposed()), () => {})
@@ -164,6 +166,10 @@ const neverStarted: Stats = {
   decodeTokensPerSecond: 0,
   finishReason: 'abort'
 }
+
+/** Whether a model has come from an address that is worth storing. */
+const isStored = (source: PortableSource, { cache = 'use' }: LoadOptions): boolean =>
+  (typeof source === 'string' || typeof source === 'object' && 'request' in source) && cache !== 'off'
 
 async function open(worker: boolean | Worker): Promise<Transport> {
   if (worker !== false) return WorkerTransport.open(worker === true ? undefined : worker)

@@ -28,11 +28,20 @@ export interface LoadOptions {
   onProgress?: (progress: Progress) => void
   /**
    * For http(s) addresses: `use` (default) loads what is stored on this device, else downloads and
-   * stores; `refresh` downloads anew; `only` never asks the network; `off` stores nothing.
+   * stores, going on with what an earlier download has left; `refresh` downloads anew; `off` stores
+   * nothing. `only` never asks the network: it fails with `not-cached` where the model is not
+   * whole on this device, and with `storage-full` where that is because it did not fit when it was
+   * downloaded (which by itself is no failure: that load goes on without storing, and says so in
+   * its progress).
    */
   cache?: 'use' | 'refresh' | 'only' | 'off'
   /** `sha256-` and the base64 of the whole file's hash, as in subresource integrity. */
   integrity?: string
+  /**
+   * Milliseconds without a byte after which a request is given up and made again; 15 000 by
+   * default. What has come is not fetched again where the server allows to go on.
+   */
+  stallTimeout?: number
   /** Tokens the model can hold in mind; by default as many as it was made for, or as fit. */
   context?: number
   /** `true` (default): a worker of our own; `false`: this thread; or one made from `ternlight/worker`. */
@@ -64,14 +73,35 @@ export interface GpuOptions {
 export interface Progress {
   /** Where the bytes come from now (`upload`: memory or a local file), or what else goes on. */
   phase: 'download' | 'cache' | 'upload' | 'compile' | 'ready'
+  /** Bytes that are there, of the phase's `total`; with those of an earlier download. */
   loaded: number
   /** 0 while nobody knows. */
   total: number
-  /** Of the whole, from 0 to 1; never goes back. */
+  /** Of the whole, over all phases, from 0 to 1; never goes back. */
   fraction: number
   fromCache: boolean
+  /** Over the last three seconds; while bytes are downloaded, of those. */
   bytesPerSecond: number
+  /** At this rate, until the bytes are there; absent while nobody can know. */
+  secondsLeft?: number
+  /** What has happened so far beside it, in order. A note is reported when it is new. */
+  notes: ProgressNote[]
 }
+
+/** What a page may want to tell its visitor while a model loads. */
+export type ProgressNote =
+  /** So many bytes are here from an earlier download, and are not fetched again. */
+  | { kind: 'resumed', bytes: number }
+  /** Another model was deleted to make room for this one: the one used longest ago. */
+  | { kind: 'evicted', url: string, bytes: number }
+  /** The model will have to be downloaded again next time: no room, or no storage at all. */
+  | { kind: 'not-stored', why: string }
+  /** If the download breaks off, it begins from the start: the server does not allow better. */
+  | { kind: 'not-resumable', why: string }
+  /** Another tab is downloading this model: its progress is shown, and then its copy is loaded. */
+  | { kind: 'waiting' }
+  /** What had come could not be used, or not in this way: the load has begun anew. */
+  | { kind: 'restarted', why: string }
 
 export interface Availability {
   available: boolean
@@ -87,12 +117,25 @@ export interface Availability {
 /** A model stored on this device, or a part of one. */
 export interface StoredModel {
   url: string
+  /** Bytes that are here. */
   bytes: number
+  /** Bytes in the whole file, if the server said. */
+  total?: number
   complete: boolean
   etag?: string
   /** Milliseconds since 1970. */
   added: number
   used: number
+}
+
+/** What a check of a stored model has found. */
+export interface Verdict {
+  /** All of the model is here, and every byte is as it was stored. */
+  whole: boolean
+  /** Bytes that are good. */
+  bytes: number
+  /** Bytes that were not, and are deleted: the next load fetches them, and no others. */
+  damagedBytes: number
 }
 
 export interface ModelInfo {

@@ -141,12 +141,22 @@ function serve(model) {
     response.setHeader('cross-origin-embedder-policy', 'require-corp')
     if (path === '/') return response.setHeader('content-type', 'text/html').end('<!doctype html><title>bench</title>')
     const file = path === '/model.gguf' ? model : inRoot(path)
+    let size
     try {
-      response.setHeader('content-length', statSync(file).size)
+      ({ size } = statSync(file))
     } catch {
       return response.writeHead(404).end()
     }
-    createReadStream(file).pipe(response.setHeader('content-type', TYPES[extname(file)] ?? 'application/octet-stream'))
+    // With ranges, as static hosts have them: the package then fetches several parts at a time.
+    const asked = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '')
+    const [start, end] = asked ? [Number(asked[1]), Math.min(Number(asked[2]), size - 1)] : [0, size - 1]
+    if (asked) response.writeHead(206, { ...headers(file, end - start + 1), 'content-range': `bytes ${start}-${end}/${size}` })
+    else response.writeHead(200, headers(file, size))
+    createReadStream(file, { start, end }).pipe(response)
   })
   return new Promise(resolve => server.listen(0, '127.0.0.1', () => resolve(server)))
 }
+
+const headers = (file, length) => ({
+  'content-type': TYPES[extname(file)] ?? 'application/octet-stream', 'content-length': length, etag: '"bench"'
+})

@@ -87,7 +87,7 @@ pub enum Error {
         /// The address asked.
         url: String,
     },
-    /// The browser's storage is full, and the model was to be stored.
+    /// The browser's storage does not hold the model.
     #[error("the browser's storage is full: {0}")]
     StorageFull(String),
     /// More tokens than the context holds.

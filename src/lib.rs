@@ -12,6 +12,7 @@
 
 pub mod error;
 pub mod source;
+pub mod transfer;
 
 pub mod gguf;
 pub mod ternary;

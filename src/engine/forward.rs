@@ -123,7 +123,7 @@ pub(super) fn greedy(
     candidates: Option<&Candidates>,
 ) -> Plan {
     let State { step, last, logits, sampling, threshold, best, tokens, sampled, .. } = state;
-    let Some(Candidates { error, leads, best: best_candidates }) = candidates else {
+    let Some(Candidates { error, leads, best: best_candidates, .. }) = candidates else {
         let mut plan = self::logits(recorder, config, weights, state);
         sample_best(recorder, &mut plan, sampling, step, logits, threshold, best);
         sample_commit(recorder, &mut plan, best, tokens, sampled);

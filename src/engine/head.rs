@@ -2,7 +2,7 @@
 
 use super::Head;
 use crate::error::{Error, Result};
-use crate::gpu::{Buffer, Plan, Recorder, Step};
+use crate::gpu::{Buffer, Gpu, Plan, Recorder, Step};
 use crate::kernels::{Dense, DenseType, MOST_SPLIT, leads, rescored_stretches, split_f16};
 
 /// One row in so many may hold values of 2 and more for `auto` to split: such a row always has to be
@@ -12,8 +12,9 @@ const ROWS_PER_LARGE: usize = 16;
 /// A head of fewer bytes is not split by `auto`.
 const LEAST_BYTES: usize = 32 << 20;
 
-/// Buffers of the greedy search on a split embedding.
+/// What the greedy search on a split embedding takes.
 pub(super) struct Candidates {
+    parting: Plan,
     /// What the upper bytes alone may be off by, relative to the hidden state's norm `[n_vocab]`.
     pub(super) error: Buffer<f32>,
     /// The greatest approximate logit of each workgroup, and its row's error.
@@ -23,18 +24,24 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
-    /// Parts the values of `embd` into bytes, for good.
-    pub(super) fn split(recorder: &mut Recorder, embd: &mut Dense) -> Self {
+    /// Sees to it that the values of `embd` will be parted into bytes, by [`Candidates::split`]: plans that
+    /// are recorded from now on take them so.
+    pub(super) fn prepare(recorder: &mut Recorder, embd: &mut Dense) -> Self {
         let gpu = recorder.gpu();
         let error = gpu.buffer("head_error", embd.rows);
-        let mut plan = Plan::default();
-        split_f16(recorder, &mut plan, embd, &error);
-        gpu.run(&[&plan], &Step::default());
+        let mut parting = Plan::default();
+        split_f16(recorder, &mut parting, embd, &error);
         Self {
+            parting,
             error,
             leads: gpu.buffer("head_leads", leads(gpu, embd)),
             best: gpu.buffer("head_best", rescored_stretches(embd)),
         }
+    }
+
+    /// Parts the values, which have been uploaded, for good. To be called once.
+    pub(super) fn split(&self, gpu: &Gpu) {
+        gpu.run(&[&self.parting], &Step::default());
     }
 }
 
@@ -50,21 +57,22 @@ pub(super) fn check(head: Head, embd: &Dense) -> Result<()> {
     }
 }
 
-/// Whether to part `embd`, which has so many values of 2 and more.
+/// Whether to part `embd`, as far as can be said before its values are there.
 ///
 /// `auto` does where it pays: a CPU computes longer on half the bytes than it reads the other half,
 /// and a small head is read in less time than its candidates are found.
-pub(super) fn splits(head: Head, embd: &Dense, large: usize, software: bool) -> bool {
-    let pays = || {
-        !software
-            && embd.rows * embd.k * embd.ty.bytes() >= LEAST_BYTES
-            && large * ROWS_PER_LARGE <= embd.rows
-    };
+pub(super) fn splits(head: Head, embd: &Dense, software: bool) -> bool {
+    let pays = !software && embd.rows * embd.k * embd.ty.bytes() >= LEAST_BYTES;
     match head {
         Head::F16 => false,
         Head::Int8 => true,
-        Head::Auto => obstacle(embd).is_none() && pays(),
+        Head::Auto => pays && obstacle(embd).is_none(),
     }
+}
+
+/// Whether it pays still, `embd` having so many values of 2 and more.
+pub(super) fn still_pays(head: Head, embd: &Dense, large: usize) -> bool {
+    head == Head::Int8 || large * ROWS_PER_LARGE <= embd.rows
 }
 
 fn obstacle(embd: &Dense) -> Option<String> {

@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelTime, Plan, Readback, Recorder, Step};
+use crate::kernels::DenseType;
 use crate::model::{Config, Weight};
 use crate::sampling::Sampling;
 use crate::source::{Reader, Source};
@@ -60,7 +61,7 @@ pub enum Progress {
         /// Bytes in the file.
         total: u64,
     },
-    /// The kernels are being compiled.
+    /// The bytes are there; what is left of compiling the kernels is awaited, and each is run once.
     Compile,
 }
 
@@ -103,6 +104,26 @@ struct Plans {
     sampled: Plan,
 }
 
+impl Plans {
+    fn record(
+        recorder: &mut Recorder,
+        config: &Config,
+        weights: &Weights,
+        state: &State,
+        candidates: Option<&Candidates>,
+    ) -> Self {
+        Self {
+            decode: forward::decode(recorder, config, weights, state),
+            prefill: forward::layers(recorder, config, weights, state, Width::Chunk),
+            few: forward::layers(recorder, config, weights, state, Width::Few),
+            greedy_each: forward::greedy_each(recorder, config, weights, state),
+            greedy: forward::greedy(recorder, config, weights, state, candidates),
+            logits: forward::logits(recorder, config, weights, state),
+            sampled: forward::sampled(recorder, state),
+        }
+    }
+}
+
 impl Engine {
     /// Moves the tensors of `table` from `reader` to `gpu`, piece by piece, and records the plans.
     ///
@@ -121,22 +142,24 @@ impl Engine {
         let mut weights = Weights::allocate(&gpu, &config, table).await?;
         head::check(options.head, &weights.token_embd)?;
         let state = State::allocate(&gpu, &config, options).await?;
+        // Before the bytes come: browsers compile beside this thread, while it waits for them.
+        let mut recorder = Recorder::new(&gpu);
+        let mut candidates = head::splits(options.head, &weights.token_embd, gpu.software)
+            .then(|| Candidates::prepare(&mut recorder, &mut weights.token_embd));
+        let mut plans =
+            Plans::record(&mut recorder, &config, &weights, &state, candidates.as_ref());
         let large =
             weights::load(&gpu, &config, &weights, table, reader, options.i2s_arm, progress)
                 .await?;
         progress(Progress::Compile);
-        let mut recorder = Recorder::new(&gpu);
-        let candidates = head::splits(options.head, &weights.token_embd, large, gpu.software)
-            .then(|| Candidates::split(&mut recorder, &mut weights.token_embd));
-        let plans = Plans {
-            decode: forward::decode(&mut recorder, &config, &weights, &state),
-            prefill: forward::layers(&mut recorder, &config, &weights, &state, Width::Chunk),
-            few: forward::layers(&mut recorder, &config, &weights, &state, Width::Few),
-            greedy_each: forward::greedy_each(&mut recorder, &config, &weights, &state),
-            greedy: forward::greedy(&mut recorder, &config, &weights, &state, candidates.as_ref()),
-            logits: forward::logits(&mut recorder, &config, &weights, &state),
-            sampled: forward::sampled(&mut recorder, &state),
-        };
+        if candidates.is_some() && !head::still_pays(options.head, &weights.token_embd, large) {
+            candidates = None;
+            weights.token_embd.ty = DenseType::F16;
+            plans = Plans::record(&mut recorder, &config, &weights, &state, None);
+        }
+        if let Some(candidates) = &candidates {
+            candidates.split(&gpu);
+        }
         let engine = Self { gpu, config, state, plans, weights, bandwidth: Cell::default() };
         engine.warm_up().await?;
         Ok(engine)

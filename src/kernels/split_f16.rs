@@ -25,7 +25,7 @@ const fn consts(k: usize, first_row: usize, rows: usize) -> [Const; 5] {
 /// Parts the f16 of `embd`, rows of at most [`MOST_SPLIT`], into bytes where they lie, one dispatch
 /// for each shard. `error[row] * |x|` `[rows]` is what `gemv_upper` of the result may be off by.
 ///
-/// To be run once: `embd` then holds [`DenseType::F16Split`], and is of that type when this returns.
+/// To be run once, when the values are there. `embd` is of type [`DenseType::F16Split`] when this returns.
 pub fn split_f16(recorder: &mut Recorder, plan: &mut Plan, embd: &mut Dense, error: &Buffer<f32>) {
     debug_assert_eq!(embd.ty, DenseType::F16);
     debug_assert!(embd.k <= MOST_SPLIT);

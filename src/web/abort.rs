@@ -7,7 +7,7 @@ use std::pin::pin;
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
 use wasm_bindgen::prelude::*;
-use web_sys::{AbortController, AbortSignal};
+use web_sys::AbortSignal;
 
 use crate::error::{Error, Result};
 
@@ -59,25 +59,6 @@ impl Drop for Listening<'_> {
     fn drop(&mut self) {
         let listener = self.listener.as_ref().unchecked_ref();
         let _ = self.signal.remove_event_listener_with_callback("abort", listener);
-    }
-}
-
-/// Aborts what runs under its signal when it is dropped.
-pub(super) struct AbortOnDrop(AbortController);
-
-impl AbortOnDrop {
-    pub(super) fn new() -> Result<Self, JsValue> {
-        AbortController::new().map(Self)
-    }
-
-    pub(super) fn signal(&self) -> AbortSignal {
-        self.0.signal()
-    }
-}
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }
 

@@ -42,45 +42,41 @@ pub(super) async fn read(blob: &Blob, range: Range<u64>, what: &str) -> Result<U
     }
 }
 
-/// Gathers small chunks into blobs of [`Pieces::SIZE`], which the browser may keep on disk.
+/// Gathers bytes as they come into one blob, which the browser holds, on disk if they are many.
 #[derive(Default)]
-pub(super) struct Pieces {
+pub(super) struct Gathering {
+    /// What is in the browser's hands, in pieces of at least [`Gathering::PIECE`].
+    blobs: Array,
     chunks: Array,
+    /// Bytes in `chunks`.
     bytes: u32,
 }
 
-impl Pieces {
-    /// Bytes in each blob but the last: few enough to hold, enough for few transactions.
-    pub(super) const SIZE: u32 = 16 << 20;
+impl Gathering {
+    /// Few enough to hold here.
+    const PIECE: u32 = 4 << 20;
 
-    /// Adds `chunk` and hands every blob that is full to `take`.
-    pub(super) fn push(&mut self, chunk: &Uint8Array, mut take: impl FnMut(Blob)) -> Result<()> {
-        let mut start = 0;
-        while start < chunk.length() {
-            let end = chunk.length().min(start + Self::SIZE - self.bytes);
-            self.chunks.push(&chunk.subarray(start, end));
-            self.bytes += end - start;
-            start = end;
-            if self.bytes == Self::SIZE
-                && let Some(blob) = self.rest()?
-            {
-                take(blob);
-            }
+    pub(super) fn push(&mut self, chunk: &Uint8Array) -> Result<()> {
+        self.chunks.push(chunk);
+        self.bytes += chunk.length();
+        if self.bytes >= Self::PIECE {
+            self.bytes = 0;
+            let chunks = std::mem::take(&mut self.chunks);
+            let blob = Blob::new_with_u8_array_sequence(&chunks).map_err(ungathered)?;
+            self.blobs.push(&blob);
         }
         Ok(())
     }
 
-    /// What is gathered so far; `None` if that is nothing.
-    pub(super) fn rest(&mut self) -> Result<Option<Blob>> {
-        if self.bytes == 0 {
-            return Ok(None);
-        }
-        self.bytes = 0;
-        let chunks = std::mem::take(&mut self.chunks);
-        Blob::new_with_u8_array_sequence(&chunks)
-            .map(Some)
-            .map_err(|why| Error::Network { what: "a piece of the file".into(), why: text(&why) })
+    pub(super) fn finish(self) -> Result<Blob> {
+        let rest = Blob::new_with_u8_array_sequence(&self.chunks).map_err(ungathered)?;
+        self.blobs.push(&rest);
+        Blob::new_with_blob_sequence(&self.blobs).map_err(ungathered)
     }
+}
+
+fn ungathered(thrown: JsValue) -> Error {
+    Error::Network { what: "the file".into(), why: text(&thrown) }
 }
 
 /// The bytes of an `ArrayBuffer` or `Uint8Array` of the page.

@@ -20,12 +20,13 @@ impl From<Error> for JsValue {
 
 /// What a thrown value says of itself.
 pub(super) fn text(thrown: &JsValue) -> String {
+    // Exceptions of the platform are errors too, but their messages may say nothing.
+    if let Some(exception) = thrown.dyn_ref::<web_sys::DomException>() {
+        return format!("{}: {}", exception.name(), exception.message());
+    }
     match thrown.dyn_ref::<js_sys::Error>() {
         Some(error) => error.message().into(),
-        None => match thrown.dyn_ref::<web_sys::DomException>() {
-            Some(exception) => format!("{}: {}", exception.name(), exception.message()),
-            None => thrown.as_string().unwrap_or_else(|| format!("{thrown:?}")),
-        },
+        None => thrown.as_string().unwrap_or_else(|| format!("{thrown:?}")),
     }
 }
 

@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use sha2::{Digest, Sha256};
 
+use super::digest::Hasher;
 use super::error::bad_option;
 use crate::error::{Error, Result};
 use crate::source::Source;
@@ -13,9 +13,9 @@ use crate::source::Source;
 /// Bytes hashed at a time: enough to be quick, little enough to hold.
 const PIECE: u64 = 4 << 20;
 
-/// What a file's bytes must hash to.
+/// What a file's bytes must hash to, in base64.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Integrity([u8; 32]);
+pub(super) struct Integrity(String);
 
 impl FromStr for Integrity {
     type Err = Error;
@@ -23,8 +23,9 @@ impl FromStr for Integrity {
     fn from_str(text: &str) -> Result<Self> {
         text.strip_prefix("sha256-")
             .and_then(|base64| BASE64_STANDARD.decode(base64).ok())
-            .and_then(|hash| hash.try_into().ok())
-            .map(Self)
+            .filter(|hash| hash.len() == 32)
+            // Encoded again: the same hash in the same letters.
+            .map(|hash| Self(BASE64_STANDARD.encode(hash)))
             .ok_or_else(|| {
                 bad_option(
                     "integrity",
@@ -44,26 +45,15 @@ impl Integrity {
             hasher.update(&source.read(start..end).await?);
             start = end;
         }
-        self.compare(hasher)
+        self.compare(&hasher.finish())
     }
 
-    /// Compares with what `hasher` has seen.
-    pub(super) fn compare(&self, hasher: Hasher) -> Result<()> {
-        let found: [u8; 32] = hasher.0.finalize().into();
-        if found == self.0 {
+    /// Compares with a hash in base64.
+    pub(super) fn compare(&self, found: &str) -> Result<()> {
+        if self.0 == found {
             return Ok(());
         }
-        let text = |hash| format!("sha256-{}", BASE64_STANDARD.encode(hash));
-        Err(Error::Integrity { expected: text(self.0), found: text(found) })
-    }
-}
-
-/// A hash of bytes as they pass.
-#[derive(Clone, Default)]
-pub(super) struct Hasher(Sha256);
-
-impl Hasher {
-    pub(super) fn update(&mut self, bytes: &[u8]) {
-        self.0.update(bytes);
+        let text = |hash| format!("sha256-{hash}");
+        Err(Error::Integrity { expected: text(self.0.as_str()), found: text(found) })
     }
 }

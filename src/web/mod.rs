@@ -3,27 +3,31 @@
 //! `pkg-template/` holds the TypeScript around it. From here up:
 //!
 //! ```text
-//! error log abort options prompt progress    what crosses the border, and how
-//! subgroups                                  what wgpu cannot ask a browser for
-//! stream blob storage fetch                  bytes, from wherever a page has them
-//! open                                       source and options to a loaded session
-//! slot                                       the session between calls, and on a new device
-//! bitnet cache                               the exported class and functions
+//! error log abort timer digest options prompt progress    what crosses the border, and how
+//! subgroups                                               what wgpu cannot ask a browser for
+//! store tabs                                              models on this device, and who loads one
+//! stream blob remote                                      bytes, from wherever a page has them
+//! open                                                    source and options to a loaded session
+//! slot                                                    the session between calls, and on a new device
+//! bitnet cache                                            the exported class and functions
 //! ```
 
 mod abort;
 mod bitnet;
 mod blob;
 mod cache;
+mod digest;
 mod error;
-mod fetch;
 mod integrity;
 mod log;
 mod open;
 mod options;
 mod progress;
 mod prompt;
+mod remote;
 mod slot;
-mod storage;
+mod store;
 mod stream;
 mod subgroups;
+mod tabs;
+mod timer;

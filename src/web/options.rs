@@ -12,6 +12,9 @@ use crate::gpu::{FeatureCaps, GpuOptions, LimitCaps};
 use crate::sampling::Sampling;
 use crate::session::{self, Head};
 
+/// Longer than a server takes to find a file, shorter than a visitor takes to give up.
+const STALL_TIMEOUT: f64 = 15_000.0;
+
 /// Where a URL may be loaded from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -31,6 +34,8 @@ pub(super) enum CacheMode {
 pub(super) struct LoadOptions {
     pub(super) cache: CacheMode,
     pub(super) integrity: Option<Integrity>,
+    /// Milliseconds without a byte after which a request is made again.
+    pub(super) patience: f64,
     pub(super) gpu: GpuOptions,
     pub(super) session: session::LoadOptions,
 }
@@ -42,7 +47,12 @@ impl LoadOptions {
         if context == Some(0) {
             return Err(bad_option("context", "must be 1 or more"));
         }
+        let patience = object.take("stallTimeout")?.unwrap_or(STALL_TIMEOUT);
+        if !(1.0..=1e9).contains(&patience) {
+            return Err(bad_option("stallTimeout", "must be milliseconds, at least 1"));
+        }
         let options = Self {
+            patience,
             cache: object.take("cache")?.unwrap_or_default(),
             integrity: match object.take::<String>("integrity")? {
                 Some(text) => Some(text.parse()?),

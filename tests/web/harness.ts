@@ -1,7 +1,7 @@
 // What the package's tests share: a page with the package in it, the goldens, small questions.
 import { readFileSync } from 'node:fs'
 import { test as base, expect } from '@playwright/test'
-import type { Browser, Page } from '@playwright/test'
+import type { Browser, BrowserContext, Page } from '@playwright/test'
 import type * as ternlight from '../../pkg/index.js'
 
 declare global {
@@ -54,8 +54,9 @@ const prepare = async (page: Page): Promise<Harness> => {
   return { page, close }
 }
 
-/** A page for several tests. */
-export const open = async (browser: Browser) => prepare(await browser.newPage({ baseURL: test.info().project.use.baseURL }))
+/** A page for several tests, or another one of the same visitor. */
+export const open = async (browser: Browser, visitor?: BrowserContext) =>
+  prepare(await (visitor ? visitor.newPage() : browser.newPage({ baseURL: test.info().project.use.baseURL })))
 
 /** `harness` is a page for one test, with a storage of its own. */
 export const test = base.extend<{ harness: Page }>({
@@ -91,3 +92,75 @@ export const failure = (page: Page, work: string) =>
 /** Requests for models that the server has seen; `off` makes it refuse them. */
 export const server = async (page: Page, what: 'count' | 'on' | 'off') =>
   Number(await (await page.request.get(`/control/${what}`)).text())
+
+/** How the server answers one request; tests/web/server.mjs says what each of these means. */
+export interface Way {
+  status?: number
+  redirect?: string
+  drop?: boolean
+  cut?: number
+  stall?: number
+  pace?: number
+  ms?: number
+  etag?: string | null
+  modified?: string
+  ranges?: boolean
+  gzip?: boolean
+  length?: number | null
+  contentRange?: string
+  shift?: number
+  size?: number
+  headers?: Record<string, string>
+}
+
+/** A request that the server has seen, and how many bytes it sent. */
+export interface Asked {
+  range?: string
+  ifRange?: string
+  status: number
+  sent: number
+}
+
+let plays = 0
+
+/** A path under which the server answers as told: `then` in turn, `always` with all of them and after. */
+export const play = async (page: Page, { always = {}, then = [] }: { always?: Way, then?: Way[] }, path = MODEL) => {
+  const name = `${Date.now()}-${plays++}`
+  const script = async (data: { always?: Way, then?: Way[] }) => {
+    await page.request.post(`/control/play/${name}`, { data })
+  }
+  await script({ always, then })
+  return {
+    path: `/play/${name}${path}`,
+    url: new URL(`/play/${name}${path}`, page.url()).href,
+    /** Another script for the same path; what was asked is forgotten. */
+    script,
+    asked: async (): Promise<Asked[]> => (await page.request.get(`/control/play/${name}`)).json()
+  }
+}
+
+/** The greedy answer of `window.model` to a golden prompt is the golden one, token by token. */
+export const expectGolden = async (page: Page, name = 'who') => {
+  const golden = goldens.prompts.find(golden => golden.name === name)!
+  const found = await page.evaluate(async ([turns, maxTokens]) => {
+    const messages = turns.map(([role, content]) => ({ role, content }))
+    const ids = []
+    for await (const { id } of window.model.generate(messages, { maxTokens }).tokens()) ids.push(id)
+    return ids.filter(id => id !== undefined)
+  }, [golden.turns!, TOKENS] as const)
+  expect(found).toEqual(golden.greedy.slice(0, TOKENS))
+}
+
+/** Enough to tell a model from a damaged one, and soon there. */
+const TOKENS = 12
+
+/** What the page was told while it loaded: the notes' kinds, and the fractions. */
+export const loadAndTell = (page: Page, url: string, options: ternlight.LoadOptions = {}) =>
+  page.evaluate(async ([url, options]) => {
+    const reports: ternlight.Progress[] = []
+    window.model = await window.ternlight.BitNet.load(url, { ...options, onProgress: progress => reports.push(progress) })
+    return { notes: reports.at(-1)!.notes, kinds: reports.at(-1)!.notes.map(({ kind }) => kind), reports }
+  }, [url, options] as const)
+
+/** What is stored on the device. */
+export const stored = (page: Page) => page.evaluate(() => window.ternlight.BitNet.cache.list())

@@ -121,18 +121,6 @@ test.describe('storage', () => {
     expect((await harness.evaluate(() => window.ternlight.BitNet.cache.estimate())).quota).toBeGreaterThan(0)
   })
 
-  test('a download that breaks is not taken for a model, and goes when the next one is whole', async ({ harness }) => {
-    const whole = new URL(MODEL, harness.url()).href
-    // The same address fails first and works later.
-    await harness.route(whole, route => route.continue({ url: whole.replace('/models', '/as/cut/models') }), { times: 1 })
-    expect((await failure(harness, `await BitNet.load('${MODEL}', { worker: false })`)).code).toBe('network')
-    expect((await failure(harness, `await BitNet.load('${MODEL}', { worker: false, cache: 'only' })`)).code).toBe('not-cached')
-    await load(harness, { worker: false })
-    const list = await harness.evaluate(() => window.ternlight.BitNet.cache.list())
-    expect(list.map(({ url, complete }) => [url, complete])).toEqual([[whole, true]])
-    await load(harness, { worker: false, cache: 'only' })
-  })
-
   test('a stored model that lost a piece is fetched again', async ({ harness }) => {
     await load(harness, {}, SMALL)
     await harness.evaluate(() => new Promise<void>((resolve, reject) => {

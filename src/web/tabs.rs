@@ -1,0 +1,145 @@
+//! Other tabs of the same site: one of them downloads a model, the others watch it and read what
+//! it has stored. Where there are no locks, everyone downloads.
+
+use std::rc::Rc;
+
+use futures_channel::oneshot;
+use futures_util::future::{Either, select};
+use js_sys::{Array, Function, Object, Promise, Reflect};
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::JsFuture;
+use web_sys::{BroadcastChannel, MessageEvent};
+
+use super::progress::Meter;
+
+#[wasm_bindgen]
+extern "C" {
+    // web-sys has it only with a compiler flag.
+    type LockManager;
+    #[wasm_bindgen(method, catch)]
+    fn request(
+        this: &LockManager,
+        name: &str,
+        options: &Object,
+        callback: &Function,
+    ) -> Result<Promise, JsValue>;
+}
+
+/// The right to download an address, given back when it is dropped, or when its tab dies.
+pub(super) struct Lock {
+    /// Resolves the promise for whose time the browser grants the lock; `None` without locks.
+    release: Option<Function>,
+}
+
+impl Lock {
+    /// The lock, if nobody has it.
+    pub(super) async fn if_free(url: &str) -> Option<Self> {
+        request(url, true).await.unwrap_or(Some(Self { release: None }))
+    }
+
+    /// The lock, when whoever has it lets go of it.
+    pub(super) async fn wait(url: &str) -> Self {
+        request(url, false).await.flatten().unwrap_or(Self { release: None })
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if let Some(release) = &self.release {
+            // Resolving a promise does not throw.
+            let _ = release.call0(&JsValue::NULL);
+        }
+    }
+}
+
+/// `None` where the page cannot have locks; `Some(None)` if somebody else has it.
+async fn request(url: &str, if_free: bool) -> Option<Option<Lock>> {
+    let navigator = Reflect::get(&js_sys::global(), &"navigator".into()).ok()?;
+    let locks = Reflect::get(&navigator, &"locks".into()).ok()?;
+    let locks: LockManager = locks.is_object().then(|| locks.unchecked_into())?;
+    let options = Object::new();
+    Reflect::set(&options, &"ifAvailable".into(), &if_free.into()).ok()?;
+    let (tell, told) = oneshot::channel();
+    let callback = Closure::once_into_js(move |lock: JsValue| {
+        if lock.is_null() {
+            // Nobody listens any more when the load was aborted; so below.
+            let _ = tell.send(None);
+            return Promise::resolve(&JsValue::UNDEFINED);
+        }
+        let mut release = None;
+        let held = Promise::new(&mut |resolve, _| release = Some(resolve));
+        // What nobody takes is dropped, and with that given back.
+        let _ = tell.send(Some(Lock { release }));
+        held
+    });
+    let name = format!("ternlight-load {url}");
+    let asked = locks.request(&name, &options, callback.unchecked_ref()).ok()?;
+    // The promise settles only after the lock was given back, unless there will be none: a frame
+    // without storage has no locks.
+    match select(told, JsFuture::from(asked)).await {
+        Either::Left((told, _)) => told.ok(),
+        Either::Right((_, mut told)) => told.try_recv().ok().flatten(),
+    }
+}
+
+const CHANNEL: &str = "ternlight-load";
+
+/// Tells other tabs how the download of `url` goes, as long as it lives.
+pub(super) struct Announcement(Rc<Meter>);
+
+impl Announcement {
+    pub(super) fn new(url: &str, meter: &Rc<Meter>) -> Self {
+        if let Ok(channel) = BroadcastChannel::new(CHANNEL) {
+            let (channel, url) = (Channel(channel), JsValue::from(url));
+            meter.follow(Some(Box::new(move |loaded, total| {
+                let message = Array::of3(&url, &(loaded as f64).into(), &(total as f64).into());
+                // It is only for show.
+                let _ = channel.0.post_message(&message);
+            })));
+        }
+        Self(Rc::clone(meter))
+    }
+}
+
+impl Drop for Announcement {
+    fn drop(&mut self) {
+        self.0.follow(None);
+    }
+}
+
+/// Shows another tab's progress with `url`, as long as it lives.
+pub(super) struct Following {
+    _channel: Option<Channel>,
+    _listener: Closure<dyn Fn(MessageEvent)>,
+}
+
+impl Following {
+    pub(super) fn new(url: &str, meter: &Rc<Meter>) -> Self {
+        let (url, meter) = (url.to_owned(), Rc::clone(meter));
+        let listener = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
+            let data = event.data();
+            let Some(message) = data.dyn_ref::<Array>() else { return };
+            let number = |index| message.get(index).as_f64().filter(|number| *number >= 0.0);
+            if message.get(0).as_string().is_some_and(|about| about == url)
+                && let (Some(loaded), Some(total)) = (number(1), number(2))
+            {
+                meter.set(loaded as u64, total as u64);
+            }
+        });
+        let channel = BroadcastChannel::new(CHANNEL).ok().map(Channel);
+        if let Some(channel) = &channel {
+            channel.0.set_onmessage(Some(listener.as_ref().unchecked_ref()));
+        }
+        Self { _channel: channel, _listener: listener }
+    }
+}
+
+/// Closes when it is dropped: an open one keeps its listener alive.
+struct Channel(BroadcastChannel);
+
+impl Drop for Channel {
+    fn drop(&mut self) {
+        self.0.set_onmessage(None);
+        self.0.close();
+    }
+}
