@@ -11,6 +11,7 @@ mod support;
 
 mod allocation;
 mod gguf;
+mod manifest;
 mod metadata;
 mod run;
 mod tokenizer;
