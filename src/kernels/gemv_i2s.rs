@@ -16,6 +16,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     example: &consts(true, 32, 8, 2560, 6912, 0, 6912, Product::Relu2Glu),
 };
 
+#[allow(clippy::too_many_arguments, reason = "one for each constant")]
 const fn consts(
     packed_dot: bool,
     lanes: u32,
