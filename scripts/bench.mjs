@@ -157,6 +157,6 @@ function serve(model) {
   return new Promise(resolve => server.listen(0, '127.0.0.1', () => resolve(server)))
 }
 
-const headers = (file, length) => ({
-  'content-type': TYPES[extname(file)] ?? 'application/octet-stream', 'content-length': length, etag: '"bench"'
-})
+function headers(file, length) {
+  return { 'content-type': TYPES[extname(file)] ?? 'application/octet-stream', 'content-length': length, etag: '"bench"' }
+}
