@@ -99,8 +99,8 @@ fn drawn_tokens_are_not_foreseen() {
 fn lookup_gives_the_goldens() {
     let goldens = Goldens::read();
     let mut session = Setup::default().like_a_card().bundled();
-    let few = if is_slow(&session) { 2 } else { goldens.prompts.len() };
+    let (few, most) = if is_slow(&session) { (1, 10) } else { (goldens.prompts.len(), 64) };
     for golden in goldens.prompts.iter().take(few) {
-        check_same(&mut session, &golden.ids, &greedy(golden.expected().len()));
+        check_same(&mut session, &golden.ids, &greedy(golden.expected().len().min(most)));
     }
 }
