@@ -80,19 +80,30 @@ fn ungathered(thrown: JsValue) -> Error {
 }
 
 /// The bytes of an `ArrayBuffer` or `Uint8Array` of the page.
-pub(super) struct ArraySource(pub(super) Uint8Array);
+pub(super) struct ArraySource {
+    bytes: Uint8Array,
+    /// Bytes there were at first.
+    len: u64,
+}
+
+impl ArraySource {
+    pub(super) fn new(bytes: Uint8Array) -> Self {
+        let len = u64::from(bytes.length());
+        Self { bytes, len }
+    }
+}
 
 impl Source for ArraySource {
     fn len(&self) -> u64 {
-        u64::from(self.0.length())
+        self.len
     }
 
     async fn read(&mut self, range: Range<u64>) -> Result<Vec<u8>> {
         // The page may give its buffer away meanwhile, after which the browser throws.
-        if range.end > self.len() {
+        if range.end > u64::from(self.bytes.length()) {
             let what = "the array".to_owned();
             return Err(Error::Network { what, why: "it was detached or shrunk".into() });
         }
-        Ok(self.0.subarray(range.start as u32, range.end as u32).to_vec())
+        Ok(self.bytes.subarray(range.start as u32, range.end as u32).to_vec())
     }
 }

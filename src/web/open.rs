@@ -31,9 +31,9 @@ pub(super) async fn open(
     let session = if let Some(blob) = source.dyn_ref::<Blob>() {
         opening.again(BlobSource(blob.clone())).await
     } else if let Some(buffer) = source.dyn_ref::<ArrayBuffer>() {
-        opening.again(ArraySource(Uint8Array::new(buffer))).await
+        opening.again(ArraySource::new(Uint8Array::new(buffer))).await
     } else if let Some(bytes) = source.dyn_ref::<Uint8Array>() {
-        opening.again(ArraySource(bytes.clone())).await
+        opening.again(ArraySource::new(bytes.clone())).await
     } else if let Some(stream) = source.dyn_ref::<ReadableStream>() {
         opening.stream(stream).await
     } else {
