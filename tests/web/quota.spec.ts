@@ -15,7 +15,11 @@ const grant = async (page: Page, bytes: number) => {
   const session = sessions.get(page) ?? await page.context().newCDPSession(page)
   sessions.set(page, session)
   await session.send('Storage.overrideQuotaForOrigin', { origin: new URL(page.url()).origin, quotaSize: usage + bytes })
+  await page.waitForTimeout(5000)
 }
+
+// The browser goes on for a while by the room it knew of before: a quota that comes too soon after is not noticed.
+test.describe.configure({ retries: 3 })
 
 /** A full disk that the browser's estimate does not show: writes fail beyond so many bytes. */
 const fillDisk = (page: Page, bytes: number) =>
