@@ -41,7 +41,7 @@ test('a tab that dies is taken over from where it was', async ({ harness, browse
   void dying.page.evaluate(path => { void window.ternlight.BitNet.load(path) }, path)
   await untilStored(harness, 2 * MIB)
   const loading = loadAndTell(harness, path)
-  await harness.waitForTimeout(1000)
+  await harness.waitForTimeout(2500)
   await dying.page.close()
   const { kinds, notes } = await loading
   expect(kinds).toEqual(['waiting', 'resumed'])
