@@ -77,8 +77,8 @@ test('a large file goes to the GPU and into storage in pieces, whatever the GPU 
     expect(cold.tokens.length).toBe(6)
     for (const { wasm, agent, most } of [cold, warm]) {
       expect(wasm + agent).toBeLessThan(MOST)
-      // The process's peak is mostly pieces that the browser has not collected yet, which is its own choice: some
-      // 200 to 450 MiB here. A file that is in memory as a whole, be it once, is more than that.
+      // The process's peak, some 200 to 450 MiB here, presumably with pieces that the browser has not collected
+      // yet. It is more than it should be; a file that is in memory as a whole, be it once, would be more still.
       expect(most.renderer).toBeLessThan(statSync(FILE).size)
     }
   } finally {

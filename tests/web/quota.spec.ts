@@ -18,7 +18,7 @@ const grant = async (page: Page, bytes: number) => {
   await page.waitForTimeout(5000)
 }
 
-// The browser goes on for a while by the room it knew of before: a quota that comes too soon after is not noticed.
+// Without a pause after it, a new quota was not noticed in some runs; presumably the browser remembers the old room.
 test.describe.configure({ retries: 3 })
 
 /** A full disk that the browser's estimate does not show: writes fail beyond so many bytes. */
