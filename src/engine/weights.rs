@@ -2,8 +2,6 @@
 
 use std::collections::VecDeque;
 
-use half::f16;
-
 use super::Progress;
 use crate::error::{Error, Result};
 use crate::gguf::TensorType;
@@ -14,7 +12,7 @@ use crate::source::{Reader, Source};
 use crate::ternary;
 
 /// Bytes read and uploaded at once. A multiple of every row's alignment.
-const PIECE: u64 = 4 << 20;
+const PIECE: u64 = 1 << 20;
 
 /// Pieces that are on their way to the GPU at most.
 const MOST_UNDER_WAY: usize = 4;
@@ -217,9 +215,9 @@ impl Place<'_> {
         let mut large = 0;
         match ty {
             TensorType::F16 => {
-                self.finite(halves().all(|bits| f16::from_bits(bits).is_finite()))?;
-                // The exponent's top bit.
-                large = halves().filter(|bits| bits & 0x4000 != 0).count();
+                let found = survey_f16(bytes);
+                self.finite(found.finite)?;
+                large = found.large;
                 self.rows(&matrix.shards, 1, 0, matrix.k * 2, self.at, bytes);
             }
             TensorType::Bf16 => {
@@ -281,6 +279,61 @@ impl Place<'_> {
     }
 }
 
+/// What a piece of f16 holds.
+#[derive(Debug, PartialEq)]
+struct F16Survey {
+    /// Whether all are numbers.
+    finite: bool,
+    /// How many are 2 or more in size, or none.
+    large: usize,
+}
+
+/// Looks at four at a time: a page does not have the GPU for this, and an embedding has hundreds of
+/// millions.
+fn survey_f16(bytes: &[u8]) -> F16Survey {
+    /// In each of four: the lowest and the highest bit of the exponent, all of it, and the sign.
+    const LOW: u64 = 0x0400_0400_0400_0400;
+    const HIGH: u64 = 0x4000_4000_4000_4000;
+    const EXPONENT: u64 = 0x7c00_7c00_7c00_7c00;
+    const SIGN: u64 = 0x8000_8000_8000_8000;
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let (mut carried, mut large) = (0, 0);
+    for word in words.iter().chain([&last]) {
+        let word = u64::from_le_bytes(*word);
+        // An exponent of ones, which infinities and NaN have, carries into the place of the sign.
+        carried |= (word & EXPONENT) + LOW;
+        large += (word & HIGH).count_ones() as usize;
+    }
+    F16Survey { finite: carried & SIGN == 0, large }
+}
+
 fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> {
     bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b))
+}
+
+#[cfg(test)]
+mod tests {
+    use half::f16;
+
+    use super::*;
+
+    #[test]
+    fn the_survey_of_f16_agrees_with_each_value() {
+        for bits in 0..=u16::MAX {
+            let value = f16::from_bits(bits);
+            for place in 0..6 {
+                let mut halves = [0x3bff_u16; 6];
+                halves[place] = bits;
+                let found = survey_f16(bytemuck::cast_slice(&halves));
+                // From 2 on, the exponent's highest bit is set, also in what is not finite.
+                let large = usize::from(!(value.to_f32().abs() < 2.0));
+                assert_eq!(found, F16Survey { finite: value.is_finite(), large }, "{bits:#06x}");
+            }
+        }
+        let odd = [0x3bff_u16; 7];
+        let found = survey_f16(bytemuck::cast_slice(&odd));
+        assert_eq!(found, F16Survey { finite: true, large: 0 });
+    }
 }

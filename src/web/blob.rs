@@ -2,43 +2,42 @@
 
 use std::ops::Range;
 
-use js_sys::{Array, ArrayBuffer, Uint8Array};
+use js_sys::{Array, Uint8Array};
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::JsFuture;
 use web_sys::Blob;
 
+use super::bytes::{Arrays, read_blob};
 use super::error::text;
 use crate::error::{Error, Result};
 use crate::source::Source;
 
 /// The bytes of a `Blob`, read by slices: a file on disk never is in memory as a whole.
-pub(super) struct BlobSource(pub(super) Blob);
+pub(super) struct BlobSource {
+    blob: Blob,
+    arrays: Arrays,
+}
 
-impl Source for BlobSource {
-    fn len(&self) -> u64 {
-        self.0.size() as u64
-    }
-
-    async fn read(&mut self, range: Range<u64>) -> Result<Vec<u8>> {
-        Ok(read(&self.0, range, "the file").await?.to_vec())
+impl BlobSource {
+    pub(super) fn new(blob: Blob) -> Self {
+        Self { blob, arrays: Arrays::default() }
     }
 }
 
-/// The bytes of `range` of `blob`, which `what` names in an error.
-pub(super) async fn read(blob: &Blob, range: Range<u64>, what: &str) -> Result<Uint8Array> {
-    let failed = |why: JsValue| Error::Network { what: what.into(), why: text(&why) };
-    let slice =
-        blob.slice_with_f64_and_f64(range.start as f64, range.end as f64).map_err(failed)?;
-    let buffer: ArrayBuffer =
-        JsFuture::from(slice.array_buffer()).await.map_err(failed)?.unchecked_into();
-    let bytes = Uint8Array::new(&buffer);
-    let (expected, found) = (range.end - range.start, u64::from(bytes.length()));
-    if expected == found {
-        Ok(bytes)
-    } else {
-        // A file may shrink between its choice and its reading.
+impl Source for BlobSource {
+    fn len(&self) -> u64 {
+        self.blob.size() as u64
+    }
+
+    async fn read(&mut self, range: Range<u64>) -> Result<Vec<u8>> {
+        let slice = self.blob.slice_with_f64_and_f64(range.start as f64, range.end as f64);
+        let slice = slice.map_err(ungathered)?;
+        let bytes = read_blob(&slice, &self.arrays, "the file").await?;
+        let (expected, found) = (range.end - range.start, u64::from(bytes.length()));
+        if expected == found {
+            return Ok(bytes.all().to_vec());
+        }
         let why = format!("{found} bytes at {}, {expected} expected", range.start);
-        Err(Error::Network { what: what.into(), why })
+        Err(Error::Network { what: "the file".into(), why })
     }
 }
 
@@ -65,6 +64,13 @@ impl Gathering {
             let blob = Blob::new_with_u8_array_sequence(&chunks).map_err(ungathered)?;
             self.blobs.push(&blob);
         }
+        Ok(())
+    }
+
+    /// The same for many bytes, in an array that may have others right after.
+    pub(super) fn push_all(&mut self, bytes: &Uint8Array) -> Result<()> {
+        let blob = Blob::new_with_u8_array_sequence(&Array::of1(bytes)).map_err(ungathered)?;
+        self.blobs.push(&blob);
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
+use super::bytes::Arrays;
 use super::remote::read_chunk;
 use super::store::Storage;
 use crate::error::Error;
@@ -76,9 +77,13 @@ pub async fn verify(url: String) -> Result<JsValue, JsValue> {
     let storage = Storage::open().await?;
     let file = storage.find(&url).await?.filter(|file| file.did_not_fit.is_none());
     let file = file.ok_or(Error::NotCached { url })?;
+    let arrays = Arrays::default();
     let check = |chunk: Chunk| {
-        let (storage, id) = (storage.clone(), file.id.clone());
-        async move { Ok(read_chunk(&storage, &id, &chunk).await?.is_none().then_some(chunk)) }
+        let (storage, id, arrays) = (storage.clone(), file.id.clone(), arrays.clone());
+        async move {
+            let found = read_chunk(&storage, &id, &chunk, &arrays).await?;
+            Ok(found.is_none().then_some(chunk))
+        }
     };
     let damaged: Vec<Option<Chunk>> = stream::iter(file.chunks.clone())
         .map(check)

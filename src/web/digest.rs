@@ -11,18 +11,24 @@ use wasm_bindgen_futures::JsFuture;
 use super::error::text;
 use crate::error::{Error, Result};
 
-#[wasm_bindgen]
-extern "C" {
-    #[wasm_bindgen(js_namespace = ["crypto", "subtle"], catch)]
-    fn digest(algorithm: &str, data: &Uint8Array) -> Result<Promise, JsValue>;
+mod browser {
+    use super::*;
+
+    #[wasm_bindgen]
+    extern "C" {
+        #[wasm_bindgen(js_namespace = ["crypto", "subtle"], catch)]
+        pub(super) fn digest(algorithm: &str, data: &Uint8Array) -> Result<Promise, JsValue>;
+    }
 }
 
-/// The hash of bytes that are all there, in base64.
-pub(super) async fn sha256(bytes: &Uint8Array) -> Result<String> {
+/// The hash of bytes that are all there, in base64. They are copied before this returns.
+pub(super) fn digest(bytes: &Uint8Array) -> Result<impl Future<Output = Result<String>> + use<>> {
     let failed = |why: JsValue| Error::Internal(format!("SHA-256: {}", text(&why)));
-    let promise = digest("SHA-256", bytes).map_err(failed)?;
-    let hash = JsFuture::from(promise).await.map_err(failed)?;
-    Ok(BASE64_STANDARD.encode(Uint8Array::new(&hash).to_vec()))
+    let promise = browser::digest("SHA-256", bytes).map_err(failed)?;
+    Ok(async move {
+        let hash = JsFuture::from(promise).await.map_err(failed)?;
+        Ok(BASE64_STANDARD.encode(Uint8Array::new(&hash).to_vec()))
+    })
 }
 
 /// A hash of bytes as they pass.

@@ -15,6 +15,7 @@
 mod abort;
 mod bitnet;
 mod blob;
+mod bytes;
 mod cache;
 mod digest;
 mod error;

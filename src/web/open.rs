@@ -29,7 +29,7 @@ pub(super) async fn open(
     let gpu = open_gpu(options).await?;
     let opening = Opening { options, meter, gpu: RefCell::new(Some(gpu)) };
     let session = if let Some(blob) = source.dyn_ref::<Blob>() {
-        opening.again(BlobSource(blob.clone())).await
+        opening.again(BlobSource::new(blob.clone())).await
     } else if let Some(buffer) = source.dyn_ref::<ArrayBuffer>() {
         opening.again(ArraySource::new(Uint8Array::new(buffer))).await
     } else if let Some(bytes) = source.dyn_ref::<Uint8Array>() {
@@ -94,7 +94,7 @@ impl Opening<'_> {
     async fn stream(&self, stream: &ReadableStream) -> Result<Session> {
         self.meter.begin(Phase::Download, 0, 0, 0.8);
         let blob = stream::collect(stream, self.meter).await?;
-        self.again(BlobSource(blob)).await
+        self.again(BlobSource::new(blob)).await
     }
 }
 

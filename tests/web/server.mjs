@@ -6,6 +6,7 @@
 //   /as/cut/PATH         the connection breaks in the middle; no ranges, no ETag
 //   /as/short/PATH       only the first half, and a Content-Length to match
 //   /as/slow/PATH        a tenth of the file every 100 ms; no ranges
+//   /as/isolated/PATH    for a page that is isolated from other origins
 //   /as/503/PATH         with a status
 //   /play/NAME/PATH      as the script NAME says
 //   /control/off, /on    refuses all models, as if the network were off; and serves them again
@@ -96,6 +97,7 @@ const content = path => {
 /** @type {Record<string, (size: number) => Way>} */
 const WAYS = {
   is: () => ({}),
+  isolated: () => ({ headers: { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' } }),
   chunked: () => ({ length: null, ranges: false, etag: null }),
   gzip: () => ({ gzip: true, ranges: false }),
   cut: size => ({ cut: size >> 1, ranges: false, etag: null }),

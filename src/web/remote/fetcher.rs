@@ -8,8 +8,9 @@ use js_sys::Uint8Array;
 
 use super::request::{Address, Answer, Body, Cause, Content, Fault, Length, Question, ask};
 use crate::transfer::{Backoff, Version};
+use crate::web::bytes::{Arrays, Bytes};
 use crate::web::progress::Meter;
-use crate::web::store::Writer;
+use crate::web::store::{Place, Writer};
 use crate::web::timer::sleep;
 
 /// Bytes that came so long ago are stored, though their part is not whole: a slow connection that
@@ -27,6 +28,7 @@ pub(super) struct Fetcher {
     pub(super) conditional: bool,
     pub(super) patience: f64,
     pub(super) meter: Rc<Meter>,
+    pub(super) arrays: Arrays,
     /// Where what is fetched is kept, if it is.
     pub(super) writer: Option<Rc<Writer>>,
     /// The answer with which the load began, until somebody reads it.
@@ -56,15 +58,16 @@ impl Fetcher {
         }
     }
 
+    async fn ask(&self, range: Option<Range<u64>>) -> Result<Answer, Fault> {
+        ask(&self.address, &self.question(range), &self.arrays).await
+    }
+
     /// The bytes of a range, by requests of its own; they are stored as well.
-    pub(super) async fn part(&self, range: Range<u64>) -> Result<Uint8Array, Fault> {
-        if let Some(writer) = &self.writer {
-            writer.ready().await;
-        }
-        let mut piece = Piece::new(self, self.writer.as_ref(), range);
+    pub(super) async fn part(&self, range: Range<u64>) -> Result<Bytes, Fault> {
+        let mut piece = Piece::new(self, self.writer.as_ref(), range).await;
         let mut backoff = Backoff::default();
         loop {
-            let had = piece.filled;
+            let had = piece.bytes.length();
             let step = match self.body_of(piece.missing()).await {
                 Ok(mut body) => piece.fill(&mut body).await,
                 Err(fault) => Err(fault),
@@ -72,7 +75,7 @@ impl Fetcher {
             match step {
                 Ok(()) => return Ok(piece.finish()),
                 Err(fault) => {
-                    if piece.filled > had {
+                    if piece.bytes.length() > had {
                         backoff.progressed();
                     }
                     let waited = wait(&mut backoff, self.begun.get(), fault).await;
@@ -92,7 +95,7 @@ impl Fetcher {
         });
         let answer = match first {
             Some(first) => first,
-            None => ask(&self.address, &self.question(Some(range))).await?,
+            None => self.ask(Some(range)).await?,
         };
         match &answer.content {
             _ if !answer.version.is_same(&self.version) => Err(Fault::Restart(Cause::Changed)),
@@ -107,30 +110,39 @@ impl Fetcher {
 /// The bytes of a range as they gather.
 struct Piece<'a> {
     fetcher: &'a Fetcher,
-    writer: Option<&'a Rc<Writer>>,
-    range: Range<u64>,
-    bytes: Uint8Array,
-    filled: u32,
+    /// Where it is stored from, if it is.
+    place: Option<Rc<Place>>,
+    /// Where they begin in the file.
+    start: u64,
+    bytes: Bytes,
     /// Of them, bytes that were given to the storage.
     stored: u32,
     since: f64,
 }
 
 impl<'a> Piece<'a> {
-    fn new(fetcher: &'a Fetcher, writer: Option<&'a Rc<Writer>>, range: Range<u64>) -> Self {
-        let bytes = Uint8Array::new_with_length((range.end - range.start) as u32);
-        Self { fetcher, writer, range, bytes, filled: 0, stored: 0, since: js_sys::Date::now() }
+    /// An empty one, when there is a place for it.
+    async fn new(fetcher: &'a Fetcher, writer: Option<&Rc<Writer>>, range: Range<u64>) -> Self {
+        let place = match writer {
+            Some(writer) => Some(writer.place().await),
+            None => None,
+        };
+        let bytes = fetcher.arrays.take((range.end - range.start) as u32);
+        let since = js_sys::Date::now();
+        Self { fetcher, place, start: range.start, bytes, stored: 0, since }
     }
 
     fn missing(&self) -> Range<u64> {
-        self.range.start + u64::from(self.filled)..self.range.end
+        let from = self.start + u64::from(self.bytes.length());
+        from..from + u64::from(self.bytes.missing())
     }
 
     /// Takes a body's bytes until the piece is whole.
     async fn fill(&mut self, body: &mut Body) -> Result<(), Fault> {
-        while self.filled < self.bytes.length() {
+        while self.bytes.missing() > 0 {
             let Some(bytes) = body.next().await? else {
-                let (found, expected) = (self.filled, self.bytes.length());
+                let (found, missing) = (self.bytes.length(), self.bytes.missing());
+                let expected = found + missing;
                 return Err(body.fault(format!("a part ended after {found} of {expected} bytes")));
             };
             self.take(&bytes);
@@ -140,32 +152,31 @@ impl<'a> Piece<'a> {
 
     /// As many of `bytes` as it lacks; gives the rest back.
     fn take(&mut self, bytes: &Uint8Array) -> Uint8Array {
-        let taken = bytes.length().min(self.bytes.length() - self.filled);
-        self.bytes.set(&bytes.subarray(0, taken), self.filled);
-        self.filled += taken;
+        let rest = self.bytes.push(bytes);
         self.fetcher.begun.set(true);
-        self.fetcher.meter.advance(u64::from(taken));
+        self.fetcher.meter.advance(u64::from(bytes.length() - rest.length()));
         if js_sys::Date::now() - self.since > STORE_AFTER {
             self.store();
         }
-        bytes.subarray(taken, bytes.length())
+        rest
     }
 
     /// Gives to the storage what it has not got yet.
     fn store(&mut self) {
         self.since = js_sys::Date::now();
-        if let Some(writer) = self.writer
-            && self.filled > self.stored
+        let length = self.bytes.length();
+        if let Some(place) = &self.place
+            && length > self.stored
         {
-            let start = self.range.start + u64::from(self.stored);
-            writer.put(start, self.bytes.subarray(self.stored, self.filled));
-            self.stored = self.filled;
+            let start = self.start + u64::from(self.stored);
+            Writer::put(place, start, &self.bytes.view(self.stored..length));
+            self.stored = length;
         }
     }
 
-    fn finish(mut self) -> Uint8Array {
+    fn finish(mut self) -> Bytes {
         self.store();
-        self.bytes.subarray(0, self.filled)
+        self.bytes
     }
 }
 
@@ -191,17 +202,10 @@ impl Line {
 
     /// The next bytes, which are those of `range`; fewer at the end of a file whose length nobody
     /// knows. `missing`: the storage lacks them.
-    pub(super) async fn part(
-        &mut self,
-        range: Range<u64>,
-        missing: bool,
-    ) -> Result<Uint8Array, Fault> {
+    pub(super) async fn part(&mut self, range: Range<u64>, missing: bool) -> Result<Bytes, Fault> {
         let fetcher = Rc::clone(&self.fetcher);
-        if let Some(writer) = &fetcher.writer {
-            writer.ready().await;
-        }
         let writer = fetcher.writer.as_ref().filter(|_| missing);
-        let mut piece = Piece::new(&fetcher, writer, range);
+        let mut piece = Piece::new(&fetcher, writer, range).await;
         let mut backoff = Backoff::default();
         loop {
             let had = self.position;
@@ -244,12 +248,12 @@ impl Line {
             self.rest = piece.take(&self.rest);
             self.position += u64::from(before - self.rest.length());
             let Some(body) = &mut self.body else { return Ok(()) };
-            if piece.filled == piece.bytes.length() {
+            if piece.bytes.missing() == 0 {
                 return Ok(());
             }
             match body.next().await? {
                 Some(bytes) => self.rest = bytes,
-                None => return self.ended(piece.range.end),
+                None => return self.ended(piece.missing().end),
             }
         }
     }
@@ -268,10 +272,8 @@ impl Line {
     async fn reconnect(&mut self) -> Result<(), Fault> {
         let fetcher = &self.fetcher;
         let range = fetcher.total.map(|total| self.position..total);
-        let answer = match ask(&fetcher.address, &fetcher.question(range)).await {
-            Err(Fault::Restart(Cause::NoRanges)) => {
-                ask(&fetcher.address, &fetcher.question(None)).await?
-            }
+        let answer = match fetcher.ask(range).await {
+            Err(Fault::Restart(Cause::NoRanges)) => fetcher.ask(None).await?,
             answer => answer?,
         };
         if !answer.version.is_same(&fetcher.version) {

@@ -17,6 +17,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::blob::{BlobSource, Gathering};
+use super::bytes::Arrays;
 use super::digest::Hasher;
 use super::log::warn;
 use super::open::Opening;
@@ -51,7 +52,8 @@ pub(super) async fn load(opening: &Opening<'_>, address: &Address) -> Result<Ses
         CacheMode::Off => None,
         _ => Storage::open().await.map_err(|error| not_stored(opening, &error)).ok(),
     };
-    let mut load = Load { opening, address, cache, storage, begun_anew: Vec::new() };
+    let arrays = Arrays::default();
+    let mut load = Load { opening, address, cache, storage, arrays, begun_anew: Vec::new() };
     loop {
         match load.attempt().await {
             Ok(session) => return Ok(session),
@@ -71,6 +73,7 @@ struct Load<'a> {
     address: &'a Address,
     cache: CacheMode,
     storage: Option<Storage>,
+    arrays: Arrays,
     /// Why the attempts before this one ended.
     begun_anew: Vec<Cause>,
 }
@@ -217,8 +220,13 @@ impl Load<'_> {
     }
 
     fn shelf(&self, storage: &Storage, file: &Manifest, aside: bool) -> Shelf {
-        let meter = Rc::clone(self.opening.meter);
-        Shelf { storage: storage.clone(), id: file.id.clone(), meter, aside }
+        Shelf {
+            storage: storage.clone(),
+            id: file.id.clone(),
+            meter: Rc::clone(self.opening.meter),
+            arrays: self.arrays.clone(),
+            aside,
+        }
     }
 
     /// The model from `supply`, and what is left of that.
@@ -249,6 +257,7 @@ impl Load<'_> {
             conditional: is_ours(&answer.final_url),
             patience: self.opening.options.patience,
             meter: Rc::clone(self.opening.meter),
+            arrays: self.arrays.clone(),
             writer: writer.clone(),
             begun: Cell::new(false),
             first: RefCell::new(Some(answer)),
@@ -331,7 +340,7 @@ impl Load<'_> {
         };
         let (mut backoff, mut failures) = (Backoff::default(), 0);
         loop {
-            let fault = match request::ask(self.address, &question).await {
+            let fault = match request::ask(self.address, &question, &self.arrays).await {
                 Err(fault @ Fault::Passing { .. }) => fault,
                 answer => return answer,
             };
@@ -340,7 +349,7 @@ impl Load<'_> {
                 // What looks like no connection may be a refusal: of another origin, to be asked
                 // for a part; of the browser, to take a compressed part.
                 let plain = Question { range: None, if_range: None, ..question.clone() };
-                let answer = request::ask(self.address, &plain).await;
+                let answer = request::ask(self.address, &plain, &self.arrays).await;
                 match answer.as_ref().map(|answer| &answer.content) {
                     Ok(Content::Whole(Length::Unknown)) => return answer,
                     // What is here already is worth a second attempt to go on with it.
@@ -447,9 +456,9 @@ impl Load<'_> {
             let bytes = line.part(total..total + PIECE, true).await?;
             let length = u64::from(bytes.length());
             if let Some(hasher) = &mut hasher {
-                hasher.update(&bytes.to_vec());
+                hasher.update(&bytes.all().to_vec());
             }
-            gathering.push(&bytes)?;
+            gathering.push_all(&bytes.all())?;
             total += length;
             if length < PIECE {
                 break;
@@ -461,7 +470,7 @@ impl Load<'_> {
         }
         let blob = gathering.finish()?;
         self.opening.meter.begin(Phase::Upload, total, 0, 1.0);
-        let mut reader = Reader::new(BlobSource(blob));
+        let mut reader = Reader::new(BlobSource::new(blob));
         let session = self.opening.session(&mut reader, false).await?;
         if let Some(writer) = writer {
             writer.complete(total, hash).await;

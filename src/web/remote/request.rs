@@ -2,16 +2,15 @@
 
 use std::ops::Range;
 
-use js_sys::{Promise, Reflect, Uint8Array};
+use js_sys::{Promise, Uint8Array};
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::{JsFuture, spawn_local};
 use web_sys::{
-    AbortController, Headers, ReadableStreamDefaultReader, Request, RequestCache, RequestInit,
-    Response, ResponseType,
+    AbortController, Headers, Request, RequestCache, RequestInit, Response, ResponseType,
 };
 
 use crate::error::{Error, Result};
 use crate::transfer::{ContentRange, Version};
+use crate::web::bytes::{Arrays, StreamReader};
 use crate::web::error::text;
 use crate::web::timer::Watchdog;
 
@@ -148,9 +147,13 @@ pub(super) struct Question {
     pub(super) patience: f64,
 }
 
-/// Asks for `address`. Errors: [`Fault::Passing`] where another attempt may help;
+/// Asks for `address`; what comes passes through `arrays`. Errors: [`Fault::Passing`] where another attempt may help;
 /// [`Cause::NoRanges`] for a range that is not what was asked for.
-pub(super) async fn ask(address: &Address, question: &Question) -> Result<Answer, Fault> {
+pub(super) async fn ask(
+    address: &Address,
+    question: &Question,
+    arrays: &Arrays,
+) -> Result<Answer, Fault> {
     let url = &address.url;
     let failed = |why: JsValue| Error::Network { what: url.clone(), why: text(&why) };
     let controller = AbortController::new().map_err(failed)?;
@@ -201,7 +204,7 @@ pub(super) async fn ask(address: &Address, question: &Question) -> Result<Answer
         Content::Whole(_) => u64::MAX,
     };
     let body = response.body().ok_or_else(|| failed("the response has no body".into()))?;
-    let reader = ReadableStreamDefaultReader::new(&body).map_err(failed)?;
+    let reader = StreamReader::new(&body, arrays).map_err(failed)?;
     Ok(Answer {
         content,
         version: Version { etag: header("etag"), last_modified: header("last-modified") },
@@ -263,21 +266,18 @@ impl Drop for Connection {
 
 /// The bytes of a response, one after the other.
 pub(super) struct Body {
-    reader: ReadableStreamDefaultReader,
+    reader: StreamReader,
     connection: Connection,
     /// Bytes that may still come.
     left: u64,
 }
 
 impl Body {
-    /// The next bytes; `None` at the end.
+    /// The next bytes, good until the next call; `None` at the end.
     pub(super) async fn next(&mut self) -> Result<Option<Uint8Array>, Fault> {
-        let step = self.connection.watch(self.reader.read()).await?;
-        let get = |name: &str| Reflect::get(&step, &name.into()).unwrap_or(JsValue::UNDEFINED);
-        if get("done").is_truthy() {
-            return Ok(None);
-        }
-        let bytes: Uint8Array = get("value").unchecked_into();
+        let connection = &self.connection;
+        let read = self.reader.next(async |promise| connection.watch(promise).await).await?;
+        let Some(bytes) = read else { return Ok(None) };
         // More than a part was to have: who knows where these are from.
         let left = self.left.checked_sub(u64::from(bytes.length()));
         self.left = left.ok_or(Fault::Restart(Cause::NoRanges))?;
@@ -288,15 +288,5 @@ impl Body {
     pub(super) fn fault(&self, why: String) -> Fault {
         let error = Error::Network { what: self.connection.url.clone(), why };
         Fault::Passing { error, after: None }
-    }
-}
-
-impl Drop for Body {
-    fn drop(&mut self) {
-        let cancelled = JsFuture::from(self.reader.cancel());
-        // Cancelling a stream that has failed rejects; nobody is left to tell.
-        spawn_local(async move {
-            let _ = cancelled.await;
-        });
     }
 }

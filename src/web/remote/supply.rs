@@ -7,16 +7,14 @@ use std::rc::Rc;
 use futures_util::StreamExt;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesOrdered;
-use js_sys::{ArrayBuffer, Uint8Array};
-use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::JsFuture;
 
 use super::fetcher::{Fetcher, Line};
 use super::request::{Cause, Fault};
 use crate::error::{Error, Result};
 use crate::source::Source;
 use crate::transfer::{Chunk, Part};
-use crate::web::digest::{Hasher, sha256};
+use crate::web::bytes::{Arrays, Bytes, read_blob};
+use crate::web::digest::{Hasher, digest};
 use crate::web::progress::Meter;
 use crate::web::store::Storage;
 
@@ -31,14 +29,15 @@ pub(super) struct Shelf {
     /// The file's name there.
     pub(super) id: String,
     pub(super) meter: Rc<Meter>,
+    pub(super) arrays: Arrays,
     /// Whether other bytes come from the network meanwhile, whose rate counts.
     pub(super) aside: bool,
 }
 
 impl Shelf {
     /// A chunk's bytes, if they are those that were stored.
-    async fn read(&self, chunk: Chunk) -> Result<Uint8Array, Fault> {
-        match read(&self.storage, &self.id, &chunk).await? {
+    async fn read(&self, chunk: Chunk) -> Result<Bytes, Fault> {
+        match read(&self.storage, &self.id, &chunk, &self.arrays).await? {
             Some(bytes) if self.aside => {
                 self.meter.advance_aside(chunk.length);
                 Ok(bytes)
@@ -61,16 +60,18 @@ pub(in crate::web) async fn read(
     storage: &Storage,
     id: &str,
     chunk: &Chunk,
-) -> Result<Option<Uint8Array>> {
+    arrays: &Arrays,
+) -> Result<Option<Bytes>> {
     let Some(blob) = storage.chunk(id, chunk.key).await? else { return Ok(None) };
+    if blob.size() != chunk.length as f64 {
+        return Ok(None);
+    }
     // A blob whose file the browser has lost cannot be read.
-    let Ok(buffer) = JsFuture::from(blob.array_buffer()).await else { return Ok(None) };
-    let bytes = Uint8Array::new(buffer.unchecked_ref::<ArrayBuffer>());
-    let is_whole = u64::from(bytes.length()) == chunk.length
-        && match &chunk.sha256 {
-            Some(expected) => sha256(&bytes).await? == *expected,
-            None => true,
-        };
+    let Ok(bytes) = read_blob(&blob, arrays, "a stored chunk").await else { return Ok(None) };
+    let is_whole = match &chunk.sha256 {
+        Some(expected) => digest(&bytes.all())?.await? == *expected,
+        None => true,
+    };
     Ok(is_whole.then_some(bytes))
 }
 
@@ -80,7 +81,7 @@ pub(super) enum Feed {
     Parts {
         shelf: Option<Shelf>,
         fetcher: Option<Rc<Fetcher>>,
-        under_way: FuturesOrdered<LocalBoxFuture<'static, Result<Uint8Array, Fault>>>,
+        under_way: FuturesOrdered<LocalBoxFuture<'static, Result<Bytes, Fault>>>,
     },
     /// The whole file in one answer; what is stored already is not stored again.
     Line(Line),
@@ -98,10 +99,10 @@ pub(super) struct Supply {
     /// Parts that nobody has begun to get.
     parts: VecDeque<Part>,
     len: u64,
-    /// Where `rest` begins in the file.
+    /// How far it has been read.
     position: u64,
-    /// What is left of the part before.
-    rest: Uint8Array,
+    /// The part that is being read, and how much of it is behind.
+    current: Option<(Bytes, u32)>,
     hasher: Option<Hasher>,
     /// Why the load has to begin anew, if it has.
     pub(super) restart: Option<Cause>,
@@ -115,14 +116,14 @@ impl Supply {
             parts: parts.into(),
             len,
             position: 0,
-            rest: Uint8Array::new_with_length(0),
+            current: None,
             hasher: hashed.then(Hasher::default),
             restart: None,
         }
     }
 
     /// The next part; `None` at the end.
-    async fn next(&mut self) -> Result<Option<Uint8Array>, Fault> {
+    async fn next(&mut self) -> Result<Option<Bytes>, Fault> {
         let bytes = match &mut self.feed {
             Feed::Line(line) => match self.parts.pop_front() {
                 Some(part) => {
@@ -141,16 +142,22 @@ impl Supply {
             }
         };
         if let (Some(bytes), Some(hasher)) = (&bytes, &mut self.hasher) {
-            hasher.update(&bytes.to_vec());
+            hasher.update(&bytes.all().to_vec());
         }
         Ok(bytes)
     }
 
-    /// Makes `rest` hold at least one byte.
+    /// Bytes of the current part that have not been read.
+    fn rest(&self) -> u32 {
+        self.current.as_ref().map_or(0, |(bytes, read)| bytes.length() - read)
+    }
+
+    /// Goes on to the next part that has any, if there is nothing to read of this one.
     async fn fill(&mut self) -> Result<()> {
-        while self.rest.length() == 0 {
-            self.rest = match self.next().await {
-                Ok(Some(bytes)) => bytes,
+        while self.rest() == 0 {
+            self.current = None;
+            self.current = match self.next().await {
+                Ok(Some(bytes)) => Some((bytes, 0)),
                 Ok(None) => return Err(Error::Internal("a file's parts are not all of it".into())),
                 Err(fault) => return Err(self.failed(fault)),
             };
@@ -169,13 +176,17 @@ impl Supply {
         }
     }
 
-    /// At most `len` of the bytes in `rest`.
-    fn take(&mut self, len: u64) -> Uint8Array {
-        let len = len.min(u64::from(self.rest.length()));
-        let taken = self.rest.subarray(0, len as u32);
-        self.rest = self.rest.subarray(len as u32, self.rest.length());
-        self.position += len;
-        taken
+    /// The next bytes of the current part, at most `len`; `into` gets them.
+    fn take(&mut self, len: u64, into: Option<&mut Vec<u8>>) {
+        let len = len.min(u64::from(self.rest())) as u32;
+        let Some((bytes, read)) = &mut self.current else { return };
+        if let Some(into) = into {
+            let from = into.len();
+            into.resize(from + len as usize, 0);
+            bytes.view(*read..*read + len).copy_to(&mut into[from..]);
+        }
+        *read += len;
+        self.position += u64::from(len);
     }
 
     /// Reads what the model did not need, so that hash and storage have seen the whole file. The
@@ -203,7 +214,7 @@ fn get(
     part: Part,
     shelf: Option<Shelf>,
     fetcher: Option<Rc<Fetcher>>,
-) -> LocalBoxFuture<'static, Result<Uint8Array, Fault>> {
+) -> LocalBoxFuture<'static, Result<Bytes, Fault>> {
     Box::pin(async move {
         match (part, shelf, fetcher) {
             (Part::Stored(chunk), Some(shelf), _) => shelf.read(chunk).await,
@@ -221,23 +232,17 @@ impl Source for Supply {
     async fn read(&mut self, range: Range<u64>) -> Result<Vec<u8>> {
         while self.position < range.start {
             self.fill().await?;
-            self.take(range.start - self.position);
+            self.take(range.start - self.position, None);
         }
         if self.position != range.start {
             let at = self.position;
             return Err(Error::Internal(format!("read of {range:?}, already at {at}")));
         }
         let len = (range.end - range.start) as usize;
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(len);
         while bytes.len() < len {
             self.fill().await?;
-            let more = self.take((len - bytes.len()) as u64);
-            if bytes.is_empty() {
-                // Most reads lie within a part: then this is the only copy.
-                bytes = more.to_vec();
-            } else {
-                bytes.extend(more.to_vec());
-            }
+            self.take((len - bytes.len()) as u64, Some(&mut bytes));
         }
         Ok(bytes)
     }

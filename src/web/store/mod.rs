@@ -12,7 +12,7 @@ mod writer;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use futures_util::future::{Either, select};
+use futures_util::future::{Either, join_all, select};
 use idb::{
     Database, DatabaseEvent as _, KeyPath, KeyRange, ObjectStore, Query, Transaction,
     TransactionMode, TransactionResult,
@@ -28,7 +28,7 @@ use crate::error::{Error, Result};
 use crate::transfer::{Chunk, Manifest, Record};
 
 pub(super) use room::Room;
-pub(super) use writer::Writer;
+pub(super) use writer::{Place, Writer};
 
 /// The database's name and the version of its layout. Version 1 had the same stores with other
 /// records, which [`Record`] knows; releases of that time refuse to open a newer version.
@@ -37,6 +37,16 @@ const FILES: &str = "files";
 const CHUNKS: &str = "chunks";
 /// Milliseconds to wait for a database that another tab blocks.
 const PATIENCE: f64 = 5000.0;
+
+/// Bytes to be stored as a chunk.
+#[derive(Clone)]
+struct Piece {
+    /// Where they begin in the file.
+    start: u64,
+    blob: Blob,
+    /// In base64.
+    sha256: String,
+}
 
 /// The open database.
 #[derive(Clone)]
@@ -124,22 +134,28 @@ impl Storage {
         .await
     }
 
-    /// Stores bytes and their mark. Nothing happens where there are bytes already.
+    /// Stores pieces and their marks, all or none of them. Nothing happens where there are bytes
+    /// already.
     ///
     /// Errors: `network` if the file was deleted meanwhile, `storage-full`.
-    async fn append(&self, id: &str, start: u64, sha256: String, blob: Blob) -> Result<()> {
-        let (this, id) = (self.clone(), id.to_owned());
+    async fn append(&self, id: &str, pieces: &[Piece]) -> Result<()> {
+        let (this, id, pieces) = (self.clone(), id.to_owned(), pieces.to_vec());
         detached(async move {
             let transaction = this.begin(&[FILES, CHUNKS], TransactionMode::ReadWrite)?;
             let mut file = file(&transaction, &id).await?;
-            let (key, length) = (file.next_key(), blob.size() as u64);
-            if file.insert(Chunk { key, start, length, sha256: Some(sha256) }) {
-                // The bytes first: a refusal that does not undo the transaction leaves no mark.
-                let store = transaction.object_store(CHUNKS).map_err(failed)?;
-                let key = chunk_key(&id, key);
-                store.put(&blob, Some(&key)).map_err(failed)?.await.map_err(failed)?;
-                put(&transaction, &file).await?;
+            let store = transaction.object_store(CHUNKS).map_err(failed)?;
+            let mut puts = Vec::new();
+            for Piece { start, blob, sha256 } in pieces {
+                let (key, length) = (file.next_key(), blob.size() as u64);
+                if file.insert(Chunk { key, start, length, sha256: Some(sha256) }) {
+                    puts.push(store.put(&blob, Some(&chunk_key(&id, key))));
+                }
             }
+            // The bytes first: a refusal that does not undo the transaction leaves no mark.
+            // All of them are awaited, whatever becomes of one: see `detached`.
+            let stored = join_all(puts.into_iter().map(async |put| put?.await)).await;
+            stored.into_iter().collect::<Result<Vec<_>, _>>().map_err(failed)?;
+            put(&transaction, &file).await?;
             end(transaction).await
         })
         .await

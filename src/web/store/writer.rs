@@ -2,32 +2,46 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::slice;
 
 use futures_channel::oneshot;
 use futures_util::lock::Mutex;
 use js_sys::{Array, Uint8Array};
+use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
 use web_sys::Blob;
 
-use super::Storage;
 use super::room::Room;
+use super::{Piece, Storage};
 use crate::error::{Error, Result};
 use crate::transfer::Manifest;
-use crate::web::digest::sha256;
+use crate::web::digest::digest;
 use crate::web::error::text;
 use crate::web::log::warn;
 use crate::web::progress::{Meter, Note};
 use crate::web::timer::sleep;
 
-/// Pieces on their way to the disk at a time: their bytes are in memory.
-const PENDING: usize = 3;
+/// Pieces that are fetched or on their way to the disk at a time: their bytes are in memory.
+const PLACES: usize = 6;
 
 /// Milliseconds before each attempt to use the room of what was deleted: browsers take a while to
 /// count it.
 const AFTER_EVICTION: [f64; 4] = [0.0, 100.0, 400.0, 1600.0];
 
+/// Bytes of an array that make a browser think of garbage.
+const NUDGE: u32 = 128 << 20;
+
 /// Bytes that a file's record takes at most, or so.
 const RECORD: u64 = 256 << 10;
+
+#[wasm_bindgen]
+extern "C" {
+    // js-sys has it as one that never throws.
+    #[wasm_bindgen(js_name = ArrayBuffer)]
+    type Untouched;
+    #[wasm_bindgen(constructor, js_class = "ArrayBuffer", catch)]
+    fn new(length: u32) -> Result<Untouched, JsValue>;
+}
 
 /// Stores one file. Its failures are not the download's: it says so, and stops.
 pub(in crate::web) struct Writer {
@@ -42,13 +56,25 @@ pub(in crate::web) struct Writer {
     stored: Cell<u64>,
     /// Whether any of them are this writer's.
     written: Cell<bool>,
-    /// Held by the piece that is being written: one at a time makes room.
+    /// Pieces that are ready to be written.
+    queue: RefCell<Vec<Piece>>,
+    /// Held while some are: one transaction at a time makes room.
     writing: Mutex<()>,
     stopped: Cell<bool>,
-    /// Pieces that are neither on the disk nor given up.
-    pending: Cell<usize>,
-    /// Dropped when one of them is.
+    /// Places that are taken.
+    taken: Cell<usize>,
+    /// Dropped when one of them is free again.
     waiting: RefCell<Vec<oneshot::Sender<()>>>,
+}
+
+/// A piece's place in memory, until its bytes are on the disk or given up.
+pub(in crate::web) struct Place(Rc<Writer>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.taken.set(self.0.taken.get() - 1);
+        self.0.waiting.take();
+    }
 }
 
 impl Writer {
@@ -62,34 +88,49 @@ impl Writer {
             resumed: !file.chunks.is_empty(),
             meter,
             stored: Cell::new(file.bytes()),
+            queue: RefCell::default(),
             writing: Mutex::new(()),
             written: Cell::new(false),
             stopped: Cell::new(false),
-            pending: Cell::new(0),
+            taken: Cell::new(0),
             waiting: RefCell::default(),
         })
     }
 
-    /// Stores the bytes that begin at `start`; returns at once.
-    pub(in crate::web) fn put(self: &Rc<Self>, start: u64, bytes: Uint8Array) {
-        if self.stopped.get() {
-            return;
-        }
-        self.pending.set(self.pending.get() + 1);
-        let this = Rc::clone(self);
-        spawn_local(async move {
-            match this.write(start, bytes).await {
-                Ok(()) => this.written.set(true),
-                Err(error) => this.stop(&error).await,
-            }
-            this.pending.set(this.pending.get() - 1);
-            this.waiting.take();
-        });
+    /// A place for another piece, when there is one.
+    pub(in crate::web) async fn place(self: &Rc<Self>) -> Rc<Place> {
+        self.until(PLACES - 1).await;
+        self.taken.set(self.taken.get() + 1);
+        Rc::new(Place(Rc::clone(self)))
     }
 
-    /// Waits until there is room for another piece in memory.
-    pub(in crate::web) async fn ready(&self) {
-        self.until(PENDING - 1).await;
+    /// Stores a copy of `bytes`, which begin at `start`; returns at once.
+    pub(in crate::web) fn put(place: &Rc<Place>, start: u64, bytes: &Uint8Array) {
+        let this = &place.0;
+        if this.stopped.get() {
+            return;
+        }
+        // Both copy before they return: the array has other bytes soon.
+        let blob = Blob::new_with_u8_array_sequence(&Array::of1(bytes));
+        let hash = digest(bytes);
+        let (this, place) = (Rc::clone(this), Rc::clone(place));
+        spawn_local(async move {
+            let piece = async {
+                let failed = |why| Error::Network { what: "a piece".into(), why: text(&why) };
+                Ok(Piece { start, blob: blob.map_err(failed)?, sha256: hash?.await? })
+            };
+            let done = match piece.await {
+                Ok(piece) => {
+                    this.queue.borrow_mut().push(piece);
+                    this.commit().await
+                }
+                Err(error) => Err(error),
+            };
+            if let Err(error) = done {
+                this.stop(&error).await;
+            }
+            drop(place);
+        });
     }
 
     /// Waits until everything is on the disk; `false` if it did not get there.
@@ -122,7 +163,7 @@ impl Writer {
     }
 
     async fn until(&self, most: usize) {
-        while self.pending.get() > most {
+        while self.taken.get() > most {
             let (tell, told) = oneshot::channel();
             self.waiting.borrow_mut().push(tell);
             // Dropped, which is how it is told.
@@ -130,20 +171,29 @@ impl Writer {
         }
     }
 
-    async fn write(&self, start: u64, bytes: Uint8Array) -> Result<()> {
-        let hash = sha256(&bytes).await?;
-        let blob = Blob::new_with_u8_array_sequence(&Array::of1(&bytes)).map_err(|why| {
-            Error::Network { what: "a piece of the file".into(), why: text(&why) }
-        })?;
+    /// Writes what is in the queue, all in one transaction: one for each piece takes three times as
+    /// long. What comes meanwhile goes into the next.
+    async fn commit(&self) -> Result<()> {
         let _writing = self.writing.lock().await;
-        if self.stopped.get() {
+        let pieces = self.queue.take();
+        if pieces.is_empty() || self.stopped.get() {
             return Ok(());
         }
-        let length = blob.size() as u64;
-        let append =
-            async || self.storage.append(&self.id, start, hash.clone(), blob.clone()).await;
-        self.with_room(length, append).await?;
-        self.stored.set(self.stored.get() + length);
+        let written = self.storage.append(&self.id, &pieces).await;
+        if matches!(written, Err(Error::StorageFull(_))) {
+            // As many of them as there is room for.
+            for piece in &pieces {
+                let alone = slice::from_ref(piece);
+                let append = async || self.storage.append(&self.id, alone).await;
+                self.with_room(length(alone), append).await?;
+                self.stored.set(self.stored.get() + length(alone));
+            }
+        } else {
+            written?;
+            self.stored.set(self.stored.get() + length(&pieces));
+        }
+        self.written.set(true);
+        collect_garbage();
         Ok(())
     }
 
@@ -192,4 +242,17 @@ impl Writer {
             let _ = self.storage.refuse(&self.url, self.total.unwrap_or(0)).await;
         }
     }
+}
+
+fn length(pieces: &[Piece]) -> u64 {
+    pieces.iter().map(|piece| piece.blob.size() as u64).sum()
+}
+
+/// Has the browser look for garbage soon. It keeps a blob's bytes in memory until it finds that
+/// nobody uses the blob any more, and does not count them among the reasons to look: without this,
+/// the whole file was in memory at the end. An array counts, though one that is never touched takes
+/// no memory.
+fn collect_garbage() {
+    // It is a mere hint: no matter if there is no room for it.
+    let _ = Untouched::new(NUDGE);
 }
