@@ -15,6 +15,7 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { extname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { LoneBrowser } from './bench/alone.mjs'
 import * as inPage from './bench/page.mjs'
 import { figure, loadFigures, table } from './bench/table.mjs'
 import { buildPackage } from './build/pkg.mjs'
@@ -27,7 +28,7 @@ import { ensure, setUp } from './setup/steps.mjs'
 const SOFTWARE = '--headless=new --no-sandbox --enable-unsafe-webgpu --use-webgpu-adapter=swiftshader --enable-features=Vulkan'
 /** The GPU's clock as it is: web pages get it in steps of a tenth of a millisecond. */
 const EXACT_CLOCK = '--enable-webgpu-developer-features'
-const TYPES = { '.js': 'text/javascript', '.wasm': 'application/wasm' }
+const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.wasm': 'application/wasm' }
 
 await main(async () => {
   const options = parse()
@@ -87,19 +88,13 @@ async function bench(file, { build, json, model, shape, ...options }) {
   const { chromium } = await import('playwright-core')
   const server = await serve(file)
   const flags = (process.env.CHROMIUM_GPU_FLAGS ?? SOFTWARE).split(' ')
-  const browser = await chromium.launch({
-    executablePath: findBrowser(),
-    args: [EXACT_CLOCK, ...flags.filter(flag => flag && !flag.startsWith('--remote-debugging-port'))]
-  })
+  const args = [EXACT_CLOCK, ...flags.filter(flag => flag && !flag.startsWith('--remote-debugging-port'))]
+  const loads = []
+  for (let n = 0; n < options.loads; n++) loads.push(await loadAlone(server, args, options))
+  const browser = await chromium.launch({ executablePath: findBrowser(), args })
   try {
-    const loads = []
-    let page
-    for (let n = 0; n < options.loads; n++) {
-      // A page with a storage of its own, so that nothing is left from the load before.
-      await page?.context().close()
-      page = await open(browser, server)
-      loads.push(await page.evaluate(inPage.load, { head: options.head }))
-    }
+    const page = await open(browser, server)
+    await page.evaluate(inPage.load, { head: options.head })
     const measured = await page.evaluate(inPage.measure, options)
     const figures = [...loadFigures(loads), ...measured.figures].map(figure)
     const memory = { wasm: await wasmBytes(page) }
@@ -111,10 +106,26 @@ async function bench(file, { build, json, model, shape, ...options }) {
   }
 }
 
+/** One load from the server and one from storage, in a browser of their own. */
+async function loadAlone(server, args, { head }) {
+  const browser = await LoneBrowser.open(findBrowser(), args, `${address(server)}/scripts/bench/alone.html`)
+  try {
+    const cold = await browser.ask(inPage.loadTimes, { head, cache: 'refresh' })
+    const stored = await browser.ask(inPage.loadTimes, { head, cache: 'only' })
+    return { cold: { ...cold.answer, most: cold.most }, stored: { ...stored.answer, most: stored.most } }
+  } finally {
+    await browser.close()
+  }
+}
+
+function address(server) {
+  return `http://localhost:${server.address().port}`
+}
+
 async function open(browser, server) {
   const page = await (await browser.newContext()).newPage()
   page.on('pageerror', error => console.error(String(error)))
-  await page.goto(`http://localhost:${server.address().port}/`)
+  await page.goto(`${address(server)}/`)
   return page
 }
 
@@ -152,7 +163,7 @@ function serve(model) {
     const [start, end] = asked ? [Number(asked[1]), Math.min(Number(asked[2]), size - 1)] : [0, size - 1]
     if (asked) response.writeHead(206, { ...headers(file, end - start + 1), 'content-range': `bytes ${start}-${end}/${size}` })
     else response.writeHead(200, headers(file, size))
-    createReadStream(file, { start, end }).pipe(response)
+    createReadStream(file, { start, end, highWaterMark: 1 << 20 }).pipe(response)
   })
   return new Promise(resolve => server.listen(0, '127.0.0.1', () => resolve(server)))
 }

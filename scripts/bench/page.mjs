@@ -1,30 +1,28 @@
 // What the benchmark runs in the page or in the model's worker: each function by itself, sent there as
 // text, so that none can use what is outside it.
 
-/**
- * Loads the model with `options` from the server and again from storage, each to its first token; leaves
- * it in the page. Times are in milliseconds.
- */
-export async function load(options) {
+/** Loads the model and leaves it in the page. */
+export async function load({ head }) {
   const { BitNet } = await import('/pkg/index.js')
-  const once = async cache => {
-    const start = performance.now()
-    let lastByte = start
-    // Of the bytes there may be one more report when they are all there; `ready` is not about bytes.
-    const onProgress = ({ phase, loaded, total }) => {
-      if (phase !== 'compile' && phase !== 'ready' && loaded >= total) lastByte = performance.now()
-    }
-    const model = await BitNet.load('/model.gguf', { ...options, cache, onProgress })
-    const ready = performance.now()
-    const prompt = Uint32Array.from({ length: 16 }, (_, i) => i * 31 + 1)
-    for await (const _ of model.generate(prompt, { maxTokens: 1 }).tokens());
-    return { model, times: { whole: ready - start, ready: ready - lastByte, token: performance.now() - lastByte } }
+  globalThis.model = await BitNet.load('/model.gguf', { head, cache: 'off' })
+}
+
+/** Loads the model to its first token, and disposes of it. Times are in milliseconds. */
+export async function loadTimes(options) {
+  const { BitNet } = await import('/pkg/index.js')
+  const start = performance.now()
+  let lastByte = start
+  // Of the bytes there may be one more report when they are all there; `ready` is not about bytes.
+  const onProgress = ({ phase, loaded, total }) => {
+    if (phase !== 'compile' && phase !== 'ready' && loaded >= total) lastByte = performance.now()
   }
-  const cold = await once('refresh')
-  await cold.model.dispose()
-  const stored = await once('use')
-  globalThis.model = stored.model
-  return { cold: cold.times, stored: stored.times }
+  const model = await BitNet.load('/model.gguf', { ...options, onProgress })
+  const ready = performance.now()
+  const prompt = Uint32Array.from({ length: 16 }, (_, i) => i * 31 + 1)
+  for await (const _ of model.generate(prompt, { maxTokens: 1 }).tokens());
+  const token = performance.now()
+  await model.dispose()
+  return { whole: ready - start, ready: ready - lastByte, token: token - lastByte }
 }
 
 /**

@@ -16,7 +16,10 @@ export const loadFigures = loads =>
     return [
       { what: `load ${where}`, unit: 's', values: times('whole').map(ms => ms / 1000) },
       { what: `last byte to ready, ${where}`, unit: 'ms', values: times('ready') },
-      { what: `last byte to first token, ${where}`, unit: 'ms', values: times('token') }
+      { what: `last byte to first token, ${where}`, unit: 'ms', values: times('token') },
+      ...['renderer', 'browser'].map(process => (
+        { what: `${process}'s memory at most, ${where}`, unit: 'MiB', values: loads.map(load => (load[kind].most[process] ?? 0) / (1 << 20)) }
+      ))
     ]
   })
 

@@ -77,6 +77,14 @@ impl Bytes {
         self.length = end;
         bytes.subarray(taken, bytes.length())
     }
+
+    /// The array as a stream gives it back: the same memory, as another object. What it has read;
+    /// `None` at the end.
+    fn take_back(&mut self, step: &JsValue) -> Option<Uint8Array> {
+        let read: Uint8Array = get(step, "value").dyn_into().ok()?;
+        self.array = read.buffer();
+        (!get(step, "done").is_truthy()).then_some(read)
+    }
 }
 
 impl Drop for Bytes {
@@ -119,13 +127,11 @@ impl StreamReader {
             Kind::Bringing(reader) => reader.read(),
         };
         let step = watched(promise).await?;
-        let get = |name: &str| Reflect::get(&step, &name.into()).unwrap_or(JsValue::UNDEFINED);
-        let bytes = get("value").dyn_into::<Uint8Array>().ok();
-        if let (Kind::Filling(_, place), Some(bytes)) = (&mut self.0, &bytes) {
-            // The same memory, as another object.
-            place.array = bytes.buffer();
-        }
-        Ok(bytes.filter(|_| !get("done").is_truthy()))
+        Ok(match &mut self.0 {
+            Kind::Filling(_, place) => place.take_back(&step),
+            Kind::Bringing(_) if get(&step, "done").is_truthy() => None,
+            Kind::Bringing(_) => get(&step, "value").dyn_into().ok(),
+        })
     }
 }
 
@@ -145,20 +151,30 @@ impl Drop for StreamReader {
 /// The bytes of `blob`, which `what` names in an error.
 pub(super) async fn read_blob(blob: &Blob, arrays: &Arrays, what: &str) -> Result<Bytes> {
     let failed = |why: String| Error::Network { what: what.into(), why };
+    let thrown = |why: JsValue| failed(text(&why));
     let size = blob.size();
     if size > f64::from(u32::MAX) {
         return Err(failed(format!("{size} bytes at once")));
     }
     let mut bytes = arrays.take(size as u32);
-    let mut stream =
-        StreamReader::new(&blob.stream(), arrays).map_err(|thrown| failed(text(&thrown)))?;
-    while bytes.missing() > 0 {
-        let read = async |promise| JsFuture::from(promise).await;
-        match stream.next(read).await.map_err(|thrown| failed(text(&thrown)))? {
-            Some(more) => drop(bytes.push(&more)),
-            // A file may shrink between its choice and its reading.
-            None => return Err(failed(format!("{} bytes, {size} expected", bytes.length()))),
+    if let Ok(reader) = ReadableStreamByobReader::new(&blob.stream()) {
+        while bytes.missing() > 0 {
+            let room = bytes.view(bytes.length..bytes.capacity);
+            let step = JsFuture::from(reader.read_with_array_buffer_view(&room)).await;
+            let Some(read) = bytes.take_back(&step.map_err(thrown)?) else { break };
+            bytes.length += read.length();
         }
+    } else {
+        let whole = JsFuture::from(blob.array_buffer()).await.map_err(thrown)?;
+        bytes.push(&Uint8Array::new(&whole));
     }
-    Ok(bytes)
+    if bytes.missing() == 0 {
+        return Ok(bytes);
+    }
+    // A file may shrink between its choice and its reading.
+    Err(failed(format!("{} bytes, {size} expected", bytes.length)))
+}
+
+fn get(object: &JsValue, name: &str) -> JsValue {
+    Reflect::get(object, &name.into()).unwrap_or(JsValue::UNDEFINED)
 }

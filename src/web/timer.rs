@@ -28,11 +28,15 @@ pub(super) async fn sleep(milliseconds: f64) {
     let _ = JsFuture::from(promise).await;
 }
 
+/// Into how many of them a watchdog's patience is divided.
+const TICKS: u32 = 4;
+
 /// Aborts what has been awaited for too long. One timer serves all the waits of a response: one
 /// for each piece would be thousands a second.
 pub(super) struct Watchdog {
-    /// When the present wait began, if one is on.
-    since: Rc<Cell<Option<f64>>>,
+    /// Ticks since the present wait began, if one is on. Not time: where this thread was busy, bytes
+    /// may have come that it has not seen yet.
+    ticks: Rc<Cell<Option<u32>>>,
     stalled: Rc<Cell<bool>>,
     timer: JsValue,
     _closure: Closure<dyn Fn()>,
@@ -40,26 +44,26 @@ pub(super) struct Watchdog {
 
 impl Watchdog {
     pub(super) fn new(controller: AbortController, patience: f64) -> Self {
-        let (since, stalled) = (Rc::new(Cell::new(None)), Rc::new(Cell::new(false)));
+        let (ticks, stalled) = (Rc::new(Cell::new(None)), Rc::new(Cell::new(false)));
         let closure = Closure::<dyn Fn()>::new({
-            let (since, stalled) = (Rc::clone(&since), Rc::clone(&stalled));
-            move || {
-                let over = |since: f64| js_sys::Date::now() - since > patience;
-                if since.get().is_some_and(over) {
+            let (ticks, stalled) = (Rc::clone(&ticks), Rc::clone(&stalled));
+            move || match ticks.get() {
+                Some(TICKS) => {
                     stalled.set(true);
                     controller.abort();
                 }
+                waiting => ticks.set(waiting.map(|ticks| ticks + 1)),
             }
         });
-        let timer = set_interval(closure.as_ref().unchecked_ref(), patience / 4.0);
-        Self { since, stalled, timer, _closure: closure }
+        let timer = set_interval(closure.as_ref().unchecked_ref(), patience / f64::from(TICKS));
+        Self { ticks, stalled, timer, _closure: closure }
     }
 
     /// Awaits `promise` under watch.
     pub(super) async fn watch(&self, promise: Promise) -> Result<JsValue, JsValue> {
-        self.since.set(Some(js_sys::Date::now()));
+        self.ticks.set(Some(0));
         let result = JsFuture::from(promise).await;
-        self.since.set(None);
+        self.ticks.set(None);
         result
     }
 

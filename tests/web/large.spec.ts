@@ -2,8 +2,7 @@
 // BitNet 2B-4T with random weights, made here.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, rmSync, statSync } from 'node:fs'
-import { LoneBrowser } from './alone'
-import type { Growth } from './alone'
+import { LoneBrowser } from '../../scripts/bench/alone.mjs'
 import { expect, test } from './harness'
 
 const MIB = 1 << 20
@@ -16,16 +15,37 @@ const LAYERS = process.env.LARGE_LAYERS ?? '2'
 const DEFAULTS = { maxStorageBufferBindingSize: 128 * MIB, maxBufferSize: 256 * MIB }
 const SIXTEENTH = { maxStorageBufferBindingSize: 8 * MIB, maxBufferSize: 16 * MIB }
 
-/** What the page found. `agent` is what `performance.measureUserAgentSpecificMemory()` says. */
-interface Found {
-  seconds: number
-  wasm: number
-  agent: number
-  gpuBytes: number
-  dispatchesPerToken: number
-  tokens: number[]
-  stored: { complete: boolean, bytes: number }[]
+interface Question {
+  file: string
+  limits: object
+  cache: 'use' | 'only'
 }
+
+/** In the page. `agent` is what `performance.measureUserAgentSpecificMemory()` says, in bytes like the rest. */
+async function loadThere({ file, limits, cache }: Question) {
+  const here = new URL('../../', location.href)
+  const { BitNet } = await import(`${here}pkg/index.js`)
+  const script = `import '${here}tests/web/metered.mjs'; import '${here}pkg/worker.js'`
+  const worker = new Worker(URL.createObjectURL(new Blob([script], { type: 'text/javascript' })), { type: 'module' })
+  const started = performance.now()
+  const model = await BitNet.load(new URL(file, here).href, { worker, cache, gpu: { limits }, context: 256 })
+  const seconds = (performance.now() - started) / 1000
+  const channel = new BroadcastChannel('wasm')
+  const answered = new Promise<number>(resolve => { channel.onmessage = ({ data }) => resolve(data) })
+  channel.postMessage('how much?')
+  const wasm = await answered
+  const measured = performance as unknown as { measureUserAgentSpecificMemory(): Promise<{ bytes: number }> }
+  const { bytes: agent } = await measured.measureUserAgentSpecificMemory()
+  const tokens: number[] = []
+  for await (const { id } of model.generate(Uint32Array.of(1, 2, 3), { maxTokens: 6 }).tokens()) tokens.push(id)
+  const { gpuBytes, dispatchesPerToken } = model.info
+  await model.dispose()
+  worker.terminate()
+  const stored: { complete: boolean, bytes: number }[] = await BitNet.cache.list()
+  return { seconds, wasm, agent, gpuBytes: gpuBytes as number, dispatchesPerToken: dispatchesPerToken as number, tokens, stored }
+}
+
+type Found = Awaited<ReturnType<typeof loadThere>>
 
 test('a large file goes to the GPU and into storage in pieces, whatever the GPU grants', async ({ baseURL }) => {
   test.skip(process.platform !== 'linux', 'reads /proc')
@@ -35,11 +55,11 @@ test('a large file goes to the GPU and into storage in pieces, whatever the GPU 
   const { executablePath, args = [] } = test.info().project.use.launchOptions!
   // `measureUserAgentSpecificMemory` is for pages that are isolated from other origins; without the flag, the browser
   // measures when it next collects its garbage, which may be never.
-  const page = `${baseURL}/as/isolated/tests/web/large.html`
+  const page = `${baseURL}/as/isolated/scripts/bench/alone.html`
   const browser = await LoneBrowser.open(executablePath!, [...args, '--enable-blink-features=ForceEagerMeasureMemory'], page)
   try {
     const load = async (name: string, limits: object, cache: 'use' | 'only') => {
-      const { answer, most } = await browser.ask<Found>({ file: FILE, limits, cache })
+      const { answer, most } = await browser.ask(loadThere, { file: FILE, limits, cache })
       report(name, answer, most)
       return { ...answer, most }
     }
@@ -63,7 +83,7 @@ test('a large file goes to the GPU and into storage in pieces, whatever the GPU 
   }
 })
 
-function report(name: string, found: Found, most: Growth): void {
+function report(name: string, found: Found, most: Record<string, number>): void {
   const mib = (bytes: number) => `${(bytes / MIB).toFixed(0)} MiB`
   const { size } = statSync(FILE)
   console.log(`${mib(size)} ${name}: ${found.seconds.toFixed(1)} s, ${mib(found.gpuBytes)} in GPU buffers`)

@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::rc::Rc;
 
-use futures_util::StreamExt;
-use futures_util::future::LocalBoxFuture;
+use futures_util::future::RemoteHandle;
 use futures_util::stream::FuturesOrdered;
+use futures_util::{FutureExt, StreamExt};
+use wasm_bindgen_futures::spawn_local;
 
 use super::fetcher::{Fetcher, Line};
 use super::request::{Cause, Fault};
@@ -81,7 +82,7 @@ pub(super) enum Feed {
     Parts {
         shelf: Option<Shelf>,
         fetcher: Option<Rc<Fetcher>>,
-        under_way: FuturesOrdered<LocalBoxFuture<'static, Result<Bytes, Fault>>>,
+        under_way: FuturesOrdered<RemoteHandle<Result<Bytes, Fault>>>,
     },
     /// The whole file in one answer; what is stored already is not stored again.
     Line(Line),
@@ -136,7 +137,11 @@ impl Supply {
                 while under_way.len() < AHEAD
                     && let Some(part) = self.parts.pop_front()
                 {
-                    under_way.push_back(get(part, shelf.clone(), fetcher.clone()));
+                    // A task of its own: it goes on while the reader waits for something else, and
+                    // ends when its handle is dropped.
+                    let (task, handle) = get(part, shelf.clone(), fetcher.clone()).remote_handle();
+                    spawn_local(task);
+                    under_way.push_back(handle);
                 }
                 under_way.next().await.transpose()?
             }
@@ -180,10 +185,11 @@ impl Supply {
     fn take(&mut self, len: u64, into: Option<&mut Vec<u8>>) {
         let len = len.min(u64::from(self.rest())) as u32;
         let Some((bytes, read)) = &mut self.current else { return };
-        if let Some(into) = into {
-            let from = into.len();
-            into.resize(from + len as usize, 0);
-            bytes.view(*read..*read + len).copy_to(&mut into[from..]);
+        match into {
+            // Most reads lie within a part: then this is the only copy.
+            Some(into) if into.is_empty() => *into = bytes.view(*read..*read + len).to_vec(),
+            Some(into) => into.extend(bytes.view(*read..*read + len).to_vec()),
+            None => {}
         }
         *read += len;
         self.position += u64::from(len);
@@ -210,18 +216,16 @@ impl Supply {
     }
 }
 
-fn get(
+async fn get(
     part: Part,
     shelf: Option<Shelf>,
     fetcher: Option<Rc<Fetcher>>,
-) -> LocalBoxFuture<'static, Result<Bytes, Fault>> {
-    Box::pin(async move {
-        match (part, shelf, fetcher) {
-            (Part::Stored(chunk), Some(shelf), _) => shelf.read(chunk).await,
-            (Part::Missing(range), _, Some(fetcher)) => fetcher.part(range).await,
-            (part, ..) => Err(Error::Internal(format!("nowhere to get {part:?} from")).into()),
-        }
-    })
+) -> Result<Bytes, Fault> {
+    match (part, shelf, fetcher) {
+        (Part::Stored(chunk), Some(shelf), _) => shelf.read(chunk).await,
+        (Part::Missing(range), _, Some(fetcher)) => fetcher.part(range).await,
+        (part, ..) => Err(Error::Internal(format!("nowhere to get {part:?} from")).into()),
+    }
 }
 
 impl Source for Supply {
@@ -239,7 +243,7 @@ impl Source for Supply {
             return Err(Error::Internal(format!("read of {range:?}, already at {at}")));
         }
         let len = (range.end - range.start) as usize;
-        let mut bytes = Vec::with_capacity(len);
+        let mut bytes = Vec::new();
         while bytes.len() < len {
             self.fill().await?;
             self.take((len - bytes.len()) as u64, Some(&mut bytes));

@@ -22,7 +22,7 @@ use crate::web::progress::{Meter, Note};
 use crate::web::timer::sleep;
 
 /// Pieces that are fetched or on their way to the disk at a time: their bytes are in memory.
-const PLACES: usize = 6;
+const PLACES: usize = 8;
 
 /// Milliseconds before each attempt to use the room of what was deleted: browsers take a while to
 /// count it.
@@ -122,6 +122,7 @@ impl Writer {
             let done = match piece.await {
                 Ok(piece) => {
                     this.queue.borrow_mut().push(piece);
+                    collect_garbage();
                     this.commit().await
                 }
                 Err(error) => Err(error),
@@ -193,7 +194,6 @@ impl Writer {
             self.stored.set(self.stored.get() + length(&pieces));
         }
         self.written.set(true);
-        collect_garbage();
         Ok(())
     }
 

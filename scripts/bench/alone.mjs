@@ -1,0 +1,116 @@
+// A browser that nobody debugs, and its memory as Linux counts it. With a debugger attached, as Playwright attaches
+// one, a page keeps up to 200 MB of what it fetches, which takes memory and time.
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** Milliseconds between two looks at the memory. */
+const INTERVAL = 20
+
+/** With a profile on disk, as visitors have one: what a private window stores, the browser keeps in memory. */
+export class LoneBrowser {
+  #folder = mkdtempSync(join(tmpdir(), 'ternlight-'))
+  #process
+  #server
+  /** The page's request, as it waits for the next question. */
+  #waiting
+  #found = () => {}
+
+  /**
+   * Opens alone.html, which is at `url`. It posts what it found, at first nothing, and gets the next question.
+   * @param {string} executable
+   * @param {string[]} args
+   * @param {string} url
+   */
+  static async open(executable, args, url) {
+    const browser = new LoneBrowser()
+    const ready = browser.#next()
+    await new Promise(resolve => browser.#server.listen(0, 'localhost', resolve))
+    const asks = encodeURIComponent(`http://localhost:${browser.#server.address().port}`)
+    const flags = ['--headless=new', `--user-data-dir=${browser.#folder}`, ...args, `${url}?asks=${asks}`]
+    browser.#process = spawn(executable, flags, { stdio: 'ignore', detached: true })
+    const ended = new Promise((_, reject) => browser.#process.once('exit', () => reject(new Error('the browser ended'))))
+    await Promise.race([ready, ended])
+    return browser
+  }
+
+  constructor() {
+    this.#server = createServer(async (request, response) => {
+      response.setHeader('access-control-allow-origin', '*')
+      let text = ''
+      for await (const piece of request) text += piece
+      this.#waiting = response
+      this.#found(text)
+    })
+  }
+
+  /**
+   * What `work` gives in the page, where it is sent as text, and the most bytes that each kind of process grew by
+   * meanwhile (on Linux).
+   * @template Argument, Answer
+   * @param {(argument: Argument) => Promise<Answer>} work
+   * @param {Argument} argument
+   * @returns {Promise<{ answer: Answer, most: Record<string, number> }>}
+   */
+  async ask(work, argument) {
+    const next = this.#next()
+    const first = this.#memory()
+    const most = { ...first }
+    const timer = setInterval(() => {
+      for (const [kind, bytes] of Object.entries(this.#memory())) most[kind] = Math.max(most[kind] ?? 0, bytes)
+    }, INTERVAL)
+    try {
+      this.#waiting.end(JSON.stringify({ work: String(work), argument }))
+      const { answer, error } = JSON.parse(await next)
+      if (error !== undefined) throw new Error(error)
+      for (const kind of Object.keys(most)) most[kind] -= first[kind] ?? 0
+      return { answer, most }
+    } finally {
+      clearInterval(timer)
+    }
+  }
+
+  async close() {
+    this.#server.close()
+    this.#server.closeAllConnections()
+    const ended = new Promise(resolve => this.#process.once('exit', resolve))
+    // With its children, which write into the folder.
+    process.kill(-this.#process.pid, 'SIGKILL')
+    await ended
+    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
+  }
+
+  /** What the page posts next. */
+  #next() {
+    return new Promise(resolve => { this.#found = resolve })
+  }
+
+  /** Bytes in memory that are no file's, by kind of process: its own, and what it shares with others. */
+  #memory() {
+    const bytes = {}
+    for (const { pid, kind } of descendants(this.#process.pid)) {
+      const status = read(`/proc/${pid}/status`)
+      const kilobytes = name => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? 0)
+      bytes[kind] = (bytes[kind] ?? 0) + 1024 * (kilobytes('RssAnon') + kilobytes('RssShmem'))
+    }
+    return bytes
+  }
+}
+
+/** A process and all that come of it, with the kind that a browser's own have on their command lines. */
+function descendants(pid) {
+  const kind = /--type=([\w-]+)/.exec(read(`/proc/${pid}/cmdline`))?.[1] ?? 'browser'
+  const children = read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean)
+  return [{ pid, kind }, ...children.flatMap(descendants)]
+}
+
+/** Nothing of a process that has ended; only Linux has any of this. */
+function read(file) {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return ''
+  }
+}
