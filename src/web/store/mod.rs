@@ -9,6 +9,7 @@
 mod room;
 mod writer;
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::rc::Rc;
 
@@ -40,7 +41,12 @@ const PATIENCE: f64 = 5000.0;
 
 /// The open database.
 #[derive(Clone)]
-pub(super) struct Storage(Rc<Database>);
+pub(super) struct Storage {
+    database: Rc<Database>,
+    /// Bytes that must be free since other files have given way, less what was written since. The
+    /// browser may not have counted them yet.
+    made: Rc<Cell<u64>>,
+}
 
 impl Storage {
     /// Opens the database, and makes it the first time.
@@ -61,7 +67,7 @@ impl Storage {
                     database.close();
                 }
             });
-            Ok(Self(Rc::new(database)))
+            Ok(Self { database: Rc::new(database), made: Rc::default() })
         });
         match select(std::pin::pin!(opening), std::pin::pin!(sleep(PATIENCE))).await {
             Either::Left((opened, _)) => opened,
@@ -140,7 +146,9 @@ impl Storage {
                 store.put(&blob, Some(&key)).map_err(failed)?.await.map_err(failed)?;
                 put(&transaction, &file).await?;
             }
-            end(transaction).await
+            end(transaction).await?;
+            this.made.set(this.made.get().saturating_sub(length));
+            Ok(())
         })
         .await
     }
@@ -259,15 +267,15 @@ impl Storage {
     }
 
     fn begin(&self, stores: &[&str], mode: TransactionMode) -> Result<Transaction> {
-        self.0.transaction(stores, mode).map_err(failed)
+        self.database.transaction(stores, mode).map_err(failed)
     }
 }
 
 impl Drop for Storage {
     fn drop(&mut self) {
         // Open connections make a newer layout wait.
-        if Rc::strong_count(&self.0) == 1 {
-            self.0.close();
+        if Rc::strong_count(&self.database) == 1 {
+            self.database.close();
         }
     }
 }

@@ -23,8 +23,8 @@ use crate::web::timer::sleep;
 const PENDING: usize = 3;
 
 /// Milliseconds before each attempt to use the room of what was deleted: browsers take a while to
-/// count it.
-const AFTER_EVICTION: [f64; 4] = [0.0, 100.0, 400.0, 1600.0];
+/// count it. Chromium deletes what a page has read two to five seconds after the page let go of it.
+const AFTER_EVICTION: [f64; 5] = [0.0, 100.0, 400.0, 1600.0, 5000.0];
 
 /// Bytes that a file's record takes at most, or so.
 const RECORD: u64 = 256 << 10;
