@@ -9,6 +9,8 @@ declare global {
     ternlight: typeof ternlight
     /** The model that `load` left in the page. */
     model: ternlight.BitNet
+    /** What `loadAndTell` was told so far. */
+    notes: ternlight.Progress['notes']
   }
 }
 
@@ -100,6 +102,7 @@ export interface Way {
   drop?: boolean
   cut?: number
   stall?: number
+  hold?: number | null
   pace?: number
   ms?: number
   etag?: string | null
@@ -135,9 +138,14 @@ export const play = async (page: Page, { always = {}, then = [] }: { always?: Wa
     url: new URL(`/play/${name}${path}`, page.url()).href,
     /** Another script for the same path; what was asked is forgotten. */
     script,
+    /** What the script holds goes on. */
+    go: async () => { await page.request.get(`/control/go/${name}`) },
     asked: async (): Promise<Asked[]> => (await page.request.get(`/control/play/${name}`)).json()
   }
 }
+
+/** A script for a file whose first five parts come, and the others when the test says `go`. */
+export const halfway = (way: Way = {}) => ({ then: Array<Way>(5).fill({ ...way, hold: null }), always: { ...way, hold: 0 } })
 
 /** The greedy answer of `window.model` to a golden prompt is the golden one, token by token. */
 export const expectGolden = async (page: Page, name = 'who') => {
@@ -152,15 +160,23 @@ export const expectGolden = async (page: Page, name = 'who') => {
 }
 
 /** Enough to tell a model from a damaged one, and soon there. */
-const TOKENS = 12
+const TOKENS = 6
 
-/** What the page was told while it loaded: the notes' kinds, and the fractions. */
+/** What the page was told while it loaded: the notes, their kinds, and all reports. */
 export const loadAndTell = (page: Page, url: string, options: ternlight.LoadOptions = {}) =>
   page.evaluate(async ([url, options]) => {
     const reports: ternlight.Progress[] = []
-    window.model = await window.ternlight.BitNet.load(url, { ...options, onProgress: progress => reports.push(progress) })
+    window.notes = []
+    const onProgress = (progress: ternlight.Progress) => {
+      reports.push(progress)
+      window.notes = progress.notes
+    }
+    window.model = await window.ternlight.BitNet.load(url, { ...options, onProgress })
     return { notes: reports.at(-1)!.notes, kinds: reports.at(-1)!.notes.map(({ kind }) => kind), reports }
   }, [url, options] as const)
+
+/** Waits until a `loadAndTell` under way finds that another load has begun with its address. */
+export const untilWaiting = (page: Page) => page.waitForFunction(() => window.notes?.some(({ kind }) => kind === 'waiting'))
 
 /** What is stored on the device. */
 export const stored = (page: Page) => page.evaluate(() => window.ternlight.BitNet.cache.list())

@@ -2,7 +2,7 @@
 // model, token by token.
 import { statSync } from 'node:fs'
 import type { Page } from '@playwright/test'
-import { expect, expectGolden, failure, load, loadAndTell, MODEL, open, play, stored, test } from './harness'
+import { expect, expectGolden, failure, halfway, load, loadAndTell, MODEL, open, play, stored, test } from './harness'
 import type { Asked } from './harness'
 
 const SIZE = statSync(`.${MODEL}`).size
@@ -34,11 +34,8 @@ const expectWhole = async (page: Page, path: string, url: string) => {
   await expectGolden(page)
 }
 
-/** The whole takes some three seconds: time to break off in the middle, on any machine. */
-const SLOWLY = { pace: 32 << 10, ms: 40 }
-
 test('after an abort, only what is missing is fetched', async ({ harness }) => {
-  const { path, url, script, asked } = await play(harness, { always: SLOWLY })
+  const { path, url, script, asked } = await play(harness, halfway())
   expect(await breakOff(harness, path)).toBe('enough')
   const [file] = await stored(harness)
   expect(file).toMatchObject({ url, complete: false, total: SIZE })
@@ -61,7 +58,7 @@ for (const [what, end] of Object.entries({
 })) {
   test(`after ${what}, only what is missing is fetched`, async ({ harness, browser }) => {
     const first = await open(browser, harness.context())
-    const { path, url, script, asked } = await play(harness, { always: SLOWLY })
+    const { path, url, script, asked } = await play(harness, halfway())
     void first.page.evaluate(path => { void window.ternlight.BitNet.load(path) }, path)
     await expect.poll(async () => (await stored(harness))[0]?.bytes ?? 0, { intervals: [50] }).toBeGreaterThan(2 * MIB)
     await end(first.page)
@@ -101,7 +98,7 @@ test('four parts are fetched at a time', async ({ harness }) => {
 })
 
 test('a file that has changed since is fetched anew', async ({ harness }) => {
-  const { path, url, script, asked } = await play(harness, { always: { ...SLOWLY, etag: '"monday"' } })
+  const { path, url, script, asked } = await play(harness, halfway({ etag: '"monday"' }))
   await breakOff(harness, path)
   await script({ always: { etag: '"tuesday"' } })
   const { notes } = await loadAndTell(harness, path)
@@ -115,7 +112,7 @@ test('a file that has changed since is fetched anew', async ({ harness }) => {
 
 test('a Last-Modified vouches for the file where there is no ETag', async ({ harness }) => {
   const way = { etag: null, modified: 'Mon, 01 Jun 2026 10:00:00 GMT' }
-  const { path, url, script, asked } = await play(harness, { always: { ...SLOWLY, ...way } })
+  const { path, url, script, asked } = await play(harness, halfway(way))
   await breakOff(harness, path)
   await script({ always: way })
   const { kinds } = await loadAndTell(harness, path)
@@ -126,7 +123,7 @@ test('a Last-Modified vouches for the file where there is no ETag', async ({ har
 
 for (const [what, etag] of [['no version', null], ['a weak ETag only', 'W/"a"']] as const) {
   test(`a server that gives ${what} is asked for the whole, and nothing is kept of a part`, async ({ harness }) => {
-    const { path, url, script, asked } = await play(harness, { always: { etag, ...SLOWLY } })
+    const { path, url, script, asked } = await play(harness, { always: { etag, hold: 8 * MIB } })
     await breakOff(harness, path)
     await script({ always: { etag } })
     const { notes } = await loadAndTell(harness, path)
@@ -146,7 +143,7 @@ test('a server without ranges: says so, goes on in the same load by reading agai
   await expectWhole(harness, path, url)
   // What is here of an earlier load is not thrown away for it.
   await harness.evaluate(() => window.ternlight.BitNet.cache.clear())
-  await script({ always: SLOWLY })
+  await script(halfway())
   await breakOff(harness, path)
   const before = (await stored(harness))[0]!
   await script({ always: { ranges: false } })
@@ -159,7 +156,7 @@ test('a server without ranges: says so, goes on in the same load by reading agai
 test('another origin: in parts where it shows what they are, else in one', async ({ harness }) => {
   const other = (path: string) => harness.url().replace(/:(\d+).*/, (_, port) => `:${Number(port) + 1}${path}`)
   const headers = { 'access-control-expose-headers': 'content-range, etag' }
-  const open = await play(harness, { always: { ...SLOWLY, headers } })
+  const open = await play(harness, halfway({ headers }))
   await breakOff(harness, other(open.path))
   await open.script({ always: { headers } })
   const { notes } = await loadAndTell(harness, other(open.path))

@@ -12,6 +12,7 @@
 //   /control/off, /on    refuses all models, as if the network were off; and serves them again
 //   /control/count       how many models were asked for
 //   /control/play/NAME   POST: the script, { always, then }; GET: what was asked under it so far
+//   /control/go/NAME     what the script holds goes on, now and from now on
 //
 // A script's `then` is a list of ways to answer, one for each request in turn; `always` holds for
 // every request, also for those after the list. See `Way` below. So nothing depends on time but
@@ -41,6 +42,7 @@ const TYPES = {
  * @property {boolean} [drop] with nothing: the connection ends
  * @property {number} [cut] with so many bytes, then the connection breaks
  * @property {number} [stall] with so many bytes, then none, and the connection stays
+ * @property {number | null} [hold] with so many bytes, and the rest when the test says `go`
  * @property {number} [pace] in pieces of so many bytes, with `ms` between them
  * @property {number} [ms] milliseconds, 20 by default
  * @property {string | null} [etag] with another ETag than the file's, or none
@@ -56,7 +58,7 @@ const TYPES = {
 
 let off = false
 let count = 0
-/** @type {Map<string, { always: Way, then: Way[], log: object[] }>} */
+/** @type {Map<string, { always: Way, then: Way[], log: object[], go: () => void, gone: Promise<void> }>} */
 const plays = new Map()
 
 const answer = (request, response) => {
@@ -76,7 +78,7 @@ const answer = (request, response) => {
   const way = { ...play.always, ...play.then.shift() }
   const entry = { range: request.headers.range, ifRange: request.headers['if-range'], status: 0, sent: 0 }
   play.log.push(entry)
-  return serve(request, response, bytes, way, entry)
+  return serve(request, response, bytes, way, entry, play.gone)
 }
 
 /** The files that were served, by path: models are asked for in many parts. */
@@ -106,7 +108,7 @@ const WAYS = {
 }
 
 /** @param {Way} way */
-const serve = (request, response, bytes, way, entry = {}) => {
+const serve = (request, response, bytes, way, entry = {}, gone = undefined) => {
   const end = (status, headers = {}) => {
     entry.status = status
     response.writeHead(status, { ...headers, ...way.headers }).end()
@@ -138,13 +140,15 @@ const serve = (request, response, bytes, way, entry = {}) => {
   if (way.length !== null) response.setHeader('content-length', way.length ?? bytes.length)
   entry.status = status
   response.writeHead(status, way.headers)
-  send(response, bytes, way, entry)
+  send(response, bytes, way, entry, gone)
 }
 
-const send = async (response, bytes, way, entry) => {
+const send = async (response, bytes, way, entry, gone) => {
   const most = Math.min(bytes.length, way.cut ?? way.stall ?? bytes.length)
   const step = way.pace ?? 1 << 16
-  for (let at = 0; at < most && !response.destroyed; at += step) {
+  for (let at = 0; at < most; at += step) {
+    if (at >= (way.hold ?? most)) await gone
+    if (response.destroyed) break
     const piece = bytes.subarray(at, Math.min(at + step, most))
     await new Promise(resolve => response.write(piece, resolve))
     entry.sent = at + piece.length
@@ -161,12 +165,15 @@ const send = async (response, bytes, way, entry) => {
 const control = async (what, request, response) => {
   if (what === 'off') off = true
   if (what === 'on') off = false
-  if (!what.startsWith('play/')) return response.end(String(count))
-  const name = what.slice('play/'.length)
+  const [, verb, name] = /^(play|go)\/(.*)$/.exec(what) ?? []
+  if (!verb) return response.end(String(count))
+  if (verb === 'go') plays.get(name).go()
   if (request.method === 'POST') {
     let text = ''
     for await (const piece of request) text += piece
-    plays.set(name, { always: {}, then: [], ...JSON.parse(text), log: [] })
+    let go
+    const gone = new Promise(resolve => { go = resolve })
+    plays.set(name, { always: {}, then: [], ...JSON.parse(text), log: [], go, gone })
   }
   response.end(JSON.stringify(plays.get(name)?.log ?? []))
 }

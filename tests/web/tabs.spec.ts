@@ -1,22 +1,26 @@
 // Several tabs of one site: they download a model once.
 import { statSync } from 'node:fs'
 import type { Page } from '@playwright/test'
-import { expect, expectGolden, loadAndTell, MODEL, open, play, stored, test } from './harness'
+import { expect, expectGolden, halfway, loadAndTell, MODEL, open, play, stored, test, untilWaiting } from './harness'
 
 const SIZE = statSync(`.${MODEL}`).size
 const MIB = 1 << 20
-/** The whole takes some three seconds: time to break off in the middle, on any machine. */
-const SLOWLY = { pace: 32 << 10, ms: 40 }
+/** As `halfway`, and the second half takes a second: time for the one tab to see how the other gets on. */
+const { then, always } = halfway()
+const HALFWAY = { then, always: { ...always, pace: 32 << 10, ms: 20 } }
 
 const untilStored = (page: Page, bytes: number) =>
   expect.poll(async () => (await stored(page))[0]?.bytes ?? 0, { intervals: [50] }).toBeGreaterThan(bytes)
 
 test('two tabs download once: the second follows the first, then loads its copy', async ({ harness, browser }) => {
   const other = await open(browser, harness.context())
-  const { path, url, asked } = await play(harness, { always: SLOWLY })
+  const { path, url, go, asked } = await play(harness, HALFWAY)
   const first = loadAndTell(harness, path)
   await untilStored(harness, 0)
-  const second = await loadAndTell(other.page, path)
+  const following = loadAndTell(other.page, path)
+  await untilWaiting(other.page)
+  await go()
+  const second = await following
   expect((await first).kinds).toEqual([])
   expect(second.kinds).toEqual(['waiting'])
   // It saw the first one's bytes come, and its own progress never went back.
@@ -32,17 +36,15 @@ test('two tabs download once: the second follows the first, then loads its copy'
   await other.close()
 })
 
-// What one tab does while another is at a certain point is a matter of time, and a busy machine has little.
-test.describe.configure({ retries: 2 })
-
 test('a tab that dies is taken over from where it was', async ({ harness, browser }) => {
   const dying = await open(browser, harness.context())
-  const { path, asked } = await play(harness, { always: SLOWLY })
+  const { path, go, asked } = await play(harness, halfway())
   void dying.page.evaluate(path => { void window.ternlight.BitNet.load(path) }, path)
   await untilStored(harness, 2 * MIB)
   const loading = loadAndTell(harness, path)
-  await harness.waitForTimeout(2500)
+  await untilWaiting(harness)
   await dying.page.close()
+  await go()
   const { kinds, notes } = await loading
   expect(kinds).toEqual(['waiting', 'resumed'])
   const resumed = notes.find(note => note.kind === 'resumed')!
@@ -52,19 +54,32 @@ test('a tab that dies is taken over from where it was', async ({ harness, browse
   await expectGolden(harness)
 })
 
-test('two loads in one page, one of them aborted, and an aborted wait', async ({ harness }) => {
-  const { path, asked } = await play(harness, { always: SLOWLY })
+test('three loads in one page, one of them aborted, and an aborted wait', async ({ harness }) => {
+  const { path, go, asked } = await play(harness, halfway())
+  await harness.exposeFunction('go', go)
   const found = await harness.evaluate(async path => {
     const { BitNet } = window.ternlight
-    const [first, waiting] = [new AbortController(), new AbortController()]
-    const one = BitNet.load(path, { signal: first.signal, worker: false }).catch(error => error.message)
-    const two = BitNet.load(path, { signal: waiting.signal, worker: false }).catch(error => error.message)
-    const three = BitNet.load(path, { worker: false })
-    await new Promise(resolve => setTimeout(resolve, 700))
+    const load = (signal?: AbortSignal) => {
+      let tell = () => {}
+      const told = new Promise<void>(resolve => { tell = resolve })
+      const onProgress = ({ loaded, notes }: import('../../pkg/index.js').Progress) => {
+        if (loaded > 0 || notes.some(({ kind }) => kind === 'waiting')) tell()
+      }
+      return { told, loaded: BitNet.load(path, { signal, worker: false, onProgress }) }
+    }
+    const message = (work: Promise<unknown>) => work.then(() => 'none', error => error.message)
+    const [downloading, waiting] = [new AbortController(), new AbortController()]
+    const one = load(downloading.signal)
+    await one.told
+    const [two, three] = [load(waiting.signal), load()]
+    await Promise.all([two.told, three.told])
+    const messages = Promise.all([message(one.loaded), message(two.loaded)])
     waiting.abort(new Error('no more waiting'))
-    first.abort(new Error('no more downloading'))
-    window.model = await three
-    return [await one, await two]
+    downloading.abort(new Error('no more downloading'))
+    const found = await messages
+    await (window as unknown as { go(): Promise<void> }).go()
+    window.model = await three.loaded
+    return found
   }, path)
   expect(found).toEqual(['no more downloading', 'no more waiting'])
   await expectGolden(harness)

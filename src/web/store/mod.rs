@@ -9,6 +9,7 @@
 mod room;
 mod writer;
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::rc::Rc;
 
@@ -50,7 +51,12 @@ struct Piece {
 
 /// The open database.
 #[derive(Clone)]
-pub(super) struct Storage(Rc<Database>);
+pub(super) struct Storage {
+    database: Rc<Database>,
+    /// Bytes that must be free since other files have given way, less what was written since. The
+    /// browser may not have counted them yet.
+    made: Rc<Cell<u64>>,
+}
 
 impl Storage {
     /// Opens the database, and makes it the first time.
@@ -71,7 +77,7 @@ impl Storage {
                     database.close();
                 }
             });
-            Ok(Self(Rc::new(database)))
+            Ok(Self { database: Rc::new(database), made: Rc::default() })
         });
         match select(std::pin::pin!(opening), std::pin::pin!(sleep(PATIENCE))).await {
             Either::Left((opened, _)) => opened,
@@ -144,11 +150,12 @@ impl Storage {
             let transaction = this.begin(&[FILES, CHUNKS], TransactionMode::ReadWrite)?;
             let mut file = file(&transaction, &id).await?;
             let store = transaction.object_store(CHUNKS).map_err(failed)?;
-            let mut puts = Vec::new();
+            let (mut puts, mut written) = (Vec::new(), 0);
             for Piece { start, blob, sha256 } in pieces {
                 let (key, length) = (file.next_key(), blob.size() as u64);
                 if file.insert(Chunk { key, start, length, sha256: Some(sha256) }) {
                     puts.push(store.put(&blob, Some(&chunk_key(&id, key))));
+                    written += length;
                 }
             }
             // The bytes first: a refusal that does not undo the transaction leaves no mark.
@@ -156,7 +163,9 @@ impl Storage {
             let stored = join_all(puts.into_iter().map(async |put| put?.await)).await;
             stored.into_iter().collect::<Result<Vec<_>, _>>().map_err(failed)?;
             put(&transaction, &file).await?;
-            end(transaction).await
+            end(transaction).await?;
+            this.made.set(this.made.get().saturating_sub(written));
+            Ok(())
         })
         .await
     }
@@ -275,15 +284,15 @@ impl Storage {
     }
 
     fn begin(&self, stores: &[&str], mode: TransactionMode) -> Result<Transaction> {
-        self.0.transaction(stores, mode).map_err(failed)
+        self.database.transaction(stores, mode).map_err(failed)
     }
 }
 
 impl Drop for Storage {
     fn drop(&mut self) {
         // Open connections make a newer layout wait.
-        if Rc::strong_count(&self.0) == 1 {
-            self.0.close();
+        if Rc::strong_count(&self.database) == 1 {
+            self.database.close();
         }
     }
 }

@@ -34,8 +34,12 @@ impl Storage {
     }
 
     /// The same when the browser has refused a write: nothing is free, whatever it said before.
-    /// Chromium's estimate, for one, is of a quota that is always far away.
+    /// Chromium's estimate, for one, is of a quota that is always far away. But what has given way
+    /// already is not asked for twice: browsers take a while to count it.
     pub(super) async fn make_room_when_full(&self, url: &str, needed: u64) -> Room {
+        if self.made.get() >= needed {
+            return Room::Made(Vec::new());
+        }
         self.make_room_beside(0.0, url, needed as f64).await
     }
 
@@ -67,6 +71,7 @@ impl Storage {
             if self.discard(&file.id).await.is_ok() {
                 free += file.bytes() as f64;
                 evicted.push(file);
+                self.made.set(free as u64);
             }
         }
         Room::Made(evicted)

@@ -25,8 +25,8 @@ use crate::web::timer::sleep;
 const PLACES: usize = 8;
 
 /// Milliseconds before each attempt to use the room of what was deleted: browsers take a while to
-/// count it.
-const AFTER_EVICTION: [f64; 4] = [0.0, 100.0, 400.0, 1600.0];
+/// count it. Chromium deletes what a page has read two to five seconds after the page let go of it.
+const AFTER_EVICTION: [f64; 5] = [0.0, 100.0, 400.0, 1600.0, 5000.0];
 
 /// Bytes of an array that make a browser think of garbage.
 const NUDGE: u32 = 128 << 20;
