@@ -1,11 +1,12 @@
 // `npm run bench`: times a model in a real browser, on the package.
 //
 //   npm run bench -- [--model FILE | --shape 2b4t|tiny] [--decode 16,1024,3500] [--prefill 256,1024,3500]
-//                    [--tokens 128] [--runs 5] [--loads 3] [--head auto|f16|int8] [--profile] [--soak TOKENS]
-//                    [--json] [--no-build]
+//                    [--tokens 128] [--runs 5] [--loads 3] [--head auto|f16|int8] [--lookup] [--profile]
+//                    [--soak TOKENS] [--json] [--no-build]
 //
 // `--shape` has the command line write random weights of that shape to a temporary file, which is
-// deleted at the end. `--no-build` takes pkg/ as it is, where there is no Rust, and prints nothing else
+// deleted at the end; with `--lookup`, which times prompt lookup, those of a model that counts, so that its
+// answer copies a prompt that counts. `--no-build` takes pkg/ as it is, where there is no Rust, and prints nothing else
 // than the report.
 //
 // CHROMIUM names the browser, CHROMIUM_GPU_FLAGS the flags it needs to reach the GPU; without them
@@ -16,7 +17,7 @@ import { tmpdir } from 'node:os'
 import { extname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import * as inPage from './bench/page.mjs'
-import { figure, loadFigures, table } from './bench/table.mjs'
+import { figure, loadFigures, lookupGain, table } from './bench/table.mjs'
 import { buildPackage } from './build/pkg.mjs'
 import { inRoot } from './paths.mjs'
 import { run } from './process.mjs'
@@ -38,7 +39,8 @@ await main(async () => {
   }
   const temporary = options.shape && join(tmpdir(), `ternlight-bench-${process.pid}.gguf`)
   try {
-    if (temporary) run('cargo', ['run', '--quiet', '--release', '--', 'random', '--shape', options.shape, temporary])
+    const counting = options.lookup ? ['--counting'] : []
+    if (temporary) run('cargo', ['run', '--quiet', '--release', '--', 'random', '--shape', options.shape, ...counting, temporary])
     const report = await bench(temporary ?? resolve(options.model), options)
     console.log(options.json ? JSON.stringify(report, null, 2) : table(report))
   } finally {
@@ -58,6 +60,7 @@ function parse() {
       runs: { type: 'string', default: '5' },
       loads: { type: 'string', default: '3' },
       head: { type: 'string', default: 'auto' },
+      lookup: { type: 'boolean', default: false },
       profile: { type: 'boolean', default: false },
       soak: { type: 'string', default: '0' },
       json: { type: 'boolean', default: false },
@@ -83,7 +86,7 @@ function parse() {
 }
 
 /** The whole report, on the model in `file`. */
-async function bench(file, { build, json, model, shape, ...options }) {
+async function bench(file, { build, json, model, shape, lookup, ...options }) {
   const { chromium } = await import('playwright-core')
   const server = await serve(file)
   const flags = (process.env.CHROMIUM_GPU_FLAGS ?? SOFTWARE).split(' ')
@@ -102,9 +105,10 @@ async function bench(file, { build, json, model, shape, ...options }) {
     }
     const measured = await page.evaluate(inPage.measure, options)
     const figures = [...loadFigures(loads), ...measured.figures].map(figure)
+    const lookups = lookup ? await page.evaluate(inPage.lookups, options) : []
     const memory = { wasm: await wasmBytes(page) }
     const soak = options.soak > 0 ? await runSoak(page, options.soak) : undefined
-    return { browser: `Chromium ${browser.version()}`, ...measured, figures, memory, soak }
+    return { browser: `Chromium ${browser.version()}`, ...measured, figures, lookups: lookups.map(lookupGain), memory, soak }
   } finally {
     await browser.close()
     server.close()

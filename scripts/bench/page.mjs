@@ -85,6 +85,42 @@ export async function measure({ decode, prefill, tokens, runs, profile }) {
 }
 
 /**
+ * The same answers of the model that is loaded with prompt lookup and without, `tokens` each, to texts that
+ * count up and then begin again, which `ternlight random --counting` makes a model go on with. `changed`:
+ * one token in so many of the text is another.
+ */
+export async function lookups({ tokens, runs }) {
+  const { model } = globalThis
+  const { contextLength, vocabSize } = model.info
+  const LEAD = 16
+  const answer = async (text, promptLookup) => {
+    const generation = model.generate(text, { maxTokens: tokens, promptLookup })
+    const ids = []
+    for await (const { id } of generation.tokens()) if (id !== undefined) ids.push(id)
+    return { ids, stats: await generation.stats }
+  }
+  const found = []
+  for (const changed of [undefined, 20]) {
+    const all = Array.from({ length: tokens + LEAD }, (_, i) => changed && i % changed === changed - 1 ? i + (vocabSize >> 1) : i)
+    const text = Uint32Array.from([...all, ...all.keys().take(LEAD)], id => id % vocabSize)
+    if (text.length + tokens > contextLength) continue
+    // The first warms up.
+    let last = await answer(text, true)
+    const expected = await answer(text, false)
+    const rates = { plain: [], lookup: [] }
+    for (let run = 0; run < runs; run++) {
+      rates.plain.push((await answer(text, false)).stats.decodeTokensPerSecond)
+      last = await answer(text, true)
+      rates.lookup.push(last.stats.decodeTokensPerSecond)
+      if (String(last.ids) !== String(expected.ids)) throw new Error('prompt lookup changed an answer')
+    }
+    const { draftedTokens, acceptedTokens, draftPasses } = last.stats
+    found.push({ changed, promptTokens: text.length, tokens: last.ids.length, ...rates, draftedTokens, acceptedTokens, draftPasses })
+  }
+  return found
+}
+
+/**
  * Turn after turn of chats that go on until the context is full, `tokens` in all.
  *
  * Rates are of the first and the last thousand tokens; `lastAtFirst` is that of the last ones' positions
