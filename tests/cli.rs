@@ -219,6 +219,8 @@ fn bench_reports_figures_with_bytes_and_a_soak() {
         "time to first token, 16-token prompt",
         "prefill, 16-token prompt",
         "decode, 8 tokens of context",
+        "abort to its answer",
+        "abort to another answer's first token",
     ];
     assert_eq!(whats, expected);
     for figure in figures {

@@ -72,6 +72,29 @@ export async function measure({ decode, prefill, tokens, runs, profile }) {
     const bytesPerToken = step?.kernels.reduce((sum, { bytes }) => sum + bytes, 0)
     add(`decode, ${length} tokens of context`, 'tok/s', rates, step && { bytesPerToken, bandwidth })
   }
+  // Answers stopped in the middle, until that is answered, and until the first token of another answer,
+  // which waits for what was under way. None of a model that ends its answers before.
+  const [answered, followed] = [[], []]
+  for (let run = 0; run < runs; run++) {
+    const abort = new AbortController()
+    let [received, stopped] = [0]
+    try {
+      for await (const _ of model.generate(prompt(16, 0), { promptLookup: false, signal: abort.signal }).tokens()) {
+        if (++received !== 8 + 3 * run) continue
+        stopped = performance.now()
+        abort.abort()
+      }
+    } catch (error) {
+      if (error !== abort.signal.reason) throw error
+      answered.push(performance.now() - stopped)
+      await stats(16, 0, 1)
+      followed.push(performance.now() - stopped)
+    }
+  }
+  if (answered.length > 0) {
+    add('abort to its answer', 'ms', answered)
+    add("abort to another answer's first token", 'ms', followed)
+  }
   const profiles = []
   const chunk = 512
   const steps = profile

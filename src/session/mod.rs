@@ -3,6 +3,7 @@
 mod conversation;
 mod generate;
 mod lookup;
+mod pace;
 mod stop;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -20,6 +21,7 @@ use crate::source::{Reader, Source};
 use crate::tokenizer::Tokenizer;
 
 use conversation::Conversation;
+use pace::Pace;
 
 pub use crate::engine::{EngineOptions as LoadOptions, Head, Profile, Progress};
 pub use generate::{FinishReason, GenerateOptions, Piece, Stats};
@@ -60,6 +62,7 @@ pub struct Session {
     tokens: Vec<u32>,
     /// Positions of the cache that are filled, or will be by steps already submitted.
     filled: usize,
+    pace: Pace,
     /// The conversation that `tokens` are the prompt and answer of, if they are.
     conversation: Option<Conversation>,
     /// The conversation whose prompt was made last.
@@ -114,6 +117,7 @@ impl Session {
         };
         Ok(Self {
             tokenizer: Rc::new(tokenizer),
+            pace: Pace::new(engine.gpu().software),
             engine,
             info,
             tokens: Vec::new(),

@@ -186,6 +186,7 @@ async fn measure(args: &Bench, path: &Path) -> Result<Report> {
         let share = figure.median * bytes as f64 / 1e9 / bandwidth;
         figures.push(Figure { bytes_per_token: Some(bytes), share: Some(share), ..figure });
     }
+    figures.extend(aborts(&mut session, args.runs).await?);
     let lookups = match args.lookup {
         true => lookup::lookups(&mut session, args.tokens, args.runs).await?,
         false => Vec::new(),
@@ -243,6 +244,37 @@ async fn profile(session: &mut Session, context: usize, tokens: usize) -> Result
     session.profile(context, tokens).await?;
     session.profile(context, tokens).await?;
     Ok(StepProfile { context, tokens, kernels: session.profile(context, tokens).await?.kernels })
+}
+
+/// Stops answers in the middle: milliseconds until that is answered, and until the first token of another
+/// answer, which waits for what was under way. None of a model that ends its answers before.
+async fn aborts(session: &mut Session, runs: usize) -> Result<Vec<Figure>> {
+    let prompt = prompt(TURN, 0, session.info().vocab_size);
+    let [mut answered, mut followed] = [const { Vec::new() }; 2];
+    for run in 0..runs {
+        let mut tokens = 0;
+        let mut stopped = None;
+        let mut on_piece = |_| {
+            tokens += 1;
+            if tokens < 8 + 3 * run {
+                return ControlFlow::Continue(());
+            }
+            stopped = Some(Instant::now());
+            ControlFlow::Break(())
+        };
+        session.generate(&prompt, &plainly(usize::MAX), &mut on_piece).await?;
+        let Some(stopped) = stopped else { continue };
+        answered.push(stopped.elapsed().as_secs_f64() * 1e3);
+        generate(session, &prompt, 1).await?;
+        followed.push(stopped.elapsed().as_secs_f64() * 1e3);
+    }
+    if answered.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(vec![
+        Figure::new("abort to its answer", "ms", answered),
+        Figure::new("abort to another answer's first token", "ms", followed),
+    ])
 }
 
 async fn generate(session: &mut Session, prompt: &[u32], tokens: usize) -> Result<Stats> {
