@@ -128,8 +128,9 @@ async function runSoak(page, tokens) {
   const before = await wasmBytes(page)
   await page.workers()[0].evaluate(inPage.watchBuffers)
   const soak = await page.evaluate(inPage.soak, tokens)
-  const gpu = await page.workers()[0].evaluate(() => globalThis.gpuBytesMade)
-  return { ...soak, wasmBytesBefore: before, wasmBytesAfter: await wasmBytes(page), gpuBytesMade: gpu }
+  const gpuBytesBefore = await page.evaluate(() => globalThis.model.info.gpuBytes)
+  const gpuBytesAfter = gpuBytesBefore + await page.workers()[0].evaluate(() => globalThis.gpuBytesMade)
+  return { ...soak, wasmBytesBefore: before, wasmBytesAfter: await wasmBytes(page), gpuBytesBefore, gpuBytesAfter }
 }
 
 /** The memory of the crate in the model's worker. */

@@ -235,6 +235,8 @@ fn bench_reports_figures_with_bytes_and_a_soak() {
     let soak = &report["soak"];
     assert_eq!(soak["tokens"], 100);
     assert!(number(&soak["chats"]) > 1.0, "{soak}");
+    let rates = soak["rates"].as_array().unwrap();
+    assert!(rates.len() == 2 && rates.iter().all(|rate| number(rate) > 0.0), "{soak}");
     assert!(number(&soak["gpuBytesAfter"]) <= number(&soak["gpuBytesBefore"]) + 256.0, "{soak}");
     for wrong in ["--runs", "--loads"] {
         assert_eq!(run(&["bench", wrong, "0"]).status.code(), Some(2));

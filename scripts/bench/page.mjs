@@ -146,7 +146,7 @@ export async function lookups({ tokens, runs }) {
 /**
  * Turn after turn of chats that go on until the context is full, `tokens` in all.
  *
- * Rates are of the first and the last thousand tokens; `lastAtFirst` is that of the last ones' positions
+ * Rates are of each thousand tokens, and of the first and the last ones; `lastAtFirst` is that of the last ones' positions
  * when each was reached for the first time, because far into a context there is more to read.
  */
 export async function soak(tokens) {
@@ -179,9 +179,14 @@ export async function soak(tokens) {
   const stretch = Math.min(1000, taken.length >> 1)
   const rate = times => 1000 * stretch / times.reduce((sum, ms) => sum + ms, 0)
   const last = taken.slice(taken.length - stretch)
+  const rates = []
+  for (let at = 0; stretch > 0 && at + stretch <= taken.length; at += stretch) {
+    rates.push(rate(taken.slice(at, at + stretch).map(({ ms }) => ms)))
+  }
   return {
     tokens: taken.length,
     chats,
+    rates,
     first: rate(taken.slice(0, stretch).map(({ ms }) => ms)),
     last: rate(last.map(({ ms }) => ms)),
     lastAtFirst: rate(last.map(({ position }) => firstTime.get(position)))

@@ -67,7 +67,8 @@ export function table({ browser, info, bandwidth, figures, lookups, memory, prof
     lines.push(
       '',
       `${soak.tokens} tokens in ${soak.chats} chats: the first at ${soak.first.toFixed(1)} tok/s, the last at ${soak.last.toFixed(1)} (${soak.lastAtFirst.toFixed(1)} when their positions were first reached)`,
-      `wasm memory: ${soak.wasmBytesBefore} bytes after the first turn, ${soak.wasmBytesAfter} at the end; GPU buffers made meanwhile: ${soak.gpuBytesMade} bytes`
+      `thousand by thousand: ${soak.rates.map(rate => rate.toFixed(1)).join(', ')} tok/s`,
+      `wasm memory: ${soak.wasmBytesBefore} bytes after the first turn, ${soak.wasmBytesAfter} at the end; GPU buffers: ${soak.gpuBytesBefore} bytes, ${soak.gpuBytesAfter} at the end`
     )
   }
   return lines.join('\n')

@@ -10,7 +10,7 @@ use ternlight::session::{Piece, Session};
 
 use super::{TURN, plainly, prompt};
 
-/// Tokens at the soak's beginning and end whose rates are compared.
+/// Tokens that make a rate.
 const STRETCH: usize = 1000;
 
 /// Many tokens in a row. Rates are tokens per second.
@@ -19,6 +19,9 @@ const STRETCH: usize = 1000;
 pub(super) struct Soak {
     pub(super) tokens: usize,
     pub(super) chats: usize,
+    /// Of each thousand tokens.
+    pub(super) rates: Vec<f64>,
+    /// Of the first thousand and of the last, which may share some with the one before.
     pub(super) first: f64,
     pub(super) last: f64,
     /// Of the positions of the last tokens, when each was reached for the first time: what `last`
@@ -71,9 +74,14 @@ pub(super) async fn soak(session: &mut Session, tokens: usize) -> Result<Soak> {
     let stretch = STRETCH.min(taken.len() / 2);
     let last = &taken[taken.len() - stretch..];
     let rate = |seconds: f64| stretch as f64 / seconds;
+    let rates = taken
+        .chunks_exact(stretch.max(1))
+        .map(|tokens| rate(tokens.iter().map(|token| token.1).sum()))
+        .collect();
     Ok(Soak {
         tokens: taken.len(),
         chats,
+        rates,
         first: rate(taken[..stretch].iter().map(|token| token.1).sum()),
         last: rate(last.iter().map(|token| token.1).sum()),
         last_at_first: rate(last.iter().filter_map(|token| first_time[token.0]).sum()),

@@ -42,15 +42,18 @@ pub(super) fn table(report: &Report) -> String {
         }
     }
     if let Some(soak) = &report.soak {
+        let rates: Vec<String> = soak.rates.iter().map(|rate| format!("{rate:.1}")).collect();
         text += &format!(
             "\n{} tokens in {} chats: the first at {:.1} tok/s, the last at {:.1} \
              ({:.1} when their positions were first reached)\n\
+             thousand by thousand: {} tok/s\n\
              GPU buffers: {} bytes after the first turn, {} at the end\n",
             soak.tokens,
             soak.chats,
             soak.first,
             soak.last,
             soak.last_at_first,
+            rates.join(", "),
             soak.gpu_bytes_before,
             soak.gpu_bytes_after,
         );
