@@ -6,8 +6,8 @@
 //
 // `--shape` has the command line write random weights of that shape to a temporary file, which is
 // deleted at the end; with `--lookup`, which times prompt lookup, those of a model that counts, so that its
-// answer copies a prompt that counts. `--no-build` takes pkg/ as it is, where there is no Rust, and prints nothing else
-// than the report.
+// answer copies a prompt that counts. `--no-build` takes pkg/ as it is, where there is no Rust, and prints
+// nothing else than the report.
 //
 // CHROMIUM names the browser, CHROMIUM_GPU_FLAGS the flags it needs to reach the GPU; without them
 // it is the tests' browser on SwiftShader, which says nothing about speed.

@@ -146,8 +146,9 @@ export async function lookups({ tokens, runs }) {
 /**
  * Turn after turn of chats that go on until the context is full, `tokens` in all.
  *
- * Rates are of each thousand tokens, and of the first and the last ones; `lastAtFirst` is that of the last ones' positions
- * when each was reached for the first time, because far into a context there is more to read.
+ * Rates are of each thousand tokens, and of the first and the last ones; `lastAtFirst` is that of the last
+ * ones' positions when each was reached for the first time, because far into a context there is more to
+ * read.
  */
 export async function soak(tokens) {
   const { model } = globalThis

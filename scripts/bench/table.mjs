@@ -51,7 +51,7 @@ export function table({ browser, info, bandwidth, figures, lookups, memory, prof
   for (const { changed, gain, draftPasses, draftedTokens, acceptedPerPass, plain, lookup } of lookups) {
     const what = changed ? `one in ${changed} of them another` : 'to be copied as they are'
     const drafted = draftedTokens / Math.max(1, draftPasses)
-    lines.push(`${what}: ${gain.toFixed(2)} times as fast, ${draftPasses} passes, in each ${acceptedPerPass.toFixed(2)} of ${drafted.toFixed(2)} tokens accepted`)
+    lines.push(`${what}: ${gain.toFixed(2)} times as fast; passes: ${draftPasses}, accepted in each: ${acceptedPerPass.toFixed(2)} of ${drafted.toFixed(2)} tokens`)
     lines.push(...[plain, lookup].map(figure => `  ${row(figure, 42)}`))
   }
   for (const { context, tokens, kernels } of profiles) {

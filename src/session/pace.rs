@@ -6,7 +6,7 @@ use web_time::{Duration, Instant};
 
 /// Steps under way at most, the one whose token is awaited among them. Waiting for each token costs two
 /// thirds of the speed on a fast card; a CPU gains nothing and would compute tokens nobody wants.
-pub(super) const MOST_STEPS: usize = 4;
+const MOST_STEPS: usize = 4;
 const MOST_STEPS_ON_CPU: usize = 1;
 
 /// Time in which all that is under way is to be done, so that who stops a generation does not wait

@@ -74,9 +74,9 @@ fn lookups(gains: &[LookupGain]) -> String {
             Some(every) => format!("one in {every} of them another"),
         };
         let drafted = gain.drafted_tokens as f64 / gain.draft_passes.max(1) as f64;
-        text += &format!("{what}: {:.2} times as fast, ", gain.gain);
-        text += &format!("{} passes, in each ", gain.draft_passes);
-        text += &format!("{:.2} of {drafted:.2} tokens accepted\n", gain.accepted_per_pass);
+        text += &format!("{what}: {:.2} times as fast; ", gain.gain);
+        text += &format!("passes: {}, accepted in each: ", gain.draft_passes);
+        text += &format!("{:.2} of {drafted:.2} tokens\n", gain.accepted_per_pass);
         for Figure { what, unit, median, least, most, .. } in [&gain.plain, &gain.lookup] {
             text += &format!("  {what:42} {median:9.1} {unit:6} ({least:.1} to {most:.1})\n");
         }
