@@ -161,6 +161,7 @@ const neverStarted: Stats = {
   draftedTokens: 0,
   acceptedTokens: 0,
   draftPasses: 0,
+  unusedTokens: 0,
   timeToFirstToken: 0,
   prefillTokensPerSecond: 0,
   decodeTokensPerSecond: 0,

@@ -213,6 +213,8 @@ export interface Stats {
   draftedTokens: number
   acceptedTokens: number
   draftPasses: number
+  /** Tokens that were computed ahead, and not wanted when it ended. */
+  unusedTokens: number
   /** Milliseconds. */
   timeToFirstToken: number
   prefillTokensPerSecond: number

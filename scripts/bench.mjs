@@ -1,12 +1,13 @@
 // `npm run bench`: times a model in a real browser, on the package.
 //
 //   npm run bench -- [--model FILE | --shape 2b4t|tiny] [--decode 16,1024,3500] [--prefill 256,1024,3500]
-//                    [--tokens 128] [--runs 5] [--loads 3] [--head auto|f16|int8] [--profile] [--soak TOKENS]
-//                    [--json] [--no-build]
+//                    [--tokens 128] [--runs 5] [--loads 3] [--head auto|f16|int8] [--lookup] [--profile]
+//                    [--soak TOKENS] [--json] [--no-build]
 //
 // `--shape` has the command line write random weights of that shape to a temporary file, which is
-// deleted at the end. `--no-build` takes pkg/ as it is, where there is no Rust, and prints nothing else
-// than the report.
+// deleted at the end; with `--lookup`, which times prompt lookup, those of a model that counts, so that its
+// answer copies a prompt that counts. `--no-build` takes pkg/ as it is, where there is no Rust, and prints
+// nothing else than the report.
 //
 // CHROMIUM names the browser, CHROMIUM_GPU_FLAGS the flags it needs to reach the GPU; without them
 // it is the tests' browser on SwiftShader, which says nothing about speed.
@@ -17,7 +18,7 @@ import { extname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { LoneBrowser } from './bench/alone.mjs'
 import * as inPage from './bench/page.mjs'
-import { figure, loadFigures, table } from './bench/table.mjs'
+import { figure, loadFigures, lookupGain, table } from './bench/table.mjs'
 import { buildPackage } from './build/pkg.mjs'
 import { inRoot } from './paths.mjs'
 import { run } from './process.mjs'
@@ -39,7 +40,8 @@ await main(async () => {
   }
   const temporary = options.shape && join(tmpdir(), `ternlight-bench-${process.pid}.gguf`)
   try {
-    if (temporary) run('cargo', ['run', '--quiet', '--release', '--', 'random', '--shape', options.shape, temporary])
+    const counting = options.lookup ? ['--counting'] : []
+    if (temporary) run('cargo', ['run', '--quiet', '--release', '--', 'random', '--shape', options.shape, ...counting, temporary])
     const report = await bench(temporary ?? resolve(options.model), options)
     console.log(options.json ? JSON.stringify(report, null, 2) : table(report))
   } finally {
@@ -59,6 +61,7 @@ function parse() {
       runs: { type: 'string', default: '5' },
       loads: { type: 'string', default: '3' },
       head: { type: 'string', default: 'auto' },
+      lookup: { type: 'boolean', default: false },
       profile: { type: 'boolean', default: false },
       soak: { type: 'string', default: '0' },
       json: { type: 'boolean', default: false },
@@ -84,7 +87,7 @@ function parse() {
 }
 
 /** The whole report, on the model in `file`. */
-async function bench(file, { build, json, model, shape, ...options }) {
+async function bench(file, { build, json, model, shape, lookup, ...options }) {
   const { chromium } = await import('playwright-core')
   const server = await serve(file)
   const flags = (process.env.CHROMIUM_GPU_FLAGS ?? SOFTWARE).split(' ')
@@ -97,9 +100,10 @@ async function bench(file, { build, json, model, shape, ...options }) {
     await page.evaluate(inPage.load, { head: options.head })
     const measured = await page.evaluate(inPage.measure, options)
     const figures = [...loadFigures(loads), ...measured.figures].map(figure)
+    const lookups = lookup ? await page.evaluate(inPage.lookups, options) : []
     const memory = { wasm: await wasmBytes(page) }
     const soak = options.soak > 0 ? await runSoak(page, options.soak) : undefined
-    return { browser: `Chromium ${browser.version()}`, ...measured, figures, memory, soak }
+    return { browser: `Chromium ${browser.version()}`, ...measured, figures, lookups: lookups.map(lookupGain), memory, soak }
   } finally {
     await browser.close()
     server.close()
@@ -135,8 +139,9 @@ async function runSoak(page, tokens) {
   const before = await wasmBytes(page)
   await page.workers()[0].evaluate(inPage.watchBuffers)
   const soak = await page.evaluate(inPage.soak, tokens)
-  const gpu = await page.workers()[0].evaluate(() => globalThis.gpuBytesMade)
-  return { ...soak, wasmBytesBefore: before, wasmBytesAfter: await wasmBytes(page), gpuBytesMade: gpu }
+  const gpuBytesBefore = await page.evaluate(() => globalThis.model.info.gpuBytes)
+  const gpuBytesAfter = gpuBytesBefore + await page.workers()[0].evaluate(() => globalThis.gpuBytesMade)
+  return { ...soak, wasmBytesBefore: before, wasmBytesAfter: await wasmBytes(page), gpuBytesBefore, gpuBytesAfter }
 }
 
 /** The memory of the crate in the model's worker. */

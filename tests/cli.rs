@@ -219,6 +219,8 @@ fn bench_reports_figures_with_bytes_and_a_soak() {
         "time to first token, 16-token prompt",
         "prefill, 16-token prompt",
         "decode, 8 tokens of context",
+        "abort to its answer",
+        "abort to another answer's first token",
     ];
     assert_eq!(whats, expected);
     for figure in figures {
@@ -233,10 +235,46 @@ fn bench_reports_figures_with_bytes_and_a_soak() {
     let soak = &report["soak"];
     assert_eq!(soak["tokens"], 100);
     assert!(number(&soak["chats"]) > 1.0, "{soak}");
+    let rates = soak["rates"].as_array().unwrap();
+    assert!(rates.len() == 2 && rates.iter().all(|rate| number(rate) > 0.0), "{soak}");
     assert!(number(&soak["gpuBytesAfter"]) <= number(&soak["gpuBytesBefore"]) + 256.0, "{soak}");
     for wrong in ["--runs", "--loads"] {
         assert_eq!(run(&["bench", wrong, "0"]).status.code(), Some(2));
     }
+}
+
+/// A model that counts copies a text that counts: prompt lookup foresees all of it, and of a text with
+/// other tokens in it what lies between them.
+#[test]
+fn bench_reports_what_prompt_lookup_gains_on_a_copied_text() {
+    let model = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("counting.gguf");
+    let model = model.to_str().unwrap();
+    assert_eq!(text(&["random", "--shape", "tiny", "--layers", "2", "--counting", model]), "");
+    let lengths = ["--decode", "16", "--prefill", "16", "--tokens", "48"];
+    let times = ["--runs", "1", "--loads", "1", "--lookup", "--json"];
+    let report = text(&[&["bench", "--model", model], &lengths[..], &times[..]].concat());
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["info"]["name"], "random, counting");
+    let lookups = report["lookups"].as_array().unwrap();
+    assert_eq!(lookups.len(), 2);
+    for lookup in lookups {
+        let number = |name: &str| lookup[name].as_f64().unwrap();
+        let rate = |kind: &str| lookup[kind]["median"].as_f64().unwrap();
+        assert_eq!((number("promptTokens"), number("tokens")), (80.0, 48.0));
+        let gain = rate("lookup") / rate("plain");
+        assert!(gain > 0.0 && (number("gain") - gain).abs() <= 1e-9 * gain, "{lookup}");
+        let each = number("acceptedTokens") / number("draftPasses");
+        assert!((number("acceptedPerPass") - each).abs() < 1e-9, "{lookup}");
+    }
+    let [whole, changed] = [&lookups[0], &lookups[1]];
+    assert!(whole["changed"].is_null());
+    // Three tokens until it is noticed, then passes of eight tokens, the last of what is left.
+    assert_eq!([&whole["draftPasses"], &whole["draftedTokens"]], [6, 39]);
+    assert_eq!(whole["acceptedTokens"], whole["draftedTokens"]);
+    assert_eq!(changed["changed"], 20);
+    let [drafted, accepted] =
+        ["draftedTokens", "acceptedTokens"].map(|name| changed[name].as_u64());
+    assert!(Some(8) < accepted && accepted < drafted, "{changed}");
 }
 
 #[test]

@@ -70,6 +70,29 @@ export async function measure({ decode, prefill, tokens, runs, profile }) {
     const bytesPerToken = step?.kernels.reduce((sum, { bytes }) => sum + bytes, 0)
     add(`decode, ${length} tokens of context`, 'tok/s', rates, step && { bytesPerToken, bandwidth })
   }
+  // Answers stopped in the middle, until that is answered, and until the first token of another answer,
+  // which waits for what was under way. None of a model that ends its answers before.
+  const [answered, followed] = [[], []]
+  for (let run = 0; run < runs; run++) {
+    const abort = new AbortController()
+    let [received, stopped] = [0]
+    try {
+      for await (const _ of model.generate(prompt(16, 0), { promptLookup: false, signal: abort.signal }).tokens()) {
+        if (++received !== 8 + 3 * run) continue
+        stopped = performance.now()
+        abort.abort()
+      }
+    } catch (error) {
+      if (error !== abort.signal.reason) throw error
+      answered.push(performance.now() - stopped)
+      await stats(16, 0, 1)
+      followed.push(performance.now() - stopped)
+    }
+  }
+  if (answered.length > 0) {
+    add('abort to its answer', 'ms', answered)
+    add("abort to another answer's first token", 'ms', followed)
+  }
   const profiles = []
   const chunk = 512
   const steps = profile
@@ -83,10 +106,47 @@ export async function measure({ decode, prefill, tokens, runs, profile }) {
 }
 
 /**
+ * The same answers of the model that is loaded with prompt lookup and without, `tokens` each, to texts that
+ * count up and then begin again, which `ternlight random --counting` makes a model go on with. `changed`:
+ * one token in so many of the text is another.
+ */
+export async function lookups({ tokens, runs }) {
+  const { model } = globalThis
+  const { contextLength, vocabSize } = model.info
+  const LEAD = 16
+  const answer = async (text, promptLookup) => {
+    const generation = model.generate(text, { maxTokens: tokens, promptLookup })
+    const ids = []
+    for await (const { id } of generation.tokens()) if (id !== undefined) ids.push(id)
+    return { ids, stats: await generation.stats }
+  }
+  const found = []
+  for (const changed of [undefined, 20]) {
+    const all = Array.from({ length: tokens + LEAD }, (_, i) => changed && i % changed === changed - 1 ? i + (vocabSize >> 1) : i)
+    const text = Uint32Array.from([...all, ...all.keys().take(LEAD)], id => id % vocabSize)
+    if (text.length + tokens > contextLength) continue
+    // The first warms up.
+    let last = await answer(text, true)
+    const expected = await answer(text, false)
+    const rates = { plain: [], lookup: [] }
+    for (let run = 0; run < runs; run++) {
+      rates.plain.push((await answer(text, false)).stats.decodeTokensPerSecond)
+      last = await answer(text, true)
+      rates.lookup.push(last.stats.decodeTokensPerSecond)
+      if (String(last.ids) !== String(expected.ids)) throw new Error('prompt lookup changed an answer')
+    }
+    const { draftedTokens, acceptedTokens, draftPasses } = last.stats
+    found.push({ changed, promptTokens: text.length, tokens: last.ids.length, ...rates, draftedTokens, acceptedTokens, draftPasses })
+  }
+  return found
+}
+
+/**
  * Turn after turn of chats that go on until the context is full, `tokens` in all.
  *
- * Rates are of the first and the last thousand tokens; `lastAtFirst` is that of the last ones' positions
- * when each was reached for the first time, because far into a context there is more to read.
+ * Rates are of each thousand tokens, and of the first and the last ones; `lastAtFirst` is that of the last
+ * ones' positions when each was reached for the first time, because far into a context there is more to
+ * read.
  */
 export async function soak(tokens) {
   const { model } = globalThis
@@ -118,9 +178,14 @@ export async function soak(tokens) {
   const stretch = Math.min(1000, taken.length >> 1)
   const rate = times => 1000 * stretch / times.reduce((sum, ms) => sum + ms, 0)
   const last = taken.slice(taken.length - stretch)
+  const rates = []
+  for (let at = 0; stretch > 0 && at + stretch <= taken.length; at += stretch) {
+    rates.push(rate(taken.slice(at, at + stretch).map(({ ms }) => ms)))
+  }
   return {
     tokens: taken.length,
     chats,
+    rates,
     first: rate(taken.slice(0, stretch).map(({ ms }) => ms)),
     last: rate(last.map(({ ms }) => ms)),
     lastAtFirst: rate(last.map(({ position }) => firstTime.get(position)))

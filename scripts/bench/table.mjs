@@ -23,10 +23,19 @@ export const loadFigures = loads =>
     ]
   })
 
+/** What one of `lookups` in page.mjs found, with its gain: how many times as fast. */
+export const lookupGain = ({ plain, lookup, ...found }) => {
+  const [slow, fast] = [['without prompt lookup', plain], ['with prompt lookup', lookup]].map(([what, values]) => figure({ what, unit: 'tok/s', values }))
+  return { ...found, plain: slow, lookup: fast, gain: fast.median / slow.median, acceptedPerPass: found.acceptedTokens / Math.max(1, found.draftPasses) }
+}
+
 const megabytes = bytes => (bytes / 1e6).toFixed(bytes < 1e6 ? 2 : 1)
 const percent = share => `${(100 * share).toFixed(1)} %`
 
-export function table({ browser, info, bandwidth, figures, memory, profiles, soak }) {
+const row = ({ what, unit, median, least, most }, width = 44) =>
+  `${what.padEnd(width)} ${median.toFixed(1).padStart(9)} ${unit.padEnd(6)} (${least.toFixed(1)} to ${most.toFixed(1)})`
+
+export function table({ browser, info, bandwidth, figures, lookups, memory, profiles, soak }) {
   const lines = [
     `${info.name} on ${info.adapter}, ${browser}`,
     `${(info.bytes / 1e9).toFixed(2)} GB file, ${(info.gpuBytes / 1e9).toFixed(2)} GB on the GPU, ${megabytes(memory.wasm)} MB of wasm memory, ${info.dispatchesPerToken} dispatches per token`,
@@ -34,9 +43,19 @@ export function table({ browser, info, bandwidth, figures, memory, profiles, soa
     `kernels: ${info.kernels.join(' ')}`,
     ''
   ]
-  for (const { what, unit, median, least, most, bytesPerToken, share } of figures) {
+  for (const { bytesPerToken, share, ...rest } of figures) {
     const bytes = bytesPerToken ? `  ${megabytes(bytesPerToken)} MB a token, ${percent(share)} of memory's speed` : ''
-    lines.push(`${what.padEnd(44)} ${median.toFixed(1).padStart(9)} ${unit.padEnd(6)} (${least.toFixed(1)} to ${most.toFixed(1)})${bytes}`)
+    lines.push(row(rest) + bytes)
+  }
+  if (lookups.length > 0) {
+    const [{ tokens, promptTokens }] = lookups
+    lines.push('', `prompt lookup: ${tokens} tokens after ${promptTokens} that count up and begin again, the same with it and without`)
+  }
+  for (const { changed, gain, draftPasses, draftedTokens, acceptedPerPass, plain, lookup } of lookups) {
+    const what = changed ? `one in ${changed} of them another` : 'to be copied as they are'
+    const drafted = draftedTokens / Math.max(1, draftPasses)
+    lines.push(`${what}: ${gain.toFixed(2)} times as fast; passes: ${draftPasses}, accepted in each: ${acceptedPerPass.toFixed(2)} of ${drafted.toFixed(2)} tokens`)
+    lines.push(...[plain, lookup].map(figure => `  ${row(figure, 42)}`))
   }
   for (const { context, tokens, kernels } of profiles) {
     const total = kernels.reduce((sum, { microseconds }) => sum + microseconds, 0)
@@ -51,7 +70,8 @@ export function table({ browser, info, bandwidth, figures, memory, profiles, soa
     lines.push(
       '',
       `${soak.tokens} tokens in ${soak.chats} chats: the first at ${soak.first.toFixed(1)} tok/s, the last at ${soak.last.toFixed(1)} (${soak.lastAtFirst.toFixed(1)} when their positions were first reached)`,
-      `wasm memory: ${soak.wasmBytesBefore} bytes after the first turn, ${soak.wasmBytesAfter} at the end; GPU buffers made meanwhile: ${soak.gpuBytesMade} bytes`
+      `thousand by thousand: ${soak.rates.map(rate => rate.toFixed(1)).join(', ')} tok/s`,
+      `wasm memory: ${soak.wasmBytesBefore} bytes after the first turn, ${soak.wasmBytesAfter} at the end; GPU buffers: ${soak.gpuBytesBefore} bytes, ${soak.gpuBytesAfter} at the end`
     )
   }
   return lines.join('\n')

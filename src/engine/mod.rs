@@ -169,7 +169,8 @@ impl Engine {
     /// to wait for that. What it leaves in the cache is overwritten before it is read.
     async fn warm_up(&self) -> Result<()> {
         self.set_sampling(&Sampling { temperature: 1.0, top_p: 0.5, ..Sampling::default() });
-        let prefilled = self.prefill(&vec![0; self.chunk().min(2)], 0);
+        let tokens = self.chunk().min(2);
+        let prefilled = self.prefill(&vec![0; tokens], 0, tokens);
         let sampled = self.decode_and_sample(0, false);
         let best = self.decode_and_sample(0, true);
         let chosen = (self.few() > 0).then(|| self.decode_and_choose(&[0, 0], 0));
@@ -239,9 +240,13 @@ impl Engine {
     /// Puts at most [`Engine::chunk`] tokens through the layers, filling the KV cache from `pos` on,
     /// and answers when they are done.
     ///
-    /// The caller has checked the ids and that `pos + ids.len()` is within the context.
-    pub fn prefill(&self, ids: &[u32], pos: usize) -> Readback<u32> {
-        let step = self.begin(ids, pos);
+    /// They may be a part of those up to `end`, which the next calls go on with: what all are computed to
+    /// is the same, to the last bit, as in one call, if no part is a single token.
+    ///
+    /// The caller has checked the ids and that `end` is within the context.
+    pub fn prefill(&self, ids: &[u32], pos: usize, end: usize) -> Readback<u32> {
+        let step = self.state.part_of_step(pos, ids.len(), end);
+        self.write_step(ids, &step);
         self.gpu.run_and_read(&[self.layers(&step)], &step, &self.state.sampled, 1)
     }
 

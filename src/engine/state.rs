@@ -8,8 +8,8 @@ use crate::kernels::{
 };
 use crate::model::Config;
 
-/// Tokens of a prompt that go through the layers at once: enough to fill a GPU with tiles, few enough
-/// that an abort is not kept waiting, which on a CPU is much fewer.
+/// Tokens of a prompt that there is room for at once: enough to fill a large card with tiles. A slow card
+/// is given fewer at a time, and a CPU always is.
 const CHUNK: usize = 512;
 const CHUNK_ON_CPU: usize = 64;
 
@@ -88,14 +88,8 @@ impl State {
             kv_f16: !options.kv_f32,
         };
         let n_ctx = context(gpu, config, &attention, options.context)?;
-        // The widest activation must fit a binding.
-        let widest = config
-            .n_ff
-            .max(config.n_embd + 2 * n_kv(config))
-            .max(config.n_embd * prefill_splits(gpu))
-            * size_of::<f32>();
         let most = if gpu.software { CHUNK_ON_CPU } else { CHUNK };
-        let chunk = most.min(n_ctx).min(gpu.max_binding as usize / widest).max(1);
+        let chunk = chunk(config, most.min(n_ctx), prefill_splits(gpu), gpu.max_binding as usize);
         let what = format!("the weights, a KV cache of {n_ctx} tokens and activations");
         let allocate = || Self::buffers(gpu, config, attention, n_ctx, chunk);
         let state = gpu.allocating(&what, allocate).await?;
@@ -175,7 +169,13 @@ impl State {
             1 => (LEAST_SPLIT, MOST_SPLITS as usize),
             _ => (LEAST_PREFILL_SPLIT, self.prefill_splits),
         };
-        Self::split_step(pos, n_tokens, splits)
+        Self::split_step(pos, n_tokens, pos + n_tokens, splits)
+    }
+
+    /// A step of `n_tokens` after `pos` of those of a step that ends at `end`. It splits the context as
+    /// that does: sums of floats depend on where they are parted.
+    pub(super) fn part_of_step(&self, pos: usize, n_tokens: usize, end: usize) -> Step {
+        Self::split_step(pos, n_tokens, end, (LEAST_PREFILL_SPLIT, self.prefill_splits))
     }
 
     /// The same for a step of few tokens, split as finely as one token's where that is of use.
@@ -184,19 +184,25 @@ impl State {
             1 => (LEAST_PREFILL_SPLIT, 1),
             _ => (LEAST_SPLIT, MOST_SPLITS as usize),
         };
-        Self::split_step(pos, n_tokens, splits)
+        Self::split_step(pos, n_tokens, pos + n_tokens, splits)
     }
 
-    fn split_step(pos: usize, n_tokens: usize, (least, most): (usize, usize)) -> Step {
-        let len = pos + n_tokens;
-        let split_len = len.div_ceil(least * most) * least;
+    fn split_step(pos: usize, n_tokens: usize, end: usize, (least, most): (usize, usize)) -> Step {
+        let split_len = end.div_ceil(least * most) * least;
         Step {
             pos: pos as u32,
             n_tokens: n_tokens as u32,
-            n_splits: len.div_ceil(split_len) as u32,
+            n_splits: (pos + n_tokens).div_ceil(split_len) as u32,
             split_len: split_len as u32,
         }
     }
+}
+
+/// Tokens that there is room for at once: `most`, or as many as the widest activation has in a binding.
+fn chunk(config: &Config, most: usize, splits: usize, max_binding: usize) -> usize {
+    let n_qkv = config.n_embd + 2 * n_kv(config);
+    let widest = config.n_ff.max(n_qkv).max(config.n_embd * splits) * size_of::<f32>();
+    most.min(max_binding / widest).max(1)
 }
 
 /// Tokens alone keep a CPU busy.

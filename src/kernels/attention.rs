@@ -28,9 +28,23 @@ pub struct Parts {
 }
 
 impl AttentionShape {
+    /// The 2B-4T model's, for [`Kernel::example`].
+    pub(super) const EXAMPLE: Self = Self { n_head: 20, n_head_kv: 5, head_dim: 128, kv_f16: true };
+
     /// Bytes the cache of `n_ctx` positions takes, of keys or of values.
     pub const fn cache_bytes(&self, n_ctx: usize) -> usize {
         n_ctx * self.n_head_kv * self.head_dim * if self.kv_f16 { 2 } else { 4 }
+    }
+
+    /// What the attention kernels know of it, `heads` being worked on together.
+    pub(super) const fn consts(&self, heads: u32) -> [Const; 5] {
+        [
+            Const::U32("HEADS", heads),
+            Const::U32("N_HEAD", self.n_head as u32),
+            Const::U32("N_HEAD_KV", self.n_head_kv as u32),
+            Const::U32("HEAD_DIM", self.head_dim as u32),
+            Const::Bool("KV_F16", self.kv_f16),
+        ]
     }
 
     /// Query heads that are worked on together as the parts of a vector: as many as share a KV head, up
@@ -68,18 +82,8 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("part_ml", Access::Write),
     ],
     variants: one_variant!("shared/step", "attention"),
-    example: &consts(&AttentionShape { n_head: 20, n_head_kv: 5, head_dim: 128, kv_f16: true }),
+    example: &AttentionShape::EXAMPLE.consts(AttentionShape::EXAMPLE.heads_at_once() as u32),
 };
-
-const fn consts(shape: &AttentionShape) -> [Const; 5] {
-    [
-        Const::U32("HEADS", shape.heads_at_once() as u32),
-        Const::U32("N_HEAD", shape.n_head as u32),
-        Const::U32("N_HEAD_KV", shape.n_head_kv as u32),
-        Const::U32("HEAD_DIM", shape.head_dim as u32),
-        Const::Bool("KV_F16", shape.kv_f16),
-    ]
-}
 
 /// `softmax(q · k) v`, causal, in `n_splits` parts of the context each.
 #[allow(clippy::too_many_arguments, reason = "one for each binding")]
@@ -96,7 +100,7 @@ pub fn attention(
     recorder.dispatch(
         plan,
         &KERNEL,
-        &consts(shape),
+        &shape.consts(shape.heads_at_once() as u32),
         &[step, q, k_cache, v_cache, &out.part, &out.part_ml],
         [
             Extent::Fixed((shape.n_head / shape.heads_at_once()) as u32),

@@ -13,18 +13,12 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("part_ml", Access::Write),
     ],
     variants: lanes_variants!("lanes", "group"; "shared/step", "attention_decode"),
-    example: &consts(&AttentionShape { n_head: 20, n_head_kv: 5, head_dim: 128, kv_f16: true }),
+    example: &consts(&AttentionShape::EXAMPLE),
 };
 
 const fn consts(shape: &AttentionShape) -> [Const; 6] {
-    [
-        Const::U32("WORKGROUP", WORKGROUP),
-        Const::U32("HEADS", shape.heads_in_vector()),
-        Const::U32("N_HEAD", shape.n_head as u32),
-        Const::U32("N_HEAD_KV", shape.n_head_kv as u32),
-        Const::U32("HEAD_DIM", shape.head_dim as u32),
-        Const::Bool("KV_F16", shape.kv_f16),
-    ]
+    let [heads, n_head, n_head_kv, head_dim, kv_f16] = shape.consts(shape.heads_in_vector());
+    [Const::U32("WORKGROUP", WORKGROUP), heads, n_head, n_head_kv, head_dim, kv_f16]
 }
 
 /// `softmax(q · k) v` of few tokens, in `n_splits` parts of the context. Heads of at most

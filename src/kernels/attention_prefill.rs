@@ -1,5 +1,5 @@
 use super::{AttentionShape, Parts};
-use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Step};
+use crate::gpu::{Access, Buffer, Extent, Kernel, Plan, Recorder, Step};
 use crate::one_variant;
 
 /// Rows of a tile, one for each head of each token, as in the shader.
@@ -16,18 +16,8 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("part_ml", Access::Write),
     ],
     variants: one_variant!("shared/step", "attention_prefill"),
-    example: &consts(&AttentionShape { n_head: 20, n_head_kv: 5, head_dim: 128, kv_f16: true }),
+    example: &AttentionShape::EXAMPLE.consts(AttentionShape::EXAMPLE.heads_in_vector()),
 };
-
-const fn consts(shape: &AttentionShape) -> [Const; 5] {
-    [
-        Const::U32("HEADS", shape.heads_in_vector()),
-        Const::U32("N_HEAD", shape.n_head as u32),
-        Const::U32("N_HEAD_KV", shape.n_head_kv as u32),
-        Const::U32("HEAD_DIM", shape.head_dim as u32),
-        Const::Bool("KV_F16", shape.kv_f16),
-    ]
-}
 
 /// `softmax(q · k) v`, causal, of many tokens, in `n_splits` parts of the context each. Heads of at most
 /// [`super::MOST_HEAD_DIM`] values.
@@ -46,7 +36,7 @@ pub fn attention_prefill(
     recorder.dispatch(
         plan,
         &KERNEL,
-        &consts(shape),
+        &shape.consts(heads),
         &[step, q, k_cache, v_cache, &out.part, &out.part_ml],
         [Extent::Fixed(shape.n_head as u32 / heads), Extent::Tokens(ROWS / heads), Extent::Splits],
     );

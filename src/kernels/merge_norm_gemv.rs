@@ -20,14 +20,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/normed_rows",
         "merge_norm_gemv"
     ),
-    example: &consts(
-        true,
-        &AttentionShape { n_head: 20, n_head_kv: 5, head_dim: 128, kv_f16: true },
-        2560,
-        0,
-        2560,
-        1e-5,
-    ),
+    example: &consts(true, &AttentionShape::EXAMPLE, 2560, 0, 2560, 1e-5),
 };
 
 const ROW_GROUPS: RowGroups = RowGroups { lanes: 16, each: 2 };

@@ -13,7 +13,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("v_cache", Access::Write),
     ],
     variants: one_variant!("shared/step", "rope_kv"),
-    example: &consts(&AttentionShape { n_head: 20, n_head_kv: 5, head_dim: 128, kv_f16: true }),
+    example: &consts(&AttentionShape::EXAMPLE),
 };
 
 const fn consts(shape: &AttentionShape) -> [Const; 5] {

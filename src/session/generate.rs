@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use serde::Serialize;
-use web_time::{Duration, Instant};
+use web_time::Instant;
 
 use super::Session;
 use super::lookup::{self, Lookup};
@@ -13,15 +13,6 @@ use crate::error::{Error, Result};
 use crate::gpu::Readback;
 use crate::sampling::Sampling;
 use crate::tokenizer::{TextStream, Tokenizer};
-
-/// Steps submitted ahead of the token that is awaited. Waiting for each token costs two thirds of
-/// the speed on a fast card; a CPU gains nothing and would compute tokens nobody wants.
-const AHEAD: usize = 4;
-const AHEAD_ON_CPU: usize = 1;
-
-/// Time in which steps that were ordered ahead are to be done, so that who stops a generation on a slow card
-/// does not wait long for the next one.
-const MOST_AHEAD: Duration = Duration::from_millis(80);
 
 /// On a CPU a pass of eight tokens costs as much as it saves.
 const PAYS_ON_CPU: bool = false;
@@ -78,6 +69,8 @@ pub struct Stats {
     pub accepted_tokens: usize,
     /// Passes of several tokens each.
     pub draft_passes: usize,
+    /// Tokens that were computed ahead, and not wanted when it ended.
+    pub unused_tokens: usize,
     /// Milliseconds from the call to the first token.
     pub time_to_first_token: f64,
     /// Prompt tokens computed per second.
@@ -116,6 +109,7 @@ impl Session {
             drafted_tokens: 0,
             accepted_tokens: 0,
             draft_passes: 0,
+            unused_tokens: 0,
             time_to_first_token: 0.0,
             prefill_tokens_per_second: 0.0,
             decode_tokens_per_second: 0.0,
@@ -156,6 +150,7 @@ impl Session {
         let Drafts { passes, drafted, accepted } = steps.drafts;
         (stats.draft_passes, stats.drafted_tokens, stats.accepted_tokens) =
             (passes, drafted, accepted);
+        stats.unused_tokens = steps.in_flight.len() + steps.confirmed.len();
         let rest = output.finish();
         if !rest.is_empty() {
             let _ = on_piece(Piece { id: None, text: rest });
@@ -177,11 +172,6 @@ struct Steps {
     confirmed: VecDeque<u32>,
     /// Tokens still to be ordered.
     left: usize,
-    /// Steps in flight at most, here and at this speed.
-    most_ahead: usize,
-    ahead: usize,
-    /// When the last token came.
-    came: Option<Instant>,
     greedy: bool,
     /// Whether the last token is where the next step takes it from.
     on_gpu: bool,
@@ -204,16 +194,13 @@ impl Steps {
         let pos = session.filled;
         let first = session.engine.prefill_and_sample(&prompt[pos..], pos, greedy);
         session.filled = prompt.len();
+        session.pace.pause();
         let software = session.engine.gpu().software;
-        let most_ahead = if software { AHEAD_ON_CPU } else { AHEAD };
         let looks_up = options.prompt_lookup.unwrap_or(PAYS_ON_CPU || !software);
         Self {
             in_flight: VecDeque::from([first]),
             confirmed: VecDeque::new(),
             left: limit - 1,
-            most_ahead,
-            ahead: most_ahead,
-            came: None,
             greedy,
             on_gpu: true,
             lookup: (looks_up && greedy && session.engine.few() > 1).then(Lookup::default),
@@ -250,8 +237,9 @@ impl Steps {
     /// Orders steps, as many as are to be under way, and waits for the first.
     async fn step(&mut self, session: &mut Session) -> Result<Option<u32>> {
         // None are ordered while a draft is to follow: its tokens have to be known.
-        let ahead = if self.is_confident() && !self.in_flight.is_empty() { 0 } else { self.ahead };
-        while self.left > 0 && self.in_flight.len() < ahead {
+        let drafts_next = self.is_confident() && !self.in_flight.is_empty();
+        let most = if drafts_next { 0 } else { session.pace.steps() };
+        while self.left > 0 && self.in_flight.len() < most {
             let pos = session.filled;
             let step = match session.tokens.last() {
                 Some(&last) if !self.on_gpu => {
@@ -266,18 +254,8 @@ impl Steps {
         }
         let Some(step) = self.in_flight.pop_front() else { return Ok(None) };
         let id = step.take(session.engine.gpu()).await?[0];
-        self.keep_pace();
+        session.pace.came(Instant::now());
         Ok(Some(id))
-    }
-
-    /// Fewer steps ahead where they take long.
-    fn keep_pace(&mut self) {
-        let now = Instant::now();
-        if let Some(before) = self.came.replace(now) {
-            let each = (now - before).as_secs_f64().max(1e-6);
-            let most = (MOST_AHEAD.as_secs_f64() / each) as usize;
-            self.ahead = most.clamp(1, self.most_ahead);
-        }
     }
 
     /// Puts the last token and those that are foreseen after it through the model, and confirms what
@@ -294,7 +272,7 @@ impl Steps {
         session.filled += accepted + 1;
         self.left -= accepted + 1;
         self.on_gpu = false;
-        self.came = None;
+        session.pace.pause();
         self.drafts.passes += 1;
         self.drafts.drafted += ids.len() - 1;
         self.drafts.accepted += accepted;

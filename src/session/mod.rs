@@ -1,14 +1,17 @@
 //! A model ready to talk: prompt in, tokens out.
 
+mod chunks;
 mod conversation;
 mod generate;
 mod lookup;
+mod pace;
 mod stop;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
 use serde::Serialize;
+use web_time::Instant;
 
 use crate::chat::Message;
 use crate::engine::Engine;
@@ -19,7 +22,9 @@ use crate::model::{Config, weights::weights};
 use crate::source::{Reader, Source};
 use crate::tokenizer::Tokenizer;
 
+use chunks::Chunks;
 use conversation::Conversation;
+use pace::Pace;
 
 pub use crate::engine::{EngineOptions as LoadOptions, Head, Profile, Progress};
 pub use generate::{FinishReason, GenerateOptions, Piece, Stats};
@@ -60,6 +65,8 @@ pub struct Session {
     tokens: Vec<u32>,
     /// Positions of the cache that are filled, or will be by steps already submitted.
     filled: usize,
+    pace: Pace,
+    chunks: Chunks,
     /// The conversation that `tokens` are the prompt and answer of, if they are.
     conversation: Option<Conversation>,
     /// The conversation whose prompt was made last.
@@ -114,6 +121,8 @@ impl Session {
         };
         Ok(Self {
             tokenizer: Rc::new(tokenizer),
+            pace: Pace::new(engine.gpu().software),
+            chunks: Chunks::new(engine.chunk()),
             engine,
             info,
             tokens: Vec::new(),
@@ -235,17 +244,32 @@ impl Session {
     /// wants logits. One chunk computes while the next is prepared, so that dropping the future
     /// leaves at most two to finish.
     async fn prefill(&mut self, ids: &[u32], from: usize) -> Result<()> {
-        let chunk = self.engine.chunk();
+        let most = self.engine.chunk();
         let mut before = None;
+        // When the one before that was done.
+        let mut free = Instant::now();
         let mut pos = from;
-        while ids.len() - pos > chunk {
-            let running = self.engine.prefill(&ids[pos..pos + chunk], pos);
-            pos += chunk;
+        loop {
+            // On a fast card all tokens up to here go at once, and on a slow one as if they did.
+            let end = (pos + most - (pos - from) % most).min(ids.len());
+            let mut tokens = self.chunks.tokens().min(end - pos);
+            if end - pos == tokens + 1 {
+                // A token by itself would go through other kernels.
+                tokens -= 1;
+            }
+            if pos + tokens == ids.len() {
+                return Ok(());
+            }
+            let running = self.engine.prefill(&ids[pos..pos + tokens], pos, end);
+            pos += tokens;
             self.filled = pos;
-            if let Some(done) = before.replace(running) {
+            if let Some((done, tokens, ordered)) = before.replace((running, tokens, Instant::now()))
+            {
                 done.take(self.engine.gpu()).await?;
+                let now = Instant::now();
+                self.chunks.took(tokens, now - free.max(ordered));
+                free = now;
             }
         }
-        Ok(())
     }
 }

@@ -185,6 +185,7 @@ fn aborted_before_the_first_token(prompt_tokens: usize) -> Stats {
         drafted_tokens: 0,
         accepted_tokens: 0,
         draft_passes: 0,
+        unused_tokens: 0,
         time_to_first_token: 0.0,
         prefill_tokens_per_second: 0.0,
         decode_tokens_per_second: 0.0,

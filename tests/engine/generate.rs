@@ -66,21 +66,23 @@ fn a_generation_ends_with_the_context() {
     }
 }
 
-/// Generates until the caller breaks at the `n`-th token.
-fn abort(session: &mut Session, ids: &[u32], n: usize) {
+/// Generates until the caller breaks at the `n`-th token. Gives how many were computed that nobody wants.
+fn abort(session: &mut Session, ids: &[u32], n: usize) -> usize {
     let mut pieces = 0;
-    let stats = block_on(session.generate(ids, &greedy(40), &mut |_| {
+    let options = GenerateOptions { prompt_lookup: Some(false), ..greedy(40) };
+    let stats = block_on(session.generate(ids, &options, &mut |_| {
         pieces += 1;
         if pieces == n { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }))
     .unwrap();
     assert_eq!((pieces, stats.completion_tokens), (n, n));
     assert_eq!(stats.finish_reason, FinishReason::Abort);
+    stats.unused_tokens
 }
 
 /// Generates until the future is dropped at the `n`-th token. It never yields here, where waiting is
 /// blocking, so a panic drops it.
-fn drop_at(session: &mut Session, ids: &[u32], n: usize) {
+fn drop_at(session: &mut Session, ids: &[u32], n: usize) -> usize {
     let mut pieces = 0;
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         block_on(session.generate(ids, &greedy(40), &mut |_| {
@@ -92,6 +94,23 @@ fn drop_at(session: &mut Session, ids: &[u32], n: usize) {
         }))
     }));
     assert!(outcome.is_err());
+    0
+}
+
+/// What is under way when a generation is left is all that the next one waits for: the steps that were
+/// ordered ahead, which a card has three of at most and a CPU none.
+#[test]
+fn an_abort_leaves_little_under_way() {
+    let prompt: Vec<u32> = (5..45).collect();
+    for (setup, ahead) in [(Setup::default(), 0), (Setup::default().like_a_card(), 3)] {
+        let mut session = setup.small();
+        for n in [1, 2, 3, 5, 8, 13, 21, 34, 17, 4, 29] {
+            let unused = abort(&mut session, &prompt, n);
+            assert!(unused <= ahead, "{unused} at {n}");
+        }
+        let all = generate(&mut session, &prompt, &greedy(9)).unwrap();
+        assert_eq!(all.stats.unused_tokens, 0, "nothing is ordered beyond the limit");
+    }
 }
 
 /// Whenever a generation is left, by the caller's break or by dropping it, with steps in flight or

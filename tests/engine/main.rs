@@ -8,6 +8,7 @@ mod support;
 mod setup;
 
 mod cache;
+mod chunks;
 mod conversation;
 mod formats;
 mod generate;

@@ -74,6 +74,8 @@ for (const worker of [true, false]) {
       expect(found).toMatchObject({ reason: true, texts: 3, again: true, early: true })
       expect(found.stats.finishReason).toBe('abort')
       expect(found.stats.completionTokens).toBeLessThan(30)
+      // A CPU computes none ahead.
+      expect(found.stats.unusedTokens).toBe(0)
       expect(found.earlyStats).toMatchObject({ finishReason: 'abort', completionTokens: 0 })
       // The model goes on, and nothing of the stopped run is in its way.
       expect(await page.evaluate(() => window.model.generate('Who are you?', { maxTokens: 3 }).text())).toBe('I am a')

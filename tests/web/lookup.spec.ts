@@ -1,4 +1,6 @@
 // Prompt lookup: the same greedy tokens in fewer passes.
+import { lookups } from '../../scripts/bench/page.mjs'
+import { lookupGain } from '../../scripts/bench/table.mjs'
 import { expect, load, RANDOM_MODEL, test } from './harness'
 
 test('a text that repeats itself takes fewer passes, and stays the same', async ({ harness }) => {
@@ -20,4 +22,16 @@ test('a text that repeats itself takes fewer passes, and stays the same', async 
   expect(plain.stats).toMatchObject({ draftPasses: 0, draftedTokens: 0, acceptedTokens: 0 })
   expect(found.stats.draftPasses).toBeGreaterThan(0)
   expect(found.stats.acceptedTokens).toBeGreaterThan(found.stats.draftPasses)
+})
+
+test('the benchmark compares the same answers', async ({ harness }) => {
+  await load(harness, {}, RANDOM_MODEL)
+  const gains = (await harness.evaluate(lookups, { tokens: 24, runs: 1 })).map(lookupGain)
+  expect(gains.map(({ changed, promptTokens, tokens }) => [changed, promptTokens, tokens])).toEqual([[undefined, 56, 24], [20, 56, 24]])
+  for (const { plain, lookup, gain, draftedTokens, acceptedTokens, draftPasses, acceptedPerPass } of gains) {
+    expect(plain.median).toBeGreaterThan(0)
+    expect(gain).toBeCloseTo(lookup.median / plain.median, 9)
+    expect(acceptedTokens).toBeLessThanOrEqual(draftedTokens)
+    expect(acceptedPerPass).toBe(draftPasses ? acceptedTokens / draftPasses : 0)
+  }
 })

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use half::f16;
 
+use ternlight::ternary::{self, Layout};
 use ternlight::{Error, Result};
 
 #[derive(Args)]
@@ -17,6 +18,10 @@ pub(crate) struct Random {
     /// Layers, if not as many as the shape has
     #[arg(long, value_name = "N")]
     layers: Option<usize>,
+    /// A model that counts: each token is followed by the next one, up to a multiple of the width. Where
+    /// the prompt counts too, the answer copies it
+    #[arg(long)]
+    counting: bool,
     /// The file to write
     file: PathBuf,
 }
@@ -70,18 +75,27 @@ impl Shape {
 }
 
 pub(crate) fn random(args: &Random) -> Result<()> {
-    write(args.shape, args.layers, &args.file)
+    write(args.shape, args.layers, args.counting, &args.file)
 }
 
 /// Writes the model to `path`, the same bytes every time.
-pub(crate) fn write(shape: Shape, layers: Option<usize>, path: &Path) -> Result<()> {
+pub(crate) fn write(
+    shape: Shape,
+    layers: Option<usize>,
+    counting: bool,
+    path: &Path,
+) -> Result<()> {
     let mut sizes = shape.sizes();
     sizes.n_layer = layers.unwrap_or(sizes.n_layer);
+    let mut tensors = tensors(&sizes);
+    if counting {
+        tensors.iter_mut().for_each(Tensor::count);
+    }
     let written = || {
         let mut file = BufWriter::with_capacity(1 << 20, File::create(path)?);
-        file.write_all(&head(&sizes))?;
+        file.write_all(&head(&sizes, &tensors, counting))?;
         let mut noise = Noise(0x2545_f491_4f6c_dd1d);
-        for tensor in tensors(&sizes) {
+        for tensor in &tensors {
             tensor.write(&mut noise, &mut file)?;
         }
         file.flush()
@@ -103,7 +117,24 @@ struct Tensor {
     name: String,
     ty: u32,
     ne: Vec<usize>,
+    fill: Fill,
 }
+
+/// What a tensor holds.
+#[derive(Clone, Copy, PartialEq)]
+enum Fill {
+    Noise,
+    /// Noise in one row, and in the next the same moved on by one value, until it has been everywhere.
+    Moved,
+    /// Ternary: each value to where it is, moved on by so many.
+    Move(usize),
+    /// Noise that a scale makes nothing of.
+    Nothing,
+}
+
+/// How much of a block's input such a [`Fill::Move`] makes: enough that what it moves outweighs what
+/// was there.
+const MOVE_SCALE: f32 = 8.0;
 
 fn tensors(sizes: &Sizes) -> Vec<Tensor> {
     let (n_embd, n_ff) = (sizes.n_embd, sizes.n_ff);
@@ -112,6 +143,7 @@ fn tensors(sizes: &Sizes) -> Vec<Tensor> {
         name: format!("{name}.weight"),
         ty,
         ne: ne.to_vec(),
+        fill: Fill::Noise,
     };
     let mut all = vec![
         tensor("token_embd".into(), F16, &[n_embd, sizes.n_vocab]),
@@ -137,6 +169,21 @@ fn tensors(sizes: &Sizes) -> Vec<Tensor> {
 }
 
 impl Tensor {
+    /// Makes this the tensor of a model that counts. Each row of its embedding is the one before it, moved
+    /// on by one value. The first block's gate and up take the values in as they are, so that their
+    /// product is the cube of what is greater than 0, and down puts these where the next row has
+    /// them. All other blocks add nothing.
+    fn count(&mut self) {
+        let block_and_part = self.name.strip_prefix("blk.").and_then(|name| name.split_once('.'));
+        self.fill = match block_and_part {
+            None if self.ty == F16 => Fill::Moved,
+            Some(("0", "ffn_gate.weight" | "ffn_up.weight")) => Fill::Move(0),
+            Some(("0", "ffn_down.weight")) => Fill::Move(1),
+            Some((_, "attn_output.weight" | "ffn_down.weight")) => Fill::Nothing,
+            _ => Fill::Noise,
+        };
+    }
+
     /// Bytes in the file. Every size here is a multiple of the alignment.
     fn len(&self) -> usize {
         let n: usize = self.ne.iter().product();
@@ -155,22 +202,48 @@ impl Tensor {
                 }
             }
             F16 => {
+                let mut values = Vec::new();
                 for row in 0..self.ne[1] {
+                    if self.fill == Fill::Moved && row % self.ne[0] > 0 {
+                        values.rotate_right(1);
+                    } else {
+                        values = (0..self.ne[0]).map(|_| noise.value()).collect();
+                    }
                     // Special tokens get small logits, so that none ends a timed generation.
                     let size = if row + SPECIAL.len() < self.ne[1] { 1.0 } else { 0.01 };
-                    let values: Vec<u8> = (0..self.ne[0])
-                        .flat_map(|_| f16::from_f32(size * noise.value()).to_le_bytes())
-                        .collect();
-                    out.write_all(&values)?;
+                    let halves = values.iter().map(|value| f16::from_f32(size * value));
+                    out.write_all(&halves.flat_map(f16::to_le_bytes).collect::<Vec<u8>>())?;
                 }
             }
             _ => {
-                let codes: Vec<u8> = (0..self.len() - 32).map(|_| noise.codes()).collect();
-                out.write_all(&codes)?;
-                let scale = (self.ne[0] as f32 * 2.0 / 3.0).sqrt().recip();
+                let scale = match self.fill {
+                    Fill::Move(by) => {
+                        self.write_move(by, out)?;
+                        MOVE_SCALE
+                    }
+                    fill => {
+                        let codes: Vec<u8> = (0..self.len() - 32).map(|_| noise.codes()).collect();
+                        out.write_all(&codes)?;
+                        let unit = (self.ne[0] as f32 * 2.0 / 3.0).sqrt().recip();
+                        if fill == Fill::Nothing { 0.0 } else { unit }
+                    }
+                };
                 out.write_all(&scale.to_le_bytes())?;
                 out.write_all(&[0; 28])?;
             }
+        }
+        Ok(())
+    }
+
+    /// Ternary codes of 1 that take each value on by so many places, and of 0.
+    fn write_move(&self, by: usize, out: &mut impl Write) -> std::io::Result<()> {
+        let width = self.ne[0].min(self.ne[1]);
+        for row in 0..self.ne[1] {
+            let mut values = vec![0; self.ne[0]];
+            if row < width {
+                values[(row + width - by) % width] = 1;
+            }
+            out.write_all(&ternary::pack(&values, Layout::X86))?;
         }
         Ok(())
     }
@@ -199,9 +272,8 @@ impl Noise {
     }
 }
 
-fn head(sizes: &Sizes) -> Vec<u8> {
-    let tensors = tensors(sizes);
-    let metadata = metadata(sizes);
+fn head(sizes: &Sizes, tensors: &[Tensor], counting: bool) -> Vec<u8> {
+    let metadata = metadata(sizes, if counting { "random, counting" } else { "random" });
     let mut head = b"GGUF".to_vec();
     head.extend(3u32.to_le_bytes());
     head.extend((tensors.len() as u64).to_le_bytes());
@@ -263,14 +335,14 @@ impl Value {
     }
 }
 
-fn metadata(sizes: &Sizes) -> Vec<(String, Value)> {
+fn metadata(sizes: &Sizes, name: &'static str) -> Vec<(String, Value)> {
     let arch = |name: &str, value| (format!("bitnet-b1.58.{name}"), value);
     let general = |name: &str, value| (name.to_owned(), value);
     let special = |i: usize| Value::U32((sizes.n_vocab - SPECIAL.len() + i) as u32);
     let size = |n: usize| Value::U32(n as u32);
     vec![
         general("general.architecture", Value::Text("bitnet-b1.58")),
-        general("general.name", Value::Text("random")),
+        general("general.name", Value::Text(name)),
         arch("vocab_size", size(sizes.n_vocab)),
         arch("context_length", size(sizes.n_ctx)),
         arch("embedding_length", size(sizes.n_embd)),

@@ -1,5 +1,9 @@
 //! Times loading, prompts and decoding, and says how much of the memory's speed that is.
 
+mod lookup;
+mod soak;
+mod table;
+
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -9,13 +13,16 @@ use serde::Serialize;
 
 use ternlight::gpu::{Gpu, GpuOptions, KernelTime};
 use ternlight::native::{FileSource, block_on};
-use ternlight::session::{GenerateOptions, Info, LoadOptions, Piece, Progress, Session, Stats};
+use ternlight::session::{GenerateOptions, Info, LoadOptions, Progress, Session, Stats};
 use ternlight::source::Reader;
 use ternlight::{Error, Result};
 
 use crate::generate::HeadArg;
 use crate::print;
 use crate::random::{self, Shape};
+
+use lookup::LookupGain;
+use soak::Soak;
 
 #[derive(Args)]
 pub(crate) struct Bench {
@@ -40,6 +47,10 @@ pub(crate) struct Bench {
     /// Times the model is loaded
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = at_least_one)]
     loads: usize,
+    /// Also time prompt lookup, on a prompt that counts; the weights of --shape then are those of a
+    /// model that counts, so that the answer copies it
+    #[arg(long)]
+    lookup: bool,
     /// Also time every kernel of one token and of a piece of a prompt, at each length
     #[arg(long)]
     profile: bool,
@@ -67,9 +78,6 @@ const CHUNK: usize = 512;
 /// Tokens of a turn of the soak, and of the prompt whose first token is waited for after loading.
 const TURN: usize = 16;
 
-/// Tokens at the soak's beginning and end whose rates are compared.
-const STRETCH: usize = 1000;
-
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
@@ -77,6 +85,7 @@ struct Report {
     /// GB/s, of a kernel that only reads.
     bandwidth: f64,
     figures: Vec<Figure>,
+    lookups: Vec<LookupGain>,
     profiles: Vec<StepProfile>,
     #[serde(skip_serializing_if = "Option::is_none")]
     soak: Option<Soak>,
@@ -122,21 +131,6 @@ impl Figure {
     }
 }
 
-/// Many tokens in a row. Rates are tokens per second.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Soak {
-    tokens: usize,
-    chats: usize,
-    first: f64,
-    last: f64,
-    /// Of the positions of the last tokens, when each was reached for the first time: what `last`
-    /// would be if nothing had slowed down. Far into a context attention has more to read.
-    last_at_first: f64,
-    gpu_bytes_before: u64,
-    gpu_bytes_after: u64,
-}
-
 pub(crate) fn bench(args: &Bench) -> Result<()> {
     let (path, temporary) = match (&args.model, args.shape) {
         (Some(path), _) => (path.clone(), false),
@@ -144,7 +138,7 @@ pub(crate) fn bench(args: &Bench) -> Result<()> {
         (None, Some(shape)) => {
             let name = format!("ternlight-bench-{}.gguf", std::process::id());
             let path = std::env::temp_dir().join(name);
-            random::write(shape, None, &path)?;
+            random::write(shape, None, args.lookup, &path)?;
             (path, true)
         }
     };
@@ -158,7 +152,7 @@ pub(crate) fn bench(args: &Bench) -> Result<()> {
             serde_json::to_string_pretty(&report).map_err(|e| Error::Internal(e.to_string()))?;
         let _ = print(&(json + "\n"));
     } else {
-        let _ = print(&table(&report));
+        let _ = print(&table::table(&report));
     }
     Ok(())
 }
@@ -192,6 +186,11 @@ async fn measure(args: &Bench, path: &Path) -> Result<Report> {
         let share = figure.median * bytes as f64 / 1e9 / bandwidth;
         figures.push(Figure { bytes_per_token: Some(bytes), share: Some(share), ..figure });
     }
+    figures.extend(aborts(&mut session, args.runs).await?);
+    let lookups = match args.lookup {
+        true => lookup::lookups(&mut session, args.tokens, args.runs).await?,
+        false => Vec::new(),
+    };
     let mut profiles = Vec::new();
     if args.profile {
         for &len in args.decode.iter().filter(|&&len| len < context) {
@@ -202,10 +201,10 @@ async fn measure(args: &Bench, path: &Path) -> Result<Report> {
         }
     }
     let soak = match args.soak {
-        Some(tokens) => Some(soak(&mut session, tokens).await?),
+        Some(tokens) => Some(soak::soak(&mut session, tokens).await?),
         None => None,
     };
-    Ok(Report { info: session.info().clone(), bandwidth, figures, profiles, soak })
+    Ok(Report { info: session.info().clone(), bandwidth, figures, lookups, profiles, soak })
 }
 
 /// Loads the model as often as asked, each time to its first token; keeps the last.
@@ -247,58 +246,35 @@ async fn profile(session: &mut Session, context: usize, tokens: usize) -> Result
     Ok(StepProfile { context, tokens, kernels: session.profile(context, tokens).await?.kernels })
 }
 
-/// Turn after turn of chats that go on until the context is full, `tokens` in all.
-async fn soak(session: &mut Session, tokens: usize) -> Result<Soak> {
-    let context = session.info().context_length;
-    let vocabulary = session.info().vocab_size;
-    // The seconds of each token, and its position.
-    let mut taken: Vec<(usize, f64)> = Vec::with_capacity(tokens);
-    let (mut chats, mut turns) = (0, 0);
-    let mut history: Vec<u32> = Vec::new();
-    let mut gpu_bytes_before = 0;
-    // A model that has nothing to say ends it too.
-    while taken.len() < tokens && turns < tokens {
-        if history.is_empty() || history.len() + TURN > context {
-            history.clear();
-            chats += 1;
-        }
-        history.extend(prompt(TURN, turns, vocabulary));
-        turns += 1;
-        let options = plainly(tokens - taken.len());
-        let mut answer = Vec::new();
-        let mut before = Instant::now();
-        let (start, turn) = (history.len(), &mut taken);
-        let mut on_piece = |piece: Piece| {
-            if let Some(id) = piece.id {
-                let now = Instant::now();
-                turn.push((start + answer.len(), (now - before).as_secs_f64()));
-                before = now;
-                answer.push(id);
+/// Stops answers in the middle: milliseconds until that is answered, and until the first token of another
+/// answer, which waits for what was under way. None of a model that ends its answers before.
+async fn aborts(session: &mut Session, runs: usize) -> Result<Vec<Figure>> {
+    let prompt = prompt(TURN, 0, session.info().vocab_size);
+    let [mut answered, mut followed] = [const { Vec::new() }; 2];
+    for run in 0..runs {
+        let mut tokens = 0;
+        let mut stopped = None;
+        let mut on_piece = |_| {
+            tokens += 1;
+            if tokens < 8 + 3 * run {
+                return ControlFlow::Continue(());
             }
-            ControlFlow::Continue(())
+            stopped = Some(Instant::now());
+            ControlFlow::Break(())
         };
-        session.generate(&history, &options, &mut on_piece).await?;
-        history.append(&mut answer);
-        if gpu_bytes_before == 0 {
-            gpu_bytes_before = session.gpu().allocated();
-        }
+        session.generate(&prompt, &plainly(usize::MAX), &mut on_piece).await?;
+        let Some(stopped) = stopped else { continue };
+        answered.push(stopped.elapsed().as_secs_f64() * 1e3);
+        generate(session, &prompt, 1).await?;
+        followed.push(stopped.elapsed().as_secs_f64() * 1e3);
     }
-    let mut first_time = vec![None; context + 1];
-    for &(position, seconds) in &taken {
-        first_time[position].get_or_insert(seconds);
+    if answered.is_empty() {
+        return Ok(Vec::new());
     }
-    let stretch = STRETCH.min(taken.len() / 2);
-    let last = &taken[taken.len() - stretch..];
-    let rate = |seconds: f64| stretch as f64 / seconds;
-    Ok(Soak {
-        tokens: taken.len(),
-        chats,
-        first: rate(taken[..stretch].iter().map(|token| token.1).sum()),
-        last: rate(last.iter().map(|token| token.1).sum()),
-        last_at_first: rate(last.iter().filter_map(|token| first_time[token.0]).sum()),
-        gpu_bytes_before,
-        gpu_bytes_after: session.gpu().allocated(),
-    })
+    Ok(vec![
+        Figure::new("abort to its answer", "ms", answered),
+        Figure::new("abort to another answer's first token", "ms", followed),
+    ])
 }
 
 async fn generate(session: &mut Session, prompt: &[u32], tokens: usize) -> Result<Stats> {
@@ -313,56 +289,4 @@ fn plainly(tokens: usize) -> GenerateOptions {
 /// `len` ids that no other run's prompt begins with, so that nothing is reused.
 fn prompt(len: usize, run: usize, vocabulary: usize) -> Vec<u32> {
     (0..len).map(|i| ((i * 31 + run * 977 + len * 13 + 1) % vocabulary.min(4000)) as u32).collect()
-}
-
-fn table(report: &Report) -> String {
-    let info = &report.info;
-    let mut text = format!(
-        "{} on {}\n{:.2} GB file, {:.2} GB on the GPU, {} dispatches per token\n\
-         memory read at {:.1} GB/s at best\nkernels: {}\n\n",
-        info.name,
-        info.adapter,
-        info.bytes as f64 / 1e9,
-        info.gpu_bytes as f64 / 1e9,
-        info.dispatches_per_token,
-        report.bandwidth,
-        info.kernels.join(" "),
-    );
-    for Figure { what, unit, median, least, most, bytes_per_token, share } in &report.figures {
-        text += &format!("{what:44} {median:9.1} {unit:6} ({least:.1} to {most:.1})");
-        if let (Some(bytes), Some(share)) = (bytes_per_token, share) {
-            let (megabytes, percent) = (*bytes as f64 / 1e6, 100.0 * share);
-            text += &format!("  {megabytes:.1} MB a token, {percent:.1} % of memory's speed");
-        }
-        text += "\n";
-    }
-    for StepProfile { context, tokens, kernels } in &report.profiles {
-        let total: f64 = kernels.iter().map(|k| k.microseconds).sum();
-        text += &format!("\n{tokens} tokens after {context}: {total:.0} us in kernels\n");
-        for KernelTime { kernel, calls, microseconds, bytes, gigabytes_per_second, share } in
-            kernels
-        {
-            let each = microseconds / *calls as f64;
-            let (megabytes, percent) = (*bytes as f64 / 1e6, 100.0 * share);
-            text += &format!(
-                "  {kernel:28} {calls:4} x {each:8.1} us = {microseconds:8.0} us  \
-                 {megabytes:8.2} MB {gigabytes_per_second:8.1} GB/s {percent:5.1} %\n"
-            );
-        }
-    }
-    if let Some(soak) = &report.soak {
-        text += &format!(
-            "\n{} tokens in {} chats: the first at {:.1} tok/s, the last at {:.1} \
-             ({:.1} when their positions were first reached)\n\
-             GPU buffers: {} bytes after the first turn, {} at the end\n",
-            soak.tokens,
-            soak.chats,
-            soak.first,
-            soak.last,
-            soak.last_at_first,
-            soak.gpu_bytes_before,
-            soak.gpu_bytes_after,
-        );
-    }
-    text
 }

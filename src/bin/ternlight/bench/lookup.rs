@@ -1,0 +1,111 @@
+//! Prompt lookup, on texts that the answer copies: the same tokens with and without it, and what it gains.
+
+use std::ops::ControlFlow;
+
+use serde::Serialize;
+
+use ternlight::session::{GenerateOptions, Piece, Session, Stats};
+use ternlight::{Error, Result};
+
+use super::{Figure, TURN, plainly};
+
+/// Tokens of the text of which one is not what the answer will have: none, then one in twenty.
+const CHANGED: [Option<usize>; 2] = [None, Some(20)];
+
+/// The same answer with prompt lookup and without. How often it is right depends on the text alone, not
+/// on the run.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct LookupGain {
+    /// One token in so many of the text is not what a model that counts will say.
+    pub(super) changed: Option<usize>,
+    /// Tokens of the prompt and the answer.
+    pub(super) prompt_tokens: usize,
+    pub(super) tokens: usize,
+    pub(super) plain: Figure,
+    pub(super) lookup: Figure,
+    /// How many times as fast.
+    pub(super) gain: f64,
+    pub(super) drafted_tokens: usize,
+    pub(super) accepted_tokens: usize,
+    pub(super) draft_passes: usize,
+    pub(super) accepted_per_pass: f64,
+}
+
+/// Answers of `tokens` to texts that count up and then begin again, which `ternlight random --counting`
+/// makes a model go on with.
+///
+/// Errors: `internal` if lookup changes an answer.
+pub(super) async fn lookups(
+    session: &mut Session,
+    tokens: usize,
+    runs: usize,
+) -> Result<Vec<LookupGain>> {
+    let mut gains = Vec::new();
+    for changed in CHANGED {
+        let text = text(tokens, changed, session.info().vocab_size);
+        if text.len() + tokens <= session.info().context_length {
+            gains.push(gain(session, changed, &text, tokens, runs).await?);
+        }
+    }
+    Ok(gains)
+}
+
+/// Ids from 0 up, more than will be answered, and the first of them once more.
+fn text(tokens: usize, changed: Option<usize>, vocabulary: usize) -> Vec<u32> {
+    let other = |i: usize| changed.is_some_and(|every| i % every == every - 1);
+    let all = (0..tokens + TURN).map(|i| if other(i) { i + vocabulary / 2 } else { i });
+    all.chain(0..TURN).map(|id| (id % vocabulary) as u32).collect()
+}
+
+async fn gain(
+    session: &mut Session,
+    changed: Option<usize>,
+    text: &[u32],
+    tokens: usize,
+    runs: usize,
+) -> Result<LookupGain> {
+    let [mut plain, mut lookup] = [const { Vec::new() }; 2];
+    // The first warms up.
+    let mut found = answer(session, text, tokens, true).await?;
+    let (expected, _) = answer(session, text, tokens, false).await?;
+    for _ in 0..runs {
+        plain.push(answer(session, text, tokens, false).await?.1.decode_tokens_per_second);
+        found = answer(session, text, tokens, true).await?;
+        lookup.push(found.1.decode_tokens_per_second);
+        if found.0 != expected {
+            return Err(Error::Internal("prompt lookup changed an answer".into()));
+        }
+    }
+    let Stats { drafted_tokens, accepted_tokens, draft_passes, .. } = found.1;
+    let plain = Figure::new("without prompt lookup", "tok/s", plain);
+    let lookup = Figure::new("with prompt lookup", "tok/s", lookup);
+    Ok(LookupGain {
+        changed,
+        prompt_tokens: text.len(),
+        tokens: expected.len(),
+        gain: lookup.median / plain.median,
+        plain,
+        lookup,
+        drafted_tokens,
+        accepted_tokens,
+        draft_passes,
+        accepted_per_pass: accepted_tokens as f64 / draft_passes.max(1) as f64,
+    })
+}
+
+async fn answer(
+    session: &mut Session,
+    text: &[u32],
+    tokens: usize,
+    lookup: bool,
+) -> Result<(Vec<u32>, Stats)> {
+    let mut ids = Vec::new();
+    let mut on_piece = |piece: Piece| {
+        ids.extend(piece.id);
+        ControlFlow::Continue(())
+    };
+    let options = GenerateOptions { prompt_lookup: Some(lookup), ..plainly(tokens) };
+    let stats = session.generate(text, &options, &mut on_piece).await?;
+    Ok((ids, stats))
+}

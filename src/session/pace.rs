@@ -1,0 +1,148 @@
+//! How many steps may be under way on the GPU.
+
+use std::collections::VecDeque;
+
+use web_time::{Duration, Instant};
+
+/// Steps under way at most, the one whose token is awaited among them. Waiting for each token costs two
+/// thirds of the speed on a fast card; a CPU gains nothing and would compute tokens nobody wants.
+const MOST_STEPS: usize = 4;
+const MOST_STEPS_ON_CPU: usize = 1;
+
+/// Time in which all that is under way is to be done, so that who stops a generation does not wait
+/// long for the next one: within 100 ms, the way of the answer included.
+const MOST_TIME: Duration = Duration::from_millis(80);
+
+/// The speed of late, and what follows from it. It is the card's and the model's, so that it outlasts a
+/// generation.
+pub(super) struct Pace {
+    most: usize,
+    /// When the last token came, if the next one is a step's time after it.
+    came: Option<Instant>,
+    /// From one token to the next, the last few times: of several that were there already when they were
+    /// asked for, all but one seem to take no time.
+    took: VecDeque<Duration>,
+}
+
+impl Pace {
+    pub(super) fn new(software: bool) -> Self {
+        let most = if software { MOST_STEPS_ON_CPU } else { MOST_STEPS };
+        Self { most, came: None, took: VecDeque::new() }
+    }
+
+    /// Steps that may be under way now: one, until it is known how long that takes.
+    pub(super) fn steps(&self) -> usize {
+        let Some(slowest) = self.took.iter().max() else { return 1 };
+        let steps = MOST_TIME.as_nanos() / slowest.as_nanos().max(1);
+        steps.clamp(1, self.most as u128) as usize
+    }
+
+    /// Told that a step's token came.
+    pub(super) fn came(&mut self, now: Instant) {
+        if let Some(before) = self.came.replace(now) {
+            self.took.push_back(now - before);
+            if self.took.len() > MOST_STEPS {
+                self.took.pop_front();
+            }
+        }
+    }
+
+    /// Told that the next token will not be a step after the last.
+    pub(super) fn pause(&mut self) {
+        self.came = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A generation on a card whose steps take `step(n)` milliseconds, one after the other, read by a
+    /// page that takes `page(n)` for a token. Gives for each token how many steps are under way when it has
+    /// come, and how long all that was ordered before takes at most, were the generation stopped.
+    fn run(
+        pace: &mut Pace,
+        tokens: usize,
+        step: impl Fn(usize) -> u64,
+        page: impl Fn(usize) -> u64,
+    ) -> Vec<(usize, Duration)> {
+        let ms = Duration::from_millis;
+        let mut now = Instant::now();
+        let mut free = now;
+        let mut under_way = VecDeque::new();
+        let mut ordered = 0;
+        pace.pause();
+        (0..tokens)
+            .map(|n| {
+                while under_way.len() < pace.steps() {
+                    free = free.max(now) + ms(step(ordered));
+                    under_way.push_back(free);
+                    ordered += 1;
+                }
+                let left = free.saturating_duration_since(now);
+                now = now.max(under_way.pop_front().expect("one is always under way"));
+                pace.came(now);
+                now += ms(page(n));
+                (under_way.len(), left)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn what_is_under_way_is_done_in_time_at_every_speed() {
+        for step in [1, 5, 19, 20, 21, 26, 27, 39, 41, 79, 81, 300, 5000] {
+            let mut pace = Pace::new(false);
+            for (n, (steps, left)) in run(&mut pace, 40, |_| step, |_| 0).into_iter().enumerate() {
+                let one = Duration::from_millis(step);
+                assert!(left <= MOST_TIME.max(one), "{left:?} of {step} ms steps at token {n}");
+                // One is taken, the others are under way.
+                if n >= 2 {
+                    let full = (80 / step).clamp(1, 4) as usize;
+                    assert_eq!(steps, full - 1, "{step} ms, token {n}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_card_that_slows_down_is_noticed_with_the_first_slow_token() {
+        let mut pace = Pace::new(false);
+        let under_way = run(&mut pace, 40, |n| if n < 20 { 2 } else { 200 }, |_| 0);
+        // Token 20 is the first slow one; what was ordered before it came is computed still.
+        for (n, (steps, _)) in under_way.into_iter().enumerate() {
+            match n {
+                3..20 => assert_eq!(steps, 3, "token {n}"),
+                20..24 => assert_eq!(steps, 23 - n, "token {n}"),
+                24.. => assert_eq!(steps, 0, "token {n}"),
+                _ => {}
+            }
+        }
+        // And that it is fast again, a few tokens later.
+        assert_eq!(run(&mut pace, 10, |_| 2, |_| 0)[9].0, 3);
+    }
+
+    #[test]
+    fn a_page_that_is_slow_makes_no_card_seem_fast() {
+        let mut pace = Pace::new(false);
+        // It takes a second for every tenth token, in which all that is under way gets done.
+        let under_way = run(&mut pace, 40, |_| 26, |n| if n % 10 == 9 { 1000 } else { 0 });
+        assert_eq!(under_way[9].0, 2);
+        assert!(under_way.iter().all(|(_, left)| *left <= MOST_TIME), "{under_way:?}");
+    }
+
+    #[test]
+    fn the_pace_outlasts_a_generation_but_not_the_time_between_two() {
+        let mut pace = Pace::new(false);
+        run(&mut pace, 10, |_| 5, |_| 0);
+        assert_eq!(pace.steps(), 4);
+        pace.pause();
+        pace.came(Instant::now() + Duration::from_secs(1000));
+        assert_eq!(pace.steps(), 4);
+    }
+
+    #[test]
+    fn a_cpu_takes_step_after_step() {
+        let mut pace = Pace::new(true);
+        assert!(run(&mut pace, 20, |_| 1, |_| 0).iter().all(|(steps, _)| *steps == 0));
+    }
+}
