@@ -22,7 +22,7 @@ pub const MAX_TOTAL: u64 = 1 << 40;
 
 /// The most bytes that are fetched as one: a few of them are in memory at a time, and a load that
 /// is broken off loses them.
-const LARGEST_PART: u64 = 8 << 20;
+const LARGEST_PART: u64 = 4 << 20;
 /// The fewest, but for what is left over; also what the first request asks for.
 const SMALLEST_PART: u64 = 1 << 20;
 

@@ -48,9 +48,16 @@ const insert = () => {
   /** Undoes the transaction once nothing more is asked of it. */
   const fail = (store: IDBObjectStore, error: DOMException) => {
     const { transaction } = store
+    if (failing.has(transaction)) return
+    failing.add(transaction)
+    failLater(store, error)
+  }
+  const failing = new WeakSet<IDBTransaction>()
+  const failLater = (store: IDBObjectStore, error: DOMException) => {
+    const { transaction } = store
     const before = writes.get(transaction)
     get.call(store, 'nothing').onsuccess = () => {
-      if (writes.get(transaction) !== before) return fail(store, error)
+      if (writes.get(transaction) !== before) return failLater(store, error)
       Object.defineProperty(transaction, 'error', { value: error })
       transaction.abort()
     }

@@ -1,7 +1,7 @@
 // Loading: sources, progress, storage on the device, aborting, and everything that can go wrong.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { expect, failure, load, MODEL, RANDOM_MODEL, server, test } from './harness'
+import { expect, expectGolden, failure, load, MODEL, RANDOM_MODEL, server, test } from './harness'
 
 /** Quick to load: half a megabyte. */
 const SMALL = RANDOM_MODEL
@@ -289,4 +289,12 @@ test('availability tells of the adapter', async ({ harness }) => {
   expect(found).toMatchObject({ available: true, software: true, adapter: expect.stringMatching(/swiftshader/i) })
   expect(found.features).toContain('subgroups')
   expect(found.limits.maxStorageBufferBindingSize).toBeGreaterThanOrEqual(128 << 20)
+})
+
+test('a browser whose streams bring arrays of their own loads the same', async ({ harness }) => {
+  await harness.evaluate(() => { Object.defineProperty(globalThis, 'ReadableStreamBYOBReader', { value: undefined }) })
+  for (const cache of ['use', 'only'] as const) {
+    await load(harness, { worker: false, cache })
+    await expectGolden(harness)
+  }
 })
