@@ -91,10 +91,10 @@ async function bench(file, { build, json, model, shape, lookup, ...options }) {
   const { chromium } = await import('playwright-core')
   const server = await serve(file)
   const flags = (process.env.CHROMIUM_GPU_FLAGS ?? SOFTWARE).split(' ')
-  const args = [EXACT_CLOCK, ...flags.filter(flag => flag && !flag.startsWith('--remote-debugging-port'))]
+  const args = flags.filter(flag => flag && !flag.startsWith('--remote-debugging-port'))
   const loads = []
   for (let n = 0; n < options.loads; n++) loads.push(await loadAlone(server, args, options))
-  const browser = await chromium.launch({ executablePath: findBrowser(), args })
+  const browser = await chromium.launch({ executablePath: findBrowser(), args: [EXACT_CLOCK, ...args] })
   try {
     const page = await open(browser, server)
     await page.evaluate(inPage.load, { head: options.head })

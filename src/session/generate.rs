@@ -276,8 +276,8 @@ impl Steps {
         self.drafts.passes += 1;
         self.drafts.drafted += ids.len() - 1;
         self.drafts.accepted += accepted;
-        if let (0, Some(lookup)) = (accepted, &mut self.lookup) {
-            lookup.failed();
+        if let Some(lookup) = &mut self.lookup {
+            lookup.passed(accepted + 1);
         }
         Ok(())
     }

@@ -13,13 +13,27 @@ const MOST_MATCH: usize = 12;
 /// Tokens in a row that must have been foreseen before drafts are tried: a pass for few tokens takes
 /// longer than one for one, and tokens cannot be ordered ahead of it.
 const STREAK: usize = 2;
+/// After passes that did not pay, it must have been more of them, up to so many.
+const MOST_STREAK: usize = 64;
+
+/// Tokens that make a pass pay: one that puts eight through the model takes as long as six or seven
+/// steps on a fast card.
+const PAYS: usize = 7;
 
 /// Whether a text has been foreseen of late. Counts, not times, decide: the same generation takes the
 /// same passes again.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Lookup {
     streak: usize,
+    /// How long a streak must be for a draft.
+    needed: usize,
     expected: Option<u32>,
+}
+
+impl Default for Lookup {
+    fn default() -> Self {
+        Self { streak: 0, needed: STREAK, expected: None }
+    }
 }
 
 impl Lookup {
@@ -30,14 +44,18 @@ impl Lookup {
         self.expected = draft(tokens, 1).first().copied();
     }
 
-    /// Told that nothing of a draft was taken.
-    pub(super) fn failed(&mut self) {
-        self.streak = 0;
+    /// Told how many tokens a pass gave, which is one where nothing was foreseen rightly.
+    pub(super) fn passed(&mut self, tokens: usize) {
+        let longer = (2 * self.needed).min(MOST_STREAK);
+        self.needed = if tokens < PAYS { longer } else { STREAK };
+        if tokens == 1 {
+            self.streak = 0;
+        }
     }
 
     /// Whether drafts are worth trying.
     pub(super) fn is_confident(&self) -> bool {
-        self.streak >= STREAK && self.expected.is_some()
+        self.streak >= self.needed && self.expected.is_some()
     }
 }
 
@@ -101,7 +119,31 @@ mod tests {
         // 4 and 5 were foreseen after 1 2 3; 9 was not.
         assert_eq!(confident, [11]);
         lookup.saw(&text[..11]);
-        lookup.failed();
+        lookup.passed(1);
         assert!(!lookup.is_confident());
+    }
+
+    #[test]
+    fn passes_that_do_not_pay_become_rare_until_one_does() {
+        let mut lookup = Lookup::default();
+        /// Foreseen tokens until the next draft.
+        fn streak(lookup: &mut Lookup) -> usize {
+            let text = vec![7; 100];
+            lookup.saw(&[1]);
+            lookup.saw(&text[..10]);
+            (11..)
+                .take_while(|&n| {
+                    lookup.saw(&text[..n]);
+                    !lookup.is_confident()
+                })
+                .count()
+                + 1
+        }
+        for needed in [2, 4, 8, 16, 32, 64, 64] {
+            assert_eq!(streak(&mut lookup), needed);
+            lookup.passed(PAYS - 1);
+        }
+        lookup.passed(PAYS);
+        assert_eq!(streak(&mut lookup), STREAK);
     }
 }
