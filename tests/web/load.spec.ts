@@ -45,7 +45,7 @@ test.describe('sources', () => {
 })
 
 test('progress never goes back and ends at 1', async ({ harness }) => {
-  for (const source of [`/as/slow${SMALL}`, `/as/slow${SMALL}`, `/as/chunked${SMALL}`]) {
+  for (const source of [`/as/slow${MODEL}`, `/as/slow${MODEL}`, `/as/chunked${MODEL}`]) {
     const reports = await harness.evaluate(async source => {
       const reports: import('../../pkg/index.js').Progress[] = []
       const model = await window.ternlight.BitNet.load(source, { onProgress: progress => reports.push(progress) })
@@ -66,7 +66,7 @@ test('says where the bytes come from', async ({ harness }) => {
     const model = await window.ternlight.BitNet.load(source, { onProgress: progress => reports.push(progress) })
     await model.dispose()
     return reports.map(({ phase, fromCache }) => `${phase} ${fromCache}`)
-  }, `/as/slow${SMALL}`)
+  }, `/as/slow${MODEL}`)
   const first = await phases()
   expect(first.filter(phase => phase === 'download false').length).toBeGreaterThan(3)
   const second = await phases()

@@ -42,7 +42,7 @@ for (const where of ['a worker', "the caller's worker", 'this thread'] as const)
     const found = await harness.evaluate(async ([url]) => {
       const model = await window.losable(url)
       const questions = ['Tell me a story about a robot.', 'And what happened then?', 'Who are you?']
-      const options = { maxTokens: 6 }
+      const options = { maxTokens: 20 }
       const ids = async (generation: import('../../pkg/index.js').Generation) => {
         const ids = []
         for await (const { id } of generation.tokens()) ids.push(id)
@@ -60,10 +60,10 @@ for (const where of ['a worker', "the caller's worker", 'this thread'] as const)
 
       // In the middle of an answer, with another call waiting.
       let told = lost()
-      const broken = chat.send(questions[1]!)
-      const waiting = model.generate('Who are you?', { maxTokens: 4 }).text()
+      const broken = chat.send(questions[1]!, options)
+      const waiting = model.generate('Who are you?', { maxTokens: 8 }).text()
       const tokens = broken.tokens()
-      for (let n = 0; n < 3; n++) await tokens.next()
+      for (let n = 0; n < 5; n++) await tokens.next()
       window.gpu('lose')
       const code = await window.codeOf(broken.stats)
       const rest = await window.codeOf((async () => { for await (const token of tokens) void token })())
@@ -78,7 +78,7 @@ for (const where of ['a worker', "the caller's worker", 'this thread'] as const)
       await told
       const last = chat.send(questions[2]!, options)
       answers.push(await ids(last))
-      const who = await model.generate('Who are you?', { maxTokens: 4 }).text()
+      const who = await model.generate('Who are you?', { maxTokens: 8 }).text()
       await model.dispose()
       return { code, rest, waited, who, remembered, losses, answers, expected, reused: (await last.stats).reusedTokens }
     }, [MODEL])
