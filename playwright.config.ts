@@ -11,8 +11,6 @@ export default defineConfig({
   testMatch: '**/*.spec.ts',
   // A software GPU uses every core there is.
   workers: 1,
-  // A run of everything is not lost to one test that a second attempt passes; the report names it as flaky.
-  retries: process.env.CI ? 1 : 0,
   timeout: 180_000,
   reporter: 'list',
   outputDir: 'test-results',

@@ -160,7 +160,7 @@ export const expectGolden = async (page: Page, name = 'who') => {
 }
 
 /** Enough to tell a model from a damaged one, and soon there. */
-const TOKENS = 6
+const TOKENS = 12
 
 /** What the page was told while it loaded: the notes, their kinds, and all reports. */
 export const loadAndTell = (page: Page, url: string, options: ternlight.LoadOptions = {}) =>
