@@ -1,7 +1,8 @@
 // Y = W Q for many tokens: ternary rows times int8 rows, on tiles in workgroup memory.
 //
-// A workgroup makes TILE rows by TILE tokens, each of its 16 x 16 threads 4 x 4 of them, stepping
-// through K one 128-element block at a time.
+// A workgroup makes TILE_ROWS rows by TILE_TOKENS tokens, each of its 16 x 8 threads 4 x 4 of them,
+// stepping through K one 128-element block at a time. Four rows are kept as one vector, for which the
+// codes of a word are taken apart once for all of a thread's tokens.
 //
 // PARTS = 1: y[token][row] = product, or += product if ADD.
 // PARTS = 2: the rows come in pairs, gate and up, and y[token][row] = relu(gate)² * up. A tile then
@@ -14,23 +15,36 @@
 @group(0) @binding(4) var<storage, read> q_scale: array<vec2f>; // [n_tokens]: s, sum of q
 @group(0) @binding(5) var<storage, read_write> y: array<f32>;   // [n_tokens, ALL_ROWS]
 
-const WORKGROUP: u32 = 256u;
-const TILE: u32 = 64u;
+const WORKGROUP: u32 = 128u;
+const TILE_ROWS: u32 = 64u;
+const TILE_TOKENS: u32 = 32u;
+const QUADS: u32 = TILE_ROWS / 4u; // of rows
 const WORDS: u32 = K / 16u;
 const BLOCK: u32 = 8u; // words of codes in a 128-element block
-const PITCH: u32 = 9u; // one more, so that rows fall on different banks
+const QUAD_PITCH: u32 = QUADS + 1u; // one more, so that words fall on different banks
+const TOKEN_PITCH: u32 = BLOCK + 1u; // and tokens
 
-var<workgroup> w_tile: array<u32, TILE * PITCH>;
-var<workgroup> q_tile: array<vec4u, TILE * PITCH>;
-
-// One token against the thread's four rows.
-fn dot_rows(w: vec4u, q: vec4u) -> vec4i {
-    return vec4i(dot_word(w.x, q), dot_word(w.y, q), dot_word(w.z, q), dot_word(w.w, q));
-}
+var<workgroup> w_tile: array<vec4u, BLOCK * QUAD_PITCH>;        // [BLOCK][QUADS]
+var<workgroup> q_tile: array<vec4u, TILE_TOKENS * TOKEN_PITCH>; // [TILE_TOKENS][BLOCK]
 
 // The row of y that tile row `i` belongs to.
 fn row_of(tile: u32, i: u32) -> u32 {
-    return tile * (TILE / PARTS) + i / PARTS;
+    return tile * (TILE_ROWS / PARTS) + i / PARTS;
+}
+
+// Where the codes of tile row `i` begin. Rows past the last are given the last one's, and not stored.
+fn codes_of(tile: u32, i: u32) -> u32 {
+    return (i % PARTS * N_ROWS + min(row_of(tile, i), N_ROWS - 1u)) * WORDS;
+}
+
+// Four codes of each row against four values of a token.
+fn dot_rows(codes: vec4u, q: u32) -> vec4i {
+    return vec4i(dot4(codes.x, q), dot4(codes.y, q), dot4(codes.z, q), dot4(codes.w, q));
+}
+
+// One after the other onto the sum, because cards add where they multiply.
+fn added(sum: vec4i, c0: vec4u, c1: vec4u, c2: vec4u, c3: vec4u, q: vec4u) -> vec4i {
+    return sum + dot_rows(c0, q.x) + dot_rows(c1, q.y) + dot_rows(c2, q.z) + dot_rows(c3, q.w);
 }
 
 fn store(token: u32, row: u32, v: f32) {
@@ -44,58 +58,48 @@ fn store(token: u32, row: u32, v: f32) {
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
-    let first_token = group.y * TILE;
-    let n_tokens = step.n_tokens;
-    let first_row = lane / 16u * 4u; // of the thread's four rows, in the tile
-    let my_token = lane % 16u;       // of its four tokens my_token, +16, +32, +48
-    // A short prompt fills a tile only in part: the empty quarters cost nothing.
-    let quarters = (min(n_tokens - first_token, TILE) + 15u) / 16u;
-    var sum0 = vec4i(); // token my_token, four rows
+    let first_token = group.y * TILE_TOKENS;
+    // What the thread brings into the tiles: a word of four rows, and of one token in 16.
+    let word_in = lane % BLOCK;
+    let quad_in = lane / BLOCK;
+    let w0 = codes_of(group.x, 4u * quad_in) + word_in;
+    let w1 = codes_of(group.x, 4u * quad_in + 1u) + word_in;
+    let w2 = codes_of(group.x, 4u * quad_in + 2u) + word_in;
+    let w3 = codes_of(group.x, 4u * quad_in + 3u) + word_in;
+    // Tokens past the last are not stored either.
+    let last = step.n_tokens - 1u;
+    let q0 = min(first_token + quad_in, last) * WORDS + word_in;
+    let q1 = min(first_token + quad_in + 16u, last) * WORDS + word_in;
+    // What it multiplies: four rows, and tokens my_token, + 8, + 16, + 24.
+    let my_quad = lane / 8u;
+    let my_token = lane % 8u;
+    var sum0 = vec4i();
     var sum1 = vec4i();
     var sum2 = vec4i();
     var sum3 = vec4i();
-    for (var block = 0u; block < WORDS / BLOCK; block++) {
+    for (var at = 0u; at < WORDS; at += BLOCK) {
         workgroupBarrier();
-        for (var i = lane; i < TILE * BLOCK; i += WORKGROUP) {
-            let r = i / BLOCK;
-            let word = i % BLOCK;
-            let row = row_of(group.x, r);
-            var codes = 0u;
-            if row < N_ROWS {
-                codes = w[((r % PARTS) * N_ROWS + row) * WORDS + block * BLOCK + word];
-            }
-            w_tile[r * PITCH + word] = codes;
-            let token = first_token + r;
-            var values = vec4u();
-            if token < n_tokens {
-                values = q[token * WORDS + block * BLOCK + word];
-            }
-            q_tile[r * PITCH + word] = values;
-        }
+        w_tile[word_in * QUAD_PITCH + quad_in] = vec4u(w[w0 + at], w[w1 + at], w[w2 + at], w[w3 + at]);
+        q_tile[quad_in * TOKEN_PITCH + word_in] = q[q0 + at];
+        q_tile[(quad_in + 16u) * TOKEN_PITCH + word_in] = q[q1 + at];
         workgroupBarrier();
         for (var word = 0u; word < BLOCK; word++) {
-            let w4 = vec4u(
-                w_tile[first_row * PITCH + word],
-                w_tile[(first_row + 1u) * PITCH + word],
-                w_tile[(first_row + 2u) * PITCH + word],
-                w_tile[(first_row + 3u) * PITCH + word],
-            );
-            sum0 += dot_rows(w4, q_tile[my_token * PITCH + word]);
-            if quarters > 1u {
-                sum1 += dot_rows(w4, q_tile[(my_token + 16u) * PITCH + word]);
-            }
-            if quarters > 2u {
-                sum2 += dot_rows(w4, q_tile[(my_token + 32u) * PITCH + word]);
-            }
-            if quarters > 3u {
-                sum3 += dot_rows(w4, q_tile[(my_token + 48u) * PITCH + word]);
-            }
+            let w4 = w_tile[word * QUAD_PITCH + my_quad];
+            let c0 = (w4 >> vec4u(6u)) & vec4u(0x03030303u);
+            let c1 = (w4 >> vec4u(4u)) & vec4u(0x03030303u);
+            let c2 = (w4 >> vec4u(2u)) & vec4u(0x03030303u);
+            let c3 = w4 & vec4u(0x03030303u);
+            let at_token = my_token * TOKEN_PITCH + word;
+            sum0 = added(sum0, c0, c1, c2, c3, q_tile[at_token]);
+            sum1 = added(sum1, c0, c1, c2, c3, q_tile[at_token + 8u * TOKEN_PITCH]);
+            sum2 = added(sum2, c0, c1, c2, c3, q_tile[at_token + 16u * TOKEN_PITCH]);
+            sum3 = added(sum3, c0, c1, c2, c3, q_tile[at_token + 24u * TOKEN_PITCH]);
         }
     }
-    finish(first_token + my_token, group.x, first_row, sum0);
-    finish(first_token + my_token + 16u, group.x, first_row, sum1);
-    finish(first_token + my_token + 32u, group.x, first_row, sum2);
-    finish(first_token + my_token + 48u, group.x, first_row, sum3);
+    finish(first_token + my_token, group.x, 4u * my_quad, sum0);
+    finish(first_token + my_token + 8u, group.x, 4u * my_quad, sum1);
+    finish(first_token + my_token + 16u, group.x, 4u * my_quad, sum2);
+    finish(first_token + my_token + 24u, group.x, 4u * my_quad, sum3);
 }
 
 // Stores what tile rows first .. first + 3 give for one token.

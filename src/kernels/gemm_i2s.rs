@@ -3,7 +3,8 @@ use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Step};
 use crate::one_variant;
 
 /// Rows and tokens of one workgroup's tile, as in the shader.
-const TILE: u32 = 64;
+const TILE_ROWS: usize = 64;
+const TILE_TOKENS: u32 = 32;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "gemm_i2s",
@@ -49,7 +50,7 @@ pub fn gemm_i2s(
     product: Product,
 ) {
     for shard in &w.shards {
-        let tiles = (shard.rows.len() * w.parts).div_ceil(TILE as usize);
+        let tiles = (shard.rows.len() * w.parts).div_ceil(TILE_ROWS);
         recorder.dispatch(
             plan,
             &KERNEL,
@@ -62,7 +63,7 @@ pub fn gemm_i2s(
                 product,
             ),
             &[step, &shard.buffer, &w.scale, &x.q, &x.scale, y],
-            [Extent::Fixed(tiles as u32), Extent::Tokens(TILE), Extent::Fixed(1)],
+            [Extent::Fixed(tiles as u32), Extent::Tokens(TILE_TOKENS), Extent::Fixed(1)],
         );
     }
 }
