@@ -11,7 +11,7 @@
 
 const ROWS: u32 = EACH / PARTS; // of y, for each slot
 
-fn input(i: u32) -> Input {
+fn input(token: u32, i: u32) -> Input {
     return Input(x[i], x[i + 8u], x[i + 16u], x[i + 24u]);
 }
 

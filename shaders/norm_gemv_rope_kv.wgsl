@@ -17,7 +17,7 @@
 const EACH: u32 = 2u;
 const HALF: u32 = HEAD_DIM / 2u;
 
-fn input(i: u32) -> Input {
+fn input(token: u32, i: u32) -> Input {
     return Input(x[i], x[i + 8u], x[i + 16u], x[i + 24u]);
 }
 

@@ -4,12 +4,6 @@
 // meet: words 4w .. 4w+3 of a block hold elements 4w, 32+4w, 64+4w and 96+4w (and three more each),
 // which are the four groups of the block's w-th word of codes.
 
-fn quantized_word(word: u32) -> u32 {
-    let block = word / 32u;
-    let group = word % 32u / 8u;
-    return block * 32u + word % 8u * 4u + group;
-}
-
 fn quantize(x: vec4f, s: f32) -> u32 {
     let q = vec4i(clamp(round(x * s), vec4f(-128.0), vec4f(127.0))) & vec4i(255);
     return u32(q.x | (q.y << 8u) | (q.z << 16u) | (q.w << 24u));

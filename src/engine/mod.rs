@@ -173,7 +173,7 @@ impl Engine {
         let prefilled = self.prefill(&vec![0; tokens], 0, tokens);
         let sampled = self.decode_and_sample(0, false);
         let best = self.decode_and_sample(0, true);
-        let chosen = (self.few() > 0).then(|| self.decode_and_choose(&[0, 0], 0));
+        let chosen = (self.few_at(0) > 0).then(|| self.decode_and_choose(&[0, 0], 0));
         prefilled.take(&self.gpu).await?;
         if let Some(chosen) = chosen {
             chosen.take(&self.gpu).await?;
@@ -203,9 +203,10 @@ impl Engine {
         self.state.chunk
     }
 
-    /// The most tokens one call of [`Engine::decode_and_choose`] takes; 0 where it cannot be called.
-    pub fn few(&self) -> usize {
-        self.state.few
+    /// The most tokens that a call of [`Engine::decode_and_choose`] takes at `pos`; 0 where it cannot be
+    /// called.
+    pub fn few_at(&self, pos: usize) -> usize {
+        self.state.few_at(pos)
     }
 
     /// The kernels in use, each once, with their variants.
@@ -271,9 +272,10 @@ impl Engine {
         self.run_to_token(&step, greedy)
     }
 
-    /// Puts at most [`Engine::few`] tokens through the layers at `pos`, and chooses greedily after each of them.
+    /// Puts at most [`Engine::few_at`] tokens through the layers at `pos`, and chooses greedily after each of
+    /// them: what it computes is the same, to the last bit, as one by one.
     pub fn decode_and_choose(&self, ids: &[u32], pos: usize) -> Readback<u32> {
-        let step = self.state.few_step(pos, ids.len());
+        let step = State::few_step(pos, ids.len());
         self.write_step(ids, &step);
         let plans = [&self.plans.few, &self.plans.greedy_each];
         self.gpu.run_and_read(&plans, &step, &self.state.chosen, ids.len())

@@ -116,9 +116,7 @@ impl State {
         let prefill_splits = prefill_splits(gpu);
         let logits_fit = FEW * config.n_vocab * size_of::<f32>() <= gpu.max_binding as usize;
         let few = if chunk >= FEW && logits_fit { FEW } else { 0 };
-        // One token's parts, or few tokens'.
-        let fine = MOST_SPLITS as usize * if gpu.software { 1 } else { FEW };
-        let parts = (chunk * prefill_splits).max(fine);
+        let parts = (chunk * prefill_splits).max(MOST_SPLITS as usize * few.max(1));
         let split = |values: usize| Used::Splits(4 * values as u64);
         let turn = Used::Tokens(4 * config.head_dim as u64);
         let position = Used::Positions(attention.cache_bytes(1) as u64);
@@ -165,11 +163,10 @@ impl State {
     /// A step of `n_tokens` after `pos`. Attention is split over the context, because heads and tokens
     /// alone do not fill a card.
     pub(super) fn step(&self, pos: usize, n_tokens: usize) -> Step {
-        let splits = match n_tokens {
-            1 => (LEAST_SPLIT, MOST_SPLITS as usize),
-            _ => (LEAST_PREFILL_SPLIT, self.prefill_splits),
-        };
-        Self::split_step(pos, n_tokens, pos + n_tokens, splits)
+        if n_tokens == 1 {
+            return Self::few_step(pos, 1);
+        }
+        self.part_of_step(pos, n_tokens, pos + n_tokens)
     }
 
     /// A step of `n_tokens` after `pos` of those of a step that ends at `end`. It splits the context as
@@ -178,13 +175,16 @@ impl State {
         Self::split_step(pos, n_tokens, end, (LEAST_PREFILL_SPLIT, self.prefill_splits))
     }
 
-    /// The same for a step of few tokens, split as finely as one token's where that is of use.
-    pub(super) fn few_step(&self, pos: usize, n_tokens: usize) -> Step {
-        let splits = match self.prefill_splits {
-            1 => (LEAST_PREFILL_SPLIT, 1),
-            _ => (LEAST_SPLIT, MOST_SPLITS as usize),
-        };
-        Self::split_step(pos, n_tokens, pos + n_tokens, splits)
+    /// A step of one token or few, which splits the context alike for each of them, if there are no more
+    /// than [`State::few_at`].
+    pub(super) fn few_step(pos: usize, n_tokens: usize) -> Step {
+        Self::split_step(pos, n_tokens, pos + n_tokens, (LEAST_SPLIT, MOST_SPLITS as usize))
+    }
+
+    /// The most tokens of a step of few after `pos`: up to where a token would split the context otherwise.
+    pub(super) fn few_at(&self, pos: usize) -> usize {
+        const ALIKE: usize = LEAST_SPLIT * MOST_SPLITS as usize;
+        self.few.min(ALIKE - pos % ALIKE)
     }
 
     fn split_step(pos: usize, n_tokens: usize, end: usize, (least, most): (usize, usize)) -> Step {

@@ -5,31 +5,32 @@ use crate::lanes_variants;
 /// Parts of the context that one token's attention is split into, at most: a multiple of 4.
 pub const MOST_SPLITS: u32 = 16;
 
-/// Outputs that workgroup memory holds: 12 of the 16 KiB that every adapter has.
-const MOST_HELD: usize = 3072;
-
 pub(super) const KERNEL: Kernel = Kernel {
     name: "attention_merge",
     bindings: &[
         ("step", Access::Uniform),
         ("part", Access::Read),
         ("part_ml", Access::Read),
-        ("weight", Access::Read),
+        ("norm_weight", Access::Read),
         ("q", Access::Write),
         ("q_scale", Access::Write),
     ],
-    variants: lanes_variants!("group"; "shared/step", "shared/quantize", "attention_merge"),
+    variants: lanes_variants!("group";
+        "shared/step",
+        "shared/quantize",
+        "shared/merged_input",
+        "shared/normed_input",
+        "attention_merge"
+    ),
     example: &consts(20, 128, 1e-5),
 };
 
-const fn consts(n_head: usize, head_dim: usize, eps: f32) -> [Const; 6] {
-    let n = n_head * head_dim;
+const fn consts(n_head: usize, head_dim: usize, eps: f32) -> [Const; 5] {
     [
         Const::U32("WORKGROUP", WORKGROUP),
         Const::U32("N_HEAD", n_head as u32),
         Const::U32("HEAD_DIM", head_dim as u32),
-        Const::U32("MOST_SPLITS", MOST_SPLITS),
-        Const::U32("HELD", if n <= MOST_HELD { n as u32 / 4 } else { 1 }),
+        Const::U32("K", (n_head * head_dim) as u32),
         Const::F32("EPS", eps),
     ]
 }

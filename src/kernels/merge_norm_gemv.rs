@@ -17,6 +17,8 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/step",
         "shared/ternary",
         "shared/quantize",
+        "shared/merged_input",
+        "shared/normed_input",
         "shared/normed_rows",
         "merge_norm_gemv"
     ),

@@ -14,6 +14,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     variants: lanes_variants!("lanes", "group";
         "shared/ternary",
         "shared/quantize",
+        "shared/normed_input",
         "shared/normed_rows",
         "norm_gemv"
     ),

@@ -19,6 +19,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/step",
         "shared/ternary",
         "shared/quantize",
+        "shared/normed_input",
         "shared/normed_rows",
         "norm_gemv_rope_kv"
     ),

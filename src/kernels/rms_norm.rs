@@ -11,17 +11,16 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("y", Access::Write),
     ],
     variants: lanes_variants!("group"; "shared/step", "rms_norm"),
-    example: &with_each(false, 2560, 1e-5),
+    example: &consts(false, 2560, 1e-5),
 };
 
-const fn with_each(each: bool, n: usize, eps: f32) -> [Const; 4] {
-    let [workgroup, n, eps] = consts(n, eps);
-    [workgroup, n, eps, Const::Bool("EACH", each)]
-}
-
-/// The constants of every kernel that norms rows of `n`.
-pub(super) const fn consts(n: usize, eps: f32) -> [Const; 3] {
-    [Const::U32("WORKGROUP", WORKGROUP), Const::U32("N", n as u32), Const::F32("EPS", eps)]
+const fn consts(each: bool, n: usize, eps: f32) -> [Const; 4] {
+    [
+        Const::U32("WORKGROUP", WORKGROUP),
+        Const::U32("N", n as u32),
+        Const::F32("EPS", eps),
+        Const::Bool("EACH", each),
+    ]
 }
 
 /// `y = x / sqrt(mean(x²) + eps) * weight` for the last token of the step, `x` `[n_tokens, n]`, `y` `[n]`;
@@ -42,7 +41,7 @@ pub fn rms_norm(
     recorder.dispatch(
         plan,
         &KERNEL,
-        &with_each(each, weight.len(), eps),
+        &consts(each, weight.len(), eps),
         &[step, &used, weight, y],
         [rows, Extent::Fixed(1), Extent::Fixed(1)],
     );

@@ -1,19 +1,22 @@
-use super::Quantized;
-use super::rms_norm::consts;
-use crate::gpu::{Access, Buffer, Extent, Kernel, Plan, Recorder};
+use super::{Quantized, WORKGROUP};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder};
 use crate::lanes_variants;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "rms_norm_quantize",
     bindings: &[
         ("x", Access::Read),
-        ("weight", Access::Read),
+        ("norm_weight", Access::Read),
         ("q", Access::Write),
         ("q_scale", Access::Write),
     ],
-    variants: lanes_variants!("group"; "shared/quantize", "rms_norm_quantize"),
+    variants: lanes_variants!("group"; "shared/quantize", "shared/normed_input", "rms_norm_quantize"),
     example: &consts(2560, 1e-5),
 };
+
+const fn consts(k: usize, eps: f32) -> [Const; 3] {
+    [Const::U32("WORKGROUP", WORKGROUP), Const::U32("K", k as u32), Const::F32("EPS", eps)]
+}
 
 /// `y` = int8 quantisation of the norm of each row of `x` `[n_tokens, n]`, `n` a multiple of 128.
 pub fn rms_norm_quantize(

@@ -203,7 +203,7 @@ impl Steps {
             left: limit - 1,
             greedy,
             on_gpu: true,
-            lookup: (looks_up && greedy && session.engine.few() > 1).then(Lookup::default),
+            lookup: (looks_up && greedy && session.engine.few_at(0) > 1).then(Lookup::default),
             drafts: Drafts::default(),
         }
     }
@@ -261,7 +261,7 @@ impl Steps {
     /// Puts the last token and those that are foreseen after it through the model, and confirms what
     /// it chooses as long as that is what was foreseen, and one token more.
     async fn try_draft(&mut self, session: &mut Session) -> Result<()> {
-        let most = (session.engine.few() - 1).min(self.left.saturating_sub(1));
+        let most = session.engine.few_at(session.filled).min(self.left).saturating_sub(1);
         let draft = lookup::draft(&session.tokens, most);
         let (Some(&last), false) = (session.tokens.last(), draft.is_empty()) else { return Ok(()) };
         let ids = [&[last], &draft[..]].concat();

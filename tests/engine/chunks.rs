@@ -15,7 +15,7 @@ use crate::support::Kv;
 const CACHED: usize = 100;
 
 /// The small model by itself: who calls the engine decides on the pieces.
-fn engine(setup: &Setup) -> Engine {
+pub(crate) fn engine(setup: &Setup) -> Engine {
     let mut file = small();
     file.set("bitnet-b1.58.context_length", Kv::U32(2048));
     let bytes = file.build();

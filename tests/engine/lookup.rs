@@ -1,7 +1,11 @@
 //! Prompt lookup: the same greedy text in fewer passes.
 
+use ternlight::engine::Engine;
+use ternlight::native::block_on;
+use ternlight::sampling::Sampling;
 use ternlight::session::{FinishReason, GenerateOptions, Session};
 
+use crate::chunks::engine;
 use crate::setup::{Goldens, Setup, generate, greedy, is_slow};
 
 fn setups() -> [Setup; 3] {
@@ -65,6 +69,49 @@ fn the_end_may_be_anywhere_in_a_draft() {
         let found = generate(&mut session, &longer, &with_lookup(true, greedy(10))).unwrap();
         assert_eq!(found.ids, all.ids[7..17]);
         assert!(found.stats.reused_tokens >= prompt.len());
+    }
+}
+
+/// What is chosen after each of `ids`, in passes of `few` tokens, and the logits of one token more.
+fn passes(engine: &Engine, ids: &[u32], mut pos: usize, few: usize) -> (Vec<u32>, Vec<f32>) {
+    let mut chosen = Vec::new();
+    while chosen.len() < ids.len() {
+        let rest = &ids[chosen.len()..];
+        let draft = &rest[..rest.len().min(few).min(engine.few_at(pos))];
+        pos += draft.len();
+        chosen.extend(
+            match draft {
+                [_] => block_on(engine.prefill_and_sample(draft, pos - 1, true).take(engine.gpu())),
+                _ => {
+                    block_on(engine.decode_and_choose(draft, pos - draft.len()).take(engine.gpu()))
+                }
+            }
+            .unwrap(),
+        );
+    }
+    let logits = block_on(engine.prefill_and_read(&[5], pos).take(engine.gpu())).unwrap();
+    (chosen, logits)
+}
+
+/// To the last bit, wherever the context is split: from 1025 tokens on coarser.
+#[test]
+fn a_pass_of_several_tokens_is_as_many_of_one() {
+    for setup in setups() {
+        let engine = engine(&setup);
+        engine.set_sampling(&Sampling::default());
+        let ids: Vec<u32> = (0..1100).map(|i| (i * i + 7 * i) % 264).collect();
+        for (cached, n) in [(0, 24), (60, 16), (1000, 40)] {
+            for (piece, pos) in
+                ids[..cached].chunks(engine.chunk()).zip((0..).step_by(engine.chunk()))
+            {
+                block_on(engine.prefill(piece, pos, pos + piece.len()).take(engine.gpu())).unwrap();
+            }
+            let ids = &ids[cached..cached + n];
+            let one_by_one = passes(&engine, ids, cached, 1);
+            for few in [8, 5, 2] {
+                assert_eq!(passes(&engine, ids, cached, few), one_by_one, "{few} at {cached}");
+            }
+        }
     }
 }
 

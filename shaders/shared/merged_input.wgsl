@@ -1,0 +1,84 @@
+// The outputs of attention as input for normed_input.wgsl: the mean of a token's parts, each weighed with
+// its share of the sum of exponentials. Four parts at a time, so that their loads overlap.
+//
+// The kernel declares step; part, `array<vec4f>` [n_tokens, n_splits, N_HEAD, HEAD_DIM]; and part_ml,
+// `array<vec2f>` [n_tokens, n_splits, N_HEAD]: largest score, sum of exp. K is N_HEAD * HEAD_DIM. A part
+// that sees no position counts for nothing, to the bit: one token and several come to the same.
+
+// What the four parts from `split` on count for in a head, whose largest score was `before` so far.
+struct Shares {
+    largest: f32,
+    shrink: f32, // of what was summed before
+    share: vec4f,
+    total: f32,
+}
+
+fn share_parts(first: u32, split: u32, head: u32, before: f32) -> Shares {
+    let last = step.n_splits - 1u;
+    let ml0 = part_ml[(first + split) * N_HEAD + head];
+    let ml1 = part_ml[(first + min(split + 1u, last)) * N_HEAD + head];
+    let ml2 = part_ml[(first + min(split + 2u, last)) * N_HEAD + head];
+    let ml3 = part_ml[(first + min(split + 3u, last)) * N_HEAD + head];
+    let m = vec4f(ml0.x, ml1.x, ml2.x, ml3.x);
+    let largest = max(before, max(max(m.x, m.y), max(m.z, m.w)));
+    let share = select(vec4f(), exp(m - largest), vec4u(split) + vec4u(0u, 1u, 2u, 3u) <= vec4u(last));
+    let total = fma(share.w, ml3.y, fma(share.z, ml2.y, fma(share.y, ml1.y, share.x * ml0.y)));
+    return Shares(largest, exp(before - largest), share, total);
+}
+
+// The sum of four parts' vectors, onto what was summed before.
+fn weighed(sum: vec4f, s: Shares, p0: vec4f, p1: vec4f, p2: vec4f, p3: vec4f) -> vec4f {
+    let before = fma(vec4f(s.share.x), p0, sum * s.shrink);
+    return fma(vec4f(s.share.w), p3, fma(vec4f(s.share.z), p2, fma(vec4f(s.share.y), p1, before)));
+}
+
+fn input_of(token: u32, i: u32) -> vec4f {
+    let head = 4u * i / HEAD_DIM;
+    let first = token * step.n_splits;
+    let last = step.n_splits - 1u;
+    var largest = -1e30;
+    var total = 0.0;
+    var sum = vec4f();
+    for (var split = 0u; split < step.n_splits; split += 4u) {
+        let p0 = part[(first + split) * (K / 4u) + i];
+        let p1 = part[(first + min(split + 1u, last)) * (K / 4u) + i];
+        let p2 = part[(first + min(split + 2u, last)) * (K / 4u) + i];
+        let p3 = part[(first + min(split + 3u, last)) * (K / 4u) + i];
+        let s = share_parts(first, split, head, largest);
+        largest = s.largest;
+        total = fma(total, s.shrink, s.total);
+        sum = weighed(sum, s, p0, p1, p2, p3);
+    }
+    return sum / total;
+}
+
+fn input(token: u32, i: u32) -> Input {
+    if HEAD_DIM % 128u != 0u {
+        return Input(input_of(token, i), input_of(token, i + 8u), input_of(token, i + 16u), input_of(token, i + 24u));
+    }
+    // All of one head.
+    let head = 4u * i / HEAD_DIM;
+    let first = token * step.n_splits;
+    let last = step.n_splits - 1u;
+    var largest = -1e30;
+    var total = 0.0;
+    var sum = Input();
+    for (var split = 0u; split < step.n_splits; split += 4u) {
+        let i0 = (first + split) * (K / 4u) + i;
+        let i1 = (first + min(split + 1u, last)) * (K / 4u) + i;
+        let i2 = (first + min(split + 2u, last)) * (K / 4u) + i;
+        let i3 = (first + min(split + 3u, last)) * (K / 4u) + i;
+        let a0 = part[i0]; let b0 = part[i0 + 8u]; let c0 = part[i0 + 16u]; let d0 = part[i0 + 24u];
+        let a1 = part[i1]; let b1 = part[i1 + 8u]; let c1 = part[i1 + 16u]; let d1 = part[i1 + 24u];
+        let a2 = part[i2]; let b2 = part[i2 + 8u]; let c2 = part[i2 + 16u]; let d2 = part[i2 + 24u];
+        let a3 = part[i3]; let b3 = part[i3 + 8u]; let c3 = part[i3 + 16u]; let d3 = part[i3 + 24u];
+        let s = share_parts(first, split, head, largest);
+        largest = s.largest;
+        total = fma(total, s.shrink, s.total);
+        sum.a = weighed(sum.a, s, a0, a1, a2, a3);
+        sum.b = weighed(sum.b, s, b0, b1, b2, b3);
+        sum.c = weighed(sum.c, s, c0, c1, c2, c3);
+        sum.d = weighed(sum.d, s, d0, d1, d2, d3);
+    }
+    return Input(sum.a / total, sum.b / total, sum.c / total, sum.d / total);
+}
