@@ -13,6 +13,7 @@ const INTERVAL = 20
 export class LoneBrowser {
   #folder = mkdtempSync(join(tmpdir(), 'ternlight-'))
   #process
+  #ended
   #server
   /** The page's request, as it waits for the next question. */
   #waiting
@@ -31,8 +32,10 @@ export class LoneBrowser {
     const asks = encodeURIComponent(`http://localhost:${browser.#server.address().port}`)
     const flags = ['--headless=new', `--user-data-dir=${browser.#folder}`, ...args, `${url}?asks=${asks}`]
     browser.#process = spawn(executable, flags, { stdio: 'ignore', detached: true })
-    const ended = new Promise((_, reject) => browser.#process.once('exit', () => reject(new Error('the browser ended'))))
-    await Promise.race([ready, ended])
+    browser.#ended = new Promise((_, reject) => browser.#process.once('exit', () => reject(new Error('the browser ended'))))
+    // Whoever waits for an answer is told.
+    browser.#ended.catch(() => {})
+    await Promise.race([ready, browser.#ended])
     return browser
   }
 
@@ -48,7 +51,7 @@ export class LoneBrowser {
 
   /**
    * What `work` gives in the page, where it is sent as text, and the most bytes that each kind of process grew by
-   * meanwhile (on Linux).
+   * meanwhile, and that all but the GPU's grew by together (on Linux).
    * @template Argument, Answer
    * @param {(argument: Argument) => Promise<Answer>} work
    * @param {Argument} argument
@@ -63,7 +66,7 @@ export class LoneBrowser {
     }, INTERVAL)
     try {
       this.#waiting.end(JSON.stringify({ work: String(work), argument }))
-      const { answer, error } = JSON.parse(await next)
+      const { answer, error } = JSON.parse(await Promise.race([next, this.#ended]))
       if (error !== undefined) throw new Error(error)
       for (const kind of Object.keys(most)) most[kind] -= first[kind] ?? 0
       return { answer, most }
@@ -75,10 +78,13 @@ export class LoneBrowser {
   async close() {
     this.#server.close()
     this.#server.closeAllConnections()
-    const ended = new Promise(resolve => this.#process.once('exit', resolve))
-    // With its children, which write into the folder.
-    process.kill(-this.#process.pid, 'SIGKILL')
-    await ended
+    try {
+      // With its children, which write into the folder.
+      process.kill(-this.#process.pid, 'SIGKILL')
+    } catch {
+      // All have ended.
+    }
+    await this.#ended.catch(() => {})
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
   }
 
@@ -87,13 +93,18 @@ export class LoneBrowser {
     return new Promise(resolve => { this.#found = resolve })
   }
 
-  /** Bytes in memory that are no file's, by kind of process: its own, and what it shares with others. */
+  /**
+   * Bytes in memory that are no file's, by kind of process: its own, and what it shares with others. In `together`,
+   * what is shared counts once.
+   */
   #memory() {
-    const bytes = {}
+    const bytes = { together: 0 }
     for (const { pid, kind } of descendants(this.#process.pid)) {
-      const status = read(`/proc/${pid}/status`)
-      const kilobytes = name => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? 0)
-      bytes[kind] = (bytes[kind] ?? 0) + 1024 * (kilobytes('RssAnon') + kilobytes('RssShmem'))
+      const status = numbers(`/proc/${pid}/status`)
+      bytes[kind] = (bytes[kind] ?? 0) + status('RssAnon') + status('RssShmem')
+      if (kind === 'gpu-process') continue
+      const rollup = numbers(`/proc/${pid}/smaps_rollup`)
+      bytes.together += rollup('Pss_Anon') + rollup('Pss_Shmem')
     }
     return bytes
   }
@@ -104,6 +115,12 @@ function descendants(pid) {
   const kind = /--type=([\w-]+)/.exec(read(`/proc/${pid}/cmdline`))?.[1] ?? 'browser'
   const children = read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean)
   return [{ pid, kind }, ...children.flatMap(descendants)]
+}
+
+/** The bytes of each line of a file that has them in kilobytes. */
+function numbers(file) {
+  const text = read(file)
+  return name => 1024 * Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0)
 }
 
 /** Nothing of a process that has ended; only Linux has any of this. */

@@ -26,17 +26,26 @@ pub(super) struct Candidates {
 impl Candidates {
     /// Sees to it that the values of `embd` will be parted into bytes, by [`Candidates::split`]: plans that
     /// are recorded from now on take them so.
-    pub(super) fn prepare(recorder: &mut Recorder, embd: &mut Dense) -> Self {
+    ///
+    /// Errors: `out-of-memory`.
+    pub(super) async fn prepare(recorder: &mut Recorder<'_>, embd: &mut Dense) -> Result<Self> {
         let gpu = recorder.gpu();
-        let error = gpu.buffer("head_error", embd.rows);
+        let buffers = || {
+            let error = gpu.buffer("head_error", embd.rows);
+            let leads = gpu.buffer("head_leads", leads(gpu, embd));
+            (error, leads, gpu.buffer("head_best", rescored_stretches(embd)))
+        };
+        let (error, leads, best) = gpu.allocating("the search for the best token", buffers).await?;
         let mut parting = Plan::default();
         split_f16(recorder, &mut parting, embd, &error);
-        Self {
-            parting,
-            error,
-            leads: gpu.buffer("head_leads", leads(gpu, embd)),
-            best: gpu.buffer("head_best", rescored_stretches(embd)),
-        }
+        Ok(Self { parting, error, leads, best })
+    }
+
+    /// Gives its memory back, where the values are not to be parted after all.
+    pub(super) fn free(self, gpu: &Gpu) {
+        gpu.free(&self.error);
+        gpu.free(&self.leads);
+        gpu.free(&self.best);
     }
 
     /// Parts the values, which have been uploaded, for good. To be called once.

@@ -28,7 +28,7 @@ use weights::Weights;
 /// How to hold the model.
 #[derive(Clone, Debug, Default)]
 pub struct EngineOptions {
-    /// Tokens of KV cache; `None` is the model's own limit, or what fits.
+    /// Tokens of KV cache; `None` is the model's own limit, or what fits into a binding and 1 GiB.
     pub context: Option<usize>,
     /// Hold the KV cache as f32 instead of f16.
     pub kv_f32: bool,
@@ -86,7 +86,7 @@ pub struct Engine {
 }
 
 /// The recorded work. A step runs one of `decode` and `prefill`; then `greedy`, or `logits` and
-/// `sampled`, where a token is wanted.
+/// `sampled`, where a token is wanted. Or it runs `few` and `greedy_each`.
 struct Plans {
     /// One token through the layers.
     decode: Plan,
@@ -144,16 +144,21 @@ impl Engine {
         let state = State::allocate(&gpu, &config, options).await?;
         // Before the bytes come: browsers compile beside this thread, while it waits for them.
         let mut recorder = Recorder::new(&gpu);
-        let mut candidates = head::splits(options.head, &weights.token_embd, gpu.software)
-            .then(|| Candidates::prepare(&mut recorder, &mut weights.token_embd));
+        let mut candidates = if head::splits(options.head, &weights.token_embd, gpu.software) {
+            Some(Candidates::prepare(&mut recorder, &mut weights.token_embd).await?)
+        } else {
+            None
+        };
         let mut plans =
             Plans::record(&mut recorder, &config, &weights, &state, candidates.as_ref());
         let large =
             weights::load(&gpu, &config, &weights, table, reader, options.i2s_arm, progress)
                 .await?;
         progress(Progress::Compile);
-        if candidates.is_some() && !head::still_pays(options.head, &weights.token_embd, large) {
-            candidates = None;
+        if let Some(unused) =
+            candidates.take_if(|_| !head::still_pays(options.head, &weights.token_embd, large))
+        {
+            unused.free(&gpu);
             weights.token_embd.ty = DenseType::F16;
             plans = Plans::record(&mut recorder, &config, &weights, &state, None);
         }

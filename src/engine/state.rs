@@ -34,7 +34,8 @@ pub(super) struct State {
     pub(super) n_ctx: usize,
     /// Tokens in one prefill step.
     pub(super) chunk: usize,
-    /// Tokens in one step of few, [`FEW`]; 0 where their logits exceed a binding.
+    /// Tokens in one step of few, [`FEW`]; 0 where their logits exceed a binding, or there is no room for
+    /// so many.
     pub(super) few: usize,
     /// Parts that a prefill step's attention is split into, at most.
     prefill_splits: usize,

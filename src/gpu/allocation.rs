@@ -59,8 +59,8 @@ impl Gpu {
         self.watching(what, None, allocate).await
     }
 
-    /// Like [`Gpu::allocating`], with small buffers packed into few allocations. No kernel may write
-    /// one of them: it could read another at the same time, which WebGPU forbids within a buffer.
+    /// Like [`Gpu::allocating`], with small buffers packed into few allocations. A kernel that
+    /// writes one of them must not be given another: WebGPU forbids to read a buffer that is written.
     pub async fn packing<T>(&self, what: &str, allocate: impl FnOnce() -> T) -> Result<T> {
         self.watching(what, Some(Vec::new()), allocate).await
     }

@@ -11,8 +11,8 @@ use super::fault::{Faults, Loss};
 use super::{Buffer, GpuOptions};
 use crate::error::{Error, Result};
 
-/// The smallest binding the kernels can work with: the largest single thing that is not split is
-/// one row of a tensor or one layer's KV cache.
+/// The smallest binding to begin with. What is not split, such as a row of a tensor, the logits or a layer's
+/// KV cache, may need a larger one, and is refused where it is made.
 const LEAST_BINDING: u64 = 64 * 1024;
 
 /// Lanes in a subgroup, where the device runs subgroup operations and every subgroup is alike.
@@ -51,7 +51,8 @@ pub struct Flushed(oneshot::Receiver<()>);
 impl Gpu {
     /// Opens the best adapter there is.
     ///
-    /// Errors: `no-adapter`; `missing-feature` when its limits are below WebGPU's own.
+    /// Errors: `no-adapter`, also where its limits are below WebGPU's own; `missing-feature` where bindings
+    /// are held too small; `bad-option` (`gpu.powerPreference`).
     pub async fn open(options: &GpuOptions) -> Result<Self> {
         let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
         // GL is never compute-complete enough for these kernels.
@@ -231,8 +232,10 @@ impl Gpu {
         self.allocated.load(Ordering::Relaxed) + staging
     }
 
-    /// Gives a buffer's memory back at once: a browser would keep it until it collects its garbage.
+    /// Gives the memory back at once of a buffer that has an allocation to itself: a browser would keep it
+    /// until it collects its garbage.
     pub fn free<T>(&self, buffer: &Buffer<T>) {
+        debug_assert_eq!(buffer.at, 0, "packed with others");
         buffer.raw.destroy();
         self.allocated.fetch_sub(buffer.bytes(), Ordering::Relaxed);
     }

@@ -39,7 +39,7 @@ pub use attention_merge::MOST_SPLITS;
 pub use gemv_upper::leads;
 pub use probe_read::probed_sums;
 pub use rescore::rescored_stretches;
-pub use row_groups::MOST_NORMED_COLUMNS;
+pub use row_groups::{MOST_NORMED_COLUMNS, MOST_TURNED_COLUMNS};
 pub use sample_best::stretches;
 pub use sample_filter::SamplingParams;
 pub use split_f16::MOST_SPLIT;

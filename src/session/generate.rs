@@ -14,9 +14,6 @@ use crate::gpu::Readback;
 use crate::sampling::Sampling;
 use crate::tokenizer::{TextStream, Tokenizer};
 
-/// On a CPU a pass of eight tokens costs as much as it saves.
-const PAYS_ON_CPU: bool = false;
-
 /// How to generate.
 #[derive(Clone, Debug, Default)]
 pub struct GenerateOptions {
@@ -124,13 +121,13 @@ impl Session {
         let mut steps = Steps::new(self, prompt, limit, options);
         let mut output =
             Output { text: TextStream::default(), stop: StopTexts::new(&options.stop) };
-        let mut first = started;
+        let mut first = None;
         while let Some(id) = steps.next(self).await? {
-            if stats.time_to_first_token == 0.0 {
-                first = Instant::now();
-                let seconds = (first - started).as_secs_f64();
+            if first.is_none() {
+                first = Some(Instant::now());
+                let seconds = started.elapsed().as_secs_f64();
                 stats.time_to_first_token = seconds * 1e3;
-                stats.prefill_tokens_per_second = (prompt.len() - reused) as f64 / seconds;
+                stats.prefill_tokens_per_second = rate(prompt.len() - reused, seconds);
             }
             if self.tokenizer.is_stop(id) {
                 stats.finish_reason = FinishReason::Stop;
@@ -155,12 +152,17 @@ impl Session {
         if !rest.is_empty() {
             let _ = on_piece(Piece { id: None, text: rest });
         }
-        let seconds = first.elapsed().as_secs_f64();
-        if stats.completion_tokens > 1 && seconds > 0.0 {
-            stats.decode_tokens_per_second = (stats.completion_tokens - 1) as f64 / seconds;
+        if let Some(first) = first {
+            let after_it = stats.completion_tokens.saturating_sub(1);
+            stats.decode_tokens_per_second = rate(after_it, first.elapsed().as_secs_f64());
         }
         Ok(stats)
     }
+}
+
+/// Tokens per second; 0 where the clock saw no time, which a browser may make coarse.
+fn rate(tokens: usize, seconds: f64) -> f64 {
+    if seconds > 0.0 { tokens as f64 / seconds } else { 0.0 }
 }
 
 /// Steps on the GPU, some of them ahead of the token that is awaited: each takes the token that the
@@ -195,8 +197,8 @@ impl Steps {
         let first = session.engine.prefill_and_sample(&prompt[pos..], pos, greedy);
         session.filled = prompt.len();
         session.pace.pause();
-        let software = session.engine.gpu().software;
-        let looks_up = options.prompt_lookup.unwrap_or(PAYS_ON_CPU || !software);
+        // On a CPU a pass of eight tokens costs as much as it saves.
+        let looks_up = options.prompt_lookup.unwrap_or(!session.engine.gpu().software);
         Self {
             in_flight: VecDeque::from([first]),
             confirmed: VecDeque::new(),

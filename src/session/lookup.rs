@@ -52,9 +52,6 @@ impl Lookup {
             ..PAYS => (2 * self.needed).min(MOST_STREAK),
             PAYS.. => (self.needed - 1).max(STREAK),
         };
-        if tokens == 1 {
-            self.streak = 0;
-        }
     }
 
     /// Whether drafts are worth trying.

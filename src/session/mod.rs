@@ -60,10 +60,10 @@ pub struct Session {
     tokenizer: Rc<Tokenizer>,
     engine: Engine,
     info: Info,
-    /// The tokens whose keys and values are in the cache, and perhaps one more: the token chosen
-    /// last, which has not gone through the layers.
+    /// The prompt, and the tokens chosen after it.
     tokens: Vec<u32>,
-    /// Positions of the cache that are filled, or will be by steps already submitted.
+    /// Positions of the cache that are filled, or will be by steps already submitted: with these tokens' keys
+    /// and values, and past their end perhaps with those of tokens that nobody took.
     filled: usize,
     pace: Pace,
     chunks: Chunks,

@@ -1,7 +1,7 @@
 //! The source of every kernel in every variant, for the tests that compile them all.
 
 use ternlight::gpu::{Const, Dialect, Kernel, Subgroups, Variant};
-use ternlight::kernels::ALL;
+use ternlight::kernels::{ALL, MOST_NORMED_COLUMNS, MOST_TURNED_COLUMNS};
 
 /// One text to compile.
 pub(crate) struct Shader {
@@ -21,7 +21,7 @@ pub(crate) fn shaders(dialect: Dialect) -> Vec<Shader> {
     let mut all = Vec::new();
     for kernel in ALL {
         for variant in kernel.variants {
-            for consts in alternatives(kernel.example) {
+            for consts in alternatives(kernel) {
                 all.extend(sizes(variant).iter().map(|&subgroups| Shader {
                     kernel,
                     name: name(kernel, variant, subgroups, &consts),
@@ -41,8 +41,10 @@ fn sizes(variant: &Variant) -> &'static [Option<Subgroups>] {
     if variant.subgroups { &SIZES } else { &[None] }
 }
 
-/// `example`, and again with each constant that switches between ways to compute the other way.
-fn alternatives(example: &[Const]) -> Vec<Vec<Const>> {
+/// The example, and again with each constant that switches between ways to compute the other way, and with
+/// the longest rows of those that are held in workgroup memory.
+fn alternatives(kernel: &Kernel) -> Vec<Vec<Const>> {
+    let example = kernel.example;
     let mut all = vec![example.to_vec()];
     for (i, constant) in example.iter().enumerate() {
         let other = match *constant {
@@ -50,6 +52,11 @@ fn alternatives(example: &[Const]) -> Vec<Vec<Const>> {
             Const::U32("PARTS", value) => Const::U32("PARTS", 3 - value),
             Const::U32("BATCH", value) => Const::U32("BATCH", 9 - value),
             Const::U32("LANES", 32) => Const::U32("LANES", 1),
+            Const::U32("K", _) => match kernel.name {
+                "norm_gemv" | "merge_norm_gemv" => Const::U32("K", MOST_NORMED_COLUMNS as u32),
+                "norm_gemv_rope_kv" => Const::U32("K", MOST_TURNED_COLUMNS as u32),
+                _ => continue,
+            },
             _ => continue,
         };
         let mut consts = example.to_vec();

@@ -53,7 +53,7 @@ pub(crate) struct Generate {
     /// Compute with the plain reference on the CPU, slowly
     #[arg(long)]
     cpu: bool,
-    /// Tokens of context to keep memory for [default: the model's own limit]
+    /// Tokens of context to keep memory for [default: the model's own limit, up to 1 GiB]
     #[arg(long, value_name = "N")]
     context: Option<usize>,
     /// How the LM head is held: `int8` reads half of it for a greedy token, and finds the same one

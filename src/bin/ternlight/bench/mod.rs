@@ -138,13 +138,14 @@ pub(crate) fn bench(args: &Bench) -> Result<()> {
         (None, Some(shape)) => {
             let name = format!("ternlight-bench-{}.gguf", std::process::id());
             let path = std::env::temp_dir().join(name);
-            random::write(shape, None, args.lookup, &path)?;
+            let written = random::write(shape, None, args.lookup, &path);
+            written.inspect_err(|_| remove(&path))?;
             (path, true)
         }
     };
     let report = block_on(measure(args, &path));
     if temporary {
-        let _ = std::fs::remove_file(&path);
+        remove(&path);
     }
     let report = report?;
     if args.json {
@@ -155,6 +156,11 @@ pub(crate) fn bench(args: &Bench) -> Result<()> {
         let _ = print(&table::table(&report));
     }
     Ok(())
+}
+
+/// Of a temporary file that cannot be removed nothing depends.
+fn remove(path: &Path) {
+    let _ = std::fs::remove_file(path);
 }
 
 async fn measure(args: &Bench, path: &Path) -> Result<Report> {
