@@ -31,7 +31,13 @@ impl Load<'_> {
 
     /// Asks for the file, or for what is missing of it, and makes it a place in the storage.
     pub(super) async fn begin(&self, partial: Option<Manifest>) -> Result<Begun, Fault> {
-        let answer = self.first_answer(partial.as_ref()).await?;
+        let mut answer = self.first_answer(partial.as_ref()).await?;
+        if let Content::Whole(length @ Length::Claimed(_)) = &mut answer.content
+            && self.begun_anew.contains(&Cause::WrongLength)
+        {
+            // Not to be believed again, nor written into the file's record.
+            *length = Length::Unknown;
+        }
         let total = match &answer.content {
             Content::Part(part) => Some(part.total),
             Content::Whole(Length::Known(total) | Length::Claimed(total)) => Some(*total),

@@ -29,9 +29,6 @@ impl Load<'_> {
             .map(|storage| Writer::new(storage.clone(), &file, Rc::clone(self.opening.meter)));
         let length = match &answer.content {
             Content::Part(part) => Length::Known(part.total),
-            Content::Whole(Length::Claimed(_)) if self.begun_anew.contains(&Cause::WrongLength) => {
-                Length::Unknown
-            }
             Content::Whole(length) => *length,
         };
         let in_parts = matches!(answer.content, Content::Part(_));
