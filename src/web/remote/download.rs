@@ -77,12 +77,8 @@ impl Load<'_> {
         let aside = if matches!(feed, Feed::Line(_)) { 0 } else { file.bytes() };
         self.opening.meter.begin(Phase::Download, total, aside, 1.0);
         let wanted = self.opening.options.integrity.as_ref();
-        let (loaded, mut supply) =
-            self.session(Supply::new(feed, parts, total, wanted.is_some())).await;
-        let finished = match loaded {
-            Ok(session) => supply.drain().await.map(|hash| (session, hash)),
-            Err(error) => Err(error),
-        };
+        let supply = Supply::new(feed, parts, total, wanted.is_some());
+        let (finished, mut supply) = self.session(supply, true).await;
         if let (Err(_), Some(cause)) = (&finished, supply.restart) {
             return Err(Fault::Restart(cause));
         }

@@ -89,16 +89,23 @@ impl Load<'_> {
         Ok(())
     }
 
+    /// How many of the attempts so far ended for this.
+    fn count(&self, cause: Cause) -> usize {
+        self.begun_anew.iter().filter(|before| **before == cause).count()
+    }
+
     /// Whether parts of the file may be asked for: not of a server that has failed at it, nor of a
     /// file that has changed more than once while it was read.
     fn with_ranges(&self) -> bool {
-        let count = |cause| self.begun_anew.iter().filter(|before| **before == cause).count();
-        self.address.has_ranges() && count(Cause::NoRanges) == 0 && count(Cause::Changed) < 2
+        let failed = self.count(Cause::NoRanges) > 0 || self.count(Cause::Changed) > 1;
+        self.address.has_ranges() && !failed
     }
 
-    /// Whether what is stored as a whole may be used.
+    /// Whether what is stored as a whole may be used: not once it has turned out to be another file,
+    /// nor if it was damaged more than once; damage that stays cannot even be deleted.
     fn with_whole(&self) -> bool {
-        self.cache != CacheMode::Refresh && !self.begun_anew.contains(&Cause::OtherFile)
+        let failed = self.count(Cause::OtherFile) > 0 || self.count(Cause::Damaged) > 1;
+        self.cache != CacheMode::Refresh && !failed
     }
 
     async fn attempt(&self) -> Result<Session, Fault> {
@@ -172,11 +179,21 @@ impl Load<'_> {
         }
     }
 
-    /// The model from `supply`, and what is left of that.
-    async fn session(&self, supply: Supply) -> (Result<Session>, Supply) {
+    /// The model from `supply`, and what is left of that. If `whole`, all of it was read by then,
+    /// also what the model does not need, and its hash comes with the model, if there is one.
+    async fn session(
+        &self,
+        supply: Supply,
+        whole: bool,
+    ) -> (Result<(Session, Option<String>)>, Supply) {
         let mut reader = Reader::new(supply);
         let loaded = self.opening.session(&mut reader, true).await;
-        (loaded, reader.into_inner())
+        let mut supply = reader.into_inner();
+        let finished = match loaded {
+            Ok(session) if whole => supply.drain().await.map(|hash| (session, hash)),
+            loaded => loaded.map(|session| (session, None)),
+        };
+        (finished, supply)
     }
 
     async fn discard(&self, file: &Manifest) {

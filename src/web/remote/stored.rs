@@ -32,8 +32,8 @@ impl Load<'_> {
         let shelf = self.shelf(storage, file, false);
         let hashed = wanted.is_some() && !vouched;
         let supply = Supply::new(Feed::parts(Some(shelf), None), file.parts(total), total, hashed);
-        let (loaded, mut supply) = self.session(supply).await;
-        let session = match (loaded, supply.restart) {
+        let (finished, supply) = self.session(supply, hashed).await;
+        let (session, hash) = match (finished, supply.restart) {
             (Err(_), Some(_)) if self.cache == CacheMode::Only => {
                 return Err(Error::NotCached { url: self.address.url.clone() }.into());
             }
@@ -42,10 +42,9 @@ impl Load<'_> {
                 self.discard(file).await;
                 return Err(Fault::Restart(Cause::Damaged));
             }
-            (loaded, _) => loaded?,
+            (finished, _) => finished?,
         };
-        if let (Some(wanted), true) = (wanted, hashed) {
-            let hash = supply.drain().await?.unwrap_or_default();
+        if let (Some(wanted), Some(hash)) = (wanted, hash) {
             if let Err(error) = wanted.compare(&hash) {
                 return Err(self.other_file(Err(error)));
             }
