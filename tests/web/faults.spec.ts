@@ -112,7 +112,8 @@ const refused: Record<string, { always: Way, then?: Way[], code: string, message
     code: 'network', message: /changed.*again/
   },
   'no version, and connections that break': { always: { cut: 3 * MIB, etag: null, ranges: false }, code: 'network', message: /again/ },
-  'a length that is too long': { always: { length: SIZE + 1000, ranges: false, etag: null }, code: 'network', message: /./, stallTimeout: 1000 }
+  'a length that is too long': { always: { length: SIZE + 1000, ranges: false, etag: null }, code: 'network', message: /./, stallTimeout: 1000 },
+  'a length beyond all bounds': { always: { length: 2 ** 50, ranges: false }, code: 'network', message: /1125899906842624 bytes/ }
 }
 
 for (const [what, { always, then, code, message, kept = false, stallTimeout = 15_000 }] of Object.entries(refused)) {
