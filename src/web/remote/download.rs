@@ -41,7 +41,7 @@ impl Load<'_> {
             meter: Rc::clone(self.opening.meter),
             arrays: self.arrays.clone(),
             writer: writer.clone(),
-            begun: Cell::new(false),
+            begun: Cell::new(!file.chunks.is_empty()),
             first: RefCell::new(Some(answer)),
         });
         let feed = if in_parts {

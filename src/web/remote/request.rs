@@ -83,6 +83,9 @@ impl From<Error> for Fault {
 pub(in crate::web) enum Cause {
     /// The file is another than that of which there are bytes already.
     Changed,
+    /// The connection broke, and the server does not give what it takes to go on: a version of the
+    /// file, and its length.
+    Broken,
     /// The server's ranges are none, or not those that were asked for.
     NoRanges,
     /// The length that the server gave is not that of the file.
@@ -98,6 +101,7 @@ impl Cause {
     pub(in crate::web) fn why(self) -> &'static str {
         match self {
             Self::Changed => "the file has changed on the server",
+            Self::Broken => "the connection broke, and the server does not say enough to go on",
             Self::NoRanges => "the server gives no parts of the file",
             Self::WrongLength => "the server gave a wrong length",
             Self::Damaged => "stored bytes were damaged or gone",
