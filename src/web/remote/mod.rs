@@ -132,7 +132,9 @@ impl Load<'_> {
             drop(lock);
             return self.take_stored(storage, file).await;
         }
-        let _told = Announcement::new(&self.address.url, self.opening.meter);
+        // Others wait for the load that holds the lock, and are to see no other's progress.
+        let holds = lock.is_some();
+        let _told = holds.then(|| Announcement::new(&self.address.url, self.opening.meter));
         self.download(found).await
     }
 
