@@ -13,27 +13,28 @@ export class Engine implements Transport {
   onLost: ((loss: DeviceLoss) => void) | undefined
   #model: WasmModel | undefined
   #lost: BitNetError | undefined
-  #lose!: (why: BitNetError) => void
-  /** Rejects when no answer will come any more: the model was let go, or the crate has crashed. */
-  #loss = new Promise<never>((_, reject) => {
-    this.#lose = why => {
-      this.#lost ??= why
-      reject(this.#lost)
-    }
-  })
-  #unwatch = watch(this.#lose)
-
-  constructor() {
-    // Each call waits for it; with no call there is no one to tell.
-    this.#loss.catch(() => {})
+  /** Rejects each call that runs. One promise for all of them would hold on to what each has given. */
+  #running = new Set<(why: BitNetError) => void>()
+  /** No answer will come any more: the model was let go, or the crate has crashed. */
+  #lose = (why: BitNetError) => {
+    this.#lost ??= why
+    for (const reject of this.#running) reject(this.#lost)
   }
+  #unwatch = watch(this.#lose)
 
   async call<M extends Method>(method: M, args: Parameters<Methods[M]>, streaming: Streaming = {}): Promise<ReturnType<Methods[M]>> {
     if (this.#lost) throw this.#lost
     await ready()
     if (this.#lost) throw this.#lost
     const implementation = this.#methods[method] as Implementation<M>
-    return Promise.race([implementation(args, streaming), this.#loss])
+    let lose!: (why: BitNetError) => void
+    const loss = new Promise<never>((_, reject) => { lose = reject })
+    this.#running.add(lose)
+    try {
+      return await Promise.race([implementation(args, streaming), loss])
+    } finally {
+      this.#running.delete(lose)
+    }
   }
 
   close(why: BitNetError): void {

@@ -169,8 +169,10 @@ const neverStarted: Stats = {
 }
 
 /** Whether a model has come from an address that is worth storing. */
-const isStored = (source: PortableSource, { cache = 'use' }: LoadOptions): boolean =>
-  (typeof source === 'string' || typeof source === 'object' && 'request' in source) && cache !== 'off'
+function isStored(source: PortableSource, { cache = 'use' }: LoadOptions): boolean {
+  const url = typeof source === 'string' ? source : 'request' in source ? source.request.url : ''
+  return cache !== 'off' && /^https?:/.test(url)
+}
 
 async function open(worker: boolean | Worker): Promise<Transport> {
   if (worker !== false) return WorkerTransport.open(worker === true ? undefined : worker)

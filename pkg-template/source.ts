@@ -29,8 +29,16 @@ export const received = (source: PortableSource): Exclude<Source, URL> =>
  */
 export async function postable(source: PortableSource): Promise<PortableSource> {
   if (source instanceof ArrayBuffer || source instanceof Uint8Array) return new Blob([source as BlobPart])
-  if (source instanceof ReadableStream && !streamsMove()) return new Response(source).blob()
+  if (source instanceof ReadableStream && !streamsMove()) return gathered(source)
   return source
+}
+
+async function gathered(stream: ReadableStream<Uint8Array>): Promise<Blob> {
+  try {
+    return await new Response(stream).blob()
+  } catch (error) {
+    throw new BitNetError('network', `could not read the stream: ${error instanceof Error ? error.message : error}`)
+  }
 }
 
 function streamsMove(): boolean {

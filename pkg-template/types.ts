@@ -90,7 +90,7 @@ export interface Progress {
 
 /** What a page may want to tell its visitor while a model loads. */
 export type ProgressNote =
-  /** So many bytes are here from an earlier download, and are not fetched again. */
+  /** So many bytes are here from an earlier download, and are not fetched again where the server gives parts. */
   | { kind: 'resumed', bytes: number }
   /** Another model was deleted to make room for this one: the one used longest ago. */
   | { kind: 'evicted', url: string, bytes: number }

@@ -40,10 +40,7 @@ async function answer(id: number, method: Method | 'hello' | 'dispose', args: un
 async function perform(id: number, method: Method | 'hello' | 'dispose', args: unknown[], signal: AbortSignal): Promise<unknown> {
   if (method === 'hello') return hello()
   if (method === 'dispose') {
-    if (current?.loadId === args[0]) {
-      current?.engine.close(disposed())
-      current = undefined
-    }
+    if (current?.loadId === args[0]) letGo()
     return undefined
   }
   if (method === 'load') {
@@ -59,9 +56,14 @@ async function perform(id: number, method: Method | 'hello' | 'dispose', args: u
     return await engine.call(method, args as Parameters<Methods[Method]>, { onPiece, signal })
   } catch (error) {
     // The place is free for another attempt.
-    if (current?.loadId === id) current = undefined
+    if (current?.loadId === id) letGo()
     throw error
   }
+}
+
+function letGo(): void {
+  current?.engine.close(disposed())
+  current = undefined
 }
 
 const disposed = () => new BitNetError('disposed', 'the model was disposed of')

@@ -1,8 +1,9 @@
 //! How often to try again, and how long to wait before.
 
-/// Attempts at what has not given a byte yet: a visitor is waiting for an answer.
+/// Attempts at a file of which not a byte is here: a visitor is waiting for an answer.
 const ATTEMPTS: u32 = 4;
-/// Attempts at what has: half a gigabyte is worth waiting until a laptop has found its network.
+/// Attempts at one of which some are: half a gigabyte is worth waiting until a laptop has found its
+/// network.
 const ATTEMPTS_BEGUN: u32 = 8;
 /// Milliseconds before the second attempt; they double with each.
 const FIRST: f64 = 250.0;
@@ -25,8 +26,9 @@ impl Backoff {
 
     /// Counts a failure. Milliseconds to wait before the next attempt; `None` if that was the last.
     ///
-    /// `begun`: the file has given bytes in this load. `asked`: what the server asked for
-    /// (Retry-After), milliseconds. `random` in [0, 1) spreads the attempts of many clients.
+    /// `begun`: bytes of the file are here, of this load or of an earlier one. `asked`: what the
+    /// server asked for (Retry-After), milliseconds. `random` in [0, 1) spreads the attempts of many
+    /// clients.
     pub fn failed(&mut self, begun: bool, asked: Option<f64>, random: f64) -> Option<f64> {
         self.failures += 1;
         if self.failures >= if begun { ATTEMPTS_BEGUN } else { ATTEMPTS } {

@@ -102,7 +102,7 @@ pub(super) struct StreamReader(Kind);
 enum Kind {
     /// Fills an array of ours.
     Filling(ReadableStreamByobReader, Bytes),
-    /// Brings arrays of its own: some browsers, and streams of the page's, can do no better.
+    /// Brings arrays of its own: some browsers can do no better.
     Bringing(ReadableStreamDefaultReader),
 }
 

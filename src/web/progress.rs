@@ -129,6 +129,12 @@ impl Meter {
         self.advance(bytes);
     }
 
+    /// So many bytes of those that were not to count for the rate come like the others after all.
+    pub(super) fn not_aside(&self, bytes: u64) {
+        let mut state = self.state.borrow_mut();
+        state.aside_total = state.aside_total.saturating_sub(bytes);
+    }
+
     /// So many bytes of `total`, by somebody else's count.
     pub(super) fn set(&self, loaded: u64, total: u64) {
         let mut state = self.state.borrow_mut();

@@ -111,8 +111,9 @@ const refused: Record<string, { always: Way, then?: Way[], code: string, message
     always: { cut: 2 * MIB }, then: Array.from({ length: 60 }, (_, index) => ({ etag: `"${index}"` })),
     code: 'network', message: /changed.*again/
   },
-  'no version, and connections that break': { always: { cut: 3 * MIB, etag: null, ranges: false }, code: 'network', message: /again/ },
-  'a length that is too long': { always: { length: SIZE + 1000, ranges: false, etag: null }, code: 'network', message: /./, stallTimeout: 1000 }
+  'no version, and connections that break': { always: { cut: 3 * MIB, etag: null, ranges: false }, code: 'network', message: /connection broke.*again/ },
+  'a length that is too long': { always: { length: SIZE + 1000, ranges: false, etag: null }, code: 'network', message: /./, stallTimeout: 1000 },
+  'a length beyond all bounds': { always: { length: 2 ** 50, ranges: false }, code: 'network', message: /1125899906842624 bytes/ }
 }
 
 for (const [what, { always, then, code, message, kept = false, stallTimeout = 15_000 }] of Object.entries(refused)) {
@@ -131,3 +132,19 @@ for (const [what, { always, then, code, message, kept = false, stallTimeout = 15
     await expectGolden(harness)
   })
 }
+
+test('a response that ends early, as a service worker may make one, is told with the length of the file', async ({ harness }) => {
+  await harness.evaluate(() => {
+    const fetched = globalThis.fetch
+    Object.assign(window, { requests: 0 })
+    globalThis.fetch = async (resource, init) => {
+      if (!String(resource).endsWith('/early.gguf')) return fetched(resource, init)
+      ;(window as unknown as { requests: number }).requests++
+      return new Response('', { headers: { 'content-length': '9000000', etag: '"a"' } })
+    }
+  })
+  const found = await failure(harness, `await BitNet.load('/early.gguf', { worker: false })`)
+  expect(found).toMatchObject({ code: 'network', message: expect.stringContaining('after 0 of 9000000 bytes') })
+  // Of which not a byte has come, no more than four times.
+  expect(await harness.evaluate(() => (window as unknown as { requests: number }).requests)).toBe(4)
+})

@@ -1,7 +1,7 @@
 // Loading: sources, progress, storage on the device, aborting, and everything that can go wrong.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { expect, expectGolden, failure, load, MODEL, RANDOM_MODEL, server, test } from './harness'
+import { expect, expectGolden, failure, load, loadAndTell, MODEL, RANDOM_MODEL, server, test } from './harness'
 
 /** Quick to load: half a megabyte. */
 const SMALL = RANDOM_MODEL
@@ -135,6 +135,12 @@ test.describe('storage', () => {
     expect((await failure(harness, `await BitNet.load('${SMALL}', { cache: 'only' })`)).code).toBe('not-cached')
     await load(harness, {}, SMALL)
     await load(harness, { cache: 'only' }, SMALL)
+  })
+
+  test('a compressed response of another origin, which shows the wrong length, is stored', async ({ harness }) => {
+    const url = harness.url().replace(/:(\d+).*/, (_, port) => `:${Number(port) + 1}/as/gzip${SMALL}`)
+    expect((await loadAndTell(harness, url)).kinds).toEqual(['not-resumable', 'restarted'])
+    expect((await load(harness, { cache: 'only' }, url)).bytes).toBe(BYTES)
   })
 
   test('without IndexedDB, models load all the same', async ({ harness }) => {

@@ -52,6 +52,26 @@ test('an array that is given away while it is read is an error, now and when the
   expect(found).toEqual(['network', 'network', 'network'])
 })
 
+test('where streams cannot be handed over, one is gathered first, and its faults are errors as elsewhere', async ({ harness }) => {
+  const found = await harness.evaluate(async url => {
+    const { BitNet } = window.ternlight
+    const clone = globalThis.structuredClone
+    globalThis.structuredClone = (value, options) => {
+      if (value instanceof ReadableStream) throw new DOMException('not a stream', 'DataCloneError')
+      return clone(value, options)
+    }
+    const outcome = async (stream: ReadableStream<Uint8Array>) => BitNet.load(stream).then(async model => {
+      await model.dispose()
+      return 'none'
+    }, error => `${error.code}: ${error.message}`)
+    const fails = new ReadableStream({ start(controller) { controller.error(new Error('unplugged')) } })
+    const isRead = new ReadableStream()
+    isRead.getReader()
+    return [await outcome((await fetch(url)).body!), await outcome(fails), await outcome(isRead)]
+  }, RANDOM_MODEL)
+  expect(found).toEqual(['none', expect.stringMatching(/^network: .*stream/), expect.stringMatching(/^network: .*stream/)])
+})
+
 for (const worker of [true, false]) {
   const where = worker ? 'in a worker' : 'in this thread'
 

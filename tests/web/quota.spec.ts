@@ -138,6 +138,9 @@ test('the browser is asked once not to delete models on its own', async ({ harne
   await harness.waitForFunction(() => window.ternlight)
   await load(harness, { cache: 'off' }, RANDOM_MODEL)
   expect(await asked()).toBe(0)
+  // Nor is a model stored that comes from an address of the page's own.
+  await load(harness, {}, await harness.evaluate(async url => URL.createObjectURL(await (await fetch(url)).blob()), RANDOM_MODEL))
+  expect(await asked()).toBe(0)
   await load(harness, {}, RANDOM_MODEL)
   await expect.poll(asked).toBe(1)
   await load(harness, { cache: 'refresh' }, RANDOM_MODEL)

@@ -19,6 +19,22 @@ test('chats that fill the context leave nothing behind in the memory of the crat
   expect(await worker.evaluate(() => (globalThis as unknown as { gpuBytesMade: number }).gpuBytesMade)).toBeLessThan(1024)
 })
 
+test('what a call has given is not held on to, in this thread', async ({ harness: page }) => {
+  const logits = await page.evaluateHandle(async url => {
+    const model = await window.ternlight.BitNet.load(url, { worker: false })
+    const given = []
+    for (let n = 0; n < 4; n++) given.push(new WeakRef(await model.logits(Uint32Array.of(1))))
+    Object.assign(window, { model })
+    return given
+  }, RANDOM_MODEL)
+  // The last may still be the one that the next call waits for.
+  const alive = async () => {
+    await page.requestGC()
+    return logits.evaluate(given => given.slice(0, -1).filter(one => one.deref()).length)
+  }
+  await expect.poll(alive).toBe(0)
+})
+
 test('profile() says what each kernel takes, and what memory gives', async ({ harness: page }) => {
   const info = await load(page)
   const [early, late, prompt] = await page.evaluate(async () => {

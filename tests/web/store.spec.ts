@@ -87,6 +87,105 @@ test('a flipped byte is found by a load as well, which mends it', async ({ harne
   expect((await failure(harness, `await BitNet.load('${path}', { cache: 'only' })`)).code).toBe('not-cached')
 })
 
+test('many flipped bytes are mended in one load, and no other parts are fetched', async ({ harness }) => {
+  const { path, script, asked } = await play(harness, {})
+  await load(harness, {}, path)
+  let damaged = 0
+  for (const index of [0, 2, 3, 5, 6, 8]) damaged += (await flip(harness, index) as { length: number }).length
+  await script({})
+  const { kinds } = await loadAndTell(harness, path)
+  expect(kinds).toEqual(['restarted', 'resumed'])
+  expect((await asked()).reduce((sum, { sent }) => sum + sent, 0)).toBe(damaged)
+  await expectGolden(harness)
+  expect(await harness.evaluate(path => window.ternlight.BitNet.cache.verify(path), path)).toEqual({ whole: true, bytes: SIZE, damagedBytes: 0 })
+})
+
+test('a flipped byte behind the last tensor, found only by `integrity`, is mended as well', async ({ harness }) => {
+  const size = 12 * MIB
+  const { path, script, asked } = await play(harness, { always: { size } })
+  await load(harness, {}, path)
+  const hash = await crypto.subtle.digest('SHA-256', Buffer.concat([readFileSync(`.${MODEL}`)], size))
+  const integrity = `sha256-${Buffer.from(hash).toString('base64')}`
+  await flip(harness, 11)
+  const only = `await BitNet.load('${path}', { integrity: '${integrity}', cache: 'only' })`
+  expect((await failure(harness, only)).code).toBe('not-cached')
+  await load(harness, {}, path)
+  const { length } = await flip(harness, 11) as { length: number }
+  await script({ always: { size } })
+  const { kinds } = await loadAndTell(harness, path, { integrity })
+  expect(kinds).toEqual(['restarted', 'resumed'])
+  expect((await asked()).map(({ sent }) => sent)).toEqual([length])
+  expect((await failure(harness, only)).code).toBe('none')
+})
+
+/** What fails of the database in the page's own thread, once a model is stored, and what the page is then told. */
+const failing: Record<string, { fail: () => void, kinds: string[], most: number }> = {
+  'one chunk cannot be read': {
+    fail: () => {
+      const get = IDBObjectStore.prototype.get
+      IDBObjectStore.prototype.get = function (key) {
+        if (Array.isArray(key) && key[1] === 3) throw new DOMException('lost', 'UnknownError')
+        return get.call(this, key)
+      }
+    },
+    kinds: ['restarted', 'resumed'],
+    most: MIB
+  },
+  'one chunk can be neither read nor deleted': {
+    fail: () => {
+      const { get, delete: remove } = IDBObjectStore.prototype
+      let id: unknown
+      IDBObjectStore.prototype.get = function (key) {
+        if (!Array.isArray(key)) return get.call(this, key)
+        id ??= key[0]
+        if (key[0] === id && key[1] === 3) throw new DOMException('lost', 'UnknownError')
+        return get.call(this, key)
+      }
+      IDBObjectStore.prototype.delete = function (key) {
+        if (Array.isArray(key)) throw new DOMException('lost', 'UnknownError')
+        return remove.call(this, key)
+      }
+    },
+    kinds: ['restarted'],
+    most: SIZE
+  },
+  'the connection is closed in the middle': {
+    fail: () => {
+      const get = IDBObjectStore.prototype.get
+      let reads = 0
+      IDBObjectStore.prototype.get = function (key) {
+        if (Array.isArray(key) && ++reads === 3) this.transaction.db.close()
+        return get.call(this, key)
+      }
+    },
+    kinds: ['restarted', 'not-stored'],
+    most: SIZE
+  }
+}
+for (const [what, { fail, kinds, most }] of Object.entries(failing)) {
+  test(`a storage that fails while it is read is no reason to fail: ${what}`, async ({ harness }) => {
+    const { path, script, asked } = await play(harness, {})
+    await load(harness, {}, path)
+    await harness.evaluate(fail)
+    await script({})
+    const found = await loadAndTell(harness, path, { worker: false })
+    await expectGolden(harness)
+    expect((await asked()).reduce((sum, { sent }) => sum + sent, 0)).toBeLessThanOrEqual(most)
+    expect(found.kinds).toEqual(kinds)
+    if (kinds.includes('not-stored')) return
+    await load(harness, { cache: 'only' }, path)
+    await expectGolden(harness)
+  })
+}
+
+test('a storage that cannot be read holds no model for a load that takes no other', async ({ harness }) => {
+  await load(harness)
+  await harness.evaluate(() => {
+    IDBObjectStore.prototype.get = () => { throw new DOMException('lost', 'UnknownError') }
+  })
+  expect((await failure(harness, `await BitNet.load('${MODEL}', { worker: false, cache: 'only' })`)).code).toBe('not-cached')
+})
+
 test('chunks that are gone are fetched again, and no others', async ({ harness }) => {
   const { path, script, asked } = await play(harness, {})
   await load(harness, {}, path)

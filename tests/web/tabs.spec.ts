@@ -88,6 +88,21 @@ test('three loads in one page, one of them aborted, and an aborted wait', async 
   expect((await asked()).reduce((sum, { sent }) => sum + sent, 0)).toBeLessThan(SIZE + 5 * MIB)
 })
 
+test('a load that stores nothing tells nobody of its progress', async ({ harness }) => {
+  const { path, url } = await play(harness, {})
+  const told = (cache: 'use' | 'off') => harness.evaluate(async ([path, cache]) => {
+    const urls = new Set<string>()
+    const channel = new BroadcastChannel('ternlight-load')
+    channel.onmessage = ({ data }) => urls.add(data[0])
+    const model = await window.ternlight.BitNet.load(path, { cache })
+    await model.dispose()
+    channel.close()
+    return [...urls]
+  }, [path, cache] as const)
+  expect(await told('off')).toEqual([])
+  expect(await told('use')).toEqual([url])
+})
+
 test('a page without locks loads and stores', async ({ harness }) => {
   await harness.evaluate(() => { Object.defineProperty(navigator, 'locks', { value: undefined }) })
   const { path } = await play(harness, {})

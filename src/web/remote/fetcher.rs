@@ -33,7 +33,7 @@ pub(super) struct Fetcher {
     pub(super) writer: Option<Rc<Writer>>,
     /// The answer with which the load began, until somebody reads it.
     pub(super) first: RefCell<Option<Answer>>,
-    /// Whether bytes have come.
+    /// Whether bytes of it are here, of this load or of an earlier one.
     pub(super) begun: Cell<bool>,
 }
 
@@ -153,8 +153,11 @@ impl<'a> Piece<'a> {
     /// As many of `bytes` as it lacks; gives the rest back.
     fn take(&mut self, bytes: &Uint8Array) -> Uint8Array {
         let rest = self.bytes.push(bytes);
-        self.fetcher.begun.set(true);
-        self.fetcher.meter.advance(u64::from(bytes.length() - rest.length()));
+        let taken = bytes.length() - rest.length();
+        if taken > 0 {
+            self.fetcher.begun.set(true);
+            self.fetcher.meter.advance(u64::from(taken));
+        }
         if js_sys::Date::now() - self.since > STORE_AFTER {
             self.store();
         }
@@ -216,9 +219,9 @@ impl Line {
                     if self.position > had {
                         backoff.progressed();
                     }
-                    let known = self.length == Length::Unknown || fetcher.total.is_none();
-                    if known || fetcher.version.validator().is_none() {
-                        return Err(self.no_way_on(&fetcher, fault));
+                    let is_known = self.length != Length::Unknown;
+                    if !is_known || fetcher.version.validator().is_none() {
+                        return Err(no_way_on(fault));
                     }
                     let waited = wait(&mut backoff, fetcher.begun.get(), fault).await;
                     if waited.is_err() {
@@ -227,15 +230,6 @@ impl Line {
                     waited?;
                 }
             }
-        }
-    }
-
-    /// What cannot go on begins anew, unless not even a byte has come.
-    fn no_way_on(&self, fetcher: &Fetcher, fault: Fault) -> Fault {
-        match fault {
-            Fault::Passing { .. } if fetcher.begun.get() => Fault::Restart(Cause::Changed),
-            Fault::Passing { error, .. } => Fault::Final(error),
-            fault => fault,
         }
     }
 
@@ -253,15 +247,15 @@ impl Line {
             }
             match body.next().await? {
                 Some(bytes) => self.rest = bytes,
-                None => return self.ended(piece.missing().end),
+                None => return self.ended(),
             }
         }
     }
 
-    fn ended(&self, expected: u64) -> Result<(), Fault> {
+    fn ended(&self) -> Result<(), Fault> {
         match (self.length, &self.body) {
-            (Length::Known(_), Some(body)) => {
-                Err(body.fault(format!("it ended after {} of {expected} bytes", self.position)))
+            (Length::Known(total), Some(body)) => {
+                Err(body.fault(format!("it ended after {} of {total} bytes", self.position)))
             }
             (Length::Claimed(_), _) => Err(Fault::Restart(Cause::WrongLength)),
             _ => Ok(()),
@@ -311,5 +305,13 @@ impl Line {
             }
         }
         true
+    }
+}
+
+/// What cannot go on begins anew.
+fn no_way_on(fault: Fault) -> Fault {
+    match fault {
+        Fault::Passing { .. } => Fault::Restart(Cause::Broken),
+        fault => fault,
     }
 }

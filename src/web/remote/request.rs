@@ -9,7 +9,7 @@ use web_sys::{
 };
 
 use crate::error::{Error, Result};
-use crate::transfer::{ContentRange, Version};
+use crate::transfer::{ContentRange, MAX_TOTAL, Version};
 use crate::web::bytes::{Arrays, StreamReader};
 use crate::web::error::text;
 use crate::web::timer::Watchdog;
@@ -83,6 +83,9 @@ impl From<Error> for Fault {
 pub(in crate::web) enum Cause {
     /// The file is another than that of which there are bytes already.
     Changed,
+    /// The connection broke, and the server does not give what it takes to go on: a version of the
+    /// file, and its length.
+    Broken,
     /// The server's ranges are none, or not those that were asked for.
     NoRanges,
     /// The length that the server gave is not that of the file.
@@ -98,6 +101,7 @@ impl Cause {
     pub(in crate::web) fn why(self) -> &'static str {
         match self {
             Self::Changed => "the file has changed on the server",
+            Self::Broken => "the connection broke, and the server does not say enough to go on",
             Self::NoRanges => "the server gives no parts of the file",
             Self::WrongLength => "the server gave a wrong length",
             Self::Damaged => "stored bytes were damaged or gone",
@@ -191,7 +195,7 @@ pub(super) async fn ask(
             }
         }
         (416, Some(_)) => return Err(Fault::Restart(Cause::NoRanges)),
-        (200, _) => Content::Whole(length(&response)),
+        (200, _) => Content::Whole(length(&response).map_err(failed)?),
         (status, _) => {
             let error = Error::Http { status, url: url.clone() };
             let passes = matches!(status, 408 | 429 | 500..);
@@ -218,15 +222,19 @@ fn is_compressed(response: &Response) -> bool {
     coding.is_some_and(|coding| coding != "identity")
 }
 
-fn length(response: &Response) -> Length {
+/// Fails for a length that no file has: the rest of it would be waited for in vain.
+fn length(response: &Response) -> Result<Length, JsValue> {
     let text = response.headers().get("content-length").ok().flatten();
-    match text.and_then(|text| text.parse().ok()) {
+    Ok(match text.and_then(|text| text.parse().ok()) {
+        Some(bytes) if bytes > MAX_TOTAL => {
+            return Err(format!("the server says that it has {bytes} bytes").into());
+        }
         // A file of no bytes needs no special way.
         None | Some(0) => Length::Unknown,
         Some(_) if is_compressed(response) => Length::Unknown,
         Some(bytes) if response.type_() == ResponseType::Cors => Length::Claimed(bytes),
         Some(bytes) => Length::Known(bytes),
-    }
+    })
 }
 
 /// Milliseconds to wait: the header has seconds, or a date.

@@ -16,6 +16,7 @@ use crate::source::Source;
 use crate::transfer::{Chunk, Part};
 use crate::web::bytes::{Arrays, Bytes, read_blob};
 use crate::web::digest::{Hasher, digest};
+use crate::web::log::warn;
 use crate::web::progress::Meter;
 use crate::web::store::Storage;
 
@@ -36,23 +37,29 @@ pub(super) struct Shelf {
 }
 
 impl Shelf {
-    /// A chunk's bytes, if they are those that were stored.
-    async fn read(&self, chunk: Chunk) -> Result<Bytes, Fault> {
-        match read(&self.storage, &self.id, &chunk, &self.arrays).await? {
-            Some(bytes) if self.aside => {
-                self.meter.advance_aside(chunk.length);
-                Ok(bytes)
+    /// A chunk's bytes, if they are those that were stored; else it is off the file's list.
+    async fn read(&self, chunk: &Chunk) -> Option<Bytes> {
+        let bytes = match read(&self.storage, &self.id, chunk, &self.arrays).await {
+            Ok(bytes) => bytes,
+            // To a load, bytes that cannot be had are none: there may be a network.
+            Err(error) => {
+                warn(&format!("a stored chunk cannot be read: {error}"));
+                None
             }
-            Some(bytes) => {
-                self.meter.advance(chunk.length);
-                Ok(bytes)
-            }
+        };
+        match &bytes {
+            Some(_) if self.aside => self.meter.advance_aside(chunk.length),
+            Some(_) => self.meter.advance(chunk.length),
             None => {
-                // It fails if the whole file was deleted meanwhile, which comes to the same.
+                if self.aside {
+                    self.meter.not_aside(chunk.length);
+                }
+                // It fails if the whole file was deleted meanwhile, which comes to the same. If it
+                // fails for another reason, the chunk is found again, but not trusted for ever.
                 let _ = self.storage.forget(&self.id, vec![chunk.start]).await;
-                Err(Fault::Restart(Cause::Damaged))
             }
         }
+        bytes
     }
 }
 
@@ -221,10 +228,16 @@ async fn get(
     shelf: Option<Shelf>,
     fetcher: Option<Rc<Fetcher>>,
 ) -> Result<Bytes, Fault> {
-    match (part, shelf, fetcher) {
-        (Part::Stored(chunk), Some(shelf), _) => shelf.read(chunk).await,
-        (Part::Missing(range), _, Some(fetcher)) => fetcher.part(range).await,
-        (part, ..) => Err(Error::Internal(format!("nowhere to get {part:?} from")).into()),
+    let range = part.range();
+    if let (Part::Stored(chunk), Some(shelf)) = (&part, &shelf)
+        && let Some(bytes) = shelf.read(chunk).await
+    {
+        return Ok(bytes);
+    }
+    match (part, fetcher) {
+        (_, Some(fetcher)) => fetcher.part(range).await,
+        (Part::Stored(_), None) => Err(Fault::Restart(Cause::Damaged)),
+        (part, None) => Err(Error::Internal(format!("nowhere to get {part:?} from")).into()),
     }
 }
 
