@@ -1,4 +1,4 @@
-use super::{AttentionShape, Parts, Quantized, WORKGROUP};
+use super::{AttentionShape, Parts, Quantized, WORKGROUP, lanes_of_norm};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Step};
 use crate::lanes_variants;
 
@@ -22,12 +22,12 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/normed_input",
         "attention_merge"
     ),
-    example: &consts(20, 128, 1e-5),
+    example: &consts(WORKGROUP, 20, 128, 1e-5),
 };
 
-const fn consts(n_head: usize, head_dim: usize, eps: f32) -> [Const; 5] {
+const fn consts(workgroup: u32, n_head: usize, head_dim: usize, eps: f32) -> [Const; 5] {
     [
-        Const::U32("WORKGROUP", WORKGROUP),
+        Const::U32("WORKGROUP", workgroup),
         Const::U32("N_HEAD", n_head as u32),
         Const::U32("HEAD_DIM", head_dim as u32),
         Const::U32("K", (n_head * head_dim) as u32),
@@ -50,7 +50,7 @@ pub fn attention_merge(
     recorder.dispatch(
         plan,
         &KERNEL,
-        &consts(shape.n_head, shape.head_dim, eps),
+        &consts(lanes_of_norm(recorder.gpu()), shape.n_head, shape.head_dim, eps),
         &[step, &parts.part, &parts.part_ml, weight, &y.q, &y.scale],
         [Extent::Tokens(1), Extent::Fixed(1), Extent::Fixed(1)],
     );

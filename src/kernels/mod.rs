@@ -4,7 +4,7 @@
 //! To add one: write `shaders/NAME.wgsl`, write `src/kernels/NAME.rs`, name it twice below.
 //! `tests/kernels` then holds the pair together, and the browser test compiles it.
 
-use crate::gpu::{Extent, Kernel};
+use crate::gpu::{Extent, Gpu, Kernel};
 
 // Outside the macro, because rustfmt does not look for modules inside one.
 mod attention;
@@ -86,6 +86,12 @@ kernels! {
 /// Threads in a workgroup, where a kernel has no reason for another number: the most that every
 /// adapter allows.
 const WORKGROUP: u32 = 256;
+
+/// Threads that norm a row together. A row has no more work than for some of them, of which a CPU pays
+/// for each at every barrier.
+fn lanes_of_norm(gpu: &Gpu) -> u32 {
+    if gpu.software { 32 } else { WORKGROUP }
+}
 
 /// Tokens that kernels for few take at once: `gemv_i2s` in its largest batch, and `gemm_head`.
 pub const FEW: usize = 8;
