@@ -94,17 +94,17 @@ export class LoneBrowser {
   }
 
   /**
-   * Bytes in memory that are no file's, by kind of process: its own, and what it shares with others. In `together`,
-   * what is shared counts once.
+   * Bytes in memory that are no file's, by kind of process: its own, and what it shares with others; what is
+   * shared counts for each.
    */
   #memory() {
     const bytes = { together: 0 }
     for (const { pid, kind } of descendants(this.#process.pid)) {
-      const status = numbers(`/proc/${pid}/status`)
-      bytes[kind] = (bytes[kind] ?? 0) + status('RssAnon') + status('RssShmem')
-      if (kind === 'gpu-process') continue
-      const rollup = numbers(`/proc/${pid}/smaps_rollup`)
-      bytes.together += rollup('Pss_Anon') + rollup('Pss_Shmem')
+      const status = read(`/proc/${pid}/status`)
+      const kilobytes = name => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? 0)
+      const held = 1024 * (kilobytes('RssAnon') + kilobytes('RssShmem'))
+      bytes[kind] = (bytes[kind] ?? 0) + held
+      if (kind !== 'gpu-process') bytes.together += held
     }
     return bytes
   }
@@ -115,12 +115,6 @@ function descendants(pid) {
   const kind = /--type=([\w-]+)/.exec(read(`/proc/${pid}/cmdline`))?.[1] ?? 'browser'
   const children = read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean)
   return [{ pid, kind }, ...children.flatMap(descendants)]
-}
-
-/** The bytes of each line of a file that has them in kilobytes. */
-function numbers(file) {
-  const text = read(file)
-  return name => 1024 * Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0)
 }
 
 /** Nothing of a process that has ended; only Linux has any of this. */

@@ -17,8 +17,8 @@ export const loadFigures = loads =>
       { what: `load ${where}`, unit: 's', values: times('whole').map(ms => ms / 1000) },
       { what: `last byte to ready, ${where}`, unit: 'ms', values: times('ready') },
       { what: `last byte to first token, ${where}`, unit: 'ms', values: times('token') },
-      ...['renderer', 'browser'].map(process => (
-        { what: `${process}'s memory at most, ${where}`, unit: 'MiB', values: loads.map(load => (load[kind].most[process] ?? 0) / (1 << 20)) }
+      ...[['renderer', 'in the page\'s process'], ['browser', 'in the browser\'s'], ['together', 'in all but the GPU\'s']].map(([process, place]) => (
+        { what: `memory ${place}, ${where}`, unit: 'MiB', values: loads.map(load => (load[kind].most[process] ?? 0) / (1 << 20)) }
       ))
     ]
   })

@@ -41,6 +41,13 @@ impl Chunks {
     pub(super) fn took(&mut self, tokens: usize, time: Duration) {
         self.each = Some(time.as_secs_f64() / tokens as f64);
     }
+
+    /// Told what a whole prompt took, to its first token. That is more than its chunks, the last of which
+    /// are known no better: it counts where they were thought to take longer.
+    pub(super) fn took_at_most(&mut self, tokens: usize, time: Duration) {
+        let each = time.as_secs_f64() / tokens as f64;
+        self.each = self.each.map(|known| known.min(each));
+    }
 }
 
 #[cfg(test)]
@@ -78,6 +85,19 @@ mod tests {
             assert_eq!(sizes(most, 10, 10), [most; 6]);
             assert_eq!(sizes(most, 10, 50_000), [most; 6]);
         }
+    }
+
+    #[test]
+    fn a_prompt_of_two_chunks_tells_the_speed_too() {
+        let mut chunks = Chunks::new(512);
+        chunks.took_at_most(10, Duration::from_millis(3));
+        assert_eq!(chunks.tokens(), 64);
+        chunks.took(64, Duration::from_millis(30));
+        assert_eq!(chunks.tokens(), 128);
+        chunks.took_at_most(3, Duration::from_millis(3));
+        assert_eq!(chunks.tokens(), 128);
+        chunks.took_at_most(256, Duration::from_millis(25));
+        assert_eq!(chunks.tokens(), 512);
     }
 
     #[test]

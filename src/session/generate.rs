@@ -125,9 +125,10 @@ impl Session {
         while let Some(id) = steps.next(self).await? {
             if first.is_none() {
                 first = Some(Instant::now());
-                let seconds = started.elapsed().as_secs_f64();
-                stats.time_to_first_token = seconds * 1e3;
-                stats.prefill_tokens_per_second = rate(prompt.len() - reused, seconds);
+                let (tokens, time) = (prompt.len() - reused, started.elapsed());
+                self.chunks.took_at_most(tokens, time);
+                stats.time_to_first_token = time.as_secs_f64() * 1e3;
+                stats.prefill_tokens_per_second = rate(tokens, time.as_secs_f64());
             }
             if self.tokenizer.is_stop(id) {
                 stats.finish_reason = FinishReason::Stop;
