@@ -22,7 +22,7 @@ use crate::web::progress::{Meter, Note};
 use crate::web::timer::sleep;
 
 /// Pieces that are fetched or on their way to the disk at a time: their bytes are in memory.
-const PLACES: usize = 6;
+const PLACES: usize = 4;
 
 /// Milliseconds before each attempt to use the room of what was deleted: browsers take a while to
 /// count it. Chromium deletes what a page has read two to five seconds after the page let go of it.
