@@ -20,9 +20,9 @@ pub const MAX_CHUNK: u64 = 16 << 20;
 /// of its parts alone would fill the memory.
 pub const MAX_TOTAL: u64 = 1 << 40;
 
-/// The most bytes that are fetched as one: a few of them are in memory at a time, and a load that
-/// is broken off loses them.
-const LARGEST_PART: u64 = 4 << 20;
+/// The most bytes that are fetched as one: a few of them are in memory at a time, some in several
+/// processes, and a load that is broken off loses them. Fewer make storing slower.
+const LARGEST_PART: u64 = 3 << 20;
 /// The fewest, but for what is left over; also what the first request asks for.
 const SMALLEST_PART: u64 = 1 << 20;
 
@@ -230,7 +230,7 @@ impl Manifest {
 
 /// Small files come in many parts as well: they are fetched in parallel, and resumed, like others.
 fn part_size(total: u64) -> u64 {
-    (total / 16).clamp(SMALLEST_PART, LARGEST_PART).next_power_of_two()
+    (total / 16).clamp(SMALLEST_PART, LARGEST_PART).next_multiple_of(SMALLEST_PART)
 }
 
 impl Chunk {
