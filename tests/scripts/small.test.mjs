@@ -89,16 +89,16 @@ test('a figure is the median of its values, with the least and the most', () => 
 
 test('loads are told apart by where the bytes came from', () => {
   const load = n => ({
-    cold: { whole: 1000 * n, ready: n, token: 2 * n, most: { renderer: n << 20, browser: 0 } },
+    cold: { whole: 1000 * n, ready: n, token: 2 * n, most: { renderer: n << 20, browser: 0, together: 2 * n << 20 } },
     // As where nobody can tell.
     stored: { whole: 500 * n, ready: n, token: n, most: {} }
   })
   const figures = loadFigures([load(1), load(3)])
   assert.deepEqual(figures[0], { what: 'load from the server', unit: 's', values: [1, 3] })
-  assert.deepEqual(figures.map(({ what }) => what).slice(2, 6), [
-    'last byte to first token, from the server', "renderer's memory at most, from the server",
-    "browser's memory at most, from the server", 'load from storage'
+  assert.deepEqual(figures.map(({ what }) => what).slice(2, 7), [
+    'last byte to first token, from the server', "memory in the page's process, from the server",
+    "memory in the browser's, from the server", "memory in all but the GPU's, from the server", 'load from storage'
   ])
-  assert.deepEqual(figures[3].values, [1, 3])
-  assert.deepEqual(figures[8].values, [0, 0])
+  assert.deepEqual([3, 4, 5].map(at => figures[at].values), [[1, 3], [0, 0], [2, 6]])
+  assert.deepEqual(figures[11].values, [0, 0])
 })

@@ -44,6 +44,7 @@ pub(super) use supply::read as read_chunk;
 const RESTARTS: usize = 4;
 /// The first of several stages, for the progress: what comes after them is quicker.
 const FIRST_STAGE: f64 = 0.8;
+
 /// Loads the model at `address`.
 pub(super) async fn load(opening: &Opening<'_>, address: &Address) -> Result<Session> {
     let cache = if address.is_lasting() { opening.options.cache } else { CacheMode::Off };
