@@ -42,7 +42,10 @@ export interface LoadOptions {
    * default. What has come is not fetched again where the server allows to go on.
    */
   stallTimeout?: number
-  /** Tokens the model can hold in mind; by default as many as it was made for, or as fit. */
+  /**
+   * Tokens the model can hold in mind; by default as many as it was made for, or as fit into 1 GiB of keys
+   * and values.
+   */
   context?: number
   /** `true` (default): a worker of our own; `false`: this thread; or one made from `ternlight/worker`. */
   worker?: boolean | Worker
