@@ -34,8 +34,8 @@ pub(super) struct State {
     pub(super) n_ctx: usize,
     /// Tokens in one prefill step.
     pub(super) chunk: usize,
-    /// Tokens in one step of few, [`FEW`]; 0 where their logits exceed a binding, or there is no room for
-    /// so many.
+    /// Tokens in one step of few, [`FEW`]; 0 where their logits, or their parts of attention, exceed a
+    /// binding, or there is no room for so many.
     pub(super) few: usize,
     /// Parts that a prefill step's attention is split into, at most.
     prefill_splits: usize,
@@ -115,8 +115,9 @@ impl State {
             scale: gpu.buffer(label, chunk).using(Used::Tokens(8)),
         };
         let prefill_splits = prefill_splits(gpu);
-        let logits_fit = FEW * config.n_vocab * size_of::<f32>() <= gpu.max_binding as usize;
-        let few = if chunk >= FEW && logits_fit { FEW } else { 0 };
+        let widest = config.n_vocab.max(MOST_SPLITS as usize * n_embd);
+        let few_fit = FEW * widest * size_of::<f32>() <= gpu.max_binding as usize;
+        let few = if chunk >= FEW && few_fit { FEW } else { 0 };
         let parts = (chunk * prefill_splits).max(MOST_SPLITS as usize * few.max(1));
         let split = |values: usize| Used::Splits(4 * values as u64);
         let turn = Used::Tokens(4 * config.head_dim as u64);
