@@ -73,7 +73,9 @@ test('a large file goes to the GPU and into storage in pieces, whatever the GPU 
     expect(cold.tokens.length).toBe(6)
     for (const { wasm, agent, most } of [cold, warm]) {
       expect(wasm + agent).toBeLessThan(MOST)
-      // The page's process, and the browser's, where blobs lie until they are on the disk.
+      expect(most.renderer).toBeLessThan(MOST)
+      // Where blobs lie until they are on the disk.
+      expect(most.browser).toBeLessThan(MOST)
       expect(most.together).toBeLessThan(MOST)
     }
   } finally {
