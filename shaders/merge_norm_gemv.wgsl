@@ -12,10 +12,14 @@
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let first = (group.x * SLOTS + lane / LANES) * EACH;
-    let p = products(lane, min(first + vec4u(0u, 1u, 2u, 3u), vec4u(N_ROWS - 1u)));
     let mine = lane % LANES; // of the slot's rows
-    if mine < EACH && first + mine < N_ROWS {
-        let at = FIRST_ROW + first + mine;
-        y[at] += product(p.d[mine], p.q_scale, w_scale[at]);
+    let row = first + mine;
+    let at = FIRST_ROW + min(row, N_ROWS - 1u);
+    // On their way with the codes: at the end they would be waited for.
+    let scale = w_scale[at];
+    let before = y[at];
+    let p = products(lane, min(first + vec4u(0u, 1u, 2u, 3u), vec4u(N_ROWS - 1u)));
+    if mine < EACH && row < N_ROWS {
+        y[at] = before + product(p.d[mine], p.q_scale, scale);
     }
 }

@@ -19,18 +19,26 @@ fn input(token: u32, i: u32) -> Input {
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let first = (group.x * SLOTS + lane / LANES) * ROWS;
     let each = vec4u(0u, 1u, 2u, 3u);
-    let p = products(lane, each % PARTS * N_ROWS + min(first + each / PARTS, vec4u(N_ROWS - 1u)));
     let mine = lane % LANES; // of the slot's rows
     let row = first + mine;
+    let at = FIRST_ROW + min(row, N_ROWS - 1u);
+    // On their way with the codes: at the end they would be waited for.
+    let scale = w_scale[at];
+    var up_scale = 0.0;
+    if PARTS == 2u {
+        up_scale = w_scale[ALL_ROWS + at];
+    }
+    var before = 0.0;
+    if ADD {
+        before = y[at];
+    }
+    let p = products(lane, each % PARTS * N_ROWS + min(first + each / PARTS, vec4u(N_ROWS - 1u)));
     if mine < ROWS && row < N_ROWS {
-        let at = FIRST_ROW + row;
-        let v = product(p.d[mine * PARTS], p.q_scale, w_scale[at]);
+        let v = product(p.d[mine * PARTS], p.q_scale, scale);
         if PARTS == 2u {
-            y[at] = relu2_glu(v, product(p.d[mine * PARTS + 1u], p.q_scale, w_scale[ALL_ROWS + at]));
-        } else if ADD {
-            y[at] += v;
+            y[at] = relu2_glu(v, product(p.d[mine * PARTS + 1u], p.q_scale, up_scale));
         } else {
-            y[at] = v;
+            y[at] = before + v;
         }
     }
 }

@@ -30,11 +30,13 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let first_pair = group.x * SLOTS; // counted over all heads of the shard
     let pair = first_pair + slot;
     let row = min(pair / HALF * HEAD_DIM + pair % HALF, N_ROWS - HALF - 1u);
-    let turn = turns[step.pos * HALF + pair % HALF];
-    let p = products(lane, vec4u(row, row + HALF, 0u, 0u));
     let all = FIRST_ROW + row;
+    // On their way with the codes: at the end they would be waited for.
+    let turn = turns[step.pos * HALF + pair % HALF];
+    let scale = vec2f(w_scale[all], w_scale[all + HALF]);
+    let p = products(lane, vec4u(row, row + HALF, 0u, 0u));
     if lane % LANES == 0u {
-        var v = vec2f(product(p.d.x, p.q_scale, w_scale[all]), product(p.d.y, p.q_scale, w_scale[all + HALF]));
+        var v = vec2f(product(p.d.x, p.q_scale, scale.x), product(p.d.y, p.q_scale, scale.y));
         if all < N_Q + N_KV {
             v = vec2f(v.x * turn.x - v.y * turn.y, v.y * turn.x + v.x * turn.y);
         }

@@ -10,13 +10,14 @@ var<workgroup> group_partial_sum_max: array<vec2f, GROUP_PARTIALS>;
 var<workgroup> group_partial_sum_i32: array<i32, GROUP_PARTIALS>;
 var<workgroup> group_partial_max_vec4f: array<vec4f, GROUP_PARTIALS>;
 
-// The sum of `value.x` and the largest `value.y`.
+// The sum of `value.x` and the largest `value.y`, none of which is negative.
 fn group_sum_max(lane: u32, value: vec2f) -> vec2f {
     var v = value;
     for (var mask = GROUP_STEP / 2u; mask > 0u; mask /= 2u) {
-        let other = subgroupShuffleXor(v, mask);
-        v = vec2f(v.x + other.x, max(v.y, other.y));
+        v.x += subgroupShuffleXor(v.x, mask);
     }
+    // Floats that are not negative are ordered like their bits, and cards have one instruction for those.
+    v.y = bitcast<f32>(subgroupMax(bitcast<u32>(v.y)));
     if lane % SUBGROUP == 0u {
         group_partial_sum_max[lane / SUBGROUP] = v;
     }
@@ -30,10 +31,7 @@ fn group_sum_max(lane: u32, value: vec2f) -> vec2f {
 }
 
 fn group_sum_i32(lane: u32, value: i32) -> i32 {
-    var v = value;
-    for (var mask = GROUP_STEP / 2u; mask > 0u; mask /= 2u) {
-        v += subgroupShuffleXor(v, mask);
-    }
+    var v = subgroupAdd(value);
     if lane % SUBGROUP == 0u {
         group_partial_sum_i32[lane / SUBGROUP] = v;
     }

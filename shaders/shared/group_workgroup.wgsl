@@ -7,7 +7,7 @@ var<workgroup> group_partial_sum_max: array<vec2f, WORKGROUP>;
 var<workgroup> group_partial_sum_i32: array<i32, WORKGROUP>;
 var<workgroup> group_partial_max_vec4f: array<vec4f, WORKGROUP>;
 
-// The sum of `value.x` and the largest `value.y`.
+// The sum of `value.x` and the largest `value.y`, none of which is negative.
 fn group_sum_max(lane: u32, value: vec2f) -> vec2f {
     group_partial_sum_max[lane] = value;
     for (var half = WORKGROUP / 2u; half > 0u; half /= 2u) {

@@ -52,6 +52,28 @@ fn input_of(token: u32, i: u32) -> vec4f {
     return sum / total;
 }
 
+struct FourParts {
+    first: Input,
+    second: Input,
+    third: Input,
+    fourth: Input,
+}
+
+fn load_part(row: u32, i: u32) -> Input {
+    let at = row * (K / 4u) + i;
+    return Input(part[at], part[at + 8u], part[at + 16u], part[at + 24u]);
+}
+
+fn load_parts(first: u32, split: u32, i: u32) -> FourParts {
+    let last = step.n_splits - 1u;
+    return FourParts(
+        load_part(first + split, i),
+        load_part(first + min(split + 1u, last), i),
+        load_part(first + min(split + 2u, last), i),
+        load_part(first + min(split + 3u, last), i),
+    );
+}
+
 fn input(token: u32, i: u32) -> Input {
     if HEAD_DIM % 128u != 0u {
         return Input(input_of(token, i), input_of(token, i + 8u), input_of(token, i + 16u), input_of(token, i + 24u));
@@ -59,26 +81,23 @@ fn input(token: u32, i: u32) -> Input {
     // All of one head.
     let head = 4u * i / HEAD_DIM;
     let first = token * step.n_splits;
-    let last = step.n_splits - 1u;
     var largest = -1e30;
     var total = 0.0;
     var sum = Input();
+    var next = load_parts(first, 0u, i);
     for (var split = 0u; split < step.n_splits; split += 4u) {
-        let i0 = (first + split) * (K / 4u) + i;
-        let i1 = (first + min(split + 1u, last)) * (K / 4u) + i;
-        let i2 = (first + min(split + 2u, last)) * (K / 4u) + i;
-        let i3 = (first + min(split + 3u, last)) * (K / 4u) + i;
-        let a0 = part[i0]; let b0 = part[i0 + 8u]; let c0 = part[i0 + 16u]; let d0 = part[i0 + 24u];
-        let a1 = part[i1]; let b1 = part[i1 + 8u]; let c1 = part[i1 + 16u]; let d1 = part[i1 + 24u];
-        let a2 = part[i2]; let b2 = part[i2 + 8u]; let c2 = part[i2 + 16u]; let d2 = part[i2 + 24u];
-        let a3 = part[i3]; let b3 = part[i3 + 8u]; let c3 = part[i3 + 16u]; let d3 = part[i3 + 24u];
+        let p = next;
         let s = share_parts(first, split, head, largest);
+        // On their way while these are added.
+        if split + 4u < step.n_splits {
+            next = load_parts(first, split + 4u, i);
+        }
         largest = s.largest;
         total = fma(total, s.shrink, s.total);
-        sum.a = weighed(sum.a, s, a0, a1, a2, a3);
-        sum.b = weighed(sum.b, s, b0, b1, b2, b3);
-        sum.c = weighed(sum.c, s, c0, c1, c2, c3);
-        sum.d = weighed(sum.d, s, d0, d1, d2, d3);
+        sum.a = weighed(sum.a, s, p.first.a, p.second.a, p.third.a, p.fourth.a);
+        sum.b = weighed(sum.b, s, p.first.b, p.second.b, p.third.b, p.fourth.b);
+        sum.c = weighed(sum.c, s, p.first.c, p.second.c, p.third.c, p.fourth.c);
+        sum.d = weighed(sum.d, s, p.first.d, p.second.d, p.third.d, p.fourth.d);
     }
     return Input(sum.a / total, sum.b / total, sum.c / total, sum.d / total);
 }

@@ -15,7 +15,7 @@ const CHUNK_ON_CPU: usize = 64;
 
 /// Positions in a part of the context that a decode step's attention is split into: a multiple of this,
 /// which is what its kernel takes in at once.
-const LEAST_SPLIT: usize = 64;
+const LEAST_SPLIT: usize = 128;
 
 /// The same of a prefill step's, and how many parts there are at most: each takes memory for every token
 /// of a chunk.

@@ -67,7 +67,7 @@ use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Used};
 use crate::lanes_variants;
 
 /// Tokens one workgroup looks at.
-const STRETCH: usize = 512;
+const STRETCH: usize = 256;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "rescore",
