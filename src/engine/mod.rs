@@ -25,6 +25,9 @@ use head::Candidates;
 use state::State;
 use weights::Weights;
 
+/// Steps that [`Engine::decode_and_sample`] takes at once, at most.
+pub const MOST_AT_ONCE: usize = 4;
+
 /// How to hold the model.
 #[derive(Clone, Debug, Default)]
 pub struct EngineOptions {
@@ -176,8 +179,8 @@ impl Engine {
         self.set_sampling(&Sampling { temperature: 1.0, top_p: 0.5, ..Sampling::default() });
         let tokens = self.chunk().min(2);
         let prefilled = self.prefill(&vec![0; tokens], 0, tokens);
-        let sampled = self.decode_and_sample(0, false);
-        let best = self.decode_and_sample(0, true);
+        let sampled = self.decode_and_sample(0, 1, false);
+        let best = self.decode_and_sample(0, 1, true);
         let chosen = (self.few_at(0) > 0).then(|| self.decode_and_choose(&[0, 0], 0));
         prefilled.take(&self.gpu).await?;
         if let Some(chosen) = chosen {
@@ -259,7 +262,7 @@ impl Engine {
     /// Like [`Engine::prefill`], and chooses the token that follows.
     pub fn prefill_and_sample(&self, ids: &[u32], pos: usize, greedy: bool) -> Readback<u32> {
         let step = self.begin(ids, pos);
-        self.run_to_token(&step, greedy)
+        self.gpu.run_and_read(&self.to_token(&step, greedy), &step, &self.state.sampled, 1)
     }
 
     /// Like [`Engine::prefill`], and reads the logits `[n_vocab]` after the last token.
@@ -270,11 +273,12 @@ impl Engine {
     }
 
     /// Puts the token chosen last, which is still on the GPU, through the layers at `pos` and chooses
-    /// the one that follows. Several calls may be in flight.
-    pub fn decode_and_sample(&self, pos: usize, greedy: bool) -> Readback<u32> {
-        let step = self.state.step(pos, 1);
-        self.gpu.write(&self.state.step, 0, &[step]);
-        self.run_to_token(&step, greedy)
+    /// the one that follows; and so on, `n` times, at most [`MOST_AT_ONCE`]. Several calls may be in flight.
+    pub fn decode_and_sample(&self, pos: usize, n: usize, greedy: bool) -> Readback<u32> {
+        let steps: Vec<Step> = (pos..pos + n).map(|pos| self.state.step(pos, 1)).collect();
+        self.gpu.write(&self.state.steps, 0, &steps);
+        let State { steps: ahead, step, sampled, .. } = &self.state;
+        self.gpu.run_each_and_read(&self.to_token(&steps[0], greedy), &steps, ahead, step, sampled)
     }
 
     /// Puts at most [`Engine::few_at`] tokens through the layers at `pos`, and chooses greedily after each of
@@ -319,11 +323,11 @@ impl Engine {
         [self.layers(step), &self.plans.greedy]
     }
 
-    fn run_to_token(&self, step: &Step, greedy: bool) -> Readback<u32> {
+    /// From tokens to the one that follows.
+    fn to_token(&self, step: &Step, greedy: bool) -> Vec<&Plan> {
         let Plans { greedy: best, logits, sampled, .. } = &self.plans;
-        let plans = [self.layers(step), logits, sampled];
-        let plans = if greedy { &[plans[0], best] } else { &plans[..] };
-        self.gpu.run_and_read(plans, step, &self.state.sampled, 1)
+        let layers = self.layers(step);
+        if greedy { vec![layers, best] } else { vec![layers, logits, sampled] }
     }
 
     fn layers(&self, step: &Step) -> &Plan {

@@ -1,6 +1,6 @@
 //! What changes while the model runs: activations, KV cache, the token in hand.
 
-use super::EngineOptions;
+use super::{EngineOptions, MOST_AT_ONCE};
 use crate::error::{Error, Result};
 use crate::gpu::{Buffer, Gpu, Step, Used};
 use crate::kernels::{
@@ -42,6 +42,8 @@ pub(super) struct State {
     pub(super) attention: AttentionShape,
     /// Position and size of the step.
     pub(super) step: Buffer<Step>,
+    /// The same of steps that were ordered at once `[MOST_AT_ONCE]`.
+    pub(super) steps: Buffer<Step>,
     /// The step's tokens `[chunk]`; the sampler writes the next step's into the first.
     pub(super) tokens: Buffer<u32>,
     /// The residual stream `[chunk, n_embd]`.
@@ -130,6 +132,7 @@ impl State {
             prefill_splits,
             attention,
             step: gpu.buffer("step", 1),
+            steps: gpu.buffer("steps", MOST_AT_ONCE),
             tokens: gpu.buffer("tokens", chunk).using(Used::Tokens(4)),
             x: rows("x", n_embd),
             h: quantized("h", n_embd),

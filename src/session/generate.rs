@@ -148,7 +148,7 @@ impl Session {
         let Drafts { passes, drafted, accepted } = steps.drafts;
         (stats.draft_passes, stats.drafted_tokens, stats.accepted_tokens) =
             (passes, drafted, accepted);
-        stats.unused_tokens = steps.in_flight.len() + steps.confirmed.len();
+        stats.unused_tokens = steps.under_way() + steps.confirmed.len();
         let rest = output.finish();
         if !rest.is_empty() {
             let _ = on_piece(Piece { id: None, text: rest });
@@ -170,8 +170,8 @@ fn rate(tokens: usize, seconds: f64) -> f64 {
 /// one before it chose straight from GPU memory. Or, where the text repeats itself, passes of several
 /// tokens that are foreseen.
 struct Steps {
-    in_flight: VecDeque<Readback<u32>>,
-    /// Tokens that a pass has confirmed, and that were not asked for yet.
+    in_flight: VecDeque<Ordered>,
+    /// Tokens that came together with others, and that were not asked for yet.
     confirmed: VecDeque<u32>,
     /// Tokens still to be ordered.
     left: usize,
@@ -180,6 +180,12 @@ struct Steps {
     on_gpu: bool,
     lookup: Option<Lookup>,
     drafts: Drafts,
+}
+
+/// Steps that were handed to the GPU at once.
+struct Ordered {
+    steps: usize,
+    tokens: Readback<u32>,
 }
 
 /// What came of foreseeing.
@@ -201,7 +207,7 @@ impl Steps {
         // On a CPU a pass of eight tokens costs as much as it saves.
         let looks_up = options.prompt_lookup.unwrap_or(!session.engine.gpu().software);
         Self {
-            in_flight: VecDeque::from([first]),
+            in_flight: VecDeque::from([Ordered { steps: 1, tokens: first }]),
             confirmed: VecDeque::new(),
             left: limit - 1,
             greedy,
@@ -242,23 +248,33 @@ impl Steps {
         // None are ordered while a draft is to follow: its tokens have to be known.
         let drafts_next = self.is_confident() && !self.in_flight.is_empty();
         let most = if drafts_next { 0 } else { session.pace.steps() };
-        while self.left > 0 && self.in_flight.len() < most {
-            let pos = session.filled;
-            let step = match session.tokens.last() {
+        while self.left > 0 {
+            let at_once = session.pace.at_once().min(self.left);
+            let (pos, last) = (session.filled, session.tokens.last());
+            let ordered = match last {
                 Some(&last) if !self.on_gpu => {
-                    session.engine.prefill_and_sample(&[last], pos, self.greedy)
+                    let tokens = session.engine.prefill_and_sample(&[last], pos, self.greedy);
+                    Ordered { steps: 1, tokens }
                 }
-                _ => session.engine.decode_and_sample(pos, self.greedy),
+                _ if self.under_way() + at_once > most => break,
+                _ => {
+                    let tokens = session.engine.decode_and_sample(pos, at_once, self.greedy);
+                    Ordered { steps: at_once, tokens }
+                }
             };
             self.on_gpu = true;
-            self.in_flight.push_back(step);
-            session.filled += 1;
-            self.left -= 1;
+            session.filled += ordered.steps;
+            self.left -= ordered.steps;
+            self.in_flight.push_back(ordered);
         }
-        let Some(step) = self.in_flight.pop_front() else { return Ok(None) };
-        let id = step.take(session.engine.gpu()).await?[0];
-        session.pace.came(Instant::now());
-        Ok(Some(id))
+        let Some(Ordered { steps, tokens }) = self.in_flight.pop_front() else { return Ok(None) };
+        self.confirmed.extend(tokens.take(session.engine.gpu()).await?);
+        session.pace.came(Instant::now(), steps);
+        Ok(self.confirmed.pop_front())
+    }
+
+    fn under_way(&self) -> usize {
+        self.in_flight.iter().map(|ordered| ordered.steps).sum()
     }
 
     /// Puts the last token and those that are foreseen after it through the model, and confirms what

@@ -1,13 +1,20 @@
-//! How many steps may be under way on the GPU.
+//! How many steps may be under way on the GPU, and how many of them are handed to it at once.
 
 use std::collections::VecDeque;
 
 use web_time::{Duration, Instant};
 
+use crate::engine::MOST_AT_ONCE;
+
 /// Steps under way at most, the one whose token is awaited among them. Waiting for each token costs two
 /// thirds of the speed on a fast card; a CPU gains nothing and would compute tokens nobody wants.
 const MOST_STEPS: usize = 4;
 const MOST_STEPS_ON_CPU: usize = 1;
+
+/// Time that steps take at most that are handed over at once, for nobody to see that their tokens come
+/// together. Between two submissions a GPU rests for some 40 us, which is a twenty-fifth of a step on a
+/// fast card.
+const MOST_TIME_AT_ONCE: Duration = Duration::from_millis(5);
 
 /// Time in which all that is under way is to be done, so that who stops a generation does not wait
 /// long for the next one: within 100 ms, the way of the answer included.
@@ -30,17 +37,27 @@ impl Pace {
         Self { most, came: None, took: VecDeque::new() }
     }
 
-    /// Steps that may be under way now: one, until it is known how long that takes.
+    /// Steps that may be under way now: one, until it is known how long that takes. Twice as many at least
+    /// as are handed over at once, so that the GPU has work while an answer is on its way.
     pub(super) fn steps(&self) -> usize {
-        let Some(slowest) = self.took.iter().max() else { return 1 };
-        let steps = MOST_TIME.as_nanos() / slowest.as_nanos().max(1);
-        steps.clamp(1, self.most as u128) as usize
+        let at_once = self.at_once();
+        self.within(MOST_TIME, if at_once > 1 { self.most.max(2 * at_once) } else { self.most })
     }
 
-    /// Told that a step's token came.
-    pub(super) fn came(&mut self, now: Instant) {
+    /// Steps to hand over at once.
+    pub(super) fn at_once(&self) -> usize {
+        self.within(MOST_TIME_AT_ONCE, self.most.min(MOST_AT_ONCE))
+    }
+
+    fn within(&self, time: Duration, most: usize) -> usize {
+        let Some(slowest) = self.took.iter().max() else { return 1 };
+        (time.as_nanos() / slowest.as_nanos().max(1)).clamp(1, most as u128) as usize
+    }
+
+    /// Told that the tokens of so many steps came.
+    pub(super) fn came(&mut self, now: Instant, steps: usize) {
         if let Some(before) = self.came.replace(now) {
-            self.took.push_back(now - before);
+            self.took.push_back((now - before) / steps as u32);
             if self.took.len() > MOST_STEPS {
                 self.took.pop_front();
             }
@@ -72,25 +89,38 @@ mod tests {
         let mut under_way = VecDeque::new();
         let mut ordered = 0;
         pace.pause();
+        let mut given = 0; // of the tokens that came together
         (0..tokens)
             .map(|n| {
-                while under_way.len() < pace.steps() {
-                    free = free.max(now) + ms(step(ordered));
-                    under_way.push_back(free);
-                    ordered += 1;
+                if given == 0 {
+                    while under_way.iter().map(|(_, steps)| steps).sum::<usize>() + pace.at_once()
+                        <= pace.steps()
+                    {
+                        let steps = pace.at_once();
+                        for _ in 0..steps {
+                            free = free.max(now) + ms(step(ordered));
+                            ordered += 1;
+                        }
+                        under_way.push_back((free, steps));
+                    }
                 }
                 let left = free.saturating_duration_since(now);
-                now = now.max(under_way.pop_front().expect("one is always under way"));
-                pace.came(now);
+                if given == 0 {
+                    let (done, steps) = under_way.pop_front().expect("one is always under way");
+                    now = now.max(done);
+                    pace.came(now, steps);
+                    given = steps;
+                }
+                given -= 1;
                 now += ms(page(n));
-                (under_way.len(), left)
+                (ordered - n - 1, left)
             })
             .collect()
     }
 
     #[test]
     fn what_is_under_way_is_done_in_time_at_every_speed() {
-        for step in [1, 5, 19, 20, 21, 26, 27, 39, 41, 79, 81, 300, 5000] {
+        for step in [5, 19, 20, 21, 26, 27, 39, 41, 79, 81, 300, 5000] {
             let mut pace = Pace::new(false);
             for (n, (steps, left)) in run(&mut pace, 40, |_| step, |_| 0).into_iter().enumerate() {
                 let one = Duration::from_millis(step);
@@ -105,9 +135,21 @@ mod tests {
     }
 
     #[test]
+    fn fast_steps_are_handed_over_together_and_there_are_always_others_behind_them() {
+        for (step, at_once) in [(1, 4), (2, 2), (3, 1)] {
+            let mut pace = Pace::new(false);
+            let steps = run(&mut pace, 60, |_| step, |_| 0);
+            assert_eq!(pace.at_once(), at_once, "{step} ms");
+            let unused = || steps.iter().skip(20).map(|(unused, _)| *unused);
+            assert_eq!(unused().max(), Some((2 * at_once).max(4) - 1), "{step} ms");
+            assert!(unused().min() >= Some(at_once.min(3)), "{step} ms");
+        }
+    }
+
+    #[test]
     fn a_card_that_slows_down_is_noticed_with_the_first_slow_token() {
         let mut pace = Pace::new(false);
-        let under_way = run(&mut pace, 40, |n| if n < 20 { 2 } else { 200 }, |_| 0);
+        let under_way = run(&mut pace, 40, |n| if n < 20 { 6 } else { 200 }, |_| 0);
         // Token 20 is the first slow one; what was ordered before it came is computed still.
         for (n, (steps, _)) in under_way.into_iter().enumerate() {
             match n {
@@ -118,7 +160,7 @@ mod tests {
             }
         }
         // And that it is fast again, a few tokens later.
-        assert_eq!(run(&mut pace, 10, |_| 2, |_| 0)[9].0, 3);
+        assert_eq!(run(&mut pace, 10, |_| 6, |_| 0)[9].0, 3);
     }
 
     #[test]
@@ -136,7 +178,7 @@ mod tests {
         run(&mut pace, 10, |_| 5, |_| 0);
         assert_eq!(pace.steps(), 4);
         pace.pause();
-        pace.came(Instant::now() + Duration::from_secs(1000));
+        pace.came(Instant::now() + Duration::from_secs(1000), 1);
         assert_eq!(pace.steps(), 4);
     }
 

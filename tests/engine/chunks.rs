@@ -17,7 +17,7 @@ const CACHED: usize = 100;
 /// The small model by itself: who calls the engine decides on the pieces.
 pub(crate) fn engine(setup: &Setup) -> Engine {
     let mut file = small();
-    file.set("bitnet-b1.58.context_length", Kv::U32(2048));
+    file.set("bitnet-b1.58.context_length", Kv::U32(2200));
     let bytes = file.build();
     let mut reader = Reader::new(&bytes[..]);
     block_on(async {

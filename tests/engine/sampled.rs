@@ -1,9 +1,11 @@
 //! Sampled text: the seed decides, and nothing else does.
 
+use ternlight::engine::MOST_AT_ONCE;
 use ternlight::native::block_on;
 use ternlight::sampling::Sampling;
 use ternlight::session::GenerateOptions;
 
+use crate::chunks::engine;
 use crate::setup::{Setup, generate};
 
 fn options(seed: u32, sampling: Sampling) -> GenerateOptions {
@@ -49,6 +51,45 @@ fn steps_in_flight_change_nothing() {
                 assert_eq!(Some(id), expected, "{options:?}, step {step}");
                 ids.push(id);
             }
+        }
+    }
+}
+
+/// Steps that are handed to the GPU together, each of which finds the token and the position of its own,
+/// with others behind them before they are awaited.
+#[test]
+fn steps_at_once_are_steps_one_by_one() {
+    for setup in [Setup::default(), Setup::default().like_a_card()] {
+        let engine = engine(&setup);
+        let gpu = engine.gpu();
+        for greedy in [true, false] {
+            engine.set_sampling(&Sampling { temperature: 2.0, seed: 3, ..Sampling::default() });
+            let start =
+                || block_on(engine.prefill_and_sample(&[9, 8, 7], 0, greedy).take(gpu)).unwrap();
+            // Where attention takes its first tile whole, and goes on to the next.
+            let batches = [1, MOST_AT_ONCE, 2, MOST_AT_ONCE, MOST_AT_ONCE, 3].repeat(9);
+            let n = batches.iter().sum::<usize>();
+            assert!(3 + n > 128);
+            let first = start();
+            let one_by_one: Vec<u32> = (3..3 + n)
+                .flat_map(|pos| {
+                    block_on(engine.decode_and_sample(pos, 1, greedy).take(gpu)).unwrap()
+                })
+                .collect();
+            assert_eq!(start(), first);
+            let mut pos = 3;
+            let ordered: Vec<_> = batches
+                .into_iter()
+                .map(|n| {
+                    pos += n;
+                    engine.decode_and_sample(pos - n, n, greedy)
+                })
+                .collect();
+            let together: Vec<u32> = ordered
+                .into_iter()
+                .flat_map(|tokens| block_on(tokens.take(gpu)).unwrap())
+                .collect();
+            assert_eq!(together, one_by_one, "greedy: {greedy}");
         }
     }
 }
