@@ -1,9 +1,9 @@
 // The best of the stretches' best becomes the next token: it is written where the next step's
-// embedding lookup reads it, and where the read-back copies from.
+// embedding lookup reads it, and behind those before it where the read-back copies from.
 
 @group(0) @binding(0) var<storage, read> best: array<vec2u>;         // [N_STRETCHES]: bits of the value, id
 @group(0) @binding(1) var<storage, read_write> tokens: array<u32>;   // [chunk]
-@group(0) @binding(2) var<storage, read_write> sampled: array<u32>;  // [1]
+@group(0) @binding(2) var<storage, read_write> sampled: array<u32>;  // [N_SAMPLED], the latest at the end
 
 const WORKGROUP: u32 = 64u;
 
@@ -21,6 +21,9 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     reduce(lane, value, id);
     if lane == 0u {
         tokens[0] = ids[0];
-        sampled[0] = ids[0];
+        for (var i = 1u; i < N_SAMPLED; i++) {
+            sampled[i - 1u] = sampled[i];
+        }
+        sampled[N_SAMPLED - 1u] = ids[0];
     }
 }

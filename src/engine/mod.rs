@@ -262,7 +262,7 @@ impl Engine {
     /// Like [`Engine::prefill`], and chooses the token that follows.
     pub fn prefill_and_sample(&self, ids: &[u32], pos: usize, greedy: bool) -> Readback<u32> {
         let step = self.begin(ids, pos);
-        self.gpu.run_and_read(&self.to_token(&step, greedy), &step, &self.state.sampled, 1)
+        self.gpu.run_and_read(&self.to_token(&step, greedy), &step, &self.state.sampled.last(1), 1)
     }
 
     /// Like [`Engine::prefill`], and reads the logits `[n_vocab]` after the last token.
@@ -276,9 +276,9 @@ impl Engine {
     /// the one that follows; and so on, `n` times, at most [`MOST_AT_ONCE`]. Several calls may be in flight.
     pub fn decode_and_sample(&self, pos: usize, n: usize, greedy: bool) -> Readback<u32> {
         let steps: Vec<Step> = (pos..pos + n).map(|pos| self.state.step(pos, 1)).collect();
-        self.gpu.write(&self.state.steps, 0, &steps);
-        let State { steps: ahead, step, sampled, .. } = &self.state;
-        self.gpu.run_each_and_read(&self.to_token(&steps[0], greedy), &steps, ahead, step, sampled)
+        self.gpu.write_steps(&self.state.step, &steps);
+        let plans = self.to_token(&steps[0], greedy);
+        self.gpu.run_each_and_read(&plans, &steps, &self.state.sampled.last(n), n)
     }
 
     /// Puts at most [`Engine::few_at`] tokens through the layers at `pos`, and chooses greedily after each of
@@ -314,7 +314,7 @@ impl Engine {
     pub async fn profile(&self, pos: usize, n_tokens: usize) -> Result<Profile> {
         let bandwidth = self.bandwidth().await?;
         let step = self.state.step(pos, n_tokens);
-        self.gpu.write(&self.state.step, 0, &[step]);
+        self.gpu.write_steps(&self.state.step, &[step]);
         let kernels = self.gpu.profile(&self.greedy(&step), &step, bandwidth).await?;
         Ok(Profile { bandwidth, kernels })
     }
@@ -342,7 +342,7 @@ impl Engine {
 
     fn write_step(&self, ids: &[u32], step: &Step) {
         self.gpu.write(&self.state.tokens, 0, ids);
-        self.gpu.write(&self.state.step, 0, std::slice::from_ref(step));
+        self.gpu.write_steps(&self.state.step, std::slice::from_ref(step));
     }
 }
 

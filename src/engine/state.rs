@@ -2,7 +2,7 @@
 
 use super::{EngineOptions, MOST_AT_ONCE};
 use crate::error::{Error, Result};
-use crate::gpu::{Buffer, Gpu, Step, Used};
+use crate::gpu::{Buffer, Gpu, STEP_STRIDE, Step, Used};
 use crate::kernels::{
     AttentionShape, FEW, MOST_SPLITS, Parts, Quantized, SamplingParams, stretches,
 };
@@ -40,10 +40,8 @@ pub(super) struct State {
     /// Parts that a prefill step's attention is split into, at most.
     prefill_splits: usize,
     pub(super) attention: AttentionShape,
-    /// Position and size of the step.
+    /// Position and size of the step, and of those that were ordered with it.
     pub(super) step: Buffer<Step>,
-    /// The same of steps that were ordered at once `[MOST_AT_ONCE]`.
-    pub(super) steps: Buffer<Step>,
     /// The step's tokens `[chunk]`; the sampler writes the next step's into the first.
     pub(super) tokens: Buffer<u32>,
     /// The residual stream `[chunk, n_embd]`.
@@ -74,7 +72,7 @@ pub(super) struct State {
     pub(super) sampling: Buffer<SamplingParams>,
     pub(super) threshold: Buffer<f32>,
     pub(super) best: Buffer<[u32; 2]>,
-    /// The token chosen last.
+    /// The tokens chosen last, in their order `[MOST_AT_ONCE]`.
     pub(super) sampled: Buffer<u32>,
 }
 
@@ -131,8 +129,9 @@ impl State {
             few,
             prefill_splits,
             attention,
-            step: gpu.buffer("step", 1),
-            steps: gpu.buffer("steps", MOST_AT_ONCE),
+            step: gpu
+                .buffer("step", MOST_AT_ONCE * STEP_STRIDE)
+                .using(Used::Fixed(size_of::<Step>() as u64)),
             tokens: gpu.buffer("tokens", chunk).using(Used::Tokens(4)),
             x: rows("x", n_embd),
             h: quantized("h", n_embd),
@@ -161,7 +160,7 @@ impl State {
             sampling: gpu.buffer("sampling", 1),
             threshold: gpu.buffer("threshold", 1),
             best: gpu.buffer("best", stretches(config.n_vocab)),
-            sampled: gpu.buffer("sampled", 1),
+            sampled: gpu.buffer("sampled", MOST_AT_ONCE),
         }
     }
 

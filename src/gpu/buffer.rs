@@ -55,6 +55,12 @@ impl<T> Buffer<T> {
         Buffer::new(self.raw.clone(), self.at, self.size, len).using(self.used)
     }
 
+    /// The last `n` values.
+    pub fn last(&self, n: usize) -> Self {
+        let size = (n * size_of::<T>()) as u64;
+        Self::new(self.raw.clone(), self.at + self.size - size, size, n)
+    }
+
     /// The same buffer, of which a step uses less than all.
     pub fn using(mut self, used: Used) -> Self {
         self.used = used;

@@ -7,6 +7,8 @@ use super::Subgroups;
 pub enum Access {
     /// A uniform block.
     Uniform,
+    /// The uniform block that holds the [`Step`](super::Step), in one of several places.
+    Step,
     /// A storage buffer the kernel only reads.
     Read,
     /// A storage buffer the kernel writes, or reads and writes.

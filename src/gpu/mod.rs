@@ -15,6 +15,6 @@ pub use device::{Flushed, Gpu, Subgroups};
 pub use fault::Loss;
 pub use kernel::{Access, Binding, Const, Dialect, Kernel, Variant};
 pub use options::{FeatureCaps, GpuOptions, LimitCaps};
-pub use plan::{Bound, Extent, Plan, Recorder, Step};
+pub use plan::{Bound, Extent, Plan, Recorder, STEP_STRIDE, Step};
 pub use profile::KernelTime;
 pub use readback::Readback;

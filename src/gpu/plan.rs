@@ -4,6 +4,7 @@
 //! at load, leaves three calls per dispatch and token.
 
 use std::collections::HashMap;
+use std::num::NonZero;
 
 use super::{Access, Buffer, Const, Dialect, Gpu, Kernel, Used};
 
@@ -20,6 +21,9 @@ pub struct Step {
     /// Positions in one such part.
     pub split_len: u32,
 }
+
+/// A buffer of several steps holds one in so many: as far apart as WebGPU's dynamic offsets have to be.
+pub const STEP_STRIDE: usize = 256 / size_of::<Step>();
 
 /// Workgroups along one dimension, some known only when a step is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,16 +62,20 @@ impl Used {
 pub(super) struct Dispatch {
     pipeline: wgpu::ComputePipeline,
     bind_group: wgpu::BindGroup,
+    /// Whether the bind group has the step.
+    stepped: bool,
     workgroups: [Extent; 3],
     used: Vec<(Access, Used)>,
     pub(super) label: String,
 }
 
 impl Dispatch {
-    pub(super) fn encode(&self, pass: &mut wgpu::ComputePass<'_>, step: &Step) {
+    /// Encodes it for `step`, which is in the given place of its buffer.
+    pub(super) fn encode(&self, pass: &mut wgpu::ComputePass<'_>, step: &Step, place: usize) {
         let [x, y, z] = self.workgroups.map(|extent| extent.at(step));
+        let offset = [(place * STEP_STRIDE * size_of::<Step>()) as u32];
         pass.set_pipeline(&self.pipeline);
-        pass.set_bind_group(0, &self.bind_group, &[]);
+        pass.set_bind_group(0, &self.bind_group, if self.stepped { &offset[..] } else { &[] });
         pass.dispatch_workgroups(x, y, z);
     }
 
@@ -168,7 +176,13 @@ impl<'gpu> Recorder<'gpu> {
             .enumerate()
             .map(|(i, buffer)| wgpu::BindGroupEntry {
                 binding: i as u32,
-                resource: buffer.binding(),
+                resource: match (kernel.bindings[i].1, buffer.binding()) {
+                    (Access::Step, wgpu::BindingResource::Buffer(all)) => {
+                        let size = NonZero::new(size_of::<Step>() as u64);
+                        wgpu::BindingResource::Buffer(wgpu::BufferBinding { size, ..all })
+                    }
+                    (_, all) => all,
+                },
             })
             .collect();
         let bind_group = self.gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
@@ -185,7 +199,8 @@ impl<'gpu> Recorder<'gpu> {
         }
         let accesses = kernel.bindings.iter().map(|(_, access)| *access);
         let used = accesses.zip(buffers.iter().map(|buffer| buffer.used())).collect();
-        plan.dispatches.push(Dispatch { pipeline, bind_group, workgroups, used, label });
+        let stepped = kernel.bindings.iter().any(|(_, access)| *access == Access::Step);
+        plan.dispatches.push(Dispatch { pipeline, bind_group, stepped, workgroups, used, label });
     }
 }
 
@@ -193,15 +208,33 @@ impl Gpu {
     /// Encodes `plans` one after the other in one compute pass and submits them.
     pub fn run(&self, plans: &[&Plan], step: &Step) {
         let mut encoder = self.device.create_command_encoder(&Default::default());
-        self.encode(&mut encoder, plans, step);
+        self.encode(&mut encoder, plans, std::slice::from_ref(step));
         self.queue.submit([encoder.finish()]);
     }
 
-    pub(super) fn encode(&self, encoder: &mut wgpu::CommandEncoder, plans: &[&Plan], step: &Step) {
+    /// All `plans` for one step after the other, in one pass: to copy something between two costs a
+    /// fast card as much as ten kernels.
+    pub(super) fn encode(
+        &self,
+        encoder: &mut wgpu::CommandEncoder,
+        plans: &[&Plan],
+        steps: &[Step],
+    ) {
         let mut pass = encoder.begin_compute_pass(&Default::default());
-        for dispatch in plans.iter().flat_map(|plan| &plan.dispatches) {
-            dispatch.encode(&mut pass, step);
+        for (place, step) in steps.iter().enumerate() {
+            for dispatch in plans.iter().flat_map(|plan| &plan.dispatches) {
+                dispatch.encode(&mut pass, step, place);
+            }
         }
+    }
+
+    /// Puts `steps` where the kernels of plans that are run with them look for theirs.
+    pub fn write_steps(&self, buffer: &Buffer<Step>, steps: &[Step]) {
+        let mut apart = vec![Step::default(); (steps.len() - 1) * STEP_STRIDE + 1];
+        for (place, step) in steps.iter().enumerate() {
+            apart[place * STEP_STRIDE] = *step;
+        }
+        self.write(buffer, 0, &apart);
     }
 
     /// In a browser, which adds checks of its own.
@@ -257,14 +290,18 @@ impl Gpu {
 
 fn layout_entry(index: usize, access: Access) -> wgpu::BindGroupLayoutEntry {
     let ty = match access {
-        Access::Uniform => wgpu::BufferBindingType::Uniform,
+        Access::Uniform | Access::Step => wgpu::BufferBindingType::Uniform,
         Access::Read => wgpu::BufferBindingType::Storage { read_only: true },
         Access::Write => wgpu::BufferBindingType::Storage { read_only: false },
     };
     wgpu::BindGroupLayoutEntry {
         binding: index as u32,
         visibility: wgpu::ShaderStages::COMPUTE,
-        ty: wgpu::BindingType::Buffer { ty, has_dynamic_offset: false, min_binding_size: None },
+        ty: wgpu::BindingType::Buffer {
+            ty,
+            has_dynamic_offset: access == Access::Step,
+            min_binding_size: None,
+        },
         count: None,
     }
 }

@@ -69,7 +69,7 @@ impl Gpu {
                     end_of_pass_write_index: Some(2 * i + 1),
                 }),
             });
-            dispatch.encode(&mut pass, step);
+            dispatch.encode(&mut pass, step, 0);
         }
         encoder.resolve_query_set(&queries, 0..count, &ticks, 0);
         let values: Vec<u64> = self.submit_and_read(encoder, (&ticks, 0), size).take(self).await?;

@@ -32,33 +32,22 @@ impl Gpu {
         result: &Buffer<T>,
         len: usize,
     ) -> Readback<T> {
-        let mut encoder = self.device.create_command_encoder(&Default::default());
-        if !plans.is_empty() {
-            self.encode(&mut encoder, plans, step);
-        }
-        self.submit_and_read(encoder, (&result.raw, result.at), (len * size_of::<T>()) as u64)
+        self.run_each_and_read(plans, std::slice::from_ref(step), result, len)
     }
 
-    /// Runs `plans` for each of `steps` in one submit, with a copy of the first value of `result` after
-    /// each. `ahead` holds the steps; `current` is where the kernels look for theirs.
+    /// The same for one step after the other, and a copy when all are done.
     pub fn run_each_and_read<T: Pod>(
         &self,
         plans: &[&Plan],
         steps: &[Step],
-        ahead: &Buffer<Step>,
-        current: &Buffer<Step>,
         result: &Buffer<T>,
+        len: usize,
     ) -> Readback<T> {
-        let (of_step, of_value) = (size_of::<Step>() as u64, size_of::<T>() as u64);
-        let staging = self.staging(steps.len() as u64 * of_value);
         let mut encoder = self.device.create_command_encoder(&Default::default());
-        for (i, step) in (0..).zip(steps) {
-            let from = ahead.at + i * of_step;
-            encoder.copy_buffer_to_buffer(&ahead.raw, from, &current.raw, current.at, of_step);
-            self.encode(&mut encoder, plans, step);
-            encoder.copy_buffer_to_buffer(&result.raw, result.at, &staging, i * of_value, of_value);
+        if !plans.is_empty() {
+            self.encode(&mut encoder, plans, steps);
         }
-        self.submit_and_map(encoder, staging)
+        self.submit_and_read(encoder, (&result.raw, result.at), (len * size_of::<T>()) as u64)
     }
 
     /// Submits `encoder`'s work and a copy of `size` bytes of `result` from the given one on.
@@ -70,14 +59,6 @@ impl Gpu {
     ) -> Readback<T> {
         let staging = self.staging(size);
         encoder.copy_buffer_to_buffer(result, at, &staging, 0, size);
-        self.submit_and_map(encoder, staging)
-    }
-
-    fn submit_and_map<T>(
-        &self,
-        encoder: wgpu::CommandEncoder,
-        staging: wgpu::Buffer,
-    ) -> Readback<T> {
         #[cfg_attr(target_arch = "wasm32", allow(unused_variables, reason = "browsers poll"))]
         let submission = self.queue.submit([encoder.finish()]);
         let (send, mapped) = oneshot::channel();

@@ -74,7 +74,7 @@ impl AttentionShape {
 pub(super) const KERNEL: Kernel = Kernel {
     name: "attention",
     bindings: &[
-        ("step", Access::Uniform),
+        ("step", Access::Step),
         ("q", Access::Read),
         ("k_cache", Access::Read),
         ("v_cache", Access::Read),

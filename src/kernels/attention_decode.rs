@@ -5,7 +5,7 @@ use crate::lanes_variants;
 pub(super) const KERNEL: Kernel = Kernel {
     name: "attention_decode",
     bindings: &[
-        ("step", Access::Uniform),
+        ("step", Access::Step),
         ("queries", Access::Read),
         ("k_cache", Access::Read),
         ("v_cache", Access::Read),

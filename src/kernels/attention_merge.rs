@@ -8,7 +8,7 @@ pub const MOST_SPLITS: u32 = 16;
 pub(super) const KERNEL: Kernel = Kernel {
     name: "attention_merge",
     bindings: &[
-        ("step", Access::Uniform),
+        ("step", Access::Step),
         ("part", Access::Read),
         ("part_ml", Access::Read),
         ("norm_weight", Access::Read),

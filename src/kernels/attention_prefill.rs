@@ -8,7 +8,7 @@ const ROWS: u32 = 64;
 pub(super) const KERNEL: Kernel = Kernel {
     name: "attention_prefill",
     bindings: &[
-        ("step", Access::Uniform),
+        ("step", Access::Step),
         ("queries", Access::Read),
         ("k_cache", Access::Read),
         ("v_cache", Access::Read),

@@ -9,7 +9,7 @@ const TILE_TOKENS: u32 = 32;
 pub(super) const KERNEL: Kernel = Kernel {
     name: "gemm_i2s",
     bindings: &[
-        ("step", Access::Uniform),
+        ("step", Access::Step),
         ("w", Access::Read),
         ("w_scale", Access::Read),
         ("q", Access::Read),

@@ -5,7 +5,7 @@ use crate::lanes_variants;
 pub(super) const KERNEL: Kernel = Kernel {
     name: "merge_norm_gemv",
     bindings: &[
-        ("step", Access::Uniform),
+        ("step", Access::Step),
         ("w", Access::Read),
         ("w_scale", Access::Read),
         ("part", Access::Read),

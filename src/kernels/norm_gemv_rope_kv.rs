@@ -5,7 +5,7 @@ use crate::lanes_variants;
 pub(super) const KERNEL: Kernel = Kernel {
     name: "norm_gemv_rope_kv",
     bindings: &[
-        ("step", Access::Uniform),
+        ("step", Access::Step),
         ("w", Access::Read),
         ("w_scale", Access::Read),
         ("x", Access::Read),

@@ -5,7 +5,7 @@ use crate::lanes_variants;
 pub(super) const KERNEL: Kernel = Kernel {
     name: "rms_norm",
     bindings: &[
-        ("step", Access::Uniform),
+        ("step", Access::Step),
         ("x", Access::Read),
         ("weight", Access::Read),
         ("y", Access::Write),

@@ -5,7 +5,7 @@ use crate::one_variant;
 pub(super) const KERNEL: Kernel = Kernel {
     name: "rope_kv",
     bindings: &[
-        ("step", Access::Uniform),
+        ("step", Access::Step),
         ("qkv", Access::Read),
         ("turns", Access::Read),
         ("q", Access::Write),

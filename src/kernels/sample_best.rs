@@ -9,7 +9,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     name: "sample_best",
     bindings: &[
         ("sampling", Access::Uniform),
-        ("step", Access::Uniform),
+        ("step", Access::Step),
         ("logits", Access::Read),
         ("threshold", Access::Read),
         ("best", Access::Write),

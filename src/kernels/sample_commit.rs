@@ -5,10 +5,11 @@ pub(super) const KERNEL: Kernel = Kernel {
     name: "sample_commit",
     bindings: &[("best", Access::Read), ("tokens", Access::Write), ("sampled", Access::Write)],
     variants: one_variant!("shared/best", "sample_commit"),
-    example: &[Const::U32("N_STRETCHES", 126)],
+    example: &[Const::U32("N_STRETCHES", 126), Const::U32("N_SAMPLED", 4)],
 };
 
-/// `tokens[0] = sampled[0]` = the best of `best`; `u32::MAX` where no logit is a number.
+/// `tokens[0]` = the best of `best`; `u32::MAX` where no logit is a number. It joins `sampled` at the end, and
+/// the first there leaves.
 pub fn sample_commit(
     recorder: &mut Recorder,
     plan: &mut Plan,
@@ -19,7 +20,10 @@ pub fn sample_commit(
     recorder.dispatch(
         plan,
         &KERNEL,
-        &[Const::U32("N_STRETCHES", best.len() as u32)],
+        &[
+            Const::U32("N_STRETCHES", best.len() as u32),
+            Const::U32("N_SAMPLED", sampled.len() as u32),
+        ],
         &[best, tokens, sampled],
         [Extent::Fixed(1); 3],
     );

@@ -247,9 +247,11 @@ impl Steps {
     async fn step(&mut self, session: &mut Session) -> Result<Option<u32>> {
         // None are ordered while a draft is to follow: its tokens have to be known.
         let drafts_next = self.is_confident() && !self.in_flight.is_empty();
-        let most = if drafts_next { 0 } else { session.pace.steps() };
+        let foreseen_lately = self.lookup.as_ref().is_some_and(|lookup| !lookup.is_quiet());
+        let at_once = if foreseen_lately { 1 } else { session.pace.at_once() };
+        let most = if drafts_next { 0 } else { session.pace.steps(at_once) };
         while self.left > 0 {
-            let at_once = session.pace.at_once().min(self.left);
+            let at_once = at_once.min(self.left);
             let (pos, last) = (session.filled, session.tokens.last());
             let ordered = match last {
                 Some(&last) if !self.on_gpu => {

@@ -16,6 +16,9 @@ const STREAK: usize = 2;
 /// After passes that did not pay, it must have been more of them, up to so many.
 const MOST_STREAK: usize = 64;
 
+/// Tokens none of which was foreseen, after which none is likely to be soon.
+const QUIET: usize = 16;
+
 /// Tokens that make a pass pay: one that puts eight through the model takes as long as four to six steps
 /// on a fast card.
 const PAYS: usize = 6;
@@ -28,11 +31,13 @@ pub(super) struct Lookup {
     /// How long a streak must be for a draft.
     needed: usize,
     expected: Option<u32>,
+    /// Tokens since one was foreseen.
+    quiet: usize,
 }
 
 impl Default for Lookup {
     fn default() -> Self {
-        Self { streak: 0, needed: STREAK, expected: None }
+        Self { streak: 0, needed: STREAK, expected: None, quiet: QUIET }
     }
 }
 
@@ -40,7 +45,8 @@ impl Lookup {
     /// Told of each token, `tokens` ending with it.
     pub(super) fn saw(&mut self, tokens: &[u32]) {
         let foreseen = self.expected.is_some() && self.expected == tokens.last().copied();
-        self.streak = if foreseen { self.streak + 1 } else { 0 };
+        (self.streak, self.quiet) =
+            if foreseen { (self.streak + 1, 0) } else { (0, self.quiet + 1) };
         self.expected = draft(tokens, 1).first().copied();
     }
 
@@ -52,6 +58,12 @@ impl Lookup {
             ..PAYS => (2 * self.needed).min(MOST_STREAK),
             PAYS.. => (self.needed - 1).max(STREAK),
         };
+    }
+
+    /// Whether nothing was foreseen for long enough that steps may be ordered far ahead: a draft waits
+    /// for all of them.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.quiet >= QUIET
     }
 
     /// Whether drafts are worth trying.
@@ -122,6 +134,20 @@ mod tests {
         lookup.saw(&text[..11]);
         lookup.passed(1);
         assert!(!lookup.is_confident());
+    }
+
+    #[test]
+    fn a_text_is_quiet_until_a_token_is_foreseen_and_again_when_none_was_for_long() {
+        let repeated: Vec<u32> = [1, 2, 3, 4, 1, 2, 3, 4].into_iter().chain(100..120).collect();
+        let mut lookup = Lookup::default();
+        let quiet: Vec<bool> = (1..=repeated.len())
+            .map(|n| {
+                lookup.saw(&repeated[..n]);
+                lookup.is_quiet()
+            })
+            .collect();
+        let expected = [vec![true; 7], vec![false; QUIET], vec![true; 5]].concat();
+        assert_eq!(quiet, expected);
     }
 
     #[test]

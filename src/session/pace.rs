@@ -6,14 +6,13 @@ use web_time::{Duration, Instant};
 
 use crate::engine::MOST_AT_ONCE;
 
-/// Steps under way at most, the one whose token is awaited among them. Waiting for each token costs two
-/// thirds of the speed on a fast card; a CPU gains nothing and would compute tokens nobody wants.
-const MOST_STEPS: usize = 4;
-const MOST_STEPS_ON_CPU: usize = 1;
+/// Lots of steps under way at most, the one whose tokens are awaited among them. Waiting for each token costs
+/// two thirds of the speed on a fast card. A browser prepares all steps of a lot before the GPU gets the
+/// first: with two or three lots of four the GPU waits, and is slower than with steps one by one.
+const MOST_LOTS: usize = 4;
 
-/// Time that steps take at most that are handed over at once, for nobody to see that their tokens come
-/// together. Between two submissions a GPU rests for some 40 us, which is a twenty-fifth of a step on a
-/// fast card.
+/// Time that the steps of a lot take at most, for nobody to see that their tokens come together. Between two
+/// submissions a GPU rests for some 40 us, which is a twenty-fifth of a step on a fast card.
 const MOST_TIME_AT_ONCE: Duration = Duration::from_millis(5);
 
 /// Time in which all that is under way is to be done, so that who stops a generation does not wait
@@ -23,7 +22,8 @@ const MOST_TIME: Duration = Duration::from_millis(80);
 /// The speed of late, and what follows from it. It is the card's and the model's, so that it outlasts a
 /// generation.
 pub(super) struct Pace {
-    most: usize,
+    most_lots: usize,
+    most_at_once: usize,
     /// When the last token came, if the next one is a step's time after it.
     came: Option<Instant>,
     /// From one token to the next, the last few times: of several that were there already when they were
@@ -33,20 +33,19 @@ pub(super) struct Pace {
 
 impl Pace {
     pub(super) fn new(software: bool) -> Self {
-        let most = if software { MOST_STEPS_ON_CPU } else { MOST_STEPS };
-        Self { most, came: None, took: VecDeque::new() }
+        // A CPU gains nothing, and would compute tokens that nobody wants.
+        let (most_lots, most_at_once) = if software { (1, 1) } else { (MOST_LOTS, MOST_AT_ONCE) };
+        Self { most_lots, most_at_once, came: None, took: VecDeque::new() }
     }
 
-    /// Steps that may be under way now: one, until it is known how long that takes. Twice as many at least
-    /// as are handed over at once, so that the GPU has work while an answer is on its way.
-    pub(super) fn steps(&self) -> usize {
-        let at_once = self.at_once();
-        self.within(MOST_TIME, if at_once > 1 { self.most.max(2 * at_once) } else { self.most })
-    }
-
-    /// Steps to hand over at once.
+    /// Steps to hand over at once: one, until it is known how long that takes.
     pub(super) fn at_once(&self) -> usize {
-        self.within(MOST_TIME_AT_ONCE, self.most.min(MOST_AT_ONCE))
+        self.within(MOST_TIME_AT_ONCE, self.most_at_once)
+    }
+
+    /// Steps that may be under way now, so many being handed over at once.
+    pub(super) fn steps(&self, at_once: usize) -> usize {
+        self.within(MOST_TIME, self.most_lots * at_once)
     }
 
     fn within(&self, time: Duration, most: usize) -> usize {
@@ -58,7 +57,7 @@ impl Pace {
     pub(super) fn came(&mut self, now: Instant, steps: usize) {
         if let Some(before) = self.came.replace(now) {
             self.took.push_back((now - before) / steps as u32);
-            if self.took.len() > MOST_STEPS {
+            if self.took.len() > MOST_LOTS {
                 self.took.pop_front();
             }
         }
@@ -93,10 +92,10 @@ mod tests {
         (0..tokens)
             .map(|n| {
                 if given == 0 {
-                    while under_way.iter().map(|(_, steps)| steps).sum::<usize>() + pace.at_once()
-                        <= pace.steps()
+                    let steps = pace.at_once();
+                    while under_way.iter().map(|(_, steps)| steps).sum::<usize>() + steps
+                        <= pace.steps(steps)
                     {
-                        let steps = pace.at_once();
                         for _ in 0..steps {
                             free = free.max(now) + ms(step(ordered));
                             ordered += 1;
@@ -138,11 +137,12 @@ mod tests {
     fn fast_steps_are_handed_over_together_and_there_are_always_others_behind_them() {
         for (step, at_once) in [(1, 4), (2, 2), (3, 1)] {
             let mut pace = Pace::new(false);
-            let steps = run(&mut pace, 60, |_| step, |_| 0);
+            let steps = run(&mut pace, 80, |_| step, |_| 0);
             assert_eq!(pace.at_once(), at_once, "{step} ms");
-            let unused = || steps.iter().skip(20).map(|(unused, _)| *unused);
-            assert_eq!(unused().max(), Some((2 * at_once).max(4) - 1), "{step} ms");
-            assert!(unused().min() >= Some(at_once.min(3)), "{step} ms");
+            let unused = || steps.iter().skip(40).map(|(unused, _)| *unused);
+            let most = 4 * at_once;
+            assert_eq!(unused().max(), Some(most - 1), "{step} ms");
+            assert_eq!(unused().min(), Some(most - at_once), "{step} ms");
         }
     }
 
@@ -176,10 +176,10 @@ mod tests {
     fn the_pace_outlasts_a_generation_but_not_the_time_between_two() {
         let mut pace = Pace::new(false);
         run(&mut pace, 10, |_| 5, |_| 0);
-        assert_eq!(pace.steps(), 4);
+        assert_eq!(pace.steps(1), 4);
         pace.pause();
         pace.came(Instant::now() + Duration::from_secs(1000), 1);
-        assert_eq!(pace.steps(), 4);
+        assert_eq!(pace.steps(1), 4);
     }
 
     #[test]

@@ -98,11 +98,11 @@ fn drop_at(session: &mut Session, ids: &[u32], n: usize) -> usize {
 }
 
 /// What is under way when a generation is left is all that the next one waits for: the steps that were
-/// ordered ahead, which a fast card has seven of at most and a CPU none.
+/// ordered ahead, which a fast card has fifteen of at most and a CPU none.
 #[test]
 fn an_abort_leaves_little_under_way() {
     let prompt: Vec<u32> = (5..45).collect();
-    for (setup, ahead) in [(Setup::default(), 0), (Setup::default().like_a_card(), 7)] {
+    for (setup, ahead) in [(Setup::default(), 0), (Setup::default().like_a_card(), 15)] {
         let mut session = setup.small();
         for n in [1, 2, 3, 5, 8, 13, 21, 34, 17, 4, 29] {
             let unused = abort(&mut session, &prompt, n);

@@ -29,7 +29,8 @@ fn descriptors_match_shaders() {
         assert_eq!((main.name.as_str(), main.stage), ("main", naga::ShaderStage::Compute));
         assert!(main.workgroup_size.iter().product::<u32>() <= 256, "{name}");
         assert!(workgroup_bytes(&module, &info) <= 16 << 10, "{name}");
-        let storage = shader.kernel.bindings.iter().filter(|(_, a)| *a != Access::Uniform);
+        let is_storage = |access: Access| matches!(access, Access::Read | Access::Write);
+        let storage = shader.kernel.bindings.iter().filter(|(_, access)| is_storage(*access));
         assert!(storage.count() <= 8, "{name}");
         assert_eq!(uses_subgroups(&shader), shader.subgroups, "{name}");
     }
@@ -126,14 +127,16 @@ fn bindings(module: &Module) -> Vec<(String, Access)> {
         .filter_map(|(_, variable)| {
             let place = variable.binding?;
             assert_eq!(place.group, 0, "{:?}", variable.name);
+            let name = variable.name.clone().unwrap();
             let access = match variable.space {
+                AddressSpace::Uniform if name == "step" => Access::Step,
                 AddressSpace::Uniform => Access::Uniform,
                 AddressSpace::Storage { access } if access.contains(StorageAccess::STORE) => {
                     Access::Write
                 }
                 _ => Access::Read,
             };
-            Some((place.binding, variable.name.clone().unwrap(), access))
+            Some((place.binding, name, access))
         })
         .collect();
     bindings.sort_by_key(|(index, ..)| *index);
