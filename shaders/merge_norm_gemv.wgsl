@@ -14,12 +14,16 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let first = (group.x * SLOTS + lane / LANES) * EACH;
     let mine = lane % LANES; // of the slot's rows
     let row = first + mine;
+    let is_mine = mine < EACH && row < N_ROWS;
     let at = FIRST_ROW + min(row, N_ROWS - 1u);
     // On their way with the codes: at the end they would be waited for.
     let scale = w_scale[at];
-    let before = y[at];
+    var before = 0.0;
+    if is_mine {
+        before = y[at];
+    }
     let p = products(lane, min(first + vec4u(0u, 1u, 2u, 3u), vec4u(N_ROWS - 1u)));
-    if mine < EACH && row < N_ROWS {
+    if is_mine {
         y[at] = before + product(p.d[mine], p.q_scale, scale);
     }
 }

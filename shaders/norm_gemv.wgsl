@@ -21,6 +21,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let each = vec4u(0u, 1u, 2u, 3u);
     let mine = lane % LANES; // of the slot's rows
     let row = first + mine;
+    let is_mine = mine < ROWS && row < N_ROWS;
     let at = FIRST_ROW + min(row, N_ROWS - 1u);
     // On their way with the codes: at the end they would be waited for.
     let scale = w_scale[at];
@@ -29,11 +30,11 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         up_scale = w_scale[ALL_ROWS + at];
     }
     var before = 0.0;
-    if ADD {
+    if ADD && is_mine {
         before = y[at];
     }
     let p = products(lane, each % PARTS * N_ROWS + min(first + each / PARTS, vec4u(N_ROWS - 1u)));
-    if mine < ROWS && row < N_ROWS {
+    if is_mine {
         let v = product(p.d[mine * PARTS], p.q_scale, scale);
         if PARTS == 2u {
             y[at] = relu2_glu(v, product(p.d[mine * PARTS + 1u], p.q_scale, up_scale));

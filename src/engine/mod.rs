@@ -275,6 +275,7 @@ impl Engine {
     /// Puts the token chosen last, which is still on the GPU, through the layers at `pos` and chooses
     /// the one that follows; and so on, `n` times, at most [`MOST_AT_ONCE`]. Several calls may be in flight.
     pub fn decode_and_sample(&self, pos: usize, n: usize, greedy: bool) -> Readback<u32> {
+        debug_assert!((1..=MOST_AT_ONCE).contains(&n));
         let steps: Vec<Step> = (pos..pos + n).map(|pos| self.state.step(pos, 1)).collect();
         self.gpu.write_steps(&self.state.step, &steps);
         let plans = self.to_token(&steps[0], greedy);
@@ -284,7 +285,7 @@ impl Engine {
     /// Puts at most [`Engine::few_at`] tokens through the layers at `pos`, and chooses greedily after each of
     /// them: what it computes is the same, to the last bit, as one by one.
     pub fn decode_and_choose(&self, ids: &[u32], pos: usize) -> Readback<u32> {
-        let step = State::few_step(pos, ids.len());
+        let step = self.state.few_step(pos, ids.len());
         self.write_step(ids, &step);
         let plans = [&self.plans.few, &self.plans.greedy_each];
         self.gpu.run_and_read(&plans, &step, &self.state.chosen, ids.len())

@@ -13,9 +13,10 @@ use crate::model::Config;
 const CHUNK: usize = 512;
 const CHUNK_ON_CPU: usize = 64;
 
-/// Positions in a part of the context that a decode step's attention is split into: a multiple of this,
-/// which is what its kernel takes in at once.
+/// Positions in a part of the context that a decode step's attention is split into: a multiple of this. A
+/// card's kernel takes in so many at once; a CPU may have more cores than there are heads.
 const LEAST_SPLIT: usize = 128;
+const LEAST_SPLIT_ON_CPU: usize = 64;
 
 /// The same of a prefill step's, and how many parts there are at most: each takes memory for every token
 /// of a chunk.
@@ -37,6 +38,8 @@ pub(super) struct State {
     /// Tokens in one step of few, [`FEW`]; 0 where their logits, or their parts of attention, exceed a
     /// binding, or there is no room for so many.
     pub(super) few: usize,
+    /// Positions in a part of the context for a decode step: a multiple of this.
+    least_split: usize,
     /// Parts that a prefill step's attention is split into, at most.
     prefill_splits: usize,
     pub(super) attention: AttentionShape,
@@ -127,6 +130,7 @@ impl State {
             n_ctx,
             chunk,
             few,
+            least_split: if gpu.software { LEAST_SPLIT_ON_CPU } else { LEAST_SPLIT },
             prefill_splits,
             attention,
             step: gpu
@@ -168,7 +172,7 @@ impl State {
     /// alone do not fill a card.
     pub(super) fn step(&self, pos: usize, n_tokens: usize) -> Step {
         if n_tokens == 1 {
-            return Self::few_step(pos, 1);
+            return self.few_step(pos, 1);
         }
         self.part_of_step(pos, n_tokens, pos + n_tokens)
     }
@@ -181,14 +185,14 @@ impl State {
 
     /// A step of one token or few, which splits the context alike for each of them, if there are no more
     /// than [`State::few_at`].
-    pub(super) fn few_step(pos: usize, n_tokens: usize) -> Step {
-        Self::split_step(pos, n_tokens, pos + n_tokens, (LEAST_SPLIT, MOST_SPLITS as usize))
+    pub(super) fn few_step(&self, pos: usize, n_tokens: usize) -> Step {
+        Self::split_step(pos, n_tokens, pos + n_tokens, (self.least_split, MOST_SPLITS as usize))
     }
 
     /// The most tokens of a step of few after `pos`: up to where a token would split the context otherwise.
     pub(super) fn few_at(&self, pos: usize) -> usize {
-        const ALIKE: usize = LEAST_SPLIT * MOST_SPLITS as usize;
-        self.few.min(ALIKE - pos % ALIKE)
+        let alike = self.least_split * MOST_SPLITS as usize;
+        self.few.min(alike - pos % alike)
     }
 
     fn split_step(pos: usize, n_tokens: usize, end: usize, (least, most): (usize, usize)) -> Step {

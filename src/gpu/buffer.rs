@@ -57,8 +57,8 @@ impl<T> Buffer<T> {
 
     /// The last `n` values.
     pub fn last(&self, n: usize) -> Self {
-        let size = (n * size_of::<T>()) as u64;
-        Self::new(self.raw.clone(), self.at + self.size - size, size, n)
+        let before = ((self.len - n) * size_of::<T>()) as u64;
+        Self::new(self.raw.clone(), self.at + before, (n * size_of::<T>()) as u64, n)
     }
 
     /// The same buffer, of which a step uses less than all.

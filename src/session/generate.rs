@@ -8,6 +8,7 @@ use web_time::Instant;
 
 use super::Session;
 use super::lookup::{self, Lookup};
+use super::pace::Pace;
 use super::stop::StopTexts;
 use crate::error::{Error, Result};
 use crate::gpu::Readback;
@@ -249,7 +250,6 @@ impl Steps {
         let drafts_next = self.is_confident() && !self.in_flight.is_empty();
         let foreseen_lately = self.lookup.as_ref().is_some_and(|lookup| !lookup.is_quiet());
         let at_once = if foreseen_lately { 1 } else { session.pace.at_once() };
-        let most = if drafts_next { 0 } else { session.pace.steps(at_once) };
         while self.left > 0 {
             let at_once = at_once.min(self.left);
             let (pos, last) = (session.filled, session.tokens.last());
@@ -258,7 +258,7 @@ impl Steps {
                     let tokens = session.engine.prefill_and_sample(&[last], pos, self.greedy);
                     Ordered { steps: 1, tokens }
                 }
-                _ if self.under_way() + at_once > most => break,
+                _ if drafts_next || !self.has_room(&session.pace, at_once) => break,
                 _ => {
                     let tokens = session.engine.decode_and_sample(pos, at_once, self.greedy);
                     Ordered { steps: at_once, tokens }
@@ -273,6 +273,10 @@ impl Steps {
         self.confirmed.extend(tokens.take(session.engine.gpu()).await?);
         session.pace.came(Instant::now(), steps);
         Ok(self.confirmed.pop_front())
+    }
+
+    fn has_room(&self, pace: &Pace, at_once: usize) -> bool {
+        pace.has_room(self.in_flight.len(), self.under_way(), at_once)
     }
 
     fn under_way(&self) -> usize {

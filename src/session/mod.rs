@@ -11,7 +11,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
 use serde::Serialize;
-use web_time::Instant;
+use web_time::{Duration, Instant};
 
 use crate::chat::Message;
 use crate::engine::Engine;
@@ -215,6 +215,12 @@ impl Session {
         }
         self.tokens.clear();
         self.engine.profile(pos, n_tokens.min(self.engine.chunk())).await
+    }
+
+    /// Has as many steps under way as on a card that takes `time` for each, whatever this one takes: for
+    /// tests, which are to be the same on every machine.
+    pub fn suppose_steps_of(&mut self, time: Duration) {
+        self.pace.suppose(time);
     }
 
     /// Checks a prompt and makes the cache's contents agree with it. Returns how many of its tokens

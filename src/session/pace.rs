@@ -8,7 +8,7 @@ use crate::engine::MOST_AT_ONCE;
 
 /// Lots of steps under way at most, the one whose tokens are awaited among them. Waiting for each token costs
 /// two thirds of the speed on a fast card. A browser prepares all steps of a lot before the GPU gets the
-/// first: with two or three lots of four the GPU waits, and is slower than with steps one by one.
+/// first: with two lots of four the GPU waits so long that steps one by one are faster, with three it still waits.
 const MOST_LOTS: usize = 4;
 
 /// Time that the steps of a lot take at most, for nobody to see that their tokens come together. Between two
@@ -16,7 +16,8 @@ const MOST_LOTS: usize = 4;
 const MOST_TIME_AT_ONCE: Duration = Duration::from_millis(5);
 
 /// Time in which all that is under way is to be done, so that who stops a generation does not wait
-/// long for the next one: within 100 ms, the way of the answer included.
+/// long for the next one: within 100 ms, the way of the answer included. Of a card that slows down all at
+/// once, the steps are awaited that were ordered while it was fast.
 const MOST_TIME: Duration = Duration::from_millis(80);
 
 /// The speed of late, and what follows from it. It is the card's and the model's, so that it outlasts a
@@ -29,27 +30,37 @@ pub(super) struct Pace {
     /// From one token to the next, the last few times: of several that were there already when they were
     /// asked for, all but one seem to take no time.
     took: VecDeque<Duration>,
+    /// What a step is supposed to take instead.
+    supposed: Option<Duration>,
 }
 
 impl Pace {
     pub(super) fn new(software: bool) -> Self {
         // A CPU gains nothing, and would compute tokens that nobody wants.
         let (most_lots, most_at_once) = if software { (1, 1) } else { (MOST_LOTS, MOST_AT_ONCE) };
-        Self { most_lots, most_at_once, came: None, took: VecDeque::new() }
+        Self { most_lots, most_at_once, came: None, took: VecDeque::new(), supposed: None }
     }
 
-    /// Steps to hand over at once: one, until it is known how long that takes.
+    /// From now on, a step is supposed to take `time`.
+    pub(super) fn suppose(&mut self, time: Duration) {
+        self.supposed = Some(time);
+    }
+
+    /// Steps to hand over at once. One until it is known how long that takes, and while the first token of
+    /// several is awaited, which is not to wait until more than a few have been prepared.
     pub(super) fn at_once(&self) -> usize {
-        self.within(MOST_TIME_AT_ONCE, self.most_at_once)
+        if self.came.is_none() { 1 } else { self.within(MOST_TIME_AT_ONCE, self.most_at_once) }
     }
 
-    /// Steps that may be under way now, so many being handed over at once.
-    pub(super) fn steps(&self, at_once: usize) -> usize {
-        self.within(MOST_TIME, self.most_lots * at_once)
+    /// Whether `at_once` steps more may be handed over, `steps` being under way in `lots`.
+    pub(super) fn has_room(&self, lots: usize, steps: usize, at_once: usize) -> bool {
+        let most = self.within(MOST_TIME, self.most_lots * self.most_at_once);
+        lots < self.most_lots && steps + at_once <= most
     }
 
     fn within(&self, time: Duration, most: usize) -> usize {
-        let Some(slowest) = self.took.iter().max() else { return 1 };
+        let slowest = self.supposed.as_ref().or_else(|| self.took.iter().max());
+        let Some(slowest) = slowest else { return 1 };
         (time.as_nanos() / slowest.as_nanos().max(1)).clamp(1, most as u128) as usize
     }
 
@@ -92,15 +103,15 @@ mod tests {
         (0..tokens)
             .map(|n| {
                 if given == 0 {
-                    let steps = pace.at_once();
-                    while under_way.iter().map(|(_, steps)| steps).sum::<usize>() + steps
-                        <= pace.steps(steps)
-                    {
-                        for _ in 0..steps {
+                    let at_once = pace.at_once();
+                    let steps =
+                        |lots: &VecDeque<(Instant, usize)>| lots.iter().map(|lot| lot.1).sum();
+                    while pace.has_room(under_way.len(), steps(&under_way), at_once) {
+                        for _ in 0..at_once {
                             free = free.max(now) + ms(step(ordered));
                             ordered += 1;
                         }
-                        under_way.push_back((free, steps));
+                        under_way.push_back((free, at_once));
                     }
                 }
                 let left = free.saturating_duration_since(now);
@@ -119,13 +130,13 @@ mod tests {
 
     #[test]
     fn what_is_under_way_is_done_in_time_at_every_speed() {
-        for step in [5, 19, 20, 21, 26, 27, 39, 41, 79, 81, 300, 5000] {
+        for step in [1, 2, 3, 5, 19, 20, 21, 26, 27, 39, 41, 79, 81, 300, 5000] {
             let mut pace = Pace::new(false);
             for (n, (steps, left)) in run(&mut pace, 40, |_| step, |_| 0).into_iter().enumerate() {
                 let one = Duration::from_millis(step);
                 assert!(left <= MOST_TIME.max(one), "{left:?} of {step} ms steps at token {n}");
                 // One is taken, the others are under way.
-                if n >= 2 {
+                if n >= 2 && step >= 5 {
                     let full = (80 / step).clamp(1, 4) as usize;
                     assert_eq!(steps, full - 1, "{step} ms, token {n}");
                 }
@@ -164,6 +175,18 @@ mod tests {
     }
 
     #[test]
+    fn a_fast_card_that_slows_down_does_what_was_ordered_before() {
+        let mut pace = Pace::new(false);
+        let under_way = run(&mut pace, 100, |n| if n < 40 { 1 } else { 20 }, |_| 0);
+        for (n, (unused, left)) in under_way.into_iter().enumerate() {
+            assert!(unused < MOST_LOTS * MOST_AT_ONCE, "{unused} at token {n}");
+            if !(24..56).contains(&n) {
+                assert!(left <= MOST_TIME, "{left:?} at token {n}");
+            }
+        }
+    }
+
+    #[test]
     fn a_page_that_is_slow_makes_no_card_seem_fast() {
         let mut pace = Pace::new(false);
         // It takes a second for every tenth token, in which all that is under way gets done.
@@ -176,10 +199,10 @@ mod tests {
     fn the_pace_outlasts_a_generation_but_not_the_time_between_two() {
         let mut pace = Pace::new(false);
         run(&mut pace, 10, |_| 5, |_| 0);
-        assert_eq!(pace.steps(1), 4);
+        assert!(pace.has_room(3, 3, 1) && !pace.has_room(4, 4, 1));
         pace.pause();
         pace.came(Instant::now() + Duration::from_secs(1000), 1);
-        assert_eq!(pace.steps(1), 4);
+        assert!(pace.has_room(3, 3, 1) && !pace.has_room(4, 4, 1));
     }
 
     #[test]

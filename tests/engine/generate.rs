@@ -38,7 +38,7 @@ fn a_stop_text_ends_the_text_before_it() {
 
 #[test]
 fn max_tokens_is_the_number_of_tokens() {
-    for setup in [Setup::default(), Setup::default().like_a_card()] {
+    for setup in [Setup::default(), Setup::default().like_a_fast_card()] {
         let mut session = setup.small();
         let all = generate(&mut session, &[1, 2, 3], &greedy(20)).unwrap();
         assert_eq!(all.stats.finish_reason, FinishReason::Length);
@@ -53,7 +53,7 @@ fn max_tokens_is_the_number_of_tokens() {
 /// The last token needs no place in the cache, so that a full context gives one more.
 #[test]
 fn a_generation_ends_with_the_context() {
-    for setup in [Setup::default(), Setup::default().like_a_card()] {
+    for setup in [Setup::default(), Setup::default().like_a_fast_card()] {
         let mut session = setup.context(16).small();
         assert_eq!(session.info().context_length, 16);
         let prompt: Vec<u32> = (1..=16).collect();
@@ -102,7 +102,7 @@ fn drop_at(session: &mut Session, ids: &[u32], n: usize) -> usize {
 #[test]
 fn an_abort_leaves_little_under_way() {
     let prompt: Vec<u32> = (5..45).collect();
-    for (setup, ahead) in [(Setup::default(), 0), (Setup::default().like_a_card(), 15)] {
+    for (setup, ahead) in [(Setup::default(), 0), (Setup::default().like_a_fast_card(), 15)] {
         let mut session = setup.small();
         for n in [1, 2, 3, 5, 8, 13, 21, 34, 17, 4, 29] {
             let unused = abort(&mut session, &prompt, n);
@@ -119,7 +119,7 @@ fn an_abort_leaves_little_under_way() {
 fn what_follows_an_abort_is_right() {
     let prompt: Vec<u32> = (5..45).collect();
     let other: Vec<u32> = (5..30).chain([3, 4]).collect();
-    for setup in [Setup::default(), Setup::default().like_a_card()] {
+    for setup in [Setup::default(), Setup::default().like_a_fast_card()] {
         let mut session = setup.small();
         let expected = generate(&mut session, &prompt, &greedy(12)).unwrap();
         let expected_other = generate(&mut session, &other, &greedy(12)).unwrap();

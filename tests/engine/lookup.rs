@@ -11,7 +11,7 @@ use crate::setup::{Goldens, Setup, generate, greedy, is_slow};
 fn setups() -> [Setup; 3] {
     [
         Setup::default(),
-        Setup::default().like_a_card(),
+        Setup::default().like_a_fast_card(),
         Setup::default().like_a_card().no_subgroups(),
     ]
 }

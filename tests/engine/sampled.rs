@@ -20,7 +20,7 @@ fn settings() -> [Sampling; 2] {
 
 #[test]
 fn the_seed_decides_the_text() {
-    for setup in [Setup::default(), Setup::default().like_a_card()] {
+    for setup in [Setup::default(), Setup::default().like_a_fast_card()] {
         let mut session = setup.small();
         let mut fresh = setup.small();
         for sampling in settings() {
@@ -39,7 +39,7 @@ fn the_seed_decides_the_text() {
 /// time gives what several in flight gave.
 #[test]
 fn steps_in_flight_change_nothing() {
-    for setup in [Setup::default(), Setup::default().like_a_card()] {
+    for setup in [Setup::default(), Setup::default().like_a_fast_card()] {
         let mut session = setup.small();
         for (seed, sampling) in (1..4).flat_map(|seed| settings().map(|s| (seed, s))) {
             let options = options(seed, sampling);
@@ -66,7 +66,7 @@ fn steps_at_once_are_steps_one_by_one() {
             engine.set_sampling(&Sampling { temperature: 2.0, seed: 3, ..Sampling::default() });
             let start =
                 || block_on(engine.prefill_and_sample(&[9, 8, 7], 0, greedy).take(gpu)).unwrap();
-            // Where attention takes its first tile whole, and goes on to the next.
+            // Past where attention takes its first tile whole.
             let batches = [1, MOST_AT_ONCE, 2, MOST_AT_ONCE, MOST_AT_ONCE, 3].repeat(9);
             let n = batches.iter().sum::<usize>();
             assert!(3 + n > 128);

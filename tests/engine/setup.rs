@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use serde::Deserialize;
 use ternlight::Result;
@@ -20,6 +21,8 @@ pub(crate) struct Setup {
     /// Go about it as on a graphics card, although the adapter is a CPU: matrices by tiles, rows
     /// shared by lanes, several steps in flight.
     pub(crate) like_a_card: bool,
+    /// Order steps as on a card so fast that several are handed over at once.
+    pub(crate) like_a_fast_card: bool,
 }
 
 impl Setup {
@@ -32,7 +35,12 @@ impl Setup {
 
     pub(crate) fn load(&self, bytes: &[u8]) -> Result<Session> {
         let mut reader = Reader::new(bytes);
-        block_on(Session::load(self.open(), &mut reader, &self.load, &mut |_| {}))
+        let mut session =
+            block_on(Session::load(self.open(), &mut reader, &self.load, &mut |_| {}))?;
+        if self.like_a_fast_card {
+            session.suppose_steps_of(Duration::from_millis(1));
+        }
+        Ok(session)
     }
 
     /// The bundled model.
@@ -55,6 +63,11 @@ impl Setup {
         // Not tried anew in every test.
         self.gpu.features.packed_dot = Some(true);
         self
+    }
+
+    pub(crate) fn like_a_fast_card(mut self) -> Self {
+        self.like_a_fast_card = true;
+        self.like_a_card()
     }
 
     pub(crate) fn packed_dot(mut self, packed: Option<bool>) -> Self {

@@ -6,7 +6,7 @@ use crate::setup::{Setup, generate, greedy};
 
 #[test]
 fn chats_that_fill_the_context_leave_nothing_behind() {
-    for setup in [Setup::default(), Setup::default().like_a_card()] {
+    for setup in [Setup::default(), Setup::default().like_a_fast_card()] {
         let mut session = setup.context(64).small();
         generate(&mut session, &[1, 2, 3], &greedy(20)).unwrap();
         let before = session.gpu().allocated();
@@ -21,9 +21,9 @@ fn chats_that_fill_the_context_leave_nothing_behind() {
             generate(&mut session, &prompt, &greedy(2)).unwrap();
         }
         assert!((2..100).contains(&chats), "{chats} chats");
-        // What is kept for read-backs is a number for each step that was in flight, and a buffer for each
+        // What is kept for read-backs is some numbers for each lot of steps that was in flight, and a buffer for each
         // length of a draft.
         let kept = session.gpu().allocated().abs_diff(before);
-        assert!(kept <= 256, "{kept} bytes");
+        assert!(kept <= 512, "{kept} bytes");
     }
 }

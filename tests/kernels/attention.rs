@@ -168,12 +168,13 @@ const SHAPES: [(usize, usize, usize); 8] = [
 
 /// One token at the end of contexts around a tile's size, in one part and in several; several
 /// tokens, each of which sees its past alone; parts that begin after what a token sees.
-pub(crate) const STEPS: [(u32, u32, u32); 14] = [
+pub(crate) const STEPS: [(u32, u32, u32); 15] = [
     (0, 1, 64),
     (62, 1, 64),
     (63, 1, 64),
     (64, 1, 64),
     (127, 1, 128),
+    (128, 1, 256),
     (191, 1, 256),
     (699, 1, 64),
     (699, 1, 700),
