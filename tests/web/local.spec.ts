@@ -16,6 +16,8 @@ const choose = async (page: Page, path: string) => {
     input.onchange = () => Object.assign(window, { file: input.files![0] })
   })
   await page.setInputFiles('input', path)
+  // Browsers look at the file when they are first asked about it: what changes before is no change.
+  await page.evaluate(() => (window as unknown as { file: File }).file.size)
 }
 
 /** How loading `source` fails: its code and message. */
