@@ -43,7 +43,7 @@ impl WasmModel {
         on_lost: Function,
         signal: Option<AbortSignal>,
     ) -> Result<WasmModel, JsValue> {
-        let meter = Rc::new(Meter::new(on_progress));
+        let meter = Meter::new(on_progress);
         let slot = or_abort(signal.as_ref(), async {
             Slot::load(source, LoadOptions::parse(options)?, &meter, on_lost).await
         })

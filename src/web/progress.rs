@@ -2,11 +2,15 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::mem;
+use std::rc::{Rc, Weak};
 
 use js_sys::Function;
 use serde::Serialize;
 use wasm_bindgen::JsValue;
+use wasm_bindgen_futures::spawn_local;
 
+use super::timer::sleep;
 use crate::session;
 use crate::transfer::Manifest;
 
@@ -70,6 +74,8 @@ struct Report<'a> {
 pub(super) struct Meter {
     callback: Option<Function>,
     state: RefCell<State>,
+    /// For what is reported later, unless the load has ended by then.
+    this: Weak<Self>,
 }
 
 /// Is told `loaded` and `total` of a download.
@@ -92,14 +98,16 @@ struct State {
     from_cache: bool,
     notes: Vec<Note>,
     reported: f64,
+    /// What has come since then will be reported, also if nothing more comes.
+    late: bool,
     /// When how many bytes were there that tell the rate.
     samples: VecDeque<(f64, u64)>,
     follower: Option<Follower>,
 }
 
 impl Meter {
-    pub(super) fn new(callback: Option<Function>) -> Self {
-        Self { callback, state: RefCell::default() }
+    pub(super) fn new(callback: Option<Function>) -> Rc<Self> {
+        Rc::new_cyclic(|this| Self { callback, state: RefCell::default(), this: this.clone() })
     }
 
     /// A stage of `total` bytes begins, 0 if nobody knows how many. `aside` of them do not count
@@ -200,10 +208,30 @@ impl Meter {
         }
         let ends = state.total > 0 && state.loaded >= state.total;
         let due = begins || ends || now - state.reported >= INTERVAL;
+        let first_late = !due && !mem::replace(&mut state.late, true);
+        let since = state.reported;
         drop(state);
         if due {
             self.report(now);
+        } else if first_late {
+            self.report_late(since);
         }
+    }
+
+    /// Reports in a while, unless there has been a report after that of `since` by then.
+    fn report_late(&self, since: f64) {
+        let this = self.this.clone();
+        spawn_local(async move {
+            sleep(INTERVAL).await;
+            let Some(meter) = this.upgrade() else { return };
+            let (late, reported) = {
+                let state = meter.state.borrow();
+                (state.late, state.reported)
+            };
+            if late && reported == since {
+                meter.report(js_sys::Date::now());
+            }
+        });
     }
 
     fn phase(&self, phase: Phase) {
@@ -215,7 +243,7 @@ impl Meter {
 
     fn report(&self, now: f64) {
         let mut state = self.state.borrow_mut();
-        state.reported = now;
+        (state.reported, state.late) = (now, false);
         let Some(phase) = state.phase else { return };
         if let (Phase::Download, Some(follower)) = (phase, &state.follower) {
             follower(state.loaded, state.total);

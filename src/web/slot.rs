@@ -106,7 +106,7 @@ impl Held {
 impl Origin {
     async fn load_again(&self, memory: &Memory) -> Result<Box<Session>> {
         self.check()?;
-        let mut session = open(&self.source, &self.options, &Rc::new(Meter::new(None))).await?;
+        let mut session = open(&self.source, &self.options, &Meter::new(None)).await?;
         session.recall(memory)?;
         self.watch(&session);
         Ok(Box::new(session))

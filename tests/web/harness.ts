@@ -9,8 +9,8 @@ declare global {
     ternlight: typeof ternlight
     /** The model that `load` left in the page. */
     model: ternlight.BitNet
-    /** What `loadAndTell` was told so far. */
-    notes: ternlight.Progress['notes']
+    /** What `loadAndTell` was told last. */
+    told: ternlight.Progress | undefined
   }
 }
 
@@ -166,17 +166,17 @@ const TOKENS = 12
 export const loadAndTell = (page: Page, url: string, options: ternlight.LoadOptions = {}) =>
   page.evaluate(async ([url, options]) => {
     const reports: ternlight.Progress[] = []
-    window.notes = []
+    window.told = undefined
     const onProgress = (progress: ternlight.Progress) => {
       reports.push(progress)
-      window.notes = progress.notes
+      window.told = progress
     }
     window.model = await window.ternlight.BitNet.load(url, { ...options, onProgress })
     return { notes: reports.at(-1)!.notes, kinds: reports.at(-1)!.notes.map(({ kind }) => kind), reports }
   }, [url, options] as const)
 
 /** Waits until a `loadAndTell` under way finds that another load has begun with its address. */
-export const untilWaiting = (page: Page) => page.waitForFunction(() => window.notes?.some(({ kind }) => kind === 'waiting'))
+export const untilWaiting = (page: Page) => page.waitForFunction(() => window.told?.notes.some(({ kind }) => kind === 'waiting'))
 
 /** What is stored on the device. */
 export const stored = (page: Page) => page.evaluate(() => window.ternlight.BitNet.cache.list())

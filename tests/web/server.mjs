@@ -40,7 +40,7 @@ const TYPES = {
  * @property {number} [status] with this status and no file
  * @property {string} [redirect] somewhere else
  * @property {boolean} [drop] with nothing: the connection ends
- * @property {number} [cut] with so many bytes, then the connection breaks
+ * @property {number} [cut] with so many bytes, then the connection breaks, with a `hold` when the test says `go`
  * @property {number} [stall] with so many bytes, then none, and the connection stays
  * @property {number | null} [hold] with so many bytes, and the rest when the test says `go`
  * @property {number} [pace] in pieces of so many bytes, with `ms` between them
@@ -155,8 +155,8 @@ const send = async (response, bytes, way, entry, gone) => {
     if (way.pace) await new Promise(resolve => setTimeout(resolve, way.ms ?? 20))
   }
   if (way.cut !== undefined) {
-    // A connection that is reset takes along what the browser has not read yet.
-    await new Promise(resolve => setTimeout(resolve, 200))
+    // What the reader has not got by then is lost with the connection.
+    await (way.hold === undefined ? new Promise(resolve => setTimeout(resolve, 200)) : gone)
     response.destroy()
   }
   if (way.cut === undefined && way.stall === undefined) response.end()
