@@ -4,7 +4,7 @@
 mod support;
 
 use std::fs;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
@@ -227,6 +227,9 @@ fn bench_reports_figures_with_bytes_and_a_soak() {
         let [least, median, most] = ["least", "median", "most"].map(|name| number(&figure[name]));
         assert!(0.0 < least && least <= median && median <= most, "{figure}");
     }
+    let runs: Vec<_> = figures.iter().map(|figure| figure["runs"].as_u64().unwrap()).collect();
+    assert_eq!(runs, [1, 1, 1, 2, 2, 2, 2, 2]);
+    assert!(report["leftOut"].as_array().unwrap().is_empty());
     let decode = &figures[5];
     let rate = number(&decode["median"]) * number(&decode["bytesPerToken"]) / 1e9;
     let share = rate / number(&report["bandwidth"]);
@@ -240,6 +243,45 @@ fn bench_reports_figures_with_bytes_and_a_soak() {
     assert!(number(&soak["gpuBytesAfter"]) <= number(&soak["gpuBytesBefore"]) + 256.0, "{soak}");
     for wrong in ["--runs", "--loads"] {
         assert_eq!(run(&["bench", wrong, "0"]).status.code(), Some(2));
+    }
+}
+
+#[test]
+fn bench_leaves_out_what_takes_too_long_and_says_so() {
+    let model = file("bench-patience.gguf", &tiny().build());
+    let args = ["--decode", "8", "--prefill", "16,32", "--tokens", "4", "--patience", "0"];
+    let report = text(&[&["bench", "--model", &model, "--json"], &args[..]].concat());
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let figures = report["figures"].as_array().unwrap();
+    // What there is of loading and stopping is taken once.
+    assert_eq!(figures.len(), 5);
+    assert!(figures.iter().all(|figure| figure["runs"] == 1), "{report}");
+    let left_out = report["leftOut"].as_array().unwrap();
+    let whats: Vec<_> = left_out.iter().map(|one| one["what"].as_str().unwrap()).collect();
+    let lengths = [16, 32].map(|len| format!("time to first token, {len}-token prompt"));
+    assert_eq!(whats, [&*lengths[0], &lengths[1], "decode, 8 tokens of context"]);
+    let seconds = |at: usize| left_out[at]["seconds"].as_f64().unwrap();
+    assert!(seconds(0) > 0.0 && (seconds(1) - 2.0 * seconds(0)).abs() < 1e-9, "{report}");
+}
+
+#[cfg(unix)]
+#[test]
+fn bench_removes_its_model_when_it_is_interrupted() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("interrupted");
+    fs::create_dir_all(&folder).unwrap();
+    let files = || fs::read_dir(&folder).unwrap().count();
+    for signal in ["-INT", "-TERM"] {
+        let args = ["bench", "--shape", "tiny", "--soak", "100000"];
+        let mut command = ternlight(&args);
+        let mut child = command.env("TMPDIR", &folder).stderr(Stdio::piped()).spawn().unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        // It loads the model that it has written.
+        assert!(stderr.lines().any(|line| line.unwrap() == "measuring: load 1 of 3"));
+        assert_eq!(files(), 1);
+        let id = child.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        assert_eq!(files(), 0);
     }
 }
 

@@ -32,6 +32,7 @@ export class LoneBrowser {
     const asks = encodeURIComponent(`http://localhost:${browser.#server.address().port}`)
     const flags = ['--headless=new', `--user-data-dir=${browser.#folder}`, ...args, `${url}?asks=${asks}`]
     browser.#process = spawn(executable, flags, { stdio: 'ignore', detached: true })
+    process.once('exit', browser.#leave)
     browser.#ended = new Promise((_, reject) => browser.#process.once('exit', () => reject(new Error('the browser ended'))))
     // Whoever waits for an answer is told.
     browser.#ended.catch(() => {})
@@ -76,15 +77,30 @@ export class LoneBrowser {
   }
 
   async close() {
+    process.off('exit', this.#leave)
     this.#server.close()
     this.#server.closeAllConnections()
+    this.#kill()
+    await this.#ended.catch(() => {})
+    this.#remove()
+  }
+
+  /** Of a browser that nobody has closed when this process ends nothing is left either. */
+  #leave = () => {
+    this.#kill()
+    this.#remove()
+  }
+
+  /** With its children, which write into the folder. */
+  #kill() {
     try {
-      // With its children, which write into the folder.
       process.kill(-this.#process.pid, 'SIGKILL')
     } catch {
       // All have ended.
     }
-    await this.#ended.catch(() => {})
+  }
+
+  #remove() {
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
   }
 

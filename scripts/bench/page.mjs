@@ -27,17 +27,24 @@ export async function loadTimes(options) {
 
 /**
  * Times prompts and answers of the model that is loaded, each token by itself: how many at once lookups in
- * the prompt give depends on the text.
+ * the prompt give depends on the text. `patience`: seconds for each figure, which is taken fewer times where
+ * they would take longer, and not at all where once would. `tell`, a function of the page's, is told what comes.
  */
-export async function measure({ decode, prefill, tokens, runs, profile }) {
-  const { model } = globalThis
+export async function measure({ decode, prefill, tokens, runs, patience, profile }) {
+  const { model, tell } = globalThis
   const { contextLength, vocabSize } = model.info
+  /** Tokens of an answer, however long they take. */
+  const LEAST = 4
+  const since = start => (performance.now() - start) / 1000
   // Ids that no other run's prompt begins with, so that nothing is reused.
   const prompt = (length, run) =>
     Uint32Array.from({ length }, (_, i) => (i * 31 + run * 977 + length * 13 + 1) % Math.min(vocabSize, 4000))
+  /** Of an answer; a short one where there is no time for a long one. */
   const stats = async (length, run, maxTokens) => {
+    const start = performance.now()
     const generation = model.generate(prompt(length, run), { maxTokens, promptLookup: false })
-    for await (const _ of generation.tokens());
+    let received = 0
+    for await (const _ of generation.tokens()) if (++received >= LEAST && since(start) >= patience) break
     return generation.stats
   }
   /** The third step's times: the first two warm up. Nothing where the GPU has no clock. */
@@ -50,30 +57,48 @@ export async function measure({ decode, prefill, tokens, runs, profile }) {
     }
     return last
   }
-  const figures = []
+  /** What `take` gives in each run. One more than is counted warms up, which counts where there is no time for others. */
+  const several = async take => {
+    const start = performance.now()
+    const values = [await take(0)]
+    while (values.length <= runs && since(start) < patience) values.push(await take(values.length))
+    return values.length > 1 ? values.slice(1) : values
+  }
+  const [figures, leftOut] = [[], []]
   const add = (what, unit, values, more = {}) => figures.push({ what, unit, values, ...more })
-  // One run more than is counted: the first warms up.
+  /** Tokens of a prompt per second, as last seen. */
+  let rate = (await stats(16, 0, 1)).prefillTokensPerSecond
+  /** Whether there is time for `what`, for which so many tokens go through the model as a prompt. */
+  const bears = async (what, tokens) => {
+    const seconds = tokens / rate
+    if (seconds <= patience) await tell(what)
+    else leftOut.push({ what, seconds })
+    return seconds <= patience
+  }
   for (const length of prefill.filter(length => length < contextLength)) {
-    const times = []
-    for (let run = 0; run <= runs; run++) times.push((await stats(length, run, 1)).timeToFirstToken)
-    times.shift()
-    add(`time to first token, ${length}-token prompt`, 'ms', times)
+    const what = `time to first token, ${length}-token prompt`
+    if (!await bears(what, length)) continue
+    const times = await several(async run => (await stats(length, run, 1)).timeToFirstToken)
+    add(what, 'ms', times)
     add(`prefill, ${length}-token prompt`, 'tok/s', times.map(ms => length / ms * 1000))
+    rate = length / Math.min(...times) * 1000
   }
   let bandwidth
   for (const length of decode.filter(length => length + tokens < contextLength)) {
-    const rates = []
-    for (let run = 0; run <= runs; run++) rates.push((await stats(length, run, tokens)).decodeTokensPerSecond)
-    rates.shift()
+    const what = `decode, ${length} tokens of context`
+    if (!await bears(what, length)) continue
+    const rates = await several(async run => (await stats(length, run, tokens)).decodeTokensPerSecond)
     const step = await kernels(length + tokens / 2 | 0, 1)
     bandwidth = step?.bandwidth
     const bytesPerToken = step?.kernels.reduce((sum, { bytes }) => sum + bytes, 0)
-    add(`decode, ${length} tokens of context`, 'tok/s', rates, step && { bytesPerToken, bandwidth })
+    add(what, 'tok/s', rates, step && { bytesPerToken, bandwidth })
   }
   // Answers stopped in the middle, until that is answered, and until the first token of another answer,
   // which waits for what was under way. None of a model that ends its answers before.
+  await tell('abort')
   const [answered, followed] = [[], []]
-  for (let run = 0; run < runs; run++) {
+  const start = performance.now()
+  for (let run = 0; run < runs && (run === 0 || since(start) < patience); run++) {
     const abort = new AbortController()
     let [received, stopped] = [0]
     try {
@@ -99,10 +124,11 @@ export async function measure({ decode, prefill, tokens, runs, profile }) {
     ? [...decode.map(context => [context, 1]), ...prefill.map(length => [Math.max(0, length - chunk), Math.min(length, chunk)])]
     : []
   for (const [context, tokens] of steps.filter(([context, tokens]) => context + tokens <= contextLength)) {
+    if (!await bears(`profile of ${tokens} tokens after ${context}`, 3 * tokens)) continue
     const step = await kernels(context, tokens)
     if (step) profiles.push({ context, tokens, kernels: step.kernels })
   }
-  return { info: model.info, bandwidth, figures, profiles }
+  return { info: model.info, bandwidth, figures, leftOut, profiles }
 }
 
 /**

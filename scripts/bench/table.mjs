@@ -6,7 +6,7 @@ export const figure = ({ values, bandwidth, ...rest }) => {
   const [low, high] = [sorted[sorted.length - 1 >> 1], sorted[sorted.length >> 1]]
   const median = (low + high) / 2
   const share = rest.bytesPerToken && { share: median * rest.bytesPerToken / 1e9 / bandwidth }
-  return { ...rest, median, least: sorted[0], most: sorted.at(-1), ...share }
+  return { ...rest, runs: values.length, median, least: sorted[0], most: sorted.at(-1), ...share }
 }
 
 /** The figures of several loads, as `load` in page.mjs gives them. */
@@ -32,10 +32,10 @@ export const lookupGain = ({ plain, lookup, ...found }) => {
 const megabytes = bytes => (bytes / 1e6).toFixed(bytes < 1e6 ? 2 : 1)
 const percent = share => `${(100 * share).toFixed(1)} %`
 
-const row = ({ what, unit, median, least, most }, width = 44) =>
-  `${what.padEnd(width)} ${median.toFixed(1).padStart(9)} ${unit.padEnd(6)} (${least.toFixed(1)} to ${most.toFixed(1)})`
+const row = ({ what, unit, runs, median, least, most }, width = 44) =>
+  `${what.padEnd(width)} ${median.toFixed(1).padStart(9)} ${unit.padEnd(6)} (${least.toFixed(1)} to ${most.toFixed(1)}, n=${runs})`
 
-export function table({ browser, info, bandwidth, figures, lookups, memory, profiles, soak }) {
+export function table({ browser, info, bandwidth, figures, leftOut, lookups, memory, profiles, soak }) {
   const lines = [
     `${info.name} on ${info.adapter}, ${browser}`,
     `${(info.bytes / 1e9).toFixed(2)} GB file, ${(info.gpuBytes / 1e9).toFixed(2)} GB on the GPU, ${megabytes(memory.wasm)} MB of wasm memory, ${info.dispatchesPerToken} dispatches per token`,
@@ -47,6 +47,7 @@ export function table({ browser, info, bandwidth, figures, lookups, memory, prof
     const bytes = bytesPerToken ? `  ${megabytes(bytesPerToken)} MB a token, ${percent(share)} of memory's speed` : ''
     lines.push(row(rest) + bytes)
   }
+  for (const { what, seconds } of leftOut) lines.push(`left out, for it takes some ${(seconds / 60).toFixed(0)} min: ${what}`)
   if (lookups.length > 0) {
     const [{ tokens, promptTokens }] = lookups
     lines.push('', `prompt lookup: ${tokens} tokens after ${promptTokens} that count up and begin again, the same with it and without`)

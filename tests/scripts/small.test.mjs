@@ -81,7 +81,7 @@ test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; 
 })
 
 test('a figure is the median of its values, with the least and the most', () => {
-  assert.deepEqual(figure({ what: 'x', unit: 'ms', values: [3, 1, 10] }), { what: 'x', unit: 'ms', median: 3, least: 1, most: 10 })
+  assert.deepEqual(figure({ what: 'x', unit: 'ms', values: [3, 1, 10] }), { what: 'x', unit: 'ms', runs: 3, median: 3, least: 1, most: 10 })
   assert.equal(figure({ values: [4, 1, 2, 9] }).median, 3)
   const decode = figure({ values: [100], bytesPerToken: 1e9, bandwidth: 400 })
   assert.deepEqual([decode.median, decode.share], [100, 0.25])

@@ -4,9 +4,10 @@ mod lookup;
 mod soak;
 mod table;
 
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::Serialize;
@@ -47,6 +48,10 @@ pub(crate) struct Bench {
     /// Times the model is loaded
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = at_least_one)]
     loads: usize,
+    /// Seconds for each figure: it is taken fewer times where they would take longer, and not at all where
+    /// once would
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    patience: u64,
     /// Also time prompt lookup, on a prompt that counts; the weights of --shape then are those of a
     /// model that counts, so that the answer copies it
     #[arg(long)]
@@ -78,6 +83,9 @@ const CHUNK: usize = 512;
 /// Tokens of a turn of the soak, and of the prompt whose first token is waited for after loading.
 const TURN: usize = 16;
 
+/// Tokens of an answer, however long they take.
+const LEAST_TOKENS: usize = 4;
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
@@ -85,6 +93,7 @@ struct Report {
     /// GB/s, of a kernel that only reads.
     bandwidth: f64,
     figures: Vec<Figure>,
+    left_out: Vec<LeftOut>,
     lookups: Vec<LookupGain>,
     profiles: Vec<StepProfile>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,12 +108,20 @@ struct StepProfile {
     kernels: Vec<KernelTime>,
 }
 
-/// One thing measured, several times.
+/// What would take so many seconds.
+#[derive(Serialize)]
+struct LeftOut {
+    what: String,
+    seconds: f64,
+}
+
+/// One thing measured, `runs` times.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Figure {
     what: String,
     unit: &'static str,
+    runs: usize,
     median: f64,
     least: f64,
     most: f64,
@@ -122,12 +139,19 @@ impl Figure {
         Self {
             what: what.into(),
             unit,
+            runs: values.len(),
             median: f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2]),
             least: values[0],
             most: values[values.len() - 1],
             bytes_per_token: None,
             share: None,
         }
+    }
+}
+
+impl Bench {
+    fn patience(&self) -> Duration {
+        Duration::from_secs(self.patience)
     }
 }
 
@@ -138,6 +162,7 @@ pub(crate) fn bench(args: &Bench) -> Result<()> {
         (None, Some(shape)) => {
             let name = format!("ternlight-bench-{}.gguf", std::process::id());
             let path = std::env::temp_dir().join(name);
+            remove_if_stopped(&path)?;
             let written = random::write(shape, None, args.lookup, &path);
             written.inspect_err(|_| remove(&path))?;
             (path, true)
@@ -158,65 +183,139 @@ pub(crate) fn bench(args: &Bench) -> Result<()> {
     Ok(())
 }
 
-/// Of a temporary file that cannot be removed nothing depends.
+/// Removes the file before Ctrl-C or a `kill` ends the program.
+fn remove_if_stopped(path: &Path) -> Result<()> {
+    let path = path.to_owned();
+    let stop = move || {
+        remove(&path);
+        // As shells have it for an interrupt.
+        std::process::exit(130);
+    };
+    ctrlc::set_handler(stop).map_err(|error| Error::Internal(error.to_string()))
+}
+
+/// On a temporary file that cannot be removed nothing depends.
 fn remove(path: &Path) {
     let _ = std::fs::remove_file(path);
 }
 
 async fn measure(args: &Bench, path: &Path) -> Result<Report> {
-    let (mut session, mut figures) = load(args, path).await?;
+    let (mut session, mut figures, rate) = load(args, path).await?;
+    let session = &mut session;
     let context = session.info().context_length;
     let vocabulary = session.info().vocab_size;
     let bandwidth = session.bandwidth().await?;
-    // One run more than is counted: the first warms up.
+    let mut patience = Patience { time: args.patience(), rate, left_out: Vec::new() };
     for &len in args.prefill.iter().filter(|&&len| len < context) {
-        let mut values = Vec::new();
-        for run in 0..=args.runs {
-            let stats = generate(&mut session, &prompt(len, run, vocabulary), 1).await?;
-            values.push(stats.time_to_first_token);
+        let what = format!("time to first token, {len}-token prompt");
+        if !patience.bears(&what, len) {
+            continue;
         }
-        let values = values.split_off(1);
+        let values = several(args, async |run| {
+            let stats = generate(session, &prompt(len, run, vocabulary), 1).await?;
+            Ok(stats.time_to_first_token)
+        });
+        let values = values.await?;
         let rates = values.iter().map(|ms| len as f64 / ms * 1e3).collect();
-        figures.push(Figure::new(format!("time to first token, {len}-token prompt"), "ms", values));
-        figures.push(Figure::new(format!("prefill, {len}-token prompt"), "tok/s", rates));
+        let figure = Figure::new(format!("prefill, {len}-token prompt"), "tok/s", rates);
+        patience.rate = figure.median;
+        figures.extend([Figure::new(what, "ms", values), figure]);
     }
     for &len in args.decode.iter().filter(|&&len| len + args.tokens < context) {
-        let mut values = Vec::new();
-        for run in 0..=args.runs {
-            let stats = generate(&mut session, &prompt(len, run, vocabulary), args.tokens).await?;
-            values.push(stats.decode_tokens_per_second);
+        let what = format!("decode, {len} tokens of context");
+        if !patience.bears(&what, len) {
+            continue;
         }
-        let values = values.split_off(1);
-        let figure = Figure::new(format!("decode, {len} tokens of context"), "tok/s", values);
+        let values = several(args, async |run| {
+            Ok(decode(session, args, &prompt(len, run, vocabulary)).await?.decode_tokens_per_second)
+        });
+        let figure = Figure::new(what, "tok/s", values.await?);
         let bytes = session.bytes_per_token(len + args.tokens / 2);
         let share = figure.median * bytes as f64 / 1e9 / bandwidth;
         figures.push(Figure { bytes_per_token: Some(bytes), share: Some(share), ..figure });
     }
-    figures.extend(aborts(&mut session, args.runs).await?);
+    figures.extend(aborts(session, args).await?);
     let lookups = match args.lookup {
-        true => lookup::lookups(&mut session, args.tokens, args.runs).await?,
+        true => {
+            tell("prompt lookup");
+            lookup::lookups(session, args.tokens, args.runs).await?
+        }
         false => Vec::new(),
     };
     let mut profiles = Vec::new();
     if args.profile {
-        for &len in args.decode.iter().filter(|&&len| len < context) {
-            profiles.push(profile(&mut session, len, 1).await?);
-        }
-        for &len in args.prefill.iter().filter(|&&len| len < context) {
-            profiles.push(profile(&mut session, len.saturating_sub(CHUNK), CHUNK.min(len)).await?);
+        let tokens = args.decode.iter().map(|&len| (len, 1));
+        let pieces = args.prefill.iter().map(|&len| (len.saturating_sub(CHUNK), CHUNK.min(len)));
+        for (before, tokens) in tokens.chain(pieces).filter(|step| step.0 + step.1 <= context) {
+            if patience.bears(&format!("profile of {tokens} tokens after {before}"), 3 * tokens) {
+                profiles.push(profile(session, before, tokens).await?);
+            }
         }
     }
     let soak = match args.soak {
-        Some(tokens) => Some(soak::soak(&mut session, tokens).await?),
+        Some(tokens) => {
+            tell(&format!("{tokens} tokens in a row"));
+            Some(soak::soak(session, tokens).await?)
+        }
         None => None,
     };
-    Ok(Report { info: session.info().clone(), bandwidth, figures, lookups, profiles, soak })
+    let (info, left_out) = (session.info().clone(), patience.left_out);
+    Ok(Report { info, bandwidth, figures, left_out, lookups, profiles, soak })
 }
 
-/// Loads the model as often as asked, each time to its first token; keeps the last.
-async fn load(args: &Bench, path: &Path) -> Result<(Session, Vec<Figure>)> {
+/// Says on the error output what is being measured: on a slow card it takes minutes.
+fn tell(what: &str) {
+    // It matters to nobody if nobody reads it.
+    let _ = writeln!(io::stderr(), "measuring: {what}");
+}
+
+/// What there is time for.
+struct Patience {
+    /// For a figure.
+    time: Duration,
+    /// Tokens of a prompt per second, as last seen.
+    rate: f64,
+    left_out: Vec<LeftOut>,
+}
+
+impl Patience {
+    /// Whether `what` takes no longer, for which so many tokens go through the model as a prompt.
+    fn bears(&mut self, what: &str, tokens: usize) -> bool {
+        let seconds = tokens as f64 / self.rate;
+        let bears = seconds <= self.time.as_secs_f64();
+        if bears {
+            tell(what);
+        } else {
+            self.left_out.push(LeftOut { what: what.into(), seconds });
+        }
+        bears
+    }
+}
+
+/// What `take` gives in each run. One more than is counted warms up, which counts where there is no time for
+/// others.
+async fn several(
+    args: &Bench,
+    mut take: impl AsyncFnMut(usize) -> Result<f64>,
+) -> Result<Vec<f64>> {
+    let started = Instant::now();
+    let mut values = vec![take(0).await?];
+    while values.len() <= args.runs && started.elapsed() < args.patience() {
+        values.push(take(values.len()).await?);
+    }
+    if values.len() > 1 {
+        values.remove(0);
+    }
+    Ok(values)
+}
+
+/// Loads the model as often as asked, each time to its first token; keeps the last, and says at how many
+/// tokens a second that read its prompt.
+async fn load(args: &Bench, path: &Path) -> Result<(Session, Vec<Figure>, f64)> {
+    let begun = Instant::now();
     let [mut loads, mut readies, mut firsts] = [const { Vec::new() }; 3];
     loop {
+        tell(&format!("load {} of {}", loads.len() + 1, args.loads));
         let started = Instant::now();
         let mut last_byte = started;
         let gpu = Gpu::open(&GpuOptions::default()).await?;
@@ -231,9 +330,9 @@ async fn load(args: &Bench, path: &Path) -> Result<(Session, Vec<Figure>)> {
         loads.push(started.elapsed().as_secs_f64());
         readies.push(last_byte.elapsed().as_secs_f64() * 1e3);
         let prompt = prompt(TURN, 0, session.info().vocab_size);
-        generate(&mut session, &prompt, 1).await?;
+        let stats = generate(&mut session, &prompt, 1).await?;
         firsts.push(last_byte.elapsed().as_secs_f64() * 1e3);
-        if loads.len() < args.loads {
+        if loads.len() < args.loads && begun.elapsed() < args.patience() {
             continue;
         }
         let figures = vec![
@@ -241,7 +340,7 @@ async fn load(args: &Bench, path: &Path) -> Result<(Session, Vec<Figure>)> {
             Figure::new("last byte to ready", "ms", readies),
             Figure::new(format!("last byte to first token, {TURN}-token prompt"), "ms", firsts),
         ];
-        return Ok((session, figures));
+        return Ok((session, figures, stats.prefill_tokens_per_second));
     }
 }
 
@@ -254,10 +353,15 @@ async fn profile(session: &mut Session, context: usize, tokens: usize) -> Result
 
 /// Stops answers in the middle: milliseconds until that is answered, and until the first token of another
 /// answer, which waits for what was under way. None of a model that ends its answers before.
-async fn aborts(session: &mut Session, runs: usize) -> Result<Vec<Figure>> {
+async fn aborts(session: &mut Session, args: &Bench) -> Result<Vec<Figure>> {
+    tell("abort");
+    let begun = Instant::now();
     let prompt = prompt(TURN, 0, session.info().vocab_size);
     let [mut answered, mut followed] = [const { Vec::new() }; 2];
-    for run in 0..runs {
+    for run in 0..args.runs {
+        if run > 0 && begun.elapsed() >= args.patience() {
+            break;
+        }
         let mut tokens = 0;
         let mut stopped = None;
         let mut on_piece = |_| {
@@ -285,6 +389,20 @@ async fn aborts(session: &mut Session, runs: usize) -> Result<Vec<Figure>> {
 
 async fn generate(session: &mut Session, prompt: &[u32], tokens: usize) -> Result<Stats> {
     session.generate(prompt, &plainly(tokens), &mut |_| ControlFlow::Continue(())).await
+}
+
+/// An answer; a short one where there is no time for a long one.
+async fn decode(session: &mut Session, args: &Bench, prompt: &[u32]) -> Result<Stats> {
+    let begun = Instant::now();
+    let mut tokens = 0;
+    let mut on_piece = |_| {
+        tokens += 1;
+        match tokens >= LEAST_TOKENS && begun.elapsed() >= args.patience() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    };
+    session.generate(prompt, &plainly(args.tokens), &mut on_piece).await
 }
 
 /// Greedy, each token by itself: how many at once lookups in the prompt give depends on the text.

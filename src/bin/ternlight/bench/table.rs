@@ -3,7 +3,7 @@
 use ternlight::gpu::KernelTime;
 
 use super::lookup::LookupGain;
-use super::{Figure, Report, StepProfile};
+use super::{Figure, LeftOut, Report, StepProfile};
 
 pub(super) fn table(report: &Report) -> String {
     let info = &report.info;
@@ -18,13 +18,16 @@ pub(super) fn table(report: &Report) -> String {
         report.bandwidth,
         info.kernels.join(" "),
     );
-    for Figure { what, unit, median, least, most, bytes_per_token, share } in &report.figures {
-        text += &format!("{what:44} {median:9.1} {unit:6} ({least:.1} to {most:.1})");
+    for figure @ Figure { bytes_per_token, share, .. } in &report.figures {
+        text += &row(figure, 44);
         if let (Some(bytes), Some(share)) = (bytes_per_token, share) {
             let (megabytes, percent) = (*bytes as f64 / 1e6, 100.0 * share);
             text += &format!("  {megabytes:.1} MB a token, {percent:.1} % of memory's speed");
         }
         text += "\n";
+    }
+    for LeftOut { what, seconds } in &report.left_out {
+        text += &format!("left out, for it takes some {:.0} min: {what}\n", seconds / 60.0);
     }
     text += &lookups(&report.lookups);
     for StepProfile { context, tokens, kernels } in &report.profiles {
@@ -61,6 +64,11 @@ pub(super) fn table(report: &Report) -> String {
     text
 }
 
+fn row(figure: &Figure, width: usize) -> String {
+    let Figure { what, unit, runs, median, least, most, .. } = figure;
+    format!("{what:width$} {median:9.1} {unit:6} ({least:.1} to {most:.1}, n={runs})")
+}
+
 fn lookups(gains: &[LookupGain]) -> String {
     let Some(LookupGain { prompt_tokens, tokens, .. }) = gains.first() else {
         return String::new();
@@ -77,8 +85,8 @@ fn lookups(gains: &[LookupGain]) -> String {
         text += &format!("{what}: {:.2} times as fast; ", gain.gain);
         text += &format!("passes: {}, accepted in each: ", gain.draft_passes);
         text += &format!("{:.2} of {drafted:.2} tokens\n", gain.accepted_per_pass);
-        for Figure { what, unit, median, least, most, .. } in [&gain.plain, &gain.lookup] {
-            text += &format!("  {what:42} {median:9.1} {unit:6} ({least:.1} to {most:.1})\n");
+        for figure in [&gain.plain, &gain.lookup] {
+            text += &format!("  {}\n", row(figure, 42));
         }
     }
     text

@@ -1,0 +1,43 @@
+// `npm run bench`, as a user runs it.
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { expect, test } from '@playwright/test'
+
+/** Its report on the package as it was built, and what it tells meanwhile. */
+const bench = async (...args: string[]) => {
+  const script = ['scripts/bench.mjs', '--no-build', '--json', '--decode', '16', '--prefill', '32', '--tokens', '8', ...args]
+  const { executablePath, args: flags } = test.info().project.use.launchOptions!
+  const env = { ...process.env, CHROMIUM: executablePath!, CHROMIUM_GPU_FLAGS: ['--headless=new', ...flags!].join(' ') }
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, script, { env, maxBuffer: 1 << 24 })
+  return { report: JSON.parse(stdout), told: stderr }
+}
+
+test('the benchmark measures what it says', async () => {
+  const { report, told } = await bench('--runs', '2', '--loads', '1', '--profile', '--soak', '20')
+  const whats = [
+    'time to first token, 32-token prompt', 'prefill, 32-token prompt', 'decode, 16 tokens of context',
+    'abort to its answer', "abort to another answer's first token"
+  ]
+  const figures = report.figures.filter(({ what }: { what: string }) => whats.includes(what))
+  expect(figures.map(({ what }: { what: string }) => what)).toEqual(whats)
+  for (const { runs, least, median, most } of figures) {
+    expect(runs).toBe(2)
+    expect(least).toBeGreaterThan(0)
+    expect(median).toBeGreaterThanOrEqual(least)
+    expect(most).toBeGreaterThanOrEqual(median)
+  }
+  expect(figures[2].share).toBeCloseTo(figures[2].median * figures[2].bytesPerToken / 1e9 / report.bandwidth, 9)
+  expect(report.figures).toContainEqual(expect.objectContaining({ what: 'load from storage', runs: 1 }))
+  expect(report.profiles.map(({ context, tokens }: { context: number, tokens: number }) => [context, tokens])).toEqual([[16, 1], [0, 32]])
+  expect(report.soak.tokens).toBe(20)
+  expect(report.leftOut).toEqual([])
+  expect(told).toContain('measuring: decode, 16 tokens of context\n')
+})
+
+test('the benchmark leaves out what takes longer than it has patience for', async () => {
+  const { report, told } = await bench('--loads', '2', '--patience', '0')
+  expect(report.leftOut.map(({ what }: { what: string }) => what)).toEqual(['time to first token, 32-token prompt', 'decode, 16 tokens of context'])
+  for (const { seconds } of report.leftOut) expect(seconds).toBeGreaterThan(0)
+  for (const { runs } of report.figures) expect(runs).toBe(1)
+  expect(told).toBe('measuring: load 1 of 2\nmeasuring: abort\n')
+})
