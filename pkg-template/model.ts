@@ -54,9 +54,11 @@ export class BitNet {
     aborted.signal.throwIfAborted()
     const opening = open(worker)
     let transport: Transport | undefined
+    let ended = false
     try {
       transport = await Promise.race([opening, aborted.promise])
-      const onPiece = (piece: unknown) => report(onProgress, piece as Progress)
+      // What is still under way when the load has ended is told to nobody.
+      const onPiece = (piece: unknown) => { if (!ended) report(onProgress, piece as Progress) }
       const loading = transport.call('load', [from, rest], { onPiece, signal: aborted.signal })
       const model = new BitNet(transport, await Promise.race([loading, aborted.promise]))
       if (isStored(from, rest)) void persistOnce()
@@ -66,6 +68,7 @@ export class BitNet {
       opening.then(transport => transport.close(disposed()), () => {})
       throw error
     } finally {
+      ended = true
       aborted.release()
     }
   }

@@ -81,7 +81,7 @@ export async function measure({ decode, prefill, tokens, runs, patience, profile
     const times = await several(async run => (await stats(length, run, 1)).timeToFirstToken)
     add(what, 'ms', times)
     add(`prefill, ${length}-token prompt`, 'tok/s', times.map(ms => length / ms * 1000))
-    rate = length / Math.min(...times) * 1000
+    rate = length / times.at(-1) * 1000
   }
   let bandwidth
   for (const length of decode.filter(length => length + tokens < contextLength)) {

@@ -197,7 +197,7 @@ impl Size {
     fn bytes(&self, ne: &[u64]) -> Option<u64> {
         let elements: u64 = ne.iter().product();
         let columns = ne.first().copied().unwrap_or(1);
-        let matrix = ne.iter().skip(2).all(|&n| n == 1);
+        let matrix = ne.get(2..).is_none_or(|rest| rest.iter().all(|&n| n == 1));
         match *self {
             Self::Blocks(block, bytes) => {
                 columns.is_multiple_of(block).then_some(())?;

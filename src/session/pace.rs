@@ -151,7 +151,7 @@ mod tests {
             let steps = run(&mut pace, 80, |_| step, |_| 0);
             assert_eq!(pace.at_once(), at_once, "{step} ms");
             // After it has got up to speed, which begins with single steps.
-            let unused = || steps.iter().skip(40).map(|(unused, _)| *unused);
+            let unused = || steps[40..].iter().map(|(unused, _)| *unused);
             let most = 4 * at_once;
             assert_eq!(unused().max(), Some(most - 1), "{step} ms");
             assert_eq!(unused().min(), Some(most - at_once), "{step} ms");

@@ -35,7 +35,7 @@ fn setups() -> [Setup; 4] {
 fn both_heads_give_the_same_tokens_and_logits() {
     let goldens = Goldens::read();
     let slow = is_slow(&Setup::default().small());
-    // The last two have nearly all there is of the first.
+    // SwiftShader takes a minute for the last two alone, which have nearly all there is of the first.
     for setup in setups().into_iter().skip(if slow { 2 } else { 0 }) {
         let mut setup = setup.head(Head::F16);
         let mut session = setup.bundled();
