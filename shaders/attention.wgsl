@@ -51,8 +51,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let head = lane / TILE; // of HEADS; this lane's for scores as well as for sums
     let slot = lane % TILE; // the position in the tile it scores, the pair of values it sums
 
-    for (var i = lane; i < HEADS * HEAD_DIM / 4u; i += WORKGROUP) {
-        wq[i] = q[(token * N_HEAD + first_head) * (HEAD_DIM / 4u) + i];
+    // There are as many threads as pairs of their values.
+    if lane < HEADS * HEAD_DIM / 4u {
+        wq[lane] = q[(token * N_HEAD + first_head) * (HEAD_DIM / 4u) + lane];
     }
     let start = split * step.split_len;
     let end = min(step.pos + token + 1u, start + step.split_len);

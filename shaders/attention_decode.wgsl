@@ -18,19 +18,22 @@ const TILE: u32 = EACH * TURN; // positions at a time
 const QUADS: u32 = HEAD_DIM / 4u;
 const PLACES: u32 = min(WORKGROUP / QUADS, TURN); // positions of which values are summed at a time
 const VECTORS: u32 = select(HEAD_DIM / 4u, HEAD_DIM / 8u, KV_F16); // vec4u in a key
+const MORE: u32 = QUADS / VECTORS - 1u; // vectors of a query that one of a key meets, beside the first
 const STEPS: u32 = (VECTORS + LANES - 1u) / LANES;
 const V_STEPS: u32 = (TILE + PLACES - 1u) / PLACES;
 
 var<workgroup> wq: array<vec4f, HEADS * QUADS>;
-var<workgroup> weights: array<vec4f, TILE>;    // by head
-var<workgroup> sums: array<vec4f, WORKGROUP>; // of one head, by lane
+var<workgroup> weights: array<vec2f, TILE>;            // by head
+var<workgroup> sums: array<vec4f, HEADS * WORKGROUP>; // by head and lane
 
-fn dot_key(query: u32, words: vec4u) -> f32 {
+// Part of a key times the one or two vectors of the query that it meets. They are not looked up here, because
+// browsers check an index whose range they do not know, and that of a parameter they do not.
+fn dot_key(words: vec4u, q0: vec4f, q1: vec4f) -> f32 {
     if KV_F16 {
-        return dot(wq[query], vec4f(unpack2x16float(words.x), unpack2x16float(words.y)))
-            + dot(wq[query + 1u], vec4f(unpack2x16float(words.z), unpack2x16float(words.w)));
+        return dot(q0, vec4f(unpack2x16float(words.x), unpack2x16float(words.y)))
+            + dot(q1, vec4f(unpack2x16float(words.z), unpack2x16float(words.w)));
     }
-    return dot(wq[query], bitcast<vec4f>(words));
+    return dot(q0, bitcast<vec4f>(words));
 }
 
 fn value(position: u32, head_kv: u32, quad: u32) -> vec4f {
@@ -40,20 +43,6 @@ fn value(position: u32, head_kv: u32, quad: u32) -> vec4f {
         return vec4f(unpack2x16float(words.x), unpack2x16float(words.y));
     }
     return bitcast<vec4f>(vec4u(v_cache[2u * at], v_cache[2u * at + 1u]));
-}
-
-// Stores a head's output, of which each lane has what its place summed.
-fn store(lane: u32, head: u32, sum: vec4f) {
-    workgroupBarrier();
-    sums[lane] = sum;
-    workgroupBarrier();
-    if lane < QUADS {
-        var v = vec4f();
-        for (var place = 0u; place < PLACES; place++) {
-            v += sums[place * QUADS + lane];
-        }
-        part[head * QUADS + lane] = v;
-    }
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -68,18 +57,17 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let quad = lane % QUADS;
     let place = lane / QUADS;
 
-    for (var i = lane; i < HEADS * QUADS; i += WORKGROUP) {
-        wq[i] = queries[(token * N_HEAD + first_head) * QUADS + i];
+    // There are more threads than vectors of them.
+    if lane < HEADS * QUADS {
+        wq[lane] = queries[(token * N_HEAD + first_head) * QUADS + lane];
     }
     // As many tiles for every workgroup of the step, because a barrier's loop must be uniform in
     // the browser's eyes; a tile that begins after `end` counts nothing.
     let tiles = (min(step.split_len, step.pos + step.n_tokens) + TILE - 1u) / TILE;
-    var largest = vec4f(-1e30);
-    var total = vec4f();
-    var sum0 = vec4f(); // by head
+    var largest = vec2f(-1e30); // by head
+    var total = vec2f();
+    var sum0 = vec4f();
     var sum1 = vec4f();
-    var sum2 = vec4f();
-    var sum3 = vec4f();
     for (var tile = 0u; tile < tiles; tile++) {
         let first = start + tile * TILE;
         // What does not depend on the weights is on its way while they are made.
@@ -96,36 +84,30 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             values[i] = value(min(first + i * PLACES + place, end - 1u), head_kv, quad);
         }
         workgroupBarrier();
-        var score: array<vec4f, EACH>;
+        var score: array<vec2f, EACH>;
         for (var i = 0u; i < STEPS; i++) {
             let vector = i * LANES + lane % LANES;
             let inside = vector < VECTORS;
-            let query = min(vector, VECTORS - 1u) * (QUADS / VECTORS);
+            let query = min(vector, VECTORS - 1u) * (1u + MORE);
             for (var n = 0u; n < EACH; n++) {
                 let key_words = select(vec4u(), words[n * STEPS + i], inside);
-                score[n].x += dot_key(query, key_words);
+                score[n].x += dot_key(key_words, wq[query], wq[query + MORE]);
                 if HEADS > 1u {
-                    score[n].y += dot_key(QUADS + query, key_words);
-                }
-                if HEADS > 2u {
-                    score[n].z += dot_key(2u * QUADS + query, key_words);
-                }
-                if HEADS > 3u {
-                    score[n].w += dot_key(3u * QUADS + query, key_words);
+                    score[n].y += dot_key(key_words, wq[QUADS + query], wq[QUADS + query + MORE]);
                 }
             }
         }
-        var tile_largest = vec4f(-1e30);
+        var tile_largest = vec2f(-1e30);
         for (var n = 0u; n < EACH; n++) {
-            let sum = lanes_sum_vec4f(lane, score[n]);
-            score[n] = select(vec4f(-1e30), sum, position + n * TURN < end);
+            let sum = lanes_sum_vec2f(lane, score[n]);
+            score[n] = select(vec2f(-1e30), sum, position + n * TURN < end);
             tile_largest = max(tile_largest, score[n]);
         }
-        tile_largest = max(largest, group_max_vec4f(lane, tile_largest));
+        tile_largest = max(largest, group_max_vec2f(lane, tile_largest));
         for (var n = 0u; n < EACH; n++) {
             if lane % LANES == n {
                 let weight = exp(score[n] - tile_largest);
-                weights[n * TURN + lane / LANES] = select(vec4f(), weight, position + n * TURN < end);
+                weights[n * TURN + lane / LANES] = select(vec2f(), weight, position + n * TURN < end);
             }
         }
         let shrink = exp(largest - tile_largest);
@@ -133,33 +115,32 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         total *= shrink;
         sum0 *= shrink.x;
         sum1 *= shrink.y;
-        sum2 *= shrink.z;
-        sum3 *= shrink.w;
         workgroupBarrier();
         for (var i = 0u; i < V_STEPS; i++) {
             let at = i * PLACES + place;
-            let weight = select(vec4f(), weights[min(at, TILE - 1u)], at < TILE && place < PLACES);
+            let weight = select(vec2f(), weights[min(at, TILE - 1u)], at < TILE && place < PLACES);
             total += weight;
             sum0 += weight.x * values[i];
             sum1 += weight.y * values[i];
-            sum2 += weight.z * values[i];
-            sum3 += weight.w * values[i];
         }
     }
     workgroupBarrier();
+    sums[lane] = sum0;
+    if HEADS > 1u {
+        sums[WORKGROUP + lane] = sum1;
+    }
     if quad == 0u && place < PLACES {
         weights[place] = total; // they are of no more use
     }
+    workgroupBarrier();
     let head = (token * step.n_splits + split) * N_HEAD + first_head;
-    store(lane, head, sum0);
-    if HEADS > 1u {
-        store(lane, head + 1u, sum1);
-    }
-    if HEADS > 2u {
-        store(lane, head + 2u, sum2);
-    }
-    if HEADS > 3u {
-        store(lane, head + 3u, sum3);
+    if lane < HEADS * QUADS {
+        let first_sum = lane / QUADS * WORKGROUP + lane % QUADS;
+        var v = vec4f();
+        for (var place = 0u; place < PLACES; place++) {
+            v += sums[first_sum + place * QUADS];
+        }
+        part[head * QUADS + lane] = v;
     }
     if lane < HEADS {
         var v = 0.0;

@@ -189,9 +189,12 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             }
             for (var slice = 0u; slice < HALF / V_KEYS; slice++) {
                 workgroupBarrier();
-                for (var i = lane; i < V_KEYS * QUADS; i += WORKGROUP) {
-                    let position = min(half_first + slice * V_KEYS + i / QUADS, end - 1u);
-                    tile[i] = value((position * N_HEAD_KV + head_kv) * QUADS + i % QUADS);
+                for (var turn = 0u; turn < (V_KEYS * QUADS + WORKGROUP - 1u) / WORKGROUP; turn++) {
+                    let i = turn * WORKGROUP + lane;
+                    if i < V_KEYS * QUADS {
+                        let position = min(half_first + slice * V_KEYS + i / QUADS, end - 1u);
+                        tile[i] = value((position * N_HEAD_KV + head_kv) * QUADS + i % QUADS);
+                    }
                 }
                 workgroupBarrier();
                 for (var four = 0u; four < V_KEYS / 4u; four++) {

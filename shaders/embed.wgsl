@@ -4,14 +4,19 @@
 @group(0) @binding(1) var<storage, read> embd: array<u32>;      // [N_ROWS, N_EMBD] f16, f16 parted into bytes, or f32
 @group(0) @binding(2) var<storage, read_write> x: array<vec2f>; // [n_tokens, N_EMBD]
 
-// Two neighbours of a row that begins at word `first`.
+const PAIRS: u32 = N_EMBD / 2u; // in a row
+
+// Two neighbours of a row, before which there are `first` others.
 fn pair(first: u32, i: u32) -> vec2f {
     if SPLIT {
         let at = first + i / 2u;
         let halves = joined(embd[at], embd[at + N_EMBD / 4u]);
         return unpack2x16float(select(halves.x, halves.y, i % 2u == 1u));
     }
-    return unpack2x16float(embd[first + i]);
+    if F16 {
+        return unpack2x16float(embd[first + i]);
+    }
+    return bitcast<vec2f>(vec2u(embd[2u * (first + i)], embd[2u * (first + i) + 1u]));
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -21,12 +26,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     if row >= N_ROWS {
         return;
     }
-    for (var i = lane; i < N_EMBD / 2u; i += WORKGROUP) {
-        let at = row * (N_EMBD / 2u) + i;
-        if F16 {
-            x[group.x * (N_EMBD / 2u) + i] = pair(row * (N_EMBD / 2u), i);
-        } else {
-            x[group.x * (N_EMBD / 2u) + i] = bitcast<vec2f>(vec2u(embd[2u * at], embd[2u * at + 1u]));
+    for (var turn = 0u; turn < (PAIRS + WORKGROUP - 1u) / WORKGROUP; turn++) {
+        let i = turn * WORKGROUP + lane;
+        if i < PAIRS {
+            x[group.x * PAIRS + i] = pair(row * PAIRS, i);
         }
     }
 }

@@ -37,16 +37,6 @@ fn codes_of(tile: u32, i: u32) -> u32 {
     return (i % PARTS * N_ROWS + min(row_of(tile, i), N_ROWS - 1u)) * WORDS;
 }
 
-// Four codes of each row against four values of a token.
-fn dot_rows(codes: vec4u, q: u32) -> vec4i {
-    return vec4i(dot4(codes.x, q), dot4(codes.y, q), dot4(codes.z, q), dot4(codes.w, q));
-}
-
-// One after the other onto the sum, because cards add where they multiply.
-fn added(sum: vec4i, c0: vec4u, c1: vec4u, c2: vec4u, c3: vec4u, q: vec4u) -> vec4i {
-    return sum + dot_rows(c0, q.x) + dot_rows(c1, q.y) + dot_rows(c2, q.z) + dot_rows(c3, q.w);
-}
-
 fn store(token: u32, row: u32, v: f32) {
     let at = token * ALL_ROWS + FIRST_ROW + row;
     if ADD {
@@ -77,7 +67,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     var sum1 = vec4i();
     var sum2 = vec4i();
     var sum3 = vec4i();
-    for (var at = 0u; at < WORDS; at += BLOCK) {
+    for (var block = 0u; block < WORDS / BLOCK; block++) {
+        let at = block * BLOCK;
         workgroupBarrier();
         w_tile[word_in * QUAD_PITCH + quad_in] = vec4u(w[w0 + at], w[w1 + at], w[w2 + at], w[w3 + at]);
         q_tile[quad_in * TOKEN_PITCH + word_in] = q[q0 + at];
@@ -90,10 +81,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             let c2 = (w4 >> vec4u(2u)) & vec4u(0x03030303u);
             let c3 = w4 & vec4u(0x03030303u);
             let at_token = my_token * TOKEN_PITCH + word;
-            sum0 = added(sum0, c0, c1, c2, c3, q_tile[at_token]);
-            sum1 = added(sum1, c0, c1, c2, c3, q_tile[at_token + 8u * TOKEN_PITCH]);
-            sum2 = added(sum2, c0, c1, c2, c3, q_tile[at_token + 16u * TOKEN_PITCH]);
-            sum3 = added(sum3, c0, c1, c2, c3, q_tile[at_token + 24u * TOKEN_PITCH]);
+            sum0 = add_rows(sum0, c0, c1, c2, c3, q_tile[at_token]);
+            sum1 = add_rows(sum1, c0, c1, c2, c3, q_tile[at_token + 8u * TOKEN_PITCH]);
+            sum2 = add_rows(sum2, c0, c1, c2, c3, q_tile[at_token + 16u * TOKEN_PITCH]);
+            sum3 = add_rows(sum3, c0, c1, c2, c3, q_tile[at_token + 24u * TOKEN_PITCH]);
         }
     }
     finish(first_token + my_token, group.x, 4u * my_quad, sum0);
@@ -116,7 +107,8 @@ fn finish(token: u32, tile: u32, first: u32, d: vec4i) {
             }
         }
     } else {
-        for (var i = 0u; i < 4u; i += 2u) {
+        for (var pair = 0u; pair < 2u; pair++) {
+            let i = 2u * pair;
             let row = row_of(tile, first + i);
             if row < N_ROWS {
                 let gate = product(d[i], t, w_scale[FIRST_ROW + row]);

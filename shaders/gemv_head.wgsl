@@ -8,12 +8,15 @@ const VECTORS: u32 = select(K / 4u, K / 8u, F16); // vec4u in a row
 
 fn lane_sum(row: u32, lane: u32) -> f32 {
     var sum = 0.0;
-    for (var i = lane; i < VECTORS; i += LANES) {
-        let words = embd[row * VECTORS + i];
-        if F16 {
-            sum = add_eight(sum, i, words);
-        } else {
-            sum = add_products(sum, x[i], bitcast<vec4f>(words));
+    for (var at_step = 0u; at_step < (VECTORS + LANES - 1u) / LANES; at_step++) {
+        let i = at_step * LANES + lane;
+        if VECTORS % LANES == 0u || i < VECTORS {
+            let words = embd[row * VECTORS + i];
+            if F16 {
+                sum = add_eight(sum, i, words);
+            } else {
+                sum = add_products(sum, x[i], bitcast<vec4f>(words));
+            }
         }
     }
     return sum;

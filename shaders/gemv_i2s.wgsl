@@ -1,4 +1,4 @@
-// Y = W Q for BATCH tokens at a time, 1, 4 or 8: ternary rows times int8 vectors. LANES lanes share a
+// Y = W Q for BATCH tokens at a time, 1 or 4: ternary rows times int8 vectors. LANES lanes share a
 // row, and each word of codes is read once for all tokens of the batch.
 //
 // PARTS = 1: y[token][row] = product, or y[token][row] += product if ADD.
@@ -34,7 +34,6 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let token = group.y * BATCH;
     let n_tokens = min(BATCH, step.n_tokens - token);
     var sum = vec4i(); // by token; past n_tokens it is of no use and of no harm
-    var more = vec4i(); // tokens 4 to 7
     if row < N_ROWS {
         let first = (part * N_ROWS + row) * WORDS;
         let first_q = token * WORDS;
@@ -50,12 +49,6 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
                 sum.z += dot_word(word, q[first_q + 2u * WORDS + min(i, WORDS - 1u)]);
                 sum.w += dot_word(word, q[first_q + 3u * WORDS + min(i, WORDS - 1u)]);
             }
-            if BATCH > 4u {
-                more.x += dot_word(word, q[first_q + 4u * WORDS + min(i, WORDS - 1u)]);
-                more.y += dot_word(word, q[first_q + 5u * WORDS + min(i, WORDS - 1u)]);
-                more.z += dot_word(word, q[first_q + 6u * WORDS + min(i, WORDS - 1u)]);
-                more.w += dot_word(word, q[first_q + 7u * WORDS + min(i, WORDS - 1u)]);
-            }
         }
     }
     var d = vec4i();
@@ -64,21 +57,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     } else {
         d.x = lanes_sum_i32(lane, sum.x);
     }
-    finish(group.x, lane, token, n_tokens, d);
-    if BATCH > 4u {
-        workgroupBarrier(); // what the sums are made in is used again
-        finish(group.x, lane, token + 4u, max(n_tokens, 4u) - 4u, lanes_sum_vec4i(lane, more));
-    }
-}
-
-// Stores what the rows give for up to four tokens.
-fn finish(group: u32, lane: u32, token: u32, n_tokens: u32, d: vec4i) {
-    let slot = lane / LANES;
-    let row = group * ROWS + slot % ROWS;
     if PARTS == 1u {
         if lane % LANES == 0u && row < N_ROWS {
             let at = FIRST_ROW + row;
-            for (var i = 0u; i < min(n_tokens, 4u); i++) {
+            for (var i = 0u; i < n_tokens; i++) {
                 store(token + i, at, product(d[i], q_scale[token + i], w_scale[at]));
             }
         }
@@ -87,11 +69,11 @@ fn finish(group: u32, lane: u32, token: u32, n_tokens: u32, d: vec4i) {
             parts[slot] = d;
         }
         workgroupBarrier();
-        if lane < ROWS && group * ROWS + lane < N_ROWS {
-            let at = FIRST_ROW + group * ROWS + lane;
+        if lane < ROWS && group.x * ROWS + lane < N_ROWS {
+            let at = FIRST_ROW + group.x * ROWS + lane;
             let gate = parts[lane];
             let up = parts[ROWS + lane];
-            for (var i = 0u; i < min(n_tokens, 4u); i++) {
+            for (var i = 0u; i < n_tokens; i++) {
                 let t = q_scale[token + i];
                 let v = relu2_glu(
                     product(gate[i], t, w_scale[at]),

@@ -18,8 +18,6 @@ const LEAST_NORM: f32 = 0x1p-56;     // above the norm of all values whose squar
 const MOST_NORM: f32 = 1e30;         // beyond which a logit might overflow
 const LOWEST: f32 = -3.4e38;
 
-var<workgroup> sums: array<f32, WORKGROUP>;
-var<workgroup> lower_ends: array<f32, WORKGROUP>;
 var<workgroup> n_found: atomic<u32>;
 var<workgroup> n_candidates: u32;
 var<workgroup> candidates: array<u32, STRETCH>;
@@ -27,38 +25,28 @@ var<workgroup> candidates: array<u32, STRETCH>;
 // At least the norm of x. Called once, by the whole workgroup.
 fn norm_of_x(lane: u32) -> f32 {
     var sum = 0.0;
-    for (var i = lane; i < K / 4u; i += WORKGROUP) {
-        sum += dot(x[i], x[i]);
-    }
-    sums[lane] = sum;
-    for (var half = WORKGROUP / 2u; half > 0u; half /= 2u) {
-        workgroupBarrier();
-        if lane < half {
-            sums[lane] += sums[lane + half];
+    for (var turn = 0u; turn < (K / 4u + WORKGROUP - 1u) / WORKGROUP; turn++) {
+        let i = turn * WORKGROUP + lane;
+        if i < K / 4u {
+            sum += dot(x[i], x[i]);
         }
     }
-    workgroupBarrier();
-    return (sqrt(sums[0]) + LEAST_NORM) * SLACK;
+    return (sqrt(group_sum_max(lane, vec2f(sum, 0.0)).x) + LEAST_NORM) * SLACK;
 }
 
 // At most the greatest logit. Called once, by the whole workgroup.
 fn greatest_lower_end(lane: u32, norm: f32) -> f32 {
     var lower = LOWEST;
     if norm < MOST_NORM {
-        for (var i = lane; i < N_LEADS; i += WORKGROUP) {
-            let lead = leads[i];
-            lower = max(lower, lead.x - lead.y * norm);
+        for (var turn = 0u; turn < (N_LEADS + WORKGROUP - 1u) / WORKGROUP; turn++) {
+            let i = turn * WORKGROUP + lane;
+            if i < N_LEADS {
+                let lead = leads[i];
+                lower = max(lower, lead.x - lead.y * norm);
+            }
         }
     }
-    lower_ends[lane] = lower;
-    for (var half = WORKGROUP / 2u; half > 0u; half /= 2u) {
-        workgroupBarrier();
-        if lane < half {
-            lower_ends[lane] = max(lower_ends[lane], lower_ends[lane + half]);
-        }
-    }
-    workgroupBarrier();
-    return lower_ends[0];
+    return group_max_vec2f(lane, vec2f(lower)).x;
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -69,8 +57,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let norm = norm_of_x(lane);
     let lower = greatest_lower_end(lane, norm);
     // In whatever order they are found: the best is the same.
-    for (var i = lane; i < STRETCH; i += WORKGROUP) {
-        let row = group.x * STRETCH + i;
+    for (var turn = 0u; turn < STRETCH / WORKGROUP; turn++) {
+        let row = group.x * STRETCH + turn * WORKGROUP + lane;
         if row < N_ROWS && !(approx[FIRST_ROW + row] + error[FIRST_ROW + row] * norm < lower) {
             candidates[atomicAdd(&n_found, 1u)] = row;
         }
@@ -82,8 +70,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let n = workgroupUniformLoad(&n_candidates);
     var value = 0.0;
     var id = NONE;
-    for (var i = 0u; i < n; i += ROWS) {
-        let slot = i + lane / LANES;
+    let turns = (n + ROWS - 1u) / ROWS;
+    for (var turn = 0u; turn < turns; turn++) {
+        let slot = turn * ROWS + lane / LANES;
         var sum = 0.0;
         var row = 0u;
         if slot < n {

@@ -5,15 +5,23 @@
 @group(0) @binding(2) var<storage, read> weight: array<f32>;  // [N]
 @group(0) @binding(3) var<storage, read_write> y: array<f32>; // [N] or [n_tokens, N]
 
+const TURNS: u32 = (N + WORKGROUP - 1u) / WORKGROUP;
+
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let row = select(step.n_tokens - 1u, group.x, EACH) * N;
     var squares = 0.0;
-    for (var i = lane; i < N; i += WORKGROUP) {
-        squares += x[row + i] * x[row + i];
+    for (var turn = 0u; turn < TURNS; turn++) {
+        let i = turn * WORKGROUP + lane;
+        if i < N {
+            squares += x[row + i] * x[row + i];
+        }
     }
     let scale = inverseSqrt(group_sum_max(lane, vec2f(squares, 0.0)).x / f32(N) + EPS);
-    for (var i = lane; i < N; i += WORKGROUP) {
-        y[group.x * N + i] = x[row + i] * scale * weight[i];
+    for (var turn = 0u; turn < TURNS; turn++) {
+        let i = turn * WORKGROUP + lane;
+        if i < N {
+            y[group.x * N + i] = x[row + i] * scale * weight[i];
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 @group(0) @binding(0) var<storage, read> best: array<vec2u>;         // [N_STRETCHES]: bits of the value, id
 @group(0) @binding(1) var<storage, read_write> tokens: array<u32>;   // [chunk]
-@group(0) @binding(2) var<storage, read_write> sampled: array<u32>;  // [N_SAMPLED], the latest at the end
+@group(0) @binding(2) var<storage, read_write> sampled: array<u32>;  // [N_SAMPLED <= WORKGROUP], the latest at the end
 
 const WORKGROUP: u32 = 64u;
 
@@ -11,19 +11,22 @@ const WORKGROUP: u32 = 64u;
 fn main(@builtin(local_invocation_index) lane: u32) {
     var value = 0.0;
     var id = NONE;
-    for (var i = lane; i < N_STRETCHES; i += WORKGROUP) {
-        let other = bitcast<f32>(best[i].x);
-        if best[i].y != NONE && (id == NONE || other > value) {
+    for (var turn = 0u; turn < (N_STRETCHES + WORKGROUP - 1u) / WORKGROUP; turn++) {
+        let i = turn * WORKGROUP + lane;
+        let other = bitcast<f32>(best[min(i, N_STRETCHES - 1u)].x);
+        if i < N_STRETCHES && best[i].y != NONE && (id == NONE || other > value) {
             value = other;
             id = best[i].y;
         }
     }
+    let next = sampled[min(lane + 1u, N_SAMPLED - 1u)];
+    storageBarrier(); // every lane has read what another is to write over
     reduce(lane, value, id);
+    if lane + 1u < N_SAMPLED {
+        sampled[lane] = next;
+    }
     if lane == 0u {
         tokens[0] = ids[0];
-        for (var i = 1u; i < N_SAMPLED; i++) {
-            sampled[i - 1u] = sampled[i];
-        }
         sampled[N_SAMPLED - 1u] = ids[0];
     }
 }

@@ -11,6 +11,8 @@
 @group(0) @binding(2) var<storage, read_write> threshold: array<f32>;  // [1]
 
 const WORKGROUP: u32 = 256u;
+const TURNS: u32 = (N_VOCAB + WORKGROUP - 1u) / WORKGROUP;
+const HALVINGS: u32 = countTrailingZeros(WORKGROUP);
 // The key of -inf, which lets every number pass. Smaller keys are NaN's, which let none.
 const KEY_OF_LEAST: u32 = 0x007fffffu;
 
@@ -36,7 +38,8 @@ fn weight_of(logit: f32, largest: f32, counting: bool) -> f32 {
 fn sum_over(lane: u32, low: vec4f, high: vec4f) {
     partial_low[lane] = low;
     partial_high[lane] = high;
-    for (var half = WORKGROUP / 2u; half > 0u; half /= 2u) {
+    for (var i = 0u; i < HALVINGS; i++) {
+        let half = WORKGROUP >> (i + 1u);
         workgroupBarrier();
         if lane < half {
             partial_low[lane] += partial_low[lane + half];
@@ -49,16 +52,19 @@ fn sum_over(lane: u32, low: vec4f, high: vec4f) {
 // The greatest key at or above `least` such that tokens with that key or more weigh `target`.
 fn search(lane: u32, largest: f32, counting: bool, target_weight: f32, least: u32) -> u32 {
     var found = 0u;
-    for (var shift = 30i; shift >= 0; shift -= 3) {
-        // Bits 31 and 30 in the first pass, then three at a time.
-        let width = select(7u, 3u, shift == 30);
+    for (var round = 0u; round < 11u; round++) {
+        // Bits 31 and 30 in the first round, then three at a time.
+        let shift = 30u - 3u * round;
+        let width = select(7u, 3u, round == 0u);
         var low = vec4f();
         var high = vec4f();
-        for (var i = lane; i < N_VOCAB; i += WORKGROUP) {
-            let key = key_of(logits[i]);
-            if key >= least && key >= found {
-                let w = weight_of(logits[i], largest, counting);
-                let digit = min((key - found) >> u32(shift), width);
+        for (var turn = 0u; turn < TURNS; turn++) {
+            let i = turn * WORKGROUP + lane;
+            let logit = logits[min(i, N_VOCAB - 1u)];
+            let key = key_of(logit);
+            if i < N_VOCAB && key >= least && key >= found {
+                let w = weight_of(logit, largest, counting);
+                let digit = min((key - found) >> shift, width);
                 low += select(vec4f(), vec4f(w), vec4u(digit) >= vec4u(0u, 1u, 2u, 3u));
                 high += select(vec4f(), vec4f(w), vec4u(digit) >= vec4u(4u, 5u, 6u, 7u));
             }
@@ -75,7 +81,7 @@ fn search(lane: u32, largest: f32, counting: bool, target_weight: f32, least: u3
         digit = select(digit, 5u, above.y >= target_weight);
         digit = select(digit, 6u, above.z >= target_weight);
         digit = select(digit, 7u, above.w >= target_weight);
-        found += digit << u32(shift);
+        found += digit << shift;
     }
     return max(found, least);
 }
@@ -83,11 +89,12 @@ fn search(lane: u32, largest: f32, counting: bool, target_weight: f32, least: u3
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(local_invocation_index) lane: u32) {
     var best = -3.4e38;
-    for (var i = lane; i < N_VOCAB; i += WORKGROUP) {
-        best = max(best, logits[i]);
+    for (var turn = 0u; turn < TURNS; turn++) {
+        best = max(best, logits[min(turn * WORKGROUP + lane, N_VOCAB - 1u)]);
     }
     partial_max[lane] = best;
-    for (var half = WORKGROUP / 2u; half > 0u; half /= 2u) {
+    for (var i = 0u; i < HALVINGS; i++) {
+        let half = WORKGROUP >> (i + 1u);
         workgroupBarrier();
         if lane < half {
             partial_max[lane] = max(partial_max[lane], partial_max[lane + half]);
@@ -101,13 +108,15 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     }
     if sampling.top_p < 1.0 {
         var mass = 0.0;
-        for (var i = lane; i < N_VOCAB; i += WORKGROUP) {
-            if key_of(logits[i]) >= least {
+        for (var turn = 0u; turn < TURNS; turn++) {
+            let i = turn * WORKGROUP + lane;
+            if i < N_VOCAB && key_of(logits[i]) >= least {
                 mass += weight_of(logits[i], largest, false);
             }
         }
         partial[lane] = mass;
-        for (var half = WORKGROUP / 2u; half > 0u; half /= 2u) {
+        for (var i = 0u; i < HALVINGS; i++) {
+            let half = WORKGROUP >> (i + 1u);
             workgroupBarrier();
             if lane < half {
                 partial[lane] += partial[lane + half];

@@ -7,10 +7,12 @@
 @group(0) @binding(0) var<storage, read_write> embd: array<vec2u>; // [N_ROWS, K] f16, then [N_ROWS, 2, K] bytes
 @group(0) @binding(1) var<storage, read_write> error: array<f32>;  // [n_vocab]
 
+const EIGHTS: u32 = K / 8u; // of values in a row
+const TURNS: u32 = (EIGHTS + WORKGROUP - 1u) / WORKGROUP;
 const G: f32 = f32(K + 16u) / 16777216.0;
 const SLACK: f32 = 1.002; // above any rounding of the sums of squares
 
-var<workgroup> held: array<vec4u, K / 8u>; // the row: upper bytes in xy, lower bytes in zw
+var<workgroup> held: array<vec4u, EIGHTS>; // the row: upper bytes in xy, lower bytes in zw
 
 fn squares(v: vec2u) -> f32 {
     let values = vec4f(unpack2x16float(v.x), unpack2x16float(v.y));
@@ -35,19 +37,25 @@ fn main(
     let at = row * (K / 4u);
     var e = 0.0;
     var d = 0.0;
-    for (var i = lane; i < K / 8u; i += WORKGROUP) {
-        let a = embd[at + 2u * i];
-        let b = embd[at + 2u * i + 1u];
-        held[i] = vec4u(upper_bytes(a), upper_bytes(b), lower_bytes(a), lower_bytes(b));
-        e += squares(a) + squares(b);
-        d += squares_left_out(a) + squares_left_out(b);
+    for (var turn = 0u; turn < TURNS; turn++) {
+        let i = turn * WORKGROUP + lane;
+        if i < EIGHTS {
+            let a = embd[at + 2u * i];
+            let b = embd[at + 2u * i + 1u];
+            held[i] = vec4u(upper_bytes(a), upper_bytes(b), lower_bytes(a), lower_bytes(b));
+            e += squares(a) + squares(b);
+            d += squares_left_out(a) + squares_left_out(b);
+        }
     }
     // Every lane has read what others are to write over.
     storageBarrier();
     workgroupBarrier();
-    for (var i = lane; i < K / 8u; i += WORKGROUP) {
-        embd[at + i] = held[i].xy;
-        embd[at + K / 8u + i] = held[i].zw;
+    for (var turn = 0u; turn < TURNS; turn++) {
+        let i = turn * WORKGROUP + lane;
+        if i < EIGHTS {
+            embd[at + i] = held[i].xy;
+            embd[at + EIGHTS + i] = held[i].zw;
+        }
     }
     let norm_e = sqrt(lanes_sum_f32(lane, e));
     let norm_d = sqrt(lanes_sum_f32(lane, d));

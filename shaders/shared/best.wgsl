@@ -8,7 +8,8 @@ var<workgroup> ids: array<u32, WORKGROUP>;
 fn reduce(lane: u32, value: f32, id: u32) {
     values[lane] = value;
     ids[lane] = id;
-    for (var half = WORKGROUP / 2u; half > 0u; half /= 2u) {
+    for (var i = 0u; i < countTrailingZeros(WORKGROUP); i++) {
+        let half = WORKGROUP >> (i + 1u);
         workgroupBarrier();
         if lane < half {
             let other = values[lane + half];

@@ -5,16 +5,17 @@
 
 const GROUP_PARTIALS: u32 = max(WORKGROUP / SUBGROUP, 1u);
 const GROUP_STEP: u32 = min(WORKGROUP, SUBGROUP);
+const GROUP_HALVINGS: u32 = countTrailingZeros(GROUP_STEP);
 
 var<workgroup> group_partial_sum_max: array<vec2f, GROUP_PARTIALS>;
 var<workgroup> group_partial_sum_i32: array<i32, GROUP_PARTIALS>;
-var<workgroup> group_partial_max_vec4f: array<vec4f, GROUP_PARTIALS>;
+var<workgroup> group_partial_max_vec2f: array<vec2f, GROUP_PARTIALS>;
 
 // The sum of `value.x` and the largest `value.y`, none of which is negative.
 fn group_sum_max(lane: u32, value: vec2f) -> vec2f {
     var v = value;
-    for (var mask = GROUP_STEP / 2u; mask > 0u; mask /= 2u) {
-        v.x += subgroupShuffleXor(v.x, mask);
+    for (var i = 0u; i < GROUP_HALVINGS; i++) {
+        v.x += subgroupShuffleXor(v.x, GROUP_STEP >> (i + 1u));
     }
     // Floats that are not negative are ordered like their bits, and cards have one instruction for those.
     v.y = bitcast<f32>(subgroupMax(bitcast<u32>(v.y)));
@@ -43,18 +44,18 @@ fn group_sum_i32(lane: u32, value: i32) -> i32 {
     return v;
 }
 
-fn group_max_vec4f(lane: u32, value: vec4f) -> vec4f {
+fn group_max_vec2f(lane: u32, value: vec2f) -> vec2f {
     var v = value;
-    for (var mask = GROUP_STEP / 2u; mask > 0u; mask /= 2u) {
-        v = max(v, subgroupShuffleXor(v, mask));
+    for (var i = 0u; i < GROUP_HALVINGS; i++) {
+        v = max(v, subgroupShuffleXor(v, GROUP_STEP >> (i + 1u)));
     }
     if lane % SUBGROUP == 0u {
-        group_partial_max_vec4f[lane / SUBGROUP] = v;
+        group_partial_max_vec2f[lane / SUBGROUP] = v;
     }
     workgroupBarrier();
-    v = group_partial_max_vec4f[0];
+    v = group_partial_max_vec2f[0];
     for (var i = 1u; i < GROUP_PARTIALS; i++) {
-        v = max(v, group_partial_max_vec4f[i]);
+        v = max(v, group_partial_max_vec2f[i]);
     }
     return v;
 }

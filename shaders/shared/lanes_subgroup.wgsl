@@ -1,20 +1,22 @@
 // Reductions over groups of LANES neighbouring lanes of a workgroup, with subgroup operations.
 // Every lane of a group gets the result. LANES and SUBGROUP are powers of two; each function is called
-// by the whole workgroup, and but for the f32 ones once. Twin of lanes_workgroup.wgsl.
+// by the whole workgroup. Twin of lanes_workgroup.wgsl.
 
 const LANES_PER_STEP: u32 = min(LANES, SUBGROUP);
+const HALVINGS: u32 = countTrailingZeros(LANES_PER_STEP);
 const PARTIALS: u32 = max(WORKGROUP / SUBGROUP, 1u);
 const PARTIALS_PER_GROUP: u32 = LANES / LANES_PER_STEP;
 
 var<workgroup> partial_sum_f32: array<f32, PARTIALS>;
 var<workgroup> partial_sum_i32: array<i32, PARTIALS>;
+var<workgroup> partial_sum_vec2f: array<vec2f, PARTIALS>;
 var<workgroup> partial_sum_vec4i: array<vec4i, PARTIALS>;
 var<workgroup> partial_sum_vec4f: array<vec4f, PARTIALS>;
 
 fn lanes_sum_f32(lane: u32, value: f32) -> f32 {
     var v = value;
-    for (var mask = LANES_PER_STEP / 2u; mask > 0u; mask /= 2u) {
-        v += subgroupShuffleXor(v, mask);
+    for (var i = 0u; i < HALVINGS; i++) {
+        v += subgroupShuffleXor(v, LANES_PER_STEP >> (i + 1u));
     }
     if PARTIALS_PER_GROUP > 1u {
         if lane % SUBGROUP == 0u {
@@ -33,8 +35,8 @@ fn lanes_sum_f32(lane: u32, value: f32) -> f32 {
 
 fn lanes_sum_i32(lane: u32, value: i32) -> i32 {
     var v = value;
-    for (var mask = LANES_PER_STEP / 2u; mask > 0u; mask /= 2u) {
-        v += subgroupShuffleXor(v, mask);
+    for (var i = 0u; i < HALVINGS; i++) {
+        v += subgroupShuffleXor(v, LANES_PER_STEP >> (i + 1u));
     }
     if PARTIALS_PER_GROUP > 1u {
         if lane % SUBGROUP == 0u {
@@ -46,14 +48,15 @@ fn lanes_sum_i32(lane: u32, value: i32) -> i32 {
         for (var i = 0u; i < PARTIALS_PER_GROUP; i++) {
             v += partial_sum_i32[first + i];
         }
+        workgroupBarrier();
     }
     return v;
 }
 
 fn lanes_sum_vec4i(lane: u32, value: vec4i) -> vec4i {
     var v = value;
-    for (var mask = LANES_PER_STEP / 2u; mask > 0u; mask /= 2u) {
-        v += subgroupShuffleXor(v, mask);
+    for (var i = 0u; i < HALVINGS; i++) {
+        v += subgroupShuffleXor(v, LANES_PER_STEP >> (i + 1u));
     }
     if PARTIALS_PER_GROUP > 1u {
         if lane % SUBGROUP == 0u {
@@ -65,14 +68,35 @@ fn lanes_sum_vec4i(lane: u32, value: vec4i) -> vec4i {
         for (var i = 0u; i < PARTIALS_PER_GROUP; i++) {
             v += partial_sum_vec4i[first + i];
         }
+        workgroupBarrier();
+    }
+    return v;
+}
+
+fn lanes_sum_vec2f(lane: u32, value: vec2f) -> vec2f {
+    var v = value;
+    for (var i = 0u; i < HALVINGS; i++) {
+        v += subgroupShuffleXor(v, LANES_PER_STEP >> (i + 1u));
+    }
+    if PARTIALS_PER_GROUP > 1u {
+        if lane % SUBGROUP == 0u {
+            partial_sum_vec2f[lane / SUBGROUP] = v;
+        }
+        workgroupBarrier();
+        let first = lane / LANES * PARTIALS_PER_GROUP;
+        v = vec2f();
+        for (var i = 0u; i < PARTIALS_PER_GROUP; i++) {
+            v += partial_sum_vec2f[first + i];
+        }
+        workgroupBarrier();
     }
     return v;
 }
 
 fn lanes_sum_vec4f(lane: u32, value: vec4f) -> vec4f {
     var v = value;
-    for (var mask = LANES_PER_STEP / 2u; mask > 0u; mask /= 2u) {
-        v += subgroupShuffleXor(v, mask);
+    for (var i = 0u; i < HALVINGS; i++) {
+        v += subgroupShuffleXor(v, LANES_PER_STEP >> (i + 1u));
     }
     if PARTIALS_PER_GROUP > 1u {
         if lane % SUBGROUP == 0u {

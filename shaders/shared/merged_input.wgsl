@@ -39,7 +39,9 @@ fn input_of(token: u32, i: u32) -> vec4f {
     var largest = -1e30;
     var total = 0.0;
     var sum = vec4f();
-    for (var split = 0u; split < step.n_splits; split += 4u) {
+    let fours = (step.n_splits + 3u) / 4u;
+    for (var four = 0u; four < fours; four++) {
+        let split = 4u * four;
         let p0 = part[(first + split) * (K / 4u) + i];
         let p1 = part[(first + min(split + 1u, last)) * (K / 4u) + i];
         let p2 = part[(first + min(split + 2u, last)) * (K / 4u) + i];
@@ -85,7 +87,9 @@ fn input(token: u32, i: u32) -> Input {
     var total = 0.0;
     var sum = Input();
     var next = load_parts(first, 0u, i);
-    for (var split = 0u; split < step.n_splits; split += 4u) {
+    let fours = (step.n_splits + 3u) / 4u;
+    for (var four = 0u; four < fours; four++) {
+        let split = 4u * four;
         let p = next;
         let s = share_parts(first, split, head, largest);
         // On their way while these are added.

@@ -17,6 +17,17 @@ fn dot_word(word: u32, q: vec4u) -> i32 {
         + dot4(word & 0x03030303u, q.w);
 }
 
+// Four codes of each of four rows times the four activations they meet.
+fn dot_rows(codes: vec4u, q: u32) -> vec4i {
+    return vec4i(dot4(codes.x, q), dot4(codes.y, q), dot4(codes.z, q), dot4(codes.w, q));
+}
+
+// The same for a word of codes of each row, which is taken apart already. One after the other onto the sum,
+// because cards add where they multiply.
+fn add_rows(sum: vec4i, c0: vec4u, c1: vec4u, c2: vec4u, c3: vec4u, q: vec4u) -> vec4i {
+    return sum + dot_rows(c0, q.x) + dot_rows(c1, q.y) + dot_rows(c2, q.z) + dot_rows(c3, q.w);
+}
+
 // From the integer product of codes 0, 1, 2 to the matrix product: y = (D - sum(q)) / s * scale.
 // The order of operations is bitnet.cpp's; |D - sum(q)| < 2^24, so the conversion is exact.
 

@@ -5,11 +5,11 @@ use super::state::State;
 use super::weights::Weights;
 use crate::gpu::{Buffer, Plan, Recorder};
 use crate::kernels::{
-    DenseType, FEW, MOST_HEAD_DIM, MOST_NORMED_COLUMNS, MOST_TURNED_COLUMNS, Product, Quantized,
+    DenseType, MOST_HEAD_DIM, MOST_NORMED_COLUMNS, MOST_TURNED_COLUMNS, Product, Quantized,
     Ternary, attention, attention_decode, attention_merge, attention_prefill, best_of_each, embed,
-    gemm_head, gemm_i2s, gemv_head, gemv_head_split, gemv_i2s, gemv_upper, merge_norm_gemv,
-    norm_gemv, norm_gemv_rope_kv, rescore, rms_norm, rms_norm_quantize, rope_kv, sample_best,
-    sample_commit, sample_filter,
+    gemm_few, gemm_head, gemm_i2s, gemv_head, gemv_head_split, gemv_i2s, gemv_upper,
+    merge_norm_gemv, norm_gemv, norm_gemv_rope_kv, rescore, rms_norm, rms_norm_quantize, rope_kv,
+    sample_best, sample_commit, sample_filter,
 };
 use crate::model::Config;
 
@@ -18,7 +18,7 @@ use crate::model::Config;
 pub(super) enum Width {
     /// One.
     One,
-    /// Up to [`FEW`].
+    /// Up to [`FEW`](crate::kernels::FEW).
     Few,
     /// A chunk of a prompt.
     Chunk,
@@ -47,7 +47,7 @@ pub(super) fn layers(
                   y: &Buffer<f32>,
                   product: Product| match width {
         Width::One => gemv_i2s(r, p, step, 1, w, x, y, product),
-        Width::Few if !software => gemv_i2s(r, p, step, FEW as u32, w, x, y, product),
+        Width::Few if !software => gemm_few(r, p, step, w, x, y, product),
         Width::Chunk if !software => gemm_i2s(r, p, step, w, x, y, product),
         _ => gemv_i2s(r, p, step, 4, w, x, y, product),
     };
@@ -141,19 +141,19 @@ pub(super) fn greedy(
     plan
 }
 
-/// From the residual stream of few tokens to the best token after each.
+/// From the residual stream of few tokens to the best token after each, of every stretch of the vocabulary.
 pub(super) fn greedy_each(
     recorder: &mut Recorder,
     config: &Config,
     weights: &Weights,
     state: &State,
 ) -> Plan {
-    let State { step, x, few_last, few_logits, chosen, .. } = state;
+    let State { step, x, few_last, few_logits, few_best, .. } = state;
     let mut plan = Plan::default();
     let p = &mut plan;
     rms_norm(recorder, p, step, x, &weights.output_norm, few_last, true, config.eps);
     gemm_head(recorder, p, &weights.token_embd, few_last, few_logits);
-    best_of_each(recorder, p, config.n_vocab, few_logits, chosen);
+    best_of_each(recorder, p, config.n_vocab, few_logits, few_best);
     plan
 }
 

@@ -64,10 +64,11 @@ pub(super) struct State {
     pub(super) last: Buffer<f32>,
     /// `[n_vocab]`.
     pub(super) logits: Buffer<f32>,
-    /// The same of few tokens `[few, n_embd]` and `[few, n_vocab]`, and the best token after each `[few]`.
+    /// The same of few tokens `[few, n_embd]` and `[few, n_vocab]`, and of each the best of the stretches of the
+    /// vocabulary `[few, stretches]`.
     pub(super) few_last: Buffer<f32>,
     pub(super) few_logits: Buffer<f32>,
-    pub(super) chosen: Buffer<u32>,
+    pub(super) few_best: Buffer<[u32; 2]>,
     /// cos and sin of every position's angles `[n_ctx, head_dim / 2]`.
     pub(super) turns: Buffer<[f32; 2]>,
     /// Keys and values of each block, `[n_ctx, n_head_kv, head_dim]`.
@@ -155,7 +156,9 @@ impl State {
             few_logits: gpu
                 .buffer("few_logits", few * config.n_vocab)
                 .using(Used::Tokens(4 * config.n_vocab as u64)),
-            chosen: gpu.buffer("chosen", few).using(Used::Tokens(4)),
+            few_best: gpu
+                .buffer("few_best", few * stretches(config.n_vocab))
+                .using(Used::Tokens(8 * stretches(config.n_vocab) as u64)),
             turns: gpu.buffer("turns", n_ctx * config.head_dim / 2).using(turn),
             cache: (0..config.n_layer)
                 .map(|_| ["k_cache", "v_cache"].map(|label| gpu.buffer(label, cache_words)))

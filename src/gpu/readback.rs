@@ -9,8 +9,9 @@ use futures_channel::oneshot;
 use super::{Buffer, Gpu, Plan, Step};
 use crate::error::{Error, Result};
 
-/// Bytes of a staging buffer that is kept for the next read-back.
-const MOST_KEPT: u64 = 256;
+/// Bytes of a staging buffer that is kept for the next read-back: of tokens, or the best of each stretch of a
+/// large vocabulary for a few of them.
+const MOST_KEPT: u64 = 16 << 10;
 
 /// A copy of a buffer's first values that was ordered and can be awaited.
 ///
@@ -75,7 +76,7 @@ impl Gpu {
         }
     }
 
-    /// A buffer to map, of `size` bytes. Those of tokens, one for each, are used again.
+    /// A buffer to map, of `size` bytes. Small ones are used again.
     fn staging(&self, size: u64) -> wgpu::Buffer {
         let mut idle = self.idle_staging.lock().unwrap_or_else(PoisonError::into_inner);
         match idle.iter().position(|buffer| buffer.size() == size) {

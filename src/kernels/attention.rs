@@ -47,11 +47,11 @@ impl AttentionShape {
         ]
     }
 
-    /// Query heads that are worked on together as the parts of a vector: as many as share a KV head, up
-    /// to four.
-    pub(super) const fn heads_in_vector(&self) -> u32 {
+    /// Query heads that are worked on together as the parts of a vector of `parts`: as many of those that
+    /// share a KV head as fit.
+    pub(super) const fn heads_in_vector(&self, parts: usize) -> u32 {
         let group = self.n_head / self.n_head_kv;
-        let mut heads = if group < 4 { group } else { 4 };
+        let mut heads = if group < parts { group } else { parts };
         while !group.is_multiple_of(heads) {
             heads -= 1;
         }

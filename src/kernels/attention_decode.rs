@@ -2,6 +2,10 @@ use super::{AttentionShape, Parts, WORKGROUP};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Step};
 use crate::lanes_variants;
 
+/// Heads that read a key or a value together. With two rather than four there are twice the workgroups,
+/// each with half the work, where one token leaves most of a card idle.
+const HEADS: usize = 2;
+
 pub(super) const KERNEL: Kernel = Kernel {
     name: "attention_decode",
     bindings: &[
@@ -17,7 +21,7 @@ pub(super) const KERNEL: Kernel = Kernel {
 };
 
 const fn consts(shape: &AttentionShape) -> [Const; 6] {
-    let [heads, n_head, n_head_kv, head_dim, kv_f16] = shape.consts(shape.heads_in_vector());
+    let [heads, n_head, n_head_kv, head_dim, kv_f16] = shape.consts(shape.heads_in_vector(HEADS));
     [Const::U32("WORKGROUP", WORKGROUP), heads, n_head, n_head_kv, head_dim, kv_f16]
 }
 
@@ -40,7 +44,7 @@ pub fn attention_decode(
         &consts(shape),
         &[step, q, k_cache, v_cache, &out.part, &out.part_ml],
         [
-            Extent::Fixed(shape.n_head as u32 / shape.heads_in_vector()),
+            Extent::Fixed(shape.n_head as u32 / shape.heads_in_vector(HEADS)),
             Extent::Splits,
             Extent::Tokens(1),
         ],

@@ -2,8 +2,9 @@ use super::{AttentionShape, Parts, Quantized, WORKGROUP, lanes_of_norm};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Step};
 use crate::lanes_variants;
 
-/// Parts of the context that one token's attention is split into, at most: a multiple of 4.
-pub const MOST_SPLITS: u32 = 16;
+/// Parts of the context that one token's attention is split into, at most. All products with its output read
+/// all parts: with more of them these take longer than the attention gains.
+pub const MOST_SPLITS: u32 = 12;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "attention_merge",

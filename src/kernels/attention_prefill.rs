@@ -16,7 +16,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("part_ml", Access::Write),
     ],
     variants: one_variant!("shared/step", "attention_prefill"),
-    example: &AttentionShape::EXAMPLE.consts(AttentionShape::EXAMPLE.heads_in_vector()),
+    example: &AttentionShape::EXAMPLE.consts(AttentionShape::EXAMPLE.heads_in_vector(4)),
 };
 
 /// `softmax(q · k) v`, causal, of many tokens, in `n_splits` parts of the context each. Heads of at most
@@ -32,7 +32,7 @@ pub fn attention_prefill(
     v_cache: &Buffer<u32>,
     out: &Parts,
 ) {
-    let heads = shape.heads_in_vector();
+    let heads = shape.heads_in_vector(4);
     recorder.dispatch(
         plan,
         &KERNEL,

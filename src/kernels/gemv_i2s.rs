@@ -13,7 +13,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("y", Access::Write),
     ],
     variants: lanes_variants!("lanes"; "shared/step", "shared/ternary", "gemv_i2s"),
-    example: &consts(true, 32, 8, 2560, 6912, 0, 6912, Product::Relu2Glu),
+    example: &consts(true, 32, 4, 2560, 6912, 0, 6912, Product::Relu2Glu),
 };
 
 #[allow(clippy::too_many_arguments, reason = "one for each constant")]
@@ -41,7 +41,7 @@ const fn consts(
     ]
 }
 
-/// The product of `w` with every token of `x`, `batch` (1, 4 or 8) at a time, put into `y`
+/// The product of `w` with every token of `x`, `batch` (1 or 4) at a time, put into `y`
 /// `[n_tokens, rows]` as `product` says.
 #[allow(clippy::too_many_arguments, reason = "one for each binding")]
 pub fn gemv_i2s(

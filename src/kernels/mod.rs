@@ -13,6 +13,7 @@ mod attention_merge;
 mod attention_prefill;
 mod best_of_each;
 mod embed;
+mod gemm_few;
 mod gemm_head;
 mod gemm_i2s;
 mod gemv_head;
@@ -63,6 +64,7 @@ kernels! {
     attention_prefill,
     best_of_each,
     embed,
+    gemm_few,
     gemm_head,
     gemm_i2s,
     gemv_head,
@@ -93,7 +95,7 @@ fn lanes_of_norm(gpu: &Gpu) -> u32 {
     if gpu.software { 32 } else { WORKGROUP }
 }
 
-/// Tokens that kernels for few take at once: `gemv_i2s` in its largest batch, and `gemm_head`.
+/// Tokens that kernels for few take at once: `gemm_few` and `gemm_head`.
 pub const FEW: usize = 8;
 
 /// Any number of workgroups in a row, over two dimensions where WebGPU's limit on one is exceeded.

@@ -79,8 +79,8 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("leads", Access::Read),
         ("best", Access::Write),
     ],
-    variants: lanes_variants!(
-        "lanes"; "shared/split_f16",
+    variants: lanes_variants!("lanes", "group";
+        "shared/split_f16",
         "shared/f16_products",
         "shared/split_row",
         "shared/best",

@@ -3,7 +3,7 @@ use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Step};
 use crate::one_variant;
 
 /// Tokens one workgroup looks at.
-const STRETCH: usize = 1024;
+pub(super) const STRETCH: usize = 1024;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "sample_best",

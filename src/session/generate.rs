@@ -291,7 +291,7 @@ impl Steps {
         let (Some(&last), false) = (session.tokens.last(), draft.is_empty()) else { return Ok(()) };
         let ids = [&[last], &draft[..]].concat();
         let pos = session.filled;
-        let chosen = session.engine.decode_and_choose(&ids, pos).take(session.engine.gpu()).await?;
+        let chosen = session.engine.decode_and_choose(&ids, pos).await?;
         let accepted = chosen.iter().zip(&ids[1..]).take_while(|(a, b)| a == b).count();
         self.confirmed.extend(&chosen[..=accepted]);
         session.filled += accepted + 1;

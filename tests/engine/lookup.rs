@@ -82,9 +82,7 @@ fn passes(engine: &Engine, ids: &[u32], mut pos: usize, few: usize) -> (Vec<u32>
         chosen.extend(
             match draft {
                 [_] => block_on(engine.prefill_and_sample(draft, pos - 1, true).take(engine.gpu())),
-                _ => {
-                    block_on(engine.decode_and_choose(draft, pos - draft.len()).take(engine.gpu()))
-                }
+                _ => block_on(engine.decode_and_choose(draft, pos - draft.len())),
             }
             .unwrap(),
         );
@@ -93,15 +91,15 @@ fn passes(engine: &Engine, ids: &[u32], mut pos: usize, few: usize) -> (Vec<u32>
     (chosen, logits)
 }
 
-/// To the last bit, wherever the context is split: from 2049 tokens on coarser. Far into a context, the cache
+/// To the last bit, wherever the context is split: from 1537 tokens on coarser. Far into a context, the cache
 /// is filled where it begins and ends; what is between is the same in both.
 #[test]
 fn a_pass_of_several_tokens_is_as_many_of_one() {
     for setup in setups() {
         let engine = engine(&setup);
         engine.set_sampling(&Sampling::default());
-        let ids: Vec<u32> = (0..2100).map(|i| (i * i + 7 * i) % 264).collect();
-        for (cached, n) in [(0, 24), (120, 16), (2030, 40)] {
+        let ids: Vec<u32> = (0..1600).map(|i| (i * i + 7 * i) % 264).collect();
+        for (cached, n) in [(0, 24), (120, 16), (1520, 40)] {
             let filled = cached.min(engine.chunk()).min(64);
             for pos in [0, cached - filled].into_iter().filter(|_| filled > 0) {
                 let (piece, end) = (&ids[pos..pos + filled], pos + filled);

@@ -52,6 +52,31 @@ fn every_shader_has_a_kernel_of_its_name() {
     }
 }
 
+/// Browsers end loops that they do not know to end themselves, by a counter that keeps drivers from unrolling
+/// them. Chromium knows those that count up by one to a constant or a `let`.
+#[test]
+fn loops_end_in_the_browsers_eyes() {
+    let mut seen = 0;
+    for Shader { name, source, .. } in shaders(Dialect::Browser) {
+        for line in source.lines().map(str::trim) {
+            assert!(!line.starts_with("while ") && !line.starts_with("loop "), "{name}: {line}");
+            let Some(header) = line.strip_prefix("for (var ") else { continue };
+            let parts: Vec<&str> = header.split("; ").collect();
+            let index = parts[0].split(" = ").next().unwrap();
+            let bound = parts[1].strip_prefix(&format!("{index} < "));
+            let bound = bound.unwrap_or_else(|| panic!("{name}: {line}"));
+            // Constants are in capitals, but for functions of them.
+            let bare = bound.replace("countTrailingZeros", "");
+            let is_constant = bare.chars().all(|c| c == 'u' || !c.is_lowercase());
+            let is_let = source.contains(&format!("let {bound} = "));
+            assert!(is_constant || is_let, "{name}: {line}");
+            assert_eq!(parts[2], format!("{index}++) {{"), "{name}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 100);
+}
+
 /// A variant with subgroup operations says so to the browser, and only there: naga has no such
 /// directive.
 #[test]

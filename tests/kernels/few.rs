@@ -1,13 +1,11 @@
 //! What steps of few tokens have of their own: `gemm_head`, `best_of_each`, and the norm of each token.
 
 use ternlight::kernels::{
-    DenseType, FEW, best_of_each, gemm_head, gemv_head, gemv_head_split, rms_norm,
+    DenseType, FEW, best_of_each, gemm_head, gemv_head, gemv_head_split, rms_norm, stretches,
 };
 use ternlight::reference::ops;
 
-use crate::device::{
-    assert_close, device, on_each_device, on_each_device_and_as_cards, read, run, step,
-};
+use crate::device::{assert_close, on_each_device, on_each_device_and_as_cards, read, run, step};
 use crate::embedding::{hard_values, upload};
 use crate::norm::{RELATIVE, hard_rows, hard_weight};
 use crate::support::Random;
@@ -20,8 +18,9 @@ fn gemm_head_is_gemv_head_to_the_bit() {
             let w = hard_values(rows * k, &mut random);
             let x: Vec<f32> = (0..FEW * k).map(|_| 2.0 * random.float() - 1.0).collect();
             let d_x = gpu.upload("x", &x);
-            let cuts: &[usize] = if rows > 3 { &[20, 21, rows - 1] } else { &[] };
             for ty in [DenseType::F16, DenseType::F16Split, DenseType::F32] {
+                let cut = rows > 3 && ty == DenseType::F16Split;
+                let cuts: &[usize] = if cut { &[20, 21, rows - 1] } else { &[] };
                 let embd = upload(gpu, &w, k, ty, cuts);
                 let logits = gpu.upload("logits", &vec![f32::NAN; FEW * rows]);
                 run(gpu, &step(0, FEW), |r, p, _| gemm_head(r, p, &embd, &d_x, &logits));
@@ -44,30 +43,37 @@ fn gemm_head_is_gemv_head_to_the_bit() {
 
 #[test]
 fn best_of_each_takes_the_lowest_id_among_equals() {
-    let gpu = device();
-    for n_vocab in [1, 255, 257, 4096] {
-        let last = n_vocab - 1;
-        let row = |at: &[(usize, f32)], rest: f32| -> Vec<f32> {
-            let value = |i: usize| at.iter().find(|(j, _)| *j == i).map_or(rest, |(_, v)| *v);
-            (0..n_vocab).map(value).collect()
-        };
-        let rows = [
-            (row(&[(last, 1.0)], -3.0), last),
-            (row(&[(last, 2.0), (last / 2, 2.0)], -3.0), last / 2),
-            (row(&[], -1e30), 0),
-            (row(&[(last, -5.0)], f32::NAN), last),
-        ];
-        let logits: Vec<f32> = rows.iter().flat_map(|(row, _)| row.clone()).collect();
-        let logits = gpu.upload("logits", &logits);
-        let chosen = gpu.upload("chosen", &[77u32; 5]);
-        run(gpu, &step(3, 4), |r, p, _| best_of_each(r, p, n_vocab, &logits, &chosen));
-        let expected: Vec<u32> = rows.iter().map(|(_, id)| *id as u32).chain([77]).collect();
-        assert_eq!(read(gpu, &chosen), expected, "{n_vocab}");
-        // No number, no token.
-        let nothing = gpu.upload("logits", &vec![f32::NAN; n_vocab]);
-        run(gpu, &step(3, 1), |r, p, _| best_of_each(r, p, n_vocab, &nothing, &chosen));
-        assert!(read(gpu, &chosen)[0] as usize >= n_vocab);
-    }
+    on_each_device(|gpu| {
+        for n_vocab in [1, 255, 1025, 4096] {
+            let last = n_vocab - 1;
+            let row = |at: &[(usize, f32)], rest: f32| -> Vec<f32> {
+                let value = |i: usize| at.iter().find(|(j, _)| *j == i).map_or(rest, |(_, v)| *v);
+                (0..n_vocab).map(value).collect()
+            };
+            let rows = [
+                row(&[(last, 1.0)], -3.0),
+                row(&[(last, 2.0), (last / 2, 2.0)], -3.0),
+                row(&[], f32::NEG_INFINITY),
+                row(&[(last, -5.0)], f32::NAN),
+                row(&[], f32::NAN),
+            ];
+            let size = stretches(n_vocab);
+            let logits = gpu.upload("logits", &rows.concat());
+            let best = gpu.upload("best", &vec![[1, 77u32]; (rows.len() + 1) * size]);
+            run(gpu, &step(3, rows.len()), |r, p, _| best_of_each(r, p, n_vocab, &logits, &best));
+            let of_stretch = |(at, logits): (usize, &[f32])| {
+                let numbers = logits.iter().enumerate().filter(|(_, v)| !v.is_nan());
+                let best = numbers.reduce(|a, b| if b.1 > a.1 { b } else { a });
+                best.map_or([0, u32::MAX], |(i, v)| [v.to_bits(), (at * 1024 + i) as u32])
+            };
+            let expected: Vec<[u32; 2]> = rows
+                .iter()
+                .flat_map(|row| row.chunks(1024).enumerate().map(of_stretch))
+                .chain(vec![[1, 77]; size])
+                .collect();
+            assert_eq!(read(gpu, &best), expected, "{n_vocab}");
+        }
+    });
 }
 
 #[test]

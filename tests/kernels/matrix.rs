@@ -1,7 +1,7 @@
-//! Ternary matrix products: `gemv_i2s` for one token or a few, `gemm_i2s` for many.
+//! Ternary matrix products: `gemv_i2s` for one token, `gemm_few` for a few, `gemm_i2s` for many.
 
 use ternlight::gpu::{Buffer, Gpu, Plan, Recorder, Step};
-use ternlight::kernels::{Product, Quantized, Shard, Ternary, gemm_i2s, gemv_i2s};
+use ternlight::kernels::{Product, Quantized, Shard, Ternary, gemm_few, gemm_i2s, gemv_i2s};
 use ternlight::reference::ops;
 use ternlight::ternary::{Layout, pack};
 
@@ -198,16 +198,16 @@ fn gemv_i2s_is_exact() {
     });
 }
 
-/// Whole batches of four or eight tokens, and last ones of every size.
+/// Whole batches of four tokens, or of eight, and last ones of every size.
 #[test]
-fn gemv_i2s_of_batches_is_exact() {
+fn products_of_batches_are_exact() {
     on_each_device_and_as_cards(|gpu| {
         let counts = [1, 2, 3, 4, 5, 7, 13, 65];
         check_products(gpu, &counts, |Call { recorder, plan, step, w, x, y, product }| {
             gemv_i2s(recorder, plan, step, 4, w, x, y, *product);
         });
         check_products(gpu, &counts, |Call { recorder, plan, step, w, x, y, product }| {
-            gemv_i2s(recorder, plan, step, 8, w, x, y, *product);
+            gemm_few(recorder, plan, step, w, x, y, *product);
         });
     });
 }
@@ -218,6 +218,9 @@ fn products_of_floats_are_exact() {
     let gpu = with_float_products();
     check_products(gpu, &[1, 1, 2], |Call { recorder, plan, step, w, x, y, product }| {
         gemv_i2s(recorder, plan, step, 1, w, x, y, *product);
+    });
+    check_products(gpu, &[8, 5, 2], |Call { recorder, plan, step, w, x, y, product }| {
+        gemm_few(recorder, plan, step, w, x, y, *product);
     });
     check_products(gpu, &[5, 65, 33], |Call { recorder, plan, step, w, x, y, product }| {
         gemm_i2s(recorder, plan, step, w, x, y, *product);

@@ -188,10 +188,16 @@ fn remove_if_stopped(path: &Path) -> Result<()> {
     let path = path.to_owned();
     let stop = move || {
         remove(&path);
-        // As shells have it for an interrupt.
-        std::process::exit(130);
+        exit_at_once(130); // as shells have it for an interrupt
     };
     ctrlc::set_handler(stop).map_err(|error| Error::Internal(error.to_string()))
+}
+
+/// Without what runs at an orderly end, which takes from the GPU's driver what its threads are still using.
+#[allow(unsafe_code, reason = "the standard library has no such exit")]
+fn exit_at_once(code: i32) -> ! {
+    // SAFETY: it asks for nothing, and does not come back.
+    unsafe { libc::_exit(code) }
 }
 
 /// On a temporary file that cannot be removed nothing depends.

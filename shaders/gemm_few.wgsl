@@ -1,0 +1,100 @@
+// Y = W Q for few tokens, eight at a time: ternary rows times int8 vectors. LANES lanes, 8 or more, share four
+// rows, so that what they read of the tokens serves all of these, and codes once taken apart all tokens.
+//
+// PARTS = 1: y[token][row] = product, or y[token][row] += product if ADD.
+// PARTS = 2: the rows come in pairs, gate and up, and y[token][row] = relu(gate)² * up.
+
+@group(0) @binding(0) var<uniform> step: Step;
+@group(0) @binding(1) var<storage, read> w: array<u32>;         // [PARTS, N_ROWS, K] codes, K / 16 words a row
+@group(0) @binding(2) var<storage, read> w_scale: array<f32>;   // [PARTS, ALL_ROWS]
+@group(0) @binding(3) var<storage, read> q: array<vec4u>;       // [n_tokens, K] int8, see quantize.wgsl
+@group(0) @binding(4) var<storage, read> q_scale: array<vec2f>; // [n_tokens]: s, sum of q
+@group(0) @binding(5) var<storage, read_write> y: array<f32>;   // [n_tokens, ALL_ROWS]
+
+const WORDS: u32 = K / 16u;
+const STEPS: u32 = (WORDS + LANES - 1u) / LANES;
+const ROWS: u32 = 4u / PARTS; // of y, for each slot of LANES lanes
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
+    let first = (group.x * (WORKGROUP / LANES) + lane / LANES) * ROWS;
+    let first_token = group.y * 8u;
+    // Rows past the last are given the last one's codes, and not stored.
+    let each = vec4u(0u, 1u, 2u, 3u);
+    let rows = (each % PARTS * N_ROWS + min(first + each / PARTS, vec4u(N_ROWS - 1u))) * WORDS;
+    // One lane stores one token. What it needs is on its way with the codes: at the end it would be waited for.
+    let token = first_token + lane % LANES;
+    let is_mine = lane % LANES < 8u && token < step.n_tokens;
+    var t = vec2f();
+    if is_mine {
+        t = q_scale[token];
+    }
+    let at_rows = FIRST_ROW + min(first + each, vec4u(N_ROWS - 1u));
+    let scales = vec4f(w_scale[at_rows.x], w_scale[at_rows.y], w_scale[at_rows.z], w_scale[at_rows.w]);
+    var up_scales = vec2f();
+    if PARTS == 2u {
+        up_scales = vec2f(w_scale[ALL_ROWS + at_rows.x], w_scale[ALL_ROWS + at_rows.y]);
+    }
+    let at_y = token * ALL_ROWS + at_rows;
+    var before = vec4f();
+    if ADD && is_mine {
+        before = vec4f(y[at_y.x], y[at_y.y], y[at_y.z], y[at_y.w]);
+    }
+    // All on their way at once.
+    var codes: array<vec4u, STEPS>;
+    for (var at_step = 0u; at_step < STEPS; at_step++) {
+        let i = at_step * LANES + lane % LANES;
+        let at = min(i, WORDS - 1u);
+        // Zero codes add nothing.
+        codes[at_step] = select(vec4u(), vec4u(w[rows.x + at], w[rows.y + at], w[rows.z + at], w[rows.w + at]), i < WORDS);
+    }
+    // By token; past the last they are of no use and of no harm.
+    var sum0 = vec4i();
+    var sum1 = vec4i();
+    var sum2 = vec4i();
+    var sum3 = vec4i();
+    var sum4 = vec4i();
+    var sum5 = vec4i();
+    var sum6 = vec4i();
+    var sum7 = vec4i();
+    for (var at_step = 0u; at_step < STEPS; at_step++) {
+        let at = min(at_step * LANES + lane % LANES, WORDS - 1u);
+        let words = codes[at_step];
+        let c0 = (words >> vec4u(6u)) & vec4u(0x03030303u);
+        let c1 = (words >> vec4u(4u)) & vec4u(0x03030303u);
+        let c2 = (words >> vec4u(2u)) & vec4u(0x03030303u);
+        let c3 = words & vec4u(0x03030303u);
+        let at_q = first_token * WORDS + at;
+        sum0 = add_rows(sum0, c0, c1, c2, c3, q[at_q]);
+        sum1 = add_rows(sum1, c0, c1, c2, c3, q[at_q + WORDS]);
+        sum2 = add_rows(sum2, c0, c1, c2, c3, q[at_q + 2u * WORDS]);
+        sum3 = add_rows(sum3, c0, c1, c2, c3, q[at_q + 3u * WORDS]);
+        sum4 = add_rows(sum4, c0, c1, c2, c3, q[at_q + 4u * WORDS]);
+        sum5 = add_rows(sum5, c0, c1, c2, c3, q[at_q + 5u * WORDS]);
+        sum6 = add_rows(sum6, c0, c1, c2, c3, q[at_q + 6u * WORDS]);
+        sum7 = add_rows(sum7, c0, c1, c2, c3, q[at_q + 7u * WORDS]);
+    }
+    var d = lanes_sum_vec4i(lane, sum0);
+    d = select(d, lanes_sum_vec4i(lane, sum1), lane % LANES == 1u);
+    d = select(d, lanes_sum_vec4i(lane, sum2), lane % LANES == 2u);
+    d = select(d, lanes_sum_vec4i(lane, sum3), lane % LANES == 3u);
+    d = select(d, lanes_sum_vec4i(lane, sum4), lane % LANES == 4u);
+    d = select(d, lanes_sum_vec4i(lane, sum5), lane % LANES == 5u);
+    d = select(d, lanes_sum_vec4i(lane, sum6), lane % LANES == 6u);
+    d = select(d, lanes_sum_vec4i(lane, sum7), lane % LANES == 7u);
+    if !is_mine || first >= N_ROWS {
+        return;
+    }
+    if PARTS == 2u {
+        y[at_y.x] = relu2_glu(product(d.x, t, scales.x), product(d.y, t, up_scales.x));
+        if first + 1u < N_ROWS {
+            y[at_y.y] = relu2_glu(product(d.z, t, scales.y), product(d.w, t, up_scales.y));
+        }
+    } else {
+        for (var i = 0u; i < 4u; i++) {
+            if first + i < N_ROWS {
+                y[at_y[i]] = before[i] + product(d[i], t, scales[i]);
+            }
+        }
+    }
+}
