@@ -3,6 +3,7 @@
 //! What is fixed is the [`Config`], what is loaded the [`Weights`], what changes the [`State`].
 
 mod bandwidth;
+mod choices;
 mod dot;
 mod forward;
 mod head;
@@ -19,6 +20,8 @@ use crate::kernels::{DenseType, stretches};
 use crate::model::{Config, Weight};
 use crate::sampling::Sampling;
 use crate::source::{Reader, Source};
+
+pub use choices::Choices;
 
 use forward::Width;
 use head::Candidates;
@@ -181,12 +184,13 @@ impl Engine {
         let prefilled = self.prefill(&vec![0; tokens], 0, tokens);
         let sampled = self.decode_and_sample(0, 1, false);
         let best = self.decode_and_sample(0, 1, true);
+        let chosen = (self.few_at(0) > 0).then(|| self.decode_and_choose(&[0, 0], 0));
         prefilled.take(&self.gpu).await?;
+        if let Some(chosen) = chosen {
+            chosen.take(&self.gpu).await?;
+        }
         sampled.take(&self.gpu).await?;
         best.take(&self.gpu).await?;
-        if self.few_at(0) > 0 {
-            self.decode_and_choose(&[0, 0], 0).await?;
-        }
         self.gpu.check()
     }
 
@@ -282,16 +286,15 @@ impl Engine {
     }
 
     /// Puts at most [`Engine::few_at`] tokens through the layers at `pos`, and chooses greedily after each of
-    /// them: what it computes is the same, to the last bit, as one by one.
-    pub async fn decode_and_choose(&self, ids: &[u32], pos: usize) -> Result<Vec<u32>> {
+    /// them: what it computes is the same, to the last bit, as one by one. Several calls may be in flight.
+    pub fn decode_and_choose(&self, ids: &[u32], pos: usize) -> Choices {
         let step = self.state.few_step(pos, ids.len());
         self.write_step(ids, &step);
         let plans = [&self.plans.few, &self.plans.greedy_each];
         let stretches = stretches(self.config.n_vocab);
         let len = ids.len() * stretches;
-        let best =
-            self.gpu.run_and_read(&plans, &step, &self.state.few_best, len).take(&self.gpu).await?;
-        Ok(best.chunks(stretches).map(best_of).collect())
+        let best = self.gpu.run_and_read(&plans, &step, &self.state.few_best, len);
+        Choices { best, stretches }
     }
 
     /// What memory gives at best, in GB/s: the rate of a kernel that only reads. Takes half a second
@@ -348,15 +351,6 @@ impl Engine {
         self.gpu.write(&self.state.tokens, 0, ids);
         self.gpu.write_steps(&self.state.step, std::slice::from_ref(step));
     }
-}
-
-/// Of the best of each stretch, the bits of its logit and its id: the greatest, the lowest id among equals; no
-/// id of the vocabulary where none is a number.
-fn best_of(stretches: &[[u32; 2]]) -> u32 {
-    let numbers = stretches.iter().filter(|[_, id]| *id != u32::MAX);
-    let value = |[bits, _]: [u32; 2]| f32::from_bits(bits);
-    let best = numbers.copied().reduce(|a, b| if value(b) > value(a) { b } else { a });
-    best.map_or(u32::MAX, |[_, id]| id)
 }
 
 /// What the attention kernels ask of a model beyond [`Config`]'s own rules.

@@ -10,6 +10,7 @@ use super::Session;
 use super::lookup::{self, Lookup};
 use super::pace::Pace;
 use super::stop::StopTexts;
+use crate::engine::Choices;
 use crate::error::{Error, Result};
 use crate::gpu::Readback;
 use crate::sampling::Sampling;
@@ -150,6 +151,7 @@ impl Session {
         (stats.draft_passes, stats.drafted_tokens, stats.accepted_tokens) =
             (passes, drafted, accepted);
         stats.unused_tokens = steps.under_way() + steps.confirmed.len();
+        stats.unused_tokens += steps.ahead.map_or(0, |pass| pass.ids.len());
         let rest = output.finish();
         if !rest.is_empty() {
             let _ = on_piece(Piece { id: None, text: rest });
@@ -180,7 +182,15 @@ struct Steps {
     /// Whether the last token is where the next step takes it from.
     on_gpu: bool,
     lookup: Option<Lookup>,
+    /// A pass that was ordered before the one ahead of it had come back, which foresaw its first token.
+    ahead: Option<Pass>,
     drafts: Drafts,
+}
+
+/// A pass of several tokens, of which all but the first are foreseen.
+struct Pass {
+    ids: Vec<u32>,
+    chosen: Choices,
 }
 
 /// Steps that were handed to the GPU at once.
@@ -214,13 +224,15 @@ impl Steps {
             greedy,
             on_gpu: true,
             lookup: (looks_up && greedy && session.engine.few_at(0) > 1).then(Lookup::default),
+            ahead: None,
             drafts: Drafts::default(),
         }
     }
 
     /// The next token, `None` when the limit is reached.
     async fn next(&mut self, session: &mut Session) -> Result<Option<u32>> {
-        if self.confirmed.is_empty() && self.in_flight.is_empty() && self.is_confident() {
+        let may_draft = self.confirmed.is_empty() && self.in_flight.is_empty();
+        if may_draft && (self.ahead.is_some() || self.is_confident()) {
             self.try_draft(session).await?;
         }
         let id = match self.confirmed.pop_front() {
@@ -286,25 +298,52 @@ impl Steps {
     /// Puts the last token and those that are foreseen after it through the model, and confirms what
     /// it chooses as long as that is what was foreseen, and one token more.
     async fn try_draft(&mut self, session: &mut Session) -> Result<()> {
-        let most = session.engine.few_at(session.filled).min(self.left).saturating_sub(1);
-        let draft = lookup::draft(&session.tokens, most);
-        let (Some(&last), false) = (session.tokens.last(), draft.is_empty()) else { return Ok(()) };
-        let ids = [&[last], &draft[..]].concat();
-        let pos = session.filled;
-        let chosen = session.engine.decode_and_choose(&ids, pos).await?;
-        let accepted = chosen.iter().zip(&ids[1..]).take_while(|(a, b)| a == b).count();
-        self.confirmed.extend(&chosen[..=accepted]);
-        session.filled += accepted + 1;
-        self.left -= accepted + 1;
+        let pass = match (self.ahead.take(), session.tokens.last()) {
+            (Some(ahead), _) => ahead,
+            (None, Some(&last)) => {
+                let most = self.most_in_pass(session, session.filled, 0).saturating_sub(1);
+                let draft = lookup::draft(&session.tokens, most);
+                if draft.is_empty() {
+                    return Ok(());
+                }
+                self.order_pass(session, [&[last], &draft[..]].concat(), session.filled)
+            }
+            (None, None) => return Ok(()),
+        };
+        if self.lookup.as_ref().is_some_and(Lookup::is_sure) {
+            // The wait for a pass is as long as the pass: the next is under way meanwhile.
+            let pos = session.filled + pass.ids.len();
+            let most = self.most_in_pass(session, pos, pass.ids.len());
+            let foreseen = [&session.tokens[..], &pass.ids[1..]].concat();
+            let ids = lookup::draft(&foreseen, most);
+            self.ahead = (ids.len() > 1).then(|| self.order_pass(session, ids, pos));
+        }
+        let chosen = pass.chosen.take(session.engine.gpu()).await?;
+        let right = chosen.iter().zip(&pass.ids[1..]).take_while(|(a, b)| a == b).count();
+        let all = right + 1 == pass.ids.len();
+        // It began with what was foreseen to come after these.
+        self.ahead.take_if(|next| !all || next.ids[0] != chosen[right]);
+        self.confirmed.extend(&chosen[..=right]);
+        session.filled += right + 1;
+        self.left -= right + 1;
         self.on_gpu = false;
         session.pace.pause();
-        self.drafts.passes += 1;
-        self.drafts.drafted += ids.len() - 1;
-        self.drafts.accepted += accepted;
+        self.drafts.accepted += right;
         if let Some(lookup) = &mut self.lookup {
-            lookup.passed(accepted + 1);
+            lookup.passed(right + 1, all);
         }
         Ok(())
+    }
+
+    /// The most tokens of a pass at `pos`, before which so many are foreseen.
+    fn most_in_pass(&self, session: &Session, pos: usize, foreseen: usize) -> usize {
+        session.engine.few_at(pos).min(self.left.saturating_sub(foreseen))
+    }
+
+    fn order_pass(&mut self, session: &Session, ids: Vec<u32>, pos: usize) -> Pass {
+        self.drafts.passes += 1;
+        self.drafts.drafted += ids.len() - 1;
+        Pass { chosen: session.engine.decode_and_choose(&ids, pos), ids }
     }
 }
 

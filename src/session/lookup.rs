@@ -33,12 +33,14 @@ pub(super) struct Lookup {
     expected: Option<u32>,
     /// Tokens since one was foreseen.
     quiet: usize,
+    /// Whether all was foreseen rightly in the last pass.
+    sure: bool,
 }
 
 impl Default for Lookup {
     fn default() -> Self {
         // An answer may copy its prompt from the start on.
-        Self { streak: 0, needed: STREAK, expected: None, quiet: 0 }
+        Self { streak: 0, needed: STREAK, expected: None, quiet: 0, sure: false }
     }
 }
 
@@ -51,8 +53,10 @@ impl Lookup {
         self.expected = draft(tokens, 1).first().copied();
     }
 
-    /// Told how many tokens a pass gave, which is one where nothing was foreseen rightly.
-    pub(super) fn passed(&mut self, tokens: usize) {
+    /// Told how many tokens a pass gave, which is one where nothing was foreseen rightly, and whether all it had
+    /// foreseen was right.
+    pub(super) fn passed(&mut self, tokens: usize, all: bool) {
+        self.sure = all;
         // Slower down than up: else a text with a surprise now and then would have a pass that does not
         // pay follow each one that does.
         self.needed = match tokens {
@@ -65,6 +69,11 @@ impl Lookup {
     /// for all of them.
     pub(super) fn is_quiet(&self) -> bool {
         self.quiet >= QUIET
+    }
+
+    /// Whether a pass is worth ordering before the one ahead of it has come back.
+    pub(super) fn is_sure(&self) -> bool {
+        self.sure
     }
 
     /// Whether drafts are worth trying.
@@ -133,7 +142,7 @@ mod tests {
         // 4 and 5 were foreseen after 1 2 3; 9 was not.
         assert_eq!(confident, [11]);
         lookup.saw(&text[..11]);
-        lookup.passed(1);
+        lookup.passed(1, false);
         assert!(!lookup.is_confident());
     }
 
@@ -171,10 +180,10 @@ mod tests {
         }
         for needed in [2, 4, 8, 16, 32, 64, 64] {
             assert_eq!(streak(&mut lookup), needed);
-            lookup.passed(PAYS - 1);
+            lookup.passed(PAYS - 1, false);
         }
         for needed in (2..64).rev().chain([STREAK]) {
-            lookup.passed(PAYS);
+            lookup.passed(PAYS, false);
             assert_eq!(streak(&mut lookup), needed);
         }
     }

@@ -82,7 +82,9 @@ fn passes(engine: &Engine, ids: &[u32], mut pos: usize, few: usize) -> (Vec<u32>
         chosen.extend(
             match draft {
                 [_] => block_on(engine.prefill_and_sample(draft, pos - 1, true).take(engine.gpu())),
-                _ => block_on(engine.decode_and_choose(draft, pos - draft.len())),
+                _ => {
+                    block_on(engine.decode_and_choose(draft, pos - draft.len()).take(engine.gpu()))
+                }
             }
             .unwrap(),
         );
