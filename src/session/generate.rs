@@ -182,7 +182,7 @@ struct Steps {
     /// Whether the last token is where the next step takes it from.
     on_gpu: bool,
     lookup: Option<Lookup>,
-    /// A pass that was ordered before the one ahead of it had come back, which foresaw its first token.
+    /// A pass that was ordered before what is ahead of it had come back, so that its first token is foreseen too.
     ahead: Option<Pass>,
     drafts: Drafts,
 }
@@ -231,9 +231,14 @@ impl Steps {
 
     /// The next token, `None` when the limit is reached.
     async fn next(&mut self, session: &mut Session) -> Result<Option<u32>> {
-        let may_draft = self.confirmed.is_empty() && self.in_flight.is_empty();
-        if may_draft && (self.ahead.is_some() || self.is_confident()) {
-            self.try_draft(session).await?;
+        if self.confirmed.is_empty() && self.in_flight.is_empty() {
+            let mistaken = self.ahead.take_if(|pass| Some(&pass.ids[0]) != session.tokens.last());
+            if let (Some(_), Some(lookup)) = (mistaken, &mut self.lookup) {
+                lookup.passed(0, false);
+            }
+            if self.ahead.is_some() || self.is_confident() {
+                self.try_draft(session).await?;
+            }
         }
         let id = match self.confirmed.pop_front() {
             Some(id) => id,
@@ -258,11 +263,13 @@ impl Steps {
 
     /// Orders steps, as many as are to be under way, and waits for the first.
     async fn step(&mut self, session: &mut Session) -> Result<Option<u32>> {
-        // None are ordered while a draft is to follow: its tokens have to be known.
         let drafts_next = self.is_confident() && !self.in_flight.is_empty();
+        if drafts_next {
+            self.order_after_steps(session);
+        }
         let foreseen_lately = self.lookup.as_ref().is_some_and(|lookup| !lookup.is_quiet());
         let at_once = if foreseen_lately { 1 } else { session.pace.at_once() };
-        while self.left > 0 {
+        while self.left > 0 && self.ahead.is_none() {
             let at_once = at_once.min(self.left);
             let (pos, last) = (session.filled, session.tokens.last());
             let ordered = match last {
@@ -321,8 +328,9 @@ impl Steps {
         let chosen = pass.chosen.take(session.engine.gpu()).await?;
         let right = chosen.iter().zip(&pass.ids[1..]).take_while(|(a, b)| a == b).count();
         let all = right + 1 == pass.ids.len();
-        // It began with what was foreseen to come after these.
-        self.ahead.take_if(|next| !all || next.ids[0] != chosen[right]);
+        if !all {
+            self.ahead = None;
+        }
         self.confirmed.extend(&chosen[..=right]);
         session.filled += right + 1;
         self.left -= right + 1;
@@ -333,6 +341,17 @@ impl Steps {
             lookup.passed(right + 1, all);
         }
         Ok(())
+    }
+
+    /// Orders a pass behind the steps that are under way, if it can be foreseen what they will choose.
+    fn order_after_steps(&mut self, session: &Session) {
+        let (pos, steps) = (session.filled, self.under_way());
+        let most = self.most_in_pass(session, pos, 0);
+        let foreseen = lookup::draft(&session.tokens, steps - 1 + most);
+        if self.ahead.is_none() && most > 1 && !foreseen.is_empty() {
+            self.ahead = Some(self.order_pass(session, foreseen[steps - 1..].to_vec(), pos));
+            self.on_gpu = false;
+        }
     }
 
     /// The most tokens of a pass at `pos`, before which so many are foreseen.

@@ -53,8 +53,8 @@ impl Lookup {
         self.expected = draft(tokens, 1).first().copied();
     }
 
-    /// Told how many tokens a pass gave, which is one where nothing was foreseen rightly, and whether all it had
-    /// foreseen was right.
+    /// Told how many tokens a pass gave, and whether all it had foreseen was right. It gives one where nothing was,
+    /// and none if already what it began with was not.
     pub(super) fn passed(&mut self, tokens: usize, all: bool) {
         self.sure = all;
         // Slower down than up: else a text with a surprise now and then would have a pass that does not
