@@ -19,8 +19,8 @@ const MOST_STREAK: usize = 64;
 /// Tokens none of which was foreseen, after which none is likely to be soon.
 const QUIET: usize = 16;
 
-/// Tokens that make a pass pay: one that puts eight through the model takes as long as four to six steps
-/// on a fast card.
+/// Tokens that make a pass pay: one that puts eight through the model takes as long as three steps on a fast
+/// card, and up to six until a browser tells what came of it.
 const PAYS: usize = 6;
 
 /// Whether a text has been foreseen of late. Counts, not times, decide: the same generation takes the
