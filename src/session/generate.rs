@@ -16,6 +16,9 @@ use crate::gpu::Readback;
 use crate::sampling::Sampling;
 use crate::tokenizer::{TextStream, Tokenizer};
 
+/// Steps under way that a pass is ordered behind: of more it is not likely that all are foreseen rightly.
+const MOST_BEFORE_PASS: usize = 4;
+
 /// How to generate.
 #[derive(Clone, Debug, Default)]
 pub struct GenerateOptions {
@@ -187,7 +190,7 @@ struct Steps {
     drafts: Drafts,
 }
 
-/// A pass of several tokens, of which all but the first are foreseen.
+/// A pass of several tokens. All but the first are foreseen, and if it was ordered ahead, that is too.
 struct Pass {
     ids: Vec<u32>,
     chosen: Choices,
@@ -235,6 +238,7 @@ impl Steps {
             let mistaken = self.ahead.take_if(|pass| Some(&pass.ids[0]) != session.tokens.last());
             if let (Some(_), Some(lookup)) = (mistaken, &mut self.lookup) {
                 lookup.passed(0, false);
+                session.pace.pause();
             }
             if self.ahead.is_some() || self.is_confident() {
                 self.try_draft(session).await?;
@@ -302,8 +306,8 @@ impl Steps {
         self.in_flight.iter().map(|ordered| ordered.steps).sum()
     }
 
-    /// Puts the last token and those that are foreseen after it through the model, and confirms what
-    /// it chooses as long as that is what was foreseen, and one token more.
+    /// Puts the last token and those that are foreseen after it through the model, if that was not ordered
+    /// already, and confirms what it chooses as long as that is what was foreseen, and one token more.
     async fn try_draft(&mut self, session: &mut Session) -> Result<()> {
         let pass = match (self.ahead.take(), session.tokens.last()) {
             (Some(ahead), _) => ahead,
@@ -317,7 +321,8 @@ impl Steps {
             }
             (None, None) => return Ok(()),
         };
-        if self.lookup.as_ref().is_some_and(Lookup::is_sure) {
+        let is_sure = self.lookup.as_ref().is_some_and(Lookup::is_sure);
+        if is_sure && session.pace.has_room(1, lookup::STEPS_OF_PASS, lookup::STEPS_OF_PASS) {
             // The wait for a pass is as long as the pass: the next is under way meanwhile.
             let pos = session.filled + pass.ids.len();
             let most = self.most_in_pass(session, pos, pass.ids.len());
@@ -343,12 +348,17 @@ impl Steps {
         Ok(())
     }
 
-    /// Orders a pass behind the steps that are under way, if it can be foreseen what they will choose.
+    /// Orders a pass behind the steps that are under way, if they are few and it can be foreseen what they
+    /// will choose.
     fn order_after_steps(&mut self, session: &Session) {
-        let (pos, steps) = (session.filled, self.under_way());
+        let (pos, lots, steps) = (session.filled, self.in_flight.len(), self.under_way());
+        let has_room = session.pace.has_room(lots, steps, lookup::STEPS_OF_PASS);
+        if self.ahead.is_some() || steps > MOST_BEFORE_PASS || !has_room {
+            return;
+        }
         let most = self.most_in_pass(session, pos, 0);
         let foreseen = lookup::draft(&session.tokens, steps - 1 + most);
-        if self.ahead.is_none() && most > 1 && !foreseen.is_empty() {
+        if most > 1 && !foreseen.is_empty() {
             self.ahead = Some(self.order_pass(session, foreseen[steps - 1..].to_vec(), pos));
             self.on_gpu = false;
         }

@@ -11,7 +11,7 @@ const LEAST_MATCH: usize = 3;
 const MOST_MATCH: usize = 12;
 
 /// Tokens in a row that must have been foreseen before drafts are tried: a pass for few tokens takes
-/// longer than one for one, and tokens cannot be ordered ahead of it.
+/// longer than one for one, and if it is ordered ahead and begins with a wrong one, it is for nothing.
 const STREAK: usize = 2;
 /// After passes that did not pay, it must have been more of them, up to so many.
 const MOST_STREAK: usize = 64;
@@ -19,8 +19,10 @@ const MOST_STREAK: usize = 64;
 /// Tokens none of which was foreseen, after which none is likely to be soon.
 const QUIET: usize = 16;
 
-/// Tokens that make a pass pay: one that puts eight through the model takes as long as three steps on a fast
-/// card, and up to six until a browser tells what came of it.
+/// Steps of one token that take as long on a fast card as a pass of eight.
+pub(super) const STEPS_OF_PASS: usize = 3;
+
+/// Tokens that make a pass pay: until a browser tells what came of it may be twice as long as it takes.
 const PAYS: usize = 6;
 
 /// Whether a text has been foreseen of late. Counts, not times, decide: the same generation takes the

@@ -58,9 +58,17 @@ fn every_shader_has_a_kernel_of_its_name() {
 fn loops_end_in_the_browsers_eyes() {
     let mut seen = 0;
     for Shader { name, source, .. } in shaders(Dialect::Browser) {
-        for line in source.lines().map(str::trim) {
-            assert!(!line.starts_with("while ") && !line.starts_with("loop "), "{name}: {line}");
-            let Some(header) = line.strip_prefix("for (var ") else { continue };
+        let mut function = String::new(); // up to the line
+        for line in source.lines() {
+            if line.starts_with("fn ") {
+                function.clear();
+            }
+            function.push_str(line);
+            let line = line.trim();
+            if !["for ", "while ", "loop "].iter().any(|word| line.starts_with(word)) {
+                continue;
+            }
+            let header = line.strip_prefix("for (var ").unwrap_or_else(|| panic!("{name}: {line}"));
             let parts: Vec<&str> = header.split("; ").collect();
             let index = parts[0].split(" = ").next().unwrap();
             let bound = parts[1].strip_prefix(&format!("{index} < "));
@@ -68,7 +76,7 @@ fn loops_end_in_the_browsers_eyes() {
             // Constants are in capitals, but for functions of them.
             let bare = bound.replace("countTrailingZeros", "");
             let is_constant = bare.chars().all(|c| c == 'u' || !c.is_lowercase());
-            let is_let = source.contains(&format!("let {bound} = "));
+            let is_let = function.contains(&format!("let {bound} = "));
             assert!(is_constant || is_let, "{name}: {line}");
             assert_eq!(parts[2], format!("{index}++) {{"), "{name}");
             seen += 1;
