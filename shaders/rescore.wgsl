@@ -14,8 +14,8 @@
 
 const ROWS: u32 = WORKGROUP / LANES; // at once
 const SLACK: f32 = 1.002;            // above any rounding of the sum of squares
-const LEAST_NORM: f32 = 0x1p-56;     // above the norm of all values whose squares underflow
-const MOST_NORM: f32 = 1e30;         // beyond which a logit might overflow
+const MIN_NORM: f32 = 0x1p-56;     // above the norm of all values whose squares underflow
+const MAX_NORM: f32 = 1e30;         // beyond which a logit might overflow
 const LOWEST: f32 = -3.4e38;
 
 var<workgroup> n_found: atomic<u32>;
@@ -31,13 +31,13 @@ fn norm_of_x(lane: u32) -> f32 {
             sum += dot(x[i], x[i]);
         }
     }
-    return (sqrt(group_sum_max(lane, vec2f(sum, 0.0)).x) + LEAST_NORM) * SLACK;
+    return (sqrt(group_sum_max(lane, vec2f(sum, 0.0)).x) + MIN_NORM) * SLACK;
 }
 
 // At most the greatest logit. Called once, by the whole workgroup.
 fn greatest_lower_end(lane: u32, norm: f32) -> f32 {
     var lower = LOWEST;
-    if norm < MOST_NORM {
+    if norm < MAX_NORM {
         for (var turn = 0u; turn < (N_LEADS + WORKGROUP - 1u) / WORKGROUP; turn++) {
             let i = turn * WORKGROUP + lane;
             if i < N_LEADS {

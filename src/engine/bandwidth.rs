@@ -16,7 +16,7 @@ const ENOUGH_ON_CPU: u64 = 64 << 20;
 /// Reading is repeated until it takes so long: submitting and waiting are then no part of it to speak
 /// of, and the clocks have had time to rise.
 const LONG_ENOUGH: Duration = Duration::from_millis(60);
-const MOST_REPEATS: usize = 4096;
+const MAX_REPEATS: usize = 4096;
 
 /// Times it is taken, of which the best counts: others use the memory too.
 const TIMES: usize = 3;
@@ -79,7 +79,7 @@ async fn measure(gpu: &Gpu, buffers: &[Buffer<[u32; 4]>]) -> Result<f64> {
     let bytes: u64 = buffers.iter().map(Buffer::bytes).sum();
     let mut repeats = 1;
     let mut best = read(gpu, &plan, &sums, repeats).await?;
-    while best < LONG_ENOUGH && repeats < MOST_REPEATS {
+    while best < LONG_ENOUGH && repeats < MAX_REPEATS {
         repeats *= 2;
         best = read(gpu, &plan, &sums, repeats).await?;
     }

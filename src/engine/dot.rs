@@ -21,7 +21,7 @@ const PRODUCTS: usize = 64;
 /// A run is repeated until it takes so long: what it takes by itself is then outweighed, and a browser's
 /// clock, which may be coarse, sees it.
 const LONG_ENOUGH: Duration = Duration::from_millis(5);
-const MOST_REPEATS: f64 = 64.0;
+const MAX_REPEATS: f64 = 64.0;
 
 /// Runs that are timed; the shortest counts.
 const RUNS: usize = 3;
@@ -99,7 +99,7 @@ async fn time_products(gpu: &Gpu) -> Result<f64> {
     // The first run compiles.
     run(1).await?;
     let one = run(1).await?;
-    let repeats = (LONG_ENOUGH.as_secs_f64() / one).clamp(1.0, MOST_REPEATS) as usize;
+    let repeats = (LONG_ENOUGH.as_secs_f64() / one).clamp(1.0, MAX_REPEATS) as usize;
     let mut shortest = f64::INFINITY;
     for _ in 0..RUNS {
         shortest = shortest.min(run(repeats).await? / repeats as f64);

@@ -5,11 +5,11 @@ use super::state::State;
 use super::weights::Weights;
 use crate::gpu::{Buffer, Plan, Recorder};
 use crate::kernels::{
-    DenseType, MOST_HEAD_DIM, MOST_NORMED_COLUMNS, MOST_TURNED_COLUMNS, Product, Quantized,
-    Ternary, attention, attention_decode, attention_merge, attention_prefill, best_of_each, embed,
-    gemm_few, gemm_head, gemm_i2s, gemv_head, gemv_head_split, gemv_i2s, gemv_upper,
-    merge_norm_gemv, norm_gemv, norm_gemv_rope_kv, rescore, rms_norm, rms_norm_quantize, rope_kv,
-    sample_best, sample_commit, sample_filter,
+    DenseType, MAX_HEAD_DIM, MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS, Product, Quantized, Ternary,
+    attention, attention_decode, attention_merge, attention_prefill, best_of_each, embed, gemm_few,
+    gemm_head, gemm_i2s, gemv_head, gemv_head_split, gemv_i2s, gemv_upper, merge_norm_gemv,
+    norm_gemv, norm_gemv_rope_kv, rescore, rms_norm, rms_norm_quantize, rope_kv, sample_best,
+    sample_commit, sample_filter,
 };
 use crate::model::Config;
 
@@ -52,7 +52,7 @@ pub(super) fn layers(
         _ => gemv_i2s(r, p, step, 4, w, x, y, product),
     };
     let attention = match width {
-        _ if software || config.head_dim > MOST_HEAD_DIM => attention,
+        _ if software || config.head_dim > MAX_HEAD_DIM => attention,
         Width::Chunk => attention_prefill,
         _ => attention_decode,
     };
@@ -82,9 +82,9 @@ pub(super) fn decode(
     state: &State,
 ) -> Plan {
     let gpu = recorder.gpu();
-    let fits = config.n_embd <= MOST_TURNED_COLUMNS
-        && config.n_ff <= MOST_NORMED_COLUMNS
-        && config.head_dim <= MOST_HEAD_DIM
+    let fits = config.n_embd <= MAX_ROPE_COLUMNS
+        && config.n_ff <= MAX_NORMED_COLUMNS
+        && config.head_dim <= MAX_HEAD_DIM
         && weights.blocks.iter().all(|block| block.attn_qkv.ends_with_heads(config.head_dim));
     // A CPU would norm the same values many times over to save dispatches that cost it nothing.
     if gpu.software || !fits {

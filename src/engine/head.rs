@@ -1,16 +1,16 @@
 //! How the LM head is held, and what the search for the best token among candidates needs.
 
-use super::Head;
+use super::LmHead;
 use crate::error::{Error, Result};
 use crate::gpu::{Buffer, Gpu, Plan, Recorder, Step};
-use crate::kernels::{Dense, DenseType, MOST_SPLIT, leads, rescored_stretches, split_f16};
+use crate::kernels::{Dense, DenseType, MAX_SPLIT_COLUMNS, leads, rescored_stretches, split_f16};
 
 /// One row in so many may hold values of 2 and more for `auto` to split: such a row always has to be
 /// read in full.
 const ROWS_PER_LARGE: usize = 16;
 
 /// A head of fewer bytes is not split by `auto`.
-const LEAST_BYTES: usize = 32 << 20;
+const MIN_BYTES: usize = 32 << 20;
 
 /// What the greedy search on a split embedding takes.
 pub(super) struct Candidates {
@@ -57,9 +57,9 @@ impl Candidates {
 /// Refuses an embedding that cannot be parted, where that is asked for.
 ///
 /// Errors: `bad-option`.
-pub(super) fn check(head: Head, embd: &Dense) -> Result<()> {
+pub(super) fn check(head: LmHead, embd: &Dense) -> Result<()> {
     match obstacle(embd) {
-        Some(why) if head == Head::Int8 => {
+        Some(why) if head == LmHead::Int8 => {
             Err(Error::BadOption { name: "head".into(), why: format!("cannot be int8: {why}") })
         }
         _ => Ok(()),
@@ -70,18 +70,18 @@ pub(super) fn check(head: Head, embd: &Dense) -> Result<()> {
 ///
 /// `auto` does where it pays: a CPU computes longer on half the bytes than it reads the other half,
 /// and a small head is read in less time than its candidates are found.
-pub(super) fn splits(head: Head, embd: &Dense, software: bool) -> bool {
-    let pays = !software && embd.rows * embd.k * embd.ty.bytes() >= LEAST_BYTES;
+pub(super) fn splits(head: LmHead, embd: &Dense, software: bool) -> bool {
+    let pays = !software && embd.rows * embd.k * embd.ty.bytes() >= MIN_BYTES;
     match head {
-        Head::F16 => false,
-        Head::Int8 => true,
-        Head::Auto => pays && obstacle(embd).is_none(),
+        LmHead::F16 => false,
+        LmHead::Int8 => true,
+        LmHead::Auto => pays && obstacle(embd).is_none(),
     }
 }
 
 /// Whether it pays still, `embd` having so many values of 2 and more.
-pub(super) fn still_pays(head: Head, embd: &Dense, large: usize) -> bool {
-    head == Head::Int8 || large * ROWS_PER_LARGE <= embd.rows
+pub(super) fn still_pays(head: LmHead, embd: &Dense, large: usize) -> bool {
+    head == LmHead::Int8 || large * ROWS_PER_LARGE <= embd.rows
 }
 
 fn obstacle(embd: &Dense) -> Option<String> {
@@ -89,5 +89,6 @@ fn obstacle(embd: &Dense) -> Option<String> {
     if embd.ty != DenseType::F16 {
         return Some("the embedding is not of F16".into());
     }
-    (k > MOST_SPLIT).then(|| format!("rows have {k} values, and {MOST_SPLIT} are the most"))
+    (k > MAX_SPLIT_COLUMNS)
+        .then(|| format!("rows have {k} values, and {MAX_SPLIT_COLUMNS} are the most"))
 }

@@ -29,7 +29,7 @@ use state::State;
 use weights::Weights;
 
 /// Steps that [`Engine::decode_and_sample`] takes at once, at most.
-pub const MOST_AT_ONCE: usize = 4;
+pub const MAX_BATCH_STEPS: usize = 4;
 
 /// How to hold the model.
 #[derive(Clone, Debug, Default)]
@@ -39,14 +39,14 @@ pub struct EngineOptions {
     /// Hold the KV cache as f32 instead of f16.
     pub kv_f32: bool,
     /// How the LM head is held.
-    pub head: Head,
+    pub head: LmHead,
     /// The file's ternary codes are in the layout of ARM builds (64-element blocks).
     pub i2s_arm: bool,
 }
 
 /// How the LM head, which is the embedding too, is held. Tokens and logits are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Head {
+pub enum LmHead {
     /// `Int8` where it is faster, else `F16`.
     #[default]
     Auto,
@@ -276,9 +276,9 @@ impl Engine {
     }
 
     /// Puts the token chosen last, which is still on the GPU, through the layers at `pos` and chooses
-    /// the one that follows; and so on, `n` times, at most [`MOST_AT_ONCE`]. Several calls may be in flight.
+    /// the one that follows; and so on, `n` times, at most [`MAX_BATCH_STEPS`]. Several calls may be in flight.
     pub fn decode_and_sample(&self, pos: usize, n: usize, greedy: bool) -> Readback<u32> {
-        debug_assert!((1..=MOST_AT_ONCE).contains(&n));
+        debug_assert!((1..=MAX_BATCH_STEPS).contains(&n));
         let steps: Vec<Step> = (pos..pos + n).map(|pos| self.state.step(pos, 1)).collect();
         self.gpu.write_steps(&self.state.step, &steps);
         let plans = self.to_token(&steps[0], greedy);

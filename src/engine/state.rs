@@ -1,10 +1,10 @@
 //! What changes while the model runs: activations, KV cache, the token in hand.
 
-use super::{EngineOptions, MOST_AT_ONCE};
+use super::{EngineOptions, MAX_BATCH_STEPS};
 use crate::error::{Error, Result};
 use crate::gpu::{Buffer, Gpu, STEP_STRIDE, Step, Used};
 use crate::kernels::{
-    AttentionShape, FEW, MOST_SPLITS, Parts, Quantized, SamplingParams, stretches,
+    AttentionShape, FEW, MAX_SPLITS, Parts, Quantized, SamplingParams, stretches,
 };
 use crate::model::Config;
 
@@ -15,16 +15,16 @@ const CHUNK_ON_CPU: usize = 64;
 
 /// Positions in a part of the context that a decode step's attention is split into: a multiple of this. A
 /// card's kernel takes in so many at once; a CPU may have more cores than there are heads.
-const LEAST_SPLIT: usize = 128;
-const LEAST_SPLIT_ON_CPU: usize = 64;
+const MIN_SPLIT: usize = 128;
+const MIN_SPLIT_ON_CPU: usize = 64;
 
 /// The same of a prefill step's, and how many parts there are at most: each takes memory for every token
 /// of a chunk.
-const LEAST_PREFILL_SPLIT: usize = 256;
-const MOST_PREFILL_SPLITS: usize = 4;
+const MIN_PREFILL_SPLIT: usize = 256;
+const MAX_PREFILL_SPLITS: usize = 4;
 
 /// Bytes of KV cache that are taken unasked. A larger context is there for those who ask for it.
-const MOST_CACHE: usize = 1 << 30;
+const MAX_CACHE: usize = 1 << 30;
 
 /// Positions whose angles are computed and written at once.
 const TURNS_AT_ONCE: usize = 4096;
@@ -76,7 +76,7 @@ pub(super) struct State {
     pub(super) sampling: Buffer<SamplingParams>,
     pub(super) threshold: Buffer<f32>,
     pub(super) best: Buffer<[u32; 2]>,
-    /// The tokens chosen last, in their order `[MOST_AT_ONCE]`.
+    /// The tokens chosen last, in their order `[MAX_BATCH_STEPS]`.
     pub(super) sampled: Buffer<u32>,
 }
 
@@ -119,10 +119,10 @@ impl State {
             scale: gpu.buffer(label, chunk).using(Used::Tokens(8)),
         };
         let prefill_splits = prefill_splits(gpu);
-        let widest = config.n_vocab.max(MOST_SPLITS as usize * n_embd);
+        let widest = config.n_vocab.max(MAX_SPLITS as usize * n_embd);
         let few_fit = FEW * widest * size_of::<f32>() <= gpu.max_binding as usize;
         let few = if chunk >= FEW && few_fit { FEW } else { 0 };
-        let parts = (chunk * prefill_splits).max(MOST_SPLITS as usize * few.max(1));
+        let parts = (chunk * prefill_splits).max(MAX_SPLITS as usize * few.max(1));
         let split = |values: usize| Used::Splits(4 * values as u64);
         let turn = Used::Tokens(4 * config.head_dim as u64);
         let position = Used::Positions(attention.cache_bytes(1) as u64);
@@ -131,11 +131,11 @@ impl State {
             n_ctx,
             chunk,
             few,
-            least_split: if gpu.software { LEAST_SPLIT_ON_CPU } else { LEAST_SPLIT },
+            least_split: if gpu.software { MIN_SPLIT_ON_CPU } else { MIN_SPLIT },
             prefill_splits,
             attention,
             step: gpu
-                .buffer("step", MOST_AT_ONCE * STEP_STRIDE)
+                .buffer("step", MAX_BATCH_STEPS * STEP_STRIDE)
                 .using(Used::Fixed(size_of::<Step>() as u64)),
             tokens: gpu.buffer("tokens", chunk).using(Used::Tokens(4)),
             x: rows("x", n_embd),
@@ -167,7 +167,7 @@ impl State {
             sampling: gpu.buffer("sampling", 1),
             threshold: gpu.buffer("threshold", 1),
             best: gpu.buffer("best", stretches(config.n_vocab)),
-            sampled: gpu.buffer("sampled", MOST_AT_ONCE),
+            sampled: gpu.buffer("sampled", MAX_BATCH_STEPS),
         }
     }
 
@@ -183,18 +183,18 @@ impl State {
     /// A step of `n_tokens` after `pos` of those of a step that ends at `end`. It splits the context as
     /// that does: sums of floats depend on where they are parted.
     pub(super) fn part_of_step(&self, pos: usize, n_tokens: usize, end: usize) -> Step {
-        Self::split_step(pos, n_tokens, end, (LEAST_PREFILL_SPLIT, self.prefill_splits))
+        Self::split_step(pos, n_tokens, end, (MIN_PREFILL_SPLIT, self.prefill_splits))
     }
 
     /// A step of one token or few, which splits the context alike for each of them, if there are no more
     /// than [`State::few_at`].
     pub(super) fn few_step(&self, pos: usize, n_tokens: usize) -> Step {
-        Self::split_step(pos, n_tokens, pos + n_tokens, (self.least_split, MOST_SPLITS as usize))
+        Self::split_step(pos, n_tokens, pos + n_tokens, (self.least_split, MAX_SPLITS as usize))
     }
 
     /// The most tokens of a step of few after `pos`: up to where a token would split the context otherwise.
     pub(super) fn few_at(&self, pos: usize) -> usize {
-        let alike = self.least_split * MOST_SPLITS as usize;
+        let alike = self.least_split * MAX_SPLITS as usize;
         self.few.min(alike - pos % alike)
     }
 
@@ -218,7 +218,7 @@ fn chunk(config: &Config, most: usize, splits: usize, max_binding: usize) -> usi
 
 /// Tokens alone keep a CPU busy.
 fn prefill_splits(gpu: &Gpu) -> usize {
-    if gpu.software { 1 } else { MOST_PREFILL_SPLITS }
+    if gpu.software { 1 } else { MAX_PREFILL_SPLITS }
 }
 
 fn n_kv(config: &Config) -> usize {
@@ -237,7 +237,7 @@ fn context(
     let bad = |why: String| Err(Error::BadOption { name: "context".into(), why });
     match asked {
         None => {
-            let unasked = MOST_CACHE / (2 * config.n_layer * attention.cache_bytes(1));
+            let unasked = MAX_CACHE / (2 * config.n_layer * attention.cache_bytes(1));
             Ok(config.n_ctx.min(fits).min(unasked.max(1)))
         }
         Some(0) => bad("must be at least 1".into()),

@@ -15,7 +15,7 @@ use crate::ternary;
 const PIECE: u64 = 1 << 20;
 
 /// Pieces that are on their way to the GPU at most.
-const MOST_UNDER_WAY: usize = 4;
+const MAX_IN_FLIGHT: usize = 4;
 
 /// Every weight of the model.
 pub(super) struct Weights {
@@ -181,7 +181,7 @@ pub(super) async fn load<S: Source>(
                 }
             }
             under_way.push_back(gpu.flush());
-            if under_way.len() > MOST_UNDER_WAY
+            if under_way.len() > MAX_IN_FLIGHT
                 && let Some(first) = under_way.pop_front()
             {
                 gpu.arrived(first).await;

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 
 /// The smallest binding to begin with. What is not split, such as a row of a tensor, the logits or a layer's
 /// KV cache, may need a larger one, and is refused where it is made.
-const LEAST_BINDING: u64 = 64 * 1024;
+const MIN_BINDING: u64 = 64 * 1024;
 
 /// Lanes in a subgroup, where the device runs subgroup operations and every subgroup is alike.
 ///
@@ -90,9 +90,9 @@ impl Gpu {
         )
         .min(max_buffer)
             & !255; // shards are cut at bindings' ends, and those are aligned
-        if max_binding < LEAST_BINDING {
+        if max_binding < MIN_BINDING {
             return Err(Error::MissingFeature(format!(
-                "storage bindings of {LEAST_BINDING} bytes; {max_binding} are allowed"
+                "storage bindings of {MIN_BINDING} bytes; {max_binding} are allowed"
             )));
         }
         let required_limits = wgpu::Limits {

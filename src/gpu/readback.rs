@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 
 /// Bytes of a staging buffer that is kept for the next read-back: of tokens, or the best of each stretch of a
 /// large vocabulary for a few of them.
-const MOST_KEPT: u64 = 16 << 10;
+const MAX_KEPT: u64 = 16 << 10;
 
 /// A copy of a buffer's first values that was ordered and can be awaited.
 ///
@@ -120,7 +120,7 @@ impl<T: Pod> Readback<T> {
         let values = view.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect();
         drop(view);
         self.staging.unmap();
-        if self.staging.size() <= MOST_KEPT {
+        if self.staging.size() <= MAX_KEPT {
             let mut idle = gpu.idle_staging.lock().unwrap_or_else(PoisonError::into_inner);
             idle.push(self.staging);
         }

@@ -17,7 +17,7 @@ pub struct AttentionShape {
 
 /// The longest head for which `attention_decode` and `attention_prefill` fit into the 16 KiB of workgroup
 /// memory that every adapter has, beside what reductions without subgroup operations take.
-pub const MOST_HEAD_DIM: usize = 128;
+pub const MAX_HEAD_DIM: usize = 128;
 
 /// Partial results of attention over parts of the context.
 pub struct Parts {

@@ -26,7 +26,7 @@ const fn consts(shape: &AttentionShape) -> [Const; 6] {
 }
 
 /// `softmax(q · k) v` of few tokens, in `n_splits` parts of the context. Heads of at most
-/// [`super::MOST_HEAD_DIM`] values.
+/// [`super::MAX_HEAD_DIM`] values.
 #[allow(clippy::too_many_arguments, reason = "one for each binding")]
 pub fn attention_decode(
     recorder: &mut Recorder,

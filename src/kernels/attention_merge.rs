@@ -4,7 +4,7 @@ use crate::lanes_variants;
 
 /// Parts of the context that one token's attention is split into, at most. All products with its output read
 /// all parts: with more of them these take longer than the attention gains.
-pub const MOST_SPLITS: u32 = 12;
+pub const MAX_SPLITS: u32 = 12;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "attention_merge",

@@ -20,7 +20,7 @@ pub(super) const KERNEL: Kernel = Kernel {
 };
 
 /// `softmax(q · k) v`, causal, of many tokens, in `n_splits` parts of the context each. Heads of at most
-/// [`super::MOST_HEAD_DIM`] values.
+/// [`super::MAX_HEAD_DIM`] values.
 #[allow(clippy::too_many_arguments, reason = "one for each binding")]
 pub fn attention_prefill(
     recorder: &mut Recorder,

@@ -35,15 +35,15 @@ mod sample_filter;
 mod split_f16;
 mod weight;
 
-pub use attention::{AttentionShape, MOST_HEAD_DIM, Parts};
-pub use attention_merge::MOST_SPLITS;
+pub use attention::{AttentionShape, MAX_HEAD_DIM, Parts};
+pub use attention_merge::MAX_SPLITS;
 pub use gemv_upper::leads;
 pub use probe_read::probed_sums;
 pub use rescore::rescored_stretches;
-pub use row_groups::{MOST_NORMED_COLUMNS, MOST_TURNED_COLUMNS};
+pub use row_groups::{MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS};
 pub use sample_best::stretches;
 pub use sample_filter::SamplingParams;
-pub use split_f16::MOST_SPLIT;
+pub use split_f16::MAX_SPLIT_COLUMNS;
 pub use weight::{Dense, DenseType, Product, Quantized, Shard, Ternary};
 
 use row_groups::RowGroups;

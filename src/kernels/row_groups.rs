@@ -4,9 +4,9 @@ use super::WORKGROUP;
 
 /// The longest row whose int8 activations fit into the 16 KiB of workgroup memory that every adapter
 /// has, beside what reductions without subgroup operations take.
-pub const MOST_NORMED_COLUMNS: usize = 8960;
+pub const MAX_NORMED_COLUMNS: usize = 8960;
 /// The same for `norm_gemv_rope_kv`, whose lanes exchange what they make besides.
-pub const MOST_TURNED_COLUMNS: usize = 8192;
+pub const MAX_ROPE_COLUMNS: usize = 8192;
 
 /// `lanes` neighbouring lanes share `each` rows, of which there are at most four.
 ///

@@ -3,13 +3,13 @@ use crate::gpu::{Access, Buffer, Const, Kernel, Plan, Recorder};
 use crate::lanes_variants;
 
 /// The longest row that fits into workgroup memory, beside what its lanes add up.
-pub const MOST_SPLIT: usize = 7680;
+pub const MAX_SPLIT_COLUMNS: usize = 7680;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "split_f16",
     bindings: &[("embd", Access::Write), ("error", Access::Write)],
     variants: lanes_variants!("lanes"; "shared/split_f16", "split_f16"),
-    example: &consts(MOST_SPLIT, 64, 100),
+    example: &consts(MAX_SPLIT_COLUMNS, 64, 100),
 };
 
 const fn consts(k: usize, first_row: usize, rows: usize) -> [Const; 5] {
@@ -22,13 +22,13 @@ const fn consts(k: usize, first_row: usize, rows: usize) -> [Const; 5] {
     ]
 }
 
-/// Parts the f16 of `embd`, rows of at most [`MOST_SPLIT`], into bytes where they lie, one dispatch
+/// Parts the f16 of `embd`, rows of at most [`MAX_SPLIT_COLUMNS`], into bytes where they lie, one dispatch
 /// for each shard. `error[row] * |x|` `[rows]` is what `gemv_upper` of the result may be off by.
 ///
 /// To be run once, when the values are there. `embd` is of type [`DenseType::F16Split`] when this returns.
 pub fn split_f16(recorder: &mut Recorder, plan: &mut Plan, embd: &mut Dense, error: &Buffer<f32>) {
     debug_assert_eq!(embd.ty, DenseType::F16);
-    debug_assert!(embd.k <= MOST_SPLIT);
+    debug_assert!(embd.k <= MAX_SPLIT_COLUMNS);
     for shard in &embd.shards {
         recorder.dispatch(
             plan,

@@ -9,7 +9,7 @@ use std::iter::successors;
 use web_time::Duration;
 
 /// Time that a chunk is to take at most.
-const MOST_TIME: Duration = Duration::from_millis(80);
+const MAX_TIME: Duration = Duration::from_millis(80);
 
 /// Fewer tokens do not fill the kernels' tiles, and take little less time.
 const LEAST: usize = 64;
@@ -33,7 +33,7 @@ impl Chunks {
         let Some(each) = self.each else { return least };
         successors(Some(self.most), |tokens| Some(tokens / 2))
             .take_while(|&tokens| tokens > least)
-            .find(|&tokens| each * tokens as f64 <= MOST_TIME.as_secs_f64())
+            .find(|&tokens| each * tokens as f64 <= MAX_TIME.as_secs_f64())
             .unwrap_or(least)
     }
 

@@ -17,7 +17,7 @@ use crate::sampling::Sampling;
 use crate::tokenizer::{TextStream, Tokenizer};
 
 /// Steps under way that a pass is ordered behind: of more it is not likely that all are foreseen rightly.
-const MOST_BEFORE_PASS: usize = 4;
+const MAX_STEPS_BEFORE_DRAFT: usize = 4;
 
 /// How to generate.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +36,7 @@ pub struct GenerateOptions {
 /// One generated token. `text` holds whole characters only and may be empty: a character can
 /// take several tokens, and text that could begin a stop text is held back.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Piece {
+pub struct Token {
     /// The token; `None` for text that was held back and comes at the end.
     pub id: Option<u32>,
     /// The text it adds.
@@ -84,7 +84,7 @@ pub struct Stats {
 }
 
 impl Session {
-    /// Generates from `prompt`, handing each piece to `on_piece` until it breaks.
+    /// Generates from `prompt`, handing each token to `on_token` until it breaks.
     ///
     /// Tokens whose keys and values are still in the cache from the generation before are not
     /// computed again. Dropping the future stops the GPU work after the steps in flight; what was
@@ -96,7 +96,7 @@ impl Session {
         &mut self,
         prompt: &[u32],
         options: &GenerateOptions,
-        on_piece: &mut dyn FnMut(Piece) -> ControlFlow<()>,
+        on_token: &mut dyn FnMut(Token) -> ControlFlow<()>,
     ) -> Result<Stats> {
         options.sampling.check()?;
         let started = Instant::now();
@@ -141,7 +141,7 @@ impl Session {
             }
             stats.completion_tokens += 1;
             let (text, stopped) = output.push(&self.tokenizer, id)?;
-            if on_piece(Piece { id: Some(id), text }).is_break() {
+            if on_token(Token { id: Some(id), text }).is_break() {
                 stats.finish_reason = FinishReason::Abort;
                 break;
             }
@@ -157,7 +157,7 @@ impl Session {
         stats.unused_tokens += steps.ahead.map_or(0, |pass| pass.ids.len());
         let rest = output.finish();
         if !rest.is_empty() {
-            let _ = on_piece(Piece { id: None, text: rest });
+            let _ = on_token(Token { id: None, text: rest });
         }
         if let Some(first) = first {
             let after_it = stats.completion_tokens.saturating_sub(1);
@@ -353,7 +353,7 @@ impl Steps {
     fn order_after_steps(&mut self, session: &Session) {
         let (pos, lots, steps) = (session.filled, self.in_flight.len(), self.under_way());
         let has_room = session.pace.has_room(lots, steps, lookup::STEPS_OF_PASS);
-        if self.ahead.is_some() || steps > MOST_BEFORE_PASS || !has_room {
+        if self.ahead.is_some() || steps > MAX_STEPS_BEFORE_DRAFT || !has_room {
             return;
         }
         let most = self.most_in_pass(session, pos, 0);

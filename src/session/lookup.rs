@@ -5,16 +5,16 @@
 //! it would have chosen itself are taken: the text is the greedy one, in fewer passes.
 
 /// Tokens at the end that must have been there before. Fewer match everywhere.
-const LEAST_MATCH: usize = 3;
+const MIN_MATCH: usize = 3;
 
 /// A longer match is no better a reason.
-const MOST_MATCH: usize = 12;
+const MAX_MATCH: usize = 12;
 
 /// Tokens in a row that must have been foreseen before drafts are tried: a pass for few tokens takes
 /// longer than one for one, and if it is ordered ahead and begins with a wrong one, it is for nothing.
 const STREAK: usize = 2;
 /// After passes that did not pay, it must have been more of them, up to so many.
-const MOST_STREAK: usize = 64;
+const MAX_STREAK: usize = 64;
 
 /// Tokens none of which was foreseen, after which none is likely to be soon.
 const QUIET: usize = 16;
@@ -62,7 +62,7 @@ impl Lookup {
         // Slower down than up: else a text with a surprise now and then would have a pass that does not
         // pay follow each one that does.
         self.needed = match tokens {
-            ..PAYS => (2 * self.needed).min(MOST_STREAK),
+            ..PAYS => (2 * self.needed).min(MAX_STREAK),
             PAYS.. => (self.needed - 1).max(STREAK),
         };
     }
@@ -90,12 +90,12 @@ pub(super) fn draft(tokens: &[u32], most: usize) -> Vec<u32> {
     let Some((last, before)) = tokens.split_last() else { return Vec::new() };
     let matching = |end: usize| {
         let pairs = tokens[..=end].iter().rev().zip(tokens.iter().rev());
-        pairs.take(MOST_MATCH).take_while(|(a, b)| a == b).count()
+        pairs.take(MAX_MATCH).take_while(|(a, b)| a == b).count()
     };
     let ends = (0..before.len()).rev().filter(|&end| before[end] == *last);
     let best = ends.map(|end| (matching(end), end)).max_by_key(|&(length, end)| (length, end));
     match best {
-        Some((length, end)) if length >= LEAST_MATCH => {
+        Some((length, end)) if length >= MIN_MATCH => {
             // What followed goes up to the end, and from there on as if it went round again.
             tokens[end + 1..].iter().copied().cycle().take(most).collect()
         }

@@ -26,8 +26,8 @@ use chunks::Chunks;
 use conversation::Conversation;
 use pace::Pace;
 
-pub use crate::engine::{EngineOptions as LoadOptions, Head, Profile, Progress};
-pub use generate::{FinishReason, GenerateOptions, Piece, Stats};
+pub use crate::engine::{EngineOptions as LoadOptions, LmHead, Profile, Progress};
+pub use generate::{FinishReason, GenerateOptions, Stats, Token};
 
 /// What a loaded model is and how it runs.
 #[derive(Clone, Debug, Serialize)]

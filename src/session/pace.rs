@@ -4,21 +4,21 @@ use std::collections::VecDeque;
 
 use web_time::{Duration, Instant};
 
-use crate::engine::MOST_AT_ONCE;
+use crate::engine::MAX_BATCH_STEPS;
 
 /// Lots of steps under way at most, the one whose tokens are awaited among them. Waiting for each token costs
 /// two thirds of the speed on a fast card. A browser prepares all steps of a lot before the GPU gets the
 /// first: with two lots of four the GPU waits so long that steps one by one are faster, with three it still waits.
-const MOST_LOTS: usize = 4;
+const MAX_BATCHES: usize = 4;
 
 /// Time that the steps of a lot take at most, for nobody to see that their tokens come together. Between two
 /// submissions a GPU rests for some 40 us, which is a twenty-fifth of a step on a fast card.
-const MOST_TIME_AT_ONCE: Duration = Duration::from_millis(5);
+const MAX_BATCH_TIME: Duration = Duration::from_millis(5);
 
 /// Time in which all that is under way is to be done, so that who stops a generation does not wait
 /// long for the next one: within 100 ms, the way of the answer included. Of a card that slows down all at
 /// once, the steps are awaited that were ordered while it was fast.
-const MOST_TIME: Duration = Duration::from_millis(80);
+const MAX_TIME: Duration = Duration::from_millis(80);
 
 /// The speed of late, and what follows from it. It is the card's and the model's, so that it outlasts a
 /// generation.
@@ -37,7 +37,8 @@ pub(super) struct Pace {
 impl Pace {
     pub(super) fn new(software: bool) -> Self {
         // A CPU gains nothing, and would compute tokens that nobody wants.
-        let (most_lots, most_at_once) = if software { (1, 1) } else { (MOST_LOTS, MOST_AT_ONCE) };
+        let (most_lots, most_at_once) =
+            if software { (1, 1) } else { (MAX_BATCHES, MAX_BATCH_STEPS) };
         Self { most_lots, most_at_once, came: None, took: VecDeque::new(), supposed: None }
     }
 
@@ -49,12 +50,12 @@ impl Pace {
     /// Steps to hand over at once. One until it is known how long that takes, and while the first token of
     /// several is awaited, which is not to wait until more than a few have been prepared.
     pub(super) fn at_once(&self) -> usize {
-        if self.came.is_none() { 1 } else { self.within(MOST_TIME_AT_ONCE, self.most_at_once) }
+        if self.came.is_none() { 1 } else { self.within(MAX_BATCH_TIME, self.most_at_once) }
     }
 
     /// Whether `at_once` steps more may be handed over, `steps` being under way in `lots`.
     pub(super) fn has_room(&self, lots: usize, steps: usize, at_once: usize) -> bool {
-        let most = self.within(MOST_TIME, self.most_lots * self.most_at_once);
+        let most = self.within(MAX_TIME, self.most_lots * self.most_at_once);
         lots < self.most_lots && steps + at_once <= most
     }
 
@@ -68,7 +69,7 @@ impl Pace {
     pub(super) fn came(&mut self, now: Instant, steps: usize) {
         if let Some(before) = self.came.replace(now) {
             self.took.push_back((now - before) / steps as u32);
-            if self.took.len() > MOST_LOTS {
+            if self.took.len() > MAX_BATCHES {
                 self.took.pop_front();
             }
         }
@@ -134,7 +135,7 @@ mod tests {
             let mut pace = Pace::new(false);
             for (n, (steps, left)) in run(&mut pace, 40, |_| step, |_| 0).into_iter().enumerate() {
                 let one = Duration::from_millis(step);
-                assert!(left <= MOST_TIME.max(one), "{left:?} of {step} ms steps at token {n}");
+                assert!(left <= MAX_TIME.max(one), "{left:?} of {step} ms steps at token {n}");
                 // One is taken, the others are under way.
                 if n >= 2 && step >= 5 {
                     let full = (80 / step).clamp(1, 4) as usize;
@@ -180,9 +181,9 @@ mod tests {
         let mut pace = Pace::new(false);
         let under_way = run(&mut pace, 100, |n| if n < 40 { 1 } else { 20 }, |_| 0);
         for (n, (unused, left)) in under_way.into_iter().enumerate() {
-            assert!(unused < MOST_LOTS * MOST_AT_ONCE, "{unused} at token {n}");
+            assert!(unused < MAX_BATCHES * MAX_BATCH_STEPS, "{unused} at token {n}");
             if !(24..56).contains(&n) {
-                assert!(left <= MOST_TIME, "{left:?} at token {n}");
+                assert!(left <= MAX_TIME, "{left:?} at token {n}");
             }
         }
     }
@@ -193,7 +194,7 @@ mod tests {
         // It takes a second for every tenth token, in which all that is under way gets done.
         let under_way = run(&mut pace, 40, |_| 26, |n| if n % 10 == 9 { 1000 } else { 0 });
         assert_eq!(under_way[9].0, 2);
-        assert!(under_way.iter().all(|(_, left)| *left <= MOST_TIME), "{under_way:?}");
+        assert!(under_way.iter().all(|(_, left)| *left <= MAX_TIME), "{under_way:?}");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::options::{GenerateOptions, LoadOptions};
 use super::progress::Meter;
 use super::prompt;
 use super::slot::Slot;
-use crate::session::{FinishReason, Info, Piece, Stats};
+use crate::session::{FinishReason, Info, Stats, Token};
 use crate::tokenizer::Tokenizer;
 
 /// A loaded model.
@@ -60,14 +60,14 @@ impl WasmModel {
         to_js(&self.info)
     }
 
-    /// Generates, calling `on_piece(id, text)` for each token; gives the statistics.
+    /// Generates, calling `on_token(id, text)` for each token; gives the statistics.
     ///
     /// An abort ends the generation like any other, with the reason `abort` in the statistics.
     pub async fn generate(
         &self,
         input: JsValue,
         options: JsValue,
-        on_piece: Function,
+        on_token: Function,
         signal: Option<AbortSignal>,
     ) -> Result<JsValue, JsValue> {
         self.slot.check()?;
@@ -89,10 +89,10 @@ impl WasmModel {
         let (pieces, thrown) = (Cell::new(0_usize), RefCell::new(None));
         let stopped =
             || self.slot.is_disposed() || signal.as_ref().is_some_and(AbortSignal::aborted);
-        let mut tell = |piece: Piece| {
+        let mut tell = |token: Token| {
             pieces.set(pieces.get() + 1);
-            let id = piece.id.map_or(JsValue::UNDEFINED, JsValue::from);
-            match on_piece.call2(&JsValue::NULL, &id, &piece.text.into()) {
+            let id = token.id.map_or(JsValue::UNDEFINED, JsValue::from);
+            match on_token.call2(&JsValue::NULL, &id, &token.text.into()) {
                 Err(error) => {
                     *thrown.borrow_mut() = Some(error);
                     ControlFlow::Break(())

@@ -10,7 +10,7 @@ use super::integrity::Integrity;
 use crate::error::Result;
 use crate::gpu::{FeatureCaps, GpuOptions, LimitCaps};
 use crate::sampling::Sampling;
-use crate::session::{self, Head};
+use crate::session::{self, LmHead};
 
 /// Longer than a server takes to find a file, shorter than a visitor takes to give up.
 const STALL_TIMEOUT: f64 = 15_000.0;
@@ -63,9 +63,9 @@ impl LoadOptions {
                 context: context.map(|n| n as usize),
                 kv_f32: object.one_of("kv", &["f16", "f32"])? == 1,
                 head: match object.one_of("head", &["auto", "f16", "int8"])? {
-                    1 => Head::F16,
-                    2 => Head::Int8,
-                    _ => Head::Auto,
+                    1 => LmHead::F16,
+                    2 => LmHead::Int8,
+                    _ => LmHead::Auto,
                 },
                 i2s_arm: object.one_of("i2sLayout", &["x86", "arm"])? == 1,
             },

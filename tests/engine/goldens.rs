@@ -1,6 +1,6 @@
 //! The bundled model's greedy text, token by token, however it is held and run.
 
-use ternlight::session::{FinishReason, Head, Session};
+use ternlight::session::{FinishReason, LmHead, Session};
 
 use crate::setup::{Goldens, Setup, generate, greedy, is_slow};
 
@@ -60,7 +60,7 @@ fn greedy_texts_are_the_goldens_with_an_f32_cache() {
 
 #[test]
 fn greedy_texts_are_the_goldens_with_each_head() {
-    for (head, kernel) in [(Head::F16, "gemv_head"), (Head::Int8, "rescore")] {
+    for (head, kernel) in [(LmHead::F16, "gemv_head"), (LmHead::Int8, "rescore")] {
         let mut session = Setup::default().head(head).bundled();
         let kernels = &session.info().kernels;
         assert!(kernels.iter().any(|name| name.split('/').next() == Some(kernel)), "{kernels:?}");

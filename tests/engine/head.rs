@@ -3,7 +3,7 @@
 use half::f16;
 use ternlight::native::block_on;
 use ternlight::sampling::Sampling;
-use ternlight::session::{GenerateOptions, Head, Session};
+use ternlight::session::{GenerateOptions, LmHead, Session};
 
 use crate::setup::{Goldens, Setup, generate, greedy, is_slow, small};
 use crate::support::{BF16, F32, File, Kv, assert_error};
@@ -37,7 +37,7 @@ fn both_heads_give_the_same_tokens_and_logits() {
     let slow = is_slow(&Setup::default().small());
     // SwiftShader takes a minute for the last two alone, which have nearly all there is of the first.
     for setup in setups().into_iter().skip(if slow { 2 } else { 0 }) {
-        let mut setup = setup.head(Head::F16);
+        let mut setup = setup.head(LmHead::F16);
         let mut session = setup.bundled();
         assert_eq!(head(&session), F16_HEAD);
         let n = if slow { 6 } else { 40 };
@@ -55,7 +55,7 @@ fn both_heads_give_the_same_tokens_and_logits() {
         let (bytes, dispatches) = (session.info().gpu_bytes, session.info().dispatches_per_token);
         drop(session);
 
-        setup.load.head = Head::Int8;
+        setup.load.head = LmHead::Int8;
         let mut session = setup.bundled();
         assert_eq!(head(&session), INT8_HEAD);
         assert!(answers(&mut session) == expected, "{:?}", session.info().kernels);
@@ -90,7 +90,7 @@ fn hard_embeddings_give_the_same_tokens() {
         let mut file = small();
         with_embedding(&mut file, value);
         let bytes = file.build();
-        let [f16, int8] = [Head::F16, Head::Int8].map(|head| {
+        let [f16, int8] = [LmHead::F16, LmHead::Int8].map(|head| {
             let mut session = Setup::default().like_a_card().head(head).load(&bytes).unwrap();
             generate(&mut session, &[3, 1, 4], &greedy(8)).unwrap().ids
         });
@@ -147,11 +147,11 @@ fn an_embedding_that_cannot_be_int8_is_refused() {
         tensor.type_id = ty;
         tensor.bytes = vec![0; tensor.bytes.len() / 2 * bytes];
         let bytes = file.build();
-        for fine in [Head::Auto, Head::F16] {
+        for fine in [LmHead::Auto, LmHead::F16] {
             let session = Setup::default().like_a_card().head(fine).load(&bytes).unwrap();
             assert_eq!(head(&session), F16_HEAD);
         }
-        let refused = Setup::default().head(Head::Int8).load(&bytes).map(|_| ());
+        let refused = Setup::default().head(LmHead::Int8).load(&bytes).map(|_| ());
         assert_error(refused, "bad-option", &["head", "int8", "F16"]);
     }
 }

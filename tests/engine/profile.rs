@@ -2,7 +2,7 @@
 
 use ternlight::gpu::LimitCaps;
 use ternlight::native::block_on;
-use ternlight::session::{Head, Session};
+use ternlight::session::{LmHead, Session};
 
 use crate::setup::{Setup, generate, greedy};
 
@@ -43,7 +43,7 @@ fn the_bytes_of_a_token_are_the_weights_and_the_cache() {
     }
     // A greedy token reads half of an embedding that is parted.
     let mut int8 = Setup::default();
-    int8.load.head = Head::Int8;
+    int8.load.head = LmHead::Int8;
     let whole = Setup::default().bundled().bytes_per_token(0) as f64;
     let half = whole - int8.bundled().bytes_per_token(0) as f64;
     assert!((0.95..1.0).contains(&(half / (4096.0 * 512.0))), "{half} bytes fewer");

@@ -1,6 +1,6 @@
 //! Sampled text: the seed decides, and nothing else does.
 
-use ternlight::engine::MOST_AT_ONCE;
+use ternlight::engine::MAX_BATCH_STEPS;
 use ternlight::native::block_on;
 use ternlight::sampling::Sampling;
 use ternlight::session::GenerateOptions;
@@ -67,7 +67,7 @@ fn steps_at_once_are_steps_one_by_one() {
             let start =
                 || block_on(engine.prefill_and_sample(&[9, 8, 7], 0, greedy).take(gpu)).unwrap();
             // Past where attention takes its first tile whole.
-            let batches = [1, MOST_AT_ONCE, 2, MOST_AT_ONCE, MOST_AT_ONCE, 3].repeat(9);
+            let batches = [1, MAX_BATCH_STEPS, 2, MAX_BATCH_STEPS, MAX_BATCH_STEPS, 3].repeat(9);
             let n = batches.iter().sum::<usize>();
             assert!(3 + n > 128);
             let first = start();

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use ternlight::Result;
 use ternlight::gpu::{Gpu, GpuOptions};
 use ternlight::native::block_on;
-use ternlight::session::{GenerateOptions, Head, LoadOptions, Session, Stats};
+use ternlight::session::{GenerateOptions, LmHead, LoadOptions, Session, Stats};
 use ternlight::source::Reader;
 
 use crate::support::{File, Kv, path, tiny};
@@ -80,7 +80,7 @@ impl Setup {
         self
     }
 
-    pub(crate) fn head(mut self, head: Head) -> Self {
+    pub(crate) fn head(mut self, head: LmHead) -> Self {
         self.load.head = head;
         self
     }

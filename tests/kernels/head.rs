@@ -19,7 +19,7 @@ use crate::support::Random;
 const NONE: u32 = u32::MAX;
 
 /// Of a norm, what may be lost to underflow, as in `rescore.wgsl`.
-const LEAST_NORM: f64 = 1.0 / (1u64 << 56) as f64;
+const MIN_NORM: f64 = 1.0 / (1u64 << 56) as f64;
 
 /// Both heads of one embedding, recorded once.
 struct Heads {
@@ -235,7 +235,7 @@ fn approximate_logits_are_as_good_as_they_say() {
                         row.iter().zip(&x).map(|(&e, &x)| f64::from(of(e)) * f64::from(x)).sum()
                     };
                     let what = format!("{name} of {k}, x {state}");
-                    let bound = f64::from(error[i]) * (norm_x + LEAST_NORM);
+                    let bound = f64::from(error[i]) * (norm_x + MIN_NORM);
                     let off = (f64::from(approx[i]) - f64::from(logits[i])).abs();
                     assert!(off <= bound, "{what}: off by {off}, at most {bound} allowed");
                     let off = (f64::from(approx[i]) - dot(&|e| e)).abs();

@@ -2,7 +2,7 @@
 
 use ternlight::gpu::Gpu;
 use ternlight::kernels::{
-    AttentionShape, MOST_NORMED_COLUMNS, Product, attention_decode, merge_norm_gemv, norm_gemv,
+    AttentionShape, MAX_NORMED_COLUMNS, Product, attention_decode, merge_norm_gemv, norm_gemv,
     norm_gemv_rope_kv,
 };
 use ternlight::reference::ops;
@@ -63,7 +63,7 @@ fn check(what: &str, found: &[f32], expected: &[(f32, f32)]) {
 
 /// `k` and rows: the least, around a workgroup's rows, the sizes of the 2B model, the longest row.
 const SHAPES: [(usize, usize); 6] =
-    [(128, 1), (384, 63), (2560, 65), (6912, 33), (640, 200), (MOST_NORMED_COLUMNS, 31)];
+    [(128, 1), (384, 63), (2560, 65), (6912, 33), (640, 200), (MAX_NORMED_COLUMNS, 31)];
 
 #[test]
 fn norm_gemv_of_hard_rows() {

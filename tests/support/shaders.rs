@@ -1,7 +1,7 @@
 //! The source of every kernel in every variant, for the tests that compile them all.
 
 use ternlight::gpu::{Const, Dialect, Kernel, Subgroups, Variant};
-use ternlight::kernels::{ALL, MOST_NORMED_COLUMNS, MOST_TURNED_COLUMNS};
+use ternlight::kernels::{ALL, MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS};
 
 /// One text to compile.
 pub(crate) struct Shader {
@@ -53,8 +53,8 @@ fn alternatives(kernel: &Kernel) -> Vec<Vec<Const>> {
             Const::U32("BATCH", value) => Const::U32("BATCH", 9 - value),
             Const::U32("LANES", 32) => Const::U32("LANES", 1),
             Const::U32("K", _) => match kernel.name {
-                "norm_gemv" | "merge_norm_gemv" => Const::U32("K", MOST_NORMED_COLUMNS as u32),
-                "norm_gemv_rope_kv" => Const::U32("K", MOST_TURNED_COLUMNS as u32),
+                "norm_gemv" | "merge_norm_gemv" => Const::U32("K", MAX_NORMED_COLUMNS as u32),
+                "norm_gemv_rope_kv" => Const::U32("K", MAX_ROPE_COLUMNS as u32),
                 _ => continue,
             },
             _ => continue,

@@ -10,7 +10,7 @@ use ternlight::gpu::{Gpu, GpuOptions};
 use ternlight::native::{FileSource, block_on};
 use ternlight::reference::Reference;
 use ternlight::sampling::Sampling;
-use ternlight::session::{GenerateOptions, Head, LoadOptions, Progress, Session};
+use ternlight::session::{GenerateOptions, LmHead, LoadOptions, Progress, Session};
 use ternlight::source::Reader;
 use ternlight::ternary::Layout;
 use ternlight::tokenizer::{TextStream, Tokenizer};
@@ -57,27 +57,27 @@ pub(crate) struct Generate {
     #[arg(long, value_name = "N")]
     context: Option<usize>,
     /// How the LM head is held: `int8` reads half of it for a greedy token, and finds the same one
-    #[arg(long, value_enum, default_value_t = HeadArg::Auto)]
-    head: HeadArg,
+    #[arg(long, value_enum, default_value_t = LmHeadArg::Auto)]
+    head: LmHeadArg,
     /// The order of ternary codes: `arm` for files quantised by ARM builds of bitnet.cpp
     #[arg(long, value_name = "LAYOUT", value_enum, default_value_t = I2sLayout::X86)]
     i2s_layout: I2sLayout,
 }
 
-/// [`Head`] on the command line.
+/// [`LmHead`] on the command line.
 #[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum HeadArg {
+pub(crate) enum LmHeadArg {
     Auto,
     F16,
     Int8,
 }
 
-impl From<HeadArg> for Head {
-    fn from(head: HeadArg) -> Self {
+impl From<LmHeadArg> for LmHead {
+    fn from(head: LmHeadArg) -> Self {
         match head {
-            HeadArg::Auto => Self::Auto,
-            HeadArg::F16 => Self::F16,
-            HeadArg::Int8 => Self::Int8,
+            LmHeadArg::Auto => Self::Auto,
+            LmHeadArg::F16 => Self::F16,
+            LmHeadArg::Int8 => Self::Int8,
         }
     }
 }
@@ -126,7 +126,7 @@ fn on_gpu(
         let gpu = Gpu::open(&GpuOptions::default()).await?;
         let mut session = Session::load(gpu, &mut reader, &load, &mut show_progress).await?;
         let ids = prompt(session.tokenizer(), args)?;
-        let stats = session.generate(&ids, options, &mut |piece| print(&piece.text)).await?;
+        let stats = session.generate(&ids, options, &mut |token| print(&token.text)).await?;
         end_line();
         Ok(format!(
             "{} tokens, {:.1} per second, on {}",

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 
-use ternlight::session::{GenerateOptions, Piece, Session, Stats};
+use ternlight::session::{GenerateOptions, Session, Stats, Token};
 use ternlight::{Error, Result};
 
 use super::{Figure, TURN, plainly};
@@ -101,11 +101,11 @@ async fn answer(
     lookup: bool,
 ) -> Result<(Vec<u32>, Stats)> {
     let mut ids = Vec::new();
-    let mut on_piece = |piece: Piece| {
-        ids.extend(piece.id);
+    let mut on_token = |token: Token| {
+        ids.extend(token.id);
         ControlFlow::Continue(())
     };
     let options = GenerateOptions { prompt_lookup: Some(lookup), ..plainly(tokens) };
-    let stats = session.generate(text, &options, &mut on_piece).await?;
+    let stats = session.generate(text, &options, &mut on_token).await?;
     Ok((ids, stats))
 }

@@ -18,7 +18,7 @@ use ternlight::session::{GenerateOptions, Info, LoadOptions, Progress, Session, 
 use ternlight::source::Reader;
 use ternlight::{Error, Result};
 
-use crate::generate::HeadArg;
+use crate::generate::LmHeadArg;
 use crate::print;
 use crate::random::{self, Shape};
 
@@ -63,8 +63,8 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "TOKENS")]
     soak: Option<usize>,
     /// How the LM head is held
-    #[arg(long, value_enum, default_value_t = HeadArg::Auto)]
-    head: HeadArg,
+    #[arg(long, value_enum, default_value_t = LmHeadArg::Auto)]
+    head: LmHeadArg,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -84,7 +84,7 @@ const CHUNK: usize = 512;
 const TURN: usize = 16;
 
 /// Tokens of an answer, however long they take.
-const LEAST_TOKENS: usize = 4;
+const MIN_TOKENS: usize = 4;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -370,7 +370,7 @@ async fn aborts(session: &mut Session, args: &Bench) -> Result<Vec<Figure>> {
         }
         let mut tokens = 0;
         let mut stopped = None;
-        let mut on_piece = |_| {
+        let mut on_token = |_| {
             tokens += 1;
             if tokens < 8 + 3 * run {
                 return ControlFlow::Continue(());
@@ -378,7 +378,7 @@ async fn aborts(session: &mut Session, args: &Bench) -> Result<Vec<Figure>> {
             stopped = Some(Instant::now());
             ControlFlow::Break(())
         };
-        session.generate(&prompt, &plainly(usize::MAX), &mut on_piece).await?;
+        session.generate(&prompt, &plainly(usize::MAX), &mut on_token).await?;
         let Some(stopped) = stopped else { continue };
         answered.push(stopped.elapsed().as_secs_f64() * 1e3);
         generate(session, &prompt, 1).await?;
@@ -401,14 +401,14 @@ async fn generate(session: &mut Session, prompt: &[u32], tokens: usize) -> Resul
 async fn decode(session: &mut Session, args: &Bench, prompt: &[u32]) -> Result<Stats> {
     let begun = Instant::now();
     let mut tokens = 0;
-    let mut on_piece = |_| {
+    let mut on_token = |_| {
         tokens += 1;
-        match tokens >= LEAST_TOKENS && begun.elapsed() >= args.patience() {
+        match tokens >= MIN_TOKENS && begun.elapsed() >= args.patience() {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
     };
-    session.generate(prompt, &plainly(args.tokens), &mut on_piece).await
+    session.generate(prompt, &plainly(args.tokens), &mut on_token).await
 }
 
 /// Greedy, each token by itself: how many at once lookups in the prompt give depends on the text.

@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use ternlight::Result;
-use ternlight::session::{Piece, Session};
+use ternlight::session::{Session, Token};
 
 use super::{TURN, plainly, prompt};
 
@@ -52,8 +52,8 @@ pub(super) async fn soak(session: &mut Session, tokens: usize) -> Result<Soak> {
         let mut answer = Vec::new();
         let mut before = Instant::now();
         let (start, turn) = (history.len(), &mut taken);
-        let mut on_piece = |piece: Piece| {
-            if let Some(id) = piece.id {
+        let mut on_token = |token: Token| {
+            if let Some(id) = token.id {
                 let now = Instant::now();
                 turn.push((start + answer.len(), (now - before).as_secs_f64()));
                 before = now;
@@ -61,7 +61,7 @@ pub(super) async fn soak(session: &mut Session, tokens: usize) -> Result<Soak> {
             }
             ControlFlow::Continue(())
         };
-        session.generate(&history, &options, &mut on_piece).await?;
+        session.generate(&history, &options, &mut on_token).await?;
         history.append(&mut answer);
         if gpu_bytes_before == 0 {
             gpu_bytes_before = session.gpu().allocated();
