@@ -1,4 +1,4 @@
-// Serves and builds the demos. They use the package as any site would: from pkg/, never from src/.
+// Serves and builds the demos. They use the package as any site would: built, from pkg/.
 import { existsSync, readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { defineConfig } from 'vite'
@@ -12,15 +12,18 @@ const www = resolve(here, 'www')
 const demos = readdirSync(www).filter(name => existsSync(resolve(www, name, 'index.html')))
 const pages = Object.fromEntries(demos.map(name => [name, resolve(www, name, 'index.html')]))
 
-// Files that others name, so they keep their names: the service worker, whose address is its identity, and
-// the widget, which a page embeds by a script element.
-const fixedNames: Record<string, string> = { sw: 'sw.js', 'tldr-widget': 'tldr/tldr-widget.js' }
+// Files without a hash in their name, because others name them: the service worker, which browsers
+// know by its address, and the widget, which a page embeds by a script element.
+const fixedNames: Record<string, string> = {
+  sw: 'sw.js',
+  'tldr-widget': 'tldr/tldr-widget.js'
+}
 
 export default defineConfig({
   root: www,
   // Relative addresses, so that dist/ works from any folder of any static host.
   base: './',
-  // A wrong address is a 404, not the landing page.
+  // A wrong address gives a 404, not the landing page.
   appType: 'mpa',
   resolve: {
     alias: [
@@ -30,7 +33,7 @@ export default defineConfig({
   },
   plugins: [bundledModel(resolve(here, 'models/tiny-stories.gguf')), offlineFiles()],
   worker: { format: 'es' },
-  // pkg/ lies beside www/, and the development server shows nothing outside its root unless told.
+  // The development server serves nothing outside its root, www/, unless it is allowed to.
   server: { fs: { allow: [www, resolve(here, 'pkg')] } },
   build: {
     outDir: resolve(here, 'dist'),

@@ -1,45 +1,72 @@
-// Whether this browser can run a model, without loading anything: TypeScript, so that a page can
-// say so before it fetches the compiled crate.
+// Whether a model can run here. In TypeScript, so that a page can find out before it downloads the
+// compiled crate.
 import type { Availability } from './types.js'
 
 interface Adapter {
   features: ReadonlySet<string>
   limits: object
-  info?: { vendor?: string, architecture?: string, device?: string, description?: string, isFallbackAdapter?: boolean }
+  info?: AdapterInfo
+  /** Where browsers had it before it moved to `info`. */
   isFallbackAdapter?: boolean
 }
 
-/** Adapters that are CPUs, by what they call themselves. */
+interface AdapterInfo {
+  vendor?: string
+  architecture?: string
+  device?: string
+  description?: string
+  isFallbackAdapter?: boolean
+}
+
+interface Gpu {
+  requestAdapter(options?: object): Promise<Adapter | null>
+}
+
+/** Whether this is a page or its worker, and not, say, Node. */
+export const isBrowser = (): boolean => globalThis.isSecureContext !== undefined
+
+/** Why nothing can run outside a browser. */
+export const NO_BROWSER = 'this is not a browser, and has no WebGPU'
+
+/** The names of adapters that are CPUs. */
 const SOFTWARE = /swiftshader|llvmpipe|lavapipe|basic render/i
 
+/** See `BitNet.availability`. */
 export async function availability(): Promise<Availability> {
-  const gpu = (globalThis.navigator as { gpu?: { requestAdapter(options?: object): Promise<Adapter | null> } }).gpu
-  if (!gpu) {
-    return unavailable(globalThis.isSecureContext
-      ? 'this browser has no WebGPU; use a current Chrome, Edge, Safari or Firefox'
-      : 'WebGPU needs a secure page: https or localhost')
-  }
+  const gpu = (globalThis.navigator as { gpu?: Gpu } | undefined)?.gpu
+  if (!gpu) return unavailable(whyNoGpu())
   let adapter
   try {
     adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' })
   } catch (error) {
-    return unavailable(`the browser gives no GPU adapter: ${error instanceof Error ? error.message : error}`)
+    const why = error instanceof Error ? error.message : error
+    return unavailable(`the browser gives no GPU adapter: ${why}`)
   }
   if (!adapter) return unavailable('this browser has WebGPU but no GPU adapter for it')
-  const { vendor = '', architecture = '', device = '', description = '', isFallbackAdapter } = adapter.info ?? {}
+  const info = adapter.info ?? {}
+  const { vendor, architecture, device, description } = info
   const name = [vendor, architecture, device, description].filter(Boolean).join(' ')
+  const isFallback = info.isFallbackAdapter ?? adapter.isFallbackAdapter ?? false
   return {
     available: true,
     adapter: name,
     features: [...adapter.features].sort(),
     limits: numbers(adapter.limits),
-    software: isFallbackAdapter ?? adapter.isFallbackAdapter ?? false ? true : SOFTWARE.test(name)
+    software: isFallback || SOFTWARE.test(name)
   }
 }
 
-const unavailable = (reason: string): Availability => ({ available: false, reason, features: [], limits: {}, software: false })
+function whyNoGpu(): string {
+  if (!isBrowser()) return NO_BROWSER
+  return globalThis.isSecureContext
+    ? 'this browser has no WebGPU; use a current Chrome, Edge, Safari or Firefox'
+    : 'WebGPU needs a secure page: https or localhost'
+}
 
-/** The limits are getters of a prototype, which no copy would keep. */
+const unavailable = (reason: string): Availability =>
+  ({ available: false, reason, features: [], limits: {}, software: false })
+
+/** The numbers of an object whose fields are getters of its prototype, which `{...}` leaves out. */
 function numbers(limits: object): Record<string, number> {
   const found: Record<string, number> = {}
   for (const name in limits) {

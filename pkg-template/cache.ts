@@ -1,45 +1,70 @@
+// The models stored on this device.
+import { absolute } from './address.js'
+import { BitNetError } from './error.js'
 import type { StoredModel, Verdict } from './types.js'
 
-/** Models stored on this device. */
+/**
+ * The models stored on this device, in the browser's IndexedDB.
+ *
+ * Where there is no such storage, as in Node, nothing is stored: `list` gives an empty list,
+ * `estimate` zeros, `persist` false, and the others do nothing.
+ */
 export interface ModelCache {
-  /** Every stored model, and every part of one that a download left behind. */
+  /** Lists every stored model, and what interrupted downloads have left. */
   list(): Promise<StoredModel[]>
   /**
-   * Reads all that is stored of an address and compares it with the hashes it was stored with;
-   * what is damaged is deleted. Fails with `not-cached` where there is nothing. Every load from
-   * the storage compares them too, and fetches again what is damaged.
+   * Reads all that is stored of an address and compares it with the hashes it was stored with.
+   * Damaged parts are deleted; the next load downloads them again. Loading a stored model makes
+   * the same comparison.
+   *
+   * Rejects with `not-cached` if nothing is stored, with `bad-option` if `url` is not valid.
    */
   verify(url: string | URL): Promise<Verdict>
-  /** Deletes what is stored of an address. */
+  /**
+   * Deletes what is stored of an address, if anything is. Rejects with `bad-option` if `url` is not
+   * valid.
+   */
   delete(url: string | URL): Promise<void>
-  /** Deletes everything. */
+  /** Deletes everything that is stored. */
   clear(): Promise<void>
-  /** What the browser grants this origin, and what is used of it. */
+  /** Says how many bytes this origin uses, and how many the browser grants it. */
   estimate(): Promise<StorageEstimate>
   /**
-   * Asks the browser not to delete on its own; says whether it agrees. The first load that stores
-   * a model asks too, once.
+   * Asks the browser not to delete stored models on its own, and says whether it agrees. The first
+   * load that stores a model asks too, once.
    */
   persist(): Promise<boolean>
 }
 
-// The layout of the storage is known to the crate alone, which is loaded when first needed.
+/** Only the compiled crate knows how models are stored; it is loaded when it is first needed. */
 const crate = async () => {
   const [glue, { ready }] = await Promise.all([import('./ternlight.js'), import('./wasm.js')])
   await ready()
   return glue
 }
 
+const hasStorage = (): boolean => globalThis.indexedDB !== undefined
+
 export const cache: ModelCache = {
-  list: async () => (await crate()).cacheList(),
-  verify: async url => (await crate()).cacheVerify(address(url)),
-  delete: async url => (await crate()).cacheDelete(address(url)),
-  clear: async () => (await crate()).cacheClear(),
-  estimate: async () => (await navigator.storage?.estimate()) ?? {},
-  persist: async () => (await navigator.storage?.persist?.()) ?? false
+  list: async () => hasStorage() ? (await crate()).cacheList() : [],
+  verify: async url => {
+    const stored = key(url)
+    if (hasStorage()) return (await crate()).cacheVerify(stored)
+    throw new BitNetError('not-cached', `${stored} is not stored: there is no IndexedDB here`)
+  },
+  delete: async url => {
+    const stored = key(url)
+    if (hasStorage()) await (await crate()).cacheDelete(stored)
+  },
+  clear: async () => {
+    if (hasStorage()) await (await crate()).cacheClear()
+  },
+  estimate: async () =>
+    (await globalThis.navigator?.storage?.estimate()) ?? { usage: 0, quota: 0 },
+  persist: async () => (await globalThis.navigator?.storage?.persist?.()) ?? false
 }
 
-/** Set once the browser was asked: some of them ask the visitor, who is not to be asked again. */
+/** Where this page notes that it has asked: some browsers ask the visitor, who is asked once. */
 const ASKED = 'ternlight-asked-to-persist'
 
 /** Asks the browser not to delete models on its own, unless it was asked before. */
@@ -49,13 +74,13 @@ export async function persistOnce(): Promise<void> {
     localStorage.setItem(ASKED, 'yes')
     if (!await navigator.storage.persisted()) await navigator.storage.persist()
   } catch {
-    // No storage in this frame, or a worker's thread, which may not ask: nothing to persist.
+    // A frame without storage has nothing to persist, and a worker may not ask.
   }
 }
 
-/** As `load` stores it: absolute, without a fragment. */
-function address(url: string | URL): string {
-  const absolute = new URL(url, globalThis.document?.baseURI ?? globalThis.location?.href)
-  absolute.hash = ''
-  return absolute.href
+/** The address under which `load` stores a model: absolute, without a fragment. */
+function key(url: string | URL): string {
+  const address = absolute('url', url)
+  address.hash = ''
+  return address.href
 }

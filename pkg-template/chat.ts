@@ -1,21 +1,29 @@
-import { checkSignal } from './check.js'
+import { checkOptions, checkSignal, checkText } from './check.js'
 import { Generation } from './generation.js'
 import type { Run } from './generation.js'
 import type { GenerateOptions, Message, Token } from './types.js'
 
-/** How a chat starts a run. Its input is made when its turn comes: the answers before belong to it. */
+/**
+ * How a chat starts a run. `input` is called when the run begins, not when it is queued: the
+ * answers before it are part of its input.
+ */
 export type Start = (input: () => readonly Message[], options: GenerateOptions) => Run
 
-interface Turn {
+/** A question and its answer. */
+interface Exchange {
   user: Message
   answer?: Message
 }
 
-/** A conversation. The model remembers it: each turn computes only what is new. */
+/**
+ * A conversation. Its beginning stays computed on the GPU, so that each turn computes only what is
+ * new. Made by `model.createChat()`.
+ */
 export class Chat {
   #start: Start
+  /** The messages that the conversation was created with. */
   #before: readonly Message[]
-  #turns: Turn[] = []
+  #exchanges: Exchange[] = []
 
   /** @internal */
   constructor(start: Start, before: readonly Message[]) {
@@ -23,43 +31,55 @@ export class Chat {
     this.#before = before
   }
 
-  /** What was said so far. */
+  /** The messages so far, as copies: first those that the chat was created with. */
   get messages(): Message[] {
-    return [...this.#before, ...this.#turns.flatMap(({ user, answer }) => (answer ? [user, answer] : [user]))]
-      .map(message => ({ ...message }))
+    return [...this.#before, ...this.#exchanges.flatMap(said)].map(message => ({ ...message }))
   }
 
   /**
-   * Says something. When the answer has ended it is part of the conversation, also one that was
-   * stopped, as far as it went; a turn that failed, or was stopped before it began, is forgotten.
+   * Sends a message and generates the answer.
+   *
+   * When the answer ends it becomes part of the conversation, also if it was stopped: then as far
+   * as it got. A message is forgotten if its answer failed, or was stopped before its first text.
+   * A second call waits for the first.
+   *
+   * Throws `bad-option` for a text that is no string and for options that are no object. Whatever
+   * else fails rejects the readers of the answer: `bad-option` for a wrong option, `context-full`
+   * if the conversation is too long, `device-lost`, `disposed`.
    */
   send(text: string, options: GenerateOptions = {}): Generation {
+    checkText('text', text)
+    checkOptions(options)
     const { signal, ...rest } = options
     checkSignal(signal)
-    const turn: Turn = { user: { role: 'user', content: text } }
-    this.#turns.push(turn)
-    const run = this.#start(() => this.#until(turn), rest)
-    return new Generation((onToken, stop) => this.#answer(turn, run, onToken, stop), signal)
+    const exchange: Exchange = { user: { role: 'user', content: text } }
+    this.#exchanges.push(exchange)
+    const run = this.#start(() => this.#until(exchange), rest)
+    return new Generation((onToken, stop) => this.#answer(exchange, run, onToken, stop), signal)
   }
 
-  /** Forgets all that was said since the beginning. */
+  /** Forgets everything but the messages that the chat was created with. */
   reset(): void {
-    this.#turns = []
+    this.#exchanges = []
   }
 
-  /** A conversation that goes on from here on its own. */
+  /**
+   * Copies the conversation as it is now. The two go on independently. A message that has no answer
+   * yet is not copied.
+   */
   fork(): Chat {
-    const turns = this.#turns.filter(turn => turn.answer)
     const chat = new Chat(this.#start, this.#before)
-    chat.#turns = turns
+    chat.#exchanges = this.#exchanges.filter(exchange => exchange.answer)
     return chat
   }
 
-  async #answer(turn: Turn, run: Run, onToken: (token: Token) => void, stop: AbortSignal) {
+  async #answer(
+    exchange: Exchange, run: Run, onToken: (token: Token) => void, stop: AbortSignal
+  ) {
     let content = ''
     try {
       return await run(token => {
-        // What comes after the stop was seen by no one.
+        // Nobody sees what comes after the stop.
         if (!stop.aborted) content += token.text
         onToken(token)
       }, stop)
@@ -67,14 +87,17 @@ export class Chat {
       content = ''
       throw error
     } finally {
-      if (content) turn.answer = { role: 'assistant', content }
-      else this.#turns = this.#turns.filter(other => other !== turn)
+      if (content) exchange.answer = { role: 'assistant', content }
+      else this.#exchanges = this.#exchanges.filter(other => other !== exchange)
     }
   }
 
-  /** The conversation up to a turn's question; a turn before it that has no answer has failed. */
-  #until(turn: Turn): Message[] {
-    const earlier = this.#turns.slice(0, Math.max(0, this.#turns.indexOf(turn)))
-    return [...this.#before, ...earlier.flatMap(({ user, answer }) => (answer ? [user, answer] : [])), turn.user]
+  /** The conversation up to a question. Questions before it without an answer have failed. */
+  #until(exchange: Exchange): Message[] {
+    const earlier = this.#exchanges.slice(0, Math.max(0, this.#exchanges.indexOf(exchange)))
+    const answered = earlier.filter(({ answer }) => answer)
+    return [...this.#before, ...answered.flatMap(said), exchange.user]
   }
 }
+
+const said = ({ user, answer }: Exchange): Message[] => answer ? [user, answer] : [user]

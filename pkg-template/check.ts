@@ -1,16 +1,59 @@
-// The options that stay on this side of the border; the crate checks the others.
+// Checks of what a caller passes in. The crate checks the options that reach it.
 import { BitNetError } from './error.js'
+import type { Message } from './types.js'
+
+/** A `bad-option` error, in the words of the crate's own. */
+export const badOption = (name: string, why: string): BitNetError =>
+  new BitNetError('bad-option', `bad option \`${name}\`: ${why}`)
+
+/** Rejects options that are no object; `known`, if given, lists the names they may have. */
+export function checkOptions(options: unknown, known?: readonly string[]): void {
+  const isObject = typeof options === 'object' && options !== null && !Array.isArray(options)
+  check('options', isObject, 'must be an object')
+  if (!known) return
+  for (const name of Object.keys(options as object)) {
+    check(name, known.includes(name), 'no such option')
+  }
+}
 
 export function checkLoad(signal: unknown, onProgress: unknown, worker: unknown): void {
   checkSignal(signal)
-  check('onProgress', onProgress === undefined || typeof onProgress === 'function', 'a function')
-  check('worker', typeof worker === 'boolean' || (typeof Worker === 'function' && worker instanceof Worker), 'true, false or a Worker')
+  const isCallback = onProgress === undefined || typeof onProgress === 'function'
+  check('onProgress', isCallback, 'must be a function')
+  const isWorker = typeof Worker === 'function' && worker instanceof Worker
+  check('worker', typeof worker === 'boolean' || isWorker, 'must be true, false or a Worker')
 }
 
 export function checkSignal(signal: unknown): void {
-  check('signal', signal === undefined || signal instanceof AbortSignal, 'an AbortSignal')
+  const isSignal = signal === undefined || signal instanceof AbortSignal
+  check('signal', isSignal, 'must be an AbortSignal')
 }
 
-function check(name: string, valid: boolean, what: string): void {
-  if (!valid) throw new BitNetError('bad-option', `bad option \`${name}\`: must be ${what}`)
+export function checkBoolean(name: string, value: unknown): void {
+  check(name, typeof value === 'boolean', 'must be true or false')
+}
+
+export function checkText(name: string, value: unknown): void {
+  check(name, typeof value === 'string', 'must be a string')
+}
+
+/** A whole number that the crate can take. */
+export function checkCount(name: string, value: unknown): void {
+  const isCount = Number.isInteger(value) && Number(value) >= 0 && Number(value) < 2 ** 32
+  check(name, isCount, 'must be an integer from 0 to 4294967295')
+}
+
+const ROLES: readonly unknown[] = ['system', 'user', 'assistant'] satisfies Message['role'][]
+
+export function checkMessages(messages: unknown): void {
+  check('messages', Array.isArray(messages), 'must be an array')
+  for (const [index, message] of (messages as unknown[]).entries()) {
+    const { role, content } = (message ?? {}) as Partial<Message>
+    check(`messages[${index}].role`, ROLES.includes(role), `must be one of ${ROLES.join(', ')}`)
+    checkText(`messages[${index}].content`, content)
+  }
+}
+
+function check(name: string, valid: boolean, why: string): void {
+  if (!valid) throw badOption(name, why)
 }

@@ -1,23 +1,26 @@
-// One answer, as it comes.
 import type { Stats, Token } from './types.js'
 
-/** Starts the run: hands over tokens as they come, ends early when the signal aborts. */
+/** A run of the model: passes on tokens as they come, ends early when the signal aborts. */
 export type Run = (onToken: (token: Token) => void, signal: AbortSignal) => Promise<Stats>
 
 /**
- * An answer: text by text in a `for await` loop, or as a whole with `text()`.
+ * An answer that is being generated. Read it text by text with `for await`, token by token with
+ * `tokens()`, as a stream, or as a whole with `text()`.
  *
- * There is one run, however often it is read, and each reader gets all of it. Leaving a loop ends
- * the run; an abort of the caller's signal also rejects its readers, with the signal's reason.
+ * However often it is read, the model runs once, and each reader gets everything from the start.
+ * Leaving a `for await` loop stops the model. If the caller's signal aborts, readers reject with
+ * its reason.
  */
 export class Generation implements AsyncIterable<string> {
-  /** Resolves when the run has ended, also when it was stopped; rejects if it failed. */
+  /**
+   * The statistics. Resolves when the model has stopped, for whatever reason; rejects if it failed.
+   */
   readonly stats: Promise<Stats>
   #tokens: Token[] = []
   #ended = false
   #failed: { why: unknown } | undefined
   #stop = new AbortController()
-  /** Readers that wait for more. */
+  /** Wakes the readers that wait for more. */
   #waiting: (() => void)[] = []
 
   /** @internal */
@@ -34,14 +37,14 @@ export class Generation implements AsyncIterable<string> {
       .finally(() => signal?.removeEventListener('abort', abort))
   }
 
-  /** All of the text. */
+  /** The whole text, once the answer has ended. */
   async text(): Promise<string> {
     let text = ''
     for await (const token of this.#read()) text += token.text
     return text
   }
 
-  /** The tokens one by one. */
+  /** The tokens as they come. */
   async *tokens(): AsyncGenerator<Token, void, undefined> {
     try {
       yield* this.#read()
@@ -50,7 +53,7 @@ export class Generation implements AsyncIterable<string> {
     }
   }
 
-  /** The text as a stream; cancelling it ends the run. */
+  /** The text as a stream. Cancelling the stream stops the model. */
   stream(): ReadableStream<string> {
     const texts = this[Symbol.asyncIterator]()
     return new ReadableStream({
@@ -63,7 +66,7 @@ export class Generation implements AsyncIterable<string> {
     })
   }
 
-  /** The text as it comes, never less than a character. */
+  /** The text as it comes, in whole characters and never empty. */
   async *[Symbol.asyncIterator](): AsyncGenerator<string, void, undefined> {
     try {
       for await (const { text } of this.#read()) if (text) yield text
@@ -74,7 +77,9 @@ export class Generation implements AsyncIterable<string> {
 
   async *#read(): AsyncGenerator<Token, void, undefined> {
     for (let next = 0; ; next++) {
-      while (next >= this.#tokens.length && !this.#ended) await new Promise<void>(resolve => this.#waiting.push(resolve))
+      while (next >= this.#tokens.length && !this.#ended) {
+        await new Promise<void>(resolve => this.#waiting.push(resolve))
+      }
       if (this.#failed) throw this.#failed.why
       const token = this.#tokens[next]
       if (!token) return
@@ -95,7 +100,7 @@ export class Generation implements AsyncIterable<string> {
     this.#wake()
   }
 
-  /** A reader has gone: nobody is to wait for what it did not want. */
+  /** A reader has left: stop the model. */
   #leave(): void {
     if (this.#ended) return
     this.#end()

@@ -4,6 +4,7 @@ export type { Chat } from './chat.js'
 export type { Generation } from './generation.js'
 export type { ModelCache } from './cache.js'
 export type {
-  Availability, DeviceLoss, ErrorCode, GenerateOptions, GpuOptions, Input, KernelTime, LoadOptions, Message, ModelInfo, Profile,
-  Progress, ProgressNote, Source, Stats, StoredModel, Token, Verdict
+  Availability, ChatOptions, DeviceLoss, ErrorCode, GenerateOptions, GpuOptions, Input, KernelTime,
+  LoadOptions, Message, ModelInfo, Profile, Progress, ProgressNote, Source, Stats, StoredModel,
+  Token, TokenizeOptions, Verdict
 } from './types.js'

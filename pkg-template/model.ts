@@ -1,55 +1,77 @@
-// For apps whose own library of types is older than `await using`:
+// For apps whose TypeScript library is older than `await using`:
 /// <reference lib="esnext.disposable" preserve="true" />
-// A loaded model, wherever it runs.
-import { availability } from './availability.js'
+import { availability, isBrowser, NO_BROWSER } from './availability.js'
 import { cache, persistOnce } from './cache.js'
+import type { ModelCache } from './cache.js'
 import { Chat } from './chat.js'
-import { checkLoad, checkSignal } from './check.js'
-import { WorkerTransport } from './client.js'
+import {
+  checkBoolean, checkCount, checkLoad, checkMessages, checkOptions, checkSignal, checkText
+} from './check.js'
+import { WorkerTransport } from './worker-transport.js'
 import { BitNetError } from './error.js'
 import { Generation } from './generation.js'
 import type { Run } from './generation.js'
+import { disposedError } from './protocol.js'
 import type { PortableSource, Transport } from './protocol.js'
 import { portable } from './source.js'
-import type { Availability, DeviceLoss, GenerateOptions, Input, LoadOptions, Message, ModelInfo, Profile, Progress, Source, Stats, Token } from './types.js'
+import type {
+  Availability, ChatOptions, DeviceLoss, GenerateOptions, Input, LoadOptions, Message, ModelInfo,
+  Profile, Progress, Source, TokenizeOptions
+} from './types.js'
 
-const disposed = (): BitNetError => new BitNetError('disposed', 'the model was disposed of')
-
+/**
+ * A loaded model.
+ *
+ * Calls that need the GPU run one after the other, in order; the others answer meanwhile. Every
+ * failure is a `BitNetError` with a `code`. After `dispose()` every call rejects with `disposed`.
+ */
 export class BitNet {
   /** What the model is and how it runs. */
   readonly info: ModelInfo
   #transport: Transport
   #disposal = new AbortController()
-  /** The end of the last call that needs the GPU: they run one after the other, in order. */
+  /** The end of the last call that needs the GPU. */
   #last: Promise<unknown> = Promise.resolve()
 
   #lost!: Promise<DeviceLoss>
-  #tellLost!: (loss: DeviceLoss) => void
+  #resolveLost!: (loss: DeviceLoss) => void
 
   private constructor(transport: Transport, info: ModelInfo) {
     this.#transport = transport
     this.info = info
     this.#awaitLoss()
     transport.onLost = loss => {
-      const tell = this.#tellLost
+      const resolve = this.#resolveLost
       this.#awaitLoss()
-      tell(loss)
+      resolve(loss)
     }
   }
 
-  /** Whether this browser can run a model; loads nothing. */
+  /**
+   * Finds out whether a model can run here, without loading anything. It never rejects: where there
+   * is no WebGPU, as in Node, it says so.
+   */
   static availability(): Promise<Availability> {
     return availability()
   }
 
-  /** Models stored on this device. */
-  static readonly cache = cache
+  /** The models stored on this device. */
+  static readonly cache: ModelCache = cache
 
-  /** Loads a GGUF model. */
+  /**
+   * Loads a GGUF model.
+   *
+   * Rejects with the reason of `signal` if that aborts, else with a `BitNetError`: `bad-option`;
+   * `no-webgpu`, `no-adapter`, `missing-feature` or `out-of-memory` if it cannot run here; `http`,
+   * `network`, `not-cached` or `storage-full` if the bytes cannot be had; `integrity`, `bad-gguf`,
+   * `unsupported-model`, `missing-tensor` or `tensor-shape` if they are not a model to run.
+   */
   static async load(source: Source, options: LoadOptions = {}): Promise<BitNet> {
+    checkOptions(options)
     const { signal, onProgress, worker = true, ...rest } = options
     checkLoad(signal, onProgress, worker)
     const from = portable(source)
+    if (!isBrowser()) throw new BitNetError('no-webgpu', NO_BROWSER)
     const aborted = abortOf(signal, source instanceof Request ? source.signal : undefined)
     aborted.signal.throwIfAborted()
     const opening = open(worker)
@@ -57,15 +79,15 @@ export class BitNet {
     let ended = false
     try {
       transport = await Promise.race([opening, aborted.promise])
-      // What is still under way when the load has ended is told to nobody.
-      const onPiece = (piece: unknown) => { if (!ended) report(onProgress, piece as Progress) }
-      const loading = transport.call('load', [from, rest], { onPiece, signal: aborted.signal })
+      // The transport may still report while an aborted load ends: the caller hears no more of it.
+      const onItem = (progress: Progress) => { if (!ended) report(onProgress, progress) }
+      const loading = transport.load(from, rest, { onItem, signal: aborted.signal })
       const model = new BitNet(transport, await Promise.race([loading, aborted.promise]))
       if (isStored(from, rest)) void persistOnce()
       return model
     } catch (error) {
-      // Also a worker that was still starting when the load was aborted.
-      opening.then(transport => transport.close(disposed()), () => {})
+      // The worker may still be starting when the load is aborted.
+      opening.then(transport => transport.close(disposedError()), () => {})
       throw error
     } finally {
       ended = true
@@ -74,76 +96,104 @@ export class BitNet {
   }
 
   /**
-   * Resolves when the GPU is lost next: reset by its driver, or taken away by the browser. What runs
-   * then rejects with `device-lost`; the call after it, and calls that wait, bring the model back on
-   * a new device and go on where it was, without your help. Read it again for the loss after.
+   * Resolves at the next loss of the GPU: its driver was reset, or the browser took it away. What
+   * runs then rejects with `device-lost`. You need do nothing: the next call, or one that waits,
+   * restores the model on a new device and continues. Read `lost` again for the loss after that.
    */
   get lost(): Promise<DeviceLoss> {
     return this.#lost
   }
 
-  /** Generates from a user's turn, a conversation, or tokens. A second call waits for the first. */
+  /**
+   * Generates an answer to a user's message, a conversation, or tokens. A second call waits for the
+   * first.
+   *
+   * Throws `bad-option` for options that are no object. Whatever else fails rejects the readers of
+   * the answer: `bad-option` for a wrong input or option, `context-full`, `device-lost`.
+   */
   generate(input: Input, options: GenerateOptions = {}): Generation {
+    checkOptions(options)
     const { signal, ...rest } = options
     checkSignal(signal)
     return new Generation(this.#run(() => input, rest), signal)
   }
 
-  /** Begins a conversation. */
-  createChat({ system, messages = [] }: { system?: string, messages?: readonly Message[] } = {}): Chat {
-    const before: Message[] = system === undefined ? [] : [{ role: 'system', content: system }]
-    return new Chat((input, options) => this.#run(input, options), [...before, ...messages.map(message => ({ ...message }))])
+  /** Begins a conversation. Throws `bad-option` for wrong options. */
+  createChat(options: ChatOptions = {}): Chat {
+    checkOptions(options, ['system', 'messages'])
+    const { system, messages = [] } = options
+    if (system !== undefined) checkText('system', system)
+    checkMessages(messages)
+    const before: Message[] = messages.map(({ role, content }) => ({ role, content }))
+    if (system !== undefined) before.unshift({ role: 'system', content: system })
+    return new Chat((input, options) => this.#run(input, options), before)
   }
 
-  /** The tokens of a text, without a begin-of-text token; `special` recognises special tokens. */
-  tokenize(text: string, { special = false }: { special?: boolean } = {}): Promise<Uint32Array> {
+  /**
+   * The tokens of a text, without a begin-of-text token. Rejects with `bad-option` if it is no
+   * string.
+   */
+  async tokenize(text: string, options: TokenizeOptions = {}): Promise<Uint32Array> {
+    checkOptions(options, ['special'])
+    const { special = false } = options
+    checkBoolean('special', special)
     return this.#transport.call('tokenize', [text, special])
   }
 
-  /** The text of tokens. */
+  /** The text of tokens. Rejects with `bad-option` if one is not in the vocabulary. */
   detokenize(ids: Uint32Array): Promise<string> {
     return this.#transport.call('detokenize', [ids])
   }
 
-  /** The tokens of a text, or of a conversation with the model's template around it. */
+  /** The number of tokens of a text, or of a conversation in the model's chat template. */
   countTokens(input: string | readonly Message[]): Promise<number> {
     return this.#transport.call('countTokens', [input])
   }
 
-  /** The logits after the last of `ids`, one for each token of the vocabulary. */
+  /**
+   * The logits after the last of `ids`: one for each token of the vocabulary. Rejects with
+   * `bad-option` if there are no ids or one is not in the vocabulary, with `context-full` if there
+   * are too many.
+   */
   logits(ids: Uint32Array): Promise<Float32Array> {
     return this.#queue(() => this.#transport.call('logits', [ids]))
   }
 
   /**
-   * The time of each kernel in one step of `tokens` after `position` tokens, by the GPU's own clock: 1
-   * token is a step of an answer, more are a piece of a prompt (as much as is computed at once). Rejects
-   * with `missing-feature` where the GPU has no such clock. The next generation computes its whole prompt.
+   * Measures the time of each kernel in one step of `tokens` after `position` tokens, by the GPU's
+   * own clock. 1 token (default) is a step of an answer; more are a chunk of a prompt, at most as
+   * many as are computed at once. `position` is 0 by default.
+   *
+   * Rejects with `bad-option` for numbers outside the context, with `missing-feature` if the GPU
+   * has no such clock. The next generation computes its whole prompt.
    */
-  profile(position = 0, tokens = 1): Promise<Profile> {
+  async profile(position = 0, tokens = 1): Promise<Profile> {
+    checkCount('position', position)
+    checkCount('tokens', tokens)
     return this.#queue(() => this.#transport.call('profile', [position, tokens]))
   }
 
-  /** Frees the GPU's memory and the worker. Calls that run, wait or come later reject with `disposed`. */
+  /**
+   * Frees the GPU's memory, and ends the worker unless it is the caller's. Calls in flight, waiting
+   * or still to come reject with `disposed`.
+   */
   async dispose(): Promise<void> {
-    this.#disposal.abort(disposed())
-    this.#transport.close(disposed())
+    this.#disposal.abort(disposedError())
+    this.#transport.close(disposedError())
   }
 
-  /** `await using`, where the browser knows it. */
+  /** `dispose()`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.dispose()
   }
 
   #awaitLoss(): void {
-    this.#lost = new Promise(resolve => { this.#tellLost = resolve })
+    this.#lost = new Promise(resolve => { this.#resolveLost = resolve })
   }
 
   #run(input: () => Input, options: GenerateOptions): Run {
-    return (onToken, signal) => this.#queue(async () => {
-      if (signal.aborted) return neverStarted
-      return this.#transport.call('generate', [input(), options], { onPiece: piece => onToken(piece as Token), signal })
-    })
+    return (onItem, signal) =>
+      this.#queue(() => this.#transport.call('generate', [input(), options], { onItem, signal }))
   }
 
   #queue<T>(job: () => Promise<T>): Promise<T> {
@@ -156,34 +206,20 @@ export class BitNet {
   }
 }
 
-/** The statistics of a generation that was stopped while it waited. */
-const neverStarted: Stats = {
-  promptTokens: 0,
-  reusedTokens: 0,
-  completionTokens: 0,
-  draftedTokens: 0,
-  acceptedTokens: 0,
-  draftPasses: 0,
-  unusedTokens: 0,
-  timeToFirstToken: 0,
-  prefillTokensPerSecond: 0,
-  decodeTokensPerSecond: 0,
-  finishReason: 'abort'
-}
-
-/** Whether a model has come from an address that is worth storing. */
+/** Whether a loaded model was stored. */
 function isStored(source: PortableSource, { cache = 'use' }: LoadOptions): boolean {
-  const url = typeof source === 'string' ? source : 'request' in source ? source.request.url : ''
+  const isRequest = typeof source === 'object' && 'request' in source
+  const url = typeof source === 'string' ? source : isRequest ? source.request.url : ''
   return cache !== 'off' && /^https?:/.test(url)
 }
 
 async function open(worker: boolean | Worker): Promise<Transport> {
   if (worker !== false) return WorkerTransport.open(worker === true ? undefined : worker)
-  const { Engine } = await import('./engine.js')
-  return new Engine()
+  const { LocalTransport } = await import('./local-transport.js')
+  return new LocalTransport()
 }
 
-/** One signal of several, and a promise that rejects with its reason. */
+/** One signal for several, and a promise that rejects with the reason of the first to abort. */
 function abortOf(...signals: (AbortSignal | undefined)[]) {
   const controller = new AbortController()
   const { signal } = controller
@@ -193,12 +229,14 @@ function abortOf(...signals: (AbortSignal | undefined)[]) {
     one.addEventListener('abort', abort)
     return () => one.removeEventListener('abort', abort)
   })
-  const promise = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+  const promise = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason))
+  })
   promise.catch(() => {})
   return { signal, promise, release: () => listeners.forEach(release => release()) }
 }
 
-/** A callback that throws is the page's bug, and no reason to stop loading. */
+/** A callback that throws is the page's bug, and no reason to end the load. */
 function report(onProgress: LoadOptions['onProgress'], progress: Progress): void {
   try {
     onProgress?.(progress)

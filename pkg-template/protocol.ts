@@ -1,76 +1,138 @@
-// What the page and the worker say to each other:
-// `{ id, method, args }` → `{ id, value }` or `{ id, error }`, `{ id, piece }` while it streams,
-// `{ id, cancel }` the other way. The first call is `hello`.
+// The messages between a page and its worker.
+//
+// The page sends a `call`, and `cancel` to end it early. The worker answers with any number of
+// `item`s and then one `result` or `error`. The first call is `hello`: it and its answer keep their
+// shape for ever, so that a page and a worker of two releases can tell each other apart.
 import { BitNetError } from './error.js'
-import type { DeviceLoss, ErrorCode, GenerateOptions, Input, LoadOptions, Message, ModelInfo, Profile, Source, Stats } from './types.js'
+import type {
+  DeviceLoss, ErrorCode, GenerateOptions, Input, LoadOptions, Message, ModelInfo, Profile, Progress,
+  Source, Stats, Token
+} from './types.js'
 
-/** Grows with every change to the messages: a page must not talk to yesterday's worker. */
-export const VERSION = 2
+/** Raise this with every change to the messages: a page must not talk to an older worker. */
+export const VERSION = 3
 
-/** The options that stay on this side of the border. */
-type Local = 'signal' | 'onProgress' | 'worker'
+/** Options that the page's side handles; the model never sees them. */
+type PageOptions = 'signal' | 'onProgress' | 'worker'
 
-/** What a model can be asked, wherever it lives. */
+/** Every call: its arguments, what it yields while it runs, and its result. */
 export interface Methods {
-  load(source: PortableSource, options: Omit<LoadOptions, Local>): ModelInfo
-  generate(input: Input, options: Omit<GenerateOptions, Local>): Stats
-  tokenize(text: string, special: boolean): Uint32Array
-  detokenize(ids: Uint32Array): string
-  countTokens(input: string | readonly Message[]): number
-  logits(ids: Uint32Array): Float32Array
-  profile(position: number, tokens: number): Profile
+  load: {
+    args: [source: PortableSource, options: Omit<LoadOptions, PageOptions>]
+    item: Progress
+    result: ModelInfo
+  }
+  generate: {
+    args: [input: Input, options: Omit<GenerateOptions, PageOptions>]
+    item: Token
+    result: Stats
+  }
+  tokenize: { args: [text: string, special: boolean], item: never, result: Uint32Array }
+  detokenize: { args: [ids: Uint32Array], item: never, result: string }
+  countTokens: { args: [input: string | readonly Message[]], item: never, result: number }
+  logits: { args: [ids: Uint32Array], item: never, result: Float32Array }
+  profile: { args: [position: number, tokens: number], item: never, result: Profile }
+  /** Asks a worker which version it speaks. */
+  hello: { args: [], item: never, result: Hello }
+  /** Frees the model that the call `loadId` has loaded, and leaves the worker running. */
+  dispose: { args: [loadId: number], item: never, result: undefined }
 }
 
 export type Method = keyof Methods
 
-/** What comes while a call runs, and what ends it early. */
-export interface Streaming {
-  onPiece?: (piece: unknown) => void
+/** What a loaded model can be asked, in a worker or in this thread. */
+export type ModelMethod = Exclude<Method, 'load' | 'hello' | 'dispose'>
+
+/** What a caller gives beside the arguments. */
+export interface Streaming<M extends Method> {
+  /** Gets what the call yields while it runs. */
+  onItem?: (item: Methods[M]['item']) => void
+  /** Ends the call early. */
   signal?: AbortSignal
 }
 
-/** A model in this thread or in a worker: the same calls, the same answers. */
+/** A model, in a worker or in this thread: the same calls give the same answers. */
 export interface Transport {
-  call<M extends Method>(method: M, args: Parameters<Methods[M]>, streaming?: Streaming): Promise<ReturnType<Methods[M]>>
-  /** Told of each loss of the model's device. */
+  /** Loads the model; once for each transport. */
+  load(
+    source: PortableSource, options: Methods['load']['args'][1], streaming: Streaming<'load'>
+  ): Promise<ModelInfo>
+  /** Asks the loaded model. */
+  call<M extends ModelMethod>(
+    method: M, args: Methods[M]['args'], streaming?: Streaming<M>
+  ): Promise<Methods[M]['result']>
+  /** Called at each loss of the model's device. */
   onLost?: ((loss: DeviceLoss) => void) | undefined
-  /** Lets go of the model and its thread. Calls in flight reject with `why`. */
+  /** Frees the model and ends its thread. Calls in flight reject with `why`. */
   close(why: BitNetError): void
 }
 
+// For each method of `M` the message that belongs to it: a union, which `method` tells apart.
+
+/** A call; `aborted` if its signal had aborted before it was sent. */
+export type Call<M extends Method = Method> = {
+  [K in M]: { kind: 'call', id: number, method: K, args: Methods[K]['args'], aborted: boolean }
+}[M]
+
+/** Something that a call yields while it runs. */
+export type Item<M extends Method = Method> = {
+  [K in M]: { kind: 'item', id: number, method: K, item: Methods[K]['item'] }
+}[M]
+
+/** The end of a call that succeeded. */
+export type Result<M extends Method = Method> = {
+  [K in M]: { kind: 'result', id: number, method: K, result: Methods[K]['result'] }
+}[M]
+
+export type ToWorker<M extends Method = Method> = Call<M> | { kind: 'cancel', id: number }
+
+/** An answer to the call `id`. */
+export type Answer<M extends Method = Method> =
+  | Item<M>
+  | Result<M>
+  | { kind: 'error', id: number, error: Failure }
+
+export type FromWorker<M extends Method = Method> =
+  | Answer<M>
+  /** The device of the model that the call `id` has loaded is lost. */
+  | { kind: 'lost', id: number, loss: DeviceLoss }
+  /** The worker is of no more use: every call in flight fails with this. */
+  | { kind: 'fatal', error: Failure }
+
+/** A worker's answer to `hello`. */
+export interface Hello {
+  version: number
+  /** The name of a lock that the worker holds as long as it lives. */
+  lock?: string
+}
+
+/** An error as it is posted: a structured clone of one would lose its class and its code. */
 export interface Failure {
   code: ErrorCode
   message: string
 }
 
-export type ToWorker =
-  | { id: number, method: Method | 'hello' | 'dispose', args: unknown[] }
-  | { id: number, cancel: true }
-
-export type FromWorker =
-  | { id: number, value: unknown }
-  | { id: number, error: Failure }
-  | { id: number, piece: unknown }
-  /** The device of the model that the call `id` has loaded is lost. */
-  | { id: number, lost: DeviceLoss }
-  /** Everything in flight is lost. */
-  | { fatal: Failure }
-
-/** The worker's answer to `hello`: its version, and the lock it holds as long as it lives. */
-export interface Hello {
-  version: number
-  lock?: string
-}
-
-/** A failure as it crosses: a structured clone of an error would lose its class and code. */
-export const failure = (error: unknown): Failure =>
+/** Makes an error ready to be posted. */
+export const toFailure = (error: unknown): Failure =>
   error instanceof BitNetError
     ? { code: error.code, message: error.message }
-    : { code: 'internal', message: `internal error (please report it): ${error instanceof Error ? error.message : String(error)}` }
+    : { code: 'internal', message: internalError(error).message }
 
-export const fromFailure = ({ code, message }: Failure): BitNetError => new BitNetError(code, message)
+/** The error that was posted. */
+export const fromFailure = ({ code, message }: Failure): BitNetError =>
+  new BitNetError(code, message)
 
-/** A request in parts that can be posted. */
+/** A bug in this package: what was thrown, or what is wrong. */
+export const internalError = (what: unknown): BitNetError => {
+  const said = what instanceof Error ? what.message : String(what)
+  return new BitNetError('internal', `internal error (please report it): ${said}`)
+}
+
+/** The error of every call after `dispose()`. */
+export const disposedError = (): BitNetError =>
+  new BitNetError('disposed', 'the model was disposed of')
+
+/** A request taken apart, so that it can be posted. */
 export interface PortableRequest {
   url: string
   init: RequestInit

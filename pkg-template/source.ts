@@ -1,11 +1,13 @@
-// Sources as a page gives them, to sources that can cross to a worker.
+// Sources: as a page gives them, as they are posted to a worker, as the crate takes them.
+import { absolute } from './address.js'
+import { badOption } from './check.js'
 import { BitNetError } from './error.js'
 import type { PortableRequest, PortableSource } from './protocol.js'
 import type { Source } from './types.js'
 
-/** Relative addresses mean the page's, which a worker does not know. */
+/** A source that no longer depends on the page: addresses are absolute, requests taken apart. */
 export function portable(source: Source): PortableSource {
-  if (typeof source === 'string' || source instanceof URL) return absolute(source)
+  if (typeof source === 'string' || source instanceof URL) return absolute('source', source).href
   if (source instanceof Request) return { request: requestParts(source) }
   if (source instanceof ArrayBuffer) return bytes(source)
   return source
@@ -15,21 +17,25 @@ function bytes(buffer: ArrayBuffer): Uint8Array {
   try {
     return new Uint8Array(buffer)
   } catch {
-    throw new BitNetError('bad-option', 'bad option `source`: the ArrayBuffer is detached, its bytes were transferred elsewhere')
+    const why = 'the ArrayBuffer is detached, its bytes were transferred elsewhere'
+    throw badOption('source', why)
   }
 }
 
-/** The source of a call that has arrived. */
+/** The source of a call that has arrived, for the crate. */
 export const received = (source: PortableSource): Exclude<Source, URL> =>
   isRequest(source) ? new Request(source.request.url, source.request.init) : source
 
 /**
- * A source as it is posted. Bytes go as a blob: a message would copy the whole buffer that they
- * are a part of. A stream moves where streams can, and is read to its end where they cannot.
+ * A source as it is posted. Bytes are posted as a `Blob`, since posting a view would copy all of
+ * the buffer that it belongs to. A stream is transferred, or read to its end in browsers that
+ * cannot transfer streams.
  */
 export async function postable(source: PortableSource): Promise<PortableSource> {
-  if (source instanceof ArrayBuffer || source instanceof Uint8Array) return new Blob([source as BlobPart])
-  if (source instanceof ReadableStream && !streamsMove()) return gathered(source)
+  if (source instanceof ArrayBuffer || source instanceof Uint8Array) {
+    return new Blob([source as BlobPart])
+  }
+  if (source instanceof ReadableStream && !canTransferStreams()) return gathered(source)
   return source
 }
 
@@ -37,11 +43,12 @@ async function gathered(stream: ReadableStream<Uint8Array>): Promise<Blob> {
   try {
     return await new Response(stream).blob()
   } catch (error) {
-    throw new BitNetError('network', `could not read the stream: ${error instanceof Error ? error.message : error}`)
+    const why = error instanceof Error ? error.message : error
+    throw new BitNetError('network', `could not read the stream: ${why}`)
   }
 }
 
-function streamsMove(): boolean {
+function canTransferStreams(): boolean {
   try {
     const stream = new ReadableStream()
     structuredClone(stream, { transfer: [stream] })
@@ -54,19 +61,13 @@ function streamsMove(): boolean {
 const isRequest = (source: PortableSource): source is { request: PortableRequest } =>
   typeof source === 'object' && source !== null && 'request' in source
 
-function absolute(url: string | URL): string {
-  try {
-    return new URL(url, globalThis.document?.baseURI ?? globalThis.location?.href).href
-  } catch {
-    throw new BitNetError('bad-option', `bad option \`source\`: \`${url}\` is not a valid URL`)
-  }
-}
-
 function requestParts(request: Request): PortableRequest {
-  if (request.method !== 'GET') throw new BitNetError('bad-option', 'bad option `source`: a Request must be a GET')
+  if (request.method !== 'GET') throw badOption('source', 'a Request must be a GET')
   const { url, cache, credentials, integrity, mode, redirect, referrerPolicy } = request
-  const init: RequestInit = { cache, credentials, integrity, redirect, referrerPolicy, headers: [...request.headers] }
-  // A page's own navigation cannot be repeated, and an opaque response has no bytes to read.
+  const headers = [...request.headers]
+  const init: RequestInit = { cache, credentials, integrity, redirect, referrerPolicy, headers }
+  // Other modes are left to the default: `navigate` cannot be fetched again, and the response to
+  // `no-cors` has no readable bytes.
   if (mode === 'same-origin') init.mode = mode
   return { url, init }
 }

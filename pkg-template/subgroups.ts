@@ -1,26 +1,32 @@
-// wgpu 30 cannot ask a browser for `subgroups`: its web back end does not map the feature. So the
-// browser's own method is wrapped, once, for devices with our label and no others. To be removed
-// when wgpu maps it.
+// wgpu 30 cannot ask a browser for the feature `subgroups`: its web back end does not map it. So
+// this wraps the browser's own `requestDevice`, once, and only for devices with our label. Remove
+// it when wgpu maps the feature.
 
 /** The label of the crate's devices. */
 const LABEL = 'ternlight'
 
 interface Adapter {
   features: ReadonlySet<string>
-  requestDevice(descriptor?: { label?: string, requiredFeatures?: Iterable<string> }): Promise<unknown>
+  requestDevice(descriptor?: DeviceDescriptor): Promise<unknown>
 }
 
-let asked = false
+interface DeviceDescriptor {
+  label?: string
+  requiredFeatures?: Iterable<string>
+}
+
+let wrapped = false
 
 /** Makes `requestDevice` ask for subgroups where the adapter has them. */
 export function askForSubgroups(): void {
-  const prototype = (globalThis as { GPUAdapter?: { prototype: Adapter } }).GPUAdapter?.prototype
-  if (asked || !prototype) return
-  asked = true
-  const requestDevice = prototype.requestDevice
-  prototype.requestDevice = function (descriptor) {
+  const { GPUAdapter } = globalThis as { GPUAdapter?: { prototype: Adapter } }
+  if (wrapped || !GPUAdapter) return
+  wrapped = true
+  const requestDevice = GPUAdapter.prototype.requestDevice
+  GPUAdapter.prototype.requestDevice = function (descriptor) {
     if (descriptor?.label === LABEL && this.features.has('subgroups')) {
-      descriptor = { ...descriptor, requiredFeatures: [...(descriptor.requiredFeatures ?? []), 'subgroups'] }
+      const requiredFeatures = [...(descriptor.requiredFeatures ?? []), 'subgroups']
+      descriptor = { ...descriptor, requiredFeatures }
     }
     return requestDevice.call(this, descriptor)
   }

@@ -1,4 +1,4 @@
-/** What can go wrong. The same list as `Error::CODES` in the crate, which a test compares. */
+/** What can go wrong. The same list as `Error::CODES` in the crate: a test compares them. */
 export type ErrorCode =
   | 'no-webgpu'
   | 'no-adapter'
@@ -19,232 +19,326 @@ export type ErrorCode =
   | 'disposed'
   | 'internal'
 
-/** Where a model may come from. The bytes tell what it is, never the name. */
-export type Source = string | URL | Request | Blob | ArrayBuffer | Uint8Array | ReadableStream<Uint8Array>
+/**
+ * Where a model comes from: an address, or the bytes of a GGUF file. The bytes decide what it is;
+ * names and types do not matter. A relative address is resolved against the page's. A `Request`
+ * must be a GET. A `ReadableStream` is read to its end once, so a model loaded from one cannot be
+ * restored when the GPU is lost, unless the stream had to be gathered for the worker.
+ */
+export type Source =
+  string | URL | Request | Blob | ArrayBuffer | Uint8Array | ReadableStream<Uint8Array>
 
+/** Options of `BitNet.load`. A name that is not listed is `bad-option`. */
 export interface LoadOptions {
-  /** Stops the download, the upload and the compiling; `load` rejects with its reason. */
+  /** Aborts the load, which then rejects with the signal's reason. What was stored is kept. */
   signal?: AbortSignal
+  /**
+   * Gets the progress, several times a second. What it throws is reported as an uncaught error and
+   * does not stop the load.
+   */
   onProgress?: (progress: Progress) => void
   /**
-   * For http(s) addresses: `use` (default) loads what is stored on this device, else downloads and
-   * stores, going on with what an earlier download has left; `refresh` downloads anew; `off` stores
-   * nothing. `only` never asks the network: it fails with `not-cached` where the model is not
-   * whole on this device, and with `storage-full` where that is because it did not fit when it was
-   * downloaded (which by itself is no failure: that load goes on without storing, and says so in
-   * its progress).
+   * How to use the models stored on this device, for http and https addresses.
+   *
+   * - `use` (default): load the stored model; if it is not there, or not whole, download what is
+   *   missing and store it.
+   * - `refresh`: download all of it again and store that.
+   * - `off`: download without storing.
+   * - `only`: never use the network. Rejects with `not-cached` if the model is not stored whole,
+   *   and with `storage-full` if that is because it did not fit when it was downloaded. (A download
+   *   that does not fit is no failure: the load goes on without storing, and notes `not-stored`.)
    */
   cache?: 'use' | 'refresh' | 'only' | 'off'
-  /** `sha256-` and the base64 of the whole file's hash, as in subresource integrity. */
+  /**
+   * The SHA-256 of the whole file, as in subresource integrity: `sha256-` and the hash in base64.
+   * The load rejects with `integrity` if the file has another. Default: not compared.
+   */
   integrity?: string
   /**
-   * Milliseconds without a byte after which a request is given up and made again; 15 000 by
-   * default. What has come is not fetched again where the server allows to go on.
+   * Milliseconds without a byte after which a request is given up and sent again. At least 1;
+   * default 15 000. What has arrived is not downloaded again if the server supports ranges.
    */
   stallTimeout?: number
   /**
-   * Tokens the model can hold in mind; by default as many as it was made for, or as fit into 1 GiB of keys
-   * and values.
+   * The most tokens of prompt and answer together. At least 1; default: as many as the model was
+   * made for, or fewer if their keys and values would not fit into 1 GiB of GPU memory.
    */
   context?: number
-  /** `true` (default): a worker of our own; `false`: this thread; or one made from `ternlight/worker`. */
+  /**
+   * Where the model runs. `true` (default): a worker of its own, which ends with the model.
+   * `false`: this thread. A `Worker`: one whose script is, or imports, `ternlight/worker`; it holds
+   * one model at a time and is not ended.
+   */
   worker?: boolean | Worker
-  /** How keys and values are held: `f16` (default) or `f32`. */
+  /** The type of the keys and values on the GPU: `f16` (default), or `f32` in twice the memory. */
   kv?: 'f16' | 'f32'
   /**
-   * How the LM head is held, which changes no token: `f16`, as in the file, or `int8`, as upper and lower
-   * bytes in the same memory, of which a greedy token needs hardly more than the upper ones. `auto`
-   * (default) is `int8` where that is faster.
+   * The type of the LM head's weights on the GPU. `f16`: as in the file. `int8`: upper and lower
+   * bytes apart, of which a greedy token reads little more than the upper ones. Both take the same
+   * memory and give the same tokens. `auto` (default): the faster one on this GPU.
    */
   head?: 'auto' | 'f16' | 'int8'
-  /** `arm` for files quantised by ARM builds of bitnet.cpp. */
+  /**
+   * The order of the ternary weights in the file: `x86` (default), or `arm` if an ARM build of
+   * bitnet.cpp made it.
+   */
   i2sLayout?: 'x86' | 'arm'
+  /** What to ask of the GPU. */
   gpu?: GpuOptions
 }
 
-/** Caps, for tests and for bug reports. */
+/** What to ask of the GPU. All but `powerPreference` is for tests and bug reports. */
 export interface GpuOptions {
+  /** Which GPU to use where there are two. Default `high-performance`. */
   powerPreference?: 'low-power' | 'high-performance'
+  /** Upper bounds, in bytes, on what the adapter grants. Default: all that it grants. */
   limits?: { maxStorageBufferBindingSize?: number, maxBufferSize?: number }
-  /**
-   * `false`: do without, even where the adapter has it. `packedDot`: whether int8 values are multiplied four at a
-   * time or as floats; by default whichever is faster. `software`: whether to go about it as on a CPU.
-   */
-  features?: { subgroups?: boolean, packedDot?: boolean, software?: boolean }
+  /** Which features to use. */
+  features?: {
+    /** `false`: no subgroup operations, even where the adapter has them. */
+    subgroups?: boolean
+    /** Whether to multiply int8 values four at a time, not as floats. Default: the faster. */
+    packedDot?: boolean
+    /** Whether to use the kernels tuned for CPUs. Default: ask the adapter what it is. */
+    software?: boolean
+  }
 }
 
+/** How far a load is. */
 export interface Progress {
-  /** Where the bytes come from now (`upload`: memory or a local file), or what else goes on. */
+  /**
+   * What happens now: `download` (bytes come from the network), `cache` (from the browser's
+   * storage), `upload` (from memory or a local file), `compile` (the GPU's programs), `ready`.
+   */
   phase: 'download' | 'cache' | 'upload' | 'compile' | 'ready'
-  /** Bytes that are there, of the phase's `total`; with those of an earlier download. */
+  /** Bytes of this phase that are here, those of an earlier download included. */
   loaded: number
-  /** 0 while nobody knows. */
+  /** Bytes of this phase in all; 0 while unknown. */
   total: number
-  /** Of the whole, over all phases, from 0 to 1; never goes back. */
+  /** The share of the whole load, over all phases, from 0 to 1. It never goes back. */
   fraction: number
+  /** Whether the bytes come from the browser's storage. */
   fromCache: boolean
-  /** Over the last three seconds; while bytes are downloaded, of those. */
+  /**
+   * The rate of the last three seconds. Bytes that an earlier download had left do not count.
+   */
   bytesPerSecond: number
-  /** At this rate, until the bytes are there; absent while nobody can know. */
+  /** Seconds until all bytes are here, at this rate; absent while unknown. */
   secondsLeft?: number
-  /** What has happened so far beside it, in order. A note is reported when it is new. */
+  /** What else has happened so far, in order. Each new note is reported at once. */
   notes: ProgressNote[]
 }
 
-/** What a page may want to tell its visitor while a model loads. */
+/** What a page may want to tell its visitor while a model loads. `why` is for people. */
 export type ProgressNote =
-  /** So many bytes are here from an earlier download, and are not fetched again where the server gives parts. */
+  /** This many bytes are left from an earlier download, and are used if the server supports it. */
   | { kind: 'resumed', bytes: number }
-  /** Another model was deleted to make room for this one: the one used longest ago. */
+  /** The model used longest ago was deleted to make room for this one. */
   | { kind: 'evicted', url: string, bytes: number }
-  /** The model will have to be downloaded again next time: no room, or no storage at all. */
+  /** The model is not stored, and is downloaded again next time: no room, or no storage. */
   | { kind: 'not-stored', why: string }
-  /** If the download breaks off, it begins from the start: the server does not allow better. */
+  /** If this download breaks off, it starts over: the server cannot send the rest alone. */
   | { kind: 'not-resumable', why: string }
-  /** Another tab is downloading this model: its progress is shown, and then its copy is loaded. */
+  /** Another tab downloads this model. Its progress is shown; then its copy is loaded. */
   | { kind: 'waiting' }
-  /** What had come could not be used, or not in this way: the load has begun anew. */
+  /** What had arrived could not be used, and the load has started again. */
   | { kind: 'restarted', why: string }
 
+/** Whether a model can run here. */
 export interface Availability {
+  /** Whether there is WebGPU and an adapter for it. */
   available: boolean
-  /** Why not, for people. */
+  /** Why not, for people; absent if a model can run. */
   reason?: string
+  /** The adapter, as it calls itself; absent if there is none. */
   adapter?: string
+  /** The WebGPU features that the adapter has, sorted. */
   features: string[]
+  /** The adapter's WebGPU limits by name. */
   limits: Record<string, number>
-  /** The adapter is a CPU: it works, slowly. */
+  /** Whether the adapter is a CPU: models run, but slowly. */
   software: boolean
 }
 
-/** A model stored on this device, or a part of one. */
+/** A model stored on this device, or what an interrupted download has left of one. */
 export interface StoredModel {
+  /** The address that it was loaded from. */
   url: string
-  /** Bytes that are here. */
+  /** Bytes that are stored. */
   bytes: number
-  /** Bytes in the whole file, if the server said. */
+  /** Bytes of the whole file; absent if the server did not say. */
   total?: number
+  /** Whether all of it is stored. */
   complete: boolean
+  /** The version of the file, if the server named one. */
   etag?: string
-  /** Milliseconds since 1970. */
+  /** When its download began, in milliseconds since 1970. */
   added: number
+  /** When it was last used, in milliseconds since 1970. */
   used: number
 }
 
-/** What a check of a stored model has found. */
+/** The result of checking a stored model. */
 export interface Verdict {
-  /** All of the model is here, and every byte is as it was stored. */
+  /** Whether all of the model is stored, and every byte is as it was when it was stored. */
   whole: boolean
-  /** Bytes that are good. */
+  /** Bytes that are as they were stored. */
   bytes: number
-  /** Bytes that were not, and are deleted: the next load fetches them, and no others. */
+  /** Bytes that are not. They are deleted; the next load downloads them and no others. */
   damagedBytes: number
 }
 
+/** What a loaded model is and how it runs. */
 export interface ModelInfo {
+  /** Its name in the file (`general.name`). */
   name: string
+  /** Its architecture in the file (`general.architecture`), such as `bitnet-b1.58`. */
   architecture: string
-  /** Tokens of prompt and answer together. */
+  /** The most tokens of prompt and answer together. */
   contextLength: number
+  /** Tokens in the vocabulary. */
   vocabSize: number
+  /** Weights in the model. */
   parameters: number
+  /** Bytes of the file. */
   bytes: number
+  /** Bytes of GPU memory in buffers. */
   gpuBytes: number
+  /** The GPU, as it calls itself. */
   adapter: string
-  /** Steps the GPU is given per token. */
+  /** Dispatches that the GPU runs for one greedy token. */
   dispatchesPerToken: number
-  /** The kernel variants in use. */
+  /** The kernels in use, as `name` or `name/variant`. */
   kernels: string[]
 }
 
-/** How the GPU was lost; the fields are those of `GPUDeviceLostInfo`. */
+/** How the GPU was lost; the fields of `GPUDeviceLostInfo`. */
 export interface DeviceLoss {
-  /** `destroyed` if someone in the page has called `destroy()` on the device. */
+  /** `destroyed` if something in the page called `destroy()` on the device, else `unknown`. */
   reason: 'destroyed' | 'unknown'
-  /** What the browser says of it, for people; often nothing. */
+  /** The browser's explanation, for people; often empty. */
   message: string
 }
 
+/** A message of a conversation. */
 export interface Message {
   role: 'system' | 'user' | 'assistant'
   content: string
 }
 
-/** What to go on from: a user's turn, a conversation, or tokens as they are. */
+/**
+ * What to continue: a user's message as text, a conversation, or tokens as they are. Text and
+ * conversations get the model's chat template around them; tokens and `raw` text do not.
+ */
 export type Input = string | readonly Message[] | Uint32Array
 
-export interface GenerateOptions {
-  /** By default as many as fit. */
-  maxTokens?: number
-  /** 0 (default) always takes the likeliest token. */
-  temperature?: number
-  /** Draw from so many of the likeliest tokens; 0 (default): all. */
-  topK?: number
-  /** Draw from the likeliest tokens that make up this share; 1 (default): all. */
-  topP?: number
-  /** Draw from tokens at least so likely relative to the likeliest; 0 (default): all. */
-  minP?: number
-  /** The same seed on the same adapter draws the same text; by default another each time. */
-  seed?: number
-  /** Texts that end the answer; they are not part of it. */
-  stop?: string[]
-  /**
-   * Whether tokens may be foreseen where the text repeats itself, as summaries and edits do, and several
-   * taken in one pass. Greedy only, and the same text. By default where it pays: on GPUs.
-   */
-  promptLookup?: boolean
-  signal?: AbortSignal
-  /** The string is the prompt itself, not a user's turn in the model's template. */
-  raw?: boolean
-  /** In a raw string, special tokens are recognised. */
+/** Options of `model.createChat`. A name that is not listed is `bad-option`. */
+export interface ChatOptions {
+  /** A system message, which comes before all others. Default: none. */
+  system?: string
+  /** Messages that were said already. Default: none. */
+  messages?: readonly Message[]
+}
+
+/** Options of `model.tokenize`. A name that is not listed is `bad-option`. */
+export interface TokenizeOptions {
+  /** Whether to recognise special tokens, such as `<|eot_id|>`, in the text. Default `false`. */
   special?: boolean
 }
 
-/** A generated token. A character can take several: its text then comes with the last. */
+/** Options of `model.generate` and `chat.send`. A name that is not listed is `bad-option`. */
+export interface GenerateOptions {
+  /** The most tokens of the answer. At least 1; default: as many as the context holds. */
+  maxTokens?: number
+  /** How freely to draw. 0 (default) always takes the likeliest token. */
+  temperature?: number
+  /** Draw only from this many of the likeliest tokens. 0 (default): from all. */
+  topK?: number
+  /** Draw only from the likeliest tokens that together have this share. 1 (default): from all. */
+  topP?: number
+  /**
+   * Draw only from tokens at least this likely, as a share of the likeliest one's probability. 0
+   * (default): from all.
+   */
+  minP?: number
+  /**
+   * The same seed on the same adapter draws the same text. An integer from 0 to 4294967295; by
+   * default another one each time.
+   */
+  seed?: number
+  /** Texts that end the answer, and do not become part of it. Default: none. */
+  stop?: string[]
+  /**
+   * Whether to guess the next tokens where the text repeats itself, as summaries and edits do, and
+   * to check several at once. For greedy answers only, and the text stays the same. Default: only
+   * on GPUs, where it is faster.
+   */
+  promptLookup?: boolean
+  /**
+   * Stops the answer. Its readers reject with the signal's reason; its `stats` resolve, with the
+   * reason `abort`.
+   */
+  signal?: AbortSignal
+  /** Whether a text is the prompt itself, and gets no chat template around it. Default `false`. */
+  raw?: boolean
+  /** Whether to recognise special tokens in a raw text. Needs `raw`. Default `false`. */
+  special?: boolean
+}
+
+/** A generated token. Where a character takes several tokens, its text comes with the last one. */
 export interface Token {
-  /** Absent for text that was held back and comes at the end. */
+  /** The token's id; absent for text that was held back and comes at the end. */
   id?: number
+  /** The token's text; may be empty. */
   text: string
 }
 
+/** What a generation did. */
 export interface Stats {
+  /** Tokens of the prompt. */
   promptTokens: number
-  /** Of them, tokens that needed no computing: they are still there from the generation before. */
+  /** Of those, tokens that were still computed from the generation before. */
   reusedTokens: number
+  /** Tokens of the answer. */
   completionTokens: number
-  /** Tokens that were foreseen, see `promptLookup`; those of them that the model chose too; and in how many passes. */
+  /** Tokens that were guessed, see `promptLookup`. */
   draftedTokens: number
+  /** Of those, tokens that were guessed right. */
   acceptedTokens: number
+  /** Steps that checked guessed tokens. */
   draftPasses: number
-  /** Tokens that were computed ahead, and not wanted when it ended. */
+  /** Tokens that were computed ahead and not needed when the answer ended. */
   unusedTokens: number
-  /** Milliseconds. */
+  /** Milliseconds from the start of the generation to its first token. */
   timeToFirstToken: number
+  /** Prompt tokens computed in a second. */
   prefillTokensPerSecond: number
+  /** Answer tokens generated in a second. */
   decodeTokensPerSecond: number
+  /** Why it ended: the model or a `stop` text, `maxTokens` or a full context, an abort. */
   finishReason: 'stop' | 'length' | 'abort'
 }
 
-/** A kernel's share of a step. */
+/** The time of one kernel in a step. */
 export interface KernelTime {
-  /** The kernel and its variant. */
+  /** The kernel, as `name` or `name/variant`. */
   kernel: string
-  /** Dispatches of it. */
+  /** Its dispatches in the step. */
   calls: number
-  /** All of them together. */
+  /** The time of all of them. */
   microseconds: number
-  /** What they read and write, each byte at least once. */
+  /** Bytes that they read and write, each counted once. */
   bytes: number
-  /** The rate that makes, in GB/s. */
+  /** `bytes` by `microseconds`, in GB/s. */
   gigabytesPerSecond: number
-  /** Its share of what memory gives at best. */
+  /** That rate as a share of `Profile.bandwidth`. */
   share: number
 }
 
 /** Where the time of a step goes, by the GPU's own clock. */
 export interface Profile {
-  /** What memory gives at best, in GB/s: the rate of a kernel that only reads. */
+  /** The rate of a kernel that only reads, in GB/s: the most that memory gives. */
   bandwidth: number
-  /** The slowest first. */
+  /** The kernels, the slowest first. */
   kernels: KernelTime[]
 }

@@ -1,4 +1,4 @@
-// The compiled crate, loaded once per thread when it is first needed.
+// The compiled crate: loaded once per thread, when it is first needed.
 import { BitNetError } from './error.js'
 import init, { onPanic } from './ternlight.js'
 
@@ -13,7 +13,10 @@ export function ready(): Promise<void> {
   return loading
 }
 
-/** Calls `listener` if the crate panics, after which none of its promises settles. */
+/**
+ * Calls `listener` if the crate panics: none of its promises settles after that. Returns a function
+ * that ends this.
+ */
 export function watch(listener: (error: BitNetError) => void): () => void {
   onCrash.add(listener)
   return () => onCrash.delete(listener)
@@ -24,16 +27,19 @@ async function start(): Promise<void> {
     await init()
   } catch (error) {
     loading = undefined
-    throw new BitNetError('network', `could not load ternlight_bg.wasm: ${error instanceof Error ? error.message : error}`)
+    const why = error instanceof Error ? error.message : error
+    throw new BitNetError('network', `could not load ternlight_bg.wasm: ${why}`)
   }
   onPanic(crash)
-  // A trap without a panic, or an exception of the browser's that passes through the crate.
+  // Some crashes do not panic: traps, and exceptions of the browser that pass through the crate.
   globalThis.addEventListener('error', ({ error, message }: ErrorEvent) => {
-    if (error instanceof WebAssembly.RuntimeError || /ternlight_bg/.test(error?.stack)) crash(message)
+    const isOurs = error instanceof WebAssembly.RuntimeError || /ternlight_bg/.test(error?.stack)
+    if (isOurs) crash(message)
   })
 }
 
 function crash(message: string): void {
-  crashed ??= new BitNetError('internal', `internal error (please report it, and reload the page): ${message}`)
+  const said = `internal error (please report it, and reload the page): ${message}`
+  crashed ??= new BitNetError('internal', said)
   for (const listener of onCrash) listener(crashed)
 }

@@ -1,74 +1,102 @@
-// The worker's end: an engine behind messages. Holds one model at a time.
-import { Engine } from './engine.js'
+// The worker's side: answers messages by calls to a local transport. Holds one model at a time.
 import { BitNetError } from './error.js'
-import { failure, VERSION } from './protocol.js'
-import type { FromWorker, Hello, Method, Methods, ToWorker } from './protocol.js'
+import { LocalTransport } from './local-transport.js'
+import { disposedError, toFailure, VERSION } from './protocol.js'
+import type {
+  Call, FromWorker, Hello, Item, Method, Methods, ModelMethod, Result, ToWorker
+} from './protocol.js'
 
-// Typed by hand: the types of pages and of workers cannot be used together.
+// Declared here, because the standard types of pages and of workers cannot be used together.
 const scope = globalThis as unknown as {
-  postMessage(message: FromWorker, transfer?: Transferable[]): void
+  postMessage<M extends Method>(message: FromWorker<M>, transfer?: Transferable[]): void
   addEventListener(type: string, listener: (event: never) => void): void
 }
 
 /** The model, and the call that loads it. */
-let current: { engine: Engine, loadId: number } | undefined
+let current: { transport: LocalTransport, loadId: number } | undefined
 const running = new Map<number, AbortController>()
 
 scope.addEventListener('message', ({ data }: MessageEvent<ToWorker>) => {
-  if ('cancel' in data) running.get(data.id)?.abort()
-  else void answer(data.id, data.method, data.args)
+  // The caller may have messages for a script of its own in this worker.
+  if (data?.kind === 'cancel') running.get(data.id)?.abort()
+  else if (data?.kind === 'call') void answer(data)
 })
 
-// What nobody awaits would otherwise be lost, and the page would wait for ever.
+// Without this the page would wait for ever for what was to come.
 scope.addEventListener('unhandledrejection', ({ reason }: PromiseRejectionEvent) => {
-  scope.postMessage({ fatal: failure(reason) })
+  scope.postMessage({ kind: 'fatal', error: toFailure(reason) })
 })
 
-async function answer(id: number, method: Method | 'hello' | 'dispose', args: unknown[]): Promise<void> {
+async function answer(call: Call): Promise<void> {
+  const { id } = call
   const cancel = new AbortController()
+  if (call.aborted) cancel.abort()
   running.set(id, cancel)
   try {
-    const value = await perform(id, method, args, cancel.signal)
-    scope.postMessage({ id, value }, value instanceof Float32Array || value instanceof Uint32Array ? [value.buffer as ArrayBuffer] : [])
+    await perform(call, cancel.signal)
   } catch (error) {
-    scope.postMessage({ id, error: failure(error) })
+    scope.postMessage({ kind: 'error', id, error: toFailure(error) })
   } finally {
     running.delete(id)
   }
 }
 
-async function perform(id: number, method: Method | 'hello' | 'dispose', args: unknown[], signal: AbortSignal): Promise<unknown> {
-  if (method === 'hello') return hello()
-  if (method === 'dispose') {
-    if (current?.loadId === args[0]) letGo()
-    return undefined
+async function perform(call: Call, signal: AbortSignal): Promise<void> {
+  switch (call.method) {
+    case 'hello':
+      return finish(call, await hello())
+    case 'dispose':
+      if (current?.loadId === call.args[0]) disposeCurrent()
+      return finish(call, undefined)
+    case 'load':
+      return load(call, signal)
+    default:
+      return ask(call, signal)
   }
-  if (method === 'load') {
-    if (current) throw new BitNetError('bad-option', 'bad option `worker`: this worker holds a model already')
-    const engine = new Engine()
-    engine.onLost = lost => scope.postMessage({ id, lost })
-    current = { engine, loadId: id }
+}
+
+async function load(call: Call<'load'>, signal: AbortSignal): Promise<void> {
+  if (current) {
+    throw new BitNetError('bad-option', 'bad option `worker`: this worker holds a model already')
   }
-  const engine = current?.engine
-  if (!engine) throw disposed()
-  const onPiece = (piece: unknown) => scope.postMessage({ id, piece })
+  const { id, args: [source, options] } = call
+  const transport = new LocalTransport()
+  transport.onLost = loss => scope.postMessage({ kind: 'lost', id, loss })
+  current = { transport, loadId: id }
   try {
-    return await engine.call(method, args as Parameters<Methods[Method]>, { onPiece, signal })
+    finish(call, await transport.load(source, options, { onItem: yieldTo(call), signal }))
   } catch (error) {
-    // The place is free for another attempt.
-    if (current?.loadId === id) letGo()
+    // Let the caller try again with this worker.
+    if (current?.loadId === id) disposeCurrent()
     throw error
   }
 }
 
-function letGo(): void {
-  current?.engine.close(disposed())
+async function ask<M extends ModelMethod>(call: Call<M>, signal: AbortSignal): Promise<void> {
+  if (!current) throw disposedError()
+  const { method, args } = call
+  finish(call, await current.transport.call(method, args, { onItem: yieldTo(call), signal }))
+}
+
+/** Posts what a call yields. */
+const yieldTo = <M extends Method>({ id, method }: Call<M>) => (item: Methods[M]['item']) => {
+  const message: Item<M> = { kind: 'item', id, method, item }
+  scope.postMessage(message)
+}
+
+/** Posts what a call returns. Large arrays move to the page instead of being copied. */
+function finish<M extends Method>({ id, method }: Call<M>, result: Methods[M]['result']): void {
+  const message: Result<M> = { kind: 'result', id, method, result }
+  const isArray = result instanceof Float32Array || result instanceof Uint32Array
+  scope.postMessage(message, isArray ? [result.buffer] : [])
+}
+
+function disposeCurrent(): void {
+  current?.transport.close(disposedError())
   current = undefined
 }
 
-const disposed = () => new BitNetError('disposed', 'the model was disposed of')
-
-/** The name of a lock that is held until this worker ends, however it ends: no event tells. */
+/** The name of a lock that this worker holds until it ends, in whatever way: no event tells. */
 let lock: Promise<string | undefined> | undefined
 
 async function hello(): Promise<Hello> {
@@ -83,7 +111,7 @@ const hold = (name: string): Promise<string | undefined> =>
       resolve(name)
       return new Promise<never>(() => {})
     }
-    // Without locks, or in a storage-less frame, a killed worker goes unnoticed; all else works.
+    // A frame without storage has no locks: all works, but nobody notices a killed worker.
     if (navigator.locks) navigator.locks.request(name, held).catch(() => resolve(undefined))
     else resolve(undefined)
   })

@@ -67,7 +67,7 @@ test('the tarball holds what the package needs, and nothing else', () => {
   for (const name of ['package.json', 'README.md', 'index.js', 'index.d.ts', 'worker.js', 'ternlight.js', 'ternlight_bg.wasm', 'LICENSE-MIT', 'LICENSE-APACHE']) {
     expect(files).toContain(name)
   }
-  expect(files.filter(name => !/^(package\.json|(README|CHANGELOG)\.md|LICENSE-\w+|[\w.-]+\.(js|d\.ts|wasm))$/.test(name))).toEqual([])
+  expect(files.filter(name => !/^(package\.json|(README|CHANGELOG)\.md|LICENSE-\w+|[\w.-]+\.(js|js\.map|d\.ts|wasm))$/.test(name))).toEqual([])
 })
 
 test('a fresh Vite app: types, development server, build', async ({ page }) => {

@@ -1,26 +1,30 @@
-// The chat demo, driven as a person would. The expected answers are the bundled model's greedy ones, from questions
-// where its lead over the second best token is wide (see models/tiny-stories.goldens.json, and the same reference code).
+// The chat demo, driven as a person would. The expected answers are the bundled model's greedy ones,
+// to questions where the best token leads by far (see models/tiny-stories.goldens.json).
 import type { Page } from '@playwright/test'
 import { readFile } from 'node:fs/promises'
-import { expect, SLOW, test } from './demos.ts'
+import { describeNote, describeProgress, isLasting } from '../../www/shared/progress.ts'
+import {
+  ELSEWHERE, expect, loseGpu, makeLosable, SLOW, test as base, watchErrors
+} from './demos.ts'
 
 const MODEL = 'models/tiny-stories.gguf'
+/** A model of random weights that loads in no time. */
+const SMALL = '/tests/data/tiny/tiny-bitnet-b1.58.gguf'
 const WHO = 'I am a tiny story model. I can tell short stories and sum them up.'
-const BYE = 'Bye! Sleep well.' // To "Good night!": few tokens, for the tests whose point is another.
+/** The answer to "Good night!": few tokens, for tests that need any answer. */
+const BYE = 'Bye! Sleep well.'
 
 const answers = (page: Page) => page.getByRole('log').locator('.assistant')
 const figures = (page: Page) => page.getByRole('log').locator('.figures')
 const field = (page: Page) => page.getByLabel('Your message')
 const sendButton = (page: Page) => page.getByRole('button', { name: 'Send' })
 const stopButton = (page: Page) => page.getByRole('button', { name: 'Stop' })
+const loadButton = (page: Page) => page.getByRole('button', { name: 'Load model' })
+const alert = (page: Page) => page.getByRole('alert')
 
-async function open(page: Page, search = '') {
-  await page.goto(`/chat/${search}`)
-}
-
-/** The model's name stands in the header as soon as it can be used. */
-async function ready(page: Page) {
-  await expect(page.locator('#model-name')).toHaveText(/tiny-stories/, SLOW)
+/** The model's name is in the header as soon as the model can be used. */
+async function ready(page: Page, name = /tiny-stories/) {
+  await expect(page.locator('#model-name')).toHaveText(name, SLOW)
   await expect(page.locator('#loading')).toBeHidden()
 }
 
@@ -29,7 +33,7 @@ async function expectBye(page: Page) {
   await greedy(page)
   const bye = await ask(page, 'Good night!')
   await bye.done()
-  await expect(answers(page)).toHaveText(`Model: ${BYE}`)
+  await expect(answers(page).last()).toHaveText(`Model: ${BYE}`)
 }
 
 async function ask(page: Page, text: string) {
@@ -43,21 +47,68 @@ async function greedy(page: Page) {
   await page.getByLabel(/Greedy/).check()
 }
 
-test('loads the bundled model by itself and answers over two turns', async ({ page }) => {
-  await open(page)
-  await ready(page)
-  await greedy(page)
+/** Records every text of the progress line: it changes faster than a test can look. */
+function recordProgress() {
+  const seen: string[] = []
+  Object.assign(window, { seen })
+  const look = () => {
+    const text = document.getElementById('progress-text')?.textContent ?? ''
+    if (text !== seen.at(-1)) seen.push(text)
+  }
+  const all = { subtree: true, childList: true, characterData: true }
+  new MutationObserver(look).observe(document, all)
+}
 
+/** What the progress line has said since this was called last. */
+const recorded = (page: Page) =>
+  page.evaluate(() => (window as unknown as { seen: string[] }).seen.splice(0).join('\n'))
+
+interface Visit {
+  page: Page
+  check: () => void
+  /** What the progress line said at the first load. */
+  progress: string
+}
+
+/** `chat` is a page that has loaded the bundled model by itself: a new chat, the settings' defaults. */
+const test = base.extend<{ chat: Page }, { visit: Visit }>({
+  visit: [
+    async ({ browser }, use, { project }) => {
+      const page = await browser.newPage({ baseURL: project.use.baseURL })
+      const check = watchErrors(page)
+      await page.addInitScript(recordProgress)
+      await page.goto('/chat/')
+      await ready(page)
+      await use({ page, check, progress: await recorded(page) })
+      await page.close()
+    },
+    { scope: 'worker' }
+  ],
+  chat: async ({ visit }, use) => {
+    const { page, check } = visit
+    await page.getByRole('button', { name: 'New chat' }).click()
+    await page.getByRole('button', { name: 'Defaults' }).click()
+    await field(page).fill('')
+    await use(page)
+    check()
+  }
+})
+
+test('answers over two turns', { tag: '@quick' }, async ({ chat: page }) => {
+  await greedy(page)
   const first = await ask(page, 'Who are you?')
   await first.done()
   await expect(answers(page)).toHaveText(`Model: ${WHO}`)
-  await expect(figures(page)).toHaveText(/^\d+ tokens · [\d.]+ tokens\/s · first after [\d.]+ s · \d+ prompt tokens$/)
+  await expect(figures(page)).toHaveText(
+    /^\d+ tokens · [\d.]+ tokens\/s · first after [\d.]+ s · \d+ prompt tokens(, \d of them reused)?$/
+  )
 
   const second = await ask(page, 'Thank you!')
   await second.done()
   await expect(answers(page).nth(1)).toHaveText('Model: You are welcome!')
-  // The first question stays computed; a new chat shares no more than its template's first tokens.
-  const reused = async () => Number(/(\d+) of them reused/.exec(await figures(page).last().innerText())?.[1] ?? 0)
+  // The first question stays computed. A new chat shares only the first tokens of the template.
+  const reused = async () =>
+    Number(/(\d+) of them reused/.exec(await figures(page).last().innerText())?.[1] ?? 0)
   expect(await reused()).toBeGreaterThan(10)
 
   await page.getByRole('button', { name: 'New chat' }).click()
@@ -66,9 +117,7 @@ test('loads the bundled model by itself and answers over two turns', async ({ pa
   expect(await reused()).toBeLessThan(8)
 })
 
-test('streams a story, stops it on Esc and by the button, and goes on', async ({ page }) => {
-  await open(page)
-  await ready(page)
+test('streams a story, stops it on Esc and by the button, and goes on', async ({ chat: page }) => {
   await page.getByRole('button', { name: 'Tell me a story about a brave cat' }).click()
   await field(page).press('Enter')
   await expect(stopButton(page)).toBeVisible()
@@ -94,77 +143,105 @@ test('streams a story, stops it on Esc and by the button, and goes on', async ({
   await expectBye(page)
 })
 
-test('tells how far a load is, and that the second comes from the cache', async ({ page }) => {
-  // Every text of the progress line, as it changes faster than a test can look.
-  await page.addInitScript(() => {
-    const seen: string[] = []
-    Object.assign(window, { seen })
-    const look = () => seen.push(document.getElementById('progress-text')?.textContent ?? '')
-    new MutationObserver(look).observe(document, { subtree: true, childList: true, characterData: true })
-  })
-  const seen = () => page.evaluate(() => (window as unknown as { seen: string[] }).seen.splice(0).join('\n'))
-  await open(page)
-  await ready(page)
-  expect(await seen()).toMatch(/Downloading: [\d.]+ [kM]B of 10\.3 MB, [\d.]+ [kM]B\/s/)
+test('tells how far a load is, and that the second comes from the cache', async ({ visit, chat: page }) => {
+  expect(visit.progress).toMatch(/Downloading: [\d.]+ [kM]B of 10\.3 MB, [\d.]+ [kM]B\/s/)
 
-  await page.getByRole('button', { name: 'Load model' }).click()
+  await recorded(page)
+  await loadButton(page).click()
   await expect(page.locator('#loading')).toBeVisible()
   await ready(page)
-  expect(await seen()).toMatch(/from cache/)
+  expect(await recorded(page)).toMatch(/from cache/)
+})
+
+test('tells the time left and what else happens, while a model loads', async ({ page }) => {
+  await page.addInitScript(recordProgress)
+  await page.goto(`/chat/?model=${ELSEWHERE}/as/slow${SMALL}`)
+  await expect(page.locator('#load-notes')).toContainText('it starts over: the server', SLOW)
+  await ready(page, /./)
+  expect(await recorded(page)).toMatch(/Downloading: [\d.]+ kB of 556 kB, [\d.]+ [kM]B\/s, \d+ s left/)
+})
+
+test('progress and its notes in words', () => {
+  const progress = {
+    phase: 'download', loaded: 4.2e6, total: 10.3e6, fraction: 0.4, fromCache: false,
+    bytesPerSecond: 2.1e6, notes: []
+  } as const
+  const line = 'Downloading: 4.2 MB of 10.3 MB, 2.1 MB/s'
+  const told = (secondsLeft?: number) => describeProgress({ ...progress, notes: [], secondsLeft })
+  expect(told()).toBe(line)
+  expect(told(0.2)).toBe(`${line}, 1 s left`)
+  expect(told(59.4)).toBe(`${line}, 59 s left`)
+  expect(told(59.6)).toBe(`${line}, 1 min left`)
+  expect(told(3599)).toBe(`${line}, 1 h 0 min left`)
+  expect(told(3900)).toBe(`${line}, 1 h 5 min left`)
+
+  const notes = [
+    { kind: 'resumed', bytes: 5e8 },
+    { kind: 'evicted', url: 'https://example.com/models/old.gguf', bytes: 1.19e9 },
+    { kind: 'not-stored', why: 'no room' },
+    { kind: 'not-resumable', why: 'no ranges' },
+    { kind: 'waiting' },
+    { kind: 'restarted', why: 'the file has changed' }
+  ] as const
+  expect(notes.map(describeNote)).toEqual([
+    '500 MB are here from an earlier download.',
+    'old.gguf (1.19 GB) was deleted from this browser to make room.',
+    'The model is not kept, and has to be downloaded again next time: no room.',
+    'If the download breaks off, it starts over: no ranges.',
+    'Another tab is downloading this model; this one waits for it.',
+    'The load has started over: the file has changed.'
+  ])
+  expect(notes.filter(isLasting).map(({ kind }) => kind)).toEqual(['evicted', 'not-stored'])
 })
 
 test('tells what is wrong with an address or a file, and loads another', async ({ page, baseURL }) => {
-  await open(page, '?model=/models/none.gguf')
-  const alert = page.getByRole('alert')
-  await expect(alert).toContainText('Could not load /models/none.gguf', SLOW)
-  await expect(alert).toContainText('404')
-  await expect(alert.locator('code')).toHaveText('http')
+  await page.goto('/chat/?model=/models/none.gguf')
+  await expect(alert(page)).toContainText('Could not load /models/none.gguf', SLOW)
+  await expect(alert(page)).toContainText('404')
+  await expect(alert(page).locator('code')).toHaveText('http')
   await expect(sendButton(page)).toBeDisabled()
 
   await page.getByLabel('From an address').check()
   await page.getByLabel('Address of a GGUF file').fill(`${baseURL}/chat/`)
-  await page.getByRole('button', { name: 'Load model' }).click()
-  await expect(alert.locator('code')).toHaveText('bad-gguf', SLOW)
+  await loadButton(page).click()
+  await expect(alert(page).locator('code')).toHaveText('bad-gguf', SLOW)
 
   const whole = await readFile(MODEL)
   await page.getByLabel('A file on this device').check()
   const picker = page.getByLabel('GGUF file', { exact: true })
-  await picker.setInputFiles({ name: 'cut.gguf', mimeType: '', buffer: whole.subarray(0, 5_000_000) })
-  await page.getByRole('button', { name: 'Load model' }).click()
-  await expect(alert).toContainText('Could not load cut.gguf', SLOW)
-  await expect(alert.locator('code')).toHaveText('bad-gguf')
+  const cut = { name: 'cut.gguf', mimeType: '', buffer: whole.subarray(0, 5_000_000) }
+  await picker.setInputFiles(cut)
+  await loadButton(page).click()
+  await expect(alert(page)).toContainText('Could not load cut.gguf', SLOW)
+  await expect(alert(page).locator('code')).toHaveText('bad-gguf')
 
   await picker.setInputFiles({ name: 'mine.gguf', mimeType: '', buffer: whole })
-  await page.getByRole('button', { name: 'Load model' }).click()
+  await loadButton(page).click()
   await ready(page)
-  await expect(alert).toHaveCount(0)
+  await expect(alert(page)).toHaveCount(0)
   await expectBye(page)
 })
 
-test('a message too long for the context is told with both numbers and given back', async ({ page }) => {
-  await open(page)
-  await ready(page)
+test('a message too long for the context is refused with both numbers and given back', async ({ chat: page }) => {
   const long = 'Once upon a time there was a cat. '.repeat(200)
   await field(page).fill(long)
   await field(page).press('Enter')
-  const alert = page.getByRole('alert')
-  await expect(alert.locator('code')).toHaveText('context-full', SLOW)
-  await expect(alert).toContainText('1024')
-  await expect(alert).toContainText(/\b[12]\d{3}\b.*tokens/)
+  await expect(alert(page).locator('code')).toHaveText('context-full', SLOW)
+  await expect(alert(page)).toContainText('1024')
+  await expect(alert(page)).toContainText(/\b[12]\d{3}\b.*tokens/)
   await expect(field(page)).toHaveValue(long.trim())
 
   await expectBye(page)
 })
 
-test('the same seed tells the same story, and a limit cuts it off', async ({ page }) => {
-  await open(page)
-  await ready(page)
+test('the same seed tells the same story, and a limit cuts it off', async ({ chat: page }) => {
   await page.getByLabel('Most tokens').fill('6')
   await page.getByLabel('Seed').fill('7')
   const told: string[] = []
   for (let time = 0; time < 2; time += 1) {
     await page.getByRole('button', { name: 'New chat' }).click()
-    await (await ask(page, 'Tell me a story.')).done()
+    const story = await ask(page, 'Tell me a story.')
+    await story.done()
     await expect(figures(page)).toHaveText(/^6 tokens .* seed 7 · cut off at the limit$/)
     told.push(await answers(page).innerText())
   }
@@ -180,9 +257,7 @@ test('the same seed tells the same story, and a limit cuts it off', async ({ pag
   await expect(page.getByLabel('Temperature')).toHaveValue('0.7')
 })
 
-test('what is written is text: no HTML, no special tokens, new lines by Shift+Enter', async ({ page }) => {
-  await open(page)
-  await ready(page)
+test('what is written is text: no HTML, no special tokens, new lines by Shift+Enter', async ({ chat: page }) => {
   await greedy(page)
   await page.getByLabel('Most tokens').fill('4')
   await field(page).fill('<img src=x onerror="document.title=1"><|eot_id|>')
@@ -195,9 +270,7 @@ test('what is written is text: no HTML, no special tokens, new lines by Shift+En
   await expect(page).toHaveTitle(/Chat/)
 })
 
-test('shows what is known of the model', async ({ page }) => {
-  await open(page)
-  await ready(page)
+test('shows what is known of the model', async ({ chat: page }) => {
   await page.getByText('About this model').click()
   const info = page.locator('#info')
   await expect(info).toContainText('bitnet-b1.58')
@@ -209,26 +282,58 @@ test('shows what is known of the model', async ({ page }) => {
 test('a load can be cancelled, and begun again', async ({ page }) => {
   let release = () => {}
   const held = new Promise<void>(resolve => (release = resolve))
-  await page.context().route('**/tiny-stories.gguf', async route => {
+  await page.context().route('**/tiny-bitnet-b1.58.gguf', async route => {
     await held
     await route.continue()
   })
-  await open(page)
+  await page.goto(`/chat/?model=${ELSEWHERE}${SMALL}`)
   await page.getByRole('button', { name: 'Cancel' }).click()
   await expect(page.locator('#notices')).toContainText('cancelled')
   release()
-  await page.getByRole('button', { name: 'Load model' }).click()
+  await loadButton(page).click()
+  await ready(page, /tiny/)
+})
+
+test('after a loss of the GPU the page says so, and the next message goes on', async ({ page }) => {
+  await makeLosable(page.context())
+  await page.goto('/chat/')
   await ready(page)
+  await greedy(page)
+  const notices = page.locator('#notices')
+  const first = await ask(page, 'Who are you?')
+  await first.done()
+
+  // While nothing runs: the answer is the one that follows from the conversation so far.
+  await loseGpu(page)
+  await expect(notices).toContainText('Your next message brings the model back')
+  const second = await ask(page, 'Thank you!')
+  await second.done()
+  await expect(answers(page)).toHaveText([`Model: ${WHO}`, 'Model: You are welcome!'])
+  await expect(notices).not.toContainText('GPU')
+
+  // In the middle of an answer: that one fails, and the message is given back.
+  await field(page).fill('Tell me a story.')
+  await field(page).press('Enter')
+  await expect(answers(page).last()).toHaveText(/^Model: \w/, SLOW)
+  await loseGpu(page)
+  await expect(alert(page).locator('code')).toHaveText('device-lost', SLOW)
+  await expect(alert(page)).toContainText('Send it again')
+  await expect(field(page)).toHaveValue('Tell me a story.')
+  await page.getByLabel('Most tokens').fill('6')
+  await field(page).press('Enter')
+  await expect(notices).toContainText('Bringing the model back')
+  await expect(figures(page)).toHaveCount(3, SLOW)
+  await expect(answers(page).last()).toHaveText(/^Model: \w/)
+  await expect(notices).not.toContainText('model back')
 })
 
 test('without WebGPU the page says so and does not load', async ({ page }) => {
   await page.addInitScript(() => delete (Navigator.prototype as { gpu?: unknown }).gpu)
   let asked = false
   page.on('request', request => (asked ||= request.url().endsWith('.gguf')))
-  await open(page)
-  const alert = page.getByRole('alert')
-  await expect(alert).toContainText('No model can run here')
-  await expect(alert).toContainText('no WebGPU')
+  await page.goto('/chat/')
+  await expect(alert(page)).toContainText('No model can run here')
+  await expect(alert(page)).toContainText('no WebGPU')
   await expect(sendButton(page)).toBeDisabled()
   expect(asked).toBe(false)
 })
@@ -237,7 +342,7 @@ test('without an adapter the page says so', async ({ page }) => {
   await page.addInitScript(() => {
     GPU.prototype.requestAdapter = async () => null
   })
-  await open(page)
-  await expect(page.getByRole('alert')).toContainText('no GPU adapter')
+  await page.goto('/chat/')
+  await expect(alert(page)).toContainText('no GPU adapter')
   await expect(sendButton(page)).toBeDisabled()
 })

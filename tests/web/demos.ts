@@ -1,20 +1,41 @@
 // What the demos' tests share.
+import { readFileSync } from 'node:fs'
 import { test as base, expect } from '@playwright/test'
+import type { BrowserContext, Page } from '@playwright/test'
 
 export { expect }
 
-/** Every test of a demo also fails when something is thrown in the page that nobody catches. */
-export const test = base.extend<{ nothingUncaught: void }>({
-  nothingUncaught: [
-    async ({ page }, use) => {
-      const thrown: string[] = []
-      page.on('pageerror', error => thrown.push(String(error)))
-      await use()
-      expect(thrown, 'uncaught errors in the page').toEqual([])
-    },
-    { auto: true }
-  ]
+/** For what waits for the model: on a busy machine a software adapter may take this long. */
+export const SLOW = { timeout: 120_000 }
+
+/** The tests' own server, at its other origin, which lets every page read its files. */
+export const ELSEWHERE = `http://localhost:${Number(process.env.PORT ?? 8930) + 1}`
+
+/** Gives a function that fails if the page threw something uncaught since it was called last. */
+export const watchErrors = (page: Page) => {
+  const thrown: string[] = []
+  page.on('pageerror', error => thrown.push(String(error)))
+  return () => expect(thrown.splice(0), 'uncaught errors in the page').toEqual([])
+}
+
+/** Each test with a page of its own also fails if something is thrown in it uncaught. */
+export const test = base.extend({
+  page: async ({ page }, use) => {
+    const check = watchErrors(page)
+    await use(page)
+    check()
+  }
 })
 
-/** For what waits for the model: a software adapter on a busy machine. */
-export const SLOW = { timeout: 120_000 }
+/** Lets a test take the GPU away from the model in the worker of the pages of this context. */
+export const makeLosable = (context: BrowserContext) =>
+  context.route(/\/assets\/worker-[^/]*\.js$/, async route => {
+    const response = await route.fetch()
+    await route.fulfill({ response, body: `${LOSABLE}\n${await response.text()}` })
+  })
+
+const LOSABLE = readFileSync('tests/web/losable.mjs', 'utf8')
+
+/** Takes the GPU away, as a browser may when its driver is reset. */
+export const loseGpu = (page: Page) =>
+  page.evaluate(() => new BroadcastChannel('gpu').postMessage('lose'))

@@ -1,16 +1,18 @@
-// The TL;DR demo, driven as a person would. The expected summaries are the bundled model's greedy ones, each with a
-// lead of 0.45 or more at every step.
-import type { Page } from '@playwright/test'
-import { expect, SLOW, test } from './demos.ts'
+// The TL;DR demo, driven as a person would. The expected summaries are the bundled model's greedy
+// ones: at every step the best token leads by 0.45 or more.
+import type { BrowserContext, Page } from '@playwright/test'
+import { ELSEWHERE, expect, loseGpu, makeLosable, SLOW, test as base, watchErrors } from './demos.ts'
 
 const STORY = 'Daisy lost her silver bell at the river, and Ben helped her find it next to an old log.'
 const OWN_TEXT = `Mia wanted to go to the beach, but it was raining. She was sad. Her brother Ben said, "Let's build a fort!" They built a big fort with pillows. They read books in it all day. When the sun came out, they did not even see it. It was the best day.`
 const OWN = 'Mia and Ben could not go to the beach because of bad weather, so they built a fort instead and had fun.'
 
+const widget = (page: Page) => page.locator('tldr-widget')
 const button = (page: Page) => page.getByRole('button', { name: 'Sum it up' })
-const summary = (page: Page) => page.locator('tldr-widget #summary')
-const note = (page: Page) => page.locator('tldr-widget #note')
-const error = (page: Page) => page.locator('tldr-widget').getByRole('alert')
+const stopButton = (page: Page) => page.getByRole('button', { name: 'Stop' })
+const summary = (page: Page) => widget(page).locator('#summary')
+const note = (page: Page) => widget(page).locator('#note')
+const error = (page: Page) => widget(page).getByRole('alert')
 
 async function sumUpOwn(page: Page, text: string) {
   const label = page.getByText('Sum up your own text')
@@ -19,33 +21,67 @@ async function sumUpOwn(page: Page, text: string) {
   await page.getByRole('button', { name: 'Sum up this text' }).click()
 }
 
-/** Enough where another test reads it to its end: a software adapter writes a token or two in a second. */
+/** Tells a model from a broken one, without waiting for the end of the summary. */
 async function expectBeginningOf(page: Page, whole: string) {
-  await expect.poll(async () => (await summary(page).textContent())!.length, SLOW).toBeGreaterThan(8)
+  const length = async () => (await summary(page).textContent())!.length
+  await expect.poll(length, SLOW).toBeGreaterThan(8)
   expect(whole.startsWith((await summary(page).textContent())!)).toBe(true)
 }
 
-test('one click sums up the story, and loads the model only then', async ({ page }) => {
+/** Stops the summary, if one is still being written. */
+async function stop(page: Page) {
+  if (await stopButton(page).isVisible()) await stopButton(page).click()
+  await expect(button(page)).toBeVisible()
+}
+
+const set = (page: Page, name: string, value: string) =>
+  widget(page).evaluate((widget, [n, v]) => widget.setAttribute(n!, v!), [name, value])
+
+/** Leaves out the attribute `preload`, as a page may that embeds the widget. */
+const withoutPreload = (context: BrowserContext) =>
+  context.route('**/tldr/', async route => {
+    const response = await route.fetch()
+    const body = (await response.text()).replace(' preload>', '>')
+    await route.fulfill({ response, body })
+  })
+
+/** `tldr` is a page whose widget has the model. */
+const test = base.extend<{ tldr: Page }, { visit: { page: Page, check: () => void } }>({
+  visit: [
+    async ({ browser }, use, { project }) => {
+      const page = await browser.newPage({ baseURL: project.use.baseURL })
+      const check = watchErrors(page)
+      await page.goto('/tldr/')
+      await use({ page, check })
+      await page.close()
+    },
+    { scope: 'worker' }
+  ],
+  tldr: async ({ visit: { page, check } }, use) => {
+    await use(page)
+    check()
+    await stop(page)
+  }
+})
+
+test('one click sums up the story, and loads the model only then', { tag: '@quick' }, async ({ page }) => {
   const asked: string[] = []
   page.on('request', request => asked.push(request.url()))
-  // As on a page that embeds the widget without `preload`.
-  await page.route('**/tldr/', async route => {
-    const response = await route.fetch()
-    await route.fulfill({ response, body: (await response.text()).replace(' preload>', '>') })
-  })
+  await withoutPreload(page.context())
   await page.goto('/tldr/')
   await expect(button(page)).toBeEnabled()
   expect(asked.filter(url => url.endsWith('.gguf'))).toEqual([])
 
-  // What the page around the widget gets to know.
+  // The events that the page around the widget gets.
   await page.evaluate(() => {
     const told: string[] = []
     Object.assign(window, { told })
-    for (const type of ['tldr-start', 'tldr-progress', 'tldr-text', 'tldr-done', 'tldr-error'])
+    for (const type of ['tldr-start', 'tldr-progress', 'tldr-text', 'tldr-done', 'tldr-error']) {
       document.addEventListener(type, () => told.at(-1) === type || told.push(type))
+    }
   })
   await button(page).click()
-  await expect(page.getByRole('button', { name: 'Stop' })).toBeVisible()
+  await expect(stopButton(page)).toBeVisible()
   await expect(note(page)).toHaveText(/^\d+ tokens, [\d.]+ tokens\/s$/, SLOW)
   await expect(summary(page)).toHaveText(STORY)
   const told = await page.evaluate(() => (window as unknown as { told: string[] }).told)
@@ -60,7 +96,7 @@ test('works without a network after the first visit, page and model', async ({ p
   await page.reload()
   await expect(page.getByRole('heading', { name: 'The silver bell' })).toBeVisible()
   await button(page).click()
-  await expect(summary(page)).toHaveText(STORY, SLOW)
+  await expectBeginningOf(page, STORY)
 
   // The other pages are kept with it.
   await page.getByRole('link', { name: 'ternlight' }).click()
@@ -68,8 +104,7 @@ test('works without a network after the first visit, page and model', async ({ p
   await expect(page.locator('#model-name')).toHaveText(/tiny-stories/, SLOW)
 })
 
-test('sums up what the reader pastes', async ({ page }) => {
-  await page.goto('/tldr/')
+test('sums up what the reader pastes', async ({ tldr: page }) => {
   await sumUpOwn(page, '   ')
   await expect(error(page)).toContainText('no text')
   await sumUpOwn(page, OWN_TEXT)
@@ -78,14 +113,30 @@ test('sums up what the reader pastes', async ({ page }) => {
   await expect(error(page)).toBeHidden()
 })
 
-test('a text too long for the model is told with both numbers, and a shorter one works', async ({ page }) => {
-  await page.goto('/tldr/')
+test('a text too long for the model is refused with both numbers, and a shorter one works', async ({ tldr: page }) => {
   await sumUpOwn(page, OWN_TEXT.repeat(20))
   await expect(error(page).locator('code')).toHaveText('context-full', SLOW)
   await expect(error(page)).toContainText(/\b1\d{3}\b.*1024/)
   await expect(error(page)).toContainText('too long')
   await sumUpOwn(page, OWN_TEXT)
   await expectBeginningOf(page, OWN)
+})
+
+test('shows errors inside the widget, and works once they are mended', async ({ tldr: page }) => {
+  await set(page, 'for', '#nowhere')
+  await button(page).click()
+  await expect(error(page)).toContainText('No element of this page is “#nowhere”.')
+
+  await set(page, 'for', 'story')
+  await set(page, 'model', '../models/none.gguf')
+  await button(page).click()
+  await expect(error(page)).toContainText('404', SLOW)
+  await expect(error(page).locator('code')).toHaveText('http')
+
+  await set(page, 'model', '../models/tiny-stories.gguf')
+  await button(page).click()
+  await expectBeginningOf(page, STORY)
+  await expect(error(page)).toBeHidden()
 })
 
 test('stops, while loading and while writing', async ({ page, context }) => {
@@ -97,13 +148,13 @@ test('stops, while loading and while writing', async ({ page, context }) => {
   })
   await page.goto('/tldr/')
   await button(page).click()
-  await page.getByRole('button', { name: 'Stop' }).click()
+  await stopButton(page).click()
   await expect(note(page)).toHaveText('Stopped.')
   release()
 
   await button(page).click()
   await expect(summary(page)).not.toBeEmpty(SLOW)
-  await page.getByRole('button', { name: 'Stop' }).click()
+  await stopButton(page).click()
   await expect(note(page)).toHaveText('Stopped.', SLOW)
   const left = await summary(page).textContent()
   expect(STORY.startsWith(left!)).toBe(true)
@@ -113,22 +164,41 @@ test('stops, while loading and while writing', async ({ page, context }) => {
   await expectBeginningOf(page, STORY)
 })
 
-test('shows errors inside the widget, and works once they are mended', async ({ page }) => {
+test('tells the time left and what else happens, while the model loads', async ({ page, context }) => {
+  await withoutPreload(context)
   await page.goto('/tldr/')
-  const set = (name: string, value: string) =>
-    page.locator('tldr-widget').evaluate((widget, [n, v]) => widget.setAttribute(n!, v!), [name, value])
-  await set('for', '#nowhere')
+  await set(page, 'model', `${ELSEWHERE}/as/slow/tests/data/tiny/tiny-bitnet-b1.58.gguf`)
   await button(page).click()
-  await expect(error(page)).toContainText('No element of this page is “#nowhere”.')
+  await expect(widget(page).locator('#load-notes')).toContainText('it starts over: the server', SLOW)
+  await expect(widget(page).locator('#loading label')).toHaveText(/^Downloading: .*, \d+ s left$/)
+  await stopButton(page).click()
+  await expect(note(page)).toHaveText('Stopped.')
+})
 
-  await set('for', 'story')
-  await set('model', '../models/none.gguf')
-  await button(page).click()
-  await expect(error(page)).toContainText('404', SLOW)
-  await expect(error(page).locator('code')).toHaveText('http')
-
-  await set('model', '../models/tiny-stories.gguf')
+test('after a loss of the GPU it says so, and the next summary brings the model back', async ({ browser, baseURL }) => {
+  // The service worker would hide the page's requests from the test.
+  const page = await browser.newPage({ baseURL, serviceWorkers: 'block' })
+  const check = watchErrors(page)
+  await makeLosable(page.context())
+  await page.goto('/tldr/')
   await button(page).click()
   await expectBeginningOf(page, STORY)
-  await expect(error(page)).toBeHidden()
+
+  // In the middle of a summary.
+  await loseGpu(page)
+  await expect(error(page).locator('code')).toHaveText('device-lost', SLOW)
+  await expect(error(page)).toContainText('Click again')
+  await button(page).click()
+  await expect(note(page)).toHaveText('Bringing the model back …')
+  await expectBeginningOf(page, STORY)
+  await stopButton(page).click()
+  await expect(note(page)).toHaveText('Stopped.', SLOW)
+
+  // While nothing runs.
+  await loseGpu(page)
+  await expect(note(page)).toHaveText('The GPU was lost. The next summary brings the model back.')
+  await button(page).click()
+  await expectBeginningOf(page, STORY)
+  check()
+  await page.close()
 })

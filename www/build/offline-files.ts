@@ -1,12 +1,16 @@
-// Tells the service worker which files the built site has. A library that does this (Workbox) brings some 300 packages.
+// Tells the service worker which files the built site has. Workbox, the library for this, brings
+// some 300 packages.
 import { createHash } from 'node:crypto'
 import type { Plugin } from 'vite'
 
-/** The name in `offline/sw.ts` that is replaced by the list. */
+/** The name in `offline/sw.ts` that the list replaces. */
 const PLACEHOLDER = 'OFFLINE_SITE'
 const WORKER = 'sw.js'
 
-/** Replaces `OFFLINE_SITE` in the built service worker by the site's files and a version that changes with any of them. */
+/**
+ * Replaces `OFFLINE_SITE` in the built service worker by the site's files, and by a version that
+ * changes with any of them.
+ */
 export function offlineFiles(): Plugin {
   return {
     name: 'offline-files',
@@ -16,20 +20,25 @@ export function offlineFiles(): Plugin {
       handler(_options, bundle) {
         const worker = bundle[WORKER]
         if (worker?.type !== 'chunk') this.error(`${WORKER} is not part of the build`)
-        if (!worker.code.includes(PLACEHOLDER)) this.error(`${WORKER} does not name ${PLACEHOLDER}`)
+        if (!worker.code.includes(PLACEHOLDER)) {
+          this.error(`${WORKER} does not name ${PLACEHOLDER}`)
+        }
         const hash = createHash('sha256')
         const files = Object.values(bundle)
           .filter(file => file !== worker && isPartOfPages(file.fileName))
           .sort((a, b) => (a.fileName < b.fileName ? -1 : 1))
-        for (const file of files) hash.update(file.fileName).update(file.type === 'chunk' ? file.code : file.source)
-        const site = { version: hash.digest('hex').slice(0, 16), files: files.map(file => file.fileName) }
+        for (const file of files) {
+          hash.update(file.fileName).update(file.type === 'chunk' ? file.code : file.source)
+        }
+        const version = hash.digest('hex').slice(0, 16)
+        const site = { version, files: files.map(file => file.fileName) }
         worker.code = worker.code.replaceAll(PLACEHOLDER, JSON.stringify(site))
       }
     }
   }
 }
 
-/** Models are large and kept by the package itself, in IndexedDB. */
+/** Models are large, and the package itself stores them in IndexedDB. */
 function isPartOfPages(fileName: string): boolean {
   return !fileName.startsWith('models/') && !fileName.endsWith('.map')
 }

@@ -1,7 +1,7 @@
 // Where the reader writes: the field, Send and Stop, and their keys.
 import { byId } from '../shared/dom.ts'
 
-/** Connects the form. `send` gets what was written; `stop` is asked for by the button or Esc. */
+/** Connects the form. `send` gets what was written; the Stop button and Esc call `stop`. */
 export function createComposer({ send, stop }: { send(text: string): void; stop(): void }) {
   const form = byId('composer', HTMLFormElement)
   const field = byId('prompt', HTMLTextAreaElement)
@@ -29,7 +29,7 @@ export function createComposer({ send, stop }: { send(text: string): void; stop(
   })
   field.addEventListener('input', update)
   field.addEventListener('keydown', event => {
-    // Enter may also end the choice of a character in an input method; that is no sending.
+    // In an input method Enter chooses a character, and must not send.
     if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
     event.preventDefault()
     form.requestSubmit()
@@ -43,22 +43,23 @@ export function createComposer({ send, stop }: { send(text: string): void; stop(
   return {
     write,
     focus: () => field.focus(),
-    /** Whether there is a model to send to. */
+    /** Says whether there is a model to send to. */
     ready(now: boolean) {
       ready = now
       update()
     },
-    /** Whether an answer is being written. Writing on in the field is allowed meanwhile. */
+    /** Says whether an answer is being generated. The reader may already write the next message. */
     busy(now: boolean) {
       busy = now
       if (busy) field.value = ''
       update()
-      // The button that had the focus is gone.
+      // The button that had the focus is hidden now.
       if (document.activeElement === document.body) (busy ? stopButton : field).focus()
     },
     /** Puts back a message that got no answer, unless the reader has begun another. */
     giveBack(text: string) {
       if (field.value === '') field.value = text
+      update()
     }
   }
 }

@@ -8,10 +8,14 @@ const ENDINGS: Record<Stats['finishReason'], string> = {
   abort: 'stopped'
 }
 
-/** Such as `128 tokens · 41 tokens/s · first after 0.3 s · 220 prompt tokens, 180 of them reused · seed 7`. */
+/**
+ * A line such as `128 tokens · 41 tokens/s · first after 0.3 s · 220 prompt tokens, 180 of them
+ * reused · seed 7`. `stats` is null for an answer that was stopped.
+ */
 export function describeStats(stats: Stats | null, seed: number | undefined): string {
   if (!stats) return ENDINGS.abort
-  const { completionTokens, decodeTokensPerSecond, timeToFirstToken, promptTokens, reusedTokens, finishReason } = stats
+  const { completionTokens, decodeTokensPerSecond, timeToFirstToken } = stats
+  const { promptTokens, reusedTokens, finishReason } = stats
   const reused = reusedTokens > 0 ? `, ${formatCount(reusedTokens)} of them reused` : ''
   return [
     `${formatCount(completionTokens)} ${completionTokens === 1 ? 'token' : 'tokens'}`,
@@ -21,6 +25,6 @@ export function describeStats(stats: Stats | null, seed: number | undefined): st
     seed === undefined ? '' : `seed ${seed}`,
     ENDINGS[finishReason]
   ]
-    .filter(part => part)
+    .filter(figure => figure)
     .join(' · ')
 }

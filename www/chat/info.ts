@@ -3,7 +3,7 @@ import type { ModelInfo } from 'ternlight'
 import { byId, create } from '../shared/dom.ts'
 import { formatBytes, formatCount } from '../shared/format.ts'
 
-/** Shows a model's facts, or that there is none. */
+/** Shows a model's facts, or that no model is loaded. */
 export function showInfo(info: ModelInfo | null) {
   const list = byId('info', HTMLElement)
   if (!info) {
@@ -18,10 +18,12 @@ export function showInfo(info: ModelInfo | null) {
 }
 
 function facts(info: ModelInfo): [string, string][] {
+  const threeDigits = { maximumSignificantDigits: 3 }
+  const millions = (info.parameters / 1e6).toLocaleString(undefined, threeDigits)
   return [
     ['Name', info.name],
     ['Architecture', info.architecture],
-    ['Parameters', `${(info.parameters / 1e6).toLocaleString(undefined, { maximumSignificantDigits: 3 })} million`],
+    ['Parameters', `${millions} million`],
     ['Context', `${formatCount(info.contextLength)} tokens`],
     ['Vocabulary', formatCount(info.vocabSize)],
     ['File', formatBytes(info.bytes)],

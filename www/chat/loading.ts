@@ -1,14 +1,16 @@
-// The progress bar: shows a load, and lets the reader end it.
-import type { LoadOptions, Progress } from 'ternlight'
-import { byId } from '../shared/dom.ts'
-import { describeProgress } from '../shared/progress.ts'
+// The progress bar: shows a load, what happens beside it, and lets the reader cancel it.
+import type { LoadOptions, Progress, ProgressNote } from 'ternlight'
+import { byId, create } from '../shared/dom.ts'
+import { describeNote, describeProgress } from '../shared/progress.ts'
 
-/** Runs loads under the progress bar, the newest one only. */
+/** Runs loads under the progress bar. A new load cancels the one before. */
 export function createLoading() {
   const box = byId('loading', HTMLElement)
   const bar = byId('progress', HTMLProgressElement)
   const text = byId('progress-text', HTMLElement)
+  const list = byId('load-notes', HTMLElement)
   let current = new AbortController()
+  let notes: ProgressNote[] = []
 
   byId('cancel-load', HTMLButtonElement).addEventListener('click', () => {
     current.abort(new DOMException('The load was cancelled.', 'AbortError'))
@@ -17,22 +19,36 @@ export function createLoading() {
   function show(progress: Progress) {
     bar.value = progress.fraction
     text.textContent = describeProgress(progress)
+    // Screen readers read a list that changes; the other reports bring no new note.
+    if (progress.notes.length !== notes.length) showNotes(progress.notes)
+  }
+
+  function showNotes(now: ProgressNote[]) {
+    notes = now
+    list.replaceChildren(...notes.map(note => create('li', '', describeNote(note))))
   }
 
   return {
-    /** Ends the load before and starts this one. False if a newer one took its place; throws what the load throws. */
-    async run(load: (options: LoadOptions) => Promise<void>): Promise<boolean> {
+    /**
+     * Runs a load, and gives the notes of its progress; null if a newer load took its place. Throws
+     * what the load throws.
+     */
+    async run(load: (options: LoadOptions) => Promise<void>): Promise<ProgressNote[] | null> {
       current.abort()
       const mine = (current = new AbortController())
       bar.removeAttribute('value')
       text.textContent = 'Starting'
+      showNotes([])
       box.hidden = false
+      const onProgress = (progress: Progress) => {
+        if (mine === current) show(progress)
+      }
       try {
-        await load({ signal: mine.signal, onProgress: progress => mine === current && show(progress) })
-        return mine === current
+        await load({ signal: mine.signal, onProgress })
+        return mine === current ? notes : null
       } catch (error) {
         if (mine === current) throw error
-        return false
+        return null
       } finally {
         if (mine === current) box.hidden = true
       }

@@ -1,17 +1,23 @@
-// The chat page: connects its parts. Each part knows its own piece of the page and nothing of the others.
-import { BitNet } from 'ternlight'
-import { byId, create } from '../shared/dom.ts'
-import { describeFailure } from '../shared/failure.ts'
+// The chat page: connects its parts. Each part knows its own area of the page and no other part.
+import { BitNet, type ProgressNote } from 'ternlight'
+import { byId } from '../shared/dom.ts'
+import { describeFailure, type Advice } from '../shared/failure.ts'
+import { describeNote, isLasting } from '../shared/progress.ts'
 import { createComposer } from './composer.ts'
 import { showInfo } from './info.ts'
 import { createLoading } from './loading.ts'
-import { checkWebGPU, failureBox, showNotice } from './notices.ts'
+import { checkWebGPU, failureBox, noticeBox, showNotice } from './notices.ts'
 import { createPicker, type Choice } from './picker.ts'
 import { readSampling } from './sampling.ts'
 import { Session } from './session.ts'
 import { createTranscript } from './transcript.ts'
 
-const session = new Session()
+const ADVICE: Advice = {
+  'context-full': 'Write less, or start a new chat.',
+  'device-lost': 'Send it again: that brings the model back.'
+}
+
+const session = new Session(showLoss)
 const transcript = createTranscript()
 const loading = createLoading()
 const modelName = byId('model-name', HTMLElement)
@@ -37,15 +43,16 @@ async function start() {
 }
 
 async function load({ source, name }: Choice) {
-  showNotice('load', null)
+  for (const notice of ['load', 'loss']) showNotice(notice, null)
   newChat.disabled = true
   composer.ready(false)
   modelName.textContent = `Loading ${name}`
   showInfo(null)
   transcript.clear()
   try {
-    const loaded = await loading.run(options => session.load(source, options))
-    if (!loaded) return
+    const notes = await loading.run(options => session.load(source, options))
+    if (!notes) return
+    showNotice('load', lastingNotes(notes))
     modelName.textContent = session.info.name || name
     showInfo(session.info)
     newChat.disabled = false
@@ -61,20 +68,36 @@ async function send(text: string) {
   if (!options) return
   const turn = transcript.addTurn(text)
   composer.busy(true)
+  if (session.isLost) showNotice('loss', noticeBox('Bringing the model back …'))
   try {
     const answer = session.send(text, options)
-    for await (const piece of answer.pieces) turn.append(piece)
+    for await (const slice of answer.texts) {
+      showNotice('loss', null)
+      turn.append(slice)
+    }
     turn.finish(await answer.stats, options.seed)
   } catch (error) {
-    turn.fail(describeFailure(error, 'Write less, or start a new chat.'))
+    turn.fail(describeFailure(error, ADVICE))
     composer.giveBack(text)
   } finally {
     composer.busy(false)
   }
 }
 
+/** Says that the GPU is gone, until the next answer shows that the model is back. */
+function showLoss() {
+  const what = 'The GPU was lost: its driver was reset, or the browser took it away.'
+  const next = 'Your next message brings the model back, which takes as long as loading it did.'
+  showNotice('loss', noticeBox(`${what} ${next}`))
+}
+
+function lastingNotes(notes: ProgressNote[]): HTMLElement | null {
+  const sentences = notes.filter(isLasting).map(describeNote)
+  return sentences.length > 0 ? noticeBox(sentences.join(' ')) : null
+}
+
 function loadFailure(name: string, error: unknown): HTMLElement {
-  const cancelled = error instanceof DOMException && error.name === 'AbortError'
-  if (cancelled) return create('div', 'notice', error.message)
+  const isCancelled = error instanceof DOMException && error.name === 'AbortError'
+  if (isCancelled) return noticeBox(error.message)
   return failureBox(`Could not load ${name}`, describeFailure(error))
 }

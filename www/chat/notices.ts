@@ -3,7 +3,7 @@ import type { Availability } from 'ternlight'
 import { byId, create } from '../shared/dom.ts'
 import type { Failure } from '../shared/failure.ts'
 
-/** Shows a box under a name, in place of the one before; null takes it away. */
+/** Shows a box under a name, in place of the one before; null removes it. */
 export function showNotice(name: string, box: HTMLElement | null) {
   const notices = byId('notices', HTMLElement)
   notices.querySelector(`[data-notice="${name}"]`)?.remove()
@@ -12,7 +12,12 @@ export function showNotice(name: string, box: HTMLElement | null) {
   notices.append(box)
 }
 
-/** A box that tells of an error: message, code, advice. */
+/** A box with news that are no error. */
+export function noticeBox(text: string): HTMLElement {
+  return create('div', 'notice', text)
+}
+
+/** A box with an error: message, code, advice. */
 export function failureBox(title: string, { code, message, advice }: Failure): HTMLElement {
   const box = alertBox(title, `${message} `)
   box.lastElementChild!.append(create('code', '', code))
@@ -27,14 +32,15 @@ function alertBox(title: string, text: string): HTMLElement {
   return box
 }
 
-/** Says what is missing for WebGPU, or that it is slow here. True if a model can run. */
+/** Says why no model can run, or that one will be slow. Gives whether one can run. */
 export async function checkWebGPU(availability: Promise<Availability>): Promise<boolean> {
   const { available, reason, software, adapter } = await availability
   if (!available) {
     showNotice('webgpu', alertBox('No model can run here', reason ?? ''))
   } else if (software) {
-    const text = `WebGPU runs on the processor here${adapter ? ` (${adapter})` : ''}: everything works, but slowly.`
-    showNotice('webgpu', create('div', 'notice', text))
+    const name = adapter ? ` (${adapter})` : ''
+    const text = `WebGPU runs on the processor here${name}: everything works, but slowly.`
+    showNotice('webgpu', noticeBox(text))
   }
   return available
 }

@@ -4,11 +4,15 @@ import { byId } from '../shared/dom.ts'
 
 const form = byId('sampling', HTMLFormElement)
 const greedy = byId('greedy', HTMLInputElement)
-const number = (id: string) => byId(id, HTMLInputElement)
-const chance = ['temperature', 'top-k', 'top-p', 'seed'].map(number)
+const temperature = byId('temperature', HTMLInputElement)
+const topK = byId('top-k', HTMLInputElement)
+const topP = byId('top-p', HTMLInputElement)
+const seed = byId('seed', HTMLInputElement)
+const maxTokens = byId('max-tokens', HTMLInputElement)
 
+/** A greedy answer draws nothing, so these do not matter to it. */
 function update() {
-  for (const input of chance) input.disabled = greedy.checked
+  for (const input of [temperature, topK, topP, seed]) input.disabled = greedy.checked
 }
 
 form.addEventListener('change', update)
@@ -19,20 +23,23 @@ byId('sampling-defaults', HTMLButtonElement).addEventListener('click', () => {
 })
 update()
 
-/** The options as set, always with a seed where chance plays a part; null, after pointing at the field, if one is out of range. */
+/**
+ * The options as set. If one is out of range: null, after pointing at its field. An answer that is
+ * drawn always has a seed, so that the page can show it.
+ */
 export function readSampling(): GenerateOptions | null {
   if (!form.reportValidity()) return null
   const options: GenerateOptions = {}
-  const maxTokens = number('max-tokens')
   if (maxTokens.value) options.maxTokens = maxTokens.valueAsNumber
   if (greedy.checked) return { ...options, temperature: 0 }
-  const [temperature, topK, topP, seed] = chance.map(input => input.valueAsNumber) as [number, number, number, number]
-  if (topK > 0) options.topK = topK
-  if (topP < 1) options.topP = topP
-  return { ...options, temperature, seed: Number.isNaN(seed) ? randomSeed() : seed }
+  if (topK.valueAsNumber > 0) options.topK = topK.valueAsNumber
+  if (topP.valueAsNumber < 1) options.topP = topP.valueAsNumber
+  options.temperature = temperature.valueAsNumber
+  options.seed = seed.value ? seed.valueAsNumber : randomSeed()
+  return options
 }
 
-/** Drawn here rather than by the engine, so that the page can show it and the answer can be had again. */
+/** A seed of the page's own: the engine does not tell the one that it draws. */
 function randomSeed(): number {
   return crypto.getRandomValues(new Uint32Array(1))[0]!
 }

@@ -1,10 +1,12 @@
 // The model in use and the conversation with it; nothing of the page.
-import { BitNet, type Chat, type GenerateOptions, type LoadOptions, type ModelInfo, type Stats } from 'ternlight'
+import { BitNet } from 'ternlight'
+import type { Chat, GenerateOptions, LoadOptions, ModelInfo, Stats } from 'ternlight'
 
-/** An answer that is being written. */
+/** An answer that is being generated. */
 export interface Answer {
-  pieces: AsyncIterable<string>
-  /** Settles after the last piece; null where the answer was stopped before it began. */
+  /** Its text as it comes. */
+  texts: AsyncIterable<string>
+  /** Settles after the last text; null if the answer was stopped. */
   stats: Promise<Stats | null>
 }
 
@@ -12,24 +14,38 @@ export interface Answer {
 export class Session {
   #model: BitNet | null = null
   #chat: Chat | null = null
+  #isLost = false
   #answering = new AbortController()
+  #onLost: () => void
 
-  /** Replaces the model. The old one goes first, as two need not fit into the GPU's memory. */
+  /** `onLost` is called each time the GPU of the model in use is lost. */
+  constructor(onLost: () => void) {
+    this.#onLost = onLost
+  }
+
+  /** Replaces the model. The old one is freed first: the GPU may not have room for both. */
   async load(source: string | File, options: LoadOptions): Promise<void> {
     this.stop()
     await this.#model?.dispose()
     this.#model = this.#chat = null
     const model = await BitNet.load(source, options)
     if (options.signal?.aborted) {
-      await model.dispose() // Too late to be wanted: a newer load may be under way.
+      await model.dispose() // Aborted too late for `load` to notice; another may be loading.
       throw options.signal.reason
     }
     this.#model = model
+    this.#isLost = false
     this.newChat()
+    void this.#watch(model)
   }
 
   get info(): ModelInfo {
     return this.#loaded().info
+  }
+
+  /** Whether the GPU was lost since the last answer: the next one brings the model back. */
+  get isLost(): boolean {
+    return this.#isLost
   }
 
   /** Forgets the conversation. */
@@ -43,30 +59,43 @@ export class Session {
     this.#answering = new AbortController()
     const { signal } = this.#answering
     const generation = this.#chat!.send(text, { ...options, signal })
-    // Stopping is no error here, whichever way the generation tells of it.
+    // Stopping is no error for the page.
     const stats = generation.stats.catch(error => {
       if (signal.aborted) return null
       throw error
     })
-    stats.catch(() => {}) // The pieces report the same error.
-    return { pieces: untilStopped(generation, signal), stats }
+    stats.catch(() => {}) // The texts report the same error.
+    return { texts: this.#untilStopped(generation, signal), stats }
   }
 
-  /** Ends the answer being written, if there is one. */
+  /** Stops the answer that is being generated, if there is one. */
   stop() {
     this.#answering.abort()
+  }
+
+  /** Tells of each loss as long as the model is in use. After `dispose()` there are none. */
+  async #watch(model: BitNet) {
+    for (;;) {
+      await model.lost
+      if (model !== this.#model) return
+      this.#isLost = true
+      this.#onLost()
+    }
+  }
+
+  async *#untilStopped(texts: AsyncIterable<string>, signal: AbortSignal) {
+    try {
+      for await (const text of texts) {
+        this.#isLost = false
+        yield text
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error
+    }
   }
 
   #loaded(): BitNet {
     if (!this.#model) throw new Error('No model is loaded')
     return this.#model
-  }
-}
-
-async function* untilStopped(pieces: AsyncIterable<string>, signal: AbortSignal) {
-  try {
-    yield* pieces
-  } catch (error) {
-    if (!signal.aborted) throw error
   }
 }

@@ -5,19 +5,19 @@ import type { Failure } from '../shared/failure.ts'
 import { describeStats } from './figures.ts'
 import { failureBox } from './notices.ts'
 
-/** The answer's side of one turn. */
+/** A question on the page, and its answer as it comes. */
 export interface Turn {
-  append(piece: string): void
+  append(text: string): void
   finish(stats: Stats | null, seed: number | undefined): void
   fail(failure: Failure): void
 }
 
-/** Connects the conversation's part of the page. */
+/** Connects the conversation on the page. */
 export function createTranscript() {
   const log = byId('transcript', HTMLElement)
   const welcome = byId('welcome', HTMLElement)
 
-  /** Follows the text, unless the reader has scrolled up to read. */
+  /** Keeps the end in view, unless the reader has scrolled up. */
   function keepInView(change: () => void) {
     const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 40
     change()
@@ -35,7 +35,7 @@ export function createTranscript() {
     turn.append(user, answer)
     log.append(turn)
     log.scrollTop = log.scrollHeight
-    // Screen readers read the whole answer once, at its end, rather than every piece.
+    // Screen readers then read the answer once, when it is whole, and not every text as it comes.
     log.ariaBusy = 'true'
 
     function end(...more: HTMLElement[]) {
@@ -47,7 +47,7 @@ export function createTranscript() {
     }
 
     return {
-      append: piece => keepInView(() => text.appendData(piece)),
+      append: slice => keepInView(() => text.appendData(slice)),
       finish: (stats, seed) => end(create('p', 'figures', describeStats(stats, seed))),
       fail(failure) {
         if (text.length === 0) answer.remove()

@@ -1,16 +1,19 @@
 // The service worker: keeps the pages' files, so that a second visit needs no network.
-// Models are not its business: the package keeps them in IndexedDB.
+// It does not keep models: the package stores those in IndexedDB.
 
-/** The built site, put in by `build/offline-files.ts`. */
+/** The files of the built site: `build/offline-files.ts` replaces this name by them. */
 declare const OFFLINE_SITE: { version: string; files: string[] }
 declare const self: ServiceWorkerGlobalScope
-export {} // A module, so that this `self` is its own.
+export {} // Makes this a module, which may declare a `self` of its own.
 
 const { version, files } = OFFLINE_SITE
 const PREFIX = 'ternlight-site-'
 const NAME = PREFIX + version
 
-/** A page is kept under its folder's address, as most hosts redirect `index.html` to it and a redirect cannot be kept. */
+/**
+ * The address under which a file is kept. For a page that is its folder: most hosts redirect
+ * `index.html` there, and redirects cannot be kept.
+ */
 function address(url: string): string {
   const { origin, pathname } = new URL(url, self.registration.scope)
   return origin + pathname.replace(/\/index\.html$/, '/')
@@ -18,13 +21,14 @@ function address(url: string): string {
 
 async function keepSite(): Promise<void> {
   const cache = await caches.open(NAME)
-  // Past the HTTP cache: what is kept has to be of one version.
+  // Without the HTTP cache, which may have files of an older version.
   await cache.addAll(files.map(file => new Request(address(file), { cache: 'reload' })))
 }
 
 async function dropOldSites(): Promise<void> {
   const names = await caches.keys()
-  await Promise.all(names.filter(name => name.startsWith(PREFIX) && name !== NAME).map(name => caches.delete(name)))
+  const old = names.filter(name => name.startsWith(PREFIX) && name !== NAME)
+  await Promise.all(old.map(name => caches.delete(name)))
 }
 
 async function answer(request: Request): Promise<Response> {
@@ -34,10 +38,14 @@ async function answer(request: Request): Promise<Response> {
 
 const kept = new Set(files.map(address))
 
-// No skipWaiting: an open page goes on with the version that it started with, whose lazy parts the new one lacks.
+// There is no skipWaiting: an open page goes on with its own version, as the new one may lack the
+// files that the page has yet to load.
 self.addEventListener('install', event => event.waitUntil(keepSite()))
-self.addEventListener('activate', event => event.waitUntil(dropOldSites().then(() => self.clients.claim())))
+self.addEventListener('activate', event => {
+  event.waitUntil(dropOldSites().then(() => self.clients.claim()))
+})
 self.addEventListener('fetch', event => {
   const { request } = event
-  if (request.method === 'GET' && kept.has(address(request.url))) event.respondWith(answer(request))
+  const isKept = request.method === 'GET' && kept.has(address(request.url))
+  if (isKept) event.respondWith(answer(request))
 })

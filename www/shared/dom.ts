@@ -1,6 +1,6 @@
-// Finding the elements that a page's HTML promises.
+// Finding and making elements.
 
-/** The element with this id, checked to be of the class that the caller counts on. */
+/** The element of the page with this id. Throws if it is missing or of another class. */
 export function byId<T extends HTMLElement>(id: string, type: new () => T): T {
   const element = document.getElementById(id)
   if (!(element instanceof type)) throw new Error(`The page lacks <${type.name} id="${id}">`)

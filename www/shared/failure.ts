@@ -9,21 +9,32 @@ export interface Failure {
   advice: string
 }
 
-/** Only what the package's own messages do not say: it speaks to developers too, and knows no buttons. */
-const ADVICE: Partial<Record<ErrorCode, string>> = {
-  'no-adapter': 'Update the graphics driver, or allow hardware acceleration in the browser’s settings.',
+/** What to do about an error, by its code. */
+export type Advice = Partial<Record<ErrorCode, string>>
+
+/**
+ * Only what the package's messages leave out: they are for developers too, and know no buttons.
+ */
+const ADVICE: Advice = {
+  'no-adapter':
+    'Update the graphics driver, or allow hardware acceleration in the browser’s settings.',
   'device-lost': 'Load the model again.',
   'out-of-memory': 'A smaller model may fit.',
-  'bad-gguf': 'A download that was cut short is not one either.',
-  network: 'Check the address and the connection. The other site also has to allow its files to be read from here (CORS).',
+  'bad-gguf': 'Perhaps its download was cut short.',
+  network:
+    'Check the address and the connection. ' +
+    'The other site also has to allow pages to read its files (CORS).',
   'storage-full': 'Free some space for this site in the browser.'
 }
 
-/** Describes whatever was thrown; an error from elsewhere has its own name as code. `contextFull` is a page's own advice. */
-export function describeFailure(error: unknown, contextFull = 'Write less.'): Failure {
+/**
+ * Describes whatever was thrown; an error of another class has its name as code. `own` is the
+ * page's own advice, and comes before the general one.
+ */
+export function describeFailure(error: unknown, own: Advice = {}): Failure {
   if (error instanceof BitNetError) {
-    const advice = error.code === 'context-full' ? contextFull : ADVICE[error.code]
-    return { code: error.code, message: error.message, advice: advice ?? '' }
+    const { code, message } = error
+    return { code, message, advice: own[code] ?? ADVICE[code] ?? '' }
   }
   if (error instanceof Error) return { code: error.name, message: error.message, advice: '' }
   return { code: 'Error', message: String(error), advice: '' }

@@ -1,4 +1,4 @@
-// The widget's style. A page changes it by these custom properties and by ::part().
+// The widget's style. A page can change it by these custom properties and by ::part().
 
 export const STYLE = `
 :host {
@@ -30,10 +30,24 @@ button:disabled { opacity: 0.5; cursor: default; }
 #stop { background: transparent; color: inherit; }
 :focus-visible { outline: 2px solid var(--_accent); outline-offset: 2px; }
 #loading { margin-top: 0.6rem; font-size: 0.85rem; font-variant-numeric: tabular-nums; }
+#load-notes {
+  margin: 0.2rem 0 0;
+  padding: 0;
+  list-style: none;
+  opacity: 0.75;
+  overflow-wrap: anywhere;
+}
 progress { display: block; width: 100%; accent-color: var(--_accent); }
 #summary { margin: 0.6rem 0 0; font-size: 1.08rem; overflow-wrap: anywhere; }
 #note { margin: 0.2rem 0 0; font-size: 0.8rem; opacity: 0.75; }
-#error { margin-top: 0.6rem; padding: 0.5rem 0.75rem; border: 1px solid light-dark(#a3241b, #ff9d90); border-radius: 8px; font-size: 0.9rem; overflow-wrap: anywhere; }
+#error {
+  margin-top: 0.6rem;
+  padding: 0.5rem 0.75rem;
+  border: 1px solid light-dark(#a3241b, #ff9d90);
+  border-radius: 8px;
+  font-size: 0.9rem;
+  overflow-wrap: anywhere;
+}
 details { margin-top: 0.6rem; font-size: 0.9rem; }
 summary { cursor: pointer; opacity: 0.85; }
 form { display: grid; gap: 0.4rem; margin-top: 0.5rem; justify-items: start; }

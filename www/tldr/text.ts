@@ -1,11 +1,14 @@
-// From a text of the page to the prompt for its summary.
+// Makes a text of the page into a prompt for its summary.
 
-/** There is no text to sum up, or no way to it. */
+/** There is no text to sum up, or it cannot be found. */
 export class Unreadable extends Error {
   override name = 'no-text'
 }
 
-/** The wording that the bundled model was trained with; any chat model understands it. */
+/**
+ * The prompt, in the wording that the bundled model was trained with. Other chat models understand
+ * it too. Throws `Unreadable` if there is no text.
+ */
 export function tldrPrompt(text: string): string {
   const tidy = text
     .trim()

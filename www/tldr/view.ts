@@ -1,4 +1,4 @@
-// What the widget looks like: its shadow DOM, and the few ways in which it changes.
+// The widget's shadow DOM, and every change to it.
 import type { Failure } from '../shared/failure.ts'
 import { STYLE } from './style.ts'
 
@@ -11,6 +11,7 @@ const HTML = `
   <div id="loading" hidden>
     <label for="progress"></label>
     <progress id="progress" max="1"></progress>
+    <ul id="load-notes" aria-live="polite"></ul>
   </div>
   <p id="summary" part="summary" aria-live="polite" hidden></p>
   <p id="note" hidden></p>
@@ -24,12 +25,12 @@ const HTML = `
     </form>
   </details>`
 
-/** The parts that the widget listens to, and the changes that it makes. */
+/** The elements that the widget listens to, and the changes that it makes. */
 export type View = ReturnType<typeof buildView>
 
 /** Fills the widget's shadow root. */
 export function buildView(root: ShadowRoot) {
-  // Adopted, as a page's content security policy may forbid style elements.
+  // A page's content security policy may forbid style elements, but not adopted style sheets.
   const style = new CSSStyleSheet()
   style.replaceSync(STYLE)
   root.adoptedStyleSheets = [style]
@@ -41,6 +42,7 @@ export function buildView(root: ShadowRoot) {
   const loading = find('#loading')
   const bar = find<HTMLProgressElement>('#progress')
   const step = find('#loading label')
+  const loadNotes = find('#load-notes')
   const summary = find('#summary')
   const note = find('#note')
   const error = find('#error')
@@ -72,15 +74,24 @@ export function buildView(root: ShadowRoot) {
       setBusy(true)
       if (focused) stop.focus()
     },
-    /** How far the model is; null when there is nothing to wait for. */
-    progress(fraction: number | null, text: string) {
-      loading.hidden = fraction === null
-      bar.value = fraction ?? 0
+    /** Shows how far a load is, and what else has happened. */
+    progress(fraction: number, text: string, notes: string[]) {
+      loading.hidden = false
+      bar.value = fraction
       step.textContent = text
+      // Screen readers read a list that changes; most reports bring no new note.
+      if (notes.length !== loadNotes.childElementCount) {
+        loadNotes.replaceChildren(...notes.map(listItem))
+      }
     },
-    append(piece: string) {
+    /** Hides what `progress` has shown. */
+    loaded() {
+      loading.hidden = true
+      loadNotes.replaceChildren()
+    },
+    append(text: string) {
       summary.hidden = false
-      summary.append(piece)
+      summary.append(text)
     },
     note: setNote,
     fail({ code, message, advice }: Failure) {
@@ -96,4 +107,10 @@ export function buildView(root: ShadowRoot) {
       if (focused) summarize.focus()
     }
   }
+}
+
+function listItem(text: string): HTMLElement {
+  const item = document.createElement('li')
+  item.textContent = text
+  return item
 }

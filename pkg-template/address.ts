@@ -1,0 +1,17 @@
+// Addresses as a page gives them.
+import { badOption } from './check.js'
+
+/**
+ * An absolute address. A relative one is resolved here, because it means the page's folder, which
+ * a worker does not know. `option` is the name of what is at fault if the address is not valid.
+ */
+export function absolute(option: string, url: unknown): URL {
+  if (typeof url !== 'string' && !(url instanceof URL)) {
+    throw badOption(option, 'must be a string or a URL')
+  }
+  try {
+    return new URL(url, globalThis.document?.baseURI ?? globalThis.location?.href)
+  } catch {
+    throw badOption(option, `\`${url}\` is not a valid URL`)
+  }
+}

@@ -1,0 +1,84 @@
+// A model in this thread: calls by name to the compiled crate. A worker runs one of these too.
+import { internalError } from './protocol.js'
+import type { BitNetError } from './error.js'
+import type { Methods, ModelMethod, PortableSource, Streaming, Transport } from './protocol.js'
+import { received } from './source.js'
+import type { DeviceLoss, ModelInfo } from './types.js'
+import { WasmModel } from './ternlight.js'
+import { ready, watch } from './wasm.js'
+
+type Implementation<M extends ModelMethod> = (
+  model: WasmModel, args: Methods[M]['args'], streaming: Streaming<M>
+) => Methods[M]['result'] | Promise<Methods[M]['result']>
+
+export class LocalTransport implements Transport {
+  onLost: ((loss: DeviceLoss) => void) | undefined
+  #model: WasmModel | undefined
+  /** Why no call is answered any more: the model was freed, or the crate has crashed. */
+  #closed: BitNetError | undefined
+  /** Rejects each call that runs. One shared promise would keep alive what every call returned. */
+  #running = new Set<(why: BitNetError) => void>()
+  #end = (why: BitNetError) => {
+    this.#closed ??= why
+    for (const reject of this.#running) reject(this.#closed)
+  }
+  #unwatch = watch(this.#end)
+
+  load(
+    source: PortableSource, options: Methods['load']['args'][1],
+    { onItem, signal }: Streaming<'load'>
+  ): Promise<ModelInfo> {
+    return this.#run(async () => {
+      const onLost = (loss: DeviceLoss) => this.onLost?.(loss)
+      const model = await WasmModel.load(received(source), options, onItem, onLost, signal)
+      if (this.#closed) model.dispose()
+      else this.#model = model
+      const info: ModelInfo = model.info()
+      return info
+    })
+  }
+
+  call<M extends ModelMethod>(
+    method: M, args: Methods[M]['args'], streaming: Streaming<M> = {}
+  ): Promise<Methods[M]['result']> {
+    return this.#run(() => {
+      if (!this.#model) throw internalError('no model is loaded')
+      return implementations[method](this.#model, args, streaming)
+    })
+  }
+
+  close(why: BitNetError): void {
+    this.#end(why)
+    this.#unwatch()
+    this.#model?.dispose()
+    this.#model = undefined
+  }
+
+  /** Runs a call until it ends, the model is freed or the crate crashes. */
+  async #run<T>(work: () => T | Promise<T>): Promise<T> {
+    if (this.#closed) throw this.#closed
+    await ready()
+    if (this.#closed) throw this.#closed
+    let end!: (why: BitNetError) => void
+    const ended = new Promise<never>((_, reject) => { end = reject })
+    this.#running.add(end)
+    try {
+      return await Promise.race([work(), ended])
+    } finally {
+      this.#running.delete(end)
+    }
+  }
+}
+
+const implementations: { [M in ModelMethod]: Implementation<M> } = {
+  generate: (model, [input, options], { onItem, signal }) => {
+    const onToken = (id: number | undefined, text: string) =>
+      onItem?.(id === undefined ? { text } : { id, text })
+    return model.generate(input, options, onToken, signal)
+  },
+  tokenize: (model, [text, special]) => model.tokenize(text, special),
+  detokenize: (model, [ids]) => model.detokenize(ids),
+  countTokens: (model, [input]) => model.countTokens(input),
+  logits: (model, [ids]) => model.logits(ids),
+  profile: (model, [position, tokens]) => model.profile(position, tokens)
+}

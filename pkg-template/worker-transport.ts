@@ -1,0 +1,204 @@
+// A model in a worker, from the page's side.
+import { BitNetError } from './error.js'
+import { fromFailure, internalError, VERSION } from './protocol.js'
+import type {
+  Answer, Call, FromWorker, Item, Method, Methods, ModelMethod, PortableSource, Result, Streaming,
+  ToWorker, Transport
+} from './protocol.js'
+import { postable } from './source.js'
+import type { DeviceLoss, ModelInfo } from './types.js'
+
+/** Milliseconds to wait for a worker's first answer: one that stays silent is not one of ours. */
+const PATIENCE = 60_000
+
+/** A call in flight: what to do with its answers, and how to end it without one. */
+interface InFlight {
+  receive: (answer: Answer) => void
+  reject: (why: BitNetError) => void
+}
+
+/** Ids are unique in the page: two transports may share one worker of the caller's. */
+let lastId = 0
+
+export class WorkerTransport implements Transport {
+  onLost: ((loss: DeviceLoss) => void) | undefined
+  #worker: Worker
+  /** Whether we made the worker, and end it with the model. */
+  #own: boolean
+  #inFlight = new Map<number, InFlight>()
+  /** The call that loads this transport's model. */
+  #loadId: number | undefined
+  /** Why no call is answered any more. */
+  #closed: BitNetError | undefined
+  #listening = new AbortController()
+
+  /** Makes `worker`, or a worker of our own, ready to load a model. */
+  static async open(worker?: Worker): Promise<WorkerTransport> {
+    const transport = new WorkerTransport(worker ?? start(), worker === undefined)
+    try {
+      await transport.#greet()
+      return transport
+    } catch (error) {
+      transport.close(error instanceof BitNetError ? error : internalError(error))
+      throw error
+    }
+  }
+
+  private constructor(worker: Worker, own: boolean) {
+    this.#worker = worker
+    this.#own = own
+    const { signal } = this.#listening
+    const onMessage = ({ data }: MessageEvent<FromWorker>) => this.#receive(data)
+    const onError = (event: ErrorEvent) => this.#end(failed(event))
+    const onUnreadable = () =>
+      this.#end(internalError('a message from the worker could not be read'))
+    worker.addEventListener('message', onMessage, { signal })
+    worker.addEventListener('error', onError, { signal })
+    worker.addEventListener('messageerror', onUnreadable, { signal })
+  }
+
+  async load(
+    source: PortableSource, options: Methods['load']['args'][1], streaming: Streaming<'load'>
+  ): Promise<ModelInfo> {
+    const posted = await postable(source)
+    const transfer = posted instanceof ReadableStream ? [posted] : []
+    return this.#send('load', [posted, options], streaming, transfer)
+  }
+
+  call<M extends ModelMethod>(
+    method: M, args: Methods[M]['args'], streaming: Streaming<M> = {}
+  ): Promise<Methods[M]['result']> {
+    return this.#send(method, args, streaming)
+  }
+
+  close(why: BitNetError): void {
+    if (this.#own) this.#worker.terminate()
+    else if (!this.#closed && this.#loadId !== undefined) {
+      this.#postCall('dispose', ++lastId, [this.#loadId])
+    }
+    this.#end(why)
+  }
+
+  async #send<M extends Method>(
+    method: M, args: Methods[M]['args'], { onItem, signal }: Streaming<M> = {},
+    transfer: Transferable[] = []
+  ): Promise<Methods[M]['result']> {
+    if (this.#closed) throw this.#closed
+    const id = ++lastId
+    if (method === 'load') this.#loadId = id
+    const cancel = () => this.#post({ kind: 'cancel', id })
+    try {
+      return await new Promise((resolve, reject) => {
+        const receive = (answer: Answer) => {
+          if (answer.kind === 'error') reject(fromFailure(answer.error))
+          else if (isItemOf(answer, method)) onItem?.(answer.item)
+          else if (isResultOf(answer, method)) resolve(answer.result)
+        }
+        this.#inFlight.set(id, { receive, reject })
+        this.#postCall(method, id, args, signal?.aborted, transfer)
+        signal?.addEventListener('abort', cancel)
+      })
+    } catch (error) {
+      // Most likely there is a function among the options.
+      throw isUncloneable(error)
+        ? new BitNetError('bad-option', `bad option: ${error.message}`)
+        : error
+    } finally {
+      signal?.removeEventListener('abort', cancel)
+      this.#inFlight.delete(id)
+    }
+  }
+
+  #postCall<M extends Method>(
+    method: M, id: number, args: Methods[M]['args'], aborted = false,
+    transfer: Transferable[] = []
+  ): void {
+    const call: Call<M> = { kind: 'call', id, method, args, aborted }
+    this.#post(call, transfer)
+  }
+
+  #post<M extends Method>(message: ToWorker<M>, transfer: Transferable[] = []): void {
+    this.#worker.postMessage(message, transfer)
+  }
+
+  #receive(message: FromWorker): void {
+    // A caller's worker may post messages of its own, of any kind: they are not for us.
+    switch (message?.kind) {
+      case 'fatal':
+        return this.#end(fromFailure(message.error))
+      case 'lost':
+        if (message.id === this.#loadId) this.onLost?.(message.loss)
+        return
+      case 'item':
+      case 'result':
+      case 'error':
+        return this.#inFlight.get(message.id)?.receive(message)
+    }
+  }
+
+  async #greet(): Promise<void> {
+    const silent = 'bad option `worker`: it does not answer; make it from `ternlight/worker`'
+    const giveUp = () => this.#end(new BitNetError('bad-option', silent))
+    const patience = setTimeout(giveUp, PATIENCE)
+    try {
+      const { version, lock } = await this.#send('hello', [])
+      if (version !== VERSION) {
+        throw internalError(
+          `the worker speaks version ${version}, the page version ${VERSION}: ` +
+          'their files are of different releases'
+        )
+      }
+      if (lock) this.#watch(lock)
+    } finally {
+      clearTimeout(patience)
+    }
+  }
+
+  /** Waits for the worker's lock, which is free once the worker has ended: there is no event. */
+  #watch(lock: string): void {
+    const onEnd = () => this.#end(internalError('the worker has ended'))
+    navigator.locks.request(lock, { signal: this.#listening.signal }, onEnd)
+      .catch(() => {}) // The model was closed before the worker ended.
+  }
+
+  #end(why: BitNetError): void {
+    if (this.#closed) return
+    this.#closed = why
+    this.#listening.abort()
+    for (const { reject } of this.#inFlight.values()) reject(why)
+  }
+}
+
+const isItemOf = <M extends Method>(answer: Answer | Item<M>, method: M): answer is Item<M> =>
+  answer.kind === 'item' && answer.method === method
+
+const isResultOf = <M extends Method>(answer: Answer | Result<M>, method: M): answer is Result<M> =>
+  answer.kind === 'result' && answer.method === method
+
+/** Makes a worker of our own. Bundlers recognise `new Worker(new URL(…))` in just this form. */
+function start(): Worker {
+  const url = new URL('./worker.js', import.meta.url)
+  const onWeb = url.protocol === 'http:' || url.protocol === 'https:'
+  if (!onWeb || url.origin === globalThis.location.origin) {
+    return new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })
+  }
+  // A worker's script must come from the page's origin: make one that imports the other origin's.
+  const type = 'text/javascript'
+  const script = URL.createObjectURL(new Blob([`import ${JSON.stringify(url.href)}`], { type }))
+  try {
+    return new Worker(script, { type: 'module' })
+  } finally {
+    // The browser may fetch the script later than this line.
+    setTimeout(() => URL.revokeObjectURL(script), PATIENCE)
+  }
+}
+
+const isUncloneable = (error: unknown): error is DOMException =>
+  error instanceof DOMException && error.name === 'DataCloneError'
+
+/** A script that could not be loaded gives an event without a message, one that throws has one. */
+function failed({ message }: ErrorEvent): BitNetError {
+  if (message) return internalError(`the worker failed: ${message}`)
+  const said = 'the worker\'s script could not be loaded; `worker: false` does without it'
+  return new BitNetError('network', said)
+}

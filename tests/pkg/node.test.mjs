@@ -1,0 +1,85 @@
+// The built package in Node, where servers and build tools import it: there is no WebGPU, no worker
+// and no storage. Run with `node --test tests/pkg/node.test.mjs` after `npm run build`.
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { test } from 'node:test'
+
+const PKG = new URL('../../pkg/', import.meta.url)
+const { BitNet, BitNetError } = await import(new URL('index.js', PKG))
+const URL_OF_A_MODEL = 'https://example.com/model.gguf'
+
+/** Checks for an error of ours with this code. */
+const failsWith = (code, said = /./) => error => {
+  assert.ok(error instanceof BitNetError, String(error))
+  assert.equal(error.code, code)
+  assert.match(error.message, said)
+  return true
+}
+
+test('availability says that there is no WebGPU', async () => {
+  const found = await BitNet.availability()
+  assert.equal(found.available, false)
+  assert.match(found.reason, /not a browser/)
+  assert.deepEqual([found.features, found.limits, found.software], [[], {}, false])
+})
+
+test('availability answers where there is a navigator too, as in newer releases of Node', async () => {
+  const before = Object.getOwnPropertyDescriptor(globalThis, 'navigator')
+  Object.defineProperty(globalThis, 'navigator', { value: { hardwareConcurrency: 1 }, configurable: true })
+  try {
+    assert.equal((await BitNet.availability()).available, false)
+    assert.equal(await BitNet.cache.persist(), false)
+    assert.deepEqual(await BitNet.cache.estimate(), { usage: 0, quota: 0 })
+  } finally {
+    delete globalThis.navigator
+    if (before) Object.defineProperty(globalThis, 'navigator', before)
+  }
+})
+
+test('the cache is empty', async () => {
+  assert.deepEqual(await BitNet.cache.list(), [])
+  assert.equal(await BitNet.cache.delete(URL_OF_A_MODEL), undefined)
+  assert.equal(await BitNet.cache.clear(), undefined)
+  assert.deepEqual(await BitNet.cache.estimate(), { usage: 0, quota: 0 })
+  assert.equal(await BitNet.cache.persist(), false)
+  await assert.rejects(BitNet.cache.verify(URL_OF_A_MODEL), failsWith('not-cached', /example\.com/))
+})
+
+test('the cache refuses what is no address', async () => {
+  for (const url of ['http://', 'model.gguf', undefined, null, 42]) {
+    await assert.rejects(BitNet.cache.delete(url), failsWith('bad-option', /`url`/))
+    await assert.rejects(BitNet.cache.verify(url), failsWith('bad-option', /`url`/))
+  }
+})
+
+test('a load is refused: first for its options, then for want of WebGPU', async () => {
+  for (const options of [null, 'use', 7, true, [], () => {}]) {
+    const refused = failsWith('bad-option', /`options`: must be an object/)
+    await assert.rejects(BitNet.load(URL_OF_A_MODEL, options), refused)
+  }
+  await assert.rejects(BitNet.load(URL_OF_A_MODEL, { worker: null }), failsWith('bad-option', /`worker`/))
+  await assert.rejects(BitNet.load('http://'), failsWith('bad-option', /`source`/))
+  for (const worker of [true, false]) {
+    await assert.rejects(BitNet.load(URL_OF_A_MODEL, { worker }), failsWith('no-webgpu', /not a browser/))
+  }
+})
+
+test('every compiled file has a source map that holds its source', () => {
+  const maps = readdirSync(PKG).filter(name => name.endsWith('.js.map'))
+  assert.ok(maps.includes('index.js.map') && maps.includes('worker.js.map'), maps.join(' '))
+  for (const name of maps) {
+    const map = JSON.parse(readFileSync(new URL(name, PKG), 'utf8'))
+    assert.equal(map.sources.length, 1, name)
+    const template = new URL(`../pkg-template/${map.sources[0]}`, PKG)
+    assert.equal(map.sourcesContent[0], readFileSync(template, 'utf8'), name)
+    const script = readFileSync(new URL(name.replace(/\.map$/, ''), PKG), 'utf8')
+    assert.match(script, new RegExp(`//# sourceMappingURL=${name.replaceAll('.', '\\.')}\\s*$`))
+  }
+})
+
+test('package.json names what npm shows, and no address that does not exist', () => {
+  const described = JSON.parse(readFileSync(new URL('package.json', PKG), 'utf8'))
+  assert.match(described.engines.node, /^>=\d+/)
+  assert.ok(described.keywords.includes('webgpu'))
+  for (const field of ['repository', 'homepage', 'bugs']) assert.equal(described[field], undefined, field)
+})
