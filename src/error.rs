@@ -1,11 +1,31 @@
-//! Every way this crate can fail, with the facts a caller needs to act on it.
+//! Every way in which this crate can fail, with what a caller needs to act on it.
+
+use std::fmt;
 
 /// The crate's result type.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// What was to be done when an [`Error::Io`] happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IoAction {
+    /// Reading.
+    Read,
+    /// Writing.
+    Write,
+}
+
+impl fmt::Display for IoAction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        })
+    }
+}
+
 /// A failure. [`Error::code`] is stable; the message is for people.
 ///
-/// Cancelling is not a failure: in Rust a cancelled operation is a dropped future.
+/// There is no error for cancelling: in Rust, dropping the future cancels the operation.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -14,7 +34,7 @@ pub enum Error {
         "this browser has no WebGPU ({0}); use a current Chrome, Edge, Safari or Firefox over https"
     )]
     NoWebGpu(String),
-    /// WebGPU (or Vulkan, Metal, D3D12) is there, but no adapter is.
+    /// There is WebGPU (or Vulkan, Metal, D3D12), but no adapter.
     #[error("no GPU adapter: {0}")]
     NoAdapter(String),
     /// The adapter lacks something that was asked for.
@@ -38,16 +58,16 @@ pub enum Error {
     /// The bytes are not a GGUF file, or a damaged one.
     #[error("not a valid GGUF file: {0}")]
     BadGguf(String),
-    /// A valid GGUF file of a model this crate does not run.
+    /// A valid GGUF file, but of a model that this crate does not run.
     #[error("unsupported model: {0}")]
     UnsupportedModel(String),
-    /// The model lacks a tensor.
+    /// The file lacks a tensor that the model needs.
     #[error("the file has no tensor `{name}`, which this model needs")]
     MissingTensor {
         /// The GGUF name.
         name: String,
     },
-    /// A tensor has another shape or type than the metadata says.
+    /// A tensor has another shape or type than the model needs.
     #[error("tensor `{name}` is {found}, the model needs {expected}")]
     TensorShape {
         /// The GGUF name.
@@ -65,15 +85,25 @@ pub enum Error {
         /// The address asked.
         url: String,
     },
-    /// Bytes could not be read: no connection, a broken one, an unreadable file.
+    /// The network brought no bytes: no connection, or one that broke.
     #[error("could not read {what}: {why}")]
     Network {
-        /// The address or file.
+        /// The address.
         what: String,
         /// The reason, as the platform gives it.
         why: String,
     },
-    /// The bytes are not those that were promised.
+    /// A file, a blob, an array or a stream could not be read, or a file could not be written.
+    #[error("could not {action} {what}: {why}")]
+    Io {
+        /// Whether it was to be read or written.
+        action: IoAction,
+        /// The file's path, or what else it is.
+        what: String,
+        /// The reason, as the platform gives it.
+        why: String,
+    },
+    /// The file does not have the hash that the caller gave.
     #[error("integrity check failed: expected {expected}, found {found}; nothing was kept")]
     Integrity {
         /// The hash asked for.
@@ -81,13 +111,16 @@ pub enum Error {
         /// The hash of the bytes.
         found: String,
     },
-    /// `cache: 'only'` and the model is not stored.
+    /// The caller allowed only the stored copy (`cache: 'only'`), and there is none.
     #[error("{url} is not stored on this device; load it once with the network on")]
     NotCached {
         /// The address asked.
         url: String,
     },
-    /// The browser's storage does not hold the model.
+    /// The browser's storage failed, or the page may not use it.
+    #[error("the browser's storage (IndexedDB) failed: {0}")]
+    Storage(String),
+    /// The model does not fit into the browser's storage.
     #[error("the browser's storage is full: {0}")]
     StorageFull(String),
     /// More tokens than the context holds.
@@ -100,7 +133,7 @@ pub enum Error {
         /// Tokens the context holds.
         context: usize,
     },
-    /// An option or argument that cannot be.
+    /// An option or an argument has a value that is not allowed.
     #[error("bad option `{name}`: {why}")]
     BadOption {
         /// The option's name.
@@ -117,6 +150,16 @@ pub enum Error {
 }
 
 impl Error {
+    /// An [`Error::Io`]: `what` could not be read.
+    pub fn unreadable(what: impl Into<String>, why: impl fmt::Display) -> Self {
+        Self::Io { action: IoAction::Read, what: what.into(), why: why.to_string() }
+    }
+
+    /// An [`Error::Io`]: `what` could not be written.
+    pub fn unwritable(what: impl Into<String>, why: impl fmt::Display) -> Self {
+        Self::Io { action: IoAction::Write, what: what.into(), why: why.to_string() }
+    }
+
     /// Every code that [`Error::code`] can return, as listed in the package's `types.ts`.
     pub const CODES: &[&str] = &[
         "no-webgpu",
@@ -130,8 +173,10 @@ impl Error {
         "tensor-shape",
         "http",
         "network",
+        "io",
         "integrity",
         "not-cached",
+        "storage",
         "storage-full",
         "context-full",
         "bad-option",
@@ -153,8 +198,10 @@ impl Error {
             Self::TensorShape { .. } => "tensor-shape",
             Self::Http { .. } => "http",
             Self::Network { .. } => "network",
+            Self::Io { .. } => "io",
             Self::Integrity { .. } => "integrity",
             Self::NotCached { .. } => "not-cached",
+            Self::Storage(_) => "storage",
             Self::StorageFull(_) => "storage-full",
             Self::ContextFull { .. } => "context-full",
             Self::BadOption { .. } => "bad-option",

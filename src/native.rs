@@ -53,5 +53,5 @@ impl Source for FileSource {
 }
 
 fn unreadable(what: String, error: &std::io::Error) -> Error {
-    Error::Network { what, why: error.to_string() }
+    Error::unreadable(what, error)
 }

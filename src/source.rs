@@ -6,10 +6,10 @@ use crate::error::{Error, Result};
 
 /// A file of known length, read front to back.
 ///
-/// Ranges are asked for in ascending order and never overlap, so that a network stream can serve
-/// them; gaps (padding between tensors) are skipped. Futures are not `Send`: wgpu in a browser is
-/// single-threaded.
-#[allow(async_fn_in_trait, reason = "no caller needs Send bounds")]
+/// Ranges ascend and never overlap, so that a network stream can serve them. Bytes between two
+/// ranges (padding between tensors) are skipped. Futures are not `Send`: in a browser, wgpu runs on
+/// one thread.
+#[allow(async_fn_in_trait, reason = "no caller needs `Send`")]
 pub trait Source {
     /// Bytes in the whole file.
     fn len(&self) -> u64;
@@ -35,17 +35,18 @@ impl Source for &[u8] {
     }
 }
 
-/// A [`Source`] with a look at its beginning: the head of a GGUF file says nothing of its own
-/// length, so it is read in growing steps, and what was read beyond it is served again.
+/// A [`Source`] whose beginning can be read several times. The header of a GGUF file does not tell
+/// its own length, so it is read in growing steps; bytes read beyond it are kept for later reads.
 pub struct Reader<S> {
     source: S,
-    head: Vec<u8>,
+    /// The first bytes of the file, while they may still be needed.
+    front: Vec<u8>,
 }
 
 impl<S: Source> Reader<S> {
     /// A reader at the beginning of `source`.
     pub fn new(source: S) -> Self {
-        Self { source, head: Vec::new() }
+        Self { source, front: Vec::new() }
     }
 
     /// Bytes in the whole file.
@@ -54,25 +55,25 @@ impl<S: Source> Reader<S> {
         self.source.len()
     }
 
-    /// The first `len` bytes, or all there are.
-    pub async fn head(&mut self, len: u64) -> Result<&[u8]> {
+    /// The first `len` bytes, or all if there are fewer.
+    pub async fn front(&mut self, len: u64) -> Result<&[u8]> {
         let len = len.min(self.source.len());
-        let have = self.head.len() as u64;
+        let have = self.front.len() as u64;
         if have < len {
             let mut more = self.source.read(have..len).await?;
-            self.head.append(&mut more);
+            self.front.append(&mut more);
         }
-        Ok(&self.head)
+        Ok(&self.front)
     }
 
     /// Exactly the bytes of `range`. Ranges ascend, as in [`Source`].
     pub async fn read(&mut self, range: Range<u64>) -> Result<Vec<u8>> {
-        let have = self.head.len() as u64;
+        let have = self.front.len() as u64;
         if range.start >= have {
-            self.head = Vec::new();
+            self.front = Vec::new();
             return self.source.read(range).await;
         }
-        let mut bytes = self.head[range.start as usize..range.end.min(have) as usize].to_vec();
+        let mut bytes = self.front[range.start as usize..range.end.min(have) as usize].to_vec();
         if range.end > have {
             bytes.append(&mut self.source.read(have..range.end).await?);
         }

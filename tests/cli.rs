@@ -122,7 +122,7 @@ fn bad_models_are_refused_with_their_code() {
     let code3 = spoil("code3.gguf", &|file| file.tensor("blk.0.attn_q.weight").bytes[9] = 0xff);
     for (model, code, fact) in [
         ("Cargo.toml", "bad-gguf", "GGUF"),
-        ("no/such.gguf", "network", "no/such.gguf"),
+        ("no/such.gguf", "io", "no/such.gguf"),
         (&cut, "bad-gguf", "cut off"),
         (&arch, "unsupported-model", "`llama`"),
         (&missing, "missing-tensor", "`output_norm.weight`"),
@@ -322,7 +322,7 @@ fn bench_reports_what_prompt_lookup_gains_on_a_copied_text() {
 #[test]
 fn inspect_refuses_bad_files() {
     assert_fails(&["inspect", "Cargo.toml"], "bad-gguf", &["GGUF"]);
-    assert_fails(&["inspect", "src"], "network", &["src"]);
+    assert_fails(&["inspect", "src"], "io", &["src"]);
     for name in ["bad_i2s_short", "bad_ntensors_huge", "bad_short0"] {
         let path = format!("tests/data/hostile/{name}.gguf");
         assert_fails(&["inspect", &path], "bad-gguf", &[]);

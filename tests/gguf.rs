@@ -273,8 +273,8 @@ fn what_is_not_gguf_is_named() {
 
 #[test]
 fn files_that_cannot_be_read_say_why() {
-    assert_error(FileSource::open("/no/such/file"), "network", &["/no/such/file"]);
-    assert_error(FileSource::open(support::path("src")), "network", &["src"]);
+    assert_error(FileSource::open("/no/such/file"), "io", &["could not read /no/such/file"]);
+    assert_error(FileSource::open(support::path("src")), "io", &["src"]);
 }
 
 #[test]

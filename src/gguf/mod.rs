@@ -49,7 +49,7 @@ impl Gguf {
         let file_len = reader.len();
         let mut wanted = FIRST_LOOK;
         loop {
-            let head = reader.head(wanted).await?;
+            let head = reader.front(wanted).await?;
             match parse(head, file_len) {
                 Ok(gguf) => return Ok(gguf),
                 Err(Stop::Bad(error)) => return Err(error),

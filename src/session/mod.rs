@@ -100,7 +100,7 @@ impl Session {
         let file = {
             let mut hasher = DefaultHasher::new();
             reader.len().hash(&mut hasher);
-            reader.head(gguf.data_start).await?.get(..gguf.data_start as usize).hash(&mut hasher);
+            reader.front(gguf.data_start).await?.get(..gguf.data_start as usize).hash(&mut hasher);
             hasher.finish()
         };
         drop(gguf);

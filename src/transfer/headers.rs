@@ -1,12 +1,14 @@
-//! What a response's headers say of the file: which bytes these are, and of which version.
+//! Headers of a response: which bytes follow, and of which version they are.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::MAX_TOTAL;
+/// The longest file. A server or a storage that claims more is not believed: the list of the file's
+/// parts alone would fill the memory.
+pub const MAX_TOTAL: u64 = 1 << 40;
 
-/// `Content-Range` of a 206.
+/// `Content-Range` of a response with status 206.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContentRange {
     /// The bytes that follow.
@@ -16,7 +18,7 @@ pub struct ContentRange {
 }
 
 impl ContentRange {
-    /// Reads `bytes FIRST-LAST/TOTAL`; `None` for anything else, also for a total of `*`.
+    /// Parses `bytes FIRST-LAST/TOTAL`; `None` for anything else, also for a total of `*`.
     pub fn parse(text: &str) -> Option<Self> {
         let (unit, rest) = text.trim().split_once(' ')?;
         let (range, total) = rest.split_once('/')?;
@@ -27,7 +29,7 @@ impl ContentRange {
     }
 }
 
-/// Digits alone: `parse` would also take a sign.
+/// Digits only: `parse` would accept a sign too.
 fn number(text: &str) -> Option<u64> {
     let text = text.trim();
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -47,8 +49,8 @@ pub struct Version {
 }
 
 impl Version {
-    /// What to send as `If-Range`; `None` if nothing vouches for the bytes being the same. A weak
-    /// ETag does not: it means "as good as", not "the same bytes".
+    /// What to send as `If-Range`; `None` if nothing guarantees the same bytes. A weak ETag does
+    /// not: it means "as good as", not "the same bytes".
     pub fn validator(&self) -> Option<&str> {
         self.strong_etag().or(self.last_modified.as_deref())
     }

@@ -1,30 +1,28 @@
-//! The record of a stored file: which of its bytes are here, and of which version they are.
+//! The record of a stored file: which parts of it are stored, and of which version they are.
 //!
-//! What is read back from a browser's storage may be of an older release, or damaged, or somebody
-//! else's: [`Manifest::read`] takes nothing on trust.
+//! What a browser's storage gives back may come from an older release, or be damaged, or belong to
+//! somebody else: [`Manifest::read`] checks everything.
+//!
+//! The names in a record are those of the released layout, whatever the fields are called here.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::Version;
+use super::headers::{MAX_TOTAL, Version};
 
-/// The layout of the records below. A new one needs a new variant of [`Record`].
+/// The layout of the records below. A new layout needs a new variant of [`Record`].
 const SCHEMA: u32 = 2;
 
-/// The most bytes in a chunk.
-pub const MAX_CHUNK: u64 = 16 << 20;
+/// The most bytes in a stored part.
+pub const MAX_PART: u64 = 16 << 20;
 
-/// Beyond this, no number that a server or a storage gives is taken for a file's length: the list
-/// of its parts alone would fill the memory.
-pub const MAX_TOTAL: u64 = 1 << 40;
-
-/// The most bytes that are fetched as one: a few of them are in memory at a time, some in several
-/// processes, and a load that is broken off loses them. Fewer make storing slower.
-const LARGEST_PART: u64 = 3 << 20;
-/// The fewest, but for what is left over; also what the first request asks for.
-const SMALLEST_PART: u64 = 1 << 20;
+/// The most bytes fetched by one request. A few such parts are in memory at a time, some of them in
+/// several processes, and a load that is broken off loses them. Smaller parts take longer to store.
+const MAX_FETCH: u64 = 3 << 20;
+/// The fewest bytes fetched by one request, unless fewer are left. The first request asks for these.
+const MIN_FETCH: u64 = 1 << 20;
 
 /// A file that is stored, whole or in part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,53 +31,54 @@ pub struct Manifest {
     schema: u32,
     /// Its name in the storage.
     pub id: String,
-    /// Where it was asked for.
+    /// The address that was asked for.
     pub url: String,
-    /// Where it came from, after redirects.
+    /// The address that it came from, after redirects.
     #[serde(default)]
     pub final_url: Option<String>,
-    /// Bytes in the whole file, if the server said.
+    /// Bytes in the whole file, if the server said so.
     #[serde(default)]
     pub total: Option<u64>,
     /// Which version of the file this is.
     pub version: Version,
-    /// SHA-256 of the whole, in base64, if it was ever computed.
+    /// SHA-256 of the whole file in base64, if it was ever computed.
     #[serde(default)]
     pub sha256: Option<String>,
-    /// What is here, in the file's order, without overlaps.
-    pub chunks: Vec<Chunk>,
-    /// Whether all of it is here.
+    /// The parts that are stored, in the file's order, without overlaps.
+    #[serde(rename = "chunks")]
+    pub stored: Vec<StoredPart>,
+    /// Whether all of the file is stored.
     pub complete: bool,
-    /// Nothing is here because this many bytes were needed: they did not fit.
+    /// Nothing is stored because this many bytes did not fit.
     #[serde(default)]
     pub did_not_fit: Option<u64>,
-    /// When it was stored and when it was last loaded, milliseconds since 1970.
+    /// When the file was first stored, in milliseconds since 1970.
     pub added: f64,
-    /// See `added`.
+    /// When the file was last loaded, in milliseconds since 1970.
     pub used: f64,
 }
 
-/// Bytes that are stored together.
+/// Bytes of a file that are stored as one blob.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Chunk {
-    /// Their name among the file's chunks.
+pub struct StoredPart {
+    /// The part's name within its file.
     pub key: u32,
-    /// Where they begin in the file.
+    /// Offset in the file.
     pub start: u64,
-    /// How many.
+    /// Bytes.
     pub length: u64,
-    /// SHA-256 in base64; absent in what the first release stored.
+    /// SHA-256 in base64. The first release stored none.
     #[serde(default)]
     pub sha256: Option<String>,
 }
 
-/// A record as it was written by this release or an earlier one.
+/// A record as this release or an earlier one wrote it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Record {
-    /// Of this release.
+    /// By this release.
     Current(Manifest),
-    /// Of the first one, whose chunks were 16 MiB each, named by their number.
+    /// By the first release, whose parts were 16 MiB each, named by their number.
     First(First),
 }
 
@@ -91,7 +90,8 @@ pub struct First {
     url: String,
     complete: bool,
     bytes: u64,
-    chunks: u32,
+    #[serde(rename = "chunks")]
+    parts: u32,
     #[serde(default)]
     etag: Option<String>,
     #[serde(default)]
@@ -100,17 +100,17 @@ pub struct First {
     used: f64,
 }
 
-/// A piece of a file, as it is read or fetched.
+/// A range of a file that is read or fetched as one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// It is here.
-    Stored(Chunk),
-    /// It is not.
+    /// It is stored.
+    Stored(StoredPart),
+    /// It has to be fetched.
     Missing(Range<u64>),
 }
 
 impl Manifest {
-    /// Nothing yet of the file at `url`.
+    /// A file at `url` of which nothing is stored yet. `now`: milliseconds since 1970.
     pub fn new(id: String, url: &str, now: f64) -> Self {
         Self {
             schema: SCHEMA,
@@ -120,7 +120,7 @@ impl Manifest {
             total: None,
             version: Version::default(),
             sha256: None,
-            chunks: Vec::new(),
+            stored: Vec::new(),
             complete: false,
             did_not_fit: None,
             added: now,
@@ -128,7 +128,7 @@ impl Manifest {
         }
     }
 
-    /// What a record says, if it can be so; else why not.
+    /// Reads a record. The error says why it cannot be true.
     pub fn read(record: Record) -> Result<Self, String> {
         let manifest = match record {
             Record::Current(manifest) => manifest,
@@ -146,18 +146,18 @@ impl Manifest {
             return Err("no name".into());
         }
         let (mut end, mut keys) = (0, HashSet::new());
-        for chunk in &self.chunks {
-            let fits = (1..=MAX_CHUNK).contains(&chunk.length) && chunk.start >= end;
-            if !fits || chunk.start >= MAX_TOTAL || !keys.insert(chunk.key) {
-                return Err(format!("a chunk of {} bytes at {}", chunk.length, chunk.start));
+        for part in &self.stored {
+            let fits = (1..=MAX_PART).contains(&part.length) && part.start >= end;
+            if !fits || part.start >= MAX_TOTAL || !keys.insert(part.key) {
+                return Err(format!("a part of {} bytes at {}", part.length, part.start));
             }
-            end = chunk.end();
+            end = part.end();
         }
         match self.total {
             Some(total) if end > total || total > MAX_TOTAL => {
                 Err(format!("{end} bytes of {total}"))
             }
-            None | Some(0) if self.complete => Err("complete, but of nothing".into()),
+            None | Some(0) if self.complete => Err("complete, but without a length".into()),
             Some(total) if self.complete && self.bytes() != total => {
                 Err(format!("complete with {} bytes of {total}", self.bytes()))
             }
@@ -165,76 +165,90 @@ impl Manifest {
         }
     }
 
-    /// Bytes that are here.
+    /// Bytes that are stored.
     pub fn bytes(&self) -> u64 {
-        self.chunks.iter().map(|chunk| chunk.length).sum()
+        self.stored.iter().map(|part| part.length).sum()
     }
 
-    /// A name for the next chunk.
+    /// Whether a later load can fetch only what is missing: it must be able to tell whether the
+    /// server still has the same file.
+    pub fn is_resumable(&self) -> bool {
+        self.total.is_some() && self.version.validator().is_some()
+    }
+
+    /// A name for the next part.
     pub fn next_key(&self) -> u32 {
-        self.chunks.iter().map(|chunk| chunk.key).max().map_or(0, |key| key.saturating_add(1))
+        self.stored.iter().map(|part| part.key).max().map_or(0, |key| key.saturating_add(1))
     }
 
-    /// Adds a chunk; `false` if its bytes, or some of them, are here already.
-    pub fn insert(&mut self, chunk: Chunk) -> bool {
-        let index = self.chunks.partition_point(|other| other.start < chunk.start);
-        let before = index.checked_sub(1).and_then(|index| self.chunks.get(index));
-        let overlaps = before.is_some_and(|before| before.end() > chunk.start)
-            || self.chunks.get(index).is_some_and(|after| after.start < chunk.end());
+    /// Adds a part; `false` if some of its bytes are stored already.
+    pub fn insert(&mut self, part: StoredPart) -> bool {
+        let index = self.stored.partition_point(|other| other.start < part.start);
+        let before = index.checked_sub(1).and_then(|index| self.stored.get(index));
+        let overlaps = before.is_some_and(|before| before.end() > part.start)
+            || self.stored.get(index).is_some_and(|after| after.start < part.end());
         if !overlaps {
-            self.chunks.insert(index, chunk);
+            self.stored.insert(index, part);
         }
         !overlaps
     }
 
-    /// Forgets the chunk that begins at `start`: the file is whole no longer.
-    pub fn remove(&mut self, start: u64) -> Option<Chunk> {
-        let index = self.chunks.iter().position(|chunk| chunk.start == start)?;
+    /// Removes the part that begins at `start`. The file is no longer complete then.
+    pub fn remove(&mut self, start: u64) -> Option<StoredPart> {
+        let index = self.stored.iter().position(|part| part.start == start)?;
         self.complete = false;
-        Some(self.chunks.remove(index))
+        Some(self.stored.remove(index))
     }
 
-    /// The whole file of `total` bytes in order: what is here, and what is to be fetched.
+    /// The whole file of `total` bytes in order: what is stored, and what has to be fetched.
     pub fn parts(&self, total: u64) -> Vec<Part> {
-        let size = part_size(total);
+        let size = fetch_size(total);
         let mut parts = Vec::new();
         let mut at = 0;
         let missing = |mut from: u64, to: u64, parts: &mut Vec<Part>| {
-            if from == 0 && to > SMALLEST_PART {
-                // What the first request has brought.
-                parts.push(Part::Missing(0..SMALLEST_PART));
-                from = SMALLEST_PART;
+            if from == 0 && to > MIN_FETCH {
+                // The first request brings these.
+                parts.push(Part::Missing(0..MIN_FETCH));
+                from = MIN_FETCH;
             }
             let cut = |start| Part::Missing(start..to.min(start + size));
             parts.extend((from..to).step_by(size as usize).map(cut));
         };
-        for chunk in &self.chunks {
-            missing(at, chunk.start, &mut parts);
-            at = chunk.end();
-            parts.push(Part::Stored(chunk.clone()));
+        for part in &self.stored {
+            missing(at, part.start, &mut parts);
+            at = part.end();
+            parts.push(Part::Stored(part.clone()));
         }
         missing(at, total, &mut parts);
         parts
     }
 
-    /// The first bytes to ask for, before anything else is known.
+    /// The bytes that the first request asks for, before anything else is known.
     pub fn first_missing(&self) -> Range<u64> {
-        let total = self.total.unwrap_or(SMALLEST_PART);
+        let total = self.total.unwrap_or(MIN_FETCH);
         let found = self.parts(total).into_iter().find_map(|part| match part {
             Part::Missing(range) => Some(range),
             Part::Stored(_) => None,
         });
-        found.unwrap_or(0..SMALLEST_PART)
+        found.unwrap_or(0..MIN_FETCH)
     }
 }
 
-/// Small files come in many parts as well: they are fetched in parallel, and resumed, like others.
-fn part_size(total: u64) -> u64 {
-    (total / 16).clamp(SMALLEST_PART, LARGEST_PART).next_multiple_of(SMALLEST_PART)
+/// Bytes of each request. Small files are fetched in several parts too: in parallel, and resumable.
+fn fetch_size(total: u64) -> u64 {
+    (total / 16).clamp(MIN_FETCH, MAX_FETCH).next_multiple_of(MIN_FETCH)
 }
 
-impl Chunk {
-    /// One past its last byte in the file.
+/// The files that may be deleted to make room for `url`: those of other addresses, the one that was
+/// used longest ago first.
+pub fn eviction_order(mut files: Vec<Manifest>, url: &str) -> Vec<Manifest> {
+    files.retain(|file| file.url != url && file.bytes() > 0);
+    files.sort_by(|a, b| a.used.total_cmp(&b.used));
+    files
+}
+
+impl StoredPart {
+    /// The offset after its last byte.
     pub fn end(&self) -> u64 {
         self.start + self.length
     }
@@ -244,28 +258,28 @@ impl Part {
     /// Its bytes in the file.
     pub fn range(&self) -> Range<u64> {
         match self {
-            Self::Stored(chunk) => chunk.start..chunk.end(),
+            Self::Stored(part) => part.start..part.end(),
             Self::Missing(range) => range.clone(),
         }
     }
 }
 
 impl First {
-    /// The same file in this release's terms; the chunks stay where they are. Half a file is none:
-    /// its record does not say of which whole.
+    /// The same file as a record of this release; the blobs stay as they are. A file that is not
+    /// complete is dropped: its record does not give the total length.
     fn migrate(self) -> Result<Manifest, String> {
-        let chunks = self.bytes.div_ceil(MAX_CHUNK);
-        if !self.complete || self.bytes > MAX_TOTAL || u64::from(self.chunks) != chunks {
-            return Err("a part of an earlier release's file".into());
+        let parts = self.bytes.div_ceil(MAX_PART);
+        if !self.complete || self.bytes > MAX_TOTAL || u64::from(self.parts) != parts {
+            return Err("an incomplete file of an earlier release".into());
         }
-        let chunk = |key: u32| {
-            let start = u64::from(key) * MAX_CHUNK;
-            Chunk { key, start, length: MAX_CHUNK.min(self.bytes - start), sha256: None }
+        let part = |key: u32| {
+            let start = u64::from(key) * MAX_PART;
+            StoredPart { key, start, length: MAX_PART.min(self.bytes - start), sha256: None }
         };
         Ok(Manifest {
             total: Some(self.bytes),
             version: Version { etag: self.etag, last_modified: self.last_modified },
-            chunks: (0..self.chunks).map(chunk).collect(),
+            stored: (0..self.parts).map(part).collect(),
             complete: true,
             used: self.used,
             ..Manifest::new(self.id, &self.url, self.added)
@@ -280,15 +294,15 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    fn chunk(key: u32, start: u64, length: u64) -> Chunk {
-        Chunk { key, start, length, sha256: None }
+    fn part(key: u32, start: u64, length: u64) -> StoredPart {
+        StoredPart { key, start, length, sha256: None }
     }
 
-    fn manifest(total: u64, chunks: &[Chunk]) -> Manifest {
+    fn manifest(total: u64, stored: &[StoredPart]) -> Manifest {
         let mut manifest = Manifest::new("id".into(), "http://a/b", 1.0);
         manifest.total = Some(total);
-        for chunk in chunks {
-            assert!(manifest.insert(chunk.clone()));
+        for part in stored {
+            assert!(manifest.insert(part.clone()));
         }
         manifest
     }
@@ -298,17 +312,17 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_the_file_in_order() {
+    fn parts_cover_the_file_in_order() {
         for total in [0, 1, MIB, 10 * MIB + 17, 300 * MIB + 1, 1200 * MIB] {
-            for chunks in [&[][..], &[chunk(0, 0, MIB)], &[chunk(3, 5 * MIB + 7, 3)]] {
-                if chunks.iter().any(|chunk| chunk.end() > total) {
+            for stored in [&[][..], &[part(0, 0, MIB)], &[part(3, 5 * MIB + 7, 3)]] {
+                if stored.iter().any(|part| part.end() > total) {
                     continue;
                 }
                 let mut at = 0;
-                for part in manifest(total, chunks).parts(total) {
+                for part in manifest(total, stored).parts(total) {
                     let range = part.range();
                     assert_eq!(range.start, at);
-                    assert!(!range.is_empty() && range.end - range.start <= LARGEST_PART);
+                    assert!(!range.is_empty() && range.end - range.start <= MAX_FETCH);
                     at = range.end;
                 }
                 assert_eq!(at, total);
@@ -317,28 +331,28 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_comes_first() {
+    fn the_first_request_asks_for_what_is_missing() {
         assert_eq!(Manifest::new("id".into(), "u", 0.0).first_missing(), 0..MIB);
-        let begun = manifest(10 * MIB, &[chunk(0, 0, MIB), chunk(1, MIB, 2 * MIB)]);
+        let begun = manifest(10 * MIB, &[part(0, 0, MIB), part(1, MIB, 2 * MIB)]);
         assert_eq!(begun.first_missing(), 3 * MIB..4 * MIB);
     }
 
     #[test]
-    fn chunks_do_not_overlap() {
-        let mut manifest = manifest(100, &[chunk(0, 10, 10), chunk(1, 40, 10)]);
+    fn stored_parts_do_not_overlap() {
+        let mut manifest = manifest(100, &[part(0, 10, 10), part(1, 40, 10)]);
         for (start, length) in [(10, 10), (5, 6), (19, 1), (15, 100), (0, 100), (49, 2)] {
-            assert!(!manifest.insert(chunk(9, start, length)), "{length} at {start}");
+            assert!(!manifest.insert(part(9, start, length)), "{length} at {start}");
         }
-        assert!(manifest.insert(chunk(manifest.next_key(), 20, 20)));
-        let starts: Vec<_> = manifest.chunks.iter().map(|chunk| chunk.start).collect();
+        assert!(manifest.insert(part(manifest.next_key(), 20, 20)));
+        let starts: Vec<_> = manifest.stored.iter().map(|part| part.start).collect();
         assert_eq!(starts, [10, 20, 40]);
-        assert_eq!(manifest.remove(20).map(|chunk| chunk.key), Some(2));
+        assert_eq!(manifest.remove(20).map(|part| part.key), Some(2));
         assert_eq!(manifest.remove(20), None);
     }
 
     #[test]
     fn records_are_read_back() {
-        let mut whole = manifest(30, &[chunk(0, 0, 10), chunk(1, 10, 20)]);
+        let mut whole = manifest(30, &[part(0, 0, 10), part(1, 10, 20)]);
         whole.complete = true;
         whole.version.etag = Some("\"x\"".into());
         let value = serde_json::to_value(&whole).expect("a record");
@@ -346,8 +360,41 @@ mod tests {
     }
 
     #[test]
+    fn the_stored_names_are_those_of_the_released_layout() {
+        let record = json!({
+            "schema": 2, "id": "1-2", "url": "http://a/b", "finalUrl": "http://c/d", "total": 30,
+            "version": { "etag": "\"x\"", "lastModified": "Mon" }, "sha256": "aa",
+            "chunks": [
+                { "key": 0, "start": 0, "length": 10, "sha256": "bb" },
+                { "key": 4, "start": 10, "length": 20, "sha256": null }
+            ],
+            "complete": true, "didNotFit": null, "added": 1.5, "used": 2.5
+        });
+        let file = read(record.clone()).expect("a record");
+        assert_eq!(
+            file.stored,
+            [StoredPart { sha256: Some("bb".into()), ..part(0, 0, 10) }, part(4, 10, 20),]
+        );
+        assert_eq!(serde_json::to_value(&file).expect("a record"), record);
+    }
+
+    #[test]
+    fn the_file_used_longest_ago_gives_way_first() {
+        let file = |url: &str, used: f64, length: u64| {
+            let mut file = Manifest::new(url.into(), url, 0.0);
+            file.used = used;
+            file.stored.extend((length > 0).then(|| part(0, 0, length)));
+            file
+        };
+        let files =
+            vec![file("b", 3.0, 1), file("a", 1.0, 1), file("none", 0.0, 0), file("own", 0.0, 1)];
+        let order: Vec<_> = eviction_order(files, "own").into_iter().map(|file| file.url).collect();
+        assert_eq!(order, ["a", "b"]);
+    }
+
+    #[test]
     fn hostile_records_are_refused() {
-        let mut whole = manifest(30, &[chunk(0, 0, 10), chunk(1, 10, 20)]);
+        let mut whole = manifest(30, &[part(0, 0, 10), part(1, 10, 20)]);
         whole.complete = true;
         let good = serde_json::to_value(&whole).expect("a record");
         let hostile = [
@@ -383,16 +430,16 @@ mod tests {
     }
 
     #[test]
-    fn the_first_releases_files_are_taken_over() {
-        let record = |bytes: u64, chunks: u32, complete: bool| {
+    fn files_of_the_first_release_still_load() {
+        let record = |bytes: u64, parts: u32, complete: bool| {
             json!({
                 "id": "1-2", "url": "http://a/b", "complete": complete, "bytes": bytes,
-                "chunks": chunks, "etag": "\"e\"", "lastModified": null, "added": 5.5, "used": 6
+                "chunks": parts, "etag": "\"e\"", "lastModified": null, "added": 5.5, "used": 6
             })
         };
         let whole = read(record(40 * MIB, 3, true)).expect("a whole file");
         assert_eq!(whole.bytes(), 40 * MIB);
-        assert_eq!(whole.chunks[2], chunk(2, 32 * MIB, 8 * MIB));
+        assert_eq!(whole.stored[2], part(2, 32 * MIB, 8 * MIB));
         assert!(whole.complete && whole.used == 6.0 && whole.added == 5.5);
         assert_eq!(whole.version.validator(), Some("\"e\""));
         assert!(read(record(40 * MIB, 2, false)).is_err());

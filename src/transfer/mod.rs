@@ -1,10 +1,21 @@
-//! A file that comes in pieces: over several connections, with breaks between them, perhaps days
-//! apart. What is known of it, and what that means. Plain data; fetching and storing are `web`'s.
+//! What a download knows and what it decides: the parts of a file that are stored, what a response
+//! brings, when to try again, what to report.
+//!
+//! A file comes over several connections, with breaks between them that may last for days. Nothing
+//! here needs a network or JavaScript: `web` fetches and stores.
 
 mod backoff;
+mod integrity;
 mod headers;
 mod manifest;
+mod restart;
+mod response;
+mod progress;
 
 pub use backoff::Backoff;
-pub use headers::{ContentRange, Version};
-pub use manifest::{Chunk, MAX_CHUNK, MAX_TOTAL, Manifest, Part, Record};
+pub use headers::{ContentRange, MAX_TOTAL, Version};
+pub use integrity::{Hasher, Integrity};
+pub use manifest::{MAX_PART, Manifest, Part, Record, StoredPart, eviction_order};
+pub use progress::{Due, Meter, Note, Phase, Report};
+pub use response::{Content, Length, ResponseFacts};
+pub use restart::{Cause, Fault, Restarts};

@@ -1,4 +1,4 @@
-//! Cancelling. In Rust that is a dropped future; these tie it to the platform's `AbortSignal`.
+//! Cancelling: ties the platform's `AbortSignal` to the dropping of a future.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -11,7 +11,7 @@ use web_sys::AbortSignal;
 
 use crate::error::{Error, Result};
 
-/// Does `work` unless `signal` aborts, then drops it and fails with the signal's reason.
+/// Runs `work`. If `signal` aborts first, drops `work` and fails with the signal's reason.
 pub(super) async fn or_abort<T>(
     signal: Option<&AbortSignal>,
     work: impl Future<Output = Result<T>>,
@@ -23,7 +23,7 @@ pub(super) async fn or_abort<T>(
     }
 }
 
-/// Resolves when `signal` aborts, at once if it has.
+/// Resolves when `signal` aborts; at once if it has aborted already.
 pub(super) async fn aborted(signal: &AbortSignal) {
     if signal.aborted() {
         return;
@@ -32,7 +32,7 @@ pub(super) async fn aborted(signal: &AbortSignal) {
     let tell = RefCell::new(Some(tell));
     let listener = Closure::<dyn Fn()>::new(move || {
         if let Some(tell) = tell.borrow_mut().take() {
-            // Nobody listens any more when the work was done first.
+            // Fails if the work was done first and nobody listens any more.
             let _ = tell.send(());
         }
     });
@@ -50,7 +50,7 @@ struct Listening<'a> {
 impl Listening<'_> {
     fn start(&self) {
         let listener = self.listener.as_ref().unchecked_ref();
-        // Fails for no signal there is.
+        // Cannot fail: the target is a real signal.
         let _ = self.signal.add_event_listener_with_callback("abort", listener);
     }
 }
@@ -62,16 +62,17 @@ impl Drop for Listening<'_> {
     }
 }
 
-/// Runs `work` to its end even if the future that waits for it is dropped.
+/// Runs `work` to its end even if the returned future is dropped.
 ///
-/// For IndexedDB: `idb`'s requests keep the closures that the browser calls, so that dropping one
-/// under way makes the browser call a closure that is gone, which throws.
+/// For IndexedDB: a request of `idb` owns the closures that the browser calls when it is done. If
+/// the request were dropped before that, the browser would call a closure that is gone, which
+/// throws.
 pub(super) async fn detached<T: 'static>(
     work: impl Future<Output = Result<T>> + 'static,
 ) -> Result<T> {
     let (tell, told) = oneshot::channel();
     wasm_bindgen_futures::spawn_local(async move {
-        // Nobody listens any more when the waiting future was dropped.
+        // Fails if the returned future was dropped.
         let _ = tell.send(work.await);
     });
     told.await.unwrap_or_else(|_| Err(Error::Internal("a detached task was dropped".into())))

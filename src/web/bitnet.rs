@@ -1,4 +1,7 @@
 //! The class behind the package's `BitNet`: one loaded model.
+//!
+//! A `JsValue` argument is checked here, so that a wrong one is a `bad-option`: wasm-bindgen would
+//! convert it silently.
 
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
@@ -13,8 +16,8 @@ use web_sys::AbortSignal;
 
 use super::abort::{aborted, or_abort};
 use super::error::bad_option;
-use super::options::{GenerateOptions, LoadOptions};
-use super::progress::Meter;
+use super::options::{GenerateOptions, LoadOptions, boolean, integer};
+use super::progress::Reporter;
 use super::prompt;
 use super::slot::Slot;
 use crate::session::{FinishReason, Info, Stats, Token};
@@ -22,8 +25,8 @@ use crate::tokenizer::Tokenizer;
 
 /// A loaded model.
 ///
-/// One call of `generate` or `logits` runs at a time; the package's TypeScript queues them. All
-/// else answers meanwhile.
+/// Only one call of `generate`, `logits` or `profile` may run at a time: the package's TypeScript
+/// queues them. The other calls can be made meanwhile.
 #[wasm_bindgen]
 pub struct WasmModel {
     slot: Slot,
@@ -33,19 +36,20 @@ pub struct WasmModel {
 
 #[wasm_bindgen]
 impl WasmModel {
-    /// Loads a model. Fails with the reason of `signal` if that aborts.
+    /// Loads a model. If `signal` aborts, fails with its reason.
     ///
-    /// `on_lost` is told of every loss of the model's device; the next call restores it.
+    /// `on_lost` is called after every loss of the model's device; the next call restores the model.
     pub async fn load(
-        source: JsValue,
-        options: JsValue,
+        #[wasm_bindgen(unchecked_param_type = "Exclude<api.Source, URL>")] source: JsValue,
+        #[wasm_bindgen(unchecked_param_type = "LoadOptions")] options: JsValue,
+        #[wasm_bindgen(unchecked_param_type = "((progress: api.Progress) => void) | undefined")]
         on_progress: Option<Function>,
-        on_lost: Function,
+        #[wasm_bindgen(unchecked_param_type = "(loss: api.DeviceLoss) => void")] on_lost: Function,
         signal: Option<AbortSignal>,
     ) -> Result<WasmModel, JsValue> {
-        let meter = Meter::new(on_progress);
+        let reporter = Reporter::new(on_progress);
         let slot = or_abort(signal.as_ref(), async {
-            Slot::load(source, LoadOptions::parse(options)?, &meter, on_lost).await
+            Slot::load(source, LoadOptions::parse(options)?, &reporter, on_lost).await
         })
         .await?;
         let mut lease = slot.lease().await?;
@@ -56,24 +60,27 @@ impl WasmModel {
     }
 
     /// What the model is and how it runs.
+    #[wasm_bindgen(unchecked_return_type = "api.ModelInfo")]
     pub fn info(&self) -> Result<JsValue, JsValue> {
         to_js(&self.info)
     }
 
-    /// Generates, calling `on_token(id, text)` for each token; gives the statistics.
+    /// Generates text, calls `on_token(id, text)` for each token, and returns the statistics.
     ///
-    /// An abort ends the generation like any other, with the reason `abort` in the statistics.
+    /// If `signal` aborts, the generation ends with the finish reason `abort`.
+    #[wasm_bindgen(unchecked_return_type = "api.Stats")]
     pub async fn generate(
         &self,
-        input: JsValue,
-        options: JsValue,
+        #[wasm_bindgen(unchecked_param_type = "api.Input")] input: JsValue,
+        #[wasm_bindgen(unchecked_param_type = "GenerateOptions")] options: JsValue,
+        #[wasm_bindgen(unchecked_param_type = "(id: number | undefined, text: string) => void")]
         on_token: Function,
         signal: Option<AbortSignal>,
     ) -> Result<JsValue, JsValue> {
         self.slot.check()?;
         let options = GenerateOptions::parse(options)?;
         let n_vocab = self.info.vocab_size;
-        // A device that was lost is restored first, which may take as long as loading.
+        // If the device was lost, the model is restored first, which may take as long as loading.
         let mut lease = match &signal {
             None => self.slot.lease().await?,
             Some(signal) => match select(pin!(aborted(signal)), pin!(self.slot.lease())).await {
@@ -86,11 +93,11 @@ impl WasmModel {
         } else {
             prompt::tokens(&self.tokenizer, n_vocab, &input, options.raw, options.special)?
         };
-        let (pieces, thrown) = (Cell::new(0_usize), RefCell::new(None));
+        let (told, thrown) = (Cell::new(false), RefCell::new(None));
         let stopped =
             || self.slot.is_disposed() || signal.as_ref().is_some_and(AbortSignal::aborted);
         let mut tell = |token: Token| {
-            pieces.set(pieces.get() + 1);
+            told.set(true);
             let id = token.id.map_or(JsValue::UNDEFINED, JsValue::from);
             match on_token.call2(&JsValue::NULL, &id, &token.text.into()) {
                 Err(error) => {
@@ -106,9 +113,9 @@ impl WasmModel {
             None => run.await?,
             Some(signal) => match select(pin!(aborted(signal)), run).await {
                 Either::Right((stats, _)) => stats?,
-                // The next piece ends it, with true statistics.
-                Either::Left(((), run)) if pieces.get() > 0 => run.await?,
-                // Still reading the prompt, which may take long: let go.
+                // The next token ends it, with its true statistics.
+                Either::Left(((), run)) if told.get() => run.await?,
+                // It is still computing the prompt, which may take long: drop it.
                 Either::Left(_) => aborted_before_the_first_token(prompt.len()),
             },
         };
@@ -119,12 +126,16 @@ impl WasmModel {
         }
     }
 
-    /// The tokens of a text, without a begin-of-text token. With `special`, special tokens in it
-    /// are recognised.
-    pub fn tokenize(&self, text: JsValue, special: bool) -> Result<Uint32Array, JsValue> {
+    /// The tokens of a text, without a begin-of-text token. `special`: the text may contain special
+    /// tokens.
+    pub fn tokenize(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "string")] text: JsValue,
+        #[wasm_bindgen(unchecked_param_type = "boolean")] special: JsValue,
+    ) -> Result<Uint32Array, JsValue> {
         self.slot.check()?;
         let text = text.as_string().ok_or_else(|| bad_option("text", "must be a string"))?;
-        let ids = if special {
+        let ids = if boolean("special", &special)? {
             self.tokenizer.encode_with_special(&text)?
         } else {
             self.tokenizer.encode(&text)?
@@ -133,14 +144,20 @@ impl WasmModel {
     }
 
     /// The text of tokens.
-    pub fn detokenize(&self, ids: JsValue) -> Result<String, JsValue> {
+    pub fn detokenize(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "Uint32Array")] ids: JsValue,
+    ) -> Result<String, JsValue> {
         self.slot.check()?;
         Ok(self.tokenizer.decode(&prompt::ids(&ids, self.info.vocab_size)?)?)
     }
 
     /// The number of tokens of a text, or of a conversation in the model's template.
     #[wasm_bindgen(js_name = countTokens)]
-    pub fn count_tokens(&self, input: JsValue) -> Result<u32, JsValue> {
+    pub fn count_tokens(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "string | readonly api.Message[]")] input: JsValue,
+    ) -> Result<u32, JsValue> {
         self.slot.check()?;
         let ids = match input.as_string() {
             Some(text) => self.tokenizer.encode(&text)?,
@@ -149,8 +166,11 @@ impl WasmModel {
         Ok(ids.len() as u32)
     }
 
-    /// The logits after the last of `ids`.
-    pub async fn logits(&self, ids: JsValue) -> Result<Float32Array, JsValue> {
+    /// The logits after the last of `ids`, one for each token of the vocabulary.
+    pub async fn logits(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "Uint32Array")] ids: JsValue,
+    ) -> Result<Float32Array, JsValue> {
         self.slot.check()?;
         let ids = prompt::ids(&ids, self.info.vocab_size)?;
         let logits = self.slot.lease().await?.session()?.logits(&ids).await?;
@@ -158,16 +178,23 @@ impl WasmModel {
         Ok(Float32Array::from(logits.as_slice()))
     }
 
-    /// The time of each kernel in one step of `n_tokens` after `pos` tokens, and what memory gives at best.
-    pub async fn profile(&self, pos: u32, n_tokens: u32) -> Result<JsValue, JsValue> {
+    /// The time of each kernel in one step of `tokens` tokens after `position` tokens, and the
+    /// memory's best rate.
+    #[wasm_bindgen(unchecked_return_type = "api.Profile")]
+    pub async fn profile(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "number")] position: JsValue,
+        #[wasm_bindgen(unchecked_param_type = "number")] tokens: JsValue,
+    ) -> Result<JsValue, JsValue> {
         self.slot.check()?;
-        let (pos, n_tokens) = (pos as usize, n_tokens as usize);
-        let profile = self.slot.lease().await?.session()?.profile(pos, n_tokens).await?;
+        let position = integer("position", &position)? as usize;
+        let tokens = integer("tokens", &tokens)? as usize;
+        let profile = self.slot.lease().await?.session()?.profile(position, tokens).await?;
         self.slot.check()?;
         to_js(&profile)
     }
 
-    /// Frees the model's memory, now or when the call that runs has ended.
+    /// Frees the model's memory, now or when the running call has ended.
     pub fn dispose(&self) {
         self.slot.dispose();
     }

@@ -1,4 +1,4 @@
-//! Bytes that lie somewhere in the browser: a `Blob` (or `File`) on disk or in memory, an array.
+//! Bytes that the page has: a `Blob` (or `File`) on disk or in memory, or an array.
 
 use std::ops::Range;
 
@@ -6,20 +6,20 @@ use js_sys::{Array, Uint8Array};
 use wasm_bindgen::prelude::*;
 use web_sys::Blob;
 
-use super::bytes::{Arrays, read_blob};
+use super::bytes::{ArrayPool, read_blob};
 use super::error::text;
 use crate::error::{Error, Result};
 use crate::source::Source;
 
-/// The bytes of a `Blob`, read by slices: a file on disk never is in memory as a whole.
+/// A `Blob`, read in slices, so that a file on disk is never in memory as a whole.
 pub(super) struct BlobSource {
     blob: Blob,
-    arrays: Arrays,
+    pool: ArrayPool,
 }
 
 impl BlobSource {
     pub(super) fn new(blob: Blob) -> Self {
-        Self { blob, arrays: Arrays::default() }
+        Self { blob, pool: ArrayPool::default() }
     }
 }
 
@@ -30,65 +30,67 @@ impl Source for BlobSource {
 
     async fn read(&mut self, range: Range<u64>) -> Result<Vec<u8>> {
         let slice = self.blob.slice_with_f64_and_f64(range.start as f64, range.end as f64);
-        let slice = slice.map_err(ungathered)?;
-        let bytes = read_blob(&slice, &self.arrays, "the file").await?;
+        let slice = slice.map_err(unreadable)?;
+        let bytes = read_blob(&slice, &self.pool, "the file").await?;
         let (expected, found) = (range.end - range.start, u64::from(bytes.length()));
         if expected == found {
             return Ok(bytes.all().to_vec());
         }
         let why = format!("{found} bytes at {}, {expected} expected", range.start);
-        Err(Error::Network { what: "the file".into(), why })
+        Err(Error::unreadable("the file", why))
     }
 }
 
-/// Gathers bytes as they come into one blob, which the browser holds, on disk if they are many.
+/// Gathers bytes into one blob, which the browser holds, on disk if there are many.
 #[derive(Default)]
 pub(super) struct Gathering {
-    /// What is in the browser's hands, in pieces of at least [`Gathering::PIECE`].
+    /// Bytes that the browser holds, in blobs of at least [`Gathering::STEP`].
     blobs: Array,
-    chunks: Array,
-    /// Bytes in `chunks`.
-    bytes: u32,
+    /// Bytes that we hold.
+    arrays: Array,
+    /// Bytes in `arrays`.
+    length: u32,
 }
 
 impl Gathering {
-    /// Few enough to hold here.
-    const PIECE: u32 = 4 << 20;
+    /// We hold fewer bytes than this.
+    const STEP: u32 = 4 << 20;
 
-    pub(super) fn push(&mut self, chunk: &Uint8Array) -> Result<()> {
-        self.chunks.push(chunk);
-        self.bytes += chunk.length();
-        if self.bytes >= Self::PIECE {
-            self.bytes = 0;
-            let chunks = std::mem::take(&mut self.chunks);
-            let blob = Blob::new_with_u8_array_sequence(&chunks).map_err(ungathered)?;
+    /// Adds the bytes of an array that belongs to nobody else.
+    pub(super) fn push(&mut self, bytes: &Uint8Array) -> Result<()> {
+        self.arrays.push(bytes);
+        self.length += bytes.length();
+        if self.length >= Self::STEP {
+            self.length = 0;
+            let arrays = std::mem::take(&mut self.arrays);
+            let blob = Blob::new_with_u8_array_sequence(&arrays).map_err(unreadable)?;
             self.blobs.push(&blob);
         }
         Ok(())
     }
 
-    /// The same for many bytes, in an array that may have others right after.
-    pub(super) fn push_all(&mut self, bytes: &Uint8Array) -> Result<()> {
-        let blob = Blob::new_with_u8_array_sequence(&Array::of1(bytes)).map_err(ungathered)?;
+    /// Adds many bytes, and copies them at once: their array may be used again.
+    pub(super) fn push_copy(&mut self, bytes: &Uint8Array) -> Result<()> {
+        let blob = Blob::new_with_u8_array_sequence(&Array::of1(bytes)).map_err(unreadable)?;
         self.blobs.push(&blob);
         Ok(())
     }
 
     pub(super) fn finish(self) -> Result<Blob> {
-        let rest = Blob::new_with_u8_array_sequence(&self.chunks).map_err(ungathered)?;
+        let rest = Blob::new_with_u8_array_sequence(&self.arrays).map_err(unreadable)?;
         self.blobs.push(&rest);
-        Blob::new_with_blob_sequence(&self.blobs).map_err(ungathered)
+        Blob::new_with_blob_sequence(&self.blobs).map_err(unreadable)
     }
 }
 
-fn ungathered(thrown: JsValue) -> Error {
-    Error::Network { what: "the file".into(), why: text(&thrown) }
+fn unreadable(thrown: JsValue) -> Error {
+    Error::unreadable("the file", text(&thrown))
 }
 
-/// The bytes of an `ArrayBuffer` or `Uint8Array` of the page.
+/// An `ArrayBuffer` or `Uint8Array` of the page.
 pub(super) struct ArraySource {
     bytes: Uint8Array,
-    /// Bytes there were at first.
+    /// Bytes at first.
     len: u64,
 }
 
@@ -105,10 +107,9 @@ impl Source for ArraySource {
     }
 
     async fn read(&mut self, range: Range<u64>) -> Result<Vec<u8>> {
-        // The page may give its buffer away meanwhile, after which the browser throws.
+        // The page may transfer its buffer while we load. Reading it would throw then.
         if range.end > u64::from(self.bytes.length()) {
-            let what = "the array".to_owned();
-            return Err(Error::Network { what, why: "it was detached or shrunk".into() });
+            return Err(Error::unreadable("the array", "it was detached or has shrunk"));
         }
         Ok(self.bytes.subarray(range.start as u32, range.end as u32).to_vec())
     }

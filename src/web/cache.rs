@@ -1,4 +1,4 @@
-//! What is stored on this device: `BitNet.cache`.
+//! The models stored on this device: `BitNet.cache`.
 
 #![allow(unreachable_pub, reason = "wasm-bindgen exports only what is `pub`")]
 
@@ -6,13 +6,13 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
-use super::bytes::Arrays;
-use super::remote::read_chunk;
-use super::store::Storage;
-use crate::error::Error;
-use crate::transfer::Chunk;
+use super::bytes::ArrayPool;
+use super::remote::Address;
+use super::store::{Storage, read_part};
+use crate::error::{Error, Result};
+use crate::transfer::StoredPart;
 
-/// A stored model, as `BitNet.cache.list` gives it.
+/// A stored model, as `BitNet.cache.list` returns it.
 #[derive(Serialize)]
 struct Entry {
     url: String,
@@ -26,8 +26,8 @@ struct Entry {
     used: f64,
 }
 
-/// Every stored model, and every part of one.
-#[wasm_bindgen(js_name = cacheList)]
+/// Every stored model, complete or not.
+#[wasm_bindgen(js_name = cacheList, unchecked_return_type = "api.StoredModel[]")]
 pub async fn list() -> Result<JsValue, JsValue> {
     let mut files = Storage::open().await?.list().await?;
     files.retain(|file| file.did_not_fit.is_none());
@@ -48,7 +48,10 @@ pub async fn list() -> Result<JsValue, JsValue> {
 
 /// Deletes what is stored of `url`.
 #[wasm_bindgen(js_name = cacheDelete)]
-pub async fn delete(url: String) -> Result<(), JsValue> {
+pub async fn delete(
+    #[wasm_bindgen(unchecked_param_type = "string")] url: JsValue,
+) -> Result<(), JsValue> {
+    let url = stored_name(&url)?;
     Ok(Storage::open().await?.delete(&url).await?)
 }
 
@@ -58,10 +61,10 @@ pub async fn clear() -> Result<(), JsValue> {
     Ok(Storage::open().await?.clear().await?)
 }
 
-/// Chunks read at a time.
+/// Parts read at the same time.
 const AHEAD: usize = 4;
 
-/// What `BitNet.cache.verify` gives.
+/// What `BitNet.cache.verify` returns.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Verdict {
@@ -70,33 +73,41 @@ struct Verdict {
     damaged_bytes: u64,
 }
 
-/// Reads every chunk of `url` and compares it with the hash it was stored with. Those that are
-/// not what they were are deleted.
-#[wasm_bindgen(js_name = cacheVerify)]
-pub async fn verify(url: String) -> Result<JsValue, JsValue> {
+/// Reads every stored part of `url` and compares it with the hash it was stored with. Deletes those
+/// that differ.
+#[wasm_bindgen(js_name = cacheVerify, unchecked_return_type = "api.Verdict")]
+pub async fn verify(
+    #[wasm_bindgen(unchecked_param_type = "string")] url: JsValue,
+) -> Result<JsValue, JsValue> {
+    let url = stored_name(&url)?;
     let storage = Storage::open().await?;
     let file = storage.find(&url).await?.filter(|file| file.did_not_fit.is_none());
     let file = file.ok_or(Error::NotCached { url })?;
-    let arrays = Arrays::default();
-    let check = |chunk: Chunk| {
-        let (storage, id, arrays) = (storage.clone(), file.id.clone(), arrays.clone());
+    let pool = ArrayPool::default();
+    let check = |part: StoredPart| {
+        let (storage, id, pool) = (storage.clone(), file.id.clone(), pool.clone());
         async move {
-            let found = read_chunk(&storage, &id, &chunk, &arrays).await?;
-            Ok(found.is_none().then_some(chunk))
+            let found = read_part(&storage, &id, &part, &pool).await?;
+            Ok(found.is_none().then_some(part))
         }
     };
-    let damaged: Vec<Option<Chunk>> = stream::iter(file.chunks.clone())
+    let damaged: Vec<Option<StoredPart>> = stream::iter(file.stored.clone())
         .map(check)
         .buffer_unordered(AHEAD)
         .try_collect()
         .await
         .map_err(|error: Error| error)?;
-    let damaged: Vec<Chunk> = damaged.into_iter().flatten().collect();
-    let damaged_bytes = damaged.iter().map(|chunk| chunk.length).sum::<u64>();
+    let damaged: Vec<StoredPart> = damaged.into_iter().flatten().collect();
+    let damaged_bytes = damaged.iter().map(|part| part.length).sum::<u64>();
     let whole = file.complete && damaged.is_empty();
     if !damaged.is_empty() {
-        storage.forget(&file.id, damaged.iter().map(|chunk| chunk.start).collect()).await?;
+        storage.forget(&file.id, damaged.iter().map(|part| part.start).collect()).await?;
     }
     let verdict = Verdict { whole, bytes: file.bytes() - damaged_bytes, damaged_bytes };
     Ok(serde_wasm_bindgen::to_value(&verdict)?)
+}
+
+/// The name under which `load` stores the address.
+fn stored_name(url: &JsValue) -> Result<String> {
+    Ok(Address::parse("url", url)?.url)
 }

@@ -4,7 +4,7 @@ use wasm_bindgen::prelude::*;
 
 use crate::error::Error;
 
-// The class itself is TypeScript, so that `instanceof` holds for errors from both sides.
+// The class is TypeScript, so that `instanceof` holds for errors from both sides.
 #[wasm_bindgen(raw_module = "./error.js")]
 extern "C" {
     type BitNetError;
@@ -18,9 +18,9 @@ impl From<Error> for JsValue {
     }
 }
 
-/// What a thrown value says of itself.
+/// The message of a thrown value.
 pub(super) fn text(thrown: &JsValue) -> String {
-    // Exceptions of the platform are errors too, but their messages may say nothing.
+    // The message of a platform's exception may be empty, its name is not.
     if let Some(exception) = thrown.dyn_ref::<web_sys::DomException>() {
         return format!("{}: {}", exception.name(), exception.message());
     }
@@ -30,7 +30,7 @@ pub(super) fn text(thrown: &JsValue) -> String {
     }
 }
 
-/// An [`Error::BadOption`], the commonest failure at the border.
+/// An [`Error::BadOption`].
 pub(super) fn bad_option(name: &str, why: impl Into<String>) -> Error {
     Error::BadOption { name: name.into(), why: why.into() }
 }

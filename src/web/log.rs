@@ -1,4 +1,4 @@
-//! Where the crate's own words go: the console; and what a panic does.
+//! The console, and what a panic does.
 
 #![allow(unreachable_pub, reason = "wasm-bindgen exports only what is `pub`")]
 
@@ -11,15 +11,15 @@ thread_local! {
     static ON_PANIC: RefCell<Option<Function>> = const { RefCell::new(None) };
 }
 
-/// A warning for whoever has the console open.
+/// Writes a warning to the console.
 pub(super) fn warn(message: &str) {
     web_sys::console::warn_1(&JsValue::from_str(&format!("ternlight: {message}")));
 }
 
-/// Prints panics to the console and tells `callback` their message.
+/// Makes a panic print its message to the console and call `callback` with it.
 ///
-/// A panic aborts the instance, so the promises it was working on never settle: the callback is
-/// there to reject them.
+/// A panic ends the instance, so the promises that it was working on never settle. The callback has
+/// to reject them.
 #[wasm_bindgen(js_name = onPanic)]
 pub fn on_panic(callback: Function) {
     ON_PANIC.with(|slot| *slot.borrow_mut() = Some(callback));
@@ -30,7 +30,7 @@ pub fn on_panic(callback: Function) {
             if let Ok(slot) = slot.try_borrow()
                 && let Some(callback) = slot.as_ref()
             {
-                // A callback that throws would hide the panic itself.
+                // An exception from the callback would hide the panic itself.
                 let _ = callback.call1(&JsValue::NULL, &message.into());
             }
         });

@@ -1,223 +1,279 @@
-//! Options from JavaScript: every name known, every value of its type, or `bad-option`.
+//! Options from JavaScript: an unknown name or a value that is not allowed is a `bad-option`.
+
+use std::ops::RangeInclusive;
 
 use js_sys::{Array, Object, Reflect};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use wasm_bindgen::prelude::*;
 
 use super::error::{bad_option, text};
-use super::integrity::Integrity;
 use crate::error::Result;
 use crate::gpu::{FeatureCaps, GpuOptions, LimitCaps};
 use crate::sampling::Sampling;
 use crate::session::{self, LmHead};
+use crate::transfer::Integrity;
 
-/// Longer than a server takes to find a file, shorter than a visitor takes to give up.
+/// The default of `stallTimeout`: longer than a server takes to find a file, shorter than a visitor
+/// is willing to wait.
 const STALL_TIMEOUT: f64 = 15_000.0;
 
+/// The largest integer that JavaScript can tell from its neighbours.
+const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
+
 /// Where a URL may be loaded from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CacheMode {
-    /// From this device if it is stored here, else from the network, and stored.
-    #[default]
+    /// From this device if it is stored, else from the network; then it is stored.
     Use,
-    /// From the network, and stored anew.
+    /// From the network; it replaces what is stored.
     Refresh,
-    /// From this device or not at all.
+    /// From this device only.
     Only,
-    /// From the network, and not stored.
+    /// From the network; it is not stored.
     Off,
 }
 
-/// The options of `BitNet.load` that are Rust's.
+/// The options of `BitNet.load` that the crate handles.
 pub(super) struct LoadOptions {
     pub(super) cache: CacheMode,
     pub(super) integrity: Option<Integrity>,
-    /// Milliseconds without a byte after which a request is made again.
-    pub(super) patience: f64,
+    /// Milliseconds without a byte after which a request is repeated.
+    pub(super) stall_timeout: f64,
     pub(super) gpu: GpuOptions,
     pub(super) session: session::LoadOptions,
 }
 
 impl LoadOptions {
     pub(super) fn parse(value: JsValue) -> Result<Self> {
-        let mut object = Fields::new("options", value)?;
-        let context: Option<u32> = object.take("context")?;
-        if context == Some(0) {
-            return Err(bad_option("context", "must be 1 or more"));
-        }
-        let patience = object.take("stallTimeout")?.unwrap_or(STALL_TIMEOUT);
-        if !(1.0..=1e9).contains(&patience) {
-            return Err(bad_option("stallTimeout", "must be milliseconds, at least 1"));
-        }
+        let mut fields = Fields::new("options", value)?;
+        let cache = [
+            ("use", CacheMode::Use),
+            ("refresh", CacheMode::Refresh),
+            ("only", CacheMode::Only),
+            ("off", CacheMode::Off),
+        ];
+        let heads = [("auto", LmHead::Auto), ("f16", LmHead::F16), ("int8", LmHead::Int8)];
+        let milliseconds = "a number of milliseconds from 1 to 1000000000";
         let options = Self {
-            patience,
-            cache: object.take("cache")?.unwrap_or_default(),
-            integrity: match object.take::<String>("integrity")? {
+            stall_timeout: fields
+                .number("stallTimeout", 1.0..=1e9, milliseconds)?
+                .unwrap_or(STALL_TIMEOUT),
+            cache: fields.one_of("cache", &cache)?.unwrap_or(CacheMode::Use),
+            integrity: match fields.string("integrity")? {
                 Some(text) => Some(text.parse()?),
                 None => None,
             },
-            gpu: gpu(object.value("gpu"))?,
+            gpu: gpu(fields.value("gpu")?)?,
             session: session::LoadOptions {
-                context: context.map(|n| n as usize),
-                kv_f32: object.one_of("kv", &["f16", "f32"])? == 1,
-                head: match object.one_of("head", &["auto", "f16", "int8"])? {
-                    1 => LmHead::F16,
-                    2 => LmHead::Int8,
-                    _ => LmHead::Auto,
-                },
-                i2s_arm: object.one_of("i2sLayout", &["x86", "arm"])? == 1,
+                context: fields.u32("context", 1)?.map(|n| n as usize),
+                kv_f32: fields.one_of("kv", &[("f16", false), ("f32", true)])?.unwrap_or(false),
+                head: fields.one_of("head", &heads)?.unwrap_or(LmHead::Auto),
+                i2s_arm: fields
+                    .one_of("i2sLayout", &[("x86", false), ("arm", true)])?
+                    .unwrap_or(false),
             },
         };
-        object.finish()?;
+        fields.finish()?;
         Ok(options)
     }
 }
 
 fn gpu(value: JsValue) -> Result<GpuOptions> {
-    let mut object = Fields::new("gpu", value)?;
-    let preferences = ["", "low-power", "high-performance"];
-    let preference = object.one_of("powerPreference", &preferences)?;
-    let mut limits = Fields::new("gpu.limits", object.value("limits"))?;
-    let mut features = Fields::new("gpu.features", object.value("features"))?;
+    let mut fields = Fields::new("gpu", value)?;
+    let preferences = [("low-power", "low-power"), ("high-performance", "high-performance")];
+    let mut limits = Fields::new("gpu.limits", fields.value("limits")?)?;
+    let mut features = Fields::new("gpu.features", fields.value("features")?)?;
     let options = GpuOptions {
-        power_preference: (preference > 0).then(|| preferences[preference].into()),
+        power_preference: fields.one_of("powerPreference", &preferences)?.map(Into::into),
         limits: LimitCaps {
-            max_storage_buffer_binding_size: limits.take("maxStorageBufferBindingSize")?,
-            max_buffer_size: limits.take("maxBufferSize")?,
+            max_storage_buffer_binding_size: limits
+                .integer("maxStorageBufferBindingSize", 0..=MAX_SAFE_INTEGER)?,
+            max_buffer_size: limits.integer("maxBufferSize", 0..=MAX_SAFE_INTEGER)?,
         },
         features: FeatureCaps {
-            subgroups: features.take("subgroups")?,
-            software: features.take("software")?,
-            packed_dot: features.take("packedDot")?,
+            subgroups: features.bool("subgroups")?,
+            software: features.bool("software")?,
+            packed_dot: features.bool("packedDot")?,
         },
     };
     limits.finish()?;
     features.finish()?;
-    object.finish()?;
+    fields.finish()?;
     Ok(options)
 }
 
-/// The options of `generate` that are Rust's.
+/// The options of `generate` that the crate handles.
 pub(super) struct GenerateOptions {
     pub(super) session: session::GenerateOptions,
-    /// A string is the prompt itself, not a user's turn.
+    /// A string is the prompt itself, not a user's message.
     pub(super) raw: bool,
-    /// Special tokens are recognised in a raw string.
+    /// A raw string may contain special tokens.
     pub(super) special: bool,
 }
 
 impl GenerateOptions {
     pub(super) fn parse(value: JsValue) -> Result<Self> {
-        let mut object = Fields::new("options", value)?;
+        let mut fields = Fields::new("options", value)?;
         for name in ["repeatPenalty", "presencePenalty", "frequencyPenalty", "logprobs"] {
-            if !object.value(name).is_undefined() {
-                return Err(bad_option(name, "not supported yet"));
+            if !fields.value(name)?.is_undefined() {
+                return Err(bad_option(name, "is not supported yet"));
             }
         }
         let default = Sampling::default();
-        let temperature = object.take("temperature")?.unwrap_or(default.temperature);
-        let seed: Option<u32> = object.take("seed")?;
+        let max_f32 = f64::from(f32::MAX);
         let sampling = Sampling {
-            temperature,
-            top_k: object.take("topK")?.unwrap_or(default.top_k),
-            top_p: object.take("topP")?.unwrap_or(default.top_p),
-            min_p: object.take("minP")?.unwrap_or(default.min_p),
-            // Who draws and names no seed wants another text each time.
-            seed: seed.unwrap_or_else(|| (js_sys::Math::random() * f64::from(u32::MAX)) as u32),
+            temperature: fields
+                .number("temperature", 0.0..=f64::MAX, "a number, 0 or more")?
+                .map_or(default.temperature, |value| value.min(max_f32) as f32),
+            top_k: fields.u32("topK", 0)?.unwrap_or(default.top_k),
+            top_p: fields
+                .number("topP", f64::MIN_POSITIVE..=1.0, "a number above 0 and at most 1")?
+                .map_or(default.top_p, |value| (value as f32).max(f32::MIN_POSITIVE)),
+            min_p: fields
+                .number("minP", 0.0..=1.0, "a number from 0 to 1")?
+                .map_or(default.min_p, |value| value as f32),
+            // Without a seed, every call draws another text.
+            seed: fields
+                .u32("seed", 0)?
+                .unwrap_or_else(|| (js_sys::Math::random() * f64::from(u32::MAX)) as u32),
         };
         sampling.check()?;
-        let max_tokens: Option<u32> = object.take("maxTokens")?;
-        if max_tokens == Some(0) {
-            return Err(bad_option("maxTokens", "must be 1 or more"));
-        }
-        let stop: Vec<String> = object.take("stop")?.unwrap_or_default();
-        if stop.iter().any(String::is_empty) {
-            return Err(bad_option("stop", "an empty text stops everything"));
-        }
         let options = Self {
             session: session::GenerateOptions {
-                max_tokens: max_tokens.map(|n| n as usize),
+                max_tokens: fields.u32("maxTokens", 1)?.map(|n| n as usize),
                 sampling,
-                stop,
-                prompt_lookup: object.take("promptLookup")?,
+                stop: fields.strings("stop")?.unwrap_or_default(),
+                prompt_lookup: fields.bool("promptLookup")?,
             },
-            raw: object.take("raw")?.unwrap_or(false),
-            special: object.take("special")?.unwrap_or(false),
+            raw: fields.bool("raw")?.unwrap_or(false),
+            special: fields.bool("special")?.unwrap_or(false),
         };
+        if options.session.stop.iter().any(String::is_empty) {
+            return Err(bad_option("stop", "must not contain an empty string"));
+        }
         if options.special && !options.raw {
             return Err(bad_option(
                 "special",
-                "needs `raw: true`: a chat's text has no special tokens",
+                "needs `raw: true`: in a chat, no text becomes a special token",
             ));
         }
-        object.finish()?;
+        fields.finish()?;
         Ok(options)
     }
 }
 
-/// The fields of a JavaScript object, each taken by name; what is left over is an error.
+/// The fields of a JavaScript object. Each is taken by name; [`Fields::finish`] refuses any others.
 ///
-/// serde-wasm-bindgen cannot do this alone: it asks an object for the fields it knows, so that
-/// `deny_unknown_fields` sees nothing, and its errors do not name the field.
-struct Fields {
-    path: &'static str,
-    value: JsValue,
+/// An absent field and one that is `undefined` are the same.
+pub(super) struct Fields {
+    path: String,
+    object: JsValue,
     known: Vec<&'static str>,
 }
 
 impl Fields {
-    fn new(path: &'static str, value: JsValue) -> Result<Self> {
-        if value.is_undefined() || (value.is_object() && !Array::is_array(&value)) {
-            Ok(Self { path, value, known: Vec::new() })
+    /// The fields of `object`, none if it is `undefined`. Errors call it `path`.
+    pub(super) fn new(path: impl Into<String>, object: JsValue) -> Result<Self> {
+        let path = path.into();
+        if object.is_undefined() || (object.is_object() && !Array::is_array(&object)) {
+            Ok(Self { path, object, known: Vec::new() })
         } else {
-            Err(bad_option(path, "must be an object"))
+            Err(bad_option(&path, "must be an object"))
         }
     }
 
-    /// The field as it is; `undefined` if it is absent.
-    fn value(&mut self, name: &'static str) -> JsValue {
+    /// The field as it is.
+    pub(super) fn value(&mut self, name: &'static str) -> Result<JsValue> {
         self.known.push(name);
-        if self.value.is_undefined() {
-            return JsValue::UNDEFINED;
+        if self.object.is_undefined() {
+            return Ok(JsValue::UNDEFINED);
         }
-        Reflect::get(&self.value, &name.into()).unwrap_or(JsValue::UNDEFINED)
-    }
-
-    fn take<T: DeserializeOwned>(&mut self, name: &'static str) -> Result<Option<T>> {
-        let value = self.value(name);
-        if value.is_undefined() {
-            return Ok(None);
-        }
-        serde_wasm_bindgen::from_value(value)
-            .map(Some)
-            .map_err(|error| bad_option(&self.name(name), text(&error.into())))
-    }
-
-    /// The index of a string among `names`; 0 if the field is absent.
-    fn one_of(&mut self, name: &'static str, names: &[&str]) -> Result<usize> {
-        let value = self.value(name);
-        if value.is_undefined() {
-            return Ok(0);
-        }
-        let index = value.as_string().and_then(|text| names.iter().position(|name| *name == text));
-        index.filter(|index| !names[*index].is_empty()).ok_or_else(|| {
-            let names: Vec<_> = names.iter().filter(|name| !name.is_empty()).collect();
-            bad_option(&self.name(name), format!("must be one of {names:?}"))
+        Reflect::get(&self.object, &name.into()).map_err(|thrown| {
+            bad_option(&self.name(name), format!("cannot be read: {}", text(&thrown)))
         })
     }
 
-    fn finish(self) -> Result<()> {
-        if self.value.is_undefined() {
+    /// A string.
+    pub(super) fn string(&mut self, name: &'static str) -> Result<Option<String>> {
+        self.take(name, JsValue::as_string, "a string")
+    }
+
+    /// One of several strings, each with what it stands for.
+    pub(super) fn one_of<T: Copy>(
+        &mut self,
+        name: &'static str,
+        choices: &[(&str, T)],
+    ) -> Result<Option<T>> {
+        let quoted: Vec<_> = choices.iter().map(|(text, _)| format!("'{text}'")).collect();
+        let expected = match quoted.split_last() {
+            Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+            None => String::new(),
+        };
+        let chosen = |value: &JsValue| {
+            let text = value.as_string()?;
+            choices.iter().find(|(choice, _)| *choice == text).map(|(_, meaning)| *meaning)
+        };
+        self.take(name, chosen, &expected)
+    }
+
+    fn bool(&mut self, name: &'static str) -> Result<Option<bool>> {
+        self.take(name, JsValue::as_bool, "true or false")
+    }
+
+    fn strings(&mut self, name: &'static str) -> Result<Option<Vec<String>>> {
+        let strings = |value: &JsValue| {
+            let array = value.dyn_ref::<Array>()?;
+            array.iter().map(|item| item.as_string()).collect()
+        };
+        self.take(name, strings, "an array of strings")
+    }
+
+    fn number(
+        &mut self,
+        name: &'static str,
+        range: RangeInclusive<f64>,
+        expected: &str,
+    ) -> Result<Option<f64>> {
+        let number = |value: &JsValue| value.as_f64().filter(|number| range.contains(number));
+        self.take(name, number, expected)
+    }
+
+    fn u32(&mut self, name: &'static str, min: u32) -> Result<Option<u32>> {
+        let integer = self.integer(name, u64::from(min)..=u64::from(u32::MAX))?;
+        Ok(integer.map(|integer| integer as u32))
+    }
+
+    fn integer(&mut self, name: &'static str, range: RangeInclusive<u64>) -> Result<Option<u64>> {
+        let expected = format!("an integer from {} to {}", range.start(), range.end());
+        self.take(name, |value| as_integer(value, range), &expected)
+    }
+
+    fn take<T>(
+        &mut self,
+        name: &'static str,
+        convert: impl FnOnce(&JsValue) -> Option<T>,
+        expected: &str,
+    ) -> Result<Option<T>> {
+        let value = self.value(name)?;
+        if value.is_undefined() {
+            return Ok(None);
+        }
+        match convert(&value) {
+            Some(value) => Ok(Some(value)),
+            None => Err(bad_option(&self.name(name), format!("must be {expected}"))),
+        }
+    }
+
+    /// Fails if the object has a field that was not taken.
+    pub(super) fn finish(self) -> Result<()> {
+        if self.object.is_undefined() {
             return Ok(());
         }
-        let keys = Object::keys(self.value.unchecked_ref::<Object>());
+        let keys = Object::keys(self.object.unchecked_ref::<Object>());
         match keys.iter().find_map(|key| {
             let key = key.as_string()?;
             (!self.known.contains(&key.as_str())).then_some(key)
         }) {
-            Some(key) => Err(bad_option(&self.name(&key), "no such option")),
+            Some(key) => Err(bad_option(&self.name(&key), "there is no such option")),
             None => Ok(()),
         }
     }
@@ -225,4 +281,22 @@ impl Fields {
     fn name(&self, name: &str) -> String {
         if self.path == "options" { name.into() } else { format!("{}.{name}", self.path) }
     }
+}
+
+/// An argument that is an integer.
+pub(super) fn integer(name: &str, value: &JsValue) -> Result<u32> {
+    let range = 0..=u64::from(u32::MAX);
+    let why = || format!("must be an integer from 0 to {}", u32::MAX);
+    as_integer(value, range).map(|n| n as u32).ok_or_else(|| bad_option(name, why()))
+}
+
+/// An argument that is `true` or `false`.
+pub(super) fn boolean(name: &str, value: &JsValue) -> Result<bool> {
+    value.as_bool().ok_or_else(|| bad_option(name, "must be true or false"))
+}
+
+fn as_integer(value: &JsValue, range: RangeInclusive<u64>) -> Option<u64> {
+    let number = value.as_f64()?;
+    let within = number >= *range.start() as f64 && number <= *range.end() as f64;
+    (within && number.fract() == 0.0).then_some(number as u64)
 }

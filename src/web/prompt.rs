@@ -3,12 +3,13 @@
 use js_sys::{Array, Uint32Array};
 use wasm_bindgen::prelude::*;
 
-use super::error::{bad_option, text};
+use super::error::bad_option;
+use super::options::Fields;
 use crate::chat::{self, Message, Role};
 use crate::error::Result;
 use crate::tokenizer::Tokenizer;
 
-/// The tokens of a string, of messages, or of ids as they are.
+/// The tokens of a string or of messages, or ids as they are.
 pub(super) fn tokens(
     tokenizer: &Tokenizer,
     n_vocab: usize,
@@ -17,7 +18,11 @@ pub(super) fn tokens(
     special: bool,
 ) -> Result<Vec<u32>> {
     if let Some(text) = input.as_string() {
-        return if raw { raw_text(tokenizer, &text, special) } else { turn(tokenizer, text) };
+        return if raw {
+            raw_text(tokenizer, &text, special)
+        } else {
+            user_message(tokenizer, text)
+        };
     }
     if input.is_instance_of::<Uint32Array>() {
         return ids(input, n_vocab);
@@ -30,20 +35,27 @@ pub(super) fn tokens(
 
 /// The messages of an array of `{ role, content }`.
 pub(super) fn messages(input: &JsValue) -> Result<Vec<Message>> {
+    let roles = [("system", Role::System), ("user", Role::User), ("assistant", Role::Assistant)];
     let mut messages = Vec::new();
     for (index, message) in Array::from(input).iter().enumerate() {
-        messages.push(
-            serde_wasm_bindgen::from_value(message)
-                .map_err(|error| bad_option(&format!("messages[{index}]"), text(&error.into())))?,
-        );
+        let path = format!("messages[{index}]");
+        if !message.is_object() {
+            return Err(bad_option(&path, "must be an object with `role` and `content`"));
+        }
+        let mut fields = Fields::new(path.as_str(), message)?;
+        let absent = |name: &str| bad_option(&path, format!("needs a `{name}`"));
+        messages.push(Message {
+            role: fields.one_of("role", &roles)?.ok_or_else(|| absent("role"))?,
+            content: fields.string("content")?.ok_or_else(|| absent("content"))?,
+        });
     }
     if messages.is_empty() {
-        return Err(bad_option("messages", "there are none"));
+        return Err(bad_option("messages", "must not be empty"));
     }
     Ok(messages)
 }
 
-/// The ids of a `Uint32Array`, all of them of this vocabulary.
+/// The ids of a `Uint32Array`, all of them in the vocabulary.
 pub(super) fn ids(input: &JsValue, n_vocab: usize) -> Result<Vec<u32>> {
     let ids = match input.dyn_ref::<Uint32Array>() {
         Some(ids) => ids.to_vec(),
@@ -58,9 +70,9 @@ pub(super) fn ids(input: &JsValue, n_vocab: usize) -> Result<Vec<u32>> {
     }
 }
 
-fn turn(tokenizer: &Tokenizer, content: String) -> Result<Vec<u32>> {
+fn user_message(tokenizer: &Tokenizer, content: String) -> Result<Vec<u32>> {
     if content.is_empty() {
-        return Err(bad_option("prompt", "is empty"));
+        return Err(bad_option("prompt", "must not be empty"));
     }
     chat::prompt(tokenizer, &[Message { role: Role::User, content }])
 }
@@ -70,5 +82,5 @@ fn raw_text(tokenizer: &Tokenizer, text: &str, special: bool) -> Result<Vec<u32>
         if special { tokenizer.encode_with_special(text)? } else { tokenizer.encode(text)? };
     let bos = tokenizer.bos().filter(|bos| tokenizer.add_bos() && ids.first() != Some(bos));
     let ids: Vec<u32> = bos.into_iter().chain(ids).collect();
-    if ids.is_empty() { Err(bad_option("prompt", "is empty")) } else { Ok(ids) }
+    if ids.is_empty() { Err(bad_option("prompt", "must not be empty")) } else { Ok(ids) }
 }

@@ -1,4 +1,4 @@
-//! Where a model's session lies between calls, and how it comes back when its device is lost.
+//! Holds the session of a model between calls, and restores it after its device was lost.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,16 +11,16 @@ use web_sys::{AbortController, ReadableStream};
 use super::abort::or_abort;
 use super::open::open;
 use super::options::{CacheMode, LoadOptions};
-use super::progress::Meter;
+use super::progress::Reporter;
 use crate::error::{Error, Result};
 use crate::session::{Memory, Session};
 
 /// The session of a model, or what is left of it.
 pub(super) struct Slot {
-    /// `None` while a call has it.
+    /// `None` while a call uses it.
     held: RefCell<Option<Held>>,
     origin: Origin,
-    /// Aborted when the model is disposed of, which also ends a restoring under way.
+    /// Aborted by `dispose`, which also ends a restore in progress.
     disposal: AbortController,
 }
 
@@ -30,11 +30,11 @@ enum Held {
     Lost(Memory),
 }
 
-/// What a model is loaded from, at first and whenever its device is lost.
+/// What the model is loaded from, at first and after each loss of its device.
 struct Origin {
     source: JsValue,
     options: LoadOptions,
-    /// Told of each loss, with `{ reason, message }`.
+    /// Called after each loss with `{ reason, message }`.
     on_lost: Function,
 }
 
@@ -43,11 +43,11 @@ impl Slot {
     pub(super) async fn load(
         source: JsValue,
         mut options: LoadOptions,
-        meter: &Rc<Meter>,
+        reporter: &Rc<Reporter>,
         on_lost: Function,
     ) -> Result<Self> {
-        let session = open(&source, &options, meter).await?;
-        // The model must come back as it is, whatever another device would allow.
+        let session = open(&source, &options, reporter).await?;
+        // The restored model must have the same context, even if another device allows a longer one.
         options.session.context = Some(session.info().context_length);
         if options.cache == CacheMode::Refresh {
             options.cache = CacheMode::Use;
@@ -68,15 +68,15 @@ impl Slot {
         self.disposal.signal().aborted()
     }
 
-    /// Frees the session, now or when the call that has it ends.
+    /// Frees the session, now or when the call that uses it ends.
     pub(super) fn dispose(&self) {
         self.disposal.abort();
         self.held.take();
     }
 
-    /// The session, on a new device if its own is lost.
+    /// The session, restored on a new device if its own was lost.
     ///
-    /// Errors: those of loading, after which the next call tries again.
+    /// Errors: those of loading. The next call tries again then.
     pub(super) async fn lease(&self) -> Result<Lease<'_>, JsValue> {
         self.check()?;
         let Some(held) = self.held.take() else {
@@ -94,7 +94,7 @@ impl Slot {
 }
 
 impl Held {
-    /// The session unless its device is lost. What is left of that is small.
+    /// Keeps the session if its device is alive, else the little that is needed to restore it.
     fn if_alive(self) -> Self {
         match self {
             Self::Here(session) if session.gpu().is_lost() => Self::Lost(session.into_memory()),
@@ -106,42 +106,40 @@ impl Held {
 impl Origin {
     async fn load_again(&self, memory: &Memory) -> Result<Box<Session>> {
         self.check()?;
-        let mut session = open(&self.source, &self.options, &Meter::new(None)).await?;
+        let mut session = open(&self.source, &self.options, &Reporter::new(None)).await?;
         session.recall(memory)?;
         self.watch(&session);
         Ok(Box::new(session))
     }
 
-    /// Whether the bytes may still be there.
+    /// Fails if the bytes are known to be gone.
     fn check(&self) -> Result<()> {
         if self.source.is_instance_of::<ReadableStream>() {
-            let why =
-                "the stream that the model was loaded from cannot be read again; load it anew";
+            let why = "the model came from a stream, which cannot be read again; load it anew";
             return Err(Error::DeviceLost(why.into()));
         }
-        // It was not empty when the model was loaded from it.
+        // The array had bytes when the model was loaded from it.
         if self.source.dyn_ref::<Uint8Array>().is_some_and(|bytes| bytes.length() == 0) {
-            let what = "the array that the model was loaded from".into();
-            return Err(Error::Network { what, why: "it was detached".into() });
+            return Err(Error::unreadable("the array of the model", "it was detached"));
         }
         Ok(())
     }
 
-    /// Tells of the loss of the session's device.
+    /// Calls `on_lost` when the session's device is lost.
     fn watch(&self, session: &Session) {
         let (lost, on_lost) = (session.gpu().lost(), self.on_lost.clone());
         spawn_local(async move {
-            // Fails for a device that is let go.
+            // Fails if the device is dropped without being lost.
             let Ok(loss) = lost.await else { return };
             if let Ok(loss) = serde_wasm_bindgen::to_value(&loss) {
-                // TypeScript of this package, which does not throw.
+                // The package's own TypeScript, which does not throw.
                 let _ = on_lost.call1(&JsValue::NULL, &loss);
             }
         });
     }
 }
 
-/// The session while a call runs; it goes back when the call ends, also by being dropped.
+/// The session while a call uses it. Dropping the lease gives it back to the slot.
 pub(super) struct Lease<'a> {
     slot: &'a Slot,
     held: Option<Held>,

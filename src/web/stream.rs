@@ -1,4 +1,4 @@
-//! A `ReadableStream` of the page's: bytes that come once, and nobody knows how many.
+//! A `ReadableStream` of the page: bytes that come once, without a length.
 
 use std::rc::Rc;
 
@@ -8,31 +8,33 @@ use wasm_bindgen_futures::{JsFuture, spawn_local};
 use web_sys::{Blob, ReadableStream, ReadableStreamDefaultReader};
 
 use super::blob::Gathering;
-use super::error::text;
-use super::progress::Meter;
+use super::error::{bad_option, text};
+use super::progress::Reporter;
 use crate::error::{Error, Result};
 
-/// Takes in all there is: the head of a model needs its length.
-pub(super) async fn collect(stream: &ReadableStream, meter: &Rc<Meter>) -> Result<Blob> {
-    let reader = ReadableStreamDefaultReader::new(stream).map_err(|thrown| failed(&thrown))?;
+/// Reads the stream to its end.
+///
+/// Errors: `io`; `bad-option` for a stream of something else than bytes.
+pub(super) async fn collect(stream: &ReadableStream, reporter: &Rc<Reporter>) -> Result<Blob> {
+    let reader = ReadableStreamDefaultReader::new(stream).map_err(failed)?;
     let reader = CancelOnDrop(reader);
     let mut gathering = Gathering::default();
     loop {
-        let step = JsFuture::from(reader.0.read()).await.map_err(|thrown| failed(&thrown))?;
-        let get = |name: &str| Reflect::get(&step, &name.into()).unwrap_or(JsValue::UNDEFINED);
+        let result = JsFuture::from(reader.0.read()).await.map_err(failed)?;
+        let get = |name: &str| Reflect::get(&result, &name.into()).unwrap_or(JsValue::UNDEFINED);
         if get("done").is_truthy() {
             return gathering.finish();
         }
-        let chunk: Uint8Array = get("value")
+        let bytes: Uint8Array = get("value")
             .dyn_into()
-            .map_err(|_| failed(&"a chunk of the stream is not a Uint8Array".into()))?;
-        meter.advance(u64::from(chunk.length()));
-        gathering.push(&chunk)?;
+            .map_err(|_| bad_option("source", "the stream must bring Uint8Arrays"))?;
+        reporter.advance(u64::from(bytes.length()));
+        gathering.push(&bytes)?;
     }
 }
 
-fn failed(thrown: &JsValue) -> Error {
-    Error::Network { what: "the stream".into(), why: text(thrown) }
+fn failed(thrown: JsValue) -> Error {
+    Error::unreadable("the stream", text(&thrown))
 }
 
 struct CancelOnDrop(ReadableStreamDefaultReader);
@@ -40,7 +42,7 @@ struct CancelOnDrop(ReadableStreamDefaultReader);
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         let cancelled = JsFuture::from(self.0.cancel());
-        // Cancelling a stream that has failed rejects; nobody is left to tell.
+        // Cancelling a stream that has failed rejects. There is nobody to tell.
         spawn_local(async move {
             let _ = cancelled.await;
         });

@@ -1,17 +1,17 @@
-//! The feature `subgroups`, which wgpu 30's web back end cannot ask for.
+//! The feature `subgroups`, which wgpu 30 cannot request from a browser.
 
 use wasm_bindgen::prelude::*;
 
-// JavaScript, because it wraps a method of the browser's own: see subgroups.ts. What was granted
-// needs no help: `gpu` asks the browser's device.
+// This is JavaScript because it wraps a method of the browser: see subgroups.ts. Reading what was
+// granted needs no such help: `gpu` asks the browser's device.
 #[wasm_bindgen(raw_module = "./subgroups.js")]
 extern "C" {
     #[wasm_bindgen(js_name = askForSubgroups)]
     fn ask_for_subgroups();
 }
 
-/// Makes `requestDevice` ask for subgroups, where the adapter has them, for devices that carry
-/// the label of [`crate::gpu::Gpu`]. Calling it again changes nothing.
+/// Makes `requestDevice` request subgroups if the adapter has them, for devices with the label of
+/// [`crate::gpu::Gpu`]. Calling it again changes nothing.
 pub(super) fn ask() {
     ask_for_subgroups();
 }

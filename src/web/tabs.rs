@@ -1,5 +1,5 @@
-//! Other tabs of the same site: one of them downloads a model, the others watch it and read what
-//! it has stored. Where there are no locks, everyone downloads.
+//! Other tabs of the same site. One of them downloads a model; the others show its progress and then
+//! read what it has stored. Without the browser's locks, every tab downloads.
 
 use std::rc::Rc;
 
@@ -10,11 +10,11 @@ use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{BroadcastChannel, MessageEvent};
 
-use super::progress::Meter;
+use super::progress::Reporter;
 
 #[wasm_bindgen]
 extern "C" {
-    // web-sys has it only with a compiler flag.
+    // web-sys has this only behind a compiler flag.
     type LockManager;
     #[wasm_bindgen(method, catch)]
     fn request(
@@ -25,19 +25,19 @@ extern "C" {
     ) -> Result<Promise, JsValue>;
 }
 
-/// The right to download an address, given back when it is dropped, or when its tab dies.
+/// The right to download an address. It ends when this is dropped, or when its tab dies.
 pub(super) struct Lock {
-    /// Resolves the promise for whose time the browser grants the lock; `None` without locks.
+    /// Resolves the promise that keeps the browser's lock; `None` without locks.
     release: Option<Function>,
 }
 
 impl Lock {
-    /// The lock, if nobody has it.
+    /// The lock, unless somebody else has it.
     pub(super) async fn if_free(url: &str) -> Option<Self> {
         request(url, true).await.unwrap_or(Some(Self { release: None }))
     }
 
-    /// The lock, when whoever has it lets go of it.
+    /// The lock, as soon as nobody else has it.
     pub(super) async fn wait(url: &str) -> Self {
         request(url, false).await.flatten().unwrap_or(Self { release: None })
     }
@@ -52,7 +52,7 @@ impl Drop for Lock {
     }
 }
 
-/// `None` where the page cannot have locks; `Some(None)` if somebody else has it.
+/// `None` if the page has no locks; `Some(None)` if somebody else has this one.
 async fn request(url: &str, if_free: bool) -> Option<Option<Lock>> {
     let navigator = Reflect::get(&js_sys::global(), &"navigator".into()).ok()?;
     let locks = Reflect::get(&navigator, &"locks".into()).ok()?;
@@ -62,20 +62,20 @@ async fn request(url: &str, if_free: bool) -> Option<Option<Lock>> {
     let (tell, told) = oneshot::channel();
     let callback = Closure::once_into_js(move |lock: JsValue| {
         if lock.is_null() {
-            // Nobody listens any more when the load was aborted; so below.
+            // Fails if the load was aborted, as below.
             let _ = tell.send(None);
             return Promise::resolve(&JsValue::UNDEFINED);
         }
         let mut release = None;
         let held = Promise::new(&mut |resolve, _| release = Some(resolve));
-        // What nobody takes is dropped, and with that given back.
+        // A lock that cannot be sent is dropped, which releases it.
         let _ = tell.send(Some(Lock { release }));
         held
     });
     let name = format!("ternlight-load {url}");
     let asked = locks.request(&name, &options, callback.unchecked_ref()).ok()?;
-    // The promise settles only after the lock was given back, unless there will be none: a frame
-    // without storage has no locks.
+    // The promise settles after the lock was released. It settles first only if there will be no
+    // lock: a frame without storage has none.
     match select(told, JsFuture::from(asked)).await {
         Either::Left((told, _)) => told.ok(),
         Either::Right((_, mut told)) => told.try_recv().ok().flatten(),
@@ -84,20 +84,20 @@ async fn request(url: &str, if_free: bool) -> Option<Option<Lock>> {
 
 const CHANNEL: &str = "ternlight-load";
 
-/// Tells other tabs how the download of `url` goes, as long as it lives.
-pub(super) struct Announcement(Rc<Meter>);
+/// Tells other tabs how the download of `url` goes, until it is dropped.
+pub(super) struct Announcement(Rc<Reporter>);
 
 impl Announcement {
-    pub(super) fn new(url: &str, meter: &Rc<Meter>) -> Self {
+    pub(super) fn new(url: &str, reporter: &Rc<Reporter>) -> Self {
         if let Ok(channel) = BroadcastChannel::new(CHANNEL) {
             let (channel, url) = (Channel(channel), JsValue::from(url));
-            meter.follow(Some(Box::new(move |loaded, total| {
+            reporter.follow(Some(Box::new(move |loaded, total| {
                 let message = Array::of3(&url, &(loaded as f64).into(), &(total as f64).into());
-                // It is only for show.
+                // Nothing but a display depends on it.
                 let _ = channel.0.post_message(&message);
             })));
         }
-        Self(Rc::clone(meter))
+        Self(Rc::clone(reporter))
     }
 }
 
@@ -107,15 +107,15 @@ impl Drop for Announcement {
     }
 }
 
-/// Shows another tab's progress with `url`, as long as it lives.
+/// Shows the progress of another tab's download of `url`, until it is dropped.
 pub(super) struct Following {
     _channel: Option<Channel>,
     _listener: Closure<dyn Fn(MessageEvent)>,
 }
 
 impl Following {
-    pub(super) fn new(url: &str, meter: &Rc<Meter>) -> Self {
-        let (url, meter) = (url.to_owned(), Rc::clone(meter));
+    pub(super) fn new(url: &str, reporter: &Rc<Reporter>) -> Self {
+        let (url, reporter) = (url.to_owned(), Rc::clone(reporter));
         let listener = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
             let data = event.data();
             let Some(message) = data.dyn_ref::<Array>() else { return };
@@ -123,7 +123,7 @@ impl Following {
             if message.get(0).as_string().is_some_and(|about| about == url)
                 && let (Some(loaded), Some(total)) = (number(1), number(2))
             {
-                meter.set(loaded as u64, total as u64);
+                reporter.set(loaded as u64, total as u64);
             }
         });
         let channel = BroadcastChannel::new(CHANNEL).ok().map(Channel);
@@ -134,7 +134,7 @@ impl Following {
     }
 }
 
-/// Closes when it is dropped: an open one keeps its listener alive.
+/// Closes the channel when dropped: an open one keeps its listener alive.
 struct Channel(BroadcastChannel);
 
 impl Drop for Channel {

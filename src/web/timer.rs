@@ -1,4 +1,4 @@
-//! Time: waiting for it to pass, and noticing that nothing happens.
+//! Time: waiting, and noticing that nothing happens.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use web_sys::AbortController;
 
 #[wasm_bindgen]
 extern "C" {
-    // Globals of pages and workers alike.
+    // Globals of pages and of workers.
     #[wasm_bindgen(js_name = setTimeout)]
     fn set_timeout(callback: &Function, milliseconds: f64) -> JsValue;
     #[wasm_bindgen(js_name = setInterval)]
@@ -28,14 +28,14 @@ pub(super) async fn sleep(milliseconds: f64) {
     let _ = JsFuture::from(promise).await;
 }
 
-/// Into how many of them a watchdog's patience is divided.
+/// Into how many ticks a watchdog divides its timeout.
 const TICKS: u32 = 4;
 
-/// Aborts what has been awaited for too long. One timer serves all the waits of a response: one
-/// for each piece would be thousands a second.
+/// Aborts a promise that takes too long. One timer serves all promises of a response: a timer for
+/// each read would mean thousands a second.
 pub(super) struct Watchdog {
-    /// Ticks since the present wait began, if one is on. Not time: where this thread was busy, bytes
-    /// may have come that it has not seen yet.
+    /// Ticks since the present wait began; `None` between waits. Ticks are counted, not time: while
+    /// this thread was busy, bytes may have come that it has not seen yet.
     ticks: Rc<Cell<Option<u32>>>,
     stalled: Rc<Cell<bool>>,
     timer: JsValue,
@@ -43,7 +43,8 @@ pub(super) struct Watchdog {
 }
 
 impl Watchdog {
-    pub(super) fn new(controller: AbortController, patience: f64) -> Self {
+    /// Aborts `controller` when a wait takes more than `timeout` milliseconds.
+    pub(super) fn new(controller: AbortController, timeout: f64) -> Self {
         let (ticks, stalled) = (Rc::new(Cell::new(None)), Rc::new(Cell::new(false)));
         let closure = Closure::<dyn Fn()>::new({
             let (ticks, stalled) = (Rc::clone(&ticks), Rc::clone(&stalled));
@@ -55,11 +56,11 @@ impl Watchdog {
                 waiting => ticks.set(waiting.map(|ticks| ticks + 1)),
             }
         });
-        let timer = set_interval(closure.as_ref().unchecked_ref(), patience / f64::from(TICKS));
+        let timer = set_interval(closure.as_ref().unchecked_ref(), timeout / f64::from(TICKS));
         Self { ticks, stalled, timer, _closure: closure }
     }
 
-    /// Awaits `promise` under watch.
+    /// Awaits `promise` and watches how long that takes.
     pub(super) async fn watch(&self, promise: Promise) -> Result<JsValue, JsValue> {
         self.ticks.set(Some(0));
         let result = JsFuture::from(promise).await;
@@ -67,7 +68,7 @@ impl Watchdog {
         result
     }
 
-    /// Whether it has come to that.
+    /// Whether a wait took too long.
     pub(super) fn stalled(&self) -> bool {
         self.stalled.get()
     }

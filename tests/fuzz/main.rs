@@ -1,10 +1,10 @@
-//! Hostile files, at random: whatever the bytes, what reads them ends soon, in little memory, with a
-//! value or with an error that has a code; it never panics.
+//! Random hostile files. Whatever the bytes are, the code that reads them ends soon, uses little
+//! memory, and returns a value or an error with a code; it never panics.
 //!
-//! Each target goes on for `FUZZ_SECONDS` (1 unless set), after what `tests/data/fuzz` holds. An input
-//! that fails is made as small as it gets and written to `target/fuzz`; it belongs into
-//! `tests/data/fuzz/TARGET`, where it is tried first from then on.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "this is how tests fail and tell")]
+//! Each target first tries the files in `tests/data/fuzz/TARGET`, then random ones for
+//! `FUZZ_SECONDS` (1 by default). An input that fails is made as small as possible and written to
+//! `target/fuzz`. Move it to `tests/data/fuzz/TARGET`: it is tried first from then on.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail and report this way")]
 
 #[path = "../support/mod.rs"]
 mod support;

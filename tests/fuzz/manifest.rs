@@ -1,26 +1,30 @@
-//! The records of stored files, which a browser's storage gives back: perhaps damaged, perhaps another
-//! release's, perhaps somebody else's.
+//! The records of stored files. A browser's storage may give back a damaged one, one of another
+//! release, or something else entirely.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
-use ternlight::transfer::{MAX_CHUNK, MAX_TOTAL, Manifest, Part, Record};
+use ternlight::transfer::{MAX_PART, MAX_TOTAL, Manifest, Part, Record};
 
 use crate::gguf::{damage, number, spoil};
 use crate::run::{Input, Limits, fuzz};
 
-/// The most of a file whose parts are listed here: there is one for every few MiB.
-const LISTED: u64 = 1 << 33;
+/// The longest file whose parts are listed here. There is one for every few MiB.
+const MAX_LISTED: u64 = 1 << 33;
 
 fn of_this_release() -> Value {
     let mib = 1u64 << 20;
     json!({
-        "schema": 2, "id": "1-2", "url": "https://example.org/model.gguf", "finalUrl": "https://cdn.example.org/x",
-        "total": 40 * mib, "version": { "etag": "\"abc\"", "lastModified": "Fri, 20 Nov 2026 20:00:00 GMT" },
+        "schema": 2, "id": "1-2", "url": "https://example.org/model.gguf",
+        "finalUrl": "https://cdn.example.org/x", "total": 40 * mib,
+        "version": { "etag": "\"abc\"", "lastModified": "Fri, 20 Nov 2026 20:00:00 GMT" },
         "sha256": "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
         "chunks": [
-            { "key": 0, "start": 0, "length": 16 * mib, "sha256": "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=" },
+            {
+                "key": 0, "start": 0, "length": 16 * mib,
+                "sha256": "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
+            },
             { "key": 2, "start": 16 * mib, "length": mib },
             { "key": 1, "start": 24 * mib, "length": 16 * mib }
         ],
@@ -30,13 +34,14 @@ fn of_this_release() -> Value {
 
 fn of_the_first() -> Value {
     json!({
-        "id": "1-2", "url": "https://example.org/model.gguf", "complete": true, "bytes": 40_000_000, "chunks": 3,
-        "etag": "\"abc\"", "lastModified": "Fri, 20 Nov 2026 20:00:00 GMT", "added": 1.7e12, "used": 1.8e12
+        "id": "1-2", "url": "https://example.org/model.gguf", "complete": true,
+        "bytes": 40_000_000, "chunks": 3, "etag": "\"abc\"",
+        "lastModified": "Fri, 20 Nov 2026 20:00:00 GMT", "added": 1.7e12, "used": 1.8e12
     })
 }
 
 fn value() -> impl Strategy<Value = Value> {
-    let chunk = (number(), number(), number()).prop_map(
+    let part = (number(), number(), number()).prop_map(
         |(key, start, length)| json!({ "key": key as u32, "start": start, "length": length }),
     );
     prop_oneof![
@@ -45,7 +50,7 @@ fn value() -> impl Strategy<Value = Value> {
         1 => Just(Value::Null),
         1 => any::<bool>().prop_map(Value::from),
         2 => ".{0,30}".prop_map(Value::from),
-        2 => vec(chunk, 0..6).prop_map(Value::from),
+        2 => vec(part, 0..6).prop_map(Value::from),
         1 => Just(json!({})),
     ]
 }
@@ -72,17 +77,17 @@ fn inputs() -> impl Strategy<Value = Input> {
         "bytes",
     ];
     let record = prop_oneof![3 => Just(of_this_release()), 1 => Just(of_the_first())];
-    // A field of the record, or of one of its chunks.
+    // A field of the record, or of one of its stored parts.
     let change = (prop::option::of(0..3usize), select(names), prop::option::weighted(0.9, value()));
     (record, vec(change, 0..4), prop::option::weighted(0.1, damage())).prop_map(
         |(mut record, changes, damaged)| {
-            for (chunk, name, value) in changes {
-                let inner = chunk.and_then(|chunk| record.get("chunks")?.get(chunk).map(|_| chunk));
-                let place = match inner {
-                    Some(chunk) => &mut record["chunks"][chunk],
+            for (part, name, value) in changes {
+                let part = part.filter(|part| record["chunks"].get(part).is_some());
+                let changed = match part {
+                    Some(part) => &mut record["chunks"][part],
                     None => &mut record,
                 };
-                let Some(fields) = place.as_object_mut() else { continue };
+                let Some(fields) = changed.as_object_mut() else { continue };
                 set(fields, name, value);
             }
             let mut bytes = serde_json::to_vec(&record).unwrap();
@@ -106,29 +111,26 @@ fn target(bytes: &[u8]) {
         Err(why) => return assert!(!why.is_empty()),
     };
     let mut end = 0;
-    for chunk in &manifest.chunks {
-        assert!(chunk.start >= end && (1..=MAX_CHUNK).contains(&chunk.length), "{chunk:?}");
-        end = chunk.start + chunk.length;
+    for part in &manifest.stored {
+        assert!(part.start >= end && (1..=MAX_PART).contains(&part.length), "{part:?}");
+        end = part.end();
     }
-    assert!(manifest.chunks.iter().all(|chunk| chunk.key <= manifest.next_key()));
+    assert!(manifest.stored.iter().all(|part| part.key <= manifest.next_key()));
     let Some(total) = manifest.total else { return assert!(!manifest.complete) };
     assert!(end <= total && total <= MAX_TOTAL && manifest.bytes() <= total);
     assert!(!manifest.complete || manifest.bytes() == total);
-    if total > LISTED {
+    if total > MAX_LISTED {
         return;
     }
-    // Each byte once, and what is here as it is here.
+    // Every byte exactly once, and each stored part as it is stored.
     let mut at = 0;
     for part in manifest.parts(total) {
-        let (start, end) = match part {
-            Part::Stored(chunk) => {
-                assert!(manifest.chunks.contains(&chunk));
-                (chunk.start, chunk.start + chunk.length)
-            }
-            Part::Missing(range) => (range.start, range.end),
-        };
-        assert!(start == at && end > start, "a part from {start} to {end} after {at}");
-        at = end;
+        if let Part::Stored(part) = &part {
+            assert!(manifest.stored.contains(part));
+        }
+        let range = part.range();
+        assert!(range.start == at && range.end > at, "{range:?} after {at}");
+        at = range.end;
     }
     assert_eq!(at, total);
 }

@@ -1,4 +1,4 @@
-//! Runs a target until its time is over.
+//! Runs a target for a given time.
 
 use std::cell::Cell;
 use std::fmt;
@@ -13,8 +13,8 @@ use ternlight::Error;
 use crate::allocation::most_held;
 use crate::support::path;
 
-/// The longest that one input may take: what takes longer is not slow but stuck.
-const LONGEST: Duration = Duration::from_secs(5);
+/// The longest that one input may take. A target that takes longer is stuck, not slow.
+const MAX_TIME: Duration = Duration::from_secs(5);
 
 /// Cases between two looks at the clock.
 const CASES: u32 = 64;
@@ -29,15 +29,15 @@ impl fmt::Debug for Input {
     }
 }
 
-/// What a target is to keep within.
+/// What a target may use.
 pub(crate) struct Limits {
-    /// Bytes held at once, whatever the input.
+    /// Bytes held at once for any input.
     pub(crate) memory: usize,
-    /// Bytes held at once for each byte of the input.
+    /// Further bytes for each byte of the input.
     pub(crate) memory_per_byte: usize,
 }
 
-/// Tries what `tests/data/fuzz/NAME` holds, then what `inputs` makes.
+/// Tries every file in `tests/data/fuzz/NAME`, then random `inputs`.
 pub(crate) fn fuzz(
     name: &str,
     limits: &Limits,
@@ -47,11 +47,11 @@ pub(crate) fn fuzz(
     let seconds = std::env::var("FUZZ_SECONDS").map_or(1.0, |text| text.parse().unwrap());
     let check = |input: &[u8]| {
         let started = Instant::now();
-        let ((), most) = most_held(|| target(input));
-        let most_allowed = limits.memory + limits.memory_per_byte * input.len();
-        assert!(most <= most_allowed, "{} bytes of input took {most} bytes", input.len());
+        let ((), held) = most_held(|| target(input));
+        let allowed = limits.memory + limits.memory_per_byte * input.len();
+        assert!(held <= allowed, "{} bytes of input took {held} bytes", input.len());
         let took = started.elapsed();
-        assert!(took < LONGEST, "{} bytes of input took {took:?}", input.len());
+        assert!(took < MAX_TIME, "{} bytes of input took {took:?}", input.len());
     };
     let corpus = path("tests/data/fuzz").join(name);
     for entry in fs::read_dir(&corpus).unwrap() {
@@ -66,7 +66,7 @@ pub(crate) fn fuzz(
         max_shrink_time: 60_000,
         ..Config::default()
     };
-    // A runner stops for good after its cases.
+    // A runner cannot be used again after its cases: this one only seeds the others.
     let mut seeds = TestRunner::new(config.clone());
     let (started, executions) = (Instant::now(), Cell::new(0));
     while started.elapsed().as_secs_f64() < seconds {
@@ -79,8 +79,8 @@ pub(crate) fn fuzz(
         match outcome {
             Ok(()) => {}
             Err(TestError::Fail(why, input)) => {
-                let place = keep(name, &input.0);
-                panic!("{name}: {why}; the input is in {place}");
+                let file = keep(name, &input.0);
+                panic!("{name}: {why}; the input is in {file}");
             }
             Err(error) => panic!("{name}: {error}"),
         }
@@ -98,11 +98,11 @@ fn keep(name: &str, input: &[u8]) -> String {
     file.display().to_string()
 }
 
-/// An error is one that a caller can act on.
+/// Fails unless the error is one that a caller can act on.
 pub(crate) fn assert_named(error: &Error) {
     assert!(Error::CODES.contains(&error.code()), "{error:?}");
     assert!(!matches!(error, Error::Internal(_)), "{error}");
     let message = error.to_string();
-    // Nobody reads more, and a file does not get to fill the console.
+    // A file must not be able to fill the console.
     assert!(message.len() < 4096, "a message of {} bytes", message.len());
 }

@@ -100,10 +100,7 @@ pub(crate) fn write(
         }
         file.flush()
     };
-    written().map_err(|e: std::io::Error| Error::Network {
-        what: path.display().to_string(),
-        why: e.to_string(),
-    })
+    written().map_err(|error: std::io::Error| Error::unwritable(path.display().to_string(), error))
 }
 
 const F32: u32 = 0;

@@ -1,58 +1,55 @@
-//! A model from the network: to the GPU and into storage, piece by piece.
+//! A model from the network: to the GPU and into storage, part by part.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use super::begin::{Begun, is_ours};
-use super::fetcher::{Fetcher, Line};
-use super::request::{Cause, Content, Fault, Length};
-use super::supply::{Feed, Supply};
-use super::{FIRST_STAGE, Load};
+use super::begin::{Begun, is_same_origin};
+use super::fetcher::{Fetcher, SequentialReader};
+use super::load::{FIRST_STAGE, Load};
+use super::parts::{Feed, PartSource};
 use crate::error::{Error, Result};
 use crate::session::Session;
 use crate::source::Reader;
-use crate::transfer::Manifest;
+use crate::transfer::{Cause, Content, Fault, Hasher, Length, Manifest, Phase};
 use crate::web::blob::{BlobSource, Gathering};
-use crate::web::digest::Hasher;
-use crate::web::progress::Phase;
 use crate::web::store::Writer;
 
-/// Bytes in each piece of a file whose length nobody knows.
-const PIECE: u64 = 4 << 20;
+/// Bytes in each part of a file whose length is unknown.
+const PART: u64 = 4 << 20;
 
 impl Load<'_> {
-    /// From the network to the GPU and into storage, piece by piece.
+    /// Downloads the model, and continues what is stored of it if possible.
     pub(super) async fn download(&self, found: Option<Manifest>) -> Result<Session, Fault> {
-        let Begun { answer, file, stored } = self.begin(self.resumable(found)).await?;
+        let Begun { response, file, stored } = self.begin(self.resumable(found)).await?;
         let storage = self.storage.as_ref().filter(|_| stored);
         let writer = storage
-            .map(|storage| Writer::new(storage.clone(), &file, Rc::clone(self.opening.meter)));
-        let length = match &answer.content {
-            Content::Part(part) => Length::Known(part.total),
-            Content::Whole(length) => *length,
-        };
-        let in_parts = matches!(answer.content, Content::Part(_));
+            .map(|storage| Writer::new(storage.clone(), &file, Rc::clone(self.opening.reporter)));
+        let length = response.content.length();
+        let in_parts = matches!(response.content, Content::Part(_));
         let fetcher = Rc::new(Fetcher {
             address: self.address.clone(),
-            version: answer.version.clone(),
+            version: response.version.clone(),
             total: file.total,
-            conditional: is_ours(&answer.final_url),
-            patience: self.opening.options.patience,
-            meter: Rc::clone(self.opening.meter),
-            arrays: self.arrays.clone(),
+            conditional: is_same_origin(&response.final_url),
+            stall_timeout: self.opening.options.stall_timeout,
+            reporter: Rc::clone(self.opening.reporter),
+            pool: self.pool.clone(),
             writer: writer.clone(),
-            begun: Cell::new(!file.chunks.is_empty()),
-            first: RefCell::new(Some(answer)),
+            begun: Cell::new(!file.stored.is_empty()),
+            first: RefCell::new(Some(response)),
         });
         let feed = if in_parts {
-            // What is here is read, even if there is no room for the rest.
-            let shelf = self.storage.as_ref().map(|storage| self.shelf(storage, &file, true));
-            Feed::parts(shelf, Some(fetcher))
+            // Stored parts are read even if there is no room to store the others.
+            let stored =
+                self.storage.as_ref().map(|storage| self.stored_file(storage, &file, true));
+            Feed::parts(stored, Some(fetcher))
         } else {
-            Feed::Line(Line::new(fetcher, length))
+            Feed::Sequential(SequentialReader::new(fetcher, length))
         };
         let result = match (length, feed) {
-            (Length::Unknown, Feed::Line(line)) => self.collect(line, writer.as_deref()).await,
+            (Length::Unknown, Feed::Sequential(reader)) => {
+                self.gather(reader, writer.as_deref()).await
+            }
             (Length::Known(total) | Length::Claimed(total), feed) => {
                 self.stream(feed, &file, total, writer.as_deref()).await
             }
@@ -72,17 +69,16 @@ impl Load<'_> {
         total: u64,
         writer: Option<&Writer>,
     ) -> Result<Session, Fault> {
-        let parts = file.parts(total);
-        // A line brings everything once more.
-        let aside = if matches!(feed, Feed::Line(_)) { 0 } else { file.bytes() };
-        self.opening.meter.begin(Phase::Download, total, aside, 1.0);
+        // A sequential reader downloads stored parts once more.
+        let stored = if matches!(feed, Feed::Sequential(_)) { 0 } else { file.bytes() };
+        self.opening.reporter.begin(Phase::Download, (total, stored), 1.0);
         let wanted = self.opening.options.integrity.as_ref();
-        let supply = Supply::new(feed, parts, total, wanted.is_some());
-        let (finished, mut supply) = self.session(supply, true).await;
-        if let (Err(_), Some(cause)) = (&finished, supply.restart) {
+        let parts = PartSource::new(feed, file.parts(total), total, wanted.is_some());
+        let (finished, mut parts) = self.session(parts, true).await;
+        if let (Err(_), Some(cause)) = (&finished, parts.restart) {
             return Err(Fault::Restart(cause));
         }
-        if matches!(finished, Err(Error::BadGguf(_))) && supply.claim_is_wrong().await {
+        if matches!(finished, Err(Error::BadGguf(_))) && parts.claim_is_wrong().await {
             return Err(Fault::Restart(Cause::WrongLength));
         }
         let (session, hash) = finished?;
@@ -95,21 +91,25 @@ impl Load<'_> {
         Ok(session)
     }
 
-    /// A file of unknown length: first all of it, then the model.
-    async fn collect(&self, mut line: Line, writer: Option<&Writer>) -> Result<Session, Fault> {
-        self.opening.meter.begin(Phase::Download, 0, 0, FIRST_STAGE);
+    /// A file of unknown length: all of it is downloaded before the model is loaded.
+    async fn gather(
+        &self,
+        mut reader: SequentialReader,
+        writer: Option<&Writer>,
+    ) -> Result<Session, Fault> {
+        self.opening.reporter.begin(Phase::Download, (0, 0), FIRST_STAGE);
         let wanted = self.opening.options.integrity.as_ref();
         let mut hasher = wanted.map(|_| Hasher::default());
         let (mut gathering, mut total) = (Gathering::default(), 0);
         loop {
-            let bytes = line.part(total..total + PIECE, true).await?;
+            let bytes = reader.part(total..total + PART, true).await?;
             let length = u64::from(bytes.length());
             if let Some(hasher) = &mut hasher {
                 hasher.update(&bytes.all().to_vec());
             }
-            gathering.push_all(&bytes.all())?;
+            gathering.push_copy(&bytes.all())?;
             total += length;
-            if length < PIECE {
+            if length < PART {
                 break;
             }
         }
@@ -118,7 +118,7 @@ impl Load<'_> {
             wanted.compare(hash)?;
         }
         let blob = gathering.finish()?;
-        self.opening.meter.begin(Phase::Upload, total, 0, 1.0);
+        self.opening.reporter.begin(Phase::Upload, (total, 0), 1.0);
         let mut reader = Reader::new(BlobSource::new(blob));
         let session = self.opening.session(&mut reader, false).await?;
         if let Some(writer) = writer {
@@ -127,23 +127,11 @@ impl Load<'_> {
         Ok(session)
     }
 
-    /// After a failure: keeps what the next load can go on with, deletes the rest, before the
-    /// failure is told; the worker may end with that.
+    /// After a failure: deletes what no later load can continue. This is done before the failure is
+    /// reported, because the worker may end then.
     async fn tidy(&self, fault: &Fault, file: &Manifest, writer: &Writer) {
-        let useless = match fault {
-            Fault::Restart(Cause::Changed | Cause::WrongLength) => true,
-            Fault::Final(error) => matches!(
-                error,
-                Error::BadGguf(_)
-                    | Error::UnsupportedModel(_)
-                    | Error::MissingTensor { .. }
-                    | Error::TensorShape { .. }
-                    | Error::Integrity { .. }
-            ),
-            _ => false,
-        };
-        let resumable = file.total.is_some() && file.version.validator().is_some();
-        if useless || !resumable || !writer.has_stored().await && file.chunks.is_empty() {
+        let is_empty = !writer.has_stored().await && file.stored.is_empty();
+        if fault.spoils_stored_bytes() || !file.is_resumable() || is_empty {
             writer.discard().await;
         }
     }

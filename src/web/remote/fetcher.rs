@@ -1,4 +1,4 @@
-//! The bytes of one version of a file from the network, whatever happens on the way.
+//! The bytes of one version of a file, over as many requests as it takes.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -6,81 +6,79 @@ use std::rc::Rc;
 
 use js_sys::Uint8Array;
 
-use super::request::{Address, Answer, Body, Cause, Content, Fault, Length, Question, ask};
-use crate::transfer::{Backoff, Version};
-use crate::web::bytes::{Arrays, Bytes};
-use crate::web::progress::Meter;
-use crate::web::store::{Place, Writer};
+use super::request::{Address, Body, FileRequest, FileResponse, ask};
+use crate::transfer::{Backoff, Cause, Content, Fault, Length, Version};
+use crate::web::bytes::{ArrayPool, Bytes};
+use crate::web::progress::Reporter;
+use crate::web::store::{WriteSlot, Writer};
 use crate::web::timer::sleep;
 
-/// Bytes that came so long ago are stored, though their part is not whole: a slow connection that
-/// is broken off for good has lost no more than this. Milliseconds.
+/// After so many milliseconds, the bytes of an unfinished part are stored: a slow connection that
+/// breaks for good loses no more than these.
 const STORE_AFTER: f64 = 10_000.0;
 
-/// What all requests for a file have in common.
+/// Fetches one version of a file.
 pub(super) struct Fetcher {
     pub(super) address: Address,
-    /// The version of which bytes are taken.
+    /// Bytes of any other version are refused.
     pub(super) version: Version,
     /// Bytes in the file; `None` if the server does not say.
     pub(super) total: Option<u64>,
     /// Whether `If-Range` may be sent: a server of another origin would have to allow it.
     pub(super) conditional: bool,
-    pub(super) patience: f64,
-    pub(super) meter: Rc<Meter>,
-    pub(super) arrays: Arrays,
-    /// Where what is fetched is kept, if it is.
+    /// Milliseconds without a byte after which a request is given up.
+    pub(super) stall_timeout: f64,
+    pub(super) reporter: Rc<Reporter>,
+    pub(super) pool: ArrayPool,
+    /// Stores what is fetched, if it is to be stored.
     pub(super) writer: Option<Rc<Writer>>,
-    /// The answer with which the load began, until somebody reads it.
-    pub(super) first: RefCell<Option<Answer>>,
-    /// Whether bytes of it are here, of this load or of an earlier one.
+    /// The response with which the load began, until it is read.
+    pub(super) first: RefCell<Option<FileResponse>>,
+    /// Whether some bytes of the file are here, from this load or an earlier one.
     pub(super) begun: Cell<bool>,
 }
 
-/// Waits until another attempt makes sense; gives the fault back if none does.
+/// Waits before another attempt. Gives the fault back if there is to be none.
 pub(super) async fn wait(backoff: &mut Backoff, begun: bool, fault: Fault) -> Result<(), Fault> {
-    let Fault::Passing { error, after } = fault else { return Err(fault) };
-    match backoff.failed(begun, after, js_sys::Math::random()) {
+    let Fault::Transient { error, retry_after } = fault else { return Err(fault) };
+    match backoff.failed(begun, retry_after, js_sys::Math::random()) {
         Some(milliseconds) => sleep(milliseconds).await,
-        None => return Err(Fault::Final(error)),
+        None => return Err(Fault::Permanent(error)),
     }
     Ok(())
 }
 
 impl Fetcher {
-    fn question(&self, range: Option<Range<u64>>) -> Question {
+    async fn ask(&self, range: Option<Range<u64>>) -> Result<FileResponse, Fault> {
         let validator = || self.version.validator().map(Into::into);
-        Question {
+        let request = FileRequest {
             if_range: self.conditional.then(validator).flatten(),
             range,
             stored: self.writer.is_some(),
-            patience: self.patience,
-        }
+            stall_timeout: self.stall_timeout,
+        };
+        ask(&self.address, &request, &self.pool).await
     }
 
-    async fn ask(&self, range: Option<Range<u64>>) -> Result<Answer, Fault> {
-        ask(&self.address, &self.question(range), &self.arrays).await
-    }
-
-    /// The bytes of a range, by requests of its own; they are stored as well.
+    /// Fetches and stores the bytes of a range.
     pub(super) async fn part(&self, range: Range<u64>) -> Result<Bytes, Fault> {
-        let mut piece = Piece::new(self, self.writer.as_ref(), range).await;
+        let mut part = PartBuffer::new(self, self.writer.as_ref(), range).await;
         let mut backoff = Backoff::default();
         loop {
-            let had = piece.bytes.length();
-            let step = match self.body_of(piece.missing()).await {
-                Ok(mut body) => piece.fill(&mut body).await,
+            let had = part.bytes.length();
+            let step = match self.body_of(part.missing()).await {
+                Ok(mut body) => part.fill(&mut body).await,
                 Err(fault) => Err(fault),
             };
             match step {
-                Ok(()) => return Ok(piece.finish()),
+                Ok(()) => return Ok(part.finish()),
                 Err(fault) => {
-                    if piece.bytes.length() > had {
+                    if part.bytes.length() > had {
                         backoff.progressed();
                     }
                     let waited = wait(&mut backoff, self.begun.get(), fault).await;
                     if waited.is_err() {
-                        piece.store();
+                        part.store();
                     }
                     waited?;
                 }
@@ -93,43 +91,44 @@ impl Fetcher {
             Content::Part(part) => part.range.start == range.start,
             Content::Whole(_) => false,
         });
-        let answer = match first {
+        let response = match first {
             Some(first) => first,
             None => self.ask(Some(range)).await?,
         };
-        match &answer.content {
-            _ if !answer.version.is_same(&self.version) => Err(Fault::Restart(Cause::Changed)),
-            Content::Part(part) if Some(part.total) == self.total => Ok(answer.body),
+        match &response.content {
+            _ if !response.version.is_same(&self.version) => Err(Fault::Restart(Cause::Changed)),
+            Content::Part(part) if Some(part.total) == self.total => Ok(response.body),
             Content::Part(_) => Err(Fault::Restart(Cause::Changed)),
-            // The whole file, of the same version: ranges were to be had, and now are not.
+            // The whole file, of the same version: the server sent ranges before, and now does not.
             Content::Whole(_) => Err(Fault::Restart(Cause::NoRanges)),
         }
     }
 }
 
-/// The bytes of a range as they gather.
-struct Piece<'a> {
+/// A buffer for the bytes of a range.
+struct PartBuffer<'a> {
     fetcher: &'a Fetcher,
-    /// Where it is stored from, if it is.
-    place: Option<Rc<Place>>,
-    /// Where they begin in the file.
+    /// The right to store the part, if it is to be stored.
+    slot: Option<Rc<WriteSlot>>,
+    /// Offset in the file.
     start: u64,
     bytes: Bytes,
-    /// Of them, bytes that were given to the storage.
+    /// How many of the bytes the writer has already.
     stored: u32,
+    /// When the writer got the last of them.
     since: f64,
 }
 
-impl<'a> Piece<'a> {
-    /// An empty one, when there is a place for it.
+impl<'a> PartBuffer<'a> {
+    /// An empty buffer, once the writer has a slot for it.
     async fn new(fetcher: &'a Fetcher, writer: Option<&Rc<Writer>>, range: Range<u64>) -> Self {
-        let place = match writer {
-            Some(writer) => Some(writer.place().await),
+        let slot = match writer {
+            Some(writer) => Some(writer.slot().await),
             None => None,
         };
-        let bytes = fetcher.arrays.take((range.end - range.start) as u32);
+        let bytes = fetcher.pool.take((range.end - range.start) as u32);
         let since = js_sys::Date::now();
-        Self { fetcher, place, start: range.start, bytes, stored: 0, since }
+        Self { fetcher, slot, start: range.start, bytes, stored: 0, since }
     }
 
     fn missing(&self) -> Range<u64> {
@@ -137,7 +136,7 @@ impl<'a> Piece<'a> {
         from..from + u64::from(self.bytes.missing())
     }
 
-    /// Takes a body's bytes until the piece is whole.
+    /// Reads a body until the buffer is full.
     async fn fill(&mut self, body: &mut Body) -> Result<(), Fault> {
         while self.bytes.missing() > 0 {
             let Some(bytes) = body.next().await? else {
@@ -150,13 +149,13 @@ impl<'a> Piece<'a> {
         Ok(())
     }
 
-    /// As many of `bytes` as it lacks; gives the rest back.
+    /// Takes as many of `bytes` as fit, and returns the others.
     fn take(&mut self, bytes: &Uint8Array) -> Uint8Array {
         let rest = self.bytes.push(bytes);
         let taken = bytes.length() - rest.length();
         if taken > 0 {
             self.fetcher.begun.set(true);
-            self.fetcher.meter.advance(u64::from(taken));
+            self.fetcher.reporter.advance(u64::from(taken));
         }
         if js_sys::Date::now() - self.since > STORE_AFTER {
             self.store();
@@ -164,15 +163,15 @@ impl<'a> Piece<'a> {
         rest
     }
 
-    /// Gives to the storage what it has not got yet.
+    /// Gives the writer the bytes that it does not have yet.
     fn store(&mut self) {
         self.since = js_sys::Date::now();
         let length = self.bytes.length();
-        if let Some(place) = &self.place
+        if let Some(slot) = &self.slot
             && length > self.stored
         {
             let start = self.start + u64::from(self.stored);
-            Writer::put(place, start, &self.bytes.view(self.stored..length));
+            Writer::put(slot, start, &self.bytes.view(self.stored..length));
             self.stored = length;
         }
     }
@@ -183,37 +182,37 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// The whole file by one request, read from front to back. Where that breaks off, it goes on by
-/// asking for the rest, or by reading up to there once more; a server that names no version
-/// cannot be trusted with either.
-pub(super) struct Line {
+/// Reads the whole file with one request, from front to back. If that breaks off, it requests the
+/// rest, or reads the file again up to that offset. It can do neither if the server names no version
+/// of the file.
+pub(super) struct SequentialReader {
     fetcher: Rc<Fetcher>,
     body: Option<Body>,
-    /// Where `rest` begins in the file.
+    /// Offset of `rest` in the file.
     position: u64,
-    /// What came beyond the part before.
+    /// Bytes that came after the end of the last part.
     rest: Uint8Array,
-    /// What the first answer said.
+    /// What the first response said.
     length: Length,
 }
 
-impl Line {
+impl SequentialReader {
     pub(super) fn new(fetcher: Rc<Fetcher>, length: Length) -> Self {
         let body = fetcher.first.borrow_mut().take().map(|first| first.body);
         Self { fetcher, body, position: 0, rest: Uint8Array::new_with_length(0), length }
     }
 
-    /// The next bytes, which are those of `range`; fewer at the end of a file whose length nobody
-    /// knows. `missing`: the storage lacks them.
+    /// The next bytes, which are those of `range`. There may be fewer at the end of a file of unknown
+    /// length. `missing`: they are not stored yet.
     pub(super) async fn part(&mut self, range: Range<u64>, missing: bool) -> Result<Bytes, Fault> {
         let fetcher = Rc::clone(&self.fetcher);
         let writer = fetcher.writer.as_ref().filter(|_| missing);
-        let mut piece = Piece::new(&fetcher, writer, range).await;
+        let mut part = PartBuffer::new(&fetcher, writer, range).await;
         let mut backoff = Backoff::default();
         loop {
             let had = self.position;
-            match self.fill(&mut piece).await {
-                Ok(()) => return Ok(piece.finish()),
+            match self.fill(&mut part).await {
+                Ok(()) => return Ok(part.finish()),
                 Err(fault) => {
                     self.body = None;
                     if self.position > had {
@@ -221,11 +220,11 @@ impl Line {
                     }
                     let is_known = self.length != Length::Unknown;
                     if !is_known || fetcher.version.validator().is_none() {
-                        return Err(no_way_on(fault));
+                        return Err(cannot_continue(fault));
                     }
                     let waited = wait(&mut backoff, fetcher.begun.get(), fault).await;
                     if waited.is_err() {
-                        piece.store();
+                        part.store();
                     }
                     waited?;
                 }
@@ -233,16 +232,16 @@ impl Line {
         }
     }
 
-    async fn fill(&mut self, piece: &mut Piece<'_>) -> Result<(), Fault> {
+    async fn fill(&mut self, part: &mut PartBuffer<'_>) -> Result<(), Fault> {
         if self.body.is_none() {
             self.reconnect().await?;
         }
         loop {
             let before = self.rest.length();
-            self.rest = piece.take(&self.rest);
+            self.rest = part.take(&self.rest);
             self.position += u64::from(before - self.rest.length());
             let Some(body) = &mut self.body else { return Ok(()) };
-            if piece.bytes.missing() == 0 {
+            if part.bytes.missing() == 0 {
                 return Ok(());
             }
             match body.next().await? {
@@ -262,19 +261,19 @@ impl Line {
         }
     }
 
-    /// A new body, at the position reached.
+    /// Requests a new body, from the offset reached.
     async fn reconnect(&mut self) -> Result<(), Fault> {
         let fetcher = &self.fetcher;
         let range = fetcher.total.map(|total| self.position..total);
-        let answer = match fetcher.ask(range).await {
+        let response = match fetcher.ask(range).await {
             Err(Fault::Restart(Cause::NoRanges)) => fetcher.ask(None).await?,
-            answer => answer?,
+            response => response?,
         };
-        if !answer.version.is_same(&fetcher.version) {
+        if !response.version.is_same(&fetcher.version) {
             return Err(Fault::Restart(Cause::Changed));
         }
-        let mut body = answer.body;
-        let mut skip = match &answer.content {
+        let mut body = response.body;
+        let mut skip = match &response.content {
             Content::Part(_) => 0,
             Content::Whole(_) => self.position,
         };
@@ -290,8 +289,8 @@ impl Line {
         Ok(())
     }
 
-    /// Whether the file turns out to have another length than the server claimed; reads no further
-    /// than it takes to know.
+    /// Whether the file has another length than the server claimed. Reads only as far as needed to
+    /// know.
     pub(super) async fn claim_is_wrong(&mut self) -> bool {
         let (Length::Claimed(claimed), Some(body)) = (self.length, &mut self.body) else {
             return false;
@@ -308,10 +307,10 @@ impl Line {
     }
 }
 
-/// What cannot go on begins anew.
-fn no_way_on(fault: Fault) -> Fault {
+/// A load that cannot continue has to start again.
+fn cannot_continue(fault: Fault) -> Fault {
     match fault {
-        Fault::Passing { .. } => Fault::Restart(Cause::Broken),
+        Fault::Transient { .. } => Fault::Restart(Cause::Broken),
         fault => fault,
     }
 }

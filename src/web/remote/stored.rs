@@ -1,39 +1,37 @@
-//! A model that is on this device.
+//! A model that is stored on this device.
 
-use super::Load;
-use super::request::{Cause, Fault};
-use super::supply::{Feed, Supply};
+use super::load::Load;
+use super::parts::{Feed, PartSource};
 use crate::error::{Error, Result};
 use crate::session::Session;
-use crate::transfer::Manifest;
+use crate::transfer::{Cause, Fault, Manifest, Phase};
 use crate::web::options::CacheMode;
-use crate::web::progress::Phase;
 use crate::web::store::Storage;
 
 impl Load<'_> {
-    /// The model of a whole `file`.
-    pub(super) async fn take_stored(
+    /// Loads the model from a complete `file`.
+    pub(super) async fn load_stored(
         &self,
         storage: &Storage,
         file: &Manifest,
     ) -> Result<Session, Fault> {
-        let meter = self.opening.meter;
+        let reporter = self.opening.reporter;
         let wanted = self.opening.options.integrity.as_ref();
         if let (Some(wanted), Some(hash)) = (wanted, &file.sha256)
-            && wanted.compare(hash).is_err()
+            && let Err(error) = wanted.compare(hash)
         {
-            return Err(self.other_file(wanted.compare(hash)));
+            return Err(self.other_file(error));
         }
-        // Chunk by chunk the hashes are compared anyway, where there are any.
-        let compared = file.chunks.iter().all(|chunk| chunk.sha256.is_some());
-        let vouched = file.sha256.is_some() && compared;
+        // Every part is compared with its own hash, if it has one.
+        let compared = file.stored.iter().all(|part| part.sha256.is_some());
+        let is_known = file.sha256.is_some() && compared;
         let total = file.bytes();
-        meter.begin(Phase::Cache, total, 0, 1.0);
-        let shelf = self.shelf(storage, file, false);
-        let hashed = wanted.is_some() && !vouched;
-        let supply = Supply::new(Feed::parts(Some(shelf), None), file.parts(total), total, hashed);
-        let (finished, supply) = self.session(supply, hashed).await;
-        let (session, hash) = match (finished, supply.restart) {
+        reporter.begin(Phase::Cache, (total, 0), 1.0);
+        let hashed = wanted.is_some() && !is_known;
+        let feed = Feed::parts(Some(self.stored_file(storage, file, false)), None);
+        let parts = PartSource::new(feed, file.parts(total), total, hashed);
+        let (finished, parts) = self.session(parts, hashed).await;
+        let (session, hash) = match (finished, parts.restart) {
             (Err(_), Some(_)) if self.cache == CacheMode::Only => {
                 return Err(Error::NotCached { url: self.address.url.clone() }.into());
             }
@@ -46,18 +44,18 @@ impl Load<'_> {
         };
         if let (Some(wanted), Some(hash)) = (wanted, hash) {
             if let Err(error) = wanted.compare(&hash) {
-                return Err(self.other_file(Err(error)));
+                return Err(self.other_file(error));
             }
-            // Only a shortcut for the next time.
+            // Saves the hashing next time; nothing else depends on it.
             let _ = storage.set_sha256(&file.id, hash).await;
         }
         Ok(session)
     }
 
-    /// The file at this address may have been replaced by the one that is wanted.
-    fn other_file(&self, compared: Result<()>) -> Fault {
-        match compared {
-            Err(error) if self.cache == CacheMode::Only => Fault::Final(error),
+    /// The server may have replaced the stored file by the one that is wanted.
+    fn other_file(&self, error: Error) -> Fault {
+        match self.cache {
+            CacheMode::Only => Fault::Permanent(error),
             _ => Fault::Restart(Cause::OtherFile),
         }
     }

@@ -5,53 +5,51 @@ use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 use web_sys::StorageManager;
 
-use super::Storage;
-use crate::transfer::Manifest;
+use super::database::Storage;
+use crate::transfer::{Manifest, eviction_order};
 use crate::web::tabs::Lock;
 
-/// What a browser's books take beside the bytes themselves.
+/// The share of the bytes that a browser needs besides them for its own records.
 const MARGIN: f64 = 0.01;
 
 /// Whether bytes will fit.
 pub(in crate::web) enum Room {
-    /// They will, as far as the browser says, now that these files are gone.
+    /// As far as the browser says, they will, now that these files are deleted.
     Made(Vec<Manifest>),
-    /// They would not, with all other files gone either; so those are still there.
+    /// They would not, even without all other files. So nothing was deleted.
     Not {
-        /// Bytes there could have been.
+        /// Bytes that would fit.
         possible: u64,
     },
 }
 
 impl Storage {
-    /// Makes room for `needed` bytes of `url`. Of other addresses' files those go that were used
-    /// longest ago, and only if that is enough; none that a tab is loading at this moment.
+    /// Makes room for `needed` bytes of `url`. Files of other addresses are deleted, the one used
+    /// longest ago first, but only if that is enough, and none that a tab is loading now.
     pub(in crate::web) async fn make_room(&self, url: &str, needed: u64) -> Room {
         match free().await {
-            Some(free) => self.make_room_beside(free, url, needed as f64 * (1.0 + MARGIN)).await,
+            Some(free) => self.evict(free, url, needed as f64 * (1.0 + MARGIN)).await,
             None => Room::Made(Vec::new()),
         }
     }
 
-    /// The same when the browser has refused a write: nothing is free, whatever it said before.
-    /// Chromium's estimate, for one, is of a quota that is always far away. But what has given way
-    /// already is not asked for twice: browsers take a while to count it.
+    /// Makes room after the browser has refused a write. Nothing is free then, whatever the browser
+    /// estimates: Chromium's estimate is of a quota that is always far away. Files that were
+    /// deleted already still count as room: browsers notice a deletion late.
     pub(super) async fn make_room_when_full(&self, url: &str, needed: u64) -> Room {
-        if self.made.get() >= needed {
+        if self.freed.get() >= needed {
             return Room::Made(Vec::new());
         }
-        self.make_room_beside(0.0, url, needed as f64).await
+        self.evict(0.0, url, needed as f64).await
     }
 
-    async fn make_room_beside(&self, mut free: f64, url: &str, needed: f64) -> Room {
+    async fn evict(&self, mut free: f64, url: &str, needed: f64) -> Room {
         let mut evicted = Vec::new();
         if free >= needed {
             return Room::Made(evicted);
         }
-        let mut others = self.list().await.unwrap_or_default();
-        others.retain(|file| file.url != url && file.bytes() > 0);
-        others.sort_by(|a, b| a.used.total_cmp(&b.used));
-        // Held until all are gone: a tab that begins to load one meanwhile waits.
+        let others = eviction_order(self.list().await.unwrap_or_default(), url);
+        // Held until all files are deleted: a tab that starts to load one of them waits.
         let mut locks = Vec::new();
         let mut idle = Vec::new();
         for file in others {
@@ -71,14 +69,14 @@ impl Storage {
             if self.discard(&file.id).await.is_ok() {
                 free += file.bytes() as f64;
                 evicted.push(file);
-                self.made.set(free as u64);
+                self.freed.set(free as u64);
             }
         }
         Room::Made(evicted)
     }
 }
 
-/// Bytes that the browser still grants this origin, if it says.
+/// Bytes that the browser still grants this origin, if it says so.
 async fn free() -> Option<f64> {
     let navigator = Reflect::get(&js_sys::global(), &"navigator".into()).ok()?;
     let storage = Reflect::get(&navigator, &"storage".into()).ok()?;

@@ -1,0 +1,128 @@
+//! What all attempts of a load have in common.
+
+use std::rc::Rc;
+
+use super::parts::PartSource;
+use super::request::Address;
+use crate::error::{Error, Result};
+use crate::session::Session;
+use crate::source::Reader;
+use crate::transfer::{Manifest, Note, Phase, Restarts};
+use crate::web::bytes::ArrayPool;
+use crate::web::log::warn;
+use crate::web::opening::Opening;
+use crate::web::options::CacheMode;
+use crate::web::store::{Storage, StoredFile};
+use crate::web::tabs::{Following, Lock};
+
+/// The share of the progress that the first of two stages fills. The second is faster.
+pub(super) const FIRST_STAGE: f64 = 0.8;
+
+pub(super) struct Load<'a> {
+    pub(super) opening: &'a Opening<'a>,
+    pub(super) address: &'a Address,
+    pub(super) cache: CacheMode,
+    /// `None` if nothing is to be stored, or nothing can be.
+    pub(super) storage: Option<Storage>,
+    pub(super) pool: ArrayPool,
+    pub(super) restarts: Restarts,
+}
+
+impl<'a> Load<'a> {
+    pub(super) async fn new(opening: &'a Opening<'a>, address: &'a Address) -> Self {
+        let cache = if address.is_lasting() { opening.options.cache } else { CacheMode::Off };
+        let mut load = Self {
+            opening,
+            address,
+            cache,
+            storage: None,
+            pool: ArrayPool::default(),
+            restarts: Restarts::default(),
+        };
+        if cache != CacheMode::Off {
+            load.storage = Storage::open().await.map_err(|error| load.not_stored(&error)).ok();
+        }
+        load
+    }
+
+    /// Reports that the load goes on without storing.
+    pub(super) fn not_stored(&self, error: &Error) {
+        warn(&format!("loading without storage: {error}"));
+        self.opening.reporter.note(Note::NotStored { why: error.to_string() });
+    }
+
+    /// What is stored of the address.
+    pub(super) async fn find(&self) -> Option<Manifest> {
+        match self.storage.as_ref()?.find(&self.address.url).await {
+            Ok(file) => file,
+            Err(error) => {
+                warn(&format!("the stored model cannot be read: {error}"));
+                None
+            }
+        }
+    }
+
+    /// The file, if it is complete and may be used.
+    pub(super) fn complete<'m>(&self, found: &'m Option<Manifest>) -> Option<&'m Manifest> {
+        let allowed = self.cache != CacheMode::Refresh && self.restarts.allow_stored();
+        found.as_ref().filter(|file| file.complete && allowed)
+    }
+
+    /// The error when only a stored file would do and there is none.
+    pub(super) fn absent(&self, found: Option<&Manifest>) -> Error {
+        let url = self.address.url.clone();
+        match found.and_then(|file| file.did_not_fit) {
+            Some(0) => Error::StorageFull(format!("{url} did not fit")),
+            Some(needed) => Error::StorageFull(format!("{url} did not fit: {needed} bytes")),
+            None => Error::NotCached { url },
+        }
+    }
+
+    /// Waits for another tab that is downloading the same address.
+    pub(super) async fn wait(&self) -> Lock {
+        let (reporter, url) = (self.opening.reporter, &self.address.url);
+        reporter.begin(Phase::Download, (0, 0), FIRST_STAGE);
+        reporter.note(Note::Waiting);
+        let _following = Following::new(url, reporter);
+        Lock::wait(url).await
+    }
+
+    pub(super) fn stored_file(
+        &self,
+        storage: &Storage,
+        file: &Manifest,
+        beside_download: bool,
+    ) -> StoredFile {
+        StoredFile {
+            storage: storage.clone(),
+            id: file.id.clone(),
+            reporter: Rc::clone(self.opening.reporter),
+            pool: self.pool.clone(),
+            beside_download,
+        }
+    }
+
+    /// Loads the model from `parts`, which are given back. If `to_the_end`, reads also the bytes
+    /// that the model does not need, and returns the hash of the file, if it was computed.
+    pub(super) async fn session(
+        &self,
+        parts: PartSource,
+        to_the_end: bool,
+    ) -> (Result<(Session, Option<String>)>, PartSource) {
+        let mut reader = Reader::new(parts);
+        let loaded = self.opening.session(&mut reader, true).await;
+        let mut parts = reader.into_inner();
+        let finished = match loaded {
+            Ok(session) if to_the_end => parts.drain().await.map(|hash| (session, hash)),
+            loaded => loaded.map(|session| (session, None)),
+        };
+        (finished, parts)
+    }
+
+    pub(super) async fn discard(&self, file: &Manifest) {
+        if let Some(storage) = &self.storage {
+            // If this fails, the next download of the address cleans up.
+            let _ = storage.discard(&file.id).await;
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The parts of a file in order, from storage and network, a few of them ahead of the reader.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::rc::Rc;
+
+use futures_util::future::RemoteHandle;
+use futures_util::stream::FuturesOrdered;
+use futures_util::{FutureExt, StreamExt};
+use wasm_bindgen_futures::spawn_local;
+
+use super::fetcher::{Fetcher, SequentialReader};
+use crate::error::{Error, Result};
+use crate::source::Source;
+use crate::transfer::{Cause, Fault, Hasher, Part};
+use crate::web::bytes::Bytes;
+use crate::web::store::StoredFile;
+
+/// Parts that are requested or read at the same time. Their bytes are in memory.
+const AHEAD: usize = 4;
+
+/// Where the bytes of a load come from.
+pub(super) enum Feed {
+    /// Each part separately, several at a time: stored ones from the storage, the others by a request
+    /// each.
+    Parts {
+        stored: Option<StoredFile>,
+        fetcher: Option<Rc<Fetcher>>,
+        in_flight: FuturesOrdered<RemoteHandle<Result<Bytes, Fault>>>,
+    },
+    /// The whole file in one response. Stored parts are not stored again.
+    Sequential(SequentialReader),
+}
+
+impl Feed {
+    /// See [`Feed::Parts`].
+    pub(super) fn parts(stored: Option<StoredFile>, fetcher: Option<Rc<Fetcher>>) -> Self {
+        Self::Parts { stored, fetcher, in_flight: FuturesOrdered::new() }
+    }
+}
+
+/// A file of known length as a [`Source`].
+pub(super) struct PartSource {
+    feed: Feed,
+    /// Parts that have not been requested yet.
+    parts: VecDeque<Part>,
+    len: u64,
+    /// The offset of the next byte to read.
+    position: u64,
+    /// The part that is being read, and how many of its bytes have been read.
+    current: Option<(Bytes, u32)>,
+    hasher: Option<Hasher>,
+    /// Why the load has to start again, if it has to.
+    pub(super) restart: Option<Cause>,
+}
+
+impl PartSource {
+    /// The file that consists of `parts`. `hashed`: its hash is computed.
+    pub(super) fn new(feed: Feed, parts: Vec<Part>, len: u64, hashed: bool) -> Self {
+        Self {
+            feed,
+            parts: parts.into(),
+            len,
+            position: 0,
+            current: None,
+            hasher: hashed.then(Hasher::default),
+            restart: None,
+        }
+    }
+
+    /// The next part; `None` at the end.
+    async fn next(&mut self) -> Result<Option<Bytes>, Fault> {
+        let bytes = match &mut self.feed {
+            Feed::Sequential(reader) => match self.parts.pop_front() {
+                Some(part) => {
+                    let missing = matches!(part, Part::Missing(_));
+                    Some(reader.part(part.range(), missing).await?)
+                }
+                None => None,
+            },
+            Feed::Parts { stored, fetcher, in_flight } => {
+                while in_flight.len() < AHEAD
+                    && let Some(part) = self.parts.pop_front()
+                {
+                    // A task of its own goes on while the reader waits for something else. It ends
+                    // when its handle is dropped.
+                    let (task, handle) = get(part, stored.clone(), fetcher.clone()).remote_handle();
+                    spawn_local(task);
+                    in_flight.push_back(handle);
+                }
+                in_flight.next().await.transpose()?
+            }
+        };
+        if let (Some(bytes), Some(hasher)) = (&bytes, &mut self.hasher) {
+            hasher.update(&bytes.all().to_vec());
+        }
+        Ok(bytes)
+    }
+
+    /// Bytes of the current part that have not been read.
+    fn rest(&self) -> u32 {
+        self.current.as_ref().map_or(0, |(bytes, read)| bytes.length() - read)
+    }
+
+    /// Makes sure that the current part has bytes to read.
+    async fn fill(&mut self) -> Result<()> {
+        while self.rest() == 0 {
+            self.current = None;
+            self.current = match self.next().await {
+                Ok(Some(bytes)) => Some((bytes, 0)),
+                Ok(None) => {
+                    return Err(Error::Internal("the parts do not make up the file".into()));
+                }
+                Err(fault) => return Err(self.failed(fault)),
+            };
+        }
+        Ok(())
+    }
+
+    /// The error for the reader, which does not know about restarts.
+    fn failed(&mut self, fault: Fault) -> Error {
+        match fault {
+            Fault::Permanent(error) | Fault::Transient { error, .. } => error,
+            Fault::Restart(cause) => {
+                self.restart = Some(cause);
+                Error::Network { what: "the file".into(), why: cause.why().into() }
+            }
+        }
+    }
+
+    /// Reads at most `len` bytes of the current part, and appends them to `into` if there is one.
+    fn take(&mut self, len: u64, into: Option<&mut Vec<u8>>) {
+        let len = len.min(u64::from(self.rest())) as u32;
+        let Some((bytes, read)) = &mut self.current else { return };
+        match into {
+            // Most reads are within one part. This is their only copy.
+            Some(into) if into.is_empty() => *into = bytes.view(*read..*read + len).to_vec(),
+            Some(into) => into.extend(bytes.view(*read..*read + len).to_vec()),
+            None => {}
+        }
+        *read += len;
+        self.position += u64::from(len);
+    }
+
+    /// Reads what the model did not need, so that all of the file is hashed and stored. Returns the
+    /// hash, if it was computed.
+    pub(super) async fn drain(&mut self) -> Result<Option<String>> {
+        loop {
+            match self.next().await {
+                Ok(Some(_)) => {}
+                Ok(None) => return Ok(self.hasher.take().map(Hasher::finish)),
+                Err(fault) => return Err(self.failed(fault)),
+            }
+        }
+    }
+
+    /// Whether the file has another length than the server claimed.
+    pub(super) async fn claim_is_wrong(&mut self) -> bool {
+        match &mut self.feed {
+            Feed::Sequential(reader) => reader.claim_is_wrong().await,
+            Feed::Parts { .. } => false,
+        }
+    }
+}
+
+async fn get(
+    part: Part,
+    stored: Option<StoredFile>,
+    fetcher: Option<Rc<Fetcher>>,
+) -> Result<Bytes, Fault> {
+    let range = part.range();
+    if let (Part::Stored(part), Some(stored)) = (&part, &stored)
+        && let Some(bytes) = stored.read(part).await
+    {
+        return Ok(bytes);
+    }
+    match (part, fetcher) {
+        (_, Some(fetcher)) => fetcher.part(range).await,
+        (Part::Stored(_), None) => Err(Fault::Restart(Cause::Damaged)),
+        (part, None) => Err(Error::Internal(format!("nowhere to get {part:?} from")).into()),
+    }
+}
+
+impl Source for PartSource {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    async fn read(&mut self, range: Range<u64>) -> Result<Vec<u8>> {
+        while self.position < range.start {
+            self.fill().await?;
+            self.take(range.start - self.position, None);
+        }
+        if self.position != range.start {
+            let at = self.position;
+            return Err(Error::Internal(format!("read of {range:?}, already at {at}")));
+        }
+        let len = (range.end - range.start) as usize;
+        let mut bytes = Vec::new();
+        while bytes.len() < len {
+            self.fill().await?;
+            self.take((len - bytes.len()) as u64, Some(&mut bytes));
+        }
+        Ok(bytes)
+    }
+}

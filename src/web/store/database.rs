@@ -1,0 +1,418 @@
+//! The files in IndexedDB.
+//!
+//! There are two object stores. `files` has one record per file, its [`Manifest`]. `chunks` has the
+//! bytes: one blob for each part, under `[file id, part key]`. A part's bytes and its entry in the
+//! manifest are written in one transaction. `complete` is written last, in a transaction that has
+//! counted the parts: an incomplete download, or one that another tab has deleted, never counts as
+//! complete. A later download continues what a broken one has left.
+
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use futures_util::future::{Either, join_all, select};
+use idb::{
+    Database, DatabaseEvent as _, KeyPath, KeyRange, ObjectStore, Query, Transaction,
+    TransactionMode, TransactionResult,
+};
+use js_sys::Array;
+use wasm_bindgen::prelude::*;
+use web_sys::Blob;
+
+use crate::error::{Error, Result};
+use crate::transfer::{Manifest, Record, StoredPart};
+use crate::web::abort::detached;
+use crate::web::error::text;
+use crate::web::timer::sleep;
+
+/// The database's name and the version of its layout. Version 1 had the same object stores, with
+/// other records, which [`Record`] reads. Releases of that time cannot open version 2.
+const DATABASE: (&str, u32) = ("ternlight", 2);
+const FILES: &str = "files";
+/// The released layout calls the parts chunks.
+const PARTS: &str = "chunks";
+/// Milliseconds to wait for a database that another tab blocks.
+const OPEN_TIMEOUT: f64 = 5000.0;
+
+/// A part to be stored.
+#[derive(Clone)]
+pub(super) struct NewPart {
+    /// Offset in the file.
+    pub(super) start: u64,
+    pub(super) blob: Blob,
+    /// In base64.
+    pub(super) sha256: String,
+}
+
+/// The open database.
+#[derive(Clone)]
+pub(in crate::web) struct Storage {
+    database: Rc<Database>,
+    /// Bytes of files that were deleted to make room, less the bytes written since. The browser may
+    /// not have noticed the deletions yet.
+    pub(super) freed: Rc<Cell<u64>>,
+}
+
+impl Storage {
+    /// Opens the database; creates it the first time.
+    ///
+    /// Errors: `storage`, as for all functions here; those that write also fail with `storage-full`.
+    pub(in crate::web) async fn open() -> Result<Self> {
+        let opening = detached(async {
+            let mut database = Database::builder(DATABASE.0)
+                .version(DATABASE.1)
+                .add_object_store(
+                    ObjectStore::builder(FILES).key_path(Some(KeyPath::new_single("id"))),
+                )
+                .add_object_store(ObjectStore::builder(PARTS))
+                .build()
+                .await
+                .map_err(failed)?;
+            // A newer version of this package in another tab may change the layout.
+            database.on_version_change(|event| {
+                if let Ok(database) = event.database() {
+                    database.close();
+                }
+            });
+            Ok(Self { database: Rc::new(database), freed: Rc::default() })
+        });
+        match select(std::pin::pin!(opening), std::pin::pin!(sleep(OPEN_TIMEOUT))).await {
+            Either::Left((opened, _)) => opened,
+            Either::Right(_) => Err(Error::Storage("another tab blocks it".into())),
+        }
+    }
+
+    /// Every file, complete or not.
+    pub(in crate::web) async fn list(&self) -> Result<Vec<Manifest>> {
+        let this = self.clone();
+        detached(async move {
+            let transaction = this.begin(&[FILES], TransactionMode::ReadOnly)?;
+            files(&transaction).await
+        })
+        .await
+    }
+
+    /// What is stored of `url`: the complete file, else the incomplete one with the most bytes. Marks
+    /// it as used, and removes parts that the browser has lost from its record.
+    pub(in crate::web) async fn find(&self, url: &str) -> Result<Option<Manifest>> {
+        let (this, url) = (self.clone(), url.to_owned());
+        detached(async move {
+            let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
+            let mut found: Option<Manifest> = None;
+            for mut file in files(&transaction).await? {
+                if file.url != url {
+                    continue;
+                }
+                reconcile(&transaction, &mut file).await?;
+                let rank = |file: &Manifest| (file.complete, file.bytes());
+                if found.as_ref().is_none_or(|found| rank(&file) > rank(found)) {
+                    found = Some(file);
+                }
+            }
+            if let Some(file) = &mut found {
+                file.used = js_sys::Date::now();
+                put(&transaction, file).await?;
+            }
+            end(transaction).await?;
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Adds a file. Deletes incomplete files of the same address, and whatever belongs to no file.
+    pub(in crate::web) async fn create(&self, file: &Manifest) -> Result<()> {
+        let (this, file) = (self.clone(), file.clone());
+        detached(async move {
+            let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
+            sweep(&transaction).await?;
+            for old in files(&transaction).await? {
+                if old.url == file.url && !old.complete {
+                    remove(&transaction, &old.id).await?;
+                }
+            }
+            put(&transaction, &file).await?;
+            end(transaction).await
+        })
+        .await
+    }
+
+    /// Stores parts and their entries in the record, either all or none. A part is skipped if some of
+    /// its bytes are stored already.
+    ///
+    /// Errors: `storage-full`; `storage`, also if the file was deleted meanwhile.
+    pub(super) async fn append(&self, id: &str, parts: &[NewPart]) -> Result<()> {
+        let (this, id, parts) = (self.clone(), id.to_owned(), parts.to_vec());
+        detached(async move {
+            let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
+            let mut file = file(&transaction, &id).await?;
+            let store = transaction.object_store(PARTS).map_err(failed)?;
+            let (mut puts, mut written) = (Vec::new(), 0);
+            for NewPart { start, blob, sha256 } in parts {
+                let (key, length) = (file.next_key(), blob.size() as u64);
+                if file.insert(StoredPart { key, start, length, sha256: Some(sha256) }) {
+                    puts.push(store.put(&blob, Some(&part_key(&id, key))));
+                    written += length;
+                }
+            }
+            // The bytes first: a write that is refused without undoing the transaction leaves no
+            // entry. All writes are awaited even if one fails: see `detached`.
+            let stored = join_all(puts.into_iter().map(async |put| put?.await)).await;
+            stored.into_iter().collect::<Result<Vec<_>, _>>().map_err(failed)?;
+            put(&transaction, &file).await?;
+            end(transaction).await?;
+            this.freed.set(this.freed.get().saturating_sub(written));
+            Ok(())
+        })
+        .await
+    }
+
+    /// Marks a file of `total` bytes as complete, and deletes older files of its address.
+    pub(super) async fn complete(
+        &self,
+        id: &str,
+        total: u64,
+        sha256: Option<String>,
+    ) -> Result<()> {
+        let (this, id) = (self.clone(), id.to_owned());
+        detached(async move {
+            let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
+            let mut file = file(&transaction, &id).await?;
+            file.total = Some(total);
+            reconcile(&transaction, &mut file).await?;
+            if !file.complete {
+                return Err(Error::Storage(format!("it has {} of {total} bytes", file.bytes())));
+            }
+            for old in files(&transaction).await? {
+                if old.url == file.url && old.id != file.id {
+                    remove(&transaction, &old.id).await?;
+                }
+            }
+            file.sha256 = sha256.or(file.sha256);
+            put(&transaction, &file).await?;
+            end(transaction).await
+        })
+        .await
+    }
+
+    /// Records that `needed` bytes of `url` did not fit. Deletes what is stored of them.
+    pub(in crate::web) async fn refuse(&self, url: &str, needed: u64) -> Result<()> {
+        let mut file = new_file(url);
+        file.did_not_fit = Some(needed);
+        self.create(&file).await
+    }
+
+    /// Records the hash of a complete file.
+    pub(in crate::web) async fn set_sha256(&self, id: &str, sha256: String) -> Result<()> {
+        let (this, id) = (self.clone(), id.to_owned());
+        detached(async move {
+            let transaction = this.begin(&[FILES], TransactionMode::ReadWrite)?;
+            let mut file = file(&transaction, &id).await?;
+            file.sha256 = Some(sha256);
+            put(&transaction, &file).await?;
+            end(transaction).await
+        })
+        .await
+    }
+
+    /// Deletes the parts that begin at `starts`, because they are damaged. The next load fetches only
+    /// these.
+    pub(in crate::web) async fn forget(&self, id: &str, starts: Vec<u64>) -> Result<()> {
+        let (this, id) = (self.clone(), id.to_owned());
+        detached(async move {
+            let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
+            let mut file = file(&transaction, &id).await?;
+            let store = transaction.object_store(PARTS).map_err(failed)?;
+            for part in starts.into_iter().filter_map(|start| file.remove(start)) {
+                let key = part_key(&id, part.key);
+                store.delete(key).map_err(failed)?.await.map_err(failed)?;
+            }
+            put(&transaction, &file).await?;
+            end(transaction).await
+        })
+        .await
+    }
+
+    /// Deletes a file.
+    pub(in crate::web) async fn discard(&self, id: &str) -> Result<()> {
+        let (this, id) = (self.clone(), id.to_owned());
+        detached(async move {
+            let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
+            remove(&transaction, &id).await?;
+            end(transaction).await
+        })
+        .await
+    }
+
+    /// Deletes what is stored of `url`.
+    pub(in crate::web) async fn delete(&self, url: &str) -> Result<()> {
+        let (this, url) = (self.clone(), url.to_owned());
+        detached(async move {
+            let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
+            for file in files(&transaction).await? {
+                if file.url == url {
+                    remove(&transaction, &file.id).await?;
+                }
+            }
+            end(transaction).await
+        })
+        .await
+    }
+
+    /// Deletes everything.
+    pub(in crate::web) async fn clear(&self) -> Result<()> {
+        let this = self.clone();
+        detached(async move {
+            let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
+            for name in [FILES, PARTS] {
+                let store = transaction.object_store(name).map_err(failed)?;
+                store.clear().map_err(failed)?.await.map_err(failed)?;
+            }
+            end(transaction).await
+        })
+        .await
+    }
+
+    /// The blob of a part; `None` if it is gone.
+    pub(super) async fn blob(&self, id: &str, key: u32) -> Result<Option<Blob>> {
+        let (this, key) = (self.clone(), part_key(id, key));
+        detached(async move {
+            let transaction = this.begin(&[PARTS], TransactionMode::ReadOnly)?;
+            let store = transaction.object_store(PARTS).map_err(failed)?;
+            let blob = store.get(key).map_err(failed)?.await.map_err(failed)?;
+            Ok(blob.and_then(|blob| blob.dyn_into().ok()))
+        })
+        .await
+    }
+
+    fn begin(&self, stores: &[&str], mode: TransactionMode) -> Result<Transaction> {
+        self.database.transaction(stores, mode).map_err(failed)
+    }
+}
+
+impl Drop for Storage {
+    fn drop(&mut self) {
+        // An open connection blocks a newer layout.
+        if Rc::strong_count(&self.database) == 1 {
+            self.database.close();
+        }
+    }
+}
+
+/// A file without parts. Every download gets its own id: two tabs that load the same address without
+/// locks must not write into the same file.
+pub(in crate::web) fn new_file(url: &str) -> Manifest {
+    let now = js_sys::Date::now();
+    Manifest::new(format!("{now}-{}", (js_sys::Math::random() * 1e16) as u64), url, now)
+}
+
+fn part_key(id: &str, key: u32) -> JsValue {
+    Array::of2(&id.into(), &key.into()).into()
+}
+
+/// The keys of all parts of a file. In IndexedDB's order an array sorts after every number.
+fn part_keys(id: &str) -> Result<Query> {
+    let (first, last) = (part_key(id, 0), Array::of2(&id.into(), &Array::new()));
+    KeyRange::bound(&first, &last, None, None).map(Query::from).map_err(failed)
+}
+
+async fn files(transaction: &Transaction) -> Result<Vec<Manifest>> {
+    let store = transaction.object_store(FILES).map_err(failed)?;
+    let records = store.get_all(None, None).map_err(failed)?.await.map_err(failed)?;
+    Ok(records.into_iter().filter_map(manifest).collect())
+}
+
+async fn file(transaction: &Transaction, id: &str) -> Result<Manifest> {
+    let store = transaction.object_store(FILES).map_err(failed)?;
+    let record = store.get(JsValue::from(id)).map_err(failed)?.await.map_err(failed)?;
+    record.and_then(manifest).ok_or_else(|| Error::Storage("the file was deleted meanwhile".into()))
+}
+
+/// `None` for a record that cannot be read: it is not a file of ours.
+fn manifest(record: JsValue) -> Option<Manifest> {
+    let record: Record = serde_wasm_bindgen::from_value(record).ok()?;
+    Manifest::read(record).ok()
+}
+
+async fn put(transaction: &Transaction, file: &Manifest) -> Result<()> {
+    let record = serde_wasm_bindgen::to_value(file)
+        .map_err(|error| Error::Internal(format!("a file's record: {error}")))?;
+    let store = transaction.object_store(FILES).map_err(failed)?;
+    store.put(&record, None).map_err(failed)?.await.map_err(failed)?;
+    Ok(())
+}
+
+/// Removes parts from the record whose bytes are gone. The file is complete if nothing is missing,
+/// whichever tab wrote the last part.
+async fn reconcile(transaction: &Transaction, file: &mut Manifest) -> Result<()> {
+    let store = transaction.object_store(PARTS).map_err(failed)?;
+    let keys = store.get_all_keys(Some(part_keys(&file.id)?), None).map_err(failed)?;
+    let found: HashSet<u32> = keys
+        .await
+        .map_err(failed)?
+        .into_iter()
+        .filter_map(|key| Some(key.dyn_ref::<Array>()?.get(1).as_f64()? as u32))
+        .collect();
+    file.stored.retain(|part| found.contains(&part.key));
+    file.complete = !file.stored.is_empty() && file.total == Some(file.bytes());
+    Ok(())
+}
+
+/// Deletes records that cannot be read, and parts that belong to no file.
+async fn sweep(transaction: &Transaction) -> Result<()> {
+    let known: HashSet<String> =
+        files(transaction).await?.into_iter().map(|file| file.id).collect();
+    let (files, parts) = (
+        transaction.object_store(FILES).map_err(failed)?,
+        transaction.object_store(PARTS).map_err(failed)?,
+    );
+    let keys = files.get_all_keys(None, None).map_err(failed)?.await.map_err(failed)?;
+    for key in keys {
+        if key.as_string().is_none_or(|id| !known.contains(&id)) {
+            files.delete(key).map_err(failed)?.await.map_err(failed)?;
+        }
+    }
+    let keys = parts.get_all_keys(None, None).map_err(failed)?.await.map_err(failed)?;
+    for key in keys {
+        let id = key.dyn_ref::<Array>().and_then(|key| key.get(0).as_string());
+        if id.is_none_or(|id| !known.contains(&id)) {
+            parts.delete(key).map_err(failed)?.await.map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+async fn remove(transaction: &Transaction, id: &str) -> Result<()> {
+    let store = transaction.object_store(PARTS).map_err(failed)?;
+    store.delete(part_keys(id)?).map_err(failed)?.await.map_err(failed)?;
+    let store = transaction.object_store(FILES).map_err(failed)?;
+    store.delete(JsValue::from(id)).map_err(failed)?.await.map_err(failed)?;
+    Ok(())
+}
+
+/// Waits until everything is on disk: only then is it known whether the disk is full.
+async fn end(transaction: Transaction) -> Result<()> {
+    // A second handle on the transaction: awaiting the first one does not tell why it was aborted.
+    let same = transaction.object_store(FILES).or_else(|_| transaction.object_store(PARTS));
+    let same = same.map_err(failed)?.transaction();
+    match transaction.await.map_err(failed)? {
+        TransactionResult::Committed => Ok(()),
+        TransactionResult::Aborted => Err(match same.error() {
+            Some(exception) => failed(idb::Error::DomException(exception)),
+            None => Error::Storage("a write was undone".into()),
+        }),
+    }
+}
+
+fn failed(error: idb::Error) -> Error {
+    let message = error.to_string();
+    let thrown = match error {
+        idb::Error::DomException(exception) => exception.into(),
+        _ => JsValue::from(message),
+    };
+    let message = text(&thrown);
+    if message.contains("QuotaExceeded") {
+        Error::StorageFull(message)
+    } else {
+        Error::Storage(message)
+    }
+}

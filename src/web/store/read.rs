@@ -1,0 +1,74 @@
+//! Reads the parts of a stored file.
+
+use std::rc::Rc;
+
+use super::database::Storage;
+use crate::error::Result;
+use crate::transfer::StoredPart;
+use crate::web::bytes::{ArrayPool, Bytes, read_blob};
+use crate::web::digest::digest;
+use crate::web::log::warn;
+use crate::web::progress::Reporter;
+
+/// A stored file that a load reads.
+#[derive(Clone)]
+pub(in crate::web) struct StoredFile {
+    pub(in crate::web) storage: Storage,
+    /// The file's name in the storage.
+    pub(in crate::web) id: String,
+    pub(in crate::web) reporter: Rc<Reporter>,
+    pub(in crate::web) pool: ArrayPool,
+    /// Whether other parts are downloaded at the same time: then stored bytes do not count in the
+    /// rate.
+    pub(in crate::web) beside_download: bool,
+}
+
+impl StoredFile {
+    /// The bytes of a part. `None` if they cannot be read or have changed; the part is removed from
+    /// the file's record then.
+    pub(in crate::web) async fn read(&self, part: &StoredPart) -> Option<Bytes> {
+        let bytes = match read_part(&self.storage, &self.id, part, &self.pool).await {
+            Ok(bytes) => bytes,
+            // The load goes on: the network may have them.
+            Err(error) => {
+                warn(&format!("a stored part cannot be read: {error}"));
+                None
+            }
+        };
+        match &bytes {
+            Some(_) if self.beside_download => self.reporter.advance_stored(part.length),
+            Some(_) => self.reporter.advance(part.length),
+            None => {
+                if self.beside_download {
+                    self.reporter.stored_lost(part.length);
+                }
+                // Fails if the whole file was deleted meanwhile, which is as good. After any other
+                // failure the next load finds the part again; `Restarts` ends that.
+                let _ = self.storage.forget(&self.id, vec![part.start]).await;
+            }
+        }
+        bytes
+    }
+}
+
+/// The bytes of a part; `None` if they are gone or have changed.
+///
+/// Errors: `storage`.
+pub(in crate::web) async fn read_part(
+    storage: &Storage,
+    id: &str,
+    part: &StoredPart,
+    pool: &ArrayPool,
+) -> Result<Option<Bytes>> {
+    let Some(blob) = storage.blob(id, part.key).await? else { return Ok(None) };
+    if blob.size() != part.length as f64 {
+        return Ok(None);
+    }
+    // The browser may have lost the file behind a blob.
+    let Ok(bytes) = read_blob(&blob, pool, "a stored part").await else { return Ok(None) };
+    let is_whole = match &part.sha256 {
+        Some(expected) => digest(&bytes.all())?.await? == *expected,
+        None => true,
+    };
+    Ok(is_whole.then_some(bytes))
+}

@@ -1,0 +1,12 @@
+//! TypeScript for what is exported: `api` is the package's `types.ts`.
+
+use wasm_bindgen::prelude::*;
+
+#[wasm_bindgen(typescript_custom_section)]
+const TYPES: &str = "
+import type * as api from './types.js'
+
+/** The options that the crate checks. */
+type LoadOptions = Omit<api.LoadOptions, 'signal' | 'onProgress' | 'worker'>
+type GenerateOptions = Omit<api.GenerateOptions, 'signal'>
+";
