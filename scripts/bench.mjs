@@ -35,8 +35,8 @@ const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.wasm': 'applic
 await main(async () => {
   const options = parse()
   if (options.build) {
-    setUp()
-    ensure(browserStep)
+    await setUp()
+    await ensure(browserStep)
     buildPackage()
   }
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130))

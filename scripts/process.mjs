@@ -5,9 +5,6 @@ import { delimiter, dirname, join } from 'node:path'
 import { inRoot, ROOT } from './paths.mjs'
 import { Stop } from './report.mjs'
 
-/** What an installer printed goes here, so that a step stays one line. */
-export const LOG = inRoot('target', 'setup.log')
-
 /** The full path of a program, or null; looks in PATH, as a shell does. */
 export const find = name => {
   for (const dir of (process.env.PATH ?? '').split(delimiter)) {
@@ -43,7 +40,7 @@ export const capture = (command, args, { env = {}, input } = {}) => {
   return result.status === 0 ? result.stdout.trim() : null
 }
 
-/** Runs a program in the open; throws where it fails. */
+/** Runs a program whose output the user sees; throws where it fails. */
 export const run = (command, args, { env = {}, cwd = ROOT } = {}) => {
   const result = spawnSync(command, args, {
     cwd,
@@ -54,38 +51,85 @@ export const run = (command, args, { env = {}, cwd = ROOT } = {}) => {
 }
 
 /**
- * Runs a program in the open, and gives `hear` what it prints on its standard output; rejects
- * where it fails.
+ * Runs a program, and passes what it prints on its standard output to `hear`, as it comes;
+ * rejects where it fails. The user sees its standard error.
  */
-export const runHearing = async (command, args, hear, { env = {} } = {}) => {
+const listen = async (command, args, hear, { env = {} } = {}) => {
   const child = spawn(command, args, {
     cwd: ROOT,
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'inherit']
   })
-  child.stdout.setEncoding('utf8').on('data', text => {
-    process.stdout.write(text)
-    hear(text)
-  })
-  const result = await new Promise(resolve => {
+  child.stdout.setEncoding('utf8').on('data', hear)
+  check(command, args, await ended(child))
+}
+
+const ended = child =>
+  new Promise(resolve => {
     child.on('error', error => resolve({ error }))
     child.on('close', (status, signal) => resolve({ status, signal }))
   })
-  check(command, args, result)
+
+/** Runs a program whose output the user sees, without blocking others; rejects where it fails. */
+export const runOpen = (command, args, options) => runHearing(command, args, () => {}, options)
+
+/** Runs a program whose output the user sees, and `hear` as well; rejects where it fails. */
+export const runHearing = (command, args, hear, options) =>
+  listen(command, args, text => {
+    process.stdout.write(text)
+    hear(text)
+  }, options)
+
+/** Runs a program; what it prints on its standard output. Rejects where it fails. */
+export const outputOf = async (command, args, options) => {
+  let printed = ''
+  await listen(command, args, text => (printed += text), options)
+  return printed
 }
 
-/** Runs an installer, its words into the log; throws with the last of them where it fails. */
-export const runQuietly = (command, args, { env = {}, cwd = ROOT } = {}) => {
-  mkdirSync(dirname(LOG), { recursive: true })
-  const log = openSync(LOG, 'w')
-  const result = spawnSync(command, args, {
-    cwd,
-    env: { ...process.env, ...env },
-    stdio: ['ignore', log, log]
-  })
-  closeSync(log)
-  const said = readFileSync(LOG, 'utf8').trimEnd().split('\n').slice(-8).join('\n')
-  check(command, args, result, said)
+/**
+ * Starts a program that runs beside others. The function that comes back waits for its end, prints
+ * everything that it printed, and rejects where it failed; it resolves to the milliseconds from its
+ * start to its end.
+ */
+export const runBeside = (command, args) => {
+  const start = performance.now()
+  // A process group of its own, so that its children can be stopped with it.
+  const child = spawn(command, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+  const printed = []
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', bytes => printed.push(bytes))
+  const stop = () => {
+    try {
+      process.kill(-child.pid)
+    } catch {
+      // It has ended.
+    }
+  }
+  process.once('exit', stop)
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130))
+  const end = ended(child).then(result => ({ ...result, ms: performance.now() - start }))
+  return async () => {
+    const { ms, ...result } = await end
+    process.off('exit', stop)
+    process.stdout.write(Buffer.concat(printed))
+    check(command, args, result)
+    return ms
+  }
+}
+
+/**
+ * Runs an installer. What it prints goes to a log, so that a step stays one line; where it fails,
+ * this rejects with the log's last lines.
+ */
+export const runQuietly = async (command, args, { env = {}, cwd = ROOT, log = 'setup' } = {}) => {
+  const path = inRoot('target', `${log}.log`)
+  mkdirSync(dirname(path), { recursive: true })
+  const file = openSync(path, 'w')
+  const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', file, file] })
+  const result = await ended(child)
+  closeSync(file)
+  const last = readFileSync(path, 'utf8').trimEnd().split('\n').slice(-8).join('\n')
+  check(command, args, result, `${last}\nThe whole output: ${path}`)
 }
 
 const check = (command, args, { status, signal, error }, said = '') => {

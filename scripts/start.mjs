@@ -13,7 +13,7 @@ const options = () => {
   try {
     const { values } = parseArgs({ args, options: { port: { type: 'string' }, host: { type: 'string' } } })
     const port = Number(values.port ?? process.env.PORT ?? 5173)
-    if (!Number.isInteger(port) || port < 0 || port > 65535) throw new Error(`${values.port ?? process.env.PORT} is no port.`)
+    if (!Number.isInteger(port) || port < 0 || port > 65535) throw new Error(`${values.port ?? process.env.PORT} is not a port.`)
     const host = values.host ?? process.env.HOST
     return { port, host: host === '' ? true : host }
   } catch (error) {
@@ -23,17 +23,17 @@ const options = () => {
 
 await main(async () => {
   const { port, host } = options()
-  setUp()
+  await setUp()
   buildPackage()
   buildDemos()
 
-  // Only now: Vite is one of the packages that the setup brings.
+  // Imported here because the setup installs Vite.
   const { preview } = await import('vite')
   const server = await preview({ preview: { port, host, open: false } })
   heading('\nThe demos are at')
   server.printUrls()
   const [address] = [...server.resolvedUrls.local, ...server.resolvedUrls.network]
   heading(`  Chat: ${address}chat/   TL;DR: ${address}tldr/`)
-  if (host) heading('\nBrowsers give WebGPU to localhost and to https only: other machines need https in front of this.')
+  if (host) heading('\nBrowsers offer WebGPU on localhost and over https only: other machines need https in front of this.')
   heading('\nCtrl-C stops the server.')
 })

@@ -1,30 +1,47 @@
-// `npm test`: sets up and runs every check; the first that fails ends it.
+// `npm test`: sets up and runs the checks; the first that fails ends the run.
 //
-//   npm test -- native    the crate alone; also: scripts, web
-import { checks } from './checks.mjs'
-import { heading, main, Stop, summary } from './report.mjs'
+//   npm test                  every check, without the tests that take long (@all)
+//   npm test -- quick         the checks that take seconds, for use while writing
+//   npm run test:all          every check and every test
+//   npm test -- native        the crate alone; also: scripts, web; also after `quick` or `all`
+//
+// At the end it prints the time of each step and the ten slowest tests; target/test-times.txt has
+// the time of every test.
+import { heading, main, Stop } from './report.mjs'
 import { setUp } from './setup/steps.mjs'
-import { tally, total } from './tally.mjs'
+import { checks } from './test/checks.mjs'
+import { tally, total } from './test/tally.mjs'
+import { reportTimes, testTimes } from './test/times.mjs'
+
+const MODES = ['quick', 'all']
 
 const chosen = () => {
-  const parts = process.argv.slice(2)
-  const known = [...new Set(checks.map(check => check.part))]
-  const unknown = parts.filter(part => !known.includes(part))
-  if (unknown.length > 0) throw new Stop(`No part is called ${unknown.join(', ')}. Usage: npm test -- [${known.join('] [')}]`)
-  return parts.length > 0 ? checks.filter(check => parts.includes(check.part)) : checks
+  const words = process.argv.slice(2)
+  const parts = [...new Set(checks.map(check => check.part))]
+  const unknown = words.filter(word => ![...MODES, ...parts].includes(word))
+  const modes = words.filter(word => MODES.includes(word))
+  if (unknown.length > 0 || modes.length > 1) {
+    const usage = `npm test -- [${MODES.join(' | ')}] [${parts.join('] [')}]`
+    throw new Stop(unknown.length > 0 ? `Unknown: ${unknown.join(', ')}. Usage: ${usage}` : `Usage: ${usage}`)
+  }
+  const mode = modes[0] ?? 'usual'
+  const wanted = words.filter(word => parts.includes(word))
+  const inRun = ({ part, slow }) => (wanted.length === 0 || wanted.includes(part)) && !(slow && mode === 'quick')
+  return { mode, chosenChecks: checks.filter(inRun) }
 }
 
-/** Runs one check; its row for the summary. A note is what it has to say beside having passed. */
-const perform = async ({ name, step }) => {
+/** Runs one check; its row for the summary. */
+const perform = async ({ name, step }, mode) => {
   const start = performance.now()
   let printed = ''
-  const row = { name, outcome: 'passed' }
+  const row = { name, outcome: 'passed', times: [] }
   try {
-    row.note = await step(text => (printed += text))
+    row.note = await step({ mode, times: row.times, hear: text => (printed += text) })
   } catch (error) {
     row.outcome = 'FAILED'
     row.error = error
   }
+  row.times.push(...testTimes(printed))
   row.tests = tally(printed)
   const { passed, failed } = row.tests
   if (passed + failed > 0) row.note = failed > 0 ? `${passed} passed, ${failed} failed` : `${passed} tests`
@@ -40,13 +57,16 @@ const closing = (rows, ms) => {
 
 await main(async () => {
   const start = performance.now()
-  const rows = []
-  for (const check of [{ name: 'Setup', step: () => setUp({ tests: true }) }, ...chosen()]) {
-    if (rows.length > 0) heading(`\n=== ${check.name}`)
-    rows.push(await perform(check))
+  const { mode, chosenChecks } = chosen()
+  const rows = [await perform({ name: 'Setup', step: () => setUp({ tests: true }) }, mode)]
+  // What has a `start` works beside the checks before it; its own step then waits for its end.
+  const started = rows[0].error ? [] : chosenChecks.map(check => (check.start ? { ...check, step: check.start() } : check))
+  for (const check of started) {
+    heading(`\n=== ${check.name}`)
+    rows.push(await perform(check, mode))
     if (rows.at(-1).error) break
   }
-  summary('Summary', rows)
+  reportTimes(rows)
   heading(closing(rows, performance.now() - start))
 
   const { name, error } = rows.at(-1)

@@ -6,13 +6,13 @@ export const canInstall = () => process.getuid?.() === 0 && find('apt-get') !== 
 
 let updated = false
 
-/** Installs packages; the lists are fetched once a run, for a fresh image has none. */
-export const aptInstall = (...packages) => {
-  if (!canInstall()) throw new Error('Not root on a machine with apt-get, so nothing was installed.')
+/** Installs packages. A fresh image has no package lists, so they are fetched once a run. */
+export const aptInstall = async (...packages) => {
+  if (!canInstall()) throw new Error('Nothing was installed: that needs root on a machine with apt-get.')
   const env = { DEBIAN_FRONTEND: 'noninteractive' }
-  if (!updated) runQuietly('apt-get', ['update'], { env })
+  if (!updated) await runQuietly('apt-get', ['update'], { env })
   updated = true
-  runQuietly('apt-get', ['install', '-y', '--no-install-recommends', ...packages], { env })
+  await runQuietly('apt-get', ['install', '-y', '--no-install-recommends', ...packages], { env })
 }
 
 /** The command a person would type instead. */

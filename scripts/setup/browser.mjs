@@ -1,4 +1,4 @@
-// A browser with WebGPU for the tests: one that is there, Debian's, or Playwright's own.
+// A browser with WebGPU for the tests: an installed one, Debian's, or Playwright's own.
 import { existsSync, readdirSync, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -37,11 +37,11 @@ const ofPlaywright = () => {
   )
 }
 
-/** The Vulkan driver that the browser brings, SwiftShader, or null. */
+/** The manifest of SwiftShader, the Vulkan driver that comes with the browser, or null. */
 export const swiftShader = () => {
   const path = findBrowser()
   if (!path) return null
-  // Debian's /usr/bin/chromium is a script beside which there is nothing.
+  // Debian's /usr/bin/chromium is a script, and the driver is not beside it.
   const directories = [dirname(realpathSync(path)), '/usr/lib/chromium', '/usr/lib64/chromium-browser']
   return directories.map(dir => join(dir, 'vk_swiftshader_icd.json')).find(existsSync) ?? null
 }
@@ -49,16 +49,18 @@ export const swiftShader = () => {
 export const browser = {
   name: 'Chromium',
   check: findBrowser,
-  install: () => {
-    if (process.env.CHROMIUM) throw new Error(`CHROMIUM names ${process.env.CHROMIUM}, which is no program.`)
+  install: async () => {
+    if (process.env.CHROMIUM) throw new Error(`CHROMIUM names ${process.env.CHROMIUM}, which is not a program.`)
     const withApt = canInstall()
     try {
-      if (withApt) aptInstall('chromium')
+      if (withApt) await aptInstall('chromium')
     } catch {
       // Not every system with apt-get has it; Playwright may.
     }
-    if (!findBrowser()) runQuietly(nodeTool('playwright'), ['install', ...(withApt ? ['--with-deps'] : []), 'chromium'])
+    const withDeps = withApt ? ['--with-deps'] : []
+    if (!findBrowser()) await runQuietly(nodeTool('playwright'), ['install', ...withDeps, 'chromium'])
   },
   remedy: () =>
-    `run \`${aptCommand('chromium')}\` or \`npx playwright install chromium\`, or put the path of a Chromium or Chrome into the variable CHROMIUM.`
+    `run \`${aptCommand('chromium')}\` or \`npx playwright install chromium\`,
+or set the variable CHROMIUM to the path of a Chromium or Chrome.`
 }

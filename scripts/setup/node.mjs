@@ -12,7 +12,7 @@ export const nodeVersion = {
   remedy: () => `this is ${process.versions.node}; install ${wanted()} or newer, from your system or from nodejs.org.`
 }
 
-/** What differs between the lock and what npm noted when it installed: names, or []. */
+/** The names of packages that the lock and npm's note of what it installed do not agree on. */
 export const differing = (lock, installed) =>
   Object.entries(lock.packages)
     .filter(([path, entry]) => {
@@ -37,7 +37,7 @@ export const nodePackages = {
   note: 'npm ci',
   install: () => {
     const [command, ...args] = npm()
-    runQuietly(command, [...args, 'ci', '--include=dev', '--no-audit', '--no-fund'])
+    return runQuietly(command, [...args, 'ci', '--include=dev', '--no-audit', '--no-fund'], { log: 'setup-npm' })
   },
   remedy: () => 'run `npm ci` here and see what it says; it needs to reach your npm registry.'
 }

@@ -1,4 +1,4 @@
-// Rust: the compiler new enough, and what checks the code's form.
+// Rust: a compiler that is new enough, the formatter and the linter.
 import { join } from 'node:path'
 import { CARGO_HOME, cargoField } from '../paths.mjs'
 import { capture, find, isExecutable, preferPath, runQuietly } from '../process.mjs'
@@ -18,10 +18,10 @@ export const rust = {
     return version && find('cargo') && atLeast(version, cargoField('rust-version')) ? version : null
   },
   note: 'rustup update stable',
-  install: () => {
+  install: async () => {
     if (!find('rustup')) throw new Error('There is no rustup to install Rust with.')
-    runQuietly('rustup', ['update', 'stable', '--no-self-update'])
-    if (capture('rustup', ['default']) === null) runQuietly('rustup', ['default', 'stable'])
+    await runQuietly('rustup', ['update', 'stable', '--no-self-update'])
+    if (capture('rustup', ['default']) === null) await runQuietly('rustup', ['default', 'stable'])
   },
   remedy: () => {
     const version = installed()

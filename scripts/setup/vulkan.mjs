@@ -1,4 +1,4 @@
-// A Vulkan driver in software, so that the native tests run on any machine, and alike.
+// A Vulkan driver in software, so that the native tests run on any machine with the same results.
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { capture, find } from '../process.mjs'

@@ -1,5 +1,5 @@
-// Rust's standard library for WebAssembly: from rustup, or where that cannot download, built
-// from Debian's source packages for Debian's compiler.
+// Rust's standard library for WebAssembly: from rustup. Where rustup cannot download, it is built
+// from Debian's source packages, for Debian's compiler.
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,8 +13,8 @@ const DEBIAN = ['rustc-web', 'cargo-web', 'rust-web-src']
 const LINKED = 'distro'
 
 /**
- * The environment in which cargo builds for WebAssembly, or null where nothing can. The
- * toolchain in use comes first; Debian's, if the machine has it, is for this target alone.
+ * The environment in which cargo builds for WebAssembly, or null where no toolchain can. The
+ * toolchain in use comes first. Debian's, if it is installed, is used for this target alone.
  */
 export const wasmEnvironment = () => {
   for (const env of [{}, { RUSTUP_TOOLCHAIN: LINKED }]) {
@@ -23,14 +23,14 @@ export const wasmEnvironment = () => {
   return null
 }
 
-/** Compiles a line for the target: a library left by another compiler is there, but of no use. */
+/** Compiles a line for the target. A look for the library is not enough: another compiler's is of no use. */
 const compiles = env =>
   capture('rustc', ['--target', TARGET, '--crate-type', 'lib', '--emit', 'metadata=-', '-'], {
     env,
     input: 'pub fn empty() -> String { String::new() }'
   }) !== null
 
-/** Debian's rustc may come without its linker for WebAssembly; any other toolchain's serves. */
+/** Debian's rustc may lack a linker for WebAssembly; that of any other toolchain will do. */
 const linkerFor = env => {
   const own = rustLld(capture('rustc', ['--print', 'sysroot'], { env }))
   if (own) return {}
@@ -55,38 +55,38 @@ export const wasmTarget = {
     return env.RUSTUP_TOOLCHAIN ? "Debian's Rust, for this target alone" : TARGET
   },
   note: 'rustup target add',
-  install: () => {
+  install: async () => {
     try {
-      runQuietly('rustup', ['target', 'add', TARGET])
+      await runQuietly('rustup', ['target', 'add', TARGET])
     } catch (error) {
       if (!canInstall()) throw error
-      fromDebian()
+      await fromDebian()
     }
   },
-  remedy: () => `run \`rustup target add ${TARGET}\`. Where that cannot download, Debian can supply it
-(as root, run this script again, and it does so by itself: ${DEBIAN.join(', ')}).`
+  remedy: () => `run \`rustup target add ${TARGET}\`. Where that cannot download, run this script as root on
+Debian: it then installs ${DEBIAN.join(', ')} and builds the target from them.`
 }
 
-const fromDebian = () => {
-  // lld only where nothing else can link: it is large.
-  aptInstall(...DEBIAN)
+const fromDebian = async () => {
+  await aptInstall(...DEBIAN)
   const env = { RUSTUP_TOOLCHAIN: LINKED }
-  if (find('rustup')) runQuietly('rustup', ['toolchain', 'link', LINKED, '/usr'])
-  if (!compiles(env)) buildStandardLibrary(env)
-  if (!rustLld('/usr') && Object.keys(linkerFor(env)).length === 0) aptInstall('lld')
+  if (find('rustup')) await runQuietly('rustup', ['toolchain', 'link', LINKED, '/usr'])
+  if (!compiles(env)) await buildStandardLibrary(env)
+  // lld is large: only where nothing else can link.
+  if (!rustLld('/usr') && Object.keys(linkerFor(env)).length === 0) await aptInstall('lld')
 }
 
-/** Builds std with an empty crate and puts it where rustc looks; about half a minute. */
-const buildStandardLibrary = env => {
+/** Builds std with an empty crate and copies it to where rustc looks for it. */
+const buildStandardLibrary = async env => {
   const crate = mkdtempSync(join(tmpdir(), 'ternlight-std-'))
   try {
     writeFileSync(join(crate, 'Cargo.toml'), '[package]\nname = "empty"\nedition = "2021"\n[lib]\npath = "lib.rs"\n')
     writeFileSync(join(crate, 'lib.rs'), '')
     const std = '-Zbuild-std=std,panic_abort,panic_unwind,proc_macro'
-    runQuietly('cargo', ['build', '--release', std, '--target', TARGET, '--target-dir', 'target'], {
+    await runQuietly('cargo', ['build', '--release', std, '--target', TARGET, '--target-dir', 'target'], {
       cwd: crate,
-      // The bitcode is for `lto`, without which the build would not link; build-std is Cargo's
-      // unstable option, which the compiler of a distribution needs to be told to allow.
+      // A build with `lto` links only what has bitcode. RUSTC_BOOTSTRAP allows build-std, which is
+      // an unstable option.
       env: { ...env, RUSTC_BOOTSTRAP: '1', RUSTFLAGS: '-Cembed-bitcode=yes' }
     })
     const from = join(crate, 'target', TARGET, 'release', 'deps')
@@ -95,7 +95,7 @@ const buildStandardLibrary = env => {
     mkdirSync(to, { recursive: true })
     const libraries = readdirSync(from).filter(name => name.endsWith('.rlib') && !name.startsWith('libempty-'))
     for (const name of libraries) cpSync(join(from, name), join(to, name))
-    // Cargo takes what was compiled against the former library for still good.
+    // Cargo does not notice that what it compiled before needs the former library.
     rmSync(join(CARGO_TARGET, TARGET), { recursive: true, force: true })
   } finally {
     rmSync(crate, { recursive: true, force: true })

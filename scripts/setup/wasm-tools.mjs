@@ -1,49 +1,100 @@
-// wasm-pack, and the wasm-bindgen that fits the crate's: the two must be of one version.
+// wasm-pack, and wasm-bindgen in exactly the crate's version.
+//
+// Each is downloaded where its makers publish a program for this machine, which takes seconds. Where
+// that fails, cargo compiles it.
+import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { CARGO_HOME, lockedVersion } from '../paths.mjs'
+import { CARGO_HOME, inRoot, lockedVersion } from '../paths.mjs'
 import { capture, isExecutable, preferPath, runQuietly } from '../process.mjs'
 import { atLeast, versionIn } from './version.mjs'
 
 /** The first wasm-pack that builds with a profile of the crate's own. */
-const WASM_PACK = '0.13.1'
+const OLDEST_WASM_PACK = '0.13.1'
+const WASM_PACK = '0.15.1'
 
-export const wasmPack = {
-  name: 'wasm-pack',
-  check: () => {
-    const version = versionIn(capture('wasm-pack', ['--version']))
-    return version && atLeast(version, WASM_PACK) ? version : null
-  },
-  note: 'cargo install, some minutes, once',
-  install: () => cargoInstall('wasm-pack'),
-  remedy: () => 'run `cargo install wasm-pack`.'
+/** Another project on this machine may need another version, so each has a folder of its own. */
+const folderOf = (tool, version) => join(CARGO_HOME, `${tool}-${version}`)
+
+/** What the makers of both tools call the machine in the names of their downloads. */
+const MACHINES = {
+  'linux x64': 'x86_64-unknown-linux-musl',
+  'linux arm64': 'aarch64-unknown-linux-musl',
+  'darwin x64': 'x86_64-apple-darwin',
+  'darwin arm64': 'aarch64-apple-darwin'
 }
 
-/** Of its own, since another project on this machine may need another version. */
-const toolRoot = version => join(CARGO_HOME, `wasm-bindgen-${version}`)
-
-export const wasmBindgen = {
-  name: 'wasm-bindgen',
+/**
+ * A step of the setup for one tool. `accepts` tells whether an installed version will do, `download`
+ * is the address of the archive for a machine, and `crate` is what cargo compiles.
+ */
+const toolStep = ({ tool, version, accepts, download, crate }) => ({
+  name: tool,
+  note: 'installing, some minutes where cargo compiles it',
   check: () => {
-    const version = lockedVersion('wasm-bindgen')
-    if (versionIn(capture('wasm-bindgen', ['--version'])) === version) return version
-    const bin = join(toolRoot(version), 'bin')
-    if (!isExecutable(join(bin, 'wasm-bindgen'))) return null
+    const found = versionIn(capture(tool, ['--version']))
+    if (found && accepts(found)) return found
+    const bin = join(folderOf(tool, version()), 'bin')
+    if (!isExecutable(join(bin, tool)) || versionIn(capture(join(bin, tool), ['--version'])) !== version()) return null
     preferPath(bin)
-    return version
+    return version()
   },
-  note: 'cargo install, some minutes, once',
-  install: () => {
-    const version = lockedVersion('wasm-bindgen')
-    cargoInstall('wasm-bindgen-cli', '--version', `=${version}`, '--root', toolRoot(version))
+  install: async () => {
+    const folder = folderOf(tool, version())
+    const log = `setup-${tool}`
+    try {
+      const machine = MACHINES[`${process.platform} ${process.arch}`]
+      if (machine) await unpack(download(version(), machine), join(folder, 'bin'), log)
+      if (versionIn(capture(join(folder, 'bin', tool), ['--version'])) === version()) return
+    } catch {
+      // Some machines reach their package registries and nothing else: then cargo compiles it.
+    }
+    rmSync(folder, { recursive: true, force: true })
+    await cargoInstall([...crate, '--version', `=${version()}`, '--root', folder], log)
   },
-  remedy: () => `run \`cargo install wasm-bindgen-cli --version =${lockedVersion('wasm-bindgen')}\`.`
+  remedy: () => `run \`cargo install ${crate[0]} --version =${version()}\`.`
+})
+
+export const wasmPack = toolStep({
+  tool: 'wasm-pack',
+  version: () => WASM_PACK,
+  accepts: found => atLeast(found, OLDEST_WASM_PACK),
+  download: (version, machine) =>
+    `https://github.com/wasm-bindgen/wasm-pack/releases/download/v${version}/wasm-pack-v${version}-${machine}.tar.gz`,
+  crate: ['wasm-pack']
+})
+
+export const wasmBindgen = toolStep({
+  tool: 'wasm-bindgen',
+  version: () => lockedVersion('wasm-bindgen'),
+  accepts: found => found === lockedVersion('wasm-bindgen'),
+  download: (version, machine) =>
+    `https://github.com/wasm-bindgen/wasm-bindgen/releases/download/${version}/wasm-bindgen-${version}-${machine}.tar.gz`,
+  // TLS is for its test runner, which is another program of the same crate.
+  crate: ['wasm-bindgen-cli', '--bin', 'wasm-bindgen', '--no-default-features']
+})
+
+/** Downloads an archive and unpacks it into `folder`, without the archive's own outermost folder. */
+const unpack = async (address, folder, log) => {
+  mkdirSync(folder, { recursive: true })
+  const archive = join(folder, 'archive.tar.gz')
+  const limits = ['--connect-timeout', '5', '--max-time', '60']
+  await runQuietly('curl', ['--fail', '--silent', '--show-error', '--location', ...limits, '--output', archive, address], { log })
+  await runQuietly('tar', ['-xzf', archive, '--strip-components=1', '-C', folder], { log })
+  rmSync(archive)
 }
 
-const cargoInstall = (...args) => {
-  // What the author tested comes first; a registry that lags behind may lack one of those versions.
+/**
+ * What takes the least time from nothing to the first build: the tools are compiled without
+ * optimisation and run for seconds.
+ */
+const QUICKLY = { CARGO_PROFILE_DEV_DEBUG: 'false' }
+
+const cargoInstall = async (args, log) => {
+  const quickly = ['install', '--profile', 'dev']
+  // The versions that the author tested come first; a registry that lags behind may lack one.
   try {
-    runQuietly('cargo', ['install', '--locked', ...args])
+    await runQuietly('cargo', [...quickly, '--locked', ...args], { log, env: QUICKLY })
   } catch {
-    runQuietly('cargo', ['install', ...args])
+    await runQuietly('cargo', [...quickly, ...args], { log, env: QUICKLY })
   }
 }

@@ -1,4 +1,4 @@
-// The setup on machines that lack something: a PATH of stand-ins, each a few lines of shell that
+// The setup on machines that lack something. PATH has only stand-ins: a few lines of shell each, which
 // note how they were called.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -19,8 +19,15 @@ const PRESENT = {
   'wasm-bindgen': `echo wasm-bindgen ${lockedVersion('wasm-bindgen')}`
 }
 
-/** rustc that has the target only once the file `when` is there, or the environment says so. */
+/** rustc that has the target only where `condition`, a shell command, succeeds. */
 const rustcWithTarget = condition => `case "$*" in *--target*) ${condition} ;; *) echo rustc 1.99.0 ;; esac`
+
+/** Shell that writes a program which prints its version, as an installer does. */
+const program = (folder, name, version) =>
+  `/bin/mkdir -p "${folder}" && printf '#!/bin/sh\\necho ${name} ${version}\\n' > "${folder}/${name}" && /bin/chmod +x "${folder}/${name}"`
+
+/** Shell that goes on once a file is in the test's directory, or fails after ten seconds. */
+const waitFor = name => `n=0; until test -e "${directory}/${name}"; do n=$((n + 1)); test $n -lt 100 || exit 3; /bin/sleep 0.1; done`
 
 let directory
 
@@ -46,7 +53,7 @@ const setUpWith = (programs, ...args) => {
   return { status, stdout, stderr, calls }
 }
 
-test('where everything is there, it is one timed line a step and nothing is installed', () => {
+test('where nothing is missing, it prints one timed line a step and installs nothing', () => {
   const { status, stdout, stderr, calls } = setUpWith(PRESENT)
   assert.equal(status, 0, stderr)
   const lines = stdout.trim().split('\n')
@@ -63,7 +70,7 @@ test('without Rust it says how to get it', () => {
   assert.doesNotMatch(stderr, /at file:/)
 })
 
-test('a compiler that is too old is updated, and the person told where that changes nothing', () => {
+test('a compiler that is too old is updated; where that changes nothing, the message says so', () => {
   const { status, stderr, calls } = setUpWith({ ...PRESENT, rustc: 'echo rustc 1.80.0' })
   assert.equal(status, 1)
   assert.ok(calls.some(call => call.startsWith('rustup update stable')))
@@ -80,7 +87,7 @@ test('a missing target comes from rustup', () => {
   assert.ok(calls.includes('rustup target add wasm32-unknown-unknown'))
 })
 
-test('where rustup cannot download, Debian\'s compiler is installed and linked, after rustup was tried', { skip: !isRoot }, () => {
+test('where rustup cannot download, Debian\'s compiler is installed and linked', { skip: !isRoot }, () => {
   const { status, stderr, stdout, calls } = setUpWith({
     ...PRESENT,
     rustc: rustcWithTarget(`test "$RUSTUP_TOOLCHAIN" = distro -a -e "${directory}/linked"`),
@@ -96,7 +103,7 @@ test('where rustup cannot download, Debian\'s compiler is installed and linked, 
   assert.ok(!at.includes(-1), calls.join('\n'))
 })
 
-test('where neither way works, the reason and the command are told', () => {
+test('where neither way works, it prints the reason and the command', () => {
   const { status, stderr } = setUpWith({
     ...PRESENT,
     rustc: rustcWithTarget('exit 1'),
@@ -107,24 +114,81 @@ test('where neither way works, the reason and the command are told', () => {
   assert.match(stderr, /WebAssembly target: run `rustup target add wasm32-unknown-unknown`/)
 })
 
-test('wasm-bindgen of another version is left alone; the right one is installed beside it', () => {
+test('wasm-bindgen of another version stays, and the right one is downloaded into a folder of its own', () => {
   const version = lockedVersion('wasm-bindgen')
-  const root = join(directory, 'cargo', `wasm-bindgen-${version}`)
-  const { status, stderr, calls } = setUpWith({
+  const bin = join(directory, 'cargo', `wasm-bindgen-${version}`, 'bin')
+  const { status, stdout, stderr, calls } = setUpWith({
     ...PRESENT,
     'wasm-bindgen': 'echo wasm-bindgen 0.2.1',
-    // The lock names a version that this registry lacks: only the second try works.
+    curl: `: > "${bin}/archive.tar.gz"`,
+    tar: program(bin, 'wasm-bindgen', version)
+  })
+  assert.equal(status, 0, stderr)
+  assert.match(stdout, new RegExp(`wasm-bindgen .*installed: ${version.replaceAll('.', '\\.')} `))
+  const [, address] = calls.find(call => call.startsWith('curl')).match(/ (https:\S+)$/)
+  const from = 'https://github.com/wasm-bindgen/wasm-bindgen/releases/download'
+  assert.ok(address.startsWith(`${from}/${version}/wasm-bindgen-${version}-`), address)
+  assert.deepEqual(calls.filter(call => call.startsWith('cargo install')), [])
+  assert.ok(!existsSync(join(bin, 'archive.tar.gz')))
+})
+
+test('where nothing can be downloaded, cargo compiles both tools at the same time', () => {
+  const version = lockedVersion('wasm-bindgen')
+  const folder = join(directory, 'cargo', `wasm-bindgen-${version}`)
+  const packFolder = join(directory, 'cargo', 'wasm-pack-0.15.1')
+  const { status, stdout, stderr, calls } = setUpWith({
+    ...PRESENT,
+    'wasm-pack': 'exit 1',
+    'wasm-bindgen': 'exit 1',
+    curl: 'exit 6',
+    // The lock names a version that this registry lacks: only the second try works. Each install
+    // waits until the other has begun.
     cargo: `case "$*" in
       *--locked*) exit 101 ;;
-      install*) /bin/mkdir -p "${root}/bin" && : > "${root}/bin/wasm-bindgen" && /bin/chmod +x "${root}/bin/wasm-bindgen" ;;
+      install*wasm-bindgen-cli*) : > "${directory}/one"; ${waitFor('two')}; ${program(join(folder, 'bin'), 'wasm-bindgen', version)} ;;
+      install*wasm-pack*) : > "${directory}/two"; ${waitFor('one')}; ${program(join(packFolder, 'bin'), 'wasm-pack', '0.15.1')} ;;
       *) echo cargo 1.99.0 ;;
     esac`
   })
   assert.equal(status, 0, stderr)
-  assert.deepEqual(calls.filter(call => call.startsWith('cargo install')), [
-    `cargo install --locked wasm-bindgen-cli --version =${version} --root ${root}`,
-    `cargo install wasm-bindgen-cli --version =${version} --root ${root}`
+  assert.match(stdout, /installing at the same time: wasm-pack, wasm-bindgen\n/)
+  assert.match(stdout, /\n {2}wasm-pack +installed: 0\.15\.1 {2}\(/)
+  const of = crate => calls.filter(call => call.startsWith('cargo install') && call.includes(crate))
+  const options = `wasm-bindgen-cli --bin wasm-bindgen --no-default-features --version =${version} --root ${folder}`
+  assert.deepEqual(of('wasm-bindgen-cli'), [
+    `cargo install --profile dev --locked ${options}`,
+    `cargo install --profile dev ${options}`
   ])
+  assert.deepEqual(of('wasm-pack'), [
+    `cargo install --profile dev --locked wasm-pack --version =0.15.1 --root ${packFolder}`,
+    `cargo install --profile dev wasm-pack --version =0.15.1 --root ${packFolder}`
+  ])
+})
+
+test('a download that does not run on this machine is replaced by what cargo compiles', () => {
+  const folder = join(directory, 'cargo', 'wasm-pack-0.15.1')
+  const { status, stderr, calls } = setUpWith({
+    ...PRESENT,
+    'wasm-pack': 'exit 1',
+    curl: `: > "${folder}/bin/archive.tar.gz"`,
+    tar: `${program(join(folder, 'bin'), 'wasm-pack', '0.0.0')}`,
+    cargo: `case "$*" in install*) ${program(join(folder, 'bin'), 'wasm-pack', '0.15.1')} ;; *) echo cargo 1.99.0 ;; esac`
+  })
+  assert.equal(status, 0, stderr)
+  assert.equal(calls.filter(call => call.startsWith('cargo install')).length, 1)
+})
+
+test('where neither tool can be had, it says what to run, and both installs have ended', () => {
+  const { status, stderr, calls } = setUpWith({
+    ...PRESENT,
+    'wasm-pack': 'exit 1',
+    'wasm-bindgen': 'exit 1',
+    curl: 'exit 6',
+    cargo: 'case "$*" in install*) echo no registry here >&2; exit 101 ;; *) echo cargo 1.99.0 ;; esac'
+  })
+  assert.equal(status, 1)
+  assert.match(stderr, /no registry here\nThe whole output: .*\nwasm-pack: run `cargo install wasm-pack --version =0\.15\.1`/)
+  assert.equal(calls.filter(call => call.startsWith('cargo install')).length, 4)
 })
 
 test('a missing browser comes from apt-get', { skip: !isRoot }, () => {
@@ -141,7 +205,7 @@ test('a missing browser comes from apt-get', { skip: !isRoot }, () => {
   ])
 })
 
-test('where no browser can be had, the ways to get one are told', () => {
+test('where no browser can be had, it says how to get one', () => {
   const { status, stderr } = setUpWith({ ...PRESENT, 'apt-get': 'exit 100' }, '--tests')
   assert.equal(status, 1)
   assert.match(stderr, /Chromium: run `sudo apt-get .*chromium` or `npx playwright install chromium`/)

@@ -1,4 +1,4 @@
-// The parts of the scripts that decide something, each by itself.
+// The scripts' pure functions.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -10,7 +10,9 @@ import { BUDGET, sizeAgainstBudget } from '../../scripts/build/size.mjs'
 import { cargoField, lockedVersion } from '../../scripts/paths.mjs'
 import { differing } from '../../scripts/setup/node.mjs'
 import { atLeast, versionIn } from '../../scripts/setup/version.mjs'
-import { tally } from '../../scripts/tally.mjs'
+import { testPrograms } from '../../scripts/test/rust.mjs'
+import { tally } from '../../scripts/test/tally.mjs'
+import { playwrightTimes, testTimes, timesReport } from '../../scripts/test/times.mjs'
 
 test('versions compare as numbers, not as text', () => {
   assert.ok(atLeast('1.95.0', '1.95'))
@@ -61,6 +63,74 @@ test('a module over the size budget stops the build, one below it does not', () 
   } finally {
     rmSync(directory, { recursive: true })
   }
+})
+
+test('the test programs are taken from cargo\'s messages', () => {
+  const artifact = (name, kind, executable, test = true) =>
+    JSON.stringify({ reason: 'compiler-artifact', target: { name, kind: [kind] }, profile: { test }, executable })
+  const messages = [
+    artifact('ternlight', 'lib', null, false),
+    artifact('ternlight', 'bin', '/t/ternlight', false),
+    artifact('ternlight', 'rlib', '/t/ternlight-1'),
+    artifact('ternlight', 'bin', '/t/ternlight-2'),
+    artifact('kernels', 'test', '/t/kernels-3'),
+    'something that a build script printed',
+    JSON.stringify({ reason: 'build-finished', success: true })
+  ]
+  assert.deepEqual(testPrograms(messages.join('\n')), [
+    { name: 'src (lib)', path: '/t/ternlight-1' },
+    { name: 'src (bin)', path: '/t/ternlight-2' },
+    { name: 'kernels', path: '/t/kernels-3' }
+  ])
+})
+
+test('the times of tests are read from what libtest and Node print', () => {
+  const printed = `
+     Running kernels
+test matrix::rows ... ok <0.250s>
+test matrix::columns - should panic ... ok <1.500s>
+test soak ... ignored
+     Running engine
+test matrix::rows ... FAILED <2.000s>
+\u001b[32m✔ versions compare as numbers \u001b[90m(10.5ms)\u001b[39m\u001b[39m
+✖ a test of tests (fails) (3ms)
+`
+  assert.deepEqual(testTimes(printed), [
+    { name: 'kernels: matrix::rows', ms: 250 },
+    { name: 'kernels: matrix::columns - should panic', ms: 1500 },
+    { name: 'engine: matrix::rows', ms: 2000 },
+    { name: 'versions compare as numbers', ms: 10.5 },
+    { name: 'a test of tests (fails)', ms: 3 }
+  ])
+})
+
+test('the times of browser tests are read from Playwright\'s report, tries added up', () => {
+  const spec = (title, ...durations) => ({ title, tests: [{ results: durations.map(duration => ({ duration })) }] })
+  const report = {
+    suites: [{
+      file: 'web/chat.spec.ts',
+      specs: [spec('answers', 700)],
+      suites: [{ file: 'web/chat.spec.ts', specs: [spec('retries', 100, 50)] }]
+    }]
+  }
+  assert.deepEqual(playwrightTimes(report), [
+    { name: 'web/chat.spec.ts: answers', ms: 700 },
+    { name: 'web/chat.spec.ts: retries', ms: 150 }
+  ])
+})
+
+test('the ten slowest tests of all runners are reported, the slowest first', () => {
+  const times = Array.from({ length: 12 }, (_, i) => ({ name: `test ${i}`, ms: 1000 * i }))
+  const rows = [
+    { name: 'Rust', outcome: 'passed', note: '12 tests', ms: 66_000, times },
+    { name: 'Browser', outcome: 'passed', ms: 11_500, times: [{ name: 'chat', ms: 10_500 }] }
+  ]
+  const { printed, file } = timesReport(rows)
+  const slowest = printed.split('The 10 slowest tests\n')[1].split('\n')
+  assert.equal(slowest.length, 10)
+  assert.deepEqual(slowest.slice(0, 2), ['      11 s  test 11  [Rust]', '      11 s  chat  [Browser]'])
+  assert.match(printed, /^Summary\n {2}passed {2}Rust +12 tests +66 s\n {2}passed {2}Browser +12 s\n/)
+  assert.match(file, /\n {4}0\.00 s {2}test 0 {2}\[Rust\]\n$/)
 })
 
 test('the tests of all three runners are counted', () => {

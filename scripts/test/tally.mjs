@@ -1,7 +1,8 @@
 // How many tests ran, read from what the test runners print.
+import { plain } from '../report.mjs'
 
 const LINES = [
-  // cargo test, once for each binary
+  // libtest, once for each test program
   { line: /^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored/, counts: ['passed', 'failed', 'skipped'] },
   // node --test
   { line: /^[#ℹ] pass (\d+)$/, counts: ['passed'] },
@@ -13,12 +14,10 @@ const LINES = [
   { line: /^ {2}(\d+) (?:skipped|did not run)$/, counts: ['skipped'] }
 ]
 
-const COLOURS = /\u001b\[[0-9;]*m/g
-
 /** The sums over everything printed: `{ passed, failed, skipped }`. */
 export const tally = printed => {
   const sums = { passed: 0, failed: 0, skipped: 0 }
-  for (const text of printed.replace(COLOURS, '').split('\n')) {
+  for (const text of plain(printed).split('\n')) {
     for (const { line, counts } of LINES) {
       const found = line.exec(text)
       if (found) counts.forEach((count, i) => (sums[count] += Number(found[i + 1])))

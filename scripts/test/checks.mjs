@@ -1,0 +1,114 @@
+// The checks of `npm test`, in order: what fails soonest comes first.
+//
+// `step` runs a check and throws where it fails. It gets a run:
+//   mode      'quick', 'usual' or 'all'
+//   hear      takes what test runners print, to be counted
+//   times     an array to add the times of tests to that are in no printed text
+// It may return a note for the summary. `start`, where there is one, begins the check's work at the
+// start of the run, beside the checks before it. `slow` checks are left out of a quick run.
+import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { buildDemos } from '../demos.mjs'
+import { inRoot } from '../paths.mjs'
+import { capture, nodeTool, runOpen, runBeside, runHearing } from '../process.mjs'
+import { seconds } from '../report.mjs'
+import { findBrowser, swiftShader } from '../setup/browser.mjs'
+import { llvmpipe } from '../setup/vulkan.mjs'
+import { TARGET, wasmEnvironment } from '../setup/wasm-target.mjs'
+import { buildTests, runDocTests, runTests } from './rust.mjs'
+import { readPlaywrightTimes } from './times.mjs'
+
+/** The test programs that run on a GPU: once on each of the drivers. */
+const ON_GPU = ['kernels', 'engine']
+
+/** Tests with this word in their path load the bundled model; a quick run leaves them out. */
+const BUNDLED = 'bundled'
+
+const nodeTests = folder => ({ hear }) => {
+  const names = readdirSync(inRoot('tests', folder)).filter(name => name.endsWith('.test.mjs'))
+  const files = names.map(name => inRoot('tests', folder, name))
+  return runHearing(process.execPath, ['--test', '--test-reporter=spec', ...files], hear)
+}
+
+const checkFormat = () => runOpen('cargo', ['fmt', '--check'])
+
+const lintNative = () => runOpen('cargo', ['clippy', '--quiet', '--all-targets', '--', '-D', 'warnings'])
+
+const lintWasm = async () => {
+  const env = wasmEnvironment() ?? {}
+  const args = ['--quiet', '--target', TARGET, '--lib']
+  const hasClippy = capture('cargo', ['clippy', '--version'], { env }) !== null
+  if (hasClippy) return runOpen('cargo', ['clippy', ...args, '--', '-D', 'warnings'], { env })
+  // Debian's Rust for WebAssembly comes without clippy: the compiler's own lints have to do.
+  await runOpen('cargo', ['rustc', '--profile', 'check', ...args, '--', '-D', 'warnings'], { env })
+  return "rustc's lints, no clippy"
+}
+
+const libtestArgs = { quick: ['--skip', BUNDLED], usual: [], all: ['--include-ignored'] }
+
+/** The test programs; cargo builds them once a run. */
+let programs
+const buildRustTests = async () => {
+  programs = await buildTests()
+}
+
+/** All Rust tests. On Linux those of the GPU run on llvmpipe, unless VK_DRIVER_FILES names a driver. */
+const testNative = async ({ mode, hear }) => {
+  const icd = process.env.VK_DRIVER_FILES || llvmpipe()
+  await runTests(programs, hear, { args: libtestArgs[mode], env: icd ? { VK_DRIVER_FILES: icd } : {} })
+  await runDocTests(hear)
+}
+
+const testOnSwiftShader = async ({ mode, hear }) => {
+  if (process.platform !== 'linux') return 'left out: not Linux'
+  const icd = swiftShader()
+  if (!icd) throw new Error(`${findBrowser()} has no SwiftShader (vk_swiftshader_icd.json); Debian's Chromium has.`)
+  const onGpu = programs.filter(({ name }) => ON_GPU.includes(name))
+  await runTests(onGpu, hear, { args: libtestArgs[mode], env: { VK_DRIVER_FILES: icd } })
+}
+
+const startPackage = () => {
+  const finish = runBeside(process.execPath, [inRoot('scripts', 'build.mjs'), '--no-setup'])
+  return async () => `${seconds(await finish())}, beside others`
+}
+
+/** Every folder with a tsconfig.json, but that of the package, which the build compiles. */
+const checkTypes = async () => {
+  const projects = ['scripts', 'tests', 'www', ...foldersOf('tests'), ...foldersOf('www')]
+    .map(folder => inRoot(folder, 'tsconfig.json'))
+    .filter(existsSync)
+  for (const project of projects) await runOpen(nodeTool('tsc'), ['--project', project, '--noEmit'])
+}
+
+const foldersOf = folder => readdirSync(inRoot(folder)).map(name => join(folder, name))
+
+/** A test whose title has @quick is in a quick run, one with @all in a run of everything only. */
+const playwrightArgs = { quick: ['--grep', '@quick'], usual: ['--grep-invert', '@all'], all: [] }
+
+const testInBrowser = async ({ mode, hear, times }) => {
+  // Ports of this run's own: a server that another run has left behind is in no one's way.
+  const PORT = process.env.PORT ?? String(20_000 + process.pid % 20_000)
+  const report = inRoot('target', 'playwright.json')
+  const env = { CHROMIUM: findBrowser(), PORT, PLAYWRIGHT_JSON_OUTPUT_NAME: report }
+  rmSync(report, { force: true })
+  try {
+    await runHearing(nodeTool('playwright'), ['test', '--reporter=list,json', ...playwrightArgs[mode]], hear, { env })
+  } finally {
+    if (existsSync(report)) times.push(...readPlaywrightTimes(report))
+  }
+}
+
+export const checks = [
+  { part: 'scripts', name: 'Tests of the scripts', step: nodeTests('scripts') },
+  { part: 'native', name: 'Format', step: checkFormat },
+  { part: 'native', name: 'Clippy, native', step: lintNative },
+  { part: 'native', name: 'Clippy, WebAssembly', step: lintWasm },
+  { part: 'native', name: 'Rust tests, built', step: buildRustTests },
+  { part: 'web', name: 'Package', start: startPackage },
+  { part: 'web', name: 'Package in Node', step: nodeTests('pkg') },
+  { part: 'web', name: 'Types', step: checkTypes },
+  { part: 'web', name: 'Demos', step: buildDemos },
+  { part: 'native', name: 'Rust tests, llvmpipe', step: testNative },
+  { part: 'native', name: 'GPU tests, SwiftShader', slow: true, step: testOnSwiftShader },
+  { part: 'web', name: 'Browser tests', step: testInBrowser }
+]

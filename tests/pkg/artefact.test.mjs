@@ -1,0 +1,30 @@
+// What pkg/ holds after a build, as it would be published.
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { CARGO_HOME, cargoField, inRoot, readText } from '../../scripts/paths.mjs'
+
+const PKG = fileURLToPath(new URL('../../pkg', import.meta.url))
+
+test('no file of the package names a folder of the machine that built it', () => {
+  const names = readdirSync(PKG).filter(name => /\.(js|ts|wasm|json|md)$/.test(name))
+  assert.ok(names.includes('ternlight_bg.wasm'))
+  const folders = [homedir(), resolve(inRoot()), CARGO_HOME].filter(folder => folder.length > 1)
+  for (const name of names) {
+    const bytes = readFileSync(join(PKG, name))
+    for (const folder of folders) assert.equal(bytes.indexOf(folder), -1, `${name} contains ${folder}`)
+  }
+})
+
+test('crate, package and changelog have one version', () => {
+  const version = cargoField('version')
+  assert.equal(JSON.parse(readFileSync(join(PKG, 'package.json'), 'utf8')).version, version)
+  const newest = /^## \[(?!Unreleased)([^\]]+)\]/m.exec(readText('CHANGELOG.md'))?.[1]
+  const planned = /^What will be (\S+)\.$/m.exec(readText('CHANGELOG.md'))?.[1]
+  assert.equal(planned ?? newest, version)
+  const lock = readText('Cargo.lock')
+  assert.match(lock, new RegExp(`name = "ternlight"\nversion = "${version}"`))
+})
