@@ -39,6 +39,7 @@ export default defineConfig({
     outDir: resolve(here, 'dist'),
     emptyOutDir: true,
     target: 'es2022',
+    sourcemap: true,
     rolldownOptions: {
       input: {
         home: resolve(www, 'index.html'),

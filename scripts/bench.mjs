@@ -1,17 +1,23 @@
-// `npm run bench`: times a model in a real browser, on the package.
+// `npm run bench`: times a model in a real browser, with the package as it is published.
 //
-//   npm run bench -- [--model FILE | --shape 2b4t|tiny] [--decode 16,1024,3500] [--prefill 256,1024,3500]
-//                    [--tokens 128] [--runs 5] [--loads 3] [--patience 120] [--head auto|f16|int8] [--lookup]
-//                    [--profile] [--soak TOKENS] [--json] [--no-build]
+//   npm run bench -- [--model FILE | --shape 2b4t|tiny] [--decode 16,1024,3500]
+//                    [--prefill 256,1024,3500] [--tokens 128] [--runs 5] [--loads 3]
+//                    [--patience 120] [--head auto|f16|int8] [--lookup] [--profile]
+//                    [--soak TOKENS] [--peer DIR] [--json] [--no-build]
 //
-// `--shape` has the command line write random weights of that shape to a temporary file, which is
-// deleted at the end; with `--lookup`, which times prompt lookup, those of a model that counts, so that its
-// answer copies a prompt that counts. A figure is taken fewer times where its runs would take longer than
-// `--patience` seconds, and left out where one would. `--no-build` takes pkg/ as it is, where there is no
-// Rust, and prints nothing else than the report; the error output tells what is being measured.
+//   --shape     random weights of that shape, in a temporary file that is deleted at the end
+//   --lookup    times prompt lookup. With --shape, the model then counts, so that its answer copies a
+//               prompt that counts.
+//   --patience  seconds for each figure. A figure is taken fewer times where its runs would take
+//               longer, and left out where a single run would.
+//   --peer      compares with a built 0xBitNet in DIR, on the same file, in the same browser and run;
+//               --prefill is then in words
+//   --no-build  takes pkg/ as it is, for a machine without Rust; prints nothing but the report
 //
-// CHROMIUM names the browser, CHROMIUM_GPU_FLAGS the flags it needs to reach the GPU; without them
-// it is the tests' browser on SwiftShader, which says nothing about speed.
+// The error output tells what is being measured.
+//
+// CHROMIUM names the browser, CHROMIUM_GPU_FLAGS the flags with which it reaches the GPU. Without them
+// it runs on SwiftShader, as in the tests, which says nothing about speed.
 import { createReadStream, rmSync, statSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -19,6 +25,7 @@ import { extname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { LoneBrowser } from './bench/alone.mjs'
 import * as inPage from './bench/page.mjs'
+import { comparePeer, comparisonTable, peerFolder, PROMPTS } from './bench/peer.mjs'
 import { figure, loadFigures, lookupGain, table } from './bench/table.mjs'
 import { buildPackage } from './build/pkg.mjs'
 import { inRoot } from './paths.mjs'
@@ -27,8 +34,9 @@ import { main, Stop } from './report.mjs'
 import { browser as browserStep, findBrowser } from './setup/browser.mjs'
 import { ensure, setUp } from './setup/steps.mjs'
 
-const SOFTWARE = '--headless=new --no-sandbox --enable-unsafe-webgpu --use-webgpu-adapter=swiftshader --enable-features=Vulkan'
-/** The GPU's clock as it is: web pages get it in steps of a tenth of a millisecond. */
+const SOFTWARE =
+  '--headless=new --no-sandbox --enable-unsafe-webgpu --use-webgpu-adapter=swiftshader --enable-features=Vulkan'
+/** The GPU's exact clock: by default web pages see steps of a tenth of a millisecond. */
 const EXACT_CLOCK = '--enable-webgpu-developer-features'
 const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.wasm': 'application/wasm' }
 
@@ -47,8 +55,9 @@ await main(async () => {
     const counting = options.lookup ? ['--counting'] : []
     run('cargo', ['run', '--quiet', '--release', '--', 'random', '--shape', options.shape, ...counting, file])
   }
-  const report = await bench(file, options)
-  console.log(options.json ? JSON.stringify(report, null, 2) : table(report))
+  const report = await (options.peer ? beside(file, options) : bench(file, options))
+  const inWords = options.peer ? comparisonTable : table
+  console.log(options.json ? JSON.stringify(report, null, 2) : inWords(report))
 })
 
 function parse() {
@@ -58,7 +67,7 @@ function parse() {
       model: { type: 'string' },
       shape: { type: 'string' },
       decode: { type: 'string', default: '16,1024,3500' },
-      prefill: { type: 'string', default: '256,1024,3500' },
+      prefill: { type: 'string' },
       tokens: { type: 'string', default: '128' },
       runs: { type: 'string', default: '5' },
       loads: { type: 'string', default: '3' },
@@ -67,6 +76,7 @@ function parse() {
       lookup: { type: 'boolean', default: false },
       profile: { type: 'boolean', default: false },
       soak: { type: 'string', default: '0' },
+      peer: { type: 'string' },
       json: { type: 'boolean', default: false },
       build: { type: 'boolean', default: true }
     }
@@ -74,28 +84,51 @@ function parse() {
   if (values.model && values.shape) throw new Stop('--model and --shape exclude each other.')
   const number = name => {
     const value = Number(values[name])
-    if (Number.isInteger(value) && value >= (['patience', 'soak'].includes(name) ? 0 : 1)) return value
-    throw new Stop(`--${name} takes a number, not \`${values[name]}\`.`)
+    const least = ['patience', 'soak'].includes(name) ? 0 : 1
+    if (Number.isInteger(value) && value >= least) return value
+    throw new Stop(`--${name} takes a whole number from ${least}, not \`${values[name]}\`.`)
+  }
+  const numbers = (name, text = values[name]) => {
+    const found = text.split(',').map(Number)
+    if (found.every(value => Number.isInteger(value) && value >= 1)) return found
+    throw new Stop(`--${name} takes whole numbers from 1, separated by commas, not \`${text}\`.`)
   }
   return {
     ...values,
     model: values.model ?? inRoot('models', 'tiny-stories.gguf'),
-    decode: values.decode.split(',').map(Number),
-    prefill: values.prefill.split(',').map(Number),
+    decode: numbers('decode'),
+    prefill: numbers('prefill', values.prefill ?? (values.peer ? PROMPTS : '256,1024,3500')),
     tokens: number('tokens'),
     runs: number('runs'),
     loads: number('loads'),
     patience: number('patience'),
-    soak: number('soak')
+    soak: number('soak'),
+    peer: values.peer && peerFolder(values.peer)
+  }
+}
+
+/** The flags with which the browser reaches the GPU. */
+function browserFlags() {
+  const flags = (process.env.CHROMIUM_GPU_FLAGS ?? SOFTWARE).split(' ')
+  return flags.filter(flag => flag && !flag.startsWith('--remote-debugging-port'))
+}
+
+/** The comparison with the peer, on the model in `file`. */
+async function beside(file, options) {
+  const server = await serve(file, options.peer)
+  try {
+    return await comparePeer(findBrowser(), browserFlags(), address(server), options, tell)
+  } finally {
+    server.close()
+    server.closeAllConnections()
   }
 }
 
 /** The whole report, on the model in `file`. */
-async function bench(file, { build, json, model, shape, lookup, ...options }) {
+async function bench(file, { build, json, model, shape, lookup, peer, ...options }) {
   const { chromium } = await import('playwright-core')
   const server = await serve(file)
-  const flags = (process.env.CHROMIUM_GPU_FLAGS ?? SOFTWARE).split(' ')
-  const args = flags.filter(flag => flag && !flag.startsWith('--remote-debugging-port'))
+  const args = browserFlags()
   const loads = []
   const start = performance.now()
   while (loads.length < options.loads && (loads.length === 0 || performance.now() - start < 1000 * options.patience)) {
@@ -114,19 +147,20 @@ async function bench(file, { build, json, model, shape, lookup, ...options }) {
     const memory = { wasm: await wasmBytes(page) }
     if (options.soak > 0) tell(`${options.soak} tokens in a row`)
     const soak = options.soak > 0 ? await runSoak(page, options.soak) : undefined
-    return { browser: `Chromium ${browser.version()}`, ...measured, figures, lookups: lookups.map(lookupGain), memory, soak }
+    const gains = lookups.map(lookupGain)
+    return { browser: `Chromium ${browser.version()}`, ...measured, figures, lookups: gains, memory, soak }
   } finally {
     await browser.close()
     server.close()
   }
 }
 
-/** What is being measured: on a slow card it takes minutes. */
+/** Says what is being measured: on a slow card it takes minutes. */
 function tell(what) {
   process.stderr.write(`measuring: ${what}\n`)
 }
 
-/** One load from the server and one from storage, in a browser of their own. */
+/** Loads once from the server and once from storage, in a browser that does nothing else. */
 async function loadAlone(server, args, { head }) {
   const browser = await LoneBrowser.open(findBrowser(), args, `${address(server)}/scripts/bench/alone.html`)
   try {
@@ -149,7 +183,7 @@ async function open(browser, server) {
   return page
 }
 
-/** Many tokens in a row; memory is looked at after the first turn, when everything is in place. */
+/** Generates many tokens in a row. Memory is first read after one token, when all buffers exist. */
 async function runSoak(page, tokens) {
   await page.evaluate(inPage.soak, 1)
   const before = await wasmBytes(page)
@@ -160,35 +194,42 @@ async function runSoak(page, tokens) {
   return { ...soak, wasmBytesBefore: before, wasmBytesAfter: await wasmBytes(page), gpuBytesBefore, gpuBytesAfter }
 }
 
-/** The memory of the crate in the model's worker. */
+/** The bytes of the crate's memory in the model's worker. */
 function wasmBytes(page) {
   return page.workers()[0].evaluate(inPage.wasmBytes)
 }
 
-/** The package, the model and an empty page; the headers make the browser's clock exact. */
-function serve(model) {
+/** Serves the package, the model, the peer and an empty page. The headers make the browser's clock exact. */
+function serve(model, peer) {
   const server = createServer((request, response) => {
     const path = new URL(request.url, 'http://localhost').pathname
     response.setHeader('cross-origin-opener-policy', 'same-origin')
     response.setHeader('cross-origin-embedder-policy', 'require-corp')
     if (path === '/') return response.setHeader('content-type', 'text/html').end('<!doctype html><title>bench</title>')
-    const file = path === '/model.gguf' ? model : inRoot(path)
+    const file = fileFor(path, model, peer)
     let size
     try {
       ({ size } = statSync(file))
     } catch {
       return response.writeHead(404).end()
     }
-    // With ranges, as static hosts have them: the package then fetches several parts at a time.
+    // Ranges, as static hosts have them, let the package fetch several parts at a time.
     const asked = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '')
     const [start, end] = asked ? [Number(asked[1]), Math.min(Number(asked[2]), size - 1)] : [0, size - 1]
-    if (asked) response.writeHead(206, { ...headers(file, end - start + 1), 'content-range': `bytes ${start}-${end}/${size}` })
+    const range = { 'content-range': `bytes ${start}-${end}/${size}` }
+    if (asked) response.writeHead(206, { ...headers(file, end - start + 1), ...range })
     else response.writeHead(200, headers(file, size))
     createReadStream(file, { start, end, highWaterMark: 1 << 20 }).pipe(response)
   })
   return new Promise(resolve => server.listen(0, '127.0.0.1', () => resolve(server)))
 }
 
+function fileFor(path, model, peer) {
+  if (path === '/model.gguf') return model
+  return peer && path.startsWith('/peer/') ? join(peer, path.slice('/peer/'.length)) : inRoot(path)
+}
+
 function headers(file, length) {
-  return { 'content-type': TYPES[extname(file)] ?? 'application/octet-stream', 'content-length': length, etag: '"bench"' }
+  const type = TYPES[extname(file)] ?? 'application/octet-stream'
+  return { 'content-type': type, 'content-length': length, etag: '"bench"' }
 }

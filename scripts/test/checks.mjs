@@ -46,10 +46,11 @@ const lintWasm = async () => {
 
 const libtestArgs = { quick: ['--skip', BUNDLED], usual: [], all: ['--include-ignored'] }
 
-/** The test programs; cargo builds them once a run. */
+/** The test programs, those of the GPU last, because they take longest. */
 let programs
 const buildRustTests = async () => {
-  programs = await buildTests()
+  const all = await buildTests()
+  programs = [...all.filter(({ name }) => !ON_GPU.includes(name)), ...all.filter(({ name }) => ON_GPU.includes(name))]
 }
 
 /** All Rust tests. On Linux those of the GPU run on llvmpipe, unless VK_DRIVER_FILES names a driver. */

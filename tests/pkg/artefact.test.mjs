@@ -10,7 +10,7 @@ import { CARGO_HOME, cargoField, inRoot, readText } from '../../scripts/paths.mj
 const PKG = fileURLToPath(new URL('../../pkg', import.meta.url))
 
 test('no file of the package names a folder of the machine that built it', () => {
-  const names = readdirSync(PKG).filter(name => /\.(js|ts|wasm|json|md)$/.test(name))
+  const names = readdirSync(PKG).filter(name => /\.(js|map|ts|wasm|json|md)$/.test(name))
   assert.ok(names.includes('ternlight_bg.wasm'))
   const folders = [homedir(), resolve(inRoot()), CARGO_HOME].filter(folder => folder.length > 1)
   for (const name of names) {
@@ -22,9 +22,9 @@ test('no file of the package names a folder of the machine that built it', () =>
 test('crate, package and changelog have one version', () => {
   const version = cargoField('version')
   assert.equal(JSON.parse(readFileSync(join(PKG, 'package.json'), 'utf8')).version, version)
-  const newest = /^## \[(?!Unreleased)([^\]]+)\]/m.exec(readText('CHANGELOG.md'))?.[1]
-  const planned = /^What will be (\S+)\.$/m.exec(readText('CHANGELOG.md'))?.[1]
-  assert.equal(planned ?? newest, version)
+  // The first entry's number; before the entries come the numbers of the conventions it follows.
+  const [, entries] = readText('CHANGELOG.md').split(/\n## \[(.*)/s)
+  assert.equal(/\b\d+\.\d+\.\d+\b/.exec(entries)?.[0], version)
   const lock = readText('Cargo.lock')
   assert.match(lock, new RegExp(`name = "ternlight"\nversion = "${version}"`))
 })

@@ -1,13 +1,15 @@
 // The scripts' pure functions.
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { test } from 'node:test'
+import { comparison, comparisonTable, peerFolder } from '../../scripts/bench/peer.mjs'
 import { figure, loadFigures } from '../../scripts/bench/table.mjs'
 import { BUDGET, sizeAgainstBudget } from '../../scripts/build/size.mjs'
-import { cargoField, lockedVersion } from '../../scripts/paths.mjs'
+import { cargoField, inRoot, lockedVersion } from '../../scripts/paths.mjs'
 import { differing } from '../../scripts/setup/node.mjs'
 import { atLeast, versionIn } from '../../scripts/setup/version.mjs'
 import { testPrograms } from '../../scripts/test/rust.mjs'
@@ -65,7 +67,7 @@ test('a module over the size budget stops the build, one below it does not', () 
   }
 })
 
-test('the test programs are taken from cargo\'s messages', () => {
+test('the test programs are taken from cargo\'s messages, in order of their names', () => {
   const artifact = (name, kind, executable, test = true) =>
     JSON.stringify({ reason: 'compiler-artifact', target: { name, kind: [kind] }, profile: { test }, executable })
   const messages = [
@@ -78,9 +80,9 @@ test('the test programs are taken from cargo\'s messages', () => {
     JSON.stringify({ reason: 'build-finished', success: true })
   ]
   assert.deepEqual(testPrograms(messages.join('\n')), [
-    { name: 'src (lib)', path: '/t/ternlight-1' },
+    { name: 'kernels', path: '/t/kernels-3' },
     { name: 'src (bin)', path: '/t/ternlight-2' },
-    { name: 'kernels', path: '/t/kernels-3' }
+    { name: 'src (lib)', path: '/t/ternlight-1' }
   ])
 })
 
@@ -171,4 +173,61 @@ test('loads are told apart by where the bytes came from', () => {
   ])
   assert.deepEqual([3, 4, 5].map(at => figures[at].values), [[1, 3], [0, 0], [2, 6]])
   assert.deepEqual(figures[11].values, [0, 0])
+})
+
+test('a comparison has a column for ternlight and one for the peer, with token counts that the peer reports', () => {
+  const info = { name: 'a model', adapter: 'a card' }
+  const cold = { ours: 1500, peer: 9900, info, userAgent: 'Mozilla/5.0 (X11) HeadlessChrome/156.0.1.2 Safari/537' }
+  const answers = [
+    {
+      promptTokens: 427,
+      ours: [{ first: 50, decode: 200 }, { first: 70, decode: 180 }],
+      peer: [{ first: 748, decode: 33 }, { first: 752, decode: 35 }]
+    },
+    { promptTokens: 2500, ours: [{ first: 300, decode: 150 }], peer: [{ hangs: true }] }
+  ]
+  const report = comparison('0xbitnet', { cold, stored: { ours: 500, peer: 4000 }, answers })
+  assert.equal(report.browser, 'Chrome/156.0.1.2')
+  assert.deepEqual(report.rows[0], {
+    what: 'load from the server', unit: 's',
+    ours: { runs: 1, median: 1.5, least: 1.5, most: 1.5 }, peer: { runs: 1, median: 9.9, least: 9.9, most: 9.9 }
+  })
+  assert.deepEqual(report.rows.slice(2).map(({ what, ours, peer }) => [what, ours?.median, peer?.median]), [
+    ['time to first token, 427-token prompt', 60, 750],
+    ['decode, 427 tokens of context', 190, 34],
+    ['time to first token, 2500-token prompt', 300, undefined],
+    ['decode, 2500 tokens of context', 150, undefined]
+  ])
+  const [title, , heads, ...rows] = comparisonTable(report).split('\n')
+  assert.equal(title, 'a model on a card, Chrome/156.0.1.2: one file, one browser, one run')
+  assert.match(heads, /^ +ternlight +0xbitnet$/)
+  assert.match(rows[2], /^time to first token, 427-token prompt +ms +60\.0 \(50\.0 to 70\.0, n=2\) +750\.0 \(748\.0 to 752\.0, n=2\)$/)
+  assert.match(rows[4], /300\.0 \(300\.0 to 300\.0, n=1\) +–$/)
+})
+
+test('a peer is a folder with an index.js', () => {
+  assert.throws(() => peerFolder(tmpdir()), /--peer .*: there is no index\.js in it\./)
+  const directory = mkdtempSync(join(tmpdir(), 'ternlight-peer-'))
+  try {
+    writeFileSync(join(directory, 'index.js'), '')
+    assert.equal(peerFolder(relative(process.cwd(), directory)), directory)
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+})
+
+test('the benchmark refuses what it does not understand, before it builds or opens anything', () => {
+  const bench = (...args) => spawnSync(process.execPath, [inRoot('scripts', 'bench.mjs'), ...args], { encoding: 'utf8' })
+  const refused = [
+    [['--peer', tmpdir()], 'there is no index.js in it.'],
+    [['--model', 'a', '--shape', 'tiny'], '--model and --shape exclude each other.'],
+    [['--runs', '0'], '--runs takes a whole number from 1, not `0`.'],
+    [['--prefill', '16,many'], '--prefill takes whole numbers from 1, separated by commas, not `16,many`.']
+  ]
+  for (const [args, message] of refused) {
+    const { status, stdout, stderr } = bench(...args)
+    assert.equal(status, 1)
+    assert.equal(stdout, '')
+    assert.ok(stderr.includes(message), stderr)
+  }
 })

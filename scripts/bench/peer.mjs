@@ -1,0 +1,85 @@
+// `npm run bench -- --peer DIR`: the same file in ternlight and in another engine, in one browser and
+// one run.
+//
+// DIR holds a built 0xBitNet: an index.js that exports `BitNet` with `load(url)` and
+// `generate(text, options)`, and prints how many tokens its prompt has.
+import { existsSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
+import { Stop } from '../report.mjs'
+import { LoneBrowser } from './alone.mjs'
+import { answerBoth, loadBoth } from './peer-page.mjs'
+import { figure } from './table.mjs'
+
+/** The words of the prompts where --prefill names none. The peer gives no answer to long prompts. */
+export const PROMPTS = '6,400,1600'
+
+/** The folder of the peer, as an absolute path. */
+export const peerFolder = folder => {
+  const path = resolve(folder)
+  if (!existsSync(join(path, 'index.js'))) throw new Stop(`--peer ${folder}: there is no index.js in it.`)
+  return path
+}
+
+/**
+ * Measures both. They run in a browser that nobody debugs, with a profile on disk: the peer stores the
+ * model as one record, which does not work in a private window.
+ */
+export const comparePeer = async (executable, args, address, options, tell) => {
+  const { peer, prefill, tokens, runs, patience } = options
+  const browser = await LoneBrowser.open(executable, args, `${address}/scripts/bench/alone.html`)
+  try {
+    tell('loads of both')
+    const { answer: cold } = await browser.ask(loadBoth, { cache: 'refresh', patience })
+    const { answer: stored } = await browser.ask(loadBoth, { cache: 'only', patience })
+    const answers = []
+    for (const words of prefill) {
+      tell(`answers of both, ${words} words`)
+      answers.push((await browser.ask(answerBoth, { words, tokens, runs, patience })).answer)
+    }
+    return comparison(basename(peer), { cold, stored, answers })
+  } finally {
+    await browser.close()
+  }
+}
+
+/** The report, from what the page measured. A side without values has `null`. */
+export const comparison = (peer, { cold, stored, answers }) => {
+  const row = (what, unit, sides) => {
+    const side = values => (values.length > 0 ? figure({ values }) : null)
+    return { what, unit, ours: side(sides.ours), peer: side(sides.peer) }
+  }
+  const load = (what, { ours, peer }) => row(what, 's', { ours: [ours / 1000], peer: [peer / 1000] })
+  const timed = (answer, name) => ({
+    ours: answer.ours.map(times => times[name]).filter(value => value !== undefined),
+    peer: answer.peer.map(times => times[name]).filter(value => value !== undefined)
+  })
+  return {
+    peer,
+    browser: /Chrom\w+\/[\d.]+/.exec(cold.userAgent)?.[0] ?? cold.userAgent,
+    info: cold.info,
+    rows: [
+      load('load from the server', cold),
+      load('load from storage', stored),
+      ...answers.flatMap(answer => [
+        row(`time to first token, ${answer.promptTokens}-token prompt`, 'ms', timed(answer, 'first')),
+        row(`decode, ${answer.promptTokens} tokens of context`, 'tok/s', timed(answer, 'decode'))
+      ])
+    ]
+  }
+}
+
+const WIDTHS = { what: 44, side: 34 }
+
+/** The comparison as text, a column for each side. */
+export const comparisonTable = ({ peer, browser, info, rows }) => {
+  const side = value =>
+    (value ? `${value.median.toFixed(1).padStart(9)} (${value.least.toFixed(1)} to ${value.most.toFixed(1)}, n=${value.runs})` : '        –')
+      .padEnd(WIDTHS.side)
+  const heads = ['ternlight', peer].map(name => name.padStart(9).padEnd(WIDTHS.side))
+  return [
+    `${info.name} on ${info.adapter}, ${browser}: one file, one browser, one run`,
+    '',
+    `${''.padEnd(WIDTHS.what + 7)}${heads.join('')}`,
+    ...rows.map(({ what, unit, ours, peer }) => `${what.padEnd(WIDTHS.what)} ${unit.padEnd(6)}${side(ours)}${side(peer)}`)
+  ].map(line => line.trimEnd()).join('\n')
+}
