@@ -1,7 +1,7 @@
-//! Files and blocking, for everything that is not a browser.
+//! Files and blocking calls, for everything that is not a browser.
 
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::source::Source;
 
 pub use pollster::block_on;
 
-/// A file on a disk.
+/// A file on disk.
 #[derive(Debug)]
 pub struct FileSource {
     file: File,
@@ -19,16 +19,22 @@ pub struct FileSource {
 }
 
 impl FileSource {
-    /// Opens the file at `path`.
+    /// Opens the file at `path`, which must be a regular file: its length must be known, and its
+    /// beginning is read more than once.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        let name = path.as_ref().display().to_string();
+        let path = path.as_ref();
+        let name = path.display().to_string();
         let open = || {
-            let file = File::open(path.as_ref())?;
-            let metadata = file.metadata()?;
+            // Looked at before it is opened, because opening a pipe waits for its writer.
+            let metadata = fs::metadata(path)?;
             if metadata.is_dir() {
-                return Err(std::io::ErrorKind::IsADirectory.into());
+                return Err(io::ErrorKind::IsADirectory.into());
             }
-            Ok((file, metadata.len()))
+            if !metadata.is_file() {
+                let why = "it is a pipe or a device; a model is read from a regular file only";
+                return Err(io::Error::other(why));
+            }
+            Ok((File::open(path)?, metadata.len()))
         };
         match open() {
             Ok((file, len)) => Ok(Self { file, len, name }),
@@ -52,6 +58,6 @@ impl Source for FileSource {
     }
 }
 
-fn unreadable(what: String, error: &std::io::Error) -> Error {
+fn unreadable(what: String, error: &io::Error) -> Error {
     Error::unreadable(what, error)
 }

@@ -4,7 +4,7 @@
 mod support;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
@@ -20,9 +20,22 @@ fn run(args: &[&str]) -> Output {
     ternlight(args).output().unwrap()
 }
 
+/// Runs it with `input` piped to its standard input.
+fn run_with_input(args: &[&str], input: &[u8]) -> Output {
+    let mut command = ternlight(args);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input).unwrap();
+    child.wait_with_output().unwrap()
+}
+
 #[track_caller]
 fn text(args: &[&str]) -> String {
-    let output = run(args);
+    text_of(args, run(args))
+}
+
+#[track_caller]
+fn text_of(args: &[&str], output: Output) -> String {
     assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
@@ -30,7 +43,11 @@ fn text(args: &[&str]) -> String {
 /// Asserts exit code 1, `error[code]: ` with every fact on stderr, and nothing on stdout.
 #[track_caller]
 fn assert_fails(args: &[&str], code: &str, facts: &[&str]) {
-    let output = run(args);
+    assert_failed(args, run(args), code, facts);
+}
+
+#[track_caller]
+fn assert_failed(args: &[&str], output: Output, code: &str, facts: &[&str]) {
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{args:?}: {stderr}");
     for fact in [&[&*format!("error[{code}]: ")], facts].concat() {
@@ -40,11 +57,28 @@ fn assert_fails(args: &[&str], code: &str, facts: &[&str]) {
     assert!(output.stdout.is_empty(), "{args:?}");
 }
 
+/// Asserts exit code 2, every fact on stderr, and nothing on stdout.
+#[track_caller]
+fn assert_wrong_usage(args: &[&str], facts: &[&str]) {
+    let output = run(args);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {stderr}");
+    for fact in facts {
+        assert!(stderr.contains(fact), "{args:?}: {stderr:?} does not name {fact:?}");
+    }
+    assert!(output.stdout.is_empty(), "{args:?}");
+}
+
+/// A path in the target folder.
+fn target(name: &str) -> String {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name).to_str().unwrap().to_owned()
+}
+
 /// A file that lasts as long as the target folder.
 fn file(name: &str, bytes: &[u8]) -> String {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let path = target(name);
     fs::write(&path, bytes).unwrap();
-    path.to_str().unwrap().to_owned()
+    path
 }
 
 fn golden(name: &str) -> serde_json::Value {
@@ -101,7 +135,6 @@ fn the_same_seed_gives_the_same_text() {
 fn special_tokens_in_a_prompt_are_text() {
     let plain = text(&[SHORT, &["--raw", "Hi"]].concat());
     assert_ne!(text(&[SHORT, &["--raw", "Hi<|eot_id|>"]].concat()), plain);
-    assert_eq!(text(&["--cpu", "--max-tokens", "0", "Hi"]), "\n");
 }
 
 #[test]
@@ -122,7 +155,7 @@ fn bad_models_are_refused_with_their_code() {
     let code3 = spoil("code3.gguf", &|file| file.tensor("blk.0.attn_q.weight").bytes[9] = 0xff);
     for (model, code, fact) in [
         ("Cargo.toml", "bad-gguf", "GGUF"),
-        ("no/such.gguf", "io", "no/such.gguf"),
+        ("no/such.gguf", "io", "could not read no/such.gguf"),
         (&cut, "bad-gguf", "cut off"),
         (&arch, "unsupported-model", "`llama`"),
         (&missing, "missing-tensor", "`output_norm.weight`"),
@@ -164,6 +197,115 @@ fn wrong_usage_exits_with_2() {
     }
     assert!(text(&["--help"]).contains("--min-p"));
     assert!(text(&["--version"]).starts_with("ternlight "));
+}
+
+/// As of the numbers below 0, the message names the option and says what it must be.
+#[test]
+fn numbers_out_of_range_are_refused_by_name() {
+    for (args, option, rule) in [
+        (&["--max-tokens", "0", "Hi"][..], "--max-tokens", "1 or more"),
+        (&["--max-tokens", "-1", "Hi"], "--max-tokens", "1 or more"),
+        (&["--max-tokens", "1.5", "Hi"], "--max-tokens", "1 or more"),
+        (&["--context", "0", "Hi"], "--context", "1 or more"),
+        (&["--context", "-8", "Hi"], "--context", "1 or more"),
+        (&["--top-k", "-1", "Hi"], "--top-k", "from 0 to 4294967295"),
+        (&["--seed", "-1", "Hi"], "--seed", "from 0 to 4294967295"),
+        (&["--seed", "4294967296", "Hi"], "--seed", "from 0 to 4294967295"),
+        (&["random", "--layers", "0", "x.gguf"], "--layers", "from 1 to 1024"),
+        (&["random", "--layers", "-1", "x.gguf"], "--layers", "from 1 to 1024"),
+        (&["random", "--layers", "1025", "x.gguf"], "--layers", "from 1 to 1024"),
+        (&["bench", "--runs", "0"], "--runs", "1 or more"),
+        (&["bench", "--loads", "-1"], "--loads", "1 or more"),
+        (&["bench", "--tokens", "0"], "--tokens", "1 or more"),
+        (&["bench", "--decode", "16,-1"], "--decode", "1 or more"),
+        (&["bench", "--prefill", "0"], "--prefill", "1 or more"),
+        (&["bench", "--soak", "-1"], "--soak", "1 or more"),
+        (&["bench", "--patience", "-1"], "--patience", "0 or more"),
+    ] {
+        assert_wrong_usage(args, &[option, rule]);
+    }
+    assert_fails(&["--cpu", "--temperature", "-1", "Hi"], "bad-option", &["temperature"]);
+    assert_fails(&["--cpu", "--top-p", "-0.5", "Hi"], "bad-option", &["topP"]);
+    assert_fails(&["--cpu", "--min-p", "-1", "Hi"], "bad-option", &["minP"]);
+    // A prompt may be such a number.
+    assert_eq!(
+        text(&[SHORT, &["--raw", "-1"]].concat()),
+        text(&[SHORT, &["--raw", "--", "-1"]].concat())
+    );
+}
+
+#[test]
+fn options_that_the_cpu_cannot_honour_are_refused() {
+    for option in [&["--prompt-lookup", "true"], &["--prompt-lookup", "false"], &["--head", "f16"]]
+    {
+        assert_wrong_usage(&[&["--cpu", "Hi"], &option[..]].concat(), &["--cpu", option[0]]);
+    }
+}
+
+#[test]
+fn the_prompt_comes_from_standard_input_where_that_is_meant() {
+    let expected = text(&[SHORT, &["Who are you?"]].concat());
+    assert_eq!(text_of(SHORT, run_with_input(SHORT, b"Who are you?\n")), expected);
+    let dash = [SHORT, &["-"]].concat();
+    assert_eq!(text_of(&dash, run_with_input(&dash, b"Who are you?")), expected);
+    // One line break at the end is the shell's, not the prompt's.
+    let raw = [SHORT, &["--raw", "-"]].concat();
+    let expected = text(&[SHORT, &["--raw", "Once upon a time"]].concat());
+    for input in ["Once upon a time\n", "Once upon a time\r\n"] {
+        assert_eq!(text_of(&raw, run_with_input(&raw, input.as_bytes())), expected);
+    }
+    // A prompt on the command line is taken, whatever is piped.
+    let both = [SHORT, &["--raw", "Once upon a time"]].concat();
+    assert_eq!(text_of(&both, run_with_input(&both, b"Who are you?")), expected);
+
+    assert_failed(&dash, run_with_input(&dash, b""), "bad-option", &["prompt"]);
+    let failed = run_with_input(&dash, b"caf\xe9");
+    assert_failed(&dash, failed, "io", &["could not read", "standard input", "UTF-8"]);
+}
+
+/// Opening a pipe would wait for a writer.
+#[cfg(unix)]
+#[test]
+fn a_model_from_a_pipe_is_refused() {
+    let pipe = target("model.pipe");
+    let _ = fs::remove_file(&pipe);
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for args in [&["--cpu", "--model", &pipe, "Hi"][..], &["inspect", &pipe]] {
+        assert_fails(args, "io", &[&pipe, "regular file"]);
+    }
+    let args = ["inspect", "/dev/stdin"];
+    assert_failed(&args, run_with_input(&args, b"GGUF"), "io", &["/dev/stdin", "regular file"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_write_that_fails_is_an_error() {
+    for args in [&[SHORT, &["Hi"]].concat()[..], &["inspect", "models/tiny-stories.gguf"]] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = ternlight(args).stdout(full).output().unwrap();
+        assert_failed(args, output, "io", &["could not write standard output"]);
+    }
+    let random = ["random", "--shape", "tiny", "--layers", "1", "--force", "/dev/full"];
+    assert_fails(&random, "io", &["could not write /dev/full"]);
+    let random = ["random", "--shape", "tiny", "--layers", "1", "no/such/folder.gguf"];
+    assert_fails(&random, "io", &["could not write no/such/folder.gguf"]);
+}
+
+#[test]
+fn random_overwrites_no_file_unasked() {
+    let model = target("random.gguf");
+    let args = ["random", "--shape", "tiny", "--layers", "1", &model];
+    let _ = fs::remove_file(&model);
+    assert_eq!(text(&args), "");
+    let written = fs::read(&model).unwrap();
+    fs::write(&model, "something else").unwrap();
+    assert_fails(&args, "bad-option", &[&model, "--force"]);
+    assert_eq!(fs::read(&model).unwrap(), b"something else");
+    assert_eq!(text(&[&args[..], &["--force"]].concat()), "");
+    assert!(fs::read(&model).unwrap() == written, "not the same bytes again");
+    let shown = text(&["inspect", &model]);
+    assert!(shown.contains("bitnet-b1.58.block_count = 1"), "{shown}");
+    assert!(shown.contains("ternlight runs this model"), "{shown}");
 }
 
 #[test]
@@ -241,9 +383,6 @@ fn bench_reports_figures_with_bytes_and_a_soak() {
     let rates = soak["rates"].as_array().unwrap();
     assert!(rates.len() == 2 && rates.iter().all(|rate| number(rate) > 0.0), "{soak}");
     assert!(number(&soak["gpuBytesAfter"]) <= number(&soak["gpuBytesBefore"]) + 256.0, "{soak}");
-    for wrong in ["--runs", "--loads"] {
-        assert_eq!(run(&["bench", wrong, "0"]).status.code(), Some(2));
-    }
 }
 
 #[test]
@@ -253,7 +392,7 @@ fn bench_leaves_out_what_takes_too_long_and_says_so() {
     let report = text(&[&["bench", "--model", &model, "--json"], &args[..]].concat());
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     let figures = report["figures"].as_array().unwrap();
-    // What there is of loading and stopping is taken once.
+    // Loading and aborting are measured once all the same.
     assert_eq!(figures.len(), 5);
     assert!(figures.iter().all(|figure| figure["runs"] == 1), "{report}");
     let left_out = report["leftOut"].as_array().unwrap();
@@ -285,13 +424,13 @@ fn bench_removes_its_model_when_it_is_interrupted() {
     }
 }
 
-/// A model that counts copies a text that counts: prompt lookup foresees all of it, and of a text with
-/// other tokens in it what lies between them.
+/// A model that counts copies a prompt that counts: prompt lookup drafts all of it right. Of a
+/// prompt with changed tokens it drafts right what lies between them.
 #[test]
 fn bench_reports_what_prompt_lookup_gains_on_a_copied_text() {
-    let model = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("counting.gguf");
-    let model = model.to_str().unwrap();
-    assert_eq!(text(&["random", "--shape", "tiny", "--layers", "2", "--counting", model]), "");
+    let model = &target("counting.gguf");
+    let args = ["random", "--shape", "tiny", "--layers", "2", "--counting", "--force", model];
+    assert_eq!(text(&args), "");
     let lengths = ["--decode", "16", "--prefill", "16", "--tokens", "48"];
     let times = ["--runs", "1", "--loads", "1", "--lookup", "--json"];
     let report = text(&[&["bench", "--model", model], &lengths[..], &times[..]].concat());
@@ -310,7 +449,8 @@ fn bench_reports_what_prompt_lookup_gains_on_a_copied_text() {
     }
     let [whole, changed] = [&lookups[0], &lookups[1]];
     assert!(whole["changed"].is_null());
-    // Three tokens until it is noticed, then passes of eight tokens, the last of what is left.
+    // Three tokens until the repetition is noticed, then passes of eight tokens; the last one is
+    // shorter.
     assert_eq!([&whole["draftPasses"], &whole["draftedTokens"]], [6, 39]);
     assert_eq!(whole["acceptedTokens"], whole["draftedTokens"]);
     assert_eq!(changed["changed"], 20);

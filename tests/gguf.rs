@@ -5,10 +5,11 @@ mod support;
 
 use std::cell::RefCell;
 use std::fs;
+use std::io::Write;
 use std::ops::Range;
 
 use support::{F32, File, I2_S, Kv, Random, Tensor, assert_error, read, tiny};
-use ternlight::gguf::{Gguf, TensorType, Value};
+use ternlight::gguf::{Gguf, Header, TensorEntry, TensorType, Value};
 use ternlight::model::{Config, weights};
 use ternlight::native::{FileSource, block_on};
 use ternlight::source::{Reader, Source};
@@ -52,6 +53,58 @@ fn a_good_head_is_read_whole() {
         let norm = gguf.tensor("output_norm.weight").unwrap();
         let range = norm.offset as usize..(norm.offset + norm.len) as usize;
         assert_eq!(bytes[range], file.tensors.last().unwrap().bytes);
+    }
+}
+
+#[test]
+fn a_written_file_is_read_back() {
+    let metadata = [
+        ("u8", Value::U8(200)),
+        ("i8", Value::I8(-100)),
+        ("u16", Value::U16(60_000)),
+        ("i16", Value::I16(-30_000)),
+        ("u32", Value::U32(u32::MAX)),
+        ("i32", Value::I32(i32::MIN)),
+        ("f32", Value::F32(-0.1)),
+        ("bool", Value::Bool(true)),
+        ("string", Value::String("é".into())),
+        ("strings", Value::Strings(["", "a", "bc"].iter().collect())),
+        ("numbers", Value::Numbers([1, -2, 3].into_iter().collect())),
+        ("u64", Value::U64(u64::MAX)),
+        ("i64", Value::I64(i64::MIN)),
+        ("f64", Value::F64(0.1)),
+        ("general.alignment", Value::U32(64)),
+    ];
+    let entry = |name: &str, bytes: &[u8]| TensorEntry {
+        name: name.into(),
+        ne: vec![bytes.len() as u64 / 4],
+        type_id: F32,
+        len: bytes.len() as u64,
+    };
+    let data = [[1; 12].as_slice(), &[2; 64], &[3; 4]];
+    let header = Header {
+        version: 3,
+        alignment: 64,
+        metadata: metadata.iter().map(|(key, value)| ((*key).into(), value.clone())).collect(),
+        tensors: ["a", "b", "c"].iter().zip(data).map(|(name, data)| entry(name, data)).collect(),
+    };
+    let mut bytes = Vec::new();
+    header.write_file(&mut bytes, |i, out| out.write_all(data[i])).unwrap();
+    let gguf = read(&bytes).unwrap();
+    let found: Vec<_> = gguf.metadata.iter().map(|(key, value)| (key, value.clone())).collect();
+    assert_eq!(found, metadata);
+    assert_eq!(gguf.alignment, 64);
+    for (tensor, data) in gguf.tensors.iter().zip(data) {
+        let range = tensor.offset as usize..(tensor.offset + tensor.len) as usize;
+        assert_eq!(&bytes[range], data, "{}", tensor.name);
+    }
+
+    // A tensor that is longer or shorter than the table says would spoil the file.
+    for wrong in [[9; 63].as_slice(), &[9; 65]] {
+        let failed = header
+            .write_file(Vec::new(), |i, out| out.write_all(if i == 1 { wrong } else { data[i] }));
+        let message = failed.unwrap_err().to_string();
+        assert!(message.contains("`b`") && message.contains("64"), "{message}");
     }
 }
 

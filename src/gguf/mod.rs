@@ -7,9 +7,11 @@
 mod cursor;
 mod tensor;
 mod value;
+mod write;
 
-pub use tensor::{TensorInfo, TensorType};
+pub use tensor::{TensorInfo, TensorType, type_id};
 pub use value::{Metadata, Numbers, Strings, Value};
+pub use write::{Header, TensorEntry};
 
 use crate::error::{Error, Result};
 use crate::source::{Reader, Source};

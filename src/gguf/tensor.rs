@@ -67,6 +67,15 @@ impl fmt::Display for TensorType {
     }
 }
 
+/// The format's numbers for the types that this crate computes with.
+#[allow(missing_docs, reason = "named as ggml names them")]
+pub mod type_id {
+    pub const F32: u32 = 0;
+    pub const F16: u32 = 1;
+    pub const BF16: u32 = 30;
+    pub const I2_S: u32 = 36;
+}
+
 /// A table row as it is in the file.
 pub(super) struct Entry {
     name: String,
@@ -234,8 +243,8 @@ const fn other(id: u32, name: &'static str, block: u64, bytes: u64) -> Format {
 /// Every type that a valid file may hold: one that this crate does not compute with can still be
 /// named, and `inspect` shows it.
 const FORMATS: &[Format] = &[
-    blocks(0, TensorType::F32, 1, 4),
-    blocks(1, TensorType::F16, 1, 2),
+    blocks(type_id::F32, TensorType::F32, 1, 4),
+    blocks(type_id::F16, TensorType::F16, 1, 2),
     other(2, "Q4_0", 32, 18),
     other(3, "Q4_1", 32, 20),
     other(6, "Q5_0", 32, 22),
@@ -262,10 +271,10 @@ const FORMATS: &[Format] = &[
     other(27, "I64", 1, 8),
     other(28, "F64", 1, 8),
     other(29, "IQ1_M", 256, 56),
-    blocks(30, TensorType::Bf16, 1, 2),
+    blocks(type_id::BF16, TensorType::Bf16, 1, 2),
     other(34, "TQ1_0", 256, 54),
     other(35, "TQ2_0", 256, 66),
-    Format { id: 36, ty: TensorType::I2S, size: Size::I2S },
+    Format { id: type_id::I2_S, ty: TensorType::I2S, size: Size::I2S },
     Format { id: 38, ty: TensorType::Tl1, size: Size::I2S },
     other(39, "MXFP4", 32, 17),
     Format { id: 39, ty: TensorType::Tl2, size: Size::Tl2 },

@@ -33,7 +33,7 @@ pub enum Value {
     F64(f64),
 }
 
-/// An array of strings in one piece of memory: a vocabulary has hundreds of thousands.
+/// An array of strings in one allocation: a vocabulary has hundreds of thousands.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Strings {
     bytes: Vec<u8>,
@@ -43,8 +43,8 @@ pub struct Strings {
 /// An array of numbers as it is in the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Numbers {
-    kind: u32,
-    bytes: Vec<u8>,
+    pub(super) kind: u32,
+    pub(super) bytes: Vec<u8>,
 }
 
 impl Strings {
@@ -75,6 +75,20 @@ impl Strings {
         self.bytes.extend_from_slice(string);
         // The head of a file is far below 4 GiB (`MAX_HEAD`).
         self.ends.push(self.bytes.len() as u32);
+    }
+}
+
+impl<T: AsRef<[u8]>> FromIterator<T> for Strings {
+    fn from_iter<I: IntoIterator<Item = T>>(strings: I) -> Self {
+        let mut all = Self::default();
+        strings.into_iter().for_each(|string| all.push(string.as_ref()));
+        all
+    }
+}
+
+impl FromIterator<i32> for Numbers {
+    fn from_iter<I: IntoIterator<Item = i32>>(numbers: I) -> Self {
+        Self { kind: I32, bytes: numbers.into_iter().flat_map(i32::to_le_bytes).collect() }
     }
 }
 
@@ -267,17 +281,28 @@ impl Metadata {
     }
 }
 
-const BOOL: u32 = 7;
-const STRING: u32 = 8;
-const ARRAY: u32 = 9;
+/// The format's numbers for types of values.
+pub(super) const U8: u32 = 0;
+pub(super) const I8: u32 = 1;
+pub(super) const U16: u32 = 2;
+pub(super) const I16: u32 = 3;
+pub(super) const U32: u32 = 4;
+pub(super) const I32: u32 = 5;
+pub(super) const F32: u32 = 6;
+pub(super) const BOOL: u32 = 7;
+pub(super) const STRING: u32 = 8;
+pub(super) const ARRAY: u32 = 9;
+pub(super) const U64: u32 = 10;
+pub(super) const I64: u32 = 11;
+pub(super) const F64: u32 = 12;
 
 /// Bytes of a number or boolean of type `kind`.
 fn number_width(kind: u32) -> Option<u64> {
     match kind {
-        0 | 1 | BOOL => Some(1),
-        2 | 3 => Some(2),
-        4..=6 => Some(4),
-        10..=12 => Some(8),
+        U8 | I8 | BOOL => Some(1),
+        U16 | I16 => Some(2),
+        U32 | I32 | F32 => Some(4),
+        U64 | I64 | F64 => Some(8),
         _ => None,
     }
 }
@@ -294,21 +319,21 @@ fn value(cursor: &mut Cursor<'_>, kind: u32, key: &str) -> Result<Value, Stop> {
 fn number(cursor: &mut Cursor<'_>, kind: u32) -> Result<Value, Stop> {
     let what = "a metadata value";
     Ok(match kind {
-        0 => Value::U8(cursor.u8(what)?),
-        1 => Value::I8(cursor.u8(what)? as i8),
-        2 => Value::U16(cursor.u16(what)?),
-        3 => Value::I16(cursor.u16(what)? as i16),
-        4 => Value::U32(cursor.u32(what)?),
-        5 => Value::I32(cursor.u32(what)? as i32),
-        6 => Value::F32(f32::from_bits(cursor.u32(what)?)),
+        U8 => Value::U8(cursor.u8(what)?),
+        I8 => Value::I8(cursor.u8(what)? as i8),
+        U16 => Value::U16(cursor.u16(what)?),
+        I16 => Value::I16(cursor.u16(what)? as i16),
+        U32 => Value::U32(cursor.u32(what)?),
+        I32 => Value::I32(cursor.u32(what)? as i32),
+        F32 => Value::F32(f32::from_bits(cursor.u32(what)?)),
         BOOL => match cursor.u8(what)? {
             0 => Value::Bool(false),
             1 => Value::Bool(true),
             other => return cursor.bad(format_args!("a boolean is {other}, not 0 or 1")),
         },
-        10 => Value::U64(cursor.u64(what)?),
-        11 => Value::I64(cursor.u64(what)? as i64),
-        12 => Value::F64(f64::from_bits(cursor.u64(what)?)),
+        U64 => Value::U64(cursor.u64(what)?),
+        I64 => Value::I64(cursor.u64(what)? as i64),
+        F64 => Value::F64(f64::from_bits(cursor.u64(what)?)),
         _ => return cursor.bad(format_args!("unknown value type {kind}")),
     })
 }

@@ -3,9 +3,10 @@
 #![allow(dead_code, unreachable_pub, reason = "each test crate uses a part")]
 
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 
-use ternlight::gguf::Gguf;
+use ternlight::gguf::{Gguf, Header, TensorEntry, Value};
 use ternlight::native::{FileSource, block_on};
 use ternlight::source::Reader;
 use ternlight::ternary::{self, Layout};
@@ -80,10 +81,7 @@ pub struct File {
     pub tensors: Vec<Tensor>,
 }
 
-pub const F32: u32 = 0;
-pub const F16: u32 = 1;
-pub const BF16: u32 = 30;
-pub const I2_S: u32 = 36;
+pub use ternlight::gguf::type_id::{BF16, F16, F32, I2_S};
 
 /// Blocks of [`tiny`]: enough that their names sort in another order than their numbers.
 pub const N_LAYER: u32 = 11;
@@ -217,63 +215,36 @@ impl File {
 
     /// The file, each tensor padded to the alignment.
     pub fn build(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        out.extend(b"GGUF");
-        out.extend(self.version.to_le_bytes());
-        out.extend((self.tensors.len() as u64).to_le_bytes());
-        out.extend((self.metadata.len() as u64).to_le_bytes());
-        for (key, value) in &self.metadata {
-            string(&mut out, key.as_bytes());
-            write(&mut out, value);
-        }
-        let pad = |len: usize| len.next_multiple_of(self.alignment as usize);
-        let mut offset = 0;
-        for tensor in &self.tensors {
-            string(&mut out, tensor.name.as_bytes());
-            out.extend((tensor.ne.len() as u32).to_le_bytes());
-            tensor.ne.iter().for_each(|n| out.extend(n.to_le_bytes()));
-            out.extend(tensor.type_id.to_le_bytes());
-            out.extend((offset as u64).to_le_bytes());
-            offset += pad(tensor.bytes.len());
-        }
-        for tensor in &self.tensors {
-            out.resize(pad(out.len()), 0);
-            out.extend(&tensor.bytes);
-        }
-        out.resize(pad(out.len()), 0);
-        out
+        let entry = |tensor: &Tensor| TensorEntry {
+            name: tensor.name.clone(),
+            ne: tensor.ne.clone(),
+            type_id: tensor.type_id,
+            len: tensor.bytes.len() as u64,
+        };
+        let header = Header {
+            version: self.version,
+            alignment: self.alignment,
+            metadata: self.metadata.iter().map(|(key, kv)| (key.clone(), kv.into())).collect(),
+            tensors: self.tensors.iter().map(entry).collect(),
+        };
+        let mut bytes = Vec::new();
+        let written = header.write_file(&mut bytes, |i, out| out.write_all(&self.tensors[i].bytes));
+        written.expect("memory takes everything");
+        bytes
     }
 }
 
-fn string(out: &mut Vec<u8>, bytes: &[u8]) {
-    out.extend((bytes.len() as u64).to_le_bytes());
-    out.extend(bytes);
-}
-
-fn write(out: &mut Vec<u8>, value: &Kv) {
-    let mut put = |kind: u32, bytes: &[u8]| {
-        out.extend(kind.to_le_bytes());
-        out.extend(bytes);
-    };
-    match value {
-        Kv::U32(v) => put(4, &v.to_le_bytes()),
-        Kv::I32(v) => put(5, &v.to_le_bytes()),
-        Kv::F32(v) => put(6, &v.to_le_bytes()),
-        Kv::Bool(v) => put(7, &[u8::from(*v)]),
-        Kv::U64(v) => put(10, &v.to_le_bytes()),
-        Kv::Str(v) => {
-            put(8, &[]);
-            string(out, v.as_bytes());
-        }
-        Kv::Strs(v) => {
-            put(9, &8u32.to_le_bytes());
-            out.extend((v.len() as u64).to_le_bytes());
-            v.iter().for_each(|s| string(out, s));
-        }
-        Kv::I32s(v) => {
-            put(9, &5u32.to_le_bytes());
-            out.extend((v.len() as u64).to_le_bytes());
-            v.iter().for_each(|n| out.extend(n.to_le_bytes()));
+impl From<&Kv> for Value {
+    fn from(kv: &Kv) -> Self {
+        match kv {
+            Kv::U32(v) => Self::U32(*v),
+            Kv::I32(v) => Self::I32(*v),
+            Kv::U64(v) => Self::U64(*v),
+            Kv::F32(v) => Self::F32(*v),
+            Kv::Bool(v) => Self::Bool(*v),
+            Kv::Str(v) => Self::String(v.clone().into()),
+            Kv::Strs(v) => Self::Strings(v.iter().collect()),
+            Kv::I32s(v) => Self::Numbers(v.iter().copied().collect()),
         }
     }
 }

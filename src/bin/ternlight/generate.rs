@@ -3,61 +3,67 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, ValueEnum};
 
 use ternlight::chat::{self, Message, Role};
 use ternlight::gpu::{Gpu, GpuOptions};
 use ternlight::native::{FileSource, block_on};
 use ternlight::reference::Reference;
 use ternlight::sampling::Sampling;
-use ternlight::session::{GenerateOptions, LmHead, LoadOptions, Progress, Session};
+use ternlight::session::{GenerateOptions, LmHead, LoadOptions, Progress, Session, Token};
 use ternlight::source::Reader;
 use ternlight::ternary::Layout;
 use ternlight::tokenizer::{TextStream, Tokenizer};
 use ternlight::{Error, Result};
 
-use crate::print;
+use crate::Cli;
+use crate::options::{one_or_more, whole_number};
+use crate::output::Output;
 
 #[derive(Args)]
 pub(crate) struct Generate {
-    /// What to say to the model
-    #[arg(required = true)]
+    /// What to say to the model; `-`, or a pipe and no prompt: read it from standard input
+    #[arg(allow_negative_numbers = true)]
     prompt: Option<String>,
     /// The model, a GGUF file
     #[arg(long, value_name = "FILE", default_value = "models/tiny-stories.gguf")]
     model: PathBuf,
-    /// The most tokens to generate [default: as many as the context holds]
-    #[arg(long, value_name = "N")]
+    /// Generate at most this many tokens [default: as many as the context holds]
+    #[arg(long, value_name = "N", value_parser = one_or_more, allow_negative_numbers = true)]
     max_tokens: Option<usize>,
-    /// Divides the logits; 0 always takes the best token
-    #[arg(long, default_value_t = 0.0)]
+    /// Divide the logits by this number; 0 always takes the best token
+    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
     temperature: f32,
     /// Choose among this many of the best tokens; 0 is all
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole_number(0..=u32::MAX))]
+    #[arg(allow_negative_numbers = true)]
     top_k: u32,
     /// Choose among the fewest best tokens whose probabilities reach this sum
-    #[arg(long, value_name = "P", default_value_t = 1.0)]
+    #[arg(long, value_name = "P", default_value_t = 1.0, allow_negative_numbers = true)]
     top_p: f32,
     /// Choose among tokens at least this probable relative to the best
-    #[arg(long, value_name = "P", default_value_t = 0.0)]
+    #[arg(long, value_name = "P", default_value_t = 0.0, allow_negative_numbers = true)]
     min_p: f32,
     /// The same seed gives the same text
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole_number(0..=u32::MAX))]
+    #[arg(allow_negative_numbers = true)]
     seed: u32,
     /// Continue the prompt as it is, without a chat template
     #[arg(long)]
     raw: bool,
-    /// Whether to foresee greedy tokens where the text repeats itself [default: where it pays]
-    #[arg(long, value_name = "BOOL")]
+    /// Whether to draft greedy tokens where the text repeats itself [default: where it pays]
+    #[arg(long, value_name = "BOOL", conflicts_with = "cpu")]
     prompt_lookup: Option<bool>,
-    /// Compute with the plain reference on the CPU, slowly
+    /// Compute on the CPU with the reference implementation, which is slow
     #[arg(long)]
     cpu: bool,
-    /// Tokens of context to keep memory for [default: the model's own limit, up to 1 GiB]
-    #[arg(long, value_name = "N")]
+    /// Allocate memory for this many tokens of context [default: the model's limit, up to 1 GiB]
+    #[arg(long, value_name = "N", value_parser = one_or_more, allow_negative_numbers = true)]
     context: Option<usize>,
-    /// How the LM head is held: `int8` reads half of it for a greedy token, and finds the same one
-    #[arg(long, value_enum, default_value_t = LmHeadArg::Auto)]
+    /// How the LM head is stored: `int8` reads half the bytes per greedy token, and finds the same
+    /// token
+    #[arg(long, value_enum, default_value_t = LmHeadArg::Auto, conflicts_with = "cpu")]
     head: LmHeadArg,
     /// The order of ternary codes: `arm` for files quantised by ARM builds of bitnet.cpp
     #[arg(long, value_name = "LAYOUT", value_enum, default_value_t = I2sLayout::X86)]
@@ -89,6 +95,7 @@ enum I2sLayout {
 }
 
 pub(crate) fn generate(args: &Generate) -> Result<()> {
+    let prompt = prompt_text(args.prompt.as_deref())?;
     let options = GenerateOptions {
         max_tokens: args.max_tokens,
         sampling: Sampling {
@@ -103,16 +110,37 @@ pub(crate) fn generate(args: &Generate) -> Result<()> {
     };
     options.sampling.check()?;
     let reader = Reader::new(FileSource::open(&args.model)?);
-    let summary =
-        if args.cpu { on_cpu(args, &options, reader) } else { on_gpu(args, &options, reader) }?;
+    let run = if args.cpu { on_cpu } else { on_gpu };
+    let summary = run(args, &prompt, &options, reader)?;
     if io::stderr().is_terminal() {
         let _ = writeln!(io::stderr(), "\n({summary})");
     }
     Ok(())
 }
 
+/// The prompt itself, or standard input where that is meant.
+fn prompt_text(argument: Option<&str>) -> Result<String> {
+    if let Some(prompt) = argument.filter(|&prompt| prompt != "-") {
+        return Ok(prompt.into());
+    }
+    let stdin = io::stdin();
+    let text = match argument.is_none() && stdin.is_terminal() {
+        true => String::new(),
+        false => io::read_to_string(stdin)
+            .map_err(|error| Error::unreadable("the prompt from standard input", error))?,
+    };
+    if argument.is_none() && text.is_empty() {
+        let why = "the prompt is missing: give it as an argument or on standard input";
+        Cli::command().error(ErrorKind::MissingRequiredArgument, why).exit();
+    }
+    // Commands end what they print with a line break that is not meant for the model.
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    Ok(text.strip_suffix('\r').unwrap_or(text).into())
+}
+
 fn on_gpu(
     args: &Generate,
+    prompt: &str,
     options: &GenerateOptions,
     mut reader: Reader<FileSource>,
 ) -> Result<String> {
@@ -125,9 +153,11 @@ fn on_gpu(
     block_on(async {
         let gpu = Gpu::open(&GpuOptions::default()).await?;
         let mut session = Session::load(gpu, &mut reader, &load, &mut show_progress).await?;
-        let ids = prompt(session.tokenizer(), args)?;
-        let stats = session.generate(&ids, options, &mut |token| print(&token.text)).await?;
-        end_line();
+        let ids = prompt_tokens(session.tokenizer(), prompt, args.raw)?;
+        let mut output = Output::default();
+        let mut on_token = |token: Token| output.print(&token.text);
+        let stats = session.generate(&ids, options, &mut on_token).await?;
+        end(output)?;
         Ok(format!(
             "{} tokens, {:.1} per second, on {}",
             stats.completion_tokens,
@@ -139,6 +169,7 @@ fn on_gpu(
 
 fn on_cpu(
     args: &Generate,
+    prompt: &str,
     options: &GenerateOptions,
     mut reader: Reader<FileSource>,
 ) -> Result<String> {
@@ -147,19 +178,20 @@ fn on_cpu(
         I2sLayout::Arm => Layout::Arm,
     };
     let mut model = block_on(Reference::load_as(&mut reader, layout))?;
-    let ids = prompt(&model.tokenizer, args)?;
+    let ids = prompt_tokens(&model.tokenizer, prompt, args.raw)?;
     let n_ctx = model.config.n_ctx;
     let context = args.context.unwrap_or(n_ctx);
-    if context == 0 || context > n_ctx {
-        let why = format!("{context} tokens, but the model is made for 1 to {n_ctx}");
+    if context > n_ctx {
+        let why = format!("{context} tokens, but the model has a context of {n_ctx}");
         return Err(Error::BadOption { name: "context".into(), why });
     }
     if ids.len() > context {
         return Err(Error::ContextFull { prompt: ids.len(), context });
     }
-    // The last token needs no place in the context.
+    // The last token does not enter the context.
     let room = context - ids.len() + 1;
     let limit = options.max_tokens.unwrap_or(room).min(room);
+    let mut output = Output::default();
     let mut text = TextStream::new();
     let mut next = ids;
     let mut generated = 0;
@@ -168,33 +200,35 @@ fn on_cpu(
         let id = options
             .sampling
             .choose(&logits, model.n_past() as u32)
-            .ok_or_else(|| Error::Internal("the model gave no number for any token".into()))?;
+            .ok_or_else(|| Error::Internal("no logit is a number".into()))?;
         if model.tokenizer.is_stop(id) {
             break;
         }
         generated += 1;
-        if print(&text.push(&model.tokenizer, id)?).is_break() {
+        if output.print(&text.push(&model.tokenizer, id)?).is_break() {
             break;
         }
         next = vec![id];
     }
-    let _ = print(&text.finish());
-    end_line();
+    let _ = output.print(&text.finish());
+    end(output)?;
     Ok(format!("{generated} tokens, on the CPU"))
 }
 
-/// The tokens of the prompt, as one turn of a chat or as it is.
-fn prompt(tokenizer: &Tokenizer, args: &Generate) -> Result<Vec<u32>> {
-    let content = args.prompt.clone().unwrap_or_default();
-    if !args.raw {
+/// The tokens of the prompt: the first turn of a conversation or, if `raw`, the text as it is.
+fn prompt_tokens(tokenizer: &Tokenizer, prompt: &str, raw: bool) -> Result<Vec<u32>> {
+    if !raw {
+        let content = prompt.to_owned();
         return chat::prompt(tokenizer, &[Message { role: Role::User, content }]);
     }
     let bos = tokenizer.bos().filter(|_| tokenizer.add_bos());
-    Ok(bos.into_iter().chain(tokenizer.encode(&content)?).collect())
+    Ok(bos.into_iter().chain(tokenizer.encode(prompt)?).collect())
 }
 
-fn end_line() {
-    let _ = print("\n");
+/// Ends the text with a line break.
+fn end(mut output: Output) -> Result<()> {
+    let _ = output.print("\n");
+    output.finish()
 }
 
 fn show_progress(progress: Progress) {

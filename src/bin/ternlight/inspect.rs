@@ -9,7 +9,7 @@ use ternlight::source::Reader;
 use ternlight::tokenizer::Tokenizer;
 use ternlight::{Error, Result, ternary};
 
-use crate::print;
+use crate::output::print;
 
 pub(crate) fn inspect(file: &Path) -> Result<()> {
     let mut reader = Reader::new(FileSource::open(file)?);
@@ -45,8 +45,7 @@ pub(crate) fn inspect(file: &Path) -> Result<()> {
         Ok(_) => "ternlight runs this model".into(),
         Err(error) => format!("ternlight does not run this model: {error}"),
     });
-    let _ = print(&(text.join("\n") + "\n"));
-    Ok(())
+    print(&(text.join("\n") + "\n"))
 }
 
 /// How many codes of an I2_S tensor are −1, 0 and +1.

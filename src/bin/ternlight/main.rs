@@ -1,12 +1,13 @@
-//! The command line: a prompt in, a streamed answer out; a look into a file; a benchmark.
+//! The command line: generate text, inspect a file, time a model, write one with random weights.
 
 mod bench;
 mod generate;
 mod inspect;
+mod options;
+mod output;
 mod random;
 
 use std::io::{self, Write};
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -14,7 +15,7 @@ use clap::{Parser, Subcommand};
 
 /// BitNet b1.58 language models on the GPU.
 #[derive(Parser)]
-#[command(version, arg_required_else_help = true, args_conflicts_with_subcommands = true)]
+#[command(version, args_conflicts_with_subcommands = true)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -49,14 +50,5 @@ fn main() -> ExitCode {
             let _ = writeln!(io::stderr(), "error[{}]: {error}", error.code());
             ExitCode::FAILURE
         }
-    }
-}
-
-/// Prints a piece at once. Breaks when nobody reads any more, as in `ternlight … | head`.
-fn print(text: &str) -> ControlFlow<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(_) => ControlFlow::Break(()),
     }
 }

@@ -1,4 +1,4 @@
-//! Prompt lookup, on texts that the answer copies: the same tokens with and without it, and what it gains.
+//! What prompt lookup gains on texts that the answer copies.
 
 use std::ops::ControlFlow;
 
@@ -7,24 +7,25 @@ use serde::Serialize;
 use ternlight::session::{GenerateOptions, Session, Stats, Token};
 use ternlight::{Error, Result};
 
-use super::{Figure, TURN, plainly};
+use super::report::Figure;
+use super::{TURN, without_lookup};
 
-/// Tokens of the text of which one is not what the answer will have: none, then one in twenty.
+/// One in this many tokens of the prompt differs from the answer: none, then one in twenty.
 const CHANGED: [Option<usize>; 2] = [None, Some(20)];
 
-/// The same answer with prompt lookup and without. How often it is right depends on the text alone, not
-/// on the run.
+/// The same answer with prompt lookup and without. How many drafts are accepted depends on the
+/// text alone: it is the same in every run.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct LookupGain {
-    /// One token in so many of the text is not what a model that counts will say.
+    /// One in this many tokens of the prompt is not what a model that counts answers.
     pub(super) changed: Option<usize>,
-    /// Tokens of the prompt and the answer.
     pub(super) prompt_tokens: usize,
+    /// Tokens of the answer.
     pub(super) tokens: usize,
     pub(super) plain: Figure,
     pub(super) lookup: Figure,
-    /// How many times as fast.
+    /// The median speed with lookup, divided by that without.
     pub(super) gain: f64,
     pub(super) drafted_tokens: usize,
     pub(super) accepted_tokens: usize,
@@ -32,8 +33,8 @@ pub(super) struct LookupGain {
     pub(super) accepted_per_pass: f64,
 }
 
-/// Answers of `tokens` to texts that count up and then begin again, which `ternlight random --counting`
-/// makes a model go on with.
+/// Answers of `tokens` to prompts that count up and then start again. A model that `ternlight
+/// random --counting` wrote goes on counting.
 ///
 /// Errors: `internal` if lookup changes an answer.
 pub(super) async fn lookups(
@@ -51,7 +52,7 @@ pub(super) async fn lookups(
     Ok(gains)
 }
 
-/// Ids from 0 up, more than will be answered, and the first of them once more.
+/// Ids counting up from 0, more of them than the answer will have, and then the first ids again.
 fn text(tokens: usize, changed: Option<usize>, vocabulary: usize) -> Vec<u32> {
     let other = |i: usize| changed.is_some_and(|every| i % every == every - 1);
     let all = (0..tokens + TURN).map(|i| if other(i) { i + vocabulary / 2 } else { i });
@@ -66,7 +67,7 @@ async fn gain(
     runs: usize,
 ) -> Result<LookupGain> {
     let [mut plain, mut lookup] = [const { Vec::new() }; 2];
-    // The first warms up.
+    // Warms up.
     let mut found = answer(session, text, tokens, true).await?;
     let (expected, _) = answer(session, text, tokens, false).await?;
     for _ in 0..runs {
@@ -105,7 +106,7 @@ async fn answer(
         ids.extend(token.id);
         ControlFlow::Continue(())
     };
-    let options = GenerateOptions { prompt_lookup: Some(lookup), ..plainly(tokens) };
+    let options = GenerateOptions { prompt_lookup: Some(lookup), ..without_lookup(tokens) };
     let stats = session.generate(text, &options, &mut on_token).await?;
     Ok((ids, stats))
 }

@@ -1,4 +1,4 @@
-//! Many tokens in a row: whether it slows down, or keeps memory.
+//! Generates many tokens in a row, to see whether it slows down or leaks memory.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -8,39 +8,41 @@ use serde::Serialize;
 use ternlight::Result;
 use ternlight::session::{Session, Token};
 
-use super::{TURN, plainly, prompt};
+use super::{TURN, prompt, without_lookup};
 
-/// Tokens that make a rate.
-const STRETCH: usize = 1000;
+/// Tokens over which a rate is taken.
+const RATE_TOKENS: usize = 1000;
 
-/// Many tokens in a row. Rates are tokens per second.
+/// The figures of a soak. Rates are tokens per second.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Soak {
     pub(super) tokens: usize,
     pub(super) chats: usize,
-    /// Of each thousand tokens.
+    /// The rate of each thousand tokens.
     pub(super) rates: Vec<f64>,
-    /// Of the first thousand and of the last, which may share some with the one before.
+    /// The rate of the first thousand tokens.
     pub(super) first: f64,
+    /// The rate of the last thousand tokens.
     pub(super) last: f64,
-    /// Of the positions of the last tokens, when each was reached for the first time: what `last`
-    /// would be if nothing had slowed down. Far into a context attention has more to read.
+    /// The rate at the positions of the last thousand tokens when each was first reached: what
+    /// `last` should be. The first thousand are no measure for it, because attention has more to
+    /// read at later positions.
     pub(super) last_at_first: f64,
     pub(super) gpu_bytes_before: u64,
     pub(super) gpu_bytes_after: u64,
 }
 
-/// Turn after turn of chats that go on until the context is full, `tokens` in all.
+/// Generates `tokens` in all, turn by turn, in chats that go on until the context is full.
 pub(super) async fn soak(session: &mut Session, tokens: usize) -> Result<Soak> {
     let context = session.info().context_length;
     let vocabulary = session.info().vocab_size;
-    // The seconds of each token, and its position.
+    // The position of each token, and its seconds.
     let mut taken: Vec<(usize, f64)> = Vec::with_capacity(tokens);
     let (mut chats, mut turns) = (0, 0);
     let mut history: Vec<u32> = Vec::new();
     let mut gpu_bytes_before = 0;
-    // A model that has nothing to say ends it too.
+    // The limit on turns ends a soak of a model whose answers are empty.
     while taken.len() < tokens && turns < tokens {
         if history.is_empty() || history.len() + TURN > context {
             history.clear();
@@ -48,7 +50,7 @@ pub(super) async fn soak(session: &mut Session, tokens: usize) -> Result<Soak> {
         }
         history.extend(prompt(TURN, turns, vocabulary));
         turns += 1;
-        let options = plainly(tokens - taken.len());
+        let options = without_lookup(tokens - taken.len());
         let mut answer = Vec::new();
         let mut before = Instant::now();
         let (start, turn) = (history.len(), &mut taken);
@@ -71,18 +73,18 @@ pub(super) async fn soak(session: &mut Session, tokens: usize) -> Result<Soak> {
     for &(position, seconds) in &taken {
         first_time[position].get_or_insert(seconds);
     }
-    let stretch = STRETCH.min(taken.len() / 2);
-    let last = &taken[taken.len() - stretch..];
-    let rate = |seconds: f64| stretch as f64 / seconds;
+    let window = RATE_TOKENS.min(taken.len() / 2);
+    let last = &taken[taken.len() - window..];
+    let rate = |seconds: f64| window as f64 / seconds;
     let rates = taken
-        .chunks_exact(stretch.max(1))
+        .chunks_exact(window.max(1))
         .map(|tokens| rate(tokens.iter().map(|token| token.1).sum()))
         .collect();
     Ok(Soak {
         tokens: taken.len(),
         chats,
         rates,
-        first: rate(taken[..stretch].iter().map(|token| token.1).sum()),
+        first: rate(taken[..window].iter().map(|token| token.1).sum()),
         last: rate(last.iter().map(|token| token.1).sum()),
         last_at_first: rate(last.iter().filter_map(|token| first_time[token.0]).sum()),
         gpu_bytes_before,

@@ -1,0 +1,227 @@
+//! Takes the figures of a report.
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use ternlight::Result;
+use ternlight::gpu::{Gpu, GpuOptions};
+use ternlight::native::FileSource;
+use ternlight::session::{LoadOptions, Progress, Session, Stats};
+use ternlight::source::Reader;
+
+use super::report::{Figure, LeftOut, Report, StepProfile};
+use super::{Bench, TURN, lookup, prompt, soak, without_lookup};
+
+/// Tokens to profile at the end of a prompt: about one chunk.
+const CHUNK: usize = 512;
+
+/// Tokens of an answer, however long they take.
+const MIN_TOKENS: usize = 4;
+
+/// All figures that `args` ask for, of the model at `path`.
+pub(super) async fn measure(args: &Bench, path: &Path) -> Result<Report> {
+    let (mut session, mut figures, rate) = load(args, path).await?;
+    let session = &mut session;
+    let context = session.info().context_length;
+    let vocabulary = session.info().vocab_size;
+    let bandwidth = session.bandwidth().await?;
+    let mut patience = Patience { time: args.patience(), rate, left_out: Vec::new() };
+    for &len in args.prefill.iter().filter(|&&len| len < context) {
+        let what = format!("time to first token, {len}-token prompt");
+        if !patience.allows(&what, len) {
+            continue;
+        }
+        let values = repeat(args, async |run| {
+            let stats = generate(session, &prompt(len, run, vocabulary), 1).await?;
+            Ok(stats.time_to_first_token)
+        });
+        let values = values.await?;
+        let rates = values.iter().map(|ms| len as f64 / ms * 1e3).collect();
+        let figure = Figure::new(format!("prefill, {len}-token prompt"), "tok/s", rates);
+        patience.rate = figure.median;
+        figures.extend([Figure::new(what, "ms", values), figure]);
+    }
+    for &len in args.decode.iter().filter(|&&len| len + args.tokens < context) {
+        let what = format!("decode, {len} tokens of context");
+        if !patience.allows(&what, len) {
+            continue;
+        }
+        let values = repeat(args, async |run| {
+            Ok(decode(session, args, &prompt(len, run, vocabulary)).await?.decode_tokens_per_second)
+        });
+        let figure = Figure::new(what, "tok/s", values.await?);
+        let bytes = session.bytes_per_token(len + args.tokens / 2);
+        let share = figure.median * bytes as f64 / 1e9 / bandwidth;
+        figures.push(Figure { bytes_per_token: Some(bytes), share: Some(share), ..figure });
+    }
+    figures.extend(aborts(session, args).await?);
+    let lookups = match args.lookup {
+        true => {
+            tell("prompt lookup");
+            lookup::lookups(session, args.tokens, args.runs).await?
+        }
+        false => Vec::new(),
+    };
+    let mut profiles = Vec::new();
+    if args.profile {
+        let tokens = args.decode.iter().map(|&len| (len, 1));
+        let chunks = args.prefill.iter().map(|&len| (len.saturating_sub(CHUNK), CHUNK.min(len)));
+        for (before, tokens) in tokens.chain(chunks).filter(|step| step.0 + step.1 <= context) {
+            let what = format!("profile of {tokens} tokens after {before}");
+            if patience.allows(&what, 3 * tokens) {
+                profiles.push(profile(session, before, tokens).await?);
+            }
+        }
+    }
+    let soak = match args.soak {
+        Some(tokens) => {
+            tell(&format!("{tokens} tokens in a row"));
+            Some(soak::soak(session, tokens).await?)
+        }
+        None => None,
+    };
+    let (info, left_out) = (session.info().clone(), patience.left_out);
+    Ok(Report { info, bandwidth, figures, left_out, lookups, profiles, soak })
+}
+
+/// Says on standard error what is measured next: on a slow card it takes minutes.
+fn tell(what: &str) {
+    // A closed standard error must not end the benchmark.
+    let _ = writeln!(io::stderr(), "measuring: {what}");
+}
+
+/// Which figures there is time for.
+struct Patience {
+    /// For one figure.
+    time: Duration,
+    /// Prompt tokens per second, in the last figure.
+    rate: f64,
+    left_out: Vec<LeftOut>,
+}
+
+impl Patience {
+    /// Whether there is time for `what`, which computes this many tokens as a prompt.
+    fn allows(&mut self, what: &str, tokens: usize) -> bool {
+        let seconds = tokens as f64 / self.rate;
+        let allows = seconds <= self.time.as_secs_f64();
+        if allows {
+            tell(what);
+        } else {
+            self.left_out.push(LeftOut { what: what.into(), seconds });
+        }
+        allows
+    }
+}
+
+/// The values of all runs but the first, which warms up. If there was time for only one run, its
+/// value.
+async fn repeat(args: &Bench, mut take: impl AsyncFnMut(usize) -> Result<f64>) -> Result<Vec<f64>> {
+    let started = Instant::now();
+    let mut values = vec![take(0).await?];
+    while values.len() <= args.runs && started.elapsed() < args.patience() {
+        values.push(take(values.len()).await?);
+    }
+    if values.len() > 1 {
+        values.remove(0);
+    }
+    Ok(values)
+}
+
+/// Loads the model `args.loads` times, each time up to its first token. Gives the last session,
+/// the figures, and the last prompt's tokens per second.
+async fn load(args: &Bench, path: &Path) -> Result<(Session, Vec<Figure>, f64)> {
+    let begun = Instant::now();
+    let [mut loads, mut readies, mut firsts] = [const { Vec::new() }; 3];
+    loop {
+        tell(&format!("load {} of {}", loads.len() + 1, args.loads));
+        let started = Instant::now();
+        let mut last_byte = started;
+        let gpu = Gpu::open(&GpuOptions::default()).await?;
+        let mut reader = Reader::new(FileSource::open(path)?);
+        let mut on_progress = |progress| {
+            if let Progress::Upload { .. } = progress {
+                last_byte = Instant::now();
+            }
+        };
+        let options = LoadOptions { head: args.head.into(), ..LoadOptions::default() };
+        let mut session = Session::load(gpu, &mut reader, &options, &mut on_progress).await?;
+        loads.push(started.elapsed().as_secs_f64());
+        readies.push(last_byte.elapsed().as_secs_f64() * 1e3);
+        let prompt = prompt(TURN, 0, session.info().vocab_size);
+        let stats = generate(&mut session, &prompt, 1).await?;
+        firsts.push(last_byte.elapsed().as_secs_f64() * 1e3);
+        if loads.len() < args.loads && begun.elapsed() < args.patience() {
+            continue;
+        }
+        let figures = vec![
+            Figure::new("load from a file", "s", loads),
+            Figure::new("last byte to ready", "ms", readies),
+            Figure::new(format!("last byte to first token, {TURN}-token prompt"), "ms", firsts),
+        ];
+        return Ok((session, figures, stats.prefill_tokens_per_second));
+    }
+}
+
+/// The times of a third step: the first two warm up.
+async fn profile(session: &mut Session, context: usize, tokens: usize) -> Result<StepProfile> {
+    session.profile(context, tokens).await?;
+    session.profile(context, tokens).await?;
+    Ok(StepProfile { context, tokens, kernels: session.profile(context, tokens).await?.kernels })
+}
+
+/// Stops answers in the middle, and takes the milliseconds until `generate` returns, and until
+/// the first token of the next answer, which waits for the steps in flight. No figures if the
+/// model ends every answer before it is stopped.
+async fn aborts(session: &mut Session, args: &Bench) -> Result<Vec<Figure>> {
+    tell("abort");
+    let begun = Instant::now();
+    let prompt = prompt(TURN, 0, session.info().vocab_size);
+    let [mut answered, mut followed] = [const { Vec::new() }; 2];
+    for run in 0..args.runs {
+        if run > 0 && begun.elapsed() >= args.patience() {
+            break;
+        }
+        let mut tokens = 0;
+        let mut stopped = None;
+        let mut on_token = |_| {
+            tokens += 1;
+            if tokens < 8 + 3 * run {
+                return ControlFlow::Continue(());
+            }
+            stopped = Some(Instant::now());
+            ControlFlow::Break(())
+        };
+        session.generate(&prompt, &without_lookup(usize::MAX), &mut on_token).await?;
+        let Some(stopped) = stopped else { continue };
+        answered.push(stopped.elapsed().as_secs_f64() * 1e3);
+        generate(session, &prompt, 1).await?;
+        followed.push(stopped.elapsed().as_secs_f64() * 1e3);
+    }
+    if answered.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(vec![
+        Figure::new("abort to its answer", "ms", answered),
+        Figure::new("abort to another answer's first token", "ms", followed),
+    ])
+}
+
+async fn generate(session: &mut Session, prompt: &[u32], tokens: usize) -> Result<Stats> {
+    session.generate(prompt, &without_lookup(tokens), &mut |_| ControlFlow::Continue(())).await
+}
+
+/// An answer, shorter if it takes too long.
+async fn decode(session: &mut Session, args: &Bench, prompt: &[u32]) -> Result<Stats> {
+    let begun = Instant::now();
+    let mut tokens = 0;
+    let mut on_token = |_| {
+        tokens += 1;
+        match tokens >= MIN_TOKENS && begun.elapsed() >= args.patience() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    };
+    session.generate(prompt, &without_lookup(args.tokens), &mut on_token).await
+}

@@ -1,0 +1,32 @@
+//! Parsers of option values. clap names the option in front of their messages.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+/// The parser of a whole number within `range`.
+pub(crate) fn whole_number<T>(
+    range: RangeInclusive<T>,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
+where
+    T: FromStr + PartialOrd + Display + Clone + Send + Sync + 'static,
+{
+    move |text| {
+        text.parse().ok().filter(|number| range.contains(number)).ok_or_else(|| {
+            format!("must be a whole number from {} to {}", range.start(), range.end())
+        })
+    }
+}
+
+/// The parser of a whole number of things, at least one of them.
+pub(crate) fn one_or_more(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("must be a whole number, 1 or more".into()),
+        Ok(number) => Ok(number),
+    }
+}
+
+/// The parser of a whole number of things.
+pub(crate) fn zero_or_more(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "must be a whole number, 0 or more".into())
+}
