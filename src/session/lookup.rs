@@ -1,92 +1,99 @@
-//! Prompt lookup: where a text repeats itself, what comes next is known before it is generated.
+//! Prompt lookup: guesses the next tokens of a text that repeats itself.
 //!
-//! A summary quotes its text, an edit copies its input. When the last few tokens have been there
-//! before, the tokens that followed then are put through the model all at once, and those that
-//! it would have chosen itself are taken: the text is the greedy one, in fewer passes.
+//! A summary quotes its text, an edit copies its input. When the last few tokens occurred before,
+//! the tokens that followed them then are drafted. One draft pass checks all of them, and those
+//! that the model would have chosen itself are accepted: the text is the greedy one, in fewer
+//! steps.
 
-/// Tokens at the end that must have been there before. Fewer match everywhere.
+/// At least this many tokens at the end of the text must have occurred before. Fewer match
+/// everywhere.
 const MIN_MATCH: usize = 3;
 
-/// A longer match is no better a reason.
+/// Compare at most this many tokens: a longer match makes a draft no better.
 const MAX_MATCH: usize = 12;
 
-/// Tokens in a row that must have been foreseen before drafts are tried: a pass for few tokens takes
-/// longer than one for one, and if it is ordered ahead and begins with a wrong one, it is for nothing.
+/// Draft after at least this many tokens in a row that a draft would have got right. A draft pass
+/// takes longer than a step, and one that was submitted behind steps is wasted if its first token
+/// is wrong.
 const STREAK: usize = 2;
-/// After passes that did not pay, it must have been more of them, up to so many.
+/// After passes that did not pay, the streak must be longer, but never longer than this.
 const MAX_STREAK: usize = 64;
 
-/// Tokens none of which was foreseen, after which none is likely to be soon.
+/// After this many tokens of which a draft would have got none right, the next ones are probably
+/// no better.
 const QUIET: usize = 16;
 
-/// Steps of one token that take as long on a fast card as a pass of eight.
-pub(super) const STEPS_OF_PASS: usize = 3;
+/// On a fast card, a pass of eight tokens takes as long as this many steps of one token.
+pub(super) const STEPS_PER_PASS: usize = 3;
 
-/// Tokens that make a pass pay: until a browser tells what came of it may be twice as long as it takes.
+/// A pass pays if it gives at least this many tokens: in a browser its result may take twice as
+/// long to arrive as the pass itself.
 const PAYS: usize = 6;
 
-/// Whether a text has been foreseen of late. Counts, not times, decide: the same generation takes the
-/// same passes again.
+/// Whether drafts would have been right lately. Counts decide, not times: the same generation runs
+/// the same passes again.
 #[derive(Debug)]
 pub(super) struct Lookup {
+    /// Tokens in a row, up to the last one, that a draft got right.
     streak: usize,
-    /// How long a streak must be for a draft.
+    /// How long the streak must be for a draft.
     needed: usize,
+    /// The token that a draft would begin with.
     expected: Option<u32>,
-    /// Tokens since one was foreseen.
+    /// Tokens since the last one that a draft got right.
     quiet: usize,
-    /// Whether all was foreseen rightly in the last pass.
-    sure: bool,
+    /// Whether the last pass was accepted whole.
+    accepts_whole_passes: bool,
 }
 
 impl Default for Lookup {
     fn default() -> Self {
-        // An answer may copy its prompt from the start on.
-        Self { streak: 0, needed: STREAK, expected: None, quiet: 0, sure: false }
+        // Not quiet: an answer may copy its prompt from its first token on.
+        Self { streak: 0, needed: STREAK, expected: None, quiet: 0, accepts_whole_passes: false }
     }
 }
 
 impl Lookup {
-    /// Told of each token, `tokens` ending with it.
-    pub(super) fn saw(&mut self, tokens: &[u32]) {
-        let foreseen = self.expected.is_some() && self.expected == tokens.last().copied();
-        (self.streak, self.quiet) =
-            if foreseen { (self.streak + 1, 0) } else { (0, self.quiet + 1) };
+    /// Must be called after each token; `tokens` end with it.
+    pub(super) fn observe(&mut self, tokens: &[u32]) {
+        let right = self.expected.is_some() && self.expected == tokens.last().copied();
+        (self.streak, self.quiet) = if right { (self.streak + 1, 0) } else { (0, self.quiet + 1) };
         self.expected = draft(tokens, 1).first().copied();
     }
 
-    /// Told how many tokens a pass gave, and whether all it had foreseen was right. It gives one where nothing was,
-    /// and none if already what it began with was not.
-    pub(super) fn passed(&mut self, tokens: usize, all: bool) {
-        self.sure = all;
-        // Slower down than up: else a text with a surprise now and then would have a pass that does not
-        // pay follow each one that does.
+    /// Must be called after each pass, with the tokens it gave, and whether its whole draft was
+    /// accepted. It gives one token if none was, and no token if even its first one, the last
+    /// token of the text, was a wrong guess.
+    pub(super) fn record_pass(&mut self, tokens: usize, whole: bool) {
+        self.accepts_whole_passes = whole;
+        // The needed streak grows faster than it shrinks. Otherwise, in a text with a surprise now
+        // and then, every pass that pays would be followed by one that does not.
         self.needed = match tokens {
             ..PAYS => (2 * self.needed).min(MAX_STREAK),
             PAYS.. => (self.needed - 1).max(STREAK),
         };
     }
 
-    /// Whether nothing was foreseen for long enough that steps may be ordered far ahead: a draft waits
-    /// for all of them.
+    /// Whether no draft is to be expected soon, so that steps can be submitted far ahead: a draft
+    /// waits for all of them.
     pub(super) fn is_quiet(&self) -> bool {
         self.quiet >= QUIET
     }
 
-    /// Whether a pass is worth ordering before the one ahead of it has come back.
-    pub(super) fn is_sure(&self) -> bool {
-        self.sure
+    /// Whether the next pass is worth submitting before the result of the one before is here.
+    pub(super) fn accepts_whole_passes(&self) -> bool {
+        self.accepts_whole_passes
     }
 
-    /// Whether drafts are worth trying.
+    /// Whether a draft is worth trying.
     pub(super) fn is_confident(&self) -> bool {
         self.streak >= self.needed && self.expected.is_some()
     }
 }
 
-/// `most` tokens that may come after `tokens`: those that followed the last time, where the end of `tokens`
-/// was there before; after the longest match, the latest of several. None where there is no match.
-pub(super) fn draft(tokens: &[u32], most: usize) -> Vec<u32> {
+/// Drafts `max_tokens` tokens after `tokens`: those that followed where the end of `tokens`
+/// occurred before. The longest match counts, and the latest of several. Nothing without a match.
+pub(super) fn draft(tokens: &[u32], max_tokens: usize) -> Vec<u32> {
     let Some((last, before)) = tokens.split_last() else { return Vec::new() };
     let matching = |end: usize| {
         let pairs = tokens[..=end].iter().rev().zip(tokens.iter().rev());
@@ -96,8 +103,9 @@ pub(super) fn draft(tokens: &[u32], most: usize) -> Vec<u32> {
     let best = ends.map(|end| (matching(end), end)).max_by_key(|&(length, end)| (length, end));
     match best {
         Some((length, end)) if length >= MIN_MATCH => {
-            // What followed goes up to the end, and from there on as if it went round again.
-            tokens[end + 1..].iter().copied().cycle().take(most).collect()
+            // What followed goes on to the end of the text. From there the draft assumes that the
+            // same tokens follow once more.
+            tokens[end + 1..].iter().copied().cycle().take(max_tokens).collect()
         }
         _ => Vec::new(),
     }
@@ -113,53 +121,53 @@ mod tests {
         let tokens = [1, 2, 3, 4, 0, 9, 1, 2, 3, 5, 6, 7, 8, 0, 9, 1, 2, 3];
         assert_eq!(draft(&tokens, 3), [5, 6, 7]);
         assert_eq!(draft(&tokens, 9), tokens[9..]);
-        // Of equally long ones the latest.
+        // Of equally long matches the latest.
         let tokens = [1, 2, 3, 4, 0, 1, 2, 3, 5, 7, 1, 2, 3];
         assert_eq!(draft(&tokens, 1), [5]);
     }
 
     #[test]
-    fn a_draft_goes_round_with_the_text() {
+    fn a_draft_repeats_the_end_of_the_text() {
         assert_eq!(draft(&[7, 7, 7, 7], 3), [7, 7, 7]);
         assert_eq!(draft(&[9, 1, 2, 1, 2, 1, 2, 1], 5), [2, 1, 2, 1, 2]);
     }
 
     #[test]
-    fn too_little_is_no_match() {
+    fn short_matches_do_not_count() {
         for tokens in [&[][..], &[1], &[1, 2, 3], &[2, 3, 9, 1, 2, 3]] {
             assert!(draft(tokens, 4).is_empty(), "{tokens:?}");
         }
     }
 
     #[test]
-    fn confidence_comes_from_foreseen_tokens_and_goes_with_the_first_other() {
+    fn confidence_grows_with_right_tokens_and_ends_with_the_first_wrong_one() {
         let text = [1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 9, 9];
         let mut lookup = Lookup::default();
         let confident: Vec<usize> = (1..=text.len())
             .filter(|&n| {
-                lookup.saw(&text[..n]);
+                lookup.observe(&text[..n]);
                 lookup.is_confident()
             })
             .collect();
-        // 4 and 5 were foreseen after 1 2 3; 9 was not.
+        // A draft would have got 4 and 5 right after 1 2 3, but not 9.
         assert_eq!(confident, [11]);
-        lookup.saw(&text[..11]);
-        lookup.passed(1, false);
+        lookup.observe(&text[..11]);
+        lookup.record_pass(1, false);
         assert!(!lookup.is_confident());
     }
 
     #[test]
-    fn a_text_is_quiet_when_nothing_was_foreseen_for_long() {
+    fn a_text_is_quiet_when_no_draft_was_right_for_long() {
         let repeated: Vec<u32> =
             (0..20).chain(17..20).chain([0, 1, 2, 3]).chain(100..120).collect();
         let mut lookup = Lookup::default();
         let quiet: Vec<bool> = (1..=repeated.len())
             .map(|n| {
-                lookup.saw(&repeated[..n]);
+                lookup.observe(&repeated[..n]);
                 lookup.is_quiet()
             })
             .collect();
-        // 3 is foreseen after 0 1 2.
+        // A draft gets 3 right after 0 1 2.
         let expected = [vec![false; 15], vec![true; 11], vec![false; 16], vec![true; 5]].concat();
         assert_eq!(quiet, expected);
     }
@@ -167,14 +175,14 @@ mod tests {
     #[test]
     fn passes_that_do_not_pay_become_rare() {
         let mut lookup = Lookup::default();
-        /// Foreseen tokens until the next draft.
+        /// Right tokens until the next draft.
         fn streak(lookup: &mut Lookup) -> usize {
             let text = vec![7; 100];
-            lookup.saw(&[1]);
-            lookup.saw(&text[..10]);
+            lookup.observe(&[1]);
+            lookup.observe(&text[..10]);
             (11..)
                 .take_while(|&n| {
-                    lookup.saw(&text[..n]);
+                    lookup.observe(&text[..n]);
                     !lookup.is_confident()
                 })
                 .count()
@@ -182,10 +190,10 @@ mod tests {
         }
         for needed in [2, 4, 8, 16, 32, 64, 64] {
             assert_eq!(streak(&mut lookup), needed);
-            lookup.passed(PAYS - 1, false);
+            lookup.record_pass(PAYS - 1, false);
         }
         for needed in (2..64).rev().chain([STREAK]) {
-            lookup.passed(PAYS, false);
+            lookup.record_pass(PAYS, false);
             assert_eq!(streak(&mut lookup), needed);
         }
     }

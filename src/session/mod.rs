@@ -2,9 +2,16 @@
 
 mod chunks;
 mod conversation;
+mod decode;
+mod draft;
+#[cfg(test)]
+mod fake;
 mod generate;
 mod lookup;
 mod pace;
+mod pipeline;
+mod run;
+mod stats;
 mod stop;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -27,7 +34,8 @@ use conversation::Conversation;
 use pace::Pace;
 
 pub use crate::engine::{EngineOptions as LoadOptions, LmHead, Profile, Progress};
-pub use generate::{FinishReason, GenerateOptions, Stats, Token};
+pub use generate::{GenerateOptions, Token};
+pub use stats::{FinishReason, Stats};
 
 /// What a loaded model is and how it runs.
 #[derive(Clone, Debug, Serialize)]

@@ -1,4 +1,4 @@
-//! How many steps may be under way on the GPU, and how many of them are handed to it at once.
+//! How many steps may be in flight, and how many of them are submitted together.
 
 use std::collections::VecDeque;
 
@@ -6,40 +6,42 @@ use web_time::{Duration, Instant};
 
 use crate::engine::MAX_BATCH_STEPS;
 
-/// Lots of steps under way at most, the one whose tokens are awaited among them. Waiting for each token costs
-/// two thirds of the speed on a fast card. A browser prepares all steps of a lot before the GPU gets the
-/// first: with two lots of four the GPU waits so long that steps one by one are faster, with three it still waits.
+/// Most batches in flight, including the one whose tokens are awaited. Waiting for each token costs
+/// two thirds of the speed on a fast card. A browser prepares all steps of a batch before the GPU
+/// gets the first: with two batches of four steps the GPU idles so long that single steps are
+/// faster, and with three it still idles.
 const MAX_BATCHES: usize = 4;
 
-/// Time that the steps of a lot take at most, for nobody to see that their tokens come together. Between two
-/// submissions a GPU rests for some 40 us, which is a twenty-fifth of a step on a fast card.
+/// Most time for the steps of a batch, so that nobody sees that their tokens arrive together.
+/// Between two submissions a GPU idles for some 40 us, a twenty-fifth of a step on a fast card.
 const MAX_BATCH_TIME: Duration = Duration::from_millis(5);
 
-/// Time in which all that is under way is to be done, so that who stops a generation does not wait
-/// long for the next one: within 100 ms, the way of the answer included. Of a card that slows down all at
-/// once, the steps are awaited that were ordered while it was fast.
+/// Most time for all steps in flight: after an abort the next generation waits for them, and it
+/// should answer within 100 ms. If a card slows down all at once, the steps that were submitted
+/// while it was fast are awaited nevertheless.
 const MAX_TIME: Duration = Duration::from_millis(80);
 
-/// The speed of late, and what follows from it. It is the card's and the model's, so that it outlasts a
-/// generation.
+/// The recent speed of the card with this model, and what follows from it. It is kept from one
+/// generation to the next.
 pub(super) struct Pace {
-    most_lots: usize,
-    most_at_once: usize,
-    /// When the last token came, if the next one is a step's time after it.
+    max_batches: usize,
+    max_batch_steps: usize,
+    /// When the last tokens came; `None` if the time until the next ones will not be that of a
+    /// step.
     came: Option<Instant>,
-    /// From one token to the next, the last few times: of several that were there already when they were
-    /// asked for, all but one seem to take no time.
+    /// The last few times from one token to the next. Of several tokens that were ready when they
+    /// were asked for, all but one seem to take no time.
     took: VecDeque<Duration>,
-    /// What a step is supposed to take instead.
+    /// Used instead of the times measured.
     supposed: Option<Duration>,
 }
 
 impl Pace {
     pub(super) fn new(software: bool) -> Self {
         // A CPU gains nothing, and would compute tokens that nobody wants.
-        let (most_lots, most_at_once) =
+        let (max_batches, max_batch_steps) =
             if software { (1, 1) } else { (MAX_BATCHES, MAX_BATCH_STEPS) };
-        Self { most_lots, most_at_once, came: None, took: VecDeque::new(), supposed: None }
+        Self { max_batches, max_batch_steps, came: None, took: VecDeque::new(), supposed: None }
     }
 
     /// From now on, a step is supposed to take `time`.
@@ -47,25 +49,26 @@ impl Pace {
         self.supposed = Some(time);
     }
 
-    /// Steps to hand over at once. One until it is known how long that takes, and while the first token of
-    /// several is awaited, which is not to wait until more than a few have been prepared.
-    pub(super) fn at_once(&self) -> usize {
-        if self.came.is_none() { 1 } else { self.within(MAX_BATCH_TIME, self.most_at_once) }
+    /// Steps to submit together. One until it is known how long a step takes, and one until the
+    /// first token is here: it should not wait until a whole batch has been prepared.
+    pub(super) fn batch_steps(&self) -> usize {
+        if self.came.is_none() { 1 } else { self.within(MAX_BATCH_TIME, self.max_batch_steps) }
     }
 
-    /// Whether `at_once` steps more may be handed over, `steps` being under way in `lots`.
-    pub(super) fn has_room(&self, lots: usize, steps: usize, at_once: usize) -> bool {
-        let most = self.within(MAX_TIME, self.most_lots * self.most_at_once);
-        lots < self.most_lots && steps + at_once <= most
+    /// Whether `more` steps may be submitted while `steps` are in flight in `batches`.
+    pub(super) fn has_room(&self, batches: usize, steps: usize, more: usize) -> bool {
+        let max_steps = self.within(MAX_TIME, self.max_batches * self.max_batch_steps);
+        batches < self.max_batches && steps + more <= max_steps
     }
 
-    fn within(&self, time: Duration, most: usize) -> usize {
+    /// Steps that take at most `time`; at least one and at most `max`.
+    fn within(&self, time: Duration, max: usize) -> usize {
         let slowest = self.supposed.as_ref().or_else(|| self.took.iter().max());
         let Some(slowest) = slowest else { return 1 };
-        (time.as_nanos() / slowest.as_nanos().max(1)).clamp(1, most as u128) as usize
+        (time.as_nanos() / slowest.as_nanos().max(1)).clamp(1, max as u128) as usize
     }
 
-    /// Told that the tokens of so many steps came.
+    /// Must be called when the tokens of a batch of `steps` came.
     pub(super) fn came(&mut self, now: Instant, steps: usize) {
         if let Some(before) = self.came.replace(now) {
             self.took.push_back((now - before) / steps as u32);
@@ -75,7 +78,7 @@ impl Pace {
         }
     }
 
-    /// Told that the next token will not be a step after the last.
+    /// Must be called when the time until the next tokens will not be that of a step.
     pub(super) fn pause(&mut self) {
         self.came = None;
     }
@@ -85,9 +88,9 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// A generation on a card whose steps take `step(n)` milliseconds, one after the other, read by a
-    /// page that takes `page(n)` for a token. Gives for each token how many steps are under way when it has
-    /// come, and how long all that was ordered before takes at most, were the generation stopped.
+    /// A generation on a card whose steps take `step(n)` milliseconds, read by a page that takes
+    /// `page(n)` for a token. Gives for each token how many steps are in flight after it came, and
+    /// how long the steps in flight would take if the generation were stopped before it came.
     fn run(
         pace: &mut Pace,
         tokens: usize,
@@ -97,46 +100,47 @@ mod tests {
         let ms = Duration::from_millis;
         let mut now = Instant::now();
         let mut free = now;
-        let mut under_way = VecDeque::new();
-        let mut ordered = 0;
+        let mut in_flight = VecDeque::new();
+        let mut submitted = 0;
         pace.pause();
-        let mut given = 0; // of the tokens that came together
+        let mut given = 0; // tokens that came together and are not read yet
         (0..tokens)
             .map(|n| {
                 if given == 0 {
-                    let at_once = pace.at_once();
-                    let steps =
-                        |lots: &VecDeque<(Instant, usize)>| lots.iter().map(|lot| lot.1).sum();
-                    while pace.has_room(under_way.len(), steps(&under_way), at_once) {
-                        for _ in 0..at_once {
-                            free = free.max(now) + ms(step(ordered));
-                            ordered += 1;
+                    let batch_steps = pace.batch_steps();
+                    let steps = |batches: &VecDeque<(Instant, usize)>| {
+                        batches.iter().map(|batch| batch.1).sum()
+                    };
+                    while pace.has_room(in_flight.len(), steps(&in_flight), batch_steps) {
+                        for _ in 0..batch_steps {
+                            free = free.max(now) + ms(step(submitted));
+                            submitted += 1;
                         }
-                        under_way.push_back((free, at_once));
+                        in_flight.push_back((free, batch_steps));
                     }
                 }
                 let left = free.saturating_duration_since(now);
                 if given == 0 {
-                    let (done, steps) = under_way.pop_front().expect("one is always under way");
+                    let (done, steps) = in_flight.pop_front().expect("a step is in flight");
                     now = now.max(done);
                     pace.came(now, steps);
                     given = steps;
                 }
                 given -= 1;
                 now += ms(page(n));
-                (ordered - n - 1, left)
+                (submitted - n - 1, left)
             })
             .collect()
     }
 
     #[test]
-    fn what_is_under_way_is_done_in_time_at_every_speed() {
+    fn steps_in_flight_are_done_in_time_at_every_speed() {
         for step in [1, 2, 3, 5, 19, 20, 21, 26, 27, 39, 41, 79, 81, 300, 5000] {
             let mut pace = Pace::new(false);
             for (n, (steps, left)) in run(&mut pace, 40, |_| step, |_| 0).into_iter().enumerate() {
                 let one = Duration::from_millis(step);
                 assert!(left <= MAX_TIME.max(one), "{left:?} of {step} ms steps at token {n}");
-                // One is taken, the others are under way.
+                // One is taken, the others are in flight.
                 if n >= 2 && step >= 5 {
                     let full = (80 / step).clamp(1, 4) as usize;
                     assert_eq!(steps, full - 1, "{step} ms, token {n}");
@@ -146,25 +150,25 @@ mod tests {
     }
 
     #[test]
-    fn fast_steps_are_handed_over_together_and_there_are_always_others_behind_them() {
-        for (step, at_once) in [(1, 4), (2, 2), (3, 1)] {
+    fn fast_steps_are_submitted_in_batches_and_other_batches_are_always_in_flight() {
+        for (step, batch_steps) in [(1, 4), (2, 2), (3, 1)] {
             let mut pace = Pace::new(false);
             let steps = run(&mut pace, 80, |_| step, |_| 0);
-            assert_eq!(pace.at_once(), at_once, "{step} ms");
-            // After it has got up to speed, which begins with single steps.
+            assert_eq!(pace.batch_steps(), batch_steps, "{step} ms");
+            // After the beginning, which takes single steps.
             let unused = || steps[40..].iter().map(|(unused, _)| *unused);
-            let most = 4 * at_once;
-            assert_eq!(unused().max(), Some(most - 1), "{step} ms");
-            assert_eq!(unused().min(), Some(most - at_once), "{step} ms");
+            let max = 4 * batch_steps;
+            assert_eq!(unused().max(), Some(max - 1), "{step} ms");
+            assert_eq!(unused().min(), Some(max - batch_steps), "{step} ms");
         }
     }
 
     #[test]
     fn a_card_that_slows_down_is_noticed_with_the_first_slow_token() {
         let mut pace = Pace::new(false);
-        let under_way = run(&mut pace, 40, |n| if n < 20 { 6 } else { 200 }, |_| 0);
-        // Token 20 is the first slow one; what was ordered before it came is computed still.
-        for (n, (steps, _)) in under_way.into_iter().enumerate() {
+        let in_flight = run(&mut pace, 40, |n| if n < 20 { 6 } else { 200 }, |_| 0);
+        // Token 20 is the first slow one; steps submitted before it came are still computed.
+        for (n, (steps, _)) in in_flight.into_iter().enumerate() {
             match n {
                 3..20 => assert_eq!(steps, 3, "token {n}"),
                 20..24 => assert_eq!(steps, 23 - n, "token {n}"),
@@ -172,15 +176,15 @@ mod tests {
                 _ => {}
             }
         }
-        // And that it is fast again, a few tokens later.
+        // A few tokens after the card is fast again, that is noticed too.
         assert_eq!(run(&mut pace, 10, |_| 6, |_| 0)[9].0, 3);
     }
 
     #[test]
-    fn a_fast_card_that_slows_down_does_what_was_ordered_before() {
+    fn a_fast_card_that_slows_down_finishes_the_steps_in_flight() {
         let mut pace = Pace::new(false);
-        let under_way = run(&mut pace, 100, |n| if n < 40 { 1 } else { 20 }, |_| 0);
-        for (n, (unused, left)) in under_way.into_iter().enumerate() {
+        let in_flight = run(&mut pace, 100, |n| if n < 40 { 1 } else { 20 }, |_| 0);
+        for (n, (unused, left)) in in_flight.into_iter().enumerate() {
             assert!(unused < MAX_BATCHES * MAX_BATCH_STEPS, "{unused} at token {n}");
             if !(24..56).contains(&n) {
                 assert!(left <= MAX_TIME, "{left:?} at token {n}");
@@ -189,12 +193,12 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_is_slow_makes_no_card_seem_fast() {
+    fn a_slow_page_does_not_make_the_card_seem_fast() {
         let mut pace = Pace::new(false);
-        // It takes a second for every tenth token, in which all that is under way gets done.
-        let under_way = run(&mut pace, 40, |_| 26, |n| if n % 10 == 9 { 1000 } else { 0 });
-        assert_eq!(under_way[9].0, 2);
-        assert!(under_way.iter().all(|(_, left)| *left <= MAX_TIME), "{under_way:?}");
+        // It takes a second for every tenth token, in which all steps in flight are done.
+        let in_flight = run(&mut pace, 40, |_| 26, |n| if n % 10 == 9 { 1000 } else { 0 });
+        assert_eq!(in_flight[9].0, 2);
+        assert!(in_flight.iter().all(|(_, left)| *left <= MAX_TIME), "{in_flight:?}");
     }
 
     #[test]
@@ -208,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_takes_step_after_step() {
+    fn a_cpu_takes_one_step_at_a_time() {
         let mut pace = Pace::new(true);
         assert!(run(&mut pace, 20, |_| 1, |_| 0).iter().all(|(steps, _)| *steps == 0));
     }

@@ -205,17 +205,5 @@ fn to_js(value: &impl Serialize) -> Result<JsValue, JsValue> {
 }
 
 fn aborted_before_the_first_token(prompt_tokens: usize) -> Stats {
-    Stats {
-        prompt_tokens,
-        reused_tokens: 0,
-        completion_tokens: 0,
-        drafted_tokens: 0,
-        accepted_tokens: 0,
-        draft_passes: 0,
-        unused_tokens: 0,
-        time_to_first_token: 0.0,
-        prefill_tokens_per_second: 0.0,
-        decode_tokens_per_second: 0.0,
-        finish_reason: FinishReason::Abort,
-    }
+    Stats { prompt_tokens, finish_reason: FinishReason::Abort, ..Stats::default() }
 }

@@ -1,0 +1,80 @@
+//! What pipelining and drafting share: the engine behind a trait, and how far a generation is.
+
+use super::pace::Pace;
+use super::stats::Stats;
+use crate::engine::{Choices, Engine};
+use crate::error::Result;
+use crate::gpu::Readback;
+
+/// What a generation needs of the engine. Tests put a model in its place that needs no GPU.
+pub(super) trait Model {
+    /// Chosen tokens that are not here yet.
+    type Tokens;
+    /// The tokens chosen in a draft pass that are not here yet.
+    type Choices;
+
+    /// Computes `ids` from position `pos` on and chooses the next token.
+    fn prefill_and_sample(&self, ids: &[u32], pos: usize, greedy: bool) -> Self::Tokens;
+
+    /// Computes `steps` tokens from position `pos` on. The first is the last token that a step
+    /// chose, each other one the token that the step before it chose.
+    fn decode_and_sample(&self, pos: usize, steps: usize, greedy: bool) -> Self::Tokens;
+
+    /// Computes `ids` from position `pos` on and chooses greedily after each of them.
+    fn decode_and_choose(&self, ids: &[u32], pos: usize) -> Self::Choices;
+
+    /// Most tokens of a draft pass at `pos`; 0 if there can be none.
+    fn max_draft_pass(&self, pos: usize) -> usize;
+
+    /// Waits for tokens.
+    async fn tokens(&self, tokens: Self::Tokens) -> Result<Vec<u32>>;
+
+    /// Waits for the tokens chosen in a draft pass.
+    async fn choices(&self, choices: Self::Choices) -> Result<Vec<u32>>;
+}
+
+impl Model for Engine {
+    type Tokens = Readback<u32>;
+    type Choices = Choices;
+
+    fn prefill_and_sample(&self, ids: &[u32], pos: usize, greedy: bool) -> Readback<u32> {
+        self.prefill_and_sample(ids, pos, greedy)
+    }
+
+    fn decode_and_sample(&self, pos: usize, steps: usize, greedy: bool) -> Readback<u32> {
+        self.decode_and_sample(pos, steps, greedy)
+    }
+
+    fn decode_and_choose(&self, ids: &[u32], pos: usize) -> Choices {
+        self.decode_and_choose(ids, pos)
+    }
+
+    fn max_draft_pass(&self, pos: usize) -> usize {
+        self.few_at(pos)
+    }
+
+    async fn tokens(&self, tokens: Readback<u32>) -> Result<Vec<u32>> {
+        tokens.take(self.gpu()).await
+    }
+
+    async fn choices(&self, choices: Choices) -> Result<Vec<u32>> {
+        choices.take(self.gpu()).await
+    }
+}
+
+/// How far a generation is.
+pub(super) struct Run<'a, M> {
+    pub(super) model: &'a M,
+    /// The prompt and the tokens after it.
+    pub(super) tokens: &'a mut Vec<u32>,
+    /// Positions of the KV cache that are filled, or will be by the steps in flight.
+    pub(super) filled: &'a mut usize,
+    pub(super) pace: &'a mut Pace,
+    pub(super) stats: Stats,
+    /// Tokens that may still be submitted.
+    pub(super) left: usize,
+    pub(super) greedy: bool,
+    /// Whether the token that the next step computes is on the GPU, where a step has put it. After
+    /// a draft pass it is not.
+    pub(super) last_is_on_gpu: bool,
+}
