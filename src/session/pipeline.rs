@@ -106,7 +106,6 @@ mod tests {
         assert_eq!(tokens, (3..3 + left as u32).collect::<Vec<_>>());
         assert!(pipeline.is_empty() && block_on(pipeline.take(&mut run)).unwrap().is_empty());
         assert_eq!((run.left, *run.filled), (0, 2 + left));
-        drop(run);
         fake.calls()
     }
 
