@@ -6,18 +6,18 @@
 //                    [--soak TOKENS] [--peer DIR] [--json] [--no-build]
 //
 //   --shape     random weights of that shape, in a temporary file that is deleted at the end
-//   --lookup    times prompt lookup. With --shape, the model then counts, so that its answer copies a
-//               prompt that counts.
+//   --lookup    times prompt lookup. With --shape, the model then counts, so that its answer copies
+//               a prompt that counts.
 //   --patience  seconds for each figure. A figure is taken fewer times where its runs would take
 //               longer, and left out where a single run would.
-//   --peer      compares with a built 0xBitNet in DIR, on the same file, in the same browser and run;
-//               --prefill is then in words
+//   --peer      compares with a built 0xBitNet in DIR, on the same file, in the same browser and
+//               run; --prefill is then in words
 //   --no-build  takes pkg/ as it is, for a machine without Rust; prints nothing but the report
 //
 // The error output tells what is being measured.
 //
-// CHROMIUM names the browser, CHROMIUM_GPU_FLAGS the flags with which it reaches the GPU. Without them
-// it runs on SwiftShader, as in the tests, which says nothing about speed.
+// CHROMIUM names the browser, CHROMIUM_GPU_FLAGS the flags with which it reaches the GPU. Without
+// them it runs on SwiftShader, as in the tests, which says nothing about speed.
 import { createReadStream, rmSync, statSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -35,7 +35,8 @@ import { browser as browserStep, findBrowser } from './setup/browser.mjs'
 import { ensure, setUp } from './setup/steps.mjs'
 
 const SOFTWARE =
-  '--headless=new --no-sandbox --enable-unsafe-webgpu --use-webgpu-adapter=swiftshader --enable-features=Vulkan'
+  '--headless=new --no-sandbox --enable-unsafe-webgpu --use-webgpu-adapter=swiftshader ' +
+  '--enable-features=Vulkan'
 /** The GPU's exact clock: by default web pages see steps of a tenth of a millisecond. */
 const EXACT_CLOCK = '--enable-webgpu-developer-features'
 const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.wasm': 'application/wasm' }
@@ -53,7 +54,17 @@ await main(async () => {
     file = join(tmpdir(), `ternlight-bench-${process.pid}.gguf`)
     process.once('exit', () => rmSync(file, { force: true }))
     const counting = options.lookup ? ['--counting'] : []
-    run('cargo', ['run', '--quiet', '--release', '--', 'random', '--shape', options.shape, ...counting, file])
+    run('cargo', [
+      'run',
+      '--quiet',
+      '--release',
+      '--',
+      'random',
+      '--shape',
+      options.shape,
+      ...counting,
+      file
+    ])
   }
   const report = await (options.peer ? beside(file, options) : bench(file, options))
   const inWords = options.peer ? comparisonTable : table
@@ -131,11 +142,17 @@ async function bench(file, { build, json, model, shape, lookup, peer, ...options
   const args = browserFlags()
   const loads = []
   const start = performance.now()
-  while (loads.length < options.loads && (loads.length === 0 || performance.now() - start < 1000 * options.patience)) {
+  while (
+    loads.length < options.loads &&
+    (loads.length === 0 || performance.now() - start < 1000 * options.patience)
+  ) {
     tell(`load ${loads.length + 1} of ${options.loads}`)
     loads.push(await loadAlone(server, args, options))
   }
-  const browser = await chromium.launch({ executablePath: findBrowser(), args: [EXACT_CLOCK, ...args] })
+  const browser = await chromium.launch({
+    executablePath: findBrowser(),
+    args: [EXACT_CLOCK, ...args]
+  })
   try {
     const page = await open(browser, server)
     await page.exposeFunction('tell', tell)
@@ -148,7 +165,14 @@ async function bench(file, { build, json, model, shape, lookup, peer, ...options
     if (options.soak > 0) tell(`${options.soak} tokens in a row`)
     const soak = options.soak > 0 ? await runSoak(page, options.soak) : undefined
     const gains = lookups.map(lookupGain)
-    return { browser: `Chromium ${browser.version()}`, ...measured, figures, lookups: gains, memory, soak }
+    return {
+      browser: `Chromium ${browser.version()}`,
+      ...measured,
+      figures,
+      lookups: gains,
+      memory,
+      soak
+    }
   } finally {
     await browser.close()
     server.close()
@@ -162,11 +186,18 @@ function tell(what) {
 
 /** Loads once from the server and once from storage, in a browser that does nothing else. */
 async function loadAlone(server, args, { head }) {
-  const browser = await LoneBrowser.open(findBrowser(), args, `${address(server)}/scripts/bench/alone.html`)
+  const browser = await LoneBrowser.open(
+    findBrowser(),
+    args,
+    `${address(server)}/scripts/bench/alone.html`
+  )
   try {
     const cold = await browser.ask(inPage.loadTimes, { head, cache: 'refresh' })
     const stored = await browser.ask(inPage.loadTimes, { head, cache: 'only' })
-    return { cold: { ...cold.answer, most: cold.most }, stored: { ...stored.answer, most: stored.most } }
+    return {
+      cold: { ...cold.answer, most: cold.most },
+      stored: { ...stored.answer, most: stored.most }
+    }
   } finally {
     await browser.close()
   }
@@ -190,8 +221,15 @@ async function runSoak(page, tokens) {
   await page.workers()[0].evaluate(inPage.watchBuffers)
   const soak = await page.evaluate(inPage.soak, tokens)
   const gpuBytesBefore = await page.evaluate(() => globalThis.model.info.gpuBytes)
-  const gpuBytesAfter = gpuBytesBefore + await page.workers()[0].evaluate(() => globalThis.gpuBytesMade)
-  return { ...soak, wasmBytesBefore: before, wasmBytesAfter: await wasmBytes(page), gpuBytesBefore, gpuBytesAfter }
+  const gpuBytesAfter =
+    gpuBytesBefore + (await page.workers()[0].evaluate(() => globalThis.gpuBytesMade))
+  return {
+    ...soak,
+    wasmBytesBefore: before,
+    wasmBytesAfter: await wasmBytes(page),
+    gpuBytesBefore,
+    gpuBytesAfter
+  }
 }
 
 /** The bytes of the crate's memory in the model's worker. */
@@ -199,23 +237,31 @@ function wasmBytes(page) {
   return page.workers()[0].evaluate(inPage.wasmBytes)
 }
 
-/** Serves the package, the model, the peer and an empty page. The headers make the browser's clock exact. */
+/**
+ * Serves the package, the model, the peer and an empty page. The headers make the browser's clock
+ * exact.
+ */
 function serve(model, peer) {
   const server = createServer((request, response) => {
     const path = new URL(request.url, 'http://localhost').pathname
     response.setHeader('cross-origin-opener-policy', 'same-origin')
     response.setHeader('cross-origin-embedder-policy', 'require-corp')
-    if (path === '/') return response.setHeader('content-type', 'text/html').end('<!doctype html><title>bench</title>')
+    if (path === '/')
+      return response
+        .setHeader('content-type', 'text/html')
+        .end('<!doctype html><title>bench</title>')
     const file = fileFor(path, model, peer)
     let size
     try {
-      ({ size } = statSync(file))
+      ;({ size } = statSync(file))
     } catch {
       return response.writeHead(404).end()
     }
     // Ranges, as static hosts have them, let the package fetch several parts at a time.
     const asked = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '')
-    const [start, end] = asked ? [Number(asked[1]), Math.min(Number(asked[2]), size - 1)] : [0, size - 1]
+    const [start, end] = asked
+      ? [Number(asked[1]), Math.min(Number(asked[2]), size - 1)]
+      : [0, size - 1]
     const range = { 'content-range': `bytes ${start}-${end}/${size}` }
     if (asked) response.writeHead(206, { ...headers(file, end - start + 1), ...range })
     else response.writeHead(200, headers(file, size))

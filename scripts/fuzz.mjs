@@ -11,5 +11,7 @@ await main(async () => {
   const seconds = Number(process.argv[2] ?? process.env.FUZZ_SECONDS ?? 60)
   if (!(seconds > 0)) throw new Stop('Usage: npm run fuzz -- [SECONDS]')
   await setUpNative()
-  run('cargo', ['test', '--test', 'fuzz', '--', '--nocapture'], { env: { FUZZ_SECONDS: String(seconds) } })
+  run('cargo', ['test', '--test', 'fuzz', '--', '--nocapture'], {
+    env: { FUZZ_SECONDS: String(seconds) }
+  })
 })

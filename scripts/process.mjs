@@ -1,6 +1,14 @@
 // Running other programs.
 import { spawn, spawnSync } from 'node:child_process'
-import { accessSync, closeSync, constants, mkdirSync, openSync, readFileSync, statSync } from 'node:fs'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  statSync
+} from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { inRoot, ROOT } from './paths.mjs'
 import { Stop } from './report.mjs'
@@ -75,10 +83,15 @@ export const runOpen = (command, args, options) => runHearing(command, args, () 
 
 /** Runs a program whose output the user sees, and `hear` as well; rejects where it fails. */
 export const runHearing = (command, args, hear, options) =>
-  listen(command, args, text => {
-    process.stdout.write(text)
-    hear(text)
-  }, options)
+  listen(
+    command,
+    args,
+    text => {
+      process.stdout.write(text)
+      hear(text)
+    },
+    options
+  )
 
 /** Runs a program; what it prints on its standard output. Rejects where it fails. */
 export const outputOf = async (command, args, options) => {
@@ -95,7 +108,11 @@ export const outputOf = async (command, args, options) => {
 export const runBeside = (command, args) => {
   const start = performance.now()
   // A process group of its own, so that its children can be stopped with it.
-  const child = spawn(command, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+  const child = spawn(command, args, {
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true
+  })
   const printed = []
   for (const stream of [child.stdout, child.stderr]) stream.on('data', bytes => printed.push(bytes))
   const stop = () => {
@@ -125,7 +142,11 @@ export const runQuietly = async (command, args, { env = {}, cwd = ROOT, log = 's
   const path = inRoot('target', `${log}.log`)
   mkdirSync(dirname(path), { recursive: true })
   const file = openSync(path, 'w')
-  const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', file, file] })
+  const child = spawn(command, args, {
+    cwd,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', file, file]
+  })
   const result = await ended(child)
   closeSync(file)
   const last = readFileSync(path, 'utf8').trimEnd().split('\n').slice(-8).join('\n')
@@ -138,7 +159,9 @@ const check = (command, args, { status, signal, error }, said = '') => {
   throw new Stop([`\`${[command, ...args].join(' ')}\`: ${how}`, said].filter(Boolean).join('\n'))
 }
 
-/** npm by the path it gave its scripts, which works where `npm` is a shell script of another name. */
+/**
+ * npm by the path it gave its scripts, which works where `npm` is a shell script of another name.
+ */
 export const npm = () => {
   const cli = process.env.npm_execpath
   return cli?.endsWith('.js') ? [process.execPath, cli] : ['npm']

@@ -19,7 +19,8 @@ export const begin = (name, { later = false } = {}) => {
   if (!later) write(first)
   return {
     note: text => write(`${text} … `),
-    finish: outcome => write(`${later ? first : ''}${outcome}  (${seconds(performance.now() - start)})\n`)
+    finish: outcome =>
+      write(`${later ? first : ''}${outcome}  (${seconds(performance.now() - start)})\n`)
   }
 }
 
@@ -27,8 +28,9 @@ export const heading = text => write(`${text}\n`)
 
 /** A table of steps, as text. */
 export const summary = (title, rows) => {
-  const lines = rows.map(({ name, outcome, note = '', ms }) =>
-    `  ${outcome.padEnd(7)} ${name.padEnd(30)} ${note.padEnd(24)} ${seconds(ms).padStart(8)}`
+  const lines = rows.map(
+    ({ name, outcome, note = '', ms }) =>
+      `  ${outcome.padEnd(7)} ${name.padEnd(30)} ${note.padEnd(24)} ${seconds(ms).padStart(8)}`
   )
   return [title, ...lines].join('\n')
 }

@@ -11,9 +11,13 @@ import { parseArgs } from 'node:util'
 const options = () => {
   const args = process.argv.slice(2).map(arg => (arg === '--host' ? '--host=' : arg))
   try {
-    const { values } = parseArgs({ args, options: { port: { type: 'string' }, host: { type: 'string' } } })
+    const { values } = parseArgs({
+      args,
+      options: { port: { type: 'string' }, host: { type: 'string' } }
+    })
     const port = Number(values.port ?? process.env.PORT ?? 5173)
-    if (!Number.isInteger(port) || port < 0 || port > 65535) throw new Error(`${values.port ?? process.env.PORT} is not a port.`)
+    if (!Number.isInteger(port) || port < 0 || port > 65535)
+      throw new Error(`${values.port ?? process.env.PORT} is not a port.`)
     const host = values.host ?? process.env.HOST
     return { port, host: host === '' ? true : host }
   } catch (error) {
@@ -34,6 +38,9 @@ await main(async () => {
   server.printUrls()
   const [address] = [...server.resolvedUrls.local, ...server.resolvedUrls.network]
   heading(`  Chat: ${address}chat/   TL;DR: ${address}tldr/`)
-  if (host) heading('\nBrowsers offer WebGPU on localhost and over https only: other machines need https in front of this.')
+  if (host)
+    heading(
+      '\nBrowsers offer WebGPU on localhost and over https only: for other machines, put https in front.'
+    )
   heading('\nCtrl-C stops the server.')
 })

@@ -22,11 +22,14 @@ const chosen = () => {
   const modes = words.filter(word => MODES.includes(word))
   if (unknown.length > 0 || modes.length > 1) {
     const usage = `npm test -- [${MODES.join(' | ')}] [${parts.join('] [')}]`
-    throw new Stop(unknown.length > 0 ? `Unknown: ${unknown.join(', ')}. Usage: ${usage}` : `Usage: ${usage}`)
+    throw new Stop(
+      unknown.length > 0 ? `Unknown: ${unknown.join(', ')}. Usage: ${usage}` : `Usage: ${usage}`
+    )
   }
   const mode = modes[0] ?? 'usual'
   const wanted = words.filter(word => parts.includes(word))
-  const inRun = ({ part, slow }) => (wanted.length === 0 || wanted.includes(part)) && !(slow && mode === 'quick')
+  const inRun = ({ part, slow }) =>
+    (wanted.length === 0 || wanted.includes(part)) && !(slow && mode === 'quick')
   return { mode, chosenChecks: checks.filter(inRun) }
 }
 
@@ -44,7 +47,8 @@ const perform = async ({ name, step }, mode) => {
   row.times.push(...testTimes(printed))
   row.tests = tally(printed)
   const { passed, failed } = row.tests
-  if (passed + failed > 0) row.note = failed > 0 ? `${passed} passed, ${failed} failed` : `${passed} tests`
+  if (passed + failed > 0)
+    row.note = failed > 0 ? `${passed} passed, ${failed} failed` : `${passed} tests`
   return { ...row, ms: performance.now() - start }
 }
 
@@ -52,7 +56,8 @@ const perform = async ({ name, step }, mode) => {
 const closing = (rows, ms) => {
   const { passed, failed, skipped } = total(rows.map(row => row.tests))
   const verdict = rows.at(-1).error ? 'FAILED' : 'ok'
-  return `\ntest result: ${verdict}. ${passed} passed; ${failed} failed; ${skipped} ignored; finished in ${(ms / 1000).toFixed(2)}s`
+  const counts = `${passed} passed; ${failed} failed; ${skipped} ignored`
+  return `\ntest result: ${verdict}. ${counts}; finished in ${(ms / 1000).toFixed(2)}s`
 }
 
 await main(async () => {
@@ -60,7 +65,9 @@ await main(async () => {
   const { mode, chosenChecks } = chosen()
   const rows = [await perform({ name: 'Setup', step: () => setUp({ tests: true }) }, mode)]
   // What has a `start` works beside the checks before it; its own step then waits for its end.
-  const started = rows[0].error ? [] : chosenChecks.map(check => (check.start ? { ...check, step: check.start() } : check))
+  const started = rows[0].error
+    ? []
+    : chosenChecks.map(check => (check.start ? { ...check, step: check.start() } : check))
   for (const check of started) {
     heading(`\n=== ${check.name}`)
     rows.push(await perform(check, mode))

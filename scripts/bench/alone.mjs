@@ -1,26 +1,27 @@
-// A browser that nobody debugs, and its memory as Linux counts it. With a debugger attached, as Playwright attaches
-// one, a page keeps up to 200 MB of what it fetches, which takes memory and time.
+// A browser without a debugger, and its memory as Linux counts it. With a debugger, such as
+// Playwright's, a page keeps up to 200 MB of what it fetches, which takes memory and time.
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Milliseconds between two looks at the memory. */
+/** Milliseconds between two readings of the memory. */
 const INTERVAL = 20
 
-/** With a profile on disk, as visitors have one: what a private window stores, the browser keeps in memory. */
+/** It has a profile on disk, as visitors do: what a private window stores stays in memory. */
 export class LoneBrowser {
   #folder = mkdtempSync(join(tmpdir(), 'ternlight-'))
   #process
   #ended
   #server
-  /** The page's request, as it waits for the next question. */
+  /** The page's request, which is answered with the next question. */
   #waiting
   #found = () => {}
 
   /**
-   * Opens alone.html, which is at `url`. It posts what it found, at first nothing, and gets the next question.
+   * Opens alone.html at `url`. The page posts its last answer, at first none, and gets the next
+   * question in reply.
    * @param {string} executable
    * @param {string[]} args
    * @param {string} url
@@ -30,11 +31,18 @@ export class LoneBrowser {
     const ready = browser.#next()
     await new Promise(resolve => browser.#server.listen(0, 'localhost', resolve))
     const asks = encodeURIComponent(`http://localhost:${browser.#server.address().port}`)
-    const flags = ['--headless=new', `--user-data-dir=${browser.#folder}`, ...args, `${url}?asks=${asks}`]
+    const flags = [
+      '--headless=new',
+      `--user-data-dir=${browser.#folder}`,
+      ...args,
+      `${url}?asks=${asks}`
+    ]
     browser.#process = spawn(executable, flags, { stdio: 'ignore', detached: true })
     process.once('exit', browser.#leave)
-    browser.#ended = new Promise((_, reject) => browser.#process.once('exit', () => reject(new Error('the browser ended'))))
-    // Whoever waits for an answer is told.
+    browser.#ended = new Promise((_, reject) =>
+      browser.#process.once('exit', () => reject(new Error('the browser ended')))
+    )
+    // `ask` races against this promise; without a handler its rejection would end the process.
     browser.#ended.catch(() => {})
     await Promise.race([ready, browser.#ended])
     return browser
@@ -44,26 +52,25 @@ export class LoneBrowser {
     this.#server = createServer(async (request, response) => {
       response.setHeader('access-control-allow-origin', '*')
       let text = ''
-      for await (const piece of request) text += piece
+      for await (const bytes of request) text += bytes
       this.#waiting = response
       this.#found(text)
     })
   }
 
   /**
-   * What `work` gives in the page, where it is sent as text, and the most bytes that each kind of process grew by
-   * meanwhile, and that all but the GPU's grew by together (on Linux).
-   * @template Argument, Answer
-   * @param {(argument: Argument) => Promise<Answer>} work
-   * @param {Argument} argument
-   * @returns {Promise<{ answer: Answer, most: Record<string, number> }>}
+   * Sends `work` to the page as text and runs it there. Resolves to its answer and, on Linux, to
+   * the most bytes by which each kind of process grew meanwhile; `together` is all but the GPU
+   * process. @template Argument, Answer @param {(argument: Argument) => Promise<Answer>} work
+   * @param {Argument} argument @returns {Promise<{ answer: Answer, most: Record<string, number> }>}
    */
   async ask(work, argument) {
     const next = this.#next()
     const first = this.#memory()
     const most = { ...first }
     const timer = setInterval(() => {
-      for (const [kind, bytes] of Object.entries(this.#memory())) most[kind] = Math.max(most[kind] ?? 0, bytes)
+      for (const [kind, bytes] of Object.entries(this.#memory()))
+        most[kind] = Math.max(most[kind] ?? 0, bytes)
     }, INTERVAL)
     try {
       this.#waiting.end(JSON.stringify({ work: String(work), argument }))
@@ -85,13 +92,13 @@ export class LoneBrowser {
     this.#remove()
   }
 
-  /** Of a browser that nobody has closed when this process ends nothing is left either. */
+  /** Cleans up where this process ends before `close`. */
   #leave = () => {
     this.#kill()
     this.#remove()
   }
 
-  /** With its children, which write into the folder. */
+  /** Ends the browser and its children, which write into the folder. */
   #kill() {
     try {
       process.kill(-this.#process.pid, 'SIGKILL')
@@ -104,20 +111,23 @@ export class LoneBrowser {
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
   }
 
-  /** What the page posts next. */
+  /** Resolves to what the page posts next. */
   #next() {
-    return new Promise(resolve => { this.#found = resolve })
+    return new Promise(resolve => {
+      this.#found = resolve
+    })
   }
 
   /**
-   * Bytes in memory that are no file's, by kind of process: its own, and what it shares with others; what is
-   * shared counts for each.
+   * Bytes in memory by kind of process, without those of mapped files. Memory that processes share
+   * counts for each of them.
    */
   #memory() {
     const bytes = { together: 0 }
     for (const { pid, kind } of descendants(this.#process.pid)) {
       const status = read(`/proc/${pid}/status`)
-      const kilobytes = name => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? 0)
+      const kilobytes = name =>
+        Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? 0)
       const held = 1024 * (kilobytes('RssAnon') + kilobytes('RssShmem'))
       bytes[kind] = (bytes[kind] ?? 0) + held
       if (kind !== 'gpu-process') bytes.together += held
@@ -126,14 +136,14 @@ export class LoneBrowser {
   }
 }
 
-/** A process and all that come of it, with the kind that a browser's own have on their command lines. */
+/** A process and its descendants, each with its kind, which a browser names on the command line. */
 function descendants(pid) {
   const kind = /--type=([\w-]+)/.exec(read(`/proc/${pid}/cmdline`))?.[1] ?? 'browser'
   const children = read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean)
   return [{ pid, kind }, ...children.flatMap(descendants)]
 }
 
-/** Nothing of a process that has ended; only Linux has any of this. */
+/** A file of /proc, empty where the process has ended or this is not Linux. */
 function read(file) {
   try {
     return readFileSync(file, 'utf8')

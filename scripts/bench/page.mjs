@@ -1,5 +1,5 @@
-// What the benchmark runs in the page or in the model's worker: each function by itself, sent there as
-// text, so that none can use what is outside it.
+// What the benchmark runs in the page or in the model's worker. Each function is sent there as
+// text, so it cannot use what is outside it.
 
 /** Loads the model and leaves it in the page. */
 export async function load({ head }) {
@@ -7,12 +7,13 @@ export async function load({ head }) {
   globalThis.model = await BitNet.load('/model.gguf', { head, cache: 'off' })
 }
 
-/** Loads the model to its first token, and disposes of it. Times are in milliseconds. */
+/** Loads the model, generates one token and disposes of the model. Times are in milliseconds. */
 export async function loadTimes(options) {
   const { BitNet } = await import('/pkg/index.js')
   const start = performance.now()
   let lastByte = start
-  // Of the bytes there may be one more report when they are all there; `ready` is not about bytes.
+  // The last byte's report may come twice, and the reports of `compile` and `ready` are not about
+  // bytes.
   const onProgress = ({ phase, loaded, total }) => {
     if (phase !== 'compile' && phase !== 'ready' && loaded >= total) lastByte = performance.now()
   }
@@ -26,28 +27,33 @@ export async function loadTimes(options) {
 }
 
 /**
- * Times prompts and answers of the model that is loaded, each token by itself: how many at once lookups in
- * the prompt give depends on the text. `patience`: seconds for each figure, which is taken fewer times where
- * they would take longer, and not at all where once would. `tell`, a function of the page's, is told what comes.
+ * Times prompts and answers of the loaded model. Prompt lookup is off, because its gain depends on
+ * the text. `patience` is in seconds for each figure: it is taken fewer times where its runs would
+ * take longer, and left out where a single run would. The page's function `tell` gets what is
+ * measured next.
  */
 export async function measure({ decode, prefill, tokens, runs, patience, profile }) {
   const { model, tell } = globalThis
   const { contextLength, vocabSize } = model.info
-  /** Tokens of an answer, however long they take. */
-  const LEAST = 4
+  /** Tokens that an answer gets even where the patience is at an end. */
+  const MIN_TOKENS = 4
   const since = start => (performance.now() - start) / 1000
-  // Ids that no other run's prompt begins with, so that nothing is reused.
+  // Each run's prompt begins with other ids, so that no run reuses what another has prefilled.
   const prompt = (length, run) =>
-    Uint32Array.from({ length }, (_, i) => (i * 31 + run * 977 + length * 13 + 1) % Math.min(vocabSize, 4000))
-  /** Of an answer; a short one where there is no time for a long one. */
+    Uint32Array.from(
+      { length },
+      (_, i) => (i * 31 + run * 977 + length * 13 + 1) % Math.min(vocabSize, 4000)
+    )
+  /** The statistics of an answer, which ends early where the patience does. */
   const stats = async (length, run, maxTokens) => {
     const start = performance.now()
     const generation = model.generate(prompt(length, run), { maxTokens, promptLookup: false })
     let received = 0
-    for await (const _ of generation.tokens()) if (++received >= LEAST && since(start) >= patience) break
+    for await (const _ of generation.tokens())
+      if (++received >= MIN_TOKENS && since(start) >= patience) break
     return generation.stats
   }
-  /** The third step's times: the first two warm up. Nothing where the GPU has no clock. */
+  /** The kernels' times in the third step: the first two warm up. Undefined without timestamps. */
   const kernels = async (context, tokens) => {
     let last
     for (let n = 0; n < 3; n++) {
@@ -57,7 +63,10 @@ export async function measure({ decode, prefill, tokens, runs, patience, profile
     }
     return last
   }
-  /** What `take` gives in each run. One more than is counted warms up, which counts where there is no time for others. */
+  /**
+   * The results of `take` in each run. The first warms up; it counts where there is no time for
+   * another.
+   */
   const several = async take => {
     const start = performance.now()
     const values = [await take(0)]
@@ -66,10 +75,10 @@ export async function measure({ decode, prefill, tokens, runs, patience, profile
   }
   const [figures, leftOut] = [[], []]
   const add = (what, unit, values, more = {}) => figures.push({ what, unit, values, ...more })
-  /** Tokens of a prompt per second, as last seen. */
+  /** Prompt tokens per second, as last measured. */
   let rate = (await stats(16, 0, 1)).prefillTokensPerSecond
-  /** Whether there is time for `what`, for which so many tokens go through the model as a prompt. */
-  const bears = async (what, tokens) => {
+  /** Whether there is time for `what`, which prefills so many tokens. */
+  const hasTime = async (what, tokens) => {
     const seconds = tokens / rate
     if (seconds <= patience) await tell(what)
     else leftOut.push({ what, seconds })
@@ -77,24 +86,31 @@ export async function measure({ decode, prefill, tokens, runs, patience, profile
   }
   for (const length of prefill.filter(length => length < contextLength)) {
     const what = `time to first token, ${length}-token prompt`
-    if (!await bears(what, length)) continue
+    if (!(await hasTime(what, length))) continue
     const times = await several(async run => (await stats(length, run, 1)).timeToFirstToken)
     add(what, 'ms', times)
-    add(`prefill, ${length}-token prompt`, 'tok/s', times.map(ms => length / ms * 1000))
-    rate = length / times.at(-1) * 1000
+    add(
+      `prefill, ${length}-token prompt`,
+      'tok/s',
+      times.map(ms => (length / ms) * 1000)
+    )
+    rate = (length / times.at(-1)) * 1000
   }
   let bandwidth
   for (const length of decode.filter(length => length + tokens < contextLength)) {
     const what = `decode, ${length} tokens of context`
-    if (!await bears(what, length)) continue
-    const rates = await several(async run => (await stats(length, run, tokens)).decodeTokensPerSecond)
-    const step = await kernels(length + tokens / 2 | 0, 1)
+    if (!(await hasTime(what, length))) continue
+    const rates = await several(
+      async run => (await stats(length, run, tokens)).decodeTokensPerSecond
+    )
+    const step = await kernels((length + tokens / 2) | 0, 1)
     bandwidth = step?.bandwidth
     const bytesPerToken = step?.kernels.reduce((sum, { bytes }) => sum + bytes, 0)
     add(what, 'tok/s', rates, step && { bytesPerToken, bandwidth })
   }
-  // Answers stopped in the middle, until that is answered, and until the first token of another answer,
-  // which waits for what was under way. None of a model that ends its answers before.
+  // Two times after an abort in the middle of an answer: until it is answered, and until the first
+  // token of another answer, which waits for the steps in flight. A model whose answers end early
+  // gives none.
   await tell('abort')
   const [answered, followed] = [[], []]
   const start = performance.now()
@@ -102,7 +118,9 @@ export async function measure({ decode, prefill, tokens, runs, patience, profile
     const abort = new AbortController()
     let [received, stopped] = [0]
     try {
-      for await (const _ of model.generate(prompt(16, 0), { promptLookup: false, signal: abort.signal }).tokens()) {
+      for await (const _ of model
+        .generate(prompt(16, 0), { promptLookup: false, signal: abort.signal })
+        .tokens()) {
         if (++received !== 8 + 3 * run) continue
         stopped = performance.now()
         abort.abort()
@@ -121,10 +139,15 @@ export async function measure({ decode, prefill, tokens, runs, patience, profile
   const profiles = []
   const chunk = 512
   const steps = profile
-    ? [...decode.map(context => [context, 1]), ...prefill.map(length => [Math.max(0, length - chunk), Math.min(length, chunk)])]
+    ? [
+        ...decode.map(context => [context, 1]),
+        ...prefill.map(length => [Math.max(0, length - chunk), Math.min(length, chunk)])
+      ]
     : []
-  for (const [context, tokens] of steps.filter(([context, tokens]) => context + tokens <= contextLength)) {
-    if (!await bears(`profile of ${tokens} tokens after ${context}`, 3 * tokens)) continue
+  for (const [context, tokens] of steps.filter(
+    ([context, tokens]) => context + tokens <= contextLength
+  )) {
+    if (!(await hasTime(`profile of ${tokens} tokens after ${context}`, 3 * tokens))) continue
     const step = await kernels(context, tokens)
     if (step) profiles.push({ context, tokens, kernels: step.kernels })
   }
@@ -132,14 +155,14 @@ export async function measure({ decode, prefill, tokens, runs, patience, profile
 }
 
 /**
- * The same answers of the model that is loaded with prompt lookup and without, `tokens` each, to texts that
- * count up and then begin again, which `ternlight random --counting` makes a model go on with. `changed`:
- * one token in so many of the text is another.
+ * Times the same answers with prompt lookup and without, `tokens` each. The prompt counts up and
+ * then begins again; a model of `ternlight random --counting` goes on with it. `changed`: one token
+ * in so many of the prompt is replaced.
  */
 export async function lookups({ tokens, runs }) {
   const { model } = globalThis
   const { contextLength, vocabSize } = model.info
-  const LEAD = 16
+  const START = 16
   const answer = async (text, promptLookup) => {
     const generation = model.generate(text, { maxTokens: tokens, promptLookup })
     const ids = []
@@ -148,10 +171,12 @@ export async function lookups({ tokens, runs }) {
   }
   const found = []
   for (const changed of [undefined, 20]) {
-    const all = Array.from({ length: tokens + LEAD }, (_, i) => changed && i % changed === changed - 1 ? i + (vocabSize >> 1) : i)
-    const text = Uint32Array.from([...all, ...all.keys().take(LEAD)], id => id % vocabSize)
+    const all = Array.from({ length: tokens + START }, (_, i) =>
+      changed && i % changed === changed - 1 ? i + (vocabSize >> 1) : i
+    )
+    const text = Uint32Array.from([...all, ...all.keys().take(START)], id => id % vocabSize)
     if (text.length + tokens > contextLength) continue
-    // The first warms up.
+    // The first answer warms up.
     let last = await answer(text, true)
     const expected = await answer(text, false)
     const rates = { plain: [], lookup: [] }
@@ -159,35 +184,46 @@ export async function lookups({ tokens, runs }) {
       rates.plain.push((await answer(text, false)).stats.decodeTokensPerSecond)
       last = await answer(text, true)
       rates.lookup.push(last.stats.decodeTokensPerSecond)
-      if (String(last.ids) !== String(expected.ids)) throw new Error('prompt lookup changed an answer')
+      if (String(last.ids) !== String(expected.ids))
+        throw new Error('prompt lookup changed an answer')
     }
     const { draftedTokens, acceptedTokens, draftPasses } = last.stats
-    found.push({ changed, promptTokens: text.length, tokens: last.ids.length, ...rates, draftedTokens, acceptedTokens, draftPasses })
+    found.push({
+      changed,
+      promptTokens: text.length,
+      tokens: last.ids.length,
+      ...rates,
+      draftedTokens,
+      acceptedTokens,
+      draftPasses
+    })
   }
   return found
 }
 
 /**
- * Turn after turn of chats that go on until the context is full, `tokens` in all.
+ * Generates `tokens` tokens in chats that each go on until the context is full.
  *
- * Rates are of each thousand tokens, and of the first and the last ones; `lastAtFirst` is that of the last
- * ones' positions when each was reached for the first time, because far into a context there is more to
- * read.
+ * Rates are of each thousand tokens, and of the first and the last thousand. `lastAtFirst` is the
+ * rate at the last thousand's positions when each position was first reached: it tells a slow end
+ * from a long context, in which every token takes longer.
  */
 export async function soak(tokens) {
   const { model } = globalThis
   const { contextLength, vocabSize } = model.info
+  /** Tokens of a turn's prompt. */
   const TURN = 16
   const taken = []
   let [chats, turns] = [0, 0]
   let history = []
-  // A model that has nothing to say ends it too.
+  // The second limit is for a model that ends every answer at once.
   while (taken.length < tokens && turns < Math.max(tokens, 16)) {
     if (history.length === 0 || history.length + TURN > contextLength) {
       history = []
       chats++
     }
-    for (let i = 0; i < TURN; i++) history.push((i * 31 + turns * 977 + TURN * 13 + 1) % Math.min(vocabSize, 4000))
+    for (let i = 0; i < TURN; i++)
+      history.push((i * 31 + turns * 977 + TURN * 13 + 1) % Math.min(vocabSize, 4000))
     turns++
     let before = performance.now()
     const options = { maxTokens: tokens - taken.length, promptLookup: false }
@@ -201,31 +237,31 @@ export async function soak(tokens) {
   }
   const firstTime = new Map()
   for (const { position, ms } of taken) if (!firstTime.has(position)) firstTime.set(position, ms)
-  const stretch = Math.min(1000, taken.length >> 1)
-  const rate = times => 1000 * stretch / times.reduce((sum, ms) => sum + ms, 0)
-  const last = taken.slice(taken.length - stretch)
+  const size = Math.min(1000, taken.length >> 1)
+  const rate = times => (1000 * size) / times.reduce((sum, ms) => sum + ms, 0)
+  const last = taken.slice(taken.length - size)
   const rates = []
-  for (let at = 0; stretch > 0 && at + stretch <= taken.length; at += stretch) {
-    rates.push(rate(taken.slice(at, at + stretch).map(({ ms }) => ms)))
+  for (let at = 0; size > 0 && at + size <= taken.length; at += size) {
+    rates.push(rate(taken.slice(at, at + size).map(({ ms }) => ms)))
   }
   return {
     tokens: taken.length,
     chats,
     rates,
-    first: rate(taken.slice(0, stretch).map(({ ms }) => ms)),
+    first: rate(taken.slice(0, size).map(({ ms }) => ms)),
     last: rate(last.map(({ ms }) => ms)),
     lastAtFirst: rate(last.map(({ position }) => firstTime.get(position)))
   }
 }
 
-/** In the worker: the bytes of the crate's memory. */
+/** Runs in the worker. The bytes of the crate's memory. */
 export async function wasmBytes() {
-  // What is loaded already is given again.
+  // A second call gives the module that is loaded already.
   const { default: init } = await import('/pkg/ternlight.js')
   return (await init()).memory.buffer.byteLength
 }
 
-/** In the worker: counts the bytes of GPU buffers made from now on, less those given back. */
+/** Runs in the worker. Counts the bytes of GPU buffers made from now on, less those destroyed. */
 export function watchBuffers() {
   globalThis.gpuBytesMade = 0
   const { createBuffer } = GPUDevice.prototype

@@ -1,48 +1,86 @@
-// What the comparison with a peer runs in the page. Each function is sent there as text, so it cannot
-// use what is outside it.
+// What the comparison with a peer runs in the page. Each function is sent there as text, so it
+// cannot use what is outside it.
 
 /**
- * Loads the model with the peer and with ternlight, one after the other, and leaves both in the page.
- * Resolves to the milliseconds that each took. A peer that needs longer than `patience` seconds is an
- * error.
+ * Loads the model with the peer and with ternlight, one after the other, lets each generate one
+ * token, and leaves both in the page. Resolves to the milliseconds from the call of `load` to its
+ * answer and to the first token. A peer that needs longer than `patience` seconds is an error.
  */
 export async function loadBoth({ cache, patience }) {
   const { BitNet: Peer } = await import('/peer/index.js')
   const { BitNet } = await import('/pkg/index.js')
   const address = new URL('/model.gguf', location.href).href
-  const timed = async load => {
+  const { debug } = console
+  let promptTokens = 8
+  console.debug = (...values) => {
+    promptTokens = Number(/generate: (\d+) input tokens/.exec(values[0])?.[1] ?? promptTokens)
+  }
+  const timed = async (load, answer) => {
     const start = performance.now()
     const model = await load()
-    return [model, performance.now() - start]
+    const loaded = performance.now() - start
+    for await (const _ of answer(model)) break
+    return { model, loaded, first: performance.now() - start }
   }
   const late = new Promise((_, reject) => {
-    setTimeout(() => reject(new Error(`the peer has not loaded the model in ${patience} s`)), 1000 * patience)
+    const error = new Error(`the peer has given no token ${patience} s after the call of its load`)
+    setTimeout(reject, 1000 * patience, error)
   })
+  late.catch(() => {})
   globalThis.peer?.dispose()
   await globalThis.model?.dispose()
-  const [peer, peerMs] = await Promise.race([timed(() => Peer.load(address)), late])
-  const [model, ms] = await timed(() => BitNet.load(address, { cache }))
-  Object.assign(globalThis, { peer, model })
-  return { ours: ms, peer: peerMs, info: model.info, userAgent: navigator.userAgent }
+  try {
+    const theirs = await Promise.race([
+      timed(
+        () => Peer.load(address),
+        peer => peer.generate('Once upon a time, there was', { maxTokens: 1, topK: 1 })
+      ),
+      late
+    ])
+    const ours = await timed(
+      () => BitNet.load(address, { cache }),
+      model => model.generate(new Uint32Array(promptTokens).fill(1), { maxTokens: 1 }).tokens()
+    )
+    Object.assign(globalThis, { peer: theirs.model, model: ours.model })
+    const times = ({ loaded, first }) => ({ loaded, first })
+    const { info } = ours.model
+    return { ours: times(ours), peer: times(theirs), info, userAgent: navigator.userAgent }
+  } finally {
+    console.debug = debug
+  }
 }
 
 /**
- * Times the answers of both to a prompt of `words` words, in turn. ternlight gets as many tokens as the
- * peer reports on the console that it made of the text. Only what a page sees is timed: when the call
- * is made and when tokens come. A peer that gives no token is asked no more.
+ * Times the answers of both to a prompt of `words` words, in turn. ternlight gets as many tokens as
+ * the peer reports on the console that it made of the text. Only what a page sees is timed: when
+ * the call is made and when tokens come. A peer that gives no token is asked no more.
  */
 export async function answerBoth({ words, tokens, runs, patience }) {
   const { peer, model } = globalThis
   const { contextLength, vocabSize } = model.info
-  const list = ['the', 'little', 'dog', 'saw', 'a', 'red', 'ball', 'and', 'ran', 'to', 'it', 'with', 'her', 'friend']
+  const list = [
+    'the',
+    'little',
+    'dog',
+    'saw',
+    'a',
+    'red',
+    'ball',
+    'and',
+    'ran',
+    'to',
+    'it',
+    'with',
+    'her',
+    'friend'
+  ]
   const text = Array.from({ length: words }, (_, i) => list[(i * i + i) % list.length]).join(' ')
 
   let promptTokens
-  const debug = console.debug
+  const { debug } = console
   console.debug = (...values) => {
     const found = /generate: (\d+) input tokens/.exec(values[0])
     if (found) promptTokens = Number(found[1])
-    debug(...values)
   }
   const wait = ms => new Promise(resolve => setTimeout(resolve, ms, 'late'))
   /**
@@ -59,7 +97,7 @@ export async function answerBoth({ words, tokens, runs, patience }) {
       const next = iterator.next()
       const result = await Promise.race([next, late])
       if (result === 'late') {
-        hangs = await Promise.race([next, wait(1000 * patience)]) === 'late'
+        hangs = (await Promise.race([next, wait(1000 * patience)])) === 'late'
         break
       }
       if (result.done) break
@@ -69,19 +107,29 @@ export async function answerBoth({ words, tokens, runs, patience }) {
     // What it has queued on the GPU is no part of the next answer.
     await wait(100)
     const first = at.length > 0 ? at[0] - start : undefined
-    const decode = at.length > 1 ? 1000 * (at.length - 1) / (at.at(-1) - at[0]) : undefined
+    const decode = at.length > 1 ? (1000 * (at.length - 1)) / (at.at(-1) - at[0]) : undefined
     return { first, decode, hangs }
   }
-  // Other tokens in each run: ternlight would reuse what it has read already, which the peer does not.
-  const prompt = run => Uint32Array.from({ length: promptTokens }, (_, i) => (i * 31 + run * 977 + promptTokens * 13 + 1) % Math.min(vocabSize, 4000))
+  // Other tokens in each run: ternlight would reuse what it has read already, which the peer does
+  // not.
+  const prompt = run =>
+    Uint32Array.from(
+      { length: promptTokens },
+      (_, i) => (i * 31 + run * 977 + promptTokens * 13 + 1) % Math.min(vocabSize, 4000)
+    )
   const found = { peer: [], ours: [] }
   try {
     // The first run of each warms up.
     for (let run = 0; run <= runs; run++) {
-      const theirs = await times(peer.generate(text, { maxTokens: tokens, topK: 1, temperature: 1 }))
-      if (promptTokens === undefined) throw new Error('the peer does not report how many tokens its prompt has')
+      const theirs = await times(
+        peer.generate(text, { maxTokens: tokens, topK: 1, temperature: 1 })
+      )
+      if (promptTokens === undefined)
+        throw new Error('the peer does not report how many tokens its prompt has')
       if (promptTokens + tokens > contextLength) break
-      const ours = await times(model.generate(prompt(run), { maxTokens: tokens, promptLookup: false }).tokens())
+      const ours = await times(
+        model.generate(prompt(run), { maxTokens: tokens, promptLookup: false }).tokens()
+      )
       // It may still be at work: what followed would be timed beside it.
       const ends = theirs.hangs || theirs.first === undefined
       if (run === 0 && !ends) continue

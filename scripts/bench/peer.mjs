@@ -1,5 +1,5 @@
-// `npm run bench -- --peer DIR`: the same file in ternlight and in another engine, in one browser and
-// one run.
+// `npm run bench -- --peer DIR`: the same file in ternlight and in another engine, in one browser
+// and one run.
 //
 // DIR holds a built 0xBitNet: an index.js that exports `BitNet` with `load(url)` and
 // `generate(text, options)`, and prints how many tokens its prompt has.
@@ -10,19 +10,22 @@ import { LoneBrowser } from './alone.mjs'
 import { answerBoth, loadBoth } from './peer-page.mjs'
 import { figure } from './table.mjs'
 
-/** The words of the prompts where --prefill names none. The peer gives no answer to long prompts. */
+/**
+ * The words of the prompts where --prefill names none. The peer gives no answer to long prompts.
+ */
 export const PROMPTS = '6,400,1600'
 
 /** The folder of the peer, as an absolute path. */
 export const peerFolder = folder => {
   const path = resolve(folder)
-  if (!existsSync(join(path, 'index.js'))) throw new Stop(`--peer ${folder}: there is no index.js in it.`)
+  if (!existsSync(join(path, 'index.js')))
+    throw new Stop(`--peer ${folder}: there is no index.js in it.`)
   return path
 }
 
 /**
- * Measures both. They run in a browser that nobody debugs, with a profile on disk: the peer stores the
- * model as one record, which does not work in a private window.
+ * Measures both. They run in a browser that nobody debugs, with a profile on disk: the peer stores
+ * the model as one record, which does not work in a private window.
  */
 export const comparePeer = async (executable, args, address, options, tell) => {
   const { peer, prefill, tokens, runs, patience } = options
@@ -48,7 +51,13 @@ export const comparison = (peer, { cold, stored, answers }) => {
     const side = values => (values.length > 0 ? figure({ values }) : null)
     return { what, unit, ours: side(sides.ours), peer: side(sides.peer) }
   }
-  const load = (what, { ours, peer }) => row(what, 's', { ours: [ours / 1000], peer: [peer / 1000] })
+  const load = (where, { ours, peer }) => {
+    const times = name => ({ ours: [ours[name] / 1000], peer: [peer[name] / 1000] })
+    return [
+      row(`load ${where}`, 's', times('loaded')),
+      row(`load to the first token, ${where}`, 's', times('first'))
+    ]
+  }
   const timed = (answer, name) => ({
     ours: answer.ours.map(times => times[name]).filter(value => value !== undefined),
     peer: answer.peer.map(times => times[name]).filter(value => value !== undefined)
@@ -58,10 +67,14 @@ export const comparison = (peer, { cold, stored, answers }) => {
     browser: /Chrom\w+\/[\d.]+/.exec(cold.userAgent)?.[0] ?? cold.userAgent,
     info: cold.info,
     rows: [
-      load('load from the server', cold),
-      load('load from storage', stored),
+      ...load('from the server', cold),
+      ...load('from storage', stored),
       ...answers.flatMap(answer => [
-        row(`time to first token, ${answer.promptTokens}-token prompt`, 'ms', timed(answer, 'first')),
+        row(
+          `time to first token, ${answer.promptTokens}-token prompt`,
+          'ms',
+          timed(answer, 'first')
+        ),
         row(`decode, ${answer.promptTokens} tokens of context`, 'tok/s', timed(answer, 'decode'))
       ])
     ]
@@ -72,14 +85,21 @@ const WIDTHS = { what: 44, side: 34 }
 
 /** The comparison as text, a column for each side. */
 export const comparisonTable = ({ peer, browser, info, rows }) => {
-  const side = value =>
-    (value ? `${value.median.toFixed(1).padStart(9)} (${value.least.toFixed(1)} to ${value.most.toFixed(1)}, n=${value.runs})` : '        –')
-      .padEnd(WIDTHS.side)
+  const side = value => {
+    if (!value) return '        –'.padEnd(WIDTHS.side)
+    const [median, least, most] = [value.median, value.least, value.most].map(n => n.toFixed(1))
+    return `${median.padStart(9)} (${least} to ${most}, n=${value.runs})`.padEnd(WIDTHS.side)
+  }
   const heads = ['ternlight', peer].map(name => name.padStart(9).padEnd(WIDTHS.side))
   return [
     `${info.name} on ${info.adapter}, ${browser}: one file, one browser, one run`,
     '',
     `${''.padEnd(WIDTHS.what + 7)}${heads.join('')}`,
-    ...rows.map(({ what, unit, ours, peer }) => `${what.padEnd(WIDTHS.what)} ${unit.padEnd(6)}${side(ours)}${side(peer)}`)
-  ].map(line => line.trimEnd()).join('\n')
+    ...rows.map(
+      ({ what, unit, ours, peer }) =>
+        `${what.padEnd(WIDTHS.what)} ${unit.padEnd(6)}${side(ours)}${side(peer)}`
+    )
+  ]
+    .map(line => line.trimEnd())
+    .join('\n')
 }

@@ -1,61 +1,108 @@
-// The benchmark's report: figures from values, and the table of them.
+// The benchmark's report: figures from measured values, and the table of them.
 
-/** Median and spread of several values of one thing. */
+/** Median and range of several values of one quantity. */
 export const figure = ({ values, bandwidth, ...rest }) => {
   const sorted = values.toSorted((a, b) => a - b)
-  const [low, high] = [sorted[sorted.length - 1 >> 1], sorted[sorted.length >> 1]]
+  const [low, high] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]]
   const median = (low + high) / 2
-  const share = rest.bytesPerToken && { share: median * rest.bytesPerToken / 1e9 / bandwidth }
+  const share = rest.bytesPerToken && { share: (median * rest.bytesPerToken) / 1e9 / bandwidth }
   return { ...rest, runs: values.length, median, least: sorted[0], most: sorted.at(-1), ...share }
 }
 
 /** The figures of several loads, as `load` in page.mjs gives them. */
 export const loadFigures = loads =>
-  [['cold', 'from the server'], ['stored', 'from storage']].flatMap(([kind, where]) => {
+  [
+    ['cold', 'from the server'],
+    ['stored', 'from storage']
+  ].flatMap(([kind, where]) => {
     const times = name => loads.map(load => load[kind][name])
     return [
       { what: `load ${where}`, unit: 's', values: times('whole').map(ms => ms / 1000) },
       { what: `last byte to ready, ${where}`, unit: 'ms', values: times('ready') },
       { what: `last byte to first token, ${where}`, unit: 'ms', values: times('token') },
-      ...[['renderer', 'in the page\'s process'], ['browser', 'in the browser\'s'], ['together', 'in all but the GPU\'s']].map(([process, place]) => (
-        { what: `memory ${place}, ${where}`, unit: 'MiB', values: loads.map(load => (load[kind].most[process] ?? 0) / (1 << 20)) }
-      ))
+      ...[
+        ['renderer', "in the page's process"],
+        ['browser', "in the browser's"],
+        ['together', "in all but the GPU's"]
+      ].map(([process, whose]) => ({
+        what: `memory ${whose}, ${where}`,
+        unit: 'MiB',
+        values: loads.map(load => (load[kind].most[process] ?? 0) / (1 << 20))
+      }))
     ]
   })
 
-/** What one of `lookups` in page.mjs found, with its gain: how many times as fast. */
+/** One result of `lookups` in page.mjs with its gain: how many times as fast. */
 export const lookupGain = ({ plain, lookup, ...found }) => {
-  const [slow, fast] = [['without prompt lookup', plain], ['with prompt lookup', lookup]].map(([what, values]) => figure({ what, unit: 'tok/s', values }))
-  return { ...found, plain: slow, lookup: fast, gain: fast.median / slow.median, acceptedPerPass: found.acceptedTokens / Math.max(1, found.draftPasses) }
+  const [slow, fast] = [
+    ['without prompt lookup', plain],
+    ['with prompt lookup', lookup]
+  ].map(([what, values]) => figure({ what, unit: 'tok/s', values }))
+  return {
+    ...found,
+    plain: slow,
+    lookup: fast,
+    gain: fast.median / slow.median,
+    acceptedPerPass: found.acceptedTokens / Math.max(1, found.draftPasses)
+  }
 }
 
 const megabytes = bytes => (bytes / 1e6).toFixed(bytes < 1e6 ? 2 : 1)
 const percent = share => `${(100 * share).toFixed(1)} %`
 
 const row = ({ what, unit, runs, median, least, most }, width = 44) =>
-  `${what.padEnd(width)} ${median.toFixed(1).padStart(9)} ${unit.padEnd(6)} (${least.toFixed(1)} to ${most.toFixed(1)}, n=${runs})`
+  `${what.padEnd(width)} ${median.toFixed(1).padStart(9)} ${unit.padEnd(6)} ` +
+  `(${least.toFixed(1)} to ${most.toFixed(1)}, n=${runs})`
 
-export function table({ browser, info, bandwidth, figures, leftOut, lookups, memory, profiles, soak }) {
+export function table({
+  browser,
+  info,
+  bandwidth,
+  figures,
+  leftOut,
+  lookups,
+  memory,
+  profiles,
+  soak
+}) {
   const lines = [
     `${info.name} on ${info.adapter}, ${browser}`,
     `${(info.bytes / 1e9).toFixed(2)} GB file, ${(info.gpuBytes / 1e9).toFixed(2)} GB on the GPU, ${megabytes(memory.wasm)} MB of wasm memory, ${info.dispatchesPerToken} dispatches per token`,
-    bandwidth ? `memory read at ${bandwidth.toFixed(1)} GB/s at best` : 'no timestamps: neither bytes nor shares',
+    bandwidth
+      ? `memory read at ${bandwidth.toFixed(1)} GB/s at best`
+      : 'no timestamps: neither bytes nor shares',
     `kernels: ${info.kernels.join(' ')}`,
     ''
   ]
   for (const { bytesPerToken, share, ...rest } of figures) {
-    const bytes = bytesPerToken ? `  ${megabytes(bytesPerToken)} MB a token, ${percent(share)} of memory's speed` : ''
+    const bytes = bytesPerToken
+      ? `  ${megabytes(bytesPerToken)} MB a token, ${percent(share)} of memory's speed`
+      : ''
     lines.push(row(rest) + bytes)
   }
-  for (const { what, seconds } of leftOut) lines.push(`left out, for it takes some ${(seconds / 60).toFixed(0)} min: ${what}`)
+  for (const { what, seconds } of leftOut)
+    lines.push(`left out, it would take ${(seconds / 60).toFixed(0)} min: ${what}`)
   if (lookups.length > 0) {
     const [{ tokens, promptTokens }] = lookups
-    lines.push('', `prompt lookup: ${tokens} tokens after ${promptTokens} that count up and begin again, the same with it and without`)
+    lines.push(
+      '',
+      `prompt lookup: ${tokens} tokens after ${promptTokens} that count up and begin again; same tokens without it`
+    )
   }
-  for (const { changed, gain, draftPasses, draftedTokens, acceptedPerPass, plain, lookup } of lookups) {
-    const what = changed ? `one in ${changed} of them another` : 'to be copied as they are'
+  for (const {
+    changed,
+    gain,
+    draftPasses,
+    draftedTokens,
+    acceptedPerPass,
+    plain,
+    lookup
+  } of lookups) {
+    const what = changed ? `one in ${changed} replaced` : 'copied unchanged'
     const drafted = draftedTokens / Math.max(1, draftPasses)
-    lines.push(`${what}: ${gain.toFixed(2)} times as fast; passes: ${draftPasses}, accepted in each: ${acceptedPerPass.toFixed(2)} of ${drafted.toFixed(2)} tokens`)
+    lines.push(
+      `${what}: ${gain.toFixed(2)} times as fast; draft passes: ${draftPasses}, accepted in each: ${acceptedPerPass.toFixed(2)} of ${drafted.toFixed(2)} tokens`
+    )
     lines.push(...[plain, lookup].map(figure => `  ${row(figure, 42)}`))
   }
   for (const { context, tokens, kernels } of profiles) {
@@ -70,9 +117,9 @@ export function table({ browser, info, bandwidth, figures, leftOut, lookups, mem
   if (soak) {
     lines.push(
       '',
-      `${soak.tokens} tokens in ${soak.chats} chats: the first at ${soak.first.toFixed(1)} tok/s, the last at ${soak.last.toFixed(1)} (${soak.lastAtFirst.toFixed(1)} when their positions were first reached)`,
+      `${soak.tokens} tokens in ${soak.chats} chats: the first at ${soak.first.toFixed(1)} tok/s, the last at ${soak.last.toFixed(1)} (${soak.lastAtFirst.toFixed(1)} at the same positions when first reached)`,
       `thousand by thousand: ${soak.rates.map(rate => rate.toFixed(1)).join(', ')} tok/s`,
-      `wasm memory: ${soak.wasmBytesBefore} bytes after the first turn, ${soak.wasmBytesAfter} at the end; GPU buffers: ${soak.gpuBytesBefore} bytes, ${soak.gpuBytesAfter} at the end`
+      `wasm memory: ${soak.wasmBytesBefore} bytes after the first token, ${soak.wasmBytesAfter} at the end; GPU buffers: ${soak.gpuBytesBefore} bytes, ${soak.gpuBytesAfter} at the end`
     )
   }
   return lines.join('\n')

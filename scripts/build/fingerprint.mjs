@@ -7,14 +7,27 @@ import { capture } from '../process.mjs'
 import { wasmEnvironment } from '../setup/wasm-target.mjs'
 
 const INPUTS = [
-  'Cargo.toml', 'Cargo.lock', '.cargo', 'src', 'shaders', 'pkg-template', 'package-lock.json', 'scripts/build',
-  'LICENSE-MIT', 'LICENSE-APACHE', 'CHANGELOG.md'
+  'Cargo.toml',
+  'Cargo.lock',
+  '.cargo',
+  'src',
+  'shaders',
+  'pkg-template',
+  'package-lock.json',
+  'scripts/build',
+  'LICENSE-MIT',
+  'LICENSE-APACHE',
+  'CHANGELOG.md'
 ]
 
 /** A hash of every input's name and bytes, and of the compiler. */
 export const fingerprint = () => {
   const hash = createHash('sha256')
-  for (const path of INPUTS.flatMap(filesIn)) hash.update(`${path}\0`).update(readFileSync(inRoot(path))).update('\0')
+  for (const path of INPUTS.flatMap(filesIn))
+    hash
+      .update(`${path}\0`)
+      .update(readFileSync(inRoot(path)))
+      .update('\0')
   hash.update(capture('rustc', ['-vV'], { env: wasmEnvironment() ?? {} }) ?? '')
   return hash.digest('hex')
 }
@@ -22,12 +35,15 @@ export const fingerprint = () => {
 const filesIn = path => {
   if (!existsSync(inRoot(path))) return []
   if (statSync(inRoot(path)).isFile()) return [path]
-  return readdirSync(inRoot(path)).sort().flatMap(name => filesIn(`${path}/${name}`))
+  return readdirSync(inRoot(path))
+    .sort()
+    .flatMap(name => filesIn(`${path}/${name}`))
 }
 
 /** Not among the package's `files`, so it is never published. */
 const noted = pkg => join(pkg, '.fingerprint')
 
-export const isCurrent = (pkg, print) => existsSync(noted(pkg)) && readFileSync(noted(pkg), 'utf8') === print
+export const isCurrent = (pkg, print) =>
+  existsSync(noted(pkg)) && readFileSync(noted(pkg), 'utf8') === print
 
 export const note = (pkg, print) => writeFileSync(noted(pkg), print)

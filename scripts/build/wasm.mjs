@@ -17,8 +17,18 @@ export const buildWasm = () => {
   mkdirSync(STAGE, { recursive: true })
   const env = wasmEnvironment() ?? {}
   const options = [
-    '--target', 'web', '--profile', 'web', '--mode', 'no-install', '--no-pack', '--no-gitignore',
-    '--out-name', 'ternlight', '--out-dir', STAGE
+    '--target',
+    'web',
+    '--profile',
+    'web',
+    '--mode',
+    'no-install',
+    '--no-pack',
+    '--no-gitignore',
+    '--out-name',
+    'ternlight',
+    '--out-dir',
+    STAGE
   ]
   run('wasm-pack', ['build', ...options, ROOT, '--', '--config', withoutOurPaths(env)], { env })
   const files = Object.fromEntries(GLUE.map(name => [name, join(STAGE, name)]))
@@ -31,14 +41,18 @@ export const buildWasm = () => {
  */
 const withoutOurPaths = env => {
   const sysroot = capture('rustc', ['--print', 'sysroot'], { env })
-  const names = { [resolve(ROOT)]: 'ternlight', [CARGO_HOME]: 'cargo', ...(sysroot && { [sysroot]: 'rust' }) }
+  const names = {
+    [resolve(ROOT)]: 'ternlight',
+    [CARGO_HOME]: 'cargo',
+    ...(sysroot && { [sysroot]: 'rust' })
+  }
   const flags = Object.entries(names).map(([path, name]) => `--remap-path-prefix=${path}=${name}`)
   return `target.${TARGET}.rustflags=${JSON.stringify(flags)}`
 }
 
 /**
- * The module after wasm-opt. That takes longer than the other steps, so its result is kept under the
- * hash of its input.
+ * The module after wasm-opt. That takes longer than the other steps, so its result is kept under
+ * the hash of its input.
  */
 const optimised = wasm => {
   const hash = createHash('sha256').update(readFileSync(wasm)).digest('hex').slice(0, 16)
@@ -54,5 +68,10 @@ const optimised = wasm => {
 
 /** The features that rustc and wasm-bindgen use. Every browser with WebGPU has them all. */
 const FEATURES = [
-  'bulk-memory', 'multivalue', 'mutable-globals', 'nontrapping-float-to-int', 'reference-types', 'sign-ext'
+  'bulk-memory',
+  'multivalue',
+  'mutable-globals',
+  'nontrapping-float-to-int',
+  'reference-types',
+  'sign-ext'
 ].map(feature => `--enable-${feature}`)

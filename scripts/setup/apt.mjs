@@ -8,7 +8,8 @@ let updated = false
 
 /** Installs packages. A fresh image has no package lists, so they are fetched once a run. */
 export const aptInstall = async (...packages) => {
-  if (!canInstall()) throw new Error('Nothing was installed: that needs root on a machine with apt-get.')
+  if (!canInstall())
+    throw new Error('Nothing was installed: that needs root on a machine with apt-get.')
   const env = { DEBIAN_FRONTEND: 'noninteractive' }
   if (!updated) await runQuietly('apt-get', ['update'], { env })
   updated = true
@@ -16,4 +17,5 @@ export const aptInstall = async (...packages) => {
 }
 
 /** The command a person would type instead. */
-export const aptCommand = (...packages) => `sudo apt-get update && sudo apt-get install ${packages.join(' ')}`
+export const aptCommand = (...packages) =>
+  `sudo apt-get update && sudo apt-get install ${packages.join(' ')}`

@@ -6,13 +6,20 @@ import { find, isExecutable, nodeTool, runQuietly } from '../process.mjs'
 import { aptCommand, aptInstall, canInstall } from './apt.mjs'
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome']
-const APPLICATIONS = ['Chromium.app/Contents/MacOS/Chromium', 'Google Chrome.app/Contents/MacOS/Google Chrome']
+const APPLICATIONS = [
+  'Chromium.app/Contents/MacOS/Chromium',
+  'Google Chrome.app/Contents/MacOS/Google Chrome'
+]
 
 /** The path of the browser, or null. `CHROMIUM` in the environment decides where it is set. */
 export const findBrowser = () => {
   const named = process.env.CHROMIUM
   if (named) return isExecutable(named) ? named : find(named)
-  const candidates = [...NAMES.map(find), ...APPLICATIONS.map(app => `/Applications/${app}`), ...ofPlaywright()]
+  const candidates = [
+    ...NAMES.map(find),
+    ...APPLICATIONS.map(app => `/Applications/${app}`),
+    ...ofPlaywright()
+  ]
   return candidates.find(path => path && isExecutable(path)) ?? null
 }
 
@@ -42,7 +49,11 @@ export const swiftShader = () => {
   const path = findBrowser()
   if (!path) return null
   // Debian's /usr/bin/chromium is a script, and the driver is not beside it.
-  const directories = [dirname(realpathSync(path)), '/usr/lib/chromium', '/usr/lib64/chromium-browser']
+  const directories = [
+    dirname(realpathSync(path)),
+    '/usr/lib/chromium',
+    '/usr/lib64/chromium-browser'
+  ]
   return directories.map(dir => join(dir, 'vk_swiftshader_icd.json')).find(existsSync) ?? null
 }
 
@@ -50,7 +61,8 @@ export const browser = {
   name: 'Chromium',
   check: findBrowser,
   install: async () => {
-    if (process.env.CHROMIUM) throw new Error(`CHROMIUM names ${process.env.CHROMIUM}, which is not a program.`)
+    if (process.env.CHROMIUM)
+      throw new Error(`CHROMIUM names ${process.env.CHROMIUM}, which is not a program.`)
     const withApt = canInstall()
     try {
       if (withApt) await aptInstall('chromium')
@@ -58,7 +70,8 @@ export const browser = {
       // Not every system with apt-get has it; Playwright may.
     }
     const withDeps = withApt ? ['--with-deps'] : []
-    if (!findBrowser()) await runQuietly(nodeTool('playwright'), ['install', ...withDeps, 'chromium'])
+    if (!findBrowser())
+      await runQuietly(nodeTool('playwright'), ['install', ...withDeps, 'chromium'])
   },
   remedy: () =>
     `run \`${aptCommand('chromium')}\` or \`npx playwright install chromium\`,

@@ -4,12 +4,14 @@ import { inRoot } from '../paths.mjs'
 import { npm, runQuietly } from '../process.mjs'
 import { atLeast } from './version.mjs'
 
-const wanted = () => JSON.parse(readFileSync(inRoot('package.json'), 'utf8')).engines.node.replace('>=', '')
+const wanted = () =>
+  JSON.parse(readFileSync(inRoot('package.json'), 'utf8')).engines.node.replace('>=', '')
 
 export const nodeVersion = {
   name: 'Node',
   check: () => (atLeast(process.versions.node, wanted()) ? process.versions.node : null),
-  remedy: () => `this is ${process.versions.node}; install ${wanted()} or newer, from your system or from nodejs.org.`
+  remedy: () =>
+    `this is ${process.versions.node}; install ${wanted()} or newer, from your system or from nodejs.org.`
 }
 
 /** The names of packages that the lock and npm's note of what it installed do not agree on. */
@@ -37,7 +39,9 @@ export const nodePackages = {
   note: 'npm ci',
   install: () => {
     const [command, ...args] = npm()
-    return runQuietly(command, [...args, 'ci', '--include=dev', '--no-audit', '--no-fund'], { log: 'setup-npm' })
+    return runQuietly(command, [...args, 'ci', '--include=dev', '--no-audit', '--no-fund'], {
+      log: 'setup-npm'
+    })
   },
   remedy: () => 'run `npm ci` here and see what it says; it needs to reach your npm registry.'
 }

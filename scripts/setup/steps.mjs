@@ -20,7 +20,8 @@ const FOR_BUILD = [...FOR_RUST, wasmTarget, [nodePackages, wasmPack, wasmBindgen
 const FOR_TESTS = [rustComponents, browser, vulkan]
 
 /** Makes `npm run build` work on this machine, with `tests` also `npm test`. */
-export const setUp = ({ tests = false } = {}) => ensureAll(tests ? [...FOR_BUILD, ...FOR_TESTS] : FOR_BUILD)
+export const setUp = ({ tests = false } = {}) =>
+  ensureAll(tests ? [...FOR_BUILD, ...FOR_TESTS] : FOR_BUILD)
 
 /** Makes cargo work on this machine. */
 export const setUpNative = () => ensureAll(FOR_RUST)
@@ -50,7 +51,9 @@ const ensureTogether = async steps => {
   if (missing.length < 2) return missing.length === 0 ? undefined : ensure(missing[0])
   heading(`  installing at the same time: ${missing.map(({ name }) => name).join(', ')}`)
   // All of them end before the first failure is told: none goes on behind a message.
-  const ends = await Promise.allSettled(missing.map(step => finish(step, begin(step.name, { later: true }))))
+  const ends = await Promise.allSettled(
+    missing.map(step => finish(step, begin(step.name, { later: true })))
+  )
   for (const { reason } of ends) if (reason) throw reason
 }
 

@@ -28,5 +28,6 @@ export const vulkan = {
     return loader() ? llvmpipe() : null
   },
   install: () => aptInstall(...PACKAGES),
-  remedy: () => `run \`${aptCommand(...PACKAGES)}\`, or install Mesa's llvmpipe ("lavapipe") and the Vulkan loader.`
+  remedy: () =>
+    `run \`${aptCommand(...PACKAGES)}\`, or install Mesa's llvmpipe ("lavapipe") and the Vulkan loader.`
 }

@@ -23,7 +23,10 @@ export const wasmEnvironment = () => {
   return null
 }
 
-/** Compiles a line for the target. A look for the library is not enough: another compiler's is of no use. */
+/**
+ * Compiles a line for the target. A look for the library is not enough: another compiler's is of no
+ * use.
+ */
 const compiles = env =>
   capture('rustc', ['--target', TARGET, '--crate-type', 'lib', '--emit', 'metadata=-', '-'], {
     env,
@@ -63,7 +66,8 @@ export const wasmTarget = {
       await fromDebian()
     }
   },
-  remedy: () => `run \`rustup target add ${TARGET}\`. Where that cannot download, run this script as root on
+  remedy:
+    () => `run \`rustup target add ${TARGET}\`. Where that cannot download, run this script as root on
 Debian: it then installs ${DEBIAN.join(', ')} and builds the target from them.`
 }
 
@@ -80,20 +84,29 @@ const fromDebian = async () => {
 const buildStandardLibrary = async env => {
   const crate = mkdtempSync(join(tmpdir(), 'ternlight-std-'))
   try {
-    writeFileSync(join(crate, 'Cargo.toml'), '[package]\nname = "empty"\nedition = "2021"\n[lib]\npath = "lib.rs"\n')
+    writeFileSync(
+      join(crate, 'Cargo.toml'),
+      '[package]\nname = "empty"\nedition = "2021"\n[lib]\npath = "lib.rs"\n'
+    )
     writeFileSync(join(crate, 'lib.rs'), '')
     const std = '-Zbuild-std=std,panic_abort,panic_unwind,proc_macro'
-    await runQuietly('cargo', ['build', '--release', std, '--target', TARGET, '--target-dir', 'target'], {
-      cwd: crate,
-      // A build with `lto` links only what has bitcode. RUSTC_BOOTSTRAP allows build-std, which is
-      // an unstable option.
-      env: { ...env, RUSTC_BOOTSTRAP: '1', RUSTFLAGS: '-Cembed-bitcode=yes' }
-    })
+    await runQuietly(
+      'cargo',
+      ['build', '--release', std, '--target', TARGET, '--target-dir', 'target'],
+      {
+        cwd: crate,
+        // A build with `lto` links only what has bitcode. RUSTC_BOOTSTRAP allows build-std, which
+        // is an unstable option.
+        env: { ...env, RUSTC_BOOTSTRAP: '1', RUSTFLAGS: '-Cembed-bitcode=yes' }
+      }
+    )
     const from = join(crate, 'target', TARGET, 'release', 'deps')
     const to = join('/usr/lib/rustlib', TARGET, 'lib')
     rmSync(to, { recursive: true, force: true })
     mkdirSync(to, { recursive: true })
-    const libraries = readdirSync(from).filter(name => name.endsWith('.rlib') && !name.startsWith('libempty-'))
+    const libraries = readdirSync(from).filter(
+      name => name.endsWith('.rlib') && !name.startsWith('libempty-')
+    )
     for (const name of libraries) cpSync(join(from, name), join(to, name))
     // Cargo does not notice that what it compiled before needs the former library.
     rmSync(join(CARGO_TARGET, TARGET), { recursive: true, force: true })

@@ -1,7 +1,7 @@
 // wasm-pack, and wasm-bindgen in exactly the crate's version.
 //
-// Each is downloaded where its makers publish a program for this machine, which takes seconds. Where
-// that fails, cargo compiles it.
+// Each is downloaded where its makers publish a program for this machine, which takes seconds.
+// Where that fails, cargo compiles it.
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { CARGO_HOME, inRoot, lockedVersion } from '../paths.mjs'
@@ -24,8 +24,8 @@ const MACHINES = {
 }
 
 /**
- * A step of the setup for one tool. `accepts` tells whether an installed version will do, `download`
- * is the address of the archive for a machine, and `crate` is what cargo compiles.
+ * A step of the setup for one tool. `accepts` tells whether an installed version will do,
+ * `download` is the address of the archive for a machine, and `crate` is what cargo compiles.
  */
 const toolStep = ({ tool, version, accepts, download, crate }) => ({
   name: tool,
@@ -34,7 +34,11 @@ const toolStep = ({ tool, version, accepts, download, crate }) => ({
     const found = versionIn(capture(tool, ['--version']))
     if (found && accepts(found)) return found
     const bin = join(folderOf(tool, version()), 'bin')
-    if (!isExecutable(join(bin, tool)) || versionIn(capture(join(bin, tool), ['--version'])) !== version()) return null
+    if (
+      !isExecutable(join(bin, tool)) ||
+      versionIn(capture(join(bin, tool), ['--version'])) !== version()
+    )
+      return null
     preferPath(bin)
     return version()
   },
@@ -73,12 +77,18 @@ export const wasmBindgen = toolStep({
   crate: ['wasm-bindgen-cli', '--bin', 'wasm-bindgen', '--no-default-features']
 })
 
-/** Downloads an archive and unpacks it into `folder`, without the archive's own outermost folder. */
+/**
+ * Downloads an archive and unpacks it into `folder`, without the archive's own outermost folder.
+ */
 const unpack = async (address, folder, log) => {
   mkdirSync(folder, { recursive: true })
   const archive = join(folder, 'archive.tar.gz')
   const limits = ['--connect-timeout', '5', '--max-time', '60']
-  await runQuietly('curl', ['--fail', '--silent', '--show-error', '--location', ...limits, '--output', archive, address], { log })
+  await runQuietly(
+    'curl',
+    ['--fail', '--silent', '--show-error', '--location', ...limits, '--output', archive, address],
+    { log }
+  )
   await runQuietly('tar', ['-xzf', archive, '--strip-components=1', '-C', folder], { log })
   rmSync(archive)
 }

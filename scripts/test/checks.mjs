@@ -24,15 +24,18 @@ const ON_GPU = ['kernels', 'engine']
 /** Tests with this word in their path load the bundled model; a quick run leaves them out. */
 const BUNDLED = 'bundled'
 
-const nodeTests = folder => ({ hear }) => {
-  const names = readdirSync(inRoot('tests', folder)).filter(name => name.endsWith('.test.mjs'))
-  const files = names.map(name => inRoot('tests', folder, name))
-  return runHearing(process.execPath, ['--test', '--test-reporter=spec', ...files], hear)
-}
+const nodeTests =
+  folder =>
+  ({ hear }) => {
+    const names = readdirSync(inRoot('tests', folder)).filter(name => name.endsWith('.test.mjs'))
+    const files = names.map(name => inRoot('tests', folder, name))
+    return runHearing(process.execPath, ['--test', '--test-reporter=spec', ...files], hear)
+  }
 
 const checkFormat = () => runOpen('cargo', ['fmt', '--check'])
 
-const lintNative = () => runOpen('cargo', ['clippy', '--quiet', '--all-targets', '--', '-D', 'warnings'])
+const lintNative = () =>
+  runOpen('cargo', ['clippy', '--quiet', '--all-targets', '--', '-D', 'warnings'])
 
 const lintWasm = async () => {
   const env = wasmEnvironment() ?? {}
@@ -50,20 +53,31 @@ const libtestArgs = { quick: ['--skip', BUNDLED], usual: [], all: ['--include-ig
 let programs
 const buildRustTests = async () => {
   const all = await buildTests()
-  programs = [...all.filter(({ name }) => !ON_GPU.includes(name)), ...all.filter(({ name }) => ON_GPU.includes(name))]
+  programs = [
+    ...all.filter(({ name }) => !ON_GPU.includes(name)),
+    ...all.filter(({ name }) => ON_GPU.includes(name))
+  ]
 }
 
-/** All Rust tests. On Linux those of the GPU run on llvmpipe, unless VK_DRIVER_FILES names a driver. */
+/**
+ * All Rust tests. On Linux those of the GPU run on llvmpipe, unless VK_DRIVER_FILES names a driver.
+ */
 const testNative = async ({ mode, hear }) => {
   const icd = process.env.VK_DRIVER_FILES || llvmpipe()
-  await runTests(programs, hear, { args: libtestArgs[mode], env: icd ? { VK_DRIVER_FILES: icd } : {} })
+  await runTests(programs, hear, {
+    args: libtestArgs[mode],
+    env: icd ? { VK_DRIVER_FILES: icd } : {}
+  })
   await runDocTests(hear)
 }
 
 const testOnSwiftShader = async ({ mode, hear }) => {
   if (process.platform !== 'linux') return 'left out: not Linux'
   const icd = swiftShader()
-  if (!icd) throw new Error(`${findBrowser()} has no SwiftShader (vk_swiftshader_icd.json); Debian's Chromium has.`)
+  if (!icd)
+    throw new Error(
+      `${findBrowser()} has no SwiftShader (vk_swiftshader_icd.json); Debian's Chromium has.`
+    )
   const onGpu = programs.filter(({ name }) => ON_GPU.includes(name))
   await runTests(onGpu, hear, { args: libtestArgs[mode], env: { VK_DRIVER_FILES: icd } })
 }
@@ -88,12 +102,17 @@ const playwrightArgs = { quick: ['--grep', '@quick'], usual: ['--grep-invert', '
 
 const testInBrowser = async ({ mode, hear, times }) => {
   // Ports of this run's own: a server that another run has left behind is in no one's way.
-  const PORT = process.env.PORT ?? String(20_000 + process.pid % 20_000)
+  const PORT = process.env.PORT ?? String(20_000 + (process.pid % 20_000))
   const report = inRoot('target', 'playwright.json')
   const env = { CHROMIUM: findBrowser(), PORT, PLAYWRIGHT_JSON_OUTPUT_NAME: report }
   rmSync(report, { force: true })
   try {
-    await runHearing(nodeTool('playwright'), ['test', '--reporter=list,json', ...playwrightArgs[mode]], hear, { env })
+    await runHearing(
+      nodeTool('playwright'),
+      ['test', '--reporter=list,json', ...playwrightArgs[mode]],
+      hear,
+      { env }
+    )
   } finally {
     if (existsSync(report)) times.push(...readPlaywrightTimes(report))
   }

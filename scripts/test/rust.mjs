@@ -1,8 +1,8 @@
 // Builds the Rust tests and runs them, with the time that each test takes.
 //
-// libtest prints times only where unstable options are allowed. Allowing them for `cargo test` would
-// rebuild every crate whose build script reads RUSTC_BOOTSTRAP. So cargo only builds the tests, and
-// the variable is set for the test programs alone.
+// libtest prints times only where unstable options are allowed. Allowing them for `cargo test`
+// would rebuild every crate whose build script reads RUSTC_BOOTSTRAP. So cargo only builds the
+// tests, and the variable is set for the test programs alone.
 import { tmpdir } from 'node:os'
 import { ROOT } from '../paths.mjs'
 import { outputOf, runHearing } from '../process.mjs'
@@ -14,7 +14,9 @@ const TIMES = ['-Zunstable-options', '--report-time']
 
 /** Builds the tests; `{ name, path }` of each test program. */
 export const buildTests = async () =>
-  testPrograms(await outputOf('cargo', ['test', '--no-run', '--message-format=json-render-diagnostics']))
+  testPrograms(
+    await outputOf('cargo', ['test', '--no-run', '--message-format=json-render-diagnostics'])
+  )
 
 /** The test programs that cargo's JSON messages name. */
 export const testPrograms = messages =>
@@ -22,9 +24,14 @@ export const testPrograms = messages =>
     .split('\n')
     .filter(line => line.startsWith('{'))
     .map(line => JSON.parse(line))
-    .filter(({ reason, profile, executable }) => reason === 'compiler-artifact' && profile.test && executable)
+    .filter(
+      ({ reason, profile, executable }) =>
+        reason === 'compiler-artifact' && profile.test && executable
+    )
     .map(({ target, executable }) => ({
-      name: target.kind.includes('test') ? target.name : `src (${target.kind.includes('bin') ? 'bin' : 'lib'})`,
+      name: target.kind.includes('test')
+        ? target.name
+        : `src (${target.kind.includes('bin') ? 'bin' : 'lib'})`,
       path: executable
     }))
     // Cargo names them in the order in which they happen to be built.

@@ -3,7 +3,10 @@ import { plain } from '../report.mjs'
 
 const LINES = [
   // libtest, once for each test program
-  { line: /^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored/, counts: ['passed', 'failed', 'skipped'] },
+  {
+    line: /^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored/,
+    counts: ['passed', 'failed', 'skipped']
+  },
   // node --test
   { line: /^[#ℹ] pass (\d+)$/, counts: ['passed'] },
   { line: /^[#ℹ] fail (\d+)$/, counts: ['failed'] },
@@ -27,8 +30,11 @@ export const tally = printed => {
 }
 
 export const total = tallies =>
-  tallies.reduce((sum, each) => ({
-    passed: sum.passed + each.passed,
-    failed: sum.failed + each.failed,
-    skipped: sum.skipped + each.skipped
-  }), { passed: 0, failed: 0, skipped: 0 })
+  tallies.reduce(
+    (sum, each) => ({
+      passed: sum.passed + each.passed,
+      failed: sum.failed + each.failed,
+      skipped: sum.skipped + each.skipped
+    }),
+    { passed: 0, failed: 0, skipped: 0 }
+  )

@@ -42,7 +42,9 @@ export const timesReport = rows => {
   const tests = rows
     .flatMap(({ name: step, times }) => times.map(test => ({ ...test, step })))
     .toSorted((a, b) => b.ms - a.ms)
-  const lines = tests.map(({ name, step, ms }) => `  ${seconds(ms).padStart(8)}  ${name}  [${step}]`)
+  const lines = tests.map(
+    ({ name, step, ms }) => `  ${seconds(ms).padStart(8)}  ${name}  [${step}]`
+  )
   const steps = summary('Summary', rows)
   const slowest = [`The ${SLOWEST} slowest tests`, ...lines.slice(0, SLOWEST)].join('\n')
   return {

@@ -15,7 +15,8 @@ test('no file of the package names a folder of the machine that built it', () =>
   const folders = [homedir(), resolve(inRoot()), CARGO_HOME].filter(folder => folder.length > 1)
   for (const name of names) {
     const bytes = readFileSync(join(PKG, name))
-    for (const folder of folders) assert.equal(bytes.indexOf(folder), -1, `${name} contains ${folder}`)
+    for (const folder of folders)
+      assert.equal(bytes.indexOf(folder), -1, `${name} contains ${folder}`)
   }
 })
 

@@ -1,8 +1,16 @@
-// The setup on machines that lack something. PATH has only stand-ins: a few lines of shell each, which
-// note how they were called.
+// The setup on machines that lack something. PATH has only stand-ins: a few lines of shell each,
+// which note how they were called.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
@@ -20,14 +28,16 @@ const PRESENT = {
 }
 
 /** rustc that has the target only where `condition`, a shell command, succeeds. */
-const rustcWithTarget = condition => `case "$*" in *--target*) ${condition} ;; *) echo rustc 1.99.0 ;; esac`
+const rustcWithTarget = condition =>
+  `case "$*" in *--target*) ${condition} ;; *) echo rustc 1.99.0 ;; esac`
 
 /** Shell that writes a program which prints its version, as an installer does. */
 const program = (folder, name, version) =>
   `/bin/mkdir -p "${folder}" && printf '#!/bin/sh\\necho ${name} ${version}\\n' > "${folder}/${name}" && /bin/chmod +x "${folder}/${name}"`
 
 /** Shell that goes on once a file is in the test's directory, or fails after ten seconds. */
-const waitFor = name => `n=0; until test -e "${directory}/${name}"; do n=$((n + 1)); test $n -lt 100 || exit 3; /bin/sleep 0.1; done`
+const waitFor = name =>
+  `n=0; until test -e "${directory}/${name}"; do n=$((n + 1)); test $n -lt 100 || exit 3; /bin/sleep 0.1; done`
 
 let directory
 
@@ -45,11 +55,17 @@ const setUpWith = (programs, ...args) => {
     writeFileSync(path, `#!/bin/sh\necho "${name} $*" >> "${directory}/calls"\n${body}\n`)
     chmodSync(path, 0o755)
   }
-  const { status, stdout, stderr } = spawnSync(process.execPath, [inRoot('scripts', 'setup.mjs'), ...args], {
-    env: { PATH: join(directory, 'bin'), HOME: directory, CARGO_HOME: join(directory, 'cargo') },
-    encoding: 'utf8'
-  })
-  const calls = existsSync(join(directory, 'calls')) ? readFileSync(join(directory, 'calls'), 'utf8').split('\n') : []
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [inRoot('scripts', 'setup.mjs'), ...args],
+    {
+      env: { PATH: join(directory, 'bin'), HOME: directory, CARGO_HOME: join(directory, 'cargo') },
+      encoding: 'utf8'
+    }
+  )
+  const calls = existsSync(join(directory, 'calls'))
+    ? readFileSync(join(directory, 'calls'), 'utf8').split('\n')
+    : []
   return { status, stdout, stderr, calls }
 }
 
@@ -60,7 +76,10 @@ test('where nothing is missing, it prints one timed line a step and installs not
   assert.equal(lines[0], 'Setup')
   assert.equal(lines.length, 8)
   for (const line of lines.slice(1)) assert.match(line, /\(\d+\.\d\d s\)$/)
-  assert.deepEqual(calls.filter(call => /install|add|link|update/.test(call)), [])
+  assert.deepEqual(
+    calls.filter(call => /install|add|link|update/.test(call)),
+    []
+  )
 })
 
 test('without Rust it says how to get it', () => {
@@ -87,27 +106,39 @@ test('a missing target comes from rustup', () => {
   assert.ok(calls.includes('rustup target add wasm32-unknown-unknown'))
 })
 
-test('where rustup cannot download, Debian\'s compiler is installed and linked', { skip: !isRoot }, () => {
-  const { status, stderr, stdout, calls } = setUpWith({
-    ...PRESENT,
-    rustc: rustcWithTarget(`test "$RUSTUP_TOOLCHAIN" = distro -a -e "${directory}/linked"`),
-    rustup: `case "$*" in 'target add'*) exit 1 ;; 'toolchain link'*) : > "${directory}/linked" ;; esac`,
-    'apt-get': '',
-    'rust-lld': ''
-  })
-  assert.equal(status, 0, stderr)
-  assert.match(stdout, /Debian's Rust, for this target alone/)
-  const order = ['rustup target add', 'apt-get update', 'apt-get install', 'rustup toolchain link distro /usr']
-  const at = order.map(start => calls.findIndex(call => call.startsWith(start)))
-  assert.deepEqual(at, [...at].sort((a, b) => a - b))
-  assert.ok(!at.includes(-1), calls.join('\n'))
-})
+test(
+  "where rustup cannot download, Debian's compiler is installed and linked",
+  { skip: !isRoot },
+  () => {
+    const { status, stderr, stdout, calls } = setUpWith({
+      ...PRESENT,
+      rustc: rustcWithTarget(`test "$RUSTUP_TOOLCHAIN" = distro -a -e "${directory}/linked"`),
+      rustup: `case "$*" in 'target add'*) exit 1 ;; 'toolchain link'*) : > "${directory}/linked" ;; esac`,
+      'apt-get': '',
+      'rust-lld': ''
+    })
+    assert.equal(status, 0, stderr)
+    assert.match(stdout, /Debian's Rust, for this target alone/)
+    const order = [
+      'rustup target add',
+      'apt-get update',
+      'apt-get install',
+      'rustup toolchain link distro /usr'
+    ]
+    const at = order.map(start => calls.findIndex(call => call.startsWith(start)))
+    assert.deepEqual(
+      at,
+      [...at].sort((a, b) => a - b)
+    )
+    assert.ok(!at.includes(-1), calls.join('\n'))
+  }
+)
 
 test('where neither way works, it prints the reason and the command', () => {
   const { status, stderr } = setUpWith({
     ...PRESENT,
     rustc: rustcWithTarget('exit 1'),
-    rustup: "case \"$*\" in 'target add'*) echo could not download >&2; exit 1 ;; esac"
+    rustup: 'case "$*" in \'target add\'*) echo could not download >&2; exit 1 ;; esac'
   })
   assert.equal(status, 1)
   assert.match(stderr, /could not download/)
@@ -128,7 +159,10 @@ test('wasm-bindgen of another version stays, and the right one is downloaded int
   const [, address] = calls.find(call => call.startsWith('curl')).match(/ (https:\S+)$/)
   const from = 'https://github.com/wasm-bindgen/wasm-bindgen/releases/download'
   assert.ok(address.startsWith(`${from}/${version}/wasm-bindgen-${version}-`), address)
-  assert.deepEqual(calls.filter(call => call.startsWith('cargo install')), [])
+  assert.deepEqual(
+    calls.filter(call => call.startsWith('cargo install')),
+    []
+  )
   assert.ok(!existsSync(join(bin, 'archive.tar.gz')))
 })
 
@@ -184,29 +218,39 @@ test('where neither tool can be had, it says what to run, and both installs have
     'wasm-pack': 'exit 1',
     'wasm-bindgen': 'exit 1',
     curl: 'exit 6',
-    cargo: 'case "$*" in install*) echo no registry here >&2; exit 101 ;; *) echo cargo 1.99.0 ;; esac'
+    cargo:
+      'case "$*" in install*) echo no registry here >&2; exit 101 ;; *) echo cargo 1.99.0 ;; esac'
   })
   assert.equal(status, 1)
-  assert.match(stderr, /no registry here\nThe whole output: .*\nwasm-pack: run `cargo install wasm-pack --version =0\.15\.1`/)
+  assert.match(
+    stderr,
+    /no registry here\nThe whole output: .*\nwasm-pack: run `cargo install wasm-pack --version =0\.15\.1`/
+  )
   assert.equal(calls.filter(call => call.startsWith('cargo install')).length, 4)
 })
 
 test('a missing browser comes from apt-get', { skip: !isRoot }, () => {
   const chromium = join(directory, 'bin', 'chromium')
   const { status, stdout, stderr, calls } = setUpWith(
-    { ...PRESENT, 'apt-get': `case "$*" in *chromium*) : > "${chromium}"; /bin/chmod +x "${chromium}" ;; esac` },
+    {
+      ...PRESENT,
+      'apt-get': `case "$*" in *chromium*) : > "${chromium}"; /bin/chmod +x "${chromium}" ;; esac`
+    },
     '--tests'
   )
   assert.equal(status, 0, stderr)
   assert.match(stdout, new RegExp(`Chromium .*installed: ${chromium}`))
-  assert.deepEqual(calls.filter(call => call.startsWith('apt-get')), [
-    'apt-get update',
-    'apt-get install -y --no-install-recommends chromium'
-  ])
+  assert.deepEqual(
+    calls.filter(call => call.startsWith('apt-get')),
+    ['apt-get update', 'apt-get install -y --no-install-recommends chromium']
+  )
 })
 
 test('where no browser can be had, it says how to get one', () => {
   const { status, stderr } = setUpWith({ ...PRESENT, 'apt-get': 'exit 100' }, '--tests')
   assert.equal(status, 1)
-  assert.match(stderr, /Chromium: run `sudo apt-get .*chromium` or `npx playwright install chromium`/)
+  assert.match(
+    stderr,
+    /Chromium: run `sudo apt-get .*chromium` or `npx playwright install chromium`/
+  )
 })

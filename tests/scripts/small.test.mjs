@@ -25,7 +25,10 @@ test('versions compare as numbers, not as text', () => {
 })
 
 test('a version is found in what a tool prints', () => {
-  assert.equal(versionIn('rustc 1.96.0 (ac68faa20 2026-05-25) (built from a source tarball)'), '1.96.0')
+  assert.equal(
+    versionIn('rustc 1.96.0 (ac68faa20 2026-05-25) (built from a source tarball)'),
+    '1.96.0'
+  )
   assert.equal(versionIn('wasm-bindgen 0.2.130'), '0.2.130')
   assert.equal(versionIn(null), null)
 })
@@ -37,7 +40,7 @@ test('the versions of Cargo.toml and Cargo.lock are read', () => {
   assert.throws(() => lockedVersion('no-such-crate'), /no-such-crate/)
 })
 
-test('Node packages: a missing and another version differ, another platform\'s does not', () => {
+test("Node packages: a missing and another version differ, another platform's does not", () => {
   const lock = {
     packages: {
       '': { version: '0.0.0' },
@@ -48,7 +51,10 @@ test('Node packages: a missing and another version differ, another platform\'s d
     }
   }
   const installed = {
-    packages: { 'node_modules/same': { version: '1.0.0' }, 'node_modules/newer': { version: '1.0.0' } }
+    packages: {
+      'node_modules/same': { version: '1.0.0' },
+      'node_modules/newer': { version: '1.0.0' }
+    }
   }
   assert.deepEqual(differing(lock, installed), ['node_modules/newer', 'node_modules/missing'])
 })
@@ -67,9 +73,14 @@ test('a module over the size budget stops the build, one below it does not', () 
   }
 })
 
-test('the test programs are taken from cargo\'s messages, in order of their names', () => {
+test("the test programs are taken from cargo's messages, in order of their names", () => {
   const artifact = (name, kind, executable, test = true) =>
-    JSON.stringify({ reason: 'compiler-artifact', target: { name, kind: [kind] }, profile: { test }, executable })
+    JSON.stringify({
+      reason: 'compiler-artifact',
+      target: { name, kind: [kind] },
+      profile: { test },
+      executable
+    })
   const messages = [
     artifact('ternlight', 'lib', null, false),
     artifact('ternlight', 'bin', '/t/ternlight', false),
@@ -106,14 +117,19 @@ test matrix::rows ... FAILED <2.000s>
   ])
 })
 
-test('the times of browser tests are read from Playwright\'s report, tries added up', () => {
-  const spec = (title, ...durations) => ({ title, tests: [{ results: durations.map(duration => ({ duration })) }] })
+test("the times of browser tests are read from Playwright's report, tries added up", () => {
+  const spec = (title, ...durations) => ({
+    title,
+    tests: [{ results: durations.map(duration => ({ duration })) }]
+  })
   const report = {
-    suites: [{
-      file: 'web/chat.spec.ts',
-      specs: [spec('answers', 700)],
-      suites: [{ file: 'web/chat.spec.ts', specs: [spec('retries', 100, 50)] }]
-    }]
+    suites: [
+      {
+        file: 'web/chat.spec.ts',
+        specs: [spec('answers', 700)],
+        suites: [{ file: 'web/chat.spec.ts', specs: [spec('retries', 100, 50)] }]
+      }
+    ]
   }
   assert.deepEqual(playwrightTimes(report), [
     { name: 'web/chat.spec.ts: answers', ms: 700 },
@@ -130,8 +146,14 @@ test('the ten slowest tests of all runners are reported, the slowest first', () 
   const { printed, file } = timesReport(rows)
   const slowest = printed.split('The 10 slowest tests\n')[1].split('\n')
   assert.equal(slowest.length, 10)
-  assert.deepEqual(slowest.slice(0, 2), ['      11 s  test 11  [Rust]', '      11 s  chat  [Browser]'])
-  assert.match(printed, /^Summary\n {2}passed {2}Rust +12 tests +66 s\n {2}passed {2}Browser +12 s\n/)
+  assert.deepEqual(slowest.slice(0, 2), [
+    '      11 s  test 11  [Rust]',
+    '      11 s  chat  [Browser]'
+  ])
+  assert.match(
+    printed,
+    /^Summary\n {2}passed {2}Rust +12 tests +66 s\n {2}passed {2}Browser +12 s\n/
+  )
   assert.match(file, /\n {4}0\.00 s {2}test 0 {2}\[Rust\]\n$/)
 })
 
@@ -149,11 +171,22 @@ test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; 
   1 flaky
   3 did not run
 `
-  assert.deepEqual(tally(printed), { passed: 3 + 1 + 12 + 20, failed: 2 + 1 + 2 + 1, skipped: 1 + 1 + 3 })
+  assert.deepEqual(tally(printed), {
+    passed: 3 + 1 + 12 + 20,
+    failed: 2 + 1 + 2 + 1,
+    skipped: 1 + 1 + 3
+  })
 })
 
 test('a figure is the median of its values, with the least and the most', () => {
-  assert.deepEqual(figure({ what: 'x', unit: 'ms', values: [3, 1, 10] }), { what: 'x', unit: 'ms', runs: 3, median: 3, least: 1, most: 10 })
+  assert.deepEqual(figure({ what: 'x', unit: 'ms', values: [3, 1, 10] }), {
+    what: 'x',
+    unit: 'ms',
+    runs: 3,
+    median: 3,
+    least: 1,
+    most: 10
+  })
   assert.equal(figure({ values: [4, 1, 2, 9] }).median, 3)
   const decode = figure({ values: [100], bytesPerToken: 1e9, bandwidth: 400 })
   assert.deepEqual([decode.median, decode.share], [100, 0.25])
@@ -161,48 +194,89 @@ test('a figure is the median of its values, with the least and the most', () => 
 
 test('loads are told apart by where the bytes came from', () => {
   const load = n => ({
-    cold: { whole: 1000 * n, ready: n, token: 2 * n, most: { renderer: n << 20, browser: 0, together: 2 * n << 20 } },
+    cold: {
+      whole: 1000 * n,
+      ready: n,
+      token: 2 * n,
+      most: { renderer: n << 20, browser: 0, together: (2 * n) << 20 }
+    },
     // As where nobody can tell.
     stored: { whole: 500 * n, ready: n, token: n, most: {} }
   })
   const figures = loadFigures([load(1), load(3)])
   assert.deepEqual(figures[0], { what: 'load from the server', unit: 's', values: [1, 3] })
   assert.deepEqual(figures.map(({ what }) => what).slice(2, 7), [
-    'last byte to first token, from the server', "memory in the page's process, from the server",
-    "memory in the browser's, from the server", "memory in all but the GPU's, from the server", 'load from storage'
+    'last byte to first token, from the server',
+    "memory in the page's process, from the server",
+    "memory in the browser's, from the server",
+    "memory in all but the GPU's, from the server",
+    'load from storage'
   ])
-  assert.deepEqual([3, 4, 5].map(at => figures[at].values), [[1, 3], [0, 0], [2, 6]])
+  assert.deepEqual(
+    [3, 4, 5].map(at => figures[at].values),
+    [
+      [1, 3],
+      [0, 0],
+      [2, 6]
+    ]
+  )
   assert.deepEqual(figures[11].values, [0, 0])
 })
 
 test('a comparison has a column for ternlight and one for the peer, with token counts that the peer reports', () => {
   const info = { name: 'a model', adapter: 'a card' }
-  const cold = { ours: 1500, peer: 9900, info, userAgent: 'Mozilla/5.0 (X11) HeadlessChrome/156.0.1.2 Safari/537' }
+  const cold = {
+    ours: { loaded: 1500, first: 1600 },
+    peer: { loaded: 9900, first: 11_000 },
+    info,
+    userAgent: 'Mozilla/5.0 (X11) HeadlessChrome/156.0.1.2 Safari/537'
+  }
   const answers = [
     {
       promptTokens: 427,
-      ours: [{ first: 50, decode: 200 }, { first: 70, decode: 180 }],
-      peer: [{ first: 748, decode: 33 }, { first: 752, decode: 35 }]
+      ours: [
+        { first: 50, decode: 200 },
+        { first: 70, decode: 180 }
+      ],
+      peer: [
+        { first: 748, decode: 33 },
+        { first: 752, decode: 35 }
+      ]
     },
     { promptTokens: 2500, ours: [{ first: 300, decode: 150 }], peer: [{ hangs: true }] }
   ]
-  const report = comparison('0xbitnet', { cold, stored: { ours: 500, peer: 4000 }, answers })
+  const report = comparison('0xbitnet', {
+    cold,
+    stored: { ours: { loaded: 500, first: 600 }, peer: { loaded: 4000, first: 5000 } },
+    answers
+  })
   assert.equal(report.browser, 'Chrome/156.0.1.2')
   assert.deepEqual(report.rows[0], {
-    what: 'load from the server', unit: 's',
-    ours: { runs: 1, median: 1.5, least: 1.5, most: 1.5 }, peer: { runs: 1, median: 9.9, least: 9.9, most: 9.9 }
+    what: 'load from the server',
+    unit: 's',
+    ours: { runs: 1, median: 1.5, least: 1.5, most: 1.5 },
+    peer: { runs: 1, median: 9.9, least: 9.9, most: 9.9 }
   })
-  assert.deepEqual(report.rows.slice(2).map(({ what, ours, peer }) => [what, ours?.median, peer?.median]), [
-    ['time to first token, 427-token prompt', 60, 750],
-    ['decode, 427 tokens of context', 190, 34],
-    ['time to first token, 2500-token prompt', 300, undefined],
-    ['decode, 2500 tokens of context', 150, undefined]
-  ])
+  assert.deepEqual(
+    report.rows.slice(1).map(({ what, ours, peer }) => [what, ours?.median, peer?.median]),
+    [
+      ['load to the first token, from the server', 1.6, 11],
+      ['load from storage', 0.5, 4],
+      ['load to the first token, from storage', 0.6, 5],
+      ['time to first token, 427-token prompt', 60, 750],
+      ['decode, 427 tokens of context', 190, 34],
+      ['time to first token, 2500-token prompt', 300, undefined],
+      ['decode, 2500 tokens of context', 150, undefined]
+    ]
+  )
   const [title, , heads, ...rows] = comparisonTable(report).split('\n')
   assert.equal(title, 'a model on a card, Chrome/156.0.1.2: one file, one browser, one run')
   assert.match(heads, /^ +ternlight +0xbitnet$/)
-  assert.match(rows[2], /^time to first token, 427-token prompt +ms +60\.0 \(50\.0 to 70\.0, n=2\) +750\.0 \(748\.0 to 752\.0, n=2\)$/)
-  assert.match(rows[4], /300\.0 \(300\.0 to 300\.0, n=1\) +–$/)
+  assert.match(
+    rows[4],
+    /^time to first token, 427-token prompt +ms +60\.0 \(50\.0 to 70\.0, n=2\) +750\.0 \(748\.0 to 752\.0, n=2\)$/
+  )
+  assert.match(rows[6], /300\.0 \(300\.0 to 300\.0, n=1\) +–$/)
 })
 
 test('a peer is a folder with an index.js', () => {
@@ -217,12 +291,16 @@ test('a peer is a folder with an index.js', () => {
 })
 
 test('the benchmark refuses what it does not understand, before it builds or opens anything', () => {
-  const bench = (...args) => spawnSync(process.execPath, [inRoot('scripts', 'bench.mjs'), ...args], { encoding: 'utf8' })
+  const bench = (...args) =>
+    spawnSync(process.execPath, [inRoot('scripts', 'bench.mjs'), ...args], { encoding: 'utf8' })
   const refused = [
     [['--peer', tmpdir()], 'there is no index.js in it.'],
     [['--model', 'a', '--shape', 'tiny'], '--model and --shape exclude each other.'],
     [['--runs', '0'], '--runs takes a whole number from 1, not `0`.'],
-    [['--prefill', '16,many'], '--prefill takes whole numbers from 1, separated by commas, not `16,many`.']
+    [
+      ['--prefill', '16,many'],
+      '--prefill takes whole numbers from 1, separated by commas, not `16,many`.'
+    ]
   ]
   for (const [args, message] of refused) {
     const { status, stdout, stderr } = bench(...args)
