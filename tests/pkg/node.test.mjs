@@ -23,9 +23,10 @@ test('availability says that there is no WebGPU', async () => {
   assert.deepEqual([found.features, found.limits, found.software], [[], {}, false])
 })
 
-test('availability answers where there is a navigator too, as in newer releases of Node', async () => {
+test('availability answers where there is a navigator, as in newer releases of Node', async () => {
   const before = Object.getOwnPropertyDescriptor(globalThis, 'navigator')
-  Object.defineProperty(globalThis, 'navigator', { value: { hardwareConcurrency: 1 }, configurable: true })
+  const value = { hardwareConcurrency: 1 }
+  Object.defineProperty(globalThis, 'navigator', { value, configurable: true })
   try {
     assert.equal((await BitNet.availability()).available, false)
     assert.equal(await BitNet.cache.persist(), false)
@@ -57,10 +58,12 @@ test('a load is refused: first for its options, then for want of WebGPU', async 
     const refused = failsWith('bad-option', /`options`: must be an object/)
     await assert.rejects(BitNet.load(URL_OF_A_MODEL, options), refused)
   }
-  await assert.rejects(BitNet.load(URL_OF_A_MODEL, { worker: null }), failsWith('bad-option', /`worker`/))
+  const wrongWorker = BitNet.load(URL_OF_A_MODEL, { worker: null })
+  await assert.rejects(wrongWorker, failsWith('bad-option', /`worker`/))
   await assert.rejects(BitNet.load('http://'), failsWith('bad-option', /`source`/))
   for (const worker of [true, false]) {
-    await assert.rejects(BitNet.load(URL_OF_A_MODEL, { worker }), failsWith('no-webgpu', /not a browser/))
+    const load = BitNet.load(URL_OF_A_MODEL, { worker })
+    await assert.rejects(load, failsWith('no-webgpu', /not a browser/))
   }
 })
 
@@ -81,5 +84,7 @@ test('package.json names what npm shows, and no address that does not exist', ()
   const described = JSON.parse(readFileSync(new URL('package.json', PKG), 'utf8'))
   assert.match(described.engines.node, /^>=\d+/)
   assert.ok(described.keywords.includes('webgpu'))
-  for (const field of ['repository', 'homepage', 'bugs']) assert.equal(described[field], undefined, field)
+  for (const field of ['repository', 'homepage', 'bugs']) {
+    assert.equal(described[field], undefined, field)
+  }
 })

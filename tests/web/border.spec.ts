@@ -5,7 +5,7 @@ import { expect, failure, load, RANDOM_MODEL, test } from './harness'
 /** What is no object, as JavaScript. */
 const NO_OBJECTS = ['null', '7', `'use'`, 'true', '[]', '() => {}']
 
-test('options that are no object are refused by every call', { tag: '@quick' }, async ({ harness }) => {
+test('every call refuses options that are no object', { tag: '@quick' }, async ({ harness }) => {
   await load(harness, {}, RANDOM_MODEL)
   const calls = (options: string) => [
     `BitNet.load('${RANDOM_MODEL}', ${options})`,
@@ -36,7 +36,7 @@ test('wrong arguments are refused by name, in the words of JavaScript', async ({
     [`BitNet.load('${RANDOM_MODEL}', { onProgress: 5 })`]: /`onProgress`: must be a function/,
     [`BitNet.load('${RANDOM_MODEL}', { worker: null })`]: /`worker`: must be true, false or/,
     [`BitNet.load('${RANDOM_MODEL}', { gpu: null })`]: /`gpu`: must be an object/,
-    [`BitNet.load('${RANDOM_MODEL}', { gpu: { limits: null } })`]: /`gpu.limits`: must be an object/,
+    [`BitNet.load('${RANDOM_MODEL}', { gpu: { limits: null } })`]: /`gpu.limits`: must be an obj/,
     [`BitNet.load('${RANDOM_MODEL}', { context: () => 5 })`]: /bad option/,
     [`model.generate('x', { signal: 'no' }).text()`]: /`signal`: must be an AbortSignal/,
     [`model.createChat({ sytem: 'x' })`]: /`sytem`: no such option/,
@@ -44,7 +44,7 @@ test('wrong arguments are refused by name, in the words of JavaScript', async ({
     'model.createChat({ system: null })': /`system`: must be a string/,
     'model.createChat({ messages: null })': /`messages`: must be an array/,
     'model.createChat({ messages: [null] })': /`messages\[0\].role`: must be one of system, user/,
-    [`model.createChat({ messages: [{ role: 'user' }] })`]: /`messages\[0\].content`: must be a str/,
+    [`model.createChat({ messages: [{ role: 'user' }] })`]: /`messages\[0\].content`: must be a/,
     'model.createChat().send(5).text()': /`text`: must be a string/,
     'model.createChat().send(null).text()': /`text`: must be a string/,
     [`model.tokenize('x', { special: 1 })`]: /`special`: must be true or false/,
@@ -61,7 +61,7 @@ test('wrong arguments are refused by name, in the words of JavaScript', async ({
   expect(await harness.evaluate(() => window.model.countTokens('x'))).toBe(1)
 })
 
-test("messages of the caller's own pass by a worker of ours, and by the page", async ({ harness }) => {
+test("messages of the caller's own disturb neither worker nor page", async ({ harness }) => {
   const found = await harness.evaluate(async url => {
     const all = [null, 7, 'load', {}, [], { kind: 'result' }, { kind: 'none', id: 1 }]
     const script = `
@@ -83,8 +83,8 @@ test("messages of the caller's own pass by a worker of ours, and by the page", a
   expect(found).toEqual({ logits: 320, echoes: found.all, all: found.all })
 })
 
-for (const worker of [true, false]) {
-  test(`a generation that is stopped before it begins computes nothing, ${worker ? 'in a worker' : 'in this thread'}`, async ({ harness }) => {
+for (const [worker, where] of [[true, 'in a worker'], [false, 'in this thread']] as const) {
+  test(`a generation stopped before it begins computes nothing, ${where}`, async ({ harness }) => {
     await load(harness, { worker }, RANDOM_MODEL)
     const found = await harness.evaluate(async () => {
       const controller = new AbortController()

@@ -1,5 +1,5 @@
-// The chat demo, driven as a person would. The expected answers are the bundled model's greedy ones,
-// to questions where the best token leads by far (see models/tiny-stories.goldens.json).
+// The chat demo, driven as a person would. The expected answers are the bundled model's greedy
+// ones, to questions where the best token leads by far (see models/tiny-stories.goldens.json).
 import type { Page } from '@playwright/test'
 import { readFile } from 'node:fs/promises'
 import { describeNote, describeProgress, isLasting } from '../../www/shared/progress.ts'
@@ -13,6 +13,12 @@ const SMALL = '/tests/data/tiny/tiny-bitnet-b1.58.gguf'
 const WHO = 'I am a tiny story model. I can tell short stories and sum them up.'
 /** The answer to "Good night!": few tokens, for tests that need any answer. */
 const BYE = 'Bye! Sleep well.'
+
+/** A new chat may share the first tokens of the template with the chat before. */
+const FIGURES = new RegExp(
+  '^\\d+ tokens · [\\d.]+ tokens/s · first after [\\d.]+ s · \\d+ prompt tokens' +
+  '(, \\d of them reused)?$'
+)
 
 const answers = (page: Page) => page.getByRole('log').locator('.assistant')
 const figures = (page: Page) => page.getByRole('log').locator('.figures')
@@ -70,7 +76,10 @@ interface Visit {
   progress: string
 }
 
-/** `chat` is a page that has loaded the bundled model by itself: a new chat, the settings' defaults. */
+/**
+ * `chat` is a page that has loaded the bundled model by itself, with a new chat and the settings'
+ * defaults. The tests share it.
+ */
 const test = base.extend<{ chat: Page }, { visit: Visit }>({
   visit: [
     async ({ browser }, use, { project }) => {
@@ -99,9 +108,7 @@ test('answers over two turns', { tag: '@quick' }, async ({ chat: page }) => {
   const first = await ask(page, 'Who are you?')
   await first.done()
   await expect(answers(page)).toHaveText(`Model: ${WHO}`)
-  await expect(figures(page)).toHaveText(
-    /^\d+ tokens · [\d.]+ tokens\/s · first after [\d.]+ s · \d+ prompt tokens(, \d of them reused)?$/
-  )
+  await expect(figures(page)).toHaveText(FIGURES)
 
   const second = await ask(page, 'Thank you!')
   await second.done()
@@ -143,7 +150,7 @@ test('streams a story, stops it on Esc and by the button, and goes on', async ({
   await expectBye(page)
 })
 
-test('tells how far a load is, and that the second comes from the cache', async ({ visit, chat: page }) => {
+test('tells how far a load is, and when it comes from the cache', async ({ visit, chat: page }) => {
   expect(visit.progress).toMatch(/Downloading: [\d.]+ [kM]B of 10\.3 MB, [\d.]+ [kM]B\/s/)
 
   await recorded(page)
@@ -157,8 +164,9 @@ test('tells the time left and what else happens, while a model loads', async ({ 
   await page.addInitScript(recordProgress)
   await page.goto(`/chat/?model=${ELSEWHERE}/as/slow${SMALL}`)
   await expect(page.locator('#load-notes')).toContainText('it starts over: the server', SLOW)
-  await ready(page, /./)
-  expect(await recorded(page)).toMatch(/Downloading: [\d.]+ kB of 556 kB, [\d.]+ [kM]B\/s, \d+ s left/)
+  await ready(page, /^tiny-bitnet/)
+  const line = /Downloading: [\d.]+ kB of 556 kB, [\d.]+ [kM]B\/s, \d+ s left/
+  expect(await recorded(page)).toMatch(line)
 })
 
 test('progress and its notes in words', () => {
@@ -194,7 +202,7 @@ test('progress and its notes in words', () => {
   expect(notes.filter(isLasting).map(({ kind }) => kind)).toEqual(['evicted', 'not-stored'])
 })
 
-test('tells what is wrong with an address or a file, and loads another', async ({ page, baseURL }) => {
+test('tells what is wrong with an address or a file, then loads one', async ({ page, baseURL }) => {
   await page.goto('/chat/?model=/models/none.gguf')
   await expect(alert(page)).toContainText('Could not load /models/none.gguf', SLOW)
   await expect(alert(page)).toContainText('404')
@@ -222,7 +230,7 @@ test('tells what is wrong with an address or a file, and loads another', async (
   await expectBye(page)
 })
 
-test('a message too long for the context is refused with both numbers and given back', async ({ chat: page }) => {
+test('gives back a message too long for the context, with numbers', async ({ chat: page }) => {
   const long = 'Once upon a time there was a cat. '.repeat(200)
   await field(page).fill(long)
   await field(page).press('Enter')
@@ -257,15 +265,16 @@ test('the same seed tells the same story, and a limit cuts it off', async ({ cha
   await expect(page.getByLabel('Temperature')).toHaveValue('0.7')
 })
 
-test('what is written is text: no HTML, no special tokens, new lines by Shift+Enter', async ({ chat: page }) => {
+test('a message is text: no HTML, no special tokens, but new lines', async ({ chat: page }) => {
   await greedy(page)
   await page.getByLabel('Most tokens').fill('4')
-  await field(page).fill('<img src=x onerror="document.title=1"><|eot_id|>')
+  const text = '<img src=x onerror="document.title=1"><|eot_id|>'
+  await field(page).fill(text)
   await field(page).press('Shift+Enter')
   await expect(field(page)).toHaveValue(/\n$/)
   await field(page).press('Enter')
   await expect(figures(page)).toHaveCount(1, SLOW)
-  await expect(page.locator('.user')).toContainText('<img src=x onerror="document.title=1"><|eot_id|>')
+  await expect(page.locator('.user')).toContainText(text)
   await expect(page.locator('.turn img')).toHaveCount(0)
   await expect(page).toHaveTitle(/Chat/)
 })
@@ -282,7 +291,7 @@ test('shows what is known of the model', async ({ chat: page }) => {
 test('a load can be cancelled, and begun again', async ({ page }) => {
   let release = () => {}
   const held = new Promise<void>(resolve => (release = resolve))
-  await page.context().route('**/tiny-bitnet-b1.58.gguf', async route => {
+  await page.context().route(/^[^?]*\.gguf$/, async route => {
     await held
     await route.continue()
   })
@@ -291,7 +300,7 @@ test('a load can be cancelled, and begun again', async ({ page }) => {
   await expect(page.locator('#notices')).toContainText('cancelled')
   release()
   await loadButton(page).click()
-  await ready(page, /tiny/)
+  await ready(page, /^tiny-bitnet/)
 })
 
 test('after a loss of the GPU the page says so, and the next message goes on', async ({ page }) => {
@@ -309,7 +318,7 @@ test('after a loss of the GPU the page says so, and the next message goes on', a
   const second = await ask(page, 'Thank you!')
   await second.done()
   await expect(answers(page)).toHaveText([`Model: ${WHO}`, 'Model: You are welcome!'])
-  await expect(notices).not.toContainText('GPU')
+  await expect(notices).not.toContainText('GPU was lost')
 
   // In the middle of an answer: that one fails, and the message is given back.
   await field(page).fill('Tell me a story.')

@@ -1,11 +1,19 @@
 // The TL;DR demo, driven as a person would. The expected summaries are the bundled model's greedy
 // ones: at every step the best token leads by 0.45 or more.
 import type { BrowserContext, Page } from '@playwright/test'
-import { ELSEWHERE, expect, loseGpu, makeLosable, SLOW, test as base, watchErrors } from './demos.ts'
+import {
+  ELSEWHERE, expect, loseGpu, makeLosable, SLOW, test as base, watchErrors
+} from './demos.ts'
 
-const STORY = 'Daisy lost her silver bell at the river, and Ben helped her find it next to an old log.'
-const OWN_TEXT = `Mia wanted to go to the beach, but it was raining. She was sad. Her brother Ben said, "Let's build a fort!" They built a big fort with pillows. They read books in it all day. When the sun came out, they did not even see it. It was the best day.`
-const OWN = 'Mia and Ben could not go to the beach because of bad weather, so they built a fort instead and had fun.'
+const STORY =
+  'Daisy lost her silver bell at the river, and Ben helped her find it next to an old log.'
+const OWN_TEXT =
+  'Mia wanted to go to the beach, but it was raining. She was sad. Her brother Ben said, ' +
+  '"Let\'s build a fort!" They built a big fort with pillows. They read books in it all day. ' +
+  'When the sun came out, they did not even see it. It was the best day.'
+const OWN =
+  'Mia and Ben could not go to the beach because of bad weather, so they built a fort instead ' +
+  'and had fun.'
 
 const widget = (page: Page) => page.locator('tldr-widget')
 const button = (page: Page) => page.getByRole('button', { name: 'Sum it up' })
@@ -64,7 +72,7 @@ const test = base.extend<{ tldr: Page }, { visit: { page: Page, check: () => voi
   }
 })
 
-test('one click sums up the story, and loads the model only then', { tag: '@quick' }, async ({ page }) => {
+test('one click loads the model and sums up the story', { tag: '@quick' }, async ({ page }) => {
   const asked: string[] = []
   page.on('request', request => asked.push(request.url()))
   await withoutPreload(page.context())
@@ -113,7 +121,7 @@ test('sums up what the reader pastes', async ({ tldr: page }) => {
   await expect(error(page)).toBeHidden()
 })
 
-test('a text too long for the model is refused with both numbers, and a shorter one works', async ({ tldr: page }) => {
+test('refuses a text too long for the model, with both numbers', async ({ tldr: page }) => {
   await sumUpOwn(page, OWN_TEXT.repeat(20))
   await expect(error(page).locator('code')).toHaveText('context-full', SLOW)
   await expect(error(page)).toContainText(/\b1\d{3}\b.*1024/)
@@ -164,19 +172,21 @@ test('stops, while loading and while writing', async ({ page, context }) => {
   await expectBeginningOf(page, STORY)
 })
 
-test('tells the time left and what else happens, while the model loads', async ({ page, context }) => {
+test('tells the time left and what else happens, while it loads', async ({ page, context }) => {
   await withoutPreload(context)
   await page.goto('/tldr/')
   await set(page, 'model', `${ELSEWHERE}/as/slow/tests/data/tiny/tiny-bitnet-b1.58.gguf`)
   await button(page).click()
-  await expect(widget(page).locator('#load-notes')).toContainText('it starts over: the server', SLOW)
+  const notes = widget(page).locator('#load-notes')
+  await expect(notes).toContainText('it starts over: the server', SLOW)
   await expect(widget(page).locator('#loading label')).toHaveText(/^Downloading: .*, \d+ s left$/)
   await stopButton(page).click()
   await expect(note(page)).toHaveText('Stopped.')
 })
 
-test('after a loss of the GPU it says so, and the next summary brings the model back', async ({ browser, baseURL }) => {
+test('after a loss of the GPU it says so, and goes on with the next click', async ({ browser }) => {
   // The service worker would hide the page's requests from the test.
+  const { baseURL } = test.info().project.use
   const page = await browser.newPage({ baseURL, serviceWorkers: 'block' })
   const check = watchErrors(page)
   await makeLosable(page.context())
