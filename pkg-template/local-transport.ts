@@ -33,8 +33,7 @@ export class LocalTransport implements Transport {
       const model = await WasmModel.load(received(source), options, onItem, onLost, signal)
       if (this.#closed) model.dispose()
       else this.#model = model
-      const info: ModelInfo = model.info()
-      return info
+      return model.info()
     })
   }
 

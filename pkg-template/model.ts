@@ -63,8 +63,9 @@ export class BitNet {
    *
    * Rejects with the reason of `signal` if that aborts, else with a `BitNetError`: `bad-option`;
    * `no-webgpu`, `no-adapter`, `missing-feature` or `out-of-memory` if it cannot run here; `http`,
-   * `network`, `not-cached` or `storage-full` if the bytes cannot be had; `integrity`, `bad-gguf`,
-   * `unsupported-model`, `missing-tensor` or `tensor-shape` if they are not a model to run.
+   * `network`, `io`, `not-cached`, `storage` or `storage-full` if the bytes cannot be had;
+   * `integrity`, `bad-gguf`, `unsupported-model`, `missing-tensor` or `tensor-shape` if they are not
+   * a model that can run.
    */
   static async load(source: Source, options: LoadOptions = {}): Promise<BitNet> {
     checkOptions(options)

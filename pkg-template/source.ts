@@ -44,7 +44,7 @@ async function gathered(stream: ReadableStream<Uint8Array>): Promise<Blob> {
     return await new Response(stream).blob()
   } catch (error) {
     const why = error instanceof Error ? error.message : error
-    throw new BitNetError('network', `could not read the stream: ${why}`)
+    throw new BitNetError('io', `could not read the stream: ${why}`)
   }
 }
 

@@ -1,6 +1,6 @@
 // The TL;DR demo, driven as a person would. The expected summaries are the bundled model's greedy
 // ones: at every step the best token leads by 0.45 or more.
-import type { BrowserContext, Page } from '@playwright/test'
+import type { Page } from '@playwright/test'
 import {
   ELSEWHERE, expect, loseGpu, makeLosable, SLOW, test as base, watchErrors
 } from './demos.ts'
@@ -46,8 +46,8 @@ const set = (page: Page, name: string, value: string) =>
   widget(page).evaluate((widget, [n, v]) => widget.setAttribute(n!, v!), [name, value])
 
 /** Leaves out the attribute `preload`, as a page may that embeds the widget. */
-const withoutPreload = (context: BrowserContext) =>
-  context.route('**/tldr/', async route => {
+const withoutPreload = (page: Page) =>
+  page.route('**/tldr/', async route => {
     const response = await route.fetch()
     const body = (await response.text()).replace(' preload>', '>')
     await route.fulfill({ response, body })
@@ -75,7 +75,7 @@ const test = base.extend<{ tldr: Page }, { visit: { page: Page, check: () => voi
 test('one click loads the model and sums up the story', { tag: '@quick' }, async ({ page }) => {
   const asked: string[] = []
   page.on('request', request => asked.push(request.url()))
-  await withoutPreload(page.context())
+  await withoutPreload(page)
   await page.goto('/tldr/')
   await expect(button(page)).toBeEnabled()
   expect(asked.filter(url => url.endsWith('.gguf'))).toEqual([])
@@ -172,8 +172,8 @@ test('stops, while loading and while writing', async ({ page, context }) => {
   await expectBeginningOf(page, STORY)
 })
 
-test('tells the time left and what else happens, while it loads', async ({ page, context }) => {
-  await withoutPreload(context)
+test('tells the time left and what else happens, while it loads', async ({ page }) => {
+  await withoutPreload(page)
   await page.goto('/tldr/')
   await set(page, 'model', `${ELSEWHERE}/as/slow/tests/data/tiny/tiny-bitnet-b1.58.gguf`)
   await button(page).click()

@@ -24,6 +24,7 @@ const ADVICE: Advice = {
   network:
     'Check the address and the connection. ' +
     'The other site also has to allow pages to read its files (CORS).',
+  io: 'Check that the file is still there, and choose it again.',
   'storage-full': 'Free some space for this site in the browser.'
 }
 
