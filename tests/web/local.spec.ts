@@ -51,7 +51,7 @@ test('an array that is given away while it is read is an error, now and when the
     await model.dispose()
     return codes
   }, MODEL)
-  expect(found).toEqual(['network', 'network', 'network'])
+  expect(found).toEqual(['io', 'io', 'io'])
 })
 
 test('where streams cannot be handed over, one is gathered first, and its faults are errors as elsewhere', async ({ harness }) => {
@@ -71,7 +71,7 @@ test('where streams cannot be handed over, one is gathered first, and its faults
     isRead.getReader()
     return [await outcome((await fetch(url)).body!), await outcome(fails), await outcome(isRead)]
   }, RANDOM_MODEL)
-  expect(found).toEqual(['none', expect.stringMatching(/^network: .*stream/), expect.stringMatching(/^network: .*stream/)])
+  expect(found).toEqual(['none', expect.stringMatching(/^io: .*stream/), expect.stringMatching(/^io: .*stream/)])
 })
 
 for (const worker of [true, false]) {
@@ -101,13 +101,13 @@ for (const worker of [true, false]) {
   test(`bytes that cannot be read are an error, ${where}`, async ({ harness }) => {
     const stream = (start: string) => `new ReadableStream({ async start(controller) { ${start} } })`
     const failures: Record<string, [code: string, message: RegExp, source: string]> = {
-      'a stream that somebody reads': ['bad-option|network', /lock|stream/i, `(() => { const stream = ${stream('')}; stream.getReader(); return stream })()`],
-      'a stream that was read': ['bad-option|network', /lock|disturbed|stream/i, `(async () => { const response = await fetch('${RANDOM_MODEL}'); const stream = response.body; const reader = stream.getReader(); await reader.read(); return stream })()`],
-      'a stream that fails': ['network', /./, stream(`controller.enqueue((${bytesOf(RANDOM_MODEL)}).subarray(0, 5000)); controller.error(new Error('unplugged'))`)],
+      'a stream that somebody reads': ['bad-option|io', /lock|stream/i, `(() => { const stream = ${stream('')}; stream.getReader(); return stream })()`],
+      'a stream that was read': ['bad-option|io', /lock|disturbed|stream/i, `(async () => { const response = await fetch('${RANDOM_MODEL}'); const stream = response.body; const reader = stream.getReader(); await reader.read(); return stream })()`],
+      'a stream that fails': ['io', /./, stream(`controller.enqueue((${bytesOf(RANDOM_MODEL)}).subarray(0, 5000)); controller.error(new Error('unplugged'))`)],
       'a stream of half a file': ['bad-gguf', /./, stream(`controller.enqueue((${bytesOf(RANDOM_MODEL)}).subarray(0, 200000)); controller.close()`)],
       'a stream of nothing': ['bad-gguf', /./, stream('controller.close()')],
-      'an array that was given away': ['bad-gguf|bad-option|network', /./, `(async () => { const bytes = ${bytesOf(RANDOM_MODEL)}; structuredClone(bytes.buffer, { transfer: [bytes.buffer] }); return bytes })()`],
-      'a buffer that was given away': ['bad-gguf|bad-option|network', /./, `(async () => { const { buffer } = ${bytesOf(RANDOM_MODEL)}; structuredClone(buffer, { transfer: [buffer] }); return buffer })()`],
+      'an array that was given away': ['bad-gguf|bad-option|io', /./, `(async () => { const bytes = ${bytesOf(RANDOM_MODEL)}; structuredClone(bytes.buffer, { transfer: [bytes.buffer] }); return bytes })()`],
+      'a buffer that was given away': ['bad-gguf|bad-option|io', /./, `(async () => { const { buffer } = ${bytesOf(RANDOM_MODEL)}; structuredClone(buffer, { transfer: [buffer] }); return buffer })()`],
       'an empty array': ['bad-gguf', /./, `new Uint8Array()`]
     }
     for (const [name, [codes, message, source]] of Object.entries(failures)) {
@@ -122,10 +122,10 @@ for (const worker of [true, false]) {
     const path = join(folder, 'model.gguf')
     try {
       for (const [change, code] of [
-        [() => truncateSync(path, 200_000), /^network: .*file/],
-        [() => writeFileSync(path, 'another file altogether'), /^network: .*file/],
+        [() => truncateSync(path, 200_000), /^io: .*file/],
+        [() => writeFileSync(path, 'another file altogether'), /^io: .*file/],
         // Chromium then says that it has no bytes, rather than that it cannot be read.
-        [() => rmSync(path), /^(network: .*file|bad-gguf: .*ends at 0)/]
+        [() => rmSync(path), /^(io: .*file|bad-gguf: .*ends at 0)/]
       ] as const) {
         copyFileSync(`.${RANDOM_MODEL}`, path)
         await choose(harness, path)
@@ -146,7 +146,7 @@ for (const worker of [true, false]) {
             return `none: ${length}`
           }, error => `${error.code}: ${error.message}`)
       }, worker)
-      expect(found).toMatch(/^(network: |none: 4096)/)
+      expect(found).toMatch(/^(io: |none: 4096)/)
     } finally {
       rmSync(folder, { recursive: true })
     }
