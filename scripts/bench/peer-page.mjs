@@ -51,9 +51,9 @@ export async function loadBoth({ cache, patience }) {
 }
 
 /**
- * Times the answers of both to a prompt of `words` words, in turn. ternlight gets as many tokens as
- * the peer reports on the console that it made of the text. Only what a page sees is timed: when
- * the call is made and when tokens come. A peer that gives no token is asked no more.
+ * Times the answers of both to a prompt of `words` words, alternately. ternlight gets as many
+ * tokens as the peer reports on the console that it made of the text. Only what a page sees is
+ * timed: when the call is made and when tokens come. A peer that gives no token is asked no more.
  */
 export async function answerBoth({ words, tokens, runs, patience }) {
   const { peer, model } = globalThis

@@ -90,11 +90,11 @@ export const comparisonTable = ({ peer, browser, info, rows }) => {
     const [median, least, most] = [value.median, value.least, value.most].map(n => n.toFixed(1))
     return `${median.padStart(9)} (${least} to ${most}, n=${value.runs})`.padEnd(WIDTHS.side)
   }
-  const heads = ['ternlight', peer].map(name => name.padStart(9).padEnd(WIDTHS.side))
+  const columns = ['ternlight', peer].map(name => name.padStart(9).padEnd(WIDTHS.side))
   return [
     `${info.name} on ${info.adapter}, ${browser}: one file, one browser, one run`,
     '',
-    `${''.padEnd(WIDTHS.what + 7)}${heads.join('')}`,
+    `${''.padEnd(WIDTHS.what + 7)}${columns.join('')}`,
     ...rows.map(
       ({ what, unit, ours, peer }) =>
         `${what.padEnd(WIDTHS.what)} ${unit.padEnd(6)}${side(ours)}${side(peer)}`

@@ -269,9 +269,9 @@ test('a comparison has a column for ternlight and one for the peer, with token c
       ['decode, 2500 tokens of context', 150, undefined]
     ]
   )
-  const [title, , heads, ...rows] = comparisonTable(report).split('\n')
+  const [title, , columns, ...rows] = comparisonTable(report).split('\n')
   assert.equal(title, 'a model on a card, Chrome/156.0.1.2: one file, one browser, one run')
-  assert.match(heads, /^ +ternlight +0xbitnet$/)
+  assert.match(columns, /^ +ternlight +0xbitnet$/)
   assert.match(
     rows[4],
     /^time to first token, 427-token prompt +ms +60\.0 \(50\.0 to 70\.0, n=2\) +750\.0 \(748\.0 to 752\.0, n=2\)$/
