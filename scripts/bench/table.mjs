@@ -67,7 +67,12 @@ export function table({
 }) {
   const lines = [
     `${info.name} on ${info.adapter}, ${browser}`,
-    `${(info.bytes / 1e9).toFixed(2)} GB file, ${(info.gpuBytes / 1e9).toFixed(2)} GB on the GPU, ${megabytes(memory.wasm)} MB of wasm memory, ${info.dispatchesPerToken} dispatches per token`,
+    [
+      `${(info.bytes / 1e9).toFixed(2)} GB file`,
+      `${(info.gpuBytes / 1e9).toFixed(2)} GB on the GPU`,
+      `${megabytes(memory.wasm)} MB of wasm memory`,
+      `${info.dispatchesPerToken} dispatches per token`
+    ].join(', '),
     bandwidth
       ? `memory read at ${bandwidth.toFixed(1)} GB/s at best`
       : 'no timestamps: neither bytes nor shares',
@@ -86,7 +91,8 @@ export function table({
     const [{ tokens, promptTokens }] = lookups
     lines.push(
       '',
-      `prompt lookup: ${tokens} tokens after ${promptTokens} that count up and begin again; same tokens without it`
+      `prompt lookup: ${tokens} tokens after ${promptTokens} that count up and begin again; ` +
+        'the same tokens without it'
     )
   }
   for (const {
@@ -101,7 +107,8 @@ export function table({
     const what = changed ? `one in ${changed} replaced` : 'copied unchanged'
     const drafted = draftedTokens / Math.max(1, draftPasses)
     lines.push(
-      `${what}: ${gain.toFixed(2)} times as fast; draft passes: ${draftPasses}, accepted in each: ${acceptedPerPass.toFixed(2)} of ${drafted.toFixed(2)} tokens`
+      `${what}: ${gain.toFixed(2)} times as fast; draft passes: ${draftPasses}, ` +
+        `accepted in each: ${acceptedPerPass.toFixed(2)} of ${drafted.toFixed(2)} tokens`
     )
     lines.push(...[plain, lookup].map(figure => `  ${row(figure, 42)}`))
   }
@@ -109,17 +116,24 @@ export function table({
     const total = kernels.reduce((sum, { microseconds }) => sum + microseconds, 0)
     lines.push('', `${tokens} tokens after ${context}: ${total.toFixed(0)} us in kernels`)
     for (const { kernel, calls, microseconds, bytes, gigabytesPerSecond, share } of kernels) {
-      const time = `${String(calls).padStart(4)} x ${(microseconds / calls).toFixed(1).padStart(8)} us = ${microseconds.toFixed(0).padStart(8)} us`
-      const rate = `${megabytes(bytes).padStart(8)} MB ${gigabytesPerSecond.toFixed(1).padStart(8)} GB/s ${percent(share).padStart(7)}`
+      const each = (microseconds / calls).toFixed(1).padStart(8)
+      const all = microseconds.toFixed(0).padStart(8)
+      const time = `${String(calls).padStart(4)} x ${each} us = ${all} us`
+      const speed = `${gigabytesPerSecond.toFixed(1).padStart(8)} GB/s`
+      const rate = `${megabytes(bytes).padStart(8)} MB ${speed} ${percent(share).padStart(7)}`
       lines.push(`  ${kernel.padEnd(28)} ${time}  ${rate}`)
     }
   }
   if (soak) {
     lines.push(
       '',
-      `${soak.tokens} tokens in ${soak.chats} chats: the first at ${soak.first.toFixed(1)} tok/s, the last at ${soak.last.toFixed(1)} (${soak.lastAtFirst.toFixed(1)} at the same positions when first reached)`,
+      `${soak.tokens} tokens in ${soak.chats} chats: the first at ${soak.first.toFixed(1)} tok/s, ` +
+        `the last at ${soak.last.toFixed(1)} ` +
+        `(${soak.lastAtFirst.toFixed(1)} at the same positions when first reached)`,
       `thousand by thousand: ${soak.rates.map(rate => rate.toFixed(1)).join(', ')} tok/s`,
-      `wasm memory: ${soak.wasmBytesBefore} bytes after the first token, ${soak.wasmBytesAfter} at the end; GPU buffers: ${soak.gpuBytesBefore} bytes, ${soak.gpuBytesAfter} at the end`
+      `wasm memory: ${soak.wasmBytesBefore} bytes after the first token, ` +
+        `${soak.wasmBytesAfter} at the end; ` +
+        `GPU buffers: ${soak.gpuBytesBefore} bytes, ${soak.gpuBytesAfter} at the end`
     )
   }
   return lines.join('\n')

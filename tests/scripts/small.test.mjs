@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { test } from 'node:test'
 import { comparison, comparisonTable, peerFolder } from '../../scripts/bench/peer.mjs'
-import { figure, loadFigures } from '../../scripts/bench/table.mjs'
+import { figure, loadFigures, lookupGain, table } from '../../scripts/bench/table.mjs'
 import { BUDGET, sizeAgainstBudget } from '../../scripts/build/size.mjs'
 import { cargoField, inRoot, lockedVersion } from '../../scripts/paths.mjs'
 import { differing } from '../../scripts/setup/node.mjs'
@@ -308,4 +308,79 @@ test('the benchmark refuses what it does not understand, before it builds or ope
     assert.equal(stdout, '')
     assert.ok(stderr.includes(message), stderr)
   }
+})
+
+test('the report is printed as a table, with profiles, prompt lookup and a soak where they were asked for', () => {
+  const info = {
+    name: 'a model',
+    adapter: 'a card',
+    bytes: 1.18e9,
+    gpuBytes: 1.4e9,
+    dispatchesPerToken: 242,
+    kernels: ['subgroups', 'dot4']
+  }
+  const kernel = {
+    kernel: 'gemv_i2s',
+    calls: 30,
+    microseconds: 600,
+    bytes: 5e8,
+    gigabytesPerSecond: 833.3,
+    share: 0.25
+  }
+  const lookup = lookupGain({
+    tokens: 128,
+    promptTokens: 160,
+    plain: [100],
+    lookup: [250],
+    draftPasses: 20,
+    draftedTokens: 120,
+    acceptedTokens: 90
+  })
+  const printed = table({
+    browser: 'Chromium 156',
+    info,
+    bandwidth: 3300,
+    memory: { wasm: 2.5e6 },
+    figures: [
+      figure({ what: 'decode', unit: 'tok/s', values: [400], bytesPerToken: 1e9, bandwidth: 3300 })
+    ],
+    leftOut: [{ what: 'prefill, 3500-token prompt', seconds: 600 }],
+    lookups: [lookup],
+    profiles: [{ context: 16, tokens: 1, kernels: [kernel] }],
+    soak: {
+      tokens: 2000,
+      chats: 3,
+      first: 400,
+      last: 390,
+      lastAtFirst: 391,
+      rates: [400, 390],
+      wasmBytesBefore: 1,
+      wasmBytesAfter: 2,
+      gpuBytesBefore: 3,
+      gpuBytesAfter: 4
+    }
+  })
+  const expected = [
+    'a model on a card, Chromium 156',
+    '1.18 GB file, 1.40 GB on the GPU, 2.5 MB of wasm memory, 242 dispatches per token',
+    'memory read at 3300.0 GB/s at best',
+    'kernels: subgroups dot4',
+    'left out, it would take 10 min: prefill, 3500-token prompt',
+    'prompt lookup: 128 tokens after 160 that count up and begin again; the same tokens without it',
+    'copied unchanged: 2.50 times as fast; draft passes: 20, accepted in each: 4.50 of 6.00 tokens',
+    '1 tokens after 16: 600 us in kernels',
+    '2000 tokens in 3 chats: the first at 400.0 tok/s, the last at 390.0 (391.0 at the same positions when first reached)',
+    'thousand by thousand: 400.0, 390.0 tok/s',
+    'wasm memory: 1 bytes after the first token, 2 at the end; GPU buffers: 3 bytes, 4 at the end'
+  ]
+  const lines = printed.split('\n')
+  for (const line of expected) assert.ok(lines.includes(line), `${line}\n${printed}`)
+  assert.match(
+    printed,
+    /^decode +400\.0 tok\/s +\(400\.0 to 400\.0, n=1\) +1000\.0 MB a token, 12\.1 % of memory's speed$/m
+  )
+  assert.match(
+    printed,
+    /^ {2}gemv_i2s +30 x +20\.0 us = +600 us +500\.0 MB +833\.3 GB\/s +25\.0 %$/m
+  )
 })
