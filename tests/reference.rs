@@ -5,6 +5,7 @@ mod support;
 
 use serde_json::Value;
 use support::{assert_error, floats, json, open, tiny};
+use ternlight::chat::{self, Message};
 use ternlight::gguf::Gguf;
 use ternlight::model::{Config, Role, weights};
 use ternlight::native::block_on;
@@ -156,6 +157,85 @@ fn the_bundled_model_agrees_with_its_goldens() {
     }
     println!("{equal} of {} texts equal to the end", prompts.len());
     assert!(equal >= 13);
+}
+
+const TWO_LAYERS: &str = "tests/data/golden/golden.json";
+
+/// The greedy continuation of a prompt, and each token's lead over the second best.
+fn greedy(model: &mut Reference, ids: &[u32], n: usize) -> (Vec<u32>, f32) {
+    model.reset();
+    let mut last = model.forward(ids).unwrap().pop().unwrap();
+    let (mut found, mut least) = (Vec::new(), f32::INFINITY);
+    while found.len() < n {
+        let id = argmax(&last);
+        let best = last[id as usize];
+        last[id as usize] = f32::NEG_INFINITY;
+        least = least.min(best - last[argmax(&last) as usize]);
+        found.push(id);
+        if model.tokenizer.is_stop(id) {
+            break;
+        }
+        last = model.forward(&[id]).unwrap().remove(0);
+    }
+    (found, least)
+}
+
+/// The model of two layers gives its goldens to the end, each token with a lead that no rounding
+/// overturns, and its tokenizer gives their tokens.
+#[test]
+fn the_model_of_two_layers_is_sure_of_every_token() {
+    let goldens = json(TWO_LAYERS);
+    let mut model = block_on(Reference::load(&mut open("tests/data/golden/golden.gguf"))).unwrap();
+    for prompt in goldens["prompts"].as_array().unwrap() {
+        let name = prompt["name"].as_str().unwrap();
+        let ids: Vec<u32> = list(&prompt["ids"]);
+        if prompt["kind"] == "raw" {
+            let text = prompt["text"].as_str().unwrap();
+            assert_eq!(model.tokenizer.encode_with_special(text).unwrap(), ids, "{name}");
+        } else {
+            let turns: Vec<(chat::Role, String)> = list(&prompt["turns"]);
+            let messages: Vec<Message> =
+                turns.into_iter().map(|(role, content)| Message { role, content }).collect();
+            assert_eq!(chat::prompt(&model.tokenizer, &messages).unwrap(), ids, "{name}");
+        }
+        let expected: Vec<u32> = list(&prompt["greedy"]);
+        let (found, least) = greedy(&mut model, &ids, expected.len());
+        assert_eq!(found, expected, "{name}");
+        assert!(least > 2.0, "{name}: the least lead is {least}");
+    }
+}
+
+/// Whichever tensor of a layer is spoiled, other tokens come out: an error in one layer shows.
+#[test]
+fn every_tensor_of_the_two_layers_decides() {
+    let bytes = std::fs::read(support::path("tests/data/golden/golden.gguf")).unwrap();
+    let gguf = block_on(Gguf::read(&mut Reader::new(&bytes[..]))).unwrap();
+    let goldens = json(TWO_LAYERS);
+    let prompts = goldens["prompts"].as_array().unwrap();
+    let differ = |bytes: &[u8]| {
+        let mut model = block_on(Reference::load(&mut Reader::new(bytes))).unwrap();
+        let mut others = prompts.iter().filter(|prompt| prompt["name"] != "long");
+        others.any(|prompt| {
+            let expected: Vec<u32> = list(&prompt["greedy"]);
+            greedy(&mut model, &list::<u32>(&prompt["ids"]), expected.len()).0 != expected
+        })
+    };
+    assert!(!differ(&bytes));
+    for tensor in gguf.tensors.iter().filter(|tensor| tensor.name != "token_embd.weight") {
+        let mut spoiled = bytes.clone();
+        let range = tensor.offset as usize..(tensor.offset + tensor.len) as usize;
+        let values = &mut spoiled[range];
+        if tensor.name.contains("norm") {
+            values.rotate_left(values.len() / 4);
+        } else {
+            // Rows in reverse order.
+            let codes = values.len() - TAIL;
+            let rows = values[..codes].rchunks(tensor.ne[0] as usize / 4);
+            let reversed: Vec<u8> = rows.flatten().copied().collect();
+            values[..codes].copy_from_slice(&reversed);
+        }
+        assert!(differ(&spoiled), "{} decides nothing", tensor.name);
+    }
 }
 
 /// One token after another gives the same logits as all at once, and a new start the same again.

@@ -115,7 +115,7 @@ fn a_second_turn_reuses_the_first() {
 #[test]
 fn the_bundled_model_goes_on_from_the_cache() {
     let mut session = Setup::default().bundled();
-    let goldens = Goldens::read();
+    let goldens = Goldens::bundled();
     let golden = goldens.prompt(if is_slow(&session) { "who" } else { "follow_up" });
     let parts = [golden.ids.len() / 4, golden.ids.len() / 2, golden.ids.len()];
     for end in parts {

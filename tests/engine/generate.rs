@@ -16,7 +16,7 @@ fn stop_at(texts: &[&str], max_tokens: usize) -> GenerateOptions {
 #[test]
 fn a_stop_text_ends_the_text_before_it() {
     let mut session = Setup::default().bundled();
-    let goldens = Goldens::read();
+    let goldens = Goldens::bundled();
     // ", there was a little girl named Lily. She loved to play with …"
     let golden = goldens.prompt("once");
     for (stops, most, expected, reason) in [
@@ -147,7 +147,7 @@ fn what_follows_an_abort_is_right() {
 
 #[test]
 fn the_bundled_model_gives_the_golden_after_an_abort() {
-    let goldens = Goldens::read();
+    let goldens = Goldens::bundled();
     let golden = goldens.prompt("who");
     let mut session = Setup::default().bundled();
     abort(&mut session, &goldens.prompt("once").ids, 3);

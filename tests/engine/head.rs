@@ -33,7 +33,7 @@ fn setups() -> [Setup; 4] {
 
 #[test]
 fn both_heads_give_the_same_tokens_and_logits() {
-    let goldens = Goldens::read();
+    let goldens = Goldens::bundled();
     let slow = is_slow(&Setup::default().small());
     // SwiftShader takes a minute for the last two alone, which have nearly all there is of the first.
     for setup in setups().into_iter().skip(if slow { 2 } else { 0 }) {

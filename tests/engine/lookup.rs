@@ -173,7 +173,7 @@ fn drawn_tokens_are_not_foreseen() {
 /// Texts that repeat little, where what is foreseen is wrong more often than not, are the goldens all the same.
 #[test]
 fn lookup_gives_the_goldens() {
-    let goldens = Goldens::read();
+    let goldens = Goldens::bundled();
     let mut session = Setup::default().like_a_fast_card().bundled();
     let slow = is_slow(&session);
     let (few, most) = if slow { (1, 10) } else { (goldens.prompts.len(), 64) };

@@ -7,6 +7,7 @@ mod support;
 
 mod setup;
 
+mod bundled;
 mod cache;
 mod chunks;
 mod conversation;

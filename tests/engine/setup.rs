@@ -53,6 +53,11 @@ impl Setup {
         self.load(&small().build()).unwrap()
     }
 
+    /// The model of two layers whose every token has a large lead.
+    pub(crate) fn golden(&self) -> Session {
+        self.load(&fs::read(path("tests/data/golden/golden.gguf")).unwrap()).unwrap()
+    }
+
     pub(crate) fn no_subgroups(mut self) -> Self {
         self.gpu.features.subgroups = Some(false);
         self
@@ -130,14 +135,22 @@ pub(crate) struct Top {
 
 #[derive(Deserialize)]
 pub(crate) struct Goldens {
-    /// A lead that int8 roundings may overturn.
-    pub(crate) tolerance_hint: f32,
     pub(crate) prompts: Vec<Golden>,
 }
 
 impl Goldens {
-    pub(crate) fn read() -> Self {
-        let text = fs::read_to_string(path("models/tiny-stories.goldens.json")).unwrap();
+    /// Those of the bundled model.
+    pub(crate) fn bundled() -> Self {
+        Self::read("models/tiny-stories.goldens.json")
+    }
+
+    /// Those of the model of two layers.
+    pub(crate) fn golden() -> Self {
+        Self::read("tests/data/golden/golden.json")
+    }
+
+    fn read(name: &str) -> Self {
+        let text = fs::read_to_string(path(name)).unwrap();
         serde_json::from_str(&text).unwrap()
     }
 

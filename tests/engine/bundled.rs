@@ -1,0 +1,38 @@
+//! The bundled model's greedy texts, token by token, once on each driver.
+
+use std::io::{self, Write};
+
+use ternlight::session::FinishReason;
+
+use crate::setup::{Goldens, Setup, generate, greedy};
+
+/// A lead below this may be lost: f32 arithmetic can tip an int8 rounding, which moves a logit by as
+/// much.
+const SMALL_LEAD: f32 = 0.3;
+
+#[test]
+fn greedy_texts_are_the_goldens() {
+    let mut session = Setup::default().bundled();
+    let goldens = Goldens::bundled().prompts;
+    let mut equal = 0;
+    for golden in &goldens {
+        let name = &golden.name;
+        let found = generate(&mut session, &golden.ids, &greedy(golden.greedy.len())).unwrap();
+        let expected = golden.expected();
+        let differs = (0..golden.greedy.len()).find(|&i| found.ids.get(i) != expected.get(i));
+        if let Some(step) = differs {
+            let lead = golden.greedy_margins[step];
+            assert!(lead < SMALL_LEAD, "{name} differs at step {step}, where the lead is {lead}");
+            continue;
+        }
+        equal += 1;
+        assert_eq!(found.text, golden.greedy_text, "{name}");
+        let reason = if golden.greedy_stopped { FinishReason::Stop } else { FinishReason::Length };
+        assert_eq!(found.stats.finish_reason, reason, "{name}");
+    }
+    // Not by println, which the test harness keeps to itself.
+    writeln!(io::stderr(), "{equal} of {} texts are the goldens to the end", goldens.len())
+        .unwrap();
+    // An f16 cache moves logits by some 0.05, which decides the closest races.
+    assert!(equal >= 12, "only {equal} of {} texts are the goldens to the end", goldens.len());
+}
