@@ -1,14 +1,25 @@
 //! BitNet b1.58 language models on WebGPU, in a browser and natively.
 //!
-//! The modules stand in the order of dependency: each may name only those above it.
+//! The modules are in the order of dependency: each names only those above it.
 //!
 //! ```text
-//! bytes            what the model is                  the model, plainly   the GPU            the model on it   use
-//! error source  →  gguf ternary model tokenizer chat sampling → reference         → gpu  kernels    →  engine         →  session → native | web
+//! error  source  transfer                       bytes, and how to get them
+//!   ↓
+//! gguf  ternary  model  tokenizer               what is in a file
+//! chat  sampling
+//!   ↓
+//! reference                                     the model in plain Rust
+//!   ↓
+//! gpu  kernels  engine                          the model on the GPU
+//!   ↓
+//! session                                       prompt in, text out
+//!   ↓
+//! native | web                                  files | JavaScript
 //! ```
 //!
-//! To get to know it: [`reference`] is the whole model in plain Rust; [`engine`] is the same on
-//! the GPU; [`kernels`] are its steps, each beside its shader; [`session`] turns it into text.
+//! Where to start reading: [`reference`] is the whole model in plain Rust, and [`engine`] the same
+//! model on the GPU. [`kernels`] holds the engine's kernels, each with its shader. [`session`]
+//! turns tokens into conversations.
 
 pub mod error;
 pub mod source;

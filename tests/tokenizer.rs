@@ -1,4 +1,5 @@
-//! Text to tokens and back, against the `tokenizers` library in Python and llama.cpp.
+//! Text to tokens and back, compared with tiktoken, the `tokenizers` library in Python, and
+//! llama.cpp.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "this is how tests fail and tell")]
 
 mod support;
@@ -23,7 +24,32 @@ fn of(file: &File) -> Result<Tokenizer> {
     Tokenizer::from_metadata(&read(&file.build()).unwrap().metadata)
 }
 
-/// All texts of the goldens, with special tokens and taken literally, there and back.
+fn ids(value: &serde_json::Value) -> Vec<u32> {
+    serde_json::from_value(value.clone()).unwrap()
+}
+
+/// Texts at the edges of the pre-tokenizer's rules, with the tokens that tiktoken gives them.
+#[test]
+fn the_bundled_vocabulary_gives_tiktokens_tokens() {
+    let tokenizer = bundled();
+    let vectors = json("tests/data/tokenizer/vectors.json");
+    let plain = vectors["plain"].as_array().unwrap();
+    let special = vectors["special"].as_array().unwrap();
+    assert_eq!((plain.len(), special.len()), (176, 14));
+    for vector in plain {
+        let text = vector["text"].as_str().unwrap();
+        assert_eq!(tokenizer.encode(text).unwrap(), ids(&vector["ids"]), "{text:?}");
+        assert_eq!(tokenizer.decode(&ids(&vector["ids"])).unwrap(), text);
+    }
+    for vector in special {
+        let text = vector["text"].as_str().unwrap();
+        assert_eq!(tokenizer.encode_with_special(text).unwrap(), ids(&vector["ids"]), "{text:?}");
+        assert_eq!(tokenizer.encode(text).unwrap(), ids(&vector["idsAsText"]), "{text:?}");
+        assert_eq!(tokenizer.decode(&ids(&vector["idsAsText"])).unwrap(), text);
+    }
+}
+
+/// All texts of the goldens, with special tokens and as plain text, there and back.
 #[test]
 fn the_goldens_texts_have_their_tokens() {
     let tokenizer = bundled();
@@ -32,21 +58,17 @@ fn the_goldens_texts_have_their_tokens() {
     assert_eq!(vectors.len(), 62);
     for vector in vectors {
         let text = vector["text"].as_str().unwrap();
-        let ids: Vec<u32> = serde_json::from_value(vector["ids"].clone()).unwrap();
-        assert_eq!(tokenizer.encode_with_special(text).unwrap(), ids, "{text:?}");
-        let plain = match vector.get("ids_plain") {
-            Some(plain) => serde_json::from_value(plain.clone()).unwrap(),
-            None => ids,
-        };
+        assert_eq!(tokenizer.encode_with_special(text).unwrap(), ids(&vector["ids"]), "{text:?}");
+        let plain = ids(vector.get("ids_plain").unwrap_or(&vector["ids"]));
         assert_eq!(tokenizer.encode(text).unwrap(), plain, "{text:?}");
         assert_eq!(tokenizer.decode(&plain).unwrap(), text);
     }
 }
 
-/// The 47 cases of llama.cpp's `ggml-vocab-llama-bpe.gguf`. They hold others' vocabulary and are
-/// not part of this repository: `TERNLIGHT_LLAMA_BPE` names a folder with `llama-bpe.gguf` (the
-/// vocabulary), `cases.inp` (texts between lines `__ggml_vocab_test__`) and `llama-bpe.out` (a
-/// line of ids for each text), as in llama.cpp's `models/`.
+/// The 47 cases of llama.cpp's `ggml-vocab-llama-bpe.gguf`. Llama's vocabulary may not be copied into
+/// this repository. `TERNLIGHT_LLAMA_BPE` names a folder with `llama-bpe.gguf` (the vocabulary),
+/// `cases.inp` (texts between lines `__ggml_vocab_test__`) and `llama-bpe.out` (a line of ids for
+/// each text), as in llama.cpp's `models/`.
 #[test]
 fn llama_cpps_cases_are_exact() {
     let Some(folder) = std::env::var_os("TERNLIGHT_LLAMA_BPE").map(PathBuf::from) else {
@@ -84,8 +106,8 @@ fn text_never_becomes_a_special_token() {
     assert_eq!(tokenizer.decode(&ids).unwrap(), "a<|eot_id|>b<|begin_of_text|>");
     assert!(tokenizer.encode_with_special("a<|eot_id|>b").unwrap().contains(&eot));
 
-    // Not even where a control token's text is one word, which is looked up whole, or where a
-    // merge of ordinary tokens makes it.
+    // Not even if a control token's text is one word, which is looked up whole, or if a merge of
+    // normal tokens makes it.
     let mut file = tiny();
     let kinds = (0..264).map(|id| if matches!(id, 258 | 259 | 261..) { 3 } else { 1 }).collect();
     file.set("tokenizer.ggml.token_type", Kv::I32s(kinds));
@@ -108,17 +130,17 @@ fn user_defined_tokens_are_found_in_any_text() {
 }
 
 #[test]
-fn the_official_files_tokenizer_is_taken() {
+fn the_official_files_tokenizer_is_accepted() {
     let mut file = tiny();
     file.remove("tokenizer.ggml.pre");
     let tokenizer = of(&file).unwrap();
-    // No eot id: the token that ends a turn is found by its text.
+    // There is no eot id: the token that ends an answer is found by its text.
     let (eos, eot) = (262, 263);
     assert_eq!(tokenizer.special("<|eot_id|>"), Some(eot));
     let stops: Vec<u32> = (0..264).filter(|&id| tokenizer.is_stop(id)).collect();
     assert_eq!(stops, [eos, eot]);
     assert_eq!((tokenizer.bos(), tokenizer.add_bos()), (Some(261), true));
-    // Llama 3's rule: a word takes the sign before it along, and digits come in threes.
+    // Llama 3's rule: a word includes the sign before it.
     assert_eq!(tokenizer.encode("hello world").unwrap()[..2], [259, 260]);
 
     file.set("tokenizer.ggml.add_bos_token", Kv::Bool(false));
@@ -153,7 +175,7 @@ fn other_vocabularies_are_refused() {
         assert_error(of(&file), "unsupported-model", &[&key(name)]);
     }
 
-    // Without a token for some byte, text would vanish.
+    // Without a token for a byte, text would be lost.
     let mut file = tiny();
     let Some((_, Kv::Strs(tokens))) =
         file.metadata.iter_mut().find(|(k, _)| k == "tokenizer.ggml.tokens")
@@ -179,7 +201,7 @@ fn control_tokens_have_no_text() {
     assert_eq!((ids.len(), tokenizer.decode(&ids).unwrap().as_str()), (3, "Hello"));
 }
 
-/// Token by token the same text as at once, whole characters only.
+/// Streaming gives the same text, in whole characters only.
 #[test]
 fn streamed_text_never_splits_a_character() {
     let tokenizer = bundled();
@@ -189,16 +211,16 @@ fn streamed_text_never_splits_a_character() {
     let mut stream = TextStream::new();
     let mut whole = String::new();
     for &id in &ids {
-        let piece = stream.push(&tokenizer, id).unwrap();
-        assert!(!piece.contains('\u{fffd}'), "{piece:?}");
-        whole.push_str(&piece);
+        let text = stream.push(&tokenizer, id).unwrap();
+        assert!(!text.contains('\u{fffd}'), "{text:?}");
+        whole.push_str(&text);
     }
     assert_eq!(whole + &stream.finish(), text);
 }
 
-/// Whatever bytes a model makes, the pieces joined are what a decoder makes of all bytes at once.
+/// Whatever bytes a model makes, streaming gives the same text as decoding all of them at once.
 #[test]
-fn streamed_rubbish_is_what_it_is_at_once() {
+fn streamed_rubbish_is_decoded_as_at_once() {
     let tokenizer = of(&tiny()).unwrap();
     let mut random = support::Random(11);
     for _ in 0..2000 {
@@ -219,7 +241,7 @@ fn streamed_rubbish_is_what_it_is_at_once() {
     }
 }
 
-/// Long runs are where regular expressions give up; none may be lost or take for ever.
+/// On long runs regular expressions give up: no text may be lost, and none may take for ever.
 #[test]
 fn long_texts_are_whole() {
     let tokenizer = bundled();
@@ -230,7 +252,7 @@ fn long_texts_are_whole() {
         assert_eq!(tokenizer.decode(&ids).unwrap(), text, "{unit:?}");
     }
     println!("{:?}", start.elapsed());
-    // Beyond a million steps back the engine gives up: an error, not a text cut short.
+    // After a million steps back the engine gives up: that is an error, not a shorter text.
     let text = "x".to_owned() + &" ".repeat(3_000_000) + "y";
     assert_error(tokenizer.encode(&text), "bad-option", &["prompt", "after byte 1 "]);
 }
