@@ -4,7 +4,7 @@ use std::env::args_os;
 use std::process::{Command, ExitCode};
 
 fn main() -> ExitCode {
-    // cargo says `--bench` to every benchmark.
+    // cargo passes `--bench` to every benchmark.
     let options = args_os().skip(1).filter(|option| option != "--bench");
     match Command::new(env!("CARGO_BIN_EXE_ternlight")).arg("bench").args(options).status() {
         Ok(status) if status.success() => ExitCode::SUCCESS,

@@ -1,4 +1,4 @@
-//! Conversations to prompts.
+//! Turns conversations into prompts.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::tokenizer::Tokenizer;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Sets the frame.
+    /// Says how to answer.
     System,
     /// Asks.
     User,
@@ -17,7 +17,7 @@ pub enum Role {
     Assistant,
 }
 
-/// One turn of a conversation.
+/// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
     /// Who says it.
@@ -28,24 +28,27 @@ pub struct Message {
 
 /// The tokens of a conversation, ready for the model's answer.
 ///
-/// The frame is that of BitNet 2B-4T: the beginning-of-text token once, then for every message
-/// `Role: `, the trimmed content and `<|eot_id|>`, then `Assistant: `. The template in the files
-/// of these models is another, wrong one, with which they hardly ever end a turn: it is ignored.
-/// What messages say never becomes a special token.
+/// The template is that of BitNet 2B-4T: the beginning-of-text token once; for every message
+/// `Role: `, the trimmed content and `<|eot_id|>`; then `Assistant: `. The template in the files of
+/// these models is wrong: with it they hardly ever end an answer, so it is ignored. The content of a
+/// message never becomes a special token.
+///
+/// Errors: `bad-option` (`prompt`) if there is nothing to answer, `unsupported-model` if the
+/// vocabulary lacks a special token that the template needs.
 pub fn prompt(tokenizer: &Tokenizer, messages: &[Message]) -> Result<Vec<u32>> {
     let eot = end_of_turn(tokenizer)?;
     let bos = marker(tokenizer.bos(), "beginning-of-text")?;
     turns(tokenizer, eot, vec![bos], messages)
 }
 
-/// The tokens of a conversation whose beginning, up to an answer, is already in tokens: `before`
-/// ends with that answer, `messages` follow it.
+/// The tokens of a conversation whose beginning is already in tokens: `before` ends with an answer,
+/// and `messages` follow it.
 pub fn continued(tokenizer: &Tokenizer, before: &[u32], messages: &[Message]) -> Result<Vec<u32>> {
     let eot = end_of_turn(tokenizer)?;
     turns(tokenizer, eot, [before, &[eot]].concat(), messages)
 }
 
-/// `ids` with the messages' turns after them.
+/// `ids` and, after them, the messages.
 fn turns(
     tokenizer: &Tokenizer,
     eot: u32,
@@ -59,7 +62,7 @@ fn turns(
         Some(_) => {}
     }
     for Message { role, content } in messages {
-        // One piece: "User:" and " What" merge differently when encoded apart.
+        // Encoded as one text: " What" alone would get other tokens than after "User:".
         ids.extend(tokenizer.encode(&format!("{}: {}", role.name(), content.trim()))?);
         ids.push(eot);
     }

@@ -1,7 +1,7 @@
-//! How the next token is chosen from the logits: the settings, and the choice in plain Rust.
+//! Chooses the next token from the logits: the settings, and the choice in plain Rust.
 //!
-//! The GPU's sampling kernels make the same choice from the same logits, seed and position, but for
-//! rounding: `sample_filter` finds the threshold, `sample_best` and `sample_commit` the token.
+//! The GPU's kernels make the same choice from the same logits, seed and position, except where
+//! rounding differs: `sample_filter` finds the threshold, `sample_best` and `sample_commit` the token.
 
 use serde::Deserialize;
 
@@ -13,9 +13,9 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Sampling {
-    /// Divides the logits; 0 is greedy (the best token, the lowest id among equals).
+    /// Divides the logits; 0 is greedy: the best token, or the lowest id of several best.
     pub temperature: f32,
-    /// Keep this many of the best tokens (and those equal to the last of them); 0 keeps all.
+    /// Keep this many of the best tokens, and those equal to the last of them; 0 keeps all.
     pub top_k: u32,
     /// Keep the fewest best tokens whose probabilities reach this sum; 1 keeps all.
     pub top_p: f32,
@@ -32,12 +32,14 @@ impl Default for Sampling {
 }
 
 impl Sampling {
-    /// Whether the best token is always taken. Temperatures too small to divide by count as 0.
+    /// Whether the best token is always taken. A temperature too small to divide by counts as 0.
     pub fn is_greedy(&self) -> bool {
         self.temperature < 1e-4
     }
 
-    /// Refuses settings that make no sense, naming the option.
+    /// Refuses settings out of range.
+    ///
+    /// Errors: `bad-option` with the option's name.
     pub fn check(&self) -> Result<()> {
         let bad =
             |name: &str, why: &str| Err(Error::BadOption { name: name.into(), why: why.into() });
@@ -53,8 +55,8 @@ impl Sampling {
         Ok(())
     }
 
-    /// The token that follows `position` tokens, given their `logits` `[n_vocab]`; `None` when no
-    /// logit is a number.
+    /// Chooses the token after `position` tokens from the `logits` `[n_vocab]`; `None` if no logit
+    /// is a number.
     pub fn choose(&self, logits: &[f32], position: u32) -> Option<u32> {
         let threshold = if self.is_greedy() { f32::NEG_INFINITY } else { self.threshold(logits) };
         let mut best: Option<(f64, u32)> = None;
@@ -74,7 +76,7 @@ impl Sampling {
         best.map(|(_, id)| id)
     }
 
-    /// The least logit that top-k, top-p and min-p let pass.
+    /// The smallest logit that top-k, top-p and min-p keep.
     pub fn threshold(&self, logits: &[f32]) -> f32 {
         let mut sorted: Vec<f32> = logits.iter().copied().filter(|v| !v.is_nan()).collect();
         sorted.sort_unstable_by(|a, b| b.total_cmp(a));
@@ -106,14 +108,14 @@ impl Sampling {
     }
 }
 
-/// Standard Gumbel noise; adding it to log-probabilities makes their largest a fair draw.
+/// Standard Gumbel noise. The largest sum of log-probability and noise is a fair draw.
 fn gumbel(seed: u32, position: u32, id: u32) -> f64 {
     let bits = hash(hash(hash(seed) ^ position) ^ id);
     let uniform = (f64::from(bits >> 9) + 0.5) / f64::from(1 << 23);
     -(-uniform.ln()).ln()
 }
 
-/// PCG-RXS-M-XS (M. O'Neill, 2014), one round.
+/// One step of the generator PCG-RXS-M-XS (M. O'Neill, 2014).
 fn hash(x: u32) -> u32 {
     let state = x.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
     let word = ((state >> ((state >> 28) + 4)) ^ state).wrapping_mul(277_803_737);

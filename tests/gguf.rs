@@ -1,4 +1,4 @@
-//! Heads of GGUF files: good, hostile and cut short.
+//! Headers of GGUF files: valid, hostile and truncated.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "this is how tests fail and tell")]
 
 mod support;
@@ -16,7 +16,7 @@ use ternlight::source::{Reader, Source};
 use ternlight::tokenizer::Tokenizer;
 use ternlight::{Result, model};
 
-/// What `manifest.json` says of every fixture is what the reader says.
+/// The reader accepts and refuses the files that `manifest.json` says it should.
 #[test]
 fn hostile_fixtures_get_their_verdict() {
     let manifest = support::json("tests/data/hostile/manifest.json");
@@ -38,7 +38,7 @@ fn hostile_fixtures_get_their_verdict() {
 }
 
 #[test]
-fn a_good_head_is_read_whole() {
+fn a_valid_header_is_read_whole() {
     for version in [2, 3] {
         let file = File { version, ..tiny() };
         let gguf = read(&file.build()).unwrap();
@@ -99,7 +99,7 @@ fn a_written_file_is_read_back() {
         assert_eq!(&bytes[range], data, "{}", tensor.name);
     }
 
-    // A tensor that is longer or shorter than the table says would spoil the file.
+    // A tensor must be as long as the table says.
     for wrong in [[9; 63].as_slice(), &[9; 65]] {
         let failed = header
             .write_file(Vec::new(), |i, out| out.write_all(if i == 1 { wrong } else { data[i] }));
@@ -108,7 +108,7 @@ fn a_written_file_is_read_back() {
     }
 }
 
-/// A file that ends anywhere before its last tensor does is refused, without a panic.
+/// A file that ends before its last tensor does is refused, without a panic.
 #[test]
 fn truncation_at_any_byte_is_refused() {
     let bytes = tiny().build();
@@ -117,7 +117,7 @@ fn truncation_at_any_byte_is_refused() {
     for len in (0..gguf.data_start as usize).chain(data).chain([bytes.len() - 1]) {
         assert_error(read(&bytes[..len]), "bad-gguf", &[]);
     }
-    // The same, of a file that another program wrote.
+    // The same for a file that another program wrote.
     let bytes = fs::read(support::path("tests/data/tiny/tiny-bitnet-b1.58.gguf")).unwrap();
     for len in (0..bytes.len()).step_by(211) {
         assert_error(read(&bytes[..len]), "bad-gguf", &[]);
@@ -137,18 +137,18 @@ fn the_padding_after_the_last_tensor_may_be_missing() {
     assert_error(read(&bytes), "bad-gguf", &["`b`", "cut off"]);
 }
 
-/// Random damage to a head is refused or makes another valid head; it never panics, whatever is
-/// done with the result.
+/// A header with random damage is refused or read as another valid one. Nothing panics, whatever is
+/// then done with it.
 #[test]
 fn damage_never_panics() {
     let good = tiny().build();
-    let head = read(&good).unwrap().data_start as usize;
+    let header_len = read(&good).unwrap().data_start as usize;
     let mut random = Random(7);
     let mut accepted = 0;
     for _ in 0..4000 {
         let mut bytes = good.clone();
         for _ in 0..=random.below(3) {
-            let at = random.below(head);
+            let at = random.below(header_len);
             bytes[at] = match random.below(3) {
                 0 => random.next() as u8,
                 1 => bytes[at] ^ (1 << random.below(8)),
@@ -164,11 +164,11 @@ fn damage_never_panics() {
         tokenizer.decode(&ids).unwrap();
         accepted += usize::from(table.is_ok());
     }
-    // Damage to names of tokens and to floats goes unnoticed: both outcomes are seen.
+    // Damage to the texts of tokens and to floats is not noticed: both outcomes must occur.
     assert!((100..3900).contains(&accepted), "{accepted}");
 }
 
-/// A source that checks what it is asked for: ascending ranges within the file.
+/// A source that checks the ranges it is asked for: ascending, and within the file.
 struct Stream<'a> {
     bytes: &'a [u8],
     reads: &'a RefCell<Vec<Range<u64>>>,
@@ -189,7 +189,7 @@ impl Source for Stream<'_> {
 }
 
 #[test]
-fn a_long_head_is_read_in_growing_steps() {
+fn a_long_header_is_read_in_growing_parts() {
     let mut file = tiny();
     file.set("padding", Kv::Str("x".repeat(3 << 20)));
     let bytes = file.build();
@@ -199,7 +199,7 @@ fn a_long_head_is_read_in_growing_steps() {
     assert_eq!(gguf.tensors.len(), file.tensors.len());
     assert!((2..8).contains(&reads.borrow().len()), "{reads:?}");
 
-    // What was read beyond the head is served again, and the stream goes on where it was.
+    // Bytes behind the header that were read already are given again.
     for (found, written) in gguf.tensors.iter().zip(&file.tensors) {
         let range = found.offset..found.offset + found.len;
         assert_eq!(block_on(reader.read(range)).unwrap(), written.bytes, "{}", found.name);
@@ -207,7 +207,7 @@ fn a_long_head_is_read_in_growing_steps() {
 }
 
 #[test]
-fn integers_of_any_type_are_taken() {
+fn integers_of_any_type_are_accepted() {
     let mut file = tiny();
     file.set("bitnet-b1.58.block_count", Kv::I32(11));
     file.set("bitnet-b1.58.context_length", Kv::U64(64));
@@ -263,7 +263,7 @@ fn tensors_must_be_aligned_apart_and_inside() {
     let bytes = file.build();
     let place = |offset: u64| {
         let mut bytes = bytes.clone();
-        // The offset of `b` ends the head, which is not padded here.
+        // The offset of `b` ends the header, which has no padding here.
         let end = 24 + 2 * (8 + 1 + 4 + 8 + 4 + 8);
         bytes[end - 8..end].copy_from_slice(&offset.to_le_bytes());
         read(&bytes)
@@ -274,7 +274,7 @@ fn tensors_must_be_aligned_apart_and_inside() {
     assert_error(place(224), "bad-gguf", &["`a` and `b` overlap"]);
     assert_error(place(288), "bad-gguf", &["`b`", "cut off"]);
     assert_error(place(u64::MAX - 31), "bad-gguf", &["`b`"]);
-    // Gaps and any order are legal.
+    // Gaps are allowed, and any order.
     let mut file = File::empty();
     file.add("a", &[64], F32, &mut Random(1)).add("unused", &[64], F32, &mut Random(2));
     file.add("c", &[64], F32, &mut Random(3));
@@ -282,9 +282,9 @@ fn tensors_must_be_aligned_apart_and_inside() {
     assert_eq!(gguf.tensors[2].offset - gguf.tensors[0].offset, 512);
 }
 
-/// Two forks gave the numbers 39 and 42 to other types; the room a tensor has decides.
+/// Two forks gave the numbers 39 and 42 to other types: the length of the tensor decides.
 #[test]
-fn ambiguous_types_are_told_by_their_size() {
+fn ambiguous_types_are_told_apart_by_their_length() {
     let resolve = |type_id: u32, len: usize| {
         let mut file = File::empty();
         let ne = vec![768, 384];
@@ -317,7 +317,7 @@ fn token_texts_stay_bytes() {
 }
 
 #[test]
-fn what_is_not_gguf_is_named() {
+fn a_file_that_is_not_gguf_is_refused() {
     assert_error(read(b""), "bad-gguf", &["ends at 0"]);
     assert_error(read(b"<!DOCTYPE html>"), "bad-gguf", &["<!DO"]);
     assert_error(read(b"GGUF\0\0\0\x03"), "bad-gguf", &["big-endian"]);

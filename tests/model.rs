@@ -1,4 +1,4 @@
-//! The model's configuration and table of tensors: real files' quirks, and what is refused.
+//! The sizes and tensors of a model: the quirks of real files, and what is refused.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "this is how tests fail and tell")]
 
 mod support;
@@ -123,9 +123,9 @@ fn other_architectures_are_refused_by_name() {
     }
 }
 
-/// What the official 2B-4T file lacks, has wrong, or orders oddly.
+/// The keys that the official 2B-4T file lacks, its wrong values, and its odd order.
 #[test]
-fn the_official_files_quirks_are_taken() {
+fn the_official_files_quirks_are_accepted() {
     let plain = load(&tiny()).unwrap().forward(&[1, 2, 3]).unwrap();
 
     let mut official = tiny();
@@ -137,7 +137,7 @@ fn the_official_files_quirks_are_taken() {
     assert!(order.windows(2).any(|pair| pair == [10, 2]), "{order:?}");
     assert_eq!(load(&official).unwrap().forward(&[1, 2, 3]).unwrap(), plain);
 
-    // The first upload: another name, and a copy of the embedding as output layer.
+    // The first upload has another architecture name, and a copy of the embedding as LM head.
     let mut first = tiny();
     first.rename("bitnet-25");
     let copy = Tensor { name: "output.weight".into(), ..first.tensor("token_embd.weight").clone() };
@@ -218,7 +218,7 @@ fn types_of_other_cpus_are_explained() {
 }
 
 #[test]
-fn tensors_without_a_use_are_refused() {
+fn tensors_that_are_not_used_are_refused() {
     for name in ["blk.0.attn_q.bias", "blk.0.attn_q.scale", "rope_freqs.weight", "blk.11.x.weight"]
     {
         let mut file = tiny();
@@ -228,7 +228,7 @@ fn tensors_without_a_use_are_refused() {
 }
 
 #[test]
-fn values_that_stand_for_nothing_are_refused() {
+fn values_that_are_no_numbers_are_refused() {
     let mut file = tiny();
     file.tensor("blk.4.ffn_up.weight").bytes[777] |= 0b0011_0000;
     assert_error(load(&file), "bad-gguf", &["`blk.4.ffn_up.weight`", "code 3"]);

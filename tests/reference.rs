@@ -1,4 +1,4 @@
-//! The reference against other programs: bitnet.cpp, and two models in NumPy.
+//! The reference, compared with other programs: bitnet.cpp, and two models in NumPy.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "this is how tests fail and tell")]
 
 mod support;
@@ -23,15 +23,15 @@ fn list<T: serde::de::DeserializeOwned>(value: &Value) -> Vec<T> {
     serde_json::from_value(value.clone()).unwrap()
 }
 
-/// The best token, the lowest id among equals.
+/// The best token, or the lowest id of several best.
 fn argmax(logits: &[f32]) -> u32 {
     let best = (0..logits.len()).rev().max_by(|&a, &b| logits[a].total_cmp(&logits[b]));
     best.unwrap() as u32
 }
 
-/// A random model's logits at 16 positions: the same best token everywhere as bitnet.cpp, which
-/// rounds the KV cache, queries and probabilities to f16, and as an independent model in NumPy
-/// with the same roundings. One int8 rounding tipped by those moves a logit by 0.2 to 0.7.
+/// A random model's logits at 16 positions have the same best tokens as those of bitnet.cpp, which
+/// rounds the KV cache, queries and probabilities to f16, and those of an independent model in NumPy
+/// with the same roundings. Where these change one int8 rounding, a logit moves by 0.2 to 0.7.
 #[test]
 fn the_random_model_agrees_with_two_programs() {
     let mut model =
@@ -54,7 +54,7 @@ fn the_random_model_agrees_with_two_programs() {
     }
 }
 
-/// The first projections' input as int8 and their sums are the very same integers.
+/// The int8 input of the first projections, and their sums, are the same integers.
 #[test]
 fn the_first_layers_integers_are_exact() {
     let golden = &json(GOLDENS)["first_layer"];
@@ -103,12 +103,12 @@ fn the_first_layers_integers_are_exact() {
     }
 }
 
-/// Every prompt of the goldens: the best token after each of its tokens, the ten best logits after
-/// the last, and the greedy continuation.
+/// Compares, for every prompt of the goldens, the best token after each of its tokens, the ten best
+/// logits after the last, and the greedy continuation.
 ///
-/// The goldens are float64; here activations are f32 between steps. An int8 rounding that this
-/// tips moves logits by up to 0.3, so the continuation may differ after a step whose lead is below
-/// that, and the logits by more than rounding errors.
+/// The goldens are float64; here activations are f32 between operations. Where that changes an int8
+/// rounding, logits move by up to 0.3. So the continuation may differ after a token whose lead is
+/// smaller than that.
 #[test]
 fn the_bundled_model_agrees_with_its_goldens() {
     let goldens = json(GOLDENS);
@@ -238,7 +238,7 @@ fn every_tensor_of_the_two_layers_decides() {
     }
 }
 
-/// One token after another gives the same logits as all at once, and a new start the same again.
+/// Tokens one by one give the same logits as all at once, also after a reset.
 #[test]
 fn the_cache_holds_the_past() {
     let ids = [3, 1, 4, 1, 5, 9, 2, 6];
@@ -252,7 +252,7 @@ fn the_cache_holds_the_past() {
         one_by_one.extend(model.forward(&[id]).unwrap());
     }
     assert_eq!(at_once, one_by_one);
-    // The past matters: the same token after another past has other logits.
+    // The same token after another context has other logits.
     assert_ne!(at_once[1], at_once[3]);
 }
 
@@ -268,7 +268,7 @@ fn bad_tokens_and_full_contexts_are_refused_before_any_work() {
     assert_error(model.forward(&[1]), "context-full", &["65", "64"]);
 }
 
-/// The ARM layout of the same weights is the same model.
+/// The same weights in the ARM layout are the same model.
 #[test]
 fn the_arm_layout_is_read() {
     let mut file = tiny();
@@ -291,7 +291,7 @@ fn the_arm_layout_is_read() {
     assert_ne!(load(Layout::X86), expected);
 }
 
-/// The operations on examples worked out by hand.
+/// The operations, on examples computed by hand.
 #[test]
 fn operations_do_what_they_say() {
     let norm = ops::rms_norm(&[3.0, 4.0, 0.0, 2.0], &[1.0, 2.0], 0.0);
@@ -300,7 +300,7 @@ fn operations_do_what_they_say() {
         assert!((f64::from(*a) - b).abs() < 1e-6, "{norm:?} {expected:?}");
     }
 
-    // Two heads of four: elements 0 and 2 turn by the position, 1 and 3 slower.
+    // Two heads of four: elements 0 and 2 are rotated by the position, 1 and 3 by less.
     let mut x = [1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0];
     ops::rope_neox(&mut x, 4, 2, 100.0);
     let (fast, slow) = (2f32, 0.2f32);
@@ -312,7 +312,7 @@ fn operations_do_what_they_say() {
         assert!((a - b).abs() < 1e-6, "{x:?} {expected:?}");
     }
 
-    // Two heads share one KV head of two; the weights of the past are e^score.
+    // Two heads share one KV head of two; the weight of a position is e^score.
     let out = ops::attention(
         &[2f32.sqrt(), 0.0, 0.0, 0.0],
         &[1.0, 0.0, 0.0, 5.0],

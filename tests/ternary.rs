@@ -1,4 +1,4 @@
-//! Ternary codes, against the original C quantiser's bytes and bitnet.cpp's products.
+//! Ternary codes, compared with the bytes of the original C quantiser and with bitnet.cpp's products.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "this is how tests fail and tell")]
 
 mod support;
@@ -34,7 +34,7 @@ fn arm_codes_are_rewritten_in_place() {
     repack_arm(&mut codes);
     assert_eq!(unpack(&codes, Layout::X86), values);
 
-    // Block by block as well: pieces of a stream need not be whole rows.
+    // Block by block gives the same: slices of a stream need not be whole rows.
     let mut random = Random(3);
     let values: Vec<i8> = (0..128 * 5).map(|_| random.below(3) as i8 - 1).collect();
     let mut codes = pack(&values, Layout::Arm);
@@ -56,7 +56,7 @@ fn code_3_is_found_wherever_it_is() {
             }
         }
     }
-    // 1 and 2 side by side across fields are no 3: 0b01_10.
+    // Two adjacent bits of different fields are not a 3: 0b01_10.
     assert_eq!(check_codes(&[0b0110_0110; 16]), Ok(()));
 }
 
@@ -68,7 +68,7 @@ fn a_scale_is_a_number() {
     assert_eq!(scale(&[0; 3]), None);
 }
 
-/// int8 activations and products equal bitnet.cpp's to the bit; the third token is all zero.
+/// int8 activations and products equal bitnet.cpp's to the last bit. The third token is all zero.
 #[test]
 fn products_are_bitnet_cpps() {
     let sizes = &json("tests/data/quant/manifest.json")["matmul"];

@@ -1,10 +1,10 @@
-//! Reads little-endian values from the beginning of a file of which only a part is at hand.
+//! Reads little-endian values from a file of which only the beginning has been read.
 
 use crate::error::{Error, Result};
 
 /// Why parsing stopped.
 pub(super) enum Stop {
-    /// So many bytes of the file are needed to go on.
+    /// This many bytes from the beginning of the file are needed.
     More(u64),
     /// The file is damaged.
     Bad(Error),
@@ -16,9 +16,10 @@ impl From<Error> for Stop {
     }
 }
 
-/// A position in the head of a file. What runs past the end of the file is an error at once, so
-/// that a length of 2⁶⁰ is neither allocated nor waited for; what runs past the bytes at hand
-/// asks for [`Stop::More`].
+/// A position in the header of a file.
+///
+/// A value that ends behind the end of the file is an error at once: a length of 2⁶⁰ is neither
+/// allocated nor waited for. A value that ends behind the bytes read so far is [`Stop::More`].
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -40,7 +41,7 @@ impl<'a> Cursor<'a> {
         self.file_len - self.at()
     }
 
-    /// A damaged file, with the place.
+    /// An error that names the current offset.
     pub(super) fn bad<T>(&self, why: impl std::fmt::Display) -> Result<T, Stop> {
         Err(Stop::Bad(Error::BadGguf(format!("{why} (at byte {})", self.at))))
     }
@@ -84,7 +85,8 @@ impl<'a> Cursor<'a> {
         Ok(u64::from_le_bytes(self.array(what)?))
     }
 
-    /// A count of records of at least `smallest` bytes each, which the rest of the file could hold.
+    /// A count of records of at least `smallest` bytes each. More than the rest of the file could
+    /// hold are an error.
     pub(super) fn count(&mut self, smallest: u64, what: &str) -> Result<u64, Stop> {
         let count = self.u64(what)?;
         if count > self.left() / smallest {
@@ -96,7 +98,7 @@ impl<'a> Cursor<'a> {
         Ok(count)
     }
 
-    /// A length and so many bytes.
+    /// A length, and that many bytes.
     pub(super) fn string(&mut self, what: &str) -> Result<&'a [u8], Stop> {
         let len = self.u64(what)?;
         self.take(len, what)

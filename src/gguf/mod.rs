@@ -1,8 +1,8 @@
-//! The head of a GGUF file: metadata and the table of tensors, not the tensors themselves.
+//! Reads and writes the header of GGUF files: the metadata and the table of tensors.
 //!
-//! Files come from strangers: every length is checked against the file before anything is
-//! allocated, and whatever is wrong is [`Error::BadGguf`] with the place. What the file means is
-//! for the model to judge.
+//! Files come from strangers. Every length is compared with the file before anything is allocated,
+//! and every fault is an [`Error::BadGguf`] that names its offset. Whether this crate runs the model
+//! is not decided here.
 
 mod cursor;
 mod tensor;
@@ -17,20 +17,19 @@ use crate::error::{Error, Result};
 use crate::source::{Reader, Source};
 use cursor::{Cursor, Stop};
 
-/// The first look at a file; small models end their head in it.
-const FIRST_LOOK: u64 = 256 << 10;
+/// Bytes to read first. The header of a small model fits in them.
+const FIRST_READ: u64 = 256 << 10;
 
-/// More than this is not read in search of a head's end. A vocabulary of 128 256 tokens takes
-/// 8.4 MB.
-const MAX_HEAD: u64 = 256 << 20;
+/// A header may not be larger. With a vocabulary of 128 256 tokens it has 8.4 MB.
+const MAX_HEADER: u64 = 256 << 20;
 
-/// The smallest metadata entry: an empty key is refused, so 8 + 1, type 4, value 1.
-const SMALLEST_ENTRY: u64 = 14;
+/// The smallest metadata entry: a key of one byte and its length (9), a type (4), a value (1).
+const MIN_ENTRY: u64 = 14;
 
-/// The smallest row of the tensor table: name 8, dimensions 4, type 4, offset 8.
-const SMALLEST_TENSOR: u64 = 24;
+/// The smallest row of the tensor table: the name's length (8), dimensions (4), type (4), offset (8).
+const MIN_TENSOR: u64 = 24;
 
-/// What a GGUF file says of itself.
+/// The header of a GGUF file.
 #[derive(Clone, Debug)]
 pub struct Gguf {
     /// The format's version, 2 or 3.
@@ -39,40 +38,43 @@ pub struct Gguf {
     pub metadata: Metadata,
     /// The tensors, in the table's order.
     pub tensors: Vec<TensorInfo>,
-    /// Tensors begin at multiples of this many bytes.
+    /// Every tensor begins at a multiple of this many bytes.
     pub alignment: u64,
-    /// Where the tensors' bytes begin.
+    /// The offset in the file at which the tensors' bytes begin.
     pub data_start: u64,
 }
 
 impl Gguf {
-    /// Reads the head of a file, in growing steps, since it does not say how long it is.
+    /// Reads the header of a file. It does not say how long it is, so more and more bytes are read
+    /// until it is whole.
+    ///
+    /// Errors: `bad-gguf`, and those of the source.
     pub async fn read<S: Source>(reader: &mut Reader<S>) -> Result<Self> {
         let file_len = reader.len();
-        let mut wanted = FIRST_LOOK;
+        let mut wanted = FIRST_READ;
         loop {
-            let head = reader.front(wanted).await?;
-            match parse(head, file_len) {
+            let bytes = reader.front(wanted).await?;
+            match parse(bytes, file_len) {
                 Ok(gguf) => return Ok(gguf),
                 Err(Stop::Bad(error)) => return Err(error),
-                Err(Stop::More(needed)) if needed > MAX_HEAD => {
+                Err(Stop::More(needed)) if needed > MAX_HEADER => {
                     return Err(Error::BadGguf(format!(
-                        "the metadata and the tensor table take more than {MAX_HEAD} bytes"
+                        "the metadata and the tensor table take more than {MAX_HEADER} bytes"
                     )));
                 }
-                Err(Stop::More(needed)) => wanted = needed.max(2 * wanted).min(MAX_HEAD),
+                Err(Stop::More(needed)) => wanted = needed.max(2 * wanted).min(MAX_HEADER),
             }
         }
     }
 
-    /// The tensor of that name.
+    /// The tensor with this name.
     pub fn tensor(&self, name: &str) -> Option<&TensorInfo> {
         self.tensors.iter().find(|tensor| tensor.name == name)
     }
 }
 
-fn parse(head: &[u8], file_len: u64) -> Result<Gguf, Stop> {
-    let cursor = &mut Cursor::new(head, file_len);
+fn parse(bytes: &[u8], file_len: u64) -> Result<Gguf, Stop> {
+    let cursor = &mut Cursor::new(bytes, file_len);
     let magic = cursor.take(4, "the magic number")?;
     if magic != b"GGUF" {
         let found = String::from_utf8_lossy(magic);
@@ -84,9 +86,8 @@ fn parse(head: &[u8], file_len: u64) -> Result<Gguf, Stop> {
         _ if version & 0xffff == 0 => return cursor.bad("it is a big-endian file"),
         _ => return cursor.bad(format_args!("it has version {version}, expected 2 or 3")),
     }
-    // The fixed part must be there before the counts can be judged against what follows.
-    let n_tensors = cursor.count(SMALLEST_TENSOR, "the number of tensors")?;
-    let n_kv = cursor.count(SMALLEST_ENTRY, "the number of metadata entries")?;
+    let n_tensors = cursor.count(MIN_TENSOR, "the number of tensors")?;
+    let n_kv = cursor.count(MIN_ENTRY, "the number of metadata entries")?;
     let metadata = Metadata::parse(cursor, n_kv)?;
     let entries = tensor::parse(cursor, n_tensors)?;
 

@@ -1,4 +1,4 @@
-//! The tensor table: names, shapes, types, and where each tensor's bytes are.
+//! The tensor table: the name, shape, type and offset of each tensor.
 
 use std::fmt;
 
@@ -14,14 +14,14 @@ pub struct TensorInfo {
     pub ne: Vec<u64>,
     /// How the elements are packed.
     pub ty: TensorType,
-    /// Where its bytes begin in the file.
+    /// The offset in the file at which its bytes begin.
     pub offset: u64,
-    /// Bytes it takes; for I2_S including the scale and the padding after it.
+    /// Bytes it takes. Those of I2_S include the scale and the padding after it.
     pub len: u64,
 }
 
 impl TensorInfo {
-    /// How many elements.
+    /// The number of elements.
     pub fn elements(&self) -> u64 {
         self.ne.iter().product()
     }
@@ -43,13 +43,13 @@ pub enum TensorType {
     F16,
     /// The upper half of an F32.
     Bf16,
-    /// Four ternary codes a byte, one scale a tensor.
+    /// Four ternary codes in a byte, one scale for the tensor.
     I2S,
-    /// Ternary codes permuted for one CPU's look-up tables.
+    /// Ternary codes, permuted for the look-up tables of one kind of CPU.
     Tl1,
     /// Like TL1, with three codes in five bits.
     Tl2,
-    /// A type of ggml's that ternary models of this crate do not use.
+    /// Another type of ggml, which this crate does not compute with.
     Other(&'static str),
 }
 
@@ -76,16 +76,16 @@ pub mod type_id {
     pub const I2_S: u32 = 36;
 }
 
-/// A table row as it is in the file.
+/// A row of the table, as it is in the file.
 pub(super) struct Entry {
     name: String,
     ne: Vec<u64>,
     type_id: u32,
-    /// Relative to the data section.
+    /// From the beginning of the tensors' bytes.
     offset: u64,
 }
 
-/// `count` rows of the tensor table.
+/// Reads `count` rows of the tensor table.
 pub(super) fn parse(cursor: &mut Cursor<'_>, count: u64) -> Result<Vec<Entry>, Stop> {
     let mut entries = Vec::new();
     let mut seen = std::collections::HashSet::new();
@@ -113,7 +113,7 @@ pub(super) fn parse(cursor: &mut Cursor<'_>, count: u64) -> Result<Vec<Entry>, S
     Ok(entries)
 }
 
-/// Where each tensor's bytes are, which must be in the file, aligned and not another's.
+/// Finds each tensor's bytes, which must be aligned, within the file, and in no other tensor.
 pub(super) fn place(
     entries: Vec<Entry>,
     data_start: u64,
@@ -157,8 +157,8 @@ pub(super) fn place(
     Ok(tensors)
 }
 
-/// Which type an id stands for, and how many bytes that is. Forks gave the ids 39 and 42 to
-/// types of their own: there the bytes up to the next tensor decide.
+/// The type that an id stands for, and the bytes that the tensor takes. Forks of ggml gave the ids
+/// 39 and 42 to types of their own: of these, the bytes up to the next tensor decide.
 fn resolve(
     id: u32,
     ne: &[u64],
@@ -168,7 +168,7 @@ fn resolve(
 ) -> Result<(TensorType, u64), String> {
     let candidates: Vec<&Format> = FORMATS.iter().filter(|format| format.id == id).collect();
     match candidates[..] {
-        [] => Err("is of a type that no reader knows any more, or yet".into()),
+        [] => Err("is of an unknown type".into()),
         [format] => {
             let len = format.size.bytes(ne).ok_or_else(|| {
                 format!("cannot be {}, which has {}", format.ty, format.size.rule())
@@ -178,7 +178,7 @@ fn resolve(
         _ => candidates
             .iter()
             .filter_map(|format| Some((format.ty, format.size.bytes(ne)?)))
-            // After TL tensors their writer puts a scale that is in no table: one more unit.
+            // Behind a TL tensor is a scale that the table does not count: one more unit.
             .find(|&(ty, len)| {
                 let units = if ty == TensorType::Tl2 { 2 } else { 1 };
                 extent.checked_sub(len).is_some_and(|rest| last || rest < units * alignment)
@@ -193,11 +193,11 @@ struct Format {
     size: Size,
 }
 
-/// What decides how many bytes a tensor takes.
+/// How many bytes a tensor takes.
 enum Size {
-    /// Rows are whole blocks of so many elements and bytes.
+    /// Rows are whole blocks of this many elements and bytes.
     Blocks(u64, u64),
-    /// Two bits an element, then 32 bytes with the scale of the whole tensor.
+    /// Two bits for each element, then 32 bytes with the scale of the whole tensor.
     I2S,
     Tl2,
 }
@@ -240,8 +240,7 @@ const fn other(id: u32, name: &'static str, block: u64, bytes: u64) -> Format {
     blocks(id, TensorType::Other(name), block, bytes)
 }
 
-/// Every type that a valid file may hold: one that this crate does not compute with can still be
-/// named, and `inspect` shows it.
+/// All types of a valid file. `inspect` names those too that this crate does not compute with.
 const FORMATS: &[Format] = &[
     blocks(type_id::F32, TensorType::F32, 1, 4),
     blocks(type_id::F16, TensorType::F16, 1, 2),

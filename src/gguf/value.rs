@@ -1,4 +1,4 @@
-//! The metadata of a GGUF file, and getters that name the key when it is not what was expected.
+//! The metadata of a GGUF file. Getters name the key in their errors.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ pub enum Value {
     I32(i32),
     F32(f32),
     Bool(bool),
-    /// Bytes, meant to be UTF-8.
+    /// Should be UTF-8, but need not be.
     String(Vec<u8>),
     Strings(Strings),
     /// An array of numbers or booleans.
@@ -48,7 +48,7 @@ pub struct Numbers {
 }
 
 impl Strings {
-    /// How many strings.
+    /// The number of strings.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -58,7 +58,7 @@ impl Strings {
         self.ends.is_empty()
     }
 
-    /// The string at `index`, as bytes: nothing says that it is UTF-8.
+    /// The string at `index`, as bytes: it need not be UTF-8.
     pub fn get(&self, index: usize) -> Option<&[u8]> {
         let end = *self.ends.get(index)? as usize;
         let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
@@ -73,7 +73,7 @@ impl Strings {
     /// Adds a string at the end.
     pub(crate) fn push(&mut self, string: &[u8]) {
         self.bytes.extend_from_slice(string);
-        // The head of a file is far below 4 GiB (`MAX_HEAD`).
+        // A header is far below 4 GiB (`MAX_HEADER`).
         self.ends.push(self.bytes.len() as u32);
     }
 }
@@ -93,7 +93,7 @@ impl FromIterator<i32> for Numbers {
 }
 
 impl Numbers {
-    /// How many numbers.
+    /// The number of numbers.
     pub fn len(&self) -> usize {
         self.bytes.len() / self.width()
     }
@@ -182,8 +182,8 @@ impl fmt::Display for Value {
     }
 }
 
-/// Getters give `None` where the key is absent, and an error that names the key where its value
-/// is of another type.
+/// Getters give `None` if the key is absent, and an error that names the key if its value has
+/// another type.
 impl Metadata {
     /// The value of `key` as it is.
     pub fn get(&self, key: &str) -> Option<&Value> {
@@ -195,7 +195,7 @@ impl Metadata {
         self.entries.iter().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// A whole number, whichever integer type the writer chose.
+    /// A whole number of any integer type.
     pub fn integer(&self, key: &str) -> Result<Option<u64>> {
         self.typed(key, "a whole number", |value| u64::try_from(value.integer()?).ok())
     }
@@ -241,7 +241,7 @@ impl Metadata {
         })
     }
 
-    /// What `get` finds under `key`, which must be there: `metadata.require(key, Metadata::text)`.
+    /// The value of a `key` that must be there: `metadata.require(key, Metadata::text)`.
     pub fn require<'a, T>(
         &'a self,
         key: &str,
@@ -264,7 +264,7 @@ impl Metadata {
         })
     }
 
-    /// `count` keys and values.
+    /// Reads `count` keys and values.
     pub(super) fn parse(cursor: &mut Cursor<'_>, count: u64) -> Result<Self, Stop> {
         let mut entries = Vec::new();
         let mut seen = std::collections::HashSet::new();
@@ -348,7 +348,7 @@ fn array(cursor: &mut Cursor<'_>, key: &str) -> Result<Value, Stop> {
         }
         return Ok(Value::Strings(strings));
     }
-    // Nested arrays (type 9) are in the specification's text, but no reader takes them.
+    // The specification allows nested arrays (type 9), but no reader accepts them.
     let Some(width) = number_width(kind) else {
         return cursor.bad(format_args!("`{key}` is an array of the unknown type {kind}"));
     };

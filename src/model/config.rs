@@ -1,14 +1,14 @@
-//! The sizes of a model, and every assumption about it that the metadata can break.
+//! The sizes of a model, and checks of everything in the metadata that this crate relies on.
 
 use crate::error::{Error, Result};
 use crate::gguf::{Gguf, Metadata, Value};
 
-/// The architectures this crate runs. They differ in name only.
+/// The architectures that this crate runs. They differ in name only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Architecture {
     /// `bitnet-b1.58`: the official 2B-4T, and what today's converters write.
     BitNetB158,
-    /// `bitnet-25`: the first upload of 2B-4T and models derived from it.
+    /// `bitnet-25`: the first upload of 2B-4T, and models derived from it.
     BitNet25,
 }
 
@@ -22,16 +22,16 @@ impl Architecture {
     }
 }
 
-/// What is fixed about a model.
+/// The sizes and constants of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Which graph.
+    /// The name of its architecture.
     pub architecture: Architecture,
-    /// `general.name`, empty where the file has none.
+    /// `general.name`; empty if the file has none.
     pub name: String,
     /// Tokens in the vocabulary.
     pub n_vocab: usize,
-    /// Tokens of context the model was trained for.
+    /// Tokens of context that the model was trained for.
     pub n_ctx: usize,
     /// Width of the residual stream.
     pub n_embd: usize,
@@ -51,12 +51,14 @@ pub struct Config {
     pub rope_freq_base: f32,
 }
 
-/// No tensor or layer of KV cache has as many elements: then four bytes each still fit into
-/// the 32-bit sizes of wasm and of shaders.
+/// Tensors, and the KV cache of a block, must have fewer elements than this. Then their bytes can
+/// be counted with the 32 bits of wasm and of shaders, even at four bytes for each element.
 const MAX_ELEMENTS: u64 = 1 << 30;
 
 impl Config {
-    /// Reads the metadata and refuses what this crate would compute wrongly.
+    /// Reads the metadata. Refuses a model that this crate would compute wrongly.
+    ///
+    /// Errors: `unsupported-model`, which names the key and its value.
     pub fn from_gguf(gguf: &Gguf) -> Result<Self> {
         let metadata = &gguf.metadata;
         let architecture = match metadata.require("general.architecture", Metadata::text)? {
@@ -100,7 +102,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Elements of the keys, or values, of one token in one block.
+    /// Elements of the keys of one token in one block; there are as many of the values.
     pub fn n_embd_kv(&self) -> usize {
         self.n_head_kv * self.head_dim
     }
@@ -108,11 +110,11 @@ impl Config {
     fn check(&self) -> Result<()> {
         for (name, size) in [("embedding_length", self.n_embd), ("feed_forward_length", self.n_ff)]
         {
-            // Blocks of 128 ternary codes may not cross rows.
+            // No block of 128 ternary codes may extend over two rows.
             if !size.is_multiple_of(128) {
                 return unsupported(format!("{name} {size} is not a multiple of 128"));
             }
-            // Then a sum of products of codes and int8 is exact even as f32, as in bitnet.cpp.
+            // Below, a sum of products of codes and int8 is exact even in the f32 of bitnet.cpp.
             if size >= 1 << 16 {
                 return unsupported(format!("{name} {size} is above 65535"));
             }
@@ -137,7 +139,7 @@ impl Config {
     }
 }
 
-/// The size of the vocabulary, which two places may tell.
+/// The size of the vocabulary: from `vocab_size`, or else the number of tokens.
 fn n_vocab(keys: &Keys<'_>) -> Result<usize> {
     const MAX: usize = 1 << 22;
     let tokens = keys.metadata.strings("tokenizer.ggml.tokens")?.map(|tokens| tokens.len());
@@ -150,7 +152,7 @@ fn n_vocab(keys: &Keys<'_>) -> Result<usize> {
     }
 }
 
-/// Metadata keys of one architecture. Its name contains dots: keys are joined, never split.
+/// The metadata keys of one architecture, whose name begins them and may have dots in it.
 struct Keys<'a> {
     metadata: &'a Metadata,
     prefix: &'a str,
@@ -188,7 +190,7 @@ impl Keys<'_> {
         unsupported(format!("`{key}` is {value}, not a positive number"))
     }
 
-    /// Every way to say how wide a head is must say the same.
+    /// Several keys may say how wide a head is: they must agree.
     fn expect_head_dim(&self, head_dim: usize) -> Result<()> {
         for name in ["rope.dimension_count", "attention.key_length", "attention.value_length"] {
             match self.integer(name)? {
@@ -204,11 +206,11 @@ impl Keys<'_> {
         Ok(())
     }
 
-    /// Settings that would change the graph must be absent or say that they change nothing.
+    /// Settings that would change the computation must be absent or neutral.
     fn refuse_variants(&self) -> Result<()> {
-        let parts = self.metadata.integer("split.count")?;
-        if parts.is_some_and(|parts| parts > 1) {
-            return unsupported("the file is one part of a split model; join the parts first");
+        let files = self.metadata.integer("split.count")?;
+        if files.is_some_and(|files| files > 1) {
+            return unsupported("the file is one of several files of a model; join them first");
         }
         let neutral = |name: &str, value: &Value| match value {
             Value::F32(factor) => *factor == 1.0,

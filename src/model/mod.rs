@@ -1,4 +1,4 @@
-//! What a BitNet model is: its sizes, and the tensors it needs.
+//! A BitNet model's sizes, and the tensors it needs.
 
 mod config;
 pub mod weights;

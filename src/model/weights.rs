@@ -1,4 +1,4 @@
-//! The table of tensors a model needs: name, shape, type.
+//! The tensors that a model needs: their names, shapes and types.
 
 use std::collections::HashMap;
 
@@ -9,10 +9,10 @@ use crate::gguf::{Gguf, TensorInfo, TensorType};
 use crate::model::Config;
 use crate::ternary;
 
-/// What a tensor is for, named as in GGUF.
+/// What a tensor is for. Roles are named as in GGUF.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// The embedding `[n_embd, n_vocab]`, which is also the output layer.
+    /// The embedding `[n_embd, n_vocab]`, which is the LM head too.
     TokenEmbd,
     /// The last norm `[n_embd]`.
     OutputNorm,
@@ -24,9 +24,9 @@ pub enum Role {
     AttnK,
     /// Values `[n_embd, n_head_kv * head_dim]`.
     AttnV,
-    /// The norm over all heads' results `[n_head * head_dim]`.
+    /// The norm of the results of all heads `[n_head * head_dim]`.
     AttnSubNorm,
-    /// The heads' results to the residual stream `[n_head * head_dim, n_embd]`.
+    /// From the results of all heads to the residual stream `[n_head * head_dim, n_embd]`.
     AttnOutput,
     /// The norm before the feed-forward network `[n_embd]`.
     FfnNorm,
@@ -34,17 +34,17 @@ pub enum Role {
     FfnGate,
     /// Up `[n_embd, n_ff]`.
     FfnUp,
-    /// The norm between up and down `[n_ff]`.
+    /// The norm before down `[n_ff]`.
     FfnSubNorm,
     /// Down `[n_ff, n_embd]`.
     FfnDown,
 }
 
 impl Role {
-    /// The tensors a model has once.
+    /// The tensors that a model has once.
     pub const GLOBAL: &[Self] = &[Self::TokenEmbd, Self::OutputNorm];
 
-    /// The tensors each block has.
+    /// The tensors that each block has.
     pub const BLOCK: &[Self] = &[
         Self::AttnNorm,
         Self::AttnQ,
@@ -94,7 +94,7 @@ impl Role {
         shape.into_iter().map(|n| n as u64).collect()
     }
 
-    /// The types a tensor of this role may have, the usual one first.
+    /// The types that a tensor of this role may have, the usual one first.
     pub fn types(self) -> &'static [TensorType] {
         match self {
             Self::TokenEmbd => &[TensorType::F16, TensorType::F32, TensorType::Bf16],
@@ -118,19 +118,19 @@ impl Role {
     }
 }
 
-/// A tensor the model needs, found in the file.
+/// A tensor that the model needs, found in the file.
 #[derive(Clone, Debug)]
 pub struct Weight {
     /// What it is for.
     pub role: Role,
-    /// The transformer block; 0 for the roles a model has once.
+    /// The transformer block; 0 for the roles that a model has once.
     pub block: usize,
-    /// Where it is, and as what.
+    /// The tensor in the file.
     pub tensor: TensorInfo,
 }
 
 impl Weight {
-    /// Elements of a row.
+    /// Elements in a row.
     pub fn columns(&self) -> usize {
         self.tensor.ne[0] as usize
     }
@@ -140,16 +140,16 @@ impl Weight {
         self.tensor.ne.get(1).map_or(1, |&rows| rows as usize)
     }
 
-    /// Refuses code 3 in `codes`, which begin `at` bytes into the tensor.
+    /// Refuses code 3 in `codes`, which begin `at` bytes after the tensor's beginning.
     pub fn check_codes(&self, codes: &[u8], at: u64) -> Result<()> {
         ternary::check_codes(codes).map_err(|index| {
             let name = &self.tensor.name;
-            let place = self.tensor.offset + at + index as u64;
-            Error::BadGguf(format!("tensor `{name}` has the unused code 3 (at byte {place})"))
+            let offset = self.tensor.offset + at + index as u64;
+            Error::BadGguf(format!("tensor `{name}` has the unused code 3 (at byte {offset})"))
         })
     }
 
-    /// The elements of a tensor of floats, all of which must be numbers.
+    /// The elements of a tensor of floats. Infinities and NaN are refused.
     pub fn floats(&self, bytes: &[u8]) -> Result<Vec<f32>> {
         let (pairs, _) = bytes.as_chunks::<2>();
         let floats: Vec<f32> = match self.tensor.ty {
@@ -169,7 +169,7 @@ impl Weight {
         }
     }
 
-    /// The scale in the last 32 bytes of an I2_S tensor.
+    /// The scale, from the last 32 bytes of an I2_S tensor.
     pub fn scale(&self, tail: &[u8]) -> Result<f32> {
         ternary::scale(tail).ok_or_else(|| {
             let name = &self.tensor.name;
@@ -178,7 +178,11 @@ impl Weight {
     }
 }
 
-/// Every tensor the model needs, in the order of the file, each of the right shape and type.
+/// Finds every tensor that the model needs and checks its shape and type. They are in the order of
+/// the file.
+///
+/// Errors: `missing-tensor`, `tensor-shape`, and `unsupported-model` for a tensor that the model would
+/// not use.
 pub fn weights(config: &Config, gguf: &Gguf) -> Result<Vec<Weight>> {
     let mut tensors: HashMap<&str, &TensorInfo> =
         gguf.tensors.iter().map(|tensor| (tensor.name.as_str(), tensor)).collect();
@@ -198,15 +202,15 @@ pub fn weights(config: &Config, gguf: &Gguf) -> Result<Vec<Weight>> {
         }
     }
 
-    // These models always use the embedding as output layer. Where a file has one as well, as the
-    // first upload of 2B-4T, it is a copy, and bitnet.cpp ignores it too.
+    // The LM head of these models is the embedding. The first upload of 2B-4T has a copy of it as a
+    // tensor of its own, which bitnet.cpp ignores too.
     if let Some(output) = tensors.remove("output.weight") {
         check(Role::TokenEmbd, config, output)?;
     }
-    // A bias or a scale that is not applied would give wrong text without a word.
+    // A bias or a scale that is not applied would make the text wrong, and nobody would know why.
     if let Some(extra) = gguf.tensors.iter().find(|t| tensors.contains_key(t.name.as_str())) {
         return Err(Error::UnsupportedModel(format!(
-            "the file has a tensor `{}` that a `{}` model of {} blocks has no use for",
+            "the file has a tensor `{}`, which a `{}` model of {} blocks does not use",
             extra.name,
             config.architecture.as_str(),
             config.n_layer
@@ -220,8 +224,8 @@ fn check(role: Role, config: &Config, tensor: &TensorInfo) -> Result<()> {
     let (types, shape) = (role.types(), role.shape(config));
     if matches!(tensor.ty, TensorType::Tl1 | TensorType::Tl2) {
         return Err(Error::UnsupportedModel(format!(
-            "tensor `{}` is {}, whose order depends on the CPU that made the file; use the I2_S \
-             file of the model",
+            "tensor `{}` is {}, whose order depends on the CPU that wrote the file; use the \
+             model's I2_S file",
             tensor.name, tensor.ty
         )));
     }

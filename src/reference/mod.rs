@@ -1,8 +1,8 @@
-//! The whole model in plain Rust: what every other way to run it is measured against.
+//! The whole model in plain Rust: the GPU's results are compared with it.
 //!
-//! One token at a time, one step after another, with f64 sums. Read [`Reference::forward`] for
-//! the model and [`ops`] for its steps. The arithmetic is that of bitnet.cpp, exact where that is
-//! approximate: no f16 roundings, and sums of ternary products as integers.
+//! It computes one token at a time, with f64 sums. Read [`Reference::forward`] for the model, and
+//! [`ops`] for its operations. The arithmetic is that of bitnet.cpp, but exact where bitnet.cpp
+//! approximates: nothing is rounded to f16, and ternary products are summed as integers.
 
 pub mod ops;
 
@@ -16,7 +16,7 @@ use crate::tokenizer::Tokenizer;
 
 /// A model in memory with its KV cache.
 pub struct Reference {
-    /// What is fixed about the model.
+    /// The model's sizes and constants.
     pub config: Config,
     /// The model's tokenizer.
     pub tokenizer: Tokenizer,
@@ -25,7 +25,6 @@ pub struct Reference {
     n_past: usize,
 }
 
-/// What is loaded.
 #[derive(Default)]
 struct Weights {
     token_embd: Vec<f32>,  // [n_vocab][n_embd]
@@ -56,7 +55,7 @@ struct Ternary {
     scale: f32,
 }
 
-/// What changes: the keys and values of one block, `[n_past][n_head_kv * head_dim]`.
+/// The keys and values of one block, `[n_past][n_head_kv * head_dim]`.
 #[derive(Default)]
 struct KvCache {
     k: Vec<f32>,
@@ -64,13 +63,15 @@ struct KvCache {
 }
 
 impl Reference {
-    /// The logits after each of `ids`, which are appended to the context: `[ids.len()][n_vocab]`.
+    /// Appends `ids` to the context and gives the logits after each: `[ids.len()][n_vocab]`.
+    ///
+    /// Errors: `bad-option` (`ids`), `context-full`.
     pub fn forward(&mut self, ids: &[u32]) -> Result<Vec<Vec<f32>>> {
         self.check(ids)?;
         Ok(ids.iter().map(|&id| self.step(id as usize)).collect())
     }
 
-    /// One token through the model.
+    /// Computes one token.
     fn step(&mut self, id: usize) -> Vec<f32> {
         let Config { n_embd, n_head, n_head_kv, head_dim, eps, rope_freq_base, .. } = self.config;
         let pos = self.n_past;
@@ -102,7 +103,7 @@ impl Reference {
         ops::matvec_f32(&self.weights.token_embd, n_embd, &h)
     }
 
-    /// Forgets the context.
+    /// Empties the context.
     pub fn reset(&mut self) {
         self.cache.iter_mut().for_each(|cache| *cache = KvCache::default());
         self.n_past = 0;
@@ -130,7 +131,7 @@ impl Reference {
     }
 }
 
-/// A row of activations as int8, shared by the matrices it is multiplied with.
+/// A row of activations as int8, quantised once for all matrices that it is multiplied with.
 struct Quantized {
     q: Vec<i8>,
     s: f32,
@@ -144,7 +145,7 @@ impl Quantized {
 }
 
 impl Ternary {
-    /// The product with a row, in bitnet.cpp's order of operations.
+    /// The product with a row. The operations are in bitnet.cpp's order.
     fn times(&self, x: &Quantized) -> Vec<f32> {
         let sums = ops::matvec_ternary(&self.codes, self.columns, &x.q);
         sums.into_iter().map(|sum| sum as f32 / x.s * self.scale).collect()
@@ -157,6 +158,8 @@ fn add(x: &mut [f32], y: &[f32]) {
 
 impl Reference {
     /// Loads a GGUF file.
+    ///
+    /// Errors: `bad-gguf`, `unsupported-model`, `missing-tensor`, `tensor-shape`, and those of the source.
     pub async fn load<S: Source>(reader: &mut Reader<S>) -> Result<Self> {
         Self::load_as(reader, Layout::default()).await
     }

@@ -1,7 +1,7 @@
-//! The single operations of the model, each plainly.
+//! The operations of the model, one function each.
 //!
-//! Sums are f64, so that a difference to a GPU kernel is the kernel's. Tensors are flat slices
-//! with the fastest dimension last: `[rows][columns]`.
+//! Sums are f64, so that any difference to a GPU kernel is the kernel's error. Tensors are flat
+//! slices with the fastest dimension last: `[rows][columns]`.
 
 use half::f16;
 
@@ -18,23 +18,23 @@ pub fn rms_norm(x: &[f32], weight: &[f32], eps: f32) -> Vec<f32> {
     y
 }
 
-/// A row as int8 `q` and the `s` of `q = round(x * s)`, ties to even, with `s = 127 / max|x|`.
+/// A row as int8 `q = round(x * s)`, ties to even, and its `s = 127 / max|x|`.
 ///
-/// A row of zeros (or nearly) has `s = 127 / 1e-5`, as in bitnet.cpp.
+/// If `max|x|` is below 1e-5, `s` is `127 / 1e-5`, as in bitnet.cpp.
 pub fn quantize(x: &[f32]) -> (Vec<i8>, f32) {
     let absmax = x.iter().fold(1e-5, |max, &x| f64::from(x.abs()).max(max));
     let s = (127.0 / absmax) as f32;
     (x.iter().map(|&x| (x * s).round_ties_even().clamp(-128.0, 127.0) as i8).collect(), s)
 }
 
-/// Exact sums of `codes` −1, 0, 1 `[rows][k]` times `q` `[k]`.
+/// `codes` −1, 0, 1 `[rows][k]` times `q` `[k]`, exactly.
 pub fn matvec_ternary(codes: &[i8], k: usize, q: &[i8]) -> Vec<i32> {
     let dot = |row: &[i8]| row.iter().zip(q).map(|(&c, &q)| i32::from(c) * i32::from(q)).sum();
     codes.chunks_exact(k).map(dot).collect()
 }
 
-/// Rotates each head of `x` by its position: elements `i` and `i + head_dim / 2` by the angle
-/// `pos * base^(-2i / head_dim)` (the NeoX pairing).
+/// Rotates each head of `x`: the elements `i` and `i + head_dim / 2` (the NeoX pairing) by the angle
+/// `pos * base^(-2i / head_dim)`.
 pub fn rope_neox(x: &mut [f32], head_dim: usize, pos: usize, base: f32) {
     for head in x.chunks_exact_mut(head_dim) {
         let (first, second) = head.split_at_mut(head_dim / 2);
@@ -50,8 +50,8 @@ pub fn rope_neox(x: &mut [f32], head_dim: usize, pos: usize, base: f32) {
 
 /// `softmax(q·k / sqrt(head_dim)) · v` for each head of one token, over all of `k` and `v`.
 ///
-/// `q` is `[n_head * head_dim]`, `k` and `v` are `[n_past][n_head_kv * head_dim]`; heads share the
-/// keys and values of head `head / (n_head / n_head_kv)`.
+/// `q` is `[n_head * head_dim]`, `k` and `v` are `[n_past][n_head_kv * head_dim]`. A head uses the
+/// keys and values of KV head `head / (n_head / n_head_kv)`.
 pub fn attention(
     q: &[f32],
     k: &[f32],
@@ -101,7 +101,7 @@ pub fn matvec_f16(w: &[u16], k: usize, x: &[f32]) -> Vec<f32> {
     w.chunks_exact(k).map(|row| dot(&wide(row), x) as f32).collect()
 }
 
-/// Eight sums side by side, which the compiler can vectorise, unlike one.
+/// Keeps eight sums: the compiler vectorises eight, but not one.
 fn dot(a: &[f32], b: &[f32]) -> f64 {
     let (a, a_rest) = a.as_chunks::<8>();
     let (b, b_rest) = b.as_chunks::<8>();

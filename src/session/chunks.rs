@@ -1,49 +1,51 @@
-//! How many tokens of a prompt go to the GPU at a time.
+//! The size of the chunks in which a prompt is computed.
 //!
-//! As many as the engine has room for, where they are done soon; on a slow card fewer: what a page draws
-//! waits for them, an abort does, and some systems take a driver for hung that is busy for seconds.
-//! The numbers are the same however the tokens are parted, see [`crate::engine::Engine::prefill`].
+//! On a fast card a chunk has as many tokens as the engine has room for. On a slow card it has
+//! fewer: a page is not drawn and an abort is not answered until the chunk is done, and some systems
+//! take a driver that is busy for seconds for hung. The size changes no number, see
+//! [`crate::engine::Engine::prefill`].
 
 use std::iter::successors;
 
 use web_time::Duration;
 
-/// Time that a chunk is to take at most.
+/// A chunk should take at most this long.
 const MAX_TIME: Duration = Duration::from_millis(80);
 
-/// Fewer tokens do not fill the kernels' tiles, and take little less time.
-const LEAST: usize = 64;
+/// Fewer tokens do not fill the kernels' tiles, and take hardly less time.
+const MIN_TOKENS: usize = 64;
 
-/// The card's speed with this model, as far as it is known.
+/// The speed of the card with this model, as far as it is known.
 pub(super) struct Chunks {
-    most: usize,
-    /// Seconds that a token of the last chunk took.
+    max_tokens: usize,
+    /// Seconds for each token of the last chunk.
     each: Option<f64>,
 }
 
 impl Chunks {
-    /// `most` is what the engine has room for.
-    pub(super) fn new(most: usize) -> Self {
-        Self { most, each: None }
+    /// The engine has room for `max_tokens`.
+    pub(super) fn new(max_tokens: usize) -> Self {
+        Self { max_tokens, each: None }
     }
 
     /// Tokens in the next chunk: few, until it is known how long they take.
     pub(super) fn tokens(&self) -> usize {
-        let least = LEAST.min(self.most);
-        let Some(each) = self.each else { return least };
-        successors(Some(self.most), |tokens| Some(tokens / 2))
-            .take_while(|&tokens| tokens > least)
+        let min = MIN_TOKENS.min(self.max_tokens);
+        let Some(each) = self.each else { return min };
+        successors(Some(self.max_tokens), |tokens| Some(tokens / 2))
+            .take_while(|&tokens| tokens > min)
             .find(|&tokens| each * tokens as f64 <= MAX_TIME.as_secs_f64())
-            .unwrap_or(least)
+            .unwrap_or(min)
     }
 
-    /// Told what a chunk took.
+    /// Must be called after each chunk with the time it took.
     pub(super) fn took(&mut self, tokens: usize, time: Duration) {
         self.each = Some(time.as_secs_f64() / tokens as f64);
     }
 
-    /// Told what a whole prompt took, to its first token. That is more than its chunks, the last of which
-    /// are known no better: it counts where they were thought to take longer.
+    /// Must be called after each prompt with the time until its first token. That is longer than its
+    /// chunks took, but the times of the last chunks are not measured alone: it counts if the card
+    /// was thought to be slower.
     pub(super) fn took_at_most(&mut self, tokens: usize, time: Duration) {
         let each = time.as_secs_f64() / tokens as f64;
         self.each = self.each.map(|known| known.min(each));
@@ -54,10 +56,10 @@ impl Chunks {
 mod tests {
     use super::*;
 
-    /// Chunks of a long prompt on a card that takes so many microseconds for each, and so many for each
-    /// token.
-    fn sizes(most: usize, chunk: u64, token: u64) -> Vec<usize> {
-        let mut chunks = Chunks::new(most);
+    /// The chunks of a long prompt on a card that takes `chunk` microseconds for each chunk and
+    /// `token` microseconds for each token.
+    fn sizes(max_tokens: usize, chunk: u64, token: u64) -> Vec<usize> {
+        let mut chunks = Chunks::new(max_tokens);
         (0..6)
             .map(|_| {
                 let tokens = chunks.tokens();
@@ -68,8 +70,8 @@ mod tests {
     }
 
     #[test]
-    fn the_speed_of_a_card_makes_the_size() {
-        // Some 10 000 tokens a second, 2 000, 900, 300 and 20.
+    fn the_speed_of_a_card_decides_the_size() {
+        // About 10 000 tokens a second, 2 000, 900, 300 and 20.
         assert_eq!(sizes(512, 5000, 95), [64, 256, 512, 512, 512, 512]);
         assert_eq!(sizes(512, 5000, 500), [64, 128, 128, 128, 128, 128]);
         assert_eq!(sizes(512, 5000, 1100), [64, 64, 64, 64, 64, 64]);
@@ -81,14 +83,14 @@ mod tests {
     fn room_for_few_tokens_is_not_exceeded() {
         assert_eq!(sizes(300, 0, 100), [64, 300, 300, 300, 300, 300]);
         assert_eq!(sizes(300, 0, 600), [64, 75, 75, 75, 75, 75]);
-        for most in [1, 7, 64] {
-            assert_eq!(sizes(most, 10, 10), [most; 6]);
-            assert_eq!(sizes(most, 10, 50_000), [most; 6]);
+        for room in [1, 7, 64] {
+            assert_eq!(sizes(room, 10, 10), [room; 6]);
+            assert_eq!(sizes(room, 10, 50_000), [room; 6]);
         }
     }
 
     #[test]
-    fn a_prompt_of_two_chunks_tells_the_speed_too() {
+    fn the_time_of_a_short_prompt_counts_too() {
         let mut chunks = Chunks::new(512);
         chunks.took_at_most(10, Duration::from_millis(3));
         assert_eq!(chunks.tokens(), 64);
@@ -101,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_that_was_held_up_is_forgotten() {
+    fn one_slow_chunk_is_soon_forgotten() {
         let mut chunks = Chunks::new(512);
         chunks.took(512, Duration::from_millis(50));
         assert_eq!(chunks.tokens(), 512);

@@ -4,28 +4,28 @@ use crate::chat::{self, Message, Role};
 use crate::error::Result;
 use crate::tokenizer::{TextStream, Tokenizer};
 
-/// A conversation and the prompt it made.
+/// A conversation and its prompt.
 #[derive(Clone)]
 pub(super) struct Conversation {
     messages: Vec<Message>,
     pub(super) prompt: Vec<u32>,
-    /// The answers in it that were generated here, in order.
+    /// The answers in it that this session generated, in order.
     answers: Vec<Answer>,
 }
 
-/// Where an answer ends.
+/// The end of an answer.
 #[derive(Clone)]
 struct Answer {
-    /// Messages up to it, itself among them.
+    /// Messages up to the answer, including it.
     messages: usize,
-    /// Tokens up to its end.
+    /// Tokens up to the end of the answer.
     tokens: usize,
 }
 
 impl Conversation {
-    /// The prompt of `messages`. Where they go on from `before`, whose answer is in `tokens`, or from
-    /// an answer within it, answers are taken in the tokens they were given in: written anew, their
-    /// text may be cut into others, and all that follows would have to be computed again.
+    /// The prompt of `messages`. If they continue the conversation `before`, whose prompt and answer
+    /// are `tokens`, its answers keep the tokens in which they were generated. Encoded again, an
+    /// answer's text may get other tokens, and everything after it would be computed again.
     pub(super) fn new(
         tokenizer: &Tokenizer,
         messages: &[Message],
@@ -40,8 +40,8 @@ impl Conversation {
         Ok(Self { messages: messages.to_vec(), prompt, answers })
     }
 
-    /// The tokens up to the last answer that `messages` share with this conversation, all such
-    /// answers, and the messages that follow.
+    /// The tokens up to the last answer that `messages` share with this conversation, all answers up
+    /// to there, and the messages after it.
     fn known<'a>(
         &self,
         tokenizer: &Tokenizer,
@@ -54,7 +54,7 @@ impl Conversation {
             let messages = self.messages.len() + 1;
             answers.push(Answer { messages, tokens: prompt.len() + tokens });
         } else {
-            // The turn that came last has failed, or was taken back.
+            // The last turn failed or was taken back.
             let same = messages.iter().zip(&self.messages).take_while(|(a, b)| a == b).count();
             answers.retain(|answer| answer.messages <= same);
         }
@@ -64,7 +64,8 @@ impl Conversation {
         Some((ids, answers, rest))
     }
 
-    /// If `messages` go on with the text that begins `given`: how many of its tokens are that text.
+    /// The number of tokens at the beginning of `given` that are the answer in `messages`; `None` if
+    /// the text of `given` does not begin with that answer.
     fn answered(
         &self,
         tokenizer: &Tokenizer,

@@ -1,4 +1,4 @@
-//! A model ready to talk: prompt in, tokens out.
+//! A loaded model: prompt in, tokens out.
 
 mod chunks;
 mod conversation;
@@ -51,7 +51,7 @@ pub struct Info {
     pub vocab_size: usize,
     /// Weights in the model.
     pub parameters: u64,
-    /// Bytes in the file.
+    /// Bytes of the file.
     pub bytes: u64,
     /// Bytes of GPU buffers.
     pub gpu_bytes: u64,
@@ -70,20 +70,20 @@ pub struct Session {
     info: Info,
     /// The prompt, and the tokens chosen after it.
     tokens: Vec<u32>,
-    /// Positions of the cache that are filled, or will be by steps already submitted: with these tokens' keys
-    /// and values, and past their end perhaps with those of tokens that nobody took.
+    /// Positions of the KV cache that are filled, or will be by the steps in flight. They hold the
+    /// keys and values of `tokens`; behind those perhaps of tokens that were computed but not used.
     filled: usize,
     pace: Pace,
     chunks: Chunks,
-    /// The conversation that `tokens` are the prompt and answer of, if they are.
+    /// The conversation whose prompt and answer are `tokens`, if there is one.
     conversation: Option<Conversation>,
     /// The conversation whose prompt was made last.
     asked: Option<Conversation>,
-    /// A hash of the file's head and length, to know the file again.
+    /// A hash of the file's header and length, to recognise the file.
     file: u64,
 }
 
-/// What a session knows besides its weights: enough to go on where it was on another device.
+/// What a session needs to continue on another device, besides the weights.
 pub struct Memory {
     file: u64,
     tokens: Vec<u32>,
@@ -91,7 +91,7 @@ pub struct Memory {
 }
 
 impl Session {
-    /// Loads a GGUF from `reader` onto `gpu`, piece by piece.
+    /// Loads a GGUF file from `reader` onto `gpu`, tensor by tensor.
     ///
     /// Errors: whatever is wrong with the file (`bad-gguf`, `unsupported-model`, `missing-tensor`,
     /// `tensor-shape`), the options (`bad-option`), the GPU (`out-of-memory`), the source.
@@ -141,13 +141,13 @@ impl Session {
         })
     }
 
-    /// Lets go of the device and all that is on it.
+    /// Gives up the device and everything on it.
     pub fn into_memory(self) -> Memory {
         Memory { file: self.file, tokens: self.tokens, conversation: self.conversation }
     }
 
-    /// Makes a session that was just loaded go on where the one of `memory` was: what that had in its
-    /// KV cache is computed again when it is next needed.
+    /// Makes a session that was just loaded continue where the session of `memory` was. The KV cache
+    /// is computed again when it is next needed.
     ///
     /// Errors: `integrity` if the two were not loaded from the same file.
     pub fn recall(&mut self, memory: &Memory) -> Result<()> {
@@ -168,20 +168,19 @@ impl Session {
         self.engine.gpu()
     }
 
-    /// What the model is and how it runs.
+    /// What the model is, and how it runs.
     pub fn info(&self) -> &Info {
         &self.info
     }
 
-    /// The model's tokenizer, which can be kept and used while the session generates.
+    /// The model's tokenizer. It can be used while the session generates.
     pub fn tokenizer(&self) -> &Rc<Tokenizer> {
         &self.tokenizer
     }
 
-    /// The tokens of a conversation that ends with the user's turn.
+    /// The tokens of a conversation that ends with a message of the user.
     ///
-    /// An answer that was generated last is taken in the tokens it was given in, so that a turn
-    /// computes only what is new.
+    /// Answers that this session generated keep their tokens, so that only new tokens are computed.
     pub fn chat_prompt(&mut self, messages: &[Message]) -> Result<Vec<u32>> {
         let before = self.conversation.as_ref();
         let asked = Conversation::new(&self.tokenizer, messages, before, &self.tokens)?;
@@ -199,19 +198,19 @@ impl Session {
         self.engine.prefill_and_read(&ids[pos..], pos).take(self.engine.gpu()).await
     }
 
-    /// What memory gives at best, in GB/s: the rate of a kernel that only reads. Measured once.
+    /// The best rate of the GPU's memory, in GB/s: that of a kernel that only reads. Measured once.
     pub async fn bandwidth(&self) -> Result<f64> {
         self.engine.bandwidth().await
     }
 
-    /// Bytes that one greedy decode step with `pos` tokens in the cache reads and writes, each at least
-    /// once: weights, keys and values, activations.
+    /// Bytes of weights, keys, values and activations that one greedy decode step reads and writes
+    /// with `pos` tokens in the cache. Bytes that it reads several times count once.
     pub fn bytes_per_token(&self, pos: usize) -> u64 {
         self.engine.bytes_per_token(pos)
     }
 
-    /// The time of each kernel in one step of `n_tokens` after `pos` tokens: 1 decodes, more are a
-    /// prompt's. No more than one chunk of a prompt is computed. The cache is spent by it.
+    /// The time of each kernel in one step of `n_tokens` after `pos` tokens: one token is decoded,
+    /// several are computed as a prompt, at most one chunk of it. This overwrites the KV cache.
     ///
     /// Errors: `bad-option` (beyond the context), `missing-feature` without timestamp queries.
     pub async fn profile(&mut self, pos: usize, n_tokens: usize) -> Result<Profile> {
@@ -225,14 +224,14 @@ impl Session {
         self.engine.profile(pos, n_tokens.min(self.engine.chunk())).await
     }
 
-    /// Has as many steps under way as on a card that takes `time` for each, whatever this one takes: for
-    /// tests, which are to be the same on every machine.
+    /// Keeps as many steps in flight as if each took `time`, whatever it takes. For tests, which
+    /// should do the same on every machine.
     pub fn suppose_steps_of(&mut self, time: Duration) {
         self.pace.suppose(time);
     }
 
-    /// Checks a prompt and makes the cache's contents agree with it. Returns how many of its tokens
-    /// are in the cache; the last one never counts, because its logits are wanted.
+    /// Checks a prompt and makes `tokens` and `filled` agree with it. Gives the number of its tokens
+    /// that are in the cache; the last one never counts, because its logits are needed.
     fn begin(&mut self, ids: &[u32]) -> Result<usize> {
         self.engine.gpu().check()?;
         let bad = |why: String| Err(Error::BadOption { name: "prompt".into(), why });
@@ -254,21 +253,22 @@ impl Session {
         Ok(self.filled)
     }
 
-    /// Fills the cache with `ids[from..]` but for the last chunk, which is left to a step that also
-    /// wants logits. One chunk computes while the next is prepared, so that dropping the future
-    /// leaves at most two to finish.
+    /// Computes `ids[from..]`, except for the last chunk: that is left to the step which chooses a
+    /// token. The next chunk is prepared while one is computed, so that dropping the future leaves
+    /// at most two chunks to finish.
     async fn prefill(&mut self, ids: &[u32], from: usize) -> Result<()> {
-        let most = self.engine.chunk();
+        let max_tokens = self.engine.chunk();
         let mut before = None;
-        // When the one before that was done.
+        // When the chunk before `before` was done.
         let mut free = Instant::now();
         let mut pos = from;
         loop {
-            // On a fast card all tokens up to here go at once, and on a slow one as if they did.
-            let end = (pos + most - (pos - from) % most).min(ids.len());
+            // Where a chunk of a fast card would end. On a slow card several chunks end there, and
+            // all attend as if they were one.
+            let end = (pos + max_tokens - (pos - from) % max_tokens).min(ids.len());
             let mut tokens = self.chunks.tokens().min(end - pos);
             if end - pos == tokens + 1 {
-                // A token by itself would go through other kernels.
+                // A single token would be computed by other kernels.
                 tokens -= 1;
             }
             if pos + tokens == ids.len() {
@@ -277,11 +277,12 @@ impl Session {
             let running = self.engine.prefill(&ids[pos..pos + tokens], pos, end);
             pos += tokens;
             self.filled = pos;
-            if let Some((done, tokens, ordered)) = before.replace((running, tokens, Instant::now()))
+            if let Some((done, tokens, submitted)) =
+                before.replace((running, tokens, Instant::now()))
             {
                 done.take(self.engine.gpu()).await?;
                 let now = Instant::now();
-                self.chunks.took(tokens, now - free.max(ordered));
+                self.chunks.took(tokens, now - free.max(submitted));
                 free = now;
             }
         }

@@ -6,7 +6,7 @@ use crate::engine::{Choices, Engine};
 use crate::error::Result;
 use crate::gpu::Readback;
 
-/// What a generation needs of the engine. Tests put a model in its place that needs no GPU.
+/// What a generation needs of the engine. Tests use a model that needs no GPU instead.
 pub(super) trait Model {
     /// Chosen tokens that are not here yet.
     type Tokens;

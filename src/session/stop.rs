@@ -1,6 +1,6 @@
 //! Stop texts, matched across tokens.
 
-/// Looks for stop texts in text that arrives in pieces.
+/// Finds stop texts in text that arrives in parts.
 pub(super) struct StopTexts<'a> {
     stops: &'a [String],
     /// Text that may be the beginning of a stop text.
@@ -13,8 +13,8 @@ impl<'a> StopTexts<'a> {
         Self { stops, held: String::new(), stopped: false }
     }
 
-    /// Takes more text; returns what can be emitted and whether a stop text was found. Nothing from
-    /// the stop text on is ever emitted.
+    /// Adds text. Gives the text that can be emitted now, and whether a stop text was found. Nothing
+    /// from the stop text on is ever emitted.
     pub(super) fn push(&mut self, text: &str) -> (String, bool) {
         if self.stopped {
             return (String::new(), true);
@@ -30,12 +30,12 @@ impl<'a> StopTexts<'a> {
         (std::mem::replace(&mut self.held, rest), false)
     }
 
-    /// The held text, once nothing follows it.
+    /// The text held back, when no more follows.
     pub(super) fn finish(&mut self) -> String {
         std::mem::take(&mut self.held)
     }
 
-    /// Bytes of `held` that no stop text can begin in.
+    /// Bytes of `held` in which no stop text can begin.
     fn certain(&self) -> usize {
         self.held
             .char_indices()
@@ -49,13 +49,13 @@ impl<'a> StopTexts<'a> {
 mod tests {
     use super::*;
 
-    fn run(stops: &[&str], pieces: &[&str]) -> (Vec<String>, bool) {
+    fn run(stops: &[&str], parts: &[&str]) -> (Vec<String>, bool) {
         let stops: Vec<String> = stops.iter().map(|s| (*s).into()).collect();
         let mut texts = StopTexts::new(&stops);
         let mut out = Vec::new();
         let mut stopped = false;
-        for piece in pieces {
-            let (text, now) = texts.push(piece);
+        for part in parts {
+            let (text, now) = texts.push(part);
             out.push(text);
             stopped |= now;
         }
@@ -64,12 +64,12 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_text_is_found_across_pieces_and_not_emitted() {
+    fn a_stop_text_is_found_across_parts_and_not_emitted() {
         assert_eq!(run(&["END"], &["a E", "N", "D b"]), (vec_of(&["a ", "", "", ""]), true));
     }
 
     #[test]
-    fn text_that_only_began_like_one_is_emitted_after_all() {
+    fn text_that_only_begins_like_a_stop_text_is_emitted() {
         assert_eq!(
             run(&["END"], &["E", "N", "x", "E"]),
             (vec_of(&["", "", "ENx", "", "E"]), false)
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_several_wins_and_empty_ones_count_for_nothing() {
+    fn the_first_of_several_stop_texts_wins_and_empty_ones_do_not_count() {
         assert_eq!(run(&["", "c", "bc"], &["abcd"]), (vec_of(&["a", ""]), true));
     }
 

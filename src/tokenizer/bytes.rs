@@ -1,5 +1,5 @@
-//! GPT-2's alphabet: every byte is a printable character, so that a vocabulary of byte strings
-//! can be written as text.
+//! GPT-2's alphabet: a printable character for every byte, so that a vocabulary of byte strings can
+//! be written as text.
 
 /// The character of each byte, and back.
 pub(super) struct ByteAlphabet {
@@ -14,7 +14,7 @@ impl ByteAlphabet {
             chars[usize::from(byte)] = if matches!(byte, 33..=126 | 161..=172 | 174..=255) {
                 char::from(byte)
             } else {
-                // The 68 others, in increasing order, are the characters from U+0100 on.
+                // The other 68 bytes, in increasing order, are the characters from U+0100 on.
                 let char = char::from_u32(next).unwrap_or_default();
                 next += 1;
                 char
@@ -33,7 +33,7 @@ impl ByteAlphabet {
         text.bytes().map(|byte| self.char(byte)).collect()
     }
 
-    /// The bytes that `text` stands for, if all its characters do.
+    /// The bytes that `text` stands for; `None` if it has a character that stands for no byte.
     pub(super) fn decode(&self, text: &str) -> Option<Vec<u8>> {
         text.chars().map(|char| self.byte(char)).collect()
     }
@@ -43,7 +43,7 @@ impl ByteAlphabet {
         if let Ok(byte) = u8::try_from(code) {
             return (self.char(byte) == char).then_some(byte);
         }
-        // The same bytes as above, by rank: 0 to 32, 127 to 160, 173.
+        // The other 68 bytes are 0 to 32, 127 to 160, and 173.
         match code - 0x100 {
             rank @ 0..=32 => Some(rank as u8),
             rank @ 33..=66 => Some((rank - 33) as u8 + 127),
@@ -65,7 +65,7 @@ mod tests {
         for byte in 0..=255 {
             assert_eq!(alphabet.byte(alphabet.char(byte)), Some(byte));
         }
-        // The space and the line feed of GPT-2's vocabulary.
+        // As in GPT-2's vocabulary.
         assert_eq!((alphabet.char(b' '), alphabet.char(b'\n')), ('Ġ', 'Ċ'));
         assert_eq!(alphabet.decode("Ġa\u{144}"), None);
         assert_eq!(alphabet.decode("a b"), None);

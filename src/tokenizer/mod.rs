@@ -1,7 +1,7 @@
 //! Text to tokens and back, from the vocabulary in a GGUF file.
 //!
-//! The `tokenizers` crate matches the pre-tokenizer's regular expression and merges; special
-//! tokens are handled here, so that text of a user's can never become one.
+//! The `tokenizers` crate matches the pre-tokenizer's regular expression and merges. Special tokens
+//! are handled here, so that a user's text can never become one.
 
 mod bytes;
 mod special;
@@ -19,12 +19,13 @@ use crate::error::{Error, Result};
 use crate::gguf::{Gguf, Metadata, Strings};
 use crate::model::Config;
 use bytes::ByteAlphabet;
-use special::{Part, SpecialTokens};
+use special::{Span, SpecialTokens};
 
-/// How Llama 3 cuts text into pieces, which are then merged one by one. It matches every text.
+/// How Llama 3 splits text into words, which are then encoded one by one. It matches every text.
 const LLAMA_BPE: &str = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
-/// Texts that end a turn, whichever the metadata names: 2B-4T's file forgets `<|eot_id|>`.
+/// The texts of tokens that end an answer, even if the metadata does not name them: the file of 2B-4T
+/// does not name `<|eot_id|>`.
 const STOP_TEXTS: &[&str] = &[
     "<|eot_id|>",
     "<|im_end|>",
@@ -40,11 +41,12 @@ pub struct Tokenizer {
     bpe: BPE,
     regex: SysRegex,
     alphabet: ByteAlphabet,
-    /// The bytes of each token; none for those that stand for no text.
+    /// The bytes of each token; empty if it stands for no text.
     bytes: Strings,
-    /// Recognised in every text.
+    /// Tokens that are recognised in every text.
     user_defined: SpecialTokens,
-    /// Recognised only in raw text for which that was asked: these and the user-defined ones.
+    /// Tokens that are recognised only where the caller asks for it: control tokens and the
+    /// user-defined ones.
     special: SpecialTokens,
     bos: Option<u32>,
     add_bos: bool,
@@ -55,7 +57,7 @@ pub struct Tokenizer {
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Normal,
-    /// Control and unknown tokens: they steer, and stand for no text.
+    /// Control tokens and the unknown token, which stand for no text.
     Control,
     UserDefined,
     Unused,
@@ -63,6 +65,8 @@ enum Kind {
 
 impl Tokenizer {
     /// The tokenizer of a model.
+    ///
+    /// Errors: `unsupported-model`.
     pub fn from_gguf(gguf: &Gguf, config: &Config) -> Result<Self> {
         let tokenizer = Self::from_metadata(&gguf.metadata)?;
         if tokenizer.n_vocab() != config.n_vocab {
@@ -72,7 +76,7 @@ impl Tokenizer {
         Ok(tokenizer)
     }
 
-    /// The tokenizer of a file of which only the metadata matters.
+    /// The tokenizer that `metadata` describes, of any model.
     pub fn from_metadata(metadata: &Metadata) -> Result<Self> {
         match metadata.require("tokenizer.ggml.model", Metadata::text)? {
             "gpt2" => {}
@@ -127,17 +131,20 @@ impl Tokenizer {
         })
     }
 
-    /// The tokens of a user's text: no beginning-of-text token, and control tokens never.
+    /// The tokens of a user's text: no beginning-of-text token is added, and no text becomes a control
+    /// token.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>> {
-        self.encode_parts(self.user_defined.split(text))
+        self.encode_spans(self.user_defined.split(text))
     }
 
-    /// The tokens of raw text in which the texts of special tokens stand for them.
+    /// The tokens of a text in which `<|eot_id|>` and the like mean the special tokens.
     pub fn encode_with_special(&self, text: &str) -> Result<Vec<u32>> {
-        self.encode_parts(self.special.split(text))
+        self.encode_spans(self.special.split(text))
     }
 
-    /// The text of tokens. Control tokens give nothing, bytes that are no UTF-8 give U+FFFD.
+    /// The text of tokens. Control tokens have none; bytes that are not UTF-8 become U+FFFD.
+    ///
+    /// Errors: `bad-option` (`ids`) for an id outside the vocabulary.
     pub fn decode(&self, ids: &[u32]) -> Result<String> {
         let mut text = Vec::new();
         for &id in ids {
@@ -146,7 +153,7 @@ impl Tokenizer {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// The bytes that a token stands for, which may end in the middle of a character.
+    /// The bytes of a token, which may end in the middle of a character.
     pub fn bytes(&self, id: u32) -> Result<&[u8]> {
         self.bytes.get(id as usize).ok_or_else(|| Error::BadOption {
             name: "ids".into(),
@@ -179,12 +186,12 @@ impl Tokenizer {
         self.bytes.len()
     }
 
-    fn encode_parts(&self, parts: Vec<Part<'_>>) -> Result<Vec<u32>> {
+    fn encode_spans(&self, spans: Vec<Span<'_>>) -> Result<Vec<u32>> {
         let mut ids = Vec::new();
-        for part in parts {
-            match part {
-                Part::Token(id) => ids.push(id),
-                Part::Text(text) => self.encode_text(text, &mut ids)?,
+        for span in spans {
+            match span {
+                Span::Token(id) => ids.push(id),
+                Span::Text(text) => self.encode_text(text, &mut ids)?,
             }
         }
         Ok(ids)
@@ -197,14 +204,14 @@ impl Tokenizer {
                 break;
             }
             end = stop;
-            let piece = self.alphabet.encode(&text[start..stop]);
-            ids.extend(self.bpe.tokenize(&piece).map_err(internal)?.iter().map(|token| token.id));
+            let word = self.alphabet.encode(&text[start..stop]);
+            ids.extend(self.bpe.tokenize(&word).map_err(internal)?.iter().map(|token| token.id));
         }
         if end != text.len() {
-            // The iterator ends early, without a word, when the expression's engine gives up.
+            // When the engine of the regular expression gives up, the iterator ends without an error.
             return Err(Error::BadOption {
                 name: "prompt".into(),
-                why: format!("the spaces after byte {end} are too many to be cut into tokens"),
+                why: format!("there are too many spaces after byte {end}"),
             });
         }
         Ok(())
@@ -236,12 +243,12 @@ fn kinds(metadata: &Metadata, n_vocab: usize) -> Result<Vec<Kind>> {
         .collect())
 }
 
-/// The bytes a token stands for.
+/// The bytes that a token stands for.
 fn token_bytes<'a>(token: &'a [u8], kind: Kind, alphabet: &ByteAlphabet) -> Cow<'a, [u8]> {
     match kind {
         Kind::Control | Kind::Unused => Cow::Borrowed(&[]),
         Kind::UserDefined => Cow::Borrowed(token),
-        // What is not in the alphabet is taken as it is.
+        // A token that is not in the alphabet stands for its own bytes.
         Kind::Normal => std::str::from_utf8(token)
             .ok()
             .and_then(|text| alphabet.decode(text))
@@ -255,14 +262,14 @@ fn bpe(
     kinds: &[Kind],
     alphabet: &ByteAlphabet,
 ) -> Result<BPE> {
-    // Only normal tokens: whatever the file says, no merge of text makes a control token.
+    // Only normal tokens: whatever the file says, no merge makes a control token of text.
     let mut vocab = Vocab::with_capacity(tokens.len());
     for ((id, token), kind) in (0u32..).zip(tokens.iter()).zip(kinds) {
         if let (Kind::Normal, Ok(text)) = (kind, std::str::from_utf8(token)) {
             vocab.entry(text.to_owned()).or_insert(id);
         }
     }
-    // A byte without a token would vanish from the text.
+    // A byte without a token would be lost.
     for byte in 0..=255u8 {
         if !vocab.contains_key(alphabet.char(byte).encode_utf8(&mut [0; 4]) as &str) {
             return unsupported(format!("the vocabulary has no token for the byte {byte:#04x}"));
@@ -271,7 +278,7 @@ fn bpe(
     let merges = metadata.require("tokenizer.ggml.merges", Metadata::strings)?;
     let merges = merges.iter().map(|merge| {
         let text = std::str::from_utf8(merge).ok();
-        // The left part may be a space itself: the first byte never separates.
+        // The left token may be a space: the first byte never separates the two.
         let pair = text.and_then(|text| {
             let space = text.bytes().skip(1).position(|byte| byte == b' ')? + 1;
             Some((text.get(..space)?.to_owned(), text.get(space + 1..)?.to_owned()))

@@ -1,15 +1,15 @@
-//! Special tokens in raw text.
+//! Finds special tokens in text.
 
-/// Texts that are one token each, to be found in other text.
+/// The texts of special tokens.
 #[derive(Debug, Default)]
 pub(super) struct SpecialTokens {
-    /// By first byte, and the longest first, so that the first match is the longest.
+    /// Sorted by the first byte, then the longest first: the first match is the longest.
     texts: Vec<(String, u32)>,
 }
 
-/// A part of a text.
+/// A special token in a text, or the text between two.
 #[derive(Debug, PartialEq)]
-pub(super) enum Part<'a> {
+pub(super) enum Span<'a> {
     Text(&'a str),
     Token(u32),
 }
@@ -23,7 +23,7 @@ impl SpecialTokens {
         Self { texts }
     }
 
-    /// The token with exactly this text.
+    /// The token with this text.
     pub(super) fn id(&self, text: &str) -> Option<u32> {
         self.starting_with(*text.as_bytes().first()?)
             .iter()
@@ -31,9 +31,9 @@ impl SpecialTokens {
             .map(|&(_, id)| id)
     }
 
-    /// Cuts `text` at special tokens, from left to right, the longest where several fit.
-    pub(super) fn split<'a>(&self, text: &'a str) -> Vec<Part<'a>> {
-        let mut parts = Vec::new();
+    /// Splits `text` at special tokens, from left to right. Where several match, the longest wins.
+    pub(super) fn split<'a>(&self, text: &'a str) -> Vec<Span<'a>> {
+        let mut spans = Vec::new();
         let (mut start, mut at) = (0, 0);
         while let Some(&first) = text.as_bytes().get(at) {
             let found = self
@@ -45,16 +45,16 @@ impl SpecialTokens {
                 continue;
             };
             if start < at {
-                parts.push(Part::Text(&text[start..at]));
+                spans.push(Span::Text(&text[start..at]));
             }
-            parts.push(Part::Token(*id));
+            spans.push(Span::Token(*id));
             at += special.len();
             start = at;
         }
         if start < text.len() {
-            parts.push(Part::Text(&text[start..]));
+            spans.push(Span::Text(&text[start..]));
         }
-        parts
+        spans
     }
 
     fn starting_with(&self, first: u8) -> &[(String, u32)] {
@@ -76,12 +76,12 @@ mod tests {
         assert_eq!(
             special.split("é<a><b><a>x|<a"),
             [
-                Part::Text("é"),
-                Part::Token(2),
-                Part::Token(1),
-                Part::Text("x"),
-                Part::Token(3),
-                Part::Text("<a"),
+                Span::Text("é"),
+                Span::Token(2),
+                Span::Token(1),
+                Span::Text("x"),
+                Span::Token(3),
+                Span::Text("<a"),
             ]
         );
         assert_eq!(special.split(""), []);

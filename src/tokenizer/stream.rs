@@ -1,22 +1,22 @@
-//! Tokens in, text out, never half a character.
+//! Turns tokens into text, whole characters only.
 
 use super::Tokenizer;
 use crate::error::Result;
 
-/// The text of a growing sequence of tokens. A character can take several tokens: its first
-/// bytes are held until the rest has come.
+/// The text of a growing sequence of tokens. A character can take several tokens: its first bytes
+/// are held back until the rest of it is here.
 #[derive(Clone, Debug, Default)]
 pub struct TextStream {
     held: Vec<u8>,
 }
 
 impl TextStream {
-    /// At the beginning of a text.
+    /// A stream at the beginning of a text.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The text that `id` completes, which may be none.
+    /// Adds a token. Gives the text that is complete now, which may be empty.
     pub fn push(&mut self, tokenizer: &Tokenizer, id: u32) -> Result<String> {
         self.held.extend_from_slice(tokenizer.bytes(id)?);
         let keep = incomplete_tail(&self.held);
@@ -25,19 +25,19 @@ impl TextStream {
         Ok(String::from_utf8_lossy(&whole).into_owned())
     }
 
-    /// What is left at the end: U+FFFD where a character stayed incomplete.
+    /// Gives the rest at the end: U+FFFD for a character that is incomplete.
     pub fn finish(&mut self) -> String {
         let rest = std::mem::take(&mut self.held);
         String::from_utf8_lossy(&rest).into_owned()
     }
 }
 
-/// How many bytes at the end could become a character with more to come; at most three.
+/// The number of bytes at the end that could be the beginning of a character; at most three.
 fn incomplete_tail(bytes: &[u8]) -> usize {
     let tail = &bytes[bytes.len().saturating_sub(3)..];
     for start in 0..tail.len() {
         let rest = &tail[start..];
-        // Not valid, yet without a wrong byte: `error_len` is `None` when only the end is missing.
+        // `error_len` is `None` if no byte is wrong and only the end is missing.
         if let Err(error) = std::str::from_utf8(rest)
             && error.valid_up_to() == 0
             && error.error_len().is_none()

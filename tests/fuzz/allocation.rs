@@ -1,4 +1,4 @@
-//! Counts what each thread allocates.
+//! Counts the bytes that each thread allocates.
 #![allow(unsafe_code, reason = "an allocator is unsafe; this one passes everything on")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -10,12 +10,13 @@ struct Counting;
 static COUNTING: Counting = Counting;
 
 thread_local! {
-    /// Bytes that this thread holds, and the most it has held. What another thread frees is not seen.
+    /// Bytes that this thread holds now, and the most it has held. Bytes that another thread frees
+    /// are not seen.
     static HELD: Cell<(isize, isize)> = const { Cell::new((0, 0)) };
 }
 
 fn count(bytes: isize) {
-    // Not there any more while a thread ends.
+    // A thread that ends has no counter any more.
     let _ = HELD.try_with(|held| {
         let now = held.get().0 + bytes;
         held.set((now, now.max(held.get().1)));
@@ -40,7 +41,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // While it moves, both are there.
+        // While the bytes move, both allocations are there.
         count(size as isize);
         let moved = unsafe { System.realloc(block, layout, size) };
         count(-(layout.size() as isize));
@@ -48,7 +49,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// The most bytes that `work` holds at once.
+/// The largest number of bytes that `work` holds at any time.
 pub(crate) fn most_held<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = HELD.get().0;
     HELD.set((before, before));

@@ -1,4 +1,4 @@
-//! The reader of GGUF files, and what checks a model's sizes and tensors.
+//! Target: the reader of GGUF files, and the checks of a model's sizes and tensors.
 
 use std::fs;
 use std::sync::LazyLock;
@@ -23,7 +23,7 @@ pub(crate) static BASE: LazyLock<File> = LazyLock::new(|| {
     file
 });
 
-/// Valid and invalid files by other programs.
+/// Valid and invalid files that other programs wrote.
 static OTHERS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let hostile = fs::read_dir(path("tests/data/hostile")).unwrap();
     hostile
@@ -33,7 +33,7 @@ static OTHERS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Where the head of every file here ends, roughly: what comes after is weights.
+/// Roughly the end of every header here; weights come after it.
 const HEAD: usize = 12 << 10;
 
 /// Numbers at which arithmetic goes wrong.
@@ -175,7 +175,7 @@ fn target(bytes: &[u8]) {
     };
     match weights::weights(&config, &gguf) {
         Err(error) => assert_named(&error),
-        // What is in the file can be read into a model's memory, whatever its sizes claim.
+        // The table was compared with the file, so loading is safe whatever the sizes claim.
         Ok(_) => {
             if let Err(error) = block_on(Reference::load(&mut Reader::new(bytes))) {
                 assert_named(&error);
@@ -186,7 +186,7 @@ fn target(bytes: &[u8]) {
 
 #[test]
 fn gguf() {
-    // The plain model holds each weight of two bits as a float.
+    // The reference keeps each weight of two bits as a byte.
     let limits = Limits { memory: 16 << 20, memory_per_byte: 64 };
     fuzz("gguf", &limits, inputs(), target);
 }

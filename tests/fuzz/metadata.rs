@@ -1,4 +1,4 @@
-//! The getters of metadata, and the model's sizes made of it.
+//! Target: the getters of metadata, and the model's sizes that are read with them.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use crate::gguf::{BASE, Damage, damage, number, spoil};
 use crate::run::{Input, Limits, assert_named, fuzz};
 use crate::support::{Kv, read};
 
-/// A value of any type, as likely as not of the wrong one.
+/// A value of any type, right or wrong.
 pub(crate) fn value() -> impl Strategy<Value = Kv> {
     prop_oneof![
         3 => number().prop_map(|n| Kv::U32(n as u32)),
@@ -59,7 +59,7 @@ fn target(bytes: &[u8]) {
     let Ok(gguf) = read(bytes) else { return };
     let metadata: &Metadata = &gguf.metadata;
     for (key, value) in metadata.iter() {
-        // Shortened, however long the value.
+        // Long values are shortened.
         assert!(value.to_string().len() < 4096);
         let _ = value.integer();
         named(key, metadata.integer(key));

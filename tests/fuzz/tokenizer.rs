@@ -1,4 +1,4 @@
-//! The tokenizer, with vocabularies that no one would train.
+//! Target: the tokenizer, with vocabularies that nobody would train.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use crate::metadata::value;
 use crate::run::{Input, Limits, assert_named, fuzz};
 use crate::support::{File, Kv, byte_char, read};
 
-/// Texts of every kind of character that the pre-tokenizer tells apart.
+/// Texts with every kind of character that the pre-tokenizer tells apart.
 const TEXTS: &[&str] = &[
     "",
     "hello world, it's 1234567 o'clock",
@@ -39,20 +39,20 @@ fn merge() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// What becomes of the vocabulary.
+/// A change to the vocabulary.
 #[derive(Clone, Debug)]
 enum Change {
-    /// More of it.
+    /// Adds tokens.
     More(Vec<(Vec<u8>, i32)>, Vec<Vec<u8>>),
-    /// All of it.
+    /// Replaces all tokens.
     Tokens(Vec<Vec<u8>>),
     Merges(Vec<Vec<u8>>),
-    /// One token, which may then be there twice.
+    /// Replaces one token; the vocabulary may then have it twice.
     Token(Index, Vec<u8>),
     Merge(Index, Vec<u8>),
     Kinds(Vec<i32>),
     Kind(Index, i32),
-    /// A setting of the tokenizer's.
+    /// Replaces a setting of the tokenizer.
     Setting(String, Kv),
 }
 
@@ -132,7 +132,7 @@ fn apply(file: &mut File, change: Change) {
 
 fn inputs() -> impl Strategy<Value = Input> {
     (vec(change(), 0..4), prop::option::weighted(0.3, damage())).prop_map(|(changes, damaged)| {
-        // A vocabulary needs no weights.
+        // Tokenizing needs no weights.
         let mut file = File { tensors: Vec::new(), ..BASE.clone() };
         changes.into_iter().for_each(|change| apply(&mut file, change));
         let mut bytes = file.build();
@@ -154,7 +154,7 @@ fn target(bytes: &[u8]) {
     };
     let n_vocab = tokenizer.n_vocab() as u32;
     assert!(tokenizer.bos().is_none_or(|id| id < n_vocab));
-    // Some of the file itself is as good a text as any.
+    // Part of the file serves as a text.
     let own = String::from_utf8_lossy(&bytes[..bytes.len().min(2000)]);
     for text in TEXTS.iter().copied().chain([&*own]) {
         for encoded in [tokenizer.encode(text), tokenizer.encode_with_special(text)] {

@@ -1,4 +1,4 @@
-//! Builds small valid GGUF files, which tests then spoil in one way each.
+//! Builds small valid GGUF files, for tests to damage in one way each.
 #![allow(missing_docs, reason = "names of the format")]
 #![allow(dead_code, unreachable_pub, reason = "each test crate uses a part")]
 
@@ -33,7 +33,7 @@ pub fn floats(name: &str) -> Vec<f32> {
     bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect()
 }
 
-/// The head of a file in memory.
+/// The header of a file in memory.
 pub fn read(bytes: &[u8]) -> Result<Gguf> {
     block_on(Gguf::read(&mut Reader::new(bytes)))
 }
@@ -72,7 +72,7 @@ pub struct Tensor {
     pub bytes: Vec<u8>,
 }
 
-/// A GGUF file to be.
+/// A GGUF file to write.
 #[derive(Clone, Debug)]
 pub struct File {
     pub version: u32,
@@ -83,11 +83,11 @@ pub struct File {
 
 pub use ternlight::gguf::type_id::{BF16, F16, F32, I2_S};
 
-/// Blocks of [`tiny`]: enough that their names sort in another order than their numbers.
+/// Blocks of [`tiny`]: so many that their names sort in another order than their numbers.
 pub const N_LAYER: u32 = 11;
 
-/// A valid file of random weights: 11 blocks, width 128, 2 heads with 1 KV head, the first 256
-/// tokens the bytes in order of value, then a few merges, then Llama 3's special tokens.
+/// A valid file of random weights: 11 blocks, width 128, 2 heads with 1 KV head. Its first 256
+/// tokens are the bytes in order; a few merges and Llama 3's special tokens follow.
 pub fn tiny() -> File {
     let arch = "bitnet-b1.58";
     let mut file = File { version: 3, alignment: 32, metadata: vec![], tensors: vec![] };
@@ -147,12 +147,12 @@ pub fn tiny() -> File {
 }
 
 impl File {
-    /// A file of nothing.
+    /// A file without metadata and tensors.
     pub fn empty() -> Self {
         Self { version: 3, alignment: 32, metadata: vec![], tensors: vec![] }
     }
 
-    /// Sets a metadata value, keeping its place if it is there.
+    /// Sets a metadata value. A key that is there keeps its position.
     pub fn set(&mut self, key: &str, value: Kv) -> &mut Self {
         match self.metadata.iter_mut().find(|(k, _)| k == key) {
             Some((_, old)) => *old = value,
@@ -182,7 +182,7 @@ impl File {
         self
     }
 
-    /// The tensor of that name.
+    /// The tensor with this name.
     #[track_caller]
     pub fn tensor(&mut self, name: &str) -> &mut Tensor {
         self.tensors.iter_mut().find(|tensor| tensor.name == name).expect(name)
@@ -204,7 +204,7 @@ impl File {
                 let values: Vec<i8> = (0..n).map(|_| (random.next() % 3) as i8 - 1).collect();
                 bytes = ternary::pack(&values, Layout::X86);
                 bytes.extend((0.02 + 0.1 * random.float()).to_le_bytes());
-                // Padding is never to be looked at: some writers leave what was there before.
+                // Padding must not matter: some writers do not clear it.
                 bytes.extend((0..28).map(|_| random.next() as u8));
             }
             other => panic!("type {other}"),
