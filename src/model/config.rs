@@ -210,7 +210,7 @@ impl Keys<'_> {
     fn refuse_variants(&self) -> Result<()> {
         let files = self.metadata.integer("split.count")?;
         if files.is_some_and(|files| files > 1) {
-            return unsupported("the file is one of several files of a model; join them first");
+            return unsupported("the file is one of the files of a split model; join them first");
         }
         let neutral = |name: &str, value: &Value| match value {
             Value::F32(factor) => *factor == 1.0,

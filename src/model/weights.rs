@@ -224,8 +224,8 @@ fn check(role: Role, config: &Config, tensor: &TensorInfo) -> Result<()> {
     let (types, shape) = (role.types(), role.shape(config));
     if matches!(tensor.ty, TensorType::Tl1 | TensorType::Tl2) {
         return Err(Error::UnsupportedModel(format!(
-            "tensor `{}` is {}, whose order depends on the CPU that wrote the file; use the \
-             model's I2_S file",
+            "tensor `{}` is {}, whose order depends on the CPU that wrote the file; use the I2_S \
+             file of the model",
             tensor.name, tensor.ty
         )));
     }

@@ -211,7 +211,7 @@ impl Tokenizer {
             // When the engine of the regular expression gives up, the iterator ends without an error.
             return Err(Error::BadOption {
                 name: "prompt".into(),
-                why: format!("there are too many spaces after byte {end}"),
+                why: format!("after byte {end} there are too many spaces"),
             });
         }
         Ok(())
