@@ -327,6 +327,7 @@ test('after a loss of the GPU the page says so, and the next message goes on', a
   await loseGpu(page)
   await expect(alert(page).locator('code')).toHaveText('device-lost', SLOW)
   await expect(alert(page)).toContainText('Send it again')
+  await expect(notices).not.toContainText('GPU was lost')
   await expect(field(page)).toHaveValue('Tell me a story.')
   await page.getByLabel('Most tokens').fill('6')
   await field(page).press('Enter')

@@ -198,6 +198,7 @@ test('after a loss of the GPU it says so, and goes on with the next click', asyn
   await loseGpu(page)
   await expect(error(page).locator('code')).toHaveText('device-lost', SLOW)
   await expect(error(page)).toContainText('Click again')
+  await expect(note(page)).toBeHidden()
   await button(page).click()
   await expect(note(page)).toHaveText('Bringing the model back …')
   await expectBeginningOf(page, STORY)

@@ -1,5 +1,5 @@
 // The model in use and the conversation with it; nothing of the page.
-import { BitNet } from 'ternlight'
+import { BitNet, BitNetError } from 'ternlight'
 import type { Chat, GenerateOptions, LoadOptions, ModelInfo, Stats } from 'ternlight'
 
 /** An answer that is being generated. */
@@ -15,10 +15,11 @@ export class Session {
   #model: BitNet | null = null
   #chat: Chat | null = null
   #isLost = false
+  #isAnswering = false
   #answering = new AbortController()
   #onLost: () => void
 
-  /** `onLost` is called each time the GPU of the model in use is lost. */
+  /** `onLost` is called when the GPU is lost, unless that makes an answer fail. */
   constructor(onLost: () => void) {
     this.#onLost = onLost
   }
@@ -73,24 +74,29 @@ export class Session {
     this.#answering.abort()
   }
 
-  /** Tells of each loss as long as the model is in use. After `dispose()` there are none. */
+  /** Watches for losses as long as the model is in use. After `dispose()` there are none. */
   async #watch(model: BitNet) {
     for (;;) {
       await model.lost
       if (model !== this.#model) return
+      const isKnown = this.#isLost || this.#isAnswering
       this.#isLost = true
-      this.#onLost()
+      if (!isKnown) this.#onLost()
     }
   }
 
   async *#untilStopped(texts: AsyncIterable<string>, signal: AbortSignal) {
+    this.#isAnswering = true
     try {
       for await (const text of texts) {
         this.#isLost = false
         yield text
       }
     } catch (error) {
+      if (error instanceof BitNetError && error.code === 'device-lost') this.#isLost = true
       if (!signal.aborted) throw error
+    } finally {
+      this.#isAnswering = false
     }
   }
 

@@ -132,11 +132,10 @@ export class TldrWidget extends HTMLElement {
   async #watch(model: BitNet) {
     for (;;) {
       await model.lost
-      this.#isLost = true
       // A summary that was running fails, and shows that.
-      if (!this.#running) {
-        this.#view.note('The GPU was lost. The next summary brings the model back.')
-      }
+      const isKnown = this.#isLost || this.#running
+      this.#isLost = true
+      if (!isKnown) this.#view.note('The GPU was lost. The next summary brings the model back.')
     }
   }
 
@@ -150,6 +149,7 @@ export class TldrWidget extends HTMLElement {
 
   #fail(error: unknown) {
     const failure = describeFailure(error, ADVICE)
+    if (failure.code === 'device-lost') this.#isLost = true
     this.#view.fail(failure)
     this.#tell('tldr-error', { code: failure.code, message: failure.message })
   }
