@@ -1,7 +1,8 @@
 //! Chooses the next token from the logits: the settings, and the choice in plain Rust.
 //!
 //! The GPU's kernels make the same choice from the same logits, seed and position, except where
-//! rounding differs: `sample_filter` finds the threshold, `sample_best` and `sample_commit` the token.
+//! rounding differs: `sample_filter` finds the threshold, `sample_best` and `sample_commit` the
+//! token.
 
 use serde::Deserialize;
 

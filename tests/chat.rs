@@ -1,4 +1,5 @@
-//! The prompts of conversations, compared with the template that the bundled model was trained with.
+//! The prompts of conversations, compared with the template that the bundled model was trained
+//! with.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "this is how tests fail and tell")]
 
 mod support;

@@ -111,7 +111,7 @@ fn raw_text_is_continued() {
     let golden = golden("once");
     let continuation = text(&["--cpu", "--raw", "--max-tokens", "48", "Once upon a time"]);
     assert_eq!(continuation, format!("{}\n", golden["greedy_text"].as_str().unwrap()));
-    // Nothing to continue is a beginning too.
+    // An empty text can be continued too.
     let beginning = text(&[SHORT, &["--raw", ""]].concat());
     assert_eq!(beginning, "Once upon a time, there was a\n");
 }
@@ -125,7 +125,7 @@ fn the_same_seed_gives_the_same_text() {
     };
     assert_eq!(story("1"), story("1"));
     assert_ne!(story("1"), story("2"));
-    // One token to choose from is the best token.
+    // If there is only one token to choose from, it is the best one.
     let best = text(&[SHORT, &["Hi"]].concat());
     assert_eq!(text(&[SHORT, &["--temperature", "2", "--top-k", "1", "Hi"]].concat()), best);
     assert_eq!(text(&[SHORT, &["--temperature", "2", "--min-p", "1", "Hi"]].concat()), best);
@@ -210,7 +210,7 @@ fn wrong_usage_exits_with_2() {
     assert!(text(&["--help"]).contains("--min-p"));
 }
 
-/// As of the numbers below 0, the message names the option and says what it must be.
+/// The message names the option and says what it must be, also for numbers below 0.
 #[test]
 fn numbers_out_of_range_are_refused_by_name() {
     for (args, option, rule) in [

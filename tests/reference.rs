@@ -30,8 +30,9 @@ fn argmax(logits: &[f32]) -> u32 {
 }
 
 /// A random model's logits at 16 positions have the same best tokens as those of bitnet.cpp, which
-/// rounds the KV cache, queries and probabilities to f16, and those of an independent model in NumPy
-/// with the same roundings. Where these change one int8 rounding, a logit moves by 0.2 to 0.7.
+/// rounds the KV cache, queries and probabilities to f16, and those of an independent model in
+/// NumPy with the same roundings. Where these change one int8 rounding, a logit moves by 0.2 to
+/// 0.7.
 #[test]
 fn the_random_model_agrees_with_two_programs() {
     let mut model =

@@ -1,4 +1,5 @@
-//! Ternary codes, compared with the bytes of the original C quantiser and with bitnet.cpp's products.
+//! Ternary codes, compared with the bytes of the original C quantiser and with bitnet.cpp's
+//! products.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "this is how tests fail and tell")]
 
 mod support;

@@ -65,10 +65,10 @@ fn the_goldens_texts_have_their_tokens() {
     }
 }
 
-/// The 47 cases of llama.cpp's `ggml-vocab-llama-bpe.gguf`. Llama's vocabulary may not be copied into
-/// this repository. `TERNLIGHT_LLAMA_BPE` names a folder with `llama-bpe.gguf` (the vocabulary),
-/// `cases.inp` (texts between lines `__ggml_vocab_test__`) and `llama-bpe.out` (a line of ids for
-/// each text), as in llama.cpp's `models/`.
+/// The 47 cases of llama.cpp's `ggml-vocab-llama-bpe.gguf`. Llama's vocabulary may not be copied
+/// into this repository. `TERNLIGHT_LLAMA_BPE` names a folder with `llama-bpe.gguf` (the
+/// vocabulary), `cases.inp` (texts between lines `__ggml_vocab_test__`) and `llama-bpe.out` (a line
+/// of ids for each text), as in llama.cpp's `models/`.
 #[test]
 fn llama_cpps_cases_are_exact() {
     let Some(folder) = std::env::var_os("TERNLIGHT_LLAMA_BPE").map(PathBuf::from) else {

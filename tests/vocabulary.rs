@@ -29,7 +29,8 @@ const RETIRED: &[Retired] = &[
     everywhere(r"(?i)\bstretch(es)?\b", "vocabulary block; range"),
     everywhere(r"(?i)\bpieces?\b", "part, slice, token or text"),
     everywhere(
-        r"(?i)\b(an?|the|its|their|this|that|these|those|whose|one|two|no|each|every|any|some|same|other|first|last|right|wrong) places?\b",
+        r"(?xi)\b(an?|the|its|their|this|that|these|those|whose|one|two|no|each|every|any|some|same
+            |other|first|last|right|wrong)\ places?\b",
         "position, offset, index, slot or line",
     ),
     everywhere(r"\bMOST [A-Z]", "MAX_"),

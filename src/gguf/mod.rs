@@ -1,8 +1,8 @@
 //! Reads and writes the header of GGUF files: the metadata and the table of tensors.
 //!
 //! Files come from strangers. Every length is compared with the file before anything is allocated,
-//! and every fault is an [`Error::BadGguf`] that names its offset. Whether this crate runs the model
-//! is not decided here.
+//! and every fault is an [`Error::BadGguf`] that names its offset. Whether this crate runs the
+//! model is not decided here.
 
 mod cursor;
 mod tensor;
@@ -26,7 +26,8 @@ const MAX_HEADER: u64 = 256 << 20;
 /// The smallest metadata entry: a key of one byte and its length (9), a type (4), a value (1).
 const MIN_ENTRY: u64 = 14;
 
-/// The smallest row of the tensor table: the name's length (8), dimensions (4), type (4), offset (8).
+/// The smallest row of the tensor table: the name's length (8), dimensions (4), type (4), offset
+/// (8).
 const MIN_TENSOR: u64 = 24;
 
 /// The header of a GGUF file.

@@ -181,8 +181,8 @@ impl Weight {
 /// Finds every tensor that the model needs and checks its shape and type. They are in the order of
 /// the file.
 ///
-/// Errors: `missing-tensor`, `tensor-shape`, and `unsupported-model` for a tensor that the model would
-/// not use.
+/// Errors: `missing-tensor`, `tensor-shape`, and `unsupported-model` for a tensor that the model
+/// would not use.
 pub fn weights(config: &Config, gguf: &Gguf) -> Result<Vec<Weight>> {
     let mut tensors: HashMap<&str, &TensorInfo> =
         gguf.tensors.iter().map(|tensor| (tensor.name.as_str(), tensor)).collect();

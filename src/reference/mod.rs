@@ -159,7 +159,8 @@ fn add(x: &mut [f32], y: &[f32]) {
 impl Reference {
     /// Loads a GGUF file.
     ///
-    /// Errors: `bad-gguf`, `unsupported-model`, `missing-tensor`, `tensor-shape`, and those of the source.
+    /// Errors: `bad-gguf`, `unsupported-model`, `missing-tensor`, `tensor-shape`, and those of the
+    /// source.
     pub async fn load<S: Source>(reader: &mut Reader<S>) -> Result<Self> {
         Self::load_as(reader, Layout::default()).await
     }

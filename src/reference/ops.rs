@@ -33,8 +33,8 @@ pub fn matvec_ternary(codes: &[i8], k: usize, q: &[i8]) -> Vec<i32> {
     codes.chunks_exact(k).map(dot).collect()
 }
 
-/// Rotates each head of `x`: the elements `i` and `i + head_dim / 2` (the NeoX pairing) by the angle
-/// `pos * base^(-2i / head_dim)`.
+/// Rotates each head of `x`: the elements `i` and `i + head_dim / 2` (the NeoX pairing) by the
+/// angle `pos * base^(-2i / head_dim)`.
 pub fn rope_neox(x: &mut [f32], head_dim: usize, pos: usize, base: f32) {
     for head in x.chunks_exact_mut(head_dim) {
         let (first, second) = head.split_at_mut(head_dim / 2);

@@ -1,8 +1,8 @@
 //! The size of the chunks in which a prompt is computed.
 //!
 //! On a fast card a chunk has as many tokens as the engine has room for. On a slow card it has
-//! fewer: a page is not drawn and an abort is not answered until the chunk is done, and some systems
-//! take a driver that is busy for seconds for hung. The size changes no number, see
+//! fewer: a page is not drawn and an abort is not answered until the chunk is done, and some
+//! systems take a driver that is busy for seconds for hung. The size changes no number, see
 //! [`crate::engine::Engine::prefill`].
 
 use std::iter::successors;
@@ -43,9 +43,9 @@ impl Chunks {
         self.each = Some(time.as_secs_f64() / tokens as f64);
     }
 
-    /// Must be called after each prompt with the time until its first token. That is longer than its
-    /// chunks took, but the times of the last chunks are not measured alone: it counts if the card
-    /// was thought to be slower.
+    /// Must be called after each prompt with the time until its first token. That is longer than
+    /// its chunks took, but the times of the last chunks are not measured alone: it counts if the
+    /// card was thought to be slower.
     pub(super) fn took_at_most(&mut self, tokens: usize, time: Duration) {
         let each = time.as_secs_f64() / tokens as f64;
         self.each = self.each.map(|known| known.min(each));

@@ -23,9 +23,10 @@ struct Answer {
 }
 
 impl Conversation {
-    /// The prompt of `messages`. If they continue the conversation `before`, whose prompt and answer
-    /// are `tokens`, its answers keep the tokens in which they were generated. Encoded again, an
-    /// answer's text may get other tokens, and everything after it would be computed again.
+    /// The prompt of `messages`. If they continue the conversation `before`, whose prompt and
+    /// answer are `tokens`, its answers keep the tokens in which they were generated. Encoded
+    /// again, an answer's text may get other tokens, and everything after it would be computed
+    /// again.
     pub(super) fn new(
         tokenizer: &Tokenizer,
         messages: &[Message],
@@ -40,8 +41,8 @@ impl Conversation {
         Ok(Self { messages: messages.to_vec(), prompt, answers })
     }
 
-    /// The tokens up to the last answer that `messages` share with this conversation, all answers up
-    /// to there, and the messages after it.
+    /// The tokens up to the last answer that `messages` share with this conversation, all answers
+    /// up to there, and the messages after it.
     fn known<'a>(
         &self,
         tokenizer: &Tokenizer,
@@ -64,8 +65,8 @@ impl Conversation {
         Some((ids, answers, rest))
     }
 
-    /// The number of tokens at the beginning of `given` that are the answer in `messages`; `None` if
-    /// the text of `given` does not begin with that answer.
+    /// The number of tokens at the beginning of `given` that are the answer in `messages`; `None`
+    /// if the text of `given` does not begin with that answer.
     fn answered(
         &self,
         tokenizer: &Tokenizer,

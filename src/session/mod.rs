@@ -146,8 +146,8 @@ impl Session {
         Memory { file: self.file, tokens: self.tokens, conversation: self.conversation }
     }
 
-    /// Makes a session that was just loaded continue where the session of `memory` was. The KV cache
-    /// is computed again when it is next needed.
+    /// Makes a session that was just loaded continue where the session of `memory` was. The KV
+    /// cache is computed again when it is next needed.
     ///
     /// Errors: `integrity` if the two were not loaded from the same file.
     pub fn recall(&mut self, memory: &Memory) -> Result<()> {
@@ -230,8 +230,8 @@ impl Session {
         self.pace.suppose(time);
     }
 
-    /// Checks a prompt and makes `tokens` and `filled` agree with it. Gives the number of its tokens
-    /// that are in the cache; the last one never counts, because its logits are needed.
+    /// Checks a prompt and makes `tokens` and `filled` agree with it. Gives the number of its
+    /// tokens that are in the cache; the last one never counts, because its logits are needed.
     fn begin(&mut self, ids: &[u32]) -> Result<usize> {
         self.engine.gpu().check()?;
         let bad = |why: String| Err(Error::BadOption { name: "prompt".into(), why });

@@ -13,8 +13,8 @@ impl<'a> StopTexts<'a> {
         Self { stops, held: String::new(), stopped: false }
     }
 
-    /// Adds text. Gives the text that can be emitted now, and whether a stop text was found. Nothing
-    /// from the stop text on is ever emitted.
+    /// Adds text. Gives the text that can be emitted now, and whether a stop text was found.
+    /// Nothing from the stop text on is ever emitted.
     pub(super) fn push(&mut self, text: &str) -> (String, bool) {
         if self.stopped {
             return (String::new(), true);

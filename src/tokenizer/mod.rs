@@ -24,8 +24,8 @@ use special::{Span, SpecialTokens};
 /// How Llama 3 splits text into words, which are then encoded one by one. It matches every text.
 const LLAMA_BPE: &str = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
-/// The texts of tokens that end an answer, even if the metadata does not name them: the file of 2B-4T
-/// does not name `<|eot_id|>`.
+/// The texts of tokens that end an answer, even if the metadata does not name them: the file of
+/// 2B-4T does not name `<|eot_id|>`.
 const STOP_TEXTS: &[&str] = &[
     "<|eot_id|>",
     "<|im_end|>",
@@ -131,8 +131,8 @@ impl Tokenizer {
         })
     }
 
-    /// The tokens of a user's text: no beginning-of-text token is added, and no text becomes a control
-    /// token.
+    /// The tokens of a user's text: no beginning-of-text token is added, and no text becomes a
+    /// control token.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>> {
         self.encode_spans(self.user_defined.split(text))
     }
@@ -208,7 +208,8 @@ impl Tokenizer {
             ids.extend(self.bpe.tokenize(&word).map_err(internal)?.iter().map(|token| token.id));
         }
         if end != text.len() {
-            // When the engine of the regular expression gives up, the iterator ends without an error.
+            // When the engine of the regular expression gives up, the iterator ends without an
+            // error.
             return Err(Error::BadOption {
                 name: "prompt".into(),
                 why: format!("after byte {end} there are too many spaces"),

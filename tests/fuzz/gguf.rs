@@ -40,8 +40,8 @@ const HEAD: usize = 12 << 10;
 pub(crate) fn number() -> impl Strategy<Value = u64> {
     prop_oneof![
         3 => select(vec![
-            0, 1, 2, 3, 31, 32, 33, 127, 128, 255, 256, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 1 << 32, 1 << 40, 1 << 60,
-            i64::MAX as u64, 1 << 63, u64::MAX - 31, u64::MAX
+            0, 1, 2, 3, 31, 32, 33, 127, 128, 255, 256, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff,
+            1 << 32, 1 << 40, 1 << 60, i64::MAX as u64, 1 << 63, u64::MAX - 31, u64::MAX
         ]),
         1 => any::<u64>(),
         1 => 0..100_000u64,
@@ -105,10 +105,13 @@ pub(crate) enum Damage {
 pub(crate) fn damage() -> impl Strategy<Value = Damage> {
     prop_oneof![
         4 => (any::<Index>(), 0..8u8).prop_map(|(at, bit)| Damage::Flip(at, bit)),
-        4 => (any::<Index>(), number(), any::<bool>()).prop_map(|(at, n, long)| Damage::Number(at, n, long)),
-        2 => (any::<Index>(), vec(any::<u8>(), 1..40)).prop_map(|(at, bytes)| Damage::Insert(at, bytes)),
+        4 => (any::<Index>(), number(), any::<bool>())
+            .prop_map(|(at, n, long)| Damage::Number(at, n, long)),
+        2 => (any::<Index>(), vec(any::<u8>(), 1..40))
+            .prop_map(|(at, bytes)| Damage::Insert(at, bytes)),
         2 => (any::<Index>(), 1..40usize).prop_map(|(at, n)| Damage::Remove(at, n)),
-        2 => (any::<Index>(), any::<Index>(), 1..200usize).prop_map(|(from, to, n)| Damage::Copy(from, to, n)),
+        2 => (any::<Index>(), any::<Index>(), 1..200usize)
+            .prop_map(|(from, to, n)| Damage::Copy(from, to, n)),
         1 => any::<Index>().prop_map(Damage::Cut),
     ]
 }

@@ -27,7 +27,8 @@ fn token() -> impl Strategy<Value = Vec<u8>> {
         2 => any::<u8>().prop_map(|byte| byte_char(byte).to_string().into_bytes()),
         1 => ".{0,8}".prop_map(String::into_bytes),
         1 => vec(any::<u8>(), 0..8),
-        1 => select(vec!["<|eot_id|>", "<|begin_of_text|>", "<", "", "[UNK]", "<0x0A>", "▁a"]).prop_map(Into::into),
+        1 => select(vec!["<|eot_id|>", "<|begin_of_text|>", "<", "", "[UNK]", "<0x0A>", "▁a"])
+            .prop_map(Into::into),
     ]
 }
 
@@ -78,7 +79,8 @@ fn change() -> impl Strategy<Value = Change> {
         4 => (any::<Index>(), token()).prop_map(|(at, token)| Change::Token(at, token)),
         4 => (any::<Index>(), merge()).prop_map(|(at, merge)| Change::Merge(at, merge)),
         1 => vec(-1..8i32, 0..300).prop_map(Change::Kinds),
-        3 => (any::<Index>(), prop_oneof![-1..8i32, any::<i32>()]).prop_map(|(at, kind)| Change::Kind(at, kind)),
+        3 => (any::<Index>(), prop_oneof![-1..8i32, any::<i32>()])
+            .prop_map(|(at, kind)| Change::Kind(at, kind)),
         2 => (setting.clone(), value()).prop_map(|(key, value)| Change::Setting(key, value)),
         2 => (setting, number()).prop_map(|(key, n)| Change::Setting(key, Kv::U32(n as u32))),
     ]

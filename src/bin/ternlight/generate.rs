@@ -1,4 +1,4 @@
-//! A prompt in, a streamed answer out.
+//! Streams the answer to a prompt.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -118,7 +118,7 @@ pub(crate) fn generate(args: &Generate) -> Result<()> {
     Ok(())
 }
 
-/// The prompt itself, or standard input where that is meant.
+/// The prompt of the command line, or that of standard input.
 fn prompt_text(argument: Option<&str>) -> Result<String> {
     if let Some(prompt) = argument.filter(|&prompt| prompt != "-") {
         return Ok(prompt.into());
@@ -133,7 +133,7 @@ fn prompt_text(argument: Option<&str>) -> Result<String> {
         let why = "the prompt is missing: give it as an argument or on standard input";
         Cli::command().error(ErrorKind::MissingRequiredArgument, why).exit();
     }
-    // Commands end what they print with a line break that is not meant for the model.
+    // Most programs end their output with a line break, which is not meant for the model.
     let text = text.strip_suffix('\n').unwrap_or(&text);
     Ok(text.strip_suffix('\r').unwrap_or(text).into())
 }

@@ -1,4 +1,4 @@
-//! A look into a GGUF file.
+//! Shows what is in a GGUF file.
 
 use std::path::Path;
 
