@@ -20,7 +20,8 @@ export default defineConfig({
       // WebGPU without a window and without a GPU, on Chromium's own SwiftShader.
       args: [
         '--no-sandbox', '--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader', '--enable-features=Vulkan',
-        // SwiftShader is ten times slower to compile kernels whose workgroup memory Vulkan zeroes; so they do it themselves.
+        // SwiftShader is ten times slower to compile kernels whose workgroup memory Vulkan zeroes;
+        // so they do it themselves.
         '--disable-dawn-features=use_vulkan_zero_initialize_workgroup_memory_extension',
         '--no-first-run', '--disable-quic', '--disable-background-networking', '--disable-component-update', '--disable-sync'
       ]

@@ -9,7 +9,7 @@ import type { Page } from '@playwright/test'
 
 const PORT = Number(process.env.PORT ?? 8930) + 10
 /** The test server's other origin has the model. */
-const MODEL = `http://localhost:${Number(process.env.PORT ?? 8930) + 1}/models/tiny-stories.gguf`
+const MODEL = `http://localhost:${Number(process.env.PORT ?? 8930) + 1}/tests/data/golden/golden.gguf`
 const VITE = resolve('node_modules/vite/bin/vite.js')
 const TSC = resolve('node_modules/typescript/bin/tsc')
 

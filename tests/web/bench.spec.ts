@@ -3,9 +3,9 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, test } from '@playwright/test'
 
-/** Its report on the package as it was built, and what it tells meanwhile. */
+/** Its report on the package as it was built, and what it says meanwhile. */
 const bench = async (...args: string[]) => {
-  const script = ['scripts/bench.mjs', '--no-build', '--json', '--decode', '16', '--prefill', '32', '--tokens', '8', ...args]
+  const script = ['scripts/bench.mjs', '--no-build', '--json', '--model', 'tests/data/golden/golden.gguf', '--decode', '16', '--prefill', '32', '--tokens', '8', ...args]
   const { executablePath, args: flags } = test.info().project.use.launchOptions!
   const env = { ...process.env, CHROMIUM: executablePath!, CHROMIUM_GPU_FLAGS: ['--headless=new', ...flags!].join(' ') }
   const { stdout, stderr } = await promisify(execFile)(process.execPath, script, { env, maxBuffer: 1 << 24 })

@@ -5,8 +5,8 @@ import { expect, failure, load, RANDOM_MODEL, test } from './harness'
 /** What is no object, as JavaScript. */
 const NO_OBJECTS = ['null', '7', `'use'`, 'true', '[]', '() => {}']
 
-test('every call refuses options that are no object', { tag: '@quick' }, async ({ harness }) => {
-  await load(harness, {}, RANDOM_MODEL)
+test('every call refuses options that are no object', { tag: '@quick' }, async ({ shared }) => {
+  await load(shared, {}, RANDOM_MODEL)
   const calls = (options: string) => [
     `BitNet.load('${RANDOM_MODEL}', ${options})`,
     `model.generate('x', ${options}).text()`,
@@ -16,7 +16,7 @@ test('every call refuses options that are no object', { tag: '@quick' }, async (
   ]
   for (const options of NO_OBJECTS) {
     for (const call of calls(options)) {
-      const found = await failure(harness, `await ${call}`)
+      const found = await failure(shared, `await ${call}`)
       expect(found, call).toEqual({
         code: 'bad-option', message: 'bad option `options`: must be an object'
       })
@@ -24,8 +24,8 @@ test('every call refuses options that are no object', { tag: '@quick' }, async (
   }
 })
 
-test('wrong arguments are refused by name, in the words of JavaScript', async ({ harness }) => {
-  await load(harness, {}, RANDOM_MODEL)
+test('wrong arguments are refused by name, in the words of JavaScript', async ({ shared }) => {
+  await load(shared, {}, RANDOM_MODEL)
   const refused: Record<string, RegExp> = {
     [`BitNet.cache.delete('http://')`]: /`url`: `http:\/\/` is not a valid URL/,
     [`BitNet.cache.verify('http://')`]: /`url`: `http:\/\/` is not a valid URL/,
@@ -54,15 +54,15 @@ test('wrong arguments are refused by name, in the words of JavaScript', async ({
     'model.profile(-1)': /`position`: must be an integer from 0 to 4294967295/
   }
   for (const [call, message] of Object.entries(refused)) {
-    const found = await failure(harness, `await ${call}`)
+    const found = await failure(shared, `await ${call}`)
     expect(found, call).toEqual({ code: 'bad-option', message: expect.stringMatching(message) })
   }
   // The model is none the worse.
-  expect(await harness.evaluate(() => window.model.countTokens('x'))).toBe(1)
+  expect(await shared.evaluate(() => window.model.countTokens('x'))).toBe(1)
 })
 
-test("messages of the caller's own disturb neither worker nor page", async ({ harness }) => {
-  const found = await harness.evaluate(async url => {
+test("messages of the caller's own disturb neither worker nor page", async ({ shared }) => {
+  const found = await shared.evaluate(async url => {
     const all = [null, 7, 'load', {}, [], { kind: 'result' }, { kind: 'none', id: 1 }]
     const script = `
       import '${location.origin}/pkg/worker.js'
@@ -84,9 +84,9 @@ test("messages of the caller's own disturb neither worker nor page", async ({ ha
 })
 
 for (const [worker, where] of [[true, 'in a worker'], [false, 'in this thread']] as const) {
-  test(`a generation stopped before it begins computes nothing, ${where}`, async ({ harness }) => {
-    await load(harness, { worker }, RANDOM_MODEL)
-    const found = await harness.evaluate(async () => {
+  test(`a generation stopped before it begins computes nothing, ${where}`, async ({ shared }) => {
+    await load(shared, worker ? {} : { worker }, RANDOM_MODEL)
+    const found = await shared.evaluate(async () => {
       const controller = new AbortController()
       // The second waits for the first, and is aborted meanwhile.
       const first = window.model.generate('x', { maxTokens: 8 })
@@ -103,7 +103,7 @@ for (const [worker, where] of [[true, 'in a worker'], [false, 'in this thread']]
     expect(found.stats).toMatchObject(nothing)
     expect(found.dead).toMatchObject(nothing)
     // The same fields as any other statistics have.
-    const fields = await harness.evaluate(async () =>
+    const fields = await shared.evaluate(async () =>
       Object.keys(await window.model.generate('x', { maxTokens: 1 }).stats).sort())
     expect(Object.keys(found.stats).sort()).toEqual(fields)
   })

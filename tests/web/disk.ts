@@ -1,16 +1,21 @@
-// A disk in the page, in place of the browser's: it holds exactly so many bytes of blobs in IndexedDB, and is as late to
-// count what was deleted as a test wants. A browser's own quota is of little use for that: it is remembered for a while,
-// and what was deleted counts until the browser gets round to it.
+// A disk in the page in place of the browser's. It holds a certain number of bytes of blobs in
+// IndexedDB, and counts deleted ones as late as a test wants. A browser's own quota serves tests
+// badly: it is remembered for a while, and what was deleted counts until the browser next looks.
 import type { Page } from '@playwright/test'
 
 export interface Disk {
-  /** Bytes that it holds. */
+  /** The bytes that it has room for. */
   size: number
-  /** What `navigator.storage.estimate()` tells: the truth, or, as in Chromium, that there is plenty. */
+  /**
+   * What `navigator.storage.estimate()` says: the truth, or, as in Chromium, that there is plenty.
+   */
   estimate: 'true' | 'plenty'
-  /** When a write beyond the size fails: as it is asked for, or, as in Chromium, at its transaction's end. */
+  /**
+   * When a write beyond the size fails: in the call, or, as in Chromium, at the end of its
+   * transaction.
+   */
   fails: 'at once' | 'at the end'
-  /** Writes that it refuses before it counts that one more blob was deleted. */
+  /** How many writes it refuses before it notices that one more blob was deleted. */
   late: number
 }
 
@@ -20,18 +25,22 @@ declare global {
   }
 }
 
-/** Gives the page such a disk, before it stores anything: as large as need be, and prompt. For loads in its own thread. */
+/**
+ * Gives the page such a disk, large and prompt, before it stores anything. It serves loads in the
+ * page's own thread.
+ */
 export const insertDisk = (page: Page) => page.evaluate(insert)
 
-/** Makes the disk another one; what it holds stays. */
+/** Changes what the disk is like; its contents stay. */
 export const setDisk = (page: Page, disk: Partial<Disk>) => page.evaluate(disk => { Object.assign(window.disk, disk) }, disk)
 
 const insert = () => {
   const disk: Disk = { size: 1e12, estimate: 'plenty', fails: 'at the end', late: 0 }
   window.disk = disk
   const stored = new Map<string, { key: IDBValidKey, bytes: number }>()
-  /** Bytes of each blob that is deleted and still counts, and how many writes were refused since that changed. */
+  /** The bytes of each blob that is deleted and still counts. */
   const deleted: number[] = []
+  /** Writes that were refused since that changed. */
   let refused = 0
   const used = () => [...stored.values()].reduce((sum, { bytes }) => sum + bytes, deleted.reduce((sum, bytes) => sum + bytes, 0))
   const refuse = () => {
@@ -45,7 +54,7 @@ const insert = () => {
   /** How many writes each transaction has seen. */
   const writes = new WeakMap<IDBTransaction, number>()
 
-  /** Undoes the transaction once nothing more is asked of it. */
+  /** Aborts the transaction once it gets no further writes. */
   const fail = (store: IDBObjectStore, error: DOMException) => {
     const { transaction } = store
     if (failing.has(transaction)) return

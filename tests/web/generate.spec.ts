@@ -1,19 +1,23 @@
 // Generating: streams, stopping, order, chats, disposing; in a worker and in this thread alike.
-import { expect, failure, load, open, RANDOM_MODEL, test } from './harness'
-import type { Harness } from './harness'
+import { expect, failure, GOLDEN_MODEL, goldens, load, RANDOM_MODEL, test } from './harness'
+
+const golden = (name: string) => goldens.find(golden => golden.name === name)!
+
+/**
+ * What the golden model answers to `Who are you?`, and to `How small?` after its first sentence.
+ */
+const WHO = golden('who').greedy_text
+const SMALL = golden('follow_up').greedy_text
+/** Its first sentence: so many tokens. */
+const SENTENCE = 'I am a very small model.'
+const TOKENS = 7
 
 for (const worker of [true, false]) {
   test.describe(worker ? 'in a worker' : 'in this thread', () => {
-    // One page and one model for all: compiling the kernels takes longer than most of these.
-    let shared: Harness
-    test.beforeAll(async ({ browser }) => {
-      shared = await open(browser)
-      await load(shared.page, { worker })
-    })
-    test.afterAll(() => shared.close())
+    const where = worker ? {} : { worker: false }
+    test.beforeEach(async ({ shared }) => { await load(shared, where, GOLDEN_MODEL) })
 
-    test('text(), tokens(), stream() and the loop give the same, and the stats', async () => {
-      const { page } = shared
+    test('text(), tokens(), stream() and the loop give the same, and the stats', { tag: '@quick' }, async ({ shared: page }) => {
       const found = await page.evaluate(async () => {
         const generation = window.model.generate('Who are you?')
         let looped = ''
@@ -22,40 +26,38 @@ for (const worker of [true, false]) {
         for await (const token of generation.tokens()) tokens.push(token)
         const reader = generation.stream().getReader()
         let streamed = ''
-        for (let step = await reader.read(); !step.done; step = await reader.read()) streamed += step.value
+        for (let read = await reader.read(); !read.done; read = await reader.read()) streamed += read.value
         return { text: await generation.text(), looped, streamed, tokens, stats: await generation.stats }
       })
-      expect(found.text).toBe('I am a tiny story model. I can tell short stories and sum them up.')
+      expect(found.text).toBe(WHO)
       expect([found.looped, found.streamed, found.tokens.map(({ text }) => text).join('')]).toEqual([found.text, found.text, found.text])
-      expect(found.stats).toMatchObject({ promptTokens: 15, reusedTokens: 0, completionTokens: 17, finishReason: 'stop' })
-      expect(found.tokens.filter(({ id }) => id !== undefined).length).toBe(17)
+      expect(found.stats).toMatchObject({ promptTokens: 22, reusedTokens: 0, completionTokens: 22, finishReason: 'stop' })
+      expect(found.tokens.filter(({ id }) => id !== undefined).length).toBe(22)
       for (const rate of ['timeToFirstToken', 'prefillTokensPerSecond', 'decodeTokensPerSecond'] as const) {
         expect(found.stats[rate]).toBeGreaterThan(0)
       }
     })
 
-    test('maxTokens and stop texts end it', async () => {
-      const { page } = shared
+    test('maxTokens and stop texts end it', async ({ shared: page }) => {
       const found = await page.evaluate(async () => {
         const ended = async (options: object) => {
           const generation = window.model.generate('Who are you?', options)
           return { text: await generation.text(), reason: (await generation.stats).finishReason }
         }
-        return [await ended({ maxTokens: 3 }), await ended({ stop: ['model', 'never said'] }), await ended({ stop: ['ny st'] })]
+        return [await ended({ maxTokens: 3 }), await ended({ stop: ['model', 'never said'] }), await ended({ stop: ['ry sm'] })]
       })
       expect(found).toEqual([
         { text: 'I am a', reason: 'length' },
-        { text: 'I am a tiny story ', reason: 'stop' },
-        { text: 'I am a ti', reason: 'stop' }
+        { text: 'I am a very small ', reason: 'stop' },
+        { text: 'I am a ve', reason: 'stop' }
       ])
     })
 
-    test('an abort rejects the readers with its reason and ends the run', async () => {
-      const { page } = shared
+    test('an abort rejects the readers with its reason and ends the run', async ({ shared: page }) => {
       const found = await page.evaluate(async () => {
         const abort = new AbortController()
         const reason = new Error('enough')
-        const generation = window.model.generate('Tell me a story.', { signal: abort.signal })
+        const generation = window.model.generate('Once there was', { raw: true, signal: abort.signal })
         let texts = 0
         let why
         try {
@@ -64,7 +66,7 @@ for (const worker of [true, false]) {
           why = error
         }
         const stats = await generation.stats
-        const early = window.model.generate('Tell me a story.', { signal: AbortSignal.abort(reason) })
+        const early = window.model.generate('Once there was', { raw: true, signal: AbortSignal.abort(reason) })
         return {
           reason: why === reason, texts, stats,
           again: await generation.text().catch(error => error === reason),
@@ -74,30 +76,28 @@ for (const worker of [true, false]) {
       expect(found).toMatchObject({ reason: true, texts: 3, again: true, early: true })
       expect(found.stats.finishReason).toBe('abort')
       expect(found.stats.completionTokens).toBeLessThan(30)
-      // A CPU computes none ahead.
+      // A CPU computes no tokens ahead.
       expect(found.stats.unusedTokens).toBe(0)
       expect(found.earlyStats).toMatchObject({ finishReason: 'abort', completionTokens: 0 })
-      // The model goes on, and nothing of the stopped run is in its way.
+      // The model is as good as before.
       expect(await page.evaluate(() => window.model.generate('Who are you?', { maxTokens: 3 }).text())).toBe('I am a')
     })
 
-    test('an abort while the prompt is read does not wait for its end', async () => {
-      const { page } = shared
-      const found = await page.evaluate(async () => {
+    test('an abort while the prompt is computed does not wait for its end', async ({ shared: page }) => {
+      const found = await page.evaluate(async prompt => {
         const abort = new AbortController()
-        const generation = window.model.generate('Tell me a story. '.repeat(12), { signal: abort.signal })
+        const generation = window.model.generate(prompt, { raw: true, signal: abort.signal })
         setTimeout(() => abort.abort(), 50)
         await generation.text().catch(() => {})
         return generation.stats
-      })
+      }, golden('long').text)
       expect(found).toMatchObject({ finishReason: 'abort', completionTokens: 0 })
       expect(await page.evaluate(() => window.model.generate('Who are you?', { maxTokens: 3 }).text())).toBe('I am a')
     })
 
-    test('leaving the loop ends the run quietly', async () => {
-      const { page } = shared
+    test('leaving the loop ends the run quietly', async ({ shared: page }) => {
       const found = await page.evaluate(async () => {
-        const generation = window.model.generate('Tell me a story.')
+        const generation = window.model.generate('Once there was', { raw: true })
         let looped = ''
         for await (const text of generation) {
           looped += text
@@ -109,8 +109,7 @@ for (const worker of [true, false]) {
       expect(found.text).toBe(found.looped)
     })
 
-    test('calls wait for their turn, in order, and do not mix', async () => {
-      const { page } = shared
+    test('calls run one after the other, in order, and do not mix', async ({ shared: page }) => {
       const found = await page.evaluate(async () => {
         const { model } = window
         const ended: string[] = []
@@ -137,30 +136,43 @@ for (const worker of [true, false]) {
       expect(found.answeredMeanwhile).toBe(true)
     })
 
-    test('the same seed draws the same text', async () => {
-      const { page } = shared
+    test('the same seed draws the same text', async ({ shared: page }) => {
       const texts = await page.evaluate(async () => {
         const draw = (seed?: number) =>
-          window.model.generate('Tell me a story.', { temperature: 1.5, topK: 50, maxTokens: 8, ...(seed === undefined ? {} : { seed }) }).text()
+          window.model.generate('Once there was', { raw: true, temperature: 20, topK: 50, maxTokens: 8, ...(seed === undefined ? {} : { seed }) }).text()
         return [await draw(7), await draw(7), await draw(8), await draw(), await draw()]
       })
       expect(texts[0]).toBe(texts[1])
       expect(new Set(texts).size).toBeGreaterThan(2)
     })
 
-    test('a chat remembers, and computes only what is new', async () => {
-      const { page } = shared
-      const found = await page.evaluate(async () => {
-        const chat = window.model.createChat({ system: 'You are a helpful assistant.' })
-        const first = chat.send('Who are you?', { maxTokens: 8 })
+    test('topP and minP leave only tokens that are likely enough', async ({ shared: page }) => {
+      const texts = await page.evaluate(async () => {
+        const draw = (options: object) => window.model.generate('Who are you?', { temperature: 30, seed: 3, maxTokens: 8, ...options }).text()
+        // At this temperature hundreds of tokens are likely; a narrow filter leaves the likeliest.
+        return {
+          all: await draw({}), open: await draw({ topP: 1, minP: 0 }), best: await draw({ temperature: 0 }),
+          topP: await draw({ topP: 0.001 }), minP: await draw({ minP: 1 }), both: await draw({ topP: 0.9, minP: 0.5 })
+        }
+      })
+      expect(texts.open).toBe(texts.all)
+      expect(texts.all).not.toBe(texts.best)
+      expect([texts.topP, texts.minP]).toEqual([texts.best, texts.best])
+      expect(texts.both).not.toBe('')
+    })
+
+    test('a chat remembers, and computes only what is new', async ({ shared: page }) => {
+      const found = await page.evaluate(async TOKENS => {
+        const chat = window.model.createChat({ system: 'Answer like a sailor.' })
+        const first = chat.send('Where is the boat?', { maxTokens: TOKENS })
         const asked = chat.messages
         const answer = await first.text()
         await first.stats
         const fork = chat.fork()
-        const second = chat.send('Tell me a story.', { maxTokens: 8 })
-        const story = await second.text()
+        const second = chat.send('How small?', { maxTokens: 8 })
+        const answered = await second.text()
         const stats = await second.stats
-        const left = chat.send('And then?')
+        const left = chat.send('And then?', { temperature: 20, seed: 1 })
         let heard = ''
         for await (const text of left) {
           heard += text
@@ -169,16 +181,17 @@ for (const worker of [true, false]) {
         await left.stats
         const messages = chat.messages
         chat.reset()
-        return { asked, answer, story, heard, stats, messages, reset: chat.messages, fork: fork.messages }
-      })
-      const system = { role: 'system', content: 'You are a helpful assistant.' }
-      const question = { role: 'user', content: 'Who are you?' }
+        return { asked, answer, answered, heard, stats, messages, reset: chat.messages, fork: fork.messages }
+      }, TOKENS)
+      const system = { role: 'system', content: 'Answer like a sailor.' }
+      const question = { role: 'user', content: 'Where is the boat?' }
+      expect(golden('system').greedy_text.startsWith(found.answer)).toBe(true)
       expect(found.asked).toEqual([system, question])
       expect(found.fork).toEqual([system, question, { role: 'assistant', content: found.answer }])
       expect(found.messages).toEqual([
         ...found.fork,
-        { role: 'user', content: 'Tell me a story.' },
-        { role: 'assistant', content: found.story },
+        { role: 'user', content: 'How small?' },
+        { role: 'assistant', content: found.answered },
         { role: 'user', content: 'And then?' },
         { role: 'assistant', content: found.heard }
       ])
@@ -187,8 +200,32 @@ for (const worker of [true, false]) {
       expect(found.stats.promptTokens).toBeGreaterThan(found.stats.reusedTokens)
     })
 
-    test('turns sent at once are answered one after the other', async () => {
-      const { page } = shared
+    test('a chat may begin with messages, and each branch of a fork gives what it would give alone', async ({ shared: page }) => {
+      const messages = [{ role: 'user', content: 'Who are you?' }, { role: 'assistant', content: SENTENCE }] as const
+      const alone = await page.evaluate(async messages => {
+        const chat = window.model.createChat({ messages })
+        return chat.send('Where is the boat?', { maxTokens: 5 }).text()
+      }, messages)
+      await load(page, where, GOLDEN_MODEL)
+      const found = await page.evaluate(async messages => {
+        const chat = window.model.createChat({ messages })
+        const fork = chat.fork()
+        // At once, so that each finds the other's tokens in the cache.
+        const branches = await Promise.all([chat.send('How small?').text(), fork.send('Where is the boat?', { maxTokens: 5 }).text()])
+        const later = chat.fork()
+        const last = await later.send('Who are you?', { maxTokens: 2 }).text()
+        return { branches, last, messages: [chat.messages, fork.messages, later.messages] }
+      }, messages)
+      expect(found.branches).toEqual([SMALL, alone])
+      expect(alone).not.toBe('')
+      const turn = (user: string, assistant: string) => [{ role: 'user', content: user }, { role: 'assistant', content: assistant }]
+      const first = [...messages, ...turn('How small?', SMALL)]
+      expect(found.messages).toEqual([
+        first, [...messages, ...turn('Where is the boat?', alone)], [...first, ...turn('Who are you?', found.last)]
+      ])
+    })
+
+    test('turns sent at once are answered one after the other', async ({ shared: page }) => {
       const found = await page.evaluate(async () => {
         const chat = window.model.createChat()
         const answers = await Promise.all([chat.send('Hi', { maxTokens: 2 }).text(), chat.send('Who are you?', { maxTokens: 3 }).text()])
@@ -201,9 +238,9 @@ for (const worker of [true, false]) {
       ])
     })
 
-    test('a turn that fails leaves the chat as it was', async ({ harness }) => {
-      await load(harness, { worker, context: 64 })
-      const found = await harness.evaluate(async () => {
+    test('a turn that fails leaves the chat as it was', async ({ shared: page }) => {
+      await load(page, { ...where, context: 64 }, GOLDEN_MODEL)
+      const found = await page.evaluate(async () => {
         const chat = window.model.createChat()
         const code = await chat.send('word '.repeat(100)).text().catch(error => error.code)
         await new Promise(resolve => setTimeout(resolve))
@@ -212,8 +249,8 @@ for (const worker of [true, false]) {
       expect(found).toEqual({ code: 'context-full', messages: [], next: 'I am a' })
     })
 
-    test('bad input fails with its code and leaves the model usable', async ({ harness }) => {
-      await load(harness, { worker, context: 32 })
+    test('bad input fails with its code and leaves the model usable', async ({ shared: page }) => {
+      await load(page, { ...where, context: 32 }, GOLDEN_MODEL)
       const failures: [call: string, code: string, message: RegExp][] = [
         [`generate('x', { temprature: 1 }).text()`, 'bad-option', /temprature/],
         [`generate('x', { temperature: 'hot' }).text()`, 'bad-option', /temperature/],
@@ -233,7 +270,7 @@ for (const worker of [true, false]) {
         [`generate([{ role: 'robot', content: 'x' }]).text()`, 'bad-option', /messages\[0\]/],
         [`generate([{ role: 'user' }]).text()`, 'bad-option', /messages\[0\]/],
         [`generate(new Uint32Array()).text()`, 'bad-option', /empty|none/],
-        [`generate(Uint32Array.of(1, 4096)).text()`, 'bad-option', /4096/],
+        [`generate(Uint32Array.of(1, 606)).text()`, 'bad-option', /606/],
         [`generate(7).text()`, 'bad-option', /prompt/],
         [`generate('word '.repeat(200)).text()`, 'context-full', /\d+ tokens.*32/],
         [`generate('x', { maxTokens: 0 }).stats`, 'bad-option', /maxTokens/],
@@ -246,23 +283,21 @@ for (const worker of [true, false]) {
         [`countTokens([])`, 'bad-option', /messages/]
       ]
       for (const [call, code, message] of failures) {
-        const found = await failure(harness, `await model.${call}`)
+        const found = await failure(page, `await model.${call}`)
         expect(found, call).toMatchObject({ code, message: expect.stringMatching(message) })
       }
-      expect(await harness.evaluate(() => window.model.generate('Who are you?', { maxTokens: 3 }).text())).toBe('I am a')
+      expect(await page.evaluate(() => window.model.generate('Who are you?', { maxTokens: 3 }).text())).toBe('I am a')
     })
 
-    test('a raw empty string is the begin-of-text token', async () => {
-      const { page } = shared
+    test('a raw empty string is the begin-of-text token', async ({ shared: page }) => {
       const found = await page.evaluate(async () => {
         const generation = window.model.generate('', { raw: true, maxTokens: 5 })
         return [await generation.text(), (await generation.stats).promptTokens]
       })
-      expect(found).toEqual(['Once upon a time,', 1])
+      expect(found).toEqual(['A river ran past the', 1])
     })
 
-    test('text never becomes special tokens, but in a raw string that says so', async () => {
-      const { page } = shared
+    test('text never becomes special tokens, but in a raw string that says so', async ({ shared: page }) => {
       const found = await page.evaluate(async () => {
         const { model } = window
         const tokens = async (options: object) => {
@@ -274,18 +309,17 @@ for (const worker of [true, false]) {
       })
       expect(found.special).toBe(3)
       expect(found.plain).toBeGreaterThan(4)
-      expect(found.ids).not.toContain(4092)
+      expect(found.ids).not.toContain(605)
     })
 
-    test('after dispose everything rejects, also what runs and what waits', async () => {
-      const { page } = shared
+    test('after dispose everything rejects, also what runs and what waits', async ({ shared: page }) => {
       const found = await page.evaluate(async () => {
         const { model } = window
         const code = (work: Promise<unknown>) => work.then(() => 'none', error => error.code)
-        const running = model.generate('Tell me a story.')
+        const running = model.generate('Once there was', { raw: true })
         const reader = running.tokens()
         await reader.next()
-        const waiting = model.generate('Tell me a story.')
+        const waiting = model.generate('Once there was', { raw: true })
         await model.dispose()
         await model.dispose()
         return {
@@ -299,11 +333,11 @@ for (const worker of [true, false]) {
         }
       })
       expect([...found.running, ...found.waiting, ...found.later]).toEqual(Array(10).fill('disposed'))
-      expect(found.info).toBe(4096)
+      expect(found.info).toBe(606)
     })
 
-    test('`await using` lets go of the model', async ({ harness }) => {
-      const code = await harness.evaluate(async ([url, worker]) => {
+    test('`await using` lets go of the model', async ({ shared: page }) => {
+      const code = await page.evaluate(async ([url, worker]) => {
         const { BitNet } = window.ternlight
         const model = await BitNet.load(url, { worker })
         await model[Symbol.asyncDispose]()
@@ -312,8 +346,8 @@ for (const worker of [true, false]) {
       expect(code).toBe('disposed')
     })
 
-    test('two models live side by side', async ({ harness }) => {
-      const found = await harness.evaluate(async ([url, worker]) => {
+    test('two models live side by side', async ({ shared: page }) => {
+      const found = await page.evaluate(async ([url, worker]) => {
         const { BitNet } = window.ternlight
         const [a, b] = await Promise.all([BitNet.load(url, { worker }), BitNet.load(url, { worker })])
         const ids = Uint32Array.of(1, 2, 3)

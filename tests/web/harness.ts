@@ -1,22 +1,45 @@
-// What the package's tests share: a page with the package in it, the goldens, small questions.
+// What the package's tests share: pages with the package in it, models, and a server that
+// misbehaves on request.
 import { readFileSync } from 'node:fs'
 import { test as base, expect } from '@playwright/test'
 import type { Browser, BrowserContext, Page } from '@playwright/test'
 import type * as ternlight from '../../pkg/index.js'
+import { SPREAD_SIZE } from './models.mjs'
 
 declare global {
   interface Window {
     ternlight: typeof ternlight
-    /** The model that `load` left in the page. */
+    /**
+     * `BitNet.load` in the page's kept worker, if it has one; the model that was loaded before is
+     * let go.
+     */
+    load(source: ternlight.Source, options?: ternlight.LoadOptions): Promise<ternlight.BitNet>
+    /** The model that `load` gave last. */
     model: ternlight.BitNet
-    /** What `loadAndTell` was told last. */
-    told: ternlight.Progress | undefined
+    /** What the load in progress reported last. */
+    progress: ternlight.Progress | undefined
+    /** In a shared page: the worker that keeps its devices. See shared-page.mjs. */
+    worker?: Worker
+    /** In a shared page: undoes what a test has changed. */
+    restore(): Promise<void>
   }
 }
 
+/** The bundled model. */
 export const MODEL = '/models/tiny-stories.gguf'
+/** Three layers of random weights in half a megabyte, quick to load. */
 export const RANDOM_MODEL = '/tests/data/tiny/tiny-bitnet-b1.58.gguf'
+/** The same in a file of `SIZE` bytes, which is fetched and stored in ten parts of a MiB. */
+export const SPREAD_MODEL = '/spread.gguf'
+/**
+ * Two layers that know a few texts by heart: each token leads all others by far, whatever the
+ * adapter.
+ */
+export const GOLDEN_MODEL = '/tests/data/golden/golden.gguf'
+export const SIZE = SPREAD_SIZE
+export const MIB = 1 << 20
 
+/** A prompt and the text that the model gives to it, from float64 arithmetic. */
 export interface Golden {
   name: string
   kind: 'raw' | 'chat'
@@ -31,10 +54,22 @@ export interface Golden {
   last: { ids: number[], logits: number[] }
 }
 
-export const goldens: { prompts: Golden[], tokenizer: { text: string, ids: number[], ids_plain?: number[] }[] } =
-  JSON.parse(readFileSync('models/tiny-stories.goldens.json', 'utf8'))
+interface Goldens {
+  prompts: Golden[]
+  tokenizer: { text: string, ids: number[], ids_plain?: number[] }[]
+}
 
-/** A lead below this may be lost to f32 arithmetic: the goldens' own tolerance for two tokens' logits. */
+const readGoldens = (path: string): Goldens => JSON.parse(readFileSync(path, 'utf8'))
+
+/** Of the bundled model. */
+export const bundledGoldens = readGoldens('models/tiny-stories.goldens.json')
+/** Of the golden model. */
+export const goldens = readGoldens('tests/data/golden/golden.json').prompts
+
+/**
+ * A lead below this may be lost to f32 arithmetic: the goldens' own tolerance for two tokens'
+ * logits.
+ */
 export const SMALL_LEAD = 0.3
 
 /** A page with the package in it. */
@@ -45,8 +80,7 @@ export interface Harness {
 }
 
 const prepare = async (page: Page): Promise<Harness> => {
-  const thrown: string[] = []
-  page.on('pageerror', error => thrown.push(String(error)))
+  const thrown = uncaught(page)
   await page.goto('/tests/web/harness.html')
   await page.waitForFunction(() => window.ternlight)
   const close = async () => {
@@ -56,29 +90,56 @@ const prepare = async (page: Page): Promise<Harness> => {
   return { page, close }
 }
 
+const uncaught = (page: Page) => {
+  const thrown: string[] = []
+  page.on('pageerror', error => thrown.push(String(error)))
+  return thrown
+}
+
 /** A page for several tests, or another one of the same visitor. */
 export const open = async (browser: Browser, visitor?: BrowserContext) =>
   prepare(await (visitor ? visitor.newPage() : browser.newPage({ baseURL: test.info().project.use.baseURL })))
 
-/** `harness` is a page for one test, with a storage of its own. */
-export const test = base.extend<{ harness: Page }>({
+/**
+ * `harness` is a page for one test, with a storage of its own.
+ *
+ * `shared` is one page for all tests that use it, with an empty storage at the beginning of each.
+ * Its loads keep their GPU devices, so that kernels are compiled once and not in every test: see
+ * kept-devices.mjs.
+ */
+export const test = base.extend<{ harness: Page, shared: Page }, { sharedPage: { page: Page, thrown: string[] } }>({
   harness: async ({ page }, use) => {
     const { close } = await prepare(page)
     await use(page)
     await close()
+  },
+  sharedPage: [
+    async ({ browser }, use, { project }) => {
+      const context = await browser.newContext({ baseURL: project.use.baseURL! })
+      const page = await context.newPage()
+      const thrown = uncaught(page)
+      await page.goto('/tests/web/harness.html?shared')
+      await page.waitForFunction(() => window.ternlight)
+      await use({ page, thrown })
+      await context.close()
+    },
+    { scope: 'worker' }
+  ],
+  shared: async ({ sharedPage: { page, thrown } }, use) => {
+    await page.evaluate(() => window.ternlight.BitNet.cache.clear())
+    await use(page)
+    await page.evaluate(() => window.restore())
+    expect(thrown.splice(0), 'uncaught errors in the page').toEqual([])
   }
 })
 
 export { expect }
 
-/** Loads the small model into the page, as `window.model`. */
+/** Loads a model into the page, as `window.model`. */
 export const load = (page: Page, options: ternlight.LoadOptions = {}, url = MODEL) =>
-  page.evaluate(async ([url, options]) => {
-    window.model = await window.ternlight.BitNet.load(url, options)
-    return window.model.info
-  }, [url, options] as const)
+  page.evaluate(async ([url, options]) => (await window.load(url, options)).info, [url, options] as const)
 
-/** How a promise in the page fails: `code` of a BitNetError, else the error's name. */
+/** How work in the page fails: `code` of a BitNetError, else the error's name. */
 export const failure = (page: Page, work: string) =>
   page.evaluate(async work => {
     const { BitNetError } = window.ternlight
@@ -86,17 +147,21 @@ export const failure = (page: Page, work: string) =>
       await (0, eval)(`(async () => { const { BitNet } = ternlight; ${work} })()`)
       return { code: 'none', message: 'it succeeded' }
     } catch (error) {
-      if (error instanceof BitNetError) return { code: error.code, message: error.message }
+      if (error instanceof BitNetError) return { code: error.code as string, message: error.message }
       return { code: (error as Error).name, message: String(error) }
     }
   }, work)
+
+/** How loading from an address fails. */
+export const loadFailure = (page: Page, url: string, options: ternlight.LoadOptions = {}) =>
+  failure(page, `await load(${JSON.stringify(url)}, ${JSON.stringify(options)})`)
 
 /** Requests for models that the server has seen; `off` makes it refuse them. */
 export const server = async (page: Page, what: 'count' | 'on' | 'off') =>
   Number(await (await page.request.get(`/control/${what}`)).text())
 
-/** How the server answers one request; tests/web/server.mjs says what each of these means. */
-export interface Way {
+/** How the server answers one request; server.mjs says what each of these means. */
+export interface Reply {
   status?: number
   redirect?: string
   drop?: boolean
@@ -116,67 +181,106 @@ export interface Way {
   headers?: Record<string, string>
 }
 
+/**
+ * The server's answers under one path: `then` one for each request, `always` for all of them and
+ * those after.
+ */
+export interface Script {
+  always?: Reply
+  then?: Reply[]
+}
+
 /** A request that the server has seen, and how many bytes it sent. */
-export interface Asked {
+export interface Request {
   range?: string
   ifRange?: string
   status: number
   sent: number
 }
 
-let plays = 0
+let scripts = 0
 
-/** A path under which the server answers as told: `then` in turn, `always` with all of them and after. */
-export const play = async (page: Page, { always = {}, then = [] }: { always?: Way, then?: Way[] }, path = MODEL) => {
-  const name = `${Date.now()}-${plays++}`
-  const script = async (data: { always?: Way, then?: Way[] }) => {
-    await page.request.post(`/control/play/${name}`, { data })
-  }
-  await script({ always, then })
+/** A path of its own for a file, under which the server answers as the script says. */
+export const scripted = async (page: Page, first: Script = {}, file = SPREAD_MODEL) => {
+  const name = `${Date.now()}-${scripts++}`
+  const rewrite = async (data: Script) => { await page.request.post(`/control/script/${name}`, { data }) }
+  await rewrite(first)
   return {
-    path: `/play/${name}${path}`,
-    url: new URL(`/play/${name}${path}`, page.url()).href,
-    /** Another script for the same path; what was asked is forgotten. */
-    script,
+    path: `/script/${name}${file}`,
+    url: new URL(`/script/${name}${file}`, page.url()).href,
+    /** Another script for the same path; the requests so far are forgotten. */
+    rewrite,
     /** What the script holds goes on. */
-    go: async () => { await page.request.get(`/control/go/${name}`) },
-    asked: async (): Promise<Asked[]> => (await page.request.get(`/control/play/${name}`)).json()
+    release: async () => { await page.request.get(`/control/release/${name}`) },
+    requests: async (): Promise<Request[]> => (await page.request.get(`/control/script/${name}`)).json()
   }
 }
 
-/** A script for a file whose first five parts come, and the others when the test says `go`. */
-export const halfway = (way: Way = {}) => ({ then: Array<Way>(5).fill({ ...way, hold: null }), always: { ...way, hold: 0 } })
+/** Bytes that the server has sent. */
+export const sent = (requests: Request[]) => requests.reduce((sum, { sent }) => sum + sent, 0)
 
-/** The greedy answer of `window.model` to a golden prompt is the golden one, token by token. */
-export const expectGolden = async (page: Page, name = 'who') => {
-  const golden = goldens.prompts.find(golden => golden.name === name)!
-  const found = await page.evaluate(async ([turns, maxTokens]) => {
-    const messages = turns.map(([role, content]) => ({ role, content }))
-    const ids = []
-    for await (const { id } of window.model.generate(messages, { maxTokens }).tokens()) ids.push(id)
-    return ids.filter(id => id !== undefined)
-  }, [golden.turns!, TOKENS] as const)
-  expect(found).toEqual(golden.greedy.slice(0, TOKENS))
+/** A script for a file whose first five parts come, and the others when the test releases them. */
+export const heldHalfway = (reply: Reply = {}) => ({
+  then: Array<Reply>(5).fill({ ...reply, hold: null }), always: { ...reply, hold: 0 }
+})
+
+const tiny = {
+  tokens: JSON.parse(readFileSync('tests/data/tiny/tokens.json', 'utf8')) as { tokens: number[], n_vocab: number },
+  logits: readFileSync('tests/data/tiny/tiny-bitnet-b1.58.numpy.f32')
 }
 
-/** Enough to tell a model from a damaged one, and soon there. */
-const TOKENS = 12
+/** The logits after so many tokens of tests/data/tiny, as NumPy computed them. */
+const tinyLogits = (tokens: number) => {
+  const { n_vocab: width } = tiny.tokens
+  return Array.from({ length: width }, (_, id) => tiny.logits.readFloatLE(4 * ((tokens - 1) * width + id)))
+}
 
-/** What the page was told while it loaded: the notes, their kinds, and all reports. */
-export const loadAndTell = (page: Page, url: string, options: ternlight.LoadOptions = {}) =>
+/** An activation that rounds the other way to int8 moves a logit of the random model by 0.2. */
+export const CLOSE = 1
+
+export const best = (logits: number[]) => logits.indexOf(Math.max(...logits))
+
+/**
+ * The logits that the random model gave first in this run: the same bytes give the same, to the
+ * last bit.
+ */
+let firstLogits: number[] | undefined
+
+/**
+ * `window.model` is the random model, every byte of it: its logits are NumPy's, and those of any
+ * load before.
+ */
+export const expectRandomModel = async (page: Page) => {
+  const ids = tiny.tokens.tokens
+  const found = await page.evaluate(async ids => [...await window.model.logits(Uint32Array.from(ids))], ids)
+  const expected = tinyLogits(ids.length)
+  expect(best(found)).toBe(best(expected))
+  expect(Math.max(...found.map((logit, id) => Math.abs(logit - expected[id]!)))).toBeLessThan(CLOSE)
+  firstLogits ??= found
+  expect(found).toEqual(firstLogits)
+}
+
+/** Loads and keeps the reports: the notes, their kinds, and all reports. */
+export const loadReporting = (page: Page, url: string, options: ternlight.LoadOptions = {}) =>
   page.evaluate(async ([url, options]) => {
     const reports: ternlight.Progress[] = []
-    window.told = undefined
+    window.progress = undefined
     const onProgress = (progress: ternlight.Progress) => {
       reports.push(progress)
-      window.told = progress
+      window.progress = progress
     }
-    window.model = await window.ternlight.BitNet.load(url, { ...options, onProgress })
+    await window.load(url, { ...options, onProgress })
     return { notes: reports.at(-1)!.notes, kinds: reports.at(-1)!.notes.map(({ kind }) => kind), reports }
   }, [url, options] as const)
 
-/** Waits until a `loadAndTell` under way finds that another load has begun with its address. */
-export const untilWaiting = (page: Page) => page.waitForFunction(() => window.told?.notes.some(({ kind }) => kind === 'waiting'))
+/** Waits until a `loadReporting` finds that another tab loads from its address. */
+export const untilWaiting = (page: Page) =>
+  page.waitForFunction(() => window.progress?.notes.some(({ kind }) => kind === 'waiting'))
+
+export const expectNeverBack = (reports: ternlight.Progress[]) => {
+  const fractions = reports.map(({ fraction }) => fraction)
+  expect(fractions).toEqual([...fractions].sort((a, b) => a - b))
+}
 
 /** What is stored on the device. */
-export const stored = (page: Page) => page.evaluate(() => window.ternlight.BitNet.cache.list())
+export const storedModels = (page: Page) => page.evaluate(() => window.ternlight.BitNet.cache.list())

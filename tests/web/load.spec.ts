@@ -1,7 +1,10 @@
 // Loading: sources, progress, storage on the device, aborting, and everything that can go wrong.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { expect, expectGolden, failure, load, loadAndTell, MODEL, RANDOM_MODEL, server, test } from './harness'
+import {
+  expect, expectNeverBack, expectRandomModel, failure, load, loadFailure, loadReporting, MODEL,
+  RANDOM_MODEL, server, SPREAD_MODEL, storedModels, test
+} from './harness'
 
 /** Quick to load: half a megabyte. */
 const SMALL = RANDOM_MODEL
@@ -28,45 +31,46 @@ test.describe('sources', () => {
     'a compressed response of another origin, which shows the wrong length': `location.origin.replace(/(\\d+)$/, port => Number(port) + 1) + '/as/gzip${SMALL}'`
   }
   for (const worker of [true, false]) {
-    test(`of every kind, ${worker ? 'in a worker' : 'in this thread'}`, async ({ harness }) => {
+    test(`of every kind, ${worker ? 'in a worker' : 'in this thread'}`, async ({ shared }) => {
       for (const [name, source] of Object.entries(sources)) {
         await test.step(name, async () => {
-          const bytes = await harness.evaluate(async ([source, worker]) => {
-            const model = await window.ternlight.BitNet.load(await (0, eval)(`(async () => ${source})()`), { worker, cache: 'off' })
-            const logits = await model.logits(Uint32Array.of(1))
-            await model.dispose()
-            return logits.every(Number.isFinite) ? model.info.bytes : 'logits that are no numbers'
+          const bytes = await shared.evaluate(async ([source, worker]) => {
+            const where = worker ? {} : { worker: false }
+            const { info } = await window.load(await (0, eval)(`(async () => ${source})()`), { ...where, cache: 'off' })
+            return info.bytes
           }, [source, worker] as const)
           expect(bytes, name).toBe(BYTES)
+          await expectRandomModel(shared)
         })
       }
     })
   }
 })
 
-test('progress never goes back and ends at 1', async ({ harness }) => {
-  for (const source of [`/as/slow${MODEL}`, `/as/slow${MODEL}`, `/as/chunked${MODEL}`]) {
-    const reports = await harness.evaluate(async source => {
-      const reports: import('../../pkg/index.js').Progress[] = []
-      const model = await window.ternlight.BitNet.load(source, { onProgress: progress => reports.push(progress) })
-      await model.dispose()
-      return reports
-    }, source)
+test('a model is loaded by its address alone, in a worker of its own', { tag: '@quick' }, async ({ harness }) => {
+  const { bytes } = await load(harness, {}, SMALL)
+  expect(bytes).toBe(BYTES)
+  expect(harness.workers().length).toBe(1)
+  await expectRandomModel(harness)
+  await harness.evaluate(() => window.model.dispose())
+  await expect.poll(() => harness.workers().length).toBe(0)
+})
+
+test('progress never goes back and ends at 1', async ({ shared }) => {
+  for (const source of [`/as/slow${SPREAD_MODEL}`, `/as/slow${SPREAD_MODEL}`, `/as/chunked${SPREAD_MODEL}`]) {
+    const { reports } = await loadReporting(shared, source)
     expect(reports.length).toBeGreaterThan(2)
     expect(reports.at(-1)).toMatchObject({ phase: 'ready', fraction: 1 })
-    const fractions = reports.map(({ fraction }) => fraction)
-    expect(fractions).toEqual([...fractions].sort((a, b) => a - b))
+    expectNeverBack(reports)
     for (const { bytesPerSecond } of reports) expect(bytesPerSecond).toBeGreaterThanOrEqual(0)
   }
 })
 
-test('says where the bytes come from', async ({ harness }) => {
-  const phases = () => harness.evaluate(async source => {
-    const reports: import('../../pkg/index.js').Progress[] = []
-    const model = await window.ternlight.BitNet.load(source, { onProgress: progress => reports.push(progress) })
-    await model.dispose()
+test('progress says where the bytes come from', async ({ shared }) => {
+  const phases = async () => {
+    const { reports } = await loadReporting(shared, `/as/slow${SPREAD_MODEL}`)
     return reports.map(({ phase, fromCache }) => `${phase} ${fromCache}`)
-  }, `/as/slow${MODEL}`)
+  }
   const first = await phases()
   expect(first.filter(phase => phase === 'download false').length).toBeGreaterThan(3)
   const second = await phases()
@@ -75,55 +79,54 @@ test('says where the bytes come from', async ({ harness }) => {
 })
 
 test.describe('storage', () => {
-  test('the second load needs no network', async ({ harness }) => {
-    await load(harness)
-    const before = await harness.evaluate(() => window.model.generate('Who are you?', { maxTokens: 4 }).text())
-    const requests = await server(harness, 'off')
+  test('the second load needs no network', { tag: '@quick' }, async ({ shared }) => {
+    await load(shared, {}, SPREAD_MODEL)
+    await expectRandomModel(shared)
+    const requests = await server(shared, 'off')
     try {
-      await load(harness, { cache: 'only' })
-      const after = await harness.evaluate(() => window.model.generate('Who are you?', { maxTokens: 4 }).text())
-      expect(after).toBe(before)
-      expect(await server(harness, 'count')).toBe(requests)
+      await load(shared, { cache: 'only' }, SPREAD_MODEL)
+      await expectRandomModel(shared)
+      expect(await server(shared, 'count')).toBe(requests)
       // The same with the whole machine offline, where everything else is in the page already.
-      await load(harness, { worker: false })
-      await harness.context().setOffline(true)
-      await load(harness, { worker: false })
+      await load(shared, { worker: false }, SPREAD_MODEL)
+      await shared.context().setOffline(true)
+      await load(shared, { worker: false }, SPREAD_MODEL)
+      await expectRandomModel(shared)
     } finally {
-      await harness.context().setOffline(false)
-      await server(harness, 'on')
+      await shared.context().setOffline(false)
+      await server(shared, 'on')
     }
   })
 
-  test('lists, refreshes, and deletes', async ({ harness }) => {
-    const list = () => harness.evaluate(() => window.ternlight.BitNet.cache.list())
-    expect(await list()).toEqual([])
-    await load(harness, {}, SMALL)
-    const url = new URL(SMALL, harness.url()).href
-    const [stored] = await list()
+  test('lists, refreshes, and deletes', { tag: '@quick' }, async ({ shared }) => {
+    expect(await storedModels(shared)).toEqual([])
+    await load(shared, {}, SMALL)
+    const url = new URL(SMALL, shared.url()).href
+    const [stored] = await storedModels(shared)
     expect(stored).toMatchObject({ url, bytes: BYTES, complete: true, etag: `"${BYTES}"` })
-    const requests = await server(harness, 'count')
-    await load(harness, {}, SMALL)
-    expect(await server(harness, 'count')).toBe(requests)
-    await load(harness, { cache: 'off' }, SMALL)
-    expect(await server(harness, 'count')).toBe(requests + 1)
-    await load(harness, { cache: 'refresh' }, SMALL)
-    expect(await server(harness, 'count')).toBe(requests + 2)
-    const again = await list()
+    const requests = await server(shared, 'count')
+    await load(shared, {}, SMALL)
+    expect(await server(shared, 'count')).toBe(requests)
+    await load(shared, { cache: 'off' }, SMALL)
+    expect(await server(shared, 'count')).toBe(requests + 1)
+    await load(shared, { cache: 'refresh' }, SMALL)
+    expect(await server(shared, 'count')).toBe(requests + 2)
+    const again = await storedModels(shared)
     expect(again.length).toBe(1)
     expect(again[0]!.added).toBeGreaterThan(stored!.added)
-    await harness.evaluate(url => window.ternlight.BitNet.cache.delete(url), SMALL)
-    expect(await list()).toEqual([])
-    await load(harness, { cache: 'off' }, SMALL)
-    expect(await list()).toEqual([])
-    await load(harness, {}, SMALL)
-    await harness.evaluate(() => window.ternlight.BitNet.cache.clear())
-    expect(await list()).toEqual([])
-    expect((await harness.evaluate(() => window.ternlight.BitNet.cache.estimate())).quota).toBeGreaterThan(0)
+    await shared.evaluate(url => window.ternlight.BitNet.cache.delete(url), SMALL)
+    expect(await storedModels(shared)).toEqual([])
+    await load(shared, { cache: 'off' }, SMALL)
+    expect(await storedModels(shared)).toEqual([])
+    await load(shared, {}, SMALL)
+    await shared.evaluate(() => window.ternlight.BitNet.cache.clear())
+    expect(await storedModels(shared)).toEqual([])
+    expect((await shared.evaluate(() => window.ternlight.BitNet.cache.estimate())).quota).toBeGreaterThan(0)
   })
 
-  test('a stored model that lost a piece is fetched again', async ({ harness }) => {
-    await load(harness, {}, SMALL)
-    await harness.evaluate(() => new Promise<void>((resolve, reject) => {
+  test('a stored model that lost a part is fetched again', async ({ shared }) => {
+    await load(shared, {}, SMALL)
+    await shared.evaluate(() => new Promise<void>((resolve, reject) => {
       const opening = indexedDB.open('ternlight')
       opening.onsuccess = () => {
         const transaction = opening.result.transaction('chunks', 'readwrite')
@@ -132,15 +135,15 @@ test.describe('storage', () => {
         transaction.onerror = reject
       }
     }))
-    expect((await failure(harness, `await BitNet.load('${SMALL}', { cache: 'only' })`)).code).toBe('not-cached')
-    await load(harness, {}, SMALL)
-    await load(harness, { cache: 'only' }, SMALL)
+    expect((await loadFailure(shared, SMALL, { cache: 'only' })).code).toBe('not-cached')
+    await load(shared, {}, SMALL)
+    await load(shared, { cache: 'only' }, SMALL)
   })
 
-  test('a compressed response of another origin, which shows the wrong length, is stored', async ({ harness }) => {
-    const url = harness.url().replace(/:(\d+).*/, (_, port) => `:${Number(port) + 1}/as/gzip${SMALL}`)
-    expect((await loadAndTell(harness, url)).kinds).toEqual(['not-resumable', 'restarted'])
-    expect((await load(harness, { cache: 'only' }, url)).bytes).toBe(BYTES)
+  test('a compressed response of another origin, which shows the wrong length, is stored', async ({ shared }) => {
+    const url = shared.url().replace(/:(\d+).*/, (_, port) => `:${Number(port) + 1}/as/gzip${SMALL}`)
+    expect((await loadReporting(shared, url)).kinds).toEqual(['not-resumable', 'restarted'])
+    expect((await load(shared, { cache: 'only' }, url)).bytes).toBe(BYTES)
   })
 
   test('without IndexedDB, models load all the same', async ({ harness }) => {
@@ -148,56 +151,56 @@ test.describe('storage', () => {
       IDBFactory.prototype.open = () => { throw new DOMException('no storage here', 'SecurityError') }
     })
     expect((await load(harness, { worker: false }, SMALL)).bytes).toBe(BYTES)
-    expect((await failure(harness, `await BitNet.load('${SMALL}', { worker: false, cache: 'only' })`)).code).toBe('not-cached')
+    expect((await loadFailure(harness, SMALL, { worker: false, cache: 'only' })).code).toBe('not-cached')
   })
 
-  test('with a full disk, models load all the same', async ({ harness }) => {
-    await harness.evaluate(() => {
+  test('with a full disk, models load all the same', async ({ shared }) => {
+    await shared.evaluate(() => {
       const put = IDBObjectStore.prototype.put
       IDBObjectStore.prototype.put = function (value, key) {
         if (value instanceof Blob) throw new DOMException('full', 'QuotaExceededError')
         return put.call(this, value, key)
       }
     })
-    expect((await load(harness, { worker: false }, SMALL)).bytes).toBe(BYTES)
-    expect(await harness.evaluate(() => window.ternlight.BitNet.cache.list())).toEqual([])
+    expect((await load(shared, { worker: false }, SMALL)).bytes).toBe(BYTES)
+    expect(await storedModels(shared)).toEqual([])
   })
 })
 
-test('integrity: the right hash passes, from the network and from storage; a wrong one keeps nothing', async ({ harness }) => {
+test('integrity: the right hash passes, from the network and from storage; a wrong one keeps nothing', async ({ shared }) => {
   const hash = `sha256-${createHash('sha256').update(readFileSync(`.${SMALL}`)).digest('base64')}`
   const wrong = `sha256-${createHash('sha256').update('something else').digest('base64')}`
   const message = `${wrong}, found ${hash}`
   for (const source of [`'${SMALL}'`, `'/as/chunked${SMALL}'`, `await (await fetch('${SMALL}')).blob()`]) {
-    const found = await failure(harness, `await BitNet.load(${source}, { integrity: '${wrong}' })`)
+    const found = await failure(shared, `await load(${source}, { integrity: '${wrong}' })`)
     expect(found.code).toBe('integrity')
     expect(found.message).toContain(message)
   }
-  expect(await harness.evaluate(() => window.ternlight.BitNet.cache.list())).toEqual([])
-  await load(harness, { integrity: hash }, SMALL)
-  await load(harness, { integrity: hash, cache: 'only' }, SMALL)
-  expect((await failure(harness, `await BitNet.load('${SMALL}', { integrity: '${wrong}' })`)).code).toBe('integrity')
-  expect((await failure(harness, `await BitNet.load('${SMALL}', { integrity: 'sha512-AAAA' })`)).code).toBe('bad-option')
+  expect(await storedModels(shared)).toEqual([])
+  await load(shared, { integrity: hash }, SMALL)
+  await load(shared, { integrity: hash, cache: 'only' }, SMALL)
+  expect((await loadFailure(shared, SMALL, { integrity: wrong })).code).toBe('integrity')
+  expect((await loadFailure(shared, SMALL, { integrity: 'sha512-AAAA' })).code).toBe('bad-option')
 })
 
 test.describe('aborting', () => {
   for (const worker of [true, false]) {
-    test(`stops the download with the signal's reason, ${worker ? 'in a worker' : 'in this thread'}`, async ({ harness }) => {
-      const found = await harness.evaluate(async ([source, worker]) => {
+    test(`stops the download with the signal's reason, ${worker ? 'in a worker' : 'in this thread'}`, async ({ shared }) => {
+      const found = await shared.evaluate(async ([source, worker]) => {
         const { BitNet } = window.ternlight
         const abort = new AbortController()
         const reason = new Error('changed my mind')
         let reports = 0
         const loading = BitNet.load(source, { worker, signal: abort.signal, onProgress: () => { if (++reports === 3) abort.abort(reason) } })
         const why = await loading.catch(error => error)
-        const seen = reports
+        const before = reports
         await new Promise(resolve => setTimeout(resolve, 1000))
         const early = await BitNet.load(source, { worker, signal: AbortSignal.abort(reason) }).catch(error => error)
-        return { stopped: why === reason, early: early === reason, silent: reports === seen }
-      }, [`/as/slow${MODEL}`, worker] as const)
+        return { stopped: why === reason, early: early === reason, silent: reports === before }
+      }, [`/as/slow${SPREAD_MODEL}`, worker] as const)
       expect(found).toEqual({ stopped: true, early: true, silent: true })
       // The page is fit for another.
-      await load(harness, { worker }, SMALL)
+      await load(shared, worker ? {} : { worker }, SMALL)
     })
   }
 })
@@ -225,82 +228,83 @@ test.describe('what cannot be loaded', () => {
     'not stored': ['not-cached', /tiny-stories/, `'${MODEL}', { cache: 'only' }`]
   }
   for (const worker of [true, false]) {
-    test(`fails with its code, ${worker ? 'in a worker' : 'in this thread'}`, async ({ harness }) => {
+    test(`fails with its code, ${worker ? 'in a worker' : 'in this thread'}`, async ({ shared }) => {
       for (const [name, [code, message, args]] of Object.entries(failures)) {
         if (!worker && name === 'a worker that is none') continue
-        const call = worker ? `await BitNet.load(${args})` : `const [source, options] = [${args}]; await BitNet.load(source, { ...options, worker: false })`
-        const found = await failure(harness, call)
+        const call = worker ? `await load(${args})` : `const [source, options] = [${args}]; await load(source, { ...options, worker: false })`
+        const found = await failure(shared, call)
         expect(found, name).toMatchObject({ code, message: expect.stringMatching(message) })
       }
       // Nothing of it stays, and the page is fit for a model.
-      expect(await harness.evaluate(() => window.ternlight.BitNet.cache.list())).toEqual([])
-      await load(harness, { worker }, SMALL)
+      expect(await storedModels(shared)).toEqual([])
+      await load(shared, worker ? {} : { worker }, SMALL)
     })
   }
 
-  test('a ternary tensor with a code there is not', async ({ harness }) => {
-    const found = await failure(harness, `
-      const bytes = new Uint8Array(await (await fetch('${MODEL}')).arrayBuffer())
+  test('a ternary tensor with a code that means nothing', async ({ shared }) => {
+    const found = await failure(shared, `
+      const bytes = new Uint8Array(await (await fetch('${SMALL}')).arrayBuffer())
       bytes[Math.floor(bytes.length * 0.6)] = 0xff
-      await BitNet.load(bytes)`)
+      await load(bytes)`)
     expect(found).toMatchObject({ code: 'bad-gguf', message: expect.stringMatching(/blk\.\d+\..*code 3/) })
-    await load(harness, {}, SMALL)
+    await load(shared, {}, SMALL)
   })
 
-  test('hostile files', async ({ harness }) => {
+  test('hostile files', async ({ shared }) => {
     const manifest: Record<string, { expect: string }> = JSON.parse(readFileSync('tests/data/hostile/manifest.json', 'utf8'))
     for (const name of Object.keys(manifest)) {
       // The good ones are GGUF files, but no models.
       const code = manifest[name]!.expect === 'ok' ? /^(bad-gguf|unsupported-model)$/ : /^(bad-gguf|unsupported-model|tensor-shape)$/
-      const found = await failure(harness, `await BitNet.load('/tests/data/hostile/${name}.gguf', { cache: 'off' })`)
+      const found = await loadFailure(shared, `/tests/data/hostile/${name}.gguf`, { cache: 'off' })
       expect(found.code, name).toMatch(code)
     }
     // The page is none the worse.
-    await load(harness, {}, SMALL)
+    await load(shared, {}, SMALL)
   })
 })
 
 test.describe('without WebGPU', () => {
   test('a browser that has none', async ({ harness }) => {
     await harness.evaluate(() => { delete (Navigator.prototype as { gpu?: unknown }).gpu })
-    const found = await failure(harness, `await BitNet.load('${MODEL}', { worker: false })`)
+    const found = await loadFailure(harness, MODEL, { worker: false })
     expect(found).toMatchObject({ code: 'no-webgpu', message: expect.stringContaining('WebGPU') })
-    expect(await harness.evaluate(() => window.ternlight.BitNet.availability())).toMatchObject({ available: false, reason: expect.stringContaining('WebGPU') })
+    const availability = await harness.evaluate(() => window.ternlight.BitNet.availability())
+    expect(availability).toMatchObject({ available: false, reason: expect.stringContaining('WebGPU') })
   })
 
   test('a browser that has no adapter', async ({ harness }) => {
     await harness.evaluate(() => { GPU.prototype.requestAdapter = async () => null })
-    const found = await failure(harness, `await BitNet.load('${MODEL}', { worker: false })`)
-    expect(found.code).toBe('no-adapter')
-    expect(await harness.evaluate(() => window.ternlight.BitNet.availability())).toMatchObject({ available: false, reason: expect.stringContaining('adapter') })
+    expect((await loadFailure(harness, MODEL, { worker: false })).code).toBe('no-adapter')
+    const availability = await harness.evaluate(() => window.ternlight.BitNet.availability())
+    expect(availability).toMatchObject({ available: false, reason: expect.stringContaining('adapter') })
   })
 
   test('a real browser with WebGPU switched off, in a worker', async ({ playwright, baseURL }) => {
-    const { launchOptions } = test.info().project.use
-    const browser = await playwright.chromium.launch({ executablePath: launchOptions?.executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-features=WebGPU,WebGPUService'] })
+    const executablePath = test.info().project.use.launchOptions!.executablePath!
+    const args = ['--no-sandbox', '--disable-gpu', '--disable-features=WebGPU,WebGPUService']
+    const browser = await playwright.chromium.launch({ executablePath, args })
     try {
-      const page = await browser.newPage({ baseURL })
+      const page = await browser.newPage({ baseURL: baseURL! })
       await page.goto('/tests/web/harness.html')
       await page.waitForFunction(() => window.ternlight)
-      const found = await failure(page, `await BitNet.load('${MODEL}')`)
-      expect(found.code).toMatch(/^no-(webgpu|adapter)$/)
+      expect((await loadFailure(page, MODEL)).code).toMatch(/^no-(webgpu|adapter)$/)
     } finally {
       await browser.close()
     }
   })
 })
 
-test('availability tells of the adapter', async ({ harness }) => {
-  const found = await harness.evaluate(() => window.ternlight.BitNet.availability())
+test('availability describes the adapter', async ({ shared }) => {
+  const found = await shared.evaluate(() => window.ternlight.BitNet.availability())
   expect(found).toMatchObject({ available: true, software: true, adapter: expect.stringMatching(/swiftshader/i) })
   expect(found.features).toContain('subgroups')
   expect(found.limits.maxStorageBufferBindingSize).toBeGreaterThanOrEqual(128 << 20)
 })
 
-test('a browser whose streams bring arrays of their own loads the same', async ({ harness }) => {
-  await harness.evaluate(() => { Object.defineProperty(globalThis, 'ReadableStreamBYOBReader', { value: undefined }) })
+test('a browser whose streams cannot fill our buffers loads the same', async ({ shared }) => {
+  await shared.evaluate(() => { Object.defineProperty(globalThis, 'ReadableStreamBYOBReader', { configurable: true, value: undefined }) })
   for (const cache of ['use', 'only'] as const) {
-    await load(harness, { worker: false, cache })
-    await expectGolden(harness)
+    await load(shared, { worker: false, cache }, SPREAD_MODEL)
+    await expectRandomModel(shared)
   }
 })

@@ -1,14 +1,17 @@
-// Models that the page has: files, blobs, arrays, streams. They are read where they are, and nothing of
-// them is stored.
+// Models that the page has: files, blobs, arrays, streams. They are read where they are, and none
+// of them is stored.
 import { copyFileSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, goldens, MODEL, RANDOM_MODEL, test } from './harness'
+import {
+  expect, expectRandomModel, GOLDEN_MODEL, goldens, MIB, RANDOM_MODEL, SIZE, test
+} from './harness'
+import { spreadModel } from './models.mjs'
 import type { Page } from '@playwright/test'
 
 const bytesOf = (url: string) => `new Uint8Array(await (await fetch('${url}')).arrayBuffer())`
 
-/** Chooses a file on the disk, as a visitor does; it is `window.file` then. */
+/** Chooses a file on the disk, as a visitor does, as `window.file`. */
 const choose = async (page: Page, path: string) => {
   await page.evaluate(() => {
     document.body.innerHTML = '<input type="file">'
@@ -16,18 +19,18 @@ const choose = async (page: Page, path: string) => {
     input.onchange = () => Object.assign(window, { file: input.files![0] })
   })
   await page.setInputFiles('input', path)
-  // Browsers look at the file when they are first asked about it: what changes before is no change.
+  // Browsers look at a file when they are first asked about it. What changes before that is no
+  // change.
   await page.evaluate(() => (window as unknown as { file: File }).file.size)
 }
 
 /** How loading `source` fails: its code and message. */
 const failure = (page: Page, source: string, worker: boolean) => page.evaluate(async ([source, worker]) => {
-  const { BitNet } = window.ternlight
-  return BitNet.load(await (0, eval)(`(async () => ${source})()`), { worker })
+  return window.load(await (0, eval)(`(async () => ${source})()`), worker ? {} : { worker })
     .then(() => 'none', error => `${error.code ?? error.name}: ${error.message}`)
 }, [source, worker] as const)
 
-test('an array that is given away while it is read is an error, now and when the GPU is lost', async ({ harness }) => {
+test('an array that is detached while it is read is an error, now and when the GPU is lost', async ({ harness }) => {
   const found = await harness.evaluate(async url => {
     const devices: GPUDevice[] = []
     const requestDevice = GPUAdapter.prototype.requestDevice
@@ -40,8 +43,8 @@ test('an array that is given away while it is read is an error, now and when the
     const bytes = await (await fetch(url)).arrayBuffer()
     const codes = []
     const other = bytes.slice()
-    const away = () => { if (other.byteLength) structuredClone(other, { transfer: [other] }) }
-    codes.push(await BitNet.load(other, { worker: false, onProgress: away }).then(() => 'none', error => error.code))
+    const detach = () => { if (other.byteLength) structuredClone(other, { transfer: [other] }) }
+    codes.push(await BitNet.load(other, { worker: false, onProgress: detach }).then(() => 'none', error => error.code))
     const model = await BitNet.load(bytes, { worker: false })
     structuredClone(bytes, { transfer: [bytes] })
     const lost = model.lost
@@ -50,22 +53,19 @@ test('an array that is given away while it is read is an error, now and when the
     for (let n = 0; n < 2; n++) codes.push(await model.logits(Uint32Array.of(1)).then(() => 'none', error => error.code))
     await model.dispose()
     return codes
-  }, MODEL)
+  }, '/spread.gguf')
   expect(found).toEqual(['io', 'io', 'io'])
 })
 
-test('where streams cannot be handed over, one is gathered first, and its faults are errors as elsewhere', async ({ harness }) => {
-  const found = await harness.evaluate(async url => {
-    const { BitNet } = window.ternlight
+test('where streams cannot be transferred, one is gathered first, and its faults are errors as elsewhere', async ({ shared }) => {
+  const found = await shared.evaluate(async url => {
     const clone = globalThis.structuredClone
     globalThis.structuredClone = (value, options) => {
       if (value instanceof ReadableStream) throw new DOMException('not a stream', 'DataCloneError')
       return clone(value, options)
     }
-    const outcome = async (stream: ReadableStream<Uint8Array>) => BitNet.load(stream).then(async model => {
-      await model.dispose()
-      return 'none'
-    }, error => `${error.code}: ${error.message}`)
+    const outcome = (stream: ReadableStream<Uint8Array<ArrayBuffer>>) =>
+      window.load(stream).then(() => 'none', error => `${error.code}: ${error.message}`)
     const fails = new ReadableStream({ start(controller) { controller.error(new Error('unplugged')) } })
     const isRead = new ReadableStream()
     isRead.getReader()
@@ -77,28 +77,33 @@ test('where streams cannot be handed over, one is gathered first, and its faults
 for (const worker of [true, false]) {
   const where = worker ? 'in a worker' : 'in this thread'
 
-  test(`the text is the golden one from every source, and nothing is stored, ${where}`, async ({ harness }) => {
-    const golden = goldens.prompts.find(({ name }) => name === 'who')!
-    await choose(harness, `.${MODEL}`)
+  test(`the text is the golden one from every source, and nothing is stored, ${where}`, async ({ harness, shared }) => {
+    // A fresh page has no database; the shared one has its kernels.
+    const golden = goldens.find(({ name }) => name === 'who')!
+    await choose(shared, `.${GOLDEN_MODEL}`)
     const sources = {
       'a file on the disk': 'window.file',
-      'a Blob': `(await fetch('${MODEL}')).blob()`,
-      'an ArrayBuffer': `(await fetch('${MODEL}')).arrayBuffer()`,
-      'a Uint8Array': bytesOf(MODEL),
-      'a ReadableStream': `(await fetch('${MODEL}')).body`
+      'a Blob': `(await fetch('${GOLDEN_MODEL}')).blob()`,
+      'an ArrayBuffer': `(await fetch('${GOLDEN_MODEL}')).arrayBuffer()`,
+      'a Uint8Array': bytesOf(GOLDEN_MODEL),
+      'a ReadableStream': `(await fetch('${GOLDEN_MODEL}')).body`
     }
     for (const [name, source] of Object.entries(sources)) {
-      const found = await harness.evaluate(async ([source, worker, ids, maxTokens]) => {
-        const model = await window.ternlight.BitNet.load(await (0, eval)(`(async () => ${source})()`), { worker })
+      const found = await shared.evaluate(async ([source, worker, ids, maxTokens]) => {
+        const model = await window.load(await (0, eval)(`(async () => ${source})()`), worker ? {} : { worker })
         const text = await model.generate(Uint32Array.from(ids), { maxTokens }).text()
-        await model.dispose()
-        return { text, databases: await indexedDB.databases() }
+        return { text, stored: await window.ternlight.BitNet.cache.list() }
       }, [source, worker, golden.ids, golden.greedy.length] as const)
-      expect(found, name).toEqual({ text: golden.greedy_text, databases: [] })
+      expect(found, name).toEqual({ text: golden.greedy_text, stored: [] })
     }
+    const databases = await harness.evaluate(async ([source, worker]) => {
+      await window.load(await (0, eval)(`(async () => ${source})()`), { worker })
+      return indexedDB.databases()
+    }, [sources['a Blob'], worker] as const)
+    expect(databases).toEqual([])
   })
 
-  test(`bytes that cannot be read are an error, ${where}`, async ({ harness }) => {
+  test(`bytes that cannot be read are an error, ${where}`, async ({ shared }) => {
     const stream = (start: string) => `new ReadableStream({ async start(controller) { ${start} } })`
     const failures: Record<string, [code: string, message: RegExp, source: string]> = {
       'a stream that somebody reads': ['bad-option|io', /lock|stream/i, `(() => { const stream = ${stream('')}; stream.getReader(); return stream })()`],
@@ -111,13 +116,13 @@ for (const worker of [true, false]) {
       'an empty array': ['bad-gguf', /./, `new Uint8Array()`]
     }
     for (const [name, [codes, message, source]] of Object.entries(failures)) {
-      const found = await failure(harness, source, worker)
+      const found = await failure(shared, source, worker)
       expect(found, name).toMatch(new RegExp(`^(${codes}): `))
       expect(found, name).toMatch(message)
     }
   })
 
-  test(`a file that changes on the disk is an error, ${where}`, async ({ harness }) => {
+  test(`a file that changes on the disk is an error, ${where}`, async ({ shared }) => {
     const folder = mkdtempSync(join(tmpdir(), 'ternlight-'))
     const path = join(folder, 'model.gguf')
     try {
@@ -128,25 +133,51 @@ for (const worker of [true, false]) {
         [() => rmSync(path), /^(io: .*file|bad-gguf: .*ends at 0)/]
       ] as const) {
         copyFileSync(`.${RANDOM_MODEL}`, path)
-        await choose(harness, path)
+        await choose(shared, path)
         change()
-        expect(await failure(harness, 'window.file', worker), String(change)).toMatch(code)
+        expect(await failure(shared, 'window.file', worker), String(change)).toMatch(code)
       }
-      // In the middle of it.
-      copyFileSync(`.${MODEL}`, path)
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
+  test(`a file that changes while it is read is an error, ${where}`, async ({ harness }) => {
+    const folder = mkdtempSync(join(tmpdir(), 'ternlight-'))
+    const path = join(folder, 'model.gguf')
+    try {
+      writeFileSync(path, spreadModel())
       await choose(harness, path)
-      await harness.exposeFunction('change', () => truncateSync(path, 5_000_000))
+      await harness.exposeFunction('change', () => truncateSync(path, SIZE - 2 * MIB))
       const found = await harness.evaluate(async worker => {
         const { file, change } = window as unknown as { file: File, change(): Promise<void> }
-        let reports = 0
-        return window.ternlight.BitNet.load(file, { worker, onProgress: () => { if (++reports === 1) void change() } })
-          .then(async model => {
-            // Read before it changed: whole, then.
-            const { length } = await model.logits(Uint32Array.of(1))
-            return `none: ${length}`
-          }, error => `${error.code}: ${error.message}`)
+        const script = `import '${location.origin}/tests/web/held-reads.mjs'; import '${location.origin}/pkg/worker.js'`
+        const blob = new Blob([script], { type: 'text/javascript' })
+        const where = worker ? new Worker(URL.createObjectURL(blob), { type: 'module' }) : false
+        if (!worker) await import(`${location.origin}/tests/web/held-reads.mjs`)
+        const channel = new BroadcastChannel('reads')
+        const told = (what: string) => new Promise<void>(resolve => {
+          channel.addEventListener('message', ({ data }) => { if (data === what) resolve() })
+        })
+        const [ready, held] = [told('ready'), told('held')]
+        // Until the thread listens.
+        const asking = setInterval(() => channel.postMessage('hold'), 20)
+        await ready
+        clearInterval(asking)
+        const outcome = window.load(file, { worker: where }).then(() => 'none', error => `${error.code}: ${error.message}`)
+        await held
+        await change()
+        channel.postMessage('go on')
+        return outcome
       }, worker)
-      expect(found).toMatch(/^(io: |none: 4096)/)
+      expect(found).toMatch(/^io: .*the file/)
+      // As it is now, it is another file: one that is cut off.
+      await choose(harness, path)
+      expect(await failure(harness, 'window.file', worker)).toMatch(/^bad-gguf: .*cut off/)
+      writeFileSync(path, spreadModel())
+      await choose(harness, path)
+      expect(await failure(harness, 'window.file', worker)).toBe('none')
+      await expectRandomModel(harness)
     } finally {
       rmSync(folder, { recursive: true })
     }

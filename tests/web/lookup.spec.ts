@@ -1,19 +1,18 @@
-// Prompt lookup: the same greedy tokens in fewer passes.
+// Prompt lookup: the same greedy tokens in fewer steps.
 import { lookups } from '../../scripts/bench/page.mjs'
 import { lookupGain } from '../../scripts/bench/table.mjs'
 import { expect, load, RANDOM_MODEL, test } from './harness'
 
-test('a text that repeats itself takes fewer passes, and stays the same', async ({ harness }) => {
-  test.setTimeout(300_000)
-  await load(harness, {}, RANDOM_MODEL)
-  const [plain, found] = await harness.evaluate(async () => {
+test('a text that repeats itself takes fewer steps, and stays the same', async ({ shared }) => {
+  await load(shared, {}, RANDOM_MODEL)
+  const [plain, found] = await shared.evaluate(async () => {
     const run = async (prompt: Uint32Array, promptLookup: boolean | undefined, maxTokens: number) => {
       const generation = window.model.generate(prompt, { maxTokens, promptLookup })
       const ids = []
       for await (const { id } of generation.tokens()) if (id !== undefined) ids.push(id)
       return { ids, stats: await generation.stats }
     }
-    // Weights without a meaning soon go round in circles.
+    // Random weights soon repeat themselves.
     const start = Uint32Array.from([1, 2, 3, 4, 5])
     const prompt = Uint32Array.from([...start, ...(await run(start, false, 60)).ids])
     return [await run(prompt, false, 40), await run(prompt, true, 40)] as const
@@ -24,14 +23,26 @@ test('a text that repeats itself takes fewer passes, and stays the same', async 
   expect(found.stats.acceptedTokens).toBeGreaterThan(found.stats.draftPasses)
 })
 
-test('the benchmark compares the same answers', async ({ harness }) => {
-  await load(harness, {}, RANDOM_MODEL)
-  const gains = (await harness.evaluate(lookups, { tokens: 24, runs: 1 })).map(lookupGain)
+test('the benchmark compares the same answers', async ({ shared }) => {
+  await load(shared, {}, RANDOM_MODEL)
+  const gains = (await shared.evaluate(lookups, { tokens: 24, runs: 1 })).map(found => ({ ...found, ...lookupGain(found) }))
+  // Prompts that repeat themselves exactly, and with every twentieth token changed.
   expect(gains.map(({ changed, promptTokens, tokens }) => [changed, promptTokens, tokens])).toEqual([[undefined, 56, 24], [20, 56, 24]])
-  for (const { plain, lookup, gain, draftedTokens, acceptedTokens, draftPasses, acceptedPerPass } of gains) {
+  for (const { plain, lookup, draftedTokens, acceptedTokens, draftPasses } of gains) {
     expect(plain.median).toBeGreaterThan(0)
-    expect(gain).toBeCloseTo(lookup.median / plain.median, 9)
+    expect(lookup.median).toBeGreaterThan(0)
+    // What the model gives to these prompts repeats itself too, so drafts there must be, and some
+    // of them right.
+    expect(draftPasses).toBeGreaterThan(0)
+    expect(acceptedTokens).toBeGreaterThan(0)
+    // A draft pass checks at most seven tokens.
+    expect(draftedTokens).toBeLessThanOrEqual(7 * draftPasses)
     expect(acceptedTokens).toBeLessThanOrEqual(draftedTokens)
-    expect(acceptedPerPass).toBe(draftPasses ? acceptedTokens / draftPasses : 0)
   }
+})
+
+test('the gain that the benchmark reports is the ratio of the rates, and the right tokens of a draft pass', () => {
+  const measured = { plain: [30, 10, 20], lookup: [50, 60, 40], draftedTokens: 30, acceptedTokens: 24, draftPasses: 8 }
+  expect(lookupGain(measured)).toMatchObject({ gain: 2.5, acceptedPerPass: 3 })
+  expect(lookupGain({ ...measured, draftPasses: 0, acceptedTokens: 0 })).toMatchObject({ acceptedPerPass: 0 })
 })

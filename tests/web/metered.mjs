@@ -1,5 +1,5 @@
-// Imported before the package, tells the size of the crate's memory in this thread, which only grows:
-// whatever is posted to the channel `wasm` is answered with bytes.
+// Imported before the package, tells the size of the crate's memory in this thread, which only
+// grows: whatever is posted to the channel `wasm` is answered with bytes.
 const memories = []
 for (const name of ['instantiate', 'instantiateStreaming']) {
   const original = WebAssembly[name]

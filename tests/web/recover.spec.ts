@@ -1,17 +1,17 @@
-// Losing the GPU: what runs is told, what comes next goes on where it was.
-import { expect, failure, goldens, MODEL, RANDOM_MODEL, server, test } from './harness'
+// Losing the GPU: what runs fails and says so, what comes next goes on where the model was.
+import {
+  bundledGoldens, expect, failure, GOLDEN_MODEL, goldens, MODEL, RANDOM_MODEL, server, test
+} from './harness'
 import type { Page } from '@playwright/test'
 
 type Where = 'a worker' | "the caller's worker" | 'this thread'
 
 declare global {
   interface Window {
-    /** Does something to the devices of the model's thread: see losable.mjs. */
+    /** Does something to the devices of the model's thread: see lost-devices.mjs. */
     gpu(what: 'lose' | 'none' | 'some'): void
-    /** The `worker` option for a thread whose devices can be lost. */
-    worker(): boolean | Worker
     /** Loads a model into a thread whose devices can be lost. */
-    losable(source: unknown, options?: object): Promise<import('../../pkg/index.js').BitNet>
+    loadThere(source: unknown, options?: object): Promise<import('../../pkg/index.js').BitNet>
     codeOf(work: Promise<unknown>): Promise<string>
   }
 }
@@ -19,18 +19,18 @@ declare global {
 /** Makes every device of the model's thread one that can be lost. */
 const prepare = (page: Page, where: Where) => page.evaluate(async where => {
   const script = (url: string) =>
-    URL.createObjectURL(new Blob([`import '${location.origin}/tests/web/losable.mjs'; import '${url}'`], { type: 'text/javascript' }))
+    URL.createObjectURL(new Blob([`import '${location.origin}/tests/web/lost-devices.mjs'; import '${url}'`], { type: 'text/javascript' }))
   const url = `${location.origin}/pkg/worker.js`
-  if (where === 'this thread') await import(`${location.origin}/tests/web/losable.mjs`)
+  if (where === 'this thread') await import(`${location.origin}/tests/web/lost-devices.mjs`)
   if (where === 'a worker') {
     window.Worker = class extends Worker {
-      constructor(url: URL, options: WorkerOptions) {
+      constructor(url: string | URL, options?: WorkerOptions) {
         super(script(String(url)), options)
       }
     }
   }
-  window.worker = () => where === 'this thread' ? false : where === 'a worker' ? true : new Worker(script(url), { type: 'module' })
-  window.losable = (source, options) => window.ternlight.BitNet.load(source as string, { ...options, worker: window.worker() })
+  const thread = () => where === 'this thread' ? false : where === 'a worker' ? true : new Worker(script(url), { type: 'module' })
+  window.loadThere = (source, options) => window.ternlight.BitNet.load(source as string, { ...options, worker: thread() })
   const channel = new BroadcastChannel('gpu')
   window.gpu = what => channel.postMessage(what)
   window.codeOf = work => work.then(() => 'none', error => error.code ?? String(error))
@@ -39,59 +39,62 @@ const prepare = (page: Page, where: Where) => page.evaluate(async where => {
 for (const where of ['a worker', "the caller's worker", 'this thread'] as const) {
   test(`a chat goes on as if nothing had happened, in ${where}`, async ({ harness }) => {
     await prepare(harness, where)
-    const found = await harness.evaluate(async ([url]) => {
-      const model = await window.losable(url)
-      const questions = ['Tell me a story about a robot.', 'And what happened then?', 'Who are you?']
-      const options = { maxTokens: 20 }
+    const found = await harness.evaluate(async url => {
+      const model = await window.loadThere(url)
+      const begin = () => model.createChat({ system: 'Answer like a sailor.' })
       const ids = async (generation: import('../../pkg/index.js').Generation) => {
         const ids = []
-        for await (const { id } of generation.tokens()) ids.push(id)
+        for await (const { id } of generation.tokens()) if (id !== undefined) ids.push(id)
         return ids
       }
-      const undisturbed = model.createChat()
-      const expected = []
-      for (const question of questions) expected.push(await ids(undisturbed.send(question, options)))
+      const [first, second] = ['Where is the boat?', 'How small?']
+      const undisturbed = begin()
+      const expected = [await ids(undisturbed.send(first!)), await ids(undisturbed.send(second!, { maxTokens: 5 }))]
 
-      const chat = model.createChat()
+      const chat = begin()
       const losses: unknown[] = []
-      const lost = () => model.lost.then(loss => losses.push(loss))
-      const answers = []
-      answers.push(await ids(chat.send(questions[0]!, options)))
+      const nextLoss = () => model.lost.then(loss => losses.push(loss))
 
-      // In the middle of an answer, with another call waiting.
-      let told = lost()
-      const broken = chat.send(questions[1]!, options)
-      const waiting = model.generate('Who are you?', { maxTokens: 8 }).text()
+      // In the middle of an answer, while another call waits.
+      let loss = nextLoss()
+      const broken = chat.send(first!)
+      const waiting = model.generate('Who are you?').text()
       const tokens = broken.tokens()
       for (let n = 0; n < 5; n++) await tokens.next()
       window.gpu('lose')
       const code = await window.codeOf(broken.stats)
       const rest = await window.codeOf((async () => { for await (const token of tokens) void token })())
-      await told
+      await loss
       const waited = await waiting
       const remembered = chat.messages.length
-      answers.push(await ids(chat.send(questions[1]!, options)))
+      const answers = [await ids(chat.send(first!))]
 
       // While nothing runs.
-      told = lost()
+      loss = nextLoss()
       window.gpu('lose')
-      await told
-      const last = chat.send(questions[2]!, options)
+      await loss
+      const last = chat.send(second!, { maxTokens: 5 })
       answers.push(await ids(last))
-      const who = await model.generate('Who are you?', { maxTokens: 8 }).text()
+      const { reusedTokens: reused } = await last.stats
+      const messages = chat.messages.length
       await model.dispose()
-      return { code, rest, waited, who, remembered, losses, answers, expected, reused: (await last.stats).reusedTokens }
-    }, [MODEL])
+      return { code, rest, waited, remembered, losses, answers, expected, reused, messages }
+    }, GOLDEN_MODEL)
+    const golden = (name: string) => goldens.find(golden => golden.name === name)!
     expect(found.answers).toEqual(found.expected)
-    expect(found).toMatchObject({ code: 'device-lost', rest: 'device-lost', remembered: 2, reused: 0, waited: found.who })
-    expect(found.losses).toEqual([{ reason: 'destroyed', message: expect.any(String) }, { reason: 'destroyed', message: expect.any(String) }])
+    expect(found.answers[0]).toEqual(golden('system').greedy.slice(0, -1))
+    expect(found).toMatchObject({
+      code: 'device-lost', rest: 'device-lost', remembered: 1, reused: 0, messages: 5, waited: golden('who').greedy_text
+    })
+    const loss = { reason: 'destroyed', message: expect.any(String) }
+    expect(found.losses).toEqual([loss, loss])
   })
 }
 
 test('a restored model gives the golden text, from storage alone', async ({ harness }) => {
   await prepare(harness, 'a worker')
-  const golden = goldens.prompts.find(({ name }) => name === 'who')!
-  await harness.evaluate(async url => { window.model = await window.losable(url, { cache: 'refresh' }) }, MODEL)
+  const golden = goldens.find(({ name }) => name === 'who')!
+  await harness.evaluate(async url => { window.model = await window.loadThere(url, { cache: 'refresh' }) }, GOLDEN_MODEL)
   const requests = await server(harness, 'off')
   try {
     const text = await harness.evaluate(async ([ids, maxTokens]) => {
@@ -124,7 +127,7 @@ test('every source that can be read again brings the model back, and a stream sa
       if (where === 'this thread' && !name.includes('Array')) continue
       await test.step(`${name}, ${where}`, async () => {
         const found = await harness.evaluate(async source => {
-          const model = await window.losable(await (0, eval)(`(async () => ${source})()`), { cache: 'off' })
+          const model = await window.loadThere(await (0, eval)(`(async () => ${source})()`), { cache: 'off' })
           const before = [...await model.logits(Uint32Array.of(1, 2, 3))]
           const lost = model.lost
           window.gpu('lose')
@@ -147,7 +150,7 @@ test('every source that can be read again brings the model back, and a stream sa
 test('a model that cannot be restored says why, and a later call tries again', async ({ harness }) => {
   await prepare(harness, "the caller's worker")
   const load = (cache: string) => harness.evaluate(async ([url, cache]) => {
-    window.model = await window.losable(url, { cache })
+    window.model = await window.loadThere(url, { cache })
   }, [RANDOM_MODEL, cache] as const)
   const lose = () => harness.evaluate(async () => {
     const lost = window.model.lost
@@ -164,7 +167,7 @@ test('a model that cannot be restored says why, and a later call tries again', a
   await harness.evaluate(() => window.gpu('some'))
   expect((await call()).code).toBe('none')
 
-  // Neither stored nor to be had.
+  // Neither stored nor on the network.
   await lose()
   await harness.evaluate(url => window.ternlight.BitNet.cache.delete(url), RANDOM_MODEL)
   await server(harness, 'off')
@@ -183,18 +186,18 @@ test('a model that cannot be restored says why, and a later call tries again', a
   await load('off')
   await lose()
   const url = new URL(RANDOM_MODEL, harness.url()).href
-  await harness.context().route(url, route => route.continue({ url: new URL(MODEL, harness.url()).href }))
+  await harness.context().route(url, route => route.continue({ url: new URL(GOLDEN_MODEL, harness.url()).href }))
   expect(await call()).toMatchObject({ code: 'integrity' })
   await harness.context().unroute(url)
   expect((await call()).code).toBe('none')
 })
 
-test('disposing and aborting end a restoring under way', async ({ harness }) => {
+test('disposing and aborting end a restore in progress', async ({ harness }) => {
   for (const where of ["the caller's worker", 'this thread'] as const) {
     await prepare(harness, where)
     const found = await harness.evaluate(async url => {
       const load = async () => {
-        const model = await window.losable(url, { cache: 'off' })
+        const model = await window.loadThere(url, { cache: 'off' })
         const lost = model.lost
         window.gpu('lose')
         await lost
@@ -202,7 +205,7 @@ test('disposing and aborting end a restoring under way', async ({ harness }) => 
       }
       const soon = () => new Promise(resolve => setTimeout(resolve, 300))
       const model = await load()
-      // The address is one of a slow server: the bytes take a second.
+      // The server is slow: the bytes take a second.
       const abort = new AbortController()
       const aborted = model.generate('Who are you?', { signal: abort.signal })
       await soon()
@@ -223,7 +226,7 @@ test('disposing and aborting end a restoring under way', async ({ harness }) => 
       await other.dispose()
       codes.push(await window.codeOf(other.logits(Uint32Array.of(1))))
       return { why, finishReason, restored, codes }
-    }, `/as/slow${MODEL}`)
+    }, `/as/slow${GOLDEN_MODEL}`)
     expect(found).toMatchObject({ why: 'changed my mind', finishReason: 'abort', codes: ['disposed', 'disposed', 'disposed'] })
     expect(found.restored).not.toBe('')
   }
@@ -232,21 +235,21 @@ test('disposing and aborting end a restoring under way', async ({ harness }) => 
 test('disposing in the middle of an answer is no loss', async ({ harness }) => {
   await prepare(harness, 'this thread')
   const found = await harness.evaluate(async url => {
-    const model = await window.losable(url)
+    const model = await window.loadThere(url)
     let lost = false
     model.lost.then(() => { lost = true })
-    const generation = model.generate('Tell me a story.')
+    const generation = model.generate('Once there was', { raw: true })
     await generation.tokens().next()
     await model.dispose()
     const code = await window.codeOf(generation.stats)
     await new Promise(resolve => setTimeout(resolve, 500))
     return { code, lost }
-  }, MODEL)
+  }, GOLDEN_MODEL)
   expect(found).toEqual({ code: 'disposed', lost: false })
 })
 
 test("the death of the browser's GPU process is a loss like any other", async ({ playwright, baseURL }) => {
-  const golden = goldens.prompts.find(({ name }) => name === 'who')!
+  const golden = bundledGoldens.prompts.find(({ name }) => name === 'who')!
   // A browser of its own, which the other tests do not miss.
   const browser = await playwright.chromium.launch(test.info().project.use.launchOptions)
   try {
@@ -259,7 +262,7 @@ test("the death of the browser's GPU process is a loss like any other", async ({
       const generation = window.model.generate(Uint32Array.from(ids), { maxTokens })
       return generation.text().catch(async error => `${error.code}, ${(await lost).reason}`)
     }, [MODEL, ids, maxTokens] as const)
-    const broken = answer(goldens.prompts[0]!.ids, 500)
+    const broken = answer(bundledGoldens.prompts[0]!.ids, 500)
     await page.waitForFunction(() => window.model)
     const session = await browser.newBrowserCDPSession()
     const { processInfo } = await session.send('SystemInfo.getProcessInfo')
@@ -272,7 +275,7 @@ test("the death of the browser's GPU process is a loss like any other", async ({
 })
 
 test('a page that is frozen and shown again goes on', async ({ harness }) => {
-  const golden = goldens.prompts.find(({ name }) => name === 'who')!
+  const golden = bundledGoldens.prompts.find(({ name }) => name === 'who')!
   await harness.evaluate(async url => { window.model = await window.ternlight.BitNet.load(url) }, MODEL)
   await harness.evaluate(([ids, maxTokens]) => {
     const generation = window.model.generate(Uint32Array.from(ids), { maxTokens })

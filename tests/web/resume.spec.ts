@@ -1,27 +1,24 @@
-// A download that is broken off goes on where it was, if that is safe; and what it brings is the
-// model, token by token.
-import { statSync } from 'node:fs'
+// A download that broke off goes on where it was, if that is safe; and its bytes are the model's,
+// all of them.
 import type { Page } from '@playwright/test'
-import { expect, expectGolden, failure, halfway, load, loadAndTell, MODEL, open, play, stored, test } from './harness'
-import type { Asked } from './harness'
+import {
+  expect, expectRandomModel, heldHalfway, load, loadFailure, loadReporting, MIB, open, scripted,
+  sent, SIZE, storedModels, test
+} from './harness'
 
-const SIZE = statSync(`.${MODEL}`).size
-const MIB = 1 << 20
-
-const sent = (asked: Asked[]) => asked.reduce((sum, { sent }) => sum + sent, 0)
-
-/** What a server gives that stops halfway. */
+/** What a held server has sent. */
 const HALF = 5 * MIB
 
-/** Loads until so much is stored, then gives up. */
+/** Loads until so much is stored, then aborts. */
 const breakOff = (page: Page, path: string, bytes = HALF) =>
   page.evaluate(async ([path, bytes]) => {
-    const { BitNet } = window.ternlight
+    const { cache } = window.ternlight.BitNet
     const abort = new AbortController()
-    const loading = BitNet.load(path, { signal: abort.signal }).catch(error => error)
-    const there = async () => (await BitNet.cache.list())[0]?.bytes ?? 0
-    // Read as well: a private window keeps blobs in memory, and one that is still on its way dies with the worker.
-    while (await there() < bytes || (await BitNet.cache.verify(path)).bytes < await there()) {
+    const loading = window.load(path, { signal: abort.signal }).catch(error => error)
+    const stored = async () => (await cache.list())[0]?.bytes ?? 0
+    // Read it too: a private window keeps blobs in memory, and loses one that is still being
+    // written with its worker.
+    while (await stored() < bytes || (await cache.verify(path)).bytes < await stored()) {
       await new Promise(resolve => setTimeout(resolve, 20))
     }
     abort.abort(new Error('enough'))
@@ -30,171 +27,170 @@ const breakOff = (page: Page, path: string, bytes = HALF) =>
 
 /** The whole model is stored, and is the model. */
 const expectWhole = async (page: Page, path: string, url: string) => {
-  await expectGolden(page)
-  const files = await stored(page)
+  await expectRandomModel(page)
+  const files = await storedModels(page)
   expect(files.map(({ url, bytes, complete }) => ({ url, bytes, complete }))).toEqual([{ url, bytes: SIZE, complete: true }])
   await load(page, { cache: 'only' }, path)
-  await expectGolden(page)
+  await expectRandomModel(page)
 }
 
-test('after an abort, only what is missing is fetched', async ({ harness }) => {
-  const { path, url, script, asked } = await play(harness, halfway())
-  expect(await breakOff(harness, path)).toBe('enough')
-  const [file] = await stored(harness)
+test('after an abort, only what is missing is fetched', { tag: '@quick' }, async ({ shared }) => {
+  const { path, url, rewrite, requests } = await scripted(shared, heldHalfway())
+  expect(await breakOff(shared, path)).toBe('enough')
+  const [file] = await storedModels(shared)
   expect(file).toMatchObject({ url, complete: false, total: SIZE })
-  expect((await failure(harness, `await BitNet.load('${path}', { cache: 'only' })`)).code).toBe('not-cached')
-  await script({})
-  const { notes } = await loadAndTell(harness, path)
+  expect((await loadFailure(shared, path, { cache: 'only' })).code).toBe('not-cached')
+  await rewrite({})
+  const { notes } = await loadReporting(shared, path)
   expect(notes).toEqual([{ kind: 'resumed', bytes: expect.any(Number) }])
   const { bytes } = notes[0] as { bytes: number }
   expect(bytes).toBeGreaterThanOrEqual(file!.bytes)
-  const requests = await asked()
-  expect(sent(requests)).toBe(SIZE - bytes)
-  // Each under the condition that it is still the same file.
-  expect(requests.every(({ status, range, ifRange }) => status === 206 && range && ifRange === `"${SIZE}"`)).toBe(true)
-  await expectWhole(harness, path, url)
+  const seen = await requests()
+  expect(sent(seen)).toBe(SIZE - bytes)
+  // Each on the condition that it is still the same file.
+  expect(seen.every(({ status, range, ifRange }) => status === 206 && range && ifRange === `"${SIZE}"`)).toBe(true)
+  await expectWhole(shared, path, url)
 })
 
 for (const [what, end] of Object.entries({
   'the page was reloaded': async (page: Page) => { await page.reload() },
   'the page crashed': async (page: Page) => { await page.goto('chrome://crash').catch(() => {}) }
 })) {
-  test(`after ${what}, only what is missing is fetched`, async ({ harness, browser }) => {
-    const first = await open(browser, harness.context())
-    const { path, url, script, asked } = await play(harness, halfway())
-    void first.page.evaluate(path => { void window.ternlight.BitNet.load(path) }, path)
+  test(`after ${what}, only what is missing is fetched`, async ({ shared, browser }) => {
+    const first = await open(browser, shared.context())
+    const { path, url, rewrite, requests } = await scripted(shared, heldHalfway())
+    void first.page.evaluate(path => { void window.load(path) }, path)
     // As in `breakOff`.
     const readable = (path: string) => window.ternlight.BitNet.cache.verify(path).then(({ bytes }) => bytes, () => 0)
-    await expect.poll(() => harness.evaluate(readable, path), { intervals: [50] }).toBe(HALF)
+    await expect.poll(() => shared.evaluate(readable, path), { intervals: [50] }).toBe(HALF)
     await end(first.page)
     await first.page.close()
-    await script({})
-    const { notes } = await loadAndTell(harness, path)
+    await rewrite({})
+    const { notes } = await loadReporting(shared, path)
     const { bytes } = notes.find(({ kind }) => kind === 'resumed') as { bytes: number }
     expect(bytes).toBe(HALF)
-    expect(sent(await asked())).toBe(SIZE - HALF)
-    await expectWhole(harness, path, url)
+    expect(sent(await requests())).toBe(SIZE - HALF)
+    await expectWhole(shared, path, url)
   })
 }
 
-test('connections that break are gone on with, within one load', async ({ harness }) => {
+test('within one load, a connection that breaks is made again for the rest', async ({ shared }) => {
   const cuts = [0, 200_000, 500_000, 900_000]
   const breaks = cuts.map(cut => ({ cut, hold: cut }))
-  const { path, url, asked, go } = await play(harness, { then: [{}, { drop: true }, ...breaks] })
-  const loading = loadAndTell(harness, path)
-  // The first part, and what the next four bring before they break. A connection that breaks takes along what was not
-  // read of it; of what was, nothing is lost.
-  const there = MIB + cuts.reduce((sum, cut) => sum + cut)
-  await expect.poll(() => harness.evaluate(() => window.told?.loaded), { intervals: [50], timeout: 60_000 }).toBe(there)
-  await go()
+  const { path, url, requests, release } = await scripted(shared, { then: [{}, { drop: true }, ...breaks] })
+  const loading = loadReporting(shared, path)
+  // The first part, and what the next four send before they break. The browser loses what it has
+  // not read by then, so the test waits until it has read everything.
+  const read = MIB + cuts.reduce((sum, cut) => sum + cut)
+  await expect.poll(() => shared.evaluate(() => window.progress?.loaded), { intervals: [50], timeout: 60_000 }).toBe(read)
+  await release()
   const { notes } = await loading
   expect(notes).toEqual([])
-  const requests = await asked()
-  expect(sent(requests)).toBe(SIZE)
-  const starts = requests.map(({ range }) => Number(/=(\d+)/.exec(range!)![1]))
+  const seen = await requests()
+  expect(sent(seen)).toBe(SIZE)
+  const starts = seen.map(({ range }) => Number(/=(\d+)/.exec(range!)![1]))
   expect(starts.map(start => start % MIB).filter(Boolean).sort()).toEqual(cuts.filter(Boolean))
-  await expectWhole(harness, path, url)
+  await expectWhole(shared, path, url)
 })
 
-test('four parts are fetched at a time', async ({ harness }) => {
-  const { path, asked } = await play(harness, { then: [{}, { stall: 0 }, { stall: 0 }, { stall: 0 }, { stall: 0 }], always: {} })
-  await loadAndTell(harness, path, { stallTimeout: 1500 })
-  const requests = await asked()
-  // The first part, then four that nothing came of, and only when those were given up all the others.
-  expect(requests.slice(1, 5).map(({ sent }) => sent)).toEqual([0, 0, 0, 0])
-  expect(new Set(requests.slice(1, 5).map(({ range }) => range)).size).toBe(4)
-  expect(sent(requests)).toBe(SIZE)
-  await expectGolden(harness)
+test('four parts are fetched at a time', async ({ shared }) => {
+  const { path, requests } = await scripted(shared, { then: [{}, { stall: 0 }, { stall: 0 }, { stall: 0 }, { stall: 0 }] })
+  await loadReporting(shared, path, { stallTimeout: 1500 })
+  const seen = await requests()
+  // The first part, then four that stall, and all others only when those four are given up.
+  expect(seen.slice(1, 5).map(({ sent }) => sent)).toEqual([0, 0, 0, 0])
+  expect(new Set(seen.slice(1, 5).map(({ range }) => range)).size).toBe(4)
+  expect(sent(seen)).toBe(SIZE)
+  await expectRandomModel(shared)
 })
 
-test('a file that has changed since is fetched anew', async ({ harness }) => {
-  const { path, url, script, asked } = await play(harness, halfway({ etag: '"monday"' }))
-  await breakOff(harness, path)
-  await script({ always: { etag: '"tuesday"' } })
-  const { notes } = await loadAndTell(harness, path)
+test('a file that has changed since is fetched anew', async ({ shared }) => {
+  const { path, url, rewrite, requests } = await scripted(shared, heldHalfway({ etag: '"monday"' }))
+  await breakOff(shared, path)
+  await rewrite({ always: { etag: '"tuesday"' } })
+  const { notes } = await loadReporting(shared, path)
   expect(notes).toEqual([{ kind: 'restarted', why: expect.stringContaining('changed') }])
-  const requests = await asked()
-  expect(requests[0]).toMatchObject({ status: 200, ifRange: '"monday"' })
-  expect(sent(requests.slice(1))).toBe(SIZE)
-  await expectWhole(harness, path, url)
-  expect((await stored(harness))[0]!.etag).toBe('"tuesday"')
+  const seen = await requests()
+  expect(seen[0]).toMatchObject({ status: 200, ifRange: '"monday"' })
+  expect(sent(seen.slice(1))).toBe(SIZE)
+  await expectWhole(shared, path, url)
+  expect((await storedModels(shared))[0]!.etag).toBe('"tuesday"')
 })
 
-test('a Last-Modified vouches for the file where there is no ETag', async ({ harness }) => {
-  const way = { etag: null, modified: 'Mon, 01 Jun 2026 10:00:00 GMT' }
-  const { path, url, script, asked } = await play(harness, halfway(way))
-  await breakOff(harness, path)
-  await script({ always: way })
-  const { kinds } = await loadAndTell(harness, path)
+test('a Last-Modified vouches for the file where there is no ETag', async ({ shared }) => {
+  const reply = { etag: null, modified: 'Mon, 01 Jun 2026 10:00:00 GMT' }
+  const { path, url, rewrite, requests } = await scripted(shared, heldHalfway(reply))
+  await breakOff(shared, path)
+  await rewrite({ always: reply })
+  const { kinds } = await loadReporting(shared, path)
   expect(kinds).toEqual(['resumed'])
-  expect((await asked())[0]).toMatchObject({ status: 206, ifRange: way.modified })
-  await expectWhole(harness, path, url)
+  expect((await requests())[0]).toMatchObject({ status: 206, ifRange: reply.modified })
+  await expectWhole(shared, path, url)
 })
 
-for (const [what, etag] of [['no version', null], ['a weak ETag only', 'W/"a"']] as const) {
-  test(`a server that gives ${what} is asked for the whole, and nothing is kept of a part`, async ({ harness }) => {
-    const { path, url, script, asked } = await play(harness, { always: { etag, hold: 8 * MIB } })
-    await breakOff(harness, path)
-    await script({ always: { etag } })
-    const { notes } = await loadAndTell(harness, path)
+for (const [what, etag] of [['no version', null], ['only a weak ETag', 'W/"a"']] as const) {
+  test(`from a server that gives ${what}, a broken download is not gone on with`, async ({ shared }) => {
+    const { path, url, rewrite, requests } = await scripted(shared, { always: { etag, hold: 8 * MIB } })
+    await breakOff(shared, path)
+    await rewrite({ always: { etag } })
+    const { notes, kinds } = await loadReporting(shared, path)
     expect(notes).toContainEqual({ kind: 'not-resumable', why: expect.stringContaining('version') })
-    expect(notes.map(({ kind }) => kind)).not.toContain('resumed')
-    const requests = await asked()
-    expect(requests.at(-1)).toMatchObject({ status: 200, sent: SIZE })
-    await expectWhole(harness, path, url)
+    expect(kinds).not.toContain('resumed')
+    expect((await requests()).at(-1)).toMatchObject({ status: 200, sent: SIZE })
+    await expectWhole(shared, path, url)
   })
 }
 
-test('a server without ranges: says so, goes on in the same load by reading again, and keeps what is stored', async ({ harness }) => {
-  const { path, url, script, asked } = await play(harness, { always: { ranges: false }, then: [{ cut: 5 * MIB }] })
-  const { notes } = await loadAndTell(harness, path)
+test('a server without ranges: the load says so, reads again when the connection breaks, and keeps what is stored', async ({ shared }) => {
+  const { path, url, rewrite, requests } = await scripted(shared, { always: { ranges: false }, then: [{ cut: 5 * MIB }] })
+  const { notes } = await loadReporting(shared, path)
   expect(notes).toEqual([{ kind: 'not-resumable', why: expect.stringContaining('parts') }])
-  expect((await asked()).map(({ status, sent }) => [status, sent])).toEqual([[200, 5 * MIB], [200, SIZE]])
-  await expectWhole(harness, path, url)
-  // What is here of an earlier load is not thrown away for it.
-  await harness.evaluate(() => window.ternlight.BitNet.cache.clear())
-  await script(halfway())
-  await breakOff(harness, path)
-  const before = (await stored(harness))[0]!
-  await script({ always: { ranges: false } })
-  const { kinds } = await loadAndTell(harness, path)
+  expect((await requests()).map(({ status, sent }) => [status, sent])).toEqual([[200, 5 * MIB], [200, SIZE]])
+  await expectWhole(shared, path, url)
+  // What an earlier load has stored is used.
+  await shared.evaluate(() => window.ternlight.BitNet.cache.clear())
+  await rewrite(heldHalfway())
+  await breakOff(shared, path)
+  const before = (await storedModels(shared))[0]!
+  await rewrite({ always: { ranges: false } })
+  const { kinds } = await loadReporting(shared, path)
   expect(kinds).toEqual(['not-resumable', 'resumed'])
-  await expectWhole(harness, path, url)
-  expect((await stored(harness))[0]!.added).toBe(before.added)
+  await expectWhole(shared, path, url)
+  expect((await storedModels(shared))[0]!.added).toBe(before.added)
 })
 
-test('another origin: in parts where it shows what they are, else in one', async ({ harness }) => {
-  const other = (path: string) => harness.url().replace(/:(\d+).*/, (_, port) => `:${Number(port) + 1}${path}`)
+test('another origin: in parts if the page may see the headers, else in one', async ({ shared }) => {
+  const other = (path: string) => shared.url().replace(/:(\d+).*/, (_, port) => `:${Number(port) + 1}${path}`)
   const headers = { 'access-control-expose-headers': 'content-range, etag' }
-  const open = await play(harness, halfway({ headers }))
-  await breakOff(harness, other(open.path))
-  await open.script({ always: { headers } })
-  const { notes } = await loadAndTell(harness, other(open.path))
+  const open = await scripted(shared, heldHalfway({ headers }))
+  await breakOff(shared, other(open.path))
+  await open.rewrite({ always: { headers } })
+  const { notes } = await loadReporting(shared, other(open.path))
   const { bytes } = notes[0] as { bytes: number }
-  const requests = await open.asked()
-  expect(sent(requests)).toBe(SIZE - bytes)
-  // A condition would need the other origin's leave; its ETag is compared instead.
-  expect(requests.every(({ status, ifRange }) => status === 206 && !ifRange)).toBe(true)
-  await expectWhole(harness, other(open.path), other(open.path))
-  await harness.evaluate(() => window.ternlight.BitNet.cache.clear())
+  const seen = await open.requests()
+  expect(sent(seen)).toBe(SIZE - bytes)
+  // A condition would need the other origin's leave, so its ETag is compared instead.
+  expect(seen.every(({ status, ifRange }) => status === 206 && !ifRange)).toBe(true)
+  await expectWhole(shared, other(open.path), other(open.path))
+  await shared.evaluate(() => window.ternlight.BitNet.cache.clear())
 
-  const closed = await play(harness, {})
-  const { kinds } = await loadAndTell(harness, other(closed.path))
+  const closed = await scripted(shared)
+  const { kinds } = await loadReporting(shared, other(closed.path))
   expect(kinds).toContain('not-resumable')
-  expect((await closed.asked()).at(-1)).toMatchObject({ status: 200, sent: SIZE })
-  await expectWhole(harness, other(closed.path), other(closed.path))
+  expect((await closed.requests()).at(-1)).toMatchObject({ status: 200, sent: SIZE })
+  await expectWhole(shared, other(closed.path), other(closed.path))
 })
 
-test('`refresh` fetches everything, and leaves what was there until it is whole', async ({ harness }) => {
-  const { path, url, script, asked } = await play(harness, {})
-  await load(harness, {}, path)
-  const before = (await stored(harness))[0]!
-  await script({ always: { drop: true } })
-  expect((await failure(harness, `await BitNet.load('${path}', { cache: 'refresh' })`)).code).toBe('network')
-  expect(await stored(harness)).toMatchObject([{ url, complete: true, added: before.added }])
-  await script({})
-  await load(harness, { cache: 'refresh' }, path)
-  expect(sent(await asked())).toBe(SIZE)
-  await expectWhole(harness, path, url)
-  expect((await stored(harness))[0]!.added).toBeGreaterThan(before.added)
+test('`refresh` fetches everything, and keeps what was stored until that is whole', async ({ shared }) => {
+  const { path, url, rewrite, requests } = await scripted(shared)
+  await load(shared, {}, path)
+  const before = (await storedModels(shared))[0]!
+  await rewrite({ always: { drop: true } })
+  expect((await loadFailure(shared, path, { cache: 'refresh' })).code).toBe('network')
+  expect(await storedModels(shared)).toMatchObject([{ url, complete: true, added: before.added }])
+  await rewrite({})
+  await load(shared, { cache: 'refresh' }, path)
+  expect(sent(await requests())).toBe(SIZE)
+  await expectWhole(shared, path, url)
+  expect((await storedModels(shared))[0]!.added).toBeGreaterThan(before.added)
 })

@@ -1,11 +1,12 @@
-// What the benchmark looks at, by its own functions: memory over many chats, and where the time goes.
+// What the benchmark measures, by its own functions: memory over many chats, and where the time
+// goes.
 import { soak, wasmBytes, watchBuffers } from '../../scripts/bench/page.mjs'
 import { expect, failure, load, RANDOM_MODEL, test } from './harness'
 
 test('chats that fill the context leave nothing behind in the memory of the crate or the GPU', async ({ harness: page }) => {
   await load(page, { context: 64 }, RANDOM_MODEL)
   const worker = page.workers()[0]!
-  // Until everything is in place.
+  // The first chats allocate what all others use.
   await page.evaluate(soak, 200)
   const before = await worker.evaluate(wasmBytes)
   await worker.evaluate(watchBuffers)
@@ -15,11 +16,11 @@ test('chats that fill the context leave nothing behind in the memory of the crat
   expect(found.rates).toHaveLength(2)
   for (const rate of [found.first, found.last, found.lastAtFirst, ...found.rates]) expect(rate).toBeGreaterThan(0)
   expect(await worker.evaluate(wasmBytes)).toBe(before)
-  // But for a few numbers' way back.
+  // A few numbers are read back.
   expect(await worker.evaluate(() => (globalThis as unknown as { gpuBytesMade: number }).gpuBytesMade)).toBeLessThan(1024)
 })
 
-test('what a call has given is not held on to, in this thread', async ({ harness: page }) => {
+test('the result of a call is not held on to, in this thread', async ({ harness: page }) => {
   const logits = await page.evaluateHandle(async url => {
     const model = await window.ternlight.BitNet.load(url, { worker: false })
     const given = []
@@ -35,7 +36,7 @@ test('what a call has given is not held on to, in this thread', async ({ harness
   await expect.poll(alive).toBe(0)
 })
 
-test('profile() says what each kernel takes, and what memory gives', async ({ harness: page }) => {
+test('profile() gives the time of each kernel and the bandwidth of memory', async ({ shared: page }) => {
   const info = await load(page)
   const [early, late, prompt] = await page.evaluate(async () => {
     const { model } = window

@@ -1,12 +1,13 @@
 // What lies on the device: found damaged, found lost, found written by an earlier release.
-import { readFileSync, statSync } from 'node:fs'
+import { createHash } from 'node:crypto'
 import type { Page } from '@playwright/test'
-import { expect, expectGolden, failure, load, loadAndTell, MODEL, play, stored, test } from './harness'
+import {
+  expect, expectNeverBack, expectRandomModel, load, failure, loadFailure, loadReporting, MIB,
+  RANDOM_MODEL, scripted, sent, SIZE, SPREAD_MODEL, storedModels, test
+} from './harness'
+import { spreadModel } from './models.mjs'
 
-const SIZE = statSync(`.${MODEL}`).size
-const MIB = 1 << 20
-
-/** Work on the database itself: `work` gets it, and a function that awaits a request. */
+/** Does some work on the database itself: `work` gets it, and a function that awaits a request. */
 const inDatabase = (page: Page, work: string) =>
   page.evaluate(work => new Promise((resolve, reject) => {
     const opening = indexedDB.open('ternlight')
@@ -27,100 +28,105 @@ const inDatabase = (page: Page, work: string) =>
     }
   }), work)
 
-/** Changes a byte of the chunk that is number `index` in the file. */
+interface StoredPart { start: number, length: number, sha256: string }
+
+/** Changes a byte of the stored part that is number `index` in the file. */
 const flip = (page: Page, index: number) => inDatabase(page, `
   const [file] = await done(database.transaction('files').objectStore('files').getAll())
   const key = [file.id, file.chunks[${index}].key]
   const bytes = new Uint8Array(await (await done(database.transaction('chunks').objectStore('chunks').get(key))).arrayBuffer())
   bytes[12345] ^= 1
   await done(database.transaction('chunks', 'readwrite').objectStore('chunks').put(new Blob([bytes]), key))
-  return file.chunks[${index}]`)
+  return file.chunks[${index}]`) as Promise<StoredPart>
 
-test('chunks are small, hashed, and add up to the file', async ({ harness }) => {
-  const { path } = await play(harness, {})
-  await load(harness, {}, path)
-  const [file] = await inDatabase(harness, `return done(database.transaction('files').objectStore('files').getAll())`) as {
-    total: number, version: { etag: string }, finalUrl: string, chunks: { start: number, length: number, sha256: string }[]
+const verify = (page: Page, path: string) => page.evaluate(path => window.ternlight.BitNet.cache.verify(path), path)
+
+const integrityOf = (bytes: Uint8Array) => `sha256-${createHash('sha256').update(bytes).digest('base64')}`
+
+test('stored parts are small, hashed, and add up to the file', async ({ shared }) => {
+  const { path } = await scripted(shared)
+  await load(shared, {}, path)
+  const [file] = await inDatabase(shared, `return done(database.transaction('files').objectStore('files').getAll())`) as {
+    total: number, version: { etag: string }, finalUrl: string, chunks: StoredPart[]
   }[]
   expect(file).toMatchObject({ total: SIZE, complete: true, version: { etag: `"${SIZE}"` }, finalUrl: expect.stringContaining(path) })
-  const bytes = readFileSync(`.${MODEL}`)
+  const bytes = spreadModel()
   let end = 0
   for (const { start, length, sha256 } of file!.chunks) {
     expect(start).toBe(end)
     expect(length).toBeLessThanOrEqual(16 * MIB)
-    const hash = await crypto.subtle.digest('SHA-256', bytes.subarray(start, start + length))
-    expect(sha256).toBe(Buffer.from(hash).toString('base64'))
+    expect(`sha256-${sha256}`).toBe(integrityOf(bytes.subarray(start, start + length)))
     end = start + length
   }
   expect(end).toBe(SIZE)
 })
 
-test('a flipped byte: `verify` finds it, and only its chunk is fetched again', async ({ harness }) => {
-  const { path, script, asked } = await play(harness, {})
-  const verify = () => harness.evaluate(path => window.ternlight.BitNet.cache.verify(path), path)
-  expect((await failure(harness, `await BitNet.cache.verify('${path}')`)).code).toBe('not-cached')
-  await load(harness, {}, path)
-  expect(await verify()).toEqual({ whole: true, bytes: SIZE, damagedBytes: 0 })
-  const { length, start } = await flip(harness, 4) as { length: number, start: number }
-  await script({})
-  expect(await verify()).toEqual({ whole: false, bytes: SIZE - length, damagedBytes: length })
-  expect(await stored(harness)).toMatchObject([{ complete: false, bytes: SIZE - length }])
-  const { notes } = await loadAndTell(harness, path)
+test('a flipped byte: `verify` finds it, and only its part is fetched again', async ({ shared }) => {
+  const { path, rewrite, requests } = await scripted(shared)
+  expect((await failure(shared, `await BitNet.cache.verify('${path}')`)).code).toBe('not-cached')
+  await load(shared, {}, path)
+  expect(await verify(shared, path)).toEqual({ whole: true, bytes: SIZE, damagedBytes: 0 })
+  const { length, start } = await flip(shared, 4)
+  await rewrite({})
+  expect(await verify(shared, path)).toEqual({ whole: false, bytes: SIZE - length, damagedBytes: length })
+  expect(await storedModels(shared)).toMatchObject([{ complete: false, bytes: SIZE - length }])
+  const { notes } = await loadReporting(shared, path)
   expect(notes).toEqual([{ kind: 'resumed', bytes: SIZE - length }])
-  expect(await asked()).toMatchObject([{ range: `bytes=${start}-${start + length - 1}`, sent: length }])
-  await expectGolden(harness)
-  expect(await verify()).toEqual({ whole: true, bytes: SIZE, damagedBytes: 0 })
+  expect(await requests()).toMatchObject([{ range: `bytes=${start}-${start + length - 1}`, sent: length }])
+  await expectRandomModel(shared)
+  expect(await verify(shared, path)).toEqual({ whole: true, bytes: SIZE, damagedBytes: 0 })
 })
 
-test('a flipped byte is found by a load as well, which mends it', async ({ harness }) => {
-  const { path, script, asked } = await play(harness, {})
-  await load(harness, {}, path)
-  const { length } = await flip(harness, 6) as { length: number }
-  await script({})
-  const { kinds, reports } = await loadAndTell(harness, path)
+test('a flipped byte is found by a load as well, which mends it', async ({ shared }) => {
+  const { path, rewrite, requests } = await scripted(shared)
+  await load(shared, {}, path)
+  const { length } = await flip(shared, 6)
+  await rewrite({})
+  const { kinds, reports } = await loadReporting(shared, path)
   expect(kinds).toEqual(['restarted', 'resumed'])
-  const fractions = reports.map(({ fraction }) => fraction)
-  expect(fractions).toEqual([...fractions].sort((a, b) => a - b))
-  expect((await asked()).map(({ sent }) => sent)).toEqual([length])
-  await expectGolden(harness)
-  await flip(harness, 6)
-  expect((await failure(harness, `await BitNet.load('${path}', { cache: 'only' })`)).code).toBe('not-cached')
+  expectNeverBack(reports)
+  expect((await requests()).map(({ sent }) => sent)).toEqual([length])
+  await expectRandomModel(shared)
+  await flip(shared, 6)
+  expect((await loadFailure(shared, path, { cache: 'only' })).code).toBe('not-cached')
 })
 
-test('many flipped bytes are mended in one load, and no other parts are fetched', async ({ harness }) => {
-  const { path, script, asked } = await play(harness, {})
-  await load(harness, {}, path)
+test('many flipped bytes are mended in one load, and no other parts are fetched', async ({ shared }) => {
+  const { path, rewrite, requests } = await scripted(shared)
+  await load(shared, {}, path)
   let damaged = 0
-  for (const index of [0, 2, 3, 5, 6, 8]) damaged += (await flip(harness, index) as { length: number }).length
-  await script({})
-  const { kinds } = await loadAndTell(harness, path)
+  for (const index of [0, 2, 3, 5, 6, 8]) damaged += (await flip(shared, index)).length
+  await rewrite({})
+  const { kinds } = await loadReporting(shared, path)
   expect(kinds).toEqual(['restarted', 'resumed'])
-  expect((await asked()).reduce((sum, { sent }) => sum + sent, 0)).toBe(damaged)
-  await expectGolden(harness)
-  expect(await harness.evaluate(path => window.ternlight.BitNet.cache.verify(path), path)).toEqual({ whole: true, bytes: SIZE, damagedBytes: 0 })
+  expect(sent(await requests())).toBe(damaged)
+  await expectRandomModel(shared)
+  expect(await verify(shared, path)).toEqual({ whole: true, bytes: SIZE, damagedBytes: 0 })
 })
 
-test('a flipped byte behind the last tensor, found only by `integrity`, is mended as well', async ({ harness }) => {
+test('a flipped byte behind the last tensor, found only by `integrity`, is mended as well', async ({ shared }) => {
   const size = 12 * MIB
-  const { path, script, asked } = await play(harness, { always: { size } })
-  await load(harness, {}, path)
-  const hash = await crypto.subtle.digest('SHA-256', Buffer.concat([readFileSync(`.${MODEL}`)], size))
-  const integrity = `sha256-${Buffer.from(hash).toString('base64')}`
-  await flip(harness, 11)
-  const only = `await BitNet.load('${path}', { integrity: '${integrity}', cache: 'only' })`
-  expect((await failure(harness, only)).code).toBe('not-cached')
-  await load(harness, {}, path)
-  const { length } = await flip(harness, 11) as { length: number }
-  await script({ always: { size } })
-  const { kinds } = await loadAndTell(harness, path, { integrity })
+  const { path, rewrite, requests } = await scripted(shared, { always: { size } })
+  await load(shared, {}, path)
+  const integrity = integrityOf(Buffer.concat([spreadModel()], size))
+  await flip(shared, 11)
+  const only = () => loadFailure(shared, path, { integrity, cache: 'only' })
+  expect((await only()).code).toBe('not-cached')
+  await load(shared, {}, path)
+  const { length } = await flip(shared, 11)
+  await rewrite({ always: { size } })
+  const { kinds } = await loadReporting(shared, path, { integrity })
   expect(kinds).toEqual(['restarted', 'resumed'])
-  expect((await asked()).map(({ sent }) => sent)).toEqual([length])
-  expect((await failure(harness, only)).code).toBe('none')
+  expect((await requests()).map(({ sent }) => sent)).toEqual([length])
+  expect((await only()).code).toBe('none')
 })
 
-/** What fails of the database in the page's own thread, once a model is stored, and what the page is then told. */
-const failing: Record<string, { fail: () => void, kinds: string[], most: number }> = {
-  'one chunk cannot be read': {
+/**
+ * How the database fails in the page's own thread once a model is stored, and the notes that the
+ * page then gets.
+ */
+const failing: Record<string, { fail: () => void, kinds: string[], maxSent: number }> = {
+  'one part cannot be read': {
     fail: () => {
       const get = IDBObjectStore.prototype.get
       IDBObjectStore.prototype.get = function (key) {
@@ -129,9 +135,9 @@ const failing: Record<string, { fail: () => void, kinds: string[], most: number 
       }
     },
     kinds: ['restarted', 'resumed'],
-    most: MIB
+    maxSent: MIB
   },
-  'one chunk can be neither read nor deleted': {
+  'one part can be neither read nor deleted': {
     fail: () => {
       const { get, delete: remove } = IDBObjectStore.prototype
       let id: unknown
@@ -147,7 +153,7 @@ const failing: Record<string, { fail: () => void, kinds: string[], most: number 
       }
     },
     kinds: ['restarted'],
-    most: SIZE
+    maxSent: SIZE
   },
   'the connection is closed in the middle': {
     fail: () => {
@@ -159,57 +165,57 @@ const failing: Record<string, { fail: () => void, kinds: string[], most: number 
       }
     },
     kinds: ['restarted', 'not-stored'],
-    most: SIZE
+    maxSent: SIZE
   }
 }
-for (const [what, { fail, kinds, most }] of Object.entries(failing)) {
-  test(`a storage that fails while it is read is no reason to fail: ${what}`, async ({ harness }) => {
-    const { path, script, asked } = await play(harness, {})
-    await load(harness, {}, path)
-    await harness.evaluate(fail)
-    await script({})
-    const found = await loadAndTell(harness, path, { worker: false })
-    await expectGolden(harness)
-    expect((await asked()).reduce((sum, { sent }) => sum + sent, 0)).toBeLessThanOrEqual(most)
+for (const [what, { fail, kinds, maxSent }] of Object.entries(failing)) {
+  test(`a storage that fails while it is read does not fail the load: ${what}`, async ({ shared }) => {
+    const { path, rewrite, requests } = await scripted(shared)
+    await load(shared, {}, path)
+    await shared.evaluate(fail)
+    await rewrite({})
+    const found = await loadReporting(shared, path, { worker: false })
+    await expectRandomModel(shared)
+    expect(sent(await requests())).toBeLessThanOrEqual(maxSent)
     expect(found.kinds).toEqual(kinds)
     if (kinds.includes('not-stored')) return
-    await load(harness, { cache: 'only' }, path)
-    await expectGolden(harness)
+    await load(shared, { cache: 'only' }, path)
+    await expectRandomModel(shared)
   })
 }
 
-test('a storage that cannot be read holds no model for a load that takes no other', async ({ harness }) => {
-  await load(harness)
-  await harness.evaluate(() => {
+test('`only` fails with `not-cached` where the storage cannot be read', async ({ shared }) => {
+  await load(shared, {}, SPREAD_MODEL)
+  await shared.evaluate(() => {
     IDBObjectStore.prototype.get = () => { throw new DOMException('lost', 'UnknownError') }
   })
-  expect((await failure(harness, `await BitNet.load('${MODEL}', { worker: false, cache: 'only' })`)).code).toBe('not-cached')
+  expect((await loadFailure(shared, SPREAD_MODEL, { worker: false, cache: 'only' })).code).toBe('not-cached')
 })
 
-test('chunks that are gone are fetched again, and no others', async ({ harness }) => {
-  const { path, script, asked } = await play(harness, {})
-  await load(harness, {}, path)
-  await inDatabase(harness, `
+test('parts that are gone are fetched again, and no others', async ({ shared }) => {
+  const { path, rewrite, requests } = await scripted(shared)
+  await load(shared, {}, path)
+  await inDatabase(shared, `
     const [file] = await done(database.transaction('files').objectStore('files').getAll())
-    const { objectStore: chunks } = { objectStore: database.transaction('chunks', 'readwrite').objectStore('chunks') }
+    const chunks = database.transaction('chunks', 'readwrite').objectStore('chunks')
     for (const index of [2, 7]) await done(chunks.delete([file.id, file.chunks[index].key]))`)
-  await script({})
-  const { kinds } = await loadAndTell(harness, path)
+  await rewrite({})
+  const { kinds } = await loadReporting(shared, path)
   expect(kinds).toEqual(['resumed'])
-  expect((await asked()).map(({ sent }) => sent)).toEqual([MIB, MIB])
-  await expectGolden(harness)
-  // All of them gone: nothing is left to trust.
-  await inDatabase(harness, `await done(database.transaction('chunks', 'readwrite').objectStore('chunks').clear())`)
-  expect((await failure(harness, `await BitNet.load('${path}', { cache: 'only' })`)).code).toBe('not-cached')
-  await script({})
-  await load(harness, {}, path)
-  expect((await asked()).reduce((sum, { sent }) => sum + sent, 0)).toBe(SIZE)
+  expect((await requests()).map(({ sent }) => sent)).toEqual([MIB, MIB])
+  await expectRandomModel(shared)
+  // All of them gone.
+  await inDatabase(shared, `await done(database.transaction('chunks', 'readwrite').objectStore('chunks').clear())`)
+  expect((await loadFailure(shared, path, { cache: 'only' })).code).toBe('not-cached')
+  await rewrite({})
+  await load(shared, {}, path)
+  expect(sent(await requests())).toBe(SIZE)
 })
 
-test('records of strangers are no files, and are cleared away', async ({ harness }) => {
-  const { path, url } = await play(harness, {})
-  await load(harness, {}, path)
-  await inDatabase(harness, `
+test('records that are no stored files are cleared away', async ({ shared }) => {
+  const { path, url } = await scripted(shared)
+  await load(shared, {}, path)
+  await inDatabase(shared, `
     const [file] = await done(database.transaction('files').objectStore('files').getAll())
     const transaction = database.transaction(['files', 'chunks'], 'readwrite')
     const files = transaction.objectStore('files'), chunks = transaction.objectStore('chunks')
@@ -219,23 +225,23 @@ test('records of strangers are no files, and are cleared away', async ({ harness
     await done(files.put({ ...file, total: file.total + 1 }))
     await done(chunks.put('no blob', ['nobody', 0]))
     await done(chunks.put(new Blob(['x']), 17))`)
-  // Also the model's own record claims what cannot be: it is loaded anew.
-  expect((await failure(harness, `await BitNet.load('${path}', { cache: 'only' })`)).code).toBe('not-cached')
-  await load(harness, {}, path)
-  await expectGolden(harness)
-  expect(await stored(harness)).toMatchObject([{ url, complete: true }])
-  const counts = await inDatabase(harness, `
+  // The model's own record is wrong too, so the model is downloaded anew.
+  expect((await loadFailure(shared, path, { cache: 'only' })).code).toBe('not-cached')
+  await load(shared, {}, path)
+  await expectRandomModel(shared)
+  expect(await storedModels(shared)).toMatchObject([{ url, complete: true }])
+  const counts = await inDatabase(shared, `
     const transaction = database.transaction(['files', 'chunks'])
     return [await done(transaction.objectStore('files').count()), await done(transaction.objectStore('chunks').count())]`)
   expect(counts).toEqual([1, 10])
 })
 
 test('what the first release stored is taken over; its half downloads are not', async ({ harness }) => {
-  const { path, url, asked } = await play(harness, {})
+  const { path, url, requests } = await scripted(harness)
   const half = new URL('/elsewhere.gguf', url).href
-  await harness.evaluate(async ([path, url, half]) => {
-    // Just as that release did it: version 1, chunks of 16 MiB numbered from 0.
-    const bytes = await (await fetch('/models/tiny-stories.gguf')).blob()
+  await harness.evaluate(async ([url, half]) => {
+    // As that release did it: version 1, parts of 16 MiB numbered from 0.
+    const bytes = await (await fetch('/spread.gguf')).blob()
     await new Promise<void>((resolve, reject) => {
       const opening = indexedDB.open('ternlight', 1)
       opening.onupgradeneeded = () => {
@@ -253,14 +259,14 @@ test('what the first release stored is taken over; its half downloads are not', 
         transaction.onabort = () => reject(transaction.error)
       }
     })
-  }, [path, url, half] as const)
+  }, [url, half] as const)
   await load(harness, { cache: 'only' }, path)
-  await expectGolden(harness)
-  expect(await asked()).toEqual([])
-  expect(await stored(harness)).toMatchObject([{ url, complete: true, bytes: SIZE, added: 5, etag: '"e"' }])
-  expect((await failure(harness, `await BitNet.load('${half}', { cache: 'only' })`)).code).toBe('not-cached')
+  await expectRandomModel(harness)
+  expect(await requests()).toEqual([])
+  expect(await storedModels(harness)).toMatchObject([{ url, complete: true, bytes: SIZE, added: 5, etag: '"e"' }])
+  expect((await loadFailure(harness, half, { cache: 'only' })).code).toBe('not-cached')
   // The next download clears the half away.
-  await load(harness, {}, '/tests/data/tiny/tiny-bitnet-b1.58.gguf')
+  await load(harness, {}, RANDOM_MODEL)
   const ids = await inDatabase(harness, `return (await done(database.transaction('chunks').objectStore('chunks').getAllKeys())).map(([id]) => id)`)
   expect(ids).toContain('17-5')
   expect(ids).not.toContain('18-5')
@@ -271,28 +277,27 @@ test('a database of a later release is left alone', async ({ harness }) => {
     const opening = indexedDB.open('ternlight', 99)
     opening.onsuccess = () => resolve(opening.result.close())
   }))
-  const { path, asked } = await play(harness, {})
-  const { kinds } = await loadAndTell(harness, path)
+  const { path, requests } = await scripted(harness)
+  const { kinds } = await loadReporting(harness, path)
   expect(kinds).toEqual(['not-stored'])
-  await expectGolden(harness)
-  expect((await asked()).length).toBe(10)
+  await expectRandomModel(harness)
+  expect((await requests()).length).toBe(10)
 })
 
-test('an `integrity` that the stored file has not: the file at the address is fetched, and compared', async ({ harness }) => {
-  const { path, script, asked } = await play(harness, { always: { size: SIZE + 4 } })
-  await load(harness, {}, path)
-  const hash = await crypto.subtle.digest('SHA-256', readFileSync(`.${MODEL}`))
-  const integrity = `sha256-${Buffer.from(hash).toString('base64')}`
-  expect((await failure(harness, `await BitNet.load('${path}', { integrity: '${integrity}', cache: 'only' })`)).code).toBe('integrity')
-  expect((await failure(harness, `await BitNet.load('${path}', { integrity: '${integrity}' })`)).code).toBe('integrity')
-  // What was good before is not lost for it.
-  expect(await stored(harness)).toMatchObject([{ complete: true, bytes: SIZE + 4 }])
-  await script({})
-  const { kinds } = await loadAndTell(harness, path, { integrity })
+test('where the stored file is not the one of `integrity`, the file at the address is fetched and compared', async ({ shared }) => {
+  const { path, rewrite, requests } = await scripted(shared, { always: { size: SIZE + 4 } })
+  await load(shared, {}, path)
+  const integrity = integrityOf(spreadModel())
+  expect((await loadFailure(shared, path, { integrity, cache: 'only' })).code).toBe('integrity')
+  expect((await loadFailure(shared, path, { integrity })).code).toBe('integrity')
+  // What is stored stays.
+  expect(await storedModels(shared)).toMatchObject([{ complete: true, bytes: SIZE + 4 }])
+  await rewrite({})
+  const { kinds } = await loadReporting(shared, path, { integrity })
   expect(kinds).toContain('restarted')
-  await expectGolden(harness)
-  expect(await stored(harness)).toMatchObject([{ complete: true, bytes: SIZE }])
-  await script({ always: { drop: true } })
-  await load(harness, { integrity }, path)
-  expect(await asked()).toEqual([])
+  await expectRandomModel(shared)
+  expect(await storedModels(shared)).toMatchObject([{ complete: true, bytes: SIZE }])
+  await rewrite({ always: { drop: true } })
+  await load(shared, { integrity }, path)
+  expect(await requests()).toEqual([])
 })

@@ -1,5 +1,6 @@
-// Workers: our own, the caller's, of another origin, and their ends.
-import { expect, failure, RANDOM_MODEL, test } from './harness'
+// Workers: the package's own, the caller's, of another origin, of another release; and how they
+// end.
+import { expect, failure, GOLDEN_MODEL, RANDOM_MODEL, test } from './harness'
 
 test("a caller's own worker, for one model after the other", async ({ harness }) => {
   const found = await harness.evaluate(async url => {
@@ -17,28 +18,28 @@ test("a caller's own worker, for one model after the other", async ({ harness })
 })
 
 test('a worker that is killed rejects what is in flight and what comes', async ({ harness }) => {
-  const found = await harness.evaluate(async () => {
+  const found = await harness.evaluate(async url => {
     const { BitNet } = window.ternlight
     const worker = new Worker('/pkg/worker.js', { type: 'module' })
-    const model = await BitNet.load('/models/tiny-stories.gguf', { worker })
-    const generation = model.generate('Tell me a story.')
+    const model = await BitNet.load(url, { worker })
+    const generation = model.generate('Once there was', { raw: true })
     await generation.tokens().next()
     worker.terminate()
     const code = (work: Promise<unknown>) => work.then(() => 'none', error => error.code)
     return [await code(generation.stats), await code(model.tokenize('x'))]
-  })
+  }, GOLDEN_MODEL)
   expect(found).toEqual(['internal', 'internal'])
 })
 
 test('a worker that throws rejects what is in flight', async ({ page }) => {
   await page.goto('/tests/web/harness.html')
   await page.waitForFunction(() => window.ternlight)
-  const found = await page.evaluate(async () => {
+  const found = await page.evaluate(async url => {
     const script = `import '${location.origin}/pkg/worker.js'; addEventListener('message', ({ data }) => { if (data.method === 'generate') throw new Error('boom') })`
     const worker = new Worker(URL.createObjectURL(new Blob([script], { type: 'text/javascript' })), { type: 'module' })
-    const model = await window.ternlight.BitNet.load('/models/tiny-stories.gguf', { worker })
-    return model.generate('Tell me a story.').text().catch(error => [error.code, error.message])
-  })
+    const model = await window.ternlight.BitNet.load(url, { worker })
+    return model.generate('Who are you?').text().catch(error => [error.code, error.message])
+  }, GOLDEN_MODEL)
   expect(found).toEqual(['internal', expect.stringContaining('boom')])
 })
 
@@ -63,10 +64,36 @@ test('an exception that passes through the crate rejects what is in flight and w
   await page.waitForFunction(() => window.ternlight)
   const codes = await page.evaluate(async url => {
     const model = await window.ternlight.BitNet.load(url, { worker: false })
-    // Where there can be none: it stands for a bug of ours.
+    // It stands for a bug of the package: there can be no exception here.
     GPUQueue.prototype.submit = () => { throw new Error('nonsense') }
     const code = (work: Promise<unknown>) => work.then(() => 'none', error => error.code)
     return [await code(model.logits(Uint32Array.of(1))), await code(model.tokenize('x'))]
   }, RANDOM_MODEL)
   expect(codes).toEqual(['internal', 'internal'])
+})
+
+test('a worker of another release is refused, with both versions', async ({ shared }) => {
+  const found = await shared.evaluate(async url => {
+    // The package's worker, but for the version in its answer to `hello`, which keeps its shape for
+    // ever.
+    const script = `
+      const { postMessage } = self
+      self.postMessage = (message, ...rest) => {
+        if (message?.result?.version) message = { ...message, result: { ...message.result, version: message.result.version - 1 } }
+        postMessage.call(self, message, ...rest)
+      }
+      await import('${location.origin}/pkg/worker.js')
+      postMessage.call(self, 'ready')`
+    const worker = new Worker(URL.createObjectURL(new Blob([script], { type: 'text/javascript' })), { type: 'module' })
+    await new Promise(resolve => worker.addEventListener('message', resolve, { once: true }))
+    const { version } = await new Promise<{ version: number }>(resolve => {
+      worker.addEventListener('message', ({ data }) => { if (data.result?.version) resolve(data.result) })
+      void window.ternlight.BitNet.load(url, { worker }).catch(() => {})
+    })
+    const error = await window.ternlight.BitNet.load(url, { worker }).then(() => undefined, error => error)
+    worker.terminate()
+    return { code: error?.code, message: error?.message as string, version }
+  }, RANDOM_MODEL)
+  expect(found.code).toBe('internal')
+  expect(found.message).toMatch(new RegExp(`version ${found.version}\\b.*${found.version + 1}\\b`))
 })

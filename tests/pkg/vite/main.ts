@@ -13,7 +13,7 @@ try {
   const model = await BitNet.load(url, { worker, onProgress: ({ fraction }) => { document.title = `${fraction}` } })
   const generation = model.generate('Who are you?', options)
   let text = ''
-  for await (const piece of generation) text += piece
+  for await (const part of generation) text += part
   const stats: Stats = await generation.stats
   await model.dispose()
   document.body.dataset.result = `${text} (${stats.completionTokens} tokens)`

@@ -1,6 +1,6 @@
-// Takes the GPU away from the thread that imports this before the package, as a browser may: what is
-// posted to the channel `gpu` is done to its devices. `lose` destroys them, `none` leaves no adapter
-// to open another on, `some` gives it back.
+// Imported before the package, takes the GPU away from its thread, as a browser may. It obeys
+// messages on the channel `gpu`: `lose` destroys the devices, `none` leaves no adapter to open
+// another on, and `some` gives the adapter back.
 const devices = []
 let adapters = true
 

@@ -1,0 +1,88 @@
+// Models that the tests need and that are no files: those of tests/data, changed.
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const read = path => readFileSync(fileURLToPath(new URL(`../data/${path}`, import.meta.url)))
+
+/** Ten parts of 1 MiB, the last one shorter. */
+export const SPREAD_SIZE = 10_342_944
+
+/** Tensors of a GGUF file begin at multiples of this. */
+const ALIGNMENT = 32
+
+/**
+ * The small random model in a file as long as a larger one. The loader's tests need bytes to fetch
+ * and store; they need a model only to see that the bytes came through. Its tensors are spread over
+ * the file, so that each part has some: the first begins after the header, the last ends with the
+ * file.
+ * @returns {Buffer}
+ */
+export function spreadModel() {
+  const small = read('tiny/tiny-bitnet-b1.58.gguf')
+  const { tensors, dataStart } = header(small)
+  const room = SPREAD_SIZE - small.length
+  const spread = Buffer.alloc(SPREAD_SIZE)
+  small.copy(spread, 0, 0, dataStart)
+  for (const [index, { start, offsetField }] of tensors.entries()) {
+    const moved = start + Math.floor(room * index / (tensors.length - 1) / ALIGNMENT) * ALIGNMENT
+    spread.writeBigUInt64LE(BigInt(moved - dataStart), offsetField)
+    small.copy(spread, moved, start, tensors[index + 1]?.start)
+  }
+  return spread
+}
+
+const I2_S = 36
+
+/**
+ * The golden model with its codes in the order of ARM builds of bitnet.cpp: see src/ternary.rs.
+ * @returns {Buffer}
+ */
+export function armModel() {
+  const file = read('golden/golden.gguf')
+  for (const { type, elements, start } of header(file).tensors) {
+    if (type !== I2_S) continue
+    for (let at = start; at < start + elements / 4; at += 32) {
+      const block = Buffer.from(file.subarray(at, at + 32))
+      const code = element => block[element % 32] >> 6 - 2 * (element >> 5) & 3
+      for (let byte = 0; byte < 32; byte++) {
+        const first = 64 * (byte >> 4) + byte % 16
+        file[at + byte] = code(first) << 6 | code(first + 16) << 4 | code(first + 32) << 2 | code(first + 48)
+      }
+    }
+  }
+  return file
+}
+
+/** Lengths in bytes of the metadata types that have one, by the type's number. */
+const LENGTHS = [1, 1, 2, 2, 4, 4, 4, 1, undefined, undefined, 8, 8, 8]
+const TEXT = 8
+const ARRAY = 9
+
+/** The tensors of a GGUF file, and where their bytes begin. */
+function header(file) {
+  let at = 8
+  const skip = bytes => (at += bytes)
+  const number = () => file.readUInt32LE(skip(4) - 4)
+  const count = () => Number(file.readBigUInt64LE(skip(8) - 8))
+  const skipText = () => skip(count())
+  const skipValue = type => {
+    if (type === TEXT) return skipText()
+    if (type !== ARRAY) return skip(LENGTHS[type])
+    const [element, length] = [number(), count()]
+    for (let index = 0; index < length; index++) skipValue(element)
+  }
+  const [tensorCount, entries] = [count(), count()]
+  for (let entry = 0; entry < entries; entry++) {
+    skipText()
+    skipValue(number())
+  }
+  const rows = Array.from({ length: tensorCount }, () => {
+    skipText()
+    let elements = 1
+    for (let dimensions = number(); dimensions > 0; dimensions--) elements *= count()
+    const type = number()
+    return { elements, type, offsetField: at, offset: count() }
+  })
+  const dataStart = Math.ceil(at / ALIGNMENT) * ALIGNMENT
+  return { tensors: rows.map(row => ({ ...row, start: dataStart + row.offset })), dataStart }
+}

@@ -1,0 +1,66 @@
+// Every block of JavaScript in the documentation runs, with a small model in place of the one it
+// names.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, GOLDEN_MODEL, load, test } from './harness'
+
+const files = ['README.md', 'pkg-template/README.md', ...readdirSync('docs').filter(name => name.endsWith('.md')).map(name => join('docs', name))]
+
+interface Block {
+  file: string
+  line: number
+  code: string
+}
+
+const blocksOf = (file: string): Block[] => {
+  const text = readFileSync(file, 'utf8')
+  return [...text.matchAll(/^```(\w*)\n(.*?)^```$/gms)]
+    .filter(([, language]) => /^(js|ts|javascript|typescript)$/.test(language!))
+    .map(({ 2: code, index }) => ({ file, line: text.slice(0, index).split('\n').length, code: code! }))
+}
+
+const blocks = files.flatMap(blocksOf)
+
+/**
+ * What the code around a block would have: its own imports, a model, a chat, an address, and a
+ * place to show things.
+ */
+const run = async ([code, url]: [code: string, url: string]) => {
+  const { ternlight } = window
+  const effects: string[] = []
+  const exported = new Set(Object.keys(ternlight))
+  const body = code.replace(/^import \{(.*)\} from 'ternlight'$/gm, (_, names: string) => {
+    for (const name of names.split(',')) if (!exported.has(name.trim())) throw new Error(`no such export: ${name}`)
+    return ''
+  })
+  const BitNet = new Proxy(ternlight.BitNet, {
+    get: (target, name) => name !== 'load' ? Reflect.get(target, name) : (source: unknown, options: object) => {
+      effects.push(`load ${source}`)
+      return window.load(typeof source === 'string' ? url : source as Blob, options)
+    }
+  })
+  const context = {
+    ...ternlight,
+    BitNet,
+    model: window.model,
+    chat: window.model.createChat(),
+    address: '/models/model.gguf',
+    show: (shown: unknown) => effects.push(String(shown)),
+    document: { body: { append: (text: unknown) => effects.push(String(text)) } }
+  }
+  const names = Object.keys(context).filter(name => !new RegExp(`^const (\\{[^}]*\\b)?${name}\\b`, 'm').test(body))
+  const given = names.map(name => (context as Record<string, unknown>)[name])
+  await new Function(...names, `return (async () => { ${body}\n })()`)(...given)
+  return effects
+}
+
+for (const { file, line, code } of blocks) {
+  test(`${file}, line ${line}`, { tag: '@quick' }, async ({ shared }) => {
+    await load(shared, {}, GOLDEN_MODEL)
+    expect(await shared.evaluate(run, [code, GOLDEN_MODEL] as [string, string])).not.toEqual([])
+  })
+}
+
+test('README.md has examples', () => {
+  expect(blocks.filter(({ file }) => file === 'README.md').length).toBeGreaterThan(1)
+})
