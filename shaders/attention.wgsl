@@ -1,17 +1,16 @@
-// softmax(q · k) v of HEADS query heads that share a KV head, for one token, over one part of the
-// context, in one pass (online softmax). The parts are put together by attention_merge.
+// softmax(q · k) v of HEADS query heads that share a KV head, for one token, over one split of the
+// context, reading it once (online softmax). attention_merge merges the splits.
 //
-// A thread scores one position for one head, then sums two values of the head over the tile.
+// A thread scores one position for one head, then sums two values of the head over the tile of TILE
+// positions. A tile has as many positions as a head has pairs of values.
 
 @group(0) @binding(0) var<uniform> step: Step;
-@group(0) @binding(1) var<storage, read> q: array<vec4f>;           // [n_tokens, N_HEAD, HEAD_DIM], scaled and turned
+@group(0) @binding(1) var<storage, read> queries: array<vec4f>;     // [n_tokens, N_HEAD, HEAD_DIM], rotated and scaled
 @group(0) @binding(2) var<storage, read> k_cache: array<vec4u>;     // [n_ctx, N_HEAD_KV, HEAD_DIM]
 @group(0) @binding(3) var<storage, read> v_cache: array<u32>;       // [n_ctx, N_HEAD_KV, HEAD_DIM]
-@group(0) @binding(4) var<storage, read_write> part: array<vec2f>;  // [n_tokens, n_splits, N_HEAD, HEAD_DIM], not normalised
-@group(0) @binding(5) var<storage, read_write> part_ml: array<vec2f>; // [n_tokens, n_splits, N_HEAD]: largest score, sum of exp
+@group(0) @binding(4) var<storage, read_write> partial_sums: array<vec2f>;  // [n_tokens, n_splits, N_HEAD, HEAD_DIM], not normalised
+@group(0) @binding(5) var<storage, read_write> partial_max_total: array<vec2f>; // [n_tokens, n_splits, N_HEAD]: largest score, sum of exp
 
-const TILE: u32 = HEAD_DIM / 2u; // positions at a time, as many as a head has pairs of values
-const WORKGROUP: u32 = HEADS * TILE;
 const VECTORS: u32 = select(HEAD_DIM / 4u, HEAD_DIM / 8u, KV_F16); // vec4u in a key
 
 var<workgroup> wq: array<vec4f, HEADS * HEAD_DIM / 4u>;
@@ -48,17 +47,17 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let head_kv = first_head / (N_HEAD / N_HEAD_KV);
     let token = group.y;
     let split = group.z;
-    let head = lane / TILE; // of HEADS; this lane's for scores as well as for sums
-    let slot = lane % TILE; // the position in the tile it scores, the pair of values it sums
+    let head = lane / TILE; // of HEADS, for scores as well as for sums
+    let slot = lane % TILE; // the position in the tile that it scores, and the pair of values that it sums
 
-    // There are as many threads as pairs of their values.
+    // A vector has four values, and there is a thread for every two.
     if lane < HEADS * HEAD_DIM / 4u {
-        wq[lane] = q[(token * N_HEAD + first_head) * (HEAD_DIM / 4u) + lane];
+        wq[lane] = queries[(token * N_HEAD + first_head) * (HEAD_DIM / 4u) + lane];
     }
     let start = split * step.split_len;
     let end = min(step.pos + token + 1u, start + step.split_len);
-    // As many tiles for every workgroup of the step, because a barrier's loop must be uniform in
-    // the browser's eyes; a split that begins after `end` scores nothing.
+    // Every workgroup of the step takes as many tiles: browsers demand that a loop with a barrier is
+    // uniform. A split that begins after `end` scores nothing.
     let tiles = (min(step.split_len, step.pos + step.n_tokens) + TILE - 1u) / TILE;
     var largest = -1e30;
     var total = 0.0;
@@ -82,8 +81,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         total *= shrink;
         sum *= shrink;
         workgroupBarrier();
-        // All of the tile, so that the loop unrolls and its loads overlap; past the end the weight
-        // is zero, and the value one that is there.
+        // Over all of the tile, so that the loop unrolls and its loads overlap. Past the end the weight
+        // is zero, and the value that of the last position.
         let last = max(end, start + 1u) - 1u;
         for (var i = 0u; i < TILE; i++) {
             let weight = weights[head * TILE + i];
@@ -92,8 +91,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         }
     }
     let out = (token * step.n_splits + split) * N_HEAD + first_head + head;
-    part[out * TILE + slot] = sum;
+    partial_sums[out * TILE + slot] = sum;
     if slot == 0u {
-        part_ml[out] = vec2f(largest, total);
+        partial_max_total[out] = vec2f(largest, total);
     }
 }

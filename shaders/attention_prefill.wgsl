@@ -1,26 +1,26 @@
 // softmax(q · k) v for many tokens: tiles of TOKENS tokens by HEADS query heads that share a KV head
-// against KEYS positions, over one part of the context, in one pass (online softmax). The parts are put
-// together by attention_merge.
+// against KEYS positions, over one split of the context, reading it once (online softmax).
+// attention_merge merges the splits.
 //
-// A row is one head of one token. For the scores a thread holds 8 rows by 4 keys; for the sums 8
-// rows by two vectors of a head's values, over one half of the keys after the other. Where neighbouring threads read vectors of neighbouring rows,
-// these are shuffled within the row, so that they come from different banks of the memory.
+// A row is one head of one token. For the scores a thread holds 8 rows by 4 keys; for the sums 8 rows by
+// two vectors of a head's values, over one half of the keys and then the other. Where neighbouring
+// threads read vectors of neighbouring rows, the vectors are shuffled within the row, so that they come
+// from different banks of the memory.
 
 @group(0) @binding(0) var<uniform> step: Step;
-@group(0) @binding(1) var<storage, read> queries: array<vec4f>;       // [n_tokens, N_HEAD, HEAD_DIM], scaled and turned
+@group(0) @binding(1) var<storage, read> queries: array<vec4f>;       // [n_tokens, N_HEAD, HEAD_DIM], rotated and scaled
 @group(0) @binding(2) var<storage, read> k_cache: array<vec2u>;       // [n_ctx, N_HEAD_KV, HEAD_DIM]
 @group(0) @binding(3) var<storage, read> v_cache: array<vec2u>;       // [n_ctx, N_HEAD_KV, HEAD_DIM]
-@group(0) @binding(4) var<storage, read_write> part: array<vec4f>;    // [n_tokens, n_splits, N_HEAD, HEAD_DIM], not normalised
-@group(0) @binding(5) var<storage, read_write> part_ml: array<vec2f>; // [n_tokens, n_splits, N_HEAD]: largest score, sum of exp
+@group(0) @binding(4) var<storage, read_write> partial_sums: array<vec4f>;    // [n_tokens, n_splits, N_HEAD, HEAD_DIM], not normalised
+@group(0) @binding(5) var<storage, read_write> partial_max_total: array<vec2f>; // [n_tokens, n_splits, N_HEAD]: largest score, sum of exp
 
-const WORKGROUP: u32 = 128u;
-const ROWS: u32 = 64u;
+const_assert WORKGROUP == 128u && ROWS == 64u; // 8 by 16 threads, of 8 rows each
+
 const KEYS: u32 = 64u;
 const HALF: u32 = KEYS / 2u;
-const KEY_QUADS: u32 = HALF / 4u; // in half of them
-const TOKENS: u32 = ROWS / HEADS;
+const KEY_QUADS: u32 = HALF / 4u; // in half of the keys
 const QUADS: u32 = HEAD_DIM / 4u; // vectors in a head
-const SLICE: u32 = 4u;            // of them multiplied at a time
+const SLICE: u32 = 4u;            // vectors multiplied at a time
 const SLICES: u32 = (QUADS + SLICE - 1u) / SLICE;
 const V_KEYS: u32 = 8u;           // keys whose values are multiplied at a time
 
@@ -51,7 +51,7 @@ fn value(at: u32) -> vec4f {
     return bitcast<vec4f>(vec4u(v_cache[2u * at], v_cache[2u * at + 1u]));
 }
 
-// One product after the other onto the sum, because cards add where they multiply.
+// Each product is added to the sum by itself, because cards add where they multiply.
 
 fn added(sum: f32, a: vec4f, b: vec4f) -> f32 {
     return sum + a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
@@ -75,9 +75,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let end = min(step.pos + min(first_token + TOKENS, step.n_tokens), start + step.split_len);
     let tiles = (max(end, start) - start + KEYS - 1u) / KEYS;
 
-    let my_row = lane / 16u;  // and 8, 16 ... more
-    let my_quad = lane % 16u; // of keys; then of values, and 16 more
-    // Of the row whose scores this lane looks after, if there is one.
+    let my_row = lane / 16u;  // and those 8, 16 ... after it
+    let my_quad = lane % 16u; // of keys; then of values, and the one 16 after it
+    // Of the row whose softmax this lane computes, if there is one.
     let token = first_token + lane / HEADS;
     let sees = min(step.pos + token + 1u, end);
     var largest = -1e30;
@@ -106,7 +106,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
                 let at = (of_token * N_HEAD + first_head + row % HEADS) * QUADS + min(quad, QUADS - 1u);
                 tile[in_tile(row, vector)] = select(vec4f(), queries[at], inside);
             }
-            // Key 4a + b is row 16b + a, because a thread takes four neighbouring keys.
+            // Key 4a + b is in row 16b + a, because a thread takes four neighbouring keys.
             for (var i = 0u; i < KEYS * SLICE / WORKGROUP; i++) {
                 let of_key = i * (WORKGROUP / SLICE) + lane / SLICE;
                 let position = min(first + of_key, end - 1u);
@@ -114,7 +114,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
                 tile[in_tile(ROWS + of_key % 4u * 16u + of_key / 4u, vector)] = select(vec4f(), key(at), inside);
             }
             workgroupBarrier();
-            // The slice's by themselves first: a sum of all values in a row would round too often.
+            // Sum the slice by itself first: one long sum over a row would round too often.
             var p0 = vec4f();
             var p1 = vec4f();
             var p2 = vec4f();
@@ -189,8 +189,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             }
             for (var slice = 0u; slice < HALF / V_KEYS; slice++) {
                 workgroupBarrier();
-                for (var turn = 0u; turn < (V_KEYS * QUADS + WORKGROUP - 1u) / WORKGROUP; turn++) {
-                    let i = turn * WORKGROUP + lane;
+                for (var n = 0u; n < (V_KEYS * QUADS + WORKGROUP - 1u) / WORKGROUP; n++) {
+                    let i = n * WORKGROUP + lane;
                     if i < V_KEYS * QUADS {
                         let position = min(half_first + slice * V_KEYS + i / QUADS, end - 1u);
                         tile[i] = value((position * N_HEAD_KV + head_kv) * QUADS + i % QUADS);
@@ -231,14 +231,14 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         if row < TOKENS * HEADS && of_token < step.n_tokens {
             let out = (of_token * step.n_splits + split) * N_HEAD + first_head + row % HEADS;
             if my_quad < QUADS {
-                part[out * QUADS + my_quad] = low[i];
+                partial_sums[out * QUADS + my_quad] = low[i];
             }
             if my_quad + 16u < QUADS {
-                part[out * QUADS + my_quad + 16u] = high[i];
+                partial_sums[out * QUADS + my_quad + 16u] = high[i];
             }
         }
     }
     if lane < TOKENS * HEADS && token < step.n_tokens {
-        part_ml[(token * step.n_splits + split) * N_HEAD + first_head + lane % HEADS] = vec2f(largest, total);
+        partial_max_total[(token * step.n_splits + split) * N_HEAD + first_head + lane % HEADS] = vec2f(largest, total);
     }
 }

@@ -1,8 +1,8 @@
-// The greedy choice after each of a step's tokens, in each stretch of the vocabulary: the greatest logit, the
-// lowest id among equals.
+// The greedy choice after each of a step's tokens, in each block of the vocabulary: the greatest logit, and
+// the lowest id among equals.
 
 @group(0) @binding(0) var<storage, read> logits: array<f32>;       // [n_tokens, N_VOCAB]
-@group(0) @binding(1) var<storage, read_write> best: array<vec2u>; // [n_tokens, n_stretches]: bits of the value, id
+@group(0) @binding(1) var<storage, read_write> best: array<vec2u>; // [n_tokens, n_blocks]: bits of the value, id
 
 @compute @workgroup_size(WORKGROUP)
 fn main(
@@ -11,13 +11,13 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     var value = 0.0;
-    var id = NONE;
-    for (var turn = 0u; turn < STRETCH / WORKGROUP; turn++) {
-        let candidate = group.x * STRETCH + turn * WORKGROUP + lane;
+    var id = NO_TOKEN;
+    for (var n = 0u; n < VOCAB_BLOCK / WORKGROUP; n++) {
+        let candidate = group.x * VOCAB_BLOCK + n * WORKGROUP + lane;
         if candidate < N_VOCAB {
             let v = logits[group.y * N_VOCAB + candidate];
-            // Ascending ids and a strict comparison, and NaN never wins, as in sample_best.
-            if v > value || (id == NONE && v == v) {
+            // Ids ascend, so the lowest wins among equals. NaN never wins.
+            if v > value || (id == NO_TOKEN && v == v) {
                 value = v;
                 id = candidate;
             }

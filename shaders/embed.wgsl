@@ -1,16 +1,16 @@
 // x[t] = embd[token[t]], for the tokens whose row is in this shard of the embedding.
 
 @group(0) @binding(0) var<storage, read> tokens: array<u32>;
-@group(0) @binding(1) var<storage, read> embd: array<u32>;      // [N_ROWS, N_EMBD] f16, f16 parted into bytes, or f32
-@group(0) @binding(2) var<storage, read_write> x: array<vec2f>; // [n_tokens, N_EMBD]
+@group(0) @binding(1) var<storage, read> embd: array<u32>;      // [N_ROWS, K] f16, f16 split into bytes, or f32
+@group(0) @binding(2) var<storage, read_write> x: array<vec2f>; // [n_tokens, K]
 
-const PAIRS: u32 = N_EMBD / 2u; // in a row
+const PAIRS: u32 = K / 2u; // in a row
 
-// Two neighbours of a row, before which there are `first` others.
+// Pair `i` of a row that begins at pair `first`.
 fn pair(first: u32, i: u32) -> vec2f {
     if SPLIT {
         let at = first + i / 2u;
-        let halves = joined(embd[at], embd[at + N_EMBD / 4u]);
+        let halves = joined(embd[at], embd[at + K / 4u]);
         return unpack2x16float(select(halves.x, halves.y, i % 2u == 1u));
     }
     if F16 {
@@ -21,13 +21,13 @@ fn pair(first: u32, i: u32) -> vec2f {
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
-    // Wraps below FIRST_ROW, which is then beyond N_ROWS too.
+    // A token below FIRST_ROW wraps around, and is then beyond N_ROWS too.
     let row = tokens[group.x] - FIRST_ROW;
     if row >= N_ROWS {
         return;
     }
-    for (var turn = 0u; turn < (PAIRS + WORKGROUP - 1u) / WORKGROUP; turn++) {
-        let i = turn * WORKGROUP + lane;
+    for (var n = 0u; n < (PAIRS + WORKGROUP - 1u) / WORKGROUP; n++) {
+        let i = n * WORKGROUP + lane;
         if i < PAIRS {
             x[group.x * PAIRS + i] = pair(row * PAIRS, i);
         }

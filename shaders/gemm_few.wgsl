@@ -1,30 +1,34 @@
-// Y = W Q for few tokens, eight at a time: ternary rows times int8 vectors. LANES lanes, 8 or more, share four
-// rows, so that what they read of the tokens serves all of these, and codes once taken apart all tokens.
+// Y = W Q for few tokens, FEW at a time: ternary rows times int8 vectors. LANES lanes share EACH rows. What
+// they read of the tokens serves all of these rows, and codes that are unpacked once serve all tokens.
 //
-// PARTS = 1: y[token][row] = product, or y[token][row] += product if ADD.
-// PARTS = 2: the rows come in pairs, gate and up, and y[token][row] = relu(gate)² * up.
+// MATRICES = 1: y[token][row] = product, or y[token][row] += product if ADD.
+// MATRICES = 2: the rows come in pairs, gate and up, and y[token][row] = relu(gate)² * up.
 
 @group(0) @binding(0) var<uniform> step: Step;
-@group(0) @binding(1) var<storage, read> w: array<u32>;         // [PARTS, N_ROWS, K] codes, K / 16 words a row
-@group(0) @binding(2) var<storage, read> w_scale: array<f32>;   // [PARTS, ALL_ROWS]
+@group(0) @binding(1) var<storage, read> w: array<u32>;         // [MATRICES, N_ROWS, K] codes, K / 16 words a row
+@group(0) @binding(2) var<storage, read> w_scale: array<f32>;   // [MATRICES, ALL_ROWS]
 @group(0) @binding(3) var<storage, read> q: array<vec4u>;       // [n_tokens, K] int8, see quantize.wgsl
 @group(0) @binding(4) var<storage, read> q_scale: array<vec2f>; // [n_tokens]: s, sum of q
 @group(0) @binding(5) var<storage, read_write> y: array<f32>;   // [n_tokens, ALL_ROWS]
 
 const WORDS: u32 = K / 16u;
 const STEPS: u32 = (WORDS + LANES - 1u) / LANES;
-const ROWS: u32 = 4u / PARTS; // of y, for each slot of LANES lanes
+const ROWS: u32 = EACH / MATRICES; // of y, for each slot of LANES lanes
+
+const_assert FEW == 8u;      // sum0 to sum7
+const_assert EACH == 4u;     // the components of a vector
+const_assert LANES >= FEW;   // each stores one token
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
-    let first = (group.x * (WORKGROUP / LANES) + lane / LANES) * ROWS;
-    let first_token = group.y * 8u;
-    // Rows past the last are given the last one's codes, and not stored.
+    let first = (group.x * SLOTS + lane / LANES) * ROWS;
+    let first_token = group.y * FEW;
+    // Rows past the last get the last one's codes, and are not stored.
     let each = vec4u(0u, 1u, 2u, 3u);
-    let rows = (each % PARTS * N_ROWS + min(first + each / PARTS, vec4u(N_ROWS - 1u))) * WORDS;
-    // One lane stores one token. What it needs is on its way with the codes: at the end it would be waited for.
+    let rows = (each % MATRICES * N_ROWS + min(first + each / MATRICES, vec4u(N_ROWS - 1u))) * WORDS;
+    // One lane stores one token. It loads what it needs with the codes: at the end it would have to wait.
     let token = first_token + lane % LANES;
-    let is_mine = lane % LANES < 8u && token < step.n_tokens;
+    let is_mine = lane % LANES < FEW && token < step.n_tokens;
     var t = vec2f();
     if is_mine {
         t = q_scale[token];
@@ -32,7 +36,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let at_rows = FIRST_ROW + min(first + each, vec4u(N_ROWS - 1u));
     let scales = vec4f(w_scale[at_rows.x], w_scale[at_rows.y], w_scale[at_rows.z], w_scale[at_rows.w]);
     var up_scales = vec2f();
-    if PARTS == 2u {
+    if MATRICES == 2u {
         up_scales = vec2f(w_scale[ALL_ROWS + at_rows.x], w_scale[ALL_ROWS + at_rows.y]);
     }
     let at_y = token * ALL_ROWS + at_rows;
@@ -40,7 +44,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     if ADD && is_mine {
         before = vec4f(y[at_y.x], y[at_y.y], y[at_y.z], y[at_y.w]);
     }
-    // All on their way at once.
+    // All loads are in flight together.
     var codes: array<vec4u, STEPS>;
     for (var at_step = 0u; at_step < STEPS; at_step++) {
         let i = at_step * LANES + lane % LANES;
@@ -48,7 +52,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         // Zero codes add nothing.
         codes[at_step] = select(vec4u(), vec4u(w[rows.x + at], w[rows.y + at], w[rows.z + at], w[rows.w + at]), i < WORDS);
     }
-    // By token; past the last they are of no use and of no harm.
+    // By token. Past the last token they do no harm.
     var sum0 = vec4i();
     var sum1 = vec4i();
     var sum2 = vec4i();
@@ -85,7 +89,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     if !is_mine || first >= N_ROWS {
         return;
     }
-    if PARTS == 2u {
+    if MATRICES == 2u {
         y[at_y.x] = relu2_glu(product(d.x, t, scales.x), product(d.y, t, up_scales.x));
         if first + 1u < N_ROWS {
             y[at_y.y] = relu2_glu(product(d.z, t, scales.y), product(d.w, t, up_scales.y));

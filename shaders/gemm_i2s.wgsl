@@ -1,23 +1,22 @@
 // Y = W Q for many tokens: ternary rows times int8 rows, on tiles in workgroup memory.
 //
-// A workgroup makes TILE_ROWS rows by TILE_TOKENS tokens, each of its 16 x 8 threads 4 x 4 of them,
-// stepping through K one 128-element block at a time. Four rows are kept as one vector, for which the
-// codes of a word are taken apart once for all of a thread's tokens.
+// A workgroup computes TILE_ROWS rows by TILE_TOKENS tokens, and each of its 16 x 8 threads 4 x 4 of
+// them, one 128-element block of K after the other. Four rows are kept as one vector, whose codes are
+// unpacked once for all of a thread's tokens.
 //
-// PARTS = 1: y[token][row] = product, or += product if ADD.
-// PARTS = 2: the rows come in pairs, gate and up, and y[token][row] = relu(gate)² * up. A tile then
-// holds 32 pairs, gate and up alternating, so that both halves of a pair meet in one thread.
+// MATRICES = 1: y[token][row] = product, or += product if ADD.
+// MATRICES = 2: the rows come in pairs, gate and up, and y[token][row] = relu(gate)² * up. A tile then
+// holds 32 pairs, gate and up alternating, so that both halves of a pair are in one thread.
 
 @group(0) @binding(0) var<uniform> step: Step;
-@group(0) @binding(1) var<storage, read> w: array<u32>;         // [PARTS, N_ROWS, K] codes
-@group(0) @binding(2) var<storage, read> w_scale: array<f32>;   // [PARTS, ALL_ROWS]
+@group(0) @binding(1) var<storage, read> w: array<u32>;         // [MATRICES, N_ROWS, K] codes
+@group(0) @binding(2) var<storage, read> w_scale: array<f32>;   // [MATRICES, ALL_ROWS]
 @group(0) @binding(3) var<storage, read> q: array<vec4u>;       // [n_tokens, K] int8, see quantize.wgsl
 @group(0) @binding(4) var<storage, read> q_scale: array<vec2f>; // [n_tokens]: s, sum of q
 @group(0) @binding(5) var<storage, read_write> y: array<f32>;   // [n_tokens, ALL_ROWS]
 
-const WORKGROUP: u32 = 128u;
-const TILE_ROWS: u32 = 64u;
-const TILE_TOKENS: u32 = 32u;
+const_assert WORKGROUP == 128u && TILE_ROWS == 64u && TILE_TOKENS == 32u; // 16 x 8 threads, 4 x 4 each
+
 const QUADS: u32 = TILE_ROWS / 4u; // of rows
 const WORDS: u32 = K / 16u;
 const BLOCK: u32 = 8u; // words of codes in a 128-element block
@@ -27,14 +26,15 @@ const TOKEN_PITCH: u32 = BLOCK + 1u; // and tokens
 var<workgroup> w_tile: array<vec4u, BLOCK * QUAD_PITCH>;        // [BLOCK][QUADS]
 var<workgroup> q_tile: array<vec4u, TILE_TOKENS * TOKEN_PITCH>; // [TILE_TOKENS][BLOCK]
 
-// The row of y that tile row `i` belongs to.
+// The row of y to which tile row `i` belongs.
 fn row_of(tile: u32, i: u32) -> u32 {
-    return tile * (TILE_ROWS / PARTS) + i / PARTS;
+    return tile * (TILE_ROWS / MATRICES) + i / MATRICES;
 }
 
-// Where the codes of tile row `i` begin. Rows past the last are given the last one's, and not stored.
+// The word where the codes of tile row `i` begin. Rows past the last get the last one's codes, and are
+// not stored.
 fn codes_of(tile: u32, i: u32) -> u32 {
-    return (i % PARTS * N_ROWS + min(row_of(tile, i), N_ROWS - 1u)) * WORDS;
+    return (i % MATRICES * N_ROWS + min(row_of(tile, i), N_ROWS - 1u)) * WORDS;
 }
 
 fn store(token: u32, row: u32, v: f32) {
@@ -49,18 +49,18 @@ fn store(token: u32, row: u32, v: f32) {
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let first_token = group.y * TILE_TOKENS;
-    // What the thread brings into the tiles: a word of four rows, and of one token in 16.
+    // What the thread loads into the tiles: a word of four rows, and one of every 16th token.
     let word_in = lane % BLOCK;
     let quad_in = lane / BLOCK;
     let w0 = codes_of(group.x, 4u * quad_in) + word_in;
     let w1 = codes_of(group.x, 4u * quad_in + 1u) + word_in;
     let w2 = codes_of(group.x, 4u * quad_in + 2u) + word_in;
     let w3 = codes_of(group.x, 4u * quad_in + 3u) + word_in;
-    // Tokens past the last are not stored either.
+    // Tokens past the last get the last one's, and are not stored.
     let last = step.n_tokens - 1u;
     let q0 = min(first_token + quad_in, last) * WORDS + word_in;
     let q1 = min(first_token + quad_in + 16u, last) * WORDS + word_in;
-    // What it multiplies: four rows, and tokens my_token, + 8, + 16, + 24.
+    // What it multiplies: four rows by the tokens my_token, + 8, + 16 and + 24.
     let my_quad = lane / 8u;
     let my_token = lane % 8u;
     var sum0 = vec4i();
@@ -99,7 +99,7 @@ fn finish(token: u32, tile: u32, first: u32, d: vec4i) {
         return;
     }
     let t = q_scale[token];
-    if PARTS == 1u {
+    if MATRICES == 1u {
         for (var i = 0u; i < 4u; i++) {
             let row = row_of(tile, first + i);
             if row < N_ROWS {

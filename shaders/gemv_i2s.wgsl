@@ -1,21 +1,24 @@
-// Y = W Q for BATCH tokens at a time, 1 or 4: ternary rows times int8 vectors. LANES lanes share a
-// row, and each word of codes is read once for all tokens of the batch.
+// Y = W Q for TOKENS tokens at a time: ternary rows times int8 vectors. LANES lanes share a row, and
+// each word of codes is read once for all of these tokens.
 //
-// PARTS = 1: y[token][row] = product, or y[token][row] += product if ADD.
-// PARTS = 2: the rows come in pairs, gate and up, and y[token][row] = relu(gate)² * up.
+// MATRICES = 1: y[token][row] = product, or y[token][row] += product if ADD.
+// MATRICES = 2: the rows come in pairs, gate and up, and y[token][row] = relu(gate)² * up.
 
 @group(0) @binding(0) var<uniform> step: Step;
-@group(0) @binding(1) var<storage, read> w: array<u32>;         // [PARTS, N_ROWS, K] codes, K / 16 words a row
-@group(0) @binding(2) var<storage, read> w_scale: array<f32>;   // [PARTS, ALL_ROWS]
+@group(0) @binding(1) var<storage, read> w: array<u32>;         // [MATRICES, N_ROWS, K] codes, K / 16 words a row
+@group(0) @binding(2) var<storage, read> w_scale: array<f32>;   // [MATRICES, ALL_ROWS]
 @group(0) @binding(3) var<storage, read> q: array<vec4u>;       // [n_tokens, K] int8, see quantize.wgsl
 @group(0) @binding(4) var<storage, read> q_scale: array<vec2f>; // [n_tokens]: s, sum of q
 @group(0) @binding(5) var<storage, read_write> y: array<f32>;   // [n_tokens, ALL_ROWS]
 
 const WORDS: u32 = K / 16u;
 const STEPS: u32 = (WORDS + LANES - 1u) / LANES;
-const ROWS: u32 = WORKGROUP / LANES / PARTS; // of y, in one workgroup
+const ROWS: u32 = SLOTS / MATRICES; // of y, in one workgroup
 
-var<workgroup> parts: array<vec4i, WORKGROUP / LANES>;
+const_assert EACH == 1u;
+const_assert TOKENS == 1u || TOKENS == 4u; // the components of a vector
+
+var<workgroup> sums: array<vec4i, SLOTS>;
 
 fn store(token: u32, row: u32, v: f32) {
     let at = token * ALL_ROWS + row;
@@ -28,23 +31,23 @@ fn store(token: u32, row: u32, v: f32) {
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
-    let slot = lane / LANES; // of the row and part this lane works on
-    let part = slot / ROWS;
+    let slot = lane / LANES; // of the row and matrix that this lane works on
+    let matrix = slot / ROWS;
     let row = group.x * ROWS + slot % ROWS;
-    let token = group.y * BATCH;
-    let n_tokens = min(BATCH, step.n_tokens - token);
-    var sum = vec4i(); // by token; past n_tokens it is of no use and of no harm
+    let token = group.y * TOKENS;
+    let n_tokens = min(TOKENS, step.n_tokens - token);
+    var sum = vec4i(); // by token; past n_tokens it does no harm
     if row < N_ROWS {
-        let first = (part * N_ROWS + row) * WORDS;
+        let first = (matrix * N_ROWS + row) * WORDS;
         let first_q = token * WORDS;
-        // A constant number of steps, which drivers can unroll to have all loads under way at once. On
-        // an NVIDIA H200 a product takes 7.7 us so, and 10.1 us with a guard in the loop that prevents it.
+        // Drivers unroll a constant number of steps, and have all loads in flight together. On an NVIDIA
+        // H200 a product takes 7.7 us so, and 10.1 us with a guard in the loop that prevents it.
         for (var at_step = 0u; at_step < STEPS; at_step++) {
             let i = at_step * LANES + lane % LANES;
             // Zero codes add nothing.
             let word = select(0u, w[first + min(i, WORDS - 1u)], i < WORDS);
             sum.x += dot_word(word, q[first_q + min(i, WORDS - 1u)]);
-            if BATCH > 1u {
+            if TOKENS > 1u {
                 sum.y += dot_word(word, q[first_q + WORDS + min(i, WORDS - 1u)]);
                 sum.z += dot_word(word, q[first_q + 2u * WORDS + min(i, WORDS - 1u)]);
                 sum.w += dot_word(word, q[first_q + 3u * WORDS + min(i, WORDS - 1u)]);
@@ -52,12 +55,12 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         }
     }
     var d = vec4i();
-    if BATCH > 1u {
+    if TOKENS > 1u {
         d = lanes_sum_vec4i(lane, sum);
     } else {
         d.x = lanes_sum_i32(lane, sum.x);
     }
-    if PARTS == 1u {
+    if MATRICES == 1u {
         if lane % LANES == 0u && row < N_ROWS {
             let at = FIRST_ROW + row;
             for (var i = 0u; i < n_tokens; i++) {
@@ -66,13 +69,13 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         }
     } else {
         if lane % LANES == 0u {
-            parts[slot] = d;
+            sums[slot] = d;
         }
         workgroupBarrier();
         if lane < ROWS && group.x * ROWS + lane < N_ROWS {
             let at = FIRST_ROW + group.x * ROWS + lane;
-            let gate = parts[lane];
-            let up = parts[ROWS + lane];
+            let gate = sums[lane];
+            let up = sums[ROWS + lane];
             for (var i = 0u; i < n_tokens; i++) {
                 let t = q_scale[token + i];
                 let v = relu2_glu(

@@ -1,5 +1,5 @@
-// approx[row] = embd[row] · x as far as the upper bytes of embd say, for the rows of one shard. Of the
-// rows of each workgroup, the one with the largest gives a lead: its value and how far off it may be.
+// approx[row] = embd[row] · x as far as the upper bytes of embd say, for the rows of one shard. The row
+// with the largest value of each workgroup gives a lead: that value, and the row's error.
 
 @group(0) @binding(0) var<storage, read> embd: array<vec4u>;         // [N_ROWS, 2, K] bytes
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;            // [K]
@@ -7,9 +7,11 @@
 @group(0) @binding(3) var<storage, read_write> approx: array<f32>;   // [n_vocab]
 @group(0) @binding(4) var<storage, read_write> leads: array<vec2f>;  // [n_leads]
 
-const ROWS: u32 = WORKGROUP / LANES * 4u; // at once, four for each group of LANES lanes
-const VECTORS: u32 = K / 16u;             // of upper bytes in a row
+const ROWS: u32 = SLOTS * EACH; // at a time
+const VECTORS: u32 = K / 16u;   // of upper bytes in a row
 const STEPS: u32 = (VECTORS + LANES - 1u) / LANES;
+
+const_assert EACH == 4u; // the components of a vector
 
 fn products(words: vec4u, x0: vec4f, x1: vec4f, x2: vec4f, x3: vec4f) -> vec4f {
     return x0 * approximate(words.x) + x1 * approximate(words.y)
@@ -20,7 +22,7 @@ fn total(v: vec4f) -> f32 {
     return (v.x + v.y) + (v.z + v.w);
 }
 
-// A lane's part of four rows, which share what it reads of x.
+// What one of a slot's lanes adds up of four rows, which share what it reads of x.
 fn lane_sums(row: u32, lane: u32) -> vec4f {
     let last = N_ROWS - 1u;
     let rows = 2u * VECTORS * min(vec4u(row, row + 1u, row + 2u, row + 3u), vec4u(last));
@@ -28,9 +30,9 @@ fn lane_sums(row: u32, lane: u32) -> vec4f {
     var sum1 = vec4f();
     var sum2 = vec4f();
     var sum3 = vec4f();
-    // A constant number of steps, which drivers can unroll to have all loads under way at once.
-    for (var step = 0u; step < STEPS; step++) {
-        let i = step * LANES + lane;
+    // Drivers unroll a constant number of steps, and have all loads in flight together.
+    for (var at_step = 0u; at_step < STEPS; at_step++) {
+        let i = at_step * LANES + lane;
         if VECTORS % LANES == 0u || i < VECTORS {
             let x0 = x[4u * i];
             let x1 = x[4u * i + 1u];
@@ -52,20 +54,20 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let index = group.y * groups.x + group.x;
-    let first = index * (ROWS * TURNS);
+    let first = index * (ROWS * REPEATS);
     if first >= N_ROWS {
         return;
     }
     var value = 0.0;
-    var id = NONE;
-    for (var turn = 0u; turn < TURNS; turn++) {
-        let row = first + turn * ROWS + lane / LANES * 4u;
+    var id = NO_TOKEN;
+    for (var n = 0u; n < REPEATS; n++) {
+        let row = first + n * ROWS + lane / LANES * EACH;
         let sums = lanes_sum_vec4f(lane, lane_sums(row, lane % LANES));
         if lane % LANES == 0u {
-            for (var i = 0u; i < 4u; i++) {
+            for (var i = 0u; i < EACH; i++) {
                 if row + i < N_ROWS {
                     approx[FIRST_ROW + row + i] = sums[i];
-                    if id == NONE || sums[i] > value {
+                    if id == NO_TOKEN || sums[i] > value {
                         value = sums[i];
                         id = FIRST_ROW + row + i;
                     }
@@ -75,6 +77,6 @@ fn main(
     }
     reduce(lane, value, id);
     if lane == 0u {
-        leads[FIRST_LEAD + index] = vec2f(values[0], error[ids[0]]);
+        leads[FIRST_GROUP + index] = vec2f(values[0], error[ids[0]]);
     }
 }

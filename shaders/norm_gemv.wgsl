@@ -1,15 +1,15 @@
-// y = W q for one token, q being the int8 quantisation of the normed x: see normed_rows.wgsl.
+// y = W q for one token, where q is the int8 quantisation of the normed x: see normed_rows.wgsl.
 //
-// PARTS = 1: y[row] = product, or y[row] += product if ADD.
-// PARTS = 2: the rows come in pairs, gate and up, and y[row] = relu(gate)² * up.
+// MATRICES = 1: y[row] = product, or y[row] += product if ADD.
+// MATRICES = 2: the rows come in pairs, gate and up, and y[row] = relu(gate)² * up.
 
-@group(0) @binding(0) var<storage, read> w: array<vec4u>;           // [PARTS, N_ROWS, K] codes
-@group(0) @binding(1) var<storage, read> w_scale: array<f32>;       // [PARTS, ALL_ROWS]
+@group(0) @binding(0) var<storage, read> w: array<vec4u>;           // [MATRICES, N_ROWS, K] codes
+@group(0) @binding(1) var<storage, read> w_scale: array<f32>;       // [MATRICES, ALL_ROWS]
 @group(0) @binding(2) var<storage, read> x: array<vec4f>;           // [K]
 @group(0) @binding(3) var<storage, read> norm_weight: array<vec4f>; // [K]
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;       // [ALL_ROWS]
 
-const ROWS: u32 = EACH / PARTS; // of y, for each slot
+const ROWS: u32 = EACH / MATRICES; // of y, for each slot
 
 fn input(token: u32, i: u32) -> Input {
     return Input(x[i], x[i + 8u], x[i + 16u], x[i + 24u]);
@@ -23,21 +23,21 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let row = first + mine;
     let is_mine = mine < ROWS && row < N_ROWS;
     let at = FIRST_ROW + min(row, N_ROWS - 1u);
-    // On their way with the codes: at the end they would be waited for.
+    // Loaded with the codes: at the end the lanes would have to wait for these.
     let scale = w_scale[at];
     var up_scale = 0.0;
-    if PARTS == 2u {
+    if MATRICES == 2u {
         up_scale = w_scale[ALL_ROWS + at];
     }
     var before = 0.0;
     if ADD && is_mine {
         before = y[at];
     }
-    let p = products(lane, each % PARTS * N_ROWS + min(first + each / PARTS, vec4u(N_ROWS - 1u)));
+    let p = products(lane, each % MATRICES * N_ROWS + min(first + each / MATRICES, vec4u(N_ROWS - 1u)));
     if is_mine {
-        let v = product(p.d[mine * PARTS], p.q_scale, scale);
-        if PARTS == 2u {
-            y[at] = relu2_glu(v, product(p.d[mine * PARTS + 1u], p.q_scale, up_scale));
+        let v = product(p.d[mine * MATRICES], p.q_scale, scale);
+        if MATRICES == 2u {
+            y[at] = relu2_glu(v, product(p.d[mine * MATRICES + 1u], p.q_scale, up_scale));
         } else {
             y[at] = before + v;
         }

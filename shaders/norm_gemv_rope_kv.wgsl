@@ -1,28 +1,29 @@
-// q, k and v of one token: the ternary product with the normed x, see normed_rows.wgsl, turned by
-// position as in rope_kv.wgsl. q, scaled by 1 / sqrt(HEAD_DIM), goes to queries, k and v to the cache.
+// q, k and v of one token: the ternary product with the normed x, see normed_rows.wgsl, rotated by
+// position as in rope_kv.wgsl. q, scaled by 1 / sqrt(HEAD_DIM), goes to queries; k and v go to the cache.
 //
-// A slot makes the two values of a pair, i and i + HEAD_DIM / 2; a workgroup SLOTS neighbouring
-// pairs of a head.
+// A slot computes the two values of a pair, i and i + HEAD_DIM / 2. A workgroup computes SLOTS
+// neighbouring pairs.
 
 @group(0) @binding(0) var<uniform> step: Step;
 @group(0) @binding(1) var<storage, read> w: array<vec4u>;            // [N_ROWS, K] codes
 @group(0) @binding(2) var<storage, read> w_scale: array<f32>;        // [N_Q + 2 N_KV]
 @group(0) @binding(3) var<storage, read> x: array<vec4f>;            // [K]
 @group(0) @binding(4) var<storage, read> norm_weight: array<vec4f>;  // [K]
-@group(0) @binding(5) var<storage, read> turns: array<vec2f>;        // [n_ctx, HEAD_DIM / 2]: cos, sin
+@group(0) @binding(5) var<storage, read> rope_table: array<vec2f>;   // [n_ctx, HEAD_DIM / 2]: cos, sin
 @group(0) @binding(6) var<storage, read_write> queries: array<f32>;  // [N_Q]
 @group(0) @binding(7) var<storage, read_write> k_cache: array<u32>;  // [n_ctx, N_KV]
 @group(0) @binding(8) var<storage, read_write> v_cache: array<u32>;  // [n_ctx, N_KV]
 
-const EACH: u32 = 2u;
+const_assert EACH == 2u; // a pair
+
 const HALF: u32 = HEAD_DIM / 2u;
 
 fn input(token: u32, i: u32) -> Input {
     return Input(x[i], x[i + 8u], x[i + 16u], x[i + 24u]);
 }
 
-// The pairs' first values, then their second ones.
-var<workgroup> made: array<f32, 2u * SLOTS>;
+// The first values of all pairs, then their second ones.
+var<workgroup> rotated: array<f32, 2u * SLOTS>;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
@@ -31,17 +32,17 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let pair = first_pair + slot;
     let row = min(pair / HALF * HEAD_DIM + pair % HALF, N_ROWS - HALF - 1u);
     let all = FIRST_ROW + row;
-    // On their way with the codes: at the end they would be waited for.
-    let turn = turns[step.pos * HALF + pair % HALF];
+    // Loaded with the codes: at the end the lanes would have to wait for these.
+    let rope = rope_table[step.pos * HALF + pair % HALF];
     let scale = vec2f(w_scale[all], w_scale[all + HALF]);
     let p = products(lane, vec4u(row, row + HALF, 0u, 0u));
     if lane % LANES == 0u {
         var v = vec2f(product(p.d.x, p.q_scale, scale.x), product(p.d.y, p.q_scale, scale.y));
         if all < N_Q + N_KV {
-            v = vec2f(v.x * turn.x - v.y * turn.y, v.y * turn.x + v.x * turn.y);
+            v = vec2f(v.x * rope.x - v.y * rope.y, v.y * rope.x + v.x * rope.y);
         }
-        made[slot] = v.x;
-        made[SLOTS + slot] = v.y;
+        rotated[slot] = v.x;
+        rotated[SLOTS + slot] = v.y;
     }
     workgroupBarrier();
     // Two neighbouring values a lane, which are one word of an f16 cache.
@@ -51,7 +52,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         let pair = first_pair + i;
         if pair < N_ROWS / 2u {
             let at = FIRST_ROW + pair / HALF * HEAD_DIM + pair % HALF + half * HALF;
-            store(at, vec2f(made[half * SLOTS + i], made[half * SLOTS + i + 1u]));
+            store(at, vec2f(rotated[half * SLOTS + i], rotated[half * SLOTS + i + 1u]));
         }
     }
 }

@@ -1,4 +1,4 @@
-// Reads all of `data` and does nothing else with it than a sum that says so.
+// Reads all of `data`. The sums show that it did.
 
 @group(0) @binding(0) var<storage, read> data: array<vec4u>;       // [COUNT]
 @group(0) @binding(1) var<storage, read_write> sums: array<u32>;   // [workgroups], modulo 2^32

@@ -1,23 +1,24 @@
-// Turns q and k by their position (NeoX pairs i, i + HEAD_DIM / 2), scales q by 1 / sqrt(HEAD_DIM),
-// and puts k and v into the cache. A thread handles four values: two pairs of q or k, or four of v.
+// Rotates q and k by position (NeoX pairs i, i + HEAD_DIM / 2), scales q by 1 / sqrt(HEAD_DIM), and stores
+// k and v in the cache. A thread takes EACH values: two pairs of q or k, or four values of v.
 
 @group(0) @binding(0) var<uniform> step: Step;
 @group(0) @binding(1) var<storage, read> qkv: array<f32>;          // [n_tokens, N_Q + 2 N_KV]
-@group(0) @binding(2) var<storage, read> turns: array<vec2f>;      // [n_ctx, HEAD_DIM / 2]: cos, sin
+@group(0) @binding(2) var<storage, read> rope_table: array<vec2f>; // [n_ctx, HEAD_DIM / 2]: cos, sin
 @group(0) @binding(3) var<storage, read_write> q: array<vec2f>;    // [n_tokens, N_Q]
 @group(0) @binding(4) var<storage, read_write> k_cache: array<u32>; // [n_ctx, N_KV]
 @group(0) @binding(5) var<storage, read_write> v_cache: array<u32>; // [n_ctx, N_KV]
 
-const N_QKV: u32 = N_Q + 2u * N_KV;
 const HALF: u32 = HEAD_DIM / 2u;
 
-// x and its partner, turned: (x0, x1, y0, y1).
-fn turned(row: u32, at: u32, pos: u32) -> vec4f {
+const_assert EACH == 4u; // the components of a vector
+
+// x and its partner, rotated: (x0, x1, y0, y1).
+fn rotated(row: u32, at: u32, pos: u32) -> vec4f {
     let i = at % HEAD_DIM;
     let x = vec2f(qkv[row + at], qkv[row + at + 1u]);
     let y = vec2f(qkv[row + at + HALF], qkv[row + at + HALF + 1u]);
-    let t0 = turns[pos * HALF + i];
-    let t1 = turns[pos * HALF + i + 1u];
+    let t0 = rope_table[pos * HALF + i];
+    let t1 = rope_table[pos * HALF + i + 1u];
     let c = vec2f(t0.x, t1.x);
     let s = vec2f(t0.y, t1.y);
     return vec4f(x * c - y * s, y * c + x * s);
@@ -29,13 +30,13 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let row = token * N_QKV;
     let pos = step.pos + token;
     let i = id.x;
-    if i >= N_QKV / 4u {
+    if i >= N_QKV / EACH {
         return;
     }
-    if i < (N_Q + N_KV) / 4u {
-        // The first half of each head holds the pairs' first values.
+    if i < (N_Q + N_KV) / EACH {
+        // The first half of each head holds the first values of its pairs.
         let at = i / (HALF / 2u) * HEAD_DIM + i % (HALF / 2u) * 2u;
-        let v = turned(row, at, pos);
+        let v = rotated(row, at, pos);
         if at < N_Q {
             let out = (token * N_Q + at) / 2u;
             let scale = inverseSqrt(f32(HEAD_DIM));
@@ -55,8 +56,8 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
             }
         }
     } else {
-        let at = 4u * i - N_Q - N_KV;
-        let source = row + 4u * i;
+        let at = EACH * i - N_Q - N_KV;
+        let source = row + EACH * i;
         let v = vec4f(qkv[source], qkv[source + 1u], qkv[source + 2u], qkv[source + 3u]);
         let out = pos * N_KV + at;
         if KV_F16 {

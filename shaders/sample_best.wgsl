@@ -1,7 +1,7 @@
-// The best token of each stretch of the vocabulary.
+// The best token of each block of the vocabulary.
 //
-// Greedy: the greatest logit. Otherwise the greatest logit / temperature + Gumbel noise among those
-// at or above the threshold, which draws a token with its softmax probability.
+// Greedy: the greatest logit. Otherwise the greatest logit / temperature + Gumbel noise among those at or
+// above the threshold: that draws each token with its softmax probability.
 
 @group(0) @binding(0) var<uniform> sampling: Sampling;
 @group(0) @binding(1) var<uniform> step: Step;
@@ -9,9 +9,7 @@
 @group(0) @binding(3) var<storage, read> threshold: array<f32>;     // [1]
 @group(0) @binding(4) var<storage, read_write> best: array<vec2u>;  // [n_workgroups]: bits of the value, id
 
-const WORKGROUP: u32 = 256u;
-
-// PCG-RXS-M-XS, one round a word: noise depends on seed, position and token, never on timing.
+// PCG-RXS-M-XS, once for each word: noise depends on seed, position and token, never on timing.
 fn hash(x: u32) -> u32 {
     let state = x * 747796405u + 2891336453u;
     let word = ((state >> ((state >> 28u) + 4u)) ^ state) * 277803737u;
@@ -22,8 +20,8 @@ fn gumbel(id: u32) -> f32 {
     let bits = hash(hash(hash(sampling.seed) ^ (step.pos + step.n_tokens)) ^ id) >> 9u;
     // 23 bits and a half: exact in f32, and never 0 or 1.
     let uniform_open = (f32(bits) + 0.5) / 8388608.0;
-    // Near 1, where the largest noise comes from, a GPU's logarithm may be off by 2^-21, which is
-    // more than there is: 0, and the noise infinite. There the series of log(1 - rest) is exact.
+    // The largest noise comes from numbers near 1. There a GPU's logarithm may be off by 2^-21: more than
+    // its value, so that the noise would be infinite. The series of log(1 - rest) is exact there.
     let rest = (f32(8388607u - bits) + 0.5) / 8388608.0;
     let exponential = select(-log(uniform_open), rest * (1.0 + rest * (0.5 + rest / 3.0)), rest < 0.01);
     return -log(exponential);
@@ -32,9 +30,9 @@ fn gumbel(id: u32) -> f32 {
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     var value = 0.0;
-    var id = NONE;
-    for (var i = 0u; i < STRETCH / WORKGROUP; i++) {
-        let candidate = group.x * STRETCH + i * WORKGROUP + lane;
+    var id = NO_TOKEN;
+    for (var i = 0u; i < VOCAB_BLOCK / WORKGROUP; i++) {
+        let candidate = group.x * VOCAB_BLOCK + i * WORKGROUP + lane;
         if candidate < N_VOCAB {
             var v = logits[candidate];
             var passes = true;
@@ -42,8 +40,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
                 passes = v >= threshold[0];
                 v = v * sampling.inverse_temperature + gumbel(candidate);
             }
-            // Ascending ids and a strict comparison: the lowest id wins among equals. NaN never does.
-            if passes && (v > value || (id == NONE && v == v)) {
+            // Ids ascend, so the lowest wins among equals. NaN never wins.
+            if passes && (v > value || (id == NO_TOKEN && v == v)) {
                 value = v;
                 id = candidate;
             }

@@ -1,26 +1,26 @@
-// The best of the stretches' best becomes the next token: it is written where the next step's
-// embedding lookup reads it, and behind those before it where the read-back copies from.
+// The best of all blocks becomes the next token. It is written to where the next step's embedding lookup
+// reads it, and appended to the tokens that the readback copies.
 
-@group(0) @binding(0) var<storage, read> best: array<vec2u>;         // [N_STRETCHES]: bits of the value, id
+@group(0) @binding(0) var<storage, read> best: array<vec2u>;         // [N_BLOCKS]: bits of the value, id
 @group(0) @binding(1) var<storage, read_write> tokens: array<u32>;   // [chunk]
-@group(0) @binding(2) var<storage, read_write> sampled: array<u32>;  // [N_SAMPLED <= WORKGROUP], the latest at the end
+@group(0) @binding(2) var<storage, read_write> sampled: array<u32>;  // [N_SAMPLED], the latest at the end
 
-const WORKGROUP: u32 = 64u;
+const_assert N_SAMPLED <= WORKGROUP;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(local_invocation_index) lane: u32) {
     var value = 0.0;
-    var id = NONE;
-    for (var turn = 0u; turn < (N_STRETCHES + WORKGROUP - 1u) / WORKGROUP; turn++) {
-        let i = turn * WORKGROUP + lane;
-        let other = bitcast<f32>(best[min(i, N_STRETCHES - 1u)].x);
-        if i < N_STRETCHES && best[i].y != NONE && (id == NONE || other > value) {
+    var id = NO_TOKEN;
+    for (var n = 0u; n < (N_BLOCKS + WORKGROUP - 1u) / WORKGROUP; n++) {
+        let i = n * WORKGROUP + lane;
+        let other = bitcast<f32>(best[min(i, N_BLOCKS - 1u)].x);
+        if i < N_BLOCKS && best[i].y != NO_TOKEN && (id == NO_TOKEN || other > value) {
             value = other;
             id = best[i].y;
         }
     }
     let next = sampled[min(lane + 1u, N_SAMPLED - 1u)];
-    storageBarrier(); // every lane has read what another is to write over
+    storageBarrier(); // every lane has read what others will overwrite
     reduce(lane, value, id);
     if lane + 1u < N_SAMPLED {
         sampled[lane] = next;

@@ -1,19 +1,18 @@
-// The least logit that top-k, top-p and min-p let pass. One workgroup.
+// The least logit that top-k, top-p and min-p accept. One workgroup.
 //
-// Each of top-k and top-p asks for the greatest threshold such that the tokens at or above it weigh
-// enough together: k tokens of weight 1, or the probability p. The threshold is found on the
-// logits' bits, mapped so that they order as integers, three bits a pass from the top: seven
-// candidate thresholds at a time, all their sums taken in one pass over the vocabulary. Sums are
-// made in a fixed order, so the same logits always give the same threshold.
+// Each of top-k and top-p asks for the greatest threshold such that the tokens at or above it weigh enough
+// together: k tokens of weight 1, or the probability p. The threshold is found on the logits' bits, mapped
+// so that they order as integers, from the top bits down. Each digit has three bits: the vocabulary is
+// read once for the sums of seven candidate thresholds. Sums are added in a fixed order, so the same logits
+// always give the same threshold.
 
 @group(0) @binding(0) var<uniform> sampling: Sampling;
 @group(0) @binding(1) var<storage, read> logits: array<f32>;           // [N_VOCAB]
 @group(0) @binding(2) var<storage, read_write> threshold: array<f32>;  // [1]
 
-const WORKGROUP: u32 = 256u;
-const TURNS: u32 = (N_VOCAB + WORKGROUP - 1u) / WORKGROUP;
+const VALUES: u32 = (N_VOCAB + WORKGROUP - 1u) / WORKGROUP; // of a lane
 const HALVINGS: u32 = countTrailingZeros(WORKGROUP);
-// The key of -inf, which lets every number pass. Smaller keys are NaN's, which let none.
+// The key of -inf, which accepts every number. Smaller keys are those of NaN, which accept none.
 const KEY_OF_LEAST: u32 = 0x007fffffu;
 
 var<workgroup> partial: array<f32, WORKGROUP>;
@@ -21,7 +20,7 @@ var<workgroup> partial_max: array<f32, WORKGROUP>;
 var<workgroup> partial_low: array<vec4f, WORKGROUP>;
 var<workgroup> partial_high: array<vec4f, WORKGROUP>;
 
-// Orders as an unsigned integer as the value does as a float.
+// Keys have the order of the values they are of.
 fn key_of(value: f32) -> u32 {
     let bits = bitcast<u32>(value);
     return select(bits | 0x80000000u, ~bits, (bits & 0x80000000u) != 0u);
@@ -52,17 +51,17 @@ fn sum_over(lane: u32, low: vec4f, high: vec4f) {
 // The greatest key at or above `least` such that tokens with that key or more weigh `target`.
 fn search(lane: u32, largest: f32, counting: bool, target_weight: f32, least: u32) -> u32 {
     var found = 0u;
-    for (var round = 0u; round < 11u; round++) {
-        // Bits 31 and 30 in the first round, then three at a time.
-        let shift = 30u - 3u * round;
-        let width = select(7u, 3u, round == 0u);
+    for (var i = 0u; i < 11u; i++) {
+        // Bits 31 and 30 first, then three at a time.
+        let shift = 30u - 3u * i;
+        let width = select(7u, 3u, i == 0u);
         var low = vec4f();
         var high = vec4f();
-        for (var turn = 0u; turn < TURNS; turn++) {
-            let i = turn * WORKGROUP + lane;
-            let logit = logits[min(i, N_VOCAB - 1u)];
+        for (var n = 0u; n < VALUES; n++) {
+            let id = n * WORKGROUP + lane;
+            let logit = logits[min(id, N_VOCAB - 1u)];
             let key = key_of(logit);
-            if i < N_VOCAB && key >= least && key >= found {
+            if id < N_VOCAB && key >= least && key >= found {
                 let w = weight_of(logit, largest, counting);
                 let digit = min((key - found) >> shift, width);
                 low += select(vec4f(), vec4f(w), vec4u(digit) >= vec4u(0u, 1u, 2u, 3u));
@@ -89,8 +88,8 @@ fn search(lane: u32, largest: f32, counting: bool, target_weight: f32, least: u3
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(local_invocation_index) lane: u32) {
     var best = -3.4e38;
-    for (var turn = 0u; turn < TURNS; turn++) {
-        best = max(best, logits[min(turn * WORKGROUP + lane, N_VOCAB - 1u)]);
+    for (var n = 0u; n < VALUES; n++) {
+        best = max(best, logits[min(n * WORKGROUP + lane, N_VOCAB - 1u)]);
     }
     partial_max[lane] = best;
     for (var i = 0u; i < HALVINGS; i++) {
@@ -108,8 +107,8 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     }
     if sampling.top_p < 1.0 {
         var mass = 0.0;
-        for (var turn = 0u; turn < TURNS; turn++) {
-            let i = turn * WORKGROUP + lane;
+        for (var n = 0u; n < VALUES; n++) {
+            let i = n * WORKGROUP + lane;
             if i < N_VOCAB && key_of(logits[i]) >= least {
                 mass += weight_of(logits[i], largest, false);
             }
@@ -128,7 +127,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     if sampling.min_p > 0.0 {
         least = max(least, key_of(largest + log(sampling.min_p) / sampling.inverse_temperature));
     }
-    // The best token always passes, whatever rounding did.
+    // The best token is always accepted, whatever rounding did.
     least = min(least, key_of(largest));
     if lane == 0u {
         threshold[0] = value_of(least);

@@ -1,16 +1,17 @@
-// Parts each f16 of one shard of the embedding into its two bytes, in place, and bounds by how much
-// the upper bytes alone put a row's logit off. One workgroup a row.
+// Splits each f16 of one shard of the embedding into its two bytes, in place, and bounds by how much the
+// upper bytes alone put a row's logit off. One workgroup a row.
 //
-// error[row] = (|d| + g (2 |e| + 2 |d|)) * SLACK with the Euclidean norms of the row e and of d, what
-// the upper bytes leave out of it. Why, is told in src/kernels/rescore.rs.
+// error[row] = (|d| + g (2 |e| + 2 |d|)) * SLACK with the Euclidean norms of the row e and of d, what the
+// upper bytes leave out of it. src/kernels/rescore.rs says why.
 
 @group(0) @binding(0) var<storage, read_write> embd: array<vec2u>; // [N_ROWS, K] f16, then [N_ROWS, 2, K] bytes
 @group(0) @binding(1) var<storage, read_write> error: array<f32>;  // [n_vocab]
 
 const EIGHTS: u32 = K / 8u; // of values in a row
-const TURNS: u32 = (EIGHTS + WORKGROUP - 1u) / WORKGROUP;
+const VALUES: u32 = (EIGHTS + WORKGROUP - 1u) / WORKGROUP; // eights of a lane
 const G: f32 = f32(K + 16u) / 16777216.0;
-const SLACK: f32 = 1.002; // above any rounding of the sums of squares
+
+const_assert LANES == WORKGROUP && EACH == 1u;
 
 var<workgroup> held: array<vec4u, EIGHTS>; // the row: upper bytes in xy, lower bytes in zw
 
@@ -37,8 +38,8 @@ fn main(
     let at = row * (K / 4u);
     var e = 0.0;
     var d = 0.0;
-    for (var turn = 0u; turn < TURNS; turn++) {
-        let i = turn * WORKGROUP + lane;
+    for (var n = 0u; n < VALUES; n++) {
+        let i = n * WORKGROUP + lane;
         if i < EIGHTS {
             let a = embd[at + 2u * i];
             let b = embd[at + 2u * i + 1u];
@@ -47,11 +48,11 @@ fn main(
             d += squares_left_out(a) + squares_left_out(b);
         }
     }
-    // Every lane has read what others are to write over.
+    // Every lane has read what others will overwrite.
     storageBarrier();
     workgroupBarrier();
-    for (var turn = 0u; turn < TURNS; turn++) {
-        let i = turn * WORKGROUP + lane;
+    for (var n = 0u; n < VALUES; n++) {
+        let i = n * WORKGROUP + lane;
         if i < EIGHTS {
             embd[at + i] = held[i].xy;
             embd[at + EIGHTS + i] = held[i].zw;

@@ -1,5 +1,5 @@
-// The best of a workgroup's tokens: the greatest value, the lowest id among equals.
-const NONE: u32 = 0xffffffffu; // in place of an id: no token
+// The best of a workgroup's tokens: the greatest value, and the lowest id among equals.
+// The id of none is NO_TOKEN.
 
 var<workgroup> values: array<f32, WORKGROUP>;
 var<workgroup> ids: array<u32, WORKGROUP>;
@@ -15,7 +15,7 @@ fn reduce(lane: u32, value: f32, id: u32) {
             let other = values[lane + half];
             let other_id = ids[lane + half];
             let better = other > values[lane] || (other == values[lane] && other_id < ids[lane]);
-            if other_id != NONE && (better || ids[lane] == NONE) {
+            if other_id != NO_TOKEN && (better || ids[lane] == NO_TOKEN) {
                 values[lane] = other;
                 ids[lane] = other_id;
             }

@@ -1,4 +1,6 @@
-// One logit for each row of a shard, by LANES lanes.
+// One logit for each row of a shard, from LANES lanes.
+
+const_assert EACH == 1u;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(
@@ -6,7 +8,7 @@ fn main(
     @builtin(num_workgroups) groups: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let row = (group.y * groups.x + group.x) * (WORKGROUP / LANES) + lane / LANES;
+    let row = (group.y * groups.x + group.x) * SLOTS + lane / LANES;
     var sum = 0.0;
     if row < N_ROWS {
         sum = lane_sum(row, lane % LANES);

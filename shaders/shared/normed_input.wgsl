@@ -1,14 +1,14 @@
-// int8 activations as in quantize.wgsl, made by a whole workgroup:
+// int8 activations as in quantize.wgsl, computed by a whole workgroup:
 // q, s = int8 quantisation of x / sqrt(mean(x²) + EPS) * weight.
 //
-// The same for one token and for many, and every operation that could be fused with another is
-// explicit: all kernels that norm a row are to come to the same bits.
+// One token and many give the same bits, and so do all kernels that norm a row: every operation that
+// could be fused with another is explicit.
 //
 // The kernel declares norm_weight, `array<vec4f>` [K]; input(token, i), the vectors i, i + 8, i + 16 and
 // i + 24 of x; and put(token, word, q), which takes the sixteen activations that a word of codes meets.
 
 const WORDS: u32 = K / 16u; // words of codes in a row
-const INPUTS: u32 = (WORDS + WORKGROUP - 1u) / WORKGROUP; // of them, those whose activations a lane makes
+const INPUTS: u32 = (WORDS + WORKGROUP - 1u) / WORKGROUP; // words whose activations a lane computes
 
 struct Input {
     a: vec4f,
@@ -26,9 +26,9 @@ fn largest_of(v: vec4f) -> f32 {
     return max(max(a.x, a.y), max(a.z, a.w));
 }
 
-// Puts all of a token's activations; gives s and the sum of q.
+// Puts all of a token's activations. Returns s and the sum of q.
 fn norm_input(token: u32, lane: u32) -> vec2f {
-    // Values of the block's four groups: a word of codes meets four of each.
+    // Values of the block's four groups. A word of codes meets four of each.
     var h: array<vec4f, INPUTS * 4u>;
     var squares_largest = vec2f();
     for (var n = 0u; n < INPUTS; n++) {

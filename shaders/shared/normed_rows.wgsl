@@ -1,16 +1,16 @@
-
-// Ternary rows times one vector that every workgroup norms and quantises for itself: cheaper than a
-// dispatch of its own where a workgroup has many rows. See normed_input.wgsl.
+// Ternary rows times one vector, which every workgroup norms and quantises by itself. Where a workgroup
+// has many rows this is cheaper than another dispatch. See normed_input.wgsl.
 //
-// The kernel declares w, `array<vec4u>` [.., K] codes, and what normed_input asks for. LANES
-// neighbouring lanes share EACH rows of w.
+// The kernel declares w, `array<vec4u>` [.., K] codes, and what normed_input asks for. A slot of LANES
+// neighbouring lanes shares EACH rows of w.
 
 const VECTORS: u32 = K / 64u; // vectors of four words of codes in a row
 const STEPS: u32 = (VECTORS + LANES - 1u) / LANES; // in which the lanes read a row
-const SLOTS: u32 = WORKGROUP / LANES;
 
-// The activations that each word of codes meets, [STEPS][4][LANES]: neighbouring lanes read
-// neighbouring ones. What lies past the end of a row meets codes of 0.
+const_assert EACH == 1u || EACH == 2u || EACH == 4u;
+
+// The activations that each word of codes meets, [STEPS][4][LANES]: neighbouring lanes read neighbours.
+// Those past the end of a row meet codes of 0.
 var<workgroup> q: array<vec4u, STEPS * 4u * LANES>;
 
 fn put(token: u32, word: u32, values: vec4u) {
@@ -18,14 +18,14 @@ fn put(token: u32, word: u32, values: vec4u) {
     q[(vector / LANES * 4u + word % 4u) * LANES + vector % LANES] = values;
 }
 
-// Codes of `row`, for one step of a lane.
+// The codes of `row` that a lane reads in one step.
 fn codes(row: u32, at_step: u32, lane: u32) -> vec4u {
     let i = at_step * LANES + lane % LANES;
     return select(vec4u(), w[row * VECTORS + min(i, VECTORS - 1u)], i < VECTORS);
 }
 
-// The codes of a word's second and third group are not shifted down but counted 16 and 4 times:
-// x holds the sums of the first and the last group, y 4 times the third's, z 16 times the second's.
+// The codes of a word's second and third group are not shifted down, so they count 16 and 4 times: x is the
+// sum of the first and the last group, y 4 times the third's, z 16 times the second's.
 fn dot_word3(word: u32, q: vec4u) -> vec3i {
     return vec3i(
         dot4((word >> 6u) & 0x03030303u, q.x) + dot4(word & 0x03030303u, q.w),
@@ -42,15 +42,15 @@ fn whole(d: vec3i) -> i32 {
     return d.x + (d.y >> 2u) + (d.z >> 4u);
 }
 
-// The products D of the lane's EACH rows with q, 0 in the rest; every lane of a slot gets them.
-// Norms the input on the way, for codes that are on their way from memory meanwhile.
+// The products D of the slot's EACH rows with q, for each of its lanes, and the scale of q. Norms the input
+// while the codes are loaded.
 struct Products {
     d: vec4i,
     q_scale: vec2f,
 }
 
 fn products(lane: u32, rows: vec4u) -> Products {
-    // Rows by name rather than by number: drivers are slow at indexing by a loop's variable.
+    // A variable for each row, because drivers are slow at indexing by a loop's variable.
     var codes0: array<vec4u, STEPS>;
     var codes1: array<vec4u, STEPS>;
     var codes2: array<vec4u, STEPS>;

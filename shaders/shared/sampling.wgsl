@@ -1,4 +1,4 @@
-// How to choose, the same for a whole generation. See src/sampling.rs for the meaning.
+// How tokens are chosen in a generation. src/sampling.rs gives the meaning.
 struct Sampling {
     inverse_temperature: f32, // 0 is greedy
     top_k: u32,               // 0 keeps all

@@ -1,16 +1,16 @@
-// Rows of f16 parted into bytes (see split_f16.wgsl): K upper bytes, then K lower ones.
+// Rows of f16 split into bytes (see split_f16.wgsl): K upper bytes, then K lower ones.
 
 const EIGHTS: u32 = K / 8u; // of values in a row
 const STEPS: u32 = (EIGHTS + LANES - 1u) / LANES;
 
-// What one of a row's LANES lanes adds up of embd[row] · x, in the order of gemv_head.
+// What one of a row's LANES lanes adds up of embd[row] · x, in the order of gemv_lm_head.
 fn lane_sum(row: u32, lane: u32) -> f32 {
     let upper = row * (2u * EIGHTS);
     let lower = upper + EIGHTS;
     var sum = 0.0;
-    // A constant number of steps, which drivers can unroll to have all loads under way at once.
-    for (var step = 0u; step < STEPS; step++) {
-        let i = step * LANES + lane;
+    // Drivers unroll a constant number of steps, and have all loads in flight together.
+    for (var at_step = 0u; at_step < STEPS; at_step++) {
+        let i = at_step * LANES + lane;
         if EIGHTS % LANES == 0u || i < EIGHTS {
             let u = embd[upper + i];
             let l = embd[lower + i];

@@ -2,7 +2,7 @@
 struct Step {
     pos: u32,       // tokens in the KV cache before this step
     n_tokens: u32,  // tokens in this step
-    n_splits: u32,  // parts the context is split into for attention
-    split_len: u32, // positions in one such part
+    n_splits: u32,  // splits of the context in attention
+    split_len: u32, // positions in one split
 }
 

@@ -1,4 +1,4 @@
-//! How fast the GPU reads its memory, which the kernels' own rates are held against.
+//! How fast the GPU reads its memory, for comparison with the kernels' own rates.
 
 use std::time::Duration;
 
@@ -7,43 +7,41 @@ use web_time::Instant;
 use super::weights::Weights;
 use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Plan, Recorder, Step};
-use crate::kernels::{probe_read, probed_sums};
+use crate::kernels::probed_sums;
 
-/// Bytes to read: several times what a card's caches hold.
-const ENOUGH: u64 = 256 << 20;
-const ENOUGH_ON_CPU: u64 = 64 << 20;
-
-/// Reading is repeated until it takes so long: submitting and waiting are then no part of it to speak
-/// of, and the clocks have had time to rise.
+/// Reading is repeated until it takes so long: submitting and waiting then hardly count, and the clocks have
+/// had time to rise.
 const LONG_ENOUGH: Duration = Duration::from_millis(60);
 const MAX_REPEATS: usize = 4096;
 
-/// Times it is taken, of which the best counts: others use the memory too.
+/// Measurements, of which the best counts: others use the memory too.
 const TIMES: usize = 3;
 
-/// Bytes of noise written at once.
-const PIECE: usize = 4 << 20;
+/// Bytes of noise that are written together.
+const NOISE: usize = 4 << 20;
 
-/// GB/s of a kernel that reads the embedding and does nothing else; where that would fit into caches,
-/// reads as many random numbers as do not.
+/// GB/s of a kernel that only reads: the embedding, or, where that would fit into caches, random numbers
+/// that do not.
 ///
-/// By the wall clock over many repeats: browsers make the GPU's own clock coarse, if it has one.
-pub(super) async fn bandwidth(gpu: &Gpu, weights: &Weights) -> Result<f64> {
-    let enough = if gpu.software { ENOUGH_ON_CPU } else { ENOUGH };
+/// It goes by the wall clock and many repeats: browsers make the GPU's own clock coarse, if it has one.
+pub(super) async fn bandwidth(recorder: &mut Recorder<'_>, weights: &Weights) -> Result<f64> {
+    let gpu = recorder.gpu();
+    let enough = gpu.tuning.probe_bytes;
     let embedding: Vec<_> =
         weights.token_embd.shards.iter().map(|shard| shard.buffer.cast()).collect();
     if embedding.iter().map(Buffer::bytes).sum::<u64>() >= enough {
-        return measure(gpu, &embedding).await;
+        return measure(recorder, &embedding).await;
     }
     let each = enough.min(gpu.max_binding) / 16;
     let mut own = Vec::new();
-    let allocated = gpu.allocating("a probe of the memory's speed", || {
-        (0..enough / 16 / each).for_each(|_| own.push(gpu.buffer("probe", each as usize)));
+    let allocated = gpu.allocating("a probe of the memory's speed", |allocation| {
+        let buffers = 0..enough / 16 / each;
+        buffers.for_each(|_| own.push(allocation.buffer("probe", each as usize)));
     });
     let measured = match allocated.await {
         Ok(()) => {
             own.iter().for_each(|buffer| fill(gpu, buffer));
-            measure(gpu, &own).await
+            measure(recorder, &own).await
         }
         Err(error) => Err(error),
     };
@@ -51,10 +49,10 @@ pub(super) async fn bandwidth(gpu: &Gpu, weights: &Weights) -> Result<f64> {
     measured
 }
 
-/// Writes noise: memory that holds one value everywhere may be read faster.
+/// Writes noise: memory that holds the same value everywhere may be read faster.
 fn fill(gpu: &Gpu, buffer: &Buffer<[u32; 4]>) {
     let mut state = 1_u32;
-    let piece: Vec<[u32; 4]> = (0..PIECE / 16)
+    let noise: Vec<[u32; 4]> = (0..NOISE / 16)
         .map(|_| {
             [(); 4].map(|()| {
                 state = state.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
@@ -62,20 +60,20 @@ fn fill(gpu: &Gpu, buffer: &Buffer<[u32; 4]>) {
             })
         })
         .collect();
-    for at in (0..buffer.len()).step_by(piece.len()) {
-        gpu.write(buffer, at, &piece[..piece.len().min(buffer.len() - at)]);
+    for at in (0..buffer.len()).step_by(noise.len()) {
+        gpu.write(buffer, at, &noise[..noise.len().min(buffer.len() - at)]);
         gpu.flush();
     }
 }
 
-async fn measure(gpu: &Gpu, buffers: &[Buffer<[u32; 4]>]) -> Result<f64> {
+async fn measure(recorder: &mut Recorder<'_>, buffers: &[Buffer<[u32; 4]>]) -> Result<f64> {
+    let gpu = recorder.gpu();
     let longest = buffers.iter().map(Buffer::len).max().unwrap_or_default();
     let sums: Buffer<u32> = gpu.buffer("sums", probed_sums(longest));
-    let mut plan = Plan::default();
-    let mut recorder = Recorder::new(gpu);
     for buffer in buffers {
-        probe_read(&mut recorder, &mut plan, buffer, &sums);
+        recorder.probe_read(buffer, &sums);
     }
+    let plan = recorder.finish();
     let bytes: u64 = buffers.iter().map(Buffer::bytes).sum();
     let mut repeats = 1;
     let mut best = read(gpu, &plan, &sums, repeats).await?;
@@ -87,7 +85,7 @@ async fn measure(gpu: &Gpu, buffers: &[Buffer<[u32; 4]>]) -> Result<f64> {
         best = best.min(read(gpu, &plan, &sums, repeats).await?);
     }
     gpu.free(&sums);
-    // A clock may have been coarse enough to see no time at all.
+    // A coarse clock may have seen no time at all.
     let seconds = best.max(Duration::from_micros(1)).as_secs_f64();
     Ok(bytes as f64 * repeats as f64 / seconds / 1e9)
 }

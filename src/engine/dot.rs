@@ -1,7 +1,7 @@
-//! Which way to multiply int8 values is faster here, by trying.
+//! Measures which way to multiply int8 values is faster on this adapter.
 //!
-//! Most cards multiply four pairs in one operation. Others have a browser put that together from
-//! single ones, and are faster with floats; nothing in WebGPU tells them apart. The results are the same.
+//! Most cards multiply four pairs in one operation. On others the browser has to emulate that with single
+//! multiplications, and floats are faster. Nothing in WebGPU tells them apart. The results are the same.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,36 +9,34 @@ use std::sync::{Mutex, PoisonError};
 use web_time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::gpu::{Gpu, Plan, Recorder, Step};
-use crate::kernels::{Product, Quantized, Shard, Ternary, gemv_i2s};
+use crate::gpu::{Gpu, Recorder, Step};
+use crate::kernels::{Product, Quantized, Shard, Ternary};
 
-/// Rows and columns of the matrix that is tried: of the size that a model of two billion has.
+/// Rows and columns of the matrix: the size of a model of two billion parameters.
 const SIZE: usize = 2560;
 
 /// Products in one run.
 const PRODUCTS: usize = 64;
 
-/// A run is repeated until it takes so long: what it takes by itself is then outweighed, and a browser's
-/// clock, which may be coarse, sees it.
+/// A run is repeated until it takes so long: submitting then hardly counts, and a browser's coarse clock can
+/// measure it.
 const LONG_ENOUGH: Duration = Duration::from_millis(5);
 const MAX_REPEATS: f64 = 64.0;
 
 /// Runs that are timed; the shortest counts.
 const RUNS: usize = 3;
 
-/// Floats have to be so much faster: a run's time varies.
+/// Floats must be faster by this factor, because a run's time varies.
 const MARGIN: f64 = 1.2;
 
-/// What was found out, by the adapter's name.
+/// The results, by the adapter's name.
 static FOUND: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
 
-/// Sets `gpu.packed_dot`, if nobody else has.
+/// Sets `gpu.tuning.packed_dot`, unless it is set.
 ///
 /// Errors: those of the device.
 pub(super) async fn choose(gpu: &mut Gpu) -> Result<()> {
-    // Processors have such an operation: on the two software adapters that were tried floats take
-    // three times as long.
-    if gpu.packed_dot.is_some() || gpu.software {
+    if gpu.tuning.packed_dot.is_some() {
         return Ok(());
     }
     let known = FOUND.lock().unwrap_or_else(PoisonError::into_inner).get(&gpu.adapter).copied();
@@ -53,20 +51,20 @@ pub(super) async fn choose(gpu: &mut Gpu) -> Result<()> {
             packed
         }
     };
-    gpu.packed_dot = Some(packed);
+    gpu.tuning.packed_dot = Some(packed);
     Ok(())
 }
 
 /// Seconds that a run takes.
 async fn time(gpu: &mut Gpu, packed: bool) -> Result<f64> {
-    let before = gpu.packed_dot.replace(packed);
+    let before = gpu.tuning.packed_dot.replace(packed);
     let shortest = time_products(gpu).await;
-    gpu.packed_dot = before;
+    gpu.tuning.packed_dot = before;
     shortest
 }
 
 async fn time_products(gpu: &Gpu) -> Result<f64> {
-    // Bits of no pattern: a card may be faster with zeros.
+    // Bits without a pattern: a card may be faster with zeros.
     let noise = |n: usize| -> Vec<u32> {
         (0..n as u32).map(|i| i.wrapping_mul(2_654_435_761) ^ (i >> 3)).collect()
     };
@@ -74,7 +72,7 @@ async fn time_products(gpu: &Gpu) -> Result<f64> {
     let w = Ternary {
         k: SIZE,
         rows: SIZE,
-        parts: 1,
+        matrices: 1,
         shards: vec![Shard { buffer: gpu.upload("dot_w", &codes), rows: 0..SIZE }],
         scale: gpu.upload("dot_w_scale", &vec![1f32; SIZE]),
     };
@@ -85,11 +83,11 @@ async fn time_products(gpu: &Gpu) -> Result<f64> {
     let y = gpu.buffer("dot_y", SIZE);
     let step = Step { pos: 0, n_tokens: 1, n_splits: 1, split_len: 1 };
     let d_step = gpu.upload("dot_step", &[step]);
-    let mut recorder = Recorder::new(gpu);
-    let mut plan = Plan::default();
+    let mut recorder = Recorder::new(gpu, &d_step);
     for _ in 0..PRODUCTS {
-        gemv_i2s(&mut recorder, &mut plan, &d_step, 1, &w, &x, &y, Product::Store);
+        recorder.gemv_i2s(&w, &x, &y, Product::Store);
     }
+    let plan = recorder.finish();
     let run = async |repeats: usize| {
         let started = Instant::now();
         let plans = vec![&plan; repeats];

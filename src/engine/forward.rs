@@ -1,15 +1,12 @@
 //! The forward pass as a list of kernels. [`crate::reference`] is the same list in plain Rust.
 
-use super::head::Candidates;
+use super::lm_head::Candidates;
 use super::state::State;
 use super::weights::Weights;
 use crate::gpu::{Buffer, Plan, Recorder};
 use crate::kernels::{
-    DenseType, MAX_HEAD_DIM, MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS, Product, Quantized, Ternary,
-    attention, attention_decode, attention_merge, attention_prefill, best_of_each, embed, gemm_few,
-    gemm_head, gemm_i2s, gemv_head, gemv_head_split, gemv_i2s, gemv_upper, merge_norm_gemv,
-    norm_gemv, norm_gemv_rope_kv, rescore, rms_norm, rms_norm_quantize, rope_kv, sample_best,
-    sample_commit, sample_filter,
+    DenseType, KvCache, MAX_HEAD_DIM, MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS, Product, Quantized,
+    Ternary,
 };
 use crate::model::Config;
 
@@ -18,7 +15,7 @@ use crate::model::Config;
 pub(super) enum Width {
     /// One.
     One,
-    /// Up to [`FEW`](crate::kernels::FEW).
+    /// Up to [`FEW`](crate::kernels::FEW): a draft pass.
     Few,
     /// A chunk of a prompt.
     Chunk,
@@ -26,161 +23,147 @@ pub(super) enum Width {
 
 /// Tokens through all layers: keys and values into the cache, the residual stream into `x`.
 pub(super) fn layers(
-    recorder: &mut Recorder,
+    p: &mut Recorder,
     config: &Config,
     weights: &Weights,
     state: &State,
     width: Width,
 ) -> Plan {
-    let State { step, attention: shape, x, h, qkv, q, parts, ff, ff_q, .. } = state;
-    let eps = config.eps;
-    let mut plan = Plan::default();
-    let p = &mut plan;
-    let r = recorder;
-    // One token: a matrix-vector product. Many: a matrix product that reads each weight once; but a
-    // CPU has no use for tiles in workgroup memory, and pays for every barrier.
-    let software = r.gpu().software;
-    let matmul = |r: &mut Recorder,
-                  p: &mut Plan,
-                  w: &Ternary,
-                  x: &Quantized,
-                  y: &Buffer<f32>,
-                  product: Product| match width {
-        Width::One => gemv_i2s(r, p, step, 1, w, x, y, product),
-        Width::Few if !software => gemm_few(r, p, step, w, x, y, product),
-        Width::Chunk if !software => gemm_i2s(r, p, step, w, x, y, product),
-        _ => gemv_i2s(r, p, step, 4, w, x, y, product),
-    };
-    let attention = match width {
-        _ if software || config.head_dim > MAX_HEAD_DIM => attention,
-        Width::Chunk => attention_prefill,
-        _ => attention_decode,
-    };
+    let State { tokens, x, h, qkv, q, rope_table, partials, ff, ff_q, .. } = state;
+    p.embed(tokens, &weights.token_embd, x);
+    for (block, cache) in weights.blocks.iter().zip(&state.cache) {
+        p.rms_norm_quantize(x, &block.attn_norm, h);
+        multiply(p, width, &block.attn_qkv, h, qkv, Product::Store);
+        p.rope_kv(qkv, rope_table, q, cache);
+        attend(p, width, config, state, cache);
+        p.attention_merge(partials, &block.attn_sub_norm, h);
+        multiply(p, width, &block.attn_output, h, x, Product::Add);
 
-    embed(r, p, &state.tokens, &weights.token_embd, x);
-    for (block, (k_cache, v_cache)) in weights.blocks.iter().zip(&state.cache) {
-        rms_norm_quantize(r, p, x, &block.attn_norm, h, eps);
-        matmul(r, p, &block.attn_qkv, h, qkv, Product::Store);
-        rope_kv(r, p, step, shape, qkv, &state.turns, q, k_cache, v_cache);
-        attention(r, p, step, shape, q, k_cache, v_cache, parts);
-        attention_merge(r, p, step, shape, parts, &block.attn_sub_norm, h, eps);
-        matmul(r, p, &block.attn_output, h, x, Product::Add);
-
-        rms_norm_quantize(r, p, x, &block.ffn_norm, h, eps);
-        matmul(r, p, &block.ffn_gate_up, h, ff, Product::Relu2Glu);
-        rms_norm_quantize(r, p, ff, &block.ffn_sub_norm, ff_q, eps);
-        matmul(r, p, &block.ffn_down, ff_q, x, Product::Add);
+        p.rms_norm_quantize(x, &block.ffn_norm, h);
+        multiply(p, width, &block.ffn_gate_up, h, ff, Product::Relu2Glu);
+        p.rms_norm_quantize(ff, &block.ffn_sub_norm, ff_q);
+        multiply(p, width, &block.ffn_down, ff_q, x, Product::Add);
     }
-    plan
+    p.finish()
+}
+
+/// One token takes a matrix-vector product, several a matrix product that reads each weight once.
+fn multiply(
+    p: &mut Recorder,
+    width: Width,
+    w: &Ternary,
+    x: &Quantized,
+    y: &Buffer<f32>,
+    product: Product,
+) {
+    match width {
+        Width::One => p.gemv_i2s(w, x, y, product),
+        Width::Few if p.tuning().tiles => p.gemm_few(w, x, y, product),
+        Width::Chunk if p.tuning().tiles => p.gemm_i2s(w, x, y, product),
+        Width::Few | Width::Chunk => p.gemv_i2s_of_several(w, x, y, product),
+    }
+}
+
+fn attend(p: &mut Recorder, width: Width, config: &Config, state: &State, cache: &KvCache) {
+    let State { q, partials, .. } = state;
+    match width {
+        _ if !p.tuning().tiles || config.head_dim > MAX_HEAD_DIM => {
+            p.attention(q, cache, partials);
+        }
+        Width::Chunk => p.attention_prefill(q, cache, partials),
+        Width::One | Width::Few => p.attention_decode(q, cache, partials),
+    }
 }
 
 /// One token through all layers, as [`layers`].
-pub(super) fn decode(
-    recorder: &mut Recorder,
-    config: &Config,
-    weights: &Weights,
-    state: &State,
-) -> Plan {
-    let gpu = recorder.gpu();
+pub(super) fn decode(p: &mut Recorder, config: &Config, weights: &Weights, state: &State) -> Plan {
     let fits = config.n_embd <= MAX_ROPE_COLUMNS
         && config.n_ff <= MAX_NORMED_COLUMNS
         && config.head_dim <= MAX_HEAD_DIM
         && weights.blocks.iter().all(|block| block.attn_qkv.ends_with_heads(config.head_dim));
-    // A CPU would norm the same values many times over to save dispatches that cost it nothing.
-    if gpu.software || !fits {
-        return layers(recorder, config, weights, state, Width::One);
+    if p.tuning().fused && fits {
+        fused(p, weights, state)
+    } else {
+        layers(p, config, weights, state, Width::One)
     }
-    fused(recorder, config, weights, state)
 }
 
-/// The same list of steps in half the dispatches: a card waits for those rather than for memory when
-/// there is one token only. Each product norms its input, each workgroup for itself.
-fn fused(recorder: &mut Recorder, config: &Config, weights: &Weights, state: &State) -> Plan {
-    let State { step, attention: shape, x, q, parts, ff, turns, .. } = state;
-    let eps = config.eps;
-    let mut plan = Plan::default();
-    let p = &mut plan;
-    let r = recorder;
-    embed(r, p, &state.tokens, &weights.token_embd, x);
-    for (block, (k_cache, v_cache)) in weights.blocks.iter().zip(&state.cache) {
-        let (qkv, norm) = (&block.attn_qkv, &block.attn_norm);
-        norm_gemv_rope_kv(r, p, step, shape, qkv, x, norm, turns, q, k_cache, v_cache, eps);
-        attention_decode(r, p, step, shape, q, k_cache, v_cache, parts);
-        merge_norm_gemv(r, p, step, shape, &block.attn_output, parts, &block.attn_sub_norm, x, eps);
+/// The same steps in half the dispatches: with a single token, a card waits for those rather than for
+/// memory. In each product, each workgroup norms the input by itself.
+fn fused(p: &mut Recorder, weights: &Weights, state: &State) -> Plan {
+    let State { tokens, x, q, rope_table, partials, ff, .. } = state;
+    p.embed(tokens, &weights.token_embd, x);
+    for (block, cache) in weights.blocks.iter().zip(&state.cache) {
+        p.norm_gemv_rope_kv(&block.attn_qkv, x, &block.attn_norm, rope_table, q, cache);
+        p.attention_decode(q, cache, partials);
+        p.merge_norm_gemv(&block.attn_output, partials, &block.attn_sub_norm, x);
 
-        norm_gemv(r, p, &block.ffn_gate_up, x, &block.ffn_norm, ff, Product::Relu2Glu, eps);
-        norm_gemv(r, p, &block.ffn_down, ff, &block.ffn_sub_norm, x, Product::Add, eps);
+        p.norm_gemv(&block.ffn_gate_up, x, &block.ffn_norm, ff, Product::Relu2Glu);
+        p.norm_gemv(&block.ffn_down, ff, &block.ffn_sub_norm, x, Product::Add);
     }
-    plan
+    p.finish()
 }
 
-/// The step's last token from the residual stream to the best next token: by way of all logits, or,
-/// where there are `candidates`, of as many as it takes.
+/// From the residual stream of the step's last token to the best next token: by way of all logits, or, where
+/// there are `candidates`, of as few as it takes.
 pub(super) fn greedy(
-    recorder: &mut Recorder,
-    config: &Config,
+    p: &mut Recorder,
     weights: &Weights,
     state: &State,
     candidates: Option<&Candidates>,
 ) -> Plan {
-    let State { step, last, logits, sampling, threshold, best, tokens, sampled, .. } = state;
-    let Some(Candidates { error, leads, best: best_candidates, .. }) = candidates else {
-        let mut plan = self::logits(recorder, config, weights, state);
-        sample_best(recorder, &mut plan, sampling, step, logits, threshold, best);
-        sample_commit(recorder, &mut plan, best, tokens, sampled);
-        return plan;
-    };
+    let State { x, last, logits, sampling, threshold, best, tokens, sampled, .. } = state;
+    p.rms_norm(x, &weights.output_norm, last);
     let embd = &weights.token_embd;
-    let mut plan = Plan::default();
-    let p = &mut plan;
-    rms_norm(recorder, p, step, &state.x, &weights.output_norm, last, false, config.eps);
-    // All logits are not wanted, so theirs is the place of the approximate ones.
-    gemv_upper(recorder, p, embd, last, error, logits, leads);
-    rescore(recorder, p, embd, last, error, logits, leads, best_candidates);
-    sample_commit(recorder, p, best_candidates, tokens, sampled);
-    plan
-}
-
-/// From the residual stream of few tokens to the best token after each, of every stretch of the vocabulary.
-pub(super) fn greedy_each(
-    recorder: &mut Recorder,
-    config: &Config,
-    weights: &Weights,
-    state: &State,
-) -> Plan {
-    let State { step, x, few_last, few_logits, few_best, .. } = state;
-    let mut plan = Plan::default();
-    let p = &mut plan;
-    rms_norm(recorder, p, step, x, &weights.output_norm, few_last, true, config.eps);
-    gemm_head(recorder, p, &weights.token_embd, few_last, few_logits);
-    best_of_each(recorder, p, config.n_vocab, few_logits, few_best);
-    plan
-}
-
-/// The step's last token from the residual stream to `logits`.
-pub(super) fn logits(
-    recorder: &mut Recorder,
-    config: &Config,
-    weights: &Weights,
-    state: &State,
-) -> Plan {
-    let State { step, x, last, logits, .. } = state;
-    let embd = &weights.token_embd;
-    let mut plan = Plan::default();
-    rms_norm(recorder, &mut plan, step, x, &weights.output_norm, last, false, config.eps);
-    match embd.ty {
-        DenseType::F16Split => gemv_head_split(recorder, &mut plan, embd, last, logits),
-        DenseType::F16 | DenseType::F32 => gemv_head(recorder, &mut plan, embd, last, logits),
+    match candidates {
+        None => {
+            lm_head(p, weights, state);
+            p.sample_best(sampling, logits, threshold, best);
+            p.sample_commit(best, tokens, sampled);
+        }
+        Some(Candidates { approximation, best, .. }) => {
+            p.gemv_upper(embd, last, approximation);
+            p.rescore(embd, last, approximation, best);
+            p.sample_commit(best, tokens, sampled);
+        }
     }
-    plan
+    p.finish()
+}
+
+/// From the residual stream of few tokens to the best token after each, of every vocabulary block.
+pub(super) fn greedy_each(
+    p: &mut Recorder,
+    config: &Config,
+    weights: &Weights,
+    state: &State,
+) -> Plan {
+    let State { x, few_last, few_logits, few_best, .. } = state;
+    p.rms_norm_of_all(x, &weights.output_norm, few_last);
+    p.gemm_lm_head(&weights.token_embd, few_last, few_logits);
+    p.best_of_each(config.n_vocab, few_logits, few_best);
+    p.finish()
+}
+
+/// From the residual stream of the step's last token to `logits`.
+pub(super) fn logits(p: &mut Recorder, weights: &Weights, state: &State) -> Plan {
+    p.rms_norm(&state.x, &weights.output_norm, &state.last);
+    lm_head(p, weights, state);
+    p.finish()
+}
+
+fn lm_head(p: &mut Recorder, weights: &Weights, State { last, logits, .. }: &State) {
+    let embd = &weights.token_embd;
+    match embd.ty {
+        DenseType::F16Split => p.gemv_lm_head_split(embd, last, logits),
+        DenseType::F16 | DenseType::F32 => p.gemv_lm_head(embd, last, logits),
+    }
 }
 
 /// From `logits` to a token drawn by temperature, top-k, top-p and min-p.
-pub(super) fn sampled(recorder: &mut Recorder, state: &State) -> Plan {
-    let State { step, logits, sampling, threshold, best, tokens, sampled, .. } = state;
-    let mut plan = Plan::default();
-    sample_filter(recorder, &mut plan, sampling, logits, threshold);
-    sample_best(recorder, &mut plan, sampling, step, logits, threshold, best);
-    sample_commit(recorder, &mut plan, best, tokens, sampled);
-    plan
+pub(super) fn sampled(p: &mut Recorder, state: &State) -> Plan {
+    let State { logits, sampling, threshold, best, tokens, sampled, .. } = state;
+    p.sample_filter(sampling, logits, threshold);
+    p.sample_best(sampling, logits, threshold, best);
+    p.sample_commit(best, tokens, sampled);
+    p.finish()
 }

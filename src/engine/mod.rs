@@ -1,12 +1,12 @@
 //! The model on the GPU: the same steps as [`crate::reference`], recorded once and replayed.
 //!
-//! What is fixed is the [`Config`], what is loaded the [`Weights`], what changes the [`State`].
+//! The [`Config`] is fixed, the [`Weights`] are loaded, the [`State`] changes.
 
 mod bandwidth;
 mod choices;
 mod dot;
 mod forward;
-mod head;
+mod lm_head;
 mod state;
 mod weights;
 
@@ -16,25 +16,23 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelTime, Plan, Readback, Recorder, Step};
-use crate::kernels::{DenseType, stretches};
+use crate::kernels::{DenseType, vocab_blocks};
 use crate::model::{Config, Weight};
 use crate::sampling::Sampling;
 use crate::source::{Reader, Source};
 
+pub use crate::gpu::MAX_BATCH_STEPS;
 pub use choices::Choices;
 
 use forward::Width;
-use head::Candidates;
+use lm_head::Candidates;
 use state::State;
 use weights::Weights;
-
-/// Steps that [`Engine::decode_and_sample`] takes at once, at most.
-pub const MAX_BATCH_STEPS: usize = 4;
 
 /// How to hold the model.
 #[derive(Clone, Debug, Default)]
 pub struct EngineOptions {
-    /// Tokens of KV cache; `None` is the model's own limit, or what fits into a binding and 1 GiB.
+    /// Tokens of KV cache; `None`: the model's own limit, as far as a binding and 1 GiB hold it.
     pub context: Option<usize>,
     /// Hold the KV cache as f32 instead of f16.
     pub kv_f32: bool,
@@ -52,47 +50,47 @@ pub enum LmHead {
     Auto,
     /// As in the file. Every token reads all of it.
     F16,
-    /// Each value parted into two bytes, in no more memory. A greedy token reads the upper ones, and the
-    /// lower ones only of rows that could be the best.
+    /// Each value split into two bytes, in no more memory. A greedy token reads the upper bytes, and the lower
+    /// ones only of rows that could be the best.
     Int8,
 }
 
-/// Told while a model loads.
+/// What [`Engine::load`] reports while it works.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Progress {
-    /// So many of the file's bytes are on the GPU.
+    /// Some of the file's bytes are on the GPU.
     Upload {
         /// Bytes read and uploaded.
         loaded: u64,
         /// Bytes in the file.
         total: u64,
     },
-    /// The bytes are there; what is left of compiling the kernels is awaited, and each is run once.
+    /// All bytes are there. The kernels finish compiling, and each runs once.
     Compile,
 }
 
 /// Where the time of a step goes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Profile {
-    /// What memory gives at best, in GB/s: the rate of a kernel that only reads.
+    /// The best rate of the memory, in GB/s: that of a kernel that only reads.
     pub bandwidth: f64,
     /// The step's kernels, the slowest first.
     pub kernels: Vec<KernelTime>,
 }
 
-/// A model on a GPU with one KV cache. Positions are the caller's: nothing here remembers them.
+/// A model on a GPU, with one KV cache. The caller keeps track of positions.
 pub struct Engine {
     gpu: Gpu,
     config: Config,
     state: State,
     plans: Plans,
     weights: Weights,
-    /// Once it is measured.
+    /// The memory's rate in GB/s, once it is measured.
     bandwidth: Cell<Option<f64>>,
 }
 
-/// The recorded work. A step runs one of `decode` and `prefill`; then `greedy`, or `logits` and
-/// `sampled`, where a token is wanted. Or it runs `few` and `greedy_each`.
+/// The recorded work. A step runs `decode` or `prefill`, and where a token is wanted then `greedy`, or
+/// `logits` and `sampled`. A draft pass runs `few` and `greedy_each`.
 struct Plans {
     /// One token through the layers.
     decode: Plan,
@@ -123,18 +121,18 @@ impl Plans {
             prefill: forward::layers(recorder, config, weights, state, Width::Chunk),
             few: forward::layers(recorder, config, weights, state, Width::Few),
             greedy_each: forward::greedy_each(recorder, config, weights, state),
-            greedy: forward::greedy(recorder, config, weights, state, candidates),
-            logits: forward::logits(recorder, config, weights, state),
+            greedy: forward::greedy(recorder, weights, state, candidates),
+            logits: forward::logits(recorder, weights, state),
             sampled: forward::sampled(recorder, state),
         }
     }
 }
 
 impl Engine {
-    /// Moves the tensors of `table` from `reader` to `gpu`, piece by piece, and records the plans.
+    /// Loads the tensors of `table` from `reader` to `gpu`, and records the plans.
     ///
-    /// Errors: `unsupported-model`, `bad-option` (context), `out-of-memory`, `bad-gguf` (values
-    /// that no model has), and those of the source.
+    /// Errors: `unsupported-model`, `bad-option` (context), `out-of-memory`, `bad-gguf` (values that no model
+    /// has), and those of the source.
     pub async fn load<S: Source>(
         mut gpu: Gpu,
         config: Config,
@@ -146,12 +144,13 @@ impl Engine {
         check_shape(&config)?;
         dot::choose(&mut gpu).await?;
         let mut weights = Weights::allocate(&gpu, &config, table).await?;
-        head::check(options.head, &weights.token_embd)?;
+        lm_head::check(options.head, &weights.token_embd)?;
         let state = State::allocate(&gpu, &config, options).await?;
-        // Before the bytes come: browsers compile beside this thread, while it waits for them.
-        let mut recorder = Recorder::new(&gpu);
-        let mut candidates = if head::splits(options.head, &weights.token_embd, gpu.software) {
-            Some(Candidates::prepare(&mut recorder, &mut weights.token_embd).await?)
+        // Before the bytes come: browsers compile in other threads, while this one waits for bytes.
+        let mut recorder = Recorder::new(&gpu, &state.step);
+        let mut candidates = if lm_head::splits(options.head, &weights.token_embd, &gpu) {
+            let embd = &mut weights.token_embd;
+            Some(Candidates::prepare(&mut recorder, embd, &state.logits).await?)
         } else {
             None
         };
@@ -162,7 +161,7 @@ impl Engine {
                 .await?;
         progress(Progress::Compile);
         if let Some(unused) =
-            candidates.take_if(|_| !head::still_pays(options.head, &weights.token_embd, large))
+            candidates.take_if(|_| !lm_head::still_pays(options.head, &weights.token_embd, large))
         {
             unused.free(&gpu);
             weights.token_embd.ty = DenseType::F16;
@@ -176,8 +175,8 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Runs every kernel once: browsers and drivers compile on first use, and a generation is not
-    /// to wait for that. What it leaves in the cache is overwritten before it is read.
+    /// Runs every kernel once: browsers and drivers compile on first use, and no generation should wait for
+    /// that. What this leaves in the cache is overwritten before it is read.
     async fn warm_up(&self) -> Result<()> {
         self.set_sampling(&Sampling { temperature: 1.0, top_p: 0.5, ..Sampling::default() });
         let tokens = self.chunk().min(2);
@@ -214,13 +213,12 @@ impl Engine {
         self.state.chunk
     }
 
-    /// The most tokens that a call of [`Engine::decode_and_choose`] takes at `pos`; 0 where it cannot be
-    /// called.
+    /// The most tokens that [`Engine::decode_and_choose`] takes at `pos`; 0 where it cannot be called.
     pub fn few_at(&self, pos: usize) -> usize {
         self.state.few_at(pos)
     }
 
-    /// The kernels in use, each once, with their variants.
+    /// The kernels in use with their variants, each once.
     pub fn kernels(&self) -> Vec<String> {
         let plans = &self.plans;
         let all = [
@@ -249,15 +247,15 @@ impl Engine {
         self.gpu.write(&self.state.sampling, 0, &[sampling.into()]);
     }
 
-    /// Puts at most [`Engine::chunk`] tokens through the layers, filling the KV cache from `pos` on,
-    /// and answers when they are done.
+    /// Puts at most [`Engine::chunk`] tokens through the layers, filling the KV cache from `pos` on. The
+    /// readback comes when they are done.
     ///
-    /// They may be a part of those up to `end`, which the next calls go on with: what all are computed to
-    /// is the same, to the last bit, as in one call, if no part is a single token.
+    /// Further calls may continue up to `end`. The results are then those of one call, to the last bit, unless
+    /// a call has a single token.
     ///
-    /// The caller has checked the ids and that `end` is within the context.
+    /// The caller has checked the ids, and that `end` is within the context.
     pub fn prefill(&self, ids: &[u32], pos: usize, end: usize) -> Readback<u32> {
-        let step = self.state.part_of_step(pos, ids.len(), end);
+        let step = self.state.step_towards(pos, ids.len(), end);
         self.write_step(ids, &step);
         self.gpu.run_and_read(&[self.layers(&step)], &step, &self.state.sampled, 1)
     }
@@ -275,8 +273,9 @@ impl Engine {
         self.gpu.run_and_read(&plans, &step, &self.state.logits, self.config.n_vocab)
     }
 
-    /// Puts the token chosen last, which is still on the GPU, through the layers at `pos` and chooses
-    /// the one that follows; and so on, `n` times, at most [`MAX_BATCH_STEPS`]. Several calls may be in flight.
+    /// Puts the token that was chosen last, and is still on the GPU, through the layers at `pos`, and chooses
+    /// the one that follows. Repeats that `n` times, at most [`MAX_BATCH_STEPS`]. Several calls may be in
+    /// flight.
     pub fn decode_and_sample(&self, pos: usize, n: usize, greedy: bool) -> Readback<u32> {
         debug_assert!((1..=MAX_BATCH_STEPS).contains(&n));
         let steps: Vec<Step> = (pos..pos + n).map(|pos| self.state.step(pos, 1)).collect();
@@ -285,30 +284,31 @@ impl Engine {
         self.gpu.run_each_and_read(&plans, &steps, &self.state.sampled.last(n), n)
     }
 
-    /// Puts at most [`Engine::few_at`] tokens through the layers at `pos`, and chooses greedily after each of
-    /// them: what it computes is the same, to the last bit, as one by one. Several calls may be in flight.
+    /// Puts at most [`Engine::few_at`] tokens through the layers at `pos`, and chooses greedily after each. The
+    /// results are those of single steps, to the last bit. Several calls may be in flight.
     pub fn decode_and_choose(&self, ids: &[u32], pos: usize) -> Choices {
         let step = self.state.few_step(pos, ids.len());
         self.write_step(ids, &step);
         let plans = [&self.plans.few, &self.plans.greedy_each];
-        let stretches = stretches(self.config.n_vocab);
-        let len = ids.len() * stretches;
+        let vocab_blocks = vocab_blocks(self.config.n_vocab);
+        let len = ids.len() * vocab_blocks;
         let best = self.gpu.run_and_read(&plans, &step, &self.state.few_best, len);
-        Choices { best, stretches }
+        Choices { best, vocab_blocks }
     }
 
-    /// What memory gives at best, in GB/s: the rate of a kernel that only reads. Takes half a second
-    /// the first time, and up to 256 MiB while it lasts.
+    /// The best rate of the memory, in GB/s: that of a kernel that only reads. The first call takes half a
+    /// second, and up to 256 MiB for that time.
     pub async fn bandwidth(&self) -> Result<f64> {
         if let Some(measured) = self.bandwidth.get() {
             return Ok(measured);
         }
-        let measured = bandwidth::bandwidth(&self.gpu, &self.weights).await?;
+        let mut recorder = Recorder::new(&self.gpu, &self.state.step);
+        let measured = bandwidth::bandwidth(&mut recorder, &self.weights).await?;
         self.bandwidth.set(Some(measured));
         Ok(measured)
     }
 
-    /// Bytes that one greedy decode step with `pos` tokens in the cache reads and writes, each at least once.
+    /// Bytes that one greedy decode step with `pos` tokens in the cache has to read and write.
     pub fn bytes_per_token(&self, pos: usize) -> u64 {
         let step = self.state.step(pos, 1);
         self.greedy(&step).iter().map(|plan| plan.bytes(&step)).sum()
@@ -353,7 +353,7 @@ impl Engine {
     }
 }
 
-/// What the attention kernels ask of a model beyond [`Config`]'s own rules.
+/// What the attention kernels demand of a model beyond [`Config`]'s own rules.
 fn check_shape(config: &Config) -> Result<()> {
     if !config.head_dim.is_multiple_of(8) || config.head_dim > 512 {
         return Err(Error::UnsupportedModel(format!(

@@ -1,28 +1,28 @@
-//! Buffers: how they are asked for, packed, and refused.
+//! Buffers: how they are allocated, packed, and refused.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
-use std::sync::{MutexGuard, PoisonError};
 
 use bytemuck::Pod;
 
 use super::{Buffer, Gpu};
 use crate::error::{Error, Result};
 
-/// What small buffers are packed into. Below 4 MiB, Chromium (Dawn) rounds an allocation up to a power
-/// of two: buffer by buffer, the layers of BitNet 2B-4T took 74 MiB more than they hold.
+/// The size of an arena, which holds small buffers. Below 4 MiB, Chromium (Dawn) rounds an allocation up
+/// to a power of two: with an allocation each, the layers of BitNet 2B-4T took 74 MiB more than they hold.
 const ARENA: u64 = 8 << 20;
-/// Buffers from here on are their own allocation, as large as they are.
+/// Buffers of this size and more have an allocation each.
 const LARGE: u64 = 4 << 20;
-/// Where a binding may begin: WebGPU's default for `minStorageBufferOffsetAlignment`.
+/// Bindings begin at multiples of this: WebGPU's default for `minStorageBufferOffsetAlignment`.
 const ALIGNMENT: u64 = 256;
 
-/// What [`Gpu::allocating`] and [`Gpu::packing`] watch.
-pub(super) struct Orders {
-    /// The bytes of each allocation, and the answer to come.
+/// Buffers that are asked for together, by [`Gpu::allocating`] or [`Gpu::packing`].
+pub struct Allocation<'gpu> {
+    gpu: &'gpu Gpu,
+    /// The bytes of each buffer that was asked for, and the device's answer to come.
     answers: Vec<(u64, Pin<Box<Answer>>)>,
-    /// Whether small buffers share allocations, and those that have room.
+    /// The arenas, if small buffers share them.
     arenas: Option<Vec<Arena>>,
 }
 
@@ -37,45 +37,44 @@ struct Arena {
 }
 
 impl Gpu {
-    /// A zeroed buffer of `len` values.
+    /// A zeroed buffer of `len` values, in an allocation of its own.
     pub fn buffer<T: Pod>(&self, label: &str, len: usize) -> Buffer<T> {
-        // Bindings and copies come in words of 4 bytes, and an empty binding is not allowed.
-        let size = ((len * size_of::<T>()).max(16) as u64).next_multiple_of(16);
-        if size > self.max_binding {
-            // Found by `check`, like all that a device refuses.
-            let (what, granted) = (format!("`{label}` in one binding"), self.max_binding);
-            self.faults.note(Error::OutOfMemory { what, needed: size, granted });
-        }
-        let (raw, at) = match &mut *self.orders() {
-            None => (self.create(label, size), 0),
-            Some(orders) => orders.place(self, label, size),
-        };
-        Buffer::new(raw, at, size, len)
+        let size = self.size_of_buffer::<T>(label, len);
+        Buffer::new(self.create(label, size), 0, size, len)
     }
 
-    /// Runs `allocate`, and turns the device's refusal of any of its buffers into `out-of-memory`
-    /// for `what`, with the bytes of all buffers of this device, and of those it did give.
-    pub async fn allocating<T>(&self, what: &str, allocate: impl FnOnce() -> T) -> Result<T> {
-        self.watching(what, None, allocate).await
+    /// Runs `allocate`, which asks for its buffers.
+    ///
+    /// Errors: `out-of-memory` for `what`, where the device refuses any of them. It names the bytes of all
+    /// buffers of this device, and of those that it gave.
+    pub async fn allocating<T>(
+        &self,
+        what: &str,
+        allocate: impl FnOnce(&mut Allocation<'_>) -> T,
+    ) -> Result<T> {
+        self.allocate(what, None, allocate).await
     }
 
-    /// Like [`Gpu::allocating`], with small buffers packed into few allocations. A kernel that
-    /// writes one of them must not be given another: WebGPU forbids to read a buffer that is written.
-    pub async fn packing<T>(&self, what: &str, allocate: impl FnOnce() -> T) -> Result<T> {
-        self.watching(what, Some(Vec::new()), allocate).await
+    /// Like [`Gpu::allocating`], with small buffers packed into few allocations. No kernel may write one
+    /// of them while it reads another: WebGPU forbids both in one allocation.
+    pub async fn packing<T>(
+        &self,
+        what: &str,
+        allocate: impl FnOnce(&mut Allocation<'_>) -> T,
+    ) -> Result<T> {
+        self.allocate(what, Some(Vec::new()), allocate).await
     }
 
-    async fn watching<T>(
+    async fn allocate<T>(
         &self,
         what: &str,
         arenas: Option<Vec<Arena>>,
-        allocate: impl FnOnce() -> T,
+        allocate: impl FnOnce(&mut Allocation<'_>) -> T,
     ) -> Result<T> {
-        *self.orders() = Some(Orders { answers: Vec::new(), arenas });
-        let value = allocate();
-        let orders = self.orders().take();
+        let mut allocation = Allocation { gpu: self, answers: Vec::new(), arenas };
+        let value = allocate(&mut allocation);
         let mut refused = 0;
-        for (size, answer) in orders.into_iter().flat_map(|orders| orders.answers) {
+        for (size, answer) in allocation.answers {
             refused += if answer.await.is_some() { size } else { 0 };
         }
         if refused > 0 && !self.is_lost() {
@@ -84,6 +83,18 @@ impl Gpu {
             return Err(Error::OutOfMemory { what, needed, granted });
         }
         self.check().map(|()| value)
+    }
+
+    /// Bytes that a buffer of `len` values takes. If they exceed a binding, the next `check` fails, as with
+    /// everything that a device refuses.
+    fn size_of_buffer<T: Pod>(&self, label: &str, len: usize) -> u64 {
+        // Bindings and copies come in words of 4 bytes, and a binding may not be empty.
+        let size = ((len * size_of::<T>()).max(16) as u64).next_multiple_of(16);
+        if size > self.max_binding {
+            let (what, granted) = (format!("`{label}` in one binding"), self.max_binding);
+            self.faults.note(Error::OutOfMemory { what, needed: size, granted });
+        }
+        size
     }
 
     fn create(&self, label: &str, size: u64) -> wgpu::Buffer {
@@ -98,33 +109,41 @@ impl Gpu {
             mapped_at_creation: false,
         })
     }
-
-    fn orders(&self) -> MutexGuard<'_, Option<Orders>> {
-        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-impl Orders {
-    /// A buffer with `size` bytes to spare, and where they begin.
-    fn place(&mut self, gpu: &Gpu, label: &str, size: u64) -> (wgpu::Buffer, u64) {
-        let arena = ARENA.min(gpu.max_buffer);
+impl<'gpu> Allocation<'gpu> {
+    /// The device that allocates.
+    pub fn gpu(&self) -> &'gpu Gpu {
+        self.gpu
+    }
+
+    /// A zeroed buffer of `len` values.
+    pub fn buffer<T: Pod>(&mut self, label: &str, len: usize) -> Buffer<T> {
+        let size = self.gpu.size_of_buffer::<T>(label, len);
+        let (raw, offset) = self.take(label, size);
+        Buffer::new(raw, offset, size, len)
+    }
+
+    /// `size` free bytes: the allocation they are in, and the offset where they begin.
+    fn take(&mut self, label: &str, size: u64) -> (wgpu::Buffer, u64) {
+        let arena = ARENA.min(self.gpu.max_buffer);
         let Some(arenas) = self.arenas.as_mut().filter(|_| size < LARGE.min(arena)) else {
-            return (self.create(gpu, label, size), 0);
+            return (self.create(label, size), 0);
         };
         let end = |arena: &Arena| arena.used.next_multiple_of(ALIGNMENT) + size;
-        if let Some(place) = arenas.iter_mut().find(|place| end(place) <= arena) {
-            let at = end(place) - size;
-            place.used = at + size;
-            return (place.raw.clone(), at);
+        if let Some(free) = arenas.iter_mut().find(|free| end(free) <= arena) {
+            let offset = end(free) - size;
+            free.used = offset + size;
+            return (free.raw.clone(), offset);
         }
-        let raw = self.create(gpu, "weights", arena);
+        let raw = self.create("weights", arena);
         self.arenas.get_or_insert_default().push(Arena { raw: raw.clone(), used: size });
         (raw, 0)
     }
 
-    fn create(&mut self, gpu: &Gpu, label: &str, size: u64) -> wgpu::Buffer {
-        let scope = gpu.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
-        let raw = gpu.create(label, size);
+    fn create(&mut self, label: &str, size: u64) -> wgpu::Buffer {
+        let scope = self.gpu.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+        let raw = self.gpu.create(label, size);
         self.answers.push((size, Box::pin(scope.pop())));
         raw
     }

@@ -1,37 +1,36 @@
 use std::marker::PhantomData;
 use std::num::NonZero;
 
-/// A GPU buffer of `len` values of `T`, or a part of a larger one. Cloning copies the handle, not the
-/// contents.
+/// A GPU buffer of `len` values of `T`, or a range of a larger one. A clone shares its contents.
 #[derive(Clone, Debug)]
 pub struct Buffer<T> {
     pub(super) raw: wgpu::Buffer,
-    /// The byte of `raw` at which this begins.
-    pub(super) at: u64,
+    /// The byte of `raw` at which it begins.
+    pub(super) offset: u64,
     size: u64,
     len: usize,
     used: Used,
     marker: PhantomData<T>,
 }
 
-/// Bytes of a buffer that a kernel reads or writes in one step, for accounts of where memory's speed goes.
+/// The bytes of a buffer that a kernel reads or writes in one step, from which profiles compute rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Used {
     /// So many in every step.
     Fixed(u64),
     /// So many for each token of the step.
     Tokens(u64),
-    /// So many for each token of the step and each part of the context.
+    /// So many for each token of the step and each split of the context.
     Splits(u64),
-    /// So many for each position of the KV cache: a kernel reads those that are filled, and writes
-    /// those of the step's tokens.
+    /// So many for each position of the KV cache: a kernel reads all filled positions, and writes those
+    /// of the step's tokens.
     Positions(u64),
 }
 
 impl<T> Buffer<T> {
-    pub(super) fn new(raw: wgpu::Buffer, at: u64, size: u64, len: usize) -> Self {
+    pub(super) fn new(raw: wgpu::Buffer, offset: u64, size: u64, len: usize) -> Self {
         let used = Used::Fixed((len * size_of::<T>()) as u64);
-        Self { raw, at, size, len, used, marker: PhantomData }
+        Self { raw, offset, size, len, used, marker: PhantomData }
     }
 
     /// Values in the buffer.
@@ -49,16 +48,16 @@ impl<T> Buffer<T> {
         self.size
     }
 
-    /// The same bytes as values of another type, for a kernel that loads them otherwise.
+    /// The same bytes as values of another type, for a kernel that loads them as such.
     pub fn cast<U>(&self) -> Buffer<U> {
         let len = self.len * size_of::<T>() / size_of::<U>();
-        Buffer::new(self.raw.clone(), self.at, self.size, len).using(self.used)
+        Buffer::new(self.raw.clone(), self.offset, self.size, len).using(self.used)
     }
 
     /// The last `n` values.
     pub fn last(&self, n: usize) -> Self {
         let before = ((self.len - n) * size_of::<T>()) as u64;
-        Self::new(self.raw.clone(), self.at + before, (n * size_of::<T>()) as u64, n)
+        Self::new(self.raw.clone(), self.offset + before, (n * size_of::<T>()) as u64, n)
     }
 
     /// The same buffer, of which a step uses less than all.
@@ -76,7 +75,7 @@ impl<T> Buffer<T> {
         let size = NonZero::new(self.size);
         wgpu::BindingResource::Buffer(wgpu::BufferBinding {
             buffer: &self.raw,
-            offset: self.at,
+            offset: self.offset,
             size,
         })
     }

@@ -1,23 +1,23 @@
 //! The device: which features and limits are asked for, and why.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytemuck::Pod;
 use futures_channel::oneshot;
 
-use super::allocation::Orders;
 use super::fault::{Faults, Loss};
-use super::{Buffer, GpuOptions};
+use super::{Buffer, GpuOptions, Tuning};
 use crate::error::{Error, Result};
 
-/// The smallest binding to begin with. What is not split, such as a row of a tensor, the logits or a layer's
-/// KV cache, may need a larger one, and is refused where it is made.
+/// The smallest binding that is accepted. A row of a tensor, the logits or a layer's KV cache may need a
+/// larger one: they are refused where they are made.
 const MIN_BINDING: u64 = 64 * 1024;
 
-/// Lanes in a subgroup, where the device runs subgroup operations and every subgroup is alike.
+/// Lanes in a subgroup, on devices where all subgroups have the same size.
 ///
-/// Adapters whose subgroups vary in size (some Intel and Apple) run the kernels without them.
+/// Adapters whose subgroups vary in size (some of Intel and Apple) run the kernels without them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subgroups(pub u32);
 
@@ -29,33 +29,33 @@ pub struct Gpu {
     pub adapter: String,
     /// Whether the adapter is a CPU.
     pub software: bool,
-    /// Subgroup operations, if they are used.
+    /// The subgroups, if subgroup operations are used.
     pub subgroups: Option<Subgroups>,
-    /// Whether to multiply four int8 values in one operation rather than as floats; `None` until
-    /// somebody has found out what is faster.
-    pub packed_dot: Option<bool>,
+    /// How work is divided here.
+    pub tuning: Tuning,
     /// Bytes one storage binding may span.
     pub max_binding: u64,
     /// Bytes one buffer may hold.
     pub max_buffer: u64,
     pub(super) faults: Faults,
     pub(super) allocated: AtomicU64,
-    pub(super) orders: Mutex<Option<Orders>>,
-    /// Small staging buffers that no read-back uses.
+    /// The compiled pipelines, by their source.
+    pub(super) pipelines: Mutex<HashMap<String, wgpu::ComputePipeline>>,
+    /// Small staging buffers that no readback uses.
     pub(super) idle_staging: Mutex<Vec<wgpu::Buffer>>,
 }
 
-/// Writes that are on their way.
+/// Writes in flight.
 pub struct Flushed(oneshot::Receiver<()>);
 
 impl Gpu {
-    /// Opens the best adapter there is.
+    /// Opens the best adapter.
     ///
-    /// Errors: `no-adapter`, also where its limits are below WebGPU's own; `missing-feature` where bindings
-    /// are held too small; `bad-option` (`gpu.powerPreference`).
+    /// Errors: `no-adapter`, also where its limits are below WebGPU's own; `missing-feature` where the
+    /// caps leave bindings too small; `bad-option` (`gpu.powerPreference`).
     pub async fn open(options: &GpuOptions) -> Result<Self> {
         let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
-        // GL is never compute-complete enough for these kernels.
+        // GL lacks too much of compute for these kernels.
         descriptor.backends = wgpu::Backends::PRIMARY;
         let instance = wgpu::Instance::new(descriptor);
         let power_preference = match options.power_preference.as_deref() {
@@ -81,8 +81,8 @@ impl Gpu {
     async fn request(adapter: &wgpu::Adapter, options: &GpuOptions) -> Result<Self> {
         let offered = adapter.limits();
         let cap = |offered: u64, cap: Option<u64>| cap.map_or(offered, |cap| offered.min(cap));
-        // Bindings as large as possible: fewer shards, fewer dispatches. All else is WebGPU's
-        // default, which every adapter has.
+        // Large bindings mean few shards and few dispatches. All other limits are WebGPU's defaults,
+        // which every adapter has.
         let max_buffer = cap(offered.max_buffer_size, options.limits.max_buffer_size);
         let max_binding = cap(
             offered.max_storage_buffer_binding_size,
@@ -139,30 +139,34 @@ impl Gpu {
             noting.lose(&Loss { reason, message });
         });
         let adapter = name(&info, &device);
+        let software = options
+            .features
+            .software
+            .unwrap_or_else(|| info.device_type == wgpu::DeviceType::Cpu || is_software(&adapter));
+        let tuning = if software { Tuning::cpu() } else { Tuning::card(subgroups) };
+        let packed_dot = options.features.packed_dot.or(tuning.packed_dot);
         Ok(Self {
             device,
             queue,
-            software: options.features.software.unwrap_or_else(|| {
-                info.device_type == wgpu::DeviceType::Cpu || is_software(&adapter)
-            }),
+            software,
             adapter,
             subgroups,
-            packed_dot: options.features.packed_dot,
+            tuning: Tuning { packed_dot, ..tuning },
             max_binding,
             max_buffer,
             faults,
             allocated: AtomicU64::new(0),
-            orders: Mutex::new(None),
+            pipelines: Mutex::new(HashMap::new()),
             idle_staging: Mutex::new(Vec::new()),
         })
     }
 
-    /// The first error the device reported on its own, if any: WebGPU errors do not throw.
+    /// The first error that the device reported by itself, if any: WebGPU's errors do not throw.
     pub fn check(&self) -> Result<()> {
         self.faults.check()
     }
 
-    /// Whether the device is lost. Nothing brings it back: another has to be opened.
+    /// Whether the device is lost, for good: another has to be opened.
     pub fn is_lost(&self) -> bool {
         self.faults.is_lost()
     }
@@ -179,37 +183,20 @@ impl Gpu {
         buffer
     }
 
-    /// Writes `data` at element `at`. Both ends fall on multiples of 4 bytes.
+    /// Writes `data` from element `at` on. Both ends must be multiples of 4 bytes.
     pub fn write<T: Pod>(&self, buffer: &Buffer<T>, at: usize, data: &[T]) {
         if !data.is_empty() {
-            let offset = buffer.at + (at * size_of::<T>()) as u64;
+            let offset = buffer.offset + (at * size_of::<T>()) as u64;
             self.queue.write_buffer(&buffer.raw, offset, bytemuck::cast_slice(data));
         }
     }
 
-    /// Lanes that share a row of a matrix-vector product, a power of two.
-    ///
-    /// 32 lanes read a row in few steps, which is what a fast card waits for. More than a subgroup
-    /// would need a barrier. A CPU reads no faster in lanes, and sums for nothing.
-    pub fn lanes_per_row(&self) -> u32 {
-        match self.subgroups {
-            _ if self.software => 1,
-            Some(Subgroups(lanes)) => lanes.min(32),
-            None => 32,
-        }
-    }
-
-    /// [`Gpu::packed_dot`], or what most cards are faster with.
-    pub(crate) fn has_packed_dot(&self) -> bool {
-        self.packed_dot.unwrap_or(true)
-    }
-
-    /// Sends what was written on its way; [`Gpu::arrived`] waits for it.
+    /// Submits what was written; [`Gpu::arrived`] waits for it.
     pub fn flush(&self) -> Flushed {
         let (tell, told) = oneshot::channel();
         self.queue.submit([]);
         self.queue.on_submitted_work_done(move || {
-            // Nobody waits for the last ones.
+            // Nobody waits for the last writes.
             let _ = tell.send(());
         });
         Flushed(told)
@@ -217,51 +204,51 @@ impl Gpu {
 
     /// Waits until what was flushed is on the GPU, or the device is lost.
     ///
-    /// What is written faster than it arrives piles up on this side, and in a browser on the other
-    /// side too.
+    /// Data that is written faster than it arrives piles up in this process, and in a browser in the GPU
+    /// process too.
     pub async fn arrived(&self, flushed: Flushed) {
         #[cfg(not(target_arch = "wasm32"))]
         let _ = self.device.poll(wgpu::PollType::wait_indefinitely());
         let _ = flushed.0.await;
     }
 
-    /// Bytes of all buffers there are, those kept for read-backs included.
+    /// Bytes of all buffers, those kept for readbacks included.
     pub fn allocated(&self) -> u64 {
         let idle = self.idle_staging.lock().unwrap_or_else(PoisonError::into_inner);
         let staging: u64 = idle.iter().map(wgpu::Buffer::size).sum();
         self.allocated.load(Ordering::Relaxed) + staging
     }
 
-    /// Gives the memory back at once of a buffer that has an allocation to itself: a browser would keep it
-    /// until it collects its garbage.
+    /// Frees a buffer that has an allocation to itself at once: a browser would keep its memory until it
+    /// collects garbage.
     pub fn free<T>(&self, buffer: &Buffer<T>) {
-        debug_assert_eq!(buffer.at, 0, "packed with others");
+        debug_assert_eq!(buffer.offset, 0, "packed with others");
         buffer.raw.destroy();
         self.allocated.fetch_sub(buffer.bytes(), Ordering::Relaxed);
     }
 }
 
 impl Drop for Gpu {
-    /// Frees the device and every buffer of it, whoever still holds one: a browser would keep them
-    /// until it collects its garbage.
+    /// Frees the device and all its buffers, whoever still holds one: a browser would keep them until it
+    /// collects garbage.
     fn drop(&mut self) {
         self.faults.end();
         self.device.destroy();
     }
 }
 
-/// What `parts` say, each word of it once.
-fn joined(parts: &[String]) -> String {
+/// All of `words` that say something new.
+fn joined(words: &[String]) -> String {
     let mut name = String::new();
-    for part in parts.iter().filter(|part| !part.is_empty()) {
-        if !name.contains(part.as_str()) {
-            name = format!("{name} {part}").trim().into();
+    for word in words.iter().filter(|word| !word.is_empty()) {
+        if !name.contains(word.as_str()) {
+            name = format!("{name} {word}").trim().into();
         }
     }
     name
 }
 
-/// CPU adapters that do not say so themselves.
+/// Recognises CPU adapters that do not say so themselves.
 fn is_software(name: &str) -> bool {
     let name = name.to_lowercase();
     ["swiftshader", "llvmpipe", "lavapipe", "basic render"].iter().any(|cpu| name.contains(cpu))
@@ -272,7 +259,7 @@ fn name(info: &wgpu::AdapterInfo, _device: &wgpu::Device) -> String {
     joined(&[info.name.clone(), info.driver.clone(), info.driver_info.clone()])
 }
 
-/// wgpu's web back end passes on the description only, which browsers leave empty.
+/// wgpu's web back end passes on nothing but the description, which browsers leave empty.
 #[cfg(target_arch = "wasm32")]
 fn name(_info: &wgpu::AdapterInfo, device: &wgpu::Device) -> String {
     device.as_webgpu().map_or_else(String::new, |device| {
@@ -286,7 +273,7 @@ fn has_subgroups(device: &wgpu::Device) -> bool {
     device.features().contains(wgpu::Features::SUBGROUP)
 }
 
-/// wgpu's web back end has no name for the feature, so the browser's own device is asked.
+/// wgpu's web back end has no name for the feature, so this asks the browser's own device.
 #[cfg(target_arch = "wasm32")]
 fn has_subgroups(device: &wgpu::Device) -> bool {
     device.as_webgpu().is_some_and(|device| device.features().has("subgroups"))

@@ -1,5 +1,5 @@
-//! What goes wrong on a device on its own: WebGPU's errors do not throw, and a device can be taken
-//! away at any time.
+//! Errors that a device reports by itself: WebGPU's errors do not throw, and a device can be lost at any
+//! time.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,11 +13,11 @@ use crate::error::{Error, Result};
 pub struct Loss {
     /// `destroyed` if someone has called `destroy()`, else `unknown`.
     pub reason: &'static str,
-    /// What the platform says of it, for people.
+    /// The platform's explanation, for people.
     pub message: String,
 }
 
-/// The faults of one device, which its callbacks note and its calls find.
+/// The faults of one device: its callbacks note them, its calls find them.
 #[derive(Clone, Default)]
 pub(super) struct Faults(Arc<Mutex<Noted>>);
 
@@ -28,22 +28,22 @@ struct Noted {
 }
 
 impl Faults {
-    /// Notes an error, unless there was one before.
+    /// Notes an error. Only the first is kept.
     pub(super) fn note(&self, error: Error) {
         self.noted().first.get_or_insert(error);
     }
 
-    /// Notes that the device is lost, which outweighs all that came before, and tells who waits.
+    /// Notes that the device is lost, and tells everyone who waits for that. It replaces earlier errors.
     pub(super) fn lose(&self, loss: &Loss) {
         let mut noted = self.noted();
         noted.first = Some(Error::DeviceLost(loss.message.clone()));
         for waiting in noted.waiting.drain(..) {
-            // Nobody listens any more when the model was let go.
+            // Nobody listens once the model was freed.
             let _ = waiting.send(loss.clone());
         }
     }
 
-    /// The error noted, if any.
+    /// Fails with the error that was noted, if any.
     pub(super) fn check(&self) -> Result<()> {
         self.noted().first.clone().map_or(Ok(()), Err)
     }
@@ -52,15 +52,15 @@ impl Faults {
         matches!(self.noted().first, Some(Error::DeviceLost(_)))
     }
 
-    /// Resolves when the device is lost; fails when it is let go.
+    /// Resolves when the device is lost; fails when it is freed.
     pub(super) fn wait(&self) -> oneshot::Receiver<Loss> {
         let (tell, told) = oneshot::channel();
         self.noted().waiting.push(tell);
         told
     }
 
-    /// The device is let go, which is no loss. If a call has found that it is lost, its own word of
-    /// that is still to come.
+    /// Notes that the device is freed, which is no loss. If a call has found the device lost, its callback
+    /// is still to come, and who waits keeps waiting for that.
     pub(super) fn end(&self) {
         if !self.is_lost() {
             self.noted().waiting.clear();

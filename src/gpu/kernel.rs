@@ -7,7 +7,7 @@ use super::Subgroups;
 pub enum Access {
     /// A uniform block.
     Uniform,
-    /// The uniform block that holds the [`Step`](super::Step), in one of several places.
+    /// The uniform block that holds the [`Step`](super::Step). The recorder binds it.
     Step,
     /// A storage buffer the kernel only reads.
     Read,
@@ -33,6 +33,18 @@ pub enum Const {
 }
 
 impl Const {
+    /// A size or a count, which shaders hold as `u32`.
+    pub const fn size(name: &'static str, value: usize) -> Self {
+        Self::U32(name, value as u32)
+    }
+
+    /// The name that shaders know it by.
+    pub fn name(&self) -> &'static str {
+        match *self {
+            Self::U32(name, _) | Self::F32(name, _) | Self::Bool(name, _) => name,
+        }
+    }
+
     fn wgsl(&self) -> String {
         match self {
             Self::U32(name, value) => format!("const {name}: u32 = {value}u;\n"),
@@ -46,7 +58,7 @@ impl Const {
 /// One way to write a kernel.
 #[derive(Debug)]
 pub struct Variant {
-    /// What tells it from the others, shown in `model.info.kernels`.
+    /// Tells it from the others; shown in `model.info.kernels`.
     pub name: &'static str,
     /// Whether it uses subgroup operations; the const `SUBGROUP` then holds their size.
     pub subgroups: bool,
@@ -63,8 +75,8 @@ pub struct Kernel {
     pub bindings: &'static [Binding],
     /// The variants, best first.
     pub variants: &'static [Variant],
-    /// Constants of an example, with which tests compile every variant.
-    pub example: &'static [Const],
+    /// The constants of an example: tests compile every variant with them.
+    pub example: fn() -> Vec<Const>,
 }
 
 /// Which WGSL front end will read the source.

@@ -1,4 +1,4 @@
-//! All wgpu boilerplate. Nothing above this module names a bind group or an encoder.
+//! Everything that speaks wgpu. Nothing above this module names a bind group or an encoder.
 
 mod allocation;
 mod buffer;
@@ -9,7 +9,9 @@ mod options;
 mod plan;
 mod profile;
 mod readback;
+mod tuning;
 
+pub use allocation::Allocation;
 pub use buffer::{Buffer, Used};
 pub use device::{Flushed, Gpu, Subgroups};
 pub use fault::Loss;
@@ -18,3 +20,4 @@ pub use options::{FeatureCaps, GpuOptions, LimitCaps};
 pub use plan::{Bound, Extent, Plan, Recorder, STEP_STRIDE, Step};
 pub use profile::KernelTime;
 pub use readback::Readback;
+pub use tuning::{MAX_BATCH_STEPS, Tuning};

@@ -1,8 +1,8 @@
-//! What a caller may ask of the adapter.
+//! The caller's wishes to the adapter.
 
 use serde::Deserialize;
 
-/// What to ask of the adapter. The caps are for tests and bug reports.
+/// The caller's wishes to the adapter. The caps are for tests and bug reports.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct GpuOptions {
@@ -24,14 +24,14 @@ pub struct LimitCaps {
     pub max_buffer_size: Option<u64>,
 }
 
-/// Optional features; `false` means: do without, even where the adapter has it.
+/// Optional features. `false` does without one, even where the adapter has it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FeatureCaps {
     /// Subgroup operations.
     pub subgroups: Option<bool>,
-    /// Whether the adapter is a CPU, which is gone about in another way; `None` is what it says itself.
+    /// Use the kernels tuned for CPUs; `None`: ask the adapter.
     pub software: Option<bool>,
-    /// Products of four int8 values in one operation; `None` is whichever way is faster.
+    /// Multiply four int8 values in one operation; `None`: whichever way is faster.
     pub packed_dot: Option<bool>,
 }

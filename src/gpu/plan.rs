@@ -1,12 +1,12 @@
 //! A forward pass as data: every dispatch with its pipeline and bind group made up front.
 //!
-//! In a browser each wgpu call crosses from wasm to JavaScript. Building the bind groups once,
-//! at load, leaves three calls per dispatch and token.
+//! In a browser each wgpu call crosses from wasm to JavaScript. The bind groups are made once, at
+//! load, so that three calls are left for each dispatch and token.
 
-use std::collections::HashMap;
 use std::num::NonZero;
+use std::sync::PoisonError;
 
-use super::{Access, Buffer, Const, Dialect, Gpu, Kernel, Used};
+use super::{Access, Buffer, Const, Dialect, Gpu, Kernel, Tuning, Used};
 
 /// What varies from step to step; kernels read it from a uniform buffer.
 #[repr(C)]
@@ -16,13 +16,14 @@ pub struct Step {
     pub pos: u32,
     /// Tokens in this step.
     pub n_tokens: u32,
-    /// Parts the context is split into for attention.
+    /// Splits of the context in attention.
     pub n_splits: u32,
-    /// Positions in one such part.
+    /// Positions in one split.
     pub split_len: u32,
 }
 
-/// A buffer of several steps holds one in so many: as far apart as WebGPU's dynamic offsets have to be.
+/// The distance between two steps in a buffer of several, counted in steps. WebGPU's dynamic offsets are
+/// multiples of 256 bytes.
 pub const STEP_STRIDE: usize = 256 / size_of::<Step>();
 
 /// Workgroups along one dimension, some known only when a step is encoded.
@@ -30,9 +31,9 @@ pub const STEP_STRIDE: usize = 256 / size_of::<Step>();
 pub enum Extent {
     /// The same in every step.
     Fixed(u32),
-    /// One for each so many tokens of the step.
+    /// One for every so many tokens of the step.
     Tokens(u32),
-    /// One for each part of the context.
+    /// One for each split of the context.
     Splits,
 }
 
@@ -70,17 +71,17 @@ pub(super) struct Dispatch {
 }
 
 impl Dispatch {
-    /// Encodes it for `step`, which is in the given place of its buffer.
-    pub(super) fn encode(&self, pass: &mut wgpu::ComputePass<'_>, step: &Step, place: usize) {
+    /// Encodes it for `step`, which is number `index` in the buffer of steps.
+    pub(super) fn encode(&self, pass: &mut wgpu::ComputePass<'_>, step: &Step, index: usize) {
         let [x, y, z] = self.workgroups.map(|extent| extent.at(step));
-        let offset = [(place * STEP_STRIDE * size_of::<Step>()) as u32];
+        let offset = [(index * STEP_STRIDE * size_of::<Step>()) as u32];
         pass.set_pipeline(&self.pipeline);
         pass.set_bind_group(0, &self.bind_group, if self.stepped { &offset[..] } else { &[] });
         pass.dispatch_workgroups(x, y, z);
     }
 
-    /// Bytes it cannot do without in a step: what it uses of each binding, once. Caches are to serve
-    /// what it reads again, and a sum that is added to counts as written.
+    /// The bytes that a step has to move: what it uses of each binding, once. Whatever is read again
+    /// should come from a cache, and a sum that is added to counts as written.
     pub(super) fn bytes(&self, step: &Step) -> u64 {
         let bytes = self.used.iter().map(|&(access, used)| used.at(access, step));
         bytes.sum()
@@ -93,10 +94,13 @@ pub struct Plan {
     dispatches: Vec<Dispatch>,
 }
 
-/// Records dispatches into plans, compiling each distinct pipeline once.
+/// Records dispatches into a plan. The kernels are its methods: see [`crate::kernels`].
+///
+/// All plans of a device share pipelines: each distinct one is compiled once.
 pub struct Recorder<'gpu> {
     gpu: &'gpu Gpu,
-    pipelines: HashMap<String, wgpu::ComputePipeline>,
+    step: Buffer<Step>,
+    plan: Plan,
 }
 
 impl Plan {
@@ -144,9 +148,14 @@ impl<T> Bound for Buffer<T> {
 }
 
 impl<'gpu> Recorder<'gpu> {
-    /// A recorder with no pipelines yet.
-    pub fn new(gpu: &'gpu Gpu) -> Self {
-        Self { gpu, pipelines: HashMap::new() }
+    /// A recorder of kernels that read their step from `step`.
+    pub fn new(gpu: &'gpu Gpu, step: &Buffer<Step>) -> Self {
+        Self { gpu, step: step.clone(), plan: Plan::default() }
+    }
+
+    /// The plan of what was recorded since the last call.
+    pub fn finish(&mut self) -> Plan {
+        std::mem::take(&mut self.plan)
     }
 
     /// The device the plans are for.
@@ -154,10 +163,14 @@ impl<'gpu> Recorder<'gpu> {
         self.gpu
     }
 
-    /// Appends one dispatch to `plan`. `buffers` follow the kernel's bindings.
+    /// How work is divided on the device.
+    pub fn tuning(&self) -> &'gpu Tuning {
+        &self.gpu.tuning
+    }
+
+    /// Appends one dispatch. `buffers` are in the order of the kernel's bindings, without the step's.
     pub fn dispatch(
         &mut self,
-        plan: &mut Plan,
         kernel: &Kernel,
         consts: &[Const],
         buffers: &[&dyn Bound],
@@ -165,18 +178,23 @@ impl<'gpu> Recorder<'gpu> {
     ) {
         let variant = kernel.variant(self.gpu.subgroups);
         let source = variant.source(Dialect::HERE, self.gpu.subgroups, consts);
-        let gpu = self.gpu;
-        let pipeline = self
-            .pipelines
-            .entry(source)
-            .or_insert_with_key(|source| gpu.compile(kernel, source))
-            .clone();
-        let entries: Vec<_> = buffers
+        let pipeline = self.gpu.pipeline(kernel, source);
+        let mut buffers = buffers.iter().copied();
+        let bound: Vec<(Access, &dyn Bound)> = kernel
+            .bindings
             .iter()
-            .enumerate()
-            .map(|(i, buffer)| wgpu::BindGroupEntry {
-                binding: i as u32,
-                resource: match (kernel.bindings[i].1, buffer.binding()) {
+            .filter_map(|&(_, access)| match access {
+                Access::Step => Some((access, &self.step as &dyn Bound)),
+                _ => Some((access, buffers.next()?)),
+            })
+            .collect();
+        debug_assert_eq!(bound.len(), kernel.bindings.len(), "{}", kernel.name);
+        debug_assert!(buffers.next().is_none(), "{} has fewer bindings", kernel.name);
+        let entries: Vec<_> = (0..)
+            .zip(&bound)
+            .map(|(binding, (access, buffer))| wgpu::BindGroupEntry {
+                binding,
+                resource: match (access, buffer.binding()) {
                     (Access::Step, wgpu::BindingResource::Buffer(all)) => {
                         let size = NonZero::new(size_of::<Step>() as u64);
                         wgpu::BindingResource::Buffer(wgpu::BufferBinding { size, ..all })
@@ -197,10 +215,16 @@ impl<'gpu> Recorder<'gpu> {
         if consts.contains(&Const::Bool("PACKED_DOT", false)) {
             label += "/f32-dot";
         }
-        let accesses = kernel.bindings.iter().map(|(_, access)| *access);
-        let used = accesses.zip(buffers.iter().map(|buffer| buffer.used())).collect();
-        let stepped = kernel.bindings.iter().any(|(_, access)| *access == Access::Step);
-        plan.dispatches.push(Dispatch { pipeline, bind_group, stepped, workgroups, used, label });
+        let used = bound.iter().map(|(access, buffer)| (*access, buffer.used())).collect();
+        let stepped = bound.iter().any(|(access, _)| *access == Access::Step);
+        self.plan.dispatches.push(Dispatch {
+            pipeline,
+            bind_group,
+            stepped,
+            workgroups,
+            used,
+            label,
+        });
     }
 }
 
@@ -212,8 +236,8 @@ impl Gpu {
         self.queue.submit([encoder.finish()]);
     }
 
-    /// All `plans` for one step after the other, in one pass: to copy something between two costs a
-    /// fast card as much as ten kernels.
+    /// Encodes all `plans` for each step in turn, in one compute pass: a copy between two steps costs
+    /// a fast card as much as ten kernels.
     pub(super) fn encode(
         &self,
         encoder: &mut wgpu::CommandEncoder,
@@ -221,36 +245,47 @@ impl Gpu {
         steps: &[Step],
     ) {
         let mut pass = encoder.begin_compute_pass(&Default::default());
-        for (place, step) in steps.iter().enumerate() {
+        for (index, step) in steps.iter().enumerate() {
             for dispatch in plans.iter().flat_map(|plan| &plan.dispatches) {
-                dispatch.encode(&mut pass, step, place);
+                dispatch.encode(&mut pass, step, index);
             }
         }
     }
 
-    /// Puts `steps` where the kernels of plans that are run with them look for theirs.
+    /// Writes `steps` into the buffer that the kernels read them from.
     pub fn write_steps(&self, buffer: &Buffer<Step>, steps: &[Step]) {
         let mut apart = vec![Step::default(); (steps.len() - 1) * STEP_STRIDE + 1];
-        for (place, step) in steps.iter().enumerate() {
-            apart[place * STEP_STRIDE] = *step;
+        for (index, step) in steps.iter().enumerate() {
+            apart[index * STEP_STRIDE] = *step;
         }
         self.write(buffer, 0, &apart);
     }
 
-    /// In a browser, which adds checks of its own.
+    /// In a browser, which adds its own checks.
     #[cfg(target_arch = "wasm32")]
     fn shader_module(&self, shader: wgpu::ShaderModuleDescriptor<'_>) -> wgpu::ShaderModule {
         self.device.create_shader_module(shader)
     }
 
-    /// Natively, without naga's loop counters, which keep drivers from unrolling loops.
+    /// Natively, without naga's loop counters: they keep drivers from unrolling loops.
     #[cfg(not(target_arch = "wasm32"))]
     #[allow(unsafe_code, reason = "every loop of the crate's own shaders ends")]
     fn shader_module(&self, shader: wgpu::ShaderModuleDescriptor<'_>) -> wgpu::ShaderModule {
         let checks = wgpu::ShaderRuntimeChecks { force_loop_bounding: false, ..Default::default() };
-        // SAFETY: the shaders are this crate's, none is made from a model's or a caller's text, and
-        // their loops count up to constants or to sizes that were checked. Bounds checks stay.
+        // SAFETY: all shaders are this crate's own. None is made from a model's or a caller's text,
+        // and their loops count up to constants or to checked sizes. Bounds checks stay.
         unsafe { self.device.create_shader_module_trusted(shader, checks) }
+    }
+
+    /// The pipeline of a source, compiled unless it is already.
+    fn pipeline(&self, kernel: &Kernel, source: String) -> wgpu::ComputePipeline {
+        let pipelines = || self.pipelines.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = pipelines().get(&source).cloned();
+        known.unwrap_or_else(|| {
+            let compiled = self.compile(kernel, &source);
+            pipelines().insert(source, compiled.clone());
+            compiled
+        })
     }
 
     fn compile(&self, kernel: &Kernel, source: &str) -> wgpu::ComputePipeline {

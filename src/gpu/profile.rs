@@ -1,4 +1,4 @@
-//! Where the time goes: each dispatch of a step between two timestamps of the GPU's own clock.
+//! Profiles: each dispatch of a step between two timestamps of the GPU's own clock.
 
 use serde::Serialize;
 
@@ -13,13 +13,13 @@ pub struct KernelTime {
     pub kernel: String,
     /// Dispatches of it.
     pub calls: usize,
-    /// Of all its dispatches together, each from its first instruction to its last.
+    /// The time of all its dispatches, each from its first instruction to its last.
     pub microseconds: f64,
-    /// Bytes they read and write, each at least once.
+    /// Bytes that they have to read and write, each counted once.
     pub bytes: u64,
-    /// The rate that makes, in GB/s.
+    /// Bytes by time, in GB/s.
     pub gigabytes_per_second: f64,
-    /// Its share of what memory gives at best.
+    /// That rate as a share of the memory's.
     pub share: f64,
 }
 
@@ -31,10 +31,12 @@ impl KernelTime {
 }
 
 impl Gpu {
-    /// Runs `plans` with every dispatch in a pass of its own, and times each; the slowest first.
+    /// Runs `plans` with every dispatch in a compute pass of its own, and times each. The slowest kernel
+    /// comes first.
     ///
-    /// The passes' own cost is not counted, but neither is what dispatches gain by overlapping. Shares are
-    /// of `bandwidth`, in GB/s.
+    /// The passes' own cost is not counted, nor what dispatches gain by overlapping. Shares are of
+    /// `bandwidth`, in GB/s.
+    ///
     /// Errors: `missing-feature` without timestamp queries.
     pub async fn profile(
         &self,
@@ -87,7 +89,7 @@ impl Gpu {
             kernels[index].bytes += dispatch.bytes(step);
         }
         for kernel in &mut kernels {
-            // A clock that is too coarse for a kernel gives it no time, and then there is no rate.
+            // A clock that is too coarse sees no time, and then there is no rate.
             if kernel.microseconds > 0.0 {
                 kernel.gigabytes_per_second = kernel.bytes as f64 / kernel.microseconds / 1e3;
                 kernel.share = kernel.gigabytes_per_second / bandwidth;

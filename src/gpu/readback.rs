@@ -1,4 +1,4 @@
-//! Results on their way back from the GPU.
+//! Results that are copied back from the GPU.
 
 use std::marker::PhantomData;
 use std::sync::PoisonError;
@@ -9,13 +9,13 @@ use futures_channel::oneshot;
 use super::{Buffer, Gpu, Plan, Step};
 use crate::error::{Error, Result};
 
-/// Bytes of a staging buffer that is kept for the next read-back: of tokens, or the best of each stretch of a
-/// large vocabulary for a few of them.
+/// Staging buffers of at most so many bytes are kept for the next readback: it copies tokens, or for each
+/// token of a draft the best of each vocabulary block.
 const MAX_KEPT: u64 = 16 << 10;
 
-/// A copy of a buffer's first values that was ordered and can be awaited.
+/// A copy of a buffer's first values that was submitted and can be awaited.
 ///
-/// Several may be under way at once; each is awaited when its values are needed.
+/// Several may be in flight; each is awaited when its values are needed.
 pub struct Readback<T> {
     staging: wgpu::Buffer,
     mapped: oneshot::Receiver<std::result::Result<(), wgpu::BufferAsyncError>>,
@@ -25,7 +25,7 @@ pub struct Readback<T> {
 }
 
 impl Gpu {
-    /// Runs `plans` in one pass and one submit, with a copy of the first `len` values of `result`.
+    /// Runs `plans` in one compute pass, and copies the first `len` values of `result`.
     pub fn run_and_read<T: Pod>(
         &self,
         plans: &[&Plan],
@@ -36,7 +36,7 @@ impl Gpu {
         self.run_each_and_read(plans, std::slice::from_ref(step), result, len)
     }
 
-    /// The same for one step after the other, and a copy when all are done.
+    /// Runs `plans` for one step after the other, and copies when all are done.
     pub fn run_each_and_read<T: Pod>(
         &self,
         plans: &[&Plan],
@@ -48,10 +48,10 @@ impl Gpu {
         if !plans.is_empty() {
             self.encode(&mut encoder, plans, steps);
         }
-        self.submit_and_read(encoder, (&result.raw, result.at), (len * size_of::<T>()) as u64)
+        self.submit_and_read(encoder, (&result.raw, result.offset), (len * size_of::<T>()) as u64)
     }
 
-    /// Submits `encoder`'s work and a copy of `size` bytes of `result` from the given one on.
+    /// Submits `encoder`'s work and a copy of `size` bytes of `result` from the given byte on.
     pub(super) fn submit_and_read<T: Pod>(
         &self,
         mut encoder: wgpu::CommandEncoder,
@@ -64,7 +64,7 @@ impl Gpu {
         let submission = self.queue.submit([encoder.finish()]);
         let (send, mapped) = oneshot::channel();
         staging.slice(..).map_async(wgpu::MapMode::Read, move |outcome| {
-            // Nobody listens any more when the generation was dropped.
+            // Nobody listens once the generation was dropped.
             let _ = send.send(outcome);
         });
         Readback {
@@ -76,7 +76,7 @@ impl Gpu {
         }
     }
 
-    /// A buffer to map, of `size` bytes. Small ones are used again.
+    /// A buffer of `size` bytes that can be mapped. Small ones are used again.
     fn staging(&self, size: u64) -> wgpu::Buffer {
         let mut idle = self.idle_staging.lock().unwrap_or_else(PoisonError::into_inner);
         match idle.iter().position(|buffer| buffer.size() == size) {
@@ -99,7 +99,7 @@ impl Gpu {
 impl<T: Pod> Readback<T> {
     /// Waits for the values.
     pub async fn take(self, gpu: &Gpu) -> Result<Vec<T>> {
-        // Nothing else fails these; the device's own word may come before or after.
+        // These fail only if the device is lost; its callback may come before or after.
         let lost = |error: &dyn std::fmt::Display| {
             gpu.faults.note(Error::DeviceLost(error.to_string()));
             Error::DeviceLost(error.to_string())
@@ -116,7 +116,7 @@ impl<T: Pod> Readback<T> {
             Err(_) => return Err(lost(&"the device was dropped")),
         }
         let view = self.staging.slice(..).get_mapped_range().map_err(|error| lost(&error))?;
-        // The mapping's address need not suit T, so the values are copied one by one.
+        // The mapping need not be aligned for T, so the values are copied one by one.
         let values = view.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect();
         drop(view);
         self.staging.unmap();

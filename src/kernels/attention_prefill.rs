@@ -1,43 +1,56 @@
-use super::{AttentionShape, Parts};
-use crate::gpu::{Access, Buffer, Extent, Kernel, Plan, Recorder, Step};
+use super::attention::BINDINGS;
+use super::{AttentionShape, KvCache, Partials};
+use crate::gpu::{Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 
-/// Rows of a tile, one for each head of each token, as in the shader.
-const ROWS: u32 = 64;
+/// Rows of a tile, one for each head of each token.
+const ROWS: usize = 64;
+
+/// Heads whose rows are in one tile, at most.
+const MAX_HEADS: usize = 4;
+
+/// Each thread computes an eighth of the rows, and a sixteenth of the keys or values.
+const WORKGROUP: u32 = 128;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "attention_prefill",
-    bindings: &[
-        ("step", Access::Step),
-        ("queries", Access::Read),
-        ("k_cache", Access::Read),
-        ("v_cache", Access::Read),
-        ("part", Access::Write),
-        ("part_ml", Access::Write),
-    ],
+    bindings: BINDINGS,
     variants: one_variant!("shared/step", "attention_prefill"),
-    example: &AttentionShape::EXAMPLE.consts(AttentionShape::EXAMPLE.heads_in_vector(4)),
+    example: || consts(&AttentionShape::EXAMPLE),
 };
 
-/// `softmax(q · k) v`, causal, of many tokens, in `n_splits` parts of the context each. Heads of at most
-/// [`super::MAX_HEAD_DIM`] values.
-#[allow(clippy::too_many_arguments, reason = "one for each binding")]
-pub fn attention_prefill(
-    recorder: &mut Recorder,
-    plan: &mut Plan,
-    step: &Buffer<Step>,
-    shape: &AttentionShape,
-    q: &Buffer<f32>,
-    k_cache: &Buffer<u32>,
-    v_cache: &Buffer<u32>,
-    out: &Parts,
-) {
-    let heads = shape.heads_in_vector(4);
-    recorder.dispatch(
-        plan,
-        &KERNEL,
-        &shape.consts(heads),
-        &[step, q, k_cache, v_cache, &out.part, &out.part_ml],
-        [Extent::Fixed(shape.n_head as u32 / heads), Extent::Tokens(ROWS / heads), Extent::Splits],
-    );
+fn heads(shape: &AttentionShape) -> usize {
+    shape.heads_together(MAX_HEADS)
+}
+
+fn tokens(shape: &AttentionShape) -> usize {
+    ROWS / heads(shape)
+}
+
+fn consts(shape: &AttentionShape) -> Vec<Const> {
+    let own = [
+        Const::U32("WORKGROUP", WORKGROUP),
+        Const::size("ROWS", ROWS),
+        Const::size("HEADS", heads(shape)),
+        Const::size("TOKENS", tokens(shape)),
+    ];
+    [shape.consts(), own.into()].concat()
+}
+
+impl Recorder<'_> {
+    /// `softmax(q · k) v`, causal, of many tokens, over each split of the context. Heads of at most
+    /// [`MAX_HEAD_DIM`](super::MAX_HEAD_DIM) values.
+    pub fn attention_prefill(&mut self, q: &Buffer<f32>, cache: &KvCache, out: &Partials) {
+        let KvCache { shape, keys, values } = cache;
+        self.dispatch(
+            &KERNEL,
+            &consts(shape),
+            &[q, keys, values, &out.sums, &out.max_total],
+            [
+                Extent::Fixed((shape.n_head / heads(shape)) as u32),
+                Extent::Tokens(tokens(shape) as u32),
+                Extent::Splits,
+            ],
+        );
+    }
 }

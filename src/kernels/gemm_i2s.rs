@@ -1,10 +1,12 @@
+use super::rows::{ShardRows, TernaryProduct, ternary_consts};
 use super::{Product, Quantized, Ternary};
-use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Step};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 
-/// Rows and tokens of one workgroup's tile, as in the shader.
-const TILE_ROWS: usize = 64;
+/// Rows and tokens of one workgroup's tile. Each thread computes four by four of them.
+const TILE_ROWS: u32 = 64;
 const TILE_TOKENS: u32 = 32;
+const WORKGROUP: u32 = TILE_ROWS / 4 * (TILE_TOKENS / 4);
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "gemm_i2s",
@@ -17,53 +19,32 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("y", Access::Write),
     ],
     variants: one_variant!("shared/step", "shared/ternary", "gemm_i2s"),
-    example: &consts(true, 2560, 6912, 0, 6912, Product::Relu2Glu),
+    example: || {
+        let rows = ShardRows { k: 2560, all: 6912, shard: 0..6912 };
+        [ternary_consts(&rows, Product::Relu2Glu, true), consts()].concat()
+    },
 };
 
-const fn consts(
-    packed_dot: bool,
-    k: usize,
-    all_rows: usize,
-    first_row: usize,
-    rows: usize,
-    product: Product,
-) -> [Const; 7] {
-    [
-        Const::Bool("PACKED_DOT", packed_dot),
-        Const::U32("K", k as u32),
-        Const::U32("ALL_ROWS", all_rows as u32),
-        Const::U32("FIRST_ROW", first_row as u32),
-        Const::U32("N_ROWS", rows as u32),
-        Const::U32("PARTS", if matches!(product, Product::Relu2Glu) { 2 } else { 1 }),
-        Const::Bool("ADD", matches!(product, Product::Add)),
+fn consts() -> Vec<Const> {
+    vec![
+        Const::U32("WORKGROUP", WORKGROUP),
+        Const::U32("TILE_ROWS", TILE_ROWS),
+        Const::U32("TILE_TOKENS", TILE_TOKENS),
     ]
 }
 
-/// The product of `w` with every token of `x`, put into `y` `[n_tokens, rows]` as `product` says.
-pub fn gemm_i2s(
-    recorder: &mut Recorder,
-    plan: &mut Plan,
-    step: &Buffer<Step>,
-    w: &Ternary,
-    x: &Quantized,
-    y: &Buffer<f32>,
-    product: Product,
-) {
-    for shard in &w.shards {
-        let tiles = (shard.rows.len() * w.parts).div_ceil(TILE_ROWS);
-        recorder.dispatch(
-            plan,
-            &KERNEL,
-            &consts(
-                recorder.gpu().has_packed_dot(),
-                w.k,
-                w.rows,
-                shard.rows.start,
-                shard.rows.len(),
-                product,
-            ),
-            &[step, &shard.buffer, &w.scale, &x.q, &x.scale, y],
-            [Extent::Fixed(tiles as u32), Extent::Tokens(TILE_TOKENS), Extent::Fixed(1)],
-        );
+impl Recorder<'_> {
+    /// The product of `w` with every token of `x`, on tiles in workgroup memory. `y` is `[n_tokens, rows]`.
+    pub fn gemm_i2s(&mut self, w: &Ternary, x: &Quantized, y: &Buffer<f32>, product: Product) {
+        TernaryProduct {
+            kernel: &KERNEL,
+            w,
+            product,
+            rows_per_workgroup: TILE_ROWS as usize,
+            tokens: Extent::Tokens(TILE_TOKENS),
+            consts: consts(),
+            buffers: &[&x.q, &x.scale, y],
+        }
+        .record(self);
     }
 }

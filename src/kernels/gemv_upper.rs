@@ -1,9 +1,10 @@
-use super::{Dense, DenseType, WORKGROUP, in_a_row};
-use crate::gpu::{Access, Buffer, Const, Gpu, Kernel, Plan, Recorder, Used};
+use super::rows::{LmHeadRows, RowGroups, ShardRows, dense_consts, workgroups};
+use super::{Dense, DenseType, WORKGROUP};
+use crate::gpu::{Access, Buffer, Const, Gpu, Kernel, Recorder, Used};
 use crate::lanes_variants;
 
-/// Rows one workgroup works on, or as many as it has room for at once.
-const ROWS: u32 = 128;
+/// Rows of one workgroup, at least.
+const MIN_ROWS: usize = 128;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "gemv_upper",
@@ -15,66 +16,60 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("leads", Access::Write),
     ],
     variants: lanes_variants!("lanes"; "shared/split_f16", "shared/best", "gemv_upper"),
-    example: &consts(32, 2560, 0, 1000, 0),
+    example: || {
+        let rows = ShardRows { k: 2560, all: 128_256, shard: 0..1000 };
+        [dense_consts(&rows, DenseType::F16Split, 0), consts(32)].concat()
+    },
 };
 
-const fn consts(
-    lanes: u32,
-    k: usize,
-    first_row: usize,
-    rows: usize,
-    first_lead: usize,
-) -> [Const; 7] {
-    [
-        Const::U32("WORKGROUP", WORKGROUP),
-        Const::U32("LANES", lanes),
-        Const::U32("TURNS", rows_of_a_workgroup(lanes) / (WORKGROUP / lanes * 4)),
-        Const::U32("K", k as u32),
-        Const::U32("FIRST_ROW", first_row as u32),
-        Const::U32("N_ROWS", rows as u32),
-        Const::U32("FIRST_LEAD", first_lead as u32),
-    ]
+/// The rows that a workgroup computes at a time.
+fn row_groups(lanes: u32) -> RowGroups {
+    RowGroups { workgroup: WORKGROUP, lanes, each: 4 }
 }
 
-const fn rows_of_a_workgroup(lanes: u32) -> u32 {
-    let at_once = WORKGROUP / lanes * 4;
-    if at_once > ROWS { at_once } else { ROWS }
+/// How many times a workgroup computes so many rows.
+fn repeats(lanes: u32) -> usize {
+    MIN_ROWS.div_ceil(row_groups(lanes).rows())
 }
 
-fn groups(gpu: &Gpu, rows: usize) -> usize {
-    rows.div_ceil(rows_of_a_workgroup(gpu.lanes_per_row()) as usize)
+fn rows_per_workgroup(lanes: u32) -> usize {
+    repeats(lanes) * row_groups(lanes).rows()
 }
 
-/// The workgroups that find the approximate logits of `embd`, each with its lead.
+fn consts(lanes: u32) -> Vec<Const> {
+    [row_groups(lanes).consts(), vec![Const::size("REPEATS", repeats(lanes))]].concat()
+}
+
+/// The workgroups that compute the approximate logits of `embd`. Each gives a lead.
 pub fn leads(gpu: &Gpu, embd: &Dense) -> usize {
-    embd.shards.iter().map(|shard| groups(gpu, shard.rows.len())).sum()
+    workgroups(embd, rows_per_workgroup(gpu.tuning.lanes))
 }
 
-/// `approx = embd x` `[rows]` as far as the upper bytes of `embd` say, one dispatch for each shard.
-/// `leads` `[leads()]` are the greatest of each workgroup, with their rows' `error` from `split_f16`.
-#[allow(clippy::too_many_arguments, reason = "one for each binding")]
-pub fn gemv_upper(
-    recorder: &mut Recorder,
-    plan: &mut Plan,
-    embd: &Dense,
-    x: &Buffer<f32>,
-    error: &Buffer<f32>,
-    approx: &Buffer<f32>,
-    leads: &Buffer<[f32; 2]>,
-) {
-    debug_assert_eq!(embd.ty, DenseType::F16Split);
-    let lanes = recorder.gpu().lanes_per_row();
-    let mut first_lead = 0;
-    for shard in &embd.shards {
-        let groups = groups(recorder.gpu(), shard.rows.len());
-        let upper = shard.buffer.clone().using(Used::Fixed(shard.buffer.bytes() / 2));
-        recorder.dispatch(
-            plan,
-            &KERNEL,
-            &consts(lanes, embd.k, shard.rows.start, shard.rows.len(), first_lead),
-            &[&upper, x, error, approx, leads],
-            in_a_row(groups),
-        );
-        first_lead += groups;
+/// What the search for the best token among approximate logits shares between its kernels.
+pub struct Approximation {
+    /// `[rows]`: by how much the upper bytes alone put a row's logit off, relative to the norm of the hidden
+    /// state. `split_f16` computes it.
+    pub error: Buffer<f32>,
+    /// `[rows]`: the approximate logits.
+    pub approx: Buffer<f32>,
+    /// `[leads()]`: the greatest approximate logit of each workgroup, and its row's error.
+    pub leads: Buffer<[f32; 2]>,
+}
+
+impl Recorder<'_> {
+    /// `out.approx` = `embd x` as far as the upper bytes of `embd` say, and `out.leads`, by `out.error`.
+    pub fn gemv_upper(&mut self, embd: &Dense, x: &Buffer<f32>, out: &Approximation) {
+        debug_assert_eq!(embd.ty, DenseType::F16Split);
+        let lanes = self.tuning().lanes;
+        LmHeadRows {
+            kernel: &KERNEL,
+            embd,
+            rows_per_workgroup: rows_per_workgroup(lanes),
+            consts: consts(lanes),
+            buffers: &[x, &out.error, &out.approx, &out.leads],
+        }
+        .record_using(self, |shard| {
+            shard.buffer.clone().using(Used::Fixed(shard.buffer.bytes() / 2))
+        });
     }
 }

@@ -1,6 +1,10 @@
-use super::{AttentionShape, Parts, RowGroups, Ternary, WORKGROUP};
-use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Step};
+use super::rows::{RowGroups, ShardRows, TernaryProduct, ternary_consts};
+use super::{AttentionShape, Norm, Partials, Product, Ternary, WORKGROUP};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::lanes_variants;
+
+/// See `norm_gemv`.
+const ROW_GROUPS: RowGroups = RowGroups { workgroup: WORKGROUP, lanes: 16, each: 2 };
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "merge_norm_gemv",
@@ -8,8 +12,8 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("step", Access::Step),
         ("w", Access::Read),
         ("w_scale", Access::Read),
-        ("part", Access::Read),
-        ("part_ml", Access::Read),
+        ("partial_sums", Access::Read),
+        ("partial_max_total", Access::Read),
         ("norm_weight", Access::Read),
         ("y", Access::Write),
     ],
@@ -22,66 +26,37 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/normed_rows",
         "merge_norm_gemv"
     ),
-    example: &consts(true, &AttentionShape::EXAMPLE, 2560, 0, 2560, 1e-5),
+    example: || {
+        let rows = ShardRows { k: 2560, all: 2560, shard: 0..2560 };
+        let consts = consts(&AttentionShape::EXAMPLE, 1e-5);
+        [ternary_consts(&rows, Product::Add, true), consts].concat()
+    },
 };
 
-const ROW_GROUPS: RowGroups = RowGroups { lanes: 16, each: 2 };
-
-const fn consts(
-    packed_dot: bool,
-    shape: &AttentionShape,
-    all_rows: usize,
-    first_row: usize,
-    rows: usize,
-    eps: f32,
-) -> [Const; 11] {
-    [
-        Const::Bool("PACKED_DOT", packed_dot),
-        Const::U32("WORKGROUP", WORKGROUP),
-        Const::U32("LANES", ROW_GROUPS.lanes),
-        Const::U32("EACH", ROW_GROUPS.each),
-        Const::U32("N_HEAD", shape.n_head as u32),
-        Const::U32("HEAD_DIM", shape.head_dim as u32),
-        Const::U32("K", (shape.n_head * shape.head_dim) as u32),
-        Const::U32("ALL_ROWS", all_rows as u32),
-        Const::U32("FIRST_ROW", first_row as u32),
-        Const::U32("N_ROWS", rows as u32),
-        Const::F32("EPS", eps),
-    ]
+fn consts(shape: &AttentionShape, eps: f32) -> Vec<Const> {
+    [shape.consts(), ROW_GROUPS.consts(), vec![Const::F32("EPS", eps)]].concat()
 }
 
-/// `y` `[rows]` += the product of `w` with the sub-norm, quantised, of one token's heads' outputs,
-/// put together from their parts.
-#[allow(clippy::too_many_arguments, reason = "one for each binding")]
-pub fn merge_norm_gemv(
-    recorder: &mut Recorder,
-    plan: &mut Plan,
-    step: &Buffer<Step>,
-    shape: &AttentionShape,
-    w: &Ternary,
-    parts: &Parts,
-    norm_weight: &Buffer<f32>,
-    y: &Buffer<f32>,
-    eps: f32,
-) {
-    for shard in &w.shards {
-        recorder.dispatch(
-            plan,
-            &KERNEL,
-            &consts(
-                recorder.gpu().has_packed_dot(),
-                shape,
-                w.rows,
-                shard.rows.start,
-                shard.rows.len(),
-                eps,
-            ),
-            &[step, &shard.buffer, &w.scale, &parts.part, &parts.part_ml, norm_weight, y],
-            [
-                Extent::Fixed(ROW_GROUPS.workgroups(shard.rows.len())),
-                Extent::Fixed(1),
-                Extent::Fixed(1),
-            ],
-        );
+impl Recorder<'_> {
+    /// `y` `[rows]` += the product of `w` with one token's output of attention: merged from `partials`,
+    /// normed and quantised.
+    pub fn merge_norm_gemv(
+        &mut self,
+        w: &Ternary,
+        partials: &Partials,
+        norm: &Norm,
+        y: &Buffer<f32>,
+    ) {
+        let Partials { shape, sums, max_total } = partials;
+        TernaryProduct {
+            kernel: &KERNEL,
+            w,
+            product: Product::Add,
+            rows_per_workgroup: ROW_GROUPS.rows(),
+            tokens: Extent::Fixed(1),
+            consts: consts(shape, norm.eps),
+            buffers: &[sums, max_total, &norm.weight, y],
+        }
+        .record(self);
     }
 }

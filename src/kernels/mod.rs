@@ -1,12 +1,15 @@
-//! One file per kernel: its descriptor and the function that records it. What each computes is in
-//! [`crate::reference::ops`], which the tests hold them against.
+//! One file for each kernel: its descriptor, and the method of [`Recorder`](crate::gpu::Recorder) that
+//! records it. What each computes is in [`crate::reference::ops`], to which the tests compare it.
 //!
-//! To add one: write `shaders/NAME.wgsl`, write `src/kernels/NAME.rs`, name it twice below.
-//! `tests/kernels` then holds the pair together, and the browser test compiles it.
+//! A number that Rust and WGSL must agree on is a constant of the descriptor, which the recorder writes into
+//! the shader's text. A shader that is written for one value asserts it.
+//!
+//! To add a kernel: write `shaders/NAME.wgsl`, `src/kernels/NAME.rs` and `tests/kernels/NAME.rs`, and name it
+//! twice below. `tests/kernels` then checks that they fit together, and the browser test compiles it.
 
-use crate::gpu::{Extent, Gpu, Kernel};
+use crate::gpu::{Extent, Kernel};
 
-// Outside the macro, because rustfmt does not look for modules inside one.
+// Outside the macro, because rustfmt looks for no modules inside one.
 mod attention;
 mod attention_decode;
 mod attention_merge;
@@ -14,11 +17,11 @@ mod attention_prefill;
 mod best_of_each;
 mod embed;
 mod gemm_few;
-mod gemm_head;
 mod gemm_i2s;
-mod gemv_head;
-mod gemv_head_split;
+mod gemm_lm_head;
 mod gemv_i2s;
+mod gemv_lm_head;
+mod gemv_lm_head_split;
 mod gemv_upper;
 mod merge_norm_gemv;
 mod norm_gemv;
@@ -28,30 +31,26 @@ mod rescore;
 mod rms_norm;
 mod rms_norm_quantize;
 mod rope_kv;
-mod row_groups;
+mod rows;
 mod sample_best;
 mod sample_commit;
 mod sample_filter;
 mod split_f16;
 mod weight;
 
-pub use attention::{AttentionShape, MAX_HEAD_DIM, Parts};
+pub use attention::{AttentionShape, KvCache, MAX_HEAD_DIM, Partials};
 pub use attention_merge::MAX_SPLITS;
-pub use gemv_upper::leads;
-pub use probe_read::probed_sums;
-pub use rescore::rescored_stretches;
-pub use row_groups::{MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS};
-pub use sample_best::stretches;
+pub use gemv_upper::{Approximation, leads};
+pub use probe_read::{PROBED_TOGETHER, probed_sums};
+pub use rescore::{MIN_NORM, rescored_blocks};
+pub use rows::{MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS};
+pub use sample_best::{VOCAB_BLOCK, vocab_blocks};
 pub use sample_filter::SamplingParams;
 pub use split_f16::MAX_SPLIT_COLUMNS;
-pub use weight::{Dense, DenseType, Product, Quantized, Shard, Ternary};
-
-use row_groups::RowGroups;
+pub use weight::{Dense, DenseType, Norm, Product, Quantized, Shard, Ternary};
 
 macro_rules! kernels {
     ($($name:ident),* $(,)?) => {
-        $(pub use $name::$name;)*
-
         /// Every kernel in the crate.
         pub const ALL: &[&Kernel] = &[$(&$name::KERNEL),*];
     };
@@ -65,11 +64,11 @@ kernels! {
     best_of_each,
     embed,
     gemm_few,
-    gemm_head,
     gemm_i2s,
-    gemv_head,
-    gemv_head_split,
+    gemm_lm_head,
     gemv_i2s,
+    gemv_lm_head,
+    gemv_lm_head_split,
     gemv_upper,
     merge_norm_gemv,
     norm_gemv,
@@ -85,25 +84,21 @@ kernels! {
     split_f16,
 }
 
-/// Threads in a workgroup, where a kernel has no reason for another number: the most that every
-/// adapter allows.
+/// Threads in a workgroup, unless a kernel has a reason for fewer: the most that every adapter allows.
 const WORKGROUP: u32 = 256;
 
-/// Threads that norm a row together. A row has no more work than for some of them, of which a CPU pays
-/// for each at every barrier.
-fn lanes_of_norm(gpu: &Gpu) -> u32 {
-    if gpu.software { 32 } else { WORKGROUP }
-}
-
-/// Tokens that kernels for few take at once: `gemm_few` and `gemm_head`.
+/// Tokens that the kernels of a draft pass take at a time: `gemm_few` and `gemm_lm_head`.
 pub const FEW: usize = 8;
 
-/// Any number of workgroups in a row, over two dimensions where WebGPU's limit on one is exceeded.
+/// In place of a token's id: there is none, because no logit is a number.
+pub const NO_TOKEN: u32 = u32::MAX;
+
+/// Any number of workgroups, over two dimensions where WebGPU's limit on one is exceeded.
 fn in_a_row(groups: usize) -> [Extent; 3] {
-    const MOST: usize = 65_535;
+    const MAX: usize = 65_535;
     [
-        Extent::Fixed(groups.min(MOST) as u32),
-        Extent::Fixed(groups.div_ceil(MOST) as u32),
+        Extent::Fixed(groups.min(MAX) as u32),
+        Extent::Fixed(groups.div_ceil(MAX) as u32),
         Extent::Fixed(1),
     ]
 }

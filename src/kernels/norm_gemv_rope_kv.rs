@@ -1,6 +1,10 @@
-use super::{AttentionShape, RowGroups, Ternary, WORKGROUP};
-use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Step};
+use super::rows::{RowGroups, ShardRows, TernaryProduct, ternary_consts};
+use super::{AttentionShape, KvCache, Norm, Product, Ternary, WORKGROUP};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::lanes_variants;
+
+/// A slot computes the two values of a RoPE pair. See `norm_gemv` for the rest.
+const ROW_GROUPS: RowGroups = RowGroups { workgroup: WORKGROUP, lanes: 16, each: 2 };
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "norm_gemv_rope_kv",
@@ -10,7 +14,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("w_scale", Access::Read),
         ("x", Access::Read),
         ("norm_weight", Access::Read),
-        ("turns", Access::Read),
+        ("rope_table", Access::Read),
         ("queries", Access::Write),
         ("k_cache", Access::Write),
         ("v_cache", Access::Write),
@@ -23,62 +27,40 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/normed_rows",
         "norm_gemv_rope_kv"
     ),
-    example: &consts(true, &AttentionShape::EXAMPLE, 2560, 0, 3840, 1e-5),
+    example: || {
+        let rows = ShardRows { k: 2560, all: 3840, shard: 0..3840 };
+        let consts = consts(&AttentionShape::EXAMPLE, 1e-5);
+        [ternary_consts(&rows, Product::Store, true), consts].concat()
+    },
 };
 
-const ROW_GROUPS: RowGroups = RowGroups { lanes: 16, each: 2 };
-
-const fn consts(
-    packed_dot: bool,
-    shape: &AttentionShape,
-    k: usize,
-    first_row: usize,
-    rows: usize,
-    eps: f32,
-) -> [Const; 11] {
-    [
-        Const::Bool("PACKED_DOT", packed_dot),
-        Const::U32("WORKGROUP", WORKGROUP),
-        Const::U32("LANES", ROW_GROUPS.lanes),
-        Const::U32("K", k as u32),
-        Const::U32("FIRST_ROW", first_row as u32),
-        Const::U32("N_ROWS", rows as u32),
-        Const::U32("N_Q", (shape.n_head * shape.head_dim) as u32),
-        Const::U32("N_KV", (shape.n_head_kv * shape.head_dim) as u32),
-        Const::U32("HEAD_DIM", shape.head_dim as u32),
-        Const::Bool("KV_F16", shape.kv_f16),
-        Const::F32("EPS", eps),
-    ]
+fn consts(shape: &AttentionShape, eps: f32) -> Vec<Const> {
+    [shape.consts(), ROW_GROUPS.consts(), vec![Const::F32("EPS", eps)]].concat()
 }
 
-/// q, k and v of one token: `w` times the norm of `x` `[k]`, quantised. q and k are turned by position
-/// (RoPE, NeoX pairs; `turns` `[n_ctx, head_dim / 2]` holds cos and sin); q, divided by
-/// `sqrt(head_dim)`, goes to `q`, k and v to the cache.
-///
-/// The shards of `w` end where heads do.
-#[allow(clippy::too_many_arguments, reason = "one for each binding")]
-pub fn norm_gemv_rope_kv(
-    recorder: &mut Recorder,
-    plan: &mut Plan,
-    step: &Buffer<Step>,
-    shape: &AttentionShape,
-    w: &Ternary,
-    x: &Buffer<f32>,
-    norm_weight: &Buffer<f32>,
-    turns: &Buffer<[f32; 2]>,
-    q: &Buffer<f32>,
-    k_cache: &Buffer<u32>,
-    v_cache: &Buffer<u32>,
-    eps: f32,
-) {
-    for shard in &w.shards {
-        let rows = shard.rows.len();
-        recorder.dispatch(
-            plan,
-            &KERNEL,
-            &consts(recorder.gpu().has_packed_dot(), shape, w.k, shard.rows.start, rows, eps),
-            &[step, &shard.buffer, &w.scale, x, norm_weight, turns, q, k_cache, v_cache],
-            [Extent::Fixed(ROW_GROUPS.workgroups(rows)), Extent::Fixed(1), Extent::Fixed(1)],
-        );
+impl Recorder<'_> {
+    /// q, k and v of one token: `w` times the norm of `x` `[k]`, quantised. q and k are rotated by position,
+    /// as in [`Recorder::rope_kv`]. q, divided by `sqrt(head_dim)`, goes to `q`; k and v go to `cache`.
+    ///
+    /// The shards of `w` end where heads do.
+    pub fn norm_gemv_rope_kv(
+        &mut self,
+        w: &Ternary,
+        x: &Buffer<f32>,
+        norm: &Norm,
+        rope_table: &Buffer<[f32; 2]>,
+        q: &Buffer<f32>,
+        cache: &KvCache,
+    ) {
+        TernaryProduct {
+            kernel: &KERNEL,
+            w,
+            product: Product::Store,
+            rows_per_workgroup: ROW_GROUPS.rows(),
+            tokens: Extent::Fixed(1),
+            consts: consts(&cache.shape, norm.eps),
+            buffers: &[x, &norm.weight, rope_table, q, &cache.keys, &cache.values],
+        }
+        .record(self);
     }
 }

@@ -1,23 +1,23 @@
-//! The greedy token from half the head's bytes, and why it is the one that all of them give.
+//! The greedy token from half of the LM head's bytes, and why it is the same as from all of them.
 //!
-//! `split_f16` parts each f16 `e` of the embedding into two bytes, once, where it lies: nothing is
-//! lost, and no memory is taken but 4 bytes a row. A greedy token then takes
+//! `split_f16` splits each f16 `e` of the embedding into two bytes, once and in place: nothing is lost, and
+//! it takes no memory but 4 bytes a row. A greedy token then takes two kernels:
 //!
-//! 1. `gemv_upper`: approximate logits `A` of all rows from the upper bytes `a` alone, which say `e` to
-//!    within a sixteenth;
-//! 2. [`rescore`]: of rows that could have the greatest logit, the logit `F` that `gemv_head` would
-//!    compute, operation by operation, from both bytes; and the best of those.
+//! 1. `gemv_upper` computes approximate logits `A` of all rows from the upper bytes `a` alone, which give
+//!    `e` to within a sixteenth.
+//! 2. `rescore` takes the rows that could have the greatest logit. From both bytes it computes the logit `F`
+//!    that `gemv_lm_head` would compute, operation by operation; the best of these is the token.
 //!
 //! # Which rows could
 //!
-//! Let `x` be the hidden state, of `K` values; for a row, `d = e - a`, what the upper bytes leave out;
-//! `u = 2⁻²⁴`, the most that one f32 operation rounds by; `|v|` the Euclidean norm. Without rounding,
+//! Let `x` be the hidden state, of `K` values. For a row, let `d = e - a` be what the upper bytes leave out.
+//! Let `u = 2⁻²⁴`, the most that one f32 operation rounds by, and `|v|` the Euclidean norm. Without rounding,
 //!
 //! > `|Σ eᵢxᵢ - Σ aᵢxᵢ| = |Σ dᵢxᵢ| ≤ |d| |x|` (Cauchy and Schwarz).
 //!
-//! `F` and `A` are f32 sums of `K` products. Each product is rounded at most once, and passes through
-//! fewer than `K` additions (`K ≥ 128` values over at most 32 lanes), so in whatever order they are
-//! added and whether or not drivers fuse products with additions, with `γ = Ku / (1 - Ku)`,
+//! `F` and `A` are f32 sums of `K` products. Each product is rounded at most once, and goes through fewer
+//! than `K` additions (`K ≥ 128` values over at most 32 lanes). So in any order of additions, and whether or
+//! not drivers fuse products with additions, with `γ = Ku / (1 - Ku)`,
 //!
 //! > `|F - Σ eᵢxᵢ| ≤ γ Σ|eᵢxᵢ| ≤ γ |e| |x|`, and `|A - Σ aᵢxᵢ| ≤ γ |a| |x| ≤ γ (|e| + |d|) |x|`
 //!
@@ -25,49 +25,59 @@
 //!
 //! > `B = (|d| + γ (2|e| + |d|)) |x|`.
 //!
-//! The row with the greatest `F` has `F ≥ A' - B'` of every other row, so that `A + B ≥ A' - B'`: rows
-//! for which that is false, for any one other, are ruled out. Others are taken from the leads, the
-//! greatest `A` of each workgroup of `gemv_upper`, since `B` is much the same in all rows. Rows with
-//! equal `F` are none of them ruled out, and the lowest id wins, as in `sample_best`.
+//! The row with the greatest `F` has `F ≥ A' - B'` of every other row, so that `A + B ≥ A' - B'`. A row for
+//! which this is false, with any other row, is ruled out. The other rows are the leads: those with the
+//! greatest `A` of each workgroup of `gemv_upper`, since `B` is much the same in all rows. Of rows with equal
+//! `F` none is ruled out, and the lowest id wins, as in `sample_best`.
 //!
 //! # What is rounded in deciding
 //!
 //! `split_f16` stores `error = (|d| + g (2|e| + 2|d|)) · 1.002` with `g = (K + 16) u`, and here
 //! `norm = (|x| + 2⁻⁵⁶) · 1.002`.
 //!
-//! - `g` is more than `γ + 8u`, for `K` up to 7680. The spare `8u (2|e| + 2|d|) |x|` of a row is more than
-//!   what the two operations of its `A ± error · norm` round by: each at most `u` of its result, which is
-//!   at most `(|e| + 2|d|) |x|` but for a part in a hundred.
-//! - The norms are square roots of f32 sums of squares: short by no more than `(K + 8) u` of
-//!   themselves, which 0.002 exceeds.
-//! - Squares of values below `2⁻⁶³` may underflow, and be taken for 0. All such values of `x` together
-//!   have a norm below `2⁻⁶³ √K < 2⁻⁵⁶`. The values of `e` and `d` are multiples of `2⁻²⁴`, and too large
-//!   for that. Products and sums in `F` and `A` may underflow too, by which they are off by less than
-//!   `4K · 2⁻¹²⁶`; but `error` is never below `2⁻³²`, and `error · 2⁻⁵⁶` covers that.
-//! - Beyond a norm of `10³⁰` sums could overflow. Then no row is ruled out; nor is one whose bound is
-//!   not a number.
+//! - `g` is more than `γ + 8u`, for `K` up to 7680. The spare `8u (2|e| + 2|d|) |x|` of a row covers the
+//!   rounding of the two operations in its `A ± error · norm`: each rounds by at most `u` of its result, which
+//!   is at most `(|e| + 2|d|) |x|`, give or take a hundredth.
+//! - The norms are square roots of f32 sums of squares. They are short by at most `(K + 8) u` of themselves,
+//!   less than 0.002.
+//! - Squares of values below `2⁻⁶³` may underflow to 0. All such values of `x` together have a norm below
+//!   `2⁻⁶³ √K < 2⁻⁵⁶`. The values of `e` and `d` are multiples of `2⁻²⁴`, too large for that. Products and
+//!   sums in `F` and `A` may underflow too, which puts them off by less than `4K · 2⁻¹²⁶`; but `error` is
+//!   never below `2⁻³²`, and `error · 2⁻⁵⁶` covers that.
+//! - Beyond a norm of `10³⁰` sums could overflow. Then no row is ruled out. Nor is a row whose bound is not a
+//!   number.
 //!
-//! Values of 2 and more, of which the upper byte says nothing of use, make `|d|` as large as `|e|`: such
-//! rows are hardly ever ruled out. In the worst case no row is; half as many bytes again are read then
-//! as by the f16 head, and the answer is the same.
+//! The upper byte says nothing useful of values of 2 and more: they make `|d|` as large as `|e|`, and their
+//! rows are hardly ever ruled out. In the worst case no row is. That reads half as many bytes again as the
+//! f16 LM head, and the answer is the same.
 //!
-//! # How many they are
+//! # How many there are
 //!
-//! `|d|` is 0.026 of `|e|`. Of the bundled model's 4096 rows 2 are candidates in the median of 393 of its
-//! own hidden states, and 72 at most. Of a Gaussian embedding of 128 256 rows of 2560 values, where no
-//! token stands out, about 5 000 are, to read 26 MB beside the 328 MB of upper bytes.
+//! `|d|` is 0.026 of `|e|`. Of the bundled model's 4096 rows, 2 are candidates in the median of 393 of its own
+//! hidden states, and 72 at most. Of a Gaussian embedding of 128 256 rows of 2560 values, where no token
+//! stands out, about 5 000 are: 26 MB to read beside the 328 MB of upper bytes.
 //!
-//! What else was tried on the same states: rows of int8 with a scale have `|d|` at 0.014 or 0.008 of
-//! `|e|`, and 1 or 23 candidates, but lie in memory beside the f16, half as much again. The upper half of
-//! an f16 as it is has two bits of mantissa, `|d|` at 0.053 of `|e|`, and five candidates, or five rows of
-//! six. Norms of 8 or 10 parts of a row rule out hardly more rows than one does.
+//! Other ways that were tried on the same states: rows of int8 with a scale have `|d|` at 0.014 or 0.008 of
+//! `|e|`, and 1 or 23 candidates, but need memory beside the f16, half as much again. The upper half of an
+//! f16 as it is has two bits of mantissa, `|d|` at 0.053 of `|e|`, and five candidates, or five rows of six.
+//! Separate norms for 8 or 10 slices of a row rule out hardly more rows than one norm does.
 
-use super::{Dense, DenseType, WORKGROUP};
-use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Used};
+use super::rows::{LmHeadRows, RowGroups, ShardRows, dense_consts, workgroups};
+use super::{Approximation, Dense, DenseType, WORKGROUP};
+use crate::gpu::{Access, Buffer, Const, Kernel, Recorder, Used};
 use crate::lanes_variants;
 
-/// Tokens one workgroup looks at.
-const STRETCH: usize = 256;
+/// Rows whose best token one workgroup finds.
+const VOCAB_BLOCK: usize = 256;
+
+/// A factor above any rounding of a sum of squares.
+pub(super) const SLACK: f32 = 1.002;
+
+/// `2⁻⁵⁶`, above the norm of all values whose squares underflow.
+pub const MIN_NORM: f32 = 1.0 / (1u64 << 56) as f32;
+
+/// The norm of the hidden state beyond which a logit might overflow.
+const MAX_NORM: f32 = 1e30;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "rescore",
@@ -86,62 +96,54 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/best",
         "rescore"
     ),
-    example: &consts(32, 2560, 2004, 0, 1000, 0),
+    example: || {
+        let rows = ShardRows { k: 2560, all: 128_256, shard: 0..1000 };
+        [dense_consts(&rows, DenseType::F16Split, 0), consts(32, 2004)].concat()
+    },
 };
 
-const fn consts(
-    lanes: u32,
-    k: usize,
-    n_leads: usize,
-    first_row: usize,
-    rows: usize,
-    first_stretch: usize,
-) -> [Const; 8] {
-    [
-        Const::U32("WORKGROUP", WORKGROUP),
-        Const::U32("LANES", lanes),
-        Const::U32("STRETCH", STRETCH as u32),
-        Const::U32("K", k as u32),
-        Const::U32("N_LEADS", n_leads as u32),
-        Const::U32("FIRST_ROW", first_row as u32),
-        Const::U32("N_ROWS", rows as u32),
-        Const::U32("FIRST_STRETCH", first_stretch as u32),
-    ]
+/// The rows that a workgroup computes again at a time.
+fn row_groups(lanes: u32) -> RowGroups {
+    RowGroups { workgroup: WORKGROUP, lanes, each: 1 }
 }
 
-/// The stretches of the rows of `embd`, each with its best token.
-pub fn rescored_stretches(embd: &Dense) -> usize {
-    embd.shards.iter().map(|shard| shard.rows.len().div_ceil(STRETCH)).sum()
+fn consts(lanes: u32, n_leads: usize) -> Vec<Const> {
+    let own = [
+        Const::size("VOCAB_BLOCK", VOCAB_BLOCK),
+        Const::size("N_LEADS", n_leads),
+        Const::F32("SLACK", SLACK),
+        Const::F32("MIN_NORM", MIN_NORM),
+        Const::F32("MAX_NORM", MAX_NORM),
+    ];
+    [row_groups(lanes).consts(), own.into()].concat()
 }
 
-/// `best` `[rescored_stretches()]` = the best of each stretch of the logits `embd x`, from `approx`
-/// and `leads` of `gemv_upper` and `error` of `split_f16`; one dispatch for each shard.
-#[allow(clippy::too_many_arguments, reason = "one for each binding")]
-pub fn rescore(
-    recorder: &mut Recorder,
-    plan: &mut Plan,
-    embd: &Dense,
-    x: &Buffer<f32>,
-    error: &Buffer<f32>,
-    approx: &Buffer<f32>,
-    leads: &Buffer<[f32; 2]>,
-    best: &Buffer<[u32; 2]>,
-) {
-    debug_assert_eq!(embd.ty, DenseType::F16Split);
-    let lanes = recorder.gpu().lanes_per_row();
-    let mut first_stretch = 0;
-    for shard in &embd.shards {
-        let rows = shard.rows.len();
-        // How many rows it looks at depends on the hidden state; one there is always.
+/// The vocabulary blocks of [`Recorder::rescore`], each with its best token. No block is in two shards.
+pub fn rescored_blocks(embd: &Dense) -> usize {
+    workgroups(embd, VOCAB_BLOCK)
+}
+
+impl Recorder<'_> {
+    /// `best` `[rescored_blocks()]` = for each vocabulary block the best of the logits `embd x`, by way of the
+    /// approximate ones.
+    pub fn rescore(
+        &mut self,
+        embd: &Dense,
+        x: &Buffer<f32>,
+        approximation: &Approximation,
+        best: &Buffer<[u32; 2]>,
+    ) {
+        debug_assert_eq!(embd.ty, DenseType::F16Split);
+        let Approximation { error, approx, leads } = approximation;
+        // The number of rows that it reads depends on the hidden state. It reads at least one.
         let one = Used::Fixed((embd.k * embd.ty.bytes() / embd.shards.len()) as u64);
-        let some = shard.buffer.clone().using(one);
-        recorder.dispatch(
-            plan,
-            &KERNEL,
-            &consts(lanes, embd.k, leads.len(), shard.rows.start, rows, first_stretch),
-            &[&some, x, error, approx, leads, best],
-            [Extent::Fixed(rows.div_ceil(STRETCH) as u32), Extent::Fixed(1), Extent::Fixed(1)],
-        );
-        first_stretch += rows.div_ceil(STRETCH);
+        LmHeadRows {
+            kernel: &KERNEL,
+            embd,
+            rows_per_workgroup: VOCAB_BLOCK,
+            consts: consts(self.tuning().lanes, leads.len()),
+            buffers: &[x, error, approx, leads, best],
+        }
+        .record_using(self, |shard| shard.buffer.clone().using(one));
     }
 }

@@ -1,5 +1,5 @@
-use super::WORKGROUP;
-use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Step, Used};
+use super::{Norm, WORKGROUP};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder, Used};
 use crate::lanes_variants;
 
 pub(super) const KERNEL: Kernel = Kernel {
@@ -11,38 +11,37 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("y", Access::Write),
     ],
     variants: lanes_variants!("group"; "shared/step", "rms_norm"),
-    example: &consts(false, 2560, 1e-5),
+    example: || consts(2560, 1e-5, false),
 };
 
-const fn consts(each: bool, n: usize, eps: f32) -> [Const; 4] {
-    [
+fn consts(n: usize, eps: f32, all_tokens: bool) -> Vec<Const> {
+    vec![
         Const::U32("WORKGROUP", WORKGROUP),
-        Const::U32("N", n as u32),
+        Const::size("N", n),
         Const::F32("EPS", eps),
-        Const::Bool("EACH", each),
+        Const::Bool("ALL_TOKENS", all_tokens),
     ]
 }
 
-/// `y = x / sqrt(mean(x²) + eps) * weight` for the last token of the step, `x` `[n_tokens, n]`, `y` `[n]`;
-/// or, if `each`, for each token, `y` `[n_tokens, n]`.
-#[allow(clippy::too_many_arguments, reason = "one for each binding")]
-pub fn rms_norm(
-    recorder: &mut Recorder,
-    plan: &mut Plan,
-    step: &Buffer<Step>,
-    x: &Buffer<f32>,
-    weight: &Buffer<f32>,
-    y: &Buffer<f32>,
-    each: bool,
-    eps: f32,
-) {
-    let used = if each { x.clone() } else { x.clone().using(Used::Fixed(weight.bytes())) };
-    let rows = if each { Extent::Tokens(1) } else { Extent::Fixed(1) };
-    recorder.dispatch(
-        plan,
-        &KERNEL,
-        &consts(each, weight.len(), eps),
-        &[step, &used, weight, y],
-        [rows, Extent::Fixed(1), Extent::Fixed(1)],
-    );
+impl Recorder<'_> {
+    /// `y` `[n]` = the norm of the last token of `x` `[n_tokens, n]`.
+    pub fn rms_norm(&mut self, x: &Buffer<f32>, norm: &Norm, y: &Buffer<f32>) {
+        let last = x.clone().using(Used::Fixed(norm.weight.bytes()));
+        self.rms_norms(&last, norm, y, false);
+    }
+
+    /// `y` `[n_tokens, n]` = the norm of every token of `x` `[n_tokens, n]`.
+    pub fn rms_norm_of_all(&mut self, x: &Buffer<f32>, norm: &Norm, y: &Buffer<f32>) {
+        self.rms_norms(x, norm, y, true);
+    }
+
+    fn rms_norms(&mut self, x: &Buffer<f32>, norm: &Norm, y: &Buffer<f32>, all_tokens: bool) {
+        let tokens = if all_tokens { Extent::Tokens(1) } else { Extent::Fixed(1) };
+        self.dispatch(
+            &KERNEL,
+            &consts(norm.weight.len(), norm.eps, all_tokens),
+            &[x, &norm.weight, y],
+            [tokens, Extent::Fixed(1), Extent::Fixed(1)],
+        );
+    }
 }

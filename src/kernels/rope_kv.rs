@@ -1,51 +1,55 @@
-use super::{AttentionShape, WORKGROUP};
-use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Step};
+use super::{AttentionShape, KvCache, WORKGROUP};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
+
+/// Values of one thread: two pairs of q or k, or four values of v.
+const EACH: usize = 4;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "rope_kv",
     bindings: &[
         ("step", Access::Step),
         ("qkv", Access::Read),
-        ("turns", Access::Read),
+        ("rope_table", Access::Read),
         ("q", Access::Write),
         ("k_cache", Access::Write),
         ("v_cache", Access::Write),
     ],
     variants: one_variant!("shared/step", "rope_kv"),
-    example: &consts(&AttentionShape::EXAMPLE),
+    example: || consts(&AttentionShape::EXAMPLE),
 };
 
-const fn consts(shape: &AttentionShape) -> [Const; 5] {
-    [
+fn consts(shape: &AttentionShape) -> Vec<Const> {
+    let own = [
         Const::U32("WORKGROUP", WORKGROUP),
-        Const::U32("N_Q", (shape.n_head * shape.head_dim) as u32),
-        Const::U32("N_KV", (shape.n_head_kv * shape.head_dim) as u32),
-        Const::U32("HEAD_DIM", shape.head_dim as u32),
-        Const::Bool("KV_F16", shape.kv_f16),
-    ]
+        Const::size("EACH", EACH),
+        Const::size("N_QKV", n_qkv(shape)),
+    ];
+    [shape.consts(), own.into()].concat()
 }
 
-/// Turns q and k of `qkv` `[n_tokens, n_q + 2 n_kv]` by position (RoPE, NeoX pairs, `turns` `[n_ctx,
-/// head_dim / 2]` holds cos and sin); q, divided by `sqrt(head_dim)`, goes to `q`, k and v to the cache.
-#[allow(clippy::too_many_arguments, reason = "one for each binding")]
-pub fn rope_kv(
-    recorder: &mut Recorder,
-    plan: &mut Plan,
-    step: &Buffer<Step>,
-    shape: &AttentionShape,
-    qkv: &Buffer<f32>,
-    turns: &Buffer<[f32; 2]>,
-    q: &Buffer<f32>,
-    k_cache: &Buffer<u32>,
-    v_cache: &Buffer<u32>,
-) {
-    let threads = (shape.n_head + 2 * shape.n_head_kv) * shape.head_dim / 4;
-    recorder.dispatch(
-        plan,
-        &KERNEL,
-        &consts(shape),
-        &[step, qkv, turns, q, k_cache, v_cache],
-        [Extent::Fixed((threads as u32).div_ceil(WORKGROUP)), Extent::Tokens(1), Extent::Fixed(1)],
-    );
+fn n_qkv(shape: &AttentionShape) -> usize {
+    (shape.n_head + 2 * shape.n_head_kv) * shape.head_dim
+}
+
+impl Recorder<'_> {
+    /// Rotates q and k of `qkv` `[n_tokens, n_q + 2 n_kv]` by position (RoPE with NeoX pairs; `rope_table`
+    /// `[n_ctx, head_dim / 2]` holds cos and sin). q, divided by `sqrt(head_dim)`, goes to `q`; k and v go to
+    /// `cache`.
+    pub fn rope_kv(
+        &mut self,
+        qkv: &Buffer<f32>,
+        rope_table: &Buffer<[f32; 2]>,
+        q: &Buffer<f32>,
+        cache: &KvCache,
+    ) {
+        let KvCache { shape, keys, values } = cache;
+        let groups = n_qkv(shape).div_ceil(EACH * WORKGROUP as usize);
+        self.dispatch(
+            &KERNEL,
+            &consts(shape),
+            &[qkv, rope_table, q, keys, values],
+            [Extent::Fixed(groups as u32), Extent::Tokens(1), Extent::Fixed(1)],
+        );
+    }
 }

@@ -1,9 +1,9 @@
-use super::SamplingParams;
-use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder, Step};
+use super::{NO_TOKEN, SamplingParams, WORKGROUP};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 
-/// Tokens one workgroup looks at.
-pub(super) const STRETCH: usize = 1024;
+/// Tokens in a vocabulary block, of which one workgroup finds the best.
+pub const VOCAB_BLOCK: usize = 1024;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "sample_best",
@@ -15,33 +15,37 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("best", Access::Write),
     ],
     variants: one_variant!("shared/step", "shared/sampling", "shared/best", "sample_best"),
-    example: &consts(128_256),
+    example: || consts(128_256),
 };
 
-const fn consts(n_vocab: usize) -> [Const; 2] {
-    [Const::U32("N_VOCAB", n_vocab as u32), Const::U32("STRETCH", STRETCH as u32)]
+fn consts(n_vocab: usize) -> Vec<Const> {
+    vec![
+        Const::U32("WORKGROUP", WORKGROUP),
+        Const::size("N_VOCAB", n_vocab),
+        Const::size("VOCAB_BLOCK", VOCAB_BLOCK),
+        Const::U32("NO_TOKEN", NO_TOKEN),
+    ]
 }
 
-/// The stretches of a vocabulary, each with its best token.
-pub const fn stretches(n_vocab: usize) -> usize {
-    n_vocab.div_ceil(STRETCH)
+/// The blocks of a vocabulary, each with its best token.
+pub const fn vocab_blocks(n_vocab: usize) -> usize {
+    n_vocab.div_ceil(VOCAB_BLOCK)
 }
 
-/// `best` `[stretches]` = the best of each stretch of `logits`, with Gumbel noise unless greedy.
-pub fn sample_best(
-    recorder: &mut Recorder,
-    plan: &mut Plan,
-    sampling: &Buffer<SamplingParams>,
-    step: &Buffer<Step>,
-    logits: &Buffer<f32>,
-    threshold: &Buffer<f32>,
-    best: &Buffer<[u32; 2]>,
-) {
-    recorder.dispatch(
-        plan,
-        &KERNEL,
-        &consts(logits.len()),
-        &[sampling, step, logits, threshold, best],
-        [Extent::Fixed(stretches(logits.len()) as u32), Extent::Fixed(1), Extent::Fixed(1)],
-    );
+impl Recorder<'_> {
+    /// `best` `[vocab_blocks]` = the best of each block of `logits`, with Gumbel noise unless greedy.
+    pub fn sample_best(
+        &mut self,
+        sampling: &Buffer<SamplingParams>,
+        logits: &Buffer<f32>,
+        threshold: &Buffer<f32>,
+        best: &Buffer<[u32; 2]>,
+    ) {
+        self.dispatch(
+            &KERNEL,
+            &consts(logits.len()),
+            &[sampling, logits, threshold, best],
+            [Extent::Fixed(vocab_blocks(logits.len()) as u32), Extent::Fixed(1), Extent::Fixed(1)],
+        );
+    }
 }

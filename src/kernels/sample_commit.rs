@@ -1,30 +1,40 @@
-use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder};
+use super::NO_TOKEN;
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
+
+/// One workgroup does it all, and there are few blocks.
+const WORKGROUP: u32 = 64;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "sample_commit",
     bindings: &[("best", Access::Read), ("tokens", Access::Write), ("sampled", Access::Write)],
     variants: one_variant!("shared/best", "sample_commit"),
-    example: &[Const::U32("N_STRETCHES", 126), Const::U32("N_SAMPLED", 4)],
+    example: || consts(126, 4),
 };
 
-/// `tokens[0]` = the best of `best`; `u32::MAX` where no logit is a number. It joins `sampled` at the end, and
-/// the first there leaves.
-pub fn sample_commit(
-    recorder: &mut Recorder,
-    plan: &mut Plan,
-    best: &Buffer<[u32; 2]>,
-    tokens: &Buffer<u32>,
-    sampled: &Buffer<u32>,
-) {
-    recorder.dispatch(
-        plan,
-        &KERNEL,
-        &[
-            Const::U32("N_STRETCHES", best.len() as u32),
-            Const::U32("N_SAMPLED", sampled.len() as u32),
-        ],
-        &[best, tokens, sampled],
-        [Extent::Fixed(1); 3],
-    );
+fn consts(n_blocks: usize, n_sampled: usize) -> Vec<Const> {
+    vec![
+        Const::U32("WORKGROUP", WORKGROUP),
+        Const::size("N_BLOCKS", n_blocks),
+        Const::size("N_SAMPLED", n_sampled),
+        Const::U32("NO_TOKEN", NO_TOKEN),
+    ]
+}
+
+impl Recorder<'_> {
+    /// `tokens[0]` = the best of `best`; [`NO_TOKEN`] where no logit is a number. It is appended to
+    /// `sampled`, whose first token is dropped.
+    pub fn sample_commit(
+        &mut self,
+        best: &Buffer<[u32; 2]>,
+        tokens: &Buffer<u32>,
+        sampled: &Buffer<u32>,
+    ) {
+        self.dispatch(
+            &KERNEL,
+            &consts(best.len(), sampled.len()),
+            &[best, tokens, sampled],
+            [Extent::Fixed(1); 3],
+        );
+    }
 }

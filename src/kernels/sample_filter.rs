@@ -1,4 +1,5 @@
-use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Plan, Recorder};
+use super::WORKGROUP;
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 use crate::sampling::Sampling;
 
@@ -10,8 +11,12 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("threshold", Access::Write),
     ],
     variants: one_variant!("shared/sampling", "sample_filter"),
-    example: &[Const::U32("N_VOCAB", 128_256)],
+    example: || consts(128_256),
 };
+
+fn consts(n_vocab: usize) -> Vec<Const> {
+    vec![Const::U32("WORKGROUP", WORKGROUP), Const::size("N_VOCAB", n_vocab)]
+}
 
 /// [`Sampling`] as the sampling kernels read it; `struct Sampling` in `shared/sampling.wgsl`.
 #[repr(C)]
@@ -40,19 +45,19 @@ impl From<&Sampling> for SamplingParams {
     }
 }
 
-/// `threshold[0]` = the least of `logits` `[n_vocab]` that top-k, top-p and min-p let pass.
-pub fn sample_filter(
-    recorder: &mut Recorder,
-    plan: &mut Plan,
-    sampling: &Buffer<SamplingParams>,
-    logits: &Buffer<f32>,
-    threshold: &Buffer<f32>,
-) {
-    recorder.dispatch(
-        plan,
-        &KERNEL,
-        &[Const::U32("N_VOCAB", logits.len() as u32)],
-        &[sampling, logits, threshold],
-        [Extent::Fixed(1); 3],
-    );
+impl Recorder<'_> {
+    /// `threshold[0]` = the least of `logits` `[n_vocab]` that top-k, top-p and min-p accept.
+    pub fn sample_filter(
+        &mut self,
+        sampling: &Buffer<SamplingParams>,
+        logits: &Buffer<f32>,
+        threshold: &Buffer<f32>,
+    ) {
+        self.dispatch(
+            &KERNEL,
+            &consts(logits.len()),
+            &[sampling, logits, threshold],
+            [Extent::Fixed(1); 3],
+        );
+    }
 }

@@ -1,42 +1,46 @@
-use super::{Dense, DenseType, WORKGROUP, in_a_row};
-use crate::gpu::{Access, Buffer, Const, Kernel, Plan, Recorder};
+use super::rescore::SLACK;
+use super::rows::{LmHeadRows, RowGroups, ShardRows, dense_consts};
+use super::{Dense, DenseType, WORKGROUP};
+use crate::gpu::{Access, Buffer, Const, Kernel, Recorder};
 use crate::lanes_variants;
 
 /// The longest row that fits into workgroup memory, beside what its lanes add up.
 pub const MAX_SPLIT_COLUMNS: usize = 7680;
 
+/// A workgroup splits one row, which it holds in workgroup memory.
+const ROW_GROUPS: RowGroups = RowGroups { workgroup: WORKGROUP, lanes: WORKGROUP, each: 1 };
+
 pub(super) const KERNEL: Kernel = Kernel {
     name: "split_f16",
     bindings: &[("embd", Access::Write), ("error", Access::Write)],
     variants: lanes_variants!("lanes"; "shared/split_f16", "split_f16"),
-    example: &consts(MAX_SPLIT_COLUMNS, 64, 100),
+    example: || {
+        let rows = ShardRows { k: MAX_SPLIT_COLUMNS, all: 128_256, shard: 64..164 };
+        [dense_consts(&rows, DenseType::F16, 0), consts()].concat()
+    },
 };
 
-const fn consts(k: usize, first_row: usize, rows: usize) -> [Const; 5] {
-    [
-        Const::U32("WORKGROUP", WORKGROUP),
-        Const::U32("LANES", WORKGROUP),
-        Const::U32("K", k as u32),
-        Const::U32("FIRST_ROW", first_row as u32),
-        Const::U32("N_ROWS", rows as u32),
-    ]
+fn consts() -> Vec<Const> {
+    [ROW_GROUPS.consts(), vec![Const::F32("SLACK", SLACK)]].concat()
 }
 
-/// Parts the f16 of `embd`, rows of at most [`MAX_SPLIT_COLUMNS`], into bytes where they lie, one dispatch
-/// for each shard. `error[row] * |x|` `[rows]` is what `gemv_upper` of the result may be off by.
-///
-/// To be run once, when the values are there. `embd` is of type [`DenseType::F16Split`] when this returns.
-pub fn split_f16(recorder: &mut Recorder, plan: &mut Plan, embd: &mut Dense, error: &Buffer<f32>) {
-    debug_assert_eq!(embd.ty, DenseType::F16);
-    debug_assert!(embd.k <= MAX_SPLIT_COLUMNS);
-    for shard in &embd.shards {
-        recorder.dispatch(
-            plan,
-            &KERNEL,
-            &consts(embd.k, shard.rows.start, shard.rows.len()),
-            &[&shard.buffer, error],
-            in_a_row(shard.rows.len()),
-        );
+impl Recorder<'_> {
+    /// Splits the f16 of `embd`, with rows of at most [`MAX_SPLIT_COLUMNS`], into bytes in place.
+    /// `error[row] * |x|` is a bound on what `gemv_upper` of the result may be off by.
+    ///
+    /// Run the plan once, when the values are there. Plans that are recorded from now on take `embd` as
+    /// [`DenseType::F16Split`].
+    pub fn split_f16(&mut self, embd: &mut Dense, error: &Buffer<f32>) {
+        debug_assert_eq!(embd.ty, DenseType::F16);
+        debug_assert!(embd.k <= MAX_SPLIT_COLUMNS);
+        LmHeadRows {
+            kernel: &KERNEL,
+            embd,
+            rows_per_workgroup: ROW_GROUPS.rows(),
+            consts: consts(),
+            buffers: &[error],
+        }
+        .record(self);
+        embd.ty = DenseType::F16Split;
     }
-    embd.ty = DenseType::F16Split;
 }

@@ -1,10 +1,10 @@
-//! Weights as the kernels see them: matrices, cut by rows where they exceed a binding.
+//! Weights and activations as the kernels see them. Matrices are cut by rows where they exceed a binding.
 
 use std::ops::Range;
 
 use crate::gpu::Buffer;
 
-/// Neighbouring rows of a matrix in a buffer of their own.
+/// Neighbouring rows of a matrix in one buffer.
 pub struct Shard {
     /// The rows' contents.
     pub buffer: Buffer<u32>,
@@ -12,25 +12,25 @@ pub struct Shard {
     pub rows: Range<usize>,
 }
 
-/// A ternary matrix `[parts, rows, k]` in i2_s codes, with a scale for each row.
+/// A ternary matrix `[matrices, rows, k]` in i2_s codes, with a scale for each row.
 ///
-/// Several tensors with the same input are stacked: q, k and v by rows, gate and up as two parts
-/// whose rows pair up.
+/// Tensors with the same input are stacked: q, k and v row after row in one matrix; gate and up as two
+/// matrices whose rows pair up.
 pub struct Ternary {
     /// Values in a row.
     pub k: usize,
-    /// Rows of each part.
+    /// Rows of each matrix.
     pub rows: usize,
     /// 1, or 2 for gate and up.
-    pub parts: usize,
-    /// The codes: each shard holds its rows of part 0, then of part 1.
+    pub matrices: usize,
+    /// The codes. Each shard holds its rows of the first matrix, then those of the second.
     pub shards: Vec<Shard>,
-    /// The scale of each row, `[parts, rows]`.
+    /// The scale of each row, `[matrices, rows]`.
     pub scale: Buffer<f32>,
 }
 
 impl Ternary {
-    /// Whether no head's `head_dim` rows are in two shards.
+    /// Whether each head's `head_dim` rows are in one shard.
     pub fn ends_with_heads(&self, head_dim: usize) -> bool {
         self.shards.iter().all(|shard| shard.rows.end.is_multiple_of(head_dim))
     }
@@ -41,8 +41,8 @@ impl Ternary {
 pub enum DenseType {
     /// IEEE half precision.
     F16,
-    /// The same, each parted into two bytes: rows `[2, k]` of upper bytes, then of lower ones, see
-    /// `shaders/shared/split_f16.wgsl`.
+    /// Half precision, each value split into two bytes. A row `[2, k]` holds all upper bytes, then all lower
+    /// ones: see `shaders/shared/split_f16.wgsl`.
     F16Split,
     /// Single precision.
     F32,
@@ -70,22 +70,38 @@ impl DenseType {
     }
 }
 
-/// int8 activations with the scale of each row, see `shaders/shared/quantize.wgsl`.
+/// An RMS norm: `x / sqrt(mean(x²) + eps) * weight`.
+#[derive(Clone)]
+pub struct Norm {
+    /// `[k]`.
+    pub weight: Buffer<f32>,
+    /// Keeps rows of zeros from a division by zero.
+    pub eps: f32,
+}
+
+/// int8 activations with the scale of each row: see `shaders/shared/quantize.wgsl`.
 #[derive(Clone)]
 pub struct Quantized {
     /// `[n_tokens, k / 4]` words of four values.
     pub q: Buffer<u32>,
-    /// `[n_tokens]` of `s` and the sum of the row's values.
+    /// `[n_tokens]`: the scale `s`, and the sum of the row's values.
     pub scale: Buffer<[f32; 2]>,
 }
 
-/// What becomes of a matrix product.
+/// What happens to a matrix product `v`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Product {
     /// `y = v`.
     Store,
     /// `y += v`: the residual connection.
     Add,
-    /// `y = relu(gate)² * up` of a matrix with two parts.
+    /// `y = relu(gate)² * up`, for two stacked matrices.
     Relu2Glu,
+}
+
+impl Product {
+    /// Matrices that it takes.
+    pub const fn matrices(self) -> usize {
+        if matches!(self, Self::Relu2Glu) { 2 } else { 1 }
+    }
 }

@@ -66,8 +66,7 @@ impl Session {
 
         self.engine.set_sampling(&options.sampling);
         self.prefill(prompt, reused).await?;
-        // On a CPU a pass of eight tokens costs as much as it saves.
-        let prompt_lookup = options.prompt_lookup.unwrap_or(!self.engine.gpu().software);
+        let prompt_lookup = options.prompt_lookup.unwrap_or(self.engine.gpu().tuning.prompt_lookup);
         let Self { engine, tokenizer, info, tokens, filled, pace, chunks, .. } = self;
         let run = Run {
             model: engine,

@@ -129,7 +129,7 @@ impl Session {
         };
         Ok(Self {
             tokenizer: Rc::new(tokenizer),
-            pace: Pace::new(engine.gpu().software),
+            pace: Pace::new(&engine.gpu().tuning),
             chunks: Chunks::new(engine.chunk()),
             engine,
             info,

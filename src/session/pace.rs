@@ -4,13 +4,7 @@ use std::collections::VecDeque;
 
 use web_time::{Duration, Instant};
 
-use crate::engine::MAX_BATCH_STEPS;
-
-/// Most batches in flight, including the one whose tokens are awaited. Waiting for each token costs
-/// two thirds of the speed on a fast card. A browser prepares all steps of a batch before the GPU
-/// gets the first: with two batches of four steps the GPU idles so long that single steps are
-/// faster, and with three it still idles.
-const MAX_BATCHES: usize = 4;
+use crate::gpu::Tuning;
 
 /// Most time for the steps of a batch, so that nobody sees that their tokens arrive together.
 /// Between two submissions a GPU idles for some 40 us, a twenty-fifth of a step on a fast card.
@@ -37,10 +31,8 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    pub(super) fn new(software: bool) -> Self {
-        // A CPU gains nothing, and would compute tokens that nobody wants.
-        let (max_batches, max_batch_steps) =
-            if software { (1, 1) } else { (MAX_BATCHES, MAX_BATCH_STEPS) };
+    pub(super) fn new(tuning: &Tuning) -> Self {
+        let &Tuning { max_batches, max_batch_steps, .. } = tuning;
         Self { max_batches, max_batch_steps, came: None, took: VecDeque::new(), supposed: None }
     }
 
@@ -72,7 +64,7 @@ impl Pace {
     pub(super) fn came(&mut self, now: Instant, steps: usize) {
         if let Some(before) = self.came.replace(now) {
             self.took.push_back((now - before) / steps as u32);
-            if self.took.len() > MAX_BATCHES {
+            if self.took.len() > self.max_batches {
                 self.took.pop_front();
             }
         }
@@ -136,7 +128,7 @@ mod tests {
     #[test]
     fn steps_in_flight_are_done_in_time_at_every_speed() {
         for step in [1, 2, 3, 5, 19, 20, 21, 26, 27, 39, 41, 79, 81, 300, 5000] {
-            let mut pace = Pace::new(false);
+            let mut pace = Pace::new(&Tuning::card(None));
             for (n, (steps, left)) in run(&mut pace, 40, |_| step, |_| 0).into_iter().enumerate() {
                 let one = Duration::from_millis(step);
                 assert!(left <= MAX_TIME.max(one), "{left:?} of {step} ms steps at token {n}");
@@ -152,7 +144,7 @@ mod tests {
     #[test]
     fn fast_steps_are_submitted_in_batches_and_other_batches_are_always_in_flight() {
         for (step, batch_steps) in [(1, 4), (2, 2), (3, 1)] {
-            let mut pace = Pace::new(false);
+            let mut pace = Pace::new(&Tuning::card(None));
             let steps = run(&mut pace, 80, |_| step, |_| 0);
             assert_eq!(pace.batch_steps(), batch_steps, "{step} ms");
             // After the beginning, which takes single steps.
@@ -165,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_card_that_slows_down_is_noticed_with_the_first_slow_token() {
-        let mut pace = Pace::new(false);
+        let mut pace = Pace::new(&Tuning::card(None));
         let in_flight = run(&mut pace, 40, |n| if n < 20 { 6 } else { 200 }, |_| 0);
         // Token 20 is the first slow one; steps submitted before it came are still computed.
         for (n, (steps, _)) in in_flight.into_iter().enumerate() {
@@ -182,10 +174,10 @@ mod tests {
 
     #[test]
     fn a_fast_card_that_slows_down_finishes_the_steps_in_flight() {
-        let mut pace = Pace::new(false);
+        let mut pace = Pace::new(&Tuning::card(None));
         let in_flight = run(&mut pace, 100, |n| if n < 40 { 1 } else { 20 }, |_| 0);
         for (n, (unused, left)) in in_flight.into_iter().enumerate() {
-            assert!(unused < MAX_BATCHES * MAX_BATCH_STEPS, "{unused} at token {n}");
+            assert!(unused < pace.max_batches * pace.max_batch_steps, "{unused} at token {n}");
             if !(24..56).contains(&n) {
                 assert!(left <= MAX_TIME, "{left:?} at token {n}");
             }
@@ -194,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_slow_page_does_not_make_the_card_seem_fast() {
-        let mut pace = Pace::new(false);
+        let mut pace = Pace::new(&Tuning::card(None));
         // It takes a second for every tenth token, in which all steps in flight are done.
         let in_flight = run(&mut pace, 40, |_| 26, |n| if n % 10 == 9 { 1000 } else { 0 });
         assert_eq!(in_flight[9].0, 2);
@@ -203,7 +195,7 @@ mod tests {
 
     #[test]
     fn the_pace_outlasts_a_generation_but_not_the_time_between_two() {
-        let mut pace = Pace::new(false);
+        let mut pace = Pace::new(&Tuning::card(None));
         run(&mut pace, 10, |_| 5, |_| 0);
         assert!(pace.has_room(3, 3, 1) && !pace.has_room(4, 4, 1));
         pace.pause();
@@ -213,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_cpu_takes_one_step_at_a_time() {
-        let mut pace = Pace::new(true);
+        let mut pace = Pace::new(&Tuning::cpu());
         assert!(run(&mut pace, 20, |_| 1, |_| 0).iter().all(|(steps, _)| *steps == 0));
     }
 }

@@ -12,12 +12,14 @@ use crate::support::{BF16, F32, File, Kv, assert_error};
 fn head(session: &Session) -> Vec<&str> {
     let kernels = session.info().kernels.iter().map(|name| name.split('/').next().unwrap());
     kernels
-        .filter(|name| ["gemv_head", "gemv_head_split", "gemv_upper", "rescore"].contains(name))
+        .filter(|name| {
+            ["gemv_lm_head", "gemv_lm_head_split", "gemv_upper", "rescore"].contains(name)
+        })
         .collect()
 }
 
-const F16_HEAD: [&str; 1] = ["gemv_head"];
-const INT8_HEAD: [&str; 3] = ["gemv_head_split", "gemv_upper", "rescore"];
+const F16_HEAD: [&str; 1] = ["gemv_lm_head"];
+const INT8_HEAD: [&str; 3] = ["gemv_lm_head_split", "gemv_upper", "rescore"];
 
 /// The variants there are: as the adapter is, without subgroups, as on a card, in shards.
 fn setups() -> [Setup; 4] {

@@ -18,8 +18,7 @@ use crate::support::{File, Kv, path, tiny};
 pub(crate) struct Setup {
     pub(crate) gpu: GpuOptions,
     pub(crate) load: LoadOptions,
-    /// Go about it as on a graphics card, although the adapter is a CPU: matrices by tiles, rows
-    /// shared by lanes, several steps in flight.
+    /// Use the tuning of a graphics card, although the adapter is a CPU.
     pub(crate) like_a_card: bool,
     /// Order steps as on a card so fast that several are handed over at once.
     pub(crate) like_a_fast_card: bool,
@@ -27,10 +26,8 @@ pub(crate) struct Setup {
 
 impl Setup {
     pub(crate) fn open(&self) -> Gpu {
-        let mut gpu = block_on(Gpu::open(&self.gpu))
-            .expect("these tests need a GPU adapter; Mesa's llvmpipe will do");
-        gpu.software &= !self.like_a_card;
-        gpu
+        block_on(Gpu::open(&self.gpu))
+            .expect("these tests need a GPU adapter; Mesa's llvmpipe will do")
     }
 
     pub(crate) fn load(&self, bytes: &[u8]) -> Result<Session> {
@@ -65,6 +62,7 @@ impl Setup {
 
     pub(crate) fn like_a_card(mut self) -> Self {
         self.like_a_card = true;
+        self.gpu.features.software = Some(false);
         // Not tried anew in every test.
         self.gpu.features.packed_dot = Some(true);
         self

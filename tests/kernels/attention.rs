@@ -1,28 +1,17 @@
-//! `attention` and `attention_decode` over parts of the context, and `attention_merge`, which puts the
-//! parts together, norms and quantises.
+//! `attention`, `attention_decode` and `attention_prefill` over splits of the context, and
+//! `attention_merge`, which merges the splits, norms and quantises.
 
 use half::f16;
-use ternlight::gpu::{Buffer, Gpu, Plan, Recorder, Step};
-use ternlight::kernels::{
-    AttentionShape, Parts, attention, attention_decode, attention_merge, attention_prefill,
-};
+use ternlight::gpu::{Buffer, Gpu, Recorder, Step};
+use ternlight::kernels::{AttentionShape, KvCache, Norm, Partials};
 use ternlight::reference::ops;
 
 use crate::device::{assert_close, device, on_each_device, read, run};
-use crate::norm::{check_quantized, quantized};
+use crate::rms_norm::{check_quantized, quantized};
 use crate::support::Random;
 
-/// Any of the kernels: they take the same and give the same.
-pub(crate) type Attention = fn(
-    &mut Recorder,
-    &mut Plan,
-    &Buffer<Step>,
-    &AttentionShape,
-    &Buffer<f32>,
-    &Buffer<u32>,
-    &Buffer<u32>,
-    &Parts,
-);
+/// Any of the three kernels: they take the same and give the same.
+pub(crate) type Attention = fn(&mut Recorder, &Buffer<f32>, &KvCache, &Partials);
 
 /// What one token sees: queries `[n_head, head_dim]`, keys and values `[n_ctx, n_head_kv, head_dim]`.
 pub(crate) struct Case {
@@ -48,8 +37,8 @@ impl Case {
         Self { shape, step, q, k, v }
     }
 
-    /// Scores of 10⁴ and −10⁴, in turns of `period` positions. They are exact in f32, so that those
-    /// which are equal stay so and share the weight.
+    /// Scores of −10⁴, and of 10⁴ in one of `period` positions. They are exact in f32, so that equal ones stay
+    /// equal and share the weight.
     fn extreme(shape: AttentionShape, step: Step, period: usize, random: &mut Random) -> Self {
         let mut case = Self::new(shape, step, random);
         let n_kv = shape.n_head_kv * shape.head_dim;
@@ -72,17 +61,19 @@ impl Case {
     }
 
     /// Runs one of the kernels.
-    pub(crate) fn parts(&self, gpu: &Gpu, kernel: Attention) -> Parts {
+    pub(crate) fn partials(&self, gpu: &Gpu, kernel: Attention) -> Partials {
         let Self { shape, step, .. } = self;
         let heads = (step.n_tokens * step.n_splits) as usize * shape.n_head;
-        let parts = Parts {
-            part: gpu.upload("part", &vec![f32::NAN; heads * shape.head_dim]),
-            part_ml: gpu.upload("part_ml", &vec![[f32::NAN; 2]; heads]),
+        let partials = Partials {
+            shape: *shape,
+            sums: gpu.upload("partial_sums", &vec![f32::NAN; heads * shape.head_dim]),
+            max_total: gpu.upload("partial_max_total", &vec![[f32::NAN; 2]; heads]),
         };
         let q = gpu.upload("q", &self.q);
-        let (k, v) = (self.upload_cache(gpu, &self.k), self.upload_cache(gpu, &self.v));
-        run(gpu, step, |r, p, step| kernel(r, p, step, shape, &q, &k, &v, &parts));
-        parts
+        let (keys, values) = (self.upload_cache(gpu, &self.k), self.upload_cache(gpu, &self.v));
+        let cache = KvCache { shape: *shape, keys, values };
+        run(gpu, step, |p| kernel(p, &q, &cache, &partials));
+        partials
     }
 
     /// The heads' outputs `[n_tokens, n_head, head_dim]`.
@@ -114,13 +105,15 @@ impl Case {
 
     /// Checks every kernel that can do this.
     fn check(&self) {
-        self.check_parts(device(), "attention", attention);
-        self.check_parts(device(), "attention_prefill", attention_prefill);
-        on_each_device(|gpu| self.check_parts(gpu, "attention_decode", attention_decode));
+        self.check_kernel(device(), "attention", ATTENTION);
+        self.check_kernel(device(), "attention_prefill", |p, q, cache, out| {
+            p.attention_prefill(q, cache, out);
+        });
+        on_each_device(|gpu| self.check_kernel(gpu, "attention_decode", ATTENTION_DECODE));
     }
 
-    fn check_parts(&self, gpu: &Gpu, name: &str, kernel: Attention) {
-        let found = merged(gpu, self, &self.parts(gpu, kernel));
+    fn check_kernel(&self, gpu: &Gpu, name: &str, kernel: Attention) {
+        let found = merged(gpu, self, &self.partials(gpu, kernel));
         let what = format!("{name}, {:?}, {:?}", self.shape, self.step);
         // A score of some ten in f32 is off by 1e-6 or two, and so is its exponential, relatively.
         let sizes = self.sizes();
@@ -128,9 +121,9 @@ impl Case {
     }
 }
 
-/// What the parts amount to, put together in f64.
-pub(crate) fn merged(gpu: &Gpu, case: &Case, parts: &Parts) -> Vec<f32> {
-    let (part, ml) = (read(gpu, &parts.part), read(gpu, &parts.part_ml));
+/// The merged output of all splits, in f64.
+pub(crate) fn merged(gpu: &Gpu, case: &Case, partials: &Partials) -> Vec<f32> {
+    let (sums, ml) = (read(gpu, &partials.sums), read(gpu, &partials.max_total));
     let AttentionShape { n_head, head_dim, .. } = case.shape;
     let n_splits = case.step.n_splits as usize;
     let mut out = Vec::new();
@@ -141,13 +134,16 @@ pub(crate) fn merged(gpu: &Gpu, case: &Case, parts: &Parts) -> Vec<f32> {
             let share = |s: usize| f64::from(ml[of(s)][0] - largest).exp();
             let total: f64 = (0..n_splits).map(|s| share(s) * f64::from(ml[of(s)][1])).sum();
             out.extend((0..head_dim).map(|i| {
-                let value = |s: usize| share(s) * f64::from(part[of(s) * head_dim + i]);
+                let value = |s: usize| share(s) * f64::from(sums[of(s) * head_dim + i]);
                 ((0..n_splits).map(value).sum::<f64>() / total) as f32
             }));
         }
     }
     out
 }
+
+pub(crate) const ATTENTION: Attention = |p, q, cache, out| p.attention(q, cache, out);
+pub(crate) const ATTENTION_DECODE: Attention = |p, q, cache, out| p.attention_decode(q, cache, out);
 
 pub(crate) fn step(pos: u32, n_tokens: u32, split_len: u32) -> Step {
     let len = pos + n_tokens;
@@ -166,8 +162,8 @@ const SHAPES: [(usize, usize, usize); 8] = [
     (6, 1, 72),
 ];
 
-/// One token at the end of contexts around a tile's size, in one part and in several; several
-/// tokens, each of which sees its past alone; parts that begin after what a token sees.
+/// One token at the end of contexts around a tile's size, in one split and in several; several tokens, each of
+/// which sees only its past; splits that begin after what a token sees.
 pub(crate) const STEPS: [(u32, u32, u32); 15] = [
     (0, 1, 64),
     (62, 1, 64),
@@ -187,7 +183,7 @@ pub(crate) const STEPS: [(u32, u32, u32); 15] = [
 ];
 
 #[test]
-fn attention_sees_the_past_in_all_parts() {
+fn attention_sees_the_past_in_all_splits() {
     let mut random = Random(8);
     for (i, (n_head, n_head_kv, head_dim)) in SHAPES.into_iter().enumerate() {
         for (j, (pos, n_tokens, split_len)) in STEPS.into_iter().enumerate() {
@@ -221,14 +217,12 @@ fn attention_merge_norms_and_quantizes() {
                 let n = n_head * head_dim;
                 let weight: Vec<f32> =
                     (0..n).map(|i| if i % 50 == 9 { -8.0 } else { random.float() }).collect();
-                let parts = case.parts(gpu, attention);
+                let partials = case.partials(gpu, ATTENTION);
                 let y = quantized(gpu, n, n_tokens as usize);
-                let d_weight = gpu.upload("weight", &weight);
-                run(gpu, &case.step, |r, p, step| {
-                    attention_merge(r, p, step, &shape, &parts, &d_weight, &y, 1e-5);
-                });
-                // From the parts as they are: attention has its own test.
-                let normed = ops::rms_norm(&merged(gpu, &case, &parts), &weight, 1e-5);
+                let norm = Norm { weight: gpu.upload("weight", &weight), eps: 1e-5 };
+                run(gpu, &case.step, |p| p.attention_merge(&partials, &norm, &y));
+                // From the partials as they are: attention has its own test.
+                let normed = ops::rms_norm(&merged(gpu, &case, &partials), &weight, 1e-5);
                 let what = format!("{shape:?}, {:?}", case.step);
                 check_quantized(gpu, &what, &y, &normed, n);
             }

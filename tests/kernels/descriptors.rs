@@ -1,5 +1,6 @@
-//! What Rust says of a shader against what naga reads in it.
+//! What Rust says about a shader, compared with what naga reads in it.
 
+use std::fs::read_to_string;
 use std::mem::offset_of;
 
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
@@ -11,8 +12,8 @@ use ternlight::sampling::Sampling;
 use crate::shaders::{Shader, shaders};
 use crate::support::path;
 
-/// The bindings are in the descriptor's order, and `main` is a compute shader within the limits that
-/// every WebGPU adapter has.
+/// The bindings are in the descriptor's order, and `main` is a compute shader within the limits that every
+/// WebGPU adapter has.
 #[test]
 fn descriptors_match_shaders() {
     let all = shaders(Dialect::Native);
@@ -52,13 +53,54 @@ fn every_shader_has_a_kernel_of_its_name() {
     }
 }
 
-/// Browsers end loops that they do not know to end themselves, by a counter that keeps drivers from unrolling
-/// them. Chromium knows those that count up by one to a constant or a `let`.
+/// Kernels whose tests share a file.
+const FAMILIES: [(&str, &[&str]); 6] = [
+    ("attention", &["attention", "attention_decode", "attention_merge", "attention_prefill"]),
+    ("fused_products", &["merge_norm_gemv", "norm_gemv", "norm_gemv_rope_kv"]),
+    ("greedy_lm_head", &["gemv_lm_head_split", "gemv_upper", "rescore", "split_f16"]),
+    ("rms_norm", &["rms_norm", "rms_norm_quantize"]),
+    ("sampler", &["sample_best", "sample_commit", "sample_filter"]),
+    ("ternary_products", &["gemm_few", "gemm_i2s", "gemv_i2s"]),
+];
+
 #[test]
-fn loops_end_in_the_browsers_eyes() {
+fn every_kernel_has_tests_in_the_file_of_its_name_or_family() {
+    for kernel in ALL {
+        let name = kernel.name;
+        let family = FAMILIES.iter().find(|(_, members)| members.contains(&name));
+        let file = family.map_or(name, |(family, _)| family);
+        let text = read_to_string(path(&format!("tests/kernels/{file}.rs")));
+        let text = text.unwrap_or_else(|error| panic!("tests/kernels/{file}.rs: {error}"));
+        assert!(text.contains("#[test]"), "{file}");
+        assert!(text.contains(&format!(".{name}(")), "{file} does not run {name}");
+    }
+}
+
+/// A number that Rust and WGSL must agree on is a constant of the kernel's descriptor. A shader that declares
+/// one of that name, or a comment that says what the other side does, would be a second copy.
+#[test]
+fn shared_numbers_are_constants_of_the_descriptors() {
+    for shader in shaders(Dialect::Native) {
+        let given = (shader.kernel.example)();
+        for constant in given {
+            let declared = format!("const {}:", constant.name());
+            assert_eq!(shader.source.matches(&declared).count(), 1, "{}: {declared}", shader.name);
+        }
+    }
+    for entry in std::fs::read_dir(path("src/kernels")).unwrap() {
+        let file = entry.unwrap().path();
+        let text = read_to_string(&file).unwrap();
+        assert!(!text.contains("as in the shader"), "{}", file.display());
+    }
+}
+
+/// Browsers add a counter to loops that they cannot prove to end, which keeps drivers from unrolling them.
+/// Chromium has a proof for loops that count up by one to a constant or a `let`.
+#[test]
+fn browsers_can_prove_that_loops_end() {
     let mut seen = 0;
     for Shader { name, source, .. } in shaders(Dialect::Browser) {
-        let mut function = String::new(); // up to the line
+        let mut function = String::new(); // as far as it is read
         for line in source.lines() {
             if line.starts_with("fn ") {
                 function.clear();
@@ -69,24 +111,23 @@ fn loops_end_in_the_browsers_eyes() {
                 continue;
             }
             let header = line.strip_prefix("for (var ").unwrap_or_else(|| panic!("{name}: {line}"));
-            let parts: Vec<&str> = header.split("; ").collect();
-            let index = parts[0].split(" = ").next().unwrap();
-            let bound = parts[1].strip_prefix(&format!("{index} < "));
+            let clauses: Vec<&str> = header.split("; ").collect();
+            let index = clauses[0].split(" = ").next().unwrap();
+            let bound = clauses[1].strip_prefix(&format!("{index} < "));
             let bound = bound.unwrap_or_else(|| panic!("{name}: {line}"));
-            // Constants are in capitals, but for functions of them.
+            // Constants are in capitals, except functions of them.
             let bare = bound.replace("countTrailingZeros", "");
             let is_constant = bare.chars().all(|c| c == 'u' || !c.is_lowercase());
             let is_let = function.contains(&format!("let {bound} = "));
             assert!(is_constant || is_let, "{name}: {line}");
-            assert_eq!(parts[2], format!("{index}++) {{"), "{name}");
+            assert_eq!(clauses[2], format!("{index}++) {{"), "{name}");
             seen += 1;
         }
     }
     assert!(seen > 100);
 }
 
-/// A variant with subgroup operations says so to the browser, and only there: naga has no such
-/// directive.
+/// A variant with subgroup operations enables them in the browser, and only there: naga rejects the directive.
 #[test]
 fn browsers_are_told_of_subgroups() {
     for (native, browser) in shaders(Dialect::Native).iter().zip(shaders(Dialect::Browser)) {
@@ -158,8 +199,8 @@ fn bindings(module: &Module) -> Vec<(String, Access)> {
         .global_variables
         .iter()
         .filter_map(|(_, variable)| {
-            let place = variable.binding?;
-            assert_eq!(place.group, 0, "{:?}", variable.name);
+            let binding = variable.binding?;
+            assert_eq!(binding.group, 0, "{:?}", variable.name);
             let name = variable.name.clone().unwrap();
             let access = match variable.space {
                 AddressSpace::Uniform if name == "step" => Access::Step,
@@ -169,7 +210,7 @@ fn bindings(module: &Module) -> Vec<(String, Access)> {
                 }
                 _ => Access::Read,
             };
-            Some((place.binding, name, access))
+            Some((binding.binding, name, access))
         })
         .collect();
     bindings.sort_by_key(|(index, ..)| *index);

@@ -1,12 +1,13 @@
-//! The adapter under test and what tests do with it.
+//! The adapter under test, and what tests do with it.
 
 use std::sync::LazyLock;
 
 use bytemuck::Pod;
-use ternlight::gpu::{Buffer, FeatureCaps, Gpu, GpuOptions, Plan, Recorder, Step};
+use ternlight::gpu::{Buffer, FeatureCaps, Gpu, GpuOptions, Recorder, Step, Tuning};
 use ternlight::native::block_on;
 
-// One device of each kind for the whole binary: opening one takes longer than most tests.
+// One device of each kind for all tests: opening one takes longer than most tests, and what one test
+// compiles, others use.
 static BEST: LazyLock<Gpu> = LazyLock::new(|| open(None));
 static WITHOUT_SUBGROUPS: LazyLock<Gpu> = LazyLock::new(|| open(Some(false)));
 static AS_A_CARD: LazyLock<Gpu> = LazyLock::new(|| as_a_card(None));
@@ -14,13 +15,13 @@ static AS_A_CARD_WITHOUT_SUBGROUPS: LazyLock<Gpu> = LazyLock::new(|| as_a_card(S
 
 static WITH_FLOAT_PRODUCTS: LazyLock<Gpu> = LazyLock::new(|| {
     let mut gpu = as_a_card(None);
-    gpu.packed_dot = Some(false);
+    gpu.tuning.packed_dot = Some(false);
     gpu
 });
 
 fn as_a_card(subgroups: Option<bool>) -> Gpu {
     let mut gpu = open(subgroups);
-    gpu.software = false;
+    gpu.tuning = Tuning::card(gpu.subgroups);
     gpu
 }
 
@@ -41,7 +42,7 @@ pub(crate) fn on_each_device(test: impl Fn(&Gpu)) {
     }
 }
 
-/// The same for kernels that go about it in another way on a CPU: also as on a graphics card.
+/// The same, and on a CPU again with the tuning of a graphics card: for kernels that depend on it.
 pub(crate) fn on_each_device_and_as_cards(test: impl Fn(&Gpu)) {
     on_each_device(&test);
     if BEST.software {
@@ -55,27 +56,23 @@ pub(crate) fn with_float_products() -> &'static Gpu {
     &WITH_FLOAT_PRODUCTS
 }
 
-/// The device as it is, for kernels that have one variant only.
+/// The device as it is, for kernels with a single variant.
 pub(crate) fn device() -> &'static Gpu {
     &BEST
 }
 
-/// A step of `n_tokens` after `pos`, its attention in one part.
+/// A step of `n_tokens` after `pos`, its attention in one split.
 pub(crate) fn step(pos: usize, n_tokens: usize) -> Step {
     let len = (pos + n_tokens) as u32;
     Step { pos: pos as u32, n_tokens: n_tokens as u32, n_splits: 1, split_len: len }
 }
 
 /// Records one plan and runs it once.
-pub(crate) fn run(
-    gpu: &Gpu,
-    step: &Step,
-    record: impl FnOnce(&mut Recorder, &mut Plan, &Buffer<Step>),
-) {
-    let mut plan = Plan::default();
+pub(crate) fn run(gpu: &Gpu, step: &Step, record: impl FnOnce(&mut Recorder)) {
     let buffer = gpu.upload("step", &[*step]);
-    record(&mut Recorder::new(gpu), &mut plan, &buffer);
-    gpu.run(&[&plan], step);
+    let mut recorder = Recorder::new(gpu, &buffer);
+    record(&mut recorder);
+    gpu.run(&[&recorder.finish()], step);
 }
 
 /// The values of a buffer. Fails if the device reported an error.

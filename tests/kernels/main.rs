@@ -1,7 +1,8 @@
-//! Every kernel against its reference, in every variant the adapter can run.
+//! Every kernel against its reference, in every variant that the adapter can run.
 //!
-//! Inputs are hard on purpose: outliers, rows of zeros, sizes one past a workgroup. Sums in the
-//! references are f64, so each tolerance is the kernel's own and says where it comes from.
+//! A kernel's tests are in the file of its name, or in that of its family: `descriptors.rs` lists these.
+//! Inputs are hard on purpose: outliers, rows of zeros, sizes one past a workgroup. The references sum in
+//! f64, so each tolerance is the kernel's own and says where it comes from.
 #![allow(clippy::unwrap_used, reason = "this is how tests fail")]
 
 #[path = "../support/mod.rs"]
@@ -13,13 +14,15 @@ mod shaders;
 mod device;
 
 mod attention;
+mod best_of_each;
 mod descriptors;
-mod embedding;
-mod few;
-mod head;
-mod matrix;
-mod norm;
-mod normed_rows;
-mod probe;
-mod rope;
-mod sampling;
+mod embed;
+mod fused_products;
+mod gemm_lm_head;
+mod gemv_lm_head;
+mod greedy_lm_head;
+mod probe_read;
+mod rms_norm;
+mod rope_kv;
+mod sampler;
+mod ternary_products;

@@ -1,7 +1,7 @@
 //! The source of every kernel in every variant, for the tests that compile them all.
 
 use ternlight::gpu::{Const, Dialect, Kernel, Subgroups, Variant};
-use ternlight::kernels::{ALL, MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS};
+use ternlight::kernels::{ALL, FEW, MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS};
 
 /// One text to compile.
 pub(crate) struct Shader {
@@ -15,13 +15,12 @@ pub(crate) struct Shader {
     pub(crate) source: String,
 }
 
-/// Every variant of every kernel with its example's constants, and with those that switch between
-/// ways to compute one by one the other way.
+/// Every variant of every kernel, with the constants of its example and with the alternatives to these.
 pub(crate) fn shaders(dialect: Dialect) -> Vec<Shader> {
     let mut all = Vec::new();
     for kernel in ALL {
         for variant in kernel.variants {
-            for consts in alternatives(kernel) {
+            for consts in alternatives(kernel, variant) {
                 all.extend(sizes(variant).iter().map(|&subgroups| Shader {
                     kernel,
                     name: name(kernel, variant, subgroups, &consts),
@@ -41,27 +40,39 @@ fn sizes(variant: &Variant) -> &'static [Option<Subgroups>] {
     if variant.subgroups { &SIZES } else { &[None] }
 }
 
-/// The example, and again with each constant that switches between ways to compute the other way, and with
-/// the longest rows of those that are held in workgroup memory.
-fn alternatives(kernel: &Kernel) -> Vec<Vec<Const>> {
-    let example = kernel.example;
-    let mut all = vec![example.to_vec()];
-    for (i, constant) in example.iter().enumerate() {
-        let other = match *constant {
-            Const::Bool(name, value) => Const::Bool(name, !value),
-            Const::U32("PARTS", value) => Const::U32("PARTS", 3 - value),
-            Const::U32("BATCH", value) => Const::U32("BATCH", 9 - value),
-            Const::U32("LANES", 32) => Const::U32("LANES", 1),
+/// The example; again with each constant that switches between ways to compute the other way; and with the
+/// longest rows of those that are held in workgroup memory.
+fn alternatives(kernel: &Kernel, variant: &Variant) -> Vec<Vec<Const>> {
+    let example = (kernel.example)();
+    let workgroup = example.iter().find_map(|constant| match *constant {
+        Const::U32("WORKGROUP", lanes) => Some(lanes),
+        _ => None,
+    });
+    let mut all = vec![example.clone()];
+    // Kernels are also given constants that they do not use.
+    let used = example.iter().filter(|constant| variant.wgsl.contains(constant.name()));
+    for constant in used {
+        let others = match *constant {
+            Const::Bool(name, value) => vec![Const::Bool(name, !value)],
+            Const::U32("MATRICES", value) => vec![Const::U32("MATRICES", 3 - value)],
+            Const::U32("TOKENS", 4) => vec![Const::U32("TOKENS", 1)],
+            Const::U32("LANES", 32) => {
+                let fewest = if kernel.name == "gemm_few" { FEW as u32 } else { 1 };
+                let slots = workgroup.unwrap_or_default() / fewest;
+                vec![Const::U32("LANES", fewest), Const::U32("SLOTS", slots)]
+            }
             Const::U32("K", _) => match kernel.name {
-                "norm_gemv" | "merge_norm_gemv" => Const::U32("K", MAX_NORMED_COLUMNS as u32),
-                "norm_gemv_rope_kv" => Const::U32("K", MAX_ROPE_COLUMNS as u32),
+                "norm_gemv" | "merge_norm_gemv" => vec![Const::size("K", MAX_NORMED_COLUMNS)],
+                "norm_gemv_rope_kv" => vec![Const::size("K", MAX_ROPE_COLUMNS)],
                 _ => continue,
             },
             _ => continue,
         };
-        let mut consts = example.to_vec();
-        consts[i] = other;
-        all.push(consts);
+        let replaced = |constant: &Const| {
+            let other = others.iter().find(|other| other.name() == constant.name());
+            *other.unwrap_or(constant)
+        };
+        all.push(example.iter().map(replaced).collect());
     }
     all
 }
@@ -79,7 +90,7 @@ fn name(
     if let Some(Subgroups(lanes)) = subgroups {
         name += &format!(" of {lanes}");
     }
-    for (constant, example) in consts.iter().zip(kernel.example) {
+    for (constant, example) in consts.iter().zip(&(kernel.example)()) {
         if constant != example {
             name += &format!(" {constant:?}");
         }

@@ -80,11 +80,11 @@ const variants: Record<string, Variant> = {
       expect(info.gpuBytes - usual.gpuBytes).toBe(2 * 2 * 64 * 1024 * 2)
     }
   },
-  'with an f16 LM head': { options: { head: 'f16' }, shows: info => expect(names(info)).toContain('gemv_head') },
+  'with an f16 LM head': { options: { head: 'f16' }, shows: info => expect(names(info)).toContain('gemv_lm_head') },
   'with an int8 LM head': {
     options: { head: 'int8' }, shows: info => {
       expect(names(info)).toContain('rescore')
-      expect(names(info)).not.toContain('gemv_head')
+      expect(names(info)).not.toContain('gemv_lm_head')
     }
   },
   'with an embedding in two shards': {

@@ -1,44 +1,35 @@
-//! The greedy LM head on an embedding parted into bytes: `split_f16`, `gemv_head_split`, `gemv_upper`
-//! and `rescore`, held against `gemv_head` and `sample_best` to the bit.
+//! The greedy LM head on an embedding split into bytes: `split_f16`, `gemv_lm_head_split`, `gemv_upper` and
+//! `rescore`, compared to the bit with `gemv_lm_head` and `sample_best`.
 
 use std::collections::HashSet;
 
 use half::f16;
 use ternlight::gpu::{Buffer, Gpu, Plan, Recorder};
 use ternlight::kernels::{
-    Dense, DenseType, embed, gemv_head, gemv_head_split, gemv_upper, leads, rescore,
-    rescored_stretches, sample_best, sample_commit, stretches,
+    Approximation, Dense, DenseType, MIN_NORM, NO_TOKEN, leads, rescored_blocks, vocab_blocks,
 };
 use ternlight::sampling::Sampling;
 
 use crate::device::{device, on_each_device, on_each_device_and_as_cards, read, run, step};
-use crate::embedding::{hard_values, split, upload};
+use crate::embed::{hard_values, split, upload};
 use crate::support::Random;
 
-/// What is in place of an id where there is none.
-const NONE: u32 = u32::MAX;
-
-/// Of a norm, what may be lost to underflow, as in `rescore.wgsl`.
-const MIN_NORM: f64 = 1.0 / (1u64 << 56) as f64;
-
-/// Both heads of one embedding, recorded once.
-struct Heads {
+/// Both LM heads of one embedding, recorded once.
+struct LmHeads {
     plain: Plan,
     greedy: Plan,
     embd: Dense,
     x: Buffer<f32>,
     logits: Buffer<f32>,
-    error: Buffer<f32>,
-    approx: Buffer<f32>,
-    leads: Buffer<[f32; 2]>,
+    approximation: Approximation,
     best: [Buffer<[u32; 2]>; 2],
     tokens: [Buffer<u32>; 2],
 }
 
-/// What a head gives: the bits of the best logit, its token, and the token left for the next step.
+/// What an LM head gives: the bits of the best logit, its token, and the token left for the next step.
 type Best = (u32, u32, u32);
 
-impl Heads {
+impl LmHeads {
     fn new(gpu: &Gpu, values: &[f32], k: usize, cuts: &[usize]) -> Self {
         let f16 = upload(gpu, values, k, DenseType::F16, cuts);
         let mut embd = upload(gpu, values, k, DenseType::F16, cuts);
@@ -49,42 +40,44 @@ impl Heads {
             greedy: Plan::default(),
             x: gpu.buffer("x", k),
             logits: gpu.upload("logits", &vec![f32::NAN; rows]),
-            error,
-            approx: gpu.upload("approx", &vec![f32::NAN; rows]),
-            leads: gpu.upload("leads", &vec![[f32::MAX, 0.0]; leads(gpu, &embd)]),
+            approximation: Approximation {
+                error,
+                approx: gpu.upload("approx", &vec![f32::NAN; rows]),
+                leads: gpu.upload("leads", &vec![[f32::MAX, 0.0]; leads(gpu, &embd)]),
+            },
             best: [
-                gpu.buffer("best", stretches(rows)),
-                gpu.upload("best", &vec![[f32::MAX.to_bits(), 77]; rescored_stretches(&embd)]),
+                gpu.buffer("best", vocab_blocks(rows)),
+                gpu.upload("best", &vec![[f32::MAX.to_bits(), 77]; rescored_blocks(&embd)]),
             ],
             tokens: [gpu.buffer("tokens", 1), gpu.buffer("tokens", 1)],
             embd,
         };
-        let Self { plain, greedy, embd, x, logits, error, approx, leads, best, tokens } =
-            &mut heads;
+        let Self { plain, greedy, embd, x, logits, approximation, best, tokens } = &mut heads;
         let sampling = gpu.upload("sampling", &[(&Sampling::default()).into()]);
         let step = gpu.upload("step", &[step(0, 1)]);
         let threshold = gpu.buffer("threshold", 1);
         let sampled = gpu.buffer("sampled", 1);
-        let mut recorder = Recorder::new(gpu);
-        let r = &mut recorder;
-        gemv_head(r, plain, &f16, x, logits);
-        sample_best(r, plain, &sampling, &step, logits, &threshold, &best[0]);
-        sample_commit(r, plain, &best[0], &tokens[0], &sampled);
-        gemv_upper(r, greedy, embd, x, error, approx, leads);
-        rescore(r, greedy, embd, x, error, approx, leads, &best[1]);
-        sample_commit(r, greedy, &best[1], &tokens[1], &sampled);
+        let mut p = Recorder::new(gpu, &step);
+        p.gemv_lm_head(&f16, x, logits);
+        p.sample_best(&sampling, logits, &threshold, &best[0]);
+        p.sample_commit(&best[0], &tokens[0], &sampled);
+        *plain = p.finish();
+        p.gemv_upper(embd, x, approximation);
+        p.rescore(embd, x, approximation, &best[1]);
+        p.sample_commit(&best[1], &tokens[1], &sampled);
+        *greedy = p.finish();
         heads
     }
 
-    /// Both heads' answers to one hidden state.
+    /// Both LM heads' answers to one hidden state.
     fn best(&self, gpu: &Gpu, x: &[f32]) -> [Best; 2] {
         gpu.write(&self.x, 0, x);
         gpu.run(&[&self.plain, &self.greedy], &step(0, 1));
         [0, 1].map(|i| {
-            let mut best = (0, NONE);
+            let mut best = (0, NO_TOKEN);
             for [bits, id] in read(gpu, &self.best[i]) {
                 let value = |bits| f32::from_bits(bits);
-                if id != NONE && (best.1 == NONE || value(bits) > value(best.0)) {
+                if id != NO_TOKEN && (best.1 == NO_TOKEN || value(bits) > value(best.0)) {
                     best = (bits, id);
                 }
             }
@@ -122,7 +115,7 @@ fn upper(v: f32) -> f32 {
     f16::from_bits(bits & 0xbf80 | 0x40).to_f32()
 }
 
-/// Every finite f16 there is, and -0: parted and joined again it is the same.
+/// Every finite f16, -0 among them, is the same after it is split and joined again.
 #[test]
 fn every_f16_comes_back() {
     let bits: Vec<u16> = (0..=u16::MAX).filter(|&bits| f16::from_bits(bits).is_finite()).collect();
@@ -136,7 +129,7 @@ fn every_f16_comes_back() {
             let ids: Vec<u32> = (0..rows as u32).collect();
             let tokens = gpu.upload("tokens", &ids);
             let x = gpu.upload("x", &vec![f32::NAN; values.len()]);
-            run(gpu, &step(0, rows), |r, p, _| embed(r, p, &tokens, &embd, &x));
+            run(gpu, &step(0, rows), |p| p.embed(&tokens, &embd, &x));
             let bits = |values: &[f32]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
             assert!(bits(&read(gpu, &x)) == bits(&values), "rows of {k}");
         }
@@ -144,7 +137,7 @@ fn every_f16_comes_back() {
 }
 
 #[test]
-fn gemv_head_split_is_gemv_head_to_the_bit() {
+fn gemv_lm_head_split_is_gemv_lm_head_to_the_bit() {
     on_each_device_and_as_cards(|gpu| {
         let mut random = Random(21);
         for (k, rows) in [(128, 1), (384, 63), (640, 1000), (2560, 65), (6912, 65), (7680, 9)] {
@@ -155,9 +148,9 @@ fn gemv_head_split_is_gemv_head_to_the_bit() {
             let [plain, split] = [DenseType::F16, DenseType::F16Split].map(|ty| {
                 let embd = upload(gpu, &w, k, ty, cuts);
                 let logits = gpu.upload("logits", &vec![f32::NAN; rows]);
-                run(gpu, &step(0, 1), |r, p, _| match ty {
-                    DenseType::F16Split => gemv_head_split(r, p, &embd, &d_x, &logits),
-                    _ => gemv_head(r, p, &embd, &d_x, &logits),
+                run(gpu, &step(0, 1), |p| match ty {
+                    DenseType::F16Split => p.gemv_lm_head_split(&embd, &d_x, &logits),
+                    _ => p.gemv_lm_head(&embd, &d_x, &logits),
                 });
                 read(gpu, &logits).iter().map(|v| v.to_bits()).collect::<Vec<_>>()
             });
@@ -206,8 +199,8 @@ fn hard_states(k: usize, random: &mut Random) -> Vec<(&'static str, Vec<f32>)> {
     ]
 }
 
-/// The error is no less than what it bounds, and hardly more; the approximate logits are the upper
-/// bytes', and within it of the true ones and of `gemv_head`'s.
+/// The error is no less than what it bounds, and hardly more. The approximate logits are those of the upper
+/// bytes, and within the error of the true ones and of those of `gemv_lm_head`.
 #[test]
 fn approximate_logits_are_as_good_as_they_say() {
     on_each_device_and_as_cards(|gpu| {
@@ -215,8 +208,8 @@ fn approximate_logits_are_as_good_as_they_say() {
         for k in [128, 384, 2560, 7680] {
             let rows = hard_rows(k, &mut random);
             let values: Vec<f32> = rows.iter().flat_map(|(_, row)| row.clone()).collect();
-            let heads = Heads::new(gpu, &values, k, &[5, 6]);
-            let error = read(gpu, &heads.error);
+            let heads = LmHeads::new(gpu, &values, k, &[5, 6]);
+            let error = read(gpu, &heads.approximation.error);
             for ((name, row), &error) in rows.iter().zip(&error) {
                 let d = norm(row.iter().map(|&e| f64::from(e) - f64::from(upper(e))));
                 let e = norm(row.iter().map(|&e| f64::from(e)));
@@ -228,14 +221,15 @@ fn approximate_logits_are_as_good_as_they_say() {
             for (state, x) in hard_states(k, &mut random) {
                 gpu.write(&heads.x, 0, &x);
                 gpu.run(&[&heads.plain, &heads.greedy], &step(0, 1));
-                let (logits, approx) = (read(gpu, &heads.logits), read(gpu, &heads.approx));
+                let (logits, approx) =
+                    (read(gpu, &heads.logits), read(gpu, &heads.approximation.approx));
                 let norm_x = norm(x.iter().map(|&x| f64::from(x)));
                 for (i, (name, row)) in rows.iter().enumerate() {
                     let dot = |of: &dyn Fn(f32) -> f32| -> f64 {
                         row.iter().zip(&x).map(|(&e, &x)| f64::from(of(e)) * f64::from(x)).sum()
                     };
                     let what = format!("{name} of {k}, x {state}");
-                    let bound = f64::from(error[i]) * (norm_x + MIN_NORM);
+                    let bound = f64::from(error[i]) * (norm_x + f64::from(MIN_NORM));
                     let off = (f64::from(approx[i]) - f64::from(logits[i])).abs();
                     assert!(off <= bound, "{what}: off by {off}, at most {bound} allowed");
                     let off = (f64::from(approx[i]) - dot(&|e| e)).abs();
@@ -250,7 +244,7 @@ fn approximate_logits_are_as_good_as_they_say() {
     });
 }
 
-/// An embedding of `rows` in which many are equal or nearly, and some are hard: `loud` ones too, whose
+/// An embedding of `rows`, of which many are equal or nearly, and some are hard; if `loud`, also those whose
 /// logits drown all others.
 fn adversarial(k: usize, rows: usize, loud: bool, random: &mut Random) -> Vec<Vec<f32>> {
     let length = |row: &[f32]| norm(row.iter().map(|&e| f64::from(e)));
@@ -275,10 +269,10 @@ fn adversarial(k: usize, rows: usize, loud: bool, random: &mut Random) -> Vec<Ve
     all
 }
 
-/// The greedy token and the bits of its logit are the f16 head's, for thousands of hidden states:
+/// The greedy token and the bits of its logit are those of the f16 LM head, for thousands of hidden states:
 /// random ones, ones that point at a row with twins and near twins, and hard ones.
 #[test]
-fn the_greedy_token_is_the_f16_heads() {
+fn the_greedy_token_is_that_of_the_f16_lm_head() {
     on_each_device_and_as_cards(|gpu| {
         let mut random = Random(23);
         let mut chosen = HashSet::new();
@@ -290,7 +284,7 @@ fn the_greedy_token_is_the_f16_heads() {
             (640, 257, &[], false, 200),
         ] {
             let embedding = adversarial(k, rows, loud, &mut random);
-            let heads = Heads::new(gpu, &embedding.concat(), k, cuts);
+            let heads = LmHeads::new(gpu, &embedding.concat(), k, cuts);
             for (name, x) in hard_states(k, &mut random) {
                 heads.agree(gpu, &x, &format!("{k} x {rows}, {name}"));
             }
@@ -305,7 +299,7 @@ fn the_greedy_token_is_the_f16_heads() {
             }
         }
         assert!(chosen.len() > 200 / share, "{} tokens", chosen.len());
-        let one = Heads::new(gpu, &[1.0; 128], 128, &[]);
+        let one = LmHeads::new(gpu, &[1.0; 128], 128, &[]);
         assert_eq!(one.agree(gpu, &[-1.0; 128], "a vocabulary of one"), 0);
     });
 }
@@ -326,11 +320,11 @@ fn the_lowest_of_equal_rows_wins() {
         ] {
             let rows_of = |id: usize| if equal.contains(&id) { &row } else { &other };
             let values: Vec<f32> = (0..rows).flat_map(|id| rows_of(id).clone()).collect();
-            let heads = Heads::new(gpu, &values, k, cuts);
+            let heads = LmHeads::new(gpu, &values, k, cuts);
             assert_eq!(heads.agree(gpu, &row, "equal rows"), equal[0] as u32);
         }
         // All of them: every row is a candidate.
-        let heads = Heads::new(gpu, &row.repeat(rows), k, &[1]);
+        let heads = LmHeads::new(gpu, &row.repeat(rows), k, &[1]);
         assert_eq!(heads.agree(gpu, &row, "all rows equal"), 0);
     });
 }
@@ -339,30 +333,31 @@ fn the_lowest_of_equal_rows_wins() {
 fn without_numbers_there_is_no_token() {
     let mut random = Random(25);
     let values: Vec<f32> = (0..300 * 128).map(|_| rounded(normal(&mut random))).collect();
-    let heads = Heads::new(device(), &values, 128, &[]);
+    let heads = LmHeads::new(device(), &values, 128, &[]);
     let id = heads.agree(device(), &vec![f32::NAN; 128], "no numbers");
-    assert_eq!(id, NONE);
+    assert_eq!(id, NO_TOKEN);
     let mut x = vec![1.0; 128];
     x[5] = f32::INFINITY;
     heads.agree(device(), &x, "infinite");
     heads.agree(device(), &vec![f32::MAX; 128], "overflowing");
 }
 
-/// Of rows that the bound rules out, the lower bytes are not read: with the worst that could be in them
-/// the answer is the same. And that is nearly all rows, also in a random embedding of real width.
+/// The lower bytes of rows that the bound rules out are not read: with the worst possible bytes in them the
+/// answer is the same. Nearly all rows are ruled out, also in a random embedding of real width.
 #[test]
 fn most_rows_are_ruled_out() {
     on_each_device_and_as_cards(|gpu| {
         let mut random = Random(26);
         let (k, rows) = (2560, 1500);
         let values: Vec<f32> = (0..rows * k).map(|_| rounded(0.05 * normal(&mut random))).collect();
-        let heads = Heads::new(gpu, &values, k, &[]);
+        let heads = LmHeads::new(gpu, &values, k, &[]);
         let x: Vec<f32> = values[7 * k..8 * k].iter().map(|e| 20.0 * e).collect();
         let expected = heads.agree(gpu, &x, "before");
         assert_eq!(expected, 7);
 
         let norm_x = norm(x.iter().map(|&x| f64::from(x))) as f32;
-        let (approx, error) = (read(gpu, &heads.approx), read(gpu, &heads.error));
+        let (approx, error) =
+            (read(gpu, &heads.approximation.approx), read(gpu, &heads.approximation.error));
         let end = |id: usize, sign: f32| approx[id] + sign * 1.01 * error[id] * norm_x;
         let lower = (0..rows).map(|id| end(id, -1.0)).fold(f32::MIN, f32::max);
         let out: Vec<usize> = (0..rows).filter(|&id| end(id, 1.0) < lower).collect();

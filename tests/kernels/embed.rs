@@ -1,12 +1,10 @@
-//! `embed`, which looks tokens up, and `gemv_head`, the LM head on the same matrix. Held as parted
-//! bytes it is in `head.rs`.
+//! `embed`, which looks tokens up.
 
 use half::f16;
 use ternlight::gpu::{Buffer, Gpu};
-use ternlight::kernels::{Dense, DenseType, Shard, embed, gemv_head, split_f16};
-use ternlight::reference::ops;
+use ternlight::kernels::{Dense, DenseType, Shard};
 
-use crate::device::{assert_close, device, on_each_device_and_as_cards, read, run, step};
+use crate::device::{device, read, run, step};
 use crate::support::Random;
 
 /// `values` `[rows, k]` on the GPU, cut before the rows in `cuts`.
@@ -39,10 +37,10 @@ pub(crate) fn upload(gpu: &Gpu, values: &[f32], k: usize, ty: DenseType, cuts: &
     dense
 }
 
-/// Parts the f16 of `embd` into bytes. Returns the error of each row's approximation.
+/// Splits the f16 of `embd` into bytes. Returns the error of each row's approximation.
 pub(crate) fn split(gpu: &Gpu, embd: &mut Dense) -> Buffer<f32> {
     let error = gpu.buffer("error", embd.rows);
-    run(gpu, &step(0, 1), |r, p, _| split_f16(r, p, embd, &error));
+    run(gpu, &step(0, 1), |p| p.split_f16(embd, &error));
     error
 }
 
@@ -74,39 +72,10 @@ fn embed_copies_the_rows_of_all_shards() {
             let embd = upload(gpu, &values, k, ty, cuts);
             let x = gpu.upload("x", &vec![f32::NAN; ids.len() * k]);
             let tokens = gpu.upload("tokens", &ids);
-            run(gpu, &step(0, ids.len()), |r, p, _| embed(r, p, &tokens, &embd, &x));
+            run(gpu, &step(0, ids.len()), |p| p.embed(&tokens, &embd, &x));
             let expected: Vec<f32> =
                 ids.iter().flat_map(|&id| &values[id as usize * k..][..k]).copied().collect();
             assert_eq!(read(gpu, &x), expected, "{k} x {rows}, {ty:?}");
         }
     }
-}
-
-#[test]
-fn gemv_head_of_all_shards() {
-    on_each_device_and_as_cards(|gpu| {
-        let mut random = Random(6);
-        for (k, rows) in [(128, 1), (384, 63), (384, 1000), (2560, 65), (6912, 65), (2560, 1000)] {
-            let w: Vec<f32> = hard_values(rows * k, &mut random);
-            let mut x: Vec<f32> = (0..k).map(|_| 2.0 * random.float() - 1.0).collect();
-            x[k / 2] = 700.0;
-            let cuts: &[usize] = if rows > 3 { &[20, 21, rows - 1] } else { &[] };
-            let expected = ops::matvec_f32(&w, k, &x);
-            let halves: Vec<u16> = w.iter().map(|&w| f16::from_f32(w).to_bits()).collect();
-            assert_eq!(ops::matvec_f16(&halves, k, &x), expected);
-            // f32 sums in some lanes: the error is a share of what was added up.
-            let size: Vec<f32> = w
-                .chunks(k)
-                .map(|row| row.iter().zip(&x).map(|(w, x)| (w * x).abs()).sum())
-                .collect();
-            for ty in [DenseType::F16, DenseType::F32] {
-                let embd = upload(gpu, &w, k, ty, cuts);
-                let d_x = gpu.upload("x", &x);
-                let logits = gpu.upload("logits", &vec![f32::NAN; rows]);
-                run(gpu, &step(0, 1), |r, p, _| gemv_head(r, p, &embd, &d_x, &logits));
-                let what = format!("{k} x {rows}, {ty:?}");
-                assert_close(&what, &read(gpu, &logits), &expected, 1e-6, |i| size[i]);
-            }
-        }
-    });
 }

@@ -1,14 +1,14 @@
-//! Ternary matrix products: `gemv_i2s` for one token, `gemm_few` for a few, `gemm_i2s` for many.
+//! Products of ternary matrices: `gemv_i2s` of one token, `gemm_few` of a few, `gemm_i2s` of many.
 
-use ternlight::gpu::{Buffer, Gpu, Plan, Recorder, Step};
-use ternlight::kernels::{Product, Quantized, Shard, Ternary, gemm_few, gemm_i2s, gemv_i2s};
+use ternlight::gpu::{Buffer, Gpu, Recorder};
+use ternlight::kernels::{Product, Quantized, Shard, Ternary};
 use ternlight::reference::ops;
 use ternlight::ternary::{Layout, pack};
 
 use crate::device::{
     assert_close, device, on_each_device_and_as_cards, read, run, step, with_float_products,
 };
-use crate::norm::pack_quantized;
+use crate::rms_norm::pack_quantized;
 use crate::support::Random;
 
 /// `k` and rows: the least, one less and one more than a tile, the sizes of the 2B model.
@@ -28,11 +28,11 @@ pub(crate) const SCALES: [(Scale, f32); 2] = [
 ];
 pub(crate) type Scale = fn(usize) -> (f32, f32);
 
-/// `[parts, rows, k]`.
+/// `[matrices, rows, k]`.
 pub(crate) struct Matrix {
     pub(crate) k: usize,
     pub(crate) rows: usize,
-    parts: usize,
+    matrices: usize,
     pub(crate) codes: Vec<i8>,
     pub(crate) scale: Vec<f32>,
 }
@@ -51,29 +51,30 @@ impl Matrix {
         scale: Scale,
         random: &mut Random,
     ) -> Self {
-        let parts = if product == Product::Relu2Glu { 2 } else { 1 };
-        let mut codes: Vec<i8> = (0..parts * rows * k).map(|_| random.below(3) as i8 - 1).collect();
+        let matrices = product.matrices();
+        let mut codes: Vec<i8> =
+            (0..matrices * rows * k).map(|_| random.below(3) as i8 - 1).collect();
         // Rows that add up to the most there is, one way and the other.
         codes[..k].fill(1);
         if rows > 2 {
             codes[k..2 * k].fill(-1);
             codes[2 * k..3 * k].fill(0);
         }
-        Self { k, rows, parts, codes, scale: (0..parts * rows).map(|i| scale(i).1).collect() }
+        Self { k, rows, matrices, codes, scale: (0..matrices * rows).map(|i| scale(i).1).collect() }
     }
 
     /// The matrix on a GPU, cut before the rows in `cuts`.
     pub(crate) fn upload(&self, gpu: &Gpu, cuts: &[usize]) -> Ternary {
-        let row_of = |part: usize, row: usize| &self.codes[(part * self.rows + row) * self.k..];
+        let row_of = |matrix: usize, row: usize| &self.codes[(matrix * self.rows + row) * self.k..];
         let ends = cuts.iter().copied().chain([self.rows]);
         let mut first = 0;
         let shards = ends
             .map(|end| {
                 let rows = first..end;
                 first = end;
-                let bytes: Vec<u8> = (0..self.parts)
-                    .flat_map(|part| rows.clone().map(move |row| (part, row)))
-                    .flat_map(|(part, row)| pack(&row_of(part, row)[..self.k], Layout::X86))
+                let bytes: Vec<u8> = (0..self.matrices)
+                    .flat_map(|matrix| rows.clone().map(move |row| (matrix, row)))
+                    .flat_map(|(matrix, row)| pack(&row_of(matrix, row)[..self.k], Layout::X86))
                     .collect();
                 let words: Vec<u32> =
                     bytes.as_chunks().0.iter().map(|b| u32::from_le_bytes(*b)).collect();
@@ -83,7 +84,7 @@ impl Matrix {
         Ternary {
             k: self.k,
             rows: self.rows,
-            parts: self.parts,
+            matrices: self.matrices,
             shards,
             scale: gpu.upload("w_scale", &self.scale),
         }
@@ -137,9 +138,9 @@ impl Activations {
     }
 }
 
-/// Every other time, shards, of which one holds a single row.
-pub(crate) fn cuts(rows: usize, turn: usize) -> Vec<usize> {
-    if rows < 3 || turn.is_multiple_of(2) { vec![] } else { vec![rows / 3, rows / 3 + 1] }
+/// Every other time, cuts into shards, of which one holds a single row.
+pub(crate) fn cuts(rows: usize, time: usize) -> Vec<usize> {
+    if rows < 3 || time.is_multiple_of(2) { vec![] } else { vec![rows / 3, rows / 3 + 1] }
 }
 
 /// The output with a row more than there are tokens, to see that nothing is written past the end.
@@ -154,8 +155,11 @@ fn check(gpu: &Gpu, what: &str, y: &Buffer<f32>, mut expected: Vec<f32>, relativ
     assert_close(what, &read(gpu, y), &expected, relative, size);
 }
 
-/// Every product of every shape, `multiply` by tokens of each count in `counts` in turns.
-fn check_products(gpu: &Gpu, counts: &[usize], multiply: impl Fn(&mut Call)) {
+/// A kernel's method.
+type Multiply = fn(&mut Recorder, &Ternary, &Quantized, &Buffer<f32>, Product);
+
+/// Every product of every shape, with the token counts of `counts` one after the other.
+fn check_products(gpu: &Gpu, counts: &[usize], multiply: Multiply) {
     let mut random = Random(1);
     let mut counts = counts.iter().cycle();
     for (i, (k, rows)) in SHAPES.into_iter().enumerate() {
@@ -169,45 +173,32 @@ fn check_products(gpu: &Gpu, counts: &[usize], multiply: impl Fn(&mut Call)) {
             let cuts = cuts(rows, i + product as usize);
             let (w, x) = (matrix.upload(gpu, &cuts), x.upload(gpu, k));
             let y = output(gpu, rows, n_tokens);
-            run(gpu, &step(3, n_tokens), |recorder, plan, step| {
-                multiply(&mut Call { recorder, plan, step, w: &w, x: &x, y: &y, product });
-            });
+            run(gpu, &step(3, n_tokens), |p| multiply(p, &w, &x, &y, product));
             let what = format!("{k} x {rows}, {n_tokens} tokens, {product:?}, cut at {cuts:?}");
             check(gpu, &what, &y, expected, relative);
         }
     }
 }
 
-/// The arguments of a product.
-struct Call<'a, 'gpu> {
-    recorder: &'a mut Recorder<'gpu>,
-    plan: &'a mut Plan,
-    step: &'a Buffer<Step>,
-    w: &'a Ternary,
-    x: &'a Quantized,
-    y: &'a Buffer<f32>,
-    product: Product,
-}
-
 #[test]
 fn gemv_i2s_is_exact() {
     on_each_device_and_as_cards(|gpu| {
-        check_products(gpu, &[1, 1, 2], |Call { recorder, plan, step, w, x, y, product }| {
-            gemv_i2s(recorder, plan, step, 1, w, x, y, *product);
+        check_products(gpu, &[1, 1, 2], |p, w, x, y, product| {
+            p.gemv_i2s(w, x, y, product);
         });
     });
 }
 
-/// Whole batches of four tokens, or of eight, and last ones of every size.
+/// Four tokens at a time, or eight, and rests of every size.
 #[test]
-fn products_of_batches_are_exact() {
+fn products_of_several_tokens_are_exact() {
     on_each_device_and_as_cards(|gpu| {
         let counts = [1, 2, 3, 4, 5, 7, 13, 65];
-        check_products(gpu, &counts, |Call { recorder, plan, step, w, x, y, product }| {
-            gemv_i2s(recorder, plan, step, 4, w, x, y, *product);
+        check_products(gpu, &counts, |p, w, x, y, product| {
+            p.gemv_i2s_of_several(w, x, y, product);
         });
-        check_products(gpu, &counts, |Call { recorder, plan, step, w, x, y, product }| {
-            gemm_few(recorder, plan, step, w, x, y, *product);
+        check_products(gpu, &counts, |p, w, x, y, product| {
+            p.gemm_few(w, x, y, product);
         });
     });
 }
@@ -216,14 +207,14 @@ fn products_of_batches_are_exact() {
 #[test]
 fn products_of_floats_are_exact() {
     let gpu = with_float_products();
-    check_products(gpu, &[1, 1, 2], |Call { recorder, plan, step, w, x, y, product }| {
-        gemv_i2s(recorder, plan, step, 1, w, x, y, *product);
+    check_products(gpu, &[1, 1, 2], |p, w, x, y, product| {
+        p.gemv_i2s(w, x, y, product);
     });
-    check_products(gpu, &[8, 5, 2], |Call { recorder, plan, step, w, x, y, product }| {
-        gemm_few(recorder, plan, step, w, x, y, *product);
+    check_products(gpu, &[8, 5, 2], |p, w, x, y, product| {
+        p.gemm_few(w, x, y, product);
     });
-    check_products(gpu, &[5, 65, 33], |Call { recorder, plan, step, w, x, y, product }| {
-        gemm_i2s(recorder, plan, step, w, x, y, *product);
+    check_products(gpu, &[5, 65, 33], |p, w, x, y, product| {
+        p.gemm_i2s(w, x, y, product);
     });
 }
 
@@ -231,7 +222,7 @@ fn products_of_floats_are_exact() {
 #[test]
 fn gemm_i2s_is_exact() {
     let counts = [1, 15, 16, 17, 33, 48, 63, 64, 65, 200];
-    check_products(device(), &counts, |Call { recorder, plan, step, w, x, y, product }| {
-        gemm_i2s(recorder, plan, step, w, x, y, *product);
+    check_products(device(), &counts, |p, w, x, y, product| {
+        p.gemm_i2s(w, x, y, product);
     });
 }

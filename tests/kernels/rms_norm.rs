@@ -1,7 +1,7 @@
-//! `rms_norm` for the last token, `rms_norm_quantize` for every token.
+//! `rms_norm` of the last token and of every token, and `rms_norm_quantize` of every token.
 
 use ternlight::gpu::Gpu;
-use ternlight::kernels::{Quantized, rms_norm, rms_norm_quantize};
+use ternlight::kernels::{Norm, Quantized};
 use ternlight::reference::ops;
 
 use crate::device::{assert_close, on_each_device, read, run, step};
@@ -10,8 +10,8 @@ use crate::support::Random;
 /// f32 sums of up to 6912 squares in 256 lanes, a square root and two products.
 pub(crate) const RELATIVE: f32 = 2e-6;
 
-/// How near to a half a value may be for the kernel to round it the other way: some five roundings
-/// of 6e-8 each, of values up to 127.
+/// So near to a half the kernel may round the other way: some five roundings of 6e-8 each, of values up to
+/// 127.
 pub(crate) const NEAR_HALF: f64 = 1e-4;
 
 /// Four int8 values in a word, in the order that `shaders/shared/quantize.wgsl` describes.
@@ -34,7 +34,7 @@ fn unpack_quantized(words: &[u32]) -> Vec<i8> {
     (0..words.len() * 4).map(value).collect()
 }
 
-/// Rows of activations as they are hard to norm: `[rows, n]`.
+/// Rows of activations that are hard to norm: `[rows, n]`.
 pub(crate) fn hard_rows(n: usize, random: &mut Random) -> Vec<f32> {
     let mut noise =
         |size: f32| -> Vec<f32> { (0..n).map(|_| size * (2.0 * random.float() - 1.0)).collect() };
@@ -50,7 +50,7 @@ pub(crate) fn hard_rows(n: usize, random: &mut Random) -> Vec<f32> {
         outlier,
         outliers,
         vec![0.0; n],
-        // Squares that are lost beside eps, and such that would overflow were they any larger.
+        // Squares that vanish beside eps; and values whose squares nearly overflow.
         noise(1e-20),
         noise(1e-3),
         noise(1e6),
@@ -81,18 +81,33 @@ fn rms_norm_of_the_last_token() {
         for n in [1, 128, 257, 384, 2560, 6907] {
             let (x, weight) = (hard_rows(n, &mut random), hard_weight(n, &mut random));
             let d_x = gpu.upload("x", &x);
-            let d_weight = gpu.upload("weight", &weight);
+            let norm = Norm { weight: gpu.upload("weight", &weight), eps: 1e-5 };
             for (token, row) in x.chunks(n).enumerate() {
                 let expected = ops::rms_norm(row, &weight, 1e-5);
                 let y = gpu.upload("y", &vec![f32::NAN; n]);
-                run(gpu, &step(7, token + 1), |r, p, step| {
-                    rms_norm(r, p, step, &d_x, &d_weight, &y, false, 1e-5);
-                });
+                run(gpu, &step(7, token + 1), |p| p.rms_norm(&d_x, &norm, &y));
                 let what = format!("{n} values, row {token}");
                 assert_close(&what, &read(gpu, &y), &expected, RELATIVE, |i| {
                     expected[i].abs().max(1e-30)
                 });
             }
+        }
+    });
+}
+
+#[test]
+fn rms_norm_of_every_token() {
+    on_each_device(|gpu| {
+        let mut random = Random(33);
+        for n in [1, 257, 2560] {
+            let (x, weight) = (hard_rows(n, &mut random), hard_weight(n, &mut random));
+            let y = gpu.upload("y", &vec![f32::NAN; x.len()]);
+            let d_x = gpu.upload("x", &x);
+            let norm = Norm { weight: gpu.upload("weight", &weight), eps: 1e-5 };
+            run(gpu, &step(7, x.len() / n), |p| p.rms_norm_of_all(&d_x, &norm, &y));
+            let expected = ops::rms_norm(&x, &weight, 1e-5);
+            let size = |i: usize| expected[i].abs().max(1e-30);
+            assert_close(&format!("{n} values"), &read(gpu, &y), &expected, RELATIVE, size);
         }
     });
 }
@@ -105,10 +120,9 @@ fn rms_norm_quantize_of_every_token() {
             let (x, weight) = (hard_rows(n, &mut random), hard_weight(n, &mut random));
             let n_tokens = x.len() / n;
             let y = quantized(gpu, n, n_tokens);
-            let (d_x, d_weight) = (gpu.upload("x", &x), gpu.upload("weight", &weight));
-            run(gpu, &step(7, n_tokens), |r, p, _| {
-                rms_norm_quantize(r, p, &d_x, &d_weight, &y, 1e-5);
-            });
+            let d_x = gpu.upload("x", &x);
+            let norm = Norm { weight: gpu.upload("weight", &weight), eps: 1e-5 };
+            run(gpu, &step(7, n_tokens), |p| p.rms_norm_quantize(&d_x, &norm, &y));
             let normed = ops::rms_norm(&x, &weight, 1e-5);
             check_quantized(gpu, &format!("{n} values"), &y, &normed, n);
         }
@@ -124,8 +138,9 @@ fn halves_are_rounded_to_even() {
             (0..128).map(|i| i as f32 - if i < 127 { 0.5 } else { 0.0 }).collect();
         let x: Vec<f32> = (0..128).map(|i| if i % 3 == 0 { -1.0 } else { 1.0 }).collect();
         let y = quantized(gpu, 128, 1);
-        let (d_x, d_weight) = (gpu.upload("x", &x), gpu.upload("weight", &weight));
-        run(gpu, &step(0, 1), |r, p, _| rms_norm_quantize(r, p, &d_x, &d_weight, &y, 0.0));
+        let d_x = gpu.upload("x", &x);
+        let norm = Norm { weight: gpu.upload("weight", &weight), eps: 0.0 };
+        run(gpu, &step(0, 1), |p| p.rms_norm_quantize(&d_x, &norm, &y));
         assert_eq!(read(gpu, &y.scale)[0][0], 1.0);
         let normed: Vec<f32> = x.iter().zip(&weight).map(|(x, w)| x * w).collect();
         assert_eq!(unpack_quantized(&read(gpu, &y.q)), ops::quantize(&normed).0);
@@ -140,8 +155,8 @@ pub(crate) fn quantized(gpu: &Gpu, n: usize, n_tokens: usize) -> Quantized {
     }
 }
 
-/// Asserts that `y` is the quantisation of `normed` `[n_tokens, n]`: the very integers of
-/// [`ops::quantize`] but where the value is near a half, their sum, and the scale.
+/// Asserts that `y` is the quantisation of `normed` `[n_tokens, n]`: the integers of [`ops::quantize`], except
+/// where a value is near a half; their sum; and the scale.
 #[track_caller]
 pub(crate) fn check_quantized(gpu: &Gpu, what: &str, y: &Quantized, normed: &[f32], n: usize) {
     let (found, scales) = (unpack_quantized(&read(gpu, &y.q)), read(gpu, &y.scale));
@@ -165,6 +180,6 @@ pub(crate) fn check_quantized(gpu: &Gpu, what: &str, y: &Quantized, normed: &[f3
         let expected: i32 = found.iter().map(|&q| i32::from(q)).sum();
         assert_eq!(sum, expected as f32, "{what}, token {token}: sum of q");
     }
-    // Of values spread evenly, one in five thousand is that near to a half.
+    // Of evenly spread values one in five thousand is that near to a half.
     assert!(tipped * 1000 <= normed.len(), "{what}: {tipped} of {}", normed.len());
 }

@@ -1,8 +1,8 @@
-//! `rope_kv`: RoPE, and keys and values on their way into the cache.
+//! `rope_kv`, which rotates queries and keys and fills the cache.
 
 use half::f16;
 use ternlight::gpu::Gpu;
-use ternlight::kernels::{AttentionShape, rope_kv};
+use ternlight::kernels::{AttentionShape, KvCache};
 use ternlight::reference::ops;
 
 use crate::device::{assert_close, device, read, run, step};
@@ -14,7 +14,7 @@ pub(crate) const BASE: f32 = 500_000.0;
 pub(crate) const BEFORE: u32 = 0x1234_5678;
 
 /// cos and sin of every position's angles, `[n_ctx, head_dim / 2]`.
-pub(crate) fn turns(n_ctx: usize, head_dim: usize) -> Vec<[f32; 2]> {
+pub(crate) fn rope_table(n_ctx: usize, head_dim: usize) -> Vec<[f32; 2]> {
     let angle =
         |pos: usize, i: usize| pos as f64 * f64::from(BASE).powf(-2.0 * i as f64 / head_dim as f64);
     (0..n_ctx)
@@ -36,16 +36,15 @@ fn check(gpu: &Gpu, shape: &AttentionShape, pos: usize, n_tokens: usize, n_ctx: 
     }
 
     let words = shape.cache_bytes(n_ctx) / 4;
-    let cache = || gpu.upload("cache", &vec![BEFORE; words]);
-    let (k_cache, v_cache) = (cache(), cache());
+    let before = || gpu.upload("cache", &vec![BEFORE; words]);
+    let cache = KvCache { shape: *shape, keys: before(), values: before() };
     let q = gpu.upload("q", &vec![f32::NAN; n_tokens * n_q]);
-    let (d_qkv, d_turns) = (gpu.upload("qkv", &qkv), gpu.upload("turns", &turns(n_ctx, head_dim)));
-    run(gpu, &step(pos, n_tokens), |r, p, step| {
-        rope_kv(r, p, step, shape, &d_qkv, &d_turns, &q, &k_cache, &v_cache);
-    });
+    let d_qkv = gpu.upload("qkv", &qkv);
+    let d_table = gpu.upload("rope_table", &rope_table(n_ctx, head_dim));
+    run(gpu, &step(pos, n_tokens), |p| p.rope_kv(&d_qkv, &d_table, &q, &cache));
 
     let what = format!("{shape:?} at {pos}");
-    let (q, k, v) = (read(gpu, &q), read(gpu, &k_cache), read(gpu, &v_cache));
+    let (q, k, v) = (read(gpu, &q), read(gpu, &cache.keys), read(gpu, &cache.values));
     let per_position = words / n_ctx;
     for (token, row) in qkv.chunks(n_q + 2 * n_kv).enumerate() {
         let at = pos + token;
@@ -75,7 +74,7 @@ fn check(gpu: &Gpu, shape: &AttentionShape, pos: usize, n_tokens: usize, n_ctx: 
     }
 }
 
-/// The size of the pair that value `i` was turned with.
+/// The size of the pair that value `i` was rotated in.
 pub(crate) fn pair(x: &[f32], head_dim: usize, i: usize) -> f32 {
     let (head, at) = (i / head_dim * head_dim, i % head_dim);
     x[i].abs() + x[head + (at + head_dim / 2) % head_dim].abs()
@@ -90,7 +89,7 @@ pub(crate) fn values(words: &[u32], kv_f16: bool) -> Vec<f32> {
 }
 
 #[test]
-fn rope_kv_turns_and_stores() {
+fn rope_kv_rotates_and_stores() {
     for (n_head, n_head_kv, head_dim) in [(1, 1, 64), (4, 2, 64), (20, 5, 128), (3, 1, 96)] {
         for kv_f16 in [true, false] {
             let shape = AttentionShape { n_head, n_head_kv, head_dim, kv_f16 };

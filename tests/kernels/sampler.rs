@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use ternlight::gpu::{Buffer, Gpu, Plan, Recorder, Step};
-use ternlight::kernels::{SamplingParams, sample_best, sample_commit, sample_filter, stretches};
+use ternlight::kernels::{NO_TOKEN, SamplingParams, vocab_blocks};
 use ternlight::sampling::Sampling;
 
 use crate::device::{device, read, step};
@@ -37,14 +37,15 @@ impl Sampler {
             tokens: gpu.buffer("tokens", 2),
             sampled: gpu.buffer("sampled", 1),
         };
-        let best = gpu.buffer("best", stretches(n_vocab));
+        let best = gpu.buffer("best", vocab_blocks(n_vocab));
         let Self { filter, choose, sampling, step, logits, threshold, tokens, sampled, .. } =
             &mut sampler;
-        let mut recorder = Recorder::new(gpu);
-        let r = &mut recorder;
-        sample_filter(r, filter, sampling, logits, threshold);
-        sample_best(r, choose, sampling, step, logits, threshold, &best);
-        sample_commit(r, choose, &best, tokens, sampled);
+        let mut p = Recorder::new(gpu, step);
+        p.sample_filter(sampling, logits, threshold);
+        *filter = p.finish();
+        p.sample_best(sampling, logits, threshold, &best);
+        p.sample_commit(&best, tokens, sampled);
+        *choose = p.finish();
         sampler
     }
 
@@ -111,10 +112,10 @@ fn hard_logits(n: usize, random: &mut Random) -> Vec<(&'static str, Vec<f32>)> {
     ]
 }
 
-/// The least that passes is the reference's, but where f32 sums of probabilities tip a token whose
-/// share is about as small as their error, or a token is as near to min-p's limit.
+/// The least logit that is accepted is the reference's. A token may tip whose share is about as small as the
+/// error of f32 sums of probabilities, or which is as near to min-p's limit.
 #[test]
-fn sample_filter_lets_the_same_tokens_pass() {
+fn sample_filter_accepts_the_same_tokens() {
     let settings = [
         sampling(1.0, 0, 1.0, 0.0),
         sampling(0.8, 1, 1.0, 0.0),
@@ -168,8 +169,8 @@ fn check_threshold(what: &str, sampling: &Sampling, logits: &[f32], found: f32) 
     assert!(found <= largest, "{what}: {found} keeps none");
 }
 
-/// The token is the reference's for many seeds and positions, but where the two best are as near to
-/// each other as f32 logarithms are exact.
+/// The token is the reference's for many seeds and positions, unless the two best are closer than f32
+/// logarithms are exact.
 #[test]
 fn the_chosen_token_is_the_references() {
     let mut random = Random(12);
@@ -214,8 +215,8 @@ fn differs(what: &str, sampling: &Sampling, logits: &[f32], position: usize, fou
     true
 }
 
-/// Of many tokens alike the one with the most noise is chosen, and that is where the noise is hard
-/// to compute: the logarithm of a number next to 1.
+/// Of many equal tokens the one with the most noise is chosen. That noise is hard to compute: it is the
+/// logarithm of a number next to 1.
 #[test]
 fn the_largest_noise_is_exact() {
     let n_vocab = 128_256;
@@ -264,10 +265,10 @@ fn without_numbers_there_is_no_token() {
         let mut logits = vec![nan; n_vocab];
         sampler.put(&logits);
         for sampling in &settings {
-            assert_eq!(sampler.choose(sampling, 1), u32::MAX, "{sampling:?}");
+            assert_eq!(sampler.choose(sampling, 1), NO_TOKEN, "{sampling:?}");
             assert_eq!(sampling.choose(&logits, 1), None);
         }
-        // The others count for nothing beside a number.
+        // Beside a number, the others count for nothing.
         logits[1500] = -7.0;
         sampler.put(&logits);
         assert_eq!(sampler.choose(&settings[0], 1), 1500);
@@ -284,8 +285,8 @@ fn chi_square(counts: &HashMap<Vec<u32>, u32>, expected: &HashMap<Vec<u32>, f64>
     expected.iter().map(term).sum()
 }
 
-/// Draws follow the softmax of the tokens that pass, over positions and over seeds, and neighbours
-/// do not depend on each other.
+/// Draws follow the softmax of the accepted tokens, over positions and over seeds, and neighbours are
+/// independent.
 #[test]
 fn draws_follow_the_probabilities() {
     let n_vocab = 4096;

@@ -1,24 +1,21 @@
 //! The products that norm their own input: `norm_gemv`, `norm_gemv_rope_kv`, `merge_norm_gemv`.
 
 use ternlight::gpu::Gpu;
-use ternlight::kernels::{
-    AttentionShape, MAX_NORMED_COLUMNS, Product, attention_decode, merge_norm_gemv, norm_gemv,
-    norm_gemv_rope_kv,
-};
+use ternlight::kernels::{AttentionShape, KvCache, MAX_NORMED_COLUMNS, Norm, Product};
 use ternlight::reference::ops;
 
-use crate::attention::{Case, STEPS, merged};
+use crate::attention::{ATTENTION_DECODE, Case, STEPS, merged};
 use crate::device::{on_each_device, read, run, step, with_float_products};
-use crate::matrix::{BEFORE, Matrix, SCALES, cuts};
-use crate::norm::{NEAR_HALF, RELATIVE, hard_rows, hard_weight};
-use crate::rope::{self, pair, turns, values};
+use crate::rms_norm::{NEAR_HALF, RELATIVE, hard_rows, hard_weight};
+use crate::rope_kv::{self, pair, rope_table, values};
 use crate::support::Random;
+use crate::ternary_products::{BEFORE, Matrix, SCALES, cuts};
 
-/// One token's input as the kernels are to see it.
+/// One token's input as the kernels should see it.
 struct Input {
     q: Vec<i8>,
     s: f32,
-    /// Values so near to a half that they may be rounded the other way.
+    /// The number of values so near to a half that they may be rounded the other way.
     near: f32,
 }
 
@@ -33,7 +30,7 @@ impl Input {
         Self { q, s, near: h.iter().filter(|h| from_half(h) < NEAR_HALF).count() as f32 }
     }
 
-    /// Products with rows of `matrix`, each with what it may be off by.
+    /// The products with the rows of `matrix`, each with its tolerance.
     fn times(&self, matrix: &Matrix) -> Vec<(f32, f32)> {
         let sums = ops::matvec_ternary(&matrix.codes, matrix.k, &self.q);
         let value = |(sum, scale): (i32, &f32)| {
@@ -44,7 +41,7 @@ impl Input {
     }
 }
 
-/// relu(gate)² · up, and how far it is to the corners of what gate and up may be.
+/// relu(gate)² · up, and its distance to the extremes of what gate and up may be.
 fn glu(gate: (f32, f32), up: (f32, f32)) -> (f32, f32) {
     let of = |gate: f32, up: f32| gate.max(0.0).powi(2) * up;
     let v = of(gate.0, up.0);
@@ -61,7 +58,7 @@ fn check(what: &str, found: &[f32], expected: &[(f32, f32)]) {
     }
 }
 
-/// `k` and rows: the least, around a workgroup's rows, the sizes of the 2B model, the longest row.
+/// `k` and rows: the least, around a workgroup's rows, the sizes of the 2B-4T model, the longest row.
 const SHAPES: [(usize, usize); 6] =
     [(128, 1), (384, 63), (2560, 65), (6912, 33), (640, 200), (MAX_NORMED_COLUMNS, 31)];
 
@@ -71,7 +68,7 @@ fn norm_gemv_of_hard_rows() {
         let mut random = Random(21);
         for (i, (k, rows)) in SHAPES.into_iter().enumerate() {
             let (xs, weight) = (hard_rows(k, &mut random), hard_weight(k, &mut random));
-            let d_weight = gpu.upload("weight", &weight);
+            let norm = Norm { weight: gpu.upload("weight", &weight), eps: 1e-5 };
             for product in [Product::Store, Product::Add, Product::Relu2Glu] {
                 let matrix = Matrix::new(k, rows, product, SCALES[1].0, &mut random);
                 let cuts = cuts(rows, i + product as usize);
@@ -80,9 +77,7 @@ fn norm_gemv_of_hard_rows() {
                     let d_x = gpu.upload("x", x);
                     // One more than there are rows, to see that nothing is written past the end.
                     let y = gpu.upload("y", &vec![BEFORE; rows + 1]);
-                    run(gpu, &step(3, 1), |r, p, _| {
-                        norm_gemv(r, p, &w, &d_x, &d_weight, &y, product, 1e-5);
-                    });
+                    run(gpu, &step(3, 1), |p| p.norm_gemv(&w, &d_x, &norm, &y, product));
                     let v = Input::new(x, &weight).times(&matrix);
                     let mut expected: Vec<_> = match product {
                         Product::Store => v,
@@ -111,32 +106,29 @@ fn check_qkv(gpu: &Gpu, shape: AttentionShape, pos: usize, random: &mut Random) 
     // Shards end where heads do.
     let w = matrix.upload(gpu, &[head_dim, n_q + n_kv]);
     let n_ctx = pos + 2;
-    let cache = || gpu.upload("cache", &vec![rope::BEFORE; shape.cache_bytes(n_ctx) / 4]);
-    let (k_cache, v_cache) = (cache(), cache());
+    let before = || gpu.upload("cache", &vec![rope_kv::BEFORE; shape.cache_bytes(n_ctx) / 4]);
+    let cache = KvCache { shape, keys: before(), values: before() };
     let q = gpu.upload("q", &vec![f32::NAN; n_q]);
-    let (d_x, d_weight) = (gpu.upload("x", &x), gpu.upload("weight", &weight));
-    let d_turns = gpu.upload("turns", &turns(n_ctx, head_dim));
-    run(gpu, &step(pos, 1), |r, p, step| {
-        norm_gemv_rope_kv(
-            r, p, step, &shape, &w, &d_x, &d_weight, &d_turns, &q, &k_cache, &v_cache, 1e-5,
-        );
-    });
+    let d_x = gpu.upload("x", &x);
+    let norm = Norm { weight: gpu.upload("weight", &weight), eps: 1e-5 };
+    let table = gpu.upload("rope_table", &rope_table(n_ctx, head_dim));
+    run(gpu, &step(pos, 1), |p| p.norm_gemv_rope_kv(&w, &d_x, &norm, &table, &q, &cache));
 
     let (mut v, off): (Vec<f32>, Vec<f32>) =
         Input::new(&x, &weight).times(&matrix).into_iter().unzip();
-    ops::rope_neox(&mut v[..n_q + n_kv], head_dim, pos, rope::BASE);
+    ops::rope_neox(&mut v[..n_q + n_kv], head_dim, pos, rope_kv::BASE);
     let f16 = if kv_f16 { 1.0 / 1024.0 } else { 0.0 };
     let expected = |rows: std::ops::Range<usize>, scale: f32, relative: f32| -> Vec<(f32, f32)> {
         let off = |i: usize| {
-            let turned = pair(&off, head_dim, i) + (4e-7 + relative) * pair(&v, head_dim, i);
-            scale * turned.max(relative * 6.2e-5) // f16's least normal number
+            let rotated = pair(&off, head_dim, i) + (4e-7 + relative) * pair(&v, head_dim, i);
+            scale * rotated.max(relative * 6.2e-5) // f16's least normal number
         };
         rows.map(|i| (v[i] * scale, off(i))).collect()
     };
     let what = format!("{shape:?} at {pos}");
     let scale = 1.0 / (head_dim as f32).sqrt();
     check(&format!("q, {what}"), &read(gpu, &q), &expected(0..n_q, scale, 0.0));
-    let caches = [(k_cache, n_q..n_q + n_kv), (v_cache, n_q + n_kv..n_q + 2 * n_kv)];
+    let caches = [(cache.keys, n_q..n_q + n_kv), (cache.values, n_q + n_kv..n_q + 2 * n_kv)];
     for (cache, rows) in caches {
         let words = read(gpu, &cache);
         let per_position = words.len() / n_ctx;
@@ -144,12 +136,12 @@ fn check_qkv(gpu: &Gpu, shape: AttentionShape, pos: usize, random: &mut Random) 
         let found = values(&words[written.clone()], kv_f16);
         check(&format!("rows {rows:?}, {what}"), &found, &expected(rows, 1.0, f16));
         let untouched = (0..words.len()).filter(|i| !written.contains(i));
-        assert!({ untouched }.all(|i| words[i] == rope::BEFORE), "{what}: wrote elsewhere");
+        assert!({ untouched }.all(|i| words[i] == rope_kv::BEFORE), "{what}: wrote elsewhere");
     }
 }
 
 #[test]
-fn norm_gemv_rope_kv_turns_and_stores() {
+fn norm_gemv_rope_kv_rotates_and_stores() {
     on_each_device(|gpu| {
         let mut random = Random(22);
         for (n_head, n_head_kv, head_dim) in
@@ -164,7 +156,7 @@ fn norm_gemv_rope_kv_turns_and_stores() {
 }
 
 #[test]
-fn merge_norm_gemv_puts_parts_together() {
+fn merge_norm_gemv_merges_splits() {
     on_each_device(|gpu| {
         let mut random = Random(23);
         for (n_head, n_head_kv, head_dim) in [(2, 1, 64), (20, 5, 128), (4, 2, 96), (16, 16, 8)] {
@@ -172,19 +164,18 @@ fn merge_norm_gemv_puts_parts_together() {
             let k = n_head * head_dim;
             let (weight, rows) = (hard_weight(k, &mut random), 77);
             let matrix = Matrix::new(k, rows, Product::Add, SCALES[1].0, &mut random);
-            let (w, d_weight) = (matrix.upload(gpu, &cuts(rows, 1)), gpu.upload("weight", &weight));
+            let w = matrix.upload(gpu, &cuts(rows, 1));
+            let norm = Norm { weight: gpu.upload("weight", &weight), eps: 1e-5 };
             for (pos, n_tokens, split_len) in STEPS {
                 if n_tokens > 1 {
                     continue;
                 }
                 let case = Case::new(shape, crate::attention::step(pos, 1, split_len), &mut random);
-                let parts = case.parts(gpu, attention_decode);
+                let partials = case.partials(gpu, ATTENTION_DECODE);
                 let y = gpu.upload("y", &vec![BEFORE; rows + 1]);
-                run(gpu, &case.step, |r, p, step| {
-                    merge_norm_gemv(r, p, step, &shape, &w, &parts, &d_weight, &y, 1e-5);
-                });
-                // From the parts as they are: attention has its own test.
-                let v = Input::new(&merged(gpu, &case, &parts), &weight).times(&matrix);
+                run(gpu, &case.step, |p| p.merge_norm_gemv(&w, &partials, &norm, &y));
+                // From the partials as they are: attention has its own test.
+                let v = Input::new(&merged(gpu, &case, &partials), &weight).times(&matrix);
                 let mut expected: Vec<_> =
                     v.into_iter().map(|(v, off)| (BEFORE + v, off + 1e-7)).collect();
                 expected.push((BEFORE, 0.0));

@@ -1,0 +1,98 @@
+//! How the LM head is held, and the buffers of the search for the best token among candidates.
+
+use super::LmHead;
+use crate::error::{Error, Result};
+use crate::gpu::{Buffer, Gpu, Plan, Recorder, Step};
+use crate::kernels::{Approximation, Dense, DenseType, MAX_SPLIT_COLUMNS, leads, rescored_blocks};
+
+/// `auto` splits if at most one value in so many rows is of 2 and more: the row of such a value always has
+/// to be read in full.
+const ROWS_PER_LARGE: usize = 16;
+
+/// `auto` does not split an LM head of fewer bytes.
+const MIN_BYTES: usize = 32 << 20;
+
+/// What the greedy search on a split embedding takes.
+pub(super) struct Candidates {
+    split: Plan,
+    pub(super) approximation: Approximation,
+    /// The best token of each vocabulary block.
+    pub(super) best: Buffer<[u32; 2]>,
+}
+
+impl Candidates {
+    /// Allocates the buffers, and records how to split `embd`. [`Candidates::split`] does it later, but all
+    /// plans that are recorded from now on take `embd` as split.
+    ///
+    /// `approx` holds the approximate logits.
+    ///
+    /// Errors: `out-of-memory`.
+    pub(super) async fn prepare(
+        recorder: &mut Recorder<'_>,
+        embd: &mut Dense,
+        approx: &Buffer<f32>,
+    ) -> Result<Self> {
+        let gpu = recorder.gpu();
+        let (approximation, best) = gpu
+            .allocating("the search for the best token", |allocation| {
+                let approximation = Approximation {
+                    error: allocation.buffer("lm_head_error", embd.rows),
+                    approx: approx.clone(),
+                    leads: allocation.buffer("lm_head_leads", leads(gpu, embd)),
+                };
+                (approximation, allocation.buffer("lm_head_best", rescored_blocks(embd)))
+            })
+            .await?;
+        recorder.split_f16(embd, &approximation.error);
+        Ok(Self { split: recorder.finish(), approximation, best })
+    }
+
+    /// Frees its memory, where the values are not split after all.
+    pub(super) fn free(self, gpu: &Gpu) {
+        gpu.free(&self.approximation.error);
+        gpu.free(&self.approximation.leads);
+        gpu.free(&self.best);
+    }
+
+    /// Splits the values, which have been uploaded, for good. To be called once.
+    pub(super) fn split(&self, gpu: &Gpu) {
+        gpu.run(&[&self.split], &Step::default());
+    }
+}
+
+/// Refuses an embedding that cannot be split, where the caller asked for that.
+///
+/// Errors: `bad-option`.
+pub(super) fn check(lm_head: LmHead, embd: &Dense) -> Result<()> {
+    match obstacle(embd) {
+        Some(why) if lm_head == LmHead::Int8 => {
+            Err(Error::BadOption { name: "head".into(), why: format!("cannot be int8: {why}") })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether to split `embd`, as far as can be said before its values are loaded.
+///
+/// `auto` does where it pays: a small LM head is read in less time than its candidates are found.
+pub(super) fn splits(lm_head: LmHead, embd: &Dense, gpu: &Gpu) -> bool {
+    let pays = gpu.tuning.split_lm_head && embd.rows * embd.k * embd.ty.bytes() >= MIN_BYTES;
+    match lm_head {
+        LmHead::F16 => false,
+        LmHead::Int8 => true,
+        LmHead::Auto => pays && obstacle(embd).is_none(),
+    }
+}
+
+/// Whether it still pays, now that `embd` has so many values of 2 and more.
+pub(super) fn still_pays(lm_head: LmHead, embd: &Dense, large: usize) -> bool {
+    lm_head == LmHead::Int8 || large * ROWS_PER_LARGE <= embd.rows
+}
+
+fn obstacle(embd: &Dense) -> Option<String> {
+    let k = embd.k;
+    if embd.ty != DenseType::F16 {
+        return Some("the embedding is not of F16".into());
+    }
+    (k > MAX_SPLIT_COLUMNS).then(|| format!("rows have {k} values, more than {MAX_SPLIT_COLUMNS}"))
+}

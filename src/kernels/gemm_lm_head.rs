@@ -1,0 +1,37 @@
+use super::rows::{LmHeadRows, RowGroups, ShardRows, dense_consts};
+use super::{Dense, DenseType, FEW, WORKGROUP};
+use crate::gpu::{Access, Buffer, Const, Kernel, Recorder};
+use crate::lanes_variants;
+
+pub(super) const KERNEL: Kernel = Kernel {
+    name: "gemm_lm_head",
+    bindings: &[("embd", Access::Read), ("x", Access::Read), ("logits", Access::Write)],
+    variants: lanes_variants!("lanes"; "shared/split_f16", "shared/f16_products", "gemm_lm_head"),
+    example: || {
+        let rows = ShardRows { k: 2560, all: 128_256, shard: 0..1000 };
+        let groups = RowGroups { workgroup: WORKGROUP, lanes: 32, each: 4 };
+        [dense_consts(&rows, DenseType::F16Split, 0), consts(groups)].concat()
+    },
+};
+
+fn consts(groups: RowGroups) -> Vec<Const> {
+    [groups.consts(), vec![Const::size("FEW", FEW)]].concat()
+}
+
+impl Recorder<'_> {
+    /// `logits = embd x` for up to [`FEW`] tokens, `x` `[FEW, k]` and `logits` `[FEW, rows]`: to the bit what
+    /// [`Recorder::gemv_lm_head`] computes for each token.
+    pub fn gemm_lm_head(&mut self, embd: &Dense, x: &Buffer<f32>, logits: &Buffer<f32>) {
+        let tuning = self.tuning();
+        let groups =
+            RowGroups { workgroup: WORKGROUP, lanes: tuning.lanes, each: tuning.lm_head_rows };
+        LmHeadRows {
+            kernel: &KERNEL,
+            embd,
+            rows_per_workgroup: groups.rows(),
+            consts: consts(groups),
+            buffers: &[x, logits],
+        }
+        .record(self);
+    }
+}

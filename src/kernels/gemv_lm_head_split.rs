@@ -1,0 +1,38 @@
+use super::gemv_lm_head::row_groups;
+use super::rows::{LmHeadRows, ShardRows, dense_consts};
+use super::{Dense, DenseType};
+use crate::gpu::{Access, Buffer, Kernel, Recorder};
+use crate::lanes_variants;
+
+pub(super) const KERNEL: Kernel = Kernel {
+    name: "gemv_lm_head_split",
+    bindings: &[("embd", Access::Read), ("x", Access::Read), ("logits", Access::Write)],
+    variants: lanes_variants!(
+        "lanes"; "shared/split_f16",
+        "shared/f16_products",
+        "gemv_lm_head_split",
+        "shared/split_row",
+        "shared/gemv_rows"
+    ),
+    example: || {
+        let rows = ShardRows { k: 2560, all: 128_256, shard: 0..1000 };
+        [dense_consts(&rows, DenseType::F16Split, 0), row_groups(32).consts()].concat()
+    },
+};
+
+impl Recorder<'_> {
+    /// `logits = embd x` from an embedding that `split_f16` has split into bytes: to the bit what
+    /// [`Recorder::gemv_lm_head`] computes from the f16.
+    pub fn gemv_lm_head_split(&mut self, embd: &Dense, x: &Buffer<f32>, logits: &Buffer<f32>) {
+        debug_assert_eq!(embd.ty, DenseType::F16Split);
+        let groups = row_groups(self.tuning().lanes);
+        LmHeadRows {
+            kernel: &KERNEL,
+            embd,
+            rows_per_workgroup: groups.rows(),
+            consts: groups.consts(),
+            buffers: &[x, logits],
+        }
+        .record(self);
+    }
+}

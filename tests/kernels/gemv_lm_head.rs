@@ -1,0 +1,38 @@
+//! `gemv_lm_head`, the LM head on an embedding of f16 or f32. Split into bytes it is in `greedy_lm_head.rs`.
+
+use half::f16;
+use ternlight::kernels::DenseType;
+use ternlight::reference::ops;
+
+use crate::device::{assert_close, on_each_device_and_as_cards, read, run, step};
+use crate::embed::{hard_values, upload};
+use crate::support::Random;
+
+#[test]
+fn gemv_lm_head_of_all_shards() {
+    on_each_device_and_as_cards(|gpu| {
+        let mut random = Random(6);
+        for (k, rows) in [(128, 1), (384, 63), (384, 1000), (2560, 65), (6912, 65), (2560, 1000)] {
+            let w: Vec<f32> = hard_values(rows * k, &mut random);
+            let mut x: Vec<f32> = (0..k).map(|_| 2.0 * random.float() - 1.0).collect();
+            x[k / 2] = 700.0;
+            let cuts: &[usize] = if rows > 3 { &[20, 21, rows - 1] } else { &[] };
+            let expected = ops::matvec_f32(&w, k, &x);
+            let halves: Vec<u16> = w.iter().map(|&w| f16::from_f32(w).to_bits()).collect();
+            assert_eq!(ops::matvec_f16(&halves, k, &x), expected);
+            // f32 sums in some lanes: the error is a share of what was added up.
+            let size: Vec<f32> = w
+                .chunks(k)
+                .map(|row| row.iter().zip(&x).map(|(w, x)| (w * x).abs()).sum())
+                .collect();
+            for ty in [DenseType::F16, DenseType::F32] {
+                let embd = upload(gpu, &w, k, ty, cuts);
+                let d_x = gpu.upload("x", &x);
+                let logits = gpu.upload("logits", &vec![f32::NAN; rows]);
+                run(gpu, &step(0, 1), |p| p.gemv_lm_head(&embd, &d_x, &logits));
+                let what = format!("{k} x {rows}, {ty:?}");
+                assert_close(&what, &read(gpu, &logits), &expected, 1e-6, |i| size[i]);
+            }
+        }
+    });
+}
