@@ -1,10 +1,11 @@
 //! `embed`, which looks tokens up.
 
 use half::f16;
-use ternlight::gpu::{Buffer, Gpu};
+use ternlight::gpu::Gpu;
 use ternlight::kernels::{Dense, DenseType, Shard};
 
 use crate::device::{device, read, run, step};
+use crate::greedy_lm_head::split;
 use crate::support::Random;
 
 /// `values` `[rows, k]` on the GPU, cut before the rows in `cuts`.
@@ -35,13 +36,6 @@ pub(crate) fn upload(gpu: &Gpu, values: &[f32], k: usize, ty: DenseType, cuts: &
         split(gpu, &mut dense);
     }
     dense
-}
-
-/// Splits the f16 of `embd` into bytes. Returns the error of each row's approximation.
-pub(crate) fn split(gpu: &Gpu, embd: &mut Dense) -> Buffer<f32> {
-    let error = gpu.buffer("error", embd.rows);
-    run(gpu, &step(0, 1), |p| p.split_f16(embd, &error));
-    error
 }
 
 /// Values that f16 holds exactly, the largest and smallest normal ones and zeros of both signs

@@ -11,7 +11,7 @@ use ternlight::kernels::{
 use ternlight::sampling::Sampling;
 
 use crate::device::{device, on_each_device, on_each_device_and_as_cards, read, run, step};
-use crate::embed::{hard_values, split, upload};
+use crate::embed::{hard_values, upload};
 use crate::support::Random;
 
 /// Both LM heads of one embedding, recorded once.
@@ -93,6 +93,13 @@ impl LmHeads {
         assert_eq!(greedy.1, greedy.2, "{what}");
         greedy.1
     }
+}
+
+/// Splits the f16 of `embd` into bytes. Returns the error of each row's approximation.
+pub(crate) fn split(gpu: &Gpu, embd: &mut Dense) -> Buffer<f32> {
+    let error = gpu.buffer("error", embd.rows);
+    run(gpu, &step(0, 1), |p| p.split_f16(embd, &error));
+    error
 }
 
 /// Nearly normal, with a standard deviation of 1.
