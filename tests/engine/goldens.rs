@@ -128,7 +128,7 @@ fn a_small_model_needs_no_shards() {
 #[test]
 fn the_faster_product_is_found() {
     let setup = Setup::default().like_a_card().packed_dot(None);
-    let found = |gpu: &Gpu| gpu.packed_dot.expect("both ways were tried");
+    let found = |gpu: &Gpu| gpu.tuning.packed_dot.expect("both ways were tried");
     let first = setup.small();
     let uses_floats = first.info().kernels.iter().any(|kernel| kernel == "gemm_i2s/f32-dot");
     assert_eq!(uses_floats, !found(first.gpu()));
