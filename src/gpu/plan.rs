@@ -94,7 +94,7 @@ pub struct Plan {
     dispatches: Vec<Dispatch>,
 }
 
-/// Records dispatches into a plan. The kernels are its methods: see [`crate::kernels`].
+/// Records dispatches into a plan. The kernels are its methods.
 ///
 /// All plans of a device share pipelines: each distinct one is compiled once.
 pub struct Recorder<'gpu> {
