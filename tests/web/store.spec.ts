@@ -301,3 +301,14 @@ test('where the stored file is not the one of `integrity`, the file at the addre
   await load(shared, { integrity }, path)
   expect(await requests()).toEqual([])
 })
+
+test('a storage that fails is a `storage` error of the calls that need it', async ({ harness }) => {
+  await harness.evaluate(() => {
+    const open = () => { throw new DOMException('no storage here', 'SecurityError') }
+    IDBFactory.prototype.open = open
+  })
+  const message = expect.stringMatching(/storage \(IndexedDB\) failed: .*SecurityError: no storage here/)
+  for (const call of ['list()', `delete('${MODEL}')`, `verify('${MODEL}')`, 'clear()']) {
+    expect(await failure(harness, `await BitNet.cache.${call}`), call).toEqual({ code: 'storage', message })
+  }
+})

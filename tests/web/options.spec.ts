@@ -1,0 +1,205 @@
+// Every wrong value of every option and argument is a `bad-option` that says in JavaScript's terms
+// what it must be.
+import { expect, RANDOM_MODEL, test } from './harness'
+
+/** What is wrong whatever the option is, as JavaScript. A row removes the types that it accepts. */
+const VALUES = {
+  null: ['null'],
+  boolean: ['true', 'false'],
+  number: ['7'],
+  string: [`'5'`, `''`],
+  array: ['[]', '[5]'],
+  object: ['{}', 'new Date(0)', 'new Map()'],
+  other: ['5n', 'Object(5)', 'new Uint8Array(4)']
+}
+
+/** Numbers that are no integer, or too large for an index. */
+const NO_INTEGERS = ['-1', '0.5', '1.5', 'NaN', 'Infinity', '-Infinity', '1e300']
+
+const othersThan = (...types: (keyof typeof VALUES)[]) =>
+  Object.entries(VALUES).flatMap(([type, values]) =>
+    types.includes(type as keyof typeof VALUES) ? [] : values)
+
+/** The option, its wrong values, and what the error says of them. */
+type Row = [option: string, values: string[], message: string]
+
+const U32 = [...othersThan('number'), ...NO_INTEGERS, '4294967296']
+const SIZE: [string[], string] =
+  [[...othersThan('number'), ...NO_INTEGERS, '2 ** 53'], 'must be an integer from 0 to 9007199254740991']
+const FLAG: [string[], string] = [[...othersThan('boolean'), '0'], 'must be true or false']
+// The last two are objects without a field that the crate knows, so they are like `{}`.
+const OBJECT: [string[], string] = [othersThan('object', 'other'), 'must be an object']
+const UNKNOWN: [string[], string] = [['1', 'null', `'x'`], 'there is no such option']
+const choice = (...names: string[]): [string[], string] => {
+  const quoted = names.map(name => `'${name}'`)
+  return [
+    [...othersThan(), `'${names[0]!.toUpperCase()}'`, `['${names[0]}']`],
+    `must be ${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`
+  ]
+}
+
+const LOAD: Row[] = [
+  ['context', [...U32, '0'], 'must be an integer from 1 to 4294967295'],
+  [
+    'stallTimeout', [...othersThan('number'), '0', '0.5', '-1', 'NaN', 'Infinity', '1e10'],
+    'must be a number of milliseconds from 1 to 1000000000'
+  ],
+  ['cache', ...choice('use', 'refresh', 'only', 'off')],
+  ['integrity', othersThan('string'), 'must be a string'],
+  [
+    'integrity', [`''`, `'sha512-AAAA'`, `'sha256-AAAA'`],
+    'must be `sha256-` and the base64 of the file\'s 32-byte hash'
+  ],
+  ['kv', ...choice('f16', 'f32')],
+  ['head', ...choice('auto', 'f16', 'int8')],
+  ['i2sLayout', ...choice('x86', 'arm')],
+  ['gpu', ...OBJECT],
+  ['gpu.powerPreference', ...choice('low-power', 'high-performance')],
+  ['gpu.limits', ...OBJECT],
+  ['gpu.limits.maxStorageBufferBindingSize', ...SIZE],
+  ['gpu.limits.maxBufferSize', ...SIZE],
+  ['gpu.features', ...OBJECT],
+  ['gpu.features.subgroups', ...FLAG],
+  ['gpu.features.packedDot', ...FLAG],
+  ['gpu.features.software', ...FLAG],
+  ['contxt', ...UNKNOWN],
+  ['gpu.limit', ...UNKNOWN],
+  ['gpu.limits.maxBuffers', ...UNKNOWN],
+  ['gpu.features.f16', ...UNKNOWN]
+]
+
+const GENERATE: Row[] = [
+  ['maxTokens', [...U32, '0'], 'must be an integer from 1 to 4294967295'],
+  [
+    'temperature', [...othersThan('number'), '-1', '-1e-9', 'NaN', 'Infinity'],
+    'must be a number, 0 or more'
+  ],
+  ['topK', U32, 'must be an integer from 0 to 4294967295'],
+  [
+    'topP', [...othersThan('number'), '0', '-1', '1.000001', 'NaN', 'Infinity'],
+    'must be a number above 0 and at most 1'
+  ],
+  [
+    'minP', [...othersThan('number'), '-1', '1.000001', 'NaN', 'Infinity'],
+    'must be a number from 0 to 1'
+  ],
+  ['seed', U32, 'must be an integer from 0 to 4294967295'],
+  ['stop', [...othersThan('array'), '[5]', `['a', null]`], 'must be an array of strings'],
+  ['stop', [`['']`, `['a', '']`], 'must not contain an empty string'],
+  ['promptLookup', ...FLAG],
+  ['raw', ...FLAG],
+  ['special', ...FLAG],
+  ['special', ['true'], 'needs `raw: true`: in a chat, no text becomes a special token'],
+  ['logprobs', ['1', 'null', 'false'], 'is not supported yet'],
+  ['repeatPenalty', ['1'], 'is not supported yet'],
+  ['presencePenalty', ['1'], 'is not supported yet'],
+  ['frequencyPenalty', ['1'], 'is not supported yet'],
+  ['temprature', ...UNKNOWN]
+]
+
+/** Values at the limits, which are allowed. */
+const ALLOWED = [
+  '{ topK: 4294967295, seed: 4294967295, temperature: 1 }',
+  '{ topK: 0, seed: 0, temperature: 1e300 }',
+  '{ temperature: 1e-300, topP: 1e-300, minP: 0 }',
+  '{ temperature: 0.7, topP: 1, minP: 1 }',
+  `{ stop: [], promptLookup: false, raw: false, special: false }`,
+  `{ stop: ['a'], topK: undefined, raw: true, special: true }`
+]
+
+const NO_MESSAGE = 'must be an object with `role` and `content`'
+const POSITION = 'must be an integer from 0 to 4294967295'
+
+/** A call of the model, the name that the error gives, and what it says. */
+const CALLS: [call: string, name: string, message: string][] = [
+  ...['null', '5', `'x'`].map((message): [string, string, string] =>
+    [`generate([{ role: 'user', content: 'x' }, ${message}]).text()`, 'messages[1]', NO_MESSAGE]),
+  [`generate([[]]).text()`, 'messages[0]', 'must be an object'],
+  [`generate([{ content: 'x' }]).text()`, 'messages[0]', 'needs a `role`'],
+  [`generate([{ role: 'user' }]).text()`, 'messages[0]', 'needs a `content`'],
+  [
+    `generate([{ role: 'robot', content: 'x' }]).text()`, 'messages[0].role',
+    `must be 'system', 'user' or 'assistant'`
+  ],
+  [`generate([{ role: 'user', content: 5 }]).text()`, 'messages[0].content', 'must be a string'],
+  [`generate([]).text()`, 'messages', 'must not be empty'],
+  [`generate('').text()`, 'prompt', 'must not be empty'],
+  [
+    `generate(7).text()`, 'prompt',
+    'must be a string, an array of messages or a Uint32Array of ids'
+  ],
+  [`tokenize(5)`, 'text', 'must be a string'],
+  [`tokenize('x', { special: 'yes' })`, 'special', 'must be true or false'],
+  [`detokenize([1])`, 'ids', 'must be a Uint32Array'],
+  [`logits('1')`, 'ids', 'must be a Uint32Array'],
+  ...['-1', '0.5', 'NaN', `'1'`, 'null', '4294967296'].flatMap((value): [string, string, string][] => [
+    [`profile(${value})`, 'position', POSITION],
+    [`profile(0, ${value})`, 'tokens', POSITION]
+  ])
+]
+
+/** What Rust, serde or wasm-bindgen would say, outside of quotes. */
+const RUST = /\b(u32|u64|usize|f32|f64|bool|struct|variant|invalid type|floating point|map)\b/
+
+/** The JavaScript of an options object with `value` at the path `option`. */
+const at = (option: string, value: string) =>
+  option.split('.').reduceRight((inner, name) => `{ ${name}: ${inner} }`, value)
+
+/** What each JavaScript expression, called with `BitNet` and `model`, fails with. */
+const FAILURES = `async calls => {
+  const found = []
+  for (const call of calls) {
+    try {
+      await (0, eval)('(async (BitNet, model) => { await ' + call + ' })')(ternlight.BitNet, window.model)
+      found.push('none')
+    } catch (error) {
+      found.push(error instanceof ternlight.BitNetError ? error.code + ': ' + error.message : String(error))
+    }
+  }
+  return found
+}`
+
+test('a wrong value of any option is refused in JavaScript\'s terms', async ({ harness }) => {
+  const failures = (calls: string[]): Promise<string[]> =>
+    harness.evaluate(([failures, calls]) => (0, eval)(failures)(calls), [FAILURES, calls] as const)
+  const check = async (rows: [call: string, message: string][]) => {
+    const found = await failures(rows.map(([call]) => call))
+    const table = rows.map(([call, message], index) => ({ call, message, found: found[index]! }))
+    for (const { call, message, found } of table) {
+      expect.soft(found, call).toContain(message)
+      expect.soft(found.replace(/`[^`]*`|'[^']*'/g, ''), call).not.toMatch(RUST)
+    }
+  }
+  const rows = (table: Row[], call: (options: string) => string) =>
+    table.flatMap(([option, values, message]) => values.map((value): [string, string] =>
+      [call(at(option, value)), `bad-option: bad option \`${option}\`: ${message}`]))
+
+  const load = (worker: boolean) => (options: string) =>
+    `BitNet.load('${RANDOM_MODEL}', { ...${options}, worker: ${worker} })`
+  await check(rows(LOAD, load(false)))
+  // A worker gets a copy of the options.
+  await check(rows(LOAD.slice(0, 2).map(([option, [value], message]) => [option, [value!], message]), load(true)))
+
+  await harness.evaluate(async url => {
+    window.model = await window.ternlight.BitNet.load(url, { worker: false })
+  }, RANDOM_MODEL)
+  await check(rows(GENERATE, options => `model.generate('x', ${options}).text()`))
+  await check(CALLS.map(([call, name, message]) =>
+    [`model.${call}`, `bad-option: bad option \`${name}\`: ${message}`]))
+  const allowed = ALLOWED.map(options => `model.generate('x', { ...${options}, maxTokens: 1 }).text()`)
+  expect(await failures(allowed)).toEqual(allowed.map(() => 'none'))
+})
+
+test('an address that is none is refused by the storage too', async ({ harness }) => {
+  const found = await harness.evaluate(async () => {
+    // Loads the crate.
+    await window.ternlight.BitNet.cache.list()
+    const { cacheDelete, cacheVerify } = await import('/pkg/ternlight.js' as string)
+    const calls = [cacheDelete, cacheVerify].flatMap(call =>
+      ['http://', 'model.gguf', '', 5, null, undefined].map(url => call(url)))
+    const outcomes = await Promise.allSettled(calls)
+    return outcomes.map(outcome => outcome.status === 'rejected' ? `${outcome.reason.code}: ${outcome.reason.message}` : 'none')
+  })
+  expect(found.length).toBe(12)
+  for (const said of found) expect(said).toMatch(/^bad-option: bad option `url`: /)
+})
