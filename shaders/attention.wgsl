@@ -56,8 +56,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     }
     let start = split * step.split_len;
     let end = min(step.pos + token + 1u, start + step.split_len);
-    // Every workgroup of the step takes as many tiles: browsers demand that a loop with a barrier is
-    // uniform. A split that begins after `end` scores nothing.
+    // Every workgroup of the step takes as many tiles: browsers demand that a loop with a barrier
+    // is uniform. A split that begins after `end` scores nothing.
     let tiles = (min(step.split_len, step.pos + step.n_tokens) + TILE - 1u) / TILE;
     var largest = -1e30;
     var total = 0.0;
@@ -81,8 +81,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         total *= shrink;
         sum *= shrink;
         workgroupBarrier();
-        // Over all of the tile, so that the loop unrolls and its loads overlap. Past the end the weight
-        // is zero, and the value that of the last position.
+        // Over all of the tile, so that the loop unrolls and its loads overlap. Past the end the
+        // weight is zero, and the value that of the last position.
         let last = max(end, start + 1u) - 1u;
         for (var i = 0u; i < TILE; i++) {
             let weight = weights[head * TILE + i];

@@ -1,8 +1,9 @@
-// softmax(q · k) v of HEADS query heads, 1 or 2, that share a KV head, for one token of few, over one
-// split of the context, reading it once (online softmax).
+// softmax(q · k) v of HEADS query heads, 1 or 2, that share a KV head, for one token of few, over
+// one split of the context, reading it once (online softmax).
 //
-// Scores: LANES lanes share EACH positions, for all heads, and read the queries once for them. Sums: a
-// lane sums four values of the head, for all heads, over every V_SLOTS-th position of a tile.
+// Scores: LANES lanes share EACH positions, for all heads, and read the queries once for them.
+// Sums: a lane sums four values of the head, for all heads, over every V_SLOTS-th position of a
+// tile.
 
 @group(0) @binding(0) var<uniform> step: Step;
 @group(0) @binding(1) var<storage, read> queries: array<vec4f>;     // [n_tokens, N_HEAD, HEAD_DIM], scaled and turned
@@ -28,8 +29,9 @@ var<workgroup> wq: array<vec4f, HEADS * QUADS>;
 var<workgroup> weights: array<vec2f, TILE>;            // by head
 var<workgroup> sums: array<vec4f, HEADS * WORKGROUP>; // by head and lane
 
-// A vector of a key times the one or two vectors of the query that it meets. The caller looks these up:
-// browsers check an index whose range they do not know, and a parameter's range they never know.
+// A vector of a key times the one or two vectors of the query that it meets. The caller looks these
+// up: browsers check an index whose range they do not know, and a parameter's range they never
+// know.
 fn dot_key(words: vec4u, q0: vec4f, q1: vec4f) -> f32 {
     if KV_F16 {
         return dot(q0, vec4f(unpack2x16float(words.x), unpack2x16float(words.y)))
@@ -63,8 +65,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     if lane < HEADS * QUADS {
         wq[lane] = queries[(token * N_HEAD + first_head) * QUADS + lane];
     }
-    // Every workgroup of the step takes as many tiles: browsers demand that a loop with a barrier is
-    // uniform. A tile that begins after `end` counts nothing.
+    // Every workgroup of the step takes as many tiles: browsers demand that a loop with a barrier
+    // is uniform. A tile that begins after `end` counts nothing.
     let tiles = (min(step.split_len, step.pos + step.n_tokens) + TILE - 1u) / TILE;
     var largest = vec2f(-1e30); // by head
     var total = vec2f();

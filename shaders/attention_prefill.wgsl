@@ -1,11 +1,11 @@
-// softmax(q · k) v for many tokens: tiles of TOKENS tokens by HEADS query heads that share a KV head
-// against KEYS positions, over one split of the context, reading it once (online softmax).
+// softmax(q · k) v for many tokens: tiles of TOKENS tokens by HEADS query heads that share a KV
+// head against KEYS positions, over one split of the context, reading it once (online softmax).
 // attention_merge merges the splits.
 //
-// A row is one head of one token. For the scores a thread holds 8 rows by 4 keys; for the sums 8 rows by
-// two vectors of a head's values, over one half of the keys and then the other. Where neighbouring
-// threads read vectors of neighbouring rows, the vectors are shuffled within the row, so that they come
-// from different banks of the memory.
+// A row is one head of one token. For the scores a thread holds 8 rows by 4 keys; for the sums 8
+// rows by two vectors of a head's values, over one half of the keys and then the other. Where
+// neighbouring threads read vectors of neighbouring rows, the vectors are shuffled within the row,
+// so that they come from different banks of the memory.
 
 @group(0) @binding(0) var<uniform> step: Step;
 @group(0) @binding(1) var<storage, read> queries: array<vec4f>;       // [n_tokens, N_HEAD, HEAD_DIM], rotated and scaled
@@ -24,8 +24,8 @@ const SLICE: u32 = 4u;            // vectors multiplied at a time
 const SLICES: u32 = (QUADS + SLICE - 1u) / SLICE;
 const V_KEYS: u32 = 8u;           // keys whose values are multiplied at a time
 
-// A slice of queries [ROWS][SLICE] and keys [KEYS][SLICE]; or what each row's sums shrink by [ROWS]; or
-// values [V_KEYS][QUADS].
+// A slice of queries [ROWS][SLICE] and keys [KEYS][SLICE]; or what each row's sums shrink by
+// [ROWS]; or values [V_KEYS][QUADS].
 var<workgroup> tile: array<vec4f, (ROWS + KEYS) * SLICE>;
 var<workgroup> scores: array<vec4f, ROWS * KEY_QUADS>; // of half the keys; then their exponentials
 

@@ -1,5 +1,5 @@
-// The greedy choice after each of a step's tokens, in each block of the vocabulary: the greatest logit, and
-// the lowest id among equals.
+// The greedy choice after each of a step's tokens, in each block of the vocabulary: the greatest
+// logit, and the lowest id among equals.
 
 @group(0) @binding(0) var<storage, read> logits: array<f32>;       // [n_tokens, N_VOCAB]
 @group(0) @binding(1) var<storage, read_write> best: array<vec2u>; // [n_tokens, n_blocks]: bits of the value, id

@@ -1,8 +1,9 @@
-// Y = W Q for few tokens, FEW at a time: ternary rows times int8 vectors. LANES lanes share EACH rows. What
-// they read of the tokens serves all of these rows, and codes that are unpacked once serve all tokens.
+// Y = W Q for few tokens, FEW at a time: ternary rows times int8 vectors. LANES lanes share EACH
+// rows. What they read of the tokens serves all of these rows, and codes that are unpacked once
+// serve all tokens.
 //
-// MATRICES = 1: y[token][row] = product, or y[token][row] += product if ADD.
-// MATRICES = 2: the rows come in pairs, gate and up, and y[token][row] = relu(gate)² * up.
+// MATRICES = 1: y[token][row] = product, or y[token][row] += product if ADD. MATRICES = 2: the rows
+// come in pairs, gate and up, and y[token][row] = relu(gate)² * up.
 
 @group(0) @binding(0) var<uniform> step: Step;
 @group(0) @binding(1) var<storage, read> w: array<u32>;         // [MATRICES, N_ROWS, K] codes, K / 16 words a row
@@ -26,7 +27,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     // Rows past the last get the last one's codes, and are not stored.
     let each = vec4u(0u, 1u, 2u, 3u);
     let rows = (each % MATRICES * N_ROWS + min(first + each / MATRICES, vec4u(N_ROWS - 1u))) * WORDS;
-    // One lane stores one token. It loads what it needs with the codes: at the end it would have to wait.
+    // One lane stores one token. It loads what it needs with the codes: at the end it would have to
+    // wait.
     let token = first_token + lane % LANES;
     let is_mine = lane % LANES < FEW && token < step.n_tokens;
     var t = vec2f();

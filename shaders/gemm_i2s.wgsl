@@ -1,12 +1,12 @@
 // Y = W Q for many tokens: ternary rows times int8 rows, on tiles in workgroup memory.
 //
-// A workgroup computes TILE_ROWS rows by TILE_TOKENS tokens, and each of its 16 x 8 threads 4 x 4 of
-// them, one 128-element block of K after the other. Four rows are kept as one vector, whose codes are
-// unpacked once for all of a thread's tokens.
+// A workgroup computes TILE_ROWS rows by TILE_TOKENS tokens, and each of its 16 x 8 threads 4 x 4
+// of them, one 128-element block of K after the other. Four rows are kept as one vector, whose
+// codes are unpacked once for all of a thread's tokens.
 //
-// MATRICES = 1: y[token][row] = product, or += product if ADD.
-// MATRICES = 2: the rows come in pairs, gate and up, and y[token][row] = relu(gate)² * up. A tile then
-// holds 32 pairs, gate and up alternating, so that both halves of a pair are in one thread.
+// MATRICES = 1: y[token][row] = product, or += product if ADD. MATRICES = 2: the rows come in
+// pairs, gate and up, and y[token][row] = relu(gate)² * up. A tile then holds 32 pairs, gate and up
+// alternating, so that both halves of a pair are in one thread.
 
 @group(0) @binding(0) var<uniform> step: Step;
 @group(0) @binding(1) var<storage, read> w: array<u32>;         // [MATRICES, N_ROWS, K] codes
@@ -31,8 +31,8 @@ fn row_of(tile: u32, i: u32) -> u32 {
     return tile * (TILE_ROWS / MATRICES) + i / MATRICES;
 }
 
-// The word where the codes of tile row `i` begin. Rows past the last get the last one's codes, and are
-// not stored.
+// The word where the codes of tile row `i` begin. Rows past the last get the last one's codes, and
+// are not stored.
 fn codes_of(tile: u32, i: u32) -> u32 {
     return (i % MATRICES * N_ROWS + min(row_of(tile, i), N_ROWS - 1u)) * WORDS;
 }

@@ -1,6 +1,6 @@
-// logits[token] = embd x[token] for up to FEW tokens, for the rows of one shard of the embedding. Each row
-// is read once for all tokens, and what LANES lanes read of the tokens serves EACH rows. The logits are to
-// the bit those of gemv_lm_head and gemv_lm_head_split.
+// logits[token] = embd x[token] for up to FEW tokens, for the rows of one shard of the embedding.
+// Each row is read once for all tokens, and what LANES lanes read of the tokens serves EACH rows.
+// The logits are to the bit those of gemv_lm_head and gemv_lm_head_split.
 
 @group(0) @binding(0) var<storage, read> embd: array<vec2u>;       // [N_ROWS, K] f16 or f32, or [N_ROWS, 2, K] bytes
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;          // [FEW, K]

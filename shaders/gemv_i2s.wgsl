@@ -1,8 +1,8 @@
-// Y = W Q for TOKENS tokens at a time: ternary rows times int8 vectors. LANES lanes share a row, and
-// each word of codes is read once for all of these tokens.
+// Y = W Q for TOKENS tokens at a time: ternary rows times int8 vectors. LANES lanes share a row,
+// and each word of codes is read once for all of these tokens.
 //
-// MATRICES = 1: y[token][row] = product, or y[token][row] += product if ADD.
-// MATRICES = 2: the rows come in pairs, gate and up, and y[token][row] = relu(gate)² * up.
+// MATRICES = 1: y[token][row] = product, or y[token][row] += product if ADD. MATRICES = 2: the rows
+// come in pairs, gate and up, and y[token][row] = relu(gate)² * up.
 
 @group(0) @binding(0) var<uniform> step: Step;
 @group(0) @binding(1) var<storage, read> w: array<u32>;         // [MATRICES, N_ROWS, K] codes, K / 16 words a row
@@ -40,8 +40,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     if row < N_ROWS {
         let first = (matrix * N_ROWS + row) * WORDS;
         let first_q = token * WORDS;
-        // Drivers unroll a constant number of steps, and have all loads in flight together. On an NVIDIA
-        // H200 a product takes 7.7 us so, and 10.1 us with a guard in the loop that prevents it.
+        // Drivers unroll a constant number of steps, and have all loads in flight together. On an
+        // NVIDIA H200 a product takes 7.7 us so, and 10.1 us with a guard in the loop that prevents
+        // it.
         for (var at_step = 0u; at_step < STEPS; at_step++) {
             let i = at_step * LANES + lane % LANES;
             // Zero codes add nothing.

@@ -1,5 +1,5 @@
-// approx[row] = embd[row] · x as far as the upper bytes of embd say, for the rows of one shard. The row
-// with the largest value of each workgroup gives a lead: that value, and the row's error.
+// approx[row] = embd[row] · x as far as the upper bytes of embd say, for the rows of one shard. The
+// row with the largest value of each workgroup gives a lead: that value, and the row's error.
 
 @group(0) @binding(0) var<storage, read> embd: array<vec4u>;         // [N_ROWS, 2, K] bytes
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;            // [K]

@@ -1,5 +1,6 @@
-// y += W q for one token, where q is the int8 quantisation of the normed outputs of attention. Every
-// workgroup merges these from their splits by itself: see merged_input.wgsl and normed_rows.wgsl.
+// y += W q for one token, where q is the int8 quantisation of the normed outputs of attention.
+// Every workgroup merges these from their splits by itself: see merged_input.wgsl and
+// normed_rows.wgsl.
 
 @group(0) @binding(0) var<uniform> step: Step;
 @group(0) @binding(1) var<storage, read> w: array<vec4u>;           // [N_ROWS, K] codes

@@ -1,5 +1,6 @@
 // q, k and v of one token: the ternary product with the normed x, see normed_rows.wgsl, rotated by
-// position as in rope_kv.wgsl. q, scaled by 1 / sqrt(HEAD_DIM), goes to queries; k and v go to the cache.
+// position as in rope_kv.wgsl. q, scaled by 1 / sqrt(HEAD_DIM), goes to queries; k and v go to the
+// cache.
 //
 // A slot computes the two values of a pair, i and i + HEAD_DIM / 2. A workgroup computes SLOTS
 // neighbouring pairs.

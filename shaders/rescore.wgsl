@@ -1,8 +1,10 @@
-// The best token of each block of one shard's rows, as gemv_lm_head and a greedy sample_best would find
-// it: every row that the approximate logits do not rule out is computed again from all of its bytes.
+// The best token of each block of one shard's rows, as gemv_lm_head and a greedy sample_best would
+// find it: every row that the approximate logits do not rule out is computed again from all of its
+// bytes.
 //
-// A row's logit is within error[row] * |x| of approx[row]. So the greatest is no less than any lead's
-// lower end, and rows whose upper end is below that are out. src/kernels/rescore.rs says why.
+// A row's logit is within error[row] * |x| of approx[row]. So the greatest is no less than any
+// lead's lower end, and rows whose upper end is below that are out. src/kernels/rescore.rs says
+// why.
 
 @group(0) @binding(0) var<storage, read> embd: array<vec2u>;        // [N_ROWS, 2, K] bytes
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;           // [K]

@@ -1,5 +1,5 @@
-// q, s = int8 quantisation of x / sqrt(mean(x²) + EPS) * weight: see normed_input.wgsl. One workgroup
-// per token.
+// q, s = int8 quantisation of x / sqrt(mean(x²) + EPS) * weight: see normed_input.wgsl. One
+// workgroup per token.
 
 @group(0) @binding(0) var<storage, read> x: array<vec4f>;           // [n_tokens, K]
 @group(0) @binding(1) var<storage, read> norm_weight: array<vec4f>; // [K]

@@ -1,5 +1,6 @@
-// Rotates q and k by position (NeoX pairs i, i + HEAD_DIM / 2), scales q by 1 / sqrt(HEAD_DIM), and stores
-// k and v in the cache. A thread takes EACH values: two pairs of q or k, or four values of v.
+// Rotates q and k by position (NeoX pairs i, i + HEAD_DIM / 2), scales q by 1 / sqrt(HEAD_DIM), and
+// stores k and v in the cache. A thread takes EACH values: two pairs of q or k, or four values of
+// v.
 
 @group(0) @binding(0) var<uniform> step: Step;
 @group(0) @binding(1) var<storage, read> qkv: array<f32>;          // [n_tokens, N_Q + 2 N_KV]

@@ -1,7 +1,7 @@
 // The best token of each block of the vocabulary.
 //
-// Greedy: the greatest logit. Otherwise the greatest logit / temperature + Gumbel noise among those at or
-// above the threshold: that draws each token with its softmax probability.
+// Greedy: the greatest logit. Otherwise the greatest logit / temperature + Gumbel noise among those
+// at or above the threshold: that draws each token with its softmax probability.
 
 @group(0) @binding(0) var<uniform> sampling: Sampling;
 @group(0) @binding(1) var<uniform> step: Step;
@@ -20,8 +20,9 @@ fn gumbel(id: u32) -> f32 {
     let bits = hash(hash(hash(sampling.seed) ^ (step.pos + step.n_tokens)) ^ id) >> 9u;
     // 23 bits and a half: exact in f32, and never 0 or 1.
     let uniform_open = (f32(bits) + 0.5) / 8388608.0;
-    // The largest noise comes from numbers near 1. There a GPU's logarithm may be off by 2^-21: more than
-    // its value, so that the noise would be infinite. The series of log(1 - rest) is exact there.
+    // The largest noise comes from numbers near 1. There a GPU's logarithm may be off by 2^-21:
+    // more than its value, so that the noise would be infinite. The series of log(1 - rest) is
+    // exact there.
     let rest = (f32(8388607u - bits) + 0.5) / 8388608.0;
     let exponential = select(-log(uniform_open), rest * (1.0 + rest * (0.5 + rest / 3.0)), rest < 0.01);
     return -log(exponential);

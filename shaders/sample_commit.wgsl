@@ -1,5 +1,5 @@
-// The best of all blocks becomes the next token. It is written to where the next step's embedding lookup
-// reads it, and appended to the tokens that the readback copies.
+// The best of all blocks becomes the next token. It is written to where the next step's embedding
+// lookup reads it, and appended to the tokens that the readback copies.
 
 @group(0) @binding(0) var<storage, read> best: array<vec2u>;         // [N_BLOCKS]: bits of the value, id
 @group(0) @binding(1) var<storage, read_write> tokens: array<u32>;   // [chunk]

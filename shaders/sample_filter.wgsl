@@ -1,10 +1,10 @@
 // The least logit that top-k, top-p and min-p accept. One workgroup.
 //
-// Each of top-k and top-p asks for the greatest threshold such that the tokens at or above it weigh enough
-// together: k tokens of weight 1, or the probability p. The threshold is found on the logits' bits, mapped
-// so that they order as integers, from the top bits down. Each digit has three bits: the vocabulary is
-// read once for the sums of seven candidate thresholds. Sums are added in a fixed order, so the same logits
-// always give the same threshold.
+// Each of top-k and top-p asks for the greatest threshold such that the tokens at or above it weigh
+// enough together: k tokens of weight 1, or the probability p. The threshold is found on the
+// logits' bits, mapped so that they order as integers, from the top bits down. Each digit has three
+// bits: the vocabulary is read once for the sums of seven candidate thresholds. Sums are added in a
+// fixed order, so the same logits always give the same threshold.
 
 @group(0) @binding(0) var<uniform> sampling: Sampling;
 @group(0) @binding(1) var<storage, read> logits: array<f32>;           // [N_VOCAB]

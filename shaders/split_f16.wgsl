@@ -1,8 +1,8 @@
-// Splits each f16 of one shard of the embedding into its two bytes, in place, and bounds by how much the
-// upper bytes alone put a row's logit off. One workgroup a row.
+// Splits each f16 of one shard of the embedding into its two bytes, in place, and bounds by how
+// much the upper bytes alone put a row's logit off. One workgroup a row.
 //
-// error[row] = (|d| + g (2 |e| + 2 |d|)) * SLACK with the Euclidean norms of the row e and of d, what the
-// upper bytes leave out of it. src/kernels/rescore.rs says why.
+// error[row] = (|d| + g (2 |e| + 2 |d|)) * SLACK with the Euclidean norms of the row e and of d,
+// what the upper bytes leave out of it. src/kernels/rescore.rs says why.
 
 @group(0) @binding(0) var<storage, read_write> embd: array<vec2u>; // [N_ROWS, K] f16, then [N_ROWS, 2, K] bytes
 @group(0) @binding(1) var<storage, read_write> error: array<f32>;  // [n_vocab]

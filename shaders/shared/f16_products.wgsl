@@ -1,5 +1,5 @@
-// Eight f16 values times the eight of x that they meet, added to a sum. Every operation is explicit and
-// cannot be fused with another: all kernels that compute a logit must give the same bits.
+// Eight f16 values times the eight of x that they meet, added to a sum. Every operation is explicit
+// and cannot be fused with another: all kernels that compute a logit must give the same bits.
 
 fn add_products(sum: f32, a: vec4f, b: vec4f) -> f32 {
     return sum + fma(a.w, b.w, fma(a.z, b.z, fma(a.y, b.y, a.x * b.x)));

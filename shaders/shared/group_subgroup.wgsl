@@ -1,7 +1,7 @@
 
-// Reductions over the whole workgroup, with subgroup operations. Every lane gets the result, and each
-// call is a barrier for workgroup memory. SUBGROUP is a power of two; each function may be called
-// once, by the whole workgroup. Twin of group_workgroup.wgsl.
+// Reductions over the whole workgroup, with subgroup operations. Every lane gets the result, and
+// each call is a barrier for workgroup memory. SUBGROUP is a power of two; each function may be
+// called once, by the whole workgroup. Twin of group_workgroup.wgsl.
 
 const GROUP_PARTIALS: u32 = max(WORKGROUP / SUBGROUP, 1u);
 const GROUP_STEP: u32 = min(WORKGROUP, SUBGROUP);
@@ -17,7 +17,8 @@ fn group_sum_max(lane: u32, value: vec2f) -> vec2f {
     for (var i = 0u; i < GROUP_HALVINGS; i++) {
         v.x += subgroupShuffleXor(v.x, GROUP_STEP >> (i + 1u));
     }
-    // Floats that are not negative are ordered like their bits, and cards have one instruction for those.
+    // Floats that are not negative are ordered like their bits, and cards have one instruction for
+    // those.
     v.y = bitcast<f32>(subgroupMax(bitcast<u32>(v.y)));
     if lane % SUBGROUP == 0u {
         group_partial_sum_max[lane / SUBGROUP] = v;

@@ -1,12 +1,14 @@
-// The outputs of attention as input for normed_input.wgsl: the mean over a token's splits, each weighted
-// with its share of the sum of exponentials. Four splits at a time, so that their loads overlap.
+// The outputs of attention as input for normed_input.wgsl: the mean over a token's splits, each
+// weighted with its share of the sum of exponentials. Four splits at a time, so that their loads
+// overlap.
 //
-// The kernel declares step; partial_sums, `array<vec4f>` [n_tokens, n_splits, N_HEAD, HEAD_DIM]; and
-// partial_max_total, `array<vec2f>` [n_tokens, n_splits, N_HEAD]: largest score, sum of exp. K is
-// N_HEAD * HEAD_DIM. A split that sees no position counts for nothing, to the bit: one token and several
-// give the same.
+// The kernel declares step; partial_sums, `array<vec4f>` [n_tokens, n_splits, N_HEAD, HEAD_DIM];
+// and partial_max_total, `array<vec2f>` [n_tokens, n_splits, N_HEAD]: largest score, sum of exp. K
+// is N_HEAD * HEAD_DIM. A split that sees no position counts for nothing, to the bit: one token and
+// several give the same.
 
-// The weights of the four splits from `split` on in a head, whose largest score was `before` so far.
+// The weights of the four splits from `split` on in a head, whose largest score was `before` so
+// far.
 struct Shares {
     largest: f32,
     shrink: f32, // of what was summed before
@@ -27,9 +29,9 @@ fn shares_of(first: u32, split: u32, head: u32, before: f32) -> Shares {
     return Shares(largest, exp(before - largest), share, total);
 }
 
-// Adds the weighted vectors of four splits to the sum. Unlike the rest this leaves drivers the choice of
-// operations: spelt out as fma, decoding with 1024 tokens of context is a twentieth slower on an NVIDIA
-// H200.
+// Adds the weighted vectors of four splits to the sum. Unlike the rest this leaves drivers the
+// choice of operations: spelt out as fma, decoding with 1024 tokens of context is a twentieth
+// slower on an NVIDIA H200.
 fn weighted(sum: vec4f, s: Shares, p0: vec4f, p1: vec4f, p2: vec4f, p3: vec4f) -> vec4f {
     return sum * s.shrink + s.share.x * p0 + s.share.y * p1 + s.share.z * p2 + s.share.w * p3;
 }

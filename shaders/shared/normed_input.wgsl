@@ -1,11 +1,12 @@
-// int8 activations as in quantize.wgsl, computed by a whole workgroup:
-// q, s = int8 quantisation of x / sqrt(mean(x²) + EPS) * weight.
+// int8 activations as in quantize.wgsl, computed by a whole workgroup: q, s = int8 quantisation of
+// x / sqrt(mean(x²) + EPS) * weight.
 //
-// One token and many give the same bits, and so do all kernels that norm a row: every operation that
-// could be fused with another is explicit.
+// One token and many give the same bits, and so do all kernels that norm a row: every operation
+// that could be fused with another is explicit.
 //
-// The kernel declares norm_weight, `array<vec4f>` [K]; input(token, i), the vectors i, i + 8, i + 16 and
-// i + 24 of x; and put(token, word, q), which takes the sixteen activations that a word of codes meets.
+// The kernel declares norm_weight, `array<vec4f>` [K]; input(token, i), the vectors i, i + 8, i +
+// 16 and i + 24 of x; and put(token, word, q), which takes the sixteen activations that a word of
+// codes meets.
 
 const WORDS: u32 = K / 16u; // words of codes in a row
 const INPUTS: u32 = (WORDS + WORKGROUP - 1u) / WORKGROUP; // words whose activations a lane computes

@@ -1,9 +1,9 @@
-// f16 values, each split into two bytes. The upper byte holds the sign, the four lower bits of the exponent
-// and three bits of the mantissa. The lower byte holds the exponent's top bit, which is set only in values
-// of 2 and more, and the other seven bits of the mantissa.
+// f16 values, each split into two bytes. The upper byte holds the sign, the four lower bits of the
+// exponent and three bits of the mantissa. The lower byte holds the exponent's top bit, which is
+// set only in values of 2 and more, and the other seven bits of the mantissa.
 //
-// A word holds the bytes of four values in the order 0, 2, 1, 3. The bytes of two neighbours are then 16
-// bits apart, as in a pair of f16, and are moved there together.
+// A word holds the bytes of four values in the order 0, 2, 1, 3. The bytes of two neighbours are
+// then 16 bits apart, as in a pair of f16, and are moved there together.
 
 fn upper_bytes(halves: vec2u) -> u32 {
     let bytes = ((halves >> vec2u(8u)) & vec2u(0x00800080u)) | ((halves >> vec2u(7u)) & vec2u(0x007f007fu));

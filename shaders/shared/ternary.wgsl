@@ -1,7 +1,7 @@
 // Products of ternary codes with int8 activations, see quantize.wgsl for their order.
 
-// Four int8 values times four others, in one operation if PACKED_DOT, else as floats, which hold these
-// sums exactly. Loading a model measures which is faster.
+// Four int8 values times four others, in one operation if PACKED_DOT, else as floats, which hold
+// these sums exactly. Loading a model measures which is faster.
 fn dot4(a: u32, b: u32) -> i32 {
     if PACKED_DOT {
         return dot4I8Packed(a, b);
@@ -22,8 +22,8 @@ fn dot_rows(codes: vec4u, q: u32) -> vec4i {
     return vec4i(dot4(codes.x, q), dot4(codes.y, q), dot4(codes.z, q), dot4(codes.w, q));
 }
 
-// The same for an unpacked word of codes of each row. Each product is added to the sum by itself, because
-// cards add where they multiply.
+// The same for an unpacked word of codes of each row. Each product is added to the sum by itself,
+// because cards add where they multiply.
 fn add_rows(sum: vec4i, c0: vec4u, c1: vec4u, c2: vec4u, c3: vec4u, q: vec4u) -> vec4i {
     return sum + dot_rows(c0, q.x) + dot_rows(c1, q.y) + dot_rows(c2, q.z) + dot_rows(c3, q.w);
 }

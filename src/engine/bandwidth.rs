@@ -9,8 +9,8 @@ use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Plan, Recorder, Step};
 use crate::kernels::probed_sums;
 
-/// Reading is repeated until it takes so long: submitting and waiting then hardly count, and the clocks have
-/// had time to rise.
+/// Reading is repeated until it takes so long: submitting and waiting then hardly count, and the
+/// clocks have had time to rise.
 const LONG_ENOUGH: Duration = Duration::from_millis(60);
 const MAX_REPEATS: usize = 4096;
 
@@ -20,10 +20,11 @@ const TIMES: usize = 3;
 /// Bytes of noise that are written together.
 const NOISE: usize = 4 << 20;
 
-/// GB/s of a kernel that only reads: the embedding, or, where that would fit into caches, random numbers
-/// that do not.
+/// GB/s of a kernel that only reads: the embedding, or, where that would fit into caches, random
+/// numbers that do not.
 ///
-/// It goes by the wall clock and many repeats: browsers make the GPU's own clock coarse, if it has one.
+/// It goes by the wall clock and many repeats: browsers make the GPU's own clock coarse, if it has
+/// one.
 pub(super) async fn bandwidth(recorder: &mut Recorder<'_>, weights: &Weights) -> Result<f64> {
     let gpu = recorder.gpu();
     let enough = gpu.tuning.probe_bytes;

@@ -4,9 +4,11 @@ use crate::error::Result;
 use crate::gpu::{Gpu, Readback};
 use crate::kernels::NO_TOKEN;
 
-/// What [`Engine::decode_and_choose`](super::Engine::decode_and_choose) chose. Several may be in flight.
+/// What [`Engine::decode_and_choose`](super::Engine::decode_and_choose) chose. Several may be in
+/// flight.
 pub struct Choices {
-    /// `[n_tokens, vocab_blocks]`: the best token of each vocabulary block, as its logit's bits and its id.
+    /// `[n_tokens, vocab_blocks]`: the best token of each vocabulary block, as its logit's bits and
+    /// its id.
     pub(super) best: Readback<[u32; 2]>,
     pub(super) vocab_blocks: usize,
 }

@@ -1,7 +1,8 @@
 //! Measures which way to multiply int8 values is faster on this adapter.
 //!
-//! Most cards multiply four pairs in one operation. On others the browser has to emulate that with single
-//! multiplications, and floats are faster. Nothing in WebGPU tells them apart. The results are the same.
+//! Most cards multiply four pairs in one operation. On others the browser has to emulate that with
+//! single multiplications, and floats are faster. Nothing in WebGPU tells them apart. The results
+//! are the same.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -18,8 +19,8 @@ const SIZE: usize = 2560;
 /// Products in one run.
 const PRODUCTS: usize = 64;
 
-/// A run is repeated until it takes so long: submitting then hardly counts, and a browser's coarse clock can
-/// measure it.
+/// A run is repeated until it takes so long: submitting then hardly counts, and a browser's coarse
+/// clock can measure it.
 const LONG_ENOUGH: Duration = Duration::from_millis(5);
 const MAX_REPEATS: f64 = 64.0;
 

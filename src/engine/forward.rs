@@ -88,8 +88,8 @@ pub(super) fn decode(p: &mut Recorder, config: &Config, weights: &Weights, state
     }
 }
 
-/// The same steps in half the dispatches: with a single token, a card waits for those rather than for
-/// memory. In each product, each workgroup norms the input by itself.
+/// The same steps in half the dispatches: with a single token, a card waits for those rather than
+/// for memory. In each product, each workgroup norms the input by itself.
 fn fused(p: &mut Recorder, weights: &Weights, state: &State) -> Plan {
     let State { tokens, x, q, rope_table, partials, ff, .. } = state;
     p.embed(tokens, &weights.token_embd, x);
@@ -104,8 +104,8 @@ fn fused(p: &mut Recorder, weights: &Weights, state: &State) -> Plan {
     p.finish()
 }
 
-/// From the residual stream of the step's last token to the best next token: by way of all logits, or, where
-/// there are `candidates`, of as few as it takes.
+/// From the residual stream of the step's last token to the best next token: by way of all logits,
+/// or, where there are `candidates`, of as few as it takes.
 pub(super) fn greedy(
     p: &mut Recorder,
     weights: &Weights,

@@ -5,8 +5,8 @@ use crate::error::{Error, Result};
 use crate::gpu::{Buffer, Gpu, Plan, Recorder, Step};
 use crate::kernels::{Approximation, Dense, DenseType, MAX_SPLIT_COLUMNS, leads, rescored_blocks};
 
-/// `auto` splits if at most one value in so many rows is of 2 and more: the row of such a value always has
-/// to be read in full.
+/// `auto` splits if at most one value in so many rows is of 2 and more: the row of such a value
+/// always has to be read in full.
 const ROWS_PER_LARGE: usize = 16;
 
 /// `auto` does not split an LM head of fewer bytes.
@@ -21,8 +21,8 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
-    /// Allocates the buffers, and records how to split `embd`. [`Candidates::split`] does it later, but all
-    /// plans that are recorded from now on take `embd` as split.
+    /// Allocates the buffers, and records how to split `embd`. [`Candidates::split`] does it later,
+    /// but all plans that are recorded from now on take `embd` as split.
     ///
     /// `approx` holds the approximate logits.
     ///

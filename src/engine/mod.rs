@@ -50,8 +50,8 @@ pub enum LmHead {
     Auto,
     /// As in the file. Every token reads all of it.
     F16,
-    /// Each value split into two bytes, in no more memory. A greedy token reads the upper bytes, and the lower
-    /// ones only of rows that could be the best.
+    /// Each value split into two bytes, in no more memory. A greedy token reads the upper bytes,
+    /// and the lower ones only of rows that could be the best.
     Int8,
 }
 
@@ -89,8 +89,8 @@ pub struct Engine {
     bandwidth: Cell<Option<f64>>,
 }
 
-/// The recorded work. A step runs `decode` or `prefill`, and where a token is wanted then `greedy`, or
-/// `logits` and `sampled`. A draft pass runs `few` and `greedy_each`.
+/// The recorded work. A step runs `decode` or `prefill`, and where a token is wanted then `greedy`,
+/// or `logits` and `sampled`. A draft pass runs `few` and `greedy_each`.
 struct Plans {
     /// One token through the layers.
     decode: Plan,
@@ -131,8 +131,8 @@ impl Plans {
 impl Engine {
     /// Loads the tensors of `table` from `reader` to `gpu`, and records the plans.
     ///
-    /// Errors: `unsupported-model`, `bad-option` (context), `out-of-memory`, `bad-gguf` (values that no model
-    /// has), and those of the source.
+    /// Errors: `unsupported-model`, `bad-option` (context), `out-of-memory`, `bad-gguf` (values
+    /// that no model has), and those of the source.
     pub async fn load<S: Source>(
         mut gpu: Gpu,
         config: Config,
@@ -175,8 +175,8 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Runs every kernel once: browsers and drivers compile on first use, and no generation should wait for
-    /// that. What this leaves in the cache is overwritten before it is read.
+    /// Runs every kernel once: browsers and drivers compile on first use, and no generation should
+    /// wait for that. What this leaves in the cache is overwritten before it is read.
     async fn warm_up(&self) -> Result<()> {
         self.set_sampling(&Sampling { temperature: 1.0, top_p: 0.5, ..Sampling::default() });
         let tokens = self.chunk().min(2);
@@ -213,7 +213,8 @@ impl Engine {
         self.state.chunk
     }
 
-    /// The most tokens that [`Engine::decode_and_choose`] takes at `pos`; 0 where it cannot be called.
+    /// The most tokens that [`Engine::decode_and_choose`] takes at `pos`; 0 where it cannot be
+    /// called.
     pub fn few_at(&self, pos: usize) -> usize {
         self.state.few_at(pos)
     }
@@ -247,11 +248,11 @@ impl Engine {
         self.gpu.write(&self.state.sampling, 0, &[sampling.into()]);
     }
 
-    /// Puts at most [`Engine::chunk`] tokens through the layers, filling the KV cache from `pos` on. The
-    /// readback comes when they are done.
+    /// Puts at most [`Engine::chunk`] tokens through the layers, filling the KV cache from `pos`
+    /// on. The readback comes when they are done.
     ///
-    /// Further calls may continue up to `end`. The results are then those of one call, to the last bit, unless
-    /// a call has a single token.
+    /// Further calls may continue up to `end`. The results are then those of one call, to the last
+    /// bit, unless a call has a single token.
     ///
     /// The caller has checked the ids, and that `end` is within the context.
     pub fn prefill(&self, ids: &[u32], pos: usize, end: usize) -> Readback<u32> {
@@ -273,9 +274,9 @@ impl Engine {
         self.gpu.run_and_read(&plans, &step, &self.state.logits, self.config.n_vocab)
     }
 
-    /// Puts the token that was chosen last, and is still on the GPU, through the layers at `pos`, and chooses
-    /// the one that follows. Repeats that `n` times, at most [`MAX_BATCH_STEPS`]. Several calls may be in
-    /// flight.
+    /// Puts the token that was chosen last, and is still on the GPU, through the layers at `pos`,
+    /// and chooses the one that follows. Repeats that `n` times, at most [`MAX_BATCH_STEPS`].
+    /// Several calls may be in flight.
     pub fn decode_and_sample(&self, pos: usize, n: usize, greedy: bool) -> Readback<u32> {
         debug_assert!((1..=MAX_BATCH_STEPS).contains(&n));
         let steps: Vec<Step> = (pos..pos + n).map(|pos| self.state.step(pos, 1)).collect();
@@ -284,8 +285,9 @@ impl Engine {
         self.gpu.run_each_and_read(&plans, &steps, &self.state.sampled.last(n), n)
     }
 
-    /// Puts at most [`Engine::few_at`] tokens through the layers at `pos`, and chooses greedily after each. The
-    /// results are those of single steps, to the last bit. Several calls may be in flight.
+    /// Puts at most [`Engine::few_at`] tokens through the layers at `pos`, and chooses greedily
+    /// after each. The results are those of single steps, to the last bit. Several calls may be in
+    /// flight.
     pub fn decode_and_choose(&self, ids: &[u32], pos: usize) -> Choices {
         let step = self.state.few_step(pos, ids.len());
         self.write_step(ids, &step);
@@ -296,8 +298,8 @@ impl Engine {
         Choices { best, vocab_blocks }
     }
 
-    /// The best rate of the memory, in GB/s: that of a kernel that only reads. The first call takes half a
-    /// second, and up to 256 MiB for that time.
+    /// The best rate of the memory, in GB/s: that of a kernel that only reads. The first call takes
+    /// half a second, and up to 256 MiB for that time.
     pub async fn bandwidth(&self) -> Result<f64> {
         if let Some(measured) = self.bandwidth.get() {
             return Ok(measured);
@@ -314,8 +316,8 @@ impl Engine {
         self.greedy(&step).iter().map(|plan| plan.bytes(&step)).sum()
     }
 
-    /// The time of each kernel in one greedy step of `n_tokens`, at most [`Engine::chunk`], with `pos`
-    /// tokens in the cache.
+    /// The time of each kernel in one greedy step of `n_tokens`, at most [`Engine::chunk`], with
+    /// `pos` tokens in the cache.
     ///
     /// Errors: `missing-feature` without timestamp queries.
     pub async fn profile(&self, pos: usize, n_tokens: usize) -> Result<Profile> {

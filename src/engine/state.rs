@@ -23,8 +23,8 @@ pub(super) struct State {
     pub(super) n_ctx: usize,
     /// Tokens in one prefill step.
     pub(super) chunk: usize,
-    /// Tokens in one draft pass, [`FEW`]; 0 where their logits or partials exceed a binding, or where a chunk
-    /// is smaller.
+    /// Tokens in one draft pass, [`FEW`]; 0 where their logits or partials exceed a binding, or
+    /// where a chunk is smaller.
     pub(super) few: usize,
     /// Positions of a decode step's split are a multiple of this.
     min_split: usize,
@@ -161,8 +161,8 @@ impl State {
         }
     }
 
-    /// A step of `n_tokens` after `pos`. Its attention is split over the context, because heads and tokens
-    /// alone do not fill a card.
+    /// A step of `n_tokens` after `pos`. Its attention is split over the context, because heads and
+    /// tokens alone do not fill a card.
     pub(super) fn step(&self, pos: usize, n_tokens: usize) -> Step {
         if n_tokens == 1 {
             return self.few_step(pos, 1);
@@ -170,20 +170,20 @@ impl State {
         self.step_towards(pos, n_tokens, pos + n_tokens)
     }
 
-    /// A step of `n_tokens` after `pos`, out of those of a step that would end at `end`. It splits the context
-    /// as that step would: sums of floats depend on where they are split.
+    /// A step of `n_tokens` after `pos`, out of those of a step that would end at `end`. It splits
+    /// the context as that step would: sums of floats depend on where they are split.
     pub(super) fn step_towards(&self, pos: usize, n_tokens: usize, end: usize) -> Step {
         Self::split_step(pos, n_tokens, end, (MIN_PREFILL_SPLIT, self.max_prefill_splits))
     }
 
-    /// A step of one token or few. It splits the context alike for each of them, if there are no more than
-    /// [`State::few_at`].
+    /// A step of one token or few. It splits the context alike for each of them, if there are no
+    /// more than [`State::few_at`].
     pub(super) fn few_step(&self, pos: usize, n_tokens: usize) -> Step {
         Self::split_step(pos, n_tokens, pos + n_tokens, (self.min_split, MAX_SPLITS as usize))
     }
 
-    /// The most tokens of a draft pass after `pos`: up to where a single token would split the context
-    /// differently.
+    /// The most tokens of a draft pass after `pos`: up to where a single token would split the
+    /// context differently.
     pub(super) fn few_at(&self, pos: usize) -> usize {
         let alike = self.min_split * MAX_SPLITS as usize;
         self.few.min(alike - pos % alike)
@@ -200,8 +200,8 @@ impl State {
     }
 }
 
-/// Tokens of one prefill step: as many as the adapter is tuned for, or fewer if an activation would exceed a
-/// binding.
+/// Tokens of one prefill step: as many as the adapter is tuned for, or fewer if an activation would
+/// exceed a binding.
 fn chunk(gpu: &Gpu, config: &Config, n_ctx: usize) -> usize {
     let splits = gpu.tuning.max_prefill_splits;
     let widest = config.n_ff.max(n_qkv(config)).max(config.n_embd * splits) * size_of::<f32>();

@@ -143,8 +143,8 @@ fn ternary(
     }
 }
 
-/// As few buffers as hold `rows` of `row_bytes`, each within a binding. Where possible, every `together` rows
-/// are in one buffer.
+/// As few buffers as hold `rows` of `row_bytes`, each within a binding. Where possible, every
+/// `together` rows are in one buffer.
 fn shards(
     a: &mut Allocation<'_>,
     label: &str,
@@ -306,7 +306,8 @@ struct F16Survey {
 
 /// Looks at four at a time: this runs on the CPU, and an embedding has hundreds of millions.
 fn survey_f16(bytes: &[u8]) -> F16Survey {
-    /// In each of the four: the lowest and the highest bit of the exponent, all of it, and the sign.
+    /// In each of the four: the lowest and the highest bit of the exponent, all of it, and the
+    /// sign.
     const LOW: u64 = 0x0400_0400_0400_0400;
     const HIGH: u64 = 0x4000_4000_4000_4000;
     const EXPONENT: u64 = 0x7c00_7c00_7c00_7c00;

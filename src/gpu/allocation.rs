@@ -9,8 +9,9 @@ use bytemuck::Pod;
 use super::{Buffer, Gpu};
 use crate::error::{Error, Result};
 
-/// The size of an arena, which holds small buffers. Below 4 MiB, Chromium (Dawn) rounds an allocation up
-/// to a power of two: with an allocation each, the layers of BitNet 2B-4T took 74 MiB more than they hold.
+/// The size of an arena, which holds small buffers. Below 4 MiB, Chromium (Dawn) rounds an
+/// allocation up to a power of two: with an allocation each, the layers of BitNet 2B-4T took 74 MiB
+/// more than they hold.
 const ARENA: u64 = 8 << 20;
 /// Buffers of this size and more have an allocation each.
 const LARGE: u64 = 4 << 20;
@@ -45,8 +46,8 @@ impl Gpu {
 
     /// Runs `allocate`, which asks for its buffers.
     ///
-    /// Errors: `out-of-memory` for `what`, where the device refuses any of them. It names the bytes of all
-    /// buffers of this device, and of those that it gave.
+    /// Errors: `out-of-memory` for `what`, where the device refuses any of them. It names the bytes
+    /// of all buffers of this device, and of those that it gave.
     pub async fn allocating<T>(
         &self,
         what: &str,
@@ -55,8 +56,8 @@ impl Gpu {
         self.allocate(what, None, allocate).await
     }
 
-    /// Like [`Gpu::allocating`], with small buffers packed into few allocations. No kernel may write one
-    /// of them while it reads another: WebGPU forbids both in one allocation.
+    /// Like [`Gpu::allocating`], with small buffers packed into few allocations. No kernel may
+    /// write one of them while it reads another: WebGPU forbids both in one allocation.
     pub async fn packing<T>(
         &self,
         what: &str,
@@ -85,8 +86,8 @@ impl Gpu {
         self.check().map(|()| value)
     }
 
-    /// Bytes that a buffer of `len` values takes. If they exceed a binding, the next `check` fails, as with
-    /// everything that a device refuses.
+    /// Bytes that a buffer of `len` values takes. If they exceed a binding, the next `check` fails,
+    /// as with everything that a device refuses.
     fn size_of_buffer<T: Pod>(&self, label: &str, len: usize) -> u64 {
         // Bindings and copies come in words of 4 bytes, and a binding may not be empty.
         let size = ((len * size_of::<T>()).max(16) as u64).next_multiple_of(16);

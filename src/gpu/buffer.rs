@@ -13,7 +13,8 @@ pub struct Buffer<T> {
     marker: PhantomData<T>,
 }
 
-/// The bytes of a buffer that a kernel reads or writes in one step, from which profiles compute rates.
+/// The bytes of a buffer that a kernel reads or writes in one step, from which profiles compute
+/// rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Used {
     /// So many in every step.
@@ -22,8 +23,8 @@ pub enum Used {
     Tokens(u64),
     /// So many for each token of the step and each split of the context.
     Splits(u64),
-    /// So many for each position of the KV cache: a kernel reads all filled positions, and writes those
-    /// of the step's tokens.
+    /// So many for each position of the KV cache: a kernel reads all filled positions, and writes
+    /// those of the step's tokens.
     Positions(u64),
 }
 

@@ -11,8 +11,8 @@ use super::fault::{Faults, Loss};
 use super::{Buffer, GpuOptions, Tuning};
 use crate::error::{Error, Result};
 
-/// The smallest binding that is accepted. A row of a tensor, the logits or a layer's KV cache may need a
-/// larger one: they are refused where they are made.
+/// The smallest binding that is accepted. A row of a tensor, the logits or a layer's KV cache may
+/// need a larger one: they are refused where they are made.
 const MIN_BINDING: u64 = 64 * 1024;
 
 /// Lanes in a subgroup, on devices where all subgroups have the same size.
@@ -51,8 +51,8 @@ pub struct Flushed(oneshot::Receiver<()>);
 impl Gpu {
     /// Opens the best adapter.
     ///
-    /// Errors: `no-adapter`, also where its limits are below WebGPU's own; `missing-feature` where the
-    /// caps leave bindings too small; `bad-option` (`gpu.powerPreference`).
+    /// Errors: `no-adapter`, also where its limits are below WebGPU's own; `missing-feature` where
+    /// the caps leave bindings too small; `bad-option` (`gpu.powerPreference`).
     pub async fn open(options: &GpuOptions) -> Result<Self> {
         let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
         // GL lacks too much of compute for these kernels.
@@ -81,8 +81,8 @@ impl Gpu {
     async fn request(adapter: &wgpu::Adapter, options: &GpuOptions) -> Result<Self> {
         let offered = adapter.limits();
         let cap = |offered: u64, cap: Option<u64>| cap.map_or(offered, |cap| offered.min(cap));
-        // Large bindings mean few shards and few dispatches. All other limits are WebGPU's defaults,
-        // which every adapter has.
+        // Large bindings mean few shards and few dispatches. All other limits are WebGPU's
+        // defaults, which every adapter has.
         let max_buffer = cap(offered.max_buffer_size, options.limits.max_buffer_size);
         let max_binding = cap(
             offered.max_storage_buffer_binding_size,
@@ -204,8 +204,8 @@ impl Gpu {
 
     /// Waits until what was flushed is on the GPU, or the device is lost.
     ///
-    /// Data that is written faster than it arrives piles up in this process, and in a browser in the GPU
-    /// process too.
+    /// Data that is written faster than it arrives piles up in this process, and in a browser in
+    /// the GPU process too.
     pub async fn arrived(&self, flushed: Flushed) {
         #[cfg(not(target_arch = "wasm32"))]
         let _ = self.device.poll(wgpu::PollType::wait_indefinitely());
@@ -219,8 +219,8 @@ impl Gpu {
         self.allocated.load(Ordering::Relaxed) + staging
     }
 
-    /// Frees a buffer that has an allocation to itself at once: a browser would keep its memory until it
-    /// collects garbage.
+    /// Frees a buffer that has an allocation to itself at once: a browser would keep its memory
+    /// until it collects garbage.
     pub fn free<T>(&self, buffer: &Buffer<T>) {
         debug_assert_eq!(buffer.offset, 0, "packed with others");
         buffer.raw.destroy();
@@ -229,8 +229,8 @@ impl Gpu {
 }
 
 impl Drop for Gpu {
-    /// Frees the device and all its buffers, whoever still holds one: a browser would keep them until it
-    /// collects garbage.
+    /// Frees the device and all its buffers, whoever still holds one: a browser would keep them
+    /// until it collects garbage.
     fn drop(&mut self) {
         self.faults.end();
         self.device.destroy();

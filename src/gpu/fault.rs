@@ -1,5 +1,5 @@
-//! Errors that a device reports by itself: WebGPU's errors do not throw, and a device can be lost at any
-//! time.
+//! Errors that a device reports by itself: WebGPU's errors do not throw, and a device can be lost
+//! at any time.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -33,7 +33,8 @@ impl Faults {
         self.noted().first.get_or_insert(error);
     }
 
-    /// Notes that the device is lost, and tells everyone who waits for that. It replaces earlier errors.
+    /// Notes that the device is lost, and tells everyone who waits for that. It replaces earlier
+    /// errors.
     pub(super) fn lose(&self, loss: &Loss) {
         let mut noted = self.noted();
         noted.first = Some(Error::DeviceLost(loss.message.clone()));
@@ -59,8 +60,8 @@ impl Faults {
         told
     }
 
-    /// Notes that the device is freed, which is no loss. If a call has found the device lost, its callback
-    /// is still to come, and who waits keeps waiting for that.
+    /// Notes that the device is freed, which is no loss. If a call has found the device lost, its
+    /// callback is still to come, and who waits keeps waiting for that.
     pub(super) fn end(&self) {
         if !self.is_lost() {
             self.noted().waiting.clear();

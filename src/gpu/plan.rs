@@ -22,8 +22,8 @@ pub struct Step {
     pub split_len: u32,
 }
 
-/// The distance between two steps in a buffer of several, counted in steps. WebGPU's dynamic offsets are
-/// multiples of 256 bytes.
+/// The distance between two steps in a buffer of several, counted in steps. WebGPU's dynamic
+/// offsets are multiples of 256 bytes.
 pub const STEP_STRIDE: usize = 256 / size_of::<Step>();
 
 /// Workgroups along one dimension, some known only when a step is encoded.
@@ -80,8 +80,8 @@ impl Dispatch {
         pass.dispatch_workgroups(x, y, z);
     }
 
-    /// The bytes that a step has to move: what it uses of each binding, once. Whatever is read again
-    /// should come from a cache, and a sum that is added to counts as written.
+    /// The bytes that a step has to move: what it uses of each binding, once. Whatever is read
+    /// again should come from a cache, and a sum that is added to counts as written.
     pub(super) fn bytes(&self, step: &Step) -> u64 {
         let bytes = self.used.iter().map(|&(access, used)| used.at(access, step));
         bytes.sum()
@@ -168,7 +168,8 @@ impl<'gpu> Recorder<'gpu> {
         &self.gpu.tuning
     }
 
-    /// Appends one dispatch. `buffers` are in the order of the kernel's bindings, without the step's.
+    /// Appends one dispatch. `buffers` are in the order of the kernel's bindings, without the
+    /// step's.
     pub fn dispatch(
         &mut self,
         kernel: &Kernel,
@@ -236,8 +237,8 @@ impl Gpu {
         self.queue.submit([encoder.finish()]);
     }
 
-    /// Encodes all `plans` for each step in turn, in one compute pass: a copy between two steps costs
-    /// a fast card as much as ten kernels.
+    /// Encodes all `plans` for each step in turn, in one compute pass: a copy between two steps
+    /// costs a fast card as much as ten kernels.
     pub(super) fn encode(
         &self,
         encoder: &mut wgpu::CommandEncoder,

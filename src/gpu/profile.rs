@@ -31,8 +31,8 @@ impl KernelTime {
 }
 
 impl Gpu {
-    /// Runs `plans` with every dispatch in a compute pass of its own, and times each. The slowest kernel
-    /// comes first.
+    /// Runs `plans` with every dispatch in a compute pass of its own, and times each. The slowest
+    /// kernel comes first.
     ///
     /// The passes' own cost is not counted, nor what dispatches gain by overlapping. Shares are of
     /// `bandwidth`, in GB/s.

@@ -12,48 +12,48 @@ pub const MAX_BATCH_STEPS: usize = 4;
 pub struct Tuning {
     /// Lanes that share a row of a matrix-vector product, a power of two.
     ///
-    /// A card waits for memory: 32 lanes read a row in few steps, and more than a subgroup would need a
-    /// barrier. A CPU reads no faster in lanes, and their sums cost it time.
+    /// A card waits for memory: 32 lanes read a row in few steps, and more than a subgroup would
+    /// need a barrier. A CPU reads no faster in lanes, and their sums cost it time.
     pub lanes: u32,
-    /// Lanes that norm a row together. A row has work for few of them, and a CPU pays for each lane at
-    /// every barrier.
+    /// Lanes that norm a row together. A row has work for few of them, and a CPU pays for each lane
+    /// at every barrier.
     pub norm_lanes: u32,
-    /// Rows of the LM head, 1 or 4, that the same lanes compute together in a draft pass: each token is
-    /// read once for all of them. On a CPU this only makes compiling slower.
+    /// Rows of the LM head, 1 or 4, that the same lanes compute together in a draft pass: each
+    /// token is read once for all of them. On a CPU this only makes compiling slower.
     pub lm_head_rows: u32,
-    /// Whether to multiply four int8 values in one operation rather than as floats; `None`: measure it
-    /// when a model loads. CPUs have the operation: on two software adapters floats take three times as
-    /// long.
+    /// Whether to multiply four int8 values in one operation rather than as floats; `None`: measure
+    /// it when a model loads. CPUs have the operation: on two software adapters floats take three
+    /// times as long.
     pub packed_dot: Option<bool>,
-    /// Whether products and attention of several tokens work on tiles in workgroup memory. A card then
-    /// reads each weight once. A CPU has caches of its own, and pays for every barrier.
+    /// Whether products and attention of several tokens work on tiles in workgroup memory. A card
+    /// then reads each weight once. A CPU has caches of its own, and pays for every barrier.
     pub tiles: bool,
-    /// Whether the products of a single token norm their own input. A card saves half the dispatches,
-    /// for which it waits longer than for memory. A CPU would repeat the norm in every workgroup to save
-    /// dispatches that cost it nothing.
+    /// Whether the products of a single token norm their own input. A card saves half the
+    /// dispatches, for which it waits longer than for memory. A CPU would repeat the norm in every
+    /// workgroup to save dispatches that cost it nothing.
     pub fused: bool,
-    /// Whether `lm_head: auto` may split the f16 values of the LM head into bytes. A CPU computes longer
-    /// on half of the bytes than it reads the other half.
+    /// Whether `lm_head: auto` may split the f16 values of the LM head into bytes. A CPU computes
+    /// longer on half of the bytes than it reads the other half.
     pub split_lm_head: bool,
     /// Prompt tokens of one prefill step, at most. 512 fill a large card with tiles.
     pub chunk: usize,
-    /// Positions of a decode step's split are a multiple of this. A card's kernel takes 128 at a time. A
-    /// CPU may have more cores than there are heads, and is busy with shorter splits.
+    /// Positions of a decode step's split are a multiple of this. A card's kernel takes 128 at a
+    /// time. A CPU may have more cores than there are heads, and is busy with shorter splits.
     pub min_split: usize,
     /// Splits of a prefill step's attention, at most: each takes memory for every token of a chunk.
     /// Tokens alone keep a CPU busy.
     pub max_prefill_splits: usize,
     /// Batches of decode steps in flight, at most, counting the one whose tokens are awaited.
     ///
-    /// Waiting for each token costs a fast card two thirds of its speed. A browser prepares all steps of
-    /// a batch before the GPU gets the first: with two batches of four the GPU waits so long that single
-    /// steps are faster, and with three it still waits. A CPU gains nothing, and would compute tokens
-    /// that nobody wants.
+    /// Waiting for each token costs a fast card two thirds of its speed. A browser prepares all
+    /// steps of a batch before the GPU gets the first: with two batches of four the GPU waits so
+    /// long that single steps are faster, and with three it still waits. A CPU gains nothing, and
+    /// would compute tokens that nobody wants.
     pub max_batches: usize,
     /// Steps of one batch, at most [`MAX_BATCH_STEPS`].
     pub max_batch_steps: usize,
-    /// Whether generations use prompt lookup unless told otherwise. On a CPU a draft pass of eight tokens
-    /// costs as much as it saves.
+    /// Whether generations use prompt lookup unless told otherwise. On a CPU a draft pass of eight
+    /// tokens costs as much as it saves.
     pub prompt_lookup: bool,
     /// Bytes that the measurement of the memory's speed reads: several times what caches hold.
     pub probe_bytes: u64,

@@ -35,8 +35,9 @@ pub struct Partials {
     pub max_total: Buffer<[f32; 2]>,
 }
 
-/// The longest head for which `attention_decode` and `attention_prefill` fit into the 16 KiB of workgroup
-/// memory that every adapter has, beside what reductions without subgroup operations take.
+/// The longest head for which `attention_decode` and `attention_prefill` fit into the 16 KiB of
+/// workgroup memory that every adapter has, beside what reductions without subgroup operations
+/// take.
 pub const MAX_HEAD_DIM: usize = 128;
 
 impl AttentionShape {
@@ -60,8 +61,8 @@ impl AttentionShape {
         ]
     }
 
-    /// Query heads that one workgroup works on: as many of those that share a KV head as possible, but
-    /// at most `most`, and as many in each workgroup.
+    /// Query heads that one workgroup works on: as many of those that share a KV head as possible,
+    /// but at most `most`, and as many in each workgroup.
     pub(super) fn heads_together(&self, most: usize) -> usize {
         let group = self.n_head / self.n_head_kv;
         (1..=group.min(most)).rev().find(|&heads| group.is_multiple_of(heads)).unwrap_or(1)

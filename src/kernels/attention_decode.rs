@@ -3,8 +3,8 @@ use super::{AttentionShape, KvCache, Partials, WORKGROUP};
 use crate::gpu::{Buffer, Const, Extent, Kernel, Recorder};
 use crate::lanes_variants;
 
-/// Heads that read a key or a value together, at most. Two rather than four make twice the workgroups, each
-/// with half the work: a single token leaves most of a card idle.
+/// Heads that read a key or a value together, at most. Two rather than four make twice the
+/// workgroups, each with half the work: a single token leaves most of a card idle.
 const MAX_HEADS: usize = 2;
 
 pub(super) const KERNEL: Kernel = Kernel {

@@ -2,8 +2,8 @@ use super::{AttentionShape, Norm, Partials, Quantized, WORKGROUP};
 use crate::gpu::{Access, Const, Extent, Kernel, Recorder};
 use crate::lanes_variants;
 
-/// Splits of one token's attention, at most. All products with the merged output read all partials: with
-/// more of them these take longer than the attention gains.
+/// Splits of one token's attention, at most. All products with the merged output read all partials:
+/// with more of them these take longer than the attention gains.
 pub const MAX_SPLITS: u32 = 12;
 
 pub(super) const KERNEL: Kernel = Kernel {

@@ -19,9 +19,9 @@ fn consts(n_vocab: usize) -> Vec<Const> {
 }
 
 impl Recorder<'_> {
-    /// `best` `[n_tokens, vocab_blocks(n_vocab)]` = for each token and each vocabulary block the greatest of
-    /// `logits` `[n_tokens, n_vocab]`: its bits and its id, the lowest among equals. [`NO_TOKEN`] where none
-    /// is a number.
+    /// `best` `[n_tokens, vocab_blocks(n_vocab)]` = for each token and each vocabulary block the
+    /// greatest of `logits` `[n_tokens, n_vocab]`: its bits and its id, the lowest among equals.
+    /// [`NO_TOKEN`] where none is a number.
     pub fn best_of_each(&mut self, n_vocab: usize, logits: &Buffer<f32>, best: &Buffer<[u32; 2]>) {
         self.dispatch(
             &KERNEL,

@@ -3,8 +3,8 @@ use super::{FEW, Product, Quantized, Ternary};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::lanes_variants;
 
-/// Fewer threads than elsewhere: each computes four rows, and small matrices have hardly as many workgroups
-/// as a card takes at once.
+/// Fewer threads than elsewhere: each computes four rows, and small matrices have hardly as many
+/// workgroups as a card takes at once.
 const fn row_groups(lanes: u32) -> RowGroups {
     // Each lane stores one token.
     let few = FEW as u32;

@@ -34,7 +34,8 @@ fn consts() -> Vec<Const> {
 }
 
 impl Recorder<'_> {
-    /// The product of `w` with every token of `x`, on tiles in workgroup memory. `y` is `[n_tokens, rows]`.
+    /// The product of `w` with every token of `x`, on tiles in workgroup memory. `y` is `[n_tokens,
+    /// rows]`.
     pub fn gemm_i2s(&mut self, w: &Ternary, x: &Quantized, y: &Buffer<f32>, product: Product) {
         TernaryProduct {
             kernel: &KERNEL,

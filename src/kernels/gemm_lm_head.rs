@@ -19,8 +19,8 @@ fn consts(groups: RowGroups) -> Vec<Const> {
 }
 
 impl Recorder<'_> {
-    /// `logits = embd x` for up to [`FEW`] tokens, `x` `[FEW, k]` and `logits` `[FEW, rows]`: to the bit what
-    /// [`Recorder::gemv_lm_head`] computes for each token.
+    /// `logits = embd x` for up to [`FEW`] tokens, `x` `[FEW, k]` and `logits` `[FEW, rows]`: to
+    /// the bit what [`Recorder::gemv_lm_head`] computes for each token.
     pub fn gemm_lm_head(&mut self, embd: &Dense, x: &Buffer<f32>, logits: &Buffer<f32>) {
         let tuning = self.tuning();
         let groups =

@@ -47,8 +47,8 @@ pub fn leads(gpu: &Gpu, embd: &Dense) -> usize {
 
 /// What the search for the best token among approximate logits shares between its kernels.
 pub struct Approximation {
-    /// `[rows]`: by how much the upper bytes alone put a row's logit off, relative to the norm of the hidden
-    /// state. `split_f16` computes it.
+    /// `[rows]`: by how much the upper bytes alone put a row's logit off, relative to the norm of
+    /// the hidden state. `split_f16` computes it.
     pub error: Buffer<f32>,
     /// `[rows]`: the approximate logits.
     pub approx: Buffer<f32>,
@@ -57,7 +57,8 @@ pub struct Approximation {
 }
 
 impl Recorder<'_> {
-    /// `out.approx` = `embd x` as far as the upper bytes of `embd` say, and `out.leads`, by `out.error`.
+    /// `out.approx` = `embd x` as far as the upper bytes of `embd` say, and `out.leads`, by
+    /// `out.error`.
     pub fn gemv_upper(&mut self, embd: &Dense, x: &Buffer<f32>, out: &Approximation) {
         debug_assert_eq!(embd.ty, DenseType::F16Split);
         let lanes = self.tuning().lanes;

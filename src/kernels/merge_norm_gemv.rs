@@ -38,8 +38,8 @@ fn consts(shape: &AttentionShape, eps: f32) -> Vec<Const> {
 }
 
 impl Recorder<'_> {
-    /// `y` `[rows]` += the product of `w` with one token's output of attention: merged from `partials`,
-    /// normed and quantised.
+    /// `y` `[rows]` += the product of `w` with one token's output of attention: merged from
+    /// `partials`, normed and quantised.
     pub fn merge_norm_gemv(
         &mut self,
         w: &Ternary,

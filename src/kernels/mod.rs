@@ -1,11 +1,13 @@
-//! One file for each kernel: its descriptor, and the method of [`Recorder`](crate::gpu::Recorder) that
-//! records it. What each computes is in [`crate::reference::ops`], to which the tests compare it.
+//! One file for each kernel: its descriptor, and the method of [`Recorder`](crate::gpu::Recorder)
+//! that records it. What each computes is in [`crate::reference::ops`], to which the tests compare
+//! it.
 //!
-//! A number that Rust and WGSL must agree on is a constant of the descriptor, which the recorder writes into
-//! the shader's text. A shader that is written for one value asserts it.
+//! A number that Rust and WGSL must agree on is a constant of the descriptor, which the recorder
+//! writes into the shader's text. A shader that is written for one value asserts it.
 //!
-//! To add a kernel: write `shaders/NAME.wgsl`, `src/kernels/NAME.rs` and `tests/kernels/NAME.rs`, and name it
-//! twice below. `tests/kernels` then checks that they fit together, and the browser test compiles it.
+//! To add a kernel: write `shaders/NAME.wgsl`, `src/kernels/NAME.rs` and `tests/kernels/NAME.rs`,
+//! and name it twice below. `tests/kernels` then checks that they fit together, and the browser
+//! test compiles it.
 
 use crate::gpu::{Extent, Kernel};
 
@@ -84,7 +86,8 @@ kernels! {
     split_f16,
 }
 
-/// Threads in a workgroup, unless a kernel has a reason for fewer: the most that every adapter allows.
+/// Threads in a workgroup, unless a kernel has a reason for fewer: the most that every adapter
+/// allows.
 const WORKGROUP: u32 = 256;
 
 /// Tokens that the kernels of a draft pass take at a time: `gemm_few` and `gemm_lm_head`.

@@ -3,9 +3,9 @@ use super::{Norm, Product, Ternary, WORKGROUP};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::lanes_variants;
 
-/// Each workgroup norms the input anew, so it has many rows; but so few that a large card has a workgroup for
-/// each of its processors. These numbers, and those of the other kernels that norm their input, are the best
-/// of those tried on an NVIDIA H200 with the sizes of the 2B-4T model.
+/// Each workgroup norms the input anew, so it has many rows; but so few that a large card has a
+/// workgroup for each of its processors. These numbers, and those of the other kernels that norm
+/// their input, are the best of those tried on an NVIDIA H200 with the sizes of the 2B-4T model.
 fn row_groups(product: Product) -> RowGroups {
     let lanes = if product == Product::Relu2Glu { 8 } else { 16 };
     RowGroups { workgroup: WORKGROUP, lanes, each: 2 }

@@ -39,8 +39,9 @@ fn consts(shape: &AttentionShape, eps: f32) -> Vec<Const> {
 }
 
 impl Recorder<'_> {
-    /// q, k and v of one token: `w` times the norm of `x` `[k]`, quantised. q and k are rotated by position,
-    /// as in [`Recorder::rope_kv`]. q, divided by `sqrt(head_dim)`, goes to `q`; k and v go to `cache`.
+    /// q, k and v of one token: `w` times the norm of `x` `[k]`, quantised. q and k are rotated by
+    /// position, as in [`Recorder::rope_kv`]. q, divided by `sqrt(head_dim)`, goes to `q`; k and v
+    /// go to `cache`.
     ///
     /// The shards of `w` end where heads do.
     pub fn norm_gemv_rope_kv(

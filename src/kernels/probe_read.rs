@@ -25,8 +25,8 @@ pub const fn probed_sums(count: usize) -> usize {
 }
 
 impl Recorder<'_> {
-    /// `sums` `[probed_sums()]` = the sum, modulo 2³², of every [`PROBED_TOGETHER`] vectors of `data`: a
-    /// kernel that takes the time of reading.
+    /// `sums` `[probed_sums()]` = the sum, modulo 2³², of every [`PROBED_TOGETHER`] vectors of
+    /// `data`: a kernel that takes the time of reading.
     pub fn probe_read(&mut self, data: &Buffer<[u32; 4]>, sums: &Buffer<u32>) {
         let groups = probed_sums(data.len()) as u32;
         self.dispatch(

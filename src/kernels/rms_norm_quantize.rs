@@ -19,7 +19,8 @@ fn consts(workgroup: u32, k: usize, eps: f32) -> Vec<Const> {
 }
 
 impl Recorder<'_> {
-    /// `y` = the int8 quantisation of the norm of every token of `x` `[n_tokens, k]`, `k` a multiple of 128.
+    /// `y` = the int8 quantisation of the norm of every token of `x` `[n_tokens, k]`, `k` a
+    /// multiple of 128.
     pub fn rms_norm_quantize(&mut self, x: &Buffer<f32>, norm: &Norm, y: &Quantized) {
         self.dispatch(
             &KERNEL,

@@ -33,9 +33,9 @@ fn n_qkv(shape: &AttentionShape) -> usize {
 }
 
 impl Recorder<'_> {
-    /// Rotates q and k of `qkv` `[n_tokens, n_q + 2 n_kv]` by position (RoPE with NeoX pairs; `rope_table`
-    /// `[n_ctx, head_dim / 2]` holds cos and sin). q, divided by `sqrt(head_dim)`, goes to `q`; k and v go to
-    /// `cache`.
+    /// Rotates q and k of `qkv` `[n_tokens, n_q + 2 n_kv]` by position (RoPE with NeoX pairs;
+    /// `rope_table` `[n_ctx, head_dim / 2]` holds cos and sin). q, divided by `sqrt(head_dim)`,
+    /// goes to `q`; k and v go to `cache`.
     pub fn rope_kv(
         &mut self,
         qkv: &Buffer<f32>,

@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::{Dense, DenseType, NO_TOKEN, Product, Shard, Ternary, in_a_row};
 use crate::gpu::{Bound, Buffer, Const, Extent, Kernel, Recorder};
 
-/// The longest row whose int8 activations fit into the 16 KiB of workgroup memory that every adapter
-/// has, beside what reductions without subgroup operations take.
+/// The longest row whose int8 activations fit into the 16 KiB of workgroup memory that every
+/// adapter has, beside what reductions without subgroup operations take.
 pub const MAX_NORMED_COLUMNS: usize = 8960;
 /// The same for `norm_gemv_rope_kv`, whose lanes also exchange their results.
 pub const MAX_ROPE_COLUMNS: usize = 8192;
@@ -131,18 +131,18 @@ impl LmHeadRows<'_> {
         self.record_using(recorder, |shard| shard.buffer.clone());
     }
 
-    /// Binds what `part_of` makes of each shard: its buffer, of which less than all is used.
+    /// Binds what `used` makes of each shard: its buffer, of which less than all is used.
     pub(super) fn record_using(
         self,
         recorder: &mut Recorder<'_>,
-        part_of: impl Fn(&Shard) -> Buffer<u32>,
+        used: impl Fn(&Shard) -> Buffer<u32>,
     ) {
         let Self { kernel, embd, .. } = self;
         let mut first_group = 0;
         for shard in &embd.shards {
             let rows = ShardRows { k: embd.k, all: embd.rows, shard: shard.rows.clone() };
             let consts = [dense_consts(&rows, embd.ty, first_group), self.consts.clone()].concat();
-            let buffer = part_of(shard);
+            let buffer = used(shard);
             let buffers = [&[&buffer as &dyn Bound], self.buffers].concat();
             let groups = rows.shard.len().div_ceil(self.rows_per_workgroup);
             recorder.dispatch(kernel, &consts, &buffers, in_a_row(groups));

@@ -33,7 +33,8 @@ pub const fn vocab_blocks(n_vocab: usize) -> usize {
 }
 
 impl Recorder<'_> {
-    /// `best` `[vocab_blocks]` = the best of each block of `logits`, with Gumbel noise unless greedy.
+    /// `best` `[vocab_blocks]` = the best of each block of `logits`, with Gumbel noise unless
+    /// greedy.
     pub fn sample_best(
         &mut self,
         sampling: &Buffer<SamplingParams>,

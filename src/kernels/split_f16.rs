@@ -28,8 +28,8 @@ impl Recorder<'_> {
     /// Splits the f16 of `embd`, with rows of at most [`MAX_SPLIT_COLUMNS`], into bytes in place.
     /// `error[row] * |x|` is a bound on what `gemv_upper` of the result may be off by.
     ///
-    /// Run the plan once, when the values are there. Plans that are recorded from now on take `embd` as
-    /// [`DenseType::F16Split`].
+    /// Run the plan once, when the values are there. Plans that are recorded from now on take
+    /// `embd` as [`DenseType::F16Split`].
     pub fn split_f16(&mut self, embd: &mut Dense, error: &Buffer<f32>) {
         debug_assert_eq!(embd.ty, DenseType::F16);
         debug_assert!(embd.k <= MAX_SPLIT_COLUMNS);

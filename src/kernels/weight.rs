@@ -1,4 +1,5 @@
-//! Weights and activations as the kernels see them. Matrices are cut by rows where they exceed a binding.
+//! Weights and activations as the kernels see them. Matrices are cut by rows where they exceed a
+//! binding.
 
 use std::ops::Range;
 
@@ -14,8 +15,8 @@ pub struct Shard {
 
 /// A ternary matrix `[matrices, rows, k]` in i2_s codes, with a scale for each row.
 ///
-/// Tensors with the same input are stacked: q, k and v row after row in one matrix; gate and up as two
-/// matrices whose rows pair up.
+/// Tensors with the same input are stacked: q, k and v row after row in one matrix; gate and up as
+/// two matrices whose rows pair up.
 pub struct Ternary {
     /// Values in a row.
     pub k: usize,
@@ -41,8 +42,8 @@ impl Ternary {
 pub enum DenseType {
     /// IEEE half precision.
     F16,
-    /// Half precision, each value split into two bytes. A row `[2, k]` holds all upper bytes, then all lower
-    /// ones: see `shaders/shared/split_f16.wgsl`.
+    /// Half precision, each value split into two bytes. A row `[2, k]` holds all upper bytes, then
+    /// all lower ones: see `shaders/shared/split_f16.wgsl`.
     F16Split,
     /// Single precision.
     F32,

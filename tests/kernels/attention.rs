@@ -13,7 +13,8 @@ use crate::support::Random;
 /// Any of the three kernels: they take the same and give the same.
 pub(crate) type Attention = fn(&mut Recorder, &Buffer<f32>, &KvCache, &Partials);
 
-/// What one token sees: queries `[n_head, head_dim]`, keys and values `[n_ctx, n_head_kv, head_dim]`.
+/// What one token sees: queries `[n_head, head_dim]`, keys and values `[n_ctx, n_head_kv,
+/// head_dim]`.
 pub(crate) struct Case {
     pub(crate) shape: AttentionShape,
     pub(crate) step: Step,
@@ -37,8 +38,8 @@ impl Case {
         Self { shape, step, q, k, v }
     }
 
-    /// Scores of −10⁴, and of 10⁴ in one of `period` positions. They are exact in f32, so that equal ones stay
-    /// equal and share the weight.
+    /// Scores of −10⁴, and of 10⁴ in one of `period` positions. They are exact in f32, so that
+    /// equal ones stay equal and share the weight.
     fn extreme(shape: AttentionShape, step: Step, period: usize, random: &mut Random) -> Self {
         let mut case = Self::new(shape, step, random);
         let n_kv = shape.n_head_kv * shape.head_dim;
@@ -162,8 +163,8 @@ const SHAPES: [(usize, usize, usize); 8] = [
     (6, 1, 72),
 ];
 
-/// One token at the end of contexts around a tile's size, in one split and in several; several tokens, each of
-/// which sees only its past; splits that begin after what a token sees.
+/// One token at the end of contexts around a tile's size, in one split and in several; several
+/// tokens, each of which sees only its past; splits that begin after what a token sees.
 pub(crate) const STEPS: [(u32, u32, u32); 15] = [
     (0, 1, 64),
     (62, 1, 64),

@@ -12,8 +12,8 @@ use ternlight::sampling::Sampling;
 use crate::shaders::{Shader, shaders};
 use crate::support::path;
 
-/// The bindings are in the descriptor's order, and `main` is a compute shader within the limits that every
-/// WebGPU adapter has.
+/// The bindings are in the descriptor's order, and `main` is a compute shader within the limits
+/// that every WebGPU adapter has.
 #[test]
 fn descriptors_match_shaders() {
     let all = shaders(Dialect::Native);
@@ -76,8 +76,9 @@ fn every_kernel_has_tests_in_the_file_of_its_name_or_family() {
     }
 }
 
-/// A number that Rust and WGSL must agree on is a constant of the kernel's descriptor. A shader that declares
-/// one of that name, or a comment that says what the other side does, would be a second copy.
+/// A number that Rust and WGSL must agree on is a constant of the kernel's descriptor. A shader
+/// that declares one of that name, or a comment that says what the other side does, would be a
+/// second copy.
 #[test]
 fn shared_numbers_are_constants_of_the_descriptors() {
     for shader in shaders(Dialect::Native) {
@@ -94,8 +95,8 @@ fn shared_numbers_are_constants_of_the_descriptors() {
     }
 }
 
-/// Browsers add a counter to loops that they cannot prove to end, which keeps drivers from unrolling them.
-/// Chromium has a proof for loops that count up by one to a constant or a `let`.
+/// Browsers add a counter to loops that they cannot prove to end, which keeps drivers from
+/// unrolling them. Chromium has a proof for loops that count up by one to a constant or a `let`.
 #[test]
 fn browsers_can_prove_that_loops_end() {
     let mut seen = 0;
@@ -127,7 +128,8 @@ fn browsers_can_prove_that_loops_end() {
     assert!(seen > 100);
 }
 
-/// A variant with subgroup operations enables them in the browser, and only there: naga rejects the directive.
+/// A variant with subgroup operations enables them in the browser, and only there: naga rejects the
+/// directive.
 #[test]
 fn browsers_are_told_of_subgroups() {
     for (native, browser) in shaders(Dialect::Native).iter().zip(shaders(Dialect::Browser)) {

@@ -6,8 +6,8 @@ use bytemuck::Pod;
 use ternlight::gpu::{Buffer, FeatureCaps, Gpu, GpuOptions, Recorder, Step, Tuning};
 use ternlight::native::block_on;
 
-// One device of each kind for all tests: opening one takes longer than most tests, and what one test
-// compiles, others use.
+// One device of each kind for all tests: opening one takes longer than most tests, and what one
+// test compiles, others use.
 static BEST: LazyLock<Gpu> = LazyLock::new(|| open(None));
 static WITHOUT_SUBGROUPS: LazyLock<Gpu> = LazyLock::new(|| open(Some(false)));
 static AS_A_CARD: LazyLock<Gpu> = LazyLock::new(|| as_a_card(None));
@@ -80,7 +80,8 @@ pub(crate) fn read<T: Pod>(gpu: &Gpu, buffer: &Buffer<T>) -> Vec<T> {
     block_on(gpu.read(buffer)).expect("the device reports no error")
 }
 
-/// Asserts that each value is within `relative` of `scale(i)`, the size of what was added up for it.
+/// Asserts that each value is within `relative` of `scale(i)`, the size of what was added up for
+/// it.
 #[track_caller]
 pub(crate) fn assert_close(
     what: &str,

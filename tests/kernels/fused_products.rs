@@ -58,7 +58,8 @@ fn check(what: &str, found: &[f32], expected: &[(f32, f32)]) {
     }
 }
 
-/// `k` and rows: the least, around a workgroup's rows, the sizes of the 2B-4T model, the longest row.
+/// `k` and rows: the least, around a workgroup's rows, the sizes of the 2B-4T model, the longest
+/// row.
 const SHAPES: [(usize, usize); 6] =
     [(128, 1), (384, 63), (2560, 65), (6912, 33), (640, 200), (MAX_NORMED_COLUMNS, 31)];
 

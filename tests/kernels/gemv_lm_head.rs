@@ -1,4 +1,5 @@
-//! `gemv_lm_head`, the LM head on an embedding of f16 or f32. Split into bytes it is in `greedy_lm_head.rs`.
+//! `gemv_lm_head`, the LM head on an embedding of f16 or f32. Split into bytes it is in
+//! `greedy_lm_head.rs`.
 
 use half::f16;
 use ternlight::kernels::DenseType;

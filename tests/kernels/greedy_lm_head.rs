@@ -1,5 +1,5 @@
-//! The greedy LM head on an embedding split into bytes: `split_f16`, `gemv_lm_head_split`, `gemv_upper` and
-//! `rescore`, compared to the bit with `gemv_lm_head` and `sample_best`.
+//! The greedy LM head on an embedding split into bytes: `split_f16`, `gemv_lm_head_split`,
+//! `gemv_upper` and `rescore`, compared to the bit with `gemv_lm_head` and `sample_best`.
 
 use std::collections::HashSet;
 
@@ -26,7 +26,8 @@ struct LmHeads {
     tokens: [Buffer<u32>; 2],
 }
 
-/// What an LM head gives: the bits of the best logit, its token, and the token left for the next step.
+/// What an LM head gives: the bits of the best logit, its token, and the token left for the next
+/// step.
 type Best = (u32, u32, u32);
 
 impl LmHeads {
@@ -206,8 +207,8 @@ fn hard_states(k: usize, random: &mut Random) -> Vec<(&'static str, Vec<f32>)> {
     ]
 }
 
-/// The error is no less than what it bounds, and hardly more. The approximate logits are those of the upper
-/// bytes, and within the error of the true ones and of those of `gemv_lm_head`.
+/// The error is no less than what it bounds, and hardly more. The approximate logits are those of
+/// the upper bytes, and within the error of the true ones and of those of `gemv_lm_head`.
 #[test]
 fn approximate_logits_are_as_good_as_they_say() {
     on_each_device_and_as_cards(|gpu| {
@@ -251,8 +252,8 @@ fn approximate_logits_are_as_good_as_they_say() {
     });
 }
 
-/// An embedding of `rows`, of which many are equal or nearly, and some are hard; if `loud`, also those whose
-/// logits drown all others.
+/// An embedding of `rows`, of which many are equal or nearly, and some are hard; if `loud`, also
+/// those whose logits drown all others.
 fn adversarial(k: usize, rows: usize, loud: bool, random: &mut Random) -> Vec<Vec<f32>> {
     let length = |row: &[f32]| norm(row.iter().map(|&e| f64::from(e)));
     let mut hard: Vec<Vec<f32>> = hard_rows(k, random).into_iter().map(|(_, row)| row).collect();
@@ -276,8 +277,8 @@ fn adversarial(k: usize, rows: usize, loud: bool, random: &mut Random) -> Vec<Ve
     all
 }
 
-/// The greedy token and the bits of its logit are those of the f16 LM head, for thousands of hidden states:
-/// random ones, ones that point at a row with twins and near twins, and hard ones.
+/// The greedy token and the bits of its logit are those of the f16 LM head, for thousands of hidden
+/// states: random ones, ones that point at a row with twins and near twins, and hard ones.
 #[test]
 fn the_greedy_token_is_that_of_the_f16_lm_head() {
     on_each_device_and_as_cards(|gpu| {
@@ -349,8 +350,9 @@ fn without_numbers_there_is_no_token() {
     heads.agree(device(), &vec![f32::MAX; 128], "overflowing");
 }
 
-/// The lower bytes of rows that the bound rules out are not read: with the worst possible bytes in them the
-/// answer is the same. Nearly all rows are ruled out, also in a random embedding of real width.
+/// The lower bytes of rows that the bound rules out are not read: with the worst possible bytes in
+/// them the answer is the same. Nearly all rows are ruled out, also in a random embedding of real
+/// width.
 #[test]
 fn most_rows_are_ruled_out() {
     on_each_device_and_as_cards(|gpu| {

@@ -10,8 +10,8 @@ use crate::support::Random;
 /// f32 sums of up to 6912 squares in 256 lanes, a square root and two products.
 pub(crate) const RELATIVE: f32 = 2e-6;
 
-/// So near to a half the kernel may round the other way: some five roundings of 6e-8 each, of values up to
-/// 127.
+/// So near to a half the kernel may round the other way: some five roundings of 6e-8 each, of
+/// values up to 127.
 pub(crate) const NEAR_HALF: f64 = 1e-4;
 
 /// Four int8 values in a word, in the order that `shaders/shared/quantize.wgsl` describes.
@@ -155,8 +155,8 @@ pub(crate) fn quantized(gpu: &Gpu, n: usize, n_tokens: usize) -> Quantized {
     }
 }
 
-/// Asserts that `y` is the quantisation of `normed` `[n_tokens, n]`: the integers of [`ops::quantize`], except
-/// where a value is near a half; their sum; and the scale.
+/// Asserts that `y` is the quantisation of `normed` `[n_tokens, n]`: the integers of
+/// [`ops::quantize`], except where a value is near a half; their sum; and the scale.
 #[track_caller]
 pub(crate) fn check_quantized(gpu: &Gpu, what: &str, y: &Quantized, normed: &[f32], n: usize) {
     let (found, scales) = (unpack_quantized(&read(gpu, &y.q)), read(gpu, &y.scale));

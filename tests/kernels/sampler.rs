@@ -1,5 +1,5 @@
-//! The sampler: `sample_filter`, which finds the threshold, `sample_best` and `sample_commit`, which
-//! choose the token.
+//! The sampler: `sample_filter`, which finds the threshold, `sample_best` and `sample_commit`,
+//! which choose the token.
 
 use std::collections::HashMap;
 
@@ -112,8 +112,8 @@ fn hard_logits(n: usize, random: &mut Random) -> Vec<(&'static str, Vec<f32>)> {
     ]
 }
 
-/// The least logit that is accepted is the reference's. A token may tip whose share is about as small as the
-/// error of f32 sums of probabilities, or which is as near to min-p's limit.
+/// The least logit that is accepted is the reference's. A token may tip whose share is about as
+/// small as the error of f32 sums of probabilities, or which is as near to min-p's limit.
 #[test]
 fn sample_filter_accepts_the_same_tokens() {
     let settings = [
@@ -169,8 +169,8 @@ fn check_threshold(what: &str, sampling: &Sampling, logits: &[f32], found: f32) 
     assert!(found <= largest, "{what}: {found} keeps none");
 }
 
-/// The token is the reference's for many seeds and positions, unless the two best are closer than f32
-/// logarithms are exact.
+/// The token is the reference's for many seeds and positions, unless the two best are closer than
+/// f32 logarithms are exact.
 #[test]
 fn the_chosen_token_is_the_references() {
     let mut random = Random(12);
@@ -215,8 +215,8 @@ fn differs(what: &str, sampling: &Sampling, logits: &[f32], position: usize, fou
     true
 }
 
-/// Of many equal tokens the one with the most noise is chosen. That noise is hard to compute: it is the
-/// logarithm of a number next to 1.
+/// Of many equal tokens the one with the most noise is chosen. That noise is hard to compute: it is
+/// the logarithm of a number next to 1.
 #[test]
 fn the_largest_noise_is_exact() {
     let n_vocab = 128_256;
@@ -285,8 +285,8 @@ fn chi_square(counts: &HashMap<Vec<u32>, u32>, expected: &HashMap<Vec<u32>, f64>
     expected.iter().map(term).sum()
 }
 
-/// Draws follow the softmax of the accepted tokens, over positions and over seeds, and neighbours are
-/// independent.
+/// Draws follow the softmax of the accepted tokens, over positions and over seeds, and neighbours
+/// are independent.
 #[test]
 fn draws_follow_the_probabilities() {
     let n_vocab = 4096;

@@ -15,7 +15,8 @@ pub(crate) struct Shader {
     pub(crate) source: String,
 }
 
-/// Every variant of every kernel, with the constants of its example and with the alternatives to these.
+/// Every variant of every kernel, with the constants of its example and with the alternatives to
+/// these.
 pub(crate) fn shaders(dialect: Dialect) -> Vec<Shader> {
     let mut all = Vec::new();
     for kernel in ALL {
@@ -40,8 +41,8 @@ fn sizes(variant: &Variant) -> &'static [Option<Subgroups>] {
     if variant.subgroups { &SIZES } else { &[None] }
 }
 
-/// The example; again with each constant that switches between ways to compute the other way; and with the
-/// longest rows of those that are held in workgroup memory.
+/// The example; again with each constant that switches between ways to compute the other way; and
+/// with the longest rows of those that are held in workgroup memory.
 fn alternatives(kernel: &Kernel, variant: &Variant) -> Vec<Vec<Const>> {
     let example = (kernel.example)();
     let workgroup = example.iter().find_map(|constant| match *constant {
