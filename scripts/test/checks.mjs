@@ -18,7 +18,7 @@ import { TARGET, wasmEnvironment } from '../setup/wasm-target.mjs'
 import { buildTests, runDocTests, runTests } from './rust.mjs'
 import { readPlaywrightTimes } from './times.mjs'
 
-/** The test programs that run on a GPU: once on each of the drivers. */
+/** The test programs that run on each of the drivers; tests/session has what no driver changes. */
 const ON_GPU = ['kernels', 'engine']
 
 /** Tests with this word in their path load the bundled model; a quick run leaves them out. */

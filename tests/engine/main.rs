@@ -1,24 +1,14 @@
-//! The engine and the session on a GPU: the goldens, other programs' logits, and everything that a
-//! generation may meet.
+//! What may depend on the driver: the model on a GPU, in every way to run it, against other
+//! programs and against itself. These tests run on each driver; those of `tests/session` run once.
 #![allow(clippy::unwrap_used, reason = "this is how tests fail")]
 
+#[path = "../support/setup.rs"]
+mod setup;
 #[path = "../support/mod.rs"]
 mod support;
 
-mod setup;
-
 mod bundled;
-mod cache;
 mod chunks;
-mod conversation;
-mod formats;
-mod generate;
+mod drafts;
 mod goldens;
-mod head;
-mod hostile;
 mod logits;
-mod lookup;
-mod profile;
-mod refusals;
-mod sampled;
-mod soak;

@@ -43,7 +43,7 @@ fn embeddings_may_be_f32_and_bf16() {
     let found = logits(&mut Setup::default().load(&file.build()).unwrap());
     assert!(cosine(&found, &expected) > 0.99999);
 
-    // Eight bits of what were eleven.
+    // BF16 keeps eight of the eleven bits.
     let tensor = file.tensor("token_embd.weight");
     tensor.type_id = BF16;
     tensor.bytes = values.iter().flat_map(|&v| bf16::from_f32(v).to_le_bytes()).collect();

@@ -1,4 +1,4 @@
-//! Requests that cannot be met: each is refused with its code and the facts, and changes nothing.
+//! Requests that cannot be met: each is refused by its code, with the facts, and changes nothing.
 
 use ternlight::gpu::{Gpu, GpuOptions};
 use ternlight::native::block_on;

@@ -1,4 +1,4 @@
-//! Chat after chat: memory does not grow with what was generated.
+//! Chat after chat: memory does not grow with the tokens generated.
 
 use ternlight::session::GenerateOptions;
 
@@ -17,11 +17,11 @@ fn chats_that_fill_the_context_leave_nothing_behind() {
             let prompt = [chats % 256, 5, 7, 9];
             tokens +=
                 generate(&mut session, &prompt, &GenerateOptions::default()).unwrap().ids.len();
-            // One left early, with steps in flight.
+            // One that ends early.
             generate(&mut session, &prompt, &greedy(2)).unwrap();
         }
         assert!((2..100).contains(&chats), "{chats} chats");
-        // What is kept for read-backs is some numbers for each lot of steps that was in flight, and a buffer for each
+        // Read-backs keep a few numbers for each batch that was in flight, and a buffer for each
         // length of a draft.
         let kept = session.gpu().allocated().abs_diff(before);
         assert!(kept <= 512, "{kept} bytes");

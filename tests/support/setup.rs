@@ -1,4 +1,5 @@
 //! Models and how they are loaded.
+#![allow(dead_code, reason = "each test crate uses a part")]
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -6,7 +7,10 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use ternlight::Result;
+use ternlight::engine::{Engine, EngineOptions};
+use ternlight::gguf::Gguf;
 use ternlight::gpu::{Gpu, GpuOptions};
+use ternlight::model::{Config, weights::weights};
 use ternlight::native::block_on;
 use ternlight::session::{GenerateOptions, LmHead, LoadOptions, Session, Stats};
 use ternlight::source::Reader;
@@ -18,9 +22,9 @@ use crate::support::{File, Kv, path, tiny};
 pub(crate) struct Setup {
     pub(crate) gpu: GpuOptions,
     pub(crate) load: LoadOptions,
-    /// Use the tuning of a graphics card, although the adapter is a CPU.
+    /// Use the tuning of a graphics card although the adapter is a CPU.
     pub(crate) like_a_card: bool,
-    /// Order steps as on a card so fast that several are handed over at once.
+    /// Submit steps as for a card so fast that it gets several at once.
     pub(crate) like_a_fast_card: bool,
 }
 
@@ -63,7 +67,7 @@ impl Setup {
     pub(crate) fn like_a_card(mut self) -> Self {
         self.like_a_card = true;
         self.gpu.features.software = Some(false);
-        // Not tried anew in every test.
+        // Timing both products again in every test takes too long.
         self.gpu.features.packed_dot = Some(true);
         self
     }
@@ -94,24 +98,45 @@ impl Setup {
     }
 }
 
-/// A random model of three blocks with room for a few chunks of prompt.
+/// A random model of two blocks, with a context of a few chunks.
 pub(crate) fn small() -> File {
     let mut file = tiny();
     let arch = "bitnet-b1.58";
     file.set(&format!("{arch}.context_length"), Kv::U32(1024));
-    file.set(&format!("{arch}.block_count"), Kv::U32(3));
+    file.set(&format!("{arch}.block_count"), Kv::U32(2));
     let block = |name: &str| name.strip_prefix("blk.")?.split('.').next()?.parse().ok();
-    file.tensors.retain(|tensor| block(&tensor.name).is_none_or(|block: u32| block < 3));
+    file.tensors.retain(|tensor| block(&tensor.name).is_none_or(|block: u32| block < 2));
     file
 }
 
-/// Whether the adapter is SwiftShader, which decodes some ten tokens of the bundled model a second
-/// where llvmpipe decodes fifty: there only a part of the goldens is compared.
+/// The engine with the model of [`small`] and a longer context, for tests that run steps themselves.
+pub(crate) fn engine(setup: &Setup) -> Engine {
+    let mut file = small();
+    file.set("bitnet-b1.58.context_length", Kv::U32(2200));
+    let bytes = file.build();
+    let mut reader = Reader::new(&bytes[..]);
+    block_on(async {
+        let gguf = Gguf::read(&mut reader).await.unwrap();
+        let config = Config::from_gguf(&gguf).unwrap();
+        let table = weights(&config, &gguf).unwrap();
+        let options = EngineOptions::default();
+        Engine::load(setup.open(), config, &table, &mut reader, &options, &mut |_| {})
+            .await
+            .unwrap()
+    })
+}
+
+/// `n` tokens without a meaning or a pattern, of the vocabulary of [`small`].
+pub(crate) fn noise(n: usize) -> Vec<u32> {
+    (0..n as u32).map(|i| (i * i + 7 * i) % 264).collect()
+}
+
+/// Whether the adapter is SwiftShader, where llvmpipe is five times as fast with the bundled model.
 pub(crate) fn is_slow(session: &Session) -> bool {
     session.info().adapter.contains("SwiftShader")
 }
 
-/// A prompt of the bundled model's goldens.
+/// A prompt, and what the reference makes of it.
 #[derive(Deserialize)]
 pub(crate) struct Golden {
     pub(crate) name: String,
@@ -158,13 +183,13 @@ impl Goldens {
 }
 
 impl Golden {
-    /// The greedy tokens; the stop token that may end the list is not given out.
+    /// The greedy tokens, without the stop token, which a generation does not yield.
     pub(crate) fn expected(&self) -> &[u32] {
         &self.greedy[..self.greedy.len() - usize::from(self.greedy_stopped)]
     }
 }
 
-/// What a generation gave.
+/// The result of a generation.
 pub(crate) struct Output {
     pub(crate) ids: Vec<u32>,
     pub(crate) text: String,
@@ -178,9 +203,9 @@ pub(crate) fn generate(
     options: &GenerateOptions,
 ) -> Result<Output> {
     let (mut found, mut text) = (Vec::new(), String::new());
-    let stats = block_on(session.generate(ids, options, &mut |piece| {
-        found.extend(piece.id);
-        text += &piece.text;
+    let stats = block_on(session.generate(ids, options, &mut |token| {
+        found.extend(token.id);
+        text += &token.text;
         ControlFlow::Continue(())
     }))?;
     assert_eq!(stats.prompt_tokens, ids.len());
@@ -188,7 +213,7 @@ pub(crate) fn generate(
     Ok(Output { ids: found, text, stats })
 }
 
-/// Greedy, so many tokens.
+/// Options for at most `max_tokens` greedy tokens.
 pub(crate) fn greedy(max_tokens: usize) -> GenerateOptions {
     GenerateOptions { max_tokens: Some(max_tokens), ..GenerateOptions::default() }
 }

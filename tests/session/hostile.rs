@@ -1,4 +1,4 @@
-//! Files that are damaged or made to harm: an error each, and nothing else.
+//! Files that are damaged or made to harm: each is refused with an error, or loads and does no harm.
 
 use std::ops::Range;
 
@@ -19,14 +19,14 @@ fn load_file(file: &File) -> Result<()> {
     load(&file.build())
 }
 
-/// Cut anywhere, from nothing at all to the last byte that matters.
+/// Cut anywhere, from the first byte to the last one that matters.
 #[test]
 fn a_file_cut_anywhere_is_refused() {
     let bytes = tiny().build();
     load(&bytes).unwrap();
     let mut random = Random(14);
     let mut cuts = vec![0, 1, 2, 3, 4, 8, 16, 24, bytes.len() - 33];
-    // As many in the head as in the tensors, which are longer by far.
+    // As many in the header as in the tensors, which are far longer.
     for below in [9000, bytes.len() - 32] {
         cuts.extend((0..15).map(|_| random.below(below)));
     }
@@ -45,7 +45,7 @@ fn code_3_is_refused_wherever_it_is() {
             assert_error(load_file(&file), "bad-gguf", &[name]);
         }
     }
-    // After the codes come the scale and padding, which may be anything.
+    // After the codes come the scale and padding; the padding may be anything.
     let mut file = tiny();
     let tensor = file.tensor("blk.0.attn_q.weight");
     let end = tensor.bytes.len();
@@ -74,7 +74,7 @@ fn values_that_are_no_numbers_are_refused() {
     }
 }
 
-/// Scales so large that f32 overflows: what comes out means nothing, but there is an end to it.
+/// Scales so large that f32 overflows: such a model loads, and its generations end.
 #[test]
 fn a_model_that_overflows_harms_nothing() {
     for scale in [1e30f32, 1e38, f32::MAX, f32::MIN_POSITIVE, 0.0, -1.0] {
@@ -83,7 +83,7 @@ fn a_model_that_overflows_harms_nothing() {
             let at = tensor.bytes.len() - 32;
             tensor.bytes[at..at + 4].copy_from_slice(&scale.to_le_bytes());
         }
-        let Ok(mut session) = Setup::default().load(&file.build()) else { continue };
+        let mut session = Setup::default().load(&file.build()).unwrap();
         let n_vocab = session.info().vocab_size as u32;
         for sampling in [Sampling::default(), Sampling { temperature: 1.0, ..Sampling::default() }]
         {

@@ -1,4 +1,4 @@
-//! Turns of a chat: the answer before stays in the tokens it was given in.
+//! Turns of a chat: an answer keeps the tokens that it was generated in.
 
 use ternlight::chat::{self, Message, Role};
 use ternlight::session::Session;
@@ -12,7 +12,7 @@ fn says(role: Role, content: &str) -> Message {
 
 #[test]
 fn a_next_turn_computes_only_what_is_new() {
-    let mut session = Setup::default().bundled();
+    let mut session = Setup::default().golden();
     let ask = says(Role::User, "Who are you?");
     let prompt = session.chat_prompt(std::slice::from_ref(&ask)).unwrap();
     assert_eq!(prompt, chat::prompt(session.tokenizer(), std::slice::from_ref(&ask)).unwrap());
@@ -22,32 +22,32 @@ fn a_next_turn_computes_only_what_is_new() {
     let messages = [ask.clone(), says(Role::Assistant, &answer.text), more.clone()];
     let next = session.chat_prompt(&messages).unwrap();
     let said = [prompt.clone(), answer.ids].concat();
-    assert!(next.starts_with(&said), "{next:?} goes on from {said:?}");
+    assert!(next.starts_with(&said), "{next:?} does not begin with {said:?}");
     let turn = chat::prompt(session.tokenizer(), std::slice::from_ref(&more)).unwrap();
-    // The turn without its begin-of-text token, after the end of the answer's turn.
+    // After the answer's end-of-turn token comes the new turn, without a begin-of-text token.
     assert_eq!(next[said.len() + 1..], turn[1..]);
     let found = generate(&mut session, &next, &greedy(1)).unwrap();
-    // The answer's last token has not gone through the layers.
+    // The answer's last token never went through the layers.
     assert!(found.stats.reused_tokens >= said.len() - 1, "{:?}", found.stats);
 
-    // Of an answer that was never given, the tokens are those of its text.
+    // An answer that was never generated has the tokens of its text.
     let other = [ask, says(Role::Assistant, "Nobody."), more];
     let written = chat::prompt(session.tokenizer(), &other).unwrap();
     assert_eq!(session.chat_prompt(&other).unwrap(), written);
 }
 
-/// Asks, and gives the tokens and text of the answer.
+/// Asks; returns the tokens and the text of the answer.
 fn ask(session: &mut Session, messages: &[Message]) -> (Vec<u32>, Message) {
     let prompt = session.chat_prompt(messages).unwrap();
     let answer = generate(session, &prompt, &greedy(5)).unwrap();
     (answer.ids, says(Role::Assistant, &answer.text))
 }
 
-/// A turn that failed, or was taken back, does not make those before it forgotten; nor does a device
-/// that is lost.
+/// Answers keep their tokens when the next turn is replaced, and when the session continues on another
+/// device.
 #[test]
-fn answers_stay_in_their_tokens_whatever_becomes_of_the_next_turn() {
-    let mut session = Setup::default().bundled();
+fn answers_keep_their_tokens_whatever_comes_next() {
+    let mut session = Setup::default().golden();
     let mut messages = vec![says(Role::User, "Who are you?")];
     let (_, answer) = ask(&mut session, &messages);
     messages.extend([answer, says(Role::User, "Tell me a story.")]);
@@ -67,12 +67,12 @@ fn answers_stay_in_their_tokens_whatever_becomes_of_the_next_turn() {
 
     // On another device.
     let memory = session.into_memory();
-    let mut session = Setup::default().bundled();
+    let mut session = Setup::default().golden();
     session.recall(&memory).unwrap();
     assert_eq!(session.chat_prompt(&messages).unwrap(), next);
     let restored = generate(&mut session, &next, &greedy(5)).unwrap();
     assert_eq!((restored.stats.reused_tokens, restored.ids), (0, expected));
 
-    // Of another model, nothing is known.
+    // The memory of another model is refused.
     assert_error(Setup::default().small().recall(&memory), "integrity", &["another"]);
 }

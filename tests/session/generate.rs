@@ -15,19 +15,20 @@ fn stop_at(texts: &[&str], max_tokens: usize) -> GenerateOptions {
 
 #[test]
 fn a_stop_text_ends_the_text_before_it() {
-    let mut session = Setup::default().bundled();
-    let goldens = Goldens::bundled();
-    // ", there was a little girl named Lily. She loved to play with …"
+    let mut session = Setup::default().golden();
+    let goldens = Goldens::golden();
+    // " a fox who lived under the hill. …"
     let golden = goldens.prompt("once");
     for (stops, most, expected, reason) in [
-        (&["little girl"][..], 20, ", there was a ", FinishReason::Stop),
-        (&["zebra", "girl named", "was a little girl"], 20, ", there ", FinishReason::Stop),
-        (&[","], 20, "", FinishReason::Stop),
+        (&["fox who"][..], 20, " a ", FinishReason::Stop),
+        // The one that is complete first.
+        (&["zebra", "who lived", "a fox who"], 20, " ", FinishReason::Stop),
+        (&[" a"], 20, "", FinishReason::Stop),
         // In the middle of tokens.
-        (&["ittl"], 20, ", there was a l", FinishReason::Stop),
-        // What only began like a stop text is not lost: as soon as it goes on differently, or at the end.
-        (&["was a little boy", ""], 7, ", there was a little girl named", FinishReason::Length),
-        (&[" named Mia"], 7, ", there was a little girl named", FinishReason::Length),
+        (&["ive"], 20, " a fox who l", FinishReason::Stop),
+        // Text that only begins like a stop text comes once it differs, or at the end.
+        (&["a fox who left", ""], 4, " a fox who lived", FinishReason::Length),
+        (&[" lived above"], 4, " a fox who lived", FinishReason::Length),
     ] {
         let found = generate(&mut session, &golden.ids, &stop_at(stops, most)).unwrap();
         assert_eq!(found.text, expected, "{stops:?}");
@@ -50,7 +51,7 @@ fn max_tokens_is_the_number_of_tokens() {
     }
 }
 
-/// The last token needs no place in the cache, so that a full context gives one more.
+/// The last token is not written to the cache, so that a full context gives one token more.
 #[test]
 fn a_generation_ends_with_the_context() {
     for setup in [Setup::default(), Setup::default().like_a_fast_card()] {
@@ -66,28 +67,27 @@ fn a_generation_ends_with_the_context() {
     }
 }
 
-/// Generates until the caller breaks at the `n`-th token. Gives how many were computed that nobody wants.
+/// Stops a generation at its `n`-th token. Returns how many tokens were computed for nothing.
 fn abort(session: &mut Session, ids: &[u32], n: usize) -> usize {
-    let mut pieces = 0;
+    let mut tokens = 0;
     let options = GenerateOptions { prompt_lookup: Some(false), ..greedy(40) };
     let stats = block_on(session.generate(ids, &options, &mut |_| {
-        pieces += 1;
-        if pieces == n { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        tokens += 1;
+        if tokens == n { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }))
     .unwrap();
-    assert_eq!((pieces, stats.completion_tokens), (n, n));
+    assert_eq!((tokens, stats.completion_tokens), (n, n));
     assert_eq!(stats.finish_reason, FinishReason::Abort);
     stats.unused_tokens
 }
 
-/// Generates until the future is dropped at the `n`-th token. It never yields here, where waiting is
-/// blocking, so a panic drops it.
+/// Drops a generation at its `n`-th token. Waiting blocks here, so only a panic can drop the future.
 fn drop_at(session: &mut Session, ids: &[u32], n: usize) -> usize {
-    let mut pieces = 0;
+    let mut tokens = 0;
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         block_on(session.generate(ids, &greedy(40), &mut |_| {
-            pieces += 1;
-            if pieces == n {
+            tokens += 1;
+            if tokens == n {
                 resume_unwind(Box::new("dropped"));
             }
             ControlFlow::Continue(())
@@ -97,10 +97,10 @@ fn drop_at(session: &mut Session, ids: &[u32], n: usize) -> usize {
     0
 }
 
-/// What is under way when a generation is left is all that the next one waits for: the steps that were
-/// ordered ahead, which a fast card has fifteen of at most and a CPU none.
+/// After an abort, the next generation waits for the steps in flight: a fast card has at most fifteen,
+/// a CPU none.
 #[test]
-fn an_abort_leaves_little_under_way() {
+fn an_abort_leaves_few_steps_in_flight() {
     let prompt: Vec<u32> = (5..45).collect();
     for (setup, ahead) in [(Setup::default(), 0), (Setup::default().like_a_fast_card(), 15)] {
         let mut session = setup.small();
@@ -109,12 +109,12 @@ fn an_abort_leaves_little_under_way() {
             assert!(unused <= ahead, "{unused} at {n}");
         }
         let all = generate(&mut session, &prompt, &greedy(9)).unwrap();
-        assert_eq!(all.stats.unused_tokens, 0, "nothing is ordered beyond the limit");
+        assert_eq!(all.stats.unused_tokens, 0, "nothing is submitted beyond the limit");
     }
 }
 
-/// Whenever a generation is left, by the caller's break or by dropping it, with steps in flight or
-/// without, the next one is right.
+/// A generation may be stopped or dropped at any token, with steps in flight or without: the next one
+/// is right.
 #[test]
 fn what_follows_an_abort_is_right() {
     let prompt: Vec<u32> = (5..45).collect();
@@ -130,7 +130,7 @@ fn what_follows_an_abort_is_right() {
                 assert_eq!(found.ids, expected.ids, "left at {n}");
                 assert_eq!(found.stats.reused_tokens, prompt.len() - 1);
 
-                // What was generated before it was left counts for the next turn.
+                // The tokens generated before that are in the cache for the next turn.
                 leave(&mut session, &prompt, n);
                 let next = [&prompt[..], &expected.ids[..n], &[9]].concat();
                 let found = generate(&mut session, &next, &greedy(1)).unwrap();
@@ -146,10 +146,10 @@ fn what_follows_an_abort_is_right() {
 }
 
 #[test]
-fn the_bundled_model_gives_the_golden_after_an_abort() {
-    let goldens = Goldens::bundled();
+fn the_golden_text_comes_after_an_abort() {
+    let goldens = Goldens::golden();
     let golden = goldens.prompt("who");
-    let mut session = Setup::default().bundled();
+    let mut session = Setup::default().golden();
     abort(&mut session, &goldens.prompt("once").ids, 3);
     let found = generate(&mut session, &golden.ids, &greedy(40)).unwrap();
     assert_eq!(found.text, golden.greedy_text);

@@ -1,0 +1,82 @@
+//! Several tokens in one step are the same, to the last bit, as one after another.
+
+use ternlight::engine::{Engine, MAX_BATCH_STEPS};
+use ternlight::native::block_on;
+use ternlight::sampling::Sampling;
+
+use crate::setup::{Setup, engine, noise};
+
+/// The token chosen after each of `ids`, in draft passes of up to `n` tokens, and the logits after
+/// one token more.
+fn choices(engine: &Engine, ids: &[u32], mut pos: usize, n: usize) -> (Vec<u32>, Vec<f32>) {
+    let gpu = engine.gpu();
+    let mut chosen = Vec::new();
+    while chosen.len() < ids.len() {
+        let rest = &ids[chosen.len()..];
+        let draft = &rest[..rest.len().min(n).min(engine.few_at(pos))];
+        let found = match draft {
+            [_] => block_on(engine.prefill_and_sample(draft, pos, true).take(gpu)),
+            _ => block_on(engine.decode_and_choose(draft, pos).take(gpu)),
+        };
+        pos += draft.len();
+        chosen.extend(found.unwrap());
+    }
+    let logits = block_on(engine.prefill_and_read(&[5], pos).take(gpu)).unwrap();
+    (chosen, logits)
+}
+
+/// Also where attention splits the context more coarsely, which is from 1537 tokens on. Far into the
+/// context, only the first and the last positions of the cache are filled; those between them are
+/// the same for all.
+#[test]
+fn a_draft_pass_of_several_tokens_is_as_many_steps_of_one() {
+    for setup in [Setup::default(), Setup::default().like_a_card().no_subgroups()] {
+        let engine = engine(&setup);
+        engine.set_sampling(&Sampling::default());
+        let ids = noise(1600);
+        for (cached, n) in [(0, 24), (120, 16), (1520, 40)] {
+            let filled = cached.min(engine.chunk()).min(64);
+            for pos in [0, cached - filled].into_iter().filter(|_| filled > 0) {
+                let (ids, end) = (&ids[pos..pos + filled], pos + filled);
+                block_on(engine.prefill(ids, pos, end).take(engine.gpu())).unwrap();
+            }
+            let ids = &ids[cached..cached + n];
+            let one_by_one = choices(&engine, ids, cached, 1);
+            for n in [8, 5, 2] {
+                assert_eq!(choices(&engine, ids, cached, n), one_by_one, "{n} at {cached}");
+            }
+        }
+        batches_are_steps_one_by_one(&engine);
+    }
+}
+
+/// Steps that the GPU gets together each find their own token and position, also with others
+/// submitted behind them.
+fn batches_are_steps_one_by_one(engine: &Engine) {
+    let gpu = engine.gpu();
+    for greedy in [true, false] {
+        engine.set_sampling(&Sampling { temperature: 2.0, seed: 3, ..Sampling::default() });
+        let start =
+            || block_on(engine.prefill_and_sample(&[9, 8, 7], 0, greedy).take(gpu)).unwrap();
+        // To beyond the first whole tile of attention.
+        let batches = [1, MAX_BATCH_STEPS, 2, MAX_BATCH_STEPS, MAX_BATCH_STEPS, 3].repeat(8);
+        let n = batches.iter().sum::<usize>();
+        assert!(3 + n > 128);
+        let first = start();
+        let one_by_one: Vec<u32> = (3..3 + n)
+            .flat_map(|pos| block_on(engine.decode_and_sample(pos, 1, greedy).take(gpu)).unwrap())
+            .collect();
+        assert_eq!(start(), first);
+        let mut pos = 3;
+        let submitted: Vec<_> = batches
+            .into_iter()
+            .map(|n| {
+                pos += n;
+                engine.decode_and_sample(pos - n, n, greedy)
+            })
+            .collect();
+        let together: Vec<u32> =
+            submitted.into_iter().flat_map(|batch| block_on(batch.take(gpu)).unwrap()).collect();
+        assert_eq!(together, one_by_one, "greedy: {greedy}");
+    }
+}

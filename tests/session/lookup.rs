@@ -1,0 +1,123 @@
+//! Prompt lookup: the same greedy text in fewer steps.
+
+use std::ops::ControlFlow;
+
+use ternlight::native::block_on;
+use ternlight::session::{FinishReason, GenerateOptions, Session};
+
+use crate::setup::{Setup, generate, greedy};
+
+fn setups() -> [Setup; 3] {
+    [
+        Setup::default(),
+        Setup::default().like_a_fast_card(),
+        Setup::default().like_a_card().no_subgroups(),
+    ]
+}
+
+fn with_lookup(lookup: bool, options: GenerateOptions) -> GenerateOptions {
+    GenerateOptions { prompt_lookup: Some(lookup), ..options }
+}
+
+/// A prompt after which the small model, whose weights are random, repeats itself.
+fn repeating(session: &mut Session) -> Vec<u32> {
+    let start: Vec<u32> = (1..=10).collect();
+    let ids = generate(session, &start, &with_lookup(false, greedy(150))).unwrap().ids;
+    [start, ids].concat()
+}
+
+/// The same generation with prompt lookup and without.
+fn check_same(session: &mut Session, prompt: &[u32], options: &GenerateOptions) {
+    let plain = generate(session, prompt, &with_lookup(false, options.clone())).unwrap();
+    let found = generate(session, prompt, &with_lookup(true, options.clone())).unwrap();
+    assert_eq!(found.ids, plain.ids);
+    assert_eq!(found.text, plain.text);
+    assert_eq!(found.stats.finish_reason, plain.stats.finish_reason);
+    assert_eq!(plain.stats.draft_passes, 0);
+    let stats = found.stats;
+    assert!(stats.accepted_tokens <= stats.drafted_tokens);
+    assert!(stats.drafted_tokens <= 7 * stats.draft_passes);
+}
+
+#[test]
+fn a_repeated_text_takes_fewer_steps_and_stays_the_same() {
+    for setup in setups() {
+        let mut session = setup.small();
+        let prompt = repeating(&mut session);
+        let options = with_lookup(true, greedy(40));
+        let found = generate(&mut session, &prompt, &options).unwrap();
+        let stats = &found.stats;
+        assert!(stats.draft_passes <= 6 && stats.accepted_tokens >= 24, "{stats:?}");
+        check_same(&mut session, &prompt, &greedy(40));
+    }
+}
+
+/// A generation may end in the middle of a draft: no token comes after its end, and the next
+/// generation is right.
+#[test]
+fn the_end_may_be_anywhere_in_a_draft() {
+    for setup in setups() {
+        let mut session = setup.small();
+        let prompt = repeating(&mut session);
+        let all = generate(&mut session, &prompt, &with_lookup(false, greedy(24))).unwrap();
+        for most in [4, 5, 8, 11, 12, 13, 24] {
+            let found = generate(&mut session, &prompt, &with_lookup(true, greedy(most))).unwrap();
+            assert_eq!(found.ids, all.ids[..most], "{most} tokens");
+        }
+        // The next generation continues with tokens that a draft left in the cache.
+        let longer = [&prompt[..], &all.ids[..7]].concat();
+        let found = generate(&mut session, &longer, &with_lookup(true, greedy(10))).unwrap();
+        assert_eq!(found.ids, all.ids[7..17]);
+        assert!(found.stats.reused_tokens >= prompt.len());
+    }
+}
+
+/// A generation may be stopped while drafts are in flight: the next one is right.
+#[test]
+fn a_generation_may_be_stopped_among_drafts() {
+    for setup in setups() {
+        let mut session = setup.small();
+        let prompt = repeating(&mut session);
+        let all = generate(&mut session, &prompt, &with_lookup(false, greedy(40))).unwrap().ids;
+        for n in (1..28).chain([5, 9, 2]) {
+            let mut tokens = 0;
+            let stats =
+                block_on(session.generate(&prompt, &with_lookup(true, greedy(40)), &mut |_| {
+                    tokens += 1;
+                    if tokens == n { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                }))
+                .unwrap();
+            assert_eq!((stats.finish_reason, tokens), (FinishReason::Abort, n));
+            let longer = [&prompt[..], &all[..n]].concat();
+            let options = with_lookup(n % 2 == 0, greedy(12));
+            let found = generate(&mut session, &longer, &options).unwrap();
+            assert_eq!(found.ids, all[n..n + 12], "after {n} tokens");
+        }
+    }
+}
+
+#[test]
+fn a_full_context_ends_a_draft() {
+    for setup in setups() {
+        let mut session = setup.context(172).small();
+        let prompt = repeating(&mut session);
+        let found = generate(&mut session, &prompt, &with_lookup(true, GenerateOptions::default()))
+            .unwrap();
+        let plain =
+            generate(&mut session, &prompt, &with_lookup(false, GenerateOptions::default()))
+                .unwrap();
+        assert_eq!(found.ids, plain.ids);
+        assert_eq!((found.ids.len(), found.stats.finish_reason), (13, FinishReason::Length));
+    }
+}
+
+#[test]
+fn sampled_tokens_are_not_drafted() {
+    let mut session = Setup::default().like_a_card().small();
+    let prompt = repeating(&mut session);
+    let mut options = with_lookup(true, greedy(12));
+    options.sampling.temperature = 0.01;
+    options.sampling.top_k = 1;
+    let found = generate(&mut session, &prompt, &options).unwrap();
+    assert_eq!(found.stats.draft_passes, 0);
+}
