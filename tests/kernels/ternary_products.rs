@@ -20,8 +20,8 @@ const PRODUCTS: [Product; 3] = [Product::Store, Product::Add, Product::Relu2Glu]
 /// What is in the output before a product is added to it, and stays where none is written.
 pub(crate) const BEFORE: f32 = 0.375;
 
-/// Scales of the activations and the weights by which dividing and multiplying is exact, and such
-/// as a model has, where WGSL lets a division be off by 2.5 units in the last place.
+/// Scales of the activations and the weights. With the first pair dividing and multiplying is exact.
+/// The second pair is like a model's: there WGSL allows a division an error of 2.5 ULP.
 pub(crate) const SCALES: [(Scale, f32); 2] = [
     (|i| (2f32.powi(i as i32 % 5 - 1), 2f32.powi(i as i32 % 7 - 3)), 0.0),
     (|i| (53.7 / (i as f32 + 0.3), 0.0123 + 0.1 * i as f32), 2e-6),

@@ -1,7 +1,7 @@
 //! The KV cache: it holds what would be computed, and nothing is computed twice.
 
 use ternlight::native::block_on;
-use ternlight::session::Session;
+use ternlight::session::{GenerateOptions, Session};
 
 use crate::setup::{Goldens, Setup, argmax, cosine, generate, greedy, largest_difference, noise};
 
@@ -120,5 +120,21 @@ fn a_golden_prompt_may_come_in_several_steps() {
         let found = generate(&mut session, &golden.ids, &greedy(most)).unwrap();
         assert_eq!(found.stats.reused_tokens, n - 1, "{}", golden.name);
         assert_eq!(found.ids, golden.expected(), "{}", golden.name);
+    }
+}
+
+/// A session learns the card's speed from the first prompt and takes larger chunks for the next. The
+/// numbers do not depend on it.
+#[test]
+fn the_first_prompt_gives_what_later_ones_give() {
+    let prompt = noise(700);
+    let mut session = Setup::default().like_a_card().small();
+    let options = GenerateOptions { prompt_lookup: Some(false), ..greedy(8) };
+    let first = logits(&mut session, &prompt);
+    let answer = generate(&mut session, &prompt, &options).unwrap();
+    for _ in 0..3 {
+        logits(&mut session, &[9]);
+        assert_eq!(logits(&mut session, &prompt), first);
+        assert_eq!(generate(&mut session, &prompt, &options).unwrap().ids, answer.ids);
     }
 }

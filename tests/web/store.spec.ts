@@ -308,7 +308,7 @@ test('a storage that fails is a `storage` error of the calls that need it', asyn
     IDBFactory.prototype.open = open
   })
   const message = expect.stringMatching(/storage \(IndexedDB\) failed: .*SecurityError: no storage here/)
-  for (const call of ['list()', `delete('${MODEL}')`, `verify('${MODEL}')`, 'clear()']) {
+  for (const call of ['list()', `delete('${SPREAD_MODEL}')`, `verify('${SPREAD_MODEL}')`, 'clear()']) {
     expect(await failure(harness, `await BitNet.cache.${call}`), call).toEqual({ code: 'storage', message })
   }
 })

@@ -30,8 +30,8 @@ export function createLoading() {
 
   return {
     /**
-     * Runs a load, and gives the notes of its progress; null if a newer load took its place. Throws
-     * what the load throws.
+     * Runs a load, and gives the notes of its progress; null if a newer load replaced it. Throws what
+     * the load throws.
      */
     async run(load: (options: LoadOptions) => Promise<void>): Promise<ProgressNote[] | null> {
       current.abort()
