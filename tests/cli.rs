@@ -25,8 +25,11 @@ fn run_with_input(args: &[&str], input: &[u8]) -> Output {
     let mut command = ternlight(args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input).unwrap();
-    child.wait_with_output().unwrap()
+    // A command that refuses its arguments ends without reading its input.
+    let written = child.stdin.take().unwrap().write_all(input);
+    let output = child.wait_with_output().unwrap();
+    assert!(written.is_ok() || !output.status.success(), "{written:?}");
+    output
 }
 
 #[track_caller]
