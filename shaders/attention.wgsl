@@ -1,15 +1,20 @@
 // softmax(q · k) v of HEADS query heads that share a KV head, for one token, over one split of the
-// context, reading it once (online softmax). attention_merge merges the splits.
+// context. The split is read once (online softmax). attention_merge merges the splits.
 //
-// A thread scores one position for one head, then sums two values of the head over the tile of TILE
-// positions. A tile has as many positions as a head has pairs of values.
+// A thread scores one position for one head. Then it sums two values of the head over the TILE
+// positions of a tile. TILE is the number of pairs of values in a head.
 
 @group(0) @binding(0) var<uniform> step: Step;
-@group(0) @binding(1) var<storage, read> queries: array<vec4f>;     // [n_tokens, N_HEAD, HEAD_DIM], rotated and scaled
-@group(0) @binding(2) var<storage, read> k_cache: array<vec4u>;     // [n_ctx, N_HEAD_KV, HEAD_DIM]
-@group(0) @binding(3) var<storage, read> v_cache: array<u32>;       // [n_ctx, N_HEAD_KV, HEAD_DIM]
-@group(0) @binding(4) var<storage, read_write> partial_sums: array<vec2f>;  // [n_tokens, n_splits, N_HEAD, HEAD_DIM], not normalised
-@group(0) @binding(5) var<storage, read_write> partial_max_total: array<vec2f>; // [n_tokens, n_splits, N_HEAD]: largest score, sum of exp
+// [n_tokens, N_HEAD, HEAD_DIM], rotated and scaled
+@group(0) @binding(1) var<storage, read> queries: array<vec4f>;
+// [n_ctx, N_HEAD_KV, HEAD_DIM]
+@group(0) @binding(2) var<storage, read> k_cache: array<vec4u>;
+// [n_ctx, N_HEAD_KV, HEAD_DIM]
+@group(0) @binding(3) var<storage, read> v_cache: array<u32>;
+// [n_tokens, n_splits, N_HEAD, HEAD_DIM], not normalised
+@group(0) @binding(4) var<storage, read_write> partial_sums: array<vec2f>;
+// [n_tokens, n_splits, N_HEAD]: largest score, sum of exp
+@group(0) @binding(5) var<storage, read_write> partial_max_total: array<vec2f>;
 
 const VECTORS: u32 = select(HEAD_DIM / 4u, HEAD_DIM / 8u, KV_F16); // vec4u in a key
 
@@ -25,7 +30,8 @@ fn score(head: u32, position: u32, head_kv: u32) -> f32 {
         let words = k_cache[key + i];
         if KV_F16 {
             sum += wq[query + 2u * i] * vec4f(unpack2x16float(words.x), unpack2x16float(words.y));
-            sum += wq[query + 2u * i + 1u] * vec4f(unpack2x16float(words.z), unpack2x16float(words.w));
+            sum += wq[query + 2u * i + 1u]
+                * vec4f(unpack2x16float(words.z), unpack2x16float(words.w));
         } else {
             sum += wq[query + i] * bitcast<vec4f>(words);
         }
@@ -47,17 +53,18 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let head_kv = first_head / (N_HEAD / N_HEAD_KV);
     let token = group.y;
     let split = group.z;
-    let head = lane / TILE; // of HEADS, for scores as well as for sums
-    let slot = lane % TILE; // the position in the tile that it scores, and the pair of values that it sums
+    let head = lane / TILE; // of HEADS, for scores and for sums
+    // The position of the tile to score, and the pair of values to sum.
+    let slot = lane % TILE;
 
-    // A vector has four values, and there is a thread for every two.
+    // A thread loads four values. There is a thread for every two, so half of them are enough.
     if lane < HEADS * HEAD_DIM / 4u {
         wq[lane] = queries[(token * N_HEAD + first_head) * (HEAD_DIM / 4u) + lane];
     }
     let start = split * step.split_len;
     let end = min(step.pos + token + 1u, start + step.split_len);
-    // Every workgroup of the step takes as many tiles: browsers demand that a loop with a barrier
-    // is uniform. A split that begins after `end` scores nothing.
+    // Every workgroup of the step runs the same number of tiles, because browsers demand that a
+    // loop with a barrier is uniform. A split that begins after `end` scores nothing.
     let tiles = (min(step.split_len, step.pos + step.n_tokens) + TILE - 1u) / TILE;
     var largest = -1e30;
     var total = 0.0;
@@ -81,8 +88,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         total *= shrink;
         sum *= shrink;
         workgroupBarrier();
-        // Over all of the tile, so that the loop unrolls and its loads overlap. Past the end the
-        // weight is zero, and the value that of the last position.
+        // Sum the whole tile, so that the loop unrolls and its loads overlap. Past the end, the
+        // weight is zero and the value is the last position's.
         let last = max(end, start + 1u) - 1u;
         for (var i = 0u; i < TILE; i++) {
             let weight = weights[head * TILE + i];

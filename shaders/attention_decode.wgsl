@@ -1,16 +1,21 @@
-// softmax(q · k) v of HEADS query heads, 1 or 2, that share a KV head, for one token of few, over
-// one split of the context, reading it once (online softmax).
+// softmax(q · k) v of 1 or 2 (HEADS) query heads that share a KV head, for one of a few tokens,
+// over one split of the context. The split is read once (online softmax).
 //
-// Scores: LANES lanes share EACH positions, for all heads, and read the queries once for them.
-// Sums: a lane sums four values of the head, for all heads, over every V_SLOTS-th position of a
-// tile.
+// Scores: LANES lanes share EACH positions. They score them for all heads and read the queries
+// once.
+// Sums: a lane sums four values of each head, over every V_SLOTS-th position of a tile.
 
 @group(0) @binding(0) var<uniform> step: Step;
-@group(0) @binding(1) var<storage, read> queries: array<vec4f>;     // [n_tokens, N_HEAD, HEAD_DIM], scaled and turned
-@group(0) @binding(2) var<storage, read> k_cache: array<vec4u>;     // [n_ctx, N_HEAD_KV, HEAD_DIM]
-@group(0) @binding(3) var<storage, read> v_cache: array<vec2u>;     // [n_ctx, N_HEAD_KV, HEAD_DIM]
-@group(0) @binding(4) var<storage, read_write> partial_sums: array<vec4f>;  // [n_tokens, n_splits, N_HEAD, HEAD_DIM], not normalised
-@group(0) @binding(5) var<storage, read_write> partial_max_total: array<vec2f>; // [n_tokens, n_splits, N_HEAD]: largest score, sum of exp
+// [n_tokens, N_HEAD, HEAD_DIM], rotated and scaled
+@group(0) @binding(1) var<storage, read> queries: array<vec4f>;
+// [n_ctx, N_HEAD_KV, HEAD_DIM]
+@group(0) @binding(2) var<storage, read> k_cache: array<vec4u>;
+// [n_ctx, N_HEAD_KV, HEAD_DIM]
+@group(0) @binding(3) var<storage, read> v_cache: array<vec2u>;
+// [n_tokens, n_splits, N_HEAD, HEAD_DIM], not normalised
+@group(0) @binding(4) var<storage, read_write> partial_sums: array<vec4f>;
+// [n_tokens, n_splits, N_HEAD]: largest score, sum of exp
+@group(0) @binding(5) var<storage, read_write> partial_max_total: array<vec2f>;
 
 const_assert HEADS <= 2u; // the components of a vec2f
 
@@ -21,7 +26,7 @@ const TILE: u32 = EACH * SLOTS; // positions at a time
 const QUADS: u32 = HEAD_DIM / 4u;
 const V_SLOTS: u32 = min(WORKGROUP / QUADS, SLOTS); // positions whose values are summed at a time
 const VECTORS: u32 = select(HEAD_DIM / 4u, HEAD_DIM / 8u, KV_F16); // vec4u in a key
-const MORE: u32 = QUADS / VECTORS - 1u; // vectors of a query that one of a key meets, but the first
+const MORE: u32 = QUADS / VECTORS - 1u; // query vectors for one key vector, less one
 const STEPS: u32 = (VECTORS + LANES - 1u) / LANES;
 const V_STEPS: u32 = (TILE + V_SLOTS - 1u) / V_SLOTS;
 
@@ -29,9 +34,9 @@ var<workgroup> wq: array<vec4f, HEADS * QUADS>;
 var<workgroup> weights: array<vec2f, TILE>;            // by head
 var<workgroup> sums: array<vec4f, HEADS * WORKGROUP>; // by head and lane
 
-// A vector of a key times the one or two vectors of the query that it meets. The caller looks these
-// up: browsers check an index whose range they do not know, and a parameter's range they never
-// know.
+// A vector of a key times the one or two vectors of the query at the same values. The caller looks
+// these up: browsers check every index whose range they do not know, and they never know the range
+// of a parameter.
 fn dot_key(words: vec4u, q0: vec4f, q1: vec4f) -> f32 {
     if KV_F16 {
         return dot(q0, vec4f(unpack2x16float(words.x), unpack2x16float(words.y)))
@@ -56,17 +61,17 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let split = group.y;
     let token = group.z;
     let start = split * step.split_len;
-    // Before `start` for a token that sees nothing of this split.
+    // At most `start` if the token sees nothing of this split.
     let end = min(step.pos + token + 1u, start + step.split_len);
     let quad = lane % QUADS;
     let v_slot = lane / QUADS;
 
-    // There are more threads than vectors.
+    // There are at least as many threads as vectors.
     if lane < HEADS * QUADS {
         wq[lane] = queries[(token * N_HEAD + first_head) * QUADS + lane];
     }
-    // Every workgroup of the step takes as many tiles: browsers demand that a loop with a barrier
-    // is uniform. A tile that begins after `end` counts nothing.
+    // Every workgroup of the step runs the same number of tiles, because browsers demand that a
+    // loop with a barrier is uniform. A tile that begins after `end` adds nothing.
     let tiles = (min(step.split_len, step.pos + step.n_tokens) + TILE - 1u) / TILE;
     var largest = vec2f(-1e30); // by head
     var total = vec2f();
@@ -74,7 +79,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     var sum1 = vec4f();
     for (var tile = 0u; tile < tiles; tile++) {
         let first = start + tile * TILE;
-        // Load what does not depend on the weights while they are computed.
+        // Load the keys and values now: the loads overlap with computing the weights.
         let position = first + lane / LANES; // and the one SLOTS after it
         var words: array<vec4u, EACH * STEPS>;
         for (var n = 0u; n < EACH; n++) {
@@ -111,7 +116,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         for (var n = 0u; n < EACH; n++) {
             if lane % LANES == n {
                 let weight = exp(score[n] - tile_largest);
-                weights[n * SLOTS + lane / LANES] = select(vec2f(), weight, position + n * SLOTS < end);
+                weights[n * SLOTS + lane / LANES] =
+                    select(vec2f(), weight, position + n * SLOTS < end);
             }
         }
         let shrink = exp(largest - tile_largest);
@@ -122,7 +128,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         workgroupBarrier();
         for (var i = 0u; i < V_STEPS; i++) {
             let at = i * V_SLOTS + v_slot;
-            let weight = select(vec2f(), weights[min(at, TILE - 1u)], at < TILE && v_slot < V_SLOTS);
+            let weight =
+                select(vec2f(), weights[min(at, TILE - 1u)], at < TILE && v_slot < V_SLOTS);
             total += weight;
             sum0 += weight.x * values[i];
             sum1 += weight.y * values[i];
@@ -134,7 +141,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         sums[WORKGROUP + lane] = sum1;
     }
     if quad == 0u && v_slot < V_SLOTS {
-        weights[v_slot] = total; // the weights are used up
+        weights[v_slot] = total; // the weights are no longer needed
     }
     workgroupBarrier();
     let head = (token * step.n_splits + split) * N_HEAD + first_head;

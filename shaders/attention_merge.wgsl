@@ -1,12 +1,17 @@
-// q, s = int8 quantisation of the normed outputs of attention, merged from their splits: see
+// Merges the splits of attention, norms the result and quantises it to int8: q and its scale s. See
 // merged_input.wgsl and normed_input.wgsl. One workgroup per token.
 
 @group(0) @binding(0) var<uniform> step: Step;
-@group(0) @binding(1) var<storage, read> partial_sums: array<vec4f>;          // [n_tokens, n_splits, N_HEAD, HEAD_DIM]
-@group(0) @binding(2) var<storage, read> partial_max_total: array<vec2f>;       // [n_tokens, n_splits, N_HEAD]
-@group(0) @binding(3) var<storage, read> norm_weight: array<vec4f>;   // [K]
-@group(0) @binding(4) var<storage, read_write> q: array<vec4u>;       // [n_tokens, K] int8, see quantize.wgsl
-@group(0) @binding(5) var<storage, read_write> q_scale: array<vec2f>; // [n_tokens]: s, sum of q
+// [n_tokens, n_splits, N_HEAD, HEAD_DIM]
+@group(0) @binding(1) var<storage, read> partial_sums: array<vec4f>;
+// [n_tokens, n_splits, N_HEAD]
+@group(0) @binding(2) var<storage, read> partial_max_total: array<vec2f>;
+// [K]
+@group(0) @binding(3) var<storage, read> norm_weight: array<vec4f>;
+// [n_tokens, K] int8, see quantize.wgsl
+@group(0) @binding(4) var<storage, read_write> q: array<vec4u>;
+// [n_tokens]: s, sum of q
+@group(0) @binding(5) var<storage, read_write> q_scale: array<vec2f>;
 
 fn put(token: u32, word: u32, values: vec4u) {
     q[token * WORDS + word] = values;

@@ -1,18 +1,23 @@
-// softmax(q · k) v for many tokens: tiles of TOKENS tokens by HEADS query heads that share a KV
-// head against KEYS positions, over one split of the context, reading it once (online softmax).
-// attention_merge merges the splits.
+// softmax(q · k) v for many tokens, over one split of the context. The split is read once (online
+// softmax). A tile has TOKENS tokens by HEADS query heads that share a KV head, against KEYS
+// positions. attention_merge merges the splits.
 //
-// A row is one head of one token. For the scores a thread holds 8 rows by 4 keys; for the sums 8
-// rows by two vectors of a head's values, over one half of the keys and then the other. Where
-// neighbouring threads read vectors of neighbouring rows, the vectors are shuffled within the row,
-// so that they come from different banks of the memory.
+// A row is one head of one token. For the scores, a thread holds 8 rows by 4 keys. For the sums, it
+// holds 8 rows by two vectors of a head's values, first over one half of the keys and then over the
+// other. Neighbouring threads read vectors of neighbouring rows. So the vectors are permuted within
+// each row, and come from different banks of the memory.
 
 @group(0) @binding(0) var<uniform> step: Step;
-@group(0) @binding(1) var<storage, read> queries: array<vec4f>;       // [n_tokens, N_HEAD, HEAD_DIM], rotated and scaled
-@group(0) @binding(2) var<storage, read> k_cache: array<vec2u>;       // [n_ctx, N_HEAD_KV, HEAD_DIM]
-@group(0) @binding(3) var<storage, read> v_cache: array<vec2u>;       // [n_ctx, N_HEAD_KV, HEAD_DIM]
-@group(0) @binding(4) var<storage, read_write> partial_sums: array<vec4f>;    // [n_tokens, n_splits, N_HEAD, HEAD_DIM], not normalised
-@group(0) @binding(5) var<storage, read_write> partial_max_total: array<vec2f>; // [n_tokens, n_splits, N_HEAD]: largest score, sum of exp
+// [n_tokens, N_HEAD, HEAD_DIM], rotated and scaled
+@group(0) @binding(1) var<storage, read> queries: array<vec4f>;
+// [n_ctx, N_HEAD_KV, HEAD_DIM]
+@group(0) @binding(2) var<storage, read> k_cache: array<vec2u>;
+// [n_ctx, N_HEAD_KV, HEAD_DIM]
+@group(0) @binding(3) var<storage, read> v_cache: array<vec2u>;
+// [n_tokens, n_splits, N_HEAD, HEAD_DIM], not normalised
+@group(0) @binding(4) var<storage, read_write> partial_sums: array<vec4f>;
+// [n_tokens, n_splits, N_HEAD]: largest score, sum of exp
+@group(0) @binding(5) var<storage, read_write> partial_max_total: array<vec2f>;
 
 const_assert WORKGROUP == 128u && ROWS == 64u; // 8 by 16 threads, of 8 rows each
 
@@ -24,8 +29,8 @@ const SLICE: u32 = 4u;            // vectors multiplied at a time
 const SLICES: u32 = (QUADS + SLICE - 1u) / SLICE;
 const V_KEYS: u32 = 8u;           // keys whose values are multiplied at a time
 
-// A slice of queries [ROWS][SLICE] and keys [KEYS][SLICE]; or what each row's sums shrink by
-// [ROWS]; or values [V_KEYS][QUADS].
+// In turn: a slice of queries [ROWS][SLICE] and keys [KEYS][SLICE]; the factor by which each row's
+// sums shrink [ROWS]; values [V_KEYS][QUADS].
 var<workgroup> tile: array<vec4f, (ROWS + KEYS) * SLICE>;
 var<workgroup> scores: array<vec4f, ROWS * KEY_QUADS>; // of half the keys; then their exponentials
 
@@ -51,14 +56,19 @@ fn value(at: u32) -> vec4f {
     return bitcast<vec4f>(vec4u(v_cache[2u * at], v_cache[2u * at + 1u]));
 }
 
-// Each product is added to the sum by itself, because cards add where they multiply.
+// Each product is added to the sum separately, because cards multiply and add in one operation.
 
 fn added(sum: f32, a: vec4f, b: vec4f) -> f32 {
     return sum + a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
 }
 
 fn dots(sum: vec4f, q: vec4f, k0: vec4f, k1: vec4f, k2: vec4f, k3: vec4f) -> vec4f {
-    return vec4f(added(sum.x, q, k0), added(sum.y, q, k1), added(sum.z, q, k2), added(sum.w, q, k3));
+    return vec4f(
+        added(sum.x, q, k0),
+        added(sum.y, q, k1),
+        added(sum.z, q, k2),
+        added(sum.w, q, k3),
+    );
 }
 
 fn mix4(sum: vec4f, weights: vec4f, v0: vec4f, v1: vec4f, v2: vec4f, v3: vec4f) -> vec4f {
@@ -75,9 +85,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let end = min(step.pos + min(first_token + TOKENS, step.n_tokens), start + step.split_len);
     let tiles = (max(end, start) - start + KEYS - 1u) / KEYS;
 
-    let my_row = lane / 16u;  // and those 8, 16 ... after it
-    let my_quad = lane % 16u; // of keys; then of values, and the one 16 after it
-    // Of the row whose softmax this lane computes, if there is one.
+    let my_row = lane / 16u;  // and every 8th row after it
+    let my_quad = lane % 16u; // of keys; then of values, and also quad + 16
+    // The first ROWS lanes compute the softmax of one row each.
     let token = first_token + lane / HEADS;
     let sees = min(step.pos + token + 1u, end);
     var largest = -1e30;
@@ -103,18 +113,20 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             for (var i = 0u; i < ROWS * SLICE / WORKGROUP; i++) {
                 let row = i * (WORKGROUP / SLICE) + lane / SLICE;
                 let of_token = min(first_token + row / HEADS, step.n_tokens - 1u);
-                let at = (of_token * N_HEAD + first_head + row % HEADS) * QUADS + min(quad, QUADS - 1u);
+                let at = (of_token * N_HEAD + first_head + row % HEADS) * QUADS
+                    + min(quad, QUADS - 1u);
                 tile[in_tile(row, vector)] = select(vec4f(), queries[at], inside);
             }
-            // Key 4a + b is in row 16b + a, because a thread takes four neighbouring keys.
+            // A thread takes four neighbouring keys, so key 4a + b is in row 16b + a.
             for (var i = 0u; i < KEYS * SLICE / WORKGROUP; i++) {
                 let of_key = i * (WORKGROUP / SLICE) + lane / SLICE;
                 let position = min(first + of_key, end - 1u);
                 let at = (position * N_HEAD_KV + head_kv) * QUADS + min(quad, QUADS - 1u);
-                tile[in_tile(ROWS + of_key % 4u * 16u + of_key / 4u, vector)] = select(vec4f(), key(at), inside);
+                tile[in_tile(ROWS + of_key % 4u * 16u + of_key / 4u, vector)] =
+                    select(vec4f(), key(at), inside);
             }
             workgroupBarrier();
-            // Sum the slice by itself first: one long sum over a row would round too often.
+            // Sum the slice separately first: one long sum over a row would round too often.
             var p0 = vec4f();
             var p1 = vec4f();
             var p2 = vec4f();
@@ -217,7 +229,14 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
                         }
                     } else {
                         for (var i = 0u; i < 8u; i++) {
-                            low[i] = mix4(low[i], scores[in_scores(my_row + 8u * i, quad)], a0, a1, a2, a3);
+                            low[i] = mix4(
+                                low[i],
+                                scores[in_scores(my_row + 8u * i, quad)],
+                                a0,
+                                a1,
+                                a2,
+                                a3,
+                            );
                         }
                     }
                 }
@@ -239,6 +258,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         }
     }
     if lane < TOKENS * HEADS && token < step.n_tokens {
-        partial_max_total[(token * step.n_splits + split) * N_HEAD + first_head + lane % HEADS] = vec2f(largest, total);
+        partial_max_total[(token * step.n_splits + split) * N_HEAD + first_head + lane % HEADS] =
+            vec2f(largest, total);
     }
 }

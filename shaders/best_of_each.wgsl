@@ -1,8 +1,10 @@
-// The greedy choice after each of a step's tokens, in each block of the vocabulary: the greatest
-// logit, and the lowest id among equals.
+// The greedy choice after each token of a step, in each vocabulary block: the greatest logit, and
+// the lowest id among equals.
 
-@group(0) @binding(0) var<storage, read> logits: array<f32>;       // [n_tokens, N_VOCAB]
-@group(0) @binding(1) var<storage, read_write> best: array<vec2u>; // [n_tokens, n_blocks]: bits of the value, id
+// [n_tokens, N_VOCAB]
+@group(0) @binding(0) var<storage, read> logits: array<f32>;
+// [n_tokens, n_blocks]: bits of the value, id
+@group(0) @binding(1) var<storage, read_write> best: array<vec2u>;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(
@@ -16,7 +18,7 @@ fn main(
         let candidate = group.x * VOCAB_BLOCK + n * WORKGROUP + lane;
         if candidate < N_VOCAB {
             let v = logits[group.y * N_VOCAB + candidate];
-            // Ids ascend, so the lowest wins among equals. NaN never wins.
+            // Ids ascend, so the lowest id wins among equals. NaN never wins.
             if v > value || (id == NO_TOKEN && v == v) {
                 value = v;
                 id = candidate;

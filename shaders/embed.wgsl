@@ -1,8 +1,10 @@
-// x[t] = embd[token[t]], for the tokens whose row is in this shard of the embedding.
+// x[t] = embd[tokens[t]], for the tokens whose row is in this shard of the embedding.
 
 @group(0) @binding(0) var<storage, read> tokens: array<u32>;
-@group(0) @binding(1) var<storage, read> embd: array<u32>;      // [N_ROWS, K] f16, f16 split into bytes, or f32
-@group(0) @binding(2) var<storage, read_write> x: array<vec2f>; // [n_tokens, K]
+// [N_ROWS, K] f16, f16 split into bytes, or f32
+@group(0) @binding(1) var<storage, read> embd: array<u32>;
+// [n_tokens, K]
+@group(0) @binding(2) var<storage, read_write> x: array<vec2f>;
 
 const PAIRS: u32 = K / 2u; // in a row
 
@@ -21,7 +23,7 @@ fn pair(first: u32, i: u32) -> vec2f {
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
-    // A token below FIRST_ROW wraps around, and is then beyond N_ROWS too.
+    // A token below FIRST_ROW wraps around, so it is above N_ROWS too.
     let row = tokens[group.x] - FIRST_ROW;
     if row >= N_ROWS {
         return;

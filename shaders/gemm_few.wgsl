@@ -1,34 +1,39 @@
-// Y = W Q for few tokens, FEW at a time: ternary rows times int8 vectors. LANES lanes share EACH
-// rows. What they read of the tokens serves all of these rows, and codes that are unpacked once
-// serve all tokens.
+// Y = W Q for a few tokens, FEW at a time: ternary rows times int8 vectors. LANES lanes share EACH
+// rows. They read the tokens once for all of these rows, and unpack the codes once for all tokens.
 //
 // MATRICES = 1: y[token][row] = product, or y[token][row] += product if ADD. MATRICES = 2: the rows
 // come in pairs, gate and up, and y[token][row] = relu(gate)² * up.
 
 @group(0) @binding(0) var<uniform> step: Step;
-@group(0) @binding(1) var<storage, read> w: array<u32>;         // [MATRICES, N_ROWS, K] codes, K / 16 words a row
-@group(0) @binding(2) var<storage, read> w_scale: array<f32>;   // [MATRICES, ALL_ROWS]
-@group(0) @binding(3) var<storage, read> q: array<vec4u>;       // [n_tokens, K] int8, see quantize.wgsl
-@group(0) @binding(4) var<storage, read> q_scale: array<vec2f>; // [n_tokens]: s, sum of q
-@group(0) @binding(5) var<storage, read_write> y: array<f32>;   // [n_tokens, ALL_ROWS]
+// [MATRICES, N_ROWS, K] codes, K / 16 words a row
+@group(0) @binding(1) var<storage, read> w: array<u32>;
+// [MATRICES, ALL_ROWS]
+@group(0) @binding(2) var<storage, read> w_scale: array<f32>;
+// [n_tokens, K] int8, see quantize.wgsl
+@group(0) @binding(3) var<storage, read> q: array<vec4u>;
+// [n_tokens]: s, sum of q
+@group(0) @binding(4) var<storage, read> q_scale: array<vec2f>;
+// [n_tokens, ALL_ROWS]
+@group(0) @binding(5) var<storage, read_write> y: array<f32>;
 
 const WORDS: u32 = K / 16u;
 const STEPS: u32 = (WORDS + LANES - 1u) / LANES;
-const ROWS: u32 = EACH / MATRICES; // of y, for each slot of LANES lanes
+const ROWS: u32 = EACH / MATRICES; // of y, per slot of LANES lanes
 
 const_assert FEW == 8u;      // sum0 to sum7
 const_assert EACH == 4u;     // the components of a vector
-const_assert LANES >= FEW;   // each stores one token
+const_assert LANES >= FEW;   // FEW of them store one token each
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let first = (group.x * SLOTS + lane / LANES) * ROWS;
     let first_token = group.y * FEW;
-    // Rows past the last get the last one's codes, and are not stored.
+    // Rows past the last use the last row's codes. They are not stored.
     let each = vec4u(0u, 1u, 2u, 3u);
-    let rows = (each % MATRICES * N_ROWS + min(first + each / MATRICES, vec4u(N_ROWS - 1u))) * WORDS;
-    // One lane stores one token. It loads what it needs with the codes: at the end it would have to
-    // wait.
+    let rows =
+        (each % MATRICES * N_ROWS + min(first + each / MATRICES, vec4u(N_ROWS - 1u))) * WORDS;
+    // One lane stores one token. It loads the scales together with the codes: at the end it would
+    // have to wait for them.
     let token = first_token + lane % LANES;
     let is_mine = lane % LANES < FEW && token < step.n_tokens;
     var t = vec2f();
@@ -36,7 +41,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         t = q_scale[token];
     }
     let at_rows = FIRST_ROW + min(first + each, vec4u(N_ROWS - 1u));
-    let scales = vec4f(w_scale[at_rows.x], w_scale[at_rows.y], w_scale[at_rows.z], w_scale[at_rows.w]);
+    let scales =
+        vec4f(w_scale[at_rows.x], w_scale[at_rows.y], w_scale[at_rows.z], w_scale[at_rows.w]);
     var up_scales = vec2f();
     if MATRICES == 2u {
         up_scales = vec2f(w_scale[ALL_ROWS + at_rows.x], w_scale[ALL_ROWS + at_rows.y]);
@@ -51,10 +57,14 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     for (var at_step = 0u; at_step < STEPS; at_step++) {
         let i = at_step * LANES + lane % LANES;
         let at = min(i, WORDS - 1u);
-        // Zero codes add nothing.
-        codes[at_step] = select(vec4u(), vec4u(w[rows.x + at], w[rows.y + at], w[rows.z + at], w[rows.w + at]), i < WORDS);
+        // Past the end of the row, codes are zero and add nothing.
+        codes[at_step] = select(
+            vec4u(),
+            vec4u(w[rows.x + at], w[rows.y + at], w[rows.z + at], w[rows.w + at]),
+            i < WORDS,
+        );
     }
-    // By token. Past the last token they do no harm.
+    // One sum for each token. Sums past the last token are ignored.
     var sum0 = vec4i();
     var sum1 = vec4i();
     var sum2 = vec4i();

@@ -1,27 +1,33 @@
 // Y = W Q for many tokens: ternary rows times int8 rows, on tiles in workgroup memory.
 //
-// A workgroup computes TILE_ROWS rows by TILE_TOKENS tokens, and each of its 16 x 8 threads 4 x 4
-// of them, one 128-element block of K after the other. Four rows are kept as one vector, whose
-// codes are unpacked once for all of a thread's tokens.
+// A workgroup computes TILE_ROWS rows by TILE_TOKENS tokens. Each of its 16 x 8 threads computes 4
+// x 4 of them, one 128-element block of K after the other. Four rows are one vector. Its codes are
+// unpacked once for all tokens of a thread.
 //
 // MATRICES = 1: y[token][row] = product, or += product if ADD. MATRICES = 2: the rows come in
-// pairs, gate and up, and y[token][row] = relu(gate)² * up. A tile then holds 32 pairs, gate and up
-// alternating, so that both halves of a pair are in one thread.
+// pairs, gate and up, and y[token][row] = relu(gate)² * up. A tile then holds 32 pairs. Gate and up
+// alternate, so that one thread has both.
 
 @group(0) @binding(0) var<uniform> step: Step;
-@group(0) @binding(1) var<storage, read> w: array<u32>;         // [MATRICES, N_ROWS, K] codes
-@group(0) @binding(2) var<storage, read> w_scale: array<f32>;   // [MATRICES, ALL_ROWS]
-@group(0) @binding(3) var<storage, read> q: array<vec4u>;       // [n_tokens, K] int8, see quantize.wgsl
-@group(0) @binding(4) var<storage, read> q_scale: array<vec2f>; // [n_tokens]: s, sum of q
-@group(0) @binding(5) var<storage, read_write> y: array<f32>;   // [n_tokens, ALL_ROWS]
+// [MATRICES, N_ROWS, K] codes
+@group(0) @binding(1) var<storage, read> w: array<u32>;
+// [MATRICES, ALL_ROWS]
+@group(0) @binding(2) var<storage, read> w_scale: array<f32>;
+// [n_tokens, K] int8, see quantize.wgsl
+@group(0) @binding(3) var<storage, read> q: array<vec4u>;
+// [n_tokens]: s, sum of q
+@group(0) @binding(4) var<storage, read> q_scale: array<vec2f>;
+// [n_tokens, ALL_ROWS]
+@group(0) @binding(5) var<storage, read_write> y: array<f32>;
 
-const_assert WORKGROUP == 128u && TILE_ROWS == 64u && TILE_TOKENS == 32u; // 16 x 8 threads, 4 x 4 each
+// 16 x 8 threads, 4 x 4 results each.
+const_assert WORKGROUP == 128u && TILE_ROWS == 64u && TILE_TOKENS == 32u;
 
 const QUADS: u32 = TILE_ROWS / 4u; // of rows
 const WORDS: u32 = K / 16u;
 const BLOCK: u32 = 8u; // words of codes in a 128-element block
-const QUAD_PITCH: u32 = QUADS + 1u; // one more, so that words fall on different banks
-const TOKEN_PITCH: u32 = BLOCK + 1u; // and tokens
+const QUAD_PITCH: u32 = QUADS + 1u; // one more, so that words are in different banks
+const TOKEN_PITCH: u32 = BLOCK + 1u; // the same for tokens
 
 var<workgroup> w_tile: array<vec4u, BLOCK * QUAD_PITCH>;        // [BLOCK][QUADS]
 var<workgroup> q_tile: array<vec4u, TILE_TOKENS * TOKEN_PITCH>; // [TILE_TOKENS][BLOCK]
@@ -31,7 +37,7 @@ fn row_of(tile: u32, i: u32) -> u32 {
     return tile * (TILE_ROWS / MATRICES) + i / MATRICES;
 }
 
-// The word where the codes of tile row `i` begin. Rows past the last get the last one's codes, and
+// The word where the codes of tile row `i` begin. Rows past the last use the last row's codes. They
 // are not stored.
 fn codes_of(tile: u32, i: u32) -> u32 {
     return (i % MATRICES * N_ROWS + min(row_of(tile, i), N_ROWS - 1u)) * WORDS;
@@ -49,18 +55,19 @@ fn store(token: u32, row: u32, v: f32) {
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let first_token = group.y * TILE_TOKENS;
-    // What the thread loads into the tiles: a word of four rows, and one of every 16th token.
+    // The thread loads one word of each of four rows into the tiles, and one word of each of two
+    // tokens, 16 apart.
     let word_in = lane % BLOCK;
     let quad_in = lane / BLOCK;
     let w0 = codes_of(group.x, 4u * quad_in) + word_in;
     let w1 = codes_of(group.x, 4u * quad_in + 1u) + word_in;
     let w2 = codes_of(group.x, 4u * quad_in + 2u) + word_in;
     let w3 = codes_of(group.x, 4u * quad_in + 3u) + word_in;
-    // Tokens past the last get the last one's, and are not stored.
+    // Tokens past the last use the last token's activations. They are not stored.
     let last = step.n_tokens - 1u;
     let q0 = min(first_token + quad_in, last) * WORDS + word_in;
     let q1 = min(first_token + quad_in + 16u, last) * WORDS + word_in;
-    // What it multiplies: four rows by the tokens my_token, + 8, + 16 and + 24.
+    // It multiplies four rows by the tokens my_token, + 8, + 16 and + 24.
     let my_quad = lane / 8u;
     let my_token = lane % 8u;
     var sum0 = vec4i();
@@ -70,7 +77,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     for (var block = 0u; block < WORDS / BLOCK; block++) {
         let at = block * BLOCK;
         workgroupBarrier();
-        w_tile[word_in * QUAD_PITCH + quad_in] = vec4u(w[w0 + at], w[w1 + at], w[w2 + at], w[w3 + at]);
+        w_tile[word_in * QUAD_PITCH + quad_in] =
+            vec4u(w[w0 + at], w[w1 + at], w[w2 + at], w[w3 + at]);
         q_tile[quad_in * TOKEN_PITCH + word_in] = q[q0 + at];
         q_tile[(quad_in + 16u) * TOKEN_PITCH + word_in] = q[q1 + at];
         workgroupBarrier();
@@ -93,7 +101,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     finish(first_token + my_token + 24u, group.x, 4u * my_quad, sum3);
 }
 
-// Stores what tile rows first .. first + 3 give for one token.
+// Stores the results of tile rows first .. first + 3 for one token.
 fn finish(token: u32, tile: u32, first: u32, d: vec4i) {
     if token >= step.n_tokens {
         return;

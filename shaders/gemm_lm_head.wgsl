@@ -1,15 +1,18 @@
 // logits[token] = embd x[token] for up to FEW tokens, for the rows of one shard of the embedding.
-// Each row is read once for all tokens, and what LANES lanes read of the tokens serves EACH rows.
-// The logits are to the bit those of gemv_lm_head and gemv_lm_head_split.
+// Each row is read once for all tokens, and LANES lanes read the tokens once for EACH rows. The
+// logits equal those of gemv_lm_head and gemv_lm_head_split to the bit.
 
-@group(0) @binding(0) var<storage, read> embd: array<vec2u>;       // [N_ROWS, K] f16 or f32, or [N_ROWS, 2, K] bytes
-@group(0) @binding(1) var<storage, read> x: array<vec4f>;          // [FEW, K]
-@group(0) @binding(2) var<storage, read_write> logits: array<f32>; // [FEW, ALL_ROWS]
+// [N_ROWS, K] f16 or f32, or [N_ROWS, 2, K] bytes
+@group(0) @binding(0) var<storage, read> embd: array<vec2u>;
+// [FEW, K]
+@group(0) @binding(1) var<storage, read> x: array<vec4f>;
+// [FEW, ALL_ROWS]
+@group(0) @binding(2) var<storage, read_write> logits: array<f32>;
 
 const VECTORS: u32 = select(K / 4u, K / 8u, F16 || SPLIT); // of 16 bytes, in a row
 const STEPS: u32 = (VECTORS + LANES - 1u) / LANES;
 
-const_assert FEW == 8u;               // low and high
+const_assert FEW == 8u;               // components of low and high
 const_assert EACH == 1u || EACH == 4u; // sums0 to sums3
 
 fn words(row: u32, i: u32) -> vec4u {
@@ -71,7 +74,7 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let row = ((group.y * groups.x + group.x) * SLOTS + lane / LANES) * EACH;
-    // Rows past the last are computed like that one, and not stored.
+    // Rows past the last repeat the last row. They are not stored.
     let rows = min(vec4u(row, row + 1u, row + 2u, row + 3u), vec4u(N_ROWS - 1u));
     var sums0 = Sums();
     var sums1 = Sums();

@@ -1,5 +1,5 @@
 // logits[row] = embd[row] · x, for the rows of one shard of an embedding of f16 split into bytes.
-// The logits are to the bit those that gemv_lm_head computes from the f16.
+// The logits equal those that gemv_lm_head computes from the f16, to the bit.
 
 @group(0) @binding(0) var<storage, read> embd: array<vec2u>;       // [N_ROWS, 2, K] bytes
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;          // [K]

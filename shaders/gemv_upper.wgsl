@@ -1,5 +1,5 @@
-// approx[row] = embd[row] · x as far as the upper bytes of embd say, for the rows of one shard. The
-// row with the largest value of each workgroup gives a lead: that value, and the row's error.
+// approx[row] = embd[row] · x from the upper bytes of embd alone, for the rows of one shard. Each
+// workgroup stores a lead: the largest of its values, and the error of that row.
 
 @group(0) @binding(0) var<storage, read> embd: array<vec4u>;         // [N_ROWS, 2, K] bytes
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;            // [K]
@@ -22,7 +22,7 @@ fn total(v: vec4f) -> f32 {
     return (v.x + v.y) + (v.z + v.w);
 }
 
-// What one of a slot's lanes adds up of four rows, which share what it reads of x.
+// One lane's part of the sums of four rows. It reads x once for all four.
 fn lane_sums(row: u32, lane: u32) -> vec4f {
     let last = N_ROWS - 1u;
     let rows = 2u * VECTORS * min(vec4u(row, row + 1u, row + 2u, row + 3u), vec4u(last));
@@ -30,7 +30,7 @@ fn lane_sums(row: u32, lane: u32) -> vec4f {
     var sum1 = vec4f();
     var sum2 = vec4f();
     var sum3 = vec4f();
-    // Drivers unroll a constant number of steps, and have all loads in flight together.
+    // Drivers unroll a constant number of steps, so that all loads are in flight together.
     for (var at_step = 0u; at_step < STEPS; at_step++) {
         let i = at_step * LANES + lane;
         if VECTORS % LANES == 0u || i < VECTORS {

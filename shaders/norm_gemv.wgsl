@@ -19,11 +19,11 @@ fn input(token: u32, i: u32) -> Input {
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let first = (group.x * SLOTS + lane / LANES) * ROWS;
     let each = vec4u(0u, 1u, 2u, 3u);
-    let mine = lane % LANES; // of the slot's rows
+    let mine = lane % LANES; // index among the slot's rows
     let row = first + mine;
     let is_mine = mine < ROWS && row < N_ROWS;
     let at = FIRST_ROW + min(row, N_ROWS - 1u);
-    // Loaded with the codes: at the end the lanes would have to wait for these.
+    // Loaded together with the codes: at the end the lanes would have to wait.
     let scale = w_scale[at];
     var up_scale = 0.0;
     if MATRICES == 2u {
@@ -33,7 +33,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     if ADD && is_mine {
         before = y[at];
     }
-    let p = products(lane, each % MATRICES * N_ROWS + min(first + each / MATRICES, vec4u(N_ROWS - 1u)));
+    let p = products(
+        lane,
+        each % MATRICES * N_ROWS + min(first + each / MATRICES, vec4u(N_ROWS - 1u)),
+    );
     if is_mine {
         let v = product(p.d[mine * MATRICES], p.q_scale, scale);
         if MATRICES == 2u {

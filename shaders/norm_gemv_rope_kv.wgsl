@@ -1,19 +1,27 @@
-// q, k and v of one token: the ternary product with the normed x, see normed_rows.wgsl, rotated by
-// position as in rope_kv.wgsl. q, scaled by 1 / sqrt(HEAD_DIM), goes to queries; k and v go to the
-// cache.
+// q, k and v of one token: the ternary product with the normed x, see normed_rows.wgsl. q and k are
+// rotated by position, as in rope_kv.wgsl. q is scaled by 1 / sqrt(HEAD_DIM) and stored in queries.
+// k and v are stored in the cache.
 //
 // A slot computes the two values of a pair, i and i + HEAD_DIM / 2. A workgroup computes SLOTS
 // neighbouring pairs.
 
 @group(0) @binding(0) var<uniform> step: Step;
-@group(0) @binding(1) var<storage, read> w: array<vec4u>;            // [N_ROWS, K] codes
-@group(0) @binding(2) var<storage, read> w_scale: array<f32>;        // [N_Q + 2 N_KV]
-@group(0) @binding(3) var<storage, read> x: array<vec4f>;            // [K]
-@group(0) @binding(4) var<storage, read> norm_weight: array<vec4f>;  // [K]
-@group(0) @binding(5) var<storage, read> rope_table: array<vec2f>;   // [n_ctx, HEAD_DIM / 2]: cos, sin
-@group(0) @binding(6) var<storage, read_write> queries: array<f32>;  // [N_Q]
-@group(0) @binding(7) var<storage, read_write> k_cache: array<u32>;  // [n_ctx, N_KV]
-@group(0) @binding(8) var<storage, read_write> v_cache: array<u32>;  // [n_ctx, N_KV]
+// [N_ROWS, K] codes
+@group(0) @binding(1) var<storage, read> w: array<vec4u>;
+// [N_Q + 2 N_KV]
+@group(0) @binding(2) var<storage, read> w_scale: array<f32>;
+// [K]
+@group(0) @binding(3) var<storage, read> x: array<vec4f>;
+// [K]
+@group(0) @binding(4) var<storage, read> norm_weight: array<vec4f>;
+// [n_ctx, HEAD_DIM / 2]: cos, sin
+@group(0) @binding(5) var<storage, read> rope_table: array<vec2f>;
+// [N_Q]
+@group(0) @binding(6) var<storage, read_write> queries: array<f32>;
+// [n_ctx, N_KV]
+@group(0) @binding(7) var<storage, read_write> k_cache: array<u32>;
+// [n_ctx, N_KV]
+@group(0) @binding(8) var<storage, read_write> v_cache: array<u32>;
 
 const_assert EACH == 2u; // a pair
 
@@ -23,17 +31,17 @@ fn input(token: u32, i: u32) -> Input {
     return Input(x[i], x[i + 8u], x[i + 16u], x[i + 24u]);
 }
 
-// The first values of all pairs, then their second ones.
+// The first values of all pairs, then all second values.
 var<workgroup> rotated: array<f32, 2u * SLOTS>;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let slot = lane / LANES;
-    let first_pair = group.x * SLOTS; // counted over all heads of the shard
+    let first_pair = group.x * SLOTS; // index over all heads of the shard
     let pair = first_pair + slot;
     let row = min(pair / HALF * HEAD_DIM + pair % HALF, N_ROWS - HALF - 1u);
     let all = FIRST_ROW + row;
-    // Loaded with the codes: at the end the lanes would have to wait for these.
+    // Loaded together with the codes: at the end the lanes would have to wait.
     let rope = rope_table[step.pos * HALF + pair % HALF];
     let scale = vec2f(w_scale[all], w_scale[all + HALF]);
     let p = products(lane, vec4u(row, row + HALF, 0u, 0u));
@@ -46,7 +54,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         rotated[SLOTS + slot] = v.y;
     }
     workgroupBarrier();
-    // Two neighbouring values a lane, which are one word of an f16 cache.
+    // Each lane stores two neighbouring values: one word of an f16 cache.
     if lane < SLOTS {
         let half = lane / (SLOTS / 2u); // first or second values of the pairs
         let i = lane % (SLOTS / 2u) * 2u;

@@ -1,17 +1,23 @@
-// The best token of each block of one shard's rows, as gemv_lm_head and a greedy sample_best would
-// find it: every row that the approximate logits do not rule out is computed again from all of its
-// bytes.
+// Finds the best token in each block of one shard's rows. It is the token that gemv_lm_head and a
+// greedy sample_best would find. The approximate logits rule out most rows. The others are computed
+// again from all of their bytes.
 //
-// A row's logit is within error[row] * |x| of approx[row]. So the greatest is no less than any
-// lead's lower end, and rows whose upper end is below that are out. src/kernels/rescore.rs says
-// why.
+// A row's logit is within error[row] * |x| of approx[row]: it has a lower and an upper end. The
+// greatest logit is at least every lead's lower end. A row whose upper end is below that is ruled
+// out. src/kernels/rescore.rs has the proof.
 
-@group(0) @binding(0) var<storage, read> embd: array<vec2u>;        // [N_ROWS, 2, K] bytes
-@group(0) @binding(1) var<storage, read> x: array<vec4f>;           // [K]
-@group(0) @binding(2) var<storage, read> error: array<f32>;         // [n_vocab], see split_f16
-@group(0) @binding(3) var<storage, read> approx: array<f32>;        // [n_vocab], see gemv_upper
-@group(0) @binding(4) var<storage, read> leads: array<vec2f>;       // [N_LEADS]: approx and error of a row
-@group(0) @binding(5) var<storage, read_write> best: array<vec2u>;  // [n_blocks]: bits of the value, id
+// [N_ROWS, 2, K] bytes
+@group(0) @binding(0) var<storage, read> embd: array<vec2u>;
+// [K]
+@group(0) @binding(1) var<storage, read> x: array<vec4f>;
+// [n_vocab], see split_f16
+@group(0) @binding(2) var<storage, read> error: array<f32>;
+// [n_vocab], see gemv_upper
+@group(0) @binding(3) var<storage, read> approx: array<f32>;
+// [N_LEADS]: approx and error of a row
+@group(0) @binding(4) var<storage, read> leads: array<vec2f>;
+// [n_blocks]: bits of the value, id
+@group(0) @binding(5) var<storage, read_write> best: array<vec2u>;
 
 const_assert EACH == 1u;
 
@@ -21,7 +27,7 @@ var<workgroup> n_found: atomic<u32>;
 var<workgroup> n_candidates: u32;
 var<workgroup> candidates: array<u32, VOCAB_BLOCK>;
 
-// At least the norm of x. Called once, by the whole workgroup.
+// An upper bound of the norm of x. Called once, by the whole workgroup.
 fn norm_of_x(lane: u32) -> f32 {
     var sum = 0.0;
     for (var n = 0u; n < (K / 4u + WORKGROUP - 1u) / WORKGROUP; n++) {
@@ -33,7 +39,7 @@ fn norm_of_x(lane: u32) -> f32 {
     return (sqrt(group_sum_max(lane, vec2f(sum, 0.0)).x) + MIN_NORM) * SLACK;
 }
 
-// At most the greatest logit. Called once, by the whole workgroup.
+// A lower bound of the greatest logit. Called once, by the whole workgroup.
 fn greatest_lower_end(lane: u32, norm: f32) -> f32 {
     var lower = LOWEST;
     if norm < MAX_NORM {
@@ -55,7 +61,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     }
     let norm = norm_of_x(lane);
     let lower = greatest_lower_end(lane, norm);
-    // The order in which they are found does not matter: the best is the same.
+    // The order of the candidates varies, but the best one does not.
     for (var i = 0u; i < VOCAB_BLOCK / WORKGROUP; i++) {
         let row = group.x * VOCAB_BLOCK + i * WORKGROUP + lane;
         if row < N_ROWS && !(approx[FIRST_ROW + row] + error[FIRST_ROW + row] * norm < lower) {

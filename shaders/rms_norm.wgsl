@@ -1,4 +1,5 @@
-// y = x / sqrt(mean(x²) + EPS) * weight, for the last token of the step, or for ALL_TOKENS.
+// y = x / sqrt(mean(x²) + EPS) * weight, for all tokens of the step if ALL_TOKENS, else for the
+// last.
 
 @group(0) @binding(0) var<uniform> step: Step;
 @group(0) @binding(1) var<storage, read> x: array<f32>;       // [n_tokens, N]

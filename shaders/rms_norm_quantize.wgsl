@@ -1,10 +1,14 @@
-// q, s = int8 quantisation of x / sqrt(mean(x²) + EPS) * weight: see normed_input.wgsl. One
-// workgroup per token.
+// Quantises x / sqrt(mean(x²) + EPS) * weight to int8: q and its scale s. See normed_input.wgsl.
+// One workgroup per token.
 
-@group(0) @binding(0) var<storage, read> x: array<vec4f>;           // [n_tokens, K]
-@group(0) @binding(1) var<storage, read> norm_weight: array<vec4f>; // [K]
-@group(0) @binding(2) var<storage, read_write> q: array<vec4u>;     // [n_tokens, K] int8, see quantize.wgsl
-@group(0) @binding(3) var<storage, read_write> q_scale: array<vec2f>; // [n_tokens]: s, sum of q
+// [n_tokens, K]
+@group(0) @binding(0) var<storage, read> x: array<vec4f>;
+// [K]
+@group(0) @binding(1) var<storage, read> norm_weight: array<vec4f>;
+// [n_tokens, K] int8, see quantize.wgsl
+@group(0) @binding(2) var<storage, read_write> q: array<vec4u>;
+// [n_tokens]: s, sum of q
+@group(0) @binding(3) var<storage, read_write> q_scale: array<vec2f>;
 
 fn input(token: u32, i: u32) -> Input {
     let at = token * (K / 4u) + i;

@@ -3,11 +3,16 @@
 // v.
 
 @group(0) @binding(0) var<uniform> step: Step;
-@group(0) @binding(1) var<storage, read> qkv: array<f32>;          // [n_tokens, N_Q + 2 N_KV]
-@group(0) @binding(2) var<storage, read> rope_table: array<vec2f>; // [n_ctx, HEAD_DIM / 2]: cos, sin
-@group(0) @binding(3) var<storage, read_write> q: array<vec2f>;    // [n_tokens, N_Q]
-@group(0) @binding(4) var<storage, read_write> k_cache: array<u32>; // [n_ctx, N_KV]
-@group(0) @binding(5) var<storage, read_write> v_cache: array<u32>; // [n_ctx, N_KV]
+// [n_tokens, N_Q + 2 N_KV]
+@group(0) @binding(1) var<storage, read> qkv: array<f32>;
+// [n_ctx, HEAD_DIM / 2]: cos, sin
+@group(0) @binding(2) var<storage, read> rope_table: array<vec2f>;
+// [n_tokens, N_Q]
+@group(0) @binding(3) var<storage, read_write> q: array<vec2f>;
+// [n_ctx, N_KV]
+@group(0) @binding(4) var<storage, read_write> k_cache: array<u32>;
+// [n_ctx, N_KV]
+@group(0) @binding(5) var<storage, read_write> v_cache: array<u32>;
 
 const HALF: u32 = HEAD_DIM / 2u;
 

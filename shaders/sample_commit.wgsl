@@ -1,9 +1,12 @@
-// The best of all blocks becomes the next token. It is written to where the next step's embedding
-// lookup reads it, and appended to the tokens that the readback copies.
+// The best token of all blocks becomes the next token. It is written to `tokens`, where the next
+// step's embedding lookup reads it, and appended to `sampled`, which the read-back copies.
 
-@group(0) @binding(0) var<storage, read> best: array<vec2u>;         // [N_BLOCKS]: bits of the value, id
-@group(0) @binding(1) var<storage, read_write> tokens: array<u32>;   // [chunk]
-@group(0) @binding(2) var<storage, read_write> sampled: array<u32>;  // [N_SAMPLED], the latest at the end
+// [N_BLOCKS]: bits of the value, id
+@group(0) @binding(0) var<storage, read> best: array<vec2u>;
+// [chunk]
+@group(0) @binding(1) var<storage, read_write> tokens: array<u32>;
+// [N_SAMPLED], the latest at the end
+@group(0) @binding(2) var<storage, read_write> sampled: array<u32>;
 
 const_assert N_SAMPLED <= WORKGROUP;
 
@@ -20,7 +23,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         }
     }
     let next = sampled[min(lane + 1u, N_SAMPLED - 1u)];
-    storageBarrier(); // every lane has read what others will overwrite
+    storageBarrier(); // every lane has read its token before another overwrites it
     reduce(lane, value, id);
     if lane + 1u < N_SAMPLED {
         sampled[lane] = next;

@@ -1,10 +1,11 @@
 // The least logit that top-k, top-p and min-p accept. One workgroup.
 //
-// Each of top-k and top-p asks for the greatest threshold such that the tokens at or above it weigh
-// enough together: k tokens of weight 1, or the probability p. The threshold is found on the
-// logits' bits, mapped so that they order as integers, from the top bits down. Each digit has three
-// bits: the vocabulary is read once for the sums of seven candidate thresholds. Sums are added in a
-// fixed order, so the same logits always give the same threshold.
+// Top-k and top-p both ask for a greatest threshold: the tokens at or above it must weigh enough
+// together. For top-k each token weighs 1, and they must weigh k. For top-p they must have the
+// probability p. The search works on keys: the bits of a logit, mapped so that keys sort as
+// integers like the logits. It finds the threshold from the top bits down, in digits of three bits.
+// For each digit, the vocabulary is read once, to sum the weights for seven candidate thresholds.
+// Sums are added in a fixed order, so the same logits always give the same threshold.
 
 @group(0) @binding(0) var<uniform> sampling: Sampling;
 @group(0) @binding(1) var<storage, read> logits: array<f32>;           // [N_VOCAB]
@@ -12,7 +13,7 @@
 
 const VALUES: u32 = (N_VOCAB + WORKGROUP - 1u) / WORKGROUP; // of a lane
 const HALVINGS: u32 = countTrailingZeros(WORKGROUP);
-// The key of -inf, which accepts every number. Smaller keys are those of NaN, which accept none.
+// The key of -inf. As a threshold it accepts every number. Smaller keys belong to NaN.
 const KEY_OF_LEAST: u32 = 0x007fffffu;
 
 var<workgroup> partial: array<f32, WORKGROUP>;
@@ -20,7 +21,7 @@ var<workgroup> partial_max: array<f32, WORKGROUP>;
 var<workgroup> partial_low: array<vec4f, WORKGROUP>;
 var<workgroup> partial_high: array<vec4f, WORKGROUP>;
 
-// Keys have the order of the values they are of.
+// Keys sort as integers like their values.
 fn key_of(value: f32) -> u32 {
     let bits = bitcast<u32>(value);
     return select(bits | 0x80000000u, ~bits, (bits & 0x80000000u) != 0u);
@@ -48,7 +49,8 @@ fn sum_over(lane: u32, low: vec4f, high: vec4f) {
     workgroupBarrier();
 }
 
-// The greatest key at or above `least` such that tokens with that key or more weigh `target`.
+// The greatest key, at least `least`, such that the tokens with that key or a greater one weigh
+// `target_weight` together.
 fn search(lane: u32, largest: f32, counting: bool, target_weight: f32, least: u32) -> u32 {
     var found = 0u;
     for (var i = 0u; i < 11u; i++) {
@@ -127,7 +129,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     if sampling.min_p > 0.0 {
         least = max(least, key_of(largest + log(sampling.min_p) / sampling.inverse_temperature));
     }
-    // The best token is always accepted, whatever rounding did.
+    // Always accept the best token, even if rounding would exclude it.
     least = min(least, key_of(largest));
     if lane == 0u {
         threshold[0] = value_of(least);

@@ -1,14 +1,16 @@
-// Splits each f16 of one shard of the embedding into its two bytes, in place, and bounds by how
-// much the upper bytes alone put a row's logit off. One workgroup a row.
+// Splits each f16 of one shard of the embedding into two bytes, in place. Also stores a bound for
+// the error of a logit that is computed from the upper bytes alone. One workgroup per row.
 //
-// error[row] = (|d| + g (2 |e| + 2 |d|)) * SLACK with the Euclidean norms of the row e and of d,
-// what the upper bytes leave out of it. src/kernels/rescore.rs says why.
+// error[row] = (|d| + G (2 |e| + 2 |d|)) * SLACK, where e is the row, d is the error of its upper
+// bytes, and |v| is the Euclidean norm. src/kernels/rescore.rs has the proof.
 
-@group(0) @binding(0) var<storage, read_write> embd: array<vec2u>; // [N_ROWS, K] f16, then [N_ROWS, 2, K] bytes
-@group(0) @binding(1) var<storage, read_write> error: array<f32>;  // [n_vocab]
+// [N_ROWS, K] f16, then [N_ROWS, 2, K] bytes
+@group(0) @binding(0) var<storage, read_write> embd: array<vec2u>;
+// [n_vocab]
+@group(0) @binding(1) var<storage, read_write> error: array<f32>;
 
 const EIGHTS: u32 = K / 8u; // of values in a row
-const VALUES: u32 = (EIGHTS + WORKGROUP - 1u) / WORKGROUP; // eights of a lane
+const VALUES: u32 = (EIGHTS + WORKGROUP - 1u) / WORKGROUP; // eights per lane
 const G: f32 = f32(K + 16u) / 16777216.0;
 
 const_assert LANES == WORKGROUP && EACH == 1u;
@@ -48,7 +50,7 @@ fn main(
             d += squares_left_out(a) + squares_left_out(b);
         }
     }
-    // Every lane has read what others will overwrite.
+    // Every lane has read its values before another overwrites them.
     storageBarrier();
     workgroupBarrier();
     for (var n = 0u; n < VALUES; n++) {

@@ -1,5 +1,5 @@
-//! The command line, as a user runs it.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "this is how tests fail and tell")]
+//! Runs the command line as a user does.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "this is how tests fail and report")]
 
 mod support;
 
@@ -20,7 +20,7 @@ fn run(args: &[&str]) -> Output {
     ternlight(args).output().unwrap()
 }
 
-/// Runs it with `input` piped to its standard input.
+/// Runs the program with `input` piped to its standard input.
 fn run_with_input(args: &[&str], input: &[u8]) -> Output {
     let mut command = ternlight(args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -43,7 +43,7 @@ fn text_of(args: &[&str], output: Output) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Asserts exit code 1, `error[code]: ` with every fact on stderr, and nothing on stdout.
+/// Asserts exit code 1, `error[code]: ` and all facts on stderr, and nothing on stdout.
 #[track_caller]
 fn assert_fails(args: &[&str], code: &str, facts: &[&str]) {
     assert_failed(args, run(args), code, facts);
@@ -60,7 +60,7 @@ fn assert_failed(args: &[&str], output: Output, code: &str, facts: &[&str]) {
     assert!(output.stdout.is_empty(), "{args:?}");
 }
 
-/// Asserts exit code 2, every fact on stderr, and nothing on stdout.
+/// Asserts exit code 2, all facts on stderr, and nothing on stdout.
 #[track_caller]
 fn assert_wrong_usage(args: &[&str], facts: &[&str]) {
     let output = run(args);
@@ -77,7 +77,7 @@ fn target(name: &str) -> String {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name).to_str().unwrap().to_owned()
 }
 
-/// A file that lasts as long as the target folder.
+/// Writes a file to the target folder. Returns its path.
 fn file(name: &str, bytes: &[u8]) -> String {
     let path = target(name);
     fs::write(&path, bytes).unwrap();
@@ -93,7 +93,7 @@ fn golden(name: &str) -> serde_json::Value {
 const SHORT: &[&str] = &["--cpu", "--max-tokens", "8"];
 
 #[test]
-fn the_cpu_answers_as_the_goldens_do() {
+fn the_cpu_gives_the_golden_answer() {
     let golden = golden("who");
     let question = golden["turns"][0][1].as_str().unwrap();
     assert!(golden["greedy_stopped"].as_bool().unwrap());
@@ -102,7 +102,7 @@ fn the_cpu_answers_as_the_goldens_do() {
 }
 
 #[test]
-fn the_gpu_answers_as_the_goldens_do() {
+fn the_gpu_gives_the_golden_answer() {
     let golden = golden("who");
     let question = golden["turns"][0][1].as_str().unwrap();
     let answer = text(&[question]);
@@ -128,7 +128,7 @@ fn the_same_seed_gives_the_same_text() {
     };
     assert_eq!(story("1"), story("1"));
     assert_ne!(story("1"), story("2"));
-    // If there is only one token to choose from, it is the best one.
+    // A choice among one token takes the best one.
     let best = text(&[SHORT, &["Hi"]].concat());
     assert_eq!(text(&[SHORT, &["--temperature", "2", "--top-k", "1", "Hi"]].concat()), best);
     assert_eq!(text(&[SHORT, &["--temperature", "2", "--min-p", "1", "Hi"]].concat()), best);
@@ -183,7 +183,7 @@ fn bad_prompts_and_options_are_refused() {
     assert_fails(&["--cpu", "--temperature", "nan", "Hi"], "bad-option", &["temperature"]);
 }
 
-/// A text that fills the context ends there.
+/// A text ends when the context is full.
 #[test]
 fn the_context_ends_a_text() {
     let model = file("small.gguf", &tiny().build());
@@ -191,9 +191,9 @@ fn the_context_ends_a_text() {
     assert!(!text(&["--cpu", "--context", "12", "--raw", "Once upon a time"]).trim().is_empty());
 }
 
-/// The package gets the crate's version when it is built: its template must not name another.
+/// The build gives the package the crate's version, so its template must not name another.
 #[test]
-fn there_is_one_version() {
+fn crate_package_and_changelog_have_one_version() {
     let version = env!("CARGO_PKG_VERSION");
     assert_eq!(text(&["--version"]), format!("ternlight {version}\n"));
     assert_eq!(json("pkg-template/package.json")["version"], "0.0.0");
@@ -213,7 +213,7 @@ fn wrong_usage_exits_with_2() {
     assert!(text(&["--help"]).contains("--min-p"));
 }
 
-/// The message names the option and says what it must be, also for numbers below 0.
+/// The message names the option and says what it must be, even for numbers below 0.
 #[test]
 fn numbers_out_of_range_are_refused_by_name() {
     for (args, option, rule) in [
@@ -241,7 +241,7 @@ fn numbers_out_of_range_are_refused_by_name() {
     assert_fails(&["--cpu", "--temperature", "-1", "Hi"], "bad-option", &["temperature"]);
     assert_fails(&["--cpu", "--top-p", "-0.5", "Hi"], "bad-option", &["topP"]);
     assert_fails(&["--cpu", "--min-p", "-1", "Hi"], "bad-option", &["minP"]);
-    // A prompt may be such a number.
+    // A prompt may be a negative number.
     assert_eq!(
         text(&[SHORT, &["--raw", "-1"]].concat()),
         text(&[SHORT, &["--raw", "--", "-1"]].concat())
@@ -257,18 +257,18 @@ fn options_that_the_cpu_cannot_honour_are_refused() {
 }
 
 #[test]
-fn the_prompt_comes_from_standard_input_where_that_is_meant() {
+fn a_dash_or_a_pipe_reads_the_prompt_from_standard_input() {
     let expected = text(&[SHORT, &["Who are you?"]].concat());
     assert_eq!(text_of(SHORT, run_with_input(SHORT, b"Who are you?\n")), expected);
     let dash = [SHORT, &["-"]].concat();
     assert_eq!(text_of(&dash, run_with_input(&dash, b"Who are you?")), expected);
-    // One line break at the end is the shell's, not the prompt's.
+    // The last line break comes from the shell. It is not part of the prompt.
     let raw = [SHORT, &["--raw", "-"]].concat();
     let expected = text(&[SHORT, &["--raw", "Once upon a time"]].concat());
     for input in ["Once upon a time\n", "Once upon a time\r\n"] {
         assert_eq!(text_of(&raw, run_with_input(&raw, input.as_bytes())), expected);
     }
-    // A prompt on the command line is taken, whatever is piped.
+    // A prompt on the command line wins against a pipe.
     let both = [SHORT, &["--raw", "Once upon a time"]].concat();
     assert_eq!(text_of(&both, run_with_input(&both, b"Who are you?")), expected);
 
@@ -277,7 +277,7 @@ fn the_prompt_comes_from_standard_input_where_that_is_meant() {
     assert_failed(&dash, failed, "io", &["could not read", "standard input", "UTF-8"]);
 }
 
-/// Opening a pipe would wait for a writer.
+/// The file must not be opened: opening a pipe would wait for a writer.
 #[cfg(unix)]
 #[test]
 fn a_model_from_a_pipe_is_refused() {
@@ -306,7 +306,7 @@ fn a_write_that_fails_is_an_error() {
 }
 
 #[test]
-fn random_overwrites_no_file_unasked() {
+fn random_overwrites_a_file_only_with_force() {
     let model = target("random.gguf");
     let args = ["random", "--shape", "tiny", "--layers", "1", &model];
     let _ = fs::remove_file(&model);
@@ -316,14 +316,14 @@ fn random_overwrites_no_file_unasked() {
     assert_fails(&args, "bad-option", &[&model, "--force"]);
     assert_eq!(fs::read(&model).unwrap(), b"something else");
     assert_eq!(text(&[&args[..], &["--force"]].concat()), "");
-    assert!(fs::read(&model).unwrap() == written, "not the same bytes again");
+    assert!(fs::read(&model).unwrap() == written, "the second file differs from the first");
     let shown = text(&["inspect", &model]);
     assert!(shown.contains("bitnet-b1.58.block_count = 1"), "{shown}");
     assert!(shown.contains("ternlight runs this model"), "{shown}");
 }
 
 #[test]
-fn a_reader_that_leaves_stops_the_text() {
+fn a_closed_pipe_stops_the_text() {
     let mut child = ternlight(&["--cpu", "Tell me a story about a brave cat"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -335,7 +335,7 @@ fn a_reader_that_leaves_stops_the_text() {
 }
 
 #[test]
-fn inspect_shows_what_is_in_a_file() {
+fn inspect_shows_the_content_of_a_file() {
     let shown = text(&["inspect", "models/tiny-stories.gguf"]);
     for line in [
         "GGUF 3, 90 tensors, data at 152352",
@@ -367,7 +367,7 @@ fn bench_reports_figures_with_bytes_and_a_soak() {
     let number = |value: &serde_json::Value| value.as_f64().unwrap();
     let figures = report["figures"].as_array().unwrap();
     let whats: Vec<_> = figures.iter().map(|figure| figure["what"].as_str().unwrap()).collect();
-    // 99 tokens do not fit into the context of 64.
+    // There is no figure for 99 tokens: they do not fit into the context of 64.
     let expected = [
         "load from a file",
         "last byte to ready",
@@ -400,13 +400,13 @@ fn bench_reports_figures_with_bytes_and_a_soak() {
 }
 
 #[test]
-fn bench_leaves_out_what_takes_too_long_and_says_so() {
+fn bench_reports_the_figures_that_it_leaves_out_for_time() {
     let model = file("bench-patience.gguf", &tiny().build());
     let args = ["--decode", "8", "--prefill", "16,32", "--tokens", "4", "--patience", "0"];
     let report = text(&[&["bench", "--model", &model, "--json"], &args[..]].concat());
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     let figures = report["figures"].as_array().unwrap();
-    // Loading and aborting are measured once all the same.
+    // Loading and aborting are measured once in any case.
     assert_eq!(figures.len(), 5);
     assert!(figures.iter().all(|figure| figure["runs"] == 1), "{report}");
     let left_out = report["leftOut"].as_array().unwrap();
@@ -428,7 +428,7 @@ fn bench_removes_its_model_when_it_is_interrupted() {
         let mut command = ternlight(&args);
         let mut child = command.env("TMPDIR", &folder).stderr(Stdio::piped()).spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
-        // It loads the model that it has written.
+        // At this point it has written its model and loads it.
         assert!(stderr.lines().any(|line| line.unwrap() == "measuring: load 1 of 3"));
         assert_eq!(files(), 1);
         let id = child.id().to_string();
@@ -438,10 +438,10 @@ fn bench_removes_its_model_when_it_is_interrupted() {
     }
 }
 
-/// A model that counts copies a prompt that counts: prompt lookup drafts all of it right. Of a
-/// prompt with changed tokens it drafts right what lies between them.
+/// A model that counts copies a prompt that counts, so all drafted tokens are right. If some tokens
+/// of the prompt are changed, the drafted tokens between them are right.
 #[test]
-fn bench_reports_what_prompt_lookup_gains_on_a_copied_text() {
+fn bench_reports_the_gain_of_prompt_lookup_on_a_copied_text() {
     let model = &target("counting.gguf");
     let args = ["random", "--shape", "tiny", "--layers", "2", "--counting", "--force", model];
     assert_eq!(text(&args), "");
@@ -463,8 +463,8 @@ fn bench_reports_what_prompt_lookup_gains_on_a_copied_text() {
     }
     let [whole, changed] = [&lookups[0], &lookups[1]];
     assert!(whole["changed"].is_null());
-    // Three tokens until the repetition is noticed, then passes of eight tokens; the last one is
-    // shorter.
+    // After three tokens the repetition is noticed. Then come passes of eight tokens; the last one
+    // is shorter.
     assert_eq!([&whole["draftPasses"], &whole["draftedTokens"]], [6, 39]);
     assert_eq!(whole["acceptedTokens"], whole["draftedTokens"]);
     assert_eq!(changed["changed"], 20);

@@ -1,5 +1,5 @@
-// The best of a workgroup's tokens: the greatest value, and the lowest id among equals.
-// The id of none is NO_TOKEN.
+// The best of a workgroup's tokens: the greatest value, and the lowest id among equals. If there is
+// no token, the id is NO_TOKEN.
 
 var<workgroup> values: array<f32, WORKGROUP>;
 var<workgroup> ids: array<u32, WORKGROUP>;

@@ -1,4 +1,4 @@
-// One logit for each row of a shard, from LANES lanes.
+// Computes the logit of each row of a shard. LANES lanes share a row. The kernel declares lane_sum.
 
 const_assert EACH == 1u;
 

@@ -1,6 +1,6 @@
 
 // Reductions over the whole workgroup, with subgroup operations. Every lane gets the result, and
-// each call is a barrier for workgroup memory. SUBGROUP is a power of two; each function may be
+// each call is a barrier for workgroup memory. SUBGROUP is a power of two. Each function may be
 // called once, by the whole workgroup. Twin of group_workgroup.wgsl.
 
 const GROUP_PARTIALS: u32 = max(WORKGROUP / SUBGROUP, 1u);
@@ -11,14 +11,14 @@ var<workgroup> group_partial_sum_max: array<vec2f, GROUP_PARTIALS>;
 var<workgroup> group_partial_sum_i32: array<i32, GROUP_PARTIALS>;
 var<workgroup> group_partial_max_vec2f: array<vec2f, GROUP_PARTIALS>;
 
-// The sum of `value.x` and the largest `value.y`, none of which is negative.
+// The sum of `value.x` and the largest `value.y`. No `value.y` may be negative.
 fn group_sum_max(lane: u32, value: vec2f) -> vec2f {
     var v = value;
     for (var i = 0u; i < GROUP_HALVINGS; i++) {
         v.x += subgroupShuffleXor(v.x, GROUP_STEP >> (i + 1u));
     }
-    // Floats that are not negative are ordered like their bits, and cards have one instruction for
-    // those.
+    // Floats that are not negative sort like their bits, and cards have one instruction for the
+    // largest integer.
     v.y = bitcast<f32>(subgroupMax(bitcast<u32>(v.y)));
     if lane % SUBGROUP == 0u {
         group_partial_sum_max[lane / SUBGROUP] = v;

@@ -9,7 +9,7 @@ var<workgroup> group_partial_sum_max: array<vec2f, WORKGROUP>;
 var<workgroup> group_partial_sum_i32: array<i32, WORKGROUP>;
 var<workgroup> group_partial_max_vec2f: array<vec2f, WORKGROUP>;
 
-// The sum of `value.x` and the largest `value.y`, none of which is negative.
+// The sum of `value.x` and the largest `value.y`. No `value.y` may be negative.
 fn group_sum_max(lane: u32, value: vec2f) -> vec2f {
     group_partial_sum_max[lane] = value;
     for (var i = 0u; i < GROUP_HALVINGS; i++) {
@@ -44,7 +44,8 @@ fn group_max_vec2f(lane: u32, value: vec2f) -> vec2f {
         let half = WORKGROUP >> (i + 1u);
         workgroupBarrier();
         if lane < half {
-            group_partial_max_vec2f[lane] = max(group_partial_max_vec2f[lane], group_partial_max_vec2f[lane + half]);
+            group_partial_max_vec2f[lane] =
+                max(group_partial_max_vec2f[lane], group_partial_max_vec2f[lane + half]);
         }
     }
     workgroupBarrier();

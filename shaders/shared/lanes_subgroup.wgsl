@@ -1,6 +1,6 @@
 // Reductions over groups of LANES neighbouring lanes of a workgroup, with subgroup operations.
-// Every lane of a group gets the result. LANES and SUBGROUP are powers of two; each function is
-// called by the whole workgroup. Twin of lanes_workgroup.wgsl.
+// Every lane of a group gets the result. LANES and SUBGROUP are powers of two. The whole workgroup
+// must call each function. Twin of lanes_workgroup.wgsl.
 
 const LANES_PER_STEP: u32 = min(LANES, SUBGROUP);
 const HALVINGS: u32 = countTrailingZeros(LANES_PER_STEP);

@@ -1,6 +1,6 @@
-// Reductions over groups of LANES neighbouring lanes of a workgroup, in workgroup memory.
-// Every lane of a group gets the result. LANES is a power of two; each function is called by the
-// whole workgroup. Twin of lanes_subgroup.wgsl.
+// Reductions over groups of LANES neighbouring lanes of a workgroup, in workgroup memory. Every
+// lane of a group gets the result. LANES is a power of two. The whole workgroup must call each
+// function. Twin of lanes_subgroup.wgsl.
 
 const HALVINGS: u32 = countTrailingZeros(LANES);
 

@@ -1,15 +1,15 @@
-// int8 activations as in quantize.wgsl, computed by a whole workgroup: q, s = int8 quantisation of
-// x / sqrt(mean(x²) + EPS) * weight.
+// A whole workgroup norms and quantises one row: q and its scale s are the int8 quantisation of x /
+// sqrt(mean(x²) + EPS) * weight. quantize.wgsl has the order of q.
 //
-// One token and many give the same bits, and so do all kernels that norm a row: every operation
-// that could be fused with another is explicit.
+// All kernels that norm a row must give the same bits, for one token and for many. So every
+// operation that could be fused with another is explicit.
 //
-// The kernel declares norm_weight, `array<vec4f>` [K]; input(token, i), the vectors i, i + 8, i +
-// 16 and i + 24 of x; and put(token, word, q), which takes the sixteen activations that a word of
-// codes meets.
+// The kernel declares norm_weight, `array<vec4f>` [K]; input(token, i), which returns the vectors
+// i, i + 8, i + 16 and i + 24 of x; and put(token, word, q), which stores the sixteen activations
+// for one word of codes.
 
 const WORDS: u32 = K / 16u; // words of codes in a row
-const INPUTS: u32 = (WORDS + WORKGROUP - 1u) / WORKGROUP; // words whose activations a lane computes
+const INPUTS: u32 = (WORDS + WORKGROUP - 1u) / WORKGROUP; // words per lane
 
 struct Input {
     a: vec4f,
@@ -27,9 +27,9 @@ fn largest_of(v: vec4f) -> f32 {
     return max(max(a.x, a.y), max(a.z, a.w));
 }
 
-// Puts all of a token's activations. Returns s and the sum of q.
+// Stores all activations of a token with put. Returns s and the sum of q.
 fn norm_input(token: u32, lane: u32) -> vec2f {
-    // Values of the block's four groups. A word of codes meets four of each.
+    // For each word of codes, four values of each of the block's four groups.
     var h: array<vec4f, INPUTS * 4u>;
     var squares_largest = vec2f();
     for (var n = 0u; n < INPUTS; n++) {
@@ -42,7 +42,8 @@ fn norm_input(token: u32, lane: u32) -> vec2f {
         h[n * 4u + 2u] = x.c * norm_weight[i + 16u];
         h[n * 4u + 3u] = x.d * norm_weight[i + 24u];
         if inside {
-            squares_largest.x += (square_of(x.a) + square_of(x.b)) + (square_of(x.c) + square_of(x.d));
+            squares_largest.x +=
+                (square_of(x.a) + square_of(x.b)) + (square_of(x.c) + square_of(x.d));
             let ab = max(largest_of(h[n * 4u]), largest_of(h[n * 4u + 1u]));
             let cd = max(largest_of(h[n * 4u + 2u]), largest_of(h[n * 4u + 3u]));
             squares_largest.y = max(squares_largest.y, max(ab, cd));

@@ -1,16 +1,16 @@
-// Ternary rows times one vector, which every workgroup norms and quantises by itself. Where a
-// workgroup has many rows this is cheaper than another dispatch. See normed_input.wgsl.
+// Ternary rows times one vector. Every workgroup norms and quantises the vector for itself: see
+// normed_input.wgsl. If a workgroup has many rows, this is cheaper than another dispatch.
 //
-// The kernel declares w, `array<vec4u>` [.., K] codes, and what normed_input asks for. A slot of
-// LANES neighbouring lanes shares EACH rows of w.
+// The kernel declares w, `array<vec4u>` [.., K] codes, and what normed_input.wgsl needs, but not
+// put. A slot of LANES neighbouring lanes shares EACH rows of w.
 
 const VECTORS: u32 = K / 64u; // vectors of four words of codes in a row
-const STEPS: u32 = (VECTORS + LANES - 1u) / LANES; // in which the lanes read a row
+const STEPS: u32 = (VECTORS + LANES - 1u) / LANES; // to read a row
 
 const_assert EACH == 1u || EACH == 2u || EACH == 4u;
 
-// The activations that each word of codes meets, [STEPS][4][LANES]: neighbouring lanes read
-// neighbours. Those past the end of a row meet codes of 0.
+// The activations for each word of codes, [STEPS][4][LANES], so that neighbouring lanes read
+// neighbours. Past the end of a row they are multiplied with codes of 0.
 var<workgroup> q: array<vec4u, STEPS * 4u * LANES>;
 
 fn put(token: u32, word: u32, values: vec4u) {
@@ -24,8 +24,9 @@ fn codes(row: u32, at_step: u32, lane: u32) -> vec4u {
     return select(vec4u(), w[row * VECTORS + min(i, VECTORS - 1u)], i < VECTORS);
 }
 
-// The codes of a word's second and third group are not shifted down, so they count 16 and 4 times:
-// x is the sum of the first and the last group, y 4 times the third's, z 16 times the second's.
+// The codes of a word's second and third group are not shifted down, so they count 16 and 4 times.
+// x is the sum of the first and the last group, y is 4 times the sum of the third, and z is 16
+// times the sum of the second.
 fn dot_word3(word: u32, q: vec4u) -> vec3i {
     return vec3i(
         dot4((word >> 6u) & 0x03030303u, q.x) + dot4(word & 0x03030303u, q.w),
@@ -35,22 +36,24 @@ fn dot_word3(word: u32, q: vec4u) -> vec3i {
 }
 
 fn dot_codes(words: vec4u, q0: vec4u, q1: vec4u, q2: vec4u, q3: vec4u) -> vec3i {
-    return dot_word3(words.x, q0) + dot_word3(words.y, q1) + dot_word3(words.z, q2) + dot_word3(words.w, q3);
+    return dot_word3(words.x, q0) + dot_word3(words.y, q1)
+        + dot_word3(words.z, q2) + dot_word3(words.w, q3);
 }
 
 fn whole(d: vec3i) -> i32 {
     return d.x + (d.y >> 2u) + (d.z >> 4u);
 }
 
-// The products D of the slot's EACH rows with q, for each of its lanes, and the scale of q. Norms
-// the input while the codes are loaded.
+// The products D of q with the EACH rows of the slot, and the scale and sum of q. Every lane of the
+// slot gets them.
 struct Products {
     d: vec4i,
     q_scale: vec2f,
 }
 
+// Norms the input while the codes are loaded.
 fn products(lane: u32, rows: vec4u) -> Products {
-    // A variable for each row, because drivers are slow at indexing by a loop's variable.
+    // There is a variable for each row, because indexing by a loop's variable is slow on drivers.
     var codes0: array<vec4u, STEPS>;
     var codes1: array<vec4u, STEPS>;
     var codes2: array<vec4u, STEPS>;

@@ -1,8 +1,8 @@
 // int8 activations: q = clamp(round_half_even(x * s)), s = 127 / max(1e-5, max|x|) over the row.
 //
-// A word holds four values. The words of a 128-element block are in the order of the i2_s codes
-// that they meet: words 4w .. 4w+3 of a block hold elements 4w, 32+4w, 64+4w and 96+4w, and three
-// more each. These are the four groups of the block's w-th word of codes.
+// A word holds four values. The words of a 128-element block have the order of the i2_s codes.
+// Words 4w .. 4w+3 of a block belong to its w-th word of codes. They begin with elements 4w, 32+4w,
+// 64+4w and 96+4w, one for each of the four groups of that word.
 
 fn quantize(x: vec4f, s: f32) -> u32 {
     let q = vec4i(clamp(round(x * s), vec4f(-128.0), vec4f(127.0))) & vec4i(255);

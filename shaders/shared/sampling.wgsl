@@ -1,4 +1,4 @@
-// How tokens are chosen in a generation. src/sampling.rs gives the meaning.
+// How a generation chooses tokens. src/sampling.rs explains the fields.
 struct Sampling {
     inverse_temperature: f32, // 0 is greedy
     top_k: u32,               // 0 keeps all

@@ -2,11 +2,12 @@
 // exponent and three bits of the mantissa. The lower byte holds the exponent's top bit, which is
 // set only in values of 2 and more, and the other seven bits of the mantissa.
 //
-// A word holds the bytes of four values in the order 0, 2, 1, 3. The bytes of two neighbours are
-// then 16 bits apart, as in a pair of f16, and are moved there together.
+// A word holds the bytes of four values in the order 0, 2, 1, 3. So the bytes of two neighbours are
+// 16 bits apart, as in a pair of f16, and one shift moves both.
 
 fn upper_bytes(halves: vec2u) -> u32 {
-    let bytes = ((halves >> vec2u(8u)) & vec2u(0x00800080u)) | ((halves >> vec2u(7u)) & vec2u(0x007f007fu));
+    let bytes =
+        ((halves >> vec2u(8u)) & vec2u(0x00800080u)) | ((halves >> vec2u(7u)) & vec2u(0x007f007fu));
     return bytes.x | (bytes.y << 8u);
 }
 
@@ -15,19 +16,22 @@ fn lower_bytes(halves: vec2u) -> u32 {
     return bytes.x | (bytes.y << 8u);
 }
 
-// The sign and the middle bits of four values, at their bits of an f16.
+// The bits of the upper bytes of four values, moved to their positions in an f16.
 fn middle_bits(upper: u32) -> vec2u {
     let bytes = vec2u(upper, upper >> 8u);
-    return ((bytes << vec2u(8u)) & vec2u(0x80008000u)) | ((bytes << vec2u(7u)) & vec2u(0x3f803f80u));
+    return ((bytes << vec2u(8u)) & vec2u(0x80008000u))
+        | ((bytes << vec2u(7u)) & vec2u(0x3f803f80u));
 }
 
-// Four values as they were: two in each word.
+// Four f16 values, as before the split: two in each word.
 fn joined(upper: u32, lower: u32) -> vec2u {
     let bytes = vec2u(lower, lower >> 8u);
-    return middle_bits(upper) | ((bytes << vec2u(7u)) & vec2u(0x40004000u)) | (bytes & vec2u(0x007f007fu));
+    return middle_bits(upper)
+        | ((bytes << vec2u(7u)) & vec2u(0x40004000u))
+        | (bytes & vec2u(0x007f007fu));
 }
 
-// Four values as far as their upper bytes say: the middle of what is possible below 2.
+// Four values from their upper bytes alone: each is the middle of the possible values below 2.
 fn approximate(upper: u32) -> vec4f {
     let halves = middle_bits(upper) | vec2u(0x00400040u);
     return vec4f(unpack2x16float(halves.x), unpack2x16float(halves.y));

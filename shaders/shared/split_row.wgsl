@@ -3,12 +3,12 @@
 const EIGHTS: u32 = K / 8u; // of values in a row
 const STEPS: u32 = (EIGHTS + LANES - 1u) / LANES;
 
-// What one of a row's LANES lanes adds up of embd[row] · x, in the order of gemv_lm_head.
+// One lane's part of embd[row] · x, summed in the order of gemv_lm_head. LANES lanes share a row.
 fn lane_sum(row: u32, lane: u32) -> f32 {
     let upper = row * (2u * EIGHTS);
     let lower = upper + EIGHTS;
     var sum = 0.0;
-    // Drivers unroll a constant number of steps, and have all loads in flight together.
+    // Drivers unroll a constant number of steps, so that all loads are in flight together.
     for (var at_step = 0u; at_step < STEPS; at_step++) {
         let i = at_step * LANES + lane;
         if EIGHTS % LANES == 0u || i < EIGHTS {

@@ -1,4 +1,4 @@
-// What varies from step to step.
+// The values that change from step to step.
 struct Step {
     pos: u32,       // tokens in the KV cache before this step
     n_tokens: u32,  // tokens in this step

@@ -1,8 +1,8 @@
-//! The whole model in plain Rust: the GPU's results are compared with it.
+//! The whole model in plain Rust. Tests compare the GPU's results with it.
 //!
-//! It computes one token at a time, with f64 sums. Read [`Reference::forward`] for the model, and
-//! [`ops`] for its operations. The arithmetic is that of bitnet.cpp, but exact where bitnet.cpp
-//! approximates: nothing is rounded to f16, and ternary products are summed as integers.
+//! It computes one token at a time, with f64 sums. [`Reference::forward`] is the model, [`ops`] has
+//! its operations. The arithmetic follows bitnet.cpp, but is exact where bitnet.cpp approximates:
+//! nothing is rounded to f16, and ternary products are summed as integers.
 
 pub mod ops;
 
@@ -14,7 +14,7 @@ use crate::source::{Reader, Source};
 use crate::ternary::{self, Layout};
 use crate::tokenizer::Tokenizer;
 
-/// A model in memory with its KV cache.
+/// A model in memory, with its KV cache.
 pub struct Reference {
     /// The model's sizes and constants.
     pub config: Config,
@@ -47,7 +47,7 @@ struct Block {
     ffn_down: Ternary,       // [n_embd][n_ff]
 }
 
-/// A ternary matrix: `scale` times −1, 0 or 1.
+/// A ternary matrix: `scale` times codes of −1, 0 or 1.
 #[derive(Default)]
 struct Ternary {
     codes: Vec<i8>,
@@ -63,7 +63,7 @@ struct KvCache {
 }
 
 impl Reference {
-    /// Appends `ids` to the context and gives the logits after each: `[ids.len()][n_vocab]`.
+    /// Appends `ids` to the context. Returns the logits after each id: `[ids.len()][n_vocab]`.
     ///
     /// Errors: `bad-option` (`ids`), `context-full`.
     pub fn forward(&mut self, ids: &[u32]) -> Result<Vec<Vec<f32>>> {
@@ -109,7 +109,7 @@ impl Reference {
         self.n_past = 0;
     }
 
-    /// Tokens in the context.
+    /// Returns the number of tokens in the context.
     pub fn n_past(&self) -> usize {
         self.n_past
     }
@@ -131,7 +131,7 @@ impl Reference {
     }
 }
 
-/// A row of activations as int8, quantised once for all matrices that it is multiplied with.
+/// A row of activations as int8. It is quantised once for all matrices that multiply it.
 struct Quantized {
     q: Vec<i8>,
     s: f32,
@@ -145,7 +145,7 @@ impl Quantized {
 }
 
 impl Ternary {
-    /// The product with a row. The operations are in bitnet.cpp's order.
+    /// The product with a row, in bitnet.cpp's order of operations.
     fn times(&self, x: &Quantized) -> Vec<f32> {
         let sums = ops::matvec_ternary(&self.codes, self.columns, &x.q);
         sums.into_iter().map(|sum| sum as f32 / x.s * self.scale).collect()

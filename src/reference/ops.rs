@@ -1,11 +1,11 @@
-//! The operations of the model, one function each.
+//! Each operation of the model is one function.
 //!
-//! Sums are f64, so that any difference to a GPU kernel is the kernel's error. Tensors are flat
-//! slices with the fastest dimension last: `[rows][columns]`.
+//! Sums are f64, so any difference from a GPU kernel is the kernel's error. Tensors are flat
+//! slices. Shapes name the fastest dimension last: `[rows][columns]`.
 
 use half::f16;
 
-/// `x / sqrt(mean(x²) + eps) * weight` for each row of `weight.len()`.
+/// Computes `x / sqrt(mean(x²) + eps) * weight` for each row of `weight.len()` values.
 pub fn rms_norm(x: &[f32], weight: &[f32], eps: f32) -> Vec<f32> {
     let mut y = Vec::with_capacity(x.len());
     for row in x.chunks_exact(weight.len()) {
@@ -18,7 +18,7 @@ pub fn rms_norm(x: &[f32], weight: &[f32], eps: f32) -> Vec<f32> {
     y
 }
 
-/// A row as int8 `q = round(x * s)`, ties to even, and its `s = 127 / max|x|`.
+/// Quantises a row to int8: `q = round(x * s)`, ties to even. Returns `q` and `s = 127 / max|x|`.
 ///
 /// If `max|x|` is below 1e-5, `s` is `127 / 1e-5`, as in bitnet.cpp.
 pub fn quantize(x: &[f32]) -> (Vec<i8>, f32) {
@@ -27,14 +27,15 @@ pub fn quantize(x: &[f32]) -> (Vec<i8>, f32) {
     (x.iter().map(|&x| (x * s).round_ties_even().clamp(-128.0, 127.0) as i8).collect(), s)
 }
 
-/// `codes` −1, 0, 1 `[rows][k]` times `q` `[k]`, exactly.
+/// Multiplies `codes` `[rows][k]`, which are −1, 0 or 1, by `q` `[k]`. The result `[rows]` is
+/// exact.
 pub fn matvec_ternary(codes: &[i8], k: usize, q: &[i8]) -> Vec<i32> {
     let dot = |row: &[i8]| row.iter().zip(q).map(|(&c, &q)| i32::from(c) * i32::from(q)).sum();
     codes.chunks_exact(k).map(dot).collect()
 }
 
-/// Rotates each head of `x`: the elements `i` and `i + head_dim / 2` (the NeoX pairing) by the
-/// angle `pos * base^(-2i / head_dim)`.
+/// Rotates each head of `x`. Elements `i` and `i + head_dim / 2` are a pair (as in NeoX), which is
+/// rotated by the angle `pos * base^(-2i / head_dim)`.
 pub fn rope_neox(x: &mut [f32], head_dim: usize, pos: usize, base: f32) {
     for head in x.chunks_exact_mut(head_dim) {
         let (first, second) = head.split_at_mut(head_dim / 2);
@@ -48,7 +49,7 @@ pub fn rope_neox(x: &mut [f32], head_dim: usize, pos: usize, base: f32) {
     }
 }
 
-/// `softmax(q·k / sqrt(head_dim)) · v` for each head of one token, over all of `k` and `v`.
+/// Computes `softmax(q·k / sqrt(head_dim)) · v` for each head of one token, over all positions.
 ///
 /// `q` is `[n_head * head_dim]`, `k` and `v` are `[n_past][n_head_kv * head_dim]`. A head uses the
 /// keys and values of KV head `head / (n_head / n_head_kv)`.
@@ -81,7 +82,7 @@ pub fn attention(
     out
 }
 
-/// `relu(gate)² * up`.
+/// Computes `relu(gate)² * up`.
 pub fn relu2_glu(gate: &[f32], up: &[f32]) -> Vec<f32> {
     let glu = |(&gate, &up): (&f32, &f32)| {
         let relu = f64::from(gate.max(0.0));
@@ -90,18 +91,18 @@ pub fn relu2_glu(gate: &[f32], up: &[f32]) -> Vec<f32> {
     gate.iter().zip(up).map(glu).collect()
 }
 
-/// `w` `[rows][k]` times `x` `[k]`.
+/// Multiplies `w` `[rows][k]` by `x` `[k]`.
 pub fn matvec_f32(w: &[f32], k: usize, x: &[f32]) -> Vec<f32> {
     w.chunks_exact(k).map(|row| dot(row, x) as f32).collect()
 }
 
-/// [`matvec_f32`] with `w` in half precision.
+/// Like [`matvec_f32`], with `w` as the bits of f16.
 pub fn matvec_f16(w: &[u16], k: usize, x: &[f32]) -> Vec<f32> {
     let wide = |row: &[u16]| row.iter().map(|&w| f16::from_bits(w).to_f32()).collect::<Vec<_>>();
     w.chunks_exact(k).map(|row| dot(&wide(row), x) as f32).collect()
 }
 
-/// Keeps eight sums: the compiler vectorises eight, but not one.
+/// Keeps eight sums, because the compiler does not vectorise a single one.
 fn dot(a: &[f32], b: &[f32]) -> f64 {
     let (a, a_rest) = a.as_chunks::<8>();
     let (b, b_rest) = b.as_chunks::<8>();

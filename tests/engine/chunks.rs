@@ -1,15 +1,15 @@
-//! A prompt in chunks of any size gives the same logits, to the last bit.
+//! The size of the chunks does not change the logits by a bit.
 
 use ternlight::engine::Engine;
 use ternlight::native::block_on;
 
 use crate::setup::{Setup, engine, noise};
 
-/// Tokens in the cache before the chunks begin, so that no chunk ends where attention splits the
-/// context.
+/// Tokens in the cache before the chunks begin. Because of them, no chunk ends where attention
+/// splits the context.
 const CACHED: usize = 100;
 
-/// The logits after `ids`, with at most `size` tokens in each call.
+/// The logits after `ids`, computed with at most `size` tokens in each call.
 fn logits(engine: &Engine, ids: &[u32], size: usize) -> Vec<f32> {
     let (gpu, chunk) = (engine.gpu(), engine.chunk());
     let mut pos = 0;
@@ -21,7 +21,7 @@ fn logits(engine: &Engine, ids: &[u32], size: usize) -> Vec<f32> {
         let end = (pos + chunk - (pos - CACHED) % chunk).min(ids.len());
         let n = match end - pos {
             left if left <= size => left,
-            // A single token would go through other kernels.
+            // Leave no single token: other kernels would compute it.
             left if left == size + 1 => size - 1,
             _ => size,
         };
@@ -45,19 +45,20 @@ fn check(setup: &Setup, chunk: usize, length: usize, sizes: &[usize]) {
 }
 
 #[test]
-fn chunks_on_a_cpu() {
+fn chunk_sizes_of_a_cpu_give_the_same_logits() {
     check(&Setup::default(), 64, 200, &[20, 33]);
 }
 
-/// A card splits the context for attention at multiples of 256, and from 1025 tokens on of 512.
+/// For attention, a card splits the context at multiples of 256, and at multiples of 512 from 1025
+/// tokens on.
 #[test]
-fn chunks_on_a_card() {
+fn chunk_sizes_of_a_card_give_the_same_logits() {
     check(&Setup::default().like_a_card(), 512, 1100, &[100]);
 }
 
-/// Rows of 4 x 128 floats, those of attention in four splits, are the widest.
+/// The widest rows are attention's: 4 x 128 floats, for four splits.
 #[test]
-fn chunks_with_small_bindings() {
+fn chunk_sizes_with_small_bindings_give_the_same_logits() {
     let mut setup = Setup::default().like_a_card().no_subgroups();
     setup.gpu.limits.max_storage_buffer_binding_size = Some(512 << 10);
     check(&setup, 256, 600, &[64, 100]);

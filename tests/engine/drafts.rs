@@ -1,4 +1,4 @@
-//! Several tokens in one step are the same, to the last bit, as one after another.
+//! Several tokens in one step give the same bits as one token after another.
 
 use ternlight::engine::{Engine, MAX_BATCH_STEPS};
 use ternlight::native::block_on;
@@ -6,8 +6,8 @@ use ternlight::sampling::Sampling;
 
 use crate::setup::{Setup, engine, noise};
 
-/// The token chosen after each of `ids`, in draft passes of up to `n` tokens, and the logits after
-/// one token more.
+/// Runs `ids` in draft passes of up to `n` tokens. Returns the token chosen after each, and the
+/// logits after one more token.
 fn choices(engine: &Engine, ids: &[u32], mut pos: usize, n: usize) -> (Vec<u32>, Vec<f32>) {
     let gpu = engine.gpu();
     let mut chosen = Vec::new();
@@ -25,11 +25,11 @@ fn choices(engine: &Engine, ids: &[u32], mut pos: usize, n: usize) -> (Vec<u32>,
     (chosen, logits)
 }
 
-/// Also where attention splits the context more coarsely, which is from 1537 tokens on. Far into the
-/// context, only the first and the last positions of the cache are filled; those between them are
-/// the same for all.
+/// The positions include those from 1537 on, where attention splits the context more coarsely. Far
+/// into the context, only the first and the last positions of the cache are filled. The rest of the
+/// cache is the same for all runs.
 #[test]
-fn a_draft_pass_of_several_tokens_is_as_many_steps_of_one() {
+fn a_draft_pass_equals_steps_of_one_token() {
     for setup in [Setup::default(), Setup::default().like_a_card().no_subgroups()] {
         let engine = engine(&setup);
         engine.set_sampling(&Sampling::default());
@@ -50,15 +50,15 @@ fn a_draft_pass_of_several_tokens_is_as_many_steps_of_one() {
     }
 }
 
-/// Steps that the GPU gets together each find their own token and position, also with others
-/// submitted behind them.
+/// Each step of a batch finds its own token and position, even when other batches are submitted
+/// behind it.
 fn batches_are_steps_one_by_one(engine: &Engine) {
     let gpu = engine.gpu();
     for greedy in [true, false] {
         engine.set_sampling(&Sampling { temperature: 2.0, seed: 3, ..Sampling::default() });
         let start =
             || block_on(engine.prefill_and_sample(&[9, 8, 7], 0, greedy).take(gpu)).unwrap();
-        // To beyond the first whole tile of attention.
+        // Enough steps to fill more than one tile of attention.
         let batches = [1, MAX_BATCH_STEPS, 2, MAX_BATCH_STEPS, MAX_BATCH_STEPS, 3].repeat(8);
         let n = batches.iter().sum::<usize>();
         assert!(3 + n > 128);

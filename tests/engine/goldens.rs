@@ -1,7 +1,7 @@
-//! The greedy text of a model of two layers, token by token to the end, on every way to run it.
+//! Every way to run a model of two layers gives the golden greedy texts, token by token to the end.
 //!
-//! Every lead in `tests/data/golden` is above 2, and a rounding changes far less: whatever differs
-//! is an error. `tests/reference.rs` shows that each tensor of the model decides about tokens.
+//! Every lead in `tests/data/golden` is above 2, and a rounding changes far less. So any difference
+//! is an error. `tests/reference.rs` shows that every tensor of the model affects the tokens.
 
 use std::time::Duration;
 
@@ -25,7 +25,8 @@ fn check(setup: &Setup, kernels: &[&str]) -> Session {
 #[track_caller]
 fn check_texts(session: &mut Session) {
     let context = session.info().context_length;
-    // SwiftShader takes minutes for a card's kernels with long prompts; tests/kernels has them all.
+    // SwiftShader takes minutes to run a card's kernels on long prompts. tests/kernels tests all of
+    // these kernels.
     let slow = is_slow(session) && session.gpu().tuning.tiles;
     if slow {
         for name in ["once", "count"] {
@@ -39,7 +40,7 @@ fn check_texts(session: &mut Session) {
     }
     let (mut drafted, mut accepted) = (0, 0);
     for golden in &Goldens::golden().prompts {
-        // Small bindings hold a small cache.
+        // With small bindings the cache is small: the long prompt does not fit.
         if golden.ids.len() + golden.greedy.len() > context {
             assert_eq!(golden.name, "long", "the context is {context}");
             continue;
@@ -70,7 +71,7 @@ fn check_text(session: &mut Session, golden: &Golden, options: &GenerateOptions)
 }
 
 #[test]
-fn as_the_adapter_is() {
+fn defaults_give_the_goldens() {
     let session = check(&Setup::default(), &["attention"]);
     let longest = Goldens::golden().prompts.iter().map(|golden| golden.ids.len()).max();
     assert!(longest > Some(512), "no prompt is longer than a card's chunk");
@@ -81,20 +82,20 @@ fn as_the_adapter_is() {
 }
 
 #[test]
-fn without_subgroups() {
+fn no_subgroups_give_the_goldens() {
     let session = check(&Setup::default().no_subgroups(), &["gemv_i2s/workgroup"]);
     let kernels = &session.info().kernels;
     assert!(kernels.iter().all(|kernel| !kernel.ends_with("/subgroup")), "{kernels:?}");
 }
 
 #[test]
-fn with_an_f32_cache() {
+fn an_f32_cache_gives_the_goldens() {
     check(&Setup::default().kv_f32(), &[]);
 }
 
-/// Steps one after another, then several in flight, on one device.
+/// Runs steps one after another, then several in flight.
 #[test]
-fn as_on_a_card() {
+fn card_tuning_gives_the_goldens() {
     let kernels = ["gemm_i2s", "attention_prefill"];
     let mut session = check(&Setup::default().like_a_card(), &kernels);
     session.suppose_steps_of(Duration::from_millis(1));
@@ -102,26 +103,26 @@ fn as_on_a_card() {
 }
 
 #[test]
-fn as_on_a_card_without_subgroups_with_an_f32_cache() {
+fn card_tuning_without_subgroups_with_an_f32_cache_gives_the_goldens() {
     check(&Setup::default().like_a_card().no_subgroups().kv_f32(), &["gemm_i2s"]);
 }
 
 #[test]
-fn as_on_a_card_with_products_of_floats() {
+fn card_tuning_with_float_products_gives_the_goldens() {
     check(&Setup::default().like_a_card().packed_dot(Some(false)), &["gemm_i2s/f32-dot"]);
 }
 
 #[test]
-fn with_an_int8_lm_head() {
+fn an_int8_lm_head_gives_the_goldens() {
     let session = check(&Setup::default().head(LmHead::Int8), &[]);
     let kernels = &session.info().kernels;
     assert!(kernels.iter().any(|name| name.starts_with("rescore")), "{kernels:?}");
 }
 
-/// Bindings so small that the embedding is in three buffers. Each takes a dispatch more to look
-/// tokens up, and one more for their logits.
+/// The bindings are so small that the embedding is in three buffers. Each further buffer takes one
+/// dispatch more to look tokens up, and one more to compute logits.
 #[test]
-fn in_shards() {
+fn shards_give_the_goldens() {
     let whole = Setup::default().golden().info().dispatches_per_token;
     let mut setup = Setup::default();
     setup.gpu.limits.max_storage_buffer_binding_size = Some(64 << 10);
@@ -135,7 +136,7 @@ fn in_shards() {
     assert!(kernels.iter().any(|name| name.starts_with("rescore")), "{kernels:?}");
 }
 
-/// A model whose tensors fit takes no more dispatches where bindings are small.
+/// If every tensor fits, small bindings cause no more dispatches.
 #[test]
 fn a_small_model_needs_no_shards() {
     let mut setup = Setup::default();
@@ -144,19 +145,20 @@ fn a_small_model_needs_no_shards() {
     assert_eq!(setup.small().info().dispatches_per_token, whole);
 }
 
-/// The product of integers and that of floats are timed once for each adapter, and the faster one
-/// is used by every session.
+/// The integer product and the float product are timed once for each adapter. Every session uses
+/// the faster one.
 #[test]
-fn the_faster_product_is_found() {
+fn every_session_uses_the_faster_product() {
     let setup = Setup::default().like_a_card().packed_dot(None);
-    let found = |gpu: &Gpu| gpu.tuning.packed_dot.expect("both ways were tried");
+    let found = |gpu: &Gpu| gpu.tuning.packed_dot.expect("both products were timed");
     let first = setup.small();
     let uses_floats = first.info().kernels.iter().any(|kernel| kernel == "gemm_i2s/f32-dot");
     assert_eq!(uses_floats, !found(first.gpu()));
     let second = setup.small();
-    assert_eq!(found(second.gpu()), found(first.gpu()), "an adapter is tried once");
+    assert_eq!(found(second.gpu()), found(first.gpu()), "an adapter is timed once");
     if !Setup::default().open().tuning.tiles {
-        // Floats take three times as long on a processor that has the product of integers.
+        // On a processor with an instruction for integer products, float products take three times
+        // as long.
         assert!(found(first.gpu()), "the slower product is used");
     }
 }

@@ -1,4 +1,4 @@
-//! Logits against those of other programs.
+//! Logits are compared with those of other programs.
 
 use ternlight::native::block_on;
 use ternlight::reference::Reference;
@@ -10,18 +10,19 @@ use crate::setup::{
 };
 use crate::support::{floats, json, open, path};
 
-/// A lead that int8 roundings may overturn, from the notes of the bundled model's goldens.
+/// int8 roundings may overturn a lead of this size. The figure is from the notes of the bundled
+/// model's goldens.
 const TOLERANCE: f32 = 0.801;
 
-/// The bundled model, with an f32 cache, because the goldens are f64.
+/// The cache is f32 because the goldens are computed in f64.
 #[test]
-fn the_bundled_models_logits_are_the_goldens() {
+fn the_bundled_models_logits_match_the_goldens() {
     let goldens = Goldens::bundled();
     let mut session = Setup::default().kv_f32().bundled();
     the_ten_best(&mut session, &goldens);
     short_prompts(&mut session, &goldens, 1e-3);
 
-    // Against this crate's own reference: all logits.
+    // Compare all logits with this crate's own reference.
     let mut reference = block_on(Reference::load(&mut open("models/tiny-stories.gguf"))).unwrap();
     for name in ["once", "who"] {
         let ids = &goldens.prompt(name).ids;
@@ -33,8 +34,8 @@ fn the_bundled_models_logits_are_the_goldens() {
     }
 }
 
-/// The ten best logits after a prompt's first and last token, compared as the goldens' notes say: by
-/// cosine, and by the best token where its lead is clear.
+/// Compares the ten best logits after a prompt's first token and after its last, as the goldens'
+/// notes say: by cosine, and by the best token where its lead is clear.
 fn the_ten_best(session: &mut Session, goldens: &Goldens) {
     let slow = is_slow(session);
     let prompts = goldens.prompts.iter().filter(|golden| !slow || golden.ids.len() <= 15);
@@ -52,7 +53,7 @@ fn the_ten_best(session: &mut Session, goldens: &Goldens) {
     }
 }
 
-/// In prompts of a few tokens no int8 rounding goes the other way: the logits agree up to the
+/// In prompts of a few tokens, no int8 rounding goes the other way. So the logits agree up to the
 /// roundings of f32, or of the cache.
 fn short_prompts(session: &mut Session, goldens: &Goldens, tolerance: f32) {
     for name in ["bos_only", "once"] {
@@ -70,8 +71,8 @@ fn the_bundled_models_logits_with_an_f16_cache_are_close() {
     short_prompts(&mut Setup::default().bundled(), &Goldens::bundled(), 0.15);
 }
 
-/// A random model at 16 positions: the best token is that of bitnet.cpp and that of an independent
-/// model in NumPy. One int8 rounding that f16 tips moves a logit by 0.2 to 0.7.
+/// At 16 positions of a random model, the best token equals that of bitnet.cpp and of an
+/// independent model in NumPy. f16 may tip an int8 rounding, which moves a logit by 0.2 to 0.7.
 #[test]
 fn the_random_model_agrees_with_two_programs() {
     let bytes = std::fs::read(path("tests/data/tiny/tiny-bitnet-b1.58.gguf")).unwrap();
@@ -95,9 +96,9 @@ fn the_random_model_agrees_with_two_programs() {
     }
 }
 
-/// All logits of the small model, against this crate's own reference.
+/// Compares all logits of the small model with this crate's own reference.
 #[test]
-fn logits_are_the_references() {
+fn logits_match_the_reference() {
     let bytes = small().build();
     let mut reference = block_on(Reference::load(&mut Reader::new(bytes.as_slice()))).unwrap();
     let ids: Vec<u32> = (0..100).map(|i| i * 37 % 264).collect();

@@ -1,5 +1,6 @@
-//! What may depend on the driver: the model on a GPU, in every way to run it, against other
-//! programs and against itself. These tests run on each driver; those of `tests/session` run once.
+//! Tests whose result may depend on the driver. They run the model on a GPU in every way, and
+//! compare it with other programs and with itself. These tests run on each driver; those of
+//! `tests/session` run once.
 #![allow(clippy::unwrap_used, reason = "this is how tests fail")]
 
 #[path = "../support/setup.rs"]

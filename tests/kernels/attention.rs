@@ -1,5 +1,5 @@
-//! `attention`, `attention_decode` and `attention_prefill` over splits of the context, and
-//! `attention_merge`, which merges the splits, norms and quantises.
+//! `attention`, `attention_decode` and `attention_prefill` compute splits of the context.
+//! `attention_merge` merges the splits, then norms and quantises.
 
 use half::f16;
 use ternlight::gpu::{Buffer, Gpu, Recorder, Step};
@@ -10,11 +10,11 @@ use crate::device::{assert_close, device, on_each_device, read, run};
 use crate::rms_norm::{check_quantized, quantized};
 use crate::support::Random;
 
-/// Any of the three kernels: they take the same and give the same.
+/// One of the three kernels. All take the same buffers.
 pub(crate) type Attention = fn(&mut Recorder, &Buffer<f32>, &KvCache, &Partials);
 
-/// What one token sees: queries `[n_head, head_dim]`, keys and values `[n_ctx, n_head_kv,
-/// head_dim]`.
+/// The input of attention: queries `[n_tokens, n_head, head_dim]`, keys and values `[n_ctx,
+/// n_head_kv, head_dim]`.
 pub(crate) struct Case {
     pub(crate) shape: AttentionShape,
     pub(crate) step: Step,
@@ -24,10 +24,10 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// Scores of a few units, as a model has them, and values with outliers.
+    /// Scores of a few units, like a model's, and values with outliers.
     pub(crate) fn new(shape: AttentionShape, step: Step, random: &mut Random) -> Self {
         let mut noise = |n: usize, size: f32| -> Vec<f32> {
-            // The keys and values are such as f16 holds exactly: its rounding is not at issue here.
+            // f16 holds these values exactly: this test is not about its rounding.
             (0..n).map(|_| f16::from_f32(size * (2.0 * random.float() - 1.0)).to_f32()).collect()
         };
         let n_ctx = (step.pos + step.n_tokens) as usize;
@@ -38,8 +38,8 @@ impl Case {
         Self { shape, step, q, k, v }
     }
 
-    /// Scores of −10⁴, and of 10⁴ in one of `period` positions. They are exact in f32, so that
-    /// equal ones stay equal and share the weight.
+    /// Every `period`-th position has the score 10⁴, the others −10⁴. f32 holds both exactly, so
+    /// equal scores stay equal and share the weight.
     fn extreme(shape: AttentionShape, step: Step, period: usize, random: &mut Random) -> Self {
         let mut case = Self::new(shape, step, random);
         let n_kv = shape.n_head_kv * shape.head_dim;
@@ -80,7 +80,7 @@ impl Case {
     /// The heads' outputs `[n_tokens, n_head, head_dim]`.
     fn expected(&self) -> Vec<f32> {
         let AttentionShape { n_head, n_head_kv, head_dim, .. } = self.shape;
-        // The kernel's queries come scaled.
+        // The kernels get scaled queries; the reference scales them itself.
         let scale = (head_dim as f32).sqrt();
         let q: Vec<f32> = self.q.iter().map(|q| q * scale).collect();
         q.chunks(n_head * head_dim)
@@ -92,7 +92,7 @@ impl Case {
             .collect()
     }
 
-    /// The largest value there is to add up for each output, `[n_tokens, n_head, head_dim]`.
+    /// The largest absolute value among the terms of each output, `[n_tokens, n_head, head_dim]`.
     fn sizes(&self) -> Vec<f32> {
         let AttentionShape { n_head, n_head_kv, head_dim, .. } = self.shape;
         let size = |head: usize, i: usize| {
@@ -104,7 +104,7 @@ impl Case {
         one.repeat(self.step.n_tokens as usize)
     }
 
-    /// Checks every kernel that can do this.
+    /// Checks all three kernels.
     fn check(&self) {
         self.check_kernel(device(), "attention", ATTENTION);
         self.check_kernel(device(), "attention_prefill", |p, q, cache, out| {
@@ -116,7 +116,8 @@ impl Case {
     fn check_kernel(&self, gpu: &Gpu, name: &str, kernel: Attention) {
         let found = merged(gpu, self, &self.partials(gpu, kernel));
         let what = format!("{name}, {:?}, {:?}", self.shape, self.step);
-        // A score of some ten in f32 is off by 1e-6 or two, and so is its exponential, relatively.
+        // A score of about ten is off by one or two times 1e-6 in f32. Its exponential is off by as
+        // much, relatively.
         let sizes = self.sizes();
         assert_close(&what, &found, &self.expected(), 5e-6, |i| sizes[i]);
     }
@@ -163,8 +164,9 @@ const SHAPES: [(usize, usize, usize); 8] = [
     (6, 1, 72),
 ];
 
-/// One token at the end of contexts around a tile's size, in one split and in several; several
-/// tokens, each of which sees only its past; splits that begin after what a token sees.
+/// `(pos, n_tokens, split_len)`. One token after contexts of about a tile, in one split and in
+/// several. Several tokens, where each sees only its past. Splits that begin after the last
+/// position that a token sees.
 pub(crate) const STEPS: [(u32, u32, u32); 15] = [
     (0, 1, 64),
     (62, 1, 64),
@@ -195,11 +197,11 @@ fn attention_sees_the_past_in_all_splits() {
 }
 
 #[test]
-fn attention_bears_extreme_scores() {
+fn attention_handles_extreme_scores() {
     let mut random = Random(9);
     for (n_head, n_head_kv, head_dim) in SHAPES {
         let shape = AttentionShape { n_head, n_head_kv, head_dim, kv_f16: head_dim != 64 };
-        // A best score in each tile; a single one; none, where all are equal.
+        // High scores in each tile; a single high score; none, so that all are equal.
         for period in [7, 690, 5000] {
             Case::extreme(shape, step(699, 1, 64), period, &mut random).check();
             Case::extreme(shape, step(699, 1, 700), period, &mut random).check();
@@ -222,7 +224,7 @@ fn attention_merge_norms_and_quantizes() {
                 let y = quantized(gpu, n, n_tokens as usize);
                 let norm = Norm { weight: gpu.upload("weight", &weight), eps: 1e-5 };
                 run(gpu, &case.step, |p| p.attention_merge(&partials, &norm, &y));
-                // From the partials as they are: attention has its own test.
+                // The expected values come from the GPU's partials: attention has its own test.
                 let normed = ops::rms_norm(&merged(gpu, &case, &partials), &weight, 1e-5);
                 let what = format!("{shape:?}, {:?}", case.step);
                 check_quantized(gpu, &what, &y, &normed, n);

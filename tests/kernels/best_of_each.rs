@@ -1,4 +1,4 @@
-//! `best_of_each`, the greedy choices of a draft pass.
+//! `best_of_each` makes the greedy choices of a draft pass.
 
 use ternlight::kernels::{NO_TOKEN, VOCAB_BLOCK, vocab_blocks};
 

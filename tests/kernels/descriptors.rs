@@ -1,4 +1,4 @@
-//! What Rust says about a shader, compared with what naga reads in it.
+//! Each descriptor in Rust is compared with the shader that naga parses.
 
 use std::fs::read_to_string;
 use std::mem::offset_of;
@@ -12,8 +12,8 @@ use ternlight::sampling::Sampling;
 use crate::shaders::{Shader, shaders};
 use crate::support::path;
 
-/// The bindings are in the descriptor's order, and `main` is a compute shader within the limits
-/// that every WebGPU adapter has.
+/// The bindings are in the descriptor's order. `main` is a compute shader within the limits that
+/// every WebGPU adapter has.
 #[test]
 fn descriptors_match_shaders() {
     let all = shaders(Dialect::Native);
@@ -77,8 +77,7 @@ fn every_kernel_has_tests_in_the_file_of_its_name_or_family() {
 }
 
 /// A number that Rust and WGSL must agree on is a constant of the kernel's descriptor. A shader
-/// that declares one of that name, or a comment that says what the other side does, would be a
-/// second copy.
+/// must not declare the constant again, and a comment must not repeat its value.
 #[test]
 fn shared_numbers_are_constants_of_the_descriptors() {
     for shader in shaders(Dialect::Native) {
@@ -95,13 +94,14 @@ fn shared_numbers_are_constants_of_the_descriptors() {
     }
 }
 
-/// Browsers add a counter to loops that they cannot prove to end, which keeps drivers from
-/// unrolling them. Chromium has a proof for loops that count up by one to a constant or a `let`.
+/// Browsers add a counter to each loop that they cannot prove to end. The counter keeps drivers
+/// from unrolling the loop. Chromium can prove that a loop ends if it counts up by one to a
+/// constant or a `let`.
 #[test]
 fn browsers_can_prove_that_loops_end() {
     let mut seen = 0;
     for Shader { name, source, .. } in shaders(Dialect::Browser) {
-        let mut function = String::new(); // as far as it is read
+        let mut function = String::new(); // its text so far
         for line in source.lines() {
             if line.starts_with("fn ") {
                 function.clear();
@@ -116,7 +116,7 @@ fn browsers_can_prove_that_loops_end() {
             let index = clauses[0].split(" = ").next().unwrap();
             let bound = clauses[1].strip_prefix(&format!("{index} < "));
             let bound = bound.unwrap_or_else(|| panic!("{name}: {line}"));
-            // Constants are in capitals, except functions of them.
+            // Constants are in capitals; this function of a constant is not.
             let bare = bound.replace("countTrailingZeros", "");
             let is_constant = bare.chars().all(|c| c == 'u' || !c.is_lowercase());
             let is_let = function.contains(&format!("let {bound} = "));
@@ -128,10 +128,10 @@ fn browsers_can_prove_that_loops_end() {
     assert!(seen > 100);
 }
 
-/// A variant with subgroup operations enables them in the browser, and only there: naga rejects the
-/// directive.
+/// In a browser, a variant with subgroup operations must enable them. Natively it must not: naga
+/// rejects the directive.
 #[test]
-fn browsers_are_told_of_subgroups() {
+fn subgroups_are_enabled_in_browsers_only() {
     for (native, browser) in shaders(Dialect::Native).iter().zip(shaders(Dialect::Browser)) {
         let expected = if native.subgroups { "enable subgroups;\n" } else { "" };
         assert_eq!(browser.source, format!("{expected}{}", native.source), "{}", native.name);
@@ -158,7 +158,7 @@ fn the_step_is_laid_out_as_the_shaders_read_it() {
     assert!(seen > 0);
 }
 
-/// The fields of [`SamplingParams`] are private, so each is looked for by its value.
+/// The fields of [`SamplingParams`] are private, so the test finds each by its value.
 #[test]
 fn the_sampling_settings_are_laid_out_as_the_shaders_read_them() {
     let sampling = Sampling { temperature: 0.25, top_k: 40, top_p: 0.5, min_p: 0.125, seed: 7 };
@@ -183,7 +183,7 @@ fn the_sampling_settings_are_laid_out_as_the_shaders_read_them() {
     assert!(seen > 0);
     let greedy = SamplingParams::from(&Sampling::default());
     let words: &[u32] = bytemuck::cast_slice(std::slice::from_ref(&greedy));
-    assert_eq!(words[0], 0, "greedy is an inverse temperature of 0");
+    assert_eq!(words[0], 0, "greedy must have the inverse temperature 0");
 }
 
 fn parse(shader: &Shader) -> (Module, ModuleInfo) {
@@ -233,7 +233,7 @@ fn uniform(module: &Module, name: &str) -> Option<(Vec<(String, usize)>, usize)>
     Some((members, *span as usize))
 }
 
-/// Workgroup memory of what `main` uses.
+/// The bytes of workgroup memory that `main` uses.
 fn workgroup_bytes(module: &Module, info: &ModuleInfo) -> u32 {
     module
         .global_variables

@@ -1,4 +1,4 @@
-//! The adapter under test, and what tests do with it.
+//! Opens the adapter under test, runs kernels on it and compares results.
 
 use std::sync::LazyLock;
 
@@ -6,8 +6,8 @@ use bytemuck::Pod;
 use ternlight::gpu::{Buffer, FeatureCaps, Gpu, GpuOptions, Recorder, Step, Tuning};
 use ternlight::native::block_on;
 
-// One device of each kind for all tests: opening one takes longer than most tests, and what one
-// test compiles, others use.
+// All tests share one device of each kind. Opening a device takes longer than most tests, and a
+// pipeline that one test compiles serves the others.
 static BEST: LazyLock<Gpu> = LazyLock::new(|| open(None));
 static WITHOUT_SUBGROUPS: LazyLock<Gpu> = LazyLock::new(|| open(Some(false)));
 static AS_A_CARD: LazyLock<Gpu> = LazyLock::new(|| as_a_card(None));
@@ -33,7 +33,7 @@ fn open(subgroups: Option<bool>) -> Gpu {
     block_on(Gpu::open(&options)).expect("these tests need a GPU adapter; Mesa's llvmpipe will do")
 }
 
-/// Runs `test` on the device as it is, and again without subgroup operations if it has them.
+/// Runs `test` on the device, and again without subgroup operations if it has them.
 pub(crate) fn on_each_device(test: impl Fn(&Gpu)) {
     test(&BEST);
     if BEST.subgroups.is_some() {
@@ -42,7 +42,8 @@ pub(crate) fn on_each_device(test: impl Fn(&Gpu)) {
     }
 }
 
-/// The same, and on a CPU again with the tuning of a graphics card: for kernels that depend on it.
+/// Like [`on_each_device`], but a CPU runs `test` again with the tuning of a graphics card. For
+/// kernels that depend on the tuning.
 pub(crate) fn on_each_device_and_as_cards(test: impl Fn(&Gpu)) {
     on_each_device(&test);
     if BEST.software {
@@ -51,17 +52,17 @@ pub(crate) fn on_each_device_and_as_cards(test: impl Fn(&Gpu)) {
     }
 }
 
-/// A device that multiplies int8 values as floats, for the kernels that do.
+/// A device that multiplies int8 values as floats.
 pub(crate) fn with_float_products() -> &'static Gpu {
     &WITH_FLOAT_PRODUCTS
 }
 
-/// The device as it is, for kernels with a single variant.
+/// The device, for kernels with a single variant.
 pub(crate) fn device() -> &'static Gpu {
     &BEST
 }
 
-/// A step of `n_tokens` after `pos`, its attention in one split.
+/// A step of `n_tokens` after `pos`, with attention in one split.
 pub(crate) fn step(pos: usize, n_tokens: usize) -> Step {
     let len = (pos + n_tokens) as u32;
     Step { pos: pos as u32, n_tokens: n_tokens as u32, n_splits: 1, split_len: len }
@@ -80,8 +81,8 @@ pub(crate) fn read<T: Pod>(gpu: &Gpu, buffer: &Buffer<T>) -> Vec<T> {
     block_on(gpu.read(buffer)).expect("the device reports no error")
 }
 
-/// Asserts that each value is within `relative` of `scale(i)`, the size of what was added up for
-/// it.
+/// Asserts that each value is off by at most `relative * scale(i)`. `scale(i)` is the size of the
+/// terms of value `i`.
 #[track_caller]
 pub(crate) fn assert_close(
     what: &str,

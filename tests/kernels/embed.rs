@@ -1,4 +1,4 @@
-//! `embed`, which looks tokens up.
+//! `embed` looks tokens up in the embedding.
 
 use half::f16;
 use ternlight::gpu::Gpu;
@@ -38,8 +38,8 @@ pub(crate) fn upload(gpu: &Gpu, values: &[f32], k: usize, ty: DenseType, cuts: &
     dense
 }
 
-/// Values that f16 holds exactly, the largest and smallest normal ones and zeros of both signs
-/// among them.
+/// Values that f16 holds exactly. They include the largest and smallest normal values and zeros of
+/// both signs.
 pub(crate) fn hard_values(n: usize, random: &mut Random) -> Vec<f32> {
     let value = |i: usize, random: &mut Random| match i % 101 {
         7 => 65504.0,

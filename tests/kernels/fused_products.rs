@@ -1,4 +1,4 @@
-//! The products that norm their own input: `norm_gemv`, `norm_gemv_rope_kv`, `merge_norm_gemv`.
+//! `norm_gemv`, `norm_gemv_rope_kv` and `merge_norm_gemv`: products that norm their own input.
 
 use ternlight::gpu::Gpu;
 use ternlight::kernels::{AttentionShape, KvCache, MAX_NORMED_COLUMNS, Norm, Product};
@@ -11,11 +11,11 @@ use crate::rope_kv::{self, pair, rope_table, values};
 use crate::support::Random;
 use crate::ternary_products::{BEFORE, Matrix, SCALES, cuts};
 
-/// One token's input as the kernels should see it.
+/// One token's input, normed and quantised by the reference.
 struct Input {
     q: Vec<i8>,
     s: f32,
-    /// The number of values so near to a half that they may be rounded the other way.
+    /// How many values are so near to a half that a kernel may round them the other way.
     near: f32,
 }
 
@@ -41,7 +41,8 @@ impl Input {
     }
 }
 
-/// relu(gate)² · up, and its distance to the extremes of what gate and up may be.
+/// relu(gate)² · up, with its tolerance: the largest change that the tolerances of gate and up
+/// allow.
 fn glu(gate: (f32, f32), up: (f32, f32)) -> (f32, f32) {
     let of = |gate: f32, up: f32| gate.max(0.0).powi(2) * up;
     let v = of(gate.0, up.0);
@@ -58,13 +59,13 @@ fn check(what: &str, found: &[f32], expected: &[(f32, f32)]) {
     }
 }
 
-/// `k` and rows: the least, around a workgroup's rows, the sizes of the 2B-4T model, the longest
+/// `k` and rows: the least, about a workgroup's rows, the sizes of the 2B-4T model, the longest
 /// row.
 const SHAPES: [(usize, usize); 6] =
     [(128, 1), (384, 63), (2560, 65), (6912, 33), (640, 200), (MAX_NORMED_COLUMNS, 31)];
 
 #[test]
-fn norm_gemv_of_hard_rows() {
+fn norm_gemv_handles_hard_rows() {
     let test = |gpu: &Gpu| {
         let mut random = Random(21);
         for (i, (k, rows)) in SHAPES.into_iter().enumerate() {
@@ -76,7 +77,7 @@ fn norm_gemv_of_hard_rows() {
                 let w = matrix.upload(gpu, &cuts);
                 for (token, x) in xs.chunks(k).enumerate() {
                     let d_x = gpu.upload("x", x);
-                    // One more than there are rows, to see that nothing is written past the end.
+                    // One value more than there are rows: nothing may be written to it.
                     let y = gpu.upload("y", &vec![BEFORE; rows + 1]);
                     run(gpu, &step(3, 1), |p| p.norm_gemv(&w, &d_x, &norm, &y, product));
                     let v = Input::new(x, &weight).times(&matrix);
@@ -104,7 +105,7 @@ fn check_qkv(gpu: &Gpu, shape: AttentionShape, pos: usize, random: &mut Random) 
     let (n_q, n_kv) = (n_head * head_dim, n_head_kv * head_dim);
     let (x, weight) = (hard_rows(K, random)[..K].to_vec(), hard_weight(K, random));
     let matrix = Matrix::new(K, n_q + 2 * n_kv, Product::Store, SCALES[0].0, random);
-    // Shards end where heads do.
+    // Each shard ends at the end of a head.
     let w = matrix.upload(gpu, &[head_dim, n_q + n_kv]);
     let n_ctx = pos + 2;
     let before = || gpu.upload("cache", &vec![rope_kv::BEFORE; shape.cache_bytes(n_ctx) / 4]);
@@ -122,7 +123,7 @@ fn check_qkv(gpu: &Gpu, shape: AttentionShape, pos: usize, random: &mut Random) 
     let expected = |rows: std::ops::Range<usize>, scale: f32, relative: f32| -> Vec<(f32, f32)> {
         let off = |i: usize| {
             let rotated = pair(&off, head_dim, i) + (4e-7 + relative) * pair(&v, head_dim, i);
-            scale * rotated.max(relative * 6.2e-5) // f16's least normal number
+            scale * rotated.max(relative * 6.2e-5) // f16's smallest normal number
         };
         rows.map(|i| (v[i] * scale, off(i))).collect()
     };
@@ -175,7 +176,7 @@ fn merge_norm_gemv_merges_splits() {
                 let partials = case.partials(gpu, ATTENTION_DECODE);
                 let y = gpu.upload("y", &vec![BEFORE; rows + 1]);
                 run(gpu, &case.step, |p| p.merge_norm_gemv(&w, &partials, &norm, &y));
-                // From the partials as they are: attention has its own test.
+                // The expected values come from the GPU's partials: attention has its own test.
                 let v = Input::new(&merged(gpu, &case, &partials), &weight).times(&matrix);
                 let mut expected: Vec<_> =
                     v.into_iter().map(|(v, off)| (BEFORE + v, off + 1e-7)).collect();

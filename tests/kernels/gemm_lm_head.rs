@@ -1,4 +1,4 @@
-//! `gemm_lm_head`, the LM head of a draft pass.
+//! `gemm_lm_head` computes the LM head of a draft pass.
 
 use ternlight::kernels::{DenseType, FEW};
 
@@ -7,7 +7,7 @@ use crate::embed::{hard_values, upload};
 use crate::support::Random;
 
 #[test]
-fn gemm_lm_head_is_gemv_lm_head_to_the_bit() {
+fn gemm_lm_head_equals_gemv_lm_head_to_the_bit() {
     on_each_device_and_as_cards(|gpu| {
         let mut random = Random(31);
         for (k, rows) in [(128, 1), (384, 63), (2560, 300)] {

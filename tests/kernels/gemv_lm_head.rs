@@ -1,5 +1,5 @@
-//! `gemv_lm_head`, the LM head on an embedding of f16 or f32. Split into bytes it is in
-//! `greedy_lm_head.rs`.
+//! `gemv_lm_head` computes the LM head from an embedding of f16 or f32. `greedy_lm_head.rs` tests
+//! the LM head of an embedding that is split into bytes.
 
 use half::f16;
 use ternlight::kernels::DenseType;
@@ -10,7 +10,7 @@ use crate::embed::{hard_values, upload};
 use crate::support::Random;
 
 #[test]
-fn gemv_lm_head_of_all_shards() {
+fn gemv_lm_head_computes_every_shard() {
     on_each_device_and_as_cards(|gpu| {
         let mut random = Random(6);
         for (k, rows) in [(128, 1), (384, 63), (384, 1000), (2560, 65), (6912, 65), (2560, 1000)] {
@@ -21,7 +21,7 @@ fn gemv_lm_head_of_all_shards() {
             let expected = ops::matvec_f32(&w, k, &x);
             let halves: Vec<u16> = w.iter().map(|&w| f16::from_f32(w).to_bits()).collect();
             assert_eq!(ops::matvec_f16(&halves, k, &x), expected);
-            // f32 sums in some lanes: the error is a share of what was added up.
+            // Lanes sum in f32, so the error is proportional to the sum of the absolute terms.
             let size: Vec<f32> = w
                 .chunks(k)
                 .map(|row| row.iter().zip(&x).map(|(w, x)| (w * x).abs()).sum())

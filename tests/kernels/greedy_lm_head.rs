@@ -1,5 +1,6 @@
-//! The greedy LM head on an embedding split into bytes: `split_f16`, `gemv_lm_head_split`,
-//! `gemv_upper` and `rescore`, compared to the bit with `gemv_lm_head` and `sample_best`.
+//! The greedy LM head of an embedding that is split into bytes: `split_f16`, `gemv_lm_head_split`,
+//! `gemv_upper` and `rescore`. The results must equal those of `gemv_lm_head` and `sample_best` to
+//! the bit.
 
 use std::collections::HashSet;
 
@@ -14,7 +15,7 @@ use crate::device::{device, on_each_device, on_each_device_and_as_cards, read, r
 use crate::embed::{hard_values, upload};
 use crate::support::Random;
 
-/// Both LM heads of one embedding, recorded once.
+/// The f16 LM head and the greedy one, for the same embedding, each recorded once.
 struct LmHeads {
     plain: Plan,
     greedy: Plan,
@@ -26,8 +27,8 @@ struct LmHeads {
     tokens: [Buffer<u32>; 2],
 }
 
-/// What an LM head gives: the bits of the best logit, its token, and the token left for the next
-/// step.
+/// The result of an LM head: the bits of the best logit, its token, and the token written for the
+/// next step.
 type Best = (u32, u32, u32);
 
 impl LmHeads {
@@ -70,7 +71,7 @@ impl LmHeads {
         heads
     }
 
-    /// Both LM heads' answers to one hidden state.
+    /// The results of both LM heads for one hidden state.
     fn best(&self, gpu: &Gpu, x: &[f32]) -> [Best; 2] {
         gpu.write(&self.x, 0, x);
         gpu.run(&[&self.plain, &self.greedy], &step(0, 1));
@@ -86,7 +87,7 @@ impl LmHeads {
         })
     }
 
-    /// Asserts that both answers are the same.
+    /// Asserts that both results are equal.
     #[track_caller]
     fn agree(&self, gpu: &Gpu, x: &[f32], what: &str) -> u32 {
         let [plain, greedy] = self.best(gpu, x);
@@ -116,16 +117,16 @@ fn norm(values: impl IntoIterator<Item = f64>) -> f64 {
     values.into_iter().map(|v| v * v).sum::<f64>().sqrt()
 }
 
-/// What the upper byte of an f16 stands for: sign, exponent without its top bit, three bits of the
-/// mantissa, and the middle of the rest.
+/// The value that the upper byte of an f16 stands for. The byte has the sign, the exponent without
+/// its top bit, and three bits of the mantissa; the rest is taken as its middle.
 fn upper(v: f32) -> f32 {
     let bits = f16::from_f32(v).to_bits();
     f16::from_bits(bits & 0xbf80 | 0x40).to_f32()
 }
 
-/// Every finite f16, -0 among them, is the same after it is split and joined again.
+/// Every finite f16, including -0, is the same after it is split and joined again.
 #[test]
-fn every_f16_comes_back() {
+fn every_f16_survives_splitting() {
     let bits: Vec<u16> = (0..=u16::MAX).filter(|&bits| f16::from_bits(bits).is_finite()).collect();
     let values: Vec<f32> = bits.iter().map(|&bits| f16::from_bits(bits).to_f32()).collect();
     on_each_device(|gpu| {
@@ -145,7 +146,7 @@ fn every_f16_comes_back() {
 }
 
 #[test]
-fn gemv_lm_head_split_is_gemv_lm_head_to_the_bit() {
+fn gemv_lm_head_split_equals_gemv_lm_head_to_the_bit() {
     on_each_device_and_as_cards(|gpu| {
         let mut random = Random(21);
         for (k, rows) in [(128, 1), (384, 63), (640, 1000), (2560, 65), (6912, 65), (7680, 9)] {
@@ -167,7 +168,7 @@ fn gemv_lm_head_split_is_gemv_lm_head_to_the_bit() {
     });
 }
 
-/// Rows that are hard to bound, of `k` values: `(name, row)`.
+/// Rows of `k` values that are hard to bound: `(name, row)`.
 fn hard_rows(k: usize, random: &mut Random) -> Vec<(&'static str, Vec<f32>)> {
     let mut row = |f: &dyn Fn(usize, f32) -> f32| -> Vec<f32> {
         (0..k).map(|i| rounded(f(i, normal(random)))).collect()
@@ -178,7 +179,7 @@ fn hard_rows(k: usize, random: &mut Random) -> Vec<(&'static str, Vec<f32>)> {
         ("normal", row(&|_, v| 0.05 * v)),
         ("nearly 2", row(&|_, v| (1.99 - 0.01 * v.abs()).copysign(v))),
         ("one value", row(&|_, _| 0.0625)),
-        ("upper bytes say it all", row(&|_, v| upper(v.clamp(-1.9, 1.9)))),
+        ("exact in the upper bytes", row(&|_, v| upper(v.clamp(-1.9, 1.9)))),
         ("an outlier", row(&|i, v| if i == k / 3 { 1.75 } else { 0.01 * v })),
         ("a large outlier", row(&|i, v| if i == k / 3 { 40.0 } else { 0.01 * v })),
         ("large", row(&|_, v| 9.0 * v)),
@@ -189,7 +190,7 @@ fn hard_rows(k: usize, random: &mut Random) -> Vec<(&'static str, Vec<f32>)> {
     ]
 }
 
-/// Hidden states that are hard to bound, of `k` values.
+/// Hidden states of `k` values that are hard to bound: `(name, state)`.
 fn hard_states(k: usize, random: &mut Random) -> Vec<(&'static str, Vec<f32>)> {
     let mut state = |f: &dyn Fn(usize, f32) -> f32| -> Vec<f32> {
         (0..k).map(|i| f(i, normal(random))).collect()
@@ -207,10 +208,11 @@ fn hard_states(k: usize, random: &mut Random) -> Vec<(&'static str, Vec<f32>)> {
     ]
 }
 
-/// The error is no less than what it bounds, and hardly more. The approximate logits are those of
-/// the upper bytes, and within the error of the true ones and of those of `gemv_lm_head`.
+/// The stored error is at least the true bound, and hardly more. The approximate logits are the
+/// products with the upper bytes. They are within the error of the true logits and of the logits of
+/// `gemv_lm_head`.
 #[test]
-fn approximate_logits_are_as_good_as_they_say() {
+fn approximate_logits_are_within_their_error() {
     on_each_device_and_as_cards(|gpu| {
         let mut random = Random(22);
         for k in [128, 384, 2560, 7680] {
@@ -221,7 +223,7 @@ fn approximate_logits_are_as_good_as_they_say() {
             for ((name, row), &error) in rows.iter().zip(&error) {
                 let d = norm(row.iter().map(|&e| f64::from(e) - f64::from(upper(e))));
                 let e = norm(row.iter().map(|&e| f64::from(e)));
-                // As many roundings as there are additions, and 16 more.
+                // One rounding for each addition, and 16 more.
                 let least = d + (k + 16) as f64 / f64::from(1 << 24) * 2.0 * (e + d);
                 let share = f64::from(error) / least;
                 assert!((1.001..1.003).contains(&share), "{name} of {k}: {share} of {least}");
@@ -241,19 +243,25 @@ fn approximate_logits_are_as_good_as_they_say() {
                     let off = (f64::from(approx[i]) - f64::from(logits[i])).abs();
                     assert!(off <= bound, "{what}: off by {off}, at most {bound} allowed");
                     let off = (f64::from(approx[i]) - dot(&|e| e)).abs();
-                    assert!(off <= bound, "{what}: off the truth by {off}, not {bound}");
+                    assert!(
+                        off <= bound,
+                        "{what}: {off} from the true logit, at most {bound} allowed"
+                    );
                     let off = (f64::from(approx[i]) - dot(&upper)).abs();
                     let rounding = 1e-6 * norm_x * norm(row.iter().map(|&e| upper(e).into()));
                     let underflow = k as f64 * f64::from(f32::MIN_POSITIVE);
-                    assert!(off <= rounding + underflow, "{what}: {off} off the upper bytes");
+                    assert!(
+                        off <= rounding + underflow,
+                        "{what}: {off} from the product with the upper bytes"
+                    );
                 }
             }
         }
     });
 }
 
-/// An embedding of `rows`, of which many are equal or nearly, and some are hard; if `loud`, also
-/// those whose logits drown all others.
+/// An embedding of `rows` rows. Many rows are equal or nearly equal, and some are hard to bound. If
+/// `loud`, the hard rows include those whose logits exceed all others.
 fn adversarial(k: usize, rows: usize, loud: bool, random: &mut Random) -> Vec<Vec<f32>> {
     let length = |row: &[f32]| norm(row.iter().map(|&e| f64::from(e)));
     let mut hard: Vec<Vec<f32>> = hard_rows(k, random).into_iter().map(|(_, row)| row).collect();
@@ -263,7 +271,7 @@ fn adversarial(k: usize, rows: usize, loud: bool, random: &mut Random) -> Vec<Ve
         all.push(match i % 8 {
             // A twin.
             4 => all[random.below(i)].clone(),
-            // Another in the last bit of one value.
+            // Equal but for the last bit of one value.
             5 => {
                 let mut row = all[random.below(i)].clone();
                 let at = random.below(k);
@@ -277,10 +285,10 @@ fn adversarial(k: usize, rows: usize, loud: bool, random: &mut Random) -> Vec<Ve
     all
 }
 
-/// The greedy token and the bits of its logit are those of the f16 LM head, for thousands of hidden
-/// states: random ones, ones that point at a row with twins and near twins, and hard ones.
+/// The greedy token and the bits of its logit equal those of the f16 LM head. The hidden states are
+/// random, or point at a row with twins and near twins, or are hard to bound.
 #[test]
-fn the_greedy_token_is_that_of_the_f16_lm_head() {
+fn the_greedy_token_equals_the_f16_lm_heads() {
     on_each_device_and_as_cards(|gpu| {
         let mut random = Random(23);
         let mut chosen = HashSet::new();
@@ -331,14 +339,14 @@ fn the_lowest_of_equal_rows_wins() {
             let heads = LmHeads::new(gpu, &values, k, cuts);
             assert_eq!(heads.agree(gpu, &row, "equal rows"), equal[0] as u32);
         }
-        // All of them: every row is a candidate.
+        // All rows are equal, so every row is a candidate.
         let heads = LmHeads::new(gpu, &row.repeat(rows), k, &[1]);
         assert_eq!(heads.agree(gpu, &row, "all rows equal"), 0);
     });
 }
 
 #[test]
-fn without_numbers_there_is_no_token() {
+fn a_hidden_state_of_nan_gives_no_token() {
     let mut random = Random(25);
     let values: Vec<f32> = (0..300 * 128).map(|_| rounded(normal(&mut random))).collect();
     let heads = LmHeads::new(device(), &values, 128, &[]);
@@ -350,9 +358,8 @@ fn without_numbers_there_is_no_token() {
     heads.agree(device(), &vec![f32::MAX; 128], "overflowing");
 }
 
-/// The lower bytes of rows that the bound rules out are not read: with the worst possible bytes in
-/// them the answer is the same. Nearly all rows are ruled out, also in a random embedding of real
-/// width.
+/// The lower bytes of ruled-out rows are not read: the worst possible lower bytes leave the token
+/// unchanged. Nearly all rows are ruled out, even in a random embedding of real width.
 #[test]
 fn most_rows_are_ruled_out() {
     on_each_device_and_as_cards(|gpu| {
@@ -372,7 +379,8 @@ fn most_rows_are_ruled_out() {
         let out: Vec<usize> = (0..rows).filter(|&id| end(id, 1.0) < lower).collect();
         assert!(out.len() > rows - 10, "{} of {rows} are ruled out", out.len());
         for id in out {
-            // Values in the ten thousands, all of x's sign: no logit would be larger.
+            // With these lower bytes the values are in the ten thousands and have x's sign. No
+            // logit would be larger.
             let buffer = heads.embd.shards[0].buffer.cast::<u8>();
             gpu.write(&buffer, 2 * k * id + k, &vec![0xff; k]);
         }

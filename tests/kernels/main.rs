@@ -1,8 +1,9 @@
 //! Every kernel against its reference, in every variant that the adapter can run.
 //!
-//! A kernel's tests are in the file of its name, or in that of its family: `descriptors.rs` lists
-//! these. Inputs are hard on purpose: outliers, rows of zeros, sizes one past a workgroup. The
-//! references sum in f64, so each tolerance is the kernel's own and says where it comes from.
+//! A kernel's tests are in the file with its name or its family's name. `descriptors.rs` lists the
+//! families. Inputs are hard on purpose: outliers, rows of zeros, sizes one past a workgroup. The
+//! references sum in f64, so each tolerance covers the kernel's error alone. A comment says where
+//! it comes from.
 #![allow(clippy::unwrap_used, reason = "this is how tests fail")]
 
 #[path = "../support/mod.rs"]

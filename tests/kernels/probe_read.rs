@@ -1,4 +1,4 @@
-//! `probe_read`, whose time is that of reading. Its sums show that it read everything.
+//! `probe_read` takes as long as reading takes. Its sums show that it reads everything once.
 
 use ternlight::gpu::Buffer;
 use ternlight::kernels::{PROBED_TOGETHER, probed_sums};
@@ -11,7 +11,8 @@ fn the_probe_reads_everything_once() {
     let gpu = device();
     let mut random = Random(3);
     let together = PROBED_TOGETHER;
-    // One vector, one for each lane and one more, whole workgroups, one more and one fewer.
+    // One vector; one more than a workgroup has lanes; a whole workgroup; one vector more and one
+    // fewer than whole workgroups.
     for count in [1, 257, together, 2 * together + 1, 5 * together - 1] {
         let data: Vec<[u32; 4]> =
             (0..count).map(|_| [(); 4].map(|()| random.next() as u32)).collect();

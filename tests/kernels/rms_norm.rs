@@ -1,4 +1,5 @@
-//! `rms_norm` of the last token and of every token, and `rms_norm_quantize` of every token.
+//! `rms_norm` norms the last token or every token. `rms_norm_quantize` norms and quantises every
+//! token.
 
 use ternlight::gpu::Gpu;
 use ternlight::kernels::{Norm, Quantized};
@@ -7,11 +8,11 @@ use ternlight::reference::ops;
 use crate::device::{assert_close, on_each_device, read, run, step};
 use crate::support::Random;
 
-/// f32 sums of up to 6912 squares in 256 lanes, a square root and two products.
+/// The error of f32 sums of up to 6912 squares in 256 lanes, of a square root and of two products.
 pub(crate) const RELATIVE: f32 = 2e-6;
 
-/// So near to a half the kernel may round the other way: some five roundings of 6e-8 each, of
-/// values up to 127.
+/// The kernel may round a value this near to a half the other way. The value is at most 127 and has
+/// gone through about five roundings of 6e-8 each.
 pub(crate) const NEAR_HALF: f64 = 1e-4;
 
 /// Four int8 values in a word, in the order that `shaders/shared/quantize.wgsl` describes.
@@ -50,7 +51,7 @@ pub(crate) fn hard_rows(n: usize, random: &mut Random) -> Vec<f32> {
         outlier,
         outliers,
         vec![0.0; n],
-        // Squares that vanish beside eps; and values whose squares nearly overflow.
+        // Values from squares that vanish beside eps to squares that nearly overflow.
         noise(1e-20),
         noise(1e-3),
         noise(1e6),
@@ -74,10 +75,10 @@ pub(crate) fn hard_weight(n: usize, random: &mut Random) -> Vec<f32> {
 }
 
 #[test]
-fn rms_norm_of_the_last_token() {
+fn rms_norm_norms_the_last_token() {
     on_each_device(|gpu| {
         let mut random = Random(3);
-        // Primes and one more than a workgroup: this kernel takes any size.
+        // This kernel takes any size, such as a prime or one more than a workgroup.
         for n in [1, 128, 257, 384, 2560, 6907] {
             let (x, weight) = (hard_rows(n, &mut random), hard_weight(n, &mut random));
             let d_x = gpu.upload("x", &x);
@@ -96,7 +97,7 @@ fn rms_norm_of_the_last_token() {
 }
 
 #[test]
-fn rms_norm_of_every_token() {
+fn rms_norm_of_all_norms_every_token() {
     on_each_device(|gpu| {
         let mut random = Random(33);
         for n in [1, 257, 2560] {
@@ -113,7 +114,7 @@ fn rms_norm_of_every_token() {
 }
 
 #[test]
-fn rms_norm_quantize_of_every_token() {
+fn rms_norm_quantize_handles_every_token() {
     on_each_device(|gpu| {
         let mut random = Random(4);
         for n in [128, 384, 640, 2560, 6912] {
@@ -129,8 +130,8 @@ fn rms_norm_quantize_of_every_token() {
     });
 }
 
-/// Halves go to the even neighbour. With x = ±1 the norm is the weight itself, and with the largest
-/// 127 a value is rounded as it is.
+/// Halves are rounded to the even neighbour. With x = ±1 the normed value is ± the weight. The
+/// largest is 127, so the scale is 1 and values are rounded unscaled.
 #[test]
 fn halves_are_rounded_to_even() {
     on_each_device(|gpu| {
@@ -147,7 +148,7 @@ fn halves_are_rounded_to_even() {
     });
 }
 
-/// Room for `n_tokens` of `n` values.
+/// Buffers for `n_tokens` rows of `n` values.
 pub(crate) fn quantized(gpu: &Gpu, n: usize, n_tokens: usize) -> Quantized {
     Quantized {
         q: gpu.upload("q", &vec![u32::MAX; n_tokens * n / 4]),
@@ -155,8 +156,9 @@ pub(crate) fn quantized(gpu: &Gpu, n: usize, n_tokens: usize) -> Quantized {
     }
 }
 
-/// Asserts that `y` is the quantisation of `normed` `[n_tokens, n]`: the integers of
-/// [`ops::quantize`], except where a value is near a half; their sum; and the scale.
+/// Asserts that `y` is the quantisation of `normed` `[n_tokens, n]`. The integers equal those of
+/// [`ops::quantize`], except where a value is near a half. The sum of the integers and the scale
+/// are checked too.
 #[track_caller]
 pub(crate) fn check_quantized(gpu: &Gpu, what: &str, y: &Quantized, normed: &[f32], n: usize) {
     let (found, scales) = (unpack_quantized(&read(gpu, &y.q)), read(gpu, &y.scale));
@@ -180,6 +182,6 @@ pub(crate) fn check_quantized(gpu: &Gpu, what: &str, y: &Quantized, normed: &[f3
         let expected: i32 = found.iter().map(|&q| i32::from(q)).sum();
         assert_eq!(sum, expected as f32, "{what}, token {token}: sum of q");
     }
-    // Of evenly spread values one in five thousand is that near to a half.
+    // Of evenly spread values, one in five thousand is this near to a half.
     assert!(tipped * 1000 <= normed.len(), "{what}: {tipped} of {}", normed.len());
 }

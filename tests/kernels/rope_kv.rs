@@ -1,4 +1,4 @@
-//! `rope_kv`, which rotates queries and keys and fills the cache.
+//! `rope_kv` rotates queries and keys and fills the cache.
 
 use half::f16;
 use ternlight::gpu::Gpu;
@@ -10,7 +10,7 @@ use crate::support::Random;
 
 pub(crate) const BASE: f32 = 500_000.0;
 
-/// What is in the cache where nothing is written.
+/// The words of the cache before the kernel runs.
 pub(crate) const BEFORE: u32 = 0x1234_5678;
 
 /// cos and sin of every position's angles, `[n_ctx, head_dim / 2]`.
@@ -53,18 +53,19 @@ fn check(gpu: &Gpu, shape: &AttentionShape, pos: usize, n_tokens: usize, n_ctx: 
         ops::rope_neox(&mut expected_q, head_dim, at, BASE);
         ops::rope_neox(&mut expected_k, head_dim, at, BASE);
         expected_q.iter_mut().for_each(|q| *q /= (head_dim as f32).sqrt());
-        // A pair's values are as exact as the larger of the two, hence the outliers' size.
+        // The error is relative to the larger value of a pair, so an outlier widens its partner's
+        // tolerance.
         assert_close(&what, &q[token * n_q..][..n_q], &expected_q, 4e-7, |i| {
             pair(&expected_q, head_dim, i)
         });
-        // A conversion to f16 may go to either neighbour.
+        // A conversion to f16 may round to either neighbour.
         let relative = if kv_f16 { 1.0 / 1024.0 } else { 4e-7 };
         let found = values(&k[at * per_position..][..per_position], kv_f16);
         assert_close(&what, &found, &expected_k, relative, |i| pair(&expected_k, head_dim, i));
         let found = values(&v[at * per_position..][..per_position], kv_f16);
         let expected_v = &row[n_q + n_kv..];
         let relative = if kv_f16 { 1.0 / 1024.0 } else { 0.0 };
-        // Below f16's least normal number the distance of its numbers stays the same.
+        // Below f16's smallest normal number, the distance between numbers is constant.
         assert_close(&what, &found, expected_v, relative, |i| expected_v[i].abs().max(6.2e-5));
     }
     let written = pos * per_position..(pos + n_tokens) * per_position;
@@ -74,7 +75,7 @@ fn check(gpu: &Gpu, shape: &AttentionShape, pos: usize, n_tokens: usize, n_ctx: 
     }
 }
 
-/// The size of the pair that value `i` was rotated in.
+/// The size of the pair that contains value `i`.
 pub(crate) fn pair(x: &[f32], head_dim: usize, i: usize) -> f32 {
     let (head, at) = (i / head_dim * head_dim, i % head_dim);
     x[i].abs() + x[head + (at + head_dim / 2) % head_dim].abs()

@@ -1,5 +1,5 @@
-//! The sampler: `sample_filter`, which finds the threshold, `sample_best` and `sample_commit`,
-//! which choose the token.
+//! The sampler: `sample_filter` finds the threshold, then `sample_best` and `sample_commit` choose
+//! the token.
 
 use std::collections::HashMap;
 
@@ -60,7 +60,8 @@ impl Sampler {
         read(self.gpu, &self.threshold)[0]
     }
 
-    /// The token after `position` others, left where the next step and the caller find it.
+    /// The token after `position` others. Also checks that the next step and the caller get the
+    /// same one.
     fn choose_and_look(&self, sampling: &Sampling, position: usize) -> u32 {
         self.gpu.write(&self.tokens, 0, &[77, 78]);
         let sampled = self.choose(sampling, position);
@@ -68,7 +69,7 @@ impl Sampler {
         sampled
     }
 
-    /// The token after `position` others. Greedy needs no threshold.
+    /// The token after `position` others. Greedy sampling needs no threshold.
     fn choose(&self, sampling: &Sampling, position: usize) -> u32 {
         let step = step(position - 1, 1);
         self.gpu.write(&self.sampling, 0, &[sampling.into()]);
@@ -112,8 +113,9 @@ fn hard_logits(n: usize, random: &mut Random) -> Vec<(&'static str, Vec<f32>)> {
     ]
 }
 
-/// The least logit that is accepted is the reference's. A token may tip whose share is about as
-/// small as the error of f32 sums of probabilities, or which is as near to min-p's limit.
+/// The least accepted logit is the reference's. Two kinds of token may be decided the other way:
+/// tokens whose share is about the error of f32 sums of probabilities, and tokens as near to
+/// min-p's limit.
 #[test]
 fn sample_filter_accepts_the_same_tokens() {
     let settings = [
@@ -169,8 +171,8 @@ fn check_threshold(what: &str, sampling: &Sampling, logits: &[f32], found: f32) 
     assert!(found <= largest, "{what}: {found} keeps none");
 }
 
-/// The token is the reference's for many seeds and positions, unless the two best are closer than
-/// f32 logarithms are exact.
+/// For many seeds and positions, the token is the reference's. The two best may be swapped if they
+/// are closer than the error of f32 logarithms.
 #[test]
 fn the_chosen_token_is_the_references() {
     let mut random = Random(12);
@@ -182,7 +184,8 @@ fn the_chosen_token_is_the_references() {
             for seed in 0..seeds {
                 for settings in [(1.0, 0, 1.0, 0.0), (0.6, 40, 0.95, 0.02), (2.5, 0, 0.99, 0.0)] {
                     let (temperature, top_k, top_p, min_p) = settings;
-                    // Rounding the quotient to f32 already moves "large" logits by more.
+                    // For "large" logits, rounding the quotient to f32 alone changes more than
+                    // that.
                     if name == "large" && top_k == 0 {
                         continue;
                     }
@@ -200,14 +203,15 @@ fn the_chosen_token_is_the_references() {
     assert!(tipped * 200 <= chosen, "{tipped} of {chosen} differ");
 }
 
-/// Whether `found` is not the reference's choice; fails unless the two were near to each other.
+/// Whether `found` differs from the reference's choice. Fails if the two are not close to each
+/// other.
 fn differs(what: &str, sampling: &Sampling, logits: &[f32], position: usize, found: u32) -> bool {
     let expected = sampling.choose(logits, position as u32).unwrap();
     if found == expected {
         return false;
     }
     assert!((found as usize) < logits.len(), "{what}: chose {found}, not {expected}");
-    // It is the reference's choice as soon as its logit is a little larger.
+    // With a slightly larger logit, it must be the reference's choice.
     let mut nudged = logits.to_vec();
     nudged[found as usize] += 1e-4 * sampling.temperature;
     let second = sampling.choose(&nudged, position as u32);
@@ -215,8 +219,8 @@ fn differs(what: &str, sampling: &Sampling, logits: &[f32], position: usize, fou
     true
 }
 
-/// Of many equal tokens the one with the most noise is chosen. That noise is hard to compute: it is
-/// the logarithm of a number next to 1.
+/// Among many equal tokens, the one with the largest noise is chosen. That noise is hard to
+/// compute: it is the logarithm of a number next to 1.
 #[test]
 fn the_largest_noise_is_exact() {
     let n_vocab = 128_256;
@@ -257,7 +261,7 @@ fn greedy_takes_the_lowest_id_among_equals() {
 }
 
 #[test]
-fn without_numbers_there_is_no_token() {
+fn logits_of_nan_give_no_token() {
     let n_vocab = 2049;
     let sampler = Sampler::new(n_vocab);
     let settings = [Sampling::default(), sampling(0.8, 40, 0.9, 0.0), sampling(0.8, 0, 1.0, 0.0)];
@@ -268,7 +272,7 @@ fn without_numbers_there_is_no_token() {
             assert_eq!(sampler.choose(sampling, 1), NO_TOKEN, "{sampling:?}");
             assert_eq!(sampling.choose(&logits, 1), None);
         }
-        // Beside a number, the others count for nothing.
+        // A number wins against every NaN.
         logits[1500] = -7.0;
         sampler.put(&logits);
         assert_eq!(sampler.choose(&settings[0], 1), 1500);
@@ -285,8 +289,8 @@ fn chi_square(counts: &HashMap<Vec<u32>, u32>, expected: &HashMap<Vec<u32>, f64>
     expected.iter().map(term).sum()
 }
 
-/// Draws follow the softmax of the accepted tokens, over positions and over seeds, and neighbours
-/// are independent.
+/// Draws follow the softmax of the accepted tokens, over positions and over seeds. Neighbouring
+/// draws are independent.
 #[test]
 fn draws_follow_the_probabilities() {
     let n_vocab = 4096;
@@ -316,7 +320,7 @@ fn draws_follow_the_probabilities() {
         let over_positions: Vec<u32> = (0..DRAWS).map(|i| draw(1, 1 + i)).collect();
         let over_seeds: Vec<u32> = (0..DRAWS).map(|i| draw(i, 100)).collect();
         for draws in [over_positions, over_seeds] {
-            // One in ten thousand fair samplers would exceed these, of 5 and of 25 outcomes.
+            // One fair sampler in ten thousand exceeds these limits, for 5 and for 25 outcomes.
             for (length, expected, most) in [(1, &one, 23.5), (2, &pairs, 60.0)] {
                 let mut counts = HashMap::new();
                 draws.chunks(length).for_each(|ids| *counts.entry(ids.to_vec()).or_default() += 1);

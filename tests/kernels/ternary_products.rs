@@ -1,4 +1,5 @@
-//! Products of ternary matrices: `gemv_i2s` of one token, `gemm_few` of a few, `gemm_i2s` of many.
+//! Products of ternary matrices: `gemv_i2s` for one token, `gemm_few` for a few, `gemm_i2s` for
+//! many.
 
 use ternlight::gpu::{Buffer, Gpu, Recorder};
 use ternlight::kernels::{Product, Quantized, Shard, Ternary};
@@ -17,11 +18,12 @@ const SHAPES: [(usize, usize); 7] =
 
 const PRODUCTS: [Product; 3] = [Product::Store, Product::Add, Product::Relu2Glu];
 
-/// What is in the output before a product is added to it, and stays where none is written.
+/// The output before the kernel runs. A product may be added to it.
 pub(crate) const BEFORE: f32 = 0.375;
 
-/// Scales of the activations and the weights. With the first pair dividing and multiplying is exact.
-/// The second pair is like a model's: there WGSL allows a division an error of 2.5 ULP.
+/// Scales of the activations and the weights, each with the tolerance. With the first pair,
+/// dividing and multiplying are exact. The second pair is like a model's: WGSL allows a division an
+/// error of 2.5 ULP.
 pub(crate) const SCALES: [(Scale, f32); 2] = [
     (|i| (2f32.powi(i as i32 % 5 - 1), 2f32.powi(i as i32 % 7 - 3)), 0.0),
     (|i| (53.7 / (i as f32 + 0.3), 0.0123 + 0.1 * i as f32), 2e-6),
@@ -37,7 +39,7 @@ pub(crate) struct Matrix {
     pub(crate) scale: Vec<f32>,
 }
 
-/// `[n_tokens, k]` and the scale of each token.
+/// `[n_tokens, k]`, and the scale of each token.
 struct Activations {
     q: Vec<i8>,
     s: Vec<f32>,
@@ -54,7 +56,7 @@ impl Matrix {
         let matrices = product.matrices();
         let mut codes: Vec<i8> =
             (0..matrices * rows * k).map(|_| random.below(3) as i8 - 1).collect();
-        // Rows that add up to the most there is, one way and the other.
+        // Rows with the largest and the smallest possible sums, and a row of zeros.
         codes[..k].fill(1);
         if rows > 2 {
             codes[k..2 * k].fill(-1);
@@ -90,7 +92,7 @@ impl Matrix {
         }
     }
 
-    /// The product with every token, in the order of operations that bitnet.cpp has.
+    /// The product with every token, in bitnet.cpp's order of operations.
     fn times(&self, x: &Activations, product: Product) -> Vec<f32> {
         let mut y = Vec::new();
         for (q, s) in x.q.chunks(self.k).zip(&x.s) {
@@ -113,7 +115,7 @@ impl Matrix {
 impl Activations {
     fn new(k: usize, n_tokens: usize, scale: Scale, random: &mut Random) -> Self {
         let mut q: Vec<i8> = (0..n_tokens * k).map(|_| random.next() as i8).collect();
-        // The most, the least, nothing at all, and a single outlier.
+        // Rows of the largest value, of the smallest, of zeros, and of a single outlier.
         for (token, row) in q.chunks_mut(k).enumerate() {
             match token % 7 {
                 1 => row.fill(127),
@@ -138,12 +140,12 @@ impl Activations {
     }
 }
 
-/// Every other time, cuts into shards, of which one holds a single row.
+/// Cuts the rows into three shards if `time` is odd. The second shard has a single row.
 pub(crate) fn cuts(rows: usize, time: usize) -> Vec<usize> {
     if rows < 3 || time.is_multiple_of(2) { vec![] } else { vec![rows / 3, rows / 3 + 1] }
 }
 
-/// The output with a row more than there are tokens, to see that nothing is written past the end.
+/// The output, with room for one token more: nothing may be written to that.
 fn output(gpu: &Gpu, rows: usize, n_tokens: usize) -> Buffer<f32> {
     gpu.upload("y", &vec![BEFORE; rows * (n_tokens + 1)])
 }
@@ -155,10 +157,10 @@ fn check(gpu: &Gpu, what: &str, y: &Buffer<f32>, mut expected: Vec<f32>, relativ
     assert_close(what, &read(gpu, y), &expected, relative, size);
 }
 
-/// A kernel's method.
+/// The recorder's method for a kernel.
 type Multiply = fn(&mut Recorder, &Ternary, &Quantized, &Buffer<f32>, Product);
 
-/// Every product of every shape, with the token counts of `counts` one after the other.
+/// Checks every product of every shape. Each takes the next token count of `counts`.
 fn check_products(gpu: &Gpu, counts: &[usize], multiply: Multiply) {
     let mut random = Random(1);
     let mut counts = counts.iter().cycle();
@@ -189,7 +191,7 @@ fn gemv_i2s_is_exact() {
     });
 }
 
-/// Four tokens at a time, or eight, and rests of every size.
+/// The kernels take four or eight tokens at a time. The counts leave a remainder of every size.
 #[test]
 fn products_of_several_tokens_are_exact() {
     on_each_device_and_as_cards(|gpu| {
@@ -203,7 +205,7 @@ fn products_of_several_tokens_are_exact() {
     });
 }
 
-/// Floats hold these sums exactly.
+/// Floats hold the sums of int8 products exactly.
 #[test]
 fn products_of_floats_are_exact() {
     let gpu = with_float_products();
@@ -218,7 +220,7 @@ fn products_of_floats_are_exact() {
     });
 }
 
-/// Token counts around the quarters of a tile, a whole one and several.
+/// Token counts of about a quarter of a tile, a whole tile and several.
 #[test]
 fn gemm_i2s_is_exact() {
     let counts = [1, 15, 16, 17, 33, 48, 63, 64, 65, 200];

@@ -1,4 +1,4 @@
-//! The KV cache: it holds what would be computed, and nothing is computed twice.
+//! The KV cache holds the values that would be computed, and nothing is computed twice.
 
 use ternlight::native::block_on;
 use ternlight::session::{GenerateOptions, Session};
@@ -9,15 +9,15 @@ fn logits(session: &mut Session, ids: &[u32]) -> Vec<f32> {
     block_on(session.logits(ids)).unwrap()
 }
 
-/// The logits, computed with no token of `ids` in the cache.
+/// The logits after `ids`, computed with none of them in the cache.
 fn afresh(session: &mut Session, ids: &[u32]) -> Vec<f32> {
     let other = [(ids[0] + 1) % 264];
     logits(session, &other);
     logits(session, ids)
 }
 
-/// Attention's sums in another order tip a few int8 roundings, each of which moves a logit by 0.2: the
-/// best token is the same where its lead is larger.
+/// Another order of attention's sums tips a few int8 roundings, and each moves a logit by 0.2. The
+/// best token must be the same if its lead is larger.
 #[track_caller]
 fn assert_alike(found: &[f32], expected: &[f32], n: usize) {
     let cosine = cosine(found, expected);
@@ -28,18 +28,18 @@ fn assert_alike(found: &[f32], expected: &[f32], n: usize) {
     assert!(lead < 0.2, "{n} tokens: the best token lost a lead of {lead}");
 }
 
-/// One token after another gives the logits of all at once, at every position. On a CPU they are equal
-/// as long as attention does not split the context, because products of int8 are exact. A card
-/// has other kernels for one token than for many, and those round in another order.
+/// At every position, decoding one token after another gives the same logits as all tokens at once.
+/// On a CPU they are equal until attention splits the context, because products of int8 are exact.
+/// A card uses different kernels for one token and for many, and these round in another order.
 #[test]
-fn decoding_from_the_cache_is_the_full_forward_pass() {
+fn decoding_from_the_cache_matches_the_full_forward_pass() {
     for setup in [Setup::default(), Setup::default().kv_f32().like_a_card()] {
         let mut cached = setup.small();
         let mut whole = setup.small();
         let ids = noise(140);
         for n in 1..=ids.len() {
             let found = logits(&mut cached, &ids[..n]);
-            // Short lengths, then those around a tile and a split of the context.
+            // Short lengths, then lengths of about a tile and a split of the context.
             if n <= 18 || [63, 64, 65, 66, 128, 129, 140].contains(&n) {
                 let expected = afresh(&mut whole, &ids[..n]);
                 if n <= 64 && !setup.like_a_card {
@@ -51,10 +51,10 @@ fn decoding_from_the_cache_is_the_full_forward_pass() {
     }
 }
 
-/// A prompt of several chunks, of which the last has one token or more, gives the logits of one token
-/// after another.
+/// A prompt in several chunks gives the same logits as one token after another. The last chunk has
+/// one token or more.
 #[test]
-fn a_prompt_in_chunks_is_the_same_token_by_token() {
+fn a_prompt_in_chunks_matches_one_token_at_a_time() {
     for setup in [Setup::default(), Setup::default().like_a_card()] {
         let mut chunked = setup.small();
         let mut by_token = setup.small();
@@ -70,8 +70,8 @@ fn a_prompt_in_chunks_is_the_same_token_by_token() {
     }
 }
 
-/// A turn that continues the one before computes only what is new, and its answer is that of a session
-/// that never saw the one before.
+/// A turn that continues the previous one computes only the new tokens. Its answer equals that of a
+/// session that never saw the previous turn.
 #[test]
 fn a_second_turn_reuses_the_first() {
     let mut session = Setup::default().small();
@@ -87,11 +87,11 @@ fn a_second_turn_reuses_the_first() {
     assert_eq!(expected.stats.reused_tokens, 0);
     assert_eq!(found.ids, expected.ids);
 
-    // The same prompt again: all but its last token, whose logits are needed, is reused.
+    // The same prompt again reuses all tokens but the last, whose logits are needed.
     let again = generate(&mut session, &second, &greedy(12)).unwrap();
     assert_eq!((again.stats.reused_tokens, again.ids), (second.len() - 1, expected.ids));
 
-    // A prompt that differs after a few tokens, and one that is only the beginning.
+    // A prompt that differs after a few tokens, then a beginning of that prompt.
     let mut other = second.clone();
     other[10] += 1;
     let found = generate(&mut session, &other, &greedy(12)).unwrap();
@@ -102,10 +102,10 @@ fn a_second_turn_reuses_the_first() {
     assert_eq!(found.stats.reused_tokens, 5);
 }
 
-/// A golden prompt has its golden answer also when it comes in several steps, each of which continues
-/// the one before.
+/// A golden prompt may arrive in several requests that continue each other. Its answer is still the
+/// golden one.
 #[test]
-fn a_golden_prompt_may_come_in_several_steps() {
+fn a_golden_prompt_may_arrive_in_several_requests() {
     let mut session = Setup::default().golden();
     for golden in &Goldens::golden().prompts {
         let n = golden.ids.len();
@@ -123,10 +123,10 @@ fn a_golden_prompt_may_come_in_several_steps() {
     }
 }
 
-/// A session learns the card's speed from the first prompt and takes larger chunks for the next. The
-/// numbers do not depend on it.
+/// A session learns the card's speed from the first prompt and takes larger chunks for the next.
+/// The results must not change.
 #[test]
-fn the_first_prompt_gives_what_later_ones_give() {
+fn larger_chunks_after_the_first_prompt_change_no_result() {
     let prompt = noise(700);
     let mut session = Setup::default().like_a_card().small();
     let options = GenerateOptions { prompt_lookup: Some(false), ..greedy(8) };

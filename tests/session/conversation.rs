@@ -1,4 +1,4 @@
-//! Turns of a chat: an answer keeps the tokens that it was generated in.
+//! In a chat, an answer keeps the tokens that were generated.
 
 use ternlight::chat::{self, Message, Role};
 use ternlight::session::Session;
@@ -24,7 +24,7 @@ fn a_next_turn_computes_only_what_is_new() {
     let said = [prompt.clone(), answer.ids].concat();
     assert!(next.starts_with(&said), "{next:?} does not begin with {said:?}");
     let turn = chat::prompt(session.tokenizer(), std::slice::from_ref(&more)).unwrap();
-    // After the answer's end-of-turn token comes the new turn, without a begin-of-text token.
+    // The new turn follows the answer's end-of-turn token. It has no begin-of-text token.
     assert_eq!(next[said.len() + 1..], turn[1..]);
     let found = generate(&mut session, &next, &greedy(1)).unwrap();
     // The answer's last token never went through the layers.
@@ -36,15 +36,15 @@ fn a_next_turn_computes_only_what_is_new() {
     assert_eq!(session.chat_prompt(&other).unwrap(), written);
 }
 
-/// Asks; returns the tokens and the text of the answer.
+/// Generates an answer. Returns its tokens and its message.
 fn ask(session: &mut Session, messages: &[Message]) -> (Vec<u32>, Message) {
     let prompt = session.chat_prompt(messages).unwrap();
     let answer = generate(session, &prompt, &greedy(5)).unwrap();
     (answer.ids, says(Role::Assistant, &answer.text))
 }
 
-/// Answers keep their tokens when the next turn is replaced, and when the session continues on another
-/// device.
+/// Answers keep their tokens when the next turn is replaced and when the session continues on
+/// another device.
 #[test]
 fn answers_keep_their_tokens_whatever_comes_next() {
     let mut session = Setup::default().golden();
@@ -54,7 +54,7 @@ fn answers_keep_their_tokens_whatever_comes_next() {
     let next = session.chat_prompt(&messages).unwrap();
     let (expected, _) = ask(&mut session, &messages);
 
-    // The same question again, and another one.
+    // Ask the same question again, then another one.
     assert_eq!(session.chat_prompt(&messages).unwrap(), next);
     assert_eq!(ask(&mut session, &messages).0, expected);
     let mut other = messages.clone();
@@ -65,7 +65,7 @@ fn answers_keep_their_tokens_whatever_comes_next() {
     ask(&mut session, &other);
     assert_eq!(session.chat_prompt(&messages).unwrap(), next);
 
-    // On another device.
+    // Continue on another device.
     let memory = session.into_memory();
     let mut session = Setup::default().golden();
     session.recall(&memory).unwrap();

@@ -1,4 +1,4 @@
-//! The same weights in other formats are the same model.
+//! The same weights in another format give the same logits.
 
 use half::{bf16, f16};
 use ternlight::native::block_on;

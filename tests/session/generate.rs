@@ -1,4 +1,4 @@
-//! How a generation ends, and what it leaves behind.
+//! How a generation ends, and which state it leaves behind.
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -21,12 +21,12 @@ fn a_stop_text_ends_the_text_before_it() {
     let golden = goldens.prompt("once");
     for (stops, most, expected, reason) in [
         (&["fox who"][..], 20, " a ", FinishReason::Stop),
-        // The one that is complete first.
+        // The stop text that is complete first ends the text.
         (&["zebra", "who lived", "a fox who"], 20, " ", FinishReason::Stop),
         (&[" a"], 20, "", FinishReason::Stop),
-        // In the middle of tokens.
+        // A stop text may begin and end in the middle of tokens.
         (&["ive"], 20, " a fox who l", FinishReason::Stop),
-        // Text that only begins like a stop text comes once it differs, or at the end.
+        // Text that begins like a stop text is held back until it differs, or until the end.
         (&["a fox who left", ""], 4, " a fox who lived", FinishReason::Length),
         (&[" lived above"], 4, " a fox who lived", FinishReason::Length),
     ] {
@@ -38,7 +38,7 @@ fn a_stop_text_ends_the_text_before_it() {
 }
 
 #[test]
-fn max_tokens_is_the_number_of_tokens() {
+fn max_tokens_limits_the_tokens() {
     for setup in [Setup::default(), Setup::default().like_a_fast_card()] {
         let mut session = setup.small();
         let all = generate(&mut session, &[1, 2, 3], &greedy(20)).unwrap();
@@ -51,7 +51,7 @@ fn max_tokens_is_the_number_of_tokens() {
     }
 }
 
-/// The last token is not written to the cache, so that a full context gives one token more.
+/// The last token is not written to the cache, so a full context allows one token more.
 #[test]
 fn a_generation_ends_with_the_context() {
     for setup in [Setup::default(), Setup::default().like_a_fast_card()] {
@@ -67,7 +67,8 @@ fn a_generation_ends_with_the_context() {
     }
 }
 
-/// Stops a generation at its `n`-th token. Returns how many tokens were computed for nothing.
+/// Stops a generation at its `n`-th token. Returns the number of tokens that were computed but not
+/// used.
 fn abort(session: &mut Session, ids: &[u32], n: usize) -> usize {
     let mut tokens = 0;
     let options = GenerateOptions { prompt_lookup: Some(false), ..greedy(40) };
@@ -81,7 +82,8 @@ fn abort(session: &mut Session, ids: &[u32], n: usize) -> usize {
     stats.unused_tokens
 }
 
-/// Drops a generation at its `n`-th token. Waiting blocks here, so only a panic can drop the future.
+/// Drops a generation at its `n`-th token. `block_on` runs the future to its end, so only a panic
+/// can drop it earlier.
 fn drop_at(session: &mut Session, ids: &[u32], n: usize) -> usize {
     let mut tokens = 0;
     let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -97,8 +99,8 @@ fn drop_at(session: &mut Session, ids: &[u32], n: usize) -> usize {
     0
 }
 
-/// After an abort, the next generation waits for the steps in flight: a fast card has at most fifteen,
-/// a CPU none.
+/// After an abort, the next generation waits for the steps in flight. A fast card has at most
+/// fifteen, a CPU none.
 #[test]
 fn an_abort_leaves_few_steps_in_flight() {
     let prompt: Vec<u32> = (5..45).collect();
@@ -113,10 +115,10 @@ fn an_abort_leaves_few_steps_in_flight() {
     }
 }
 
-/// A generation may be stopped or dropped at any token, with steps in flight or without: the next one
-/// is right.
+/// A generation may be stopped or dropped at any token, with or without steps in flight. The next
+/// generation must be right.
 #[test]
-fn what_follows_an_abort_is_right() {
+fn the_generation_after_an_abort_is_right() {
     let prompt: Vec<u32> = (5..45).collect();
     let other: Vec<u32> = (5..30).chain([3, 4]).collect();
     for setup in [Setup::default(), Setup::default().like_a_fast_card()] {
@@ -130,7 +132,7 @@ fn what_follows_an_abort_is_right() {
                 assert_eq!(found.ids, expected.ids, "left at {n}");
                 assert_eq!(found.stats.reused_tokens, prompt.len() - 1);
 
-                // The tokens generated before that are in the cache for the next turn.
+                // The tokens generated before the stop are in the cache for the next turn.
                 leave(&mut session, &prompt, n);
                 let next = [&prompt[..], &expected.ids[..n], &[9]].concat();
                 let found = generate(&mut session, &next, &greedy(1)).unwrap();
@@ -146,7 +148,7 @@ fn what_follows_an_abort_is_right() {
 }
 
 #[test]
-fn the_golden_text_comes_after_an_abort() {
+fn the_text_after_an_abort_matches_the_golden() {
     let goldens = Goldens::golden();
     let golden = goldens.prompt("who");
     let mut session = Setup::default().golden();

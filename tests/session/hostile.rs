@@ -1,4 +1,4 @@
-//! Files that are damaged or made to harm: each is refused with an error, or loads and does no harm.
+//! Damaged and hostile files are refused with an error, or load and do no harm.
 
 use std::ops::Range;
 
@@ -19,14 +19,14 @@ fn load_file(file: &File) -> Result<()> {
     load(&file.build())
 }
 
-/// Cut anywhere, from the first byte to the last one that matters.
+/// The cuts are between the first byte and the last one that matters.
 #[test]
 fn a_file_cut_anywhere_is_refused() {
     let bytes = tiny().build();
     load(&bytes).unwrap();
     let mut random = Random(14);
     let mut cuts = vec![0, 1, 2, 3, 4, 8, 16, 24, bytes.len() - 33];
-    // As many in the header as in the tensors, which are far longer.
+    // Cut the header as often as the tensors, though these are far longer.
     for below in [9000, bytes.len() - 32] {
         cuts.extend((0..15).map(|_| random.below(below)));
     }
@@ -36,7 +36,7 @@ fn a_file_cut_anywhere_is_refused() {
 }
 
 #[test]
-fn code_3_is_refused_wherever_it_is() {
+fn code_3_is_refused_anywhere() {
     for name in ["blk.0.attn_q.weight", "blk.10.ffn_down.weight", "blk.3.ffn_up.weight"] {
         let n = tiny().tensor(name).bytes.len() - 32;
         for at in [0, n / 2 + 1, n - 1] {
@@ -45,7 +45,7 @@ fn code_3_is_refused_wherever_it_is() {
             assert_error(load_file(&file), "bad-gguf", &[name]);
         }
     }
-    // After the codes come the scale and padding; the padding may be anything.
+    // The scale and padding follow the codes. The padding may have any value.
     let mut file = tiny();
     let tensor = file.tensor("blk.0.attn_q.weight");
     let end = tensor.bytes.len();
@@ -54,7 +54,7 @@ fn code_3_is_refused_wherever_it_is() {
 }
 
 #[test]
-fn values_that_are_no_numbers_are_refused() {
+fn nan_and_infinite_values_are_refused() {
     for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         for name in ["blk.0.attn_norm.weight", "blk.7.ffn_sub_norm.weight", "output_norm.weight"] {
             let mut file = tiny();
@@ -74,7 +74,7 @@ fn values_that_are_no_numbers_are_refused() {
     }
 }
 
-/// Scales so large that f32 overflows: such a model loads, and its generations end.
+/// The scales are so large that f32 overflows. Such a model loads, and its generations end.
 #[test]
 fn a_model_that_overflows_harms_nothing() {
     for scale in [1e30f32, 1e38, f32::MAX, f32::MIN_POSITIVE, 0.0, -1.0] {
@@ -116,7 +116,7 @@ impl Source for Broken<'_> {
 }
 
 #[test]
-fn a_source_that_fails_is_reported_as_it_says() {
+fn the_error_of_a_failing_source_is_passed_on() {
     let bytes = tiny().build();
     let len = bytes.len() as u64;
     for at in [0, 100, len / 2, len - 100] {

@@ -1,4 +1,4 @@
-//! The LM head in either form: the same tokens and the same logits, to the bit.
+//! Both forms of the LM head give the same tokens and the same logits, to the bit.
 
 use half::f16;
 use ternlight::native::block_on;
@@ -21,7 +21,7 @@ fn lm_head(session: &Session) -> Vec<&str> {
 const F16_HEAD: [&str; 1] = ["gemv_lm_head"];
 const INT8_HEAD: [&str; 3] = ["gemv_lm_head_split", "gemv_upper", "rescore"];
 
-/// As the adapter is, without subgroups, as on a card, and as on a card in shards.
+/// The defaults; without subgroups; with a card's tuning; with a card's tuning in shards.
 fn setups() -> [Setup; 4] {
     let mut sharded = Setup::default().like_a_card();
     sharded.gpu.limits.max_storage_buffer_binding_size = Some(64 << 10);
@@ -60,7 +60,7 @@ fn both_lm_heads_give_the_same_tokens_and_logits() {
         let mut session = setup.golden();
         assert_eq!(lm_head(&session), INT8_HEAD);
         assert!(answers(&mut session) == expected, "{:?}", session.info().kernels);
-        // No copy of the embedding, and a dispatch more for each further shard.
+        // There is no copy of the embedding, and each further shard takes one dispatch more.
         let more = session.info().gpu_bytes - bytes;
         assert!(more < embedding / 8, "{more} bytes more");
         let further = session.info().dispatches_per_token - dispatches;
@@ -69,14 +69,15 @@ fn both_lm_heads_give_the_same_tokens_and_logits() {
     }
 }
 
-/// `file` with an embedding of `rows` of 128 values made by `value`.
+/// Replaces the embedding of `file`: `value(i)` gives the values, in rows of 128.
 fn with_embedding(file: &mut File, value: impl Fn(usize) -> f32) {
     let tensor = file.tensor("token_embd.weight");
     let n = tensor.bytes.len() / 2;
     tensor.bytes = (0..n).flat_map(|i| f16::from_f32(value(i)).to_le_bytes()).collect();
 }
 
-/// Embeddings that bytes approximate badly: the tokens are the same, only more rows are read in full.
+/// The upper bytes approximate these embeddings badly. More rows are read in full, but the tokens
+/// are the same.
 #[test]
 fn hard_embeddings_give_the_same_tokens() {
     let noise = |i: usize| ((i * 7919 + i / 128 * 31) % 1009) as f32 / 1009.0 - 0.5;
@@ -99,9 +100,10 @@ fn hard_embeddings_give_the_same_tokens() {
     }
 }
 
-/// `auto` splits where that is faster: a large embedding on a card whose values are mostly below 2.
+/// `auto` splits the embedding if that is faster: on a card, if it is large and its values are
+/// mostly below 2.
 #[test]
-fn auto_splits_where_that_is_faster() {
+fn auto_splits_the_embedding_if_that_is_faster() {
     let mut file = small();
     let find = |file: &File, card: bool| {
         let setup = if card { Setup::default().like_a_card() } else { Setup::default() };
@@ -112,7 +114,7 @@ fn auto_splits_where_that_is_faster() {
     widen(&mut file);
     assert!(find(&file, true));
     if !Setup::default().open().tuning.tiles {
-        assert!(!find(&file, false), "a CPU computes longer on half the bytes");
+        assert!(!find(&file, false), "a CPU takes longer with half the bytes");
     }
     with_embedding(&mut file, |i| if i % 1_000 == 0 { 2.0 } else { 0.1 });
     assert!(!find(&file, true), "most rows would have to be read in full");

@@ -1,4 +1,4 @@
-//! Prompt lookup: the same greedy text in fewer steps.
+//! Prompt lookup gives the same greedy text in fewer steps.
 
 use std::ops::ControlFlow;
 
@@ -19,14 +19,14 @@ fn with_lookup(lookup: bool, options: GenerateOptions) -> GenerateOptions {
     GenerateOptions { prompt_lookup: Some(lookup), ..options }
 }
 
-/// A prompt after which the small model, whose weights are random, repeats itself.
+/// A prompt after which the small model repeats itself. Its weights are random.
 fn repeating(session: &mut Session) -> Vec<u32> {
     let start: Vec<u32> = (1..=10).collect();
     let ids = generate(session, &start, &with_lookup(false, greedy(150))).unwrap().ids;
     [start, ids].concat()
 }
 
-/// The same generation with prompt lookup and without.
+/// Asserts that a generation with prompt lookup equals one without.
 fn check_same(session: &mut Session, prompt: &[u32], options: &GenerateOptions) {
     let plain = generate(session, prompt, &with_lookup(false, options.clone())).unwrap();
     let found = generate(session, prompt, &with_lookup(true, options.clone())).unwrap();
@@ -52,10 +52,10 @@ fn a_repeated_text_takes_fewer_steps_and_stays_the_same() {
     }
 }
 
-/// A generation may end in the middle of a draft: no token comes after its end, and the next
-/// generation is right.
+/// A generation may end in the middle of a draft. It yields no token after its end, and the next
+/// generation must be right.
 #[test]
-fn the_end_may_be_anywhere_in_a_draft() {
+fn a_generation_may_end_anywhere_in_a_draft() {
     for setup in setups() {
         let mut session = setup.small();
         let prompt = repeating(&mut session);
@@ -72,9 +72,9 @@ fn the_end_may_be_anywhere_in_a_draft() {
     }
 }
 
-/// A generation may be stopped while drafts are in flight: the next one is right.
+/// A generation may be stopped while drafts are in flight. The next generation must be right.
 #[test]
-fn a_generation_may_be_stopped_among_drafts() {
+fn a_generation_may_be_stopped_while_drafts_are_in_flight() {
     for setup in setups() {
         let mut session = setup.small();
         let prompt = repeating(&mut session);
@@ -83,7 +83,7 @@ fn a_generation_may_be_stopped_among_drafts() {
             let mut tokens = 0;
             let stats =
                 block_on(session.generate(&prompt, &with_lookup(true, greedy(40)), &mut |token| {
-                    // The rest of a character may follow the last token.
+                    // The text of an incomplete character may follow the last token, without an id.
                     tokens += usize::from(token.id.is_some());
                     if tokens == n { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                 }))

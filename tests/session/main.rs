@@ -1,5 +1,5 @@
-//! What a session does around the model: caches, conversations, limits, refusals. No driver changes
-//! that, so these tests run on one; `tests/engine` has those that run on each.
+//! What a session adds to the model: caches, conversations, limits, refusals. They do not depend on
+//! the driver, so these tests run on one. The tests of `tests/engine` run on each.
 #![allow(clippy::unwrap_used, reason = "this is how tests fail")]
 
 #[path = "../support/setup.rs"]

@@ -1,4 +1,4 @@
-//! The profile of a step: time, bytes, and the memory's speed that they are compared with.
+//! The profile of a step: its time, its bytes, and how they compare with the memory's speed.
 
 use ternlight::gpu::LimitCaps;
 use ternlight::native::block_on;
@@ -6,8 +6,8 @@ use ternlight::session::{LmHead, Session};
 
 use crate::setup::{Setup, generate, greedy};
 
-/// Bytes that a decode step of the bundled model has to read: every weight once, in the bits that it
-/// is held in, with a scale for each row.
+/// The bytes that a decode step of the bundled model must read: every weight once, as stored on the
+/// GPU, with a scale for each row.
 fn weights() -> f64 {
     let (n_embd, n_kv, n_ff, n_vocab, n_layer) = (512, 256, 1408, 4096, 8);
     let matrices =
@@ -17,7 +17,7 @@ fn weights() -> f64 {
     (2 * n_vocab * n_embd + 4 * n_embd + n_layer * (ternary + norms)) as f64
 }
 
-/// Bytes of keys and values of one position.
+/// The bytes of the keys and values of one position.
 const POSITION: u64 = 8 * 2 * 256 * 2;
 
 fn setups() -> [Setup; 3] {
@@ -28,20 +28,20 @@ fn setups() -> [Setup; 3] {
 }
 
 #[test]
-fn the_bundled_models_bytes_of_a_token_are_the_weights_and_the_cache() {
+fn a_token_of_the_bundled_model_reads_the_weights_and_the_cache() {
     for setup in setups() {
         let session = setup.bundled();
-        // Activations are a few per cent more in so small a model, with shards too.
+        // Activations add a few per cent in so small a model, also in shards.
         for pos in [0, 100, 1000] {
             let least = weights() + (POSITION * (pos + 2)) as f64;
             let share = session.bytes_per_token(pos as usize) as f64 / least;
             assert!((1.0..1.06).contains(&share), "{share} of the least at {pos}");
         }
-        // Where attention has as many splits, only the cache makes a difference.
+        // With the same number of splits in attention, only the cache differs.
         let more = session.bytes_per_token(120) - session.bytes_per_token(100);
         assert_eq!(more, 20 * POSITION);
     }
-    // A greedy token reads half of an embedding that is split.
+    // A greedy token reads half of a split embedding.
     let mut int8 = Setup::default();
     int8.load.head = LmHead::Int8;
     let whole = Setup::default().bundled().bytes_per_token(0) as f64;
@@ -52,8 +52,8 @@ fn the_bundled_models_bytes_of_a_token_are_the_weights_and_the_cache() {
 }
 
 #[test]
-fn measuring_the_memorys_speed_gives_its_memory_back() {
-    // With a binding smaller than the probe, the probe takes several.
+fn measuring_the_bandwidth_frees_its_memory() {
+    // If a binding is smaller than the probe, the probe uses several.
     for setup in setups() {
         let session = setup.small();
         let before = session.gpu().allocated();
@@ -65,8 +65,8 @@ fn measuring_the_memorys_speed_gives_its_memory_back() {
     }
 }
 
-/// The profiler overwrites the cache at the position that it runs a step at; the next generation is
-/// right all the same.
+/// The profiler runs a step and so overwrites the cache at its position. The next generation must
+/// still be right.
 #[test]
 fn profiling_leaves_the_session_usable() {
     let mut session = Setup::default().small();
@@ -81,7 +81,7 @@ fn profiling_leaves_the_session_usable() {
     }
 }
 
-/// The profile adds up, where the adapter has timestamps; llvmpipe has.
+/// The profile adds up if the adapter has timestamps. llvmpipe has them.
 fn check(session: &mut Session) {
     let profile = match block_on(session.profile(10, 1)) {
         Ok(profile) => profile,

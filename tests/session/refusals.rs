@@ -1,4 +1,4 @@
-//! Requests that cannot be met: each is refused by its code, with the facts, and changes nothing.
+//! Impossible requests are refused with a code and the facts, and change nothing.
 
 use ternlight::gpu::{Gpu, GpuOptions};
 use ternlight::native::block_on;

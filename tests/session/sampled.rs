@@ -1,4 +1,4 @@
-//! Sampled text: the seed decides it, and nothing else.
+//! The seed alone decides a sampled text.
 
 use ternlight::native::block_on;
 use ternlight::sampling::Sampling;
@@ -33,8 +33,8 @@ fn the_seed_decides_the_text() {
     }
 }
 
-/// Each token is the one that the sampler in plain Rust chooses from the logits: several steps in
-/// flight give what one step at a time gives.
+/// Each token is the one that the sampler in plain Rust chooses from the logits. So several steps
+/// in flight give the same tokens as one step at a time.
 #[test]
 fn steps_in_flight_change_nothing() {
     for setup in [Setup::default(), Setup::default().like_a_fast_card()] {
@@ -53,9 +53,9 @@ fn steps_in_flight_change_nothing() {
     }
 }
 
-/// A temperature close to 0 is greedy, and so is a choice of one token.
+/// A temperature close to 0 is greedy. So is a choice among one token.
 #[test]
-fn little_freedom_is_greedy() {
+fn a_choice_of_one_token_is_greedy() {
     let mut session = Setup::default().small();
     let greedy = generate(&mut session, &[4, 5], &options(1, Sampling::default())).unwrap();
     let cold = Sampling { temperature: 1e-5, ..Sampling::default() };

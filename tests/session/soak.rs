@@ -1,11 +1,11 @@
-//! Chat after chat: memory does not grow with the tokens generated.
+//! Memory does not grow with the number of chats and tokens.
 
 use ternlight::session::GenerateOptions;
 
 use crate::setup::{Setup, generate, greedy};
 
 #[test]
-fn chats_that_fill_the_context_leave_nothing_behind() {
+fn chats_that_fill_the_context_leave_no_memory_behind() {
     for setup in [Setup::default(), Setup::default().like_a_fast_card()] {
         let mut session = setup.context(64).small();
         generate(&mut session, &[1, 2, 3], &greedy(20)).unwrap();
@@ -17,12 +17,12 @@ fn chats_that_fill_the_context_leave_nothing_behind() {
             let prompt = [chats % 256, 5, 7, 9];
             tokens +=
                 generate(&mut session, &prompt, &GenerateOptions::default()).unwrap().ids.len();
-            // One that ends early.
+            // A generation that ends early.
             generate(&mut session, &prompt, &greedy(2)).unwrap();
         }
         assert!((2..100).contains(&chats), "{chats} chats");
-        // Read-backs keep a few numbers for each batch that was in flight, and a buffer for each
-        // length of a draft.
+        // Read-backs keep a few numbers for each batch that was in flight, and one buffer for each
+        // draft length.
         let kept = session.gpu().allocated().abs_diff(before);
         assert!(kept <= 512, "{kept} bytes");
     }

@@ -1,4 +1,4 @@
-//! Prints every kernel as a browser is to compile it, as JSON, for `tests/web/kernels.spec.ts`.
+//! Prints the browser source of every kernel as JSON, for `tests/web/kernels.spec.ts`.
 #![allow(clippy::print_stdout, reason = "its purpose")]
 
 #[path = "shaders.rs"]

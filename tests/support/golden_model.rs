@@ -1,13 +1,13 @@
-//! Writes `tests/data/golden`: a small model, and the greedy text it gives to each prompt.
+//! Writes `tests/data/golden`: a small model, and its greedy text for each prompt.
 //!
-//! The texts are below; the model learns them by heart. Its layers are random and stay as they
-//! are. Only the embedding, which is the LM head too, is fitted, until each next token leads all
-//! others by at least [`ENOUGH`]. So every layer takes part in every choice, and no rounding does.
+//! The model learns the texts below by heart. Its layers are random and do not change. Only the
+//! embedding, which is the LM head too, is fitted, until each next token leads all others by at
+//! least [`ENOUGH`]. So every layer affects every choice, and no rounding does.
 //!
-//! To fit an LM head is easy while the hidden states stay as they are, but here its rows are the
-//! layers' input too. So the matrices that read the residual stream are symmetric: columns `i` and
-//! `127 - i` are equal. What is added to value `i` of a row and taken from value `127 - i` then
-//! changes the logits, but the layers hardly see it.
+//! Fitting an LM head is easy if the hidden states stay constant. Here they do not, because its
+//! rows are the layers' input too. So the matrices that read the residual stream are symmetric:
+//! columns `i` and `127 - i` are equal. The fit adds a number to value `i` of a row and subtracts
+//! it from value `127 - i`. That changes the logits, but the layers hardly see it.
 //!
 //! `cargo run --example golden_model` writes the files again.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a tool of the tests")]
@@ -36,19 +36,19 @@ const N_HEAD_KV: usize = 2;
 const N_FF: usize = 256;
 const N_CTX: usize = 1024;
 
-/// Layers add this much to the residual stream for each 1 in their input. The token's own row, which
-/// is below 1, decides little beside that.
+/// The gain of the matrices that add to the residual stream. The values of the token's own row are
+/// below 1, so they decide little.
 const OUTPUT: f32 = 4.0;
 
-/// The lead that the fit works towards, and the one that is enough in the end: the layers see a
-/// little of each change, so that the leads come out smaller than they were made.
+/// The lead that the fit aims at, and the lead that is enough in the end. The layers see a little
+/// of each change, so the final leads are smaller than the fitted ones.
 const LEAD: f32 = 3.0;
 const ENOUGH: f32 = 2.0;
 
-/// How far a token's row moves towards a hidden state after which it comes next, at first.
+/// How far a fit moves the row of the right token towards the hidden state, in the first epoch.
 const RATE: f32 = 0.02;
 
-/// Fits with the same hidden states, before these are computed again.
+/// The number of fits before the hidden states are computed again.
 const FITS: usize = 50;
 
 const BEGIN: &str = "<|begin_of_text|>";
@@ -60,7 +60,7 @@ struct Text {
     name: &'static str,
     prompt: Prompt,
     answer: &'static str,
-    /// The stop token after the answer, if it does not end with the limit.
+    /// The stop token after the answer; `None` if `max_tokens` ends it.
     stop: Option<&'static str>,
 }
 
@@ -114,7 +114,7 @@ fn texts() -> Vec<Text> {
                      rope and the bread, and we will go out with the tide.",
             stop: Some(END_OF_TURN),
         },
-        // An answer that copies its prompt: all that is drafted is right, until it ends otherwise.
+        // The answer copies its prompt, so all drafted tokens are right until the ending differs.
         Text {
             name: "verse",
             prompt: raw(&format!("{verse} {verse} The tide comes")),
@@ -122,7 +122,7 @@ fn texts() -> Vec<Text> {
                      children shout, and that was all.",
             stop: Some(END),
         },
-        // Each line is nearly the one before it: some of what is drafted is wrong.
+        // Each sentence nearly repeats the previous one, so some drafted tokens are wrong.
         Text {
             name: "count",
             prompt: raw(
@@ -151,7 +151,7 @@ fn texts() -> Vec<Text> {
     ]
 }
 
-/// Words in no order.
+/// Words in random order.
 fn long_text() -> String {
     let words: Vec<&str> = "the fox the moon a river an old mill winter summer night tide boats \
                             gulls children bread rope harbour slow warm fast cold small heart hill \
@@ -170,7 +170,7 @@ fn long_text() -> String {
     text + "."
 }
 
-/// Every text there is, for the vocabulary.
+/// All texts together, for the vocabulary.
 fn all_words(texts: &[Text]) -> String {
     let mut all = String::from("System: User: Assistant: ");
     for text in texts {
@@ -184,7 +184,7 @@ fn all_words(texts: &[Text]) -> String {
     all
 }
 
-/// A merge for each letter of each word: from its first letter on, until the word is one token.
+/// The merges that build each word letter by letter, until it is one token.
 fn merges(words: &str) -> Vec<[String; 2]> {
     let mut merges: Vec<[String; 2]> = Vec::new();
     let mut word = String::new();
@@ -203,8 +203,8 @@ fn merges(words: &str) -> Vec<[String; 2]> {
     merges
 }
 
-/// The model before it has learned anything. After its vocabulary come `probes` tokens more, which
-/// never appear in a text: their logits tell the hidden state.
+/// The model before training. `probes` more tokens follow its vocabulary. They never appear in a
+/// text; their logits are the hidden state.
 fn model(words: &str, probes: usize) -> File {
     let mut file = File::empty();
     let arch = "bitnet-b1.58";
@@ -246,8 +246,8 @@ fn model(words: &str, probes: usize) -> File {
     let n_kv = head_dim * N_HEAD_KV;
     file.add("token_embd.weight", &[N_EMBD as u64, (n_vocab + probes) as u64], F16, &mut Random(1));
     for block in 0..N_LAYER {
-        // A matrix of `gain` 1 gives values of the size of its inputs. Attention's scores are larger,
-        // so that it looks at few of the tokens before.
+        // With a `gain` of 1, the outputs of a matrix are as large as its inputs. Queries and keys
+        // are larger, so that attention looks at few of the earlier tokens.
         for (name, columns, rows, gain) in [
             ("attn_q", N_EMBD, N_EMBD, 1.5),
             ("attn_k", N_EMBD, n_kv, 1.5),
@@ -315,7 +315,7 @@ fn reference(file: &File) -> Reference {
 /// A text in tokens.
 struct Lesson {
     prompt: Vec<u32>,
-    /// With the stop token, if there is one.
+    /// Includes the stop token, if there is one.
     answer: Vec<u32>,
 }
 
@@ -364,8 +364,8 @@ fn learn(words: &str, lessons: &[Lesson]) -> Vec<f32> {
     unreachable!("the loop has no end of its own")
 }
 
-/// Rows to begin with: the symmetric part, which the layers see, is final. Tokens of no text are
-/// small.
+/// The rows before the fit. The fit does not change their symmetric part, which the layers see.
+/// Tokens that are in no text have small rows.
 fn first_rows(n_vocab: usize, lessons: &[Lesson]) -> Vec<f32> {
     let used: BTreeSet<u32> = lessons.iter().flat_map(Lesson::all).collect();
     let mut random = Random(3);
@@ -379,12 +379,12 @@ fn first_rows(n_vocab: usize, lessons: &[Lesson]) -> Vec<f32> {
     rows
 }
 
-/// Rows whose logits are the values of the hidden state.
+/// The rows of the probes: the identity matrix, so that their logits are the hidden state.
 fn probes() -> Vec<f32> {
     (0..N_EMBD * N_EMBD).map(|i| if i / N_EMBD == i % N_EMBD { 1.0 } else { 0.0 }).collect()
 }
 
-/// The hidden state before each token of the answers, and that token.
+/// For each token of the answers: the hidden state that must predict it, and its id.
 fn steps(reference: &mut Reference, lessons: &[Lesson], n_vocab: usize) -> Vec<(Vec<f32>, usize)> {
     let mut steps = Vec::new();
     for lesson in lessons {
@@ -397,7 +397,8 @@ fn steps(reference: &mut Reference, lessons: &[Lesson], n_vocab: usize) -> Vec<(
     steps
 }
 
-/// Moves the rows where a lead is too small. Returns the smallest lead.
+/// Moves the rows of each token whose lead is too small, and those of its rival. Returns the
+/// smallest lead.
 fn fit_once(rows: &mut [f32], steps: &[(Vec<f32>, usize)], rate: f32) -> f32 {
     let mut least = f32::INFINITY;
     for (hidden, next) in steps {
@@ -408,7 +409,7 @@ fn fit_once(rows: &mut [f32], steps: &[(Vec<f32>, usize)], rate: f32) -> f32 {
         least = least.min(lead);
         if lead < LEAD {
             for i in 0..N_EMBD {
-                // The part that the layers do not see.
+                // Only the antisymmetric part, which the layers do not see.
                 let change = rate * (hidden[i] - hidden[N_EMBD - 1 - i]) / 2.0;
                 rows[next * N_EMBD + i] += change;
                 rows[rival * N_EMBD + i] -= change;
@@ -422,7 +423,7 @@ fn halves(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|&value| f16::from_f32(value).to_le_bytes()).collect()
 }
 
-/// What the finished model says to a prompt, as in `models/tiny-stories.goldens.json`.
+/// The finished model's answer to a prompt, with the fields of `models/tiny-stories.goldens.json`.
 fn golden(reference: &mut Reference, text: &Text, lesson: &Lesson) -> Value {
     reference.reset();
     let mut all = reference.forward(&lesson.prompt).unwrap();

@@ -1,4 +1,4 @@
-//! Builds small valid GGUF files, for tests to damage in one way each.
+//! Builds small valid GGUF files. Each test damages one in its own way.
 #![allow(missing_docs, reason = "names of the format")]
 #![allow(dead_code, unreachable_pub, reason = "each test crate uses a part")]
 
@@ -38,7 +38,7 @@ pub fn read(bytes: &[u8]) -> Result<Gguf> {
     block_on(Gguf::read(&mut Reader::new(bytes)))
 }
 
-/// Asserts that `result` failed with `code` and that the message names every one of `facts`.
+/// Asserts that `result` failed with `code` and that its message contains all `facts`.
 #[track_caller]
 pub fn assert_error<T>(result: Result<T>, code: &str, facts: &[&str]) {
     let Err(error) = result else { panic!("no error, expected {code} with {facts:?}") };
@@ -83,7 +83,8 @@ pub struct File {
 
 pub use ternlight::gguf::type_id::{BF16, F16, F32, I2_S};
 
-/// Blocks of [`tiny`]: so many that their names sort in another order than their numbers.
+/// The blocks of [`tiny`]. There are more than ten, so their names sort in another order than their
+/// numbers.
 pub const N_LAYER: u32 = 11;
 
 /// A valid file of random weights: 11 blocks, width 128, 2 heads with 1 KV head. Its first 256
@@ -152,7 +153,7 @@ impl File {
         Self { version: 3, alignment: 32, metadata: vec![], tensors: vec![] }
     }
 
-    /// Sets a metadata value. A key that is there keeps its position.
+    /// Sets a metadata value. An existing key keeps its position.
     pub fn set(&mut self, key: &str, value: Kv) -> &mut Self {
         match self.metadata.iter_mut().find(|(k, _)| k == key) {
             Some((_, old)) => *old = value,
@@ -170,7 +171,7 @@ impl File {
         self
     }
 
-    /// Renames the architecture, and with it its keys.
+    /// Renames the architecture and its keys.
     pub fn rename(&mut self, arch: &str) -> &mut Self {
         for (key, value) in &mut self.metadata {
             if key == "general.architecture" {
@@ -213,7 +214,7 @@ impl File {
         self
     }
 
-    /// The file, each tensor padded to the alignment.
+    /// The bytes of the file, with each tensor padded to the alignment.
     pub fn build(&self) -> Vec<u8> {
         let entry = |tensor: &Tensor| TensorEntry {
             name: tensor.name.clone(),
@@ -249,8 +250,8 @@ impl From<&Kv> for Value {
     }
 }
 
-/// The character that stands for a byte in GPT-2's alphabet, by its definition: printable Latin-1
-/// characters are themselves, the others follow from U+0100 on.
+/// The character that stands for a byte in GPT-2's alphabet. Printable Latin-1 characters stand for
+/// themselves; the other bytes get the characters from U+0100 on.
 pub fn byte_char(byte: u8) -> char {
     let printable = |b: u8| matches!(b, 33..=126 | 161..=172 | 174..=255);
     if printable(byte) {

@@ -1,4 +1,4 @@
-//! Models and how they are loaded.
+//! Loads the models of the tests and runs generations.
 #![allow(dead_code, reason = "each test crate uses a part")]
 
 use std::fs;
@@ -17,14 +17,14 @@ use ternlight::source::Reader;
 
 use crate::support::{File, Kv, path, tiny};
 
-/// How a test's model is held and run.
+/// How a test loads and runs its model.
 #[derive(Default)]
 pub(crate) struct Setup {
     pub(crate) gpu: GpuOptions,
     pub(crate) load: LoadOptions,
-    /// Use the tuning of a graphics card although the adapter is a CPU.
+    /// Use the tuning of a graphics card, even if the adapter is a CPU.
     pub(crate) like_a_card: bool,
-    /// Submit steps as for a card so fast that it gets several at once.
+    /// Submit several steps at once, as for a fast card.
     pub(crate) like_a_fast_card: bool,
 }
 
@@ -54,7 +54,7 @@ impl Setup {
         self.load(&small().build()).unwrap()
     }
 
-    /// The model of two layers whose every token has a large lead.
+    /// The model of two layers in which every golden token has a large lead.
     pub(crate) fn golden(&self) -> Session {
         self.load(&fs::read(path("tests/data/golden/golden.gguf")).unwrap()).unwrap()
     }
@@ -67,7 +67,7 @@ impl Setup {
     pub(crate) fn like_a_card(mut self) -> Self {
         self.like_a_card = true;
         self.gpu.features.software = Some(false);
-        // Timing both products again in every test takes too long.
+        // Do not time both products: in every test, that takes too long.
         self.gpu.features.packed_dot = Some(true);
         self
     }
@@ -109,7 +109,7 @@ pub(crate) fn small() -> File {
     file
 }
 
-/// The engine with the model of [`small`] and a longer context, for tests that run steps themselves.
+/// An engine with the model of [`small`] and a longer context. For tests that run steps themselves.
 pub(crate) fn engine(setup: &Setup) -> Engine {
     let mut file = small();
     file.set("bitnet-b1.58.context_length", Kv::U32(2200));
@@ -126,17 +126,17 @@ pub(crate) fn engine(setup: &Setup) -> Engine {
     })
 }
 
-/// `n` tokens without a meaning or a pattern, of the vocabulary of [`small`].
+/// `n` meaningless tokens of the vocabulary of [`small`].
 pub(crate) fn noise(n: usize) -> Vec<u32> {
     (0..n as u32).map(|i| (i * i + 7 * i) % 264).collect()
 }
 
-/// Whether the adapter is SwiftShader, where llvmpipe is five times as fast with the bundled model.
+/// Whether the adapter is SwiftShader. With the bundled model, llvmpipe is five times as fast.
 pub(crate) fn is_slow(session: &Session) -> bool {
     session.info().adapter.contains("SwiftShader")
 }
 
-/// A prompt, and what the reference makes of it.
+/// A prompt with the reference's results.
 #[derive(Deserialize)]
 pub(crate) struct Golden {
     pub(crate) name: String,
@@ -149,7 +149,7 @@ pub(crate) struct Golden {
     pub(crate) greedy_margins: Vec<f32>,
 }
 
-/// The ten best tokens.
+/// The ten best tokens and their logits.
 #[derive(Deserialize)]
 pub(crate) struct Top {
     pub(crate) ids: Vec<usize>,
@@ -162,12 +162,12 @@ pub(crate) struct Goldens {
 }
 
 impl Goldens {
-    /// Those of the bundled model.
+    /// The goldens of the bundled model.
     pub(crate) fn bundled() -> Self {
         Self::read("models/tiny-stories.goldens.json")
     }
 
-    /// Those of the model of two layers.
+    /// The goldens of the model of two layers.
     pub(crate) fn golden() -> Self {
         Self::read("tests/data/golden/golden.json")
     }
@@ -183,7 +183,7 @@ impl Goldens {
 }
 
 impl Golden {
-    /// The greedy tokens, without the stop token, which a generation does not yield.
+    /// The greedy tokens without the stop token: a generation does not yield it.
     pub(crate) fn expected(&self) -> &[u32] {
         &self.greedy[..self.greedy.len() - usize::from(self.greedy_stopped)]
     }
@@ -196,7 +196,7 @@ pub(crate) struct Output {
     pub(crate) stats: Stats,
 }
 
-/// Generates to the end.
+/// Runs a generation to its end.
 pub(crate) fn generate(
     session: &mut Session,
     ids: &[u32],
@@ -218,7 +218,7 @@ pub(crate) fn greedy(max_tokens: usize) -> GenerateOptions {
     GenerateOptions { max_tokens: Some(max_tokens), ..GenerateOptions::default() }
 }
 
-/// The best token, the lowest id among equals.
+/// The best token; among equals, the lowest id.
 pub(crate) fn argmax(logits: &[f32]) -> usize {
     (0..logits.len()).rev().max_by(|&a, &b| logits[a].total_cmp(&logits[b])).unwrap()
 }

@@ -1,13 +1,13 @@
-//! The source of every kernel in every variant, for the tests that compile them all.
+//! The source of every variant of every kernel, for the tests that compile them.
 
 use ternlight::gpu::{Const, Dialect, Kernel, Subgroups, Variant};
 use ternlight::kernels::{ALL, FEW, MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS};
 
-/// One text to compile.
+/// One shader to compile.
 pub(crate) struct Shader {
-    /// The kernel it is for.
+    /// Its kernel.
     pub(crate) kernel: &'static Kernel,
-    /// Kernel, variant and the constants that differ from the kernel's example.
+    /// The names of kernel and variant, and the constants that differ from the kernel's example.
     pub(crate) name: String,
     /// Whether the device must have subgroup operations.
     pub(crate) subgroups: bool,
@@ -15,8 +15,7 @@ pub(crate) struct Shader {
     pub(crate) source: String,
 }
 
-/// Every variant of every kernel, with the constants of its example and with the alternatives to
-/// these.
+/// Every variant of every kernel, with the constants of its example and with each alternative.
 pub(crate) fn shaders(dialect: Dialect) -> Vec<Shader> {
     let mut all = Vec::new();
     for kernel in ALL {
@@ -34,15 +33,15 @@ pub(crate) fn shaders(dialect: Dialect) -> Vec<Shader> {
     all
 }
 
-/// The sizes of subgroup there are: 4 on SwiftShader, 8 on llvmpipe, up to 128 elsewhere.
+/// Sizes of subgroups. SwiftShader has 4, llvmpipe 8, and others up to 128.
 fn sizes(variant: &Variant) -> &'static [Option<Subgroups>] {
     const SIZES: [Option<Subgroups>; 3] =
         [Some(Subgroups(4)), Some(Subgroups(32)), Some(Subgroups(128))];
     if variant.subgroups { &SIZES } else { &[None] }
 }
 
-/// The example; again with each constant that switches between ways to compute the other way; and
-/// with the longest rows of those that are held in workgroup memory.
+/// The constants of the example, then variations of it. Each changes one constant that selects a
+/// way to compute, or takes the longest rows that workgroup memory holds.
 fn alternatives(kernel: &Kernel, variant: &Variant) -> Vec<Vec<Const>> {
     let example = (kernel.example)();
     let workgroup = example.iter().find_map(|constant| match *constant {
@@ -50,7 +49,7 @@ fn alternatives(kernel: &Kernel, variant: &Variant) -> Vec<Vec<Const>> {
         _ => None,
     });
     let mut all = vec![example.clone()];
-    // Kernels are also given constants that they do not use.
+    // Some constants are given to kernels that do not use them.
     let used = example.iter().filter(|constant| variant.wgsl.contains(constant.name()));
     for constant in used {
         let others = match *constant {

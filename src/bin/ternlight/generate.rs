@@ -23,7 +23,8 @@ use crate::output::Output;
 
 #[derive(Args)]
 pub(crate) struct Generate {
-    /// What to say to the model; `-`, or a pipe and no prompt: read it from standard input
+    /// What to say to the model; `-` reads it from standard input, and so does a pipe without a
+    /// prompt
     #[arg(allow_negative_numbers = true)]
     prompt: Option<String>,
     /// The model, a GGUF file
@@ -32,10 +33,10 @@ pub(crate) struct Generate {
     /// Generate at most this many tokens [default: as many as the context holds]
     #[arg(long, value_name = "N", value_parser = one_or_more, allow_negative_numbers = true)]
     max_tokens: Option<usize>,
-    /// Divide the logits by this number; 0 always takes the best token
+    /// Divide the logits by this number; with 0, always take the best token
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
     temperature: f32,
-    /// Choose among this many of the best tokens; 0 is all
+    /// Choose among this many of the best tokens; with 0, among all
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole_number(0..=u32::MAX))]
     #[arg(allow_negative_numbers = true)]
     top_k: u32,
@@ -52,7 +53,7 @@ pub(crate) struct Generate {
     /// Continue the prompt as it is, without a chat template
     #[arg(long)]
     raw: bool,
-    /// Whether to draft greedy tokens where the text repeats itself [default: where it pays]
+    /// Draft greedy tokens where the text repeats itself [default: if that is faster]
     #[arg(long, value_name = "BOOL", conflicts_with = "cpu")]
     prompt_lookup: Option<bool>,
     /// Compute on the CPU with the reference implementation, which is slow
@@ -61,11 +62,11 @@ pub(crate) struct Generate {
     /// Allocate memory for this many tokens of context [default: the model's limit, up to 1 GiB]
     #[arg(long, value_name = "N", value_parser = one_or_more, allow_negative_numbers = true)]
     context: Option<usize>,
-    /// How the LM head is stored: `int8` reads half the bytes per greedy token, and finds the same
-    /// token
+    /// How to store the LM head; `int8` reads half the bytes for a greedy token and finds the same
+    /// one
     #[arg(long, value_enum, default_value_t = LmHeadArg::Auto, conflicts_with = "cpu")]
     head: LmHeadArg,
-    /// The order of ternary codes: `arm` for files quantised by ARM builds of bitnet.cpp
+    /// The order of ternary codes; `arm` is for files quantised by ARM builds of bitnet.cpp
     #[arg(long, value_name = "LAYOUT", value_enum, default_value_t = I2sLayout::X86)]
     i2s_layout: I2sLayout,
 }
@@ -118,7 +119,7 @@ pub(crate) fn generate(args: &Generate) -> Result<()> {
     Ok(())
 }
 
-/// The prompt of the command line, or that of standard input.
+/// Returns the prompt of the command line, or reads it from standard input.
 fn prompt_text(argument: Option<&str>) -> Result<String> {
     if let Some(prompt) = argument.filter(|&prompt| prompt != "-") {
         return Ok(prompt.into());
@@ -133,7 +134,7 @@ fn prompt_text(argument: Option<&str>) -> Result<String> {
         let why = "the prompt is missing: give it as an argument or on standard input";
         Cli::command().error(ErrorKind::MissingRequiredArgument, why).exit();
     }
-    // Most programs end their output with a line break, which is not meant for the model.
+    // Most programs end their output with a line break. It is not meant for the model.
     let text = text.strip_suffix('\n').unwrap_or(&text);
     Ok(text.strip_suffix('\r').unwrap_or(text).into())
 }
@@ -215,7 +216,7 @@ fn on_cpu(
     Ok(format!("{generated} tokens, on the CPU"))
 }
 
-/// The tokens of the prompt: the first turn of a conversation or, if `raw`, the text as it is.
+/// The tokens of the prompt: the first turn of a conversation, or the plain text if `raw`.
 fn prompt_tokens(tokenizer: &Tokenizer, prompt: &str, raw: bool) -> Result<Vec<u32>> {
     if !raw {
         let content = prompt.to_owned();
