@@ -31,10 +31,10 @@ export const test = base.extend({
 export const makeLosable = (context: BrowserContext) =>
   context.route(/\/assets\/worker-[^/]*\.js$/, async route => {
     const response = await route.fetch()
-    await route.fulfill({ response, body: `${LOSABLE}\n${await response.text()}` })
+    await route.fulfill({ response, body: `${LOST_DEVICES}\n${await response.text()}` })
   })
 
-const LOSABLE = readFileSync('tests/web/losable.mjs', 'utf8')
+const LOST_DEVICES = readFileSync('tests/web/lost-devices.mjs', 'utf8')
 
 /** Takes the GPU away, as a browser may when its driver is reset. */
 export const loseGpu = (page: Page) =>
