@@ -77,7 +77,7 @@ export async function measure({ decode, prefill, tokens, runs, patience, profile
   const add = (what, unit, values, more = {}) => figures.push({ what, unit, values, ...more })
   /** Prompt tokens per second, as last measured. */
   let rate = (await stats(16, 0, 1)).prefillTokensPerSecond
-  /** Whether there is time for `what`, which prefills so many tokens. */
+  /** Whether there is time for `what`, which prefills that many tokens. */
   const hasTime = async (what, tokens) => {
     const seconds = tokens / rate
     if (seconds <= patience) await tell(what)

@@ -14,7 +14,7 @@ export const nodeVersion = {
     `this is ${process.versions.node}; install ${wanted()} or newer, from your system or from nodejs.org.`
 }
 
-/** The names of packages that the lock and npm's note of what it installed do not agree on. */
+/** Names of packages whose installed version differs from the lock. */
 export const differing = (lock, installed) =>
   Object.entries(lock.packages)
     .filter(([path, entry]) => {

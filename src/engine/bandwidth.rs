@@ -14,7 +14,7 @@ use crate::kernels::probed_sums;
 const LONG_ENOUGH: Duration = Duration::from_millis(60);
 const MAX_REPEATS: usize = 4096;
 
-/// Measurements, of which the best counts: others use the memory too.
+/// Measurements to take. The best counts, because others use the memory too.
 const TIMES: usize = 3;
 
 /// Bytes of noise that are written together.

@@ -84,7 +84,7 @@ pub(super) fn splits(lm_head: LmHead, embd: &Dense, gpu: &Gpu) -> bool {
     }
 }
 
-/// Whether it still pays, now that `embd` has so many values of 2 and more.
+/// Whether splitting still pays: `large` counts the values of 2 and more in `embd`.
 pub(super) fn still_pays(lm_head: LmHead, embd: &Dense, large: usize) -> bool {
     lm_head == LmHead::Int8 || large * ROWS_PER_LARGE <= embd.rows
 }

@@ -19,11 +19,11 @@ pub struct Buffer<T> {
 pub enum Used {
     /// So many in every step.
     Fixed(u64),
-    /// So many for each token of the step.
+    /// This many for each token of the step.
     Tokens(u64),
-    /// So many for each token of the step and each split of the context.
+    /// This many for each token of the step and each split of the context.
     Splits(u64),
-    /// So many for each position of the KV cache: a kernel reads all filled positions, and writes
+    /// This many for each position of the KV cache: a kernel reads all filled positions, and writes
     /// those of the step's tokens.
     Positions(u64),
 }

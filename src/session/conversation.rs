@@ -9,7 +9,7 @@ use crate::tokenizer::{TextStream, Tokenizer};
 pub(super) struct Conversation {
     messages: Vec<Message>,
     pub(super) prompt: Vec<u32>,
-    /// The answers in it that this session generated, in order.
+    /// The answers in it that were generated here, in order.
     answers: Vec<Answer>,
 }
 

@@ -180,7 +180,7 @@ impl Session {
 
     /// The tokens of a conversation that ends with a message of the user.
     ///
-    /// Answers that this session generated keep their tokens, so that only new tokens are computed.
+    /// Answers generated here keep their tokens, so that only new tokens are computed.
     pub fn chat_prompt(&mut self, messages: &[Message]) -> Result<Vec<u32>> {
         let before = self.conversation.as_ref();
         let asked = Conversation::new(&self.tokenizer, messages, before, &self.tokens)?;
