@@ -5,7 +5,7 @@
 //! ```text
 //! error  source  transfer                       bytes, and how to get them
 //!   ↓
-//! gguf  ternary  model  tokenizer               what is in a file
+//! gguf  ternary  blocks  model  tokenizer       what is in a file
 //! chat  sampling
 //!   ↓
 //! reference                                     the model in plain Rust
@@ -27,6 +27,7 @@ pub mod transfer;
 
 pub mod gguf;
 pub mod ternary;
+pub mod blocks;
 pub mod model;
 pub mod tokenizer;
 pub mod chat;

@@ -9,6 +9,7 @@ use std::io::Write;
 use std::ops::Range;
 
 use support::{F32, File, I2_S, Kv, Random, Tensor, assert_error, read, tiny};
+use ternlight::gguf::type_id::Q2_0;
 use ternlight::gguf::{Gguf, Header, TensorEntry, TensorType, Value};
 use ternlight::model::{Config, weights};
 use ternlight::native::{FileSource, block_on};
@@ -299,10 +300,60 @@ fn ambiguous_types_are_told_apart_by_their_length() {
     assert_eq!(resolve(39, n / 32 * 17).unwrap(), (TensorType::Other("MXFP4"), n as u64 / 32 * 17));
     assert_eq!(resolve(39, tl2).unwrap(), (TensorType::Tl2, tl2 as u64));
     assert_eq!(resolve(42, tl2 + 32).unwrap(), (TensorType::Tl2, tl2 as u64));
-    assert_eq!(resolve(42, n / 64 * 18).unwrap(), (TensorType::Other("Q2_0"), n as u64 / 64 * 18));
-    assert_eq!(resolve(42, n / 128 * 34).unwrap().0, TensorType::Other("Q2_0 (of 128)"));
+    assert_eq!(resolve(42, n / 64 * 18).unwrap(), (TensorType::Q2_0, n as u64 / 64 * 18));
+    assert_eq!(resolve(42, n / 128 * 34).unwrap().0, TensorType::Q2_0Of128);
     assert_error(resolve(42, 1024), "bad-gguf", &["`t`", "1024 bytes", "42"]);
     assert_error(resolve(4, 1024), "bad-gguf", &["`t`", "type 4"]);
+}
+
+/// Q2_0 in blocks of 64 and of 128 has the same number. Small tensors fit both.
+#[test]
+fn all_tensors_of_q2_0_have_blocks_of_one_size() {
+    let resolve = |tensors: &[(u64, usize)]| {
+        let mut file = File::empty();
+        for (i, &(elements, len)) in tensors.iter().enumerate() {
+            let (name, bytes) = (format!("t{i}"), vec![0; len]);
+            file.tensors.push(Tensor { name, ne: vec![elements], type_id: Q2_0, bytes });
+        }
+        file.add("after", &[8], F32, &mut Random(1));
+        let gguf = read(&file.build())?;
+        Ok(gguf.tensors[..tensors.len()].iter().map(|t| (t.ty, t.len as usize)).collect::<Vec<_>>())
+    };
+    let small = [(256, 72), (256, 68)];
+    let large = [(4096, 1152), (4096, 1088)];
+    let types = [TensorType::Q2_0, TensorType::Q2_0Of128];
+    for i in 0..2 {
+        for order in [[small[i], large[i]], [large[i], small[i]]] {
+            let expected: Vec<_> = order.iter().map(|&(_, len)| (types[i], len)).collect();
+            assert_eq!(resolve(&order).unwrap(), expected);
+        }
+        // 2048 elements are the fewest that decide: both types leave the same padding below that.
+        assert_eq!(resolve(&[small[i]]).unwrap(), [(TensorType::Q2_0, 72)]);
+        let deciding = [(2048, 576), (2048, 544)];
+        assert_eq!(resolve(&[deciding[i]]).unwrap(), [(types[i], deciding[i].1)]);
+        assert_error(resolve(&[large[i], large[1 - i]]), "bad-gguf", &["`t1`", "another way"]);
+    }
+    // 192 elements cannot be blocks of 128, so all have blocks of 64.
+    let expected = [(TensorType::Q2_0, 54), (TensorType::Q2_0, 72)];
+    assert_eq!(resolve(&[(192, 54), (256, 72)]).unwrap(), expected);
+    assert_error(resolve(&[(192, 54), large[1]]), "bad-gguf", &["`t1`", "another way"]);
+    assert_error(resolve(&[(4096, 1000)]), "bad-gguf", &["`t0`", "fits no type"]);
+}
+
+/// The same weights, as three writers of GGUF files have packed them.
+#[test]
+fn the_layout_of_q2_0_is_found_in_whole_files() {
+    for (name, ty) in [
+        ("qwen3-yarn-q2_0", TensorType::Q2_0),
+        ("qwen3-yarn-q2_0-legacy-g128", TensorType::Q2_0Of128),
+        ("qwen3-yarn-pq2_0", TensorType::Pq2_0),
+    ] {
+        let gguf =
+            block_on(Gguf::read(&mut support::open(&format!("tests/data/models/{name}.gguf"))));
+        let tensors = gguf.unwrap().tensors;
+        let matrices: Vec<_> = tensors.iter().filter(|t| t.ty != TensorType::F32).collect();
+        assert!(matrices.len() > 10 && matrices.iter().all(|t| t.ty == ty), "{name}: {tensors:?}");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The tensor table: the name, shape, type and offset of each tensor.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use super::cursor::{Cursor, Stop};
@@ -49,6 +50,26 @@ pub enum TensorType {
     Tl1,
     /// Like TL1, with three codes in five bits.
     Tl2,
+    /// Bits that stand for −1 and +1, in blocks of 128.
+    Q1_0,
+    /// Ternary codes in blocks of 64.
+    Q2_0,
+    /// Ternary codes in blocks of 128: what PrismML's fork of ggml wrote under the number of Q2_0.
+    Q2_0Of128,
+    /// The same blocks of 128 under a number of their own.
+    Pq2_0,
+    /// Five ternary codes in a byte, in blocks of 256.
+    Tq1_0,
+    /// Four ternary codes in a byte, in blocks of 256.
+    Tq2_0,
+    /// Integers of 4 bits in blocks of 32.
+    Q4_0,
+    /// Integers of 8 bits in blocks of 32.
+    Q8_0,
+    /// Integers of 4 bits in blocks of 256, with scales and offsets of 6 bits.
+    Q4K,
+    /// Integers of 6 bits in blocks of 256, with scales of 8 bits.
+    Q6K,
     /// Another type of ggml, which this crate does not compute with.
     Other(&'static str),
 }
@@ -62,6 +83,16 @@ impl fmt::Display for TensorType {
             Self::I2S => "I2_S",
             Self::Tl1 => "TL1",
             Self::Tl2 => "TL2",
+            Self::Q1_0 => "Q1_0",
+            Self::Q2_0 => "Q2_0",
+            Self::Q2_0Of128 => "Q2_0 (of 128)",
+            Self::Pq2_0 => "PQ2_0",
+            Self::Tq1_0 => "TQ1_0",
+            Self::Tq2_0 => "TQ2_0",
+            Self::Q4_0 => "Q4_0",
+            Self::Q8_0 => "Q8_0",
+            Self::Q4K => "Q4_K",
+            Self::Q6K => "Q6_K",
             Self::Other(name) => name,
         })
     }
@@ -72,8 +103,18 @@ impl fmt::Display for TensorType {
 pub mod type_id {
     pub const F32: u32 = 0;
     pub const F16: u32 = 1;
+    pub const Q4_0: u32 = 2;
+    pub const Q8_0: u32 = 8;
+    pub const Q4_K: u32 = 12;
+    pub const Q6_K: u32 = 14;
     pub const BF16: u32 = 30;
+    pub const TQ1_0: u32 = 34;
+    pub const TQ2_0: u32 = 35;
     pub const I2_S: u32 = 36;
+    pub const Q1_0: u32 = 41;
+    /// Also of the older blocks of 128.
+    pub const Q2_0: u32 = 42;
+    pub const PQ2_0: u32 = 142;
 }
 
 /// A row of the table, as it is in the file.
@@ -120,30 +161,34 @@ pub(super) fn place(
     alignment: u64,
     file_len: u64,
 ) -> Result<Vec<TensorInfo>> {
-    let mut starts: Vec<u64> = entries.iter().map(|entry| entry.offset).collect();
-    starts.sort_unstable();
     let data_len = file_len.saturating_sub(data_start);
+    for Entry { name, offset, .. } in &entries {
+        let bad = |why: String| Err(Error::BadGguf(format!("tensor `{name}` {why}")));
+        if !offset.is_multiple_of(alignment) {
+            return bad(format!("begins at {offset}, not a multiple of {alignment}"));
+        }
+        if *offset > data_len || data_start > file_len {
+            return bad(format!("begins {offset} bytes into the {data_len} bytes of data"));
+        }
+    }
+    let formats = formats(&entries, data_len, alignment)?;
 
     let mut tensors = Vec::with_capacity(entries.len());
     for Entry { name, ne, type_id, offset } in entries {
-        let bad = |why: String| Error::BadGguf(format!("tensor `{name}` {why}"));
-        if !offset.is_multiple_of(alignment) {
-            return Err(bad(format!("begins at {offset}, not a multiple of {alignment}")));
-        }
-        if offset > data_len || data_start > file_len {
-            return Err(bad(format!("begins {offset} bytes into the {data_len} bytes of data")));
-        }
-        let next = starts.partition_point(|&start| start <= offset);
-        let extent = starts.get(next).unwrap_or(&data_len).saturating_sub(offset);
-        let (ty, len) = resolve(type_id, &ne, extent, next == starts.len(), alignment)
-            .map_err(|why| bad(format!("({ne:?}, type {type_id}) {why}")))?;
+        let bad =
+            |why: String| Error::BadGguf(format!("tensor `{name}` ({ne:?}, type {type_id}) {why}"));
+        let Format { ty, size, .. } =
+            formats.get(&type_id).ok_or_else(|| bad("is of an unknown type".into()))?;
+        let len = size
+            .bytes(&ne)
+            .ok_or_else(|| bad(format!("cannot be {ty}, which has {}", size.rule())))?;
         if len > data_len - offset {
             return Err(bad(format!(
                 "ends at {}, but the file at {file_len}: it is cut off",
                 u128::from(data_start) + u128::from(offset) + u128::from(len)
             )));
         }
-        tensors.push(TensorInfo { name, ne, ty, offset: data_start + offset, len });
+        tensors.push(TensorInfo { name, ne, ty: *ty, offset: data_start + offset, len });
     }
 
     let mut order: Vec<&TensorInfo> = tensors.iter().collect();
@@ -157,40 +202,69 @@ pub(super) fn place(
     Ok(tensors)
 }
 
-/// The type that an id stands for, and the bytes that the tensor takes. Forks of ggml gave the ids
-/// 39 and 42 to types of their own: of these, the bytes up to the next tensor decide.
-fn resolve(
-    id: u32,
-    ne: &[u64],
-    extent: u64,
-    last: bool,
+/// What each type number stands for in this file.
+///
+/// Forks of ggml gave some numbers to types of their own. Such a number means the type that fits
+/// the bytes of every tensor with it. A small tensor fits several types, but it has the type of the
+/// larger ones; if all are small, ggml's own type is meant. The name of a file says nothing.
+fn formats(
+    entries: &[Entry],
+    data_len: u64,
     alignment: u64,
-) -> Result<(TensorType, u64), String> {
-    let candidates: Vec<&Format> = FORMATS.iter().filter(|format| format.id == id).collect();
-    match candidates[..] {
-        [] => Err("is of an unknown type".into()),
-        [format] => {
-            let len = format.size.bytes(ne).ok_or_else(|| {
-                format!("cannot be {}, which has {}", format.ty, format.size.rule())
-            })?;
-            Ok((format.ty, len))
+) -> Result<HashMap<u32, &'static Format>> {
+    let mut starts: Vec<u64> = entries.iter().map(|entry| entry.offset).collect();
+    starts.sort_unstable();
+    // Bytes up to the next tensor, and whether there is none.
+    let extent = |entry: &Entry| {
+        let next = starts.partition_point(|&start| start <= entry.offset);
+        let end = starts.get(next).unwrap_or(&data_len);
+        (end.saturating_sub(entry.offset), next == starts.len())
+    };
+
+    let mut formats = HashMap::new();
+    // In the order of the file, so that an error names the first tensor that is wrong.
+    for entry in entries {
+        let candidates = || FORMATS.iter().filter(|format| format.id == entry.type_id);
+        if formats.contains_key(&entry.type_id) || candidates().next().is_none() {
+            continue;
         }
-        _ => candidates
-            .iter()
-            .filter_map(|format| Some((format.ty, format.size.bytes(ne)?)))
-            // Behind a TL tensor is a scale that the table does not count: one more unit.
-            .find(|&(ty, len)| {
-                let units = if ty == TensorType::Tl2 { 2 } else { 1 };
-                extent.checked_sub(len).is_some_and(|rest| last || rest < units * alignment)
-            })
-            .ok_or_else(|| format!("has {extent} bytes, which fits no type of that number")),
+        let mut left: Vec<&Format> = candidates().collect();
+        let ambiguous = left.len() > 1;
+        for other in entries.iter().filter(|other| ambiguous && other.type_id == entry.type_id) {
+            let (extent, last) = extent(other);
+            let fits = |format: &Format| format.fits(&other.ne, extent, last, alignment);
+            left.retain(|format| fits(format));
+            if left.is_empty() {
+                let Entry { name, ne, type_id, .. } = other;
+                let why = if candidates().any(fits) {
+                    "is packed in another way than the tensors of its type before it".into()
+                } else {
+                    format!("has {extent} bytes, which fits no type of that number")
+                };
+                let why = format!("tensor `{name}` ({ne:?}, type {type_id}) {why}");
+                return Err(Error::BadGguf(why));
+            }
+        }
+        formats.insert(entry.type_id, left[0]);
     }
+    Ok(formats)
 }
 
 struct Format {
     id: u32,
     ty: TensorType,
     size: Size,
+}
+
+impl Format {
+    /// Whether a tensor of this type and of the shape `ne` has `extent` bytes up to the next one.
+    /// Behind the last tensor there may be anything.
+    fn fits(&self, ne: &[u64], extent: u64, last: bool, alignment: u64) -> bool {
+        // Behind a TL tensor is a scale that the table does not count: one more unit.
+        let units = if self.ty == TensorType::Tl2 { 2 } else { 1 };
+        let rest = self.size.bytes(ne).and_then(|len| extent.checked_sub(len));
+        rest.is_some_and(|rest| last || rest < alignment.saturating_mul(units))
+    }
 }
 
 /// How many bytes a tensor takes.
@@ -244,17 +318,17 @@ const fn other(id: u32, name: &'static str, block: u64, bytes: u64) -> Format {
 const FORMATS: &[Format] = &[
     blocks(type_id::F32, TensorType::F32, 1, 4),
     blocks(type_id::F16, TensorType::F16, 1, 2),
-    other(2, "Q4_0", 32, 18),
+    blocks(type_id::Q4_0, TensorType::Q4_0, 32, 18),
     other(3, "Q4_1", 32, 20),
     other(6, "Q5_0", 32, 22),
     other(7, "Q5_1", 32, 24),
-    other(8, "Q8_0", 32, 34),
+    blocks(type_id::Q8_0, TensorType::Q8_0, 32, 34),
     other(9, "Q8_1", 32, 36),
     other(10, "Q2_K", 256, 84),
     other(11, "Q3_K", 256, 110),
-    other(12, "Q4_K", 256, 144),
+    blocks(type_id::Q4_K, TensorType::Q4K, 256, 144),
     other(13, "Q5_K", 256, 176),
-    other(14, "Q6_K", 256, 210),
+    blocks(type_id::Q6_K, TensorType::Q6K, 256, 210),
     other(15, "Q8_K", 256, 292),
     other(16, "IQ2_XXS", 256, 66),
     other(17, "IQ2_XS", 256, 74),
@@ -271,15 +345,16 @@ const FORMATS: &[Format] = &[
     other(28, "F64", 1, 8),
     other(29, "IQ1_M", 256, 56),
     blocks(type_id::BF16, TensorType::Bf16, 1, 2),
-    other(34, "TQ1_0", 256, 54),
-    other(35, "TQ2_0", 256, 66),
+    blocks(type_id::TQ1_0, TensorType::Tq1_0, 256, 54),
+    blocks(type_id::TQ2_0, TensorType::Tq2_0, 256, 66),
     Format { id: type_id::I2_S, ty: TensorType::I2S, size: Size::I2S },
     Format { id: 38, ty: TensorType::Tl1, size: Size::I2S },
     other(39, "MXFP4", 32, 17),
     Format { id: 39, ty: TensorType::Tl2, size: Size::Tl2 },
     other(40, "NVFP4", 64, 36),
-    other(41, "Q1_0", 128, 18),
-    other(42, "Q2_0", 64, 18),
-    other(42, "Q2_0 (of 128)", 128, 34),
-    Format { id: 42, ty: TensorType::Tl2, size: Size::Tl2 },
+    blocks(type_id::Q1_0, TensorType::Q1_0, 128, 18),
+    blocks(type_id::Q2_0, TensorType::Q2_0, 64, 18),
+    blocks(type_id::Q2_0, TensorType::Q2_0Of128, 128, 34),
+    Format { id: type_id::Q2_0, ty: TensorType::Tl2, size: Size::Tl2 },
+    blocks(type_id::PQ2_0, TensorType::Pq2_0, 128, 34),
 ];

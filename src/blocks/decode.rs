@@ -1,0 +1,165 @@
+//! The blocks of each type, byte by byte.
+//!
+//! They are read four bytes at a time: a word of the file often holds the same bits of four
+//! consecutive elements. Nothing depends on a code's value, so that gigabytes pass quickly. The
+//! layouts are those of ggml's `ggml-common.h` and `dequantize_row_*`; Q2_0 of 128 and PQ2_0 are
+//! those of PrismML's fork.
+
+use half::f16;
+
+use super::codes::{from_natural, interleave};
+
+/// Two bits of each byte.
+const TWO: u32 = 0x0303_0303;
+/// Four bits of each byte.
+const FOUR: u32 = 0x0f0f_0f0f;
+
+fn words<const N: usize>(bytes: &[u8]) -> [u32; N] {
+    let (words, _) = bytes.as_chunks::<4>();
+    std::array::from_fn(|i| u32::from_le_bytes(words[i]))
+}
+
+fn f16_of(bytes: &[u8], at: usize) -> f32 {
+    f16::from_le_bytes([bytes[at], bytes[at + 1]]).to_f32()
+}
+
+/// The scale of each block of `BYTES` bytes, an f16 at `AT`.
+pub(super) fn f16_at<const AT: usize, const BYTES: usize>(
+    blocks: &[u8],
+    scales: &mut Vec<f32>,
+    _: &mut Vec<f32>,
+) {
+    scales.extend(blocks.as_chunks::<BYTES>().0.iter().map(|block| f16_of(block, AT)));
+}
+
+/// A scale, then a byte for 4 elements.
+pub(super) fn q2_0<const BYTES: usize>(blocks: &[u8], out: &mut Vec<u32>) {
+    for block in blocks.as_chunks::<BYTES>().0 {
+        let (codes, _) = block[2..].as_chunks::<4>();
+        out.extend(codes.iter().map(|word| from_natural(u32::from_le_bytes(*word))));
+    }
+}
+
+/// A scale, then a byte for 8 elements. Bit 0 is −1 (code 0) and bit 1 is +1 (code 2).
+pub(super) fn q1_0(blocks: &[u8], out: &mut Vec<u32>) {
+    // Bit i goes to bit 8 i.
+    let spread = |nibble: u32| (nibble * 0x0020_4081) & 0x0101_0101;
+    for block in blocks.as_chunks::<18>().0 {
+        out.extend(block[2..].as_chunks::<2>().0.iter().map(|pair| {
+            let bits = u32::from(u16::from_le_bytes(*pair));
+            (0..4).fold(0, |word, i| word | spread(bits >> (4 * i) & 15) << (2 * i + 1))
+        }));
+    }
+}
+
+/// Two halves of 128 elements in 32 bytes: byte m has elements m, 32 + m, 64 + m and 96 + m. Then a
+/// scale.
+pub(super) fn tq2_0(blocks: &[u8], out: &mut Vec<u32>) {
+    for block in blocks.as_chunks::<66>().0 {
+        for half in block.as_chunks::<32>().0 {
+            let codes: [u32; 8] = words(half);
+            // Word 2l + h has elements 32l + 16h and following.
+            out.extend::<[u32; 8]>(std::array::from_fn(|word| {
+                let (l, h) = (word / 2, word % 2);
+                (0..4).fold(0, |out, i| out | (codes[4 * h + i] >> (2 * l) & TWO) << (2 * i))
+            }));
+        }
+    }
+}
+
+/// Five elements in a byte: 32 bytes with 5 elements each, 16 with 5, 4 with 4. Then a scale.
+pub(super) fn tq1_0(blocks: &[u8], out: &mut Vec<u32>) {
+    const EVEN: u32 = 0x00ff_00ff;
+    const DIGIT: u32 = 0x0003_0003;
+    for block in blocks.as_chunks::<54>().0 {
+        let bytes: [u32; 13] = words(block);
+        let mut fours = [0; 64];
+        // Word `word` of the block has a four for each of its `rounds`, `step` fours apart.
+        let mut digits = |word: usize, first: usize, rounds: usize, step: usize| {
+            // A byte is a fraction in base 3: times 3, the whole part is the next digit, and what is
+            // left wraps at 8 bits. Two bytes at a time leave room for the whole part.
+            let (mut even, mut odd) = (bytes[word] & EVEN, bytes[word] >> 8 & EVEN);
+            for round in 0..rounds {
+                (even, odd) = (3 * even, 3 * odd);
+                fours[first + round * step] = even >> 8 & DIGIT | odd & DIGIT << 8;
+                (even, odd) = (even & EVEN, odd & EVEN);
+            }
+        };
+        (0..8).for_each(|m| digits(m, m, 5, 8));
+        (0..4).for_each(|m| digits(8 + m, 40 + m, 5, 4));
+        digits(12, 60, 4, 1);
+        interleave(2, &fours, out);
+    }
+}
+
+/// A scale, then 16 bytes: byte j has element j below element 16 + j.
+pub(super) fn q4_0(blocks: &[u8], out: &mut Vec<u32>) {
+    for block in blocks.as_chunks::<18>().0 {
+        let codes: [u32; 4] = words(&block[2..]);
+        halves(codes, out);
+    }
+}
+
+/// Scales, then four times 32 bytes: byte j has element j below element 32 + j.
+pub(super) fn q4_k(blocks: &[u8], out: &mut Vec<u32>) {
+    for block in blocks.as_chunks::<144>().0 {
+        for quarter in block[16..].as_chunks::<32>().0 {
+            let codes: [u32; 8] = words(quarter);
+            halves(codes, out);
+        }
+    }
+}
+
+/// The lower nibbles of all bytes, then the upper ones.
+fn halves<const N: usize>(codes: [u32; N], out: &mut Vec<u32>) {
+    interleave(4, &codes.map(|word| word & FOUR), out);
+    interleave(4, &codes.map(|word| word >> 4 & FOUR), out);
+}
+
+/// Eight groups, each with a 6-bit factor of `d` for its scale and one of `dmin` for its offset.
+pub(super) fn q4_k_scales(blocks: &[u8], scales: &mut Vec<f32>, offsets: &mut Vec<f32>) {
+    for block in blocks.as_chunks::<144>().0 {
+        let (d, dmin) = (f16_of(block, 0), f16_of(block, 2));
+        let [low, middle, high]: [u32; 3] = words(&block[4..]);
+        // The upper four groups have two of their bits where the lower ones leave them free.
+        let free = |word: u32| (word >> 6 & TWO) << 4;
+        let of_scales = [low & 0x3f3f_3f3f, high & FOUR | free(low)];
+        let of_offsets = [middle & 0x3f3f_3f3f, high >> 4 & FOUR | free(middle)];
+        let bytes = |words: [u32; 2]| words.map(u32::to_le_bytes).into_iter().flatten();
+        scales.extend(bytes(of_scales).map(|factor| d * f32::from(factor)));
+        offsets.extend(bytes(of_offsets).map(|factor| dmin * f32::from(factor)));
+    }
+}
+
+/// Two halves of 128 elements: four bits of each in 64 bytes, two bits in 32 further ones. Then 16
+/// scales of 8 bits, and their common factor.
+pub(super) fn q6_k(blocks: &[u8], out: &mut Vec<u32>) {
+    for block in blocks.as_chunks::<210>().0 {
+        for half in 0..2 {
+            let lower: [u32; 16] = words(&block[64 * half..]);
+            let upper: [u32; 8] = words(&block[128 + 32 * half..]);
+            out.extend::<[u32; 32]>(std::array::from_fn(|four| {
+                let (quarter, m) = (four / 8, four % 8);
+                let lower = lower[8 * (quarter % 2) + m] >> (4 * (quarter / 2)) & FOUR;
+                let upper = upper[m] >> (2 * quarter) & TWO;
+                // In the file 32 stands for zero; here it is 128, as in Q8_0.
+                (lower | upper << 4) + 96 * 0x0101_0101
+            }));
+        }
+    }
+}
+
+pub(super) fn q6_k_scales(blocks: &[u8], scales: &mut Vec<f32>, _: &mut Vec<f32>) {
+    for block in blocks.as_chunks::<210>().0 {
+        let d = f16_of(block, 208);
+        scales.extend(block[192..208].iter().map(|&factor| d * f32::from(factor as i8)));
+    }
+}
+
+/// A scale, then a signed byte for each element.
+pub(super) fn q8_0(blocks: &[u8], out: &mut Vec<u32>) {
+    for block in blocks.as_chunks::<34>().0 {
+        let (codes, _) = block[2..].as_chunks::<4>();
+        out.extend(codes.iter().map(|word| u32::from_le_bytes(*word) ^ 0x8080_8080));
+    }
+}
