@@ -163,26 +163,26 @@ fn the_bundled_model_agrees_with_its_goldens() {
 const TWO_LAYERS: &str = "tests/data/golden/golden.json";
 
 /// The greedy continuation of a prompt, and each token's lead over the second best.
-fn greedy(model: &mut Reference, ids: &[u32], n: usize) -> (Vec<u32>, f32) {
+fn greedy(model: &mut Reference, ids: &[u32], n: usize) -> (Vec<u32>, Vec<f32>) {
     model.reset();
     let mut last = model.forward(ids).unwrap().pop().unwrap();
-    let (mut found, mut least) = (Vec::new(), f32::INFINITY);
+    let (mut found, mut leads) = (Vec::new(), Vec::new());
     while found.len() < n {
         let id = argmax(&last);
         let best = last[id as usize];
         last[id as usize] = f32::NEG_INFINITY;
-        least = least.min(best - last[argmax(&last) as usize]);
+        leads.push(best - last[argmax(&last) as usize]);
         found.push(id);
         if model.tokenizer.is_stop(id) {
             break;
         }
         last = model.forward(&[id]).unwrap().remove(0);
     }
-    (found, least)
+    (found, leads)
 }
 
-/// The model of two layers gives its goldens to the end, each token with a lead that no rounding
-/// overturns, and its tokenizer gives their tokens.
+/// The model of two layers gives its goldens to the end, with their leads, which no rounding
+/// overturns. Its tokenizer gives their tokens.
 #[test]
 fn the_model_of_two_layers_is_sure_of_every_token() {
     let goldens = json(TWO_LAYERS);
@@ -200,9 +200,14 @@ fn the_model_of_two_layers_is_sure_of_every_token() {
             assert_eq!(chat::prompt(&model.tokenizer, &messages).unwrap(), ids, "{name}");
         }
         let expected: Vec<u32> = list(&prompt["greedy"]);
-        let (found, least) = greedy(&mut model, &ids, expected.len());
+        let (found, leads) = greedy(&mut model, &ids, expected.len());
         assert_eq!(found, expected, "{name}");
-        assert!(least > 2.0, "{name}: the least lead is {least}");
+        let expected: Vec<f32> = list(&prompt["greedy_margins"]);
+        assert_eq!(leads.len(), expected.len(), "{name}");
+        for (lead, expected) in leads.iter().zip(expected) {
+            assert!(expected > 2.0, "{name}: a lead of {expected}");
+            assert!((lead - expected).abs() < 1e-3, "{name}: a lead of {lead}, not {expected}");
+        }
     }
 }
 

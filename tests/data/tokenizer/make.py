@@ -7,48 +7,14 @@ does not come from the `tokenizers` library, with which the crate encodes.
 """
 import json
 import random
-import struct
+import sys
 from pathlib import Path
 
 import tiktoken
 
 HERE = Path(__file__).parent
-FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-# Llama 3's pre-tokenizer, as Meta publishes it.
-PATTERN = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
-           r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
-
-
-def metadata(gguf):
-    """The metadata of a GGUF file."""
-    at = 8
-
-    def number(kind):
-        nonlocal at
-        size = struct.calcsize("<" + FORMATS[kind])
-        at += size
-        return struct.unpack_from("<" + FORMATS[kind], gguf, at - size)[0]
-
-    def value(kind):
-        nonlocal at
-        if kind == 8:
-            length = number(10)
-            at += length
-            return gguf[at - length:at].decode()
-        if kind == 9:
-            kind, count = number(4), number(10)
-            return [value(kind) for _ in range(count)]
-        return number(kind)
-
-    return {value(8): value(number(4)) for _ in range(number(10))}
-
-
-def alphabet():
-    """GPT-2's characters for bytes, and back."""
-    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = [byte for byte in range(256) if byte not in printable]
-    chars = {chr(byte): byte for byte in printable}
-    return chars | {chr(256 + n): byte for n, byte in enumerate(others)}
+sys.path.insert(0, str(HERE.parent))
+from read_gguf import Gguf, encoding
 
 
 def texts():
@@ -80,23 +46,10 @@ def special_texts():
 
 
 def main():
-    data = metadata((HERE / "../../../models/tiny-stories.gguf").read_bytes()[:1 << 20][8:])
-    chars = alphabet()
-    kinds = data["tokenizer.ggml.token_type"]
-    normal, special = {}, {}
-    for id, (token, kind) in enumerate(zip(data["tokenizer.ggml.tokens"], kinds)):
-        if kind == 1:
-            normal[bytes(chars[char] for char in token)] = id
-        else:
-            special[token] = id
-    # tiktoken takes ranks for ids: the order of merges must be the order of tokens.
-    merged = [merge.replace(" ", "") for merge in data["tokenizer.ggml.merges"]]
-    assert merged == data["tokenizer.ggml.tokens"][256:256 + len(merged)]
-    encoding = tiktoken.Encoding("bundled", pat_str=PATTERN, mergeable_ranks=normal, special_tokens=special)
-
-    plain = [{"text": text, "ids": encoding.encode_ordinary(text)} for text in texts()]
+    tokens = encoding(Gguf(HERE / "../../../models/tiny-stories.gguf").metadata)
+    plain = [{"text": text, "ids": tokens.encode_ordinary(text)} for text in texts()]
     with_special = [
-        {"text": text, "ids": encoding.encode(text, allowed_special="all"), "idsAsText": encoding.encode_ordinary(text)}
+        {"text": text, "ids": tokens.encode(text, allowed_special="all"), "idsAsText": tokens.encode_ordinary(text)}
         for text in special_texts()
     ]
     lines = lambda rows: ",\n".join("  " + json.dumps(row, separators=(",", ":")) for row in rows)
