@@ -3,7 +3,10 @@
 
 mod support;
 
-use support::{BF16, F16, F32, File, I2_S, Kv, N_LAYER, Random, Tensor, assert_error, read, tiny};
+use support::{
+    BF16, F16, F32, File, I2_S, Kv, N_LAYER, Random, Tensor, assert_error, floats, path, read, tiny,
+};
+use ternlight::gguf::{TensorInfo, TensorType};
 use ternlight::model::{Architecture, Config, Role, Weight, weights};
 use ternlight::native::block_on;
 use ternlight::reference::Reference;
@@ -166,6 +169,24 @@ fn embeddings_may_be_of_three_types() {
         file.add("token_embd.weight", &[128, 264], type_id, &mut Random(5));
         let logits = load(&file).unwrap().forward(&[1]).unwrap();
         assert!(logits[0].iter().all(|logit| logit.is_finite()));
+    }
+}
+
+#[test]
+fn floats_of_16_bits_have_the_values_of_another_implementation() {
+    for (name, ty) in [("F16", TensorType::F16), ("BF16", TensorType::Bf16)] {
+        let bytes = std::fs::read(path(&format!("tests/data/quant/{name}.bin"))).unwrap();
+        let tensor = TensorInfo {
+            name: "token_embd.weight".into(),
+            ne: vec![512],
+            ty,
+            offset: 0,
+            len: bytes.len() as u64,
+        };
+        let weight = Weight { role: Role::TokenEmbd, block: 0, tensor };
+        let expected = floats(&format!("tests/data/quant/{name}.f32"));
+        assert_eq!(expected.len(), 512);
+        assert_eq!(weight.floats(&bytes).unwrap(), expected, "{name}");
     }
 }
 
