@@ -1,12 +1,12 @@
-// Checks of what a caller passes in. The crate checks the options that reach it.
+// Checks a caller's arguments before they are sent on. The crate checks all other options itself.
 import { BitNetError } from './error.js'
 import type { Message } from './types.js'
 
-/** A `bad-option` error, in the words of the crate's own. */
+/** A `bad-option` error, worded like those of the crate. */
 export const badOption = (name: string, why: string): BitNetError =>
   new BitNetError('bad-option', `bad option \`${name}\`: ${why}`)
 
-/** Rejects options that are no object; `known`, if given, lists the names they may have. */
+/** Refuses options that are no object, or that have a name outside `known`. */
 export function checkOptions(options: unknown, known?: readonly string[]): void {
   const isObject = typeof options === 'object' && options !== null && !Array.isArray(options)
   check('options', isObject, 'must be an object')
@@ -37,7 +37,7 @@ export function checkText(name: string, value: unknown): void {
   check(name, typeof value === 'string', 'must be a string')
 }
 
-/** A whole number that the crate can take. */
+/** Refuses all but the numbers that fit the crate's u32. */
 export function checkCount(name: string, value: unknown): void {
   const isCount = Number.isInteger(value) && Number(value) >= 0 && Number(value) < 2 ** 32
   check(name, isCount, 'must be an integer from 0 to 4294967295')

@@ -12,7 +12,7 @@ import type {
 /** Raise this with every change to the messages: a page must not talk to an older worker. */
 export const VERSION = 3
 
-/** Options that the page's side handles; the model never sees them. */
+/** Options that the page handles itself; the model never sees them. */
 type PageOptions = 'signal' | 'onProgress' | 'worker'
 
 /** Every call: its arguments, what it yields while it runs, and its result. */
@@ -43,7 +43,7 @@ export type Method = keyof Methods
 /** What a loaded model can be asked, in a worker or in this thread. */
 export type ModelMethod = Exclude<Method, 'load' | 'hello' | 'dispose'>
 
-/** What a caller gives beside the arguments. */
+/** What a call takes besides its arguments. */
 export interface Streaming<M extends Method> {
   /** Gets what the call yields while it runs. */
   onItem?: (item: Methods[M]['item']) => void
@@ -67,7 +67,7 @@ export interface Transport {
   close(why: BitNetError): void
 }
 
-// For each method of `M` the message that belongs to it: a union, which `method` tells apart.
+// Each type below is a union of one message for each method in `M`; `method` tells them apart.
 
 /** A call; `aborted` if its signal had aborted before it was sent. */
 export type Call<M extends Method = Method> = {
@@ -96,7 +96,7 @@ export type FromWorker<M extends Method = Method> =
   | Answer<M>
   /** The device of the model that the call `id` has loaded is lost. */
   | { kind: 'lost', id: number, loss: DeviceLoss }
-  /** The worker is of no more use: every call in flight fails with this. */
+  /** The worker cannot go on: every call in flight fails with this error. */
   | { kind: 'fatal', error: Failure }
 
 /** A worker's answer to `hello`. */
@@ -106,23 +106,23 @@ export interface Hello {
   lock?: string
 }
 
-/** An error as it is posted: a structured clone of one would lose its class and its code. */
+/** An error in a message. Posting the error itself would lose its class and its code. */
 export interface Failure {
   code: ErrorCode
   message: string
 }
 
-/** Makes an error ready to be posted. */
+/** Turns an error into a message. */
 export const toFailure = (error: unknown): Failure =>
   error instanceof BitNetError
     ? { code: error.code, message: error.message }
     : { code: 'internal', message: internalError(error).message }
 
-/** The error that was posted. */
+/** Turns the message back into an error. */
 export const fromFailure = ({ code, message }: Failure): BitNetError =>
   new BitNetError(code, message)
 
-/** A bug in this package: what was thrown, or what is wrong. */
+/** The error for a bug in this package: something that was thrown, or a text. */
 export const internalError = (what: unknown): BitNetError => {
   const said = what instanceof Error ? what.message : String(what)
   return new BitNetError('internal', `internal error (please report it): ${said}`)
@@ -132,7 +132,7 @@ export const internalError = (what: unknown): BitNetError => {
 export const disposedError = (): BitNetError =>
   new BitNetError('disposed', 'the model was disposed of')
 
-/** A request taken apart, so that it can be posted. */
+/** A `Request`, as plain values that can be posted. */
 export interface PortableRequest {
   url: string
   init: RequestInit

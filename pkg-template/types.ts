@@ -57,8 +57,8 @@ export interface LoadOptions {
    */
   integrity?: string
   /**
-   * Milliseconds without a byte after which a request is given up and sent again. At least 1;
-   * default 15 000. What has arrived is not downloaded again if the server supports ranges.
+   * If no byte arrives for so many milliseconds, the request is sent again. At least 1; default
+   * 15 000. If the server supports ranges, only what is missing is downloaded again.
    */
   stallTimeout?: number
   /**
@@ -67,17 +67,18 @@ export interface LoadOptions {
    */
   context?: number
   /**
-   * Where the model runs. `true` (default): a worker of its own, which ends with the model.
-   * `false`: this thread. A `Worker`: one whose script is, or imports, `ternlight/worker`; it holds
-   * one model at a time and is not ended.
+   * Where the model runs. `true` (default): in a worker of its own, which ends with the model.
+   * `false`: in this thread. A `Worker`: in that one. Its script must be `ternlight/worker` or
+   * import it. It holds one model at a time, and `dispose()` leaves it running.
    */
   worker?: boolean | Worker
   /** The type of the keys and values on the GPU: `f16` (default), or `f32` in twice the memory. */
   kv?: 'f16' | 'f32'
   /**
-   * The type of the LM head's weights on the GPU. `f16`: as in the file. `int8`: upper and lower
-   * bytes apart, of which a greedy token reads little more than the upper ones. Both take the same
-   * memory and give the same tokens. `auto` (default): the faster one on this GPU.
+   * How the GPU holds the weights of the LM head. `f16`: as in the file. `int8`: each weight is
+   * split into an upper and a lower byte, and greedy decoding reads hardly more than the upper
+   * ones. Both take the same memory and give the same tokens. `auto` (default): the faster one on
+   * this GPU.
    */
   head?: 'auto' | 'f16' | 'int8'
   /**
@@ -89,19 +90,19 @@ export interface LoadOptions {
   gpu?: GpuOptions
 }
 
-/** What to ask of the GPU. All but `powerPreference` is for tests and bug reports. */
+/** What to ask of the GPU. All fields but `powerPreference` are for tests and bug reports. */
 export interface GpuOptions {
   /** Which GPU to use where there are two. Default `high-performance`. */
   powerPreference?: 'low-power' | 'high-performance'
-  /** Upper bounds, in bytes, on what the adapter grants. Default: all that it grants. */
+  /** Ask the adapter for no more than these many bytes. Default: for all that it has. */
   limits?: { maxStorageBufferBindingSize?: number, maxBufferSize?: number }
   /** Which features to use. */
   features?: {
     /** `false`: no subgroup operations, even where the adapter has them. */
     subgroups?: boolean
-    /** Whether to multiply int8 values four at a time, not as floats. Default: the faster. */
+    /** Whether to multiply int8 values four at a time, or else as floats. Default: the faster. */
     packedDot?: boolean
-    /** Whether to use the kernels tuned for CPUs. Default: ask the adapter what it is. */
+    /** Whether to use the kernels tuned for CPUs. Default: if the adapter is a CPU. */
     software?: boolean
   }
 }
@@ -113,7 +114,7 @@ export interface Progress {
    * storage), `upload` (from memory or a local file), `compile` (the GPU's programs), `ready`.
    */
   phase: 'download' | 'cache' | 'upload' | 'compile' | 'ready'
-  /** Bytes of this phase that are here, those of an earlier download included. */
+  /** Bytes of this phase that are done, including those of an earlier download. */
   loaded: number
   /** Bytes of this phase in all; 0 while unknown. */
   total: number
@@ -122,7 +123,8 @@ export interface Progress {
   /** Whether the bytes come from the browser's storage. */
   fromCache: boolean
   /**
-   * The rate of the last three seconds. Bytes that an earlier download had left do not count.
+   * The rate of the last three seconds, without the bytes of an earlier download. Absent until it
+   * has been measured for half a second.
    */
   bytesPerSecond: number
   /** Seconds until all bytes are here, at this rate; absent while unknown. */
@@ -271,9 +273,9 @@ export interface GenerateOptions {
   /** Texts that end the answer, and do not become part of it. Default: none. */
   stop?: string[]
   /**
-   * Whether to guess the next tokens where the text repeats itself, as summaries and edits do, and
-   * to check several at once. For greedy answers only, and the text stays the same. Default: only
-   * on GPUs, where it is faster.
+   * Whether to draft the next tokens where the text repeats itself, as summaries and edits do, and
+   * to check several in one step. It never changes the text, and applies to greedy answers only.
+   * Default: `true` on GPUs; on CPUs it is no faster.
    */
   promptLookup?: boolean
   /**
@@ -299,15 +301,15 @@ export interface Token {
 export interface Stats {
   /** Tokens of the prompt. */
   promptTokens: number
-  /** Of those, tokens that were still computed from the generation before. */
+  /** Of those, tokens that were not computed again, because the KV cache still held them. */
   reusedTokens: number
   /** Tokens of the answer. */
   completionTokens: number
-  /** Tokens that were guessed, see `promptLookup`. */
+  /** Tokens that were drafted; see `promptLookup`. */
   draftedTokens: number
-  /** Of those, tokens that were guessed right. */
+  /** Of those, tokens that the model chose too. */
   acceptedTokens: number
-  /** Steps that checked guessed tokens. */
+  /** Steps that checked drafted tokens. */
   draftPasses: number
   /** Tokens that were computed ahead and not needed when the answer ended. */
   unusedTokens: number
@@ -339,7 +341,7 @@ export interface KernelTime {
 
 /** Where the time of a step goes, by the GPU's own clock. */
 export interface Profile {
-  /** The rate of a kernel that only reads, in GB/s: the most that memory gives. */
+  /** The most that the memory can give, in GB/s: the rate of a kernel that only reads. */
   bandwidth: number
   /** The kernels, the slowest first. */
   kernels: KernelTime[]

@@ -8,10 +8,10 @@ import type {
 import { postable } from './source.js'
 import type { DeviceLoss, ModelInfo } from './types.js'
 
-/** Milliseconds to wait for a worker's first answer: one that stays silent is not one of ours. */
+/** Milliseconds to wait for a worker's first answer. One that stays silent is not ours. */
 const PATIENCE = 60_000
 
-/** A call in flight: what to do with its answers, and how to end it without one. */
+/** A call in flight: takes its answers, or ends it without one. */
 interface InFlight {
   receive: (answer: Answer) => void
   reject: (why: BitNetError) => void
@@ -99,7 +99,7 @@ export class WorkerTransport implements Transport {
         signal?.addEventListener('abort', cancel)
       })
     } catch (error) {
-      // Most likely there is a function among the options.
+      // The options hold something that cannot be posted, most likely a function.
       throw isUncloneable(error)
         ? new BitNetError('bad-option', `bad option: ${error.message}`)
         : error
@@ -122,7 +122,7 @@ export class WorkerTransport implements Transport {
   }
 
   #receive(message: FromWorker): void {
-    // A caller's worker may post messages of its own, of any kind: they are not for us.
+    // A caller's worker may post other messages too. They are not for us.
     switch (message?.kind) {
       case 'fatal':
         return this.#end(fromFailure(message.error))
@@ -154,7 +154,7 @@ export class WorkerTransport implements Transport {
     }
   }
 
-  /** Waits for the worker's lock, which is free once the worker has ended: there is no event. */
+  /** Notices when the worker ends, by its lock, which is then free. There is no event for it. */
   #watch(lock: string): void {
     const onEnd = () => this.#end(internalError('the worker has ended'))
     navigator.locks.request(lock, { signal: this.#listening.signal }, onEnd)
@@ -196,7 +196,7 @@ function start(): Worker {
 const isUncloneable = (error: unknown): error is DOMException =>
   error instanceof DOMException && error.name === 'DataCloneError'
 
-/** A script that could not be loaded gives an event without a message, one that throws has one. */
+/** A script that throws gives an event with a message; one that did not load gives none. */
 function failed({ message }: ErrorEvent): BitNetError {
   if (message) return internalError(`the worker failed: ${message}`)
   const said = 'the worker\'s script could not be loaded; `worker: false` does without it'

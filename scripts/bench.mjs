@@ -8,13 +8,13 @@
 //   --shape     random weights of that shape, in a temporary file that is deleted at the end
 //   --lookup    times prompt lookup. With --shape, the model then counts, so that its answer copies
 //               a prompt that counts.
-//   --patience  seconds for each figure. A figure is taken fewer times where its runs would take
-//               longer, and left out where a single run would.
+//   --patience  seconds for each figure. Where its runs take longer, there are fewer of them; where
+//               a single run would, the figure is left out.
 //   --peer      compares with a built 0xBitNet in DIR, on the same file, in the same browser and
 //               run; --prefill is then in words
-//   --no-build  takes pkg/ as it is, for a machine without Rust; prints nothing but the report
+//   --no-build  takes pkg/ as it is, for a machine without Rust; prints only the report
 //
-// The error output tells what is being measured.
+// Standard error says what is being measured.
 //
 // CHROMIUM names the browser, CHROMIUM_GPU_FLAGS the flags with which it reaches the GPU. Without
 // them it runs on SwiftShader, as in the tests, which says nothing about speed.
@@ -184,7 +184,7 @@ function tell(what) {
   process.stderr.write(`measuring: ${what}\n`)
 }
 
-/** Loads once from the server and once from storage, in a browser that does nothing else. */
+/** Times a load from the server and one from storage, in a browser that does nothing else. */
 async function loadAlone(server, args, { head }) {
   const browser = await LoneBrowser.open(
     findBrowser(),

@@ -1,5 +1,7 @@
-// A browser without a debugger, and its memory as Linux counts it. With a debugger, such as
-// Playwright's, a page keeps up to 200 MB of what it fetches, which takes memory and time.
+// Starts a browser without a debugger, and reads how much memory it takes from Linux.
+//
+// Playwright attaches a debugger. A page with one keeps up to 200 MB of what it fetches, so its
+// memory and its times would be wrong.
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -9,19 +11,19 @@ import { join } from 'node:path'
 /** Milliseconds between two readings of the memory. */
 const INTERVAL = 20
 
-/** It has a profile on disk, as visitors do: what a private window stores stays in memory. */
+/** A browser with a profile on disk, like a visitor's: a private window would store in memory. */
 export class LoneBrowser {
   #folder = mkdtempSync(join(tmpdir(), 'ternlight-'))
   #process
   #ended
   #server
-  /** The page's request, which is answered with the next question. */
+  /** The page's last request. Its response will be the next question. */
   #waiting
   #found = () => {}
 
   /**
-   * Opens alone.html at `url`. The page posts its last answer, at first none, and gets the next
-   * question in reply.
+   * Opens alone.html at `url`. The page posts the answer to the last question, or nothing at first.
+   * The response is the next question.
    * @param {string} executable
    * @param {string[]} args
    * @param {string} url
@@ -59,10 +61,13 @@ export class LoneBrowser {
   }
 
   /**
-   * Sends `work` to the page as text and runs it there. Resolves to its answer and, on Linux, to
-   * the most bytes by which each kind of process grew meanwhile; `together` is all but the GPU
-   * process. @template Argument, Answer @param {(argument: Argument) => Promise<Answer>} work
-   * @param {Argument} argument @returns {Promise<{ answer: Answer, most: Record<string, number> }>}
+   * Sends `work` to the page as text and runs it there. Resolves to its answer. On Linux, `most`
+   * says for each kind of process by how many bytes it grew at most meanwhile; `together` is the
+   * sum of all but the GPU process.
+   * @template Argument, Answer
+   * @param {(argument: Argument) => Promise<Answer>} work
+   * @param {Argument} argument
+   * @returns {Promise<{ answer: Answer, most: Record<string, number> }>}
    */
   async ask(work, argument) {
     const next = this.#next()
@@ -92,18 +97,18 @@ export class LoneBrowser {
     this.#remove()
   }
 
-  /** Cleans up where this process ends before `close`. */
+  /** Cleans up if this process ends before it calls `close`. */
   #leave = () => {
     this.#kill()
     this.#remove()
   }
 
-  /** Ends the browser and its children, which write into the folder. */
+  /** Ends the browser and its children. They would still write into the folder. */
   #kill() {
     try {
       process.kill(-this.#process.pid, 'SIGKILL')
     } catch {
-      // All have ended.
+      // They have ended already.
     }
   }
 
@@ -119,8 +124,8 @@ export class LoneBrowser {
   }
 
   /**
-   * Bytes in memory by kind of process, without those of mapped files. Memory that processes share
-   * counts for each of them.
+   * Bytes in memory by kind of process. Mapped files do not count. Memory that several processes
+   * share counts for each of them.
    */
   #memory() {
     const bytes = { together: 0 }
@@ -136,14 +141,14 @@ export class LoneBrowser {
   }
 }
 
-/** A process and its descendants, each with its kind, which a browser names on the command line. */
+/** A process and its descendants. The command line of each names its kind. */
 function descendants(pid) {
   const kind = /--type=([\w-]+)/.exec(read(`/proc/${pid}/cmdline`))?.[1] ?? 'browser'
   const children = read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean)
   return [{ pid, kind }, ...children.flatMap(descendants)]
 }
 
-/** A file of /proc, empty where the process has ended or this is not Linux. */
+/** A file of /proc. Empty if the process has ended, or if this is not Linux. */
 function read(file) {
   try {
     return readFileSync(file, 'utf8')

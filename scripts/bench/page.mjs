@@ -1,5 +1,5 @@
-// What the benchmark runs in the page or in the model's worker. Each function is sent there as
-// text, so it cannot use what is outside it.
+// The functions that the benchmark runs in the page or in the model's worker. Each is sent there as
+// text, so it can use nothing outside itself.
 
 /** Loads the model and leaves it in the page. */
 export async function load({ head }) {
@@ -12,8 +12,7 @@ export async function loadTimes(options) {
   const { BitNet } = await import('/pkg/index.js')
   const start = performance.now()
   let lastByte = start
-  // The last byte's report may come twice, and the reports of `compile` and `ready` are not about
-  // bytes.
+  // `compile` and `ready` do not count bytes. The last byte may be reported twice: take the later.
   const onProgress = ({ phase, loaded, total }) => {
     if (phase !== 'compile' && phase !== 'ready' && loaded >= total) lastByte = performance.now()
   }
@@ -28,23 +27,23 @@ export async function loadTimes(options) {
 
 /**
  * Times prompts and answers of the loaded model. Prompt lookup is off, because its gain depends on
- * the text. `patience` is in seconds for each figure: it is taken fewer times where its runs would
- * take longer, and left out where a single run would. The page's function `tell` gets what is
- * measured next.
+ * the text. Each figure may take `patience` seconds: where its runs take longer, there are fewer of
+ * them, and where a single run would, the figure is left out. The page's function `tell` is called
+ * with the name of what comes next.
  */
 export async function measure({ decode, prefill, tokens, runs, patience, profile }) {
   const { model, tell } = globalThis
   const { contextLength, vocabSize } = model.info
-  /** Tokens that an answer gets even where the patience is at an end. */
+  /** Tokens that each answer gets, however long they take. */
   const MIN_TOKENS = 4
   const since = start => (performance.now() - start) / 1000
-  // Each run's prompt begins with other ids, so that no run reuses what another has prefilled.
+  // Each run's prompt begins with other ids, so that no run finds its prompt in the KV cache.
   const prompt = (length, run) =>
     Uint32Array.from(
       { length },
       (_, i) => (i * 31 + run * 977 + length * 13 + 1) % Math.min(vocabSize, 4000)
     )
-  /** The statistics of an answer, which ends early where the patience does. */
+  /** The statistics of an answer. It ends early when the patience does. */
   const stats = async (length, run, maxTokens) => {
     const start = performance.now()
     const generation = model.generate(prompt(length, run), { maxTokens, promptLookup: false })
@@ -63,10 +62,7 @@ export async function measure({ decode, prefill, tokens, runs, patience, profile
     }
     return last
   }
-  /**
-   * The results of `take` in each run. The first warms up; it counts where there is no time for
-   * another.
-   */
+  /** The results of all runs but the first, which warms up. If there is time for one only: its. */
   const several = async take => {
     const start = performance.now()
     const values = [await take(0)]
@@ -77,7 +73,7 @@ export async function measure({ decode, prefill, tokens, runs, patience, profile
   const add = (what, unit, values, more = {}) => figures.push({ what, unit, values, ...more })
   /** Prompt tokens per second, as last measured. */
   let rate = (await stats(16, 0, 1)).prefillTokensPerSecond
-  /** Whether there is time for `what`, which prefills that many tokens. */
+  /** Whether there is time to prefill `tokens` for `what`. */
   const hasTime = async (what, tokens) => {
     const seconds = tokens / rate
     if (seconds <= patience) await tell(what)
@@ -108,9 +104,9 @@ export async function measure({ decode, prefill, tokens, runs, patience, profile
     const bytesPerToken = step?.kernels.reduce((sum, { bytes }) => sum + bytes, 0)
     add(what, 'tok/s', rates, step && { bytesPerToken, bandwidth })
   }
-  // Two times after an abort in the middle of an answer: until it is answered, and until the first
-  // token of another answer, which waits for the steps in flight. A model whose answers end early
-  // gives none.
+  // After an abort in the middle of an answer: the time until the answer rejects, and the time
+  // until the first token of another answer, which has to wait for the steps in flight. If the
+  // model ends its answers before that, there are no times.
   await tell('abort')
   const [answered, followed] = [[], []]
   const start = performance.now()
@@ -155,9 +151,10 @@ export async function measure({ decode, prefill, tokens, runs, patience, profile
 }
 
 /**
- * Times the same answers with prompt lookup and without, `tokens` each. The prompt counts up and
- * then begins again; a model of `ternlight random --counting` goes on with it. `changed`: one token
- * in so many of the prompt is replaced.
+ * Times answers of `tokens` tokens with prompt lookup and without. The prompt counts up, then
+ * starts over; a model of `ternlight random --counting` continues the count, so its answer repeats
+ * the prompt. In the second round one token in `changed` of the prompt is another, so that some
+ * drafts are wrong.
  */
 export async function lookups({ tokens, runs }) {
   const { model } = globalThis
@@ -204,9 +201,9 @@ export async function lookups({ tokens, runs }) {
 /**
  * Generates `tokens` tokens in chats that each go on until the context is full.
  *
- * Rates are of each thousand tokens, and of the first and the last thousand. `lastAtFirst` is the
- * rate at the last thousand's positions when each position was first reached: it tells a slow end
- * from a long context, in which every token takes longer.
+ * There is a rate for each thousand tokens, and `first` and `last` for the first and the last
+ * thousand. Tokens far into a context take longer. So `lastAtFirst` is the rate at the positions of
+ * the last thousand when they were reached for the first time: if `last` is lower, it got slower.
  */
 export async function soak(tokens) {
   const { model } = globalThis
@@ -216,7 +213,7 @@ export async function soak(tokens) {
   const taken = []
   let [chats, turns] = [0, 0]
   let history = []
-  // The second limit is for a model that ends every answer at once.
+  // The second limit stops a model that ends every answer at once.
   while (taken.length < tokens && turns < Math.max(tokens, 16)) {
     if (history.length === 0 || history.length + TURN > contextLength) {
       history = []
@@ -254,14 +251,14 @@ export async function soak(tokens) {
   }
 }
 
-/** Runs in the worker. The bytes of the crate's memory. */
+/** Runs in the worker: the size of the crate's memory, in bytes. */
 export async function wasmBytes() {
-  // A second call gives the module that is loaded already.
+  // The module is loaded already: a second call returns it.
   const { default: init } = await import('/pkg/ternlight.js')
   return (await init()).memory.buffer.byteLength
 }
 
-/** Runs in the worker. Counts the bytes of GPU buffers made from now on, less those destroyed. */
+/** Runs in the worker: from now on, counts the bytes of GPU buffers that exist. */
 export function watchBuffers() {
   globalThis.gpuBytesMade = 0
   const { createBuffer } = GPUDevice.prototype

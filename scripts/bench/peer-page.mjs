@@ -1,10 +1,10 @@
-// What the comparison with a peer runs in the page. Each function is sent there as text, so it
-// cannot use what is outside it.
+// The functions that the comparison with a peer runs in the page. Each is sent there as text, so it
+// can use nothing outside itself.
 
 /**
- * Loads the model with the peer and with ternlight, one after the other, lets each generate one
- * token, and leaves both in the page. Resolves to the milliseconds from the call of `load` to its
- * answer and to the first token. A peer that needs longer than `patience` seconds is an error.
+ * Loads the model with the peer, then with ternlight, and leaves both in the page. Each generates
+ * one token. Resolves to two times for each, in milliseconds from the call of `load`: until it
+ * resolves, and until the first token. Fails if the peer needs more than `patience` seconds.
  */
 export async function loadBoth({ cache, patience }) {
   const { BitNet: Peer } = await import('/peer/index.js')
@@ -51,9 +51,10 @@ export async function loadBoth({ cache, patience }) {
 }
 
 /**
- * Times the answers of both to a prompt of `words` words, alternately. ternlight gets as many
- * tokens as the peer reports on the console that it made of the text. Only what a page sees is
- * timed: when the call is made and when tokens come. A peer that gives no token is asked no more.
+ * Times the answers of both, in turn, to a prompt of `words` words. The peer prints on the console
+ * how many tokens its prompt has; ternlight gets a prompt of as many. Both are timed as a page sees
+ * them: when it makes the call, and when tokens come. If the peer gives no token, that was the last
+ * run.
  */
 export async function answerBoth({ words, tokens, runs, patience }) {
   const { peer, model } = globalThis
@@ -84,8 +85,8 @@ export async function answerBoth({ words, tokens, runs, patience }) {
   }
   const wait = ms => new Promise(resolve => setTimeout(resolve, ms, 'late'))
   /**
-   * Milliseconds to the first token, and tokens per second after it. It stops where the time is up;
-   * `hangs`: not even the token that was asked for last has come then.
+   * Milliseconds to the first token, and tokens per second after it. An answer ends when the time
+   * is up. `hangs`: as long again after that, the token in progress has not come either.
    */
   const times = async answer => {
     const iterator = answer[Symbol.asyncIterator]()
@@ -104,14 +105,14 @@ export async function answerBoth({ words, tokens, runs, patience }) {
       at.push(performance.now())
     }
     if (!hangs) await iterator.return?.()
-    // What it has queued on the GPU is no part of the next answer.
+    // Let the GPU finish what is queued, so that the next answer is not timed with it.
     await wait(100)
     const first = at.length > 0 ? at[0] - start : undefined
     const decode = at.length > 1 ? (1000 * (at.length - 1)) / (at.at(-1) - at[0]) : undefined
     return { first, decode, hangs }
   }
-  // Other tokens in each run: ternlight would reuse what it has read already, which the peer does
-  // not.
+  // Other tokens in each run. The peer reads its prompt anew each time; ternlight would find the
+  // same prompt in its KV cache.
   const prompt = run =>
     Uint32Array.from(
       { length: promptTokens },
@@ -130,7 +131,7 @@ export async function answerBoth({ words, tokens, runs, patience }) {
       const ours = await times(
         model.generate(prompt(run), { maxTokens: tokens, promptLookup: false }).tokens()
       )
-      // It may still be at work: what followed would be timed beside it.
+      // The peer may still be at work, and would slow down whatever is timed next.
       const ends = theirs.hangs || theirs.first === undefined
       if (run === 0 && !ends) continue
       found.peer.push(theirs)

@@ -10,10 +10,8 @@ import { LoneBrowser } from './alone.mjs'
 import { answerBoth, loadBoth } from './peer-page.mjs'
 import { figure } from './table.mjs'
 
-/**
- * The words of the prompts where --prefill names none. The peer gives no answer to long prompts.
- */
-export const PROMPTS = '6,400,1600'
+/** The words of the prompts, unless --prefill gives others. The peer cannot answer longer ones. */
+export const PROMPTS = '6,100,400'
 
 /** The folder of the peer, as an absolute path. */
 export const peerFolder = folder => {
@@ -24,8 +22,8 @@ export const peerFolder = folder => {
 }
 
 /**
- * Measures both. They run in a browser that nobody debugs, with a profile on disk: the peer stores
- * the model as one record, which does not work in a private window.
+ * Measures both, in a browser with a profile on disk and without a debugger. The peer stores the
+ * model as one record, which a private window cannot.
  */
 export const comparePeer = async (executable, args, address, options, tell) => {
   const { peer, prefill, tokens, runs, patience } = options

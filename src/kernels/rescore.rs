@@ -65,11 +65,14 @@
 //! token stands out, and about 5 000 rows are candidates. They take 26 MB of reading beside the 328
 //! MB of upper bytes.
 //!
-//! Other ways were tried on the same states. Rows of int8 with a scale have `|d|` at 0.014 or 0.008
-//! of `|e|`, and 1 or 23 candidates. But they need memory beside the f16, half as much again. The
-//! unchanged upper half of an f16 has two bits of mantissa. With it `|d|` is 0.053 of `|e|`, and
-//! five rows, or five rows of six, are candidates. Separate norms for 8 or 10 slices of a row rule
-//! out hardly more rows than one norm.
+//! Other ways were tried on the same two embeddings, the bundled model's and the Gaussian one:
+//!
+//! - Rows of int8, each with a scale. `|d|` is 0.014 of `|e|` in the bundled model and 0.008 in the
+//!   Gaussian embedding, which leaves 1 candidate and 23. But the int8 rows lie in memory beside
+//!   the f16, which takes half as much again.
+//! - The upper half of each f16 as it is. It has two bits of mantissa, so `|d|` is 0.053 of `|e|`.
+//!   That leaves 5 candidates in the bundled model, but five rows of six in the Gaussian embedding.
+//! - A norm for each of 8 or 10 slices of a row. They rule out hardly more rows than one norm.
 
 use super::rows::{LmHeadRows, RowGroups, ShardRows, dense_consts, workgroups};
 use super::{Approximation, Dense, DenseType, WORKGROUP};
