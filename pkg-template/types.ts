@@ -86,6 +86,12 @@ export interface LoadOptions {
    * bitnet.cpp made it.
    */
   i2sLayout?: 'x86' | 'arm'
+  /**
+   * What to do with a file whose tokenizer this package does not know. `strict` (default): reject
+   * with `unsupported-model`. `closest`: take the closest rules, so that some texts get other tokens
+   * than the model was trained with; a note in `info().notes` says so.
+   */
+  tokenizer?: 'strict' | 'closest'
   /** What to ask of the GPU. */
   gpu?: GpuOptions
 }
@@ -214,6 +220,8 @@ export interface ModelInfo {
   dispatchesPerToken: number
   /** The kernels in use, as `name` or `name/variant`. */
   kernels: string[]
+  /** What is not quite as the file asks, in sentences for people. */
+  notes: string[]
 }
 
 /** How the GPU was lost; the fields of `GPUDeviceLostInfo`. */

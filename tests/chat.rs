@@ -82,7 +82,8 @@ fn what_cannot_be_a_prompt_is_refused() {
     let tokenizer = Tokenizer::from_metadata(&read(&file.build()).unwrap().metadata).unwrap();
     let ask = [says(Role::User, "hi")];
     assert_error(prompt(&tokenizer, &ask), "unsupported-model", &["beginning-of-text"]);
-    let kinds = vec![1; 264];
+    // An unused token.
+    let kinds = [vec![1; 263], vec![5]].concat();
     file.set("tokenizer.ggml.token_type", Kv::I32s(kinds));
     let tokenizer = Tokenizer::from_metadata(&read(&file.build()).unwrap().metadata).unwrap();
     assert_error(prompt(&tokenizer, &ask), "unsupported-model", &["<|eot_id|>"]);

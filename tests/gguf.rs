@@ -165,8 +165,8 @@ fn damage_never_panics() {
         tokenizer.decode(&ids).unwrap();
         accepted += usize::from(table.is_ok());
     }
-    // Damage to the texts of tokens and to floats is not noticed: both outcomes must occur.
-    assert!((100..3900).contains(&accepted), "{accepted}");
+    // Damage to floats and to some tokens is not noticed: both outcomes must occur.
+    assert!((40..3900).contains(&accepted), "{accepted}");
 }
 
 /// A source that checks the ranges it is asked for: ascending, and within the file.

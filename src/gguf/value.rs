@@ -92,6 +92,12 @@ impl FromIterator<i32> for Numbers {
     }
 }
 
+impl FromIterator<f32> for Numbers {
+    fn from_iter<I: IntoIterator<Item = f32>>(numbers: I) -> Self {
+        Self { kind: F32, bytes: numbers.into_iter().flat_map(f32::to_le_bytes).collect() }
+    }
+}
+
 impl Numbers {
     /// The number of numbers.
     pub fn len(&self) -> usize {

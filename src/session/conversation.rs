@@ -51,7 +51,7 @@ impl Conversation {
     ) -> Option<(&'a [u32], Vec<Answer>, &'a [Message])> {
         let prompt = tokens.get(..self.prompt.len()).filter(|prompt| *prompt == self.prompt)?;
         let mut answers = self.answers.clone();
-        if let Some(tokens) = self.answered(tokenizer, messages, &tokens[prompt.len()..]) {
+        if let Some(tokens) = self.answered(tokenizer, messages, tokens) {
             let messages = self.messages.len() + 1;
             answers.push(Answer { messages, tokens: prompt.len() + tokens });
         } else {
@@ -65,13 +65,13 @@ impl Conversation {
         Some((ids, answers, rest))
     }
 
-    /// The number of tokens at the beginning of `given` that are the answer in `messages`; `None`
-    /// if the text of `given` does not begin with that answer.
+    /// How many of `tokens` after the prompt are the answer in `messages`; `None` if their text does
+    /// not begin with that answer.
     fn answered(
         &self,
         tokenizer: &Tokenizer,
         messages: &[Message],
-        given: &[u32],
+        tokens: &[u32],
     ) -> Option<usize> {
         let [answer, ..] = messages.strip_prefix(self.messages.as_slice())? else {
             return None;
@@ -79,7 +79,8 @@ impl Conversation {
         if answer.role != Role::Assistant {
             return None;
         }
-        let mut stream = TextStream::new();
+        let (prompt, given) = tokens.split_at_checked(self.prompt.len())?;
+        let mut stream = TextStream::after(prompt);
         let mut text = String::new();
         for (i, &id) in given.iter().enumerate() {
             text += &stream.push(tokenizer, id).ok()?;

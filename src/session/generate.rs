@@ -80,7 +80,7 @@ impl Session {
         };
         let mut decoder = Decoder::new(run, prompt_lookup);
         let mut output =
-            Output { text: TextStream::default(), stop: StopTexts::new(&options.stop) };
+            Output { text: TextStream::after(prompt), stop: StopTexts::new(&options.stop) };
         let mut first = None;
         while let Some(id) = decoder.next().await? {
             if id as usize >= info.vocab_size {

@@ -21,21 +21,30 @@ use serde::Serialize;
 use web_time::{Duration, Instant};
 
 use crate::chat::Message;
-use crate::engine::Engine;
+use crate::engine::{Engine, EngineOptions};
 use crate::error::{Error, Result};
 use crate::gguf::Gguf;
 use crate::gpu::Gpu;
 use crate::model::{Config, weights::weights};
 use crate::source::{Reader, Source};
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::{Rules, Tokenizer};
 
 use chunks::Chunks;
 use conversation::Conversation;
 use pace::Pace;
 
-pub use crate::engine::{EngineOptions as LoadOptions, LmHead, Profile, Progress};
+pub use crate::engine::{LmHead, Profile, Progress};
 pub use generate::{GenerateOptions, Token};
 pub use stats::{FinishReason, Stats};
+
+/// How to load a model.
+#[derive(Clone, Debug, Default)]
+pub struct LoadOptions {
+    /// How the engine holds it.
+    pub engine: EngineOptions,
+    /// What to do with a tokenizer that this crate does not know.
+    pub tokenizer: Rules,
+}
 
 /// What a loaded model is and how it runs.
 #[derive(Clone, Debug, Serialize)]
@@ -61,6 +70,8 @@ pub struct Info {
     pub dispatches_per_token: usize,
     /// The kernel variants in use, `name` or `name/variant`.
     pub kernels: Vec<String>,
+    /// What is not quite as the file asks, in sentences for people.
+    pub notes: Vec<String>,
 }
 
 /// A loaded model with one KV cache.
@@ -104,7 +115,7 @@ impl Session {
         let gguf = Gguf::read(reader).await?;
         let config = Config::from_gguf(&gguf)?;
         let table = weights(&config, &gguf)?;
-        let tokenizer = Tokenizer::from_gguf(&gguf, &config)?;
+        let tokenizer = Tokenizer::from_gguf_with(&gguf, &config, options.tokenizer)?;
         let file = {
             let mut hasher = DefaultHasher::new();
             reader.len().hash(&mut hasher);
@@ -113,7 +124,7 @@ impl Session {
         };
         drop(gguf);
         let parameters = table.iter().map(|w| w.tensor.ne.iter().product::<u64>()).sum();
-        let engine = Engine::load(gpu, config, &table, reader, options, progress).await?;
+        let engine = Engine::load(gpu, config, &table, reader, &options.engine, progress).await?;
         let config = engine.config();
         let info = Info {
             name: config.name.clone(),
@@ -126,6 +137,7 @@ impl Session {
             adapter: engine.gpu().adapter.clone(),
             dispatches_per_token: engine.dispatches_per_token(),
             kernels: engine.kernels(),
+            notes: tokenizer.notes().to_vec(),
         };
         Ok(Self {
             tokenizer: Rc::new(tokenizer),

@@ -1,66 +1,73 @@
 //! Text to tokens and back, from the vocabulary in a GGUF file.
 //!
-//! The `tokenizers` crate matches the pre-tokenizer's regular expression and merges. Special tokens
-//! are handled here, so that a user's text can never become one.
+//! A file has byte-level BPE (`gpt2`) with one of several pre-tokenizers, or Sentencepiece's BPE
+//! (`llama`): the table of both is in `rules`. Special tokens are handled here, so that no text
+//! becomes one unless the caller allows it.
 
+mod bpe;
 mod bytes;
+mod nfc;
+mod rules;
+mod sentencepiece;
 mod special;
 mod stream;
+mod vocabulary;
 
 use std::borrow::Cow;
 
-use tokenizers::Model;
-use tokenizers::models::bpe::{BPE, Vocab};
-use tokenizers::utils::SysRegex;
-
+pub use rules::Rules;
 pub use stream::TextStream;
 
 use crate::error::{Error, Result};
 use crate::gguf::{Gguf, Metadata, Strings};
 use crate::model::Config;
+use bpe::Bpe;
 use bytes::ByteAlphabet;
-use special::{Span, SpecialTokens};
+use sentencepiece::Sentencepiece;
+use special::SpecialTokens;
+use vocabulary::{Kind, STOP_TEXTS, Vocabulary};
 
-/// How Llama 3 splits text into words, which are then encoded one by one. It matches every text.
-const LLAMA_BPE: &str = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
-
-/// The texts of tokens that end an answer, even if the metadata does not name them: the file of
-/// 2B-4T does not name `<|eot_id|>`.
-const STOP_TEXTS: &[&str] = &[
-    "<|eot_id|>",
-    "<|im_end|>",
-    "<|end|>",
-    "<end_of_turn>",
-    "<|endoftext|>",
-    "<|eom_id|>",
-    "<EOT>",
-];
-
-/// A vocabulary with its merges.
+/// A vocabulary, and the rules by which text becomes tokens of it.
 pub struct Tokenizer {
-    bpe: BPE,
-    regex: SysRegex,
-    alphabet: ByteAlphabet,
+    model: Model,
     /// The bytes of each token; empty if it stands for no text.
     bytes: Strings,
-    /// Tokens that are recognised in every text.
+    kinds: Vec<Kind>,
+    /// Tokens that are recognised in every text but an untrusted one.
     user_defined: SpecialTokens,
-    /// Tokens that are recognised only where the caller asks for it: control tokens and the
-    /// user-defined ones.
+    /// Control tokens and the user-defined ones.
     special: SpecialTokens,
     bos: Option<u32>,
+    eos: Option<u32>,
     add_bos: bool,
     stop: Vec<u32>,
+    n_vocab: usize,
+    notes: Vec<String>,
 }
 
-/// What a token is, `tokenizer.ggml.token_type`.
-#[derive(Clone, Copy, PartialEq)]
-enum Kind {
-    Normal,
-    /// Control tokens and the unknown token, which stand for no text.
-    Control,
+enum Model {
+    Bpe(Box<Bpe>),
+    Sentencepiece(Box<Sentencepiece>),
+}
+
+/// Which special tokens a text may contain. Where it may not, they are text like any other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Special {
+    /// None: the text is not trusted.
+    None,
+    /// Those that the file calls user-defined, such as `<think>`, as in llama.cpp.
     UserDefined,
-    Unused,
+    /// These and control tokens, such as `<|eot_id|>`.
+    All,
+}
+
+/// A part of a text.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
+    /// The text.
+    pub text: &'a str,
+    /// Which special tokens it may contain.
+    pub special: Special,
 }
 
 impl Tokenizer {
@@ -68,48 +75,59 @@ impl Tokenizer {
     ///
     /// Errors: `unsupported-model`.
     pub fn from_gguf(gguf: &Gguf, config: &Config) -> Result<Self> {
-        let tokenizer = Self::from_metadata(&gguf.metadata)?;
-        if tokenizer.n_vocab() != config.n_vocab {
-            let (tokens, n_vocab) = (tokenizer.n_vocab(), config.n_vocab);
+        Self::from_gguf_with(gguf, config, Rules::Strict)
+    }
+
+    /// The tokenizer of a model, with a choice of what to do if this crate does not know its rules.
+    ///
+    /// Errors: `unsupported-model`.
+    pub fn from_gguf_with(gguf: &Gguf, config: &Config, rules: Rules) -> Result<Self> {
+        let mut tokenizer = Self::from_metadata_with(&gguf.metadata, rules)?;
+        let (tokens, n_vocab) = (tokenizer.n_tokens(), config.n_vocab);
+        if tokens > n_vocab {
             return unsupported(format!("{tokens} tokens for a vocabulary of {n_vocab}"));
         }
+        tokenizer.n_vocab = n_vocab;
         Ok(tokenizer)
     }
 
     /// The tokenizer that `metadata` describes, of any model.
+    ///
+    /// Errors: `unsupported-model`.
     pub fn from_metadata(metadata: &Metadata) -> Result<Self> {
-        match metadata.require("tokenizer.ggml.model", Metadata::text)? {
-            "gpt2" => {}
-            other => return unsupported(format!("tokenizer model `{other}`, expected `gpt2`")),
-        }
-        // The official 2B-4T file has no `pre`; its tokenizer is Llama 3's.
-        match metadata.text("tokenizer.ggml.pre")? {
-            None | Some("llama-bpe" | "llama3" | "llama-v3") => {}
-            Some(other) => {
-                return unsupported(format!("pre-tokenizer `{other}`, expected `llama-bpe`"));
-            }
-        }
-        let tokens = metadata.require("tokenizer.ggml.tokens", Metadata::strings)?;
-        let kinds = kinds(metadata, tokens.len())?;
-        let alphabet = ByteAlphabet::new();
-        let bpe = bpe(metadata, tokens, &kinds, &alphabet)?;
+        Self::from_metadata_with(metadata, Rules::Strict)
+    }
 
-        let mut bytes = Strings::default();
-        let (mut special, mut user_defined) = (Vec::new(), Vec::new());
-        for ((id, token), &kind) in (0u32..).zip(tokens.iter()).zip(&kinds) {
-            bytes.push(&token_bytes(token, kind, &alphabet));
-            if let (Kind::Control | Kind::UserDefined, Ok(text)) =
-                (kind, std::str::from_utf8(token))
-            {
-                special.push((text.to_owned(), id));
-                if kind == Kind::UserDefined {
-                    user_defined.push((text.to_owned(), id));
-                }
+    /// The tokenizer that `metadata` describes, with a choice of what to do if this crate does not
+    /// know its rules.
+    ///
+    /// Errors: `unsupported-model`.
+    pub fn from_metadata_with(metadata: &Metadata, rules: Rules) -> Result<Self> {
+        let (model, note) = rules::choose(metadata, rules)?;
+        let vocabulary = Vocabulary::new(metadata)?;
+        let (model, add_bos, bytes) = match model {
+            rules::Model::Bpe(pre) => {
+                let alphabet = ByteAlphabet::new();
+                let bytes = token_bytes(&vocabulary, |text, kind| {
+                    Ok(bpe::token_bytes(text, kind, &alphabet))
+                })?;
+                let model = Bpe::new(metadata, &vocabulary, pre)?;
+                (Model::Bpe(Box::new(model)), pre.add_bos, bytes)
             }
-        }
-        let special = SpecialTokens::new(special);
+            rules::Model::Sentencepiece => {
+                let model = Sentencepiece::new(metadata, &vocabulary)?;
+                let bytes = token_bytes(&vocabulary, sentencepiece::token_bytes)?;
+                (Model::Sentencepiece(Box::new(model)), true, bytes)
+            }
+        };
+        let of_kind = |kinds: &[Kind]| {
+            let tokens = vocabulary.iter().filter(|(.., kind)| kinds.contains(kind));
+            SpecialTokens::new(tokens.map(|(id, text, _)| (text.to_owned(), id)).collect())
+        };
+        let special = of_kind(&[Kind::Control, Kind::UserDefined]);
 
-        let named = |name: &str| token_id(metadata, name, tokens.len());
+        let n_tokens = vocabulary.kinds.len();
+        let named = |name: &str| token_id(metadata, name, n_tokens);
         let mut stop = Vec::new();
         for name in ["eos", "eot", "eom"] {
             stop.extend(named(name)?);
@@ -119,27 +137,81 @@ impl Tokenizer {
         stop.dedup();
 
         Ok(Self {
-            bpe,
-            regex: SysRegex::new(LLAMA_BPE).map_err(internal)?,
-            alphabet,
+            model,
             bytes,
-            user_defined: SpecialTokens::new(user_defined),
+            user_defined: of_kind(&[Kind::UserDefined]),
             special,
             bos: named("bos")?,
-            add_bos: metadata.boolean("tokenizer.ggml.add_bos_token")?.unwrap_or(true),
+            eos: named("eos")?,
+            add_bos: metadata.boolean("tokenizer.ggml.add_bos_token")?.unwrap_or(add_bos),
             stop,
+            n_vocab: n_tokens,
+            notes: note.into_iter().collect(),
+            kinds: vocabulary.kinds,
         })
     }
 
-    /// The tokens of a user's text: no beginning-of-text token is added, and no text becomes a
-    /// control token.
+    /// The tokens of a text, in which user-defined tokens such as `<think>` are recognised, as in
+    /// llama.cpp. Control tokens are not, and no beginning-of-text token is added.
+    ///
+    /// Errors: `bad-option` (`prompt`) for a text with millions of spaces in a row.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>> {
-        self.encode_spans(self.user_defined.split(text))
+        self.encode_parts(&[Part { text, special: Special::UserDefined }])
     }
 
     /// The tokens of a text in which `<|eot_id|>` and the like mean the special tokens.
+    ///
+    /// Errors: as [`encode`](Self::encode).
     pub fn encode_with_special(&self, text: &str) -> Result<Vec<u32>> {
-        self.encode_spans(self.special.split(text))
+        self.encode_parts(&[Part { text, special: Special::All }])
+    }
+
+    /// The tokens of an untrusted text: nothing in it becomes a special token of any kind.
+    ///
+    /// Errors: as [`encode`](Self::encode).
+    pub fn encode_text(&self, text: &str) -> Result<Vec<u32>> {
+        self.encode_parts(&[Part { text, special: Special::None }])
+    }
+
+    /// The tokens of a text made of trusted and untrusted parts, such as a template filled with
+    /// messages. A special token must be whole within one part. All other text is encoded as if
+    /// there were no parts.
+    ///
+    /// Errors: as [`encode`](Self::encode).
+    pub fn encode_parts(&self, parts: &[Part<'_>]) -> Result<Vec<u32>> {
+        let text = match parts {
+            [only] => Cow::Borrowed(only.text),
+            _ => Cow::Owned(parts.iter().map(|part| part.text).collect()),
+        };
+        let mut ids = Vec::new();
+        // Where the text begins that is not encoded yet, and where the part begins.
+        let (mut start, mut part_start) = (0, 0);
+        // Whether that text begins the whole one or follows a special token.
+        let mut first = true;
+        let encode = |text: &str, first: bool, ids: &mut Vec<u32>| match &self.model {
+            _ if text.is_empty() => Ok(()),
+            Model::Bpe(model) => model.encode(text, ids),
+            Model::Sentencepiece(model) => {
+                model.encode(text, first, ids);
+                Ok(())
+            }
+        };
+        for part in parts {
+            let found = match part.special {
+                Special::None => Vec::new(),
+                Special::UserDefined => self.user_defined.find(part.text),
+                Special::All => self.special.find(part.text),
+            };
+            for (range, id) in found {
+                encode(&text[start..part_start + range.start], first, &mut ids)?;
+                ids.push(id);
+                start = part_start + range.end;
+                first = true;
+            }
+            part_start += part.text.len();
+        }
+        encode(&text[start..], first, &mut ids)?;
+        Ok(ids)
     }
 
     /// The text of tokens. Control tokens have none; bytes that are not UTF-8 become U+FFFD.
@@ -147,23 +219,35 @@ impl Tokenizer {
     /// Errors: `bad-option` (`ids`) for an id outside the vocabulary.
     pub fn decode(&self, ids: &[u32]) -> Result<String> {
         let mut text = Vec::new();
+        let mut last = None;
         for &id in ids {
-            text.extend_from_slice(self.bytes(id)?);
+            text.extend_from_slice(self.bytes_after(last, id)?);
+            last = Some(id);
         }
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
     /// The bytes of a token, which may end in the middle of a character.
+    ///
+    /// Errors: `bad-option` (`ids`) for an id outside the vocabulary.
     pub fn bytes(&self, id: u32) -> Result<&[u8]> {
-        self.bytes.get(id as usize).ok_or_else(|| Error::BadOption {
+        let outside = || Error::BadOption {
             name: "ids".into(),
-            why: format!("token {id} is outside the vocabulary of {}", self.n_vocab()),
-        })
+            why: format!("token {id} is outside the vocabulary of {}", self.n_vocab),
+        };
+        // Ids that only the embedding has stand for no text.
+        let bytes = self.bytes.get(id as usize);
+        bytes.or(((id as usize) < self.n_vocab).then_some(&[])).ok_or_else(outside)
     }
 
     /// The beginning-of-text token.
     pub fn bos(&self) -> Option<u32> {
         self.bos
+    }
+
+    /// The end-of-text token.
+    pub fn eos(&self) -> Option<u32> {
+        self.eos
     }
 
     /// Whether raw text should begin with [`bos`](Self::bos).
@@ -176,132 +260,72 @@ impl Tokenizer {
         self.stop.binary_search(&id).is_ok()
     }
 
+    /// The tokens at which a generation ends, in increasing order.
+    pub fn stop(&self) -> &[u32] {
+        &self.stop
+    }
+
     /// The special token with this text.
     pub fn special(&self, text: &str) -> Option<u32> {
         self.special.id(text)
     }
 
-    /// Tokens in the vocabulary.
-    pub fn n_vocab(&self) -> usize {
+    /// The text by which a special token is written, such as `<|eot_id|>`.
+    pub fn special_text(&self, id: u32) -> Option<&str> {
+        self.special.text(id)
+    }
+
+    /// Tokens that have a text. Ids from here to [`n_vocab`](Self::n_vocab) must not be generated.
+    pub fn n_tokens(&self) -> usize {
         self.bytes.len()
     }
 
-    fn encode_spans(&self, spans: Vec<Span<'_>>) -> Result<Vec<u32>> {
-        let mut ids = Vec::new();
-        for span in spans {
-            match span {
-                Span::Token(id) => ids.push(id),
-                Span::Text(text) => self.encode_text(text, &mut ids)?,
-            }
-        }
-        Ok(ids)
+    /// Rows of the embedding, which may be more than there are tokens.
+    pub fn n_vocab(&self) -> usize {
+        self.n_vocab
     }
 
-    fn encode_text(&self, text: &str, ids: &mut Vec<u32>) -> Result<()> {
-        let mut end = 0;
-        for (start, stop) in self.regex.find_iter(text) {
-            if start != end {
-                break;
-            }
-            end = stop;
-            let word = self.alphabet.encode(&text[start..stop]);
-            ids.extend(self.bpe.tokenize(&word).map_err(internal)?.iter().map(|token| token.id));
-        }
-        if end != text.len() {
-            // When the engine of the regular expression gives up, the iterator ends without an
-            // error.
-            return Err(Error::BadOption {
-                name: "prompt".into(),
-                why: format!("after byte {end} there are too many spaces"),
-            });
-        }
-        Ok(())
+    /// What a user should know: that rules are only the closest to those of the file.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The bytes of a token that follows `last`; `None`: that begins a text. They are without the
+    /// space that Sentencepiece put there.
+    fn bytes_after(&self, last: Option<u32>, id: u32) -> Result<&[u8]> {
+        let bytes = self.bytes(id)?;
+        let Model::Sentencepiece(model) = &self.model else { return Ok(bytes) };
+        let is_special = |kind| matches!(kind, Some(Kind::Control | Kind::UserDefined));
+        let first = last.is_none_or(|last| is_special(self.kinds.get(last as usize).copied()));
+        let space: &[u8] = if first && model.space_prefix() { b" " } else { b"" };
+        Ok(bytes.strip_prefix(space).unwrap_or(bytes))
     }
 }
 
 impl std::fmt::Debug for Tokenizer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tokenizer").field("n_vocab", &self.n_vocab()).finish_non_exhaustive()
+        f.debug_struct("Tokenizer").field("n_vocab", &self.n_vocab).finish_non_exhaustive()
     }
 }
 
-fn kinds(metadata: &Metadata, n_vocab: usize) -> Result<Vec<Kind>> {
-    let Some(numbers) = metadata.numbers("tokenizer.ggml.token_type")? else {
-        return Ok(vec![Kind::Normal; n_vocab]);
-    };
-    if numbers.len() != n_vocab {
-        let types = numbers.len();
-        return unsupported(format!("{types} token types for {n_vocab} tokens"));
+/// The bytes of all tokens.
+fn token_bytes<'a>(
+    vocabulary: &Vocabulary<'a>,
+    bytes: impl Fn(&'a [u8], Kind) -> Result<Cow<'a, [u8]>>,
+) -> Result<Strings> {
+    let mut all = Strings::default();
+    for (text, &kind) in vocabulary.texts.iter().zip(&vocabulary.kinds) {
+        all.push(&bytes(text, kind)?);
     }
-    Ok(numbers
-        .iter()
-        .map(|kind| match kind.integer() {
-            Some(2 | 3) => Kind::Control,
-            Some(4) => Kind::UserDefined,
-            Some(5) => Kind::Unused,
-            _ => Kind::Normal,
-        })
-        .collect())
+    Ok(all)
 }
 
-/// The bytes that a token stands for.
-fn token_bytes<'a>(token: &'a [u8], kind: Kind, alphabet: &ByteAlphabet) -> Cow<'a, [u8]> {
-    match kind {
-        Kind::Control | Kind::Unused => Cow::Borrowed(&[]),
-        Kind::UserDefined => Cow::Borrowed(token),
-        // A token that is not in the alphabet stands for its own bytes.
-        Kind::Normal => std::str::from_utf8(token)
-            .ok()
-            .and_then(|text| alphabet.decode(text))
-            .map_or(Cow::Borrowed(token), Cow::Owned),
-    }
-}
-
-fn bpe(
-    metadata: &Metadata,
-    tokens: &Strings,
-    kinds: &[Kind],
-    alphabet: &ByteAlphabet,
-) -> Result<BPE> {
-    // Only normal tokens: whatever the file says, no merge makes a control token of text.
-    let mut vocab = Vocab::with_capacity(tokens.len());
-    for ((id, token), kind) in (0u32..).zip(tokens.iter()).zip(kinds) {
-        if let (Kind::Normal, Ok(text)) = (kind, std::str::from_utf8(token)) {
-            vocab.entry(text.to_owned()).or_insert(id);
-        }
-    }
-    // A byte without a token would be lost.
-    for byte in 0..=255u8 {
-        if !vocab.contains_key(alphabet.char(byte).encode_utf8(&mut [0; 4]) as &str) {
-            return unsupported(format!("the vocabulary has no token for the byte {byte:#04x}"));
-        }
-    }
-    let merges = metadata.require("tokenizer.ggml.merges", Metadata::strings)?;
-    let merges = merges.iter().map(|merge| {
-        let text = std::str::from_utf8(merge).ok();
-        // The left token may be a space: the first byte never separates the two.
-        let pair = text.and_then(|text| {
-            let space = text.bytes().skip(1).position(|byte| byte == b' ')? + 1;
-            Some((text.get(..space)?.to_owned(), text.get(space + 1..)?.to_owned()))
-        });
-        pair.ok_or_else(|| {
-            let merge = String::from_utf8_lossy(merge);
-            Error::UnsupportedModel(format!("the merge {merge:?} is not two tokens"))
-        })
-    });
-    BPE::builder()
-        .vocab_and_merges(vocab, merges.collect::<Result<_>>()?)
-        .ignore_merges(true)
-        .build()
-        .map_err(|error| Error::UnsupportedModel(format!("the merges do not fit: {error}")))
-}
-
-/// `tokenizer.ggml.NAME_token_id`, which must be in the vocabulary.
-fn token_id(metadata: &Metadata, name: &str, n_vocab: usize) -> Result<Option<u32>> {
+/// `tokenizer.ggml.NAME_token_id`, which must be one of the tokens.
+fn token_id(metadata: &Metadata, name: &str, n_tokens: usize) -> Result<Option<u32>> {
     let key = format!("tokenizer.ggml.{name}_token_id");
     match metadata.integer(&key)? {
-        Some(id) if id >= n_vocab as u64 => {
-            unsupported(format!("`{key}` is {id}, outside the vocabulary of {n_vocab}"))
+        Some(id) if id >= n_tokens as u64 => {
+            unsupported(format!("`{key}` is {id}, outside the vocabulary of {n_tokens}"))
         }
         id => Ok(id.map(|id| id as u32)),
     }
@@ -309,8 +333,4 @@ fn token_id(metadata: &Metadata, name: &str, n_vocab: usize) -> Result<Option<u3
 
 fn unsupported<T>(why: String) -> Result<T> {
     Err(Error::UnsupportedModel(why))
-}
-
-fn internal(error: impl std::fmt::Display) -> Error {
-    Error::Internal(format!("tokenizers: {error}"))
 }

@@ -1,17 +1,12 @@
 //! Finds special tokens in text.
 
+use std::ops::Range;
+
 /// The texts of special tokens.
 #[derive(Debug, Default)]
 pub(super) struct SpecialTokens {
     /// Sorted by the first byte, then the longest first: the first match is the longest.
     texts: Vec<(String, u32)>,
-}
-
-/// A special token in a text, or the text between two.
-#[derive(Debug, PartialEq)]
-pub(super) enum Span<'a> {
-    Text(&'a str),
-    Token(u32),
 }
 
 impl SpecialTokens {
@@ -31,30 +26,30 @@ impl SpecialTokens {
             .map(|&(_, id)| id)
     }
 
-    /// Splits `text` at special tokens, from left to right. Where several match, the longest wins.
-    pub(super) fn split<'a>(&self, text: &'a str) -> Vec<Span<'a>> {
-        let mut spans = Vec::new();
-        let (mut start, mut at) = (0, 0);
+    /// The text of this token.
+    pub(super) fn text(&self, id: u32) -> Option<&str> {
+        self.texts.iter().find(|&&(_, other)| other == id).map(|(text, _)| text.as_str())
+    }
+
+    /// Finds special tokens in `text`, from left to right. Where several match, the longest wins.
+    pub(super) fn find(&self, text: &str) -> Vec<(Range<usize>, u32)> {
+        let mut found = Vec::new();
+        let mut at = 0;
         while let Some(&first) = text.as_bytes().get(at) {
-            let found = self
+            let rest = &text.as_bytes()[at..];
+            let token = self
                 .starting_with(first)
                 .iter()
-                .find(|(special, _)| text.as_bytes()[at..].starts_with(special.as_bytes()));
-            let Some((special, id)) = found else {
-                at += 1;
-                continue;
-            };
-            if start < at {
-                spans.push(Span::Text(&text[start..at]));
+                .find(|(special, _)| rest.starts_with(special.as_bytes()));
+            match token {
+                Some((special, id)) => {
+                    found.push((at..at + special.len(), *id));
+                    at += special.len();
+                }
+                None => at += 1,
             }
-            spans.push(Span::Token(*id));
-            at += special.len();
-            start = at;
         }
-        if start < text.len() {
-            spans.push(Span::Text(&text[start..]));
-        }
-        spans
+        found
     }
 
     fn starting_with(&self, first: u8) -> &[(String, u32)] {
@@ -73,18 +68,13 @@ mod tests {
         let texts = [("<a>", 1), ("<a><b>", 2), ("|", 3), ("", 4)];
         let special =
             SpecialTokens::new(texts.iter().map(|&(text, id)| (text.to_owned(), id)).collect());
-        assert_eq!(
-            special.split("é<a><b><a>x|<a"),
-            [
-                Span::Text("é"),
-                Span::Token(2),
-                Span::Token(1),
-                Span::Text("x"),
-                Span::Token(3),
-                Span::Text("<a"),
-            ]
-        );
-        assert_eq!(special.split(""), []);
+        let text = "é<a><b><a>x|<a";
+        let found = special.find(text);
+        let found: Vec<_> = found.iter().map(|(at, id)| (&text[at.clone()], *id)).collect();
+        assert_eq!(found, [("<a><b>", 2), ("<a>", 1), ("|", 3)]);
+        assert_eq!(special.find(""), []);
+        assert_eq!(special.text(2), Some("<a><b>"));
+        assert_eq!(special.text(4), None);
         assert_eq!(special.id("<a>"), Some(1));
         assert_eq!(special.id("<"), None);
         assert_eq!(special.id(""), None);

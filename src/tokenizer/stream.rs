@@ -5,9 +5,13 @@ use crate::error::Result;
 
 /// The text of a growing sequence of tokens. A character can take several tokens: its first bytes
 /// are held back until the rest of it is here.
+///
+/// Sentencepiece may put a space before a text and after special tokens. It is left out again.
 #[derive(Clone, Debug, Default)]
 pub struct TextStream {
     held: Vec<u8>,
+    /// The token before; `None` at the beginning.
+    last: Option<u32>,
 }
 
 impl TextStream {
@@ -16,9 +20,17 @@ impl TextStream {
         Self::default()
     }
 
+    /// A stream that goes on after the tokens of `prompt`.
+    pub fn after(prompt: &[u32]) -> Self {
+        Self { held: Vec::new(), last: prompt.last().copied() }
+    }
+
     /// Adds a token. Gives the text that is complete now, which may be empty.
+    ///
+    /// Errors: `bad-option` (`ids`) for an id outside the vocabulary.
     pub fn push(&mut self, tokenizer: &Tokenizer, id: u32) -> Result<String> {
-        self.held.extend_from_slice(tokenizer.bytes(id)?);
+        self.held.extend_from_slice(tokenizer.bytes_after(self.last, id)?);
+        self.last = Some(id);
         let keep = incomplete_tail(&self.held);
         let tail = self.held.split_off(self.held.len() - keep);
         let whole = std::mem::replace(&mut self.held, tail);

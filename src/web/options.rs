@@ -6,10 +6,12 @@ use js_sys::{Array, Object, Reflect};
 use wasm_bindgen::prelude::*;
 
 use super::error::{bad_option, text};
+use crate::engine::EngineOptions;
 use crate::error::Result;
 use crate::gpu::{FeatureCaps, GpuOptions, LimitCaps};
 use crate::sampling::Sampling;
 use crate::session::{self, LmHead};
+use crate::tokenizer::Rules;
 use crate::transfer::Integrity;
 
 /// The default of `stallTimeout`: longer than a server takes to find a file, shorter than a visitor
@@ -64,12 +66,17 @@ impl LoadOptions {
             },
             gpu: gpu(fields.value("gpu")?)?,
             session: session::LoadOptions {
-                context: fields.u32("context", 1)?.map(|n| n as usize),
-                kv_f32: fields.one_of("kv", &[("f16", false), ("f32", true)])?.unwrap_or(false),
-                head: fields.one_of("head", &heads)?.unwrap_or(LmHead::Auto),
-                i2s_arm: fields
-                    .one_of("i2sLayout", &[("x86", false), ("arm", true)])?
-                    .unwrap_or(false),
+                engine: EngineOptions {
+                    context: fields.u32("context", 1)?.map(|n| n as usize),
+                    kv_f32: fields.one_of("kv", &[("f16", false), ("f32", true)])?.unwrap_or(false),
+                    head: fields.one_of("head", &heads)?.unwrap_or(LmHead::Auto),
+                    i2s_arm: fields
+                        .one_of("i2sLayout", &[("x86", false), ("arm", true)])?
+                        .unwrap_or(false),
+                },
+                tokenizer: fields
+                    .one_of("tokenizer", &[("strict", Rules::Strict), ("closest", Rules::Closest)])?
+                    .unwrap_or_default(),
             },
         };
         fields.finish()?;

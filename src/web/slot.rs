@@ -48,7 +48,7 @@ impl Slot {
     ) -> Result<Self> {
         let session = open(&source, &options, reporter).await?;
         // The restored model must have the same context, even if another device allows a longer one.
-        options.session.context = Some(session.info().context_length);
+        options.session.engine.context = Some(session.info().context_length);
         if options.cache == CacheMode::Refresh {
             options.cache = CacheMode::Use;
         }

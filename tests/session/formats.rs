@@ -25,7 +25,7 @@ fn the_arm_layout_is_read() {
     }
     let mut setup = Setup::default();
     assert_ne!(logits(&mut setup.load(&file.build()).unwrap()), expected);
-    setup.load.i2s_arm = true;
+    setup.load.engine.i2s_arm = true;
     assert_eq!(logits(&mut setup.load(&file.build()).unwrap()), expected);
 }
 

@@ -56,7 +56,7 @@ fn both_lm_heads_give_the_same_tokens_and_logits() {
         let embedding = session.info().vocab_size as u64 * 128 * 2;
         drop(session);
 
-        setup.load.head = LmHead::Int8;
+        setup.load.engine.head = LmHead::Int8;
         let mut session = setup.golden();
         assert_eq!(lm_head(&session), INT8_HEAD);
         assert!(answers(&mut session) == expected, "{:?}", session.info().kernels);

@@ -61,6 +61,7 @@ pub enum Kv {
     Str(String),
     Strs(Vec<Vec<u8>>),
     I32s(Vec<i32>),
+    F32s(Vec<f32>),
 }
 
 /// A tensor to write.
@@ -246,6 +247,7 @@ impl From<&Kv> for Value {
             Kv::Str(v) => Self::String(v.clone().into()),
             Kv::Strs(v) => Self::Strings(v.iter().collect()),
             Kv::I32s(v) => Self::Numbers(v.iter().copied().collect()),
+            Kv::F32s(v) => Self::Numbers(v.iter().copied().collect()),
         }
     }
 }

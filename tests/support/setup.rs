@@ -83,17 +83,17 @@ impl Setup {
     }
 
     pub(crate) fn kv_f32(mut self) -> Self {
-        self.load.kv_f32 = true;
+        self.load.engine.kv_f32 = true;
         self
     }
 
     pub(crate) fn head(mut self, head: LmHead) -> Self {
-        self.load.head = head;
+        self.load.engine.head = head;
         self
     }
 
     pub(crate) fn context(mut self, context: usize) -> Self {
-        self.load.context = Some(context);
+        self.load.engine.context = Some(context);
         self
     }
 }

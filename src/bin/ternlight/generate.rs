@@ -7,6 +7,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, ValueEnum};
 
 use ternlight::chat::{self, Message, Role};
+use ternlight::engine::EngineOptions;
 use ternlight::gpu::{Gpu, GpuOptions};
 use ternlight::native::{FileSource, block_on};
 use ternlight::reference::Reference;
@@ -14,7 +15,7 @@ use ternlight::sampling::Sampling;
 use ternlight::session::{GenerateOptions, LmHead, LoadOptions, Progress, Session, Token};
 use ternlight::source::Reader;
 use ternlight::ternary::Layout;
-use ternlight::tokenizer::{TextStream, Tokenizer};
+use ternlight::tokenizer::{Rules, TextStream, Tokenizer};
 use ternlight::{Error, Result};
 
 use crate::Cli;
@@ -69,6 +70,26 @@ pub(crate) struct Generate {
     /// The order of ternary codes; `arm` is for files quantised by ARM builds of bitnet.cpp
     #[arg(long, value_name = "LAYOUT", value_enum, default_value_t = I2sLayout::X86)]
     i2s_layout: I2sLayout,
+    /// What to do with a tokenizer that ternlight does not know: refuse it, or take the closest one
+    #[arg(long, value_name = "RULES", value_enum, default_value_t = TokenizerArg::Strict)]
+    #[arg(conflicts_with = "cpu")]
+    tokenizer: TokenizerArg,
+}
+
+/// [`Rules`] on the command line.
+#[derive(Clone, Copy, ValueEnum)]
+enum TokenizerArg {
+    Strict,
+    Closest,
+}
+
+impl From<TokenizerArg> for Rules {
+    fn from(rules: TokenizerArg) -> Self {
+        match rules {
+            TokenizerArg::Strict => Self::Strict,
+            TokenizerArg::Closest => Self::Closest,
+        }
+    }
 }
 
 /// [`LmHead`] on the command line.
@@ -146,14 +167,20 @@ fn on_gpu(
     mut reader: Reader<FileSource>,
 ) -> Result<String> {
     let load = LoadOptions {
-        context: args.context,
-        head: args.head.into(),
-        i2s_arm: args.i2s_layout == I2sLayout::Arm,
-        ..LoadOptions::default()
+        engine: EngineOptions {
+            context: args.context,
+            head: args.head.into(),
+            i2s_arm: args.i2s_layout == I2sLayout::Arm,
+            ..EngineOptions::default()
+        },
+        tokenizer: args.tokenizer.into(),
     };
     block_on(async {
         let gpu = Gpu::open(&GpuOptions::default()).await?;
         let mut session = Session::load(gpu, &mut reader, &load, &mut show_progress).await?;
+        for note in &session.info().notes {
+            let _ = writeln!(io::stderr(), "note: {note}");
+        }
         let ids = prompt_tokens(session.tokenizer(), prompt, args.raw)?;
         let mut output = Output::default();
         let mut on_token = |token: Token| output.print(&token.text);
@@ -193,7 +220,7 @@ fn on_cpu(
     let room = context - ids.len() + 1;
     let limit = options.max_tokens.unwrap_or(room).min(room);
     let mut output = Output::default();
-    let mut text = TextStream::new();
+    let mut text = TextStream::after(&ids);
     let mut next = ids;
     let mut generated = 0;
     while generated < limit {

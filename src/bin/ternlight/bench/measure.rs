@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ternlight::Result;
+use ternlight::engine::EngineOptions;
 use ternlight::gpu::{Gpu, GpuOptions};
 use ternlight::native::FileSource;
 use ternlight::session::{LoadOptions, Progress, Session, Stats};
@@ -145,7 +146,8 @@ async fn load(args: &Bench, path: &Path) -> Result<(Session, Vec<Figure>, f64)> 
                 last_byte = Instant::now();
             }
         };
-        let options = LoadOptions { head: args.head.into(), ..LoadOptions::default() };
+        let engine = EngineOptions { head: args.head.into(), ..EngineOptions::default() };
+        let options = LoadOptions { engine, ..LoadOptions::default() };
         let mut session = Session::load(gpu, &mut reader, &options, &mut on_progress).await?;
         loads.push(started.elapsed().as_secs_f64());
         readies.push(last_byte.elapsed().as_secs_f64() * 1e3);

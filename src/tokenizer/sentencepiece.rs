@@ -1,0 +1,221 @@
+//! Sentencepiece's BPE: neighbours are joined whose text is a token, the best score first.
+//!
+//! The `tokenizers` crate wants a ranked list of pairs instead. In such a list no two pairs are
+//! equal, but scores can be: all of Llama 2's runs of spaces have the same one, and the leftmost
+//! pair goes first.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use tokenizers::models::bpe::Vocab;
+
+use super::vocabulary::{Kind, Vocabulary};
+use crate::error::{Error, Result};
+use crate::gguf::{Metadata, Value};
+
+/// Stands for a space within tokens.
+const SPACE: &str = "\u{2581}";
+
+/// Tokens with their scores.
+pub(super) struct Sentencepiece {
+    /// The normal tokens. Whatever the file says, no others are made of text.
+    ids: Vocab,
+    /// By id.
+    scores: Vec<f32>,
+    /// The token of each byte.
+    bytes: [u32; 256],
+    /// Bytes of the longest token.
+    max_len: usize,
+    /// Whether a space is put before a text.
+    space_prefix: bool,
+}
+
+/// A part of the text that is one token, or will be part of one.
+struct Symbol {
+    start: usize,
+    /// 0 after it was joined to the symbol before it.
+    len: usize,
+    before: usize,
+    after: usize,
+}
+
+/// Neighbours that can be joined.
+struct Pair {
+    score: f32,
+    left: usize,
+    right: usize,
+    /// Bytes of both together: they differ once one of them has been joined with another.
+    len: usize,
+}
+
+/// No symbol.
+const NONE: usize = usize::MAX;
+
+impl Sentencepiece {
+    /// Errors: `unsupported-model` if a score is missing or not a number, if a byte has no token, or
+    /// if the file asks for a normaliser.
+    pub(super) fn new(metadata: &Metadata, vocabulary: &Vocabulary<'_>) -> Result<Self> {
+        if metadata.boolean("tokenizer.ggml.remove_extra_whitespaces")? == Some(true) {
+            return unsupported("`tokenizer.ggml.remove_extra_whitespaces` is true".into());
+        }
+        let charsmap = metadata.numbers("tokenizer.ggml.precompiled_charsmap")?;
+        if charsmap.is_some_and(|map| !map.is_empty()) {
+            return unsupported("`tokenizer.ggml.precompiled_charsmap`, a normaliser".into());
+        }
+        let mut ids = Vocab::new();
+        let mut bytes = [None; 256];
+        for (id, text, kind) in vocabulary.iter() {
+            match kind {
+                Kind::Normal if !text.is_empty() => drop(ids.insert(text.to_owned(), id)),
+                Kind::Byte => bytes[usize::from(byte(text)?)] = Some(id),
+                _ => {}
+            }
+        }
+        // A character without a token becomes its bytes: none may be lost.
+        let mut found = [0; 256];
+        for (byte, id) in bytes.into_iter().enumerate() {
+            let lacks = || format!("the vocabulary has no token for the byte {byte:#04x}");
+            found[byte] = id.ok_or_else(|| Error::UnsupportedModel(lacks()))?;
+        }
+        Ok(Self {
+            max_len: ids.keys().map(String::len).max().unwrap_or(0),
+            ids,
+            scores: scores(metadata, vocabulary.kinds.len())?,
+            bytes: found,
+            space_prefix: metadata.boolean("tokenizer.ggml.add_space_prefix")?.unwrap_or(true),
+        })
+    }
+
+    /// Whether a space is put before a text at its beginning and after special tokens.
+    pub(super) fn space_prefix(&self) -> bool {
+        self.space_prefix
+    }
+
+    /// Adds the tokens of `text` to `ids`. `first`: it begins a text, or follows a special token.
+    pub(super) fn encode(&self, text: &str, first: bool, ids: &mut Vec<u32>) {
+        let prefix = if first && self.space_prefix { SPACE } else { "" };
+        let text = prefix.to_owned() + &text.replace(' ', SPACE);
+        let mut symbols: Vec<Symbol> = text
+            .char_indices()
+            .enumerate()
+            .map(|(i, (start, char))| Symbol {
+                start,
+                len: char.len_utf8(),
+                before: i.wrapping_sub(1),
+                after: i + 1,
+            })
+            .collect();
+        if let Some(last) = symbols.last_mut() {
+            last.after = NONE;
+        }
+        self.join(&text, &mut symbols);
+        for symbol in symbols.iter().filter(|symbol| symbol.len > 0) {
+            let part = &text[symbol.start..][..symbol.len];
+            match self.ids.get(part) {
+                Some(&id) => ids.push(id),
+                None => ids.extend(part.bytes().map(|byte| self.bytes[usize::from(byte)])),
+            }
+        }
+    }
+
+    /// Joins neighbours for as long as their text is a token.
+    fn join(&self, text: &str, symbols: &mut [Symbol]) {
+        let pair = |symbols: &[Symbol], left: usize, right: usize| {
+            let (a, b) = (symbols.get(left)?, symbols.get(right)?);
+            let len = a.len + b.len;
+            if len > self.max_len {
+                return None;
+            }
+            let id = *self.ids.get(&text[a.start..][..len])?;
+            Some(Pair { score: self.scores[id as usize], left, right, len })
+        };
+        let all = 1..symbols.len();
+        let mut queue: BinaryHeap<Pair> =
+            all.filter_map(|right| pair(symbols, right - 1, right)).collect();
+        while let Some(Pair { left, right, len, .. }) = queue.pop() {
+            let (a, b) = (&symbols[left], &symbols[right]);
+            if a.len == 0 || b.len == 0 || a.len + b.len != len {
+                continue;
+            }
+            let after = b.after;
+            symbols[right].len = 0;
+            symbols[left].len = len;
+            symbols[left].after = after;
+            if let Some(next) = symbols.get_mut(after) {
+                next.before = left;
+            }
+            queue.extend(pair(symbols, symbols[left].before, left));
+            queue.extend(pair(symbols, left, after));
+        }
+    }
+}
+
+/// The best score comes first; of equal ones, the leftmost.
+impl Ord for Pair {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.score.total_cmp(&other.score).then(other.left.cmp(&self.left))
+    }
+}
+
+impl PartialOrd for Pair {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Eq for Pair {}
+
+impl PartialEq for Pair {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+/// The bytes that a token stands for.
+pub(super) fn token_bytes(text: &[u8], kind: Kind) -> Result<Cow<'_, [u8]>> {
+    Ok(match (kind, std::str::from_utf8(text)) {
+        (Kind::Control | Kind::Unused, _) => Cow::Borrowed(&[]),
+        (Kind::Byte, text) => Cow::Owned(vec![byte(text.unwrap_or_default())?]),
+        (Kind::Normal, Ok(text)) if text.contains(SPACE) => {
+            Cow::Owned(text.replace(SPACE, " ").into_bytes())
+        }
+        (Kind::Normal | Kind::UserDefined, _) => Cow::Borrowed(text),
+    })
+}
+
+/// The byte that `<0x0A>` stands for.
+fn byte(text: &str) -> Result<u8> {
+    let digits = text.strip_prefix("<0x").and_then(|text| text.strip_suffix('>'));
+    digits
+        .filter(|digits| digits.len() == 2 && digits.bytes().all(|c| c.is_ascii_hexdigit()))
+        .and_then(|digits| u8::from_str_radix(digits, 16).ok())
+        .ok_or_else(|| {
+            Error::UnsupportedModel(format!("the token {text:?} is a byte, but not as `<0x0A>`"))
+        })
+}
+
+fn scores(metadata: &Metadata, n_tokens: usize) -> Result<Vec<f32>> {
+    let scores = metadata.require("tokenizer.ggml.scores", Metadata::numbers)?;
+    if scores.len() != n_tokens {
+        return unsupported(format!("{} scores for {n_tokens} tokens", scores.len()));
+    }
+    let score = |(id, value)| {
+        let score = match value {
+            Value::F32(score) => score,
+            Value::F64(score) => score as f32,
+            ref other => match other.integer() {
+                Some(score) => score as f32,
+                None => f32::NAN,
+            },
+        };
+        // Adding zero makes 0 of -0, which is no worse.
+        let score = score.is_finite().then_some(score + 0.0);
+        score.ok_or_else(|| Error::UnsupportedModel(format!("the score of token {id} is {value}")))
+    };
+    scores.iter().enumerate().map(score).collect()
+}
+
+fn unsupported<T>(why: String) -> Result<T> {
+    Err(Error::UnsupportedModel(why))
+}
