@@ -9,16 +9,17 @@ import type { Source } from './types.js'
 export function portable(source: Source): PortableSource {
   if (typeof source === 'string' || source instanceof URL) return absolute('source', source).href
   if (source instanceof Request) return { request: requestParts(source) }
-  if (source instanceof ArrayBuffer) return bytes(source)
+  if (source instanceof ArrayBuffer) return view(source)
+  if (source instanceof Uint8Array) view(source.buffer)
   return source
 }
 
-function bytes(buffer: ArrayBuffer): Uint8Array {
+/** All bytes of a buffer. Refuses one that is detached: its bytes were transferred elsewhere. */
+function view(buffer: ArrayBufferLike): Uint8Array {
   try {
     return new Uint8Array(buffer)
   } catch {
-    const why = 'the ArrayBuffer is detached, its bytes were transferred elsewhere'
-    throw badOption('source', why)
+    throw new BitNetError('io', 'could not read the array of the model: it was detached')
   }
 }
 

@@ -129,8 +129,8 @@ export interface Progress {
   /** Whether the bytes come from the browser's storage. */
   fromCache: boolean
   /**
-   * The rate of the last three seconds, without the bytes of an earlier download. Absent until it
-   * has been measured for half a second.
+   * The rate of the last three seconds, without the bytes of an earlier download; 0 until it was
+   * measured for half a second.
    */
   bytesPerSecond: number
   /** Seconds until all bytes are here, at this rate; absent while unknown. */

@@ -17,6 +17,17 @@ pub struct Loss {
     pub message: String,
 }
 
+impl Loss {
+    /// The reason in a few words. Browsers often give no message.
+    fn why(&self) -> String {
+        match (self.message.trim(), self.reason) {
+            ("", "destroyed") => "it was destroyed".into(),
+            ("", _) => "the system gives no reason".into(),
+            (message, _) => message.into(),
+        }
+    }
+}
+
 /// The faults of one device: its callbacks note them, its calls find them.
 #[derive(Clone, Default)]
 pub(super) struct Faults(Arc<Mutex<Noted>>);
@@ -37,7 +48,7 @@ impl Faults {
     /// errors.
     pub(super) fn lose(&self, loss: &Loss) {
         let mut noted = self.noted();
-        noted.first = Some(Error::DeviceLost(loss.message.clone()));
+        noted.first = Some(Error::DeviceLost(loss.why()));
         for waiting in noted.waiting.drain(..) {
             // Nobody listens once the model was freed.
             let _ = waiting.send(loss.clone());
@@ -70,5 +81,25 @@ impl Faults {
 
     fn noted(&self) -> MutexGuard<'_, Noted> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_of_a_lost_device_always_gives_a_reason() {
+        for (reason, message, why) in [
+            ("unknown", "the driver was reset", "the driver was reset"),
+            ("unknown", "", "the system gives no reason"),
+            ("destroyed", " ", "it was destroyed"),
+        ] {
+            let faults = Faults::default();
+            faults.note(Error::Internal("an earlier error".into()));
+            faults.lose(&Loss { reason, message: message.into() });
+            let error = faults.check().expect_err("the device is lost");
+            assert_eq!(error.to_string(), format!("the GPU device was lost: {why}"));
+        }
     }
 }

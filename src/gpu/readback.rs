@@ -99,23 +99,26 @@ impl Gpu {
 impl<T: Pod> Readback<T> {
     /// Waits for the values.
     pub async fn take(self, gpu: &Gpu) -> Result<Vec<T>> {
-        // These fail only if the device is lost; its callback may come before or after.
-        let lost = |error: &dyn std::fmt::Display| {
-            gpu.faults.note(Error::DeviceLost(error.to_string()));
-            Error::DeviceLost(error.to_string())
+        // Reading fails only if the device is lost. The device's own callback, which may know why,
+        // comes before or after.
+        let lost = |why: &str| {
+            let error = Error::DeviceLost(format!("its results could not be read{why}"));
+            gpu.faults.note(error.clone());
+            error
         };
         #[cfg(not(target_arch = "wasm32"))]
         gpu.device
             .poll(wgpu::PollType::Wait { submission_index: Some(self.submission), timeout: None })
-            .map_err(|error| lost(&error))?;
+            .map_err(|error| lost(&format!(" ({error})")))?;
         let outcome = self.mapped.await;
         gpu.check()?;
-        match outcome {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => return Err(lost(&error)),
-            Err(_) => return Err(lost(&"the device was dropped")),
-        }
-        let view = self.staging.slice(..).get_mapped_range().map_err(|error| lost(&error))?;
+        // wgpu's error says no more than that it failed.
+        let Ok(Ok(())) = outcome else { return Err(lost("")) };
+        let view = self
+            .staging
+            .slice(..)
+            .get_mapped_range()
+            .map_err(|error| lost(&format!(" ({error})")))?;
         // The mapping need not be aligned for T, so the values are copied one by one.
         let values = view.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect();
         drop(view);

@@ -7,6 +7,9 @@ use serde::Serialize;
 
 /// The rate is the mean of the last so many milliseconds: it follows a connection that changes.
 const RATE_WINDOW: f64 = 3000.0;
+/// Milliseconds until the first rate is told. The first bytes come in a burst that was buffered on
+/// the way, so their rate is far too high.
+const MIN_RATE_TIME: f64 = 500.0;
 /// Milliseconds between two reports. More reports would only keep the page busy.
 const INTERVAL: f64 = 50.0;
 /// The share of `fraction` that the bytes make up. The rest is compiling, whose duration is unknown.
@@ -77,7 +80,7 @@ pub struct Report<'a> {
     pub fraction: f64,
     /// Whether the bytes come from the browser's storage.
     pub from_cache: bool,
-    /// The present rate.
+    /// The present rate; 0 if it was not measured for long enough yet.
     pub bytes_per_second: f64,
     /// Seconds until the bytes are here, at this rate. `None`: unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -240,8 +243,11 @@ impl Meter {
         let (Some(first), Some(last)) = (self.samples.front(), self.samples.back()) else {
             return 0.0;
         };
-        let seconds = (last.0 - first.0) / 1000.0;
-        if seconds <= 0.0 { 0.0 } else { last.1.saturating_sub(first.1) as f64 / seconds }
+        let time = last.0 - first.0;
+        if time < MIN_RATE_TIME {
+            return 0.0;
+        }
+        last.1.saturating_sub(first.1) as f64 * 1000.0 / time
     }
 
     /// Counts only what is still to be downloaded: reading the storage takes no extra time.
@@ -290,6 +296,25 @@ mod tests {
             let _ = meter.advance(f64::from(second) * 1000.0, 20_000);
         }
         assert_eq!(report(&mut meter, 14_000.0).2, 20_000.0);
+    }
+
+    #[test]
+    fn the_first_bytes_have_no_rate() {
+        let mut meter = Meter::default();
+        let _ = meter.begin(0.0, Phase::Download, (1_000_000, 0), 1.0);
+        // What was buffered on the way comes at once, the rest at 10 kB a second.
+        let _ = meter.advance(20.0, 50_000);
+        assert_eq!(report(&mut meter, 20.0), (50_000, 0.98 * 0.05, 0.0, None));
+        let _ = meter.advance(499.0, 4_000);
+        assert_eq!(report(&mut meter, 499.0).2, 0.0);
+        let _ = meter.advance(500.0, 1_000);
+        assert_eq!(report(&mut meter, 500.0).2, 110_000.0);
+        let _ = meter.advance(2000.0, 15_000);
+        assert_eq!(report(&mut meter, 2000.0).2, 35_000.0);
+        // A new stage begins without a rate.
+        let _ = meter.begin(3000.0, Phase::Upload, (1000, 0), 1.0);
+        let _ = meter.advance(3001.0, 1000);
+        assert_eq!(report(&mut meter, 3001.0).2, 0.0);
     }
 
     #[test]

@@ -124,6 +124,25 @@ test('answers over two turns', { tag: '@quick' }, async ({ chat: page }) => {
   expect(await reused()).toBeLessThan(8)
 })
 
+test('the bundled model is served with an ETag and in ranges', async ({ request }) => {
+  const bytes = await readFile(MODEL)
+  const get = (headers = {}) => request.get(`/${MODEL}`, { headers })
+  const whole = await get()
+  expect(whole.status()).toBe(200)
+  expect(Buffer.compare(await whole.body(), bytes)).toBe(0)
+  const { etag } = whole.headers()
+  expect(etag).toMatch(/^".+"$/)
+  const part = await get({ 'Range': 'bytes=1000-1999', 'If-Range': etag! })
+  expect(part.status()).toBe(206)
+  expect(part.headers()['content-range']).toBe(`bytes 1000-1999/${bytes.length}`)
+  expect(Buffer.compare(await part.body(), bytes.subarray(1000, 2000))).toBe(0)
+  const tail = await get({ Range: `bytes=${bytes.length - 5}-${bytes.length + 5}` })
+  expect(Buffer.compare(await tail.body(), bytes.subarray(-5))).toBe(0)
+  for (const headers of [{ 'Range': 'bytes=0-9', 'If-Range': '"other"' }, { Range: 'bytes=9-0' }]) {
+    expect((await get(headers)).status()).toBe(200)
+  }
+})
+
 test('streams a story, stops it on Esc and by the button, and goes on', async ({ chat: page }) => {
   await page.getByRole('button', { name: 'Tell me a story about a brave cat' }).click()
   await field(page).press('Enter')

@@ -111,8 +111,8 @@ for (const worker of [true, false]) {
       'a stream that fails': ['io', /./, stream(`controller.enqueue((${bytesOf(RANDOM_MODEL)}).subarray(0, 5000)); controller.error(new Error('unplugged'))`)],
       'a stream of half a file': ['bad-gguf', /./, stream(`controller.enqueue((${bytesOf(RANDOM_MODEL)}).subarray(0, 200000)); controller.close()`)],
       'a stream of nothing': ['bad-gguf', /./, stream('controller.close()')],
-      'an array that was given away': ['bad-gguf|bad-option|io', /./, `(async () => { const bytes = ${bytesOf(RANDOM_MODEL)}; structuredClone(bytes.buffer, { transfer: [bytes.buffer] }); return bytes })()`],
-      'a buffer that was given away': ['bad-gguf|bad-option|io', /./, `(async () => { const { buffer } = ${bytesOf(RANDOM_MODEL)}; structuredClone(buffer, { transfer: [buffer] }); return buffer })()`],
+      'an array that was given away': ['io', /array.*detached/, `(async () => { const bytes = ${bytesOf(RANDOM_MODEL)}; structuredClone(bytes.buffer, { transfer: [bytes.buffer] }); return bytes })()`],
+      'a buffer that was given away': ['io', /array.*detached/, `(async () => { const { buffer } = ${bytesOf(RANDOM_MODEL)}; structuredClone(buffer, { transfer: [buffer] }); return buffer })()`],
       'an empty array': ['bad-gguf', /./, `new Uint8Array()`]
     }
     for (const [name, [codes, message, source]] of Object.entries(failures)) {

@@ -5,14 +5,30 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { basename } from 'node:path'
 import type { Plugin } from 'vite'
 
-/** Serves `file` as `models/<its name>`, and copies it there in a build. */
+/**
+ * Serves `file` as `models/<its name>`, and copies it there in a build. With an ETag and ranges, as
+ * static hosts have them, a download that broke off can go on.
+ */
 export function bundledModel(file: string): Plugin {
   const address = `models/${basename(file)}`
 
-  function serve(_request: IncomingMessage, response: ServerResponse) {
+  function serve({ headers }: IncomingMessage, response: ServerResponse) {
+    const { size, mtimeMs } = statSync(file)
+    const etag = `"${size}-${mtimeMs}"`
     response.setHeader('Content-Type', 'application/octet-stream')
-    response.setHeader('Content-Length', statSync(file).size)
-    const bytes = createReadStream(file)
+    response.setHeader('Accept-Ranges', 'bytes')
+    response.setHeader('ETag', etag)
+    const asked = /^bytes=(\d+)-(\d*)$/.exec(headers.range ?? '')
+    const isSame = (headers['if-range'] ?? etag) === etag
+    let [start, end] = [0, size - 1]
+    const [first, last] = [Number(asked?.[1]), Math.min(Number(asked?.[2] || end), end)]
+    if (isSame && first <= last) {
+      ;[start, end] = [first, last]
+      response.statusCode = 206
+      response.setHeader('Content-Range', `bytes ${start}-${end}/${size}`)
+    }
+    response.setHeader('Content-Length', end - start + 1)
+    const bytes = createReadStream(file, { start, end })
     bytes.on('error', error => response.destroy(error)).pipe(response)
   }
 
