@@ -87,6 +87,12 @@ export interface LoadOptions {
    */
   i2sLayout?: 'x86' | 'arm'
   /**
+   * The inputs of matrices whose weights have scales of their own, such as Q2_0 and TQ2_0. `auto`
+   * (default): rounded to 8 bits, with a scale for each 32 of them. `f32`: not rounded, which is
+   * slower. Files of I2_S are always computed with 8 bits, as their models were trained.
+   */
+  activations?: 'auto' | 'f32'
+  /**
    * What to do with a file whose tokenizer this package does not know. `strict` (default): reject
    * with `unsupported-model`. `closest`: take the closest rules, so that some texts get other tokens
    * than the model was trained with; a note in `info().notes` says so.

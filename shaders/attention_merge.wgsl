@@ -13,6 +13,12 @@
 // [n_tokens]: s, sum of q
 @group(0) @binding(5) var<storage, read_write> q_scale: array<vec2f>;
 
+const NORM: bool = true;
+
+fn weight(i: u32) -> vec4f {
+    return norm_weight[i];
+}
+
 fn put(token: u32, word: u32, values: vec4u) {
     q[token * WORDS + word] = values;
 }

@@ -1,4 +1,4 @@
-// x[t] = embd[tokens[t]], for the tokens whose row is in this shard of the embedding.
+// x[t] = EMBEDDING_SCALE * embd[tokens[t]], for the tokens whose row is in this shard of the embedding.
 
 @group(0) @binding(0) var<storage, read> tokens: array<u32>;
 // [N_ROWS, K] f16, f16 split into bytes, or f32
@@ -31,7 +31,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     for (var n = 0u; n < (PAIRS + WORKGROUP - 1u) / WORKGROUP; n++) {
         let i = n * WORKGROUP + lane;
         if i < PAIRS {
-            x[group.x * PAIRS + i] = pair(row * PAIRS, i);
+            x[group.x * PAIRS + i] = EMBEDDING_SCALE * pair(row * PAIRS, i);
         }
     }
 }

@@ -2,7 +2,7 @@
 // rows. They read the tokens once for all of these rows, and unpack the codes once for all tokens.
 //
 // MATRICES = 1: y[token][row] = product, or y[token][row] += product if ADD. MATRICES = 2: the rows
-// come in pairs, gate and up, and y[token][row] = relu(gate)² * up.
+// come in pairs, gate and up, and y[token][row] = activation(gate) * up.
 
 @group(0) @binding(0) var<uniform> step: Step;
 // [MATRICES, N_ROWS, K] codes, K / 16 words a row
@@ -102,9 +102,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         return;
     }
     if MATRICES == 2u {
-        y[at_y.x] = relu2_glu(product(d.x, t, scales.x), product(d.y, t, up_scales.x));
+        y[at_y.x] = gated(product(d.x, t, scales.x), product(d.y, t, up_scales.x));
         if first + 1u < N_ROWS {
-            y[at_y.y] = relu2_glu(product(d.z, t, scales.y), product(d.w, t, up_scales.y));
+            y[at_y.y] = gated(product(d.z, t, scales.y), product(d.w, t, up_scales.y));
         }
     } else {
         for (var i = 0u; i < 4u; i++) {

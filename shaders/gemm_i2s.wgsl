@@ -5,7 +5,7 @@
 // unpacked once for all tokens of a thread.
 //
 // MATRICES = 1: y[token][row] = product, or += product if ADD. MATRICES = 2: the rows come in
-// pairs, gate and up, and y[token][row] = relu(gate)² * up. A tile then holds 32 pairs. Gate and up
+// pairs, gate and up, and y[token][row] = activation(gate) * up. A tile then holds 32 pairs. Gate and up
 // alternate, so that one thread has both.
 
 @group(0) @binding(0) var<uniform> step: Step;
@@ -121,7 +121,7 @@ fn finish(token: u32, tile: u32, first: u32, d: vec4i) {
             if row < N_ROWS {
                 let gate = product(d[i], t, w_scale[FIRST_ROW + row]);
                 let up = product(d[i + 1u], t, w_scale[ALL_ROWS + FIRST_ROW + row]);
-                store(token, row, relu2_glu(gate, up));
+                store(token, row, gated(gate, up));
             }
         }
     }

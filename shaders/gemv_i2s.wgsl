@@ -2,7 +2,7 @@
 // and each word of codes is read once for all of these tokens.
 //
 // MATRICES = 1: y[token][row] = product, or y[token][row] += product if ADD. MATRICES = 2: the rows
-// come in pairs, gate and up, and y[token][row] = relu(gate)² * up.
+// come in pairs, gate and up, and y[token][row] = activation(gate) * up.
 
 @group(0) @binding(0) var<uniform> step: Step;
 // [MATRICES, N_ROWS, K] codes, K / 16 words a row
@@ -84,7 +84,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             let up = sums[ROWS + lane];
             for (var i = 0u; i < n_tokens; i++) {
                 let t = q_scale[token + i];
-                let v = relu2_glu(
+                let v = gated(
                     product(gate[i], t, w_scale[at]),
                     product(up[i], t, w_scale[ALL_ROWS + at]),
                 );

@@ -16,6 +16,12 @@
 // [ALL_ROWS]
 @group(0) @binding(6) var<storage, read_write> y: array<f32>;
 
+const NORM: bool = true;
+
+fn weight(i: u32) -> vec4f {
+    return norm_weight[i];
+}
+
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let first = (group.x * SLOTS + lane / LANES) * EACH;

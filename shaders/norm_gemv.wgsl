@@ -1,13 +1,19 @@
 // y = W q for one token, where q is the int8 quantisation of the normed x: see normed_rows.wgsl.
 //
 // MATRICES = 1: y[row] = product, or y[row] += product if ADD.
-// MATRICES = 2: the rows come in pairs, gate and up, and y[row] = relu(gate)² * up.
+// MATRICES = 2: the rows come in pairs, gate and up, and y[row] = activation(gate) * up.
 
 @group(0) @binding(0) var<storage, read> w: array<vec4u>;           // [MATRICES, N_ROWS, K] codes
 @group(0) @binding(1) var<storage, read> w_scale: array<f32>;       // [MATRICES, ALL_ROWS]
 @group(0) @binding(2) var<storage, read> x: array<vec4f>;           // [K]
 @group(0) @binding(3) var<storage, read> norm_weight: array<vec4f>; // [K]
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;       // [ALL_ROWS]
+
+const NORM: bool = true;
+
+fn weight(i: u32) -> vec4f {
+    return norm_weight[i];
+}
 
 const ROWS: u32 = EACH / MATRICES; // of y, for each slot
 
@@ -40,7 +46,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     if is_mine {
         let v = product(p.d[mine * MATRICES], p.q_scale, scale);
         if MATRICES == 2u {
-            y[at] = relu2_glu(v, product(p.d[mine * MATRICES + 1u], p.q_scale, up_scale));
+            y[at] = gated(v, product(p.d[mine * MATRICES + 1u], p.q_scale, up_scale));
         } else {
             y[at] = before + v;
         }

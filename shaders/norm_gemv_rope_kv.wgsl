@@ -25,6 +25,12 @@
 
 const_assert EACH == 2u; // a pair
 
+const NORM: bool = true;
+
+fn weight(i: u32) -> vec4f {
+    return norm_weight[i];
+}
+
 const HALF: u32 = HEAD_DIM / 2u;
 
 fn input(token: u32, i: u32) -> Input {

@@ -10,6 +10,12 @@
 // [n_tokens]: s, sum of q
 @group(0) @binding(3) var<storage, read_write> q_scale: array<vec2f>;
 
+const NORM: bool = true;
+
+fn weight(i: u32) -> vec4f {
+    return norm_weight[i];
+}
+
 fn input(token: u32, i: u32) -> Input {
     let at = token * (K / 4u) + i;
     return Input(x[at], x[at + 8u], x[at + 16u], x[at + 24u]);

@@ -352,9 +352,9 @@ fn inspect_shows_the_content_of_a_file() {
     assert!(shown.contains("all ternary weights: -1 33.0 %, 0 33.8 %, +1 33.2 %"));
 
     let mut other = File::empty();
-    other.set("general.architecture", Kv::Str("llama".into()));
+    other.set("general.architecture", Kv::Str("gpt2".into()));
     let shown = text(&["inspect", &file("other.gguf", &other.build())]);
-    assert!(shown.contains("does not run this model: unsupported model: architecture `llama`"));
+    assert!(shown.contains("does not run this model: unsupported model: architecture `gpt2`"));
 }
 
 #[test]

@@ -389,7 +389,7 @@ fn the_bundled_model_is_read() {
     assert_eq!(
         config,
         Config {
-            architecture: model::Architecture::BitNetB158,
+            architecture: model::Architecture::named("bitnet-b1.58").unwrap(),
             name: "tiny-stories-bitnet".into(),
             n_vocab: 4096,
             n_ctx: 1024,
@@ -400,7 +400,14 @@ fn the_bundled_model_is_read() {
             head_dim: 64,
             n_ff: 1408,
             eps: 1e-5,
-            rope_freq_base: 10000.0,
+            rope: model::Rope {
+                base: 10000.0,
+                scaling: model::RopeScaling::Linear { factor: 1.0 },
+                attn_factor: 1.0,
+            },
+            embedding_scale: 1.0,
+            residual_scale: 1.0,
+            logit_scale: 1.0,
         }
     );
 }

@@ -7,9 +7,10 @@ use serde_json::Value;
 use support::{assert_error, floats, json, open, tiny};
 use ternlight::chat::{self, Message};
 use ternlight::gguf::Gguf;
+use ternlight::model::Activation;
 use ternlight::model::{Config, Role, weights};
 use ternlight::native::block_on;
-use ternlight::reference::{Reference, ops};
+use ternlight::reference::{Reference, ReferenceOptions, ops};
 use ternlight::source::Reader;
 use ternlight::ternary::{Layout, TAIL, unpack};
 
@@ -289,8 +290,9 @@ fn the_arm_layout_is_read() {
     }
     let bytes = file.build();
     let load = |layout| {
+        let options = ReferenceOptions { layout, ..Default::default() };
         let mut model =
-            block_on(Reference::load_as(&mut Reader::new(bytes.as_slice()), layout)).unwrap();
+            block_on(Reference::load_as(&mut Reader::new(bytes.as_slice()), options)).unwrap();
         model.forward(&[1, 2]).unwrap()
     };
     assert_eq!(load(Layout::Arm), expected);
@@ -308,11 +310,23 @@ fn operations_do_what_they_say() {
 
     // Two heads of four: elements 0 and 2 are rotated by the position, 1 and 3 by less.
     let mut x = [1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0];
-    ops::rope_neox(&mut x, 4, 2, 100.0);
     let (fast, slow) = (2f32, 0.2f32);
+    let rope = [fast, slow].map(|angle| [f64::from(angle).cos(), f64::from(angle).sin()]);
+    ops::rope_halves(&mut x, &rope);
     let expected = [
         [fast.cos(), slow.cos(), fast.sin(), slow.sin()],
         [-fast.sin(), -slow.sin(), fast.cos(), slow.cos()],
+    ];
+    for (a, b) in x.iter().zip(expected.iter().flatten()) {
+        assert!((a - b).abs() < 1e-6, "{x:?} {expected:?}");
+    }
+
+    // The same with neighbours as pairs.
+    let mut x = [1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0];
+    ops::rope_neighbours(&mut x, &rope);
+    let expected = [
+        [fast.cos(), fast.sin(), slow.cos(), slow.sin()],
+        [-fast.sin(), fast.cos(), -slow.sin(), slow.cos()],
     ];
     for (a, b) in x.iter().zip(expected.iter().flatten()) {
         assert!((a - b).abs() < 1e-6, "{x:?} {expected:?}");
@@ -332,7 +346,17 @@ fn operations_do_what_they_say() {
         assert!((a - b).abs() < 1e-6, "{out:?}");
     }
 
-    assert_eq!(ops::relu2_glu(&[-1.0, 2.0, 300.0], &[5.0, -3.0, 1.0]), [0.0, -12.0, 90000.0]);
+    let gated = |activation| ops::gated(activation, &[-1.0, 2.0, 300.0], &[5.0, -3.0, 1.0]);
+    assert_eq!(gated(Activation::Relu2), [0.0, -12.0, 90000.0]);
+    // Values of both functions to six digits, as published tables give them.
+    for (activation, expected) in [
+        (Activation::Silu, [-5.0 * 0.268_941_4, -3.0 * 1.761_594_2, 300.0]),
+        (Activation::Gelu, [-5.0 * 0.158_808, -3.0 * 1.954_598, 300.0]),
+    ] {
+        for (found, expected) in gated(activation).iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-5, "{activation:?}: {found} {expected}");
+        }
+    }
     let w: Vec<f32> = (0..22).map(|i| i as f32).collect();
     let half: Vec<u16> = w.iter().map(|&w| half::f16::from_f32(w).to_bits()).collect();
     let x: Vec<f32> = (0..11).map(|i| (i % 3) as f32).collect();

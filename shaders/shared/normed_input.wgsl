@@ -4,9 +4,9 @@
 // All kernels that norm a row must give the same bits, for one token and for many. So every
 // operation that could be fused with another is explicit.
 //
-// The kernel declares norm_weight, `array<vec4f>` [K]; input(token, i), which returns the vectors
-// i, i + 8, i + 16 and i + 24 of x; and put(token, word, q), which stores the sixteen activations
-// for one word of codes.
+// The kernel declares weight(i), the vector i of the norm's weight [K]; input(token, i), which
+// returns the vectors i, i + 8, i + 16 and i + 24 of x; put(token, word, q), which stores the sixteen
+// activations for one word of codes; and NORM: if false, the row is quantised as it is.
 
 const WORDS: u32 = K / 16u; // words of codes in a row
 const INPUTS: u32 = (WORDS + WORKGROUP - 1u) / WORKGROUP; // words per lane
@@ -37,10 +37,10 @@ fn norm_input(token: u32, lane: u32) -> vec2f {
         let inside = n * WORKGROUP + lane < WORDS;
         let i = word / 8u * 32u + word % 8u;
         let x = input(token, i);
-        h[n * 4u] = x.a * norm_weight[i];
-        h[n * 4u + 1u] = x.b * norm_weight[i + 8u];
-        h[n * 4u + 2u] = x.c * norm_weight[i + 16u];
-        h[n * 4u + 3u] = x.d * norm_weight[i + 24u];
+        h[n * 4u] = x.a * weight(i);
+        h[n * 4u + 1u] = x.b * weight(i + 8u);
+        h[n * 4u + 2u] = x.c * weight(i + 16u);
+        h[n * 4u + 3u] = x.d * weight(i + 24u);
         if inside {
             squares_largest.x +=
                 (square_of(x.a) + square_of(x.b)) + (square_of(x.c) + square_of(x.d));
@@ -50,7 +50,7 @@ fn norm_input(token: u32, lane: u32) -> vec2f {
         }
     }
     let all = group_sum_max(lane, squares_largest);
-    let scale = inverseSqrt(all.x / f32(K) + EPS);
+    let scale = select(1.0, inverseSqrt(all.x / f32(K) + EPS), NORM);
     let s = 127.0 / max(1e-5, all.y * scale);
     var sum = 0;
     for (var n = 0u; n < INPUTS; n++) {

@@ -1,15 +1,5 @@
 // Products of ternary codes with int8 activations. quantize.wgsl has the order of the activations.
 
-// The dot product of four int8 values with four others. With PACKED_DOT it is one operation.
-// Otherwise it uses floats, which hold these sums exactly. Loading a model measures which is
-// faster.
-fn dot4(a: u32, b: u32) -> i32 {
-    if PACKED_DOT {
-        return dot4I8Packed(a, b);
-    }
-    return i32(dot(vec4f(unpack4xI8(a)), vec4f(unpack4xI8(b))));
-}
-
 // A word of codes, which are sixteen numbers 0, 1 or 2, times its sixteen activations.
 fn dot_word(word: u32, q: vec4u) -> i32 {
     return dot4((word >> 6u) & 0x03030303u, q.x)
@@ -35,10 +25,3 @@ fn add_rows(sum: vec4i, c0: vec4u, c1: vec4u, c2: vec4u, c3: vec4u, q: vec4u) ->
 fn product(d: i32, q_scale: vec2f, scale: f32) -> f32 {
     return f32(d - i32(q_scale.y)) / q_scale.x * scale;
 }
-
-// The gated activation of the feed-forward network: relu(gate)² * up.
-fn relu2_glu(gate: f32, up: f32) -> f32 {
-    let g = max(gate, 0.0);
-    return g * g * up;
-}
-

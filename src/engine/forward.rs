@@ -1,12 +1,12 @@
 //! The forward pass as a list of kernels. [`crate::reference`] is the same list in plain Rust.
 
 use super::lm_head::Candidates;
-use super::state::State;
-use super::weights::Weights;
+use super::state::{Activations, State};
+use super::weights::{Block, Matrix, Vocabulary, Weights};
 use crate::gpu::{Buffer, Plan, Recorder};
 use crate::kernels::{
-    DenseType, KvCache, MAX_HEAD_DIM, MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS, Product, Quantized,
-    Ternary,
+    DenseType, KvCache, MAX_HEAD_DIM, MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS, Norm, Product,
+    Quantized, QuantizedGroups, Ternary,
 };
 use crate::model::Config;
 
@@ -21,6 +21,13 @@ pub(super) enum Width {
     Chunk,
 }
 
+/// The inputs of a matrix.
+enum Input<'a> {
+    Rows(&'a Quantized),
+    Groups(&'a QuantizedGroups),
+    Floats(&'a Buffer<f32>),
+}
+
 /// Tokens through all layers: keys and values into the cache, the residual stream into `x`.
 pub(super) fn layers(
     p: &mut Recorder,
@@ -29,38 +36,109 @@ pub(super) fn layers(
     state: &State,
     width: Width,
 ) -> Plan {
-    let State { tokens, x, h, qkv, q, rope_table, partials, ff, ff_q, .. } = state;
-    p.embed(tokens, &weights.token_embd, x);
+    let State { x, h, qkv, q, rope_table, ff, ff_h, .. } = state;
+    embed(p, config, weights, state);
     for (block, cache) in weights.blocks.iter().zip(&state.cache) {
-        p.rms_norm_quantize(x, &block.attn_norm, h);
-        multiply(p, width, &block.attn_qkv, h, qkv, Product::Store);
-        p.rope_kv(qkv, rope_table, q, cache);
+        let input = normed(p, x, &block.attn_norm, h);
+        multiply(p, width, &block.attn_qkv, &input, qkv, Product::Store);
+        match &block.head_norms {
+            None => p.rope_kv(qkv, rope_table, q, cache),
+            Some([of_q, of_k]) => p.norm_rope_kv(qkv, [of_q, of_k], rope_table, q, cache),
+        }
         attend(p, width, config, state, cache);
-        p.attention_merge(partials, &block.attn_sub_norm, h);
-        multiply(p, width, &block.attn_output, h, x, Product::Add);
+        let input = merged(p, config, block, state);
+        multiply(p, width, &block.attn_output, &input, x, Product::Add);
 
-        p.rms_norm_quantize(x, &block.ffn_norm, h);
-        multiply(p, width, &block.ffn_gate_up, h, ff, Product::Relu2Glu);
-        p.rms_norm_quantize(ff, &block.ffn_sub_norm, ff_q);
-        multiply(p, width, &block.ffn_down, ff_q, x, Product::Add);
+        let input = normed(p, x, &block.ffn_norm, h);
+        let gated = Product::Gated(config.architecture.activation);
+        multiply(p, width, &block.ffn_gate_up, &input, ff, gated);
+        let input = match &block.ffn_sub_norm {
+            Some(norm) => normed(p, ff, norm, ff_h),
+            None => quantized(p, ff, config.n_ff, ff_h),
+        };
+        multiply(p, width, &block.ffn_down, &input, x, Product::Add);
     }
     p.finish()
+}
+
+fn embed(p: &mut Recorder, config: &Config, weights: &Weights, state: &State) {
+    let State { tokens, x, .. } = state;
+    match &weights.token_embd {
+        Vocabulary::Dense(embd) => p.embed(tokens, embd, config.embedding_scale, x),
+        Vocabulary::Packed(embd) => p.embed_packed(tokens, embd, config.embedding_scale, x),
+    }
+}
+
+/// The norm of every token of `x`, as the input of a matrix.
+fn normed<'a>(p: &mut Recorder, x: &Buffer<f32>, norm: &Norm, h: &'a Activations) -> Input<'a> {
+    match h {
+        Activations::Rows(q) => {
+            p.rms_norm_quantize(x, norm, q);
+            Input::Rows(q)
+        }
+        Activations::Groups(floats, q) => {
+            p.rms_norm_of_all(x, norm, floats);
+            p.quantize_groups(floats, norm.weight.len(), q);
+            Input::Groups(q)
+        }
+        Activations::Floats(floats) => {
+            p.rms_norm_of_all(x, norm, floats);
+            Input::Floats(floats)
+        }
+    }
+}
+
+/// Every token of `x` `[n_tokens, k]`, as the input of a matrix.
+fn quantized<'a>(p: &mut Recorder, x: &'a Buffer<f32>, k: usize, h: &'a Activations) -> Input<'a> {
+    match h {
+        Activations::Rows(q) => {
+            p.quantize_rows(x, k, q);
+            Input::Rows(q)
+        }
+        Activations::Groups(_, q) => {
+            p.quantize_groups(x, k, q);
+            Input::Groups(q)
+        }
+        Activations::Floats(_) => Input::Floats(x),
+    }
+}
+
+/// The outputs of attention, merged from its splits.
+fn merged<'a>(p: &mut Recorder, config: &Config, block: &Block, state: &'a State) -> Input<'a> {
+    let State { h, q, partials, .. } = state;
+    if let (Some(norm), Activations::Rows(h)) = (&block.attn_sub_norm, h) {
+        p.attention_merge(partials, norm, h);
+        return Input::Rows(h);
+    }
+    // The queries have been used.
+    p.merge_splits(partials, q);
+    match &block.attn_sub_norm {
+        Some(norm) => normed(p, q, norm, h),
+        None => quantized(p, q, config.n_embd_q(), h),
+    }
 }
 
 /// One token takes a matrix-vector product, several a matrix product that reads each weight once.
 fn multiply(
     p: &mut Recorder,
     width: Width,
-    w: &Ternary,
-    x: &Quantized,
+    w: &Matrix,
+    x: &Input<'_>,
     y: &Buffer<f32>,
     product: Product,
 ) {
-    match width {
-        Width::One => p.gemv_i2s(w, x, y, product),
-        Width::Few if p.tuning().tiles => p.gemm_few(w, x, y, product),
-        Width::Chunk if p.tuning().tiles => p.gemm_i2s(w, x, y, product),
-        Width::Few | Width::Chunk => p.gemv_i2s_of_several(w, x, y, product),
+    let several = width != Width::One;
+    match (w, x) {
+        (Matrix::Ternary(w), Input::Rows(x)) => match width {
+            Width::One => p.gemv_i2s(w, x, y, product),
+            Width::Few if p.tuning().tiles => p.gemm_few(w, x, y, product),
+            Width::Chunk if p.tuning().tiles => p.gemm_i2s(w, x, y, product),
+            Width::Few | Width::Chunk => p.gemv_i2s_of_several(w, x, y, product),
+        },
+        (Matrix::Packed(w), Input::Groups(x)) => p.gemv_packed(w, x, y, product, several),
+        (Matrix::Packed(w), Input::Floats(x)) => p.gemv_packed_floats(w, x, y, product, several),
+        // The inputs are chosen by the matrices, which are all of one kind.
+        _ => debug_assert!(false, "a matrix with the inputs of another kind"),
     }
 }
 
@@ -79,27 +157,63 @@ fn attend(p: &mut Recorder, width: Width, config: &Config, state: &State, cache:
 pub(super) fn decode(p: &mut Recorder, config: &Config, weights: &Weights, state: &State) -> Plan {
     let fits = config.n_embd <= MAX_ROPE_COLUMNS
         && config.n_ff <= MAX_NORMED_COLUMNS
-        && config.head_dim <= MAX_HEAD_DIM
-        && weights.blocks.iter().all(|block| block.attn_qkv.ends_with_heads(config.head_dim));
-    if p.tuning().fused && fits {
-        fused(p, weights, state)
-    } else {
-        layers(p, config, weights, state, Width::One)
+        && config.head_dim <= MAX_HEAD_DIM;
+    let blocks: Option<Vec<_>> = weights.blocks.iter().map(|block| block.fusible(config)).collect();
+    match blocks {
+        Some(blocks) if p.tuning().fused && fits => fused(p, config, weights, &blocks, state),
+        _ => layers(p, config, weights, state, Width::One),
+    }
+}
+
+/// A block whose products can norm their inputs.
+struct Fusible<'a> {
+    attn_norm: &'a Norm,
+    attn_qkv: &'a Ternary,
+    attn_sub_norm: &'a Norm,
+    attn_output: &'a Ternary,
+    ffn_norm: &'a Norm,
+    ffn_gate_up: &'a Ternary,
+    ffn_sub_norm: &'a Norm,
+    ffn_down: &'a Ternary,
+}
+
+impl Block {
+    /// The block, if all its matrices are ternary and have a norm before them.
+    fn fusible(&self, config: &Config) -> Option<Fusible<'_>> {
+        let attn_qkv = self.attn_qkv.ternary()?;
+        (self.head_norms.is_none() && attn_qkv.ends_with_heads(config.head_dim)).then_some(())?;
+        Some(Fusible {
+            attn_norm: &self.attn_norm,
+            attn_qkv,
+            attn_sub_norm: self.attn_sub_norm.as_ref()?,
+            attn_output: self.attn_output.ternary()?,
+            ffn_norm: &self.ffn_norm,
+            ffn_gate_up: self.ffn_gate_up.ternary()?,
+            ffn_sub_norm: self.ffn_sub_norm.as_ref()?,
+            ffn_down: self.ffn_down.ternary()?,
+        })
     }
 }
 
 /// The same steps in half the dispatches: with a single token, a card waits for those rather than
 /// for memory. In each product, each workgroup norms the input by itself.
-fn fused(p: &mut Recorder, weights: &Weights, state: &State) -> Plan {
-    let State { tokens, x, q, rope_table, partials, ff, .. } = state;
-    p.embed(tokens, &weights.token_embd, x);
-    for (block, cache) in weights.blocks.iter().zip(&state.cache) {
-        p.norm_gemv_rope_kv(&block.attn_qkv, x, &block.attn_norm, rope_table, q, cache);
+fn fused(
+    p: &mut Recorder,
+    config: &Config,
+    weights: &Weights,
+    blocks: &[Fusible<'_>],
+    state: &State,
+) -> Plan {
+    let State { x, q, rope_table, partials, ff, .. } = state;
+    let gated = Product::Gated(config.architecture.activation);
+    embed(p, config, weights, state);
+    for (block, cache) in blocks.iter().zip(&state.cache) {
+        p.norm_gemv_rope_kv(block.attn_qkv, x, block.attn_norm, rope_table, q, cache);
         p.attention_decode(q, cache, partials);
-        p.merge_norm_gemv(&block.attn_output, partials, &block.attn_sub_norm, x);
+        p.merge_norm_gemv(block.attn_output, partials, block.attn_sub_norm, x);
 
-        p.norm_gemv(&block.ffn_gate_up, x, &block.ffn_norm, ff, Product::Relu2Glu);
-        p.norm_gemv(&block.ffn_down, ff, &block.ffn_sub_norm, x, Product::Add);
+        p.norm_gemv(block.ffn_gate_up, x, block.ffn_norm, ff, gated);
+        p.norm_gemv(block.ffn_down, ff, block.ffn_sub_norm, x, Product::Add);
     }
     p.finish()
 }
@@ -114,16 +228,15 @@ pub(super) fn greedy(
 ) -> Plan {
     let State { x, last, logits, sampling, threshold, best, tokens, sampled, .. } = state;
     p.rms_norm(x, &weights.output_norm, last);
-    let embd = &weights.token_embd;
-    match candidates {
+    match candidates.zip(weights.lm_head().dense()) {
         None => {
             lm_head(p, weights, state);
             p.sample_best(sampling, logits, threshold, best);
             p.sample_commit(best, tokens, sampled);
         }
-        Some(Candidates { approximation, best, .. }) => {
-            p.gemv_upper(embd, last, approximation);
-            p.rescore(embd, last, approximation, best);
+        Some((Candidates { approximation, best, .. }, w)) => {
+            p.gemv_upper(w, last, approximation);
+            p.rescore(w, last, approximation, best);
             p.sample_commit(best, tokens, sampled);
         }
     }
@@ -137,9 +250,18 @@ pub(super) fn greedy_each(
     weights: &Weights,
     state: &State,
 ) -> Plan {
-    let State { x, few_last, few_logits, few_best, .. } = state;
+    let State { x, few_last, few_logits, few_best, last_q, .. } = state;
     p.rms_norm_of_all(x, &weights.output_norm, few_last);
-    p.gemm_lm_head(&weights.token_embd, few_last, few_logits);
+    match (weights.lm_head(), last_q) {
+        (Vocabulary::Dense(w), _) => p.gemm_lm_head(w, few_last, few_logits),
+        (Vocabulary::Packed(w), None) => {
+            p.gemv_packed_floats(w, few_last, few_logits, Product::Store, true);
+        }
+        (Vocabulary::Packed(w), Some(q)) => {
+            p.quantize_groups(few_last, config.n_embd, q);
+            p.gemv_packed(w, q, few_logits, Product::Store, true);
+        }
+    }
     p.best_of_each(config.n_vocab, few_logits, few_best);
     p.finish()
 }
@@ -151,11 +273,20 @@ pub(super) fn logits(p: &mut Recorder, weights: &Weights, state: &State) -> Plan
     p.finish()
 }
 
-fn lm_head(p: &mut Recorder, weights: &Weights, State { last, logits, .. }: &State) {
-    let embd = &weights.token_embd;
-    match embd.ty {
-        DenseType::F16Split => p.gemv_lm_head_split(embd, last, logits),
-        DenseType::F16 | DenseType::F32 => p.gemv_lm_head(embd, last, logits),
+fn lm_head(p: &mut Recorder, weights: &Weights, state: &State) {
+    let State { last, last_q, logits, .. } = state;
+    match (weights.lm_head(), last_q) {
+        (Vocabulary::Dense(w), _) if w.ty == DenseType::F16Split => {
+            p.gemv_lm_head_split(w, last, logits);
+        }
+        (Vocabulary::Dense(w), _) => p.gemv_lm_head(w, last, logits),
+        (Vocabulary::Packed(w), None) => {
+            p.gemv_packed_floats(w, last, logits, Product::Store, false);
+        }
+        (Vocabulary::Packed(w), Some(q)) => {
+            p.quantize_groups_of_one(last, w.k, q);
+            p.gemv_packed(w, q, logits, Product::Store, false);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! How the LM head is held, and the buffers of the search for the best token among candidates.
 
 use super::LmHead;
+use super::weights::Vocabulary;
 use crate::error::{Error, Result};
 use crate::gpu::{Buffer, Gpu, Plan, Recorder, Step};
 use crate::kernels::{Approximation, Dense, DenseType, MAX_SPLIT_COLUMNS, leads, rescored_blocks};
@@ -60,11 +61,11 @@ impl Candidates {
     }
 }
 
-/// Refuses an embedding that cannot be split, where the caller asked for that.
+/// Refuses an LM head that cannot be split, where the caller asked for that.
 ///
 /// Errors: `bad-option`.
-pub(super) fn check(lm_head: LmHead, embd: &Dense) -> Result<()> {
-    match obstacle(embd) {
+pub(super) fn check(lm_head: LmHead, w: &Vocabulary) -> Result<()> {
+    match obstacle(w) {
         Some(why) if lm_head == LmHead::Int8 => {
             Err(Error::BadOption { name: "head".into(), why: format!("cannot be int8: {why}") })
         }
@@ -72,27 +73,27 @@ pub(super) fn check(lm_head: LmHead, embd: &Dense) -> Result<()> {
     }
 }
 
-/// Whether to split `embd`, as far as can be said before its values are loaded.
+/// Whether to split `w`, as far as can be said before its values are loaded.
 ///
 /// `auto` does where it pays: a small LM head is read in less time than its candidates are found.
-pub(super) fn splits(lm_head: LmHead, embd: &Dense, gpu: &Gpu) -> bool {
-    let pays = gpu.tuning.split_lm_head && embd.rows * embd.k * embd.ty.bytes() >= MIN_BYTES;
+pub(super) fn splits(lm_head: LmHead, w: &Vocabulary, gpu: &Gpu) -> bool {
+    let large = |w: &Dense| w.rows * w.k * w.ty.bytes() >= MIN_BYTES;
+    let pays = gpu.tuning.split_lm_head && w.dense().is_some_and(large);
     match lm_head {
         LmHead::F16 => false,
         LmHead::Int8 => true,
-        LmHead::Auto => pays && obstacle(embd).is_none(),
+        LmHead::Auto => pays && obstacle(w).is_none(),
     }
 }
 
-/// Whether splitting still pays: `large` counts the values of 2 and more in `embd`.
-pub(super) fn still_pays(lm_head: LmHead, embd: &Dense, large: usize) -> bool {
-    lm_head == LmHead::Int8 || large * ROWS_PER_LARGE <= embd.rows
+/// Whether splitting still pays: `large` counts the values of 2 and more in `w`.
+pub(super) fn still_pays(lm_head: LmHead, w: &Dense, large: usize) -> bool {
+    lm_head == LmHead::Int8 || large * ROWS_PER_LARGE <= w.rows
 }
 
-fn obstacle(embd: &Dense) -> Option<String> {
-    let k = embd.k;
-    if embd.ty != DenseType::F16 {
-        return Some("the embedding is not of F16".into());
-    }
-    (k > MAX_SPLIT_COLUMNS).then(|| format!("rows have {k} values, more than {MAX_SPLIT_COLUMNS}"))
+fn obstacle(w: &Vocabulary) -> Option<String> {
+    let Some(Dense { k, ty: DenseType::F16, .. }) = w.dense() else {
+        return Some("the LM head is not of F16".into());
+    };
+    (*k > MAX_SPLIT_COLUMNS).then(|| format!("rows have {k} values, more than {MAX_SPLIT_COLUMNS}"))
 }

@@ -8,6 +8,7 @@ mod dot;
 mod forward;
 mod lm_head;
 mod state;
+mod upload;
 mod weights;
 
 use std::cell::Cell;
@@ -17,7 +18,7 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelTime, Plan, Readback, Recorder, Step};
 use crate::kernels::{DenseType, vocab_blocks};
-use crate::model::{Config, Weight};
+use crate::model::{Angles, Config, Weight};
 use crate::sampling::Sampling;
 use crate::source::{Reader, Source};
 
@@ -27,6 +28,7 @@ pub use choices::Choices;
 use forward::Width;
 use lm_head::Candidates;
 use state::State;
+use upload::{Loaded, Upload};
 use weights::Weights;
 
 /// How to hold the model.
@@ -38,8 +40,11 @@ pub struct EngineOptions {
     pub kv_f32: bool,
     /// How the LM head is held.
     pub head: LmHead,
-    /// The file's ternary codes are in the layout of ARM builds (64-element blocks).
+    /// The file's I2_S codes are in the layout of ARM builds (64-element blocks).
     pub i2s_arm: bool,
+    /// Do not round the inputs of packed matrices to int8. That is slower; it shows how much the
+    /// rounding changes.
+    pub float_activations: bool,
 }
 
 /// How the LM head, which is the embedding too, is held. Tokens and logits are the same.
@@ -144,27 +149,34 @@ impl Engine {
         check_shape(&config)?;
         dot::choose(&mut gpu).await?;
         let mut weights = Weights::allocate(&gpu, &config, table).await?;
-        lm_head::check(options.head, &weights.token_embd)?;
-        let state = State::allocate(&gpu, &config, options).await?;
+        lm_head::check(options.head, weights.lm_head())?;
+        let state = State::allocate(&gpu, &config, &weights, options).await?;
         // Before the bytes come: browsers compile in other threads, while this one waits for bytes.
         let mut recorder = Recorder::new(&gpu, &state.step);
-        let mut candidates = if lm_head::splits(options.head, &weights.token_embd, &gpu) {
-            let embd = &mut weights.token_embd;
-            Some(Candidates::prepare(&mut recorder, embd, &state.logits).await?)
-        } else {
-            None
+        let splits = lm_head::splits(options.head, weights.lm_head(), &gpu);
+        let mut candidates = match weights.lm_head_mut().dense_mut().filter(|_| splits) {
+            Some(w) => Some(Candidates::prepare(&mut recorder, w, &state.logits).await?),
+            None => None,
         };
         let mut plans =
             Plans::record(&mut recorder, &config, &weights, &state, candidates.as_ref());
-        let large =
-            weights::load(&gpu, &config, &weights, table, reader, options.i2s_arm, progress)
-                .await?;
+        let upload = Upload {
+            gpu: &gpu,
+            config: &config,
+            weights: &weights,
+            i2s_arm: options.i2s_arm,
+            long_factors: config.rope.takes_long_factors(state.n_ctx),
+        };
+        let Loaded { large, rope_divisors } = upload.run(table, reader, progress).await?;
+        let angles = Angles::new(&config.rope, config.head_dim, rope_divisors.as_deref());
+        state.write_rope_table(&gpu, &angles);
         progress(Progress::Compile);
-        if let Some(unused) =
-            candidates.take_if(|_| !lm_head::still_pays(options.head, &weights.token_embd, large))
-        {
+        let unused = candidates.take_if(|_| {
+            weights.lm_head().dense().is_some_and(|w| !lm_head::still_pays(options.head, w, large))
+        });
+        if let (Some(unused), Some(w)) = (unused, weights.lm_head_mut().dense_mut()) {
             unused.free(&gpu);
-            weights.token_embd.ty = DenseType::F16;
+            w.ty = DenseType::F16;
             plans = Plans::record(&mut recorder, &config, &weights, &state, None);
         }
         if let Some(candidates) = &candidates {

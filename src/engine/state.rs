@@ -1,12 +1,14 @@
 //! What changes while the model runs: activations, the KV cache, the next token.
 
+use super::weights::Weights;
 use super::{EngineOptions, MAX_BATCH_STEPS};
 use crate::error::{Error, Result};
 use crate::gpu::{Allocation, Buffer, Gpu, STEP_STRIDE, Step, Used};
 use crate::kernels::{
-    AttentionShape, FEW, KvCache, MAX_SPLITS, Partials, Quantized, SamplingParams, vocab_blocks,
+    AttentionShape, FEW, KvCache, MAX_SPLITS, Partials, Quantized, QuantizedGroups, SamplingParams,
+    vocab_blocks,
 };
-use crate::model::Config;
+use crate::model::{Angles, Config};
 
 /// Positions of a prefill step's split are a multiple of this.
 const MIN_PREFILL_SPLIT: usize = 256;
@@ -16,6 +18,45 @@ const MAX_CACHE: usize = 1 << 30;
 
 /// Positions of the RoPE table that are computed and written together.
 const POSITIONS_AT_ONCE: usize = 4096;
+
+/// How the matrices of a model take their inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Inputs {
+    /// int8 with a scale for each token: as I2_S models were trained.
+    Rows,
+    /// int8 with a scale for each 32 values.
+    Groups,
+    /// f32.
+    Floats,
+}
+
+/// How the matrices of the blocks take their inputs, and how the LM head does.
+#[derive(Clone, Copy)]
+struct BothInputs {
+    blocks: Inputs,
+    lm_head: Inputs,
+}
+
+impl BothInputs {
+    fn new(weights: &Weights, options: &EngineOptions) -> Self {
+        let packed = if options.float_activations { Inputs::Floats } else { Inputs::Groups };
+        let ternary = weights.blocks.iter().any(|block| block.attn_qkv.ternary().is_some());
+        Self {
+            blocks: if ternary { Inputs::Rows } else { packed },
+            lm_head: if weights.lm_head().dense().is_some() { Inputs::Floats } else { packed },
+        }
+    }
+}
+
+/// Buffers for the inputs of matrices, `[n_tokens, k]`.
+pub(super) enum Activations {
+    /// As [`Inputs::Rows`].
+    Rows(Quantized),
+    /// As [`Inputs::Groups`], and as they were before they were quantised.
+    Groups(Buffer<f32>, QuantizedGroups),
+    /// As [`Inputs::Floats`].
+    Floats(Buffer<f32>),
+}
 
 /// Buffers that the plans read and write.
 pub(super) struct State {
@@ -36,19 +77,23 @@ pub(super) struct State {
     pub(super) tokens: Buffer<u32>,
     /// The residual stream `[chunk, n_embd]`.
     pub(super) x: Buffer<f32>,
-    /// The normed stream, quantised `[chunk, n_embd]`.
-    pub(super) h: Quantized,
-    /// `[chunk, n_embd + 2 n_kv]`.
+    /// The inputs of all matrices but down: the normed stream `[chunk, n_embd]`, and the outputs of
+    /// attention `[chunk, n_q]`.
+    pub(super) h: Activations,
+    /// `[chunk, n_q + 2 n_kv]`.
     pub(super) qkv: Buffer<f32>,
-    /// Queries, rotated by position and scaled `[chunk, n_embd]`.
+    /// Queries, rotated by position and scaled `[chunk, n_q]`. Afterwards the outputs of attention,
+    /// where they are not quantised at once.
     pub(super) q: Buffer<f32>,
     pub(super) partials: Partials,
     /// The gated activation `[chunk, n_ff]`.
     pub(super) ff: Buffer<f32>,
-    /// The same, normed and quantised.
-    pub(super) ff_q: Quantized,
+    /// The same as the input of down.
+    pub(super) ff_h: Activations,
     /// The last token's hidden state after the last norm `[n_embd]`.
     pub(super) last: Buffer<f32>,
+    /// The same as the input of a packed LM head, `[max(1, few), n_embd]`.
+    pub(super) last_q: Option<QuantizedGroups>,
     /// `[n_vocab]`. Greedy decoding needs no full logits, and keeps the approximate ones here.
     pub(super) logits: Buffer<f32>,
     /// `last` for each token of a draft pass `[few, n_embd]`.
@@ -72,6 +117,7 @@ impl State {
     pub(super) async fn allocate(
         gpu: &Gpu,
         config: &Config,
+        weights: &Weights,
         options: &EngineOptions,
     ) -> Result<Self> {
         let shape = AttentionShape {
@@ -80,27 +126,30 @@ impl State {
             head_dim: config.head_dim,
             kv_f16: !options.kv_f32,
         };
+        let inputs = BothInputs::new(weights, options);
         let n_ctx = context(gpu, config, &shape, options.context)?;
         let chunk = chunk(gpu, config, n_ctx);
         let what = format!("the weights, a KV cache of {n_ctx} tokens and activations");
         let state = gpu
-            .allocating(&what, |allocation| Self::buffers(allocation, config, shape, n_ctx, chunk))
+            .allocating(&what, |allocation| {
+                Self::buffers(allocation, config, inputs, shape, [n_ctx, chunk])
+            })
             .await?;
-        write_rope_table(gpu, config, &state.rope_table, n_ctx);
         Ok(state)
     }
 
     fn buffers(
         allocation: &mut Allocation<'_>,
         config: &Config,
+        inputs: BothInputs,
         shape: AttentionShape,
-        n_ctx: usize,
-        chunk: usize,
+        [n_ctx, chunk]: [usize; 2],
     ) -> Self {
         let gpu = allocation.gpu();
         let (min_split, max_prefill_splits) = (gpu.tuning.min_split, gpu.tuning.max_prefill_splits);
         let (n_embd, n_ff, n_vocab) = (config.n_embd, config.n_ff, config.n_vocab);
-        let widest = n_vocab.max(MAX_SPLITS as usize * n_embd);
+        let n_q = config.n_embd_q();
+        let widest = n_vocab.max(MAX_SPLITS as usize * n_q);
         let few_fit = FEW * widest * size_of::<f32>() <= gpu.max_binding as usize;
         let few = if chunk >= FEW && few_fit { FEW } else { 0 };
         let splits = (chunk * max_prefill_splits).max(MAX_SPLITS as usize * few.max(1));
@@ -113,10 +162,6 @@ impl State {
         let position = Used::Positions(shape.cache_bytes(1) as u64);
 
         let a = allocation;
-        let quantized = |a: &mut Allocation<'_>, label: &str, k: usize| Quantized {
-            q: a.buffer(label, chunk * k / 4).using(Used::Tokens(k as u64)),
-            scale: a.buffer(label, chunk).using(Used::Tokens(8)),
-        };
         let n_qkv = n_qkv(config);
         Self {
             n_ctx,
@@ -129,19 +174,21 @@ impl State {
                 .using(Used::Fixed(size_of::<Step>() as u64)),
             tokens: a.buffer("tokens", chunk).using(Used::Tokens(4)),
             x: a.buffer("x", chunk * n_embd).using(rows(n_embd)),
-            h: quantized(a, "h", n_embd),
+            h: Activations::allocate(a, "h", inputs.blocks, [chunk, n_embd.max(n_q)]),
             qkv: a.buffer("qkv", chunk * n_qkv).using(rows(n_qkv)),
-            q: a.buffer("q", chunk * n_embd).using(rows(n_embd)),
+            q: a.buffer("q", chunk * n_q).using(rows(n_q)),
             partials: Partials {
                 shape,
-                sums: a.buffer("partial_sums", splits * n_embd).using(split(n_embd)),
+                sums: a.buffer("partial_sums", splits * n_q).using(split(n_q)),
                 max_total: a
                     .buffer("partial_max_total", splits * config.n_head)
                     .using(split(2 * config.n_head)),
             },
             ff: a.buffer("ff", chunk * n_ff).using(rows(n_ff)),
-            ff_q: quantized(a, "ff_q", n_ff),
+            ff_h: Activations::allocate(a, "ff_h", inputs.blocks, [chunk, n_ff]),
             last: a.buffer("last", n_embd),
+            last_q: (inputs.lm_head == Inputs::Groups)
+                .then(|| quantized_groups(a, "last_q", [few.max(1), n_embd])),
             logits: a.buffer("logits", n_vocab),
             few_last: a.buffer("few_last", few * n_embd).using(rows(n_embd)),
             few_logits: a.buffer("few_logits", few * n_vocab).using(rows(n_vocab)),
@@ -158,6 +205,19 @@ impl State {
             threshold: a.buffer("threshold", 1),
             best: a.buffer("best", blocks),
             sampled: a.buffer("sampled", MAX_BATCH_STEPS),
+        }
+    }
+
+    /// Writes cos and sin of every position's angles.
+    pub(super) fn write_rope_table(&self, gpu: &Gpu, angles: &Angles) {
+        let half = angles.per_position.len();
+        // Some positions at a time: the table of a long context would take too much memory here.
+        for first in (0..self.n_ctx).step_by(POSITIONS_AT_ONCE) {
+            let positions = first..(first + POSITIONS_AT_ONCE).min(self.n_ctx);
+            let rows: Vec<[f32; 2]> = positions
+                .flat_map(|pos| angles.at(pos).map(|pair| pair.map(|value| value as f32)))
+                .collect();
+            gpu.write(&self.rope_table, first * half, &rows);
         }
     }
 
@@ -200,16 +260,44 @@ impl State {
     }
 }
 
+impl Activations {
+    fn allocate(
+        a: &mut Allocation<'_>,
+        label: &str,
+        inputs: Inputs,
+        [rows, k]: [usize; 2],
+    ) -> Self {
+        let floats =
+            |a: &mut Allocation<'_>| a.buffer(label, rows * k).using(Used::Tokens(4 * k as u64));
+        match inputs {
+            Inputs::Rows => Self::Rows(Quantized {
+                q: a.buffer(label, rows * k / 4).using(Used::Tokens(k as u64)),
+                scale: a.buffer(label, rows).using(Used::Tokens(8)),
+            }),
+            Inputs::Groups => Self::Groups(floats(a), quantized_groups(a, label, [rows, k])),
+            Inputs::Floats => Self::Floats(floats(a)),
+        }
+    }
+}
+
+fn quantized_groups(a: &mut Allocation<'_>, label: &str, [rows, k]: [usize; 2]) -> QuantizedGroups {
+    QuantizedGroups {
+        q: a.buffer(label, rows * k / 4).using(Used::Tokens(k as u64)),
+        scale: a.buffer(label, rows * k / 32).using(Used::Tokens(k as u64 / 4)),
+    }
+}
+
 /// Tokens of one prefill step: as many as the adapter is tuned for, or fewer if an activation would
 /// exceed a binding.
 fn chunk(gpu: &Gpu, config: &Config, n_ctx: usize) -> usize {
     let splits = gpu.tuning.max_prefill_splits;
-    let widest = config.n_ff.max(n_qkv(config)).max(config.n_embd * splits) * size_of::<f32>();
+    let widest = config.n_ff.max(n_qkv(config)).max(config.n_embd_q() * splits).max(config.n_embd)
+        * size_of::<f32>();
     gpu.tuning.chunk.min(n_ctx).min(gpu.max_binding as usize / widest).max(1)
 }
 
 fn n_qkv(config: &Config) -> usize {
-    config.n_embd + 2 * config.n_head_kv * config.head_dim
+    config.n_embd_q() + 2 * config.n_embd_kv()
 }
 
 /// The context that was asked for; or the model's own, as far as a binding holds it.
@@ -237,26 +325,5 @@ fn context(
             granted: gpu.max_binding,
         }),
         Some(n) => Ok(n),
-    }
-}
-
-/// cos and sin of `pos * base^(-2i / head_dim)`, in f64: a GPU's own are far off at large angles.
-fn write_rope_table(gpu: &Gpu, config: &Config, table: &Buffer<[f32; 2]>, n_ctx: usize) {
-    let half = config.head_dim / 2;
-    let frequency =
-        |i: usize| f64::from(config.rope_freq_base).powf(-2.0 * i as f64 / config.head_dim as f64);
-    let frequencies: Vec<f64> = (0..half).map(frequency).collect();
-    // Some positions at a time: the table of a long context would take too much memory here.
-    for first in (0..n_ctx).step_by(POSITIONS_AT_ONCE) {
-        let positions = first..(first + POSITIONS_AT_ONCE).min(n_ctx);
-        let rows: Vec<[f32; 2]> = positions
-            .flat_map(|pos| {
-                frequencies.iter().map(move |frequency| {
-                    let (sin, cos) = (pos as f64 * frequency).sin_cos();
-                    [cos as f32, sin as f32]
-                })
-            })
-            .collect();
-        gpu.write(table, first * half, &rows);
     }
 }

@@ -19,6 +19,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     variants: lanes_variants!("group";
         "shared/step",
         "shared/quantize",
+        "shared/merged",
         "shared/merged_input",
         "shared/normed_input",
         "attention_merge"

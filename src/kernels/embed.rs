@@ -7,16 +7,17 @@ pub(super) const KERNEL: Kernel = Kernel {
     name: "embed",
     bindings: &[("tokens", Access::Read), ("embd", Access::Read), ("x", Access::Write)],
     variants: one_variant!("shared/split_f16", "embed"),
-    example: || consts(&ShardRows { k: 2560, all: 128_256, shard: 64..164 }, DenseType::F16),
+    example: || consts(&ShardRows { k: 2560, all: 128_256, shard: 64..164 }, DenseType::F16, 1.0),
 };
 
-fn consts(rows: &ShardRows, ty: DenseType) -> Vec<Const> {
-    [dense_consts(rows, ty, 0), vec![Const::U32("WORKGROUP", WORKGROUP)]].concat()
+fn consts(rows: &ShardRows, ty: DenseType, scale: f32) -> Vec<Const> {
+    let own = vec![Const::U32("WORKGROUP", WORKGROUP), Const::F32("EMBEDDING_SCALE", scale)];
+    [dense_consts(rows, ty, 0), own].concat()
 }
 
 impl Recorder<'_> {
-    /// `x[t] = embd[tokens[t]]`, one dispatch for each shard.
-    pub fn embed(&mut self, tokens: &Buffer<u32>, embd: &Dense, x: &Buffer<f32>) {
+    /// `x[t] = scale * embd[tokens[t]]`, one dispatch for each shard.
+    pub fn embed(&mut self, tokens: &Buffer<u32>, embd: &Dense, scale: f32, x: &Buffer<f32>) {
         for shard in &embd.shards {
             // A row for each token, from one of the shards.
             let bytes = embd.k * embd.ty.bytes() * shard.rows.len() / embd.rows;
@@ -24,7 +25,7 @@ impl Recorder<'_> {
             let rows = ShardRows { k: embd.k, all: embd.rows, shard: shard.rows.clone() };
             self.dispatch(
                 &KERNEL,
-                &consts(&rows, embd.ty),
+                &consts(&rows, embd.ty, scale),
                 &[tokens, &used, x],
                 [Extent::Tokens(1), Extent::Fixed(1), Extent::Fixed(1)],
             );

@@ -18,10 +18,16 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("q_scale", Access::Read),
         ("y", Access::Write),
     ],
-    variants: one_variant!("shared/step", "shared/ternary", "gemm_i2s"),
+    variants: one_variant!(
+        "shared/step",
+        "shared/dot4",
+        "shared/gated",
+        "shared/ternary",
+        "gemm_i2s"
+    ),
     example: || {
         let rows = ShardRows { k: 2560, all: 6912, shard: 0..6912 };
-        [ternary_consts(&rows, Product::Relu2Glu, true), consts()].concat()
+        [ternary_consts(&rows, Product::EXAMPLE, true), consts()].concat()
     },
 };
 

@@ -16,11 +16,11 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("q_scale", Access::Read),
         ("y", Access::Write),
     ],
-    variants: lanes_variants!("lanes"; "shared/step", "shared/ternary", "gemv_i2s"),
+    variants: lanes_variants!("lanes"; "shared/step", "shared/dot4", "shared/gated", "shared/ternary", "gemv_i2s"),
     example: || {
         let rows = ShardRows { k: 2560, all: 6912, shard: 0..6912 };
         let consts = consts(row_groups(32), TOKENS);
-        [ternary_consts(&rows, Product::Relu2Glu, true), consts].concat()
+        [ternary_consts(&rows, Product::EXAMPLE, true), consts].concat()
     },
 };
 

@@ -18,17 +18,25 @@ mod attention_merge;
 mod attention_prefill;
 mod best_of_each;
 mod embed;
+mod embed_packed;
 mod gemm_few;
 mod gemm_i2s;
 mod gemm_lm_head;
 mod gemv_i2s;
 mod gemv_lm_head;
 mod gemv_lm_head_split;
+mod gemv_packed;
+mod gemv_packed_floats;
 mod gemv_upper;
 mod merge_norm_gemv;
+mod merge_splits;
 mod norm_gemv;
 mod norm_gemv_rope_kv;
+mod norm_rope_kv;
+mod packed;
 mod probe_read;
+mod quantize_groups;
+mod quantize_rows;
 mod rescore;
 mod rms_norm;
 mod rms_norm_quantize;
@@ -43,6 +51,7 @@ mod weight;
 pub use attention::{AttentionShape, KvCache, MAX_HEAD_DIM, Partials};
 pub use attention_merge::MAX_SPLITS;
 pub use gemv_upper::{Approximation, leads};
+pub use packed::{Format, Packed, PackedShard, QuantizedGroups, Scales};
 pub use probe_read::{PROBED_TOGETHER, probed_sums};
 pub use rescore::{MIN_NORM, rescored_blocks};
 pub use rows::{MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS};
@@ -65,17 +74,24 @@ kernels! {
     attention_prefill,
     best_of_each,
     embed,
+    embed_packed,
     gemm_few,
     gemm_i2s,
     gemm_lm_head,
     gemv_i2s,
     gemv_lm_head,
     gemv_lm_head_split,
+    gemv_packed,
+    gemv_packed_floats,
     gemv_upper,
     merge_norm_gemv,
+    merge_splits,
     norm_gemv,
     norm_gemv_rope_kv,
+    norm_rope_kv,
     probe_read,
+    quantize_groups,
+    quantize_rows,
     rescore,
     rms_norm,
     rms_norm_quantize,

@@ -7,7 +7,7 @@ use crate::lanes_variants;
 /// workgroup for each of its processors. These numbers, and those of the other kernels that norm
 /// their input, are the best of those tried on an NVIDIA H200 with the sizes of the 2B-4T model.
 fn row_groups(product: Product) -> RowGroups {
-    let lanes = if product == Product::Relu2Glu { 8 } else { 16 };
+    let lanes = if product.matrices() == 2 { 8 } else { 16 };
     RowGroups { workgroup: WORKGROUP, lanes, each: 2 }
 }
 
@@ -21,7 +21,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("y", Access::Write),
     ],
     variants: lanes_variants!("lanes", "group";
-        "shared/ternary",
+        "shared/dot4", "shared/gated", "shared/ternary",
         "shared/quantize",
         "shared/normed_input",
         "shared/normed_rows",
@@ -29,7 +29,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     ),
     example: || {
         let rows = ShardRows { k: 2560, all: 6912, shard: 0..6912 };
-        let product = Product::Relu2Glu;
+        let product = Product::EXAMPLE;
         [ternary_consts(&rows, product, true), consts(product, 1e-5)].concat()
     },
 };

@@ -21,7 +21,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     ],
     variants: lanes_variants!("lanes", "group";
         "shared/step",
-        "shared/ternary",
+        "shared/dot4", "shared/gated", "shared/ternary",
         "shared/quantize",
         "shared/normed_input",
         "shared/normed_rows",

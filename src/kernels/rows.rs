@@ -63,11 +63,8 @@ impl ShardRows {
 /// The constants that all products of ternary matrices have in common.
 pub(super) fn ternary_consts(rows: &ShardRows, product: Product, packed_dot: bool) -> Vec<Const> {
     let mut consts = rows.consts();
-    consts.extend([
-        Const::size("MATRICES", product.matrices()),
-        Const::Bool("ADD", product == Product::Add),
-        Const::Bool("PACKED_DOT", packed_dot),
-    ]);
+    consts.extend(product.consts());
+    consts.push(Const::Bool("PACKED_DOT", packed_dot));
     consts
 }
 

@@ -3,7 +3,8 @@
 
 use std::ops::Range;
 
-use crate::gpu::Buffer;
+use crate::gpu::{Buffer, Const};
+use crate::model::Activation;
 
 /// Neighbouring rows of a matrix in one buffer.
 pub struct Shard {
@@ -96,13 +97,33 @@ pub enum Product {
     Store,
     /// `y += v`: the residual connection.
     Add,
-    /// `y = relu(gate)² * up`, for two stacked matrices.
-    Relu2Glu,
+    /// `y = activation(gate) * up`, for two stacked matrices.
+    Gated(Activation),
 }
 
 impl Product {
+    /// For [`Kernel::example`](crate::gpu::Kernel::example).
+    pub(super) const EXAMPLE: Self = Self::Gated(Activation::Relu2);
+
     /// Matrices that it takes.
     pub const fn matrices(self) -> usize {
-        if matches!(self, Self::Relu2Glu) { 2 } else { 1 }
+        if matches!(self, Self::Gated(_)) { 2 } else { 1 }
+    }
+
+    /// What the shaders know of it.
+    pub(super) fn consts(self) -> Vec<Const> {
+        const ALL: [(&str, Activation); 3] =
+            [("RELU2", Activation::Relu2), ("SILU", Activation::Silu), ("GELU", Activation::Gelu)];
+        let activation = match self {
+            Self::Gated(activation) => activation,
+            Self::Store | Self::Add => Activation::Relu2,
+        };
+        let mut consts = vec![
+            Const::size("MATRICES", self.matrices()),
+            Const::Bool("ADD", self == Self::Add),
+            Const::U32("ACTIVATION", activation as u32),
+        ];
+        consts.extend(ALL.map(|(name, activation)| Const::U32(name, activation as u32)));
+        consts
     }
 }

@@ -3,33 +3,18 @@
 use crate::error::{Error, Result};
 use crate::gguf::{Gguf, Metadata, Value};
 
-/// The architectures that this crate runs. They differ in name only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Architecture {
-    /// `bitnet-b1.58`: the official 2B-4T, and what today's converters write.
-    BitNetB158,
-    /// `bitnet-25`: the first upload of 2B-4T, and models derived from it.
-    BitNet25,
-}
-
-impl Architecture {
-    /// `general.architecture`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::BitNetB158 => "bitnet-b1.58",
-            Self::BitNet25 => "bitnet-25",
-        }
-    }
-}
+use super::architecture::{ARCHITECTURES, Architecture};
+use super::role::Role;
+use super::rope::{Rope, RopeScaling};
 
 /// The sizes and constants of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// The name of its architecture.
-    pub architecture: Architecture,
+    /// What distinguishes its architecture.
+    pub architecture: &'static Architecture,
     /// `general.name`; empty if the file has none.
     pub name: String,
-    /// Tokens in the vocabulary.
+    /// Tokens in the vocabulary. The embedding may have more rows, which are never used.
     pub n_vocab: usize,
     /// Tokens of context that the model was trained for.
     pub n_ctx: usize,
@@ -47,8 +32,14 @@ pub struct Config {
     pub n_ff: usize,
     /// Added to the mean square in RMS norms.
     pub eps: f32,
-    /// Base of the rotary embedding's frequencies.
-    pub rope_freq_base: f32,
+    /// The constants of RoPE.
+    pub rope: Rope,
+    /// Multiplies the rows of the embedding.
+    pub embedding_scale: f32,
+    /// Multiplies what attention and the feed-forward network add to the residual stream.
+    pub residual_scale: f32,
+    /// Divides the logits.
+    pub logit_scale: f32,
 }
 
 /// Tensors, and the KV cache of a block, must have fewer elements than this. Then their bytes can
@@ -61,45 +52,50 @@ impl Config {
     /// Errors: `unsupported-model`, which names the key and its value.
     pub fn from_gguf(gguf: &Gguf) -> Result<Self> {
         let metadata = &gguf.metadata;
-        let architecture = match metadata.require("general.architecture", Metadata::text)? {
-            "bitnet-b1.58" => Architecture::BitNetB158,
-            "bitnet-25" => Architecture::BitNet25,
-            other => {
-                return unsupported(format!(
-                    "architecture `{other}`; this crate runs `bitnet-b1.58` and `bitnet-25`"
-                ));
-            }
+        let name = metadata.require("general.architecture", Metadata::text)?;
+        let Some(architecture) = Architecture::named(name) else {
+            let known: Vec<String> =
+                ARCHITECTURES.iter().map(|known| format!("`{}`", known.name)).collect();
+            return unsupported(format!(
+                "architecture `{name}`; this crate runs {}",
+                known.join(", ")
+            ));
         };
-        let keys = Keys { metadata, prefix: architecture.as_str() };
+        let keys = Keys { metadata, prefix: architecture.name };
         keys.refuse_variants()?;
 
-        let n_vocab = n_vocab(&keys)?;
         let n_embd = keys.size("embedding_length", 1 << 16)?;
         let n_head = keys.size("attention.head_count", 1 << 12)?;
         let n_head_kv = match keys.integer("attention.head_count_kv")? {
             None => n_head,
             Some(_) => keys.size("attention.head_count_kv", 1 << 12)?,
         };
-        if !n_embd.is_multiple_of(n_head) {
-            return unsupported(format!("{n_head} heads do not divide a width of {n_embd}"));
-        }
+        let n_ctx = keys.size("context_length", 1 << 24)?;
+        let scale = |name| if architecture.scales { keys.positive(name, None) } else { Ok(1.0) };
         let config = Self {
             architecture,
             name: metadata.text("general.name")?.unwrap_or_default().to_owned(),
-            n_vocab,
-            n_ctx: keys.size("context_length", 1 << 24)?,
+            n_vocab: n_vocab(&keys, gguf)?,
+            n_ctx,
             n_embd,
             n_layer: keys.size("block_count", 1 << 10)?,
             n_head,
             n_head_kv,
-            head_dim: n_embd / n_head,
+            head_dim: keys.head_dim(n_embd, n_head)?,
             n_ff: keys.size("feed_forward_length", 1 << 18)?,
             eps: keys.positive("attention.layer_norm_rms_epsilon", None)?,
-            rope_freq_base: keys.positive("rope.freq_base", Some(10000.0))?,
+            rope: keys.rope(n_ctx)?,
+            embedding_scale: scale("embedding_scale")?,
+            residual_scale: scale("residual_scale")?,
+            logit_scale: scale("logit_scale")?,
         };
         config.check()?;
-        keys.expect_head_dim(config.head_dim)?;
         Ok(config)
+    }
+
+    /// Elements of the queries of one token in one block: those of all heads.
+    pub fn n_embd_q(&self) -> usize {
+        self.n_head * self.head_dim
     }
 
     /// Elements of the keys of one token in one block; there are as many of the values.
@@ -110,9 +106,9 @@ impl Config {
     fn check(&self) -> Result<()> {
         for (name, size) in [("embedding_length", self.n_embd), ("feed_forward_length", self.n_ff)]
         {
-            // No block of 128 ternary codes may extend over two rows.
-            if !size.is_multiple_of(128) {
-                return unsupported(format!("{name} {size} is not a multiple of 128"));
+            // A scale of activations is for 32 of them.
+            if !size.is_multiple_of(32) {
+                return unsupported(format!("{name} {size} is not a multiple of 32"));
             }
             // Below, a sum of products of codes and int8 is exact even in the f32 of bitnet.cpp.
             if size >= 1 << 16 {
@@ -122,12 +118,23 @@ impl Config {
         if !self.head_dim.is_multiple_of(2) {
             return unsupported(format!("head width {} is odd", self.head_dim));
         }
+        let (n_embd, n_embd_q) = (self.n_embd, self.n_embd_q());
+        if self.architecture.square_attention && n_embd_q != n_embd {
+            return unsupported(format!(
+                "{} heads of {} are {n_embd_q} wide, the residual stream {n_embd}",
+                self.n_head, self.head_dim
+            ));
+        }
+        if !n_embd_q.is_multiple_of(32) {
+            return unsupported(format!("heads of {n_embd_q} in all, not a multiple of 32"));
+        }
         if !self.n_head.is_multiple_of(self.n_head_kv) {
             let (n_head, n_head_kv) = (self.n_head, self.n_head_kv);
             return unsupported(format!("{n_head_kv} KV heads do not divide {n_head} heads"));
         }
         for (what, rows, columns) in [
             ("embedding", self.n_vocab, self.n_embd),
+            ("query matrix", self.n_embd_q(), self.n_embd),
             ("feed-forward matrix", self.n_ff, self.n_embd),
             ("KV cache of a block", self.n_ctx, self.n_embd_kv()),
         ] {
@@ -139,15 +146,18 @@ impl Config {
     }
 }
 
-/// The size of the vocabulary: from `vocab_size`, or else the number of tokens.
-fn n_vocab(keys: &Keys<'_>) -> Result<usize> {
+/// The size of the vocabulary: the number of tokens, or `vocab_size` in a file without tokens. A
+/// file that has both may count the rows of its embedding, which can be more.
+fn n_vocab(keys: &Keys<'_>, gguf: &Gguf) -> Result<usize> {
     const MAX: usize = 1 << 22;
     let tokens = keys.metadata.strings("tokenizer.ggml.tokens")?.map(|tokens| tokens.len());
+    let embd = gguf.tensor(&format!("{}.weight", Role::TokenEmbd.name()));
+    let rows = embd.and_then(|embd| embd.ne.get(1)).copied();
     match (keys.integer("vocab_size")?, tokens) {
-        (Some(size), Some(tokens)) if size != tokens as u64 => {
+        (Some(size), Some(tokens)) if size != tokens as u64 && Some(size) != rows => {
             unsupported(format!("vocab_size is {size}, but there are {tokens} tokens"))
         }
-        (None, Some(tokens)) if (1..=MAX).contains(&tokens) => Ok(tokens),
+        (_, Some(tokens)) if (1..=MAX).contains(&tokens) => Ok(tokens),
         _ => keys.size("vocab_size", MAX),
     }
 }
@@ -190,9 +200,16 @@ impl Keys<'_> {
         unsupported(format!("`{key}` is {value}, not a positive number"))
     }
 
-    /// Several keys may say how wide a head is: they must agree.
-    fn expect_head_dim(&self, head_dim: usize) -> Result<()> {
-        for name in ["rope.dimension_count", "attention.key_length", "attention.value_length"] {
+    /// The width of a head. Several keys may say it: they must agree.
+    fn head_dim(&self, n_embd: usize, n_head: usize) -> Result<usize> {
+        let head_dim = match self.integer("attention.key_length")? {
+            Some(_) => self.size("attention.key_length", 1 << 12)?,
+            None if n_embd.is_multiple_of(n_head) => n_embd / n_head,
+            None => {
+                return unsupported(format!("{n_head} heads do not divide a width of {n_embd}"));
+            }
+        };
+        for name in ["rope.dimension_count", "attention.value_length"] {
             match self.integer(name)? {
                 Some(width) if width != head_dim as u64 => {
                     let key = self.key(name);
@@ -201,6 +218,66 @@ impl Keys<'_> {
                     ));
                 }
                 _ => {}
+            }
+        }
+        Ok(head_dim)
+    }
+
+    fn rope(&self, n_ctx: usize) -> Result<Rope> {
+        let base = self.positive("rope.freq_base", Some(10000.0))?;
+        let factor = self.scaling_factor()?;
+        let kind = self.metadata.text(&self.key("rope.scaling.type"))?.unwrap_or("linear");
+        let attn_factor = self.positive("rope.scaling.attn_factor", Some(1.0))?;
+        let original = match self.integer("rope.scaling.original_context_length")? {
+            None => n_ctx,
+            Some(_) => self.size("rope.scaling.original_context_length", 1 << 24)?,
+        };
+        let scaling = match kind {
+            "none" => RopeScaling::Linear { factor: 1.0 },
+            "linear" => RopeScaling::Linear { factor },
+            "yarn" if base <= 1.0 => {
+                return unsupported(format!("YaRN with a base of {base}"));
+            }
+            "yarn" => {
+                self.expect_usual_yarn()?;
+                RopeScaling::Yarn { factor, original: original as f64 }
+            }
+            "longrope" => RopeScaling::LongRope { factor, original: original as u64 },
+            other => {
+                let key = self.key("rope.scaling.type");
+                return unsupported(format!("`{key}` is `{other}`"));
+            }
+        };
+        Ok(Rope { base: f64::from(base), scaling, attn_factor: f64::from(attn_factor) })
+    }
+
+    /// By how much the context was extended; 0 stands for 1.
+    fn scaling_factor(&self) -> Result<f64> {
+        for name in ["rope.scaling.factor", "rope.scale_linear"] {
+            let key = self.key(name);
+            match self.metadata.float(&key)? {
+                None => {}
+                Some(0.0) => return Ok(1.0),
+                Some(factor) if factor.is_finite() && factor >= 1.0 => return Ok(factor.into()),
+                Some(factor) => return unsupported(format!("`{key}` is {factor}, not 1 or more")),
+            }
+        }
+        Ok(1.0)
+    }
+
+    /// llama.cpp ignores these for the architectures here. A file that says otherwise was made for
+    /// another program.
+    fn expect_usual_yarn(&self) -> Result<()> {
+        for (name, usual) in [
+            ("rope.scaling.yarn_ext_factor", 1.0),
+            ("rope.scaling.yarn_attn_factor", 1.0),
+            ("rope.scaling.yarn_beta_fast", 32.0),
+            ("rope.scaling.yarn_beta_slow", 1.0),
+            ("rope.scaling.yarn_log_multiplier", 0.0),
+        ] {
+            let key = self.key(name);
+            if let Some(value) = self.metadata.float(&key)?.filter(|&value| value != usual) {
+                return unsupported(format!("`{key}` is {value}, not {usual}"));
             }
         }
         Ok(())
@@ -212,26 +289,27 @@ impl Keys<'_> {
         if files.is_some_and(|files| files > 1) {
             return unsupported("the file is one of the files of a split model; join them first");
         }
+        if let Some(key) =
+            self.metadata.iter().map(|(key, _)| key).find(|key| key.starts_with("prism.hadamard."))
+        {
+            return unsupported(format!("`{key}`: the weights are in a rotated basis"));
+        }
         let neutral = |name: &str, value: &Value| match value {
             Value::F32(factor) => *factor == 1.0,
             Value::Bool(causal) => *causal && name == "attention.causal",
-            Value::String(kind) => kind == b"none" || kind == b"linear",
             other => other.integer() == Some(0),
         };
-        for name in [
-            "rope.scaling.type",
-            "rope.scaling.factor",
-            "rope.scale_linear",
+        let variants = [
             "attention.causal",
             "attention.sliding_window",
             "attention.scale",
             "attention.clamp_kqv",
             "attention.max_alibi_bias",
-            "embedding_scale",
-            "logit_scale",
-            "residual_scale",
             "expert_count",
-        ] {
+        ];
+        let scales = ["embedding_scale", "logit_scale", "residual_scale"];
+        let applied = Architecture::named(self.prefix).is_some_and(|known| known.scales);
+        for name in variants.into_iter().chain(scales.into_iter().filter(|_| !applied)) {
             let key = self.key(name);
             if let Some(value) = self.metadata.get(&key).filter(|value| !neutral(name, value)) {
                 return unsupported(format!("`{key}` is {value}"));

@@ -1,7 +1,13 @@
-//! A BitNet model's sizes, and the tensors it needs.
+//! A model's architecture and sizes, and the tensors it needs.
 
+mod architecture;
 mod config;
+mod role;
+mod rope;
 pub mod weights;
 
-pub use config::{Architecture, Config};
-pub use weights::{Role, Weight};
+pub use architecture::{ARCHITECTURES, Activation, Architecture, RopePairs};
+pub use config::Config;
+pub use role::{Kind, Role};
+pub use rope::{Angles, Rope, RopeScaling};
+pub use weights::Weight;

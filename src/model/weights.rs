@@ -4,117 +4,54 @@ use std::collections::HashMap;
 
 use half::{bf16, f16};
 
+use super::architecture::Architecture;
+use super::config::Config;
+use super::role::{Kind, Role};
+use super::rope::RopeScaling;
+use crate::blocks::{self, Fault, block_type};
 use crate::error::{Error, Result};
 use crate::gguf::{Gguf, TensorInfo, TensorType};
-use crate::model::Config;
 use crate::ternary;
 
-/// What a tensor is for. Roles are named as in GGUF.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// The embedding `[n_embd, n_vocab]`, which is the LM head too.
-    TokenEmbd,
-    /// The last norm `[n_embd]`.
-    OutputNorm,
-    /// The norm before attention `[n_embd]`.
-    AttnNorm,
-    /// Queries `[n_embd, n_head * head_dim]`.
-    AttnQ,
-    /// Keys `[n_embd, n_head_kv * head_dim]`.
-    AttnK,
-    /// Values `[n_embd, n_head_kv * head_dim]`.
-    AttnV,
-    /// The norm of the results of all heads `[n_head * head_dim]`.
-    AttnSubNorm,
-    /// From the results of all heads to the residual stream `[n_head * head_dim, n_embd]`.
-    AttnOutput,
-    /// The norm before the feed-forward network `[n_embd]`.
-    FfnNorm,
-    /// Gate `[n_embd, n_ff]`.
-    FfnGate,
-    /// Up `[n_embd, n_ff]`.
-    FfnUp,
-    /// The norm before down `[n_ff]`.
-    FfnSubNorm,
-    /// Down `[n_ff, n_embd]`.
-    FfnDown,
-}
-
 impl Role {
-    /// The tensors that a model has once.
-    pub const GLOBAL: &[Self] = &[Self::TokenEmbd, Self::OutputNorm];
-
-    /// The tensors that each block has.
-    pub const BLOCK: &[Self] = &[
-        Self::AttnNorm,
-        Self::AttnQ,
-        Self::AttnK,
-        Self::AttnV,
-        Self::AttnSubNorm,
-        Self::AttnOutput,
-        Self::FfnNorm,
-        Self::FfnGate,
-        Self::FfnUp,
-        Self::FfnSubNorm,
-        Self::FfnDown,
-    ];
-
-    /// The name in GGUF without `blk.N.` and `.weight`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::TokenEmbd => "token_embd",
-            Self::OutputNorm => "output_norm",
-            Self::AttnNorm => "attn_norm",
-            Self::AttnQ => "attn_q",
-            Self::AttnK => "attn_k",
-            Self::AttnV => "attn_v",
-            Self::AttnSubNorm => "attn_sub_norm",
-            Self::AttnOutput => "attn_output",
-            Self::FfnNorm => "ffn_norm",
-            Self::FfnGate => "ffn_gate",
-            Self::FfnUp => "ffn_up",
-            Self::FfnSubNorm => "ffn_sub_norm",
-            Self::FfnDown => "ffn_down",
-        }
-    }
-
     /// Elements in each dimension, the fastest first.
     pub fn shape(self, config: &Config) -> Vec<u64> {
-        let Config { n_vocab, n_embd, n_ff, .. } = *config;
-        let n_embd_kv = config.n_embd_kv();
+        let Config { n_vocab, n_embd, n_ff, head_dim, .. } = *config;
+        let (n_embd_q, n_embd_kv) = (config.n_embd_q(), config.n_embd_kv());
         let shape = match self {
-            Self::TokenEmbd => vec![n_embd, n_vocab],
-            Self::OutputNorm | Self::AttnNorm | Self::AttnSubNorm | Self::FfnNorm => vec![n_embd],
-            Self::AttnQ | Self::AttnOutput => vec![n_embd, n_embd],
+            Self::TokenEmbd | Self::Output => vec![n_embd, n_vocab],
+            Self::OutputNorm | Self::AttnNorm | Self::FfnNorm => vec![n_embd],
+            Self::RopeFreqs | Self::RopeFactorsShort | Self::RopeFactorsLong => vec![head_dim / 2],
+            Self::AttnQNorm | Self::AttnKNorm => vec![head_dim],
+            Self::AttnSubNorm => vec![n_embd_q],
+            Self::AttnQ => vec![n_embd, n_embd_q],
             Self::AttnK | Self::AttnV => vec![n_embd, n_embd_kv],
+            Self::AttnOutput => vec![n_embd_q, n_embd],
             Self::FfnGate | Self::FfnUp => vec![n_embd, n_ff],
             Self::FfnSubNorm => vec![n_ff],
             Self::FfnDown => vec![n_ff, n_embd],
         };
         shape.into_iter().map(|n| n as u64).collect()
     }
+}
 
-    /// The types that a tensor of this role may have, the usual one first.
-    pub fn types(self) -> &'static [TensorType] {
+impl Kind {
+    /// The types that a tensor of this kind may have, the usual ones first.
+    pub fn types(self) -> Vec<TensorType> {
+        let floats = [TensorType::F16, TensorType::F32, TensorType::Bf16];
+        let blocks = blocks::TABLE.iter().map(|block| block.ty);
         match self {
-            Self::TokenEmbd => &[TensorType::F16, TensorType::F32, TensorType::Bf16],
-            _ if self.is_ternary() => &[TensorType::I2S],
-            _ => &[TensorType::F32],
+            Self::Vocabulary => floats.into_iter().chain(blocks).collect(),
+            Self::Matrix => {
+                // A type of four bits is what llama.cpp falls back to where rows do not divide by
+                // the blocks of a ternary one.
+                let fits = |ty: &TensorType| {
+                    *ty == TensorType::Q4_0 || block_type(*ty).is_some_and(|block| block.bits == 2)
+                };
+                [TensorType::I2S].into_iter().chain(blocks.filter(fits)).collect()
+            }
+            Self::Vector => floats.to_vec(),
         }
-    }
-
-    /// Whether this is a ternary matrix.
-    pub fn is_ternary(self) -> bool {
-        matches!(
-            self,
-            Self::AttnQ
-                | Self::AttnK
-                | Self::AttnV
-                | Self::AttnOutput
-                | Self::FfnGate
-                | Self::FfnUp
-                | Self::FfnDown
-        )
     }
 }
 
@@ -158,22 +95,52 @@ impl Weight {
             TensorType::F32 => {
                 bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect()
             }
-            other => return Err(Error::Internal(format!("{other} read as floats"))),
+            other => match block_type(other) {
+                Some(block) => block.values(bytes).map_err(|fault| self.fault(0, fault))?,
+                None => return Err(Error::Internal(format!("{other} read as floats"))),
+            },
         };
         match floats.iter().position(|float| !float.is_finite()) {
             None => Ok(floats),
             Some(index) => {
                 let name = &self.tensor.name;
-                Err(Error::BadGguf(format!("element {index} of tensor `{name}` is not a number")))
+                Err(Error::BadGguf(format!("element {index} of tensor `{name}` is not finite")))
             }
         }
+    }
+
+    /// The values of a tensor that divides RoPE's frequencies: each is above 0.
+    pub fn divisors(&self, bytes: &[u8]) -> Result<Vec<f32>> {
+        let values = self.floats(bytes)?;
+        match values.iter().position(|&value| value <= 0.0) {
+            None => Ok(values),
+            Some(index) => {
+                let (name, value) = (&self.tensor.name, values[index]);
+                Err(Error::BadGguf(format!("element {index} of tensor `{name}` is {value}")))
+            }
+        }
+    }
+
+    /// What is wrong with blocks that begin `at` bytes after the tensor's beginning.
+    pub fn fault(&self, at: u64, fault: Fault) -> Error {
+        let name = &self.tensor.name;
+        let within = block_type(self.tensor.ty).map_or(0, |block| block.offset_of(fault) as u64);
+        let offset = self.tensor.offset + at + within;
+        Error::BadGguf(match fault {
+            Fault::Code(_) => {
+                format!("tensor `{name}` has the unused code 3 (in the block at byte {offset})")
+            }
+            Fault::Scale(_) => {
+                format!("tensor `{name}` has a scale that is not finite (at byte {offset})")
+            }
+        })
     }
 
     /// The scale, from the last 32 bytes of an I2_S tensor.
     pub fn scale(&self, tail: &[u8]) -> Result<f32> {
         ternary::scale(tail).ok_or_else(|| {
             let name = &self.tensor.name;
-            Error::BadGguf(format!("tensor `{name}` has a scale that is not a number"))
+            Error::BadGguf(format!("tensor `{name}` has a scale that is not finite"))
         })
     }
 }
@@ -193,35 +160,80 @@ pub fn weights(config: &Config, gguf: &Gguf) -> Result<Vec<Weight>> {
         weights.push(Weight { role, block, tensor: tensor.clone() });
         Ok(())
     };
-    for &role in Role::GLOBAL {
+    let Architecture { norms, rope_factors, always_tied, .. } = *config.architecture;
+    for role in [Role::TokenEmbd, Role::OutputNorm] {
         find(role, 0, format!("{}.weight", role.name()))?;
     }
     for block in 0..config.n_layer {
-        for &role in Role::BLOCK {
+        for &role in Role::BLOCK.iter().chain(norms) {
             find(role, block, format!("blk.{block}.{}.weight", role.name()))?;
         }
     }
-
-    // The LM head of these models is the embedding. The first upload of 2B-4T has a copy of it as a
-    // tensor of its own, which bitnet.cpp ignores too.
-    if let Some(output) = tensors.remove("output.weight") {
-        check(Role::TokenEmbd, config, output)?;
+    let optional = [Role::Output].iter().chain(rope_factors);
+    for &role in optional {
+        let name = format!("{}.weight", role.name());
+        if let Some(tensor) = tensors.remove(name.as_str()) {
+            check(role, config, tensor)?;
+            // The first upload of 2B-4T has a copy of its embedding, which bitnet.cpp ignores too.
+            if role != Role::Output || !always_tied {
+                weights.push(Weight { role, block: 0, tensor: tensor.clone() });
+            }
+        }
     }
+    check_rope_factors(config, &weights)?;
+    check_stacks(&weights)?;
     // A bias or a scale that is not applied would make the text wrong, and nobody would know why.
     if let Some(extra) = gguf.tensors.iter().find(|t| tensors.contains_key(t.name.as_str())) {
         return Err(Error::UnsupportedModel(format!(
             "the file has a tensor `{}`, which a `{}` model of {} blocks does not use",
-            extra.name,
-            config.architecture.as_str(),
-            config.n_layer
+            extra.name, config.architecture.name, config.n_layer
         )));
     }
     weights.sort_by_key(|weight| weight.tensor.offset);
     Ok(weights)
 }
 
+/// A file has the factors for both short and long contexts, or none.
+fn check_rope_factors(config: &Config, weights: &[Weight]) -> Result<()> {
+    let has = |role| weights.iter().any(|weight| weight.role == role);
+    let declared = matches!(config.rope.scaling, RopeScaling::LongRope { .. });
+    let (short, long) = (has(Role::RopeFactorsShort), has(Role::RopeFactorsLong));
+    for (role, here) in [(Role::RopeFactorsShort, short), (Role::RopeFactorsLong, long)] {
+        if !here && (declared || short || long) {
+            return Err(Error::MissingTensor { name: format!("{}.weight", role.name()) });
+        }
+    }
+    if short && !declared {
+        return Err(Error::UnsupportedModel(
+            "the file has factors for RoPE, but its `rope.scaling.type` is not `longrope`".into(),
+        ));
+    }
+    Ok(())
+}
+
+/// Matrices with the same input are stacked on the GPU, so their types agree.
+fn check_stacks(weights: &[Weight]) -> Result<()> {
+    let mut types = HashMap::new();
+    for Weight { role, block, tensor } in weights {
+        let stack = match role {
+            Role::AttnQ | Role::AttnK | Role::AttnV => Role::AttnQ,
+            Role::FfnGate | Role::FfnUp => Role::FfnGate,
+            _ => continue,
+        };
+        let ty = *types.entry((stack, *block)).or_insert(tensor.ty);
+        if ty != tensor.ty {
+            return Err(Error::TensorShape {
+                name: tensor.name.clone(),
+                found: tensor.to_string(),
+                expected: format!("{ty}, as the matrices beside it"),
+            });
+        }
+    }
+    Ok(())
+}
+
 fn check(role: Role, config: &Config, tensor: &TensorInfo) -> Result<()> {
-    let (types, shape) = (role.types(), role.shape(config));
+    let (types, shape) = (role.kind().types(), role.shape(config));
     if matches!(tensor.ty, TensorType::Tl1 | TensorType::Tl2) {
         return Err(Error::UnsupportedModel(format!(
             "tensor `{}` is {}, whose order depends on the CPU that wrote the file; use the I2_S \
@@ -229,7 +241,10 @@ fn check(role: Role, config: &Config, tensor: &TensorInfo) -> Result<()> {
             tensor.name, tensor.ty
         )));
     }
-    if tensor.ne == shape && types.contains(&tensor.ty) {
+    // More rows than tokens are legal: they pad the vocabulary.
+    let padded = role.kind() == Kind::Vocabulary
+        && matches!(tensor.ne[..], [columns, rows] if columns == shape[0] && rows >= shape[1]);
+    if (tensor.ne == shape || padded) && types.contains(&tensor.ty) {
         return Ok(());
     }
     let types: Vec<String> = types.iter().map(TensorType::to_string).collect();

@@ -1,15 +1,16 @@
 //! The whole model in plain Rust. Tests compare the GPU's results with it.
 //!
 //! It computes one token at a time, with f64 sums. [`Reference::forward`] is the model, [`ops`] has
-//! its operations. The arithmetic follows bitnet.cpp, but is exact where bitnet.cpp approximates:
-//! nothing is rounded to f16, and ternary products are summed as integers.
+//! its operations. It is exact where llama.cpp and bitnet.cpp approximate: nothing is rounded to
+//! f16, and the inputs of a product are rounded to int8 only for I2_S weights, whose models were
+//! trained so.
 
 pub mod ops;
 
 use crate::error::{Error, Result};
-use crate::gguf::Gguf;
-use crate::model::Config;
-use crate::model::weights::{Role, Weight, weights};
+use crate::gguf::{Gguf, TensorType};
+use crate::model::weights::weights;
+use crate::model::{Angles, Config, Role, RopePairs, Weight};
 use crate::source::{Reader, Source};
 use crate::ternary::{self, Layout};
 use crate::tokenizer::Tokenizer;
@@ -21,38 +22,52 @@ pub struct Reference {
     /// The model's tokenizer.
     pub tokenizer: Tokenizer,
     weights: Weights,
+    angles: Angles,
     cache: Vec<KvCache>,
     n_past: usize,
 }
 
+/// How to load a [`Reference`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReferenceOptions {
+    /// The order of the file's I2_S codes.
+    pub layout: Layout,
+    /// Tokens of context, on which the factors of longrope depend; `None`: the model's own.
+    pub context: Option<usize>,
+}
+
 #[derive(Default)]
 struct Weights {
-    token_embd: Vec<f32>,  // [n_vocab][n_embd]
-    output_norm: Vec<f32>, // [n_embd]
+    token_embd: Vec<f32>,            // [n_vocab][n_embd]
+    output: Option<Vec<f32>>,        // [n_vocab][n_embd]
+    output_norm: Vec<f32>,           // [n_embd]
+    rope_divisors: Option<Vec<f32>>, // [head_dim / 2]
     blocks: Vec<Block>,
 }
 
+/// Norms that the architecture does not have are `None`.
 #[derive(Default)]
 struct Block {
-    attn_norm: Vec<f32>,     // [n_embd]
-    attn_q: Ternary,         // [n_head * head_dim][n_embd]
-    attn_k: Ternary,         // [n_head_kv * head_dim][n_embd]
-    attn_v: Ternary,         // [n_head_kv * head_dim][n_embd]
-    attn_sub_norm: Vec<f32>, // [n_head * head_dim]
-    attn_output: Ternary,    // [n_embd][n_head * head_dim]
-    ffn_norm: Vec<f32>,      // [n_embd]
-    ffn_gate: Ternary,       // [n_ff][n_embd]
-    ffn_up: Ternary,         // [n_ff][n_embd]
-    ffn_sub_norm: Vec<f32>,  // [n_ff]
-    ffn_down: Ternary,       // [n_embd][n_ff]
+    attn_norm: Vec<f32>,             // [n_embd]
+    attn_q: Matrix,                  // [n_head * head_dim][n_embd]
+    attn_k: Matrix,                  // [n_head_kv * head_dim][n_embd]
+    attn_v: Matrix,                  // [n_head_kv * head_dim][n_embd]
+    attn_q_norm: Option<Vec<f32>>,   // [head_dim]
+    attn_k_norm: Option<Vec<f32>>,   // [head_dim]
+    attn_sub_norm: Option<Vec<f32>>, // [n_head * head_dim]
+    attn_output: Matrix,             // [n_embd][n_head * head_dim]
+    ffn_norm: Vec<f32>,              // [n_embd]
+    ffn_gate: Matrix,                // [n_ff][n_embd]
+    ffn_up: Matrix,                  // [n_ff][n_embd]
+    ffn_sub_norm: Option<Vec<f32>>,  // [n_ff]
+    ffn_down: Matrix,                // [n_embd][n_ff]
 }
 
-/// A ternary matrix: `scale` times codes of −1, 0 or 1.
-#[derive(Default)]
-struct Ternary {
-    codes: Vec<i8>,
-    columns: usize,
-    scale: f32,
+enum Matrix {
+    /// `scale` times codes of −1, 0 or 1. Its input is rounded to int8.
+    Ternary { codes: Vec<i8>, columns: usize, scale: f32 },
+    /// Any values.
+    Floats { values: Vec<f32>, columns: usize },
 }
 
 /// The keys and values of one block, `[n_past][n_head_kv * head_dim]`.
@@ -73,34 +88,48 @@ impl Reference {
 
     /// Computes one token.
     fn step(&mut self, id: usize) -> Vec<f32> {
-        let Config { n_embd, n_head, n_head_kv, head_dim, eps, rope_freq_base, .. } = self.config;
-        let pos = self.n_past;
+        let config = &self.config;
+        let Config { n_embd, n_head, n_head_kv, head_dim, eps, .. } = *config;
+        let norm_if = |x: Vec<f32>, weight: &Option<Vec<f32>>| match weight {
+            Some(weight) => ops::rms_norm(&x, weight, eps),
+            None => x,
+        };
+        let rope: Vec<[f64; 2]> = self.angles.at(self.n_past).collect();
+        let rotate = |x: &mut [f32]| match config.architecture.rope_pairs {
+            RopePairs::Halves => ops::rope_halves(x, &rope),
+            RopePairs::Neighbours => ops::rope_neighbours(x, &rope),
+        };
         let mut x = self.weights.token_embd[id * n_embd..][..n_embd].to_vec();
+        x.iter_mut().for_each(|x| *x *= config.embedding_scale);
 
         for (block, cache) in self.weights.blocks.iter().zip(&mut self.cache) {
-            let h = Quantized::new(&ops::rms_norm(&x, &block.attn_norm, eps));
-            let mut q = block.attn_q.times(&h);
-            let mut k = block.attn_k.times(&h);
+            let h = ops::rms_norm(&x, &block.attn_norm, eps);
+            let mut q = norm_if(block.attn_q.times(&h), &block.attn_q_norm);
+            let mut k = norm_if(block.attn_k.times(&h), &block.attn_k_norm);
             let mut v = block.attn_v.times(&h);
-            ops::rope_neox(&mut q, head_dim, pos, rope_freq_base);
-            ops::rope_neox(&mut k, head_dim, pos, rope_freq_base);
+            rotate(&mut q);
+            rotate(&mut k);
             cache.k.append(&mut k);
             cache.v.append(&mut v);
             let attn = ops::attention(&q, &cache.k, &cache.v, n_head, n_head_kv, head_dim);
-            let attn = Quantized::new(&ops::rms_norm(&attn, &block.attn_sub_norm, eps));
-            add(&mut x, &block.attn_output.times(&attn));
+            let attn = norm_if(attn, &block.attn_sub_norm);
+            add(&mut x, &block.attn_output.times(&attn), config.residual_scale);
 
-            let h = Quantized::new(&ops::rms_norm(&x, &block.ffn_norm, eps));
+            let h = ops::rms_norm(&x, &block.ffn_norm, eps);
             let gate = block.ffn_gate.times(&h);
             let up = block.ffn_up.times(&h);
-            let h = ops::relu2_glu(&gate, &up);
-            let h = Quantized::new(&ops::rms_norm(&h, &block.ffn_sub_norm, eps));
-            add(&mut x, &block.ffn_down.times(&h));
+            let h = ops::gated(config.architecture.activation, &gate, &up);
+            let h = norm_if(h, &block.ffn_sub_norm);
+            add(&mut x, &block.ffn_down.times(&h), config.residual_scale);
         }
 
         self.n_past += 1;
         let h = ops::rms_norm(&x, &self.weights.output_norm, eps);
-        ops::matvec_f32(&self.weights.token_embd, n_embd, &h)
+        let lm_head = self.weights.output.as_ref().unwrap_or(&self.weights.token_embd);
+        let mut logits = ops::matvec_f32(lm_head, n_embd, &h);
+        logits.truncate(config.n_vocab);
+        logits.iter_mut().for_each(|logit| *logit /= config.logit_scale);
+        logits
     }
 
     /// Empties the context.
@@ -131,29 +160,39 @@ impl Reference {
     }
 }
 
-/// A row of activations as int8. It is quantised once for all matrices that multiply it.
-struct Quantized {
-    q: Vec<i8>,
-    s: f32,
-}
-
-impl Quantized {
-    fn new(x: &[f32]) -> Self {
-        let (q, s) = ops::quantize(x);
-        Self { q, s }
+impl Default for Matrix {
+    fn default() -> Self {
+        Self::Floats { values: Vec::new(), columns: 1 }
     }
 }
 
-impl Ternary {
-    /// The product with a row, in bitnet.cpp's order of operations.
-    fn times(&self, x: &Quantized) -> Vec<f32> {
-        let sums = ops::matvec_ternary(&self.codes, self.columns, &x.q);
-        sums.into_iter().map(|sum| sum as f32 / x.s * self.scale).collect()
+impl Matrix {
+    /// The product with a row; of I2_S in bitnet.cpp's order of operations.
+    fn times(&self, x: &[f32]) -> Vec<f32> {
+        match self {
+            Self::Ternary { codes, columns, scale } => {
+                let (q, s) = ops::quantize(x);
+                let sums = ops::matvec_ternary(codes, *columns, &q);
+                sums.into_iter().map(|sum| sum as f32 / s * scale).collect()
+            }
+            Self::Floats { values, columns } => ops::matvec_f32(values, *columns, x),
+        }
+    }
+
+    fn new(weight: &Weight, bytes: &[u8], layout: Layout) -> Result<Self> {
+        let columns = weight.columns();
+        if weight.tensor.ty != TensorType::I2S {
+            return Ok(Self::Floats { values: weight.floats(bytes)?, columns });
+        }
+        let (codes, tail) = bytes.split_at(bytes.len() - ternary::TAIL);
+        weight.check_codes(codes, 0)?;
+        let scale = weight.scale(tail)?;
+        Ok(Self::Ternary { codes: ternary::unpack(codes, layout), columns, scale })
     }
 }
 
-fn add(x: &mut [f32], y: &[f32]) {
-    x.iter_mut().zip(y).for_each(|(x, y)| *x += y);
+fn add(x: &mut [f32], y: &[f32], scale: f32) {
+    x.iter_mut().zip(y).for_each(|(x, y)| *x += scale * y);
 }
 
 impl Reference {
@@ -162,55 +201,62 @@ impl Reference {
     /// Errors: `bad-gguf`, `unsupported-model`, `missing-tensor`, `tensor-shape`, and those of the
     /// source.
     pub async fn load<S: Source>(reader: &mut Reader<S>) -> Result<Self> {
-        Self::load_as(reader, Layout::default()).await
+        Self::load_as(reader, ReferenceOptions::default()).await
     }
 
-    /// Loads a GGUF file whose ternary codes are in `layout`.
-    pub async fn load_as<S: Source>(reader: &mut Reader<S>, layout: Layout) -> Result<Self> {
+    /// Loads a GGUF file in the way that `options` say.
+    pub async fn load_as<S: Source>(
+        reader: &mut Reader<S>,
+        options: ReferenceOptions,
+    ) -> Result<Self> {
         let gguf = Gguf::read(reader).await?;
         let config = Config::from_gguf(&gguf)?;
         let table = weights(&config, &gguf)?;
         let tokenizer = Tokenizer::from_gguf(&gguf, &config)?;
 
+        let context = options.context.unwrap_or(config.n_ctx);
+        let unused = match config.rope.takes_long_factors(context) {
+            true => Role::RopeFactorsShort,
+            false => Role::RopeFactorsLong,
+        };
         let mut weights = Weights::default();
         weights.blocks.resize_with(config.n_layer, Block::default);
-        for weight in &table {
+        for weight in table.iter().filter(|weight| weight.role != unused) {
             let tensor = &weight.tensor;
             let bytes = reader.read(tensor.offset..tensor.offset + tensor.len).await?;
-            weights.put(weight, &bytes, layout)?;
+            weights.put(weight, &bytes, options.layout)?;
         }
+        let angles = Angles::new(&config.rope, config.head_dim, weights.rope_divisors.as_deref());
         let cache = (0..config.n_layer).map(|_| KvCache::default()).collect();
-        Ok(Self { config, tokenizer, weights, cache, n_past: 0 })
+        Ok(Self { config, tokenizer, weights, angles, cache, n_past: 0 })
     }
 }
 
 impl Weights {
     fn put(&mut self, weight: &Weight, bytes: &[u8], layout: Layout) -> Result<()> {
         let block = &mut self.blocks[weight.block];
+        let matrix = |matrix: &mut Matrix| Matrix::new(weight, bytes, layout).map(|m| *matrix = m);
         match weight.role {
             Role::TokenEmbd => self.token_embd = weight.floats(bytes)?,
+            Role::Output => self.output = Some(weight.floats(bytes)?),
             Role::OutputNorm => self.output_norm = weight.floats(bytes)?,
+            Role::RopeFreqs | Role::RopeFactorsShort | Role::RopeFactorsLong => {
+                self.rope_divisors = Some(weight.divisors(bytes)?);
+            }
             Role::AttnNorm => block.attn_norm = weight.floats(bytes)?,
-            Role::AttnSubNorm => block.attn_sub_norm = weight.floats(bytes)?,
+            Role::AttnQNorm => block.attn_q_norm = Some(weight.floats(bytes)?),
+            Role::AttnKNorm => block.attn_k_norm = Some(weight.floats(bytes)?),
+            Role::AttnSubNorm => block.attn_sub_norm = Some(weight.floats(bytes)?),
             Role::FfnNorm => block.ffn_norm = weight.floats(bytes)?,
-            Role::FfnSubNorm => block.ffn_sub_norm = weight.floats(bytes)?,
-            Role::AttnQ => block.attn_q = Ternary::new(weight, bytes, layout)?,
-            Role::AttnK => block.attn_k = Ternary::new(weight, bytes, layout)?,
-            Role::AttnV => block.attn_v = Ternary::new(weight, bytes, layout)?,
-            Role::AttnOutput => block.attn_output = Ternary::new(weight, bytes, layout)?,
-            Role::FfnGate => block.ffn_gate = Ternary::new(weight, bytes, layout)?,
-            Role::FfnUp => block.ffn_up = Ternary::new(weight, bytes, layout)?,
-            Role::FfnDown => block.ffn_down = Ternary::new(weight, bytes, layout)?,
+            Role::FfnSubNorm => block.ffn_sub_norm = Some(weight.floats(bytes)?),
+            Role::AttnQ => matrix(&mut block.attn_q)?,
+            Role::AttnK => matrix(&mut block.attn_k)?,
+            Role::AttnV => matrix(&mut block.attn_v)?,
+            Role::AttnOutput => matrix(&mut block.attn_output)?,
+            Role::FfnGate => matrix(&mut block.ffn_gate)?,
+            Role::FfnUp => matrix(&mut block.ffn_up)?,
+            Role::FfnDown => matrix(&mut block.ffn_down)?,
         }
         Ok(())
-    }
-}
-
-impl Ternary {
-    fn new(weight: &Weight, bytes: &[u8], layout: Layout) -> Result<Self> {
-        let (codes, tail) = bytes.split_at(bytes.len() - ternary::TAIL);
-        weight.check_codes(codes, 0)?;
-        let scale = weight.scale(tail)?;
-        Ok(Self { codes: ternary::unpack(codes, layout), columns: weight.columns(), scale })
     }
 }

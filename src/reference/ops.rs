@@ -3,7 +3,11 @@
 //! Sums are f64, so any difference from a GPU kernel is the kernel's error. Tensors are flat
 //! slices. Shapes name the fastest dimension last: `[rows][columns]`.
 
+use std::f64::consts::PI;
+
 use half::f16;
+
+use crate::model::Activation;
 
 /// Computes `x / sqrt(mean(x²) + eps) * weight` for each row of `weight.len()` values.
 pub fn rms_norm(x: &[f32], weight: &[f32], eps: f32) -> Vec<f32> {
@@ -34,19 +38,30 @@ pub fn matvec_ternary(codes: &[i8], k: usize, q: &[i8]) -> Vec<i32> {
     codes.chunks_exact(k).map(dot).collect()
 }
 
-/// Rotates each head of `x`. Elements `i` and `i + head_dim / 2` are a pair (as in NeoX), which is
-/// rotated by the angle `pos * base^(-2i / head_dim)`.
-pub fn rope_neox(x: &mut [f32], head_dim: usize, pos: usize, base: f32) {
-    for head in x.chunks_exact_mut(head_dim) {
-        let (first, second) = head.split_at_mut(head_dim / 2);
-        for (i, (a, b)) in first.iter_mut().zip(second).enumerate() {
-            let exponent = -2.0 * i as f64 / head_dim as f64;
-            let (sin, cos) = (pos as f64 * f64::from(base).powf(exponent)).sin_cos();
-            let (x, y) = (f64::from(*a), f64::from(*b));
-            *a = (x * cos - y * sin) as f32;
-            *b = (y * cos + x * sin) as f32;
+/// Rotates each head of `x` by `rope` `[head_dim / 2]`, which are cos and sin of each pair's angle.
+/// Elements `i` and `i + head_dim / 2` are a pair (as in NeoX).
+pub fn rope_halves(x: &mut [f32], rope: &[[f64; 2]]) {
+    for head in x.chunks_exact_mut(2 * rope.len()) {
+        let (first, second) = head.split_at_mut(rope.len());
+        for ((a, b), rope) in first.iter_mut().zip(second).zip(rope) {
+            rotate(a, b, rope);
         }
     }
+}
+
+/// Like [`rope_halves`], but elements `2i` and `2i + 1` are a pair.
+pub fn rope_neighbours(x: &mut [f32], rope: &[[f64; 2]]) {
+    for head in x.chunks_exact_mut(2 * rope.len()) {
+        for ([a, b], rope) in head.as_chunks_mut().0.iter_mut().zip(rope) {
+            rotate(a, b, rope);
+        }
+    }
+}
+
+fn rotate(a: &mut f32, b: &mut f32, [cos, sin]: &[f64; 2]) {
+    let (x, y) = (f64::from(*a), f64::from(*b));
+    *a = (x * cos - y * sin) as f32;
+    *b = (y * cos + x * sin) as f32;
 }
 
 /// Computes `softmax(q·k / sqrt(head_dim)) · v` for each head of one token, over all positions.
@@ -82,13 +97,18 @@ pub fn attention(
     out
 }
 
-/// Computes `relu(gate)² * up`.
-pub fn relu2_glu(gate: &[f32], up: &[f32]) -> Vec<f32> {
-    let glu = |(&gate, &up): (&f32, &f32)| {
-        let relu = f64::from(gate.max(0.0));
-        (relu * relu * f64::from(up)) as f32
+/// Computes `activation(gate) * up`.
+pub fn gated(activation: Activation, gate: &[f32], up: &[f32]) -> Vec<f32> {
+    let activate = |x: f64| match activation {
+        Activation::Relu2 => x.max(0.0) * x.max(0.0),
+        Activation::Silu => x / (1.0 + (-x).exp()),
+        Activation::Gelu => {
+            let inner = (2.0 / PI).sqrt() * (x + 0.044715 * x * x * x);
+            0.5 * x * (1.0 + inner.tanh())
+        }
     };
-    gate.iter().zip(up).map(glu).collect()
+    let gated = |(&gate, &up): (&f32, &f32)| (activate(gate.into()) * f64::from(up)) as f32;
+    gate.iter().zip(up).map(gated).collect()
 }
 
 /// Multiplies `w` `[rows][k]` by `x` `[k]`.

@@ -128,7 +128,7 @@ impl Session {
         let config = engine.config();
         let info = Info {
             name: config.name.clone(),
-            architecture: config.architecture.as_str().into(),
+            architecture: config.architecture.name.into(),
             context_length: engine.n_ctx(),
             vocab_size: config.n_vocab,
             parameters,

@@ -73,6 +73,9 @@ impl LoadOptions {
                     i2s_arm: fields
                         .one_of("i2sLayout", &[("x86", false), ("arm", true)])?
                         .unwrap_or(false),
+                    float_activations: fields
+                        .one_of("activations", &[("auto", false), ("f32", true)])?
+                        .unwrap_or(false),
                 },
                 tokenizer: fields
                     .one_of("tokenizer", &[("strict", Rules::Strict), ("closest", Rules::Closest)])?

@@ -11,5 +11,6 @@ mod support;
 mod bundled;
 mod chunks;
 mod drafts;
+mod families;
 mod goldens;
 mod logits;

@@ -210,6 +210,26 @@ fn attention_handles_extreme_scores() {
 }
 
 #[test]
+fn merge_splits_takes_the_mean() {
+    let mut random = Random(17);
+    for (n_head, n_head_kv, head_dim) in [(2, 1, 64), (20, 5, 128), (4, 2, 96), (4, 2, 256)] {
+        let shape = AttentionShape { n_head, n_head_kv, head_dim, kv_f16: true };
+        for (pos, n_tokens, split_len) in STEPS {
+            let case = Case::new(shape, step(pos, n_tokens, split_len), &mut random);
+            let partials = case.partials(device(), ATTENTION);
+            let n = n_tokens as usize * n_head * head_dim;
+            let y = device().upload("y", &vec![f32::NAN; n]);
+            run(device(), &case.step, |p| p.merge_splits(&partials, &y));
+            // The expected values come from the GPU's partials: attention has its own test.
+            let expected = merged(device(), &case, &partials);
+            let what = format!("{shape:?}, {:?}", case.step);
+            let size = |i: usize| expected[i].abs().max(1.0);
+            assert_close(&what, &read(device(), &y), &expected, 2e-6, size);
+        }
+    }
+}
+
+#[test]
 fn attention_merge_norms_and_quantizes() {
     on_each_device(|gpu| {
         let mut random = Random(10);

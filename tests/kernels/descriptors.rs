@@ -54,11 +54,16 @@ fn every_shader_has_a_kernel_of_its_name() {
 }
 
 /// Kernels whose tests share a file.
-const FAMILIES: [(&str, &[&str]); 6] = [
-    ("attention", &["attention", "attention_decode", "attention_merge", "attention_prefill"]),
+const FAMILIES: [(&str, &[&str]); 8] = [
+    (
+        "attention",
+        &["attention", "attention_decode", "attention_merge", "attention_prefill", "merge_splits"],
+    ),
     ("fused_products", &["merge_norm_gemv", "norm_gemv", "norm_gemv_rope_kv"]),
     ("greedy_lm_head", &["gemv_lm_head_split", "gemv_upper", "rescore", "split_f16"]),
-    ("rms_norm", &["rms_norm", "rms_norm_quantize"]),
+    ("packed_products", &["embed_packed", "gemv_packed", "gemv_packed_floats", "quantize_groups"]),
+    ("rms_norm", &["quantize_rows", "rms_norm", "rms_norm_quantize"]),
+    ("rope_kv", &["norm_rope_kv", "rope_kv"]),
     ("sampler", &["sample_best", "sample_commit", "sample_filter"]),
     ("ternary_products", &["gemm_few", "gemm_i2s", "gemv_i2s"]),
 ];

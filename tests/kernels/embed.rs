@@ -62,13 +62,18 @@ fn embed_copies_the_rows_of_all_shards() {
         // The ends of every shard, and one token twice.
         let last = rows as u32 - 1;
         let ids = [0, 19, 20, 21, 22, last, last - last / 2, 19, 0].map(|id: u32| id.min(last));
-        for ty in [DenseType::F16, DenseType::F16Split, DenseType::F32] {
+        for (ty, scale) in
+            [(DenseType::F16, 1.0), (DenseType::F16Split, 1.0), (DenseType::F32, 12.0)]
+        {
             let embd = upload(gpu, &values, k, ty, cuts);
             let x = gpu.upload("x", &vec![f32::NAN; ids.len() * k]);
             let tokens = gpu.upload("tokens", &ids);
-            run(gpu, &step(0, ids.len()), |p| p.embed(&tokens, &embd, &x));
-            let expected: Vec<f32> =
-                ids.iter().flat_map(|&id| &values[id as usize * k..][..k]).copied().collect();
+            run(gpu, &step(0, ids.len()), |p| p.embed(&tokens, &embd, scale, &x));
+            let expected: Vec<f32> = ids
+                .iter()
+                .flat_map(|&id| &values[id as usize * k..][..k])
+                .map(|value| scale * value)
+                .collect();
             assert_eq!(read(gpu, &x), expected, "{k} x {rows}, {ty:?}");
         }
     }

@@ -9,7 +9,7 @@ use crate::device::{on_each_device, read, run, step, with_float_products};
 use crate::rms_norm::{NEAR_HALF, RELATIVE, hard_rows, hard_weight};
 use crate::rope_kv::{self, pair, rope_table, values};
 use crate::support::Random;
-use crate::ternary_products::{BEFORE, Matrix, SCALES, cuts};
+use crate::ternary_products::{BEFORE, Matrix, PRODUCTS, SCALES, cuts};
 
 /// One token's input, normed and quantised by the reference.
 struct Input {
@@ -71,9 +71,9 @@ fn norm_gemv_handles_hard_rows() {
         for (i, (k, rows)) in SHAPES.into_iter().enumerate() {
             let (xs, weight) = (hard_rows(k, &mut random), hard_weight(k, &mut random));
             let norm = Norm { weight: gpu.upload("weight", &weight), eps: 1e-5 };
-            for product in [Product::Store, Product::Add, Product::Relu2Glu] {
+            for (n, product) in PRODUCTS.into_iter().enumerate() {
                 let matrix = Matrix::new(k, rows, product, SCALES[1].0, &mut random);
-                let cuts = cuts(rows, i + product as usize);
+                let cuts = cuts(rows, i + n);
                 let w = matrix.upload(gpu, &cuts);
                 for (token, x) in xs.chunks(k).enumerate() {
                     let d_x = gpu.upload("x", x);
@@ -86,7 +86,7 @@ fn norm_gemv_handles_hard_rows() {
                         Product::Add => {
                             v.into_iter().map(|(v, off)| (BEFORE + v, off + 1e-7)).collect()
                         }
-                        Product::Relu2Glu => (0..rows).map(|i| glu(v[i], v[rows + i])).collect(),
+                        Product::Gated(_) => (0..rows).map(|i| glu(v[i], v[rows + i])).collect(),
                     };
                     expected.push((BEFORE, 0.0));
                     let what = format!("{k} x {rows}, row {token}, {product:?}, cut at {cuts:?}");
@@ -118,7 +118,7 @@ fn check_qkv(gpu: &Gpu, shape: AttentionShape, pos: usize, random: &mut Random) 
 
     let (mut v, off): (Vec<f32>, Vec<f32>) =
         Input::new(&x, &weight).times(&matrix).into_iter().unzip();
-    ops::rope_neox(&mut v[..n_q + n_kv], head_dim, pos, rope_kv::BASE);
+    ops::rope_halves(&mut v[..n_q + n_kv], &rope_kv::rope(pos, head_dim));
     let f16 = if kv_f16 { 1.0 / 1024.0 } else { 0.0 };
     let expected = |rows: std::ops::Range<usize>, scale: f32, relative: f32| -> Vec<(f32, f32)> {
         let off = |i: usize| {

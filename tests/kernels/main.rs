@@ -22,6 +22,7 @@ mod fused_products;
 mod gemm_lm_head;
 mod gemv_lm_head;
 mod greedy_lm_head;
+mod packed_products;
 mod probe_read;
 mod rms_norm;
 mod rope_kv;

@@ -1,5 +1,5 @@
 //! `rms_norm` norms the last token or every token. `rms_norm_quantize` norms and quantises every
-//! token.
+//! token, `quantize_rows` only quantises.
 
 use ternlight::gpu::Gpu;
 use ternlight::kernels::{Norm, Quantized};
@@ -126,6 +126,21 @@ fn rms_norm_quantize_handles_every_token() {
             run(gpu, &step(7, n_tokens), |p| p.rms_norm_quantize(&d_x, &norm, &y));
             let normed = ops::rms_norm(&x, &weight, 1e-5);
             check_quantized(gpu, &format!("{n} values"), &y, &normed, n);
+        }
+    });
+}
+
+#[test]
+fn quantize_rows_quantizes_without_a_norm() {
+    on_each_device(|gpu| {
+        let mut random = Random(5);
+        for n in [128, 640, 6912] {
+            let x = hard_rows(n, &mut random);
+            let n_tokens = x.len() / n;
+            let y = quantized(gpu, n, n_tokens);
+            let d_x = gpu.upload("x", &x);
+            run(gpu, &step(7, n_tokens), |p| p.quantize_rows(&d_x, n, &y));
+            check_quantized(gpu, &format!("{n} values"), &y, &x, n);
         }
     });
 }

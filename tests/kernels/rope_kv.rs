@@ -1,29 +1,40 @@
-//! `rope_kv` rotates queries and keys and fills the cache.
+//! `rope_kv` rotates queries and keys and fills the cache. `norm_rope_kv` norms the heads first.
 
 use half::f16;
 use ternlight::gpu::Gpu;
-use ternlight::kernels::{AttentionShape, KvCache};
+use ternlight::kernels::{AttentionShape, KvCache, Norm};
 use ternlight::reference::ops;
 
-use crate::device::{assert_close, device, read, run, step};
+use crate::device::{assert_close, device, on_each_device, read, run, step};
+use crate::rms_norm::hard_weight;
 use crate::support::Random;
 
-pub(crate) const BASE: f32 = 500_000.0;
+const BASE: f64 = 500_000.0;
 
 /// The words of the cache before the kernel runs.
 pub(crate) const BEFORE: u32 = 0x1234_5678;
 
-/// cos and sin of every position's angles, `[n_ctx, head_dim / 2]`.
-pub(crate) fn rope_table(n_ctx: usize, head_dim: usize) -> Vec<[f32; 2]> {
-    let angle =
-        |pos: usize, i: usize| pos as f64 * f64::from(BASE).powf(-2.0 * i as f64 / head_dim as f64);
-    (0..n_ctx)
-        .flat_map(|pos| (0..head_dim / 2).map(move |i| angle(pos, i)))
-        .map(|angle| [angle.cos() as f32, angle.sin() as f32])
-        .collect()
+/// cos and sin of a position's angles, `[head_dim / 2]`.
+pub(crate) fn rope(pos: usize, head_dim: usize) -> Vec<[f64; 2]> {
+    let angle = |i: usize| pos as f64 * BASE.powf(-2.0 * i as f64 / head_dim as f64);
+    (0..head_dim / 2).map(|i| [angle(i).cos(), angle(i).sin()]).collect()
 }
 
-fn check(gpu: &Gpu, shape: &AttentionShape, pos: usize, n_tokens: usize, n_ctx: usize) {
+/// The same of every position, `[n_ctx, head_dim / 2]`.
+pub(crate) fn rope_table(n_ctx: usize, head_dim: usize) -> Vec<[f32; 2]> {
+    let rope = |pos: usize| rope(pos, head_dim).into_iter();
+    (0..n_ctx).flat_map(rope).map(|pair| pair.map(|value| value as f32)).collect()
+}
+
+/// With `norms`, `norm_rope_kv`.
+fn check(
+    gpu: &Gpu,
+    shape: &AttentionShape,
+    norms: bool,
+    pos: usize,
+    n_tokens: usize,
+    n_ctx: usize,
+) {
     let &AttentionShape { n_head, n_head_kv, head_dim, kv_f16 } = shape;
     let (n_q, n_kv) = (n_head * head_dim, n_head_kv * head_dim);
     let mut random = Random(7 + pos as u64);
@@ -41,7 +52,13 @@ fn check(gpu: &Gpu, shape: &AttentionShape, pos: usize, n_tokens: usize, n_ctx: 
     let q = gpu.upload("q", &vec![f32::NAN; n_tokens * n_q]);
     let d_qkv = gpu.upload("qkv", &qkv);
     let d_table = gpu.upload("rope_table", &rope_table(n_ctx, head_dim));
-    run(gpu, &step(pos, n_tokens), |p| p.rope_kv(&d_qkv, &d_table, &q, &cache));
+    let weights = [(); 2].map(|()| hard_weight(head_dim, &mut random));
+    let [of_q, of_k] =
+        weights.each_ref().map(|weight| Norm { weight: gpu.upload("weight", weight), eps: 1e-6 });
+    run(gpu, &step(pos, n_tokens), |p| match norms {
+        true => p.norm_rope_kv(&d_qkv, [&of_q, &of_k], &d_table, &q, &cache),
+        false => p.rope_kv(&d_qkv, &d_table, &q, &cache),
+    });
 
     let what = format!("{shape:?} at {pos}");
     let (q, k, v) = (read(gpu, &q), read(gpu, &cache.keys), read(gpu, &cache.values));
@@ -50,22 +67,30 @@ fn check(gpu: &Gpu, shape: &AttentionShape, pos: usize, n_tokens: usize, n_ctx: 
         let at = pos + token;
         let mut expected_q = row[..n_q].to_vec();
         let mut expected_k = row[n_q..n_q + n_kv].to_vec();
-        ops::rope_neox(&mut expected_q, head_dim, at, BASE);
-        ops::rope_neox(&mut expected_k, head_dim, at, BASE);
+        if norms {
+            expected_q = ops::rms_norm(&expected_q, &weights[0], 1e-6);
+            expected_k = ops::rms_norm(&expected_k, &weights[1], 1e-6);
+        }
+        ops::rope_halves(&mut expected_q, &rope(at, head_dim));
+        ops::rope_halves(&mut expected_k, &rope(at, head_dim));
         expected_q.iter_mut().for_each(|q| *q /= (head_dim as f32).sqrt());
         // The error is relative to the larger value of a pair, so an outlier widens its partner's
         // tolerance.
-        assert_close(&what, &q[token * n_q..][..n_q], &expected_q, 4e-7, |i| {
+        // A norm adds a sum of squares and three roundings.
+        let exact = if norms { 2e-6 } else { 4e-7 };
+        assert_close(&what, &q[token * n_q..][..n_q], &expected_q, exact, |i| {
             pair(&expected_q, head_dim, i)
         });
         // A conversion to f16 may round to either neighbour.
-        let relative = if kv_f16 { 1.0 / 1024.0 } else { 4e-7 };
+        let relative = if kv_f16 { 1.0 / 1024.0 } else { exact };
         let found = values(&k[at * per_position..][..per_position], kv_f16);
-        assert_close(&what, &found, &expected_k, relative, |i| pair(&expected_k, head_dim, i));
+        // Below f16's smallest normal number, the distance between numbers is constant.
+        let least = if kv_f16 { 6.2e-5 } else { 0.0 };
+        let size = |i: usize| pair(&expected_k, head_dim, i).max(least);
+        assert_close(&what, &found, &expected_k, relative, size);
         let found = values(&v[at * per_position..][..per_position], kv_f16);
         let expected_v = &row[n_q + n_kv..];
         let relative = if kv_f16 { 1.0 / 1024.0 } else { 0.0 };
-        // Below f16's smallest normal number, the distance between numbers is constant.
         assert_close(&what, &found, expected_v, relative, |i| expected_v[i].abs().max(6.2e-5));
     }
     let written = pos * per_position..(pos + n_tokens) * per_position;
@@ -90,12 +115,13 @@ pub(crate) fn values(words: &[u32], kv_f16: bool) -> Vec<f32> {
 }
 
 #[test]
-fn rope_kv_rotates_and_stores() {
+fn heads_are_rotated_and_stored() {
     for (n_head, n_head_kv, head_dim) in [(1, 1, 64), (4, 2, 64), (20, 5, 128), (3, 1, 96)] {
         for kv_f16 in [true, false] {
             let shape = AttentionShape { n_head, n_head_kv, head_dim, kv_f16 };
             for (pos, n_tokens, n_ctx) in [(0, 1, 1), (0, 3, 5), (5, 4, 16), (1000, 1, 1001)] {
-                check(device(), &shape, pos, n_tokens, n_ctx);
+                check(device(), &shape, false, pos, n_tokens, n_ctx);
+                on_each_device(|gpu| check(gpu, &shape, true, pos, n_tokens, n_ctx));
             }
         }
     }

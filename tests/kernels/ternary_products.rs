@@ -3,6 +3,7 @@
 
 use ternlight::gpu::{Buffer, Gpu, Recorder};
 use ternlight::kernels::{Product, Quantized, Shard, Ternary};
+use ternlight::model::Activation;
 use ternlight::reference::ops;
 use ternlight::ternary::{Layout, pack};
 
@@ -16,7 +17,8 @@ use crate::support::Random;
 const SHAPES: [(usize, usize); 7] =
     [(128, 1), (384, 63), (2560, 65), (6912, 1000), (128, 1000), (6912, 1), (384, 65)];
 
-const PRODUCTS: [Product; 3] = [Product::Store, Product::Add, Product::Relu2Glu];
+pub(crate) const PRODUCTS: [Product; 3] =
+    [Product::Store, Product::Add, Product::Gated(Activation::Relu2)];
 
 /// The output before the kernel runs. A product may be added to it.
 pub(crate) const BEFORE: f32 = 0.375;
@@ -102,7 +104,7 @@ impl Matrix {
             y.extend((0..self.rows).map(|row| match product {
                 Product::Store => v[row],
                 Product::Add => BEFORE + v[row],
-                Product::Relu2Glu => {
+                Product::Gated(_) => {
                     let gate = v[row].max(0.0);
                     gate * gate * v[self.rows + row]
                 }
@@ -165,14 +167,14 @@ fn check_products(gpu: &Gpu, counts: &[usize], multiply: Multiply) {
     let mut random = Random(1);
     let mut counts = counts.iter().cycle();
     for (i, (k, rows)) in SHAPES.into_iter().enumerate() {
-        for product in PRODUCTS {
+        for (n, product) in PRODUCTS.into_iter().enumerate() {
             let &n_tokens = counts.next().unwrap();
             // Each product with each scale, whole and in shards.
             let (scale, relative) = SCALES[i / 2 % 2];
             let matrix = Matrix::new(k, rows, product, scale, &mut random);
             let x = Activations::new(k, n_tokens, scale, &mut random);
             let expected = matrix.times(&x, product);
-            let cuts = cuts(rows, i + product as usize);
+            let cuts = cuts(rows, i + n);
             let (w, x) = (matrix.upload(gpu, &cuts), x.upload(gpu, k));
             let y = output(gpu, rows, n_tokens);
             run(gpu, &step(3, n_tokens), |p| multiply(p, &w, &x, &y, product));

@@ -2,6 +2,8 @@
 #![allow(missing_docs, reason = "names of the format")]
 #![allow(dead_code, unreachable_pub, reason = "each test crate uses a part")]
 
+pub mod families;
+
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;

@@ -87,6 +87,11 @@ impl Setup {
         self
     }
 
+    pub(crate) fn float_activations(mut self) -> Self {
+        self.load.engine.float_activations = true;
+        self
+    }
+
     pub(crate) fn head(mut self, head: LmHead) -> Self {
         self.load.engine.head = head;
         self

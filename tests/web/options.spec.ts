@@ -53,6 +53,7 @@ const LOAD: Row[] = [
   ['kv', ...choice('f16', 'f32')],
   ['head', ...choice('auto', 'f16', 'int8')],
   ['i2sLayout', ...choice('x86', 'arm')],
+  ['activations', ...choice('auto', 'f32')],
   ['tokenizer', ...choice('strict', 'closest')],
   ['gpu', ...OBJECT],
   ['gpu.powerPreference', ...choice('low-power', 'high-performance')],

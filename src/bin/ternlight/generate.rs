@@ -10,7 +10,7 @@ use ternlight::chat::{self, Message, Role};
 use ternlight::engine::EngineOptions;
 use ternlight::gpu::{Gpu, GpuOptions};
 use ternlight::native::{FileSource, block_on};
-use ternlight::reference::Reference;
+use ternlight::reference::{Reference, ReferenceOptions};
 use ternlight::sampling::Sampling;
 use ternlight::session::{GenerateOptions, LmHead, LoadOptions, Progress, Session, Token};
 use ternlight::source::Reader;
@@ -205,7 +205,10 @@ fn on_cpu(
         I2sLayout::X86 => Layout::X86,
         I2sLayout::Arm => Layout::Arm,
     };
-    let mut model = block_on(Reference::load_as(&mut reader, layout))?;
+    let mut model = block_on(Reference::load_as(
+        &mut reader,
+        ReferenceOptions { layout, ..Default::default() },
+    ))?;
     let ids = prompt_tokens(&model.tokenizer, prompt, args.raw)?;
     let n_ctx = model.config.n_ctx;
     let context = args.context.unwrap_or(n_ctx);

@@ -1,0 +1,60 @@
+// Rows of codes of BITS bits with a scale for each GROUP of values: scale * (code - ZERO) - offset.
+//
+// The kernel declares w, `array<vec4u>` [MATRICES, N_ROWS, K] codes, and w_scale, `array<u32>`
+// [MATRICES, N_ROWS, SCALE_WORDS]: f16 in pairs if SCALE_F16, else f32, each followed by its offset
+// if OFFSETS. A word of codes holds fours of consecutive values, a byte for each: the first four in
+// the lowest bits of the bytes, the next four in the bits above.
+
+const UNIT: u32 = select(32u, 64u, BITS == 2u); // values that a lane reads in one step
+const UNITS: u32 = K / UNIT;                    // in a row
+const VECTORS: u32 = UNIT * BITS / 128u;        // of codes in a unit: 1 or 2
+const STEPS: u32 = (UNITS + LANES - 1u) / LANES;
+
+const_assert BITS == 2u || BITS == 4u || BITS == 8u;
+const_assert K % UNIT == 0u;
+const_assert GROUP == 16u || GROUP % 32u == 0u;
+
+// Sixteen codes, one in each byte.
+fn codes2(word: u32) -> vec4u {
+    return (vec4u(word) >> vec4u(0u, 2u, 4u, 6u)) & vec4u(0x03030303u);
+}
+
+fn codes4(words: vec2u) -> vec4u {
+    return (words.xxyy >> vec4u(0u, 4u, 0u, 4u)) & vec4u(0x0f0f0f0fu);
+}
+
+// The sixteen codes number `i` of a unit. Codes of 8 bits are made signed: their ZERO is 128.
+fn sixteen(first: vec4u, second: vec4u, i: u32) -> vec4u {
+    if BITS == 2u {
+        return codes2(first[i]);
+    }
+    if BITS == 4u {
+        return codes4(select(first.xy, first.zw, i == 1u));
+    }
+    return select(first, second, i == 1u) ^ vec4u(0x80808080u);
+}
+
+const SIXTEENS: u32 = UNIT / 16u;
+const CODE_OF_ZERO: f32 = select(f32(ZERO), 0.0, BITS == 8u);
+
+// The scale and the offset of the value `at` of a row of scales.
+fn scale_offset(row: u32, at: u32) -> vec2f {
+    let group = at / GROUP;
+    if SCALE_F16 {
+        let pair = unpack2x16float(w_scale[row * SCALE_WORDS + group / 2u]);
+        return vec2f(select(pair.x, pair.y, group % 2u == 1u), 0.0);
+    }
+    if OFFSETS {
+        let at_pair = row * SCALE_WORDS + 2u * group;
+        return bitcast<vec2f>(vec2u(w_scale[at_pair], w_scale[at_pair + 1u]));
+    }
+    return vec2f(bitcast<f32>(w_scale[row * SCALE_WORDS + group]), 0.0);
+}
+
+// The values of four codes.
+fn values(codes: u32, s: vec2f) -> vec4f {
+    if BITS == 8u {
+        return vec4f(unpack4xI8(codes)) * s.x;
+    }
+    return fma(vec4f(unpack4xU8(codes)) - CODE_OF_ZERO, vec4f(s.x), vec4f(-s.y));
+}

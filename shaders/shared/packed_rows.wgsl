@@ -1,0 +1,83 @@
+// Y = FACTOR * W X for TOKENS tokens at a time. LANES lanes share a row, and each word of codes is
+// read once for all of these tokens.
+//
+// MATRICES = 1: y[token][row] = product, or y[token][row] += product if ADD. MATRICES = 2: the rows
+// come in pairs, gate and up, and y[token][row] = activation(gate) * up.
+//
+// The kernel declares step, y [n_tokens, ALL_ROWS], and add_unit(sum, token, row, unit, codes of
+// the unit), which adds the products of a unit with a token. All kernels that compute a row give
+// the same bits for one token and for many, so every operation that could be fused with another is
+// explicit.
+
+const ROWS: u32 = SLOTS / MATRICES; // of y, in one workgroup
+
+const_assert EACH == 1u;
+const_assert TOKENS == 1u || TOKENS == 4u; // the components of a vector
+
+var<workgroup> sums: array<vec4f, SLOTS>;
+
+fn store(token: u32, row: u32, v: f32) {
+    let at = token * ALL_ROWS + row;
+    if ADD {
+        y[at] = fma(FACTOR, v, y[at]);
+    } else {
+        y[at] = FACTOR * v;
+    }
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(
+    @builtin(workgroup_id) group: vec3u,
+    @builtin(num_workgroups) groups: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (group.z * groups.x + group.x) * ROWS;
+    let slot = lane / LANES; // one row of one matrix
+    let matrix = slot / ROWS;
+    let row = first + slot % ROWS;
+    let token = group.y * TOKENS;
+    let n_tokens = min(TOKENS, step.n_tokens - token);
+    var sum = vec4f(); // by token; ignored past n_tokens
+    if row < N_ROWS {
+        let in_shard = matrix * N_ROWS + row;
+        for (var at_step = 0u; at_step < STEPS; at_step++) {
+            let unit = at_step * LANES + lane % LANES;
+            if UNITS % LANES == 0u || unit < UNITS {
+                let at = (in_shard * UNITS + unit) * VECTORS;
+                let a = w[at];
+                let b = w[at + VECTORS - 1u];
+                sum.x = add_unit(sum.x, token, in_shard, unit, a, b);
+                if TOKENS > 1u {
+                    sum.y = add_unit(sum.y, token + 1u, in_shard, unit, a, b);
+                    sum.z = add_unit(sum.z, token + 2u, in_shard, unit, a, b);
+                    sum.w = add_unit(sum.w, token + 3u, in_shard, unit, a, b);
+                }
+            }
+        }
+    }
+    var v = vec4f();
+    if TOKENS > 1u {
+        v = lanes_sum_vec4f(lane, sum);
+    } else {
+        v.x = lanes_sum_f32(lane, sum.x);
+    }
+    if MATRICES == 1u {
+        if lane % LANES == 0u && row < N_ROWS {
+            for (var i = 0u; i < n_tokens; i++) {
+                store(token + i, FIRST_ROW + row, v[i]);
+            }
+        }
+    } else {
+        if lane % LANES == 0u {
+            sums[slot] = v;
+        }
+        workgroupBarrier();
+        if lane < ROWS && first + lane < N_ROWS {
+            let gate = sums[lane];
+            let up = sums[ROWS + lane];
+            for (var i = 0u; i < n_tokens; i++) {
+                store(token + i, FIRST_ROW + first + lane, gated(gate[i], up[i]));
+            }
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! The way of the weights from the file to the GPU, a megabyte at a time.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use bytemuck::Pod;
+use half::f16;
+
+use super::Progress;
+use super::weights::{Stacked, Target, Weights};
+use crate::blocks::{BlockType, block_type};
+use crate::error::{Error, Result};
+use crate::gguf::TensorType;
+use crate::gpu::{Buffer, Gpu};
+use crate::kernels::{Dense, Packed, Scales, Ternary};
+use crate::model::{Config, Kind, Role, RopePairs, Weight};
+use crate::source::{Reader, Source};
+use crate::ternary;
+
+/// Bytes that are read and uploaded together, unless rows that belong together are longer.
+const UPLOAD: usize = 1 << 20;
+
+/// Uploads in flight, at most.
+const MAX_IN_FLIGHT: usize = 4;
+
+/// What was learned from the values of a model.
+#[derive(Default)]
+pub(super) struct Loaded {
+    /// How many values of 2 and more an LM head of f16 has.
+    pub(super) large: usize,
+    /// What divides the frequencies of RoPE, `[head_dim / 2]`.
+    pub(super) rope_divisors: Option<Vec<f32>>,
+}
+
+/// How to read the file.
+pub(super) struct Upload<'a> {
+    pub(super) gpu: &'a Gpu,
+    pub(super) config: &'a Config,
+    pub(super) weights: &'a Weights,
+    /// The file's I2_S codes are in the layout of ARM builds.
+    pub(super) i2s_arm: bool,
+    /// Whether the context takes the long factors of RoPE rather than the short ones.
+    pub(super) long_factors: bool,
+}
+
+impl Upload<'_> {
+    /// Uploads every tensor of `table`, which is in the file's order.
+    ///
+    /// Errors: `bad-gguf` for values that no model has, and those of the source and the device.
+    pub(super) async fn run<S: Source>(
+        &self,
+        table: &[Weight],
+        reader: &mut Reader<S>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Loaded> {
+        let total = reader.len();
+        let mut loaded = Loaded::default();
+        let mut in_flight = VecDeque::new();
+        for weight in table {
+            let tensor = &weight.tensor;
+            let end = tensor.offset + tensor.len;
+            let each = self.slice_len(weight) as u64;
+            let mut at = tensor.offset;
+            while at < end {
+                // An I2_S tensor's last slice also takes its scale and padding.
+                let next = if end - at <= each + ternary::TAIL as u64 { end } else { at + each };
+                let mut bytes = reader.read(at..next).await?;
+                let slice = Slice { gpu: self.gpu, weight, at: (at - tensor.offset) as usize };
+                self.slice(&slice, &mut bytes, &mut loaded)?;
+                in_flight.push_back(self.gpu.flush());
+                if in_flight.len() > MAX_IN_FLIGHT
+                    && let Some(first) = in_flight.pop_front()
+                {
+                    self.gpu.arrived(first).await;
+                }
+                self.gpu.check()?;
+                at = next;
+                progress(Progress::Upload { loaded: at, total });
+            }
+        }
+        Ok(loaded)
+    }
+
+    /// Bytes of a slice: whole rows of blocks, whole heads where their rows change places, and all
+    /// of a vector.
+    fn slice_len(&self, weight: &Weight) -> usize {
+        let tensor = &weight.tensor;
+        let row = match block_type(tensor.ty) {
+            Some(block) => weight.columns() / block.elements * block.bytes,
+            None => weight.columns() / 4,
+        };
+        let together = match weight.role.kind() {
+            Kind::Vector => return tensor.len as usize,
+            _ if self.swaps_rows(weight) => row * self.config.head_dim,
+            _ if block_type(tensor.ty).is_some() => row,
+            _ => 1,
+        };
+        (UPLOAD / together).max(1) * together
+    }
+
+    /// Whether the rows of each head change places, so that the pairs of RoPE are `i` and `i +
+    /// head_dim / 2`. Scores do not depend on the order of a head's values, if it is the same for q
+    /// and k.
+    fn swaps_rows(&self, weight: &Weight) -> bool {
+        self.config.architecture.rope_pairs == RopePairs::Neighbours
+            && matches!(weight.role, Role::AttnQ | Role::AttnK)
+    }
+
+    fn slice(&self, slice: &Slice<'_>, bytes: &mut [u8], loaded: &mut Loaded) -> Result<()> {
+        let (weight, config) = (slice.weight, self.config);
+        match self.weights.target(config, weight) {
+            Target::Vector(buffer) => {
+                let mut values = weight.floats(bytes)?;
+                if weight.role == Role::OutputNorm {
+                    values.iter_mut().for_each(|value| *value /= config.logit_scale);
+                }
+                self.gpu.write(buffer, 0, &values);
+            }
+            Target::Dense(matrix) => {
+                let large = slice.dense(matrix, bytes)?;
+                // A tied embedding is the LM head too.
+                if self.weights.lm_head().dense().is_some_and(|head| std::ptr::eq(head, matrix)) {
+                    loaded.large += large;
+                }
+            }
+            Target::Packed(to) => slice.packed(&to, bytes, self.head_dim_if_swapped(weight))?,
+            Target::Ternary(to) => {
+                let codes = weight.rows() * weight.columns() / 4 - slice.at;
+                let (codes, tail) = bytes.split_at_mut(codes.min(bytes.len()));
+                if self.i2s_arm {
+                    ternary::repack_arm(codes);
+                }
+                slice.ternary(&to, codes, self.head_dim_if_swapped(weight))?;
+                if !tail.is_empty() {
+                    let factor = match weight.role {
+                        Role::AttnOutput | Role::FfnDown => config.residual_scale,
+                        _ => 1.0,
+                    };
+                    slice.scale(&to, weight.scale(tail)? * factor);
+                }
+            }
+            Target::Kept => {
+                let used = match weight.role {
+                    Role::RopeFactorsShort => !self.long_factors,
+                    Role::RopeFactorsLong => self.long_factors,
+                    _ => true,
+                };
+                let divisors = weight.divisors(bytes)?;
+                if used {
+                    loaded.rope_divisors = Some(divisors);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn head_dim_if_swapped(&self, weight: &Weight) -> Option<usize> {
+        self.swaps_rows(weight).then_some(self.config.head_dim)
+    }
+}
+
+/// A slice of a tensor: of which, and the byte at which it begins.
+struct Slice<'a> {
+    gpu: &'a Gpu,
+    weight: &'a Weight,
+    at: usize,
+}
+
+impl Slice<'_> {
+    /// Returns how many f16 of 2 and more there are.
+    fn dense(&self, matrix: &Dense, bytes: &[u8]) -> Result<usize> {
+        let halves = || bytes.as_chunks().0.iter().map(|b| u16::from_le_bytes(*b));
+        let shards = || matrix.shards.iter().map(|shard| (&shard.buffer, &shard.rows));
+        let mut large = 0;
+        match self.weight.tensor.ty {
+            TensorType::F16 => {
+                let found = survey_f16(bytes);
+                self.finite(found.finite)?;
+                large = found.large;
+                self.write(shards(), matrix.k * 2, (0, self.at), bytes);
+            }
+            TensorType::Bf16 => {
+                let values: Vec<u32> = halves().map(|bits| u32::from(bits) << 16).collect();
+                self.finite(values.iter().all(|bits| f32::from_bits(*bits).is_finite()))?;
+                let bytes = bytemuck::cast_slice(&values);
+                self.write(shards(), matrix.k * 4, (0, self.at * 2), bytes);
+            }
+            _ => {
+                self.finite(floats(bytes).all(f32::is_finite))?;
+                self.write(shards(), matrix.k * 4, (0, self.at), bytes);
+            }
+        }
+        Ok(large)
+    }
+
+    fn ternary(
+        &self,
+        to: &Stacked<'_, Ternary>,
+        codes: &mut [u8],
+        swapped: Option<usize>,
+    ) -> Result<()> {
+        self.weight.check_codes(codes, self.at as u64)?;
+        let row_bytes = to.w.k / 4;
+        if let Some(head_dim) = swapped {
+            part_pairs(codes, row_bytes, head_dim);
+        }
+        let shards = to.w.shards.iter().map(|shard| (&shard.buffer, &shard.rows));
+        let at = to.first_row * row_bytes + self.at;
+        self.write(shards, row_bytes, (to.matrix, at), codes);
+        Ok(())
+    }
+
+    /// One scale for every row of the tensor.
+    fn scale(&self, to: &Stacked<'_, Ternary>, scale: f32) {
+        let scales = vec![scale; self.weight.rows()];
+        self.gpu.write(&to.w.scale, to.matrix * to.w.rows + to.first_row, &scales);
+    }
+
+    fn packed(&self, to: &Stacked<'_, Packed>, bytes: &[u8], swapped: Option<usize>) -> Result<()> {
+        let Packed { k, format, shards, .. } = to.w;
+        let block = self.block()?;
+        let (mut codes, mut scales, mut offsets) = (Vec::new(), Vec::new(), Vec::new());
+        block
+            .repack(bytes, &mut codes, &mut scales, &mut offsets)
+            .map_err(|fault| self.weight.fault(self.at as u64, fault))?;
+        let mut scales: Vec<u32> = match format.scales {
+            Scales::F16 => scales.chunks(k / block.group).flat_map(f16_pairs).collect(),
+            Scales::F32 => scales.iter().map(|scale| scale.to_bits()).collect(),
+            Scales::F32WithOffset => {
+                let pairs = scales.iter().zip(&offsets);
+                pairs.flat_map(|(scale, offset)| [scale.to_bits(), offset.to_bits()]).collect()
+            }
+        };
+        let (code_words, scale_words) = (format.code_words(*k), format.scale_words(*k));
+        if let Some(head_dim) = swapped {
+            part_pairs(&mut codes, code_words, head_dim);
+            part_pairs(&mut scales, scale_words, head_dim);
+        }
+        let first_row = to.first_row + self.at / (k / block.elements * block.bytes);
+        let planes = [(codes, code_words), (scales, scale_words)];
+        for (plane, (words, row_words)) in planes.into_iter().enumerate() {
+            let shards =
+                shards.iter().map(|shard| ([&shard.codes, &shard.scales][plane], &shard.rows));
+            let at = first_row * row_words * 4;
+            self.write(shards, row_words * 4, (to.matrix, at), bytemuck::cast_slice(&words));
+        }
+        Ok(())
+    }
+
+    fn block(&self) -> Result<&'static BlockType> {
+        let ty = self.weight.tensor.ty;
+        block_type(ty).ok_or_else(|| Error::Internal(format!("{ty} has no blocks")))
+    }
+
+    /// Writes `bytes`, which begin at byte `at` of a matrix, to the shards that hold them. Rows
+    /// beyond the last shard pad the vocabulary, and are left out.
+    fn write<'a>(
+        &self,
+        shards: impl Iterator<Item = (&'a Buffer<u32>, &'a Range<usize>)>,
+        row_bytes: usize,
+        (matrix, at): (usize, usize),
+        bytes: &[u8],
+    ) {
+        for (buffer, rows) in shards {
+            let (start, end) = (rows.start * row_bytes, rows.end * row_bytes);
+            let (from, to) = (at.max(start), (at + bytes.len()).min(end));
+            if from < to {
+                let offset = matrix * (end - start) + from - start;
+                self.gpu.write(&buffer.cast::<u8>(), offset, &bytes[from - at..to - at]);
+            }
+        }
+    }
+
+    fn finite(&self, is: bool) -> Result<()> {
+        if is {
+            return Ok(());
+        }
+        let name = &self.weight.tensor.name;
+        Err(Error::BadGguf(format!("tensor `{name}` holds values that are not finite")))
+    }
+}
+
+/// Reorders the rows of each head: those of even index first, then the others.
+fn part_pairs<T: Pod>(rows: &mut [T], row_len: usize, head_dim: usize) {
+    for head in rows.chunks_exact_mut(head_dim * row_len) {
+        let pairs = head.chunks_exact(2 * row_len);
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        for pair in pairs {
+            first.extend_from_slice(&pair[..row_len]);
+            second.extend_from_slice(&pair[row_len..]);
+        }
+        let (upper, lower) = head.split_at_mut(first.len());
+        upper.copy_from_slice(&first);
+        lower.copy_from_slice(&second);
+    }
+}
+
+/// The scales of a row as pairs of f16. The last one may be alone.
+fn f16_pairs(row: &[f32]) -> impl Iterator<Item = u32> + '_ {
+    let bits = |scale: f32| u32::from(f16::from_f32(scale).to_bits());
+    row.chunks(2).map(move |pair| bits(pair[0]) | pair.get(1).map_or(0, |&scale| bits(scale) << 16))
+}
+
+/// What a slice of f16 holds.
+#[derive(Debug, PartialEq)]
+struct F16Survey {
+    /// Whether all are numbers.
+    finite: bool,
+    /// How many are 2 or more in size, or no numbers.
+    large: usize,
+}
+
+/// Looks at four at a time: this runs on the CPU, and an embedding has hundreds of millions.
+fn survey_f16(bytes: &[u8]) -> F16Survey {
+    /// In each of the four: the lowest and the highest bit of the exponent, all of it, and the
+    /// sign.
+    const LOW: u64 = 0x0400_0400_0400_0400;
+    const HIGH: u64 = 0x4000_4000_4000_4000;
+    const EXPONENT: u64 = 0x7c00_7c00_7c00_7c00;
+    const SIGN: u64 = 0x8000_8000_8000_8000;
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let (mut carried, mut large) = (0, 0);
+    for word in words.iter().chain([&last]) {
+        let word = u64::from_le_bytes(*word);
+        // An exponent of ones, as infinities and NaN have, carries into the sign's bit.
+        carried |= (word & EXPONENT) + LOW;
+        large += (word & HIGH).count_ones() as usize;
+    }
+    F16Survey { finite: carried & SIGN == 0, large }
+}
+
+fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> {
+    bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b))
+}
+
+#[cfg(test)]
+mod tests {
+    use half::f16;
+
+    use super::*;
+
+    #[test]
+    fn the_survey_of_f16_agrees_with_each_value() {
+        for bits in 0..=u16::MAX {
+            let value = f16::from_bits(bits);
+            for index in 0..6 {
+                let mut halves = [0x3bff_u16; 6];
+                halves[index] = bits;
+                let found = survey_f16(bytemuck::cast_slice(&halves));
+                // From 2 on the exponent's highest bit is set, as in what is not finite.
+                let large = usize::from(!value.is_finite() || value.to_f32().abs() >= 2.0);
+                assert_eq!(found, F16Survey { finite: value.is_finite(), large }, "{bits:#06x}");
+            }
+        }
+        let odd = [0x3bff_u16; 7];
+        let found = survey_f16(bytemuck::cast_slice(&odd));
+        assert_eq!(found, F16Survey { finite: true, large: 0 });
+    }
+}

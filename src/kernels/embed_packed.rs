@@ -1,0 +1,51 @@
+use super::WORKGROUP;
+use super::packed::{Format, Packed};
+use super::rows::ShardRows;
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder, Used};
+use crate::one_variant;
+
+pub(super) const KERNEL: Kernel = Kernel {
+    name: "embed_packed",
+    bindings: &[
+        ("tokens", Access::Read),
+        ("w", Access::Read),
+        ("w_scale", Access::Read),
+        ("x", Access::Write),
+    ],
+    variants: one_variant!("shared/packed", "embed_packed"),
+    example: || {
+        let rows = ShardRows { k: 2048, all: 151_669, shard: 64..164 };
+        consts(&rows, &Format::EXAMPLE, 12.0)
+    },
+};
+
+fn consts(rows: &ShardRows, format: &Format, scale: f32) -> Vec<Const> {
+    let own = vec![Const::U32("WORKGROUP", WORKGROUP), Const::F32("EMBEDDING_SCALE", scale)];
+    [rows.consts(), format.consts(rows.k), own].concat()
+}
+
+impl Recorder<'_> {
+    /// `x[t] = scale * embd[tokens[t]]`, one dispatch for each shard.
+    pub fn embed_packed(
+        &mut self,
+        tokens: &Buffer<u32>,
+        embd: &Packed,
+        scale: f32,
+        x: &Buffer<f32>,
+    ) {
+        for shard in &embd.shards {
+            // A row for each token, from one of the shards.
+            let share =
+                |words: usize| Used::Tokens((4 * words * shard.rows.len() / embd.rows) as u64);
+            let codes = shard.codes.clone().using(share(embd.format.code_words(embd.k)));
+            let scales = shard.scales.clone().using(share(embd.format.scale_words(embd.k)));
+            let rows = ShardRows { k: embd.k, all: embd.rows, shard: shard.rows.clone() };
+            self.dispatch(
+                &KERNEL,
+                &consts(&rows, &embd.format, scale),
+                &[tokens, &codes, &scales, x],
+                [Extent::Tokens(1), Extent::Fixed(1), Extent::Fixed(1)],
+            );
+        }
+    }
+}

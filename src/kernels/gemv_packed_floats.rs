@@ -1,0 +1,38 @@
+use super::Product;
+use super::packed::{Packed, PackedProduct, example};
+use crate::gpu::{Access, Buffer, Kernel, Recorder};
+use crate::lanes_variants;
+
+pub(super) const KERNEL: Kernel = Kernel {
+    name: "gemv_packed_floats",
+    bindings: &[
+        ("step", Access::Step),
+        ("w", Access::Read),
+        ("w_scale", Access::Read),
+        ("x", Access::Read),
+        ("y", Access::Write),
+    ],
+    variants: lanes_variants!("lanes";
+        "shared/step",
+        "shared/gated",
+        "shared/packed",
+        "shared/packed_rows",
+        "gemv_packed_floats"
+    ),
+    example,
+};
+
+impl Recorder<'_> {
+    /// The product of `w` with the first row of `x` `[n_tokens, k]`, or with each token's if there
+    /// are `several`. `y` is `[n_tokens, rows]`.
+    pub fn gemv_packed_floats(
+        &mut self,
+        w: &Packed,
+        x: &Buffer<f32>,
+        y: &Buffer<f32>,
+        product: Product,
+        several: bool,
+    ) {
+        PackedProduct { kernel: &KERNEL, w, product, several, buffers: &[x, y] }.record(self);
+    }
+}

@@ -1,0 +1,177 @@
+//! Matrices of codes with a scale for each group, as the kernels see them.
+
+use super::rows::{RowGroups, ShardRows};
+use super::{Product, WORKGROUP};
+use crate::gpu::{Bound, Buffer, Const, Extent, Kernel, Recorder};
+use std::ops::Range;
+
+/// How the values of a [`Packed`] matrix are held: `scale * (code - zero) - offset`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Format {
+    /// Bits of a code: 2, 4 or 8.
+    pub bits: u32,
+    /// Values that share a scale: 16 (only with 8 bits), or a multiple of 32.
+    pub group: usize,
+    /// The code of the value 0; with 8 bits always 128.
+    pub zero: i32,
+    /// What is held for each group.
+    pub scales: Scales,
+}
+
+/// What a [`Packed`] matrix holds for each group of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scales {
+    /// An f16 scale. A row has an even number of them, the last one unused if need be.
+    F16,
+    /// An f32 scale.
+    F32,
+    /// An f32 scale and an f32 offset.
+    F32WithOffset,
+}
+
+/// A matrix `[matrices, rows, k]` of codes with a scale for each group of a row.
+///
+/// Matrices with the same input are stacked as in [`Ternary`](super::Ternary).
+pub struct Packed {
+    /// Values in a row, a multiple of [`Format::unit`].
+    pub k: usize,
+    /// Rows of each matrix.
+    pub rows: usize,
+    /// 1, or 2 for gate and up.
+    pub matrices: usize,
+    /// How values are held.
+    pub format: Format,
+    /// Multiplies every product with the matrix.
+    pub factor: f32,
+    /// The rows. Each shard holds its rows of the first matrix, then those of the second.
+    pub shards: Vec<PackedShard>,
+}
+
+/// Neighbouring rows of a [`Packed`] matrix.
+pub struct PackedShard {
+    /// `[matrices, rows, k * bits / 32]` words of codes, in the order of
+    /// [`blocks::pack`](crate::blocks::pack).
+    pub codes: Buffer<u32>,
+    /// `[matrices, rows, Format::scale_words(k)]`.
+    pub scales: Buffer<u32>,
+    /// The rows, counted in the whole matrix.
+    pub rows: Range<usize>,
+}
+
+/// int8 activations with a scale for each 32: see `shaders/quantize_groups.wgsl`.
+#[derive(Clone)]
+pub struct QuantizedGroups {
+    /// `[n_tokens, k / 4]` words of four values.
+    pub q: Buffer<u32>,
+    /// `[n_tokens, k / 32]`: the scale, and the scale times the sum of the group's values.
+    pub scale: Buffer<[f32; 2]>,
+}
+
+impl Format {
+    /// Ternary codes in groups of 64 with f16 scales, for [`Kernel::example`].
+    pub(super) const EXAMPLE: Self = Self { bits: 2, group: 64, zero: 1, scales: Scales::F16 };
+
+    /// Values that a lane reads in one step.
+    pub const fn unit(&self) -> usize {
+        if self.bits == 2 { 64 } else { 32 }
+    }
+
+    /// Words of codes in a row of `k` values.
+    pub const fn code_words(&self, k: usize) -> usize {
+        k * self.bits as usize / 32
+    }
+
+    /// Words of scales and offsets in a row of `k` values.
+    pub const fn scale_words(&self, k: usize) -> usize {
+        let groups = k.div_ceil(self.group);
+        match self.scales {
+            Scales::F16 => groups.div_ceil(2),
+            Scales::F32 => groups,
+            Scales::F32WithOffset => 2 * groups,
+        }
+    }
+
+    /// What the shaders know of it.
+    pub(super) fn consts(&self, k: usize) -> Vec<Const> {
+        vec![
+            Const::U32("BITS", self.bits),
+            Const::size("GROUP", self.group),
+            Const::U32("ZERO", self.zero as u32),
+            Const::Bool("SCALE_F16", self.scales == Scales::F16),
+            Const::Bool("OFFSETS", self.scales == Scales::F32WithOffset),
+            Const::size("SCALE_WORDS", self.scale_words(k)),
+        ]
+    }
+}
+
+/// Tokens at a time where there are several.
+const TOKENS: u32 = 4;
+
+/// A product of a packed matrix, as one dispatch for each shard.
+pub(super) struct PackedProduct<'a> {
+    pub(super) kernel: &'static Kernel,
+    pub(super) w: &'a Packed,
+    pub(super) product: Product,
+    /// Whether there are several tokens.
+    pub(super) several: bool,
+    /// What the kernel binds after `w` and `w_scale`.
+    pub(super) buffers: &'a [&'a dyn Bound],
+}
+
+impl PackedProduct<'_> {
+    pub(super) fn record(self, recorder: &mut Recorder<'_>) {
+        const MAX: usize = 65_535;
+        let Self { kernel, w, product, several, .. } = self;
+        debug_assert_eq!(w.matrices, product.matrices(), "{}: {product:?}", kernel.name);
+        let tuning = recorder.tuning();
+        let groups = row_groups(tuning.lanes);
+        let (tokens, along) =
+            if several { (TOKENS, Extent::Tokens(TOKENS)) } else { (1, Extent::Fixed(1)) };
+        for PackedShard { codes, scales, rows } in &w.shards {
+            let rows = ShardRows { k: w.k, all: w.rows, shard: rows.clone() };
+            let own = consts(&rows, w, product, tokens, groups, tuning.has_packed_dot());
+            let buffers = [&[codes as &dyn Bound, scales], self.buffers].concat();
+            let workgroups = (rows.shard.len() * w.matrices).div_ceil(groups.rows());
+            let extents = [
+                Extent::Fixed(workgroups.min(MAX) as u32),
+                along,
+                Extent::Fixed(workgroups.div_ceil(MAX) as u32),
+            ];
+            recorder.dispatch(kernel, &own, &buffers, extents);
+        }
+    }
+}
+
+fn row_groups(lanes: u32) -> RowGroups {
+    RowGroups { workgroup: WORKGROUP, lanes, each: 1 }
+}
+
+fn consts(
+    rows: &ShardRows,
+    w: &Packed,
+    product: Product,
+    tokens: u32,
+    groups: RowGroups,
+    packed_dot: bool,
+) -> Vec<Const> {
+    let own = vec![
+        Const::U32("TOKENS", tokens),
+        Const::F32("FACTOR", w.factor),
+        Const::Bool("PACKED_DOT", packed_dot),
+    ];
+    [rows.consts(), product.consts(), w.format.consts(rows.k), groups.consts(), own].concat()
+}
+
+/// The constants of a product, for [`Kernel::example`].
+pub(super) fn example() -> Vec<Const> {
+    let rows = ShardRows { k: 2048, all: 6144, shard: 0..6144 };
+    let w = Packed {
+        k: 2048,
+        rows: 6144,
+        matrices: 2,
+        format: Format::EXAMPLE,
+        factor: 1.0,
+        shards: Vec::new(),
+    };
+    consts(&rows, &w, Product::EXAMPLE, TOKENS, row_groups(32), true)
+}

@@ -1,0 +1,113 @@
+//! The architectures that this crate runs: a table of what each does differently.
+//!
+//! All are the same transformer: norm, q, k and v, RoPE, attention, output, norm, gate and up, an
+//! activation, down. The graph, the list of tensors and the plain reference read the differences
+//! from here.
+
+use super::role::Role;
+
+/// What distinguishes an architecture.
+#[derive(Debug, PartialEq)]
+pub struct Architecture {
+    /// `general.architecture`.
+    pub name: &'static str,
+    /// The norms of a block beyond the two that all have, before attention and before the
+    /// feed-forward network.
+    pub norms: &'static [Role],
+    /// What happens to the gate before it multiplies up.
+    pub activation: Activation,
+    /// Which elements of q and k rotate together.
+    pub rope_pairs: RopePairs,
+    /// Tensors that divide the frequencies of RoPE; the file may have them.
+    pub rope_factors: &'static [Role],
+    /// Whether the file says by how much the embedding, the residual stream and the logits are
+    /// scaled.
+    pub scales: bool,
+    /// Whether the heads together must be as wide as the residual stream.
+    pub square_attention: bool,
+    /// Whether the LM head is always the embedding. An `output.weight` beside it is then a copy.
+    pub always_tied: bool,
+}
+
+/// What happens to the gate of the feed-forward network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// `max(0, x)²`.
+    Relu2,
+    /// `x / (1 + exp(-x))`.
+    Silu,
+    /// `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x³)))`.
+    Gelu,
+}
+
+/// Which elements of a head RoPE rotates together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RopePairs {
+    /// `2i` and `2i + 1` (ggml's NORM).
+    Neighbours,
+    /// `i` and `i + head_dim / 2` (ggml's NEOX).
+    Halves,
+}
+
+const SUB_NORMS: &[Role] = &[Role::AttnSubNorm, Role::FfnSubNorm];
+
+const BITNET: Architecture = Architecture {
+    name: "bitnet",
+    norms: SUB_NORMS,
+    activation: Activation::Silu,
+    rope_pairs: RopePairs::Halves,
+    rope_factors: &[],
+    scales: false,
+    square_attention: true,
+    always_tied: true,
+};
+
+const LLAMA: Architecture = Architecture {
+    name: "llama",
+    norms: &[],
+    activation: Activation::Silu,
+    rope_pairs: RopePairs::Neighbours,
+    rope_factors: &[Role::RopeFreqs],
+    scales: false,
+    square_attention: false,
+    always_tied: false,
+};
+
+/// Every architecture that this crate runs.
+pub const ARCHITECTURES: &[Architecture] = &[
+    // The official 2B-4T, and what today's converters write.
+    Architecture { name: "bitnet-b1.58", activation: Activation::Relu2, ..BITNET },
+    // The first upload of 2B-4T, and models derived from it.
+    Architecture { name: "bitnet-25", activation: Activation::Relu2, ..BITNET },
+    // 1bitLLM's reproductions of b1.58.
+    BITNET,
+    // Falcon-E, Falcon3-1.58bit, Llama3-8B-1.58.
+    LLAMA,
+    // Bonsai and Ternary-Bonsai.
+    Architecture {
+        name: "qwen3",
+        norms: &[Role::AttnQNorm, Role::AttnKNorm],
+        rope_pairs: RopePairs::Halves,
+        rope_factors: &[],
+        ..LLAMA
+    },
+    // BitCPM-CANN.
+    Architecture {
+        name: "minicpm",
+        rope_factors: &[Role::RopeFactorsShort, Role::RopeFactorsLong],
+        scales: true,
+        ..LLAMA
+    },
+];
+
+impl Architecture {
+    /// The architecture of this name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        ARCHITECTURES.iter().find(|architecture| architecture.name == name)
+    }
+
+    /// Whether the blocks have this norm.
+    pub fn has(&self, norm: Role) -> bool {
+        self.norms.contains(&norm)
+    }
+}

@@ -1,0 +1,51 @@
+//! A small model of every family on the GPU, compared with a float64 program.
+
+use ternlight::native::block_on;
+use ternlight::session::Session;
+
+use crate::setup::Setup;
+use crate::support::families::{Expected, distance, expectations};
+use crate::support::path;
+
+/// How far the logits are off when all tokens come at once up to the first expected position, and
+/// then one by one.
+fn off(session: &mut Session, expected: &Expected) -> f64 {
+    let Expected { ids, first, logits, .. } = expected;
+    let found: Vec<f32> = (first + 1..=ids.len())
+        .flat_map(|n| block_on(session.logits(&ids[..n])).unwrap())
+        .collect();
+    distance(&found, logits)
+}
+
+fn check(setup: impl Fn() -> Setup, allowed: impl Fn(&Expected) -> f64) {
+    let mut bad = Vec::new();
+    for expected in expectations() {
+        let bytes = std::fs::read(path(&format!("tests/data/models/{}.gguf", expected.model)));
+        let mut session = setup().context(expected.context).load(&bytes.unwrap()).unwrap();
+        let off = off(&mut session, &expected);
+        if off > allowed(&expected) {
+            bad.push(format!("{}: {off:.2e}", expected.name));
+        }
+    }
+    assert!(bad.is_empty(), "{bad:#?}");
+}
+
+/// With float activations nothing is rounded but the cache: this proves the graph.
+#[test]
+fn with_float_activations_every_family_has_its_logits() {
+    check(
+        || Setup::default().float_activations().kv_f32(),
+        |expected| if expected.rounds_inputs { 1.1 * expected.others } else { 1e-4 },
+    );
+}
+
+/// int8 activations are no further off than those of the program the file was made for.
+#[test]
+fn with_int8_activations_every_family_is_as_near_as_other_programs() {
+    check(Setup::default, |expected| 1.1 * expected.others);
+}
+
+#[test]
+fn with_the_tuning_of_a_card_too() {
+    check(|| Setup::default().like_a_card(), |expected| 1.1 * expected.others);
+}

@@ -1,0 +1,343 @@
+//! Packed matrices: `gemv_packed` and `gemv_packed_floats` multiply, `embed_packed` looks rows up,
+//! `quantize_groups` makes the int8 activations.
+
+use ternlight::blocks::pack;
+use ternlight::gpu::Gpu;
+use ternlight::kernels::{Format, Packed, PackedShard, Product, QuantizedGroups, Scales};
+use ternlight::model::Activation;
+use ternlight::reference::ops;
+
+use crate::device::{
+    assert_close, on_each_device, on_each_device_and_as_cards, read, run, step, with_float_products,
+};
+
+use crate::rms_norm::hard_rows;
+use crate::support::Random;
+use crate::ternary_products::{BEFORE, cuts};
+
+/// A format of each kind: every number of bits, every kind of scale, groups of all sizes.
+const FORMATS: [Format; 7] = [
+    Format { bits: 2, group: 64, zero: 1, scales: Scales::F16 },
+    Format { bits: 2, group: 128, zero: 1, scales: Scales::F16 },
+    Format { bits: 2, group: 256, zero: 1, scales: Scales::F16 },
+    Format { bits: 4, group: 32, zero: 8, scales: Scales::F16 },
+    Format { bits: 4, group: 32, zero: 0, scales: Scales::F32WithOffset },
+    Format { bits: 8, group: 32, zero: 128, scales: Scales::F16 },
+    Format { bits: 8, group: 16, zero: 128, scales: Scales::F32 },
+];
+
+/// `k` and rows: a single row, rows with an odd number of groups and a lane's last step cut short,
+/// more rows than a workgroup has. Each format takes two of them: pipelines are slow to compile.
+const SHAPES: [(usize, usize); 3] = [(256, 1), (768, 63), (2304, 300)];
+
+const FACTOR: f32 = 0.25;
+
+/// The error of f32 sums of a few thousand products, of which each has about five roundings.
+const RELATIVE: f32 = 4e-6;
+
+/// The codes and scales of a matrix, and its values `[matrices, rows, k]`.
+struct Matrix {
+    format: Format,
+    k: usize,
+    rows: usize,
+    matrices: usize,
+    codes: Vec<u8>,
+    /// Of each group.
+    scales: Vec<[f32; 2]>,
+}
+
+impl Matrix {
+    fn new(format: Format, k: usize, rows: usize, matrices: usize, random: &mut Random) -> Self {
+        let n = matrices * rows * k;
+        let most = if format.bits == 2 { 3 } else { 1 << format.bits };
+        let codes = (0..n).map(|_| random.below(most) as u8).collect();
+        let mut scales: Vec<[f32; 2]> = (0..n / format.group)
+            .map(|_| {
+                let scale = half::f16::from_f32(random.float() - 0.3).to_f32();
+                match format.scales {
+                    Scales::F16 => [scale, 0.0],
+                    Scales::F32 => [scale * 17.0, 0.0],
+                    Scales::F32WithOffset => [scale * 17.0, random.float() - 0.5],
+                }
+            })
+            .collect();
+        // A group of zeros, and one of tiny values.
+        scales[0] = [0.0; 2];
+        if let Some(second) = scales.get_mut(1) {
+            // The smallest f16 above 0.
+            *second = [2f32.powi(-24), 0.0];
+        }
+        Self { format, k, rows, matrices, codes, scales }
+    }
+
+    fn values(&self) -> Vec<f32> {
+        let groups = self.codes.chunks(self.format.group).zip(&self.scales);
+        let value = |code: u8, [scale, offset]: [f32; 2]| {
+            scale * (i32::from(code) - self.format.zero) as f32 - offset
+        };
+        groups
+            .flat_map(|(codes, &group)| codes.iter().map(move |&code| value(code, group)))
+            .collect()
+    }
+
+    /// The matrix on a GPU, cut before the rows in `cuts`.
+    fn upload(&self, gpu: &Gpu, cuts: &[usize]) -> Packed {
+        let Self { format, k, rows, matrices, .. } = *self;
+        let half = |scale: f32| u32::from(half::f16::from_f32(scale).to_bits());
+        let in_shard = |rows: std::ops::Range<usize>| {
+            (0..matrices).flat_map(move |m| rows.clone().map(move |row| m * self.rows + row))
+        };
+        let scales_of = |row: usize| -> Vec<u32> {
+            let row = &self.scales[row * k / format.group..][..k / format.group];
+            match format.scales {
+                Scales::F16 => row
+                    .chunks(2)
+                    .map(|pair| half(pair[0][0]) | pair.get(1).map_or(0, |p| half(p[0]) << 16))
+                    .collect(),
+                Scales::F32 => row.iter().map(|[scale, _]| scale.to_bits()).collect(),
+                Scales::F32WithOffset => row.iter().flatten().map(|v| v.to_bits()).collect(),
+            }
+        };
+        let mut first = 0;
+        let shards = cuts.iter().copied().chain([rows]).map(|end| {
+            let rows = first..end;
+            first = end;
+            let codes = |row: usize| pack(format.bits, &self.codes[row * k..][..k]);
+            let codes: Vec<u32> = in_shard(rows.clone()).flat_map(codes).collect();
+            let scales: Vec<u32> = in_shard(rows.clone()).flat_map(scales_of).collect();
+            PackedShard {
+                codes: gpu.upload("codes", &codes),
+                scales: gpu.upload("scales", &scales),
+                rows,
+            }
+        });
+        let shards = shards.collect();
+        Packed { k, rows, matrices, format, factor: FACTOR, shards }
+    }
+
+    /// The product with every row of `x`, and the size of its terms.
+    fn times(&self, x: &[f32], product: Product) -> (Vec<f32>, Vec<f32>) {
+        let values = self.values();
+        let sizes: Vec<f32> = values.iter().map(|v| v.abs()).collect();
+        // What is added and taken away again: codes count from 0.
+        let groups = self.codes.chunks(self.format.group).zip(&self.scales);
+        let of_zero: Vec<f32> = groups
+            .flat_map(|(codes, [scale, offset])| {
+                let zero = self.format.zero as f32 * scale.abs() + offset.abs();
+                codes.iter().map(move |_| zero)
+            })
+            .collect();
+        let (mut y, mut size) = (Vec::new(), Vec::new());
+        for x in x.chunks(self.k) {
+            let abs: Vec<f32> = x.iter().map(|x| x.abs()).collect();
+            let v = ops::matvec_f32(&values, self.k, x);
+            let s = ops::matvec_f32(&sizes, self.k, &abs);
+            let z = ops::matvec_f32(&of_zero, self.k, &abs);
+            for row in 0..self.rows {
+                let terms = s[row] + z[row];
+                let (found, terms) = match product {
+                    Product::Store => (FACTOR * v[row], terms),
+                    Product::Add => (BEFORE + FACTOR * v[row], terms + BEFORE),
+                    Product::Gated(activation) => {
+                        let up = self.rows + row;
+                        let gated = ops::gated(activation, &[v[row]], &[v[up]])[0];
+                        // The slopes of the activations are at most about 1.1.
+                        let terms = 1.2 * terms * (v[up].abs() + s[up] + z[up]) + gated.abs();
+                        (FACTOR * gated, terms)
+                    }
+                };
+                y.push(found);
+                size.push(terms);
+            }
+        }
+        (y, size)
+    }
+}
+
+/// The int8 activations of `x`, and the values that they stand for.
+fn quantize(x: &[f32]) -> (Vec<i8>, Vec<[f32; 2]>, Vec<f32>) {
+    let (mut q, mut scales, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    for group in x.chunks(32) {
+        let largest = group.iter().fold(0f32, |largest, x| largest.max(x.abs()));
+        let scale = largest / 127.0;
+        let per = if largest > 1e-30 { 127.0 / largest } else { 0.0 };
+        let codes: Vec<i8> =
+            group.iter().map(|x| (x * per).round_ties_even().clamp(-127.0, 127.0) as i8).collect();
+        let sum: i32 = codes.iter().map(|&code| i32::from(code)).sum();
+        scales.push([scale, scale * sum as f32]);
+        values.extend(codes.iter().map(|&code| f32::from(code) * scale));
+        q.extend(codes);
+    }
+    (q, scales, values)
+}
+
+fn upload_groups(gpu: &Gpu, x: &[f32]) -> (QuantizedGroups, Vec<f32>) {
+    let (q, scales, values) = quantize(x);
+    let words: Vec<u32> = bytemuck::pod_collect_to_vec(&q);
+    let groups =
+        QuantizedGroups { q: gpu.upload("q", &words), scale: gpu.upload("q_scale", &scales) };
+    (groups, values)
+}
+
+/// Runs every product of every format on matrices of all shapes with `several` tokens or one.
+fn check_products(gpu: &Gpu, several: bool, floats: bool) {
+    const PRODUCTS: [Product; 5] = [
+        Product::Store,
+        Product::Add,
+        Product::Gated(Activation::Silu),
+        Product::Gated(Activation::Gelu),
+        Product::Gated(Activation::Relu2),
+    ];
+    let mut random = Random(11);
+    for (i, format) in FORMATS.into_iter().enumerate() {
+        for j in [0, 1] {
+            let (k, rows) = SHAPES[(i + j) % SHAPES.len()];
+            let product = PRODUCTS[(i + j) % PRODUCTS.len()];
+            let n_tokens = if several { [2, 3, 5, 8][(i + j) % 4] } else { 1 };
+            let matrix = Matrix::new(format, k, rows, product.matrices(), &mut random);
+            let cuts = cuts(rows, i + j);
+            let w = matrix.upload(gpu, &cuts);
+            let x: Vec<f32> = (0..n_tokens * k).map(|_| 2.0 * random.float() - 1.0).collect();
+            // One value more than there are rows: nothing may be written to it.
+            let y = gpu.upload("y", &vec![BEFORE; n_tokens * rows + 1]);
+            let x = if floats {
+                let d_x = gpu.upload("x", &x);
+                run(gpu, &step(3, n_tokens), |p| {
+                    p.gemv_packed_floats(&w, &d_x, &y, product, several);
+                });
+                x
+            } else {
+                let (groups, values) = upload_groups(gpu, &x);
+                run(gpu, &step(3, n_tokens), |p| {
+                    p.gemv_packed(&w, &groups, &y, product, several);
+                });
+                values
+            };
+            let (mut expected, mut size) = matrix.times(&x, product);
+            expected.push(BEFORE);
+            size.push(0.0);
+            let what =
+                format!("{format:?}, {k} x {rows}, {n_tokens} tokens, {product:?}, {cuts:?}");
+            assert_close(&what, &read(gpu, &y), &expected, RELATIVE, |i| size[i]);
+        }
+    }
+}
+
+#[test]
+fn gemv_packed_multiplies_every_format() {
+    on_each_device_and_as_cards(|gpu| check_products(gpu, false, false));
+    check_products(with_float_products(), false, false);
+}
+
+#[test]
+fn gemv_packed_of_several_tokens_multiplies_every_format() {
+    on_each_device_and_as_cards(|gpu| check_products(gpu, true, false));
+}
+
+#[test]
+fn gemv_packed_floats_multiplies_every_format() {
+    on_each_device_and_as_cards(|gpu| {
+        check_products(gpu, false, true);
+        check_products(gpu, true, true);
+    });
+}
+
+/// A token gives the same bits alone and among others: a draft pass must choose as single steps do.
+#[test]
+fn a_token_gives_the_same_bits_among_others() {
+    on_each_device_and_as_cards(|gpu| {
+        let mut random = Random(12);
+        for format in FORMATS {
+            let (k, rows, n_tokens) = (768, 65, 5);
+            let w = Matrix::new(format, k, rows, 1, &mut random).upload(gpu, &[]);
+            let x: Vec<f32> = (0..n_tokens * k).map(|_| 2.0 * random.float() - 1.0).collect();
+            let (groups, _) = upload_groups(gpu, &x);
+            let all = gpu.upload("y", &vec![0f32; n_tokens * rows]);
+            run(gpu, &step(0, n_tokens), |p| {
+                p.gemv_packed(&w, &groups, &all, Product::Store, true);
+            });
+            let all = read(gpu, &all);
+            for (token, x) in x.chunks(k).enumerate() {
+                let (groups, _) = upload_groups(gpu, x);
+                let one = gpu.upload("y", &vec![0f32; rows]);
+                run(gpu, &step(0, 1), |p| {
+                    p.gemv_packed(&w, &groups, &one, Product::Store, false);
+                });
+                assert_eq!(read(gpu, &one), all[token * rows..][..rows], "{format:?}, {token}");
+            }
+        }
+    });
+}
+
+#[test]
+fn embed_packed_looks_rows_up() {
+    on_each_device(|gpu| {
+        let mut random = Random(13);
+        for format in FORMATS {
+            for (k, rows) in [(256, 1), (768, 70)] {
+                let matrix = Matrix::new(format, k, rows, 1, &mut random);
+                let cuts: &[usize] = if rows > 3 { &[20, 21, rows - 1] } else { &[] };
+                let w = matrix.upload(gpu, cuts);
+                let last = rows as u32 - 1;
+                let ids = [0, 19, 20, 21, 22, last, 19, 0].map(|id: u32| id.min(last));
+                let x = gpu.upload("x", &vec![f32::NAN; ids.len() * k]);
+                let tokens = gpu.upload("tokens", &ids);
+                run(gpu, &step(0, ids.len()), |p| p.embed_packed(&tokens, &w, 12.0, &x));
+                let values = matrix.values();
+                let expected: Vec<f32> = ids
+                    .iter()
+                    .flat_map(|&id| &values[id as usize * k..][..k])
+                    .map(|value| 12.0 * value)
+                    .collect();
+                let largest = |i: usize| expected[i].abs().max(1.0);
+                assert_close(&format!("{format:?}"), &read(gpu, &x), &expected, 4e-7, largest);
+            }
+        }
+    });
+}
+
+#[test]
+fn quantize_groups_rounds_each_group_by_its_own_scale() {
+    on_each_device(|gpu| {
+        let mut random = Random(14);
+        for k in [32, 96, 2560, 9728] {
+            let x = hard_rows(k, &mut random);
+            let n_tokens = x.len() / k;
+            let y = QuantizedGroups {
+                q: gpu.upload("q", &vec![u32::MAX; x.len() / 4]),
+                scale: gpu.upload("q_scale", &vec![[f32::NAN; 2]; x.len() / 32]),
+            };
+            let d_x = gpu.upload("x", &x);
+            run(gpu, &step(0, n_tokens), |p| p.quantize_groups(&d_x, k, &y));
+            check_groups(gpu, k, &y, &x);
+            // Only the first row, whatever the step's tokens.
+            let one = QuantizedGroups {
+                q: gpu.upload("q", &vec![u32::MAX; x.len() / 4]),
+                scale: gpu.upload("q_scale", &vec![[7f32; 2]; x.len() / 32]),
+            };
+            run(gpu, &step(0, n_tokens), |p| p.quantize_groups_of_one(&d_x, k, &one));
+            assert_eq!(read(gpu, &one.q)[..k / 4], read(gpu, &y.q)[..k / 4]);
+            assert!(read(gpu, &one.scale)[k / 32..].iter().all(|&scale| scale == [7.0; 2]));
+        }
+    });
+}
+
+fn check_groups(gpu: &Gpu, k: usize, y: &QuantizedGroups, x: &[f32]) {
+    let (q, scales, _) = quantize(x);
+    let found: Vec<i8> = bytemuck::pod_collect_to_vec(&read(gpu, &y.q));
+    for (i, (group, scale)) in x.chunks(32).zip(read(gpu, &y.scale)).enumerate() {
+        let (expected, found) = (&q[32 * i..][..32], &found[32 * i..][..32]);
+        for at in 0..32 {
+            // WGSL allows a division an error of 2.5 ULP. Next to a half, that decides.
+            let value = f64::from(group[at]) / (f64::from(scales[i][0]) + 1e-300);
+            let near_half = (value.abs().fract() - 0.5).abs() < 1e-4;
+            let off = (i32::from(found[at]) - i32::from(expected[at])).abs();
+            assert!(off == 0 || near_half && off == 1, "{k}, group {i}: {found:?} {expected:?}");
+        }
+        let sum: i32 = found.iter().map(|&q| i32::from(q)).sum();
+        let size = scales[i][0].abs();
+        assert!((scale[0] - scales[i][0]).abs() <= 1e-6 * size, "{k}, group {i}");
+        let sum = scale[0] * sum as f32;
+        assert!((scale[1] - sum).abs() <= 1e-6 * sum.abs(), "{k}, group {i}: {scale:?}");
+    }
+}

@@ -1,0 +1,82 @@
+//! Small models of all families, with logits that other programs computed.
+#![allow(dead_code, unreachable_pub, reason = "each test crate uses a part")]
+
+use serde_json::Value;
+
+use super::{floats, json};
+
+/// What a model must compute.
+#[derive(Clone, Debug)]
+pub struct Expected {
+    /// The model's file in `tests/data/models`, without its extension.
+    pub model: String,
+    /// The name of the expectation: a model can have several.
+    pub name: String,
+    /// The tokens.
+    pub ids: Vec<u32>,
+    /// The context that the model is opened with.
+    pub context: usize,
+    /// The first token after which the logits are given.
+    pub first: usize,
+    /// The logits, `[ids - first][n_vocab]`.
+    pub logits: Vec<f32>,
+    /// How far the program for which the file was made is off from the same logits.
+    pub others: f64,
+    /// Whether the inputs of its products are int8: the weights are of I2_S.
+    pub rounds_inputs: bool,
+}
+
+/// Every expectation. Models of the same weights in other types share theirs.
+pub fn expectations() -> Vec<Expected> {
+    let manifest = json("tests/data/models/manifest.json");
+    let list = |value: &Value| -> Vec<u32> { serde_json::from_value(value.clone()).unwrap() };
+    let mut all = Vec::new();
+    for (name, model) in manifest["models"].as_object().unwrap() {
+        let same = model["same_weights"].as_array().unwrap().iter();
+        for file in same.map(|same| same.as_str().unwrap()).chain([name.as_str()]) {
+            for (stem, logits) in model["logits"].as_object().unwrap() {
+                let number = |key: &str| logits[key].as_u64().unwrap() as usize;
+                let measured = &manifest["measured"][stem];
+                let program = ["llamacpp_vs_numpy", "bitnetcpp_vs_numpy"]
+                    .into_iter()
+                    .find(|program| !measured[program].is_null())
+                    .unwrap();
+                let measured = &measured[program];
+                let [rms, std] =
+                    ["rms", "std_of_logits"].map(|key| measured[key].as_f64().unwrap());
+                let ids = match logits["list"].as_str().unwrap() {
+                    "tokens" => list(&manifest["tokens"]),
+                    _ => list(&manifest["long_tokens"]),
+                };
+                let expected = floats(&format!("tests/data/models/{stem}.numpy.f32"));
+                let n_vocab = model["n_vocab"].as_u64().unwrap() as usize;
+                assert_eq!(expected.len(), number("count") * n_vocab, "{stem}");
+                all.push(Expected {
+                    model: file.into(),
+                    name: if file == name { stem.clone() } else { format!("{file}, {stem}") },
+                    ids,
+                    context: number("ctx"),
+                    first: number("first"),
+                    logits: expected,
+                    others: rms / std,
+                    rounds_inputs: program == "bitnetcpp_vs_numpy",
+                });
+            }
+        }
+    }
+    assert_eq!(all.len(), 24);
+    all
+}
+
+/// The root of the mean square of the difference, over the standard deviation of `expected`.
+pub fn distance(found: &[f32], expected: &[f32]) -> f64 {
+    assert_eq!(found.len(), expected.len());
+    let n = expected.len() as f64;
+    let mean = expected.iter().map(|&x| f64::from(x)).sum::<f64>() / n;
+    let square = |x: f64| x * x;
+    let variance: f64 = expected.iter().map(|&x| square(f64::from(x) - mean)).sum();
+    let error: f64 =
+        found.iter().zip(expected).map(|(&a, &b)| square(f64::from(a) - f64::from(b))).sum();
+    assert!(found.iter().all(|x| x.is_finite()));
+    (error / variance).sqrt()
+}
