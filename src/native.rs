@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::error::{Error, Result};
+use crate::gguf::{Joined, VolumeName};
 use crate::source::Source;
 
 pub use pollster::block_on;
@@ -41,6 +42,22 @@ impl FileSource {
             Err(error) => Err(unreadable(name, &error)),
         }
     }
+}
+
+/// Opens the model at `path`. Of a model in several files, `path` is the first.
+///
+/// Errors: `io`; `bad-option` (`model`) for another file than the first; `bad-gguf` if the files are
+/// not those of one model.
+pub fn open(path: impl AsRef<Path>) -> Result<Joined<FileSource>> {
+    let path = path.as_ref();
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let Some(name) = VolumeName::parse(name) else {
+        return Ok(Joined::single(FileSource::open(path)?));
+    };
+    let names = name.all().map_err(|why| Error::BadOption { name: "model".into(), why })?;
+    let files: Result<Vec<_>> =
+        names.iter().map(|name| FileSource::open(path.with_file_name(name))).collect();
+    block_on(Joined::open(files?))
 }
 
 impl Source for FileSource {

@@ -7,10 +7,10 @@ use std::fs;
 
 use half::f16;
 use support::{Random, floats, path};
-use ternlight::blocks::{BlockType, Fault, TABLE, block_type, pack, unpack};
+use ternlight::blocks::{BlockType, Fault, TABLE, block_type, pack, quantize, unpack};
 use ternlight::gguf::TensorType;
 
-/// The types, each with its vectors and the places of its f16 scales. The older Q2_0 has the bytes
+/// The types, each with its vectors and the offsets of its f16 scales. The older Q2_0 has the bytes
 /// of PQ2_0.
 const VECTORS: &[(TensorType, &str, &[usize])] = &[
     (TensorType::Q4_0, "Q4_0", &[0]),
@@ -100,7 +100,7 @@ fn expected(row: &BlockType, blocks: &[u8]) -> Vec<f32> {
 }
 
 /// Random blocks without code 3, whose scales are `scales` in turn.
-fn random_blocks(row: &BlockType, places: &[usize], scales: &[f16]) -> Vec<u8> {
+fn random_blocks(row: &BlockType, offsets_of_scales: &[usize], scales: &[f16]) -> Vec<u8> {
     let mut random = Random(row.bytes as u64);
     let mut blocks: Vec<u8> = (0..row.bytes * 16).map(|_| random.next() as u8).collect();
     if !matches!(row.ty, TensorType::Q1_0 | TensorType::Tq1_0) && row.bits == 2 {
@@ -108,7 +108,7 @@ fn random_blocks(row: &BlockType, places: &[usize], scales: &[f16]) -> Vec<u8> {
         blocks.iter_mut().for_each(|byte| *byte &= !(*byte >> 1 & 0x55));
     }
     for (block, scale) in blocks.chunks_mut(row.bytes).zip(scales.iter().cycle()) {
-        for &at in places {
+        for &at in offsets_of_scales {
             block[at..at + 2].copy_from_slice(&scale.to_le_bytes());
         }
     }
@@ -150,9 +150,9 @@ fn blocks_have_the_values_that_other_programs_give_them() {
 #[test]
 fn blocks_have_the_values_of_their_specification() {
     let scales = [0.0, -0.0, 5.96e-8, -3.0e-7, 6.1e-5, 1.0, -0.37, 65504.0].map(f16::from_f32);
-    for &(ty, _, places) in VECTORS {
+    for &(ty, _, offsets_of_scales) in VECTORS {
         let row = block_type(ty).unwrap();
-        let blocks = random_blocks(row, places, &scales);
+        let blocks = random_blocks(row, offsets_of_scales, &scales);
         let (mut codes, mut group_scales, mut offsets) = (vec![], vec![], vec![]);
         row.unpack(&blocks, &mut codes, &mut group_scales, &mut offsets).unwrap();
         let elements = 16 * row.elements;
@@ -180,9 +180,9 @@ fn tq1_0_wraps_at_8_bits() {
 
 #[test]
 fn codes_are_appended_in_the_order_of_the_gpu() {
-    for &(ty, _, places) in VECTORS {
+    for &(ty, _, offsets_of_scales) in VECTORS {
         let row = block_type(ty).unwrap();
-        let blocks = random_blocks(row, places, &[f16::ONE]);
+        let blocks = random_blocks(row, offsets_of_scales, &[f16::ONE]);
         let (mut codes, mut words) = (vec![], vec![7]);
         row.unpack(&blocks, &mut codes, &mut vec![], &mut vec![]).unwrap();
         row.repack(&blocks, &mut words, &mut vec![1.0], &mut vec![]).unwrap();
@@ -201,7 +201,7 @@ fn codes_are_appended_in_the_order_of_the_gpu() {
 }
 
 #[test]
-fn a_code_that_no_value_has_is_refused_with_its_place() {
+fn a_code_that_no_value_has_is_refused_with_its_offset() {
     for &(ty, at) in &[
         (TensorType::Q2_0, 2),
         (TensorType::Q2_0Of128, 2),
@@ -209,8 +209,8 @@ fn a_code_that_no_value_has_is_refused_with_its_place() {
         (TensorType::Tq2_0, 0),
     ] {
         let row = block_type(ty).unwrap();
-        let places = VECTORS.iter().find(|(other, ..)| *other == ty).unwrap().2;
-        let good = random_blocks(row, places, &[f16::ONE]);
+        let offsets_of_scales = VECTORS.iter().find(|(other, ..)| *other == ty).unwrap().2;
+        let good = random_blocks(row, offsets_of_scales, &[f16::ONE]);
         for byte in [0, 1, 5, row.bytes - 3] {
             for field in 0..4 {
                 let mut blocks = good.clone();
@@ -232,17 +232,81 @@ fn a_code_that_no_value_has_is_refused_with_its_place() {
 }
 
 #[test]
-fn a_scale_that_is_not_finite_is_refused_with_its_place() {
-    for &(ty, _, places) in VECTORS {
+fn a_scale_that_is_not_finite_is_refused_with_its_offset() {
+    for &(ty, _, offsets_of_scales) in VECTORS {
         let row = block_type(ty).unwrap();
         for scale in [f16::INFINITY, f16::NEG_INFINITY, f16::NAN] {
-            for &at in places {
-                let mut blocks = random_blocks(row, places, &[f16::ONE]);
+            for &at in offsets_of_scales {
+                let mut blocks = random_blocks(row, offsets_of_scales, &[f16::ONE]);
                 blocks[5 * row.bytes + at..][..2].copy_from_slice(&scale.to_le_bytes());
                 let fault = row.values(&blocks).unwrap_err();
                 assert_eq!(fault, Fault::Scale(5 * row.elements / row.group), "{ty} {scale}");
                 assert_eq!(row.offset_of(fault), 5 * row.bytes, "{ty}");
             }
+        }
+    }
+}
+
+/// The blocks are those of ggml's own quantisers, for values of every kind: like an embedding's, all
+/// zero, all equal, half a step between two codes, far below the least scale, with outliers.
+#[test]
+fn quantised_blocks_are_ggmls() {
+    let values = floats("tests/data/quant/quantize.f32");
+    for (ty, quantize) in QUANTIZERS {
+        let expected = fs::read(path(&format!("tests/data/quant/quantize.{ty}.bin"))).unwrap();
+        let row = block_type(*ty).unwrap();
+        let mut found = vec![];
+        quantize(&values, &mut found).unwrap();
+        assert_eq!(found.len(), expected.len());
+        for (index, (found, expected)) in
+            found.chunks(row.bytes).zip(expected.chunks(row.bytes)).enumerate()
+        {
+            assert_eq!(found, expected, "{ty}, block {index}");
+        }
+    }
+}
+
+type Quantize = fn(&[f32], &mut Vec<u8>) -> Result<(), usize>;
+
+const QUANTIZERS: &[(TensorType, Quantize)] =
+    &[(TensorType::Q8_0, quantize::q8_0), (TensorType::Q6K, quantize::q6_k)];
+
+/// Within half a step of the scale, which is rounded to f16. In Q6_K a scale is rounded to 8 bits
+/// too, and the one with the least error may leave the largest value a step short.
+#[test]
+fn quantised_values_are_near_the_original_ones() {
+    let mut random = Random(5);
+    let values: Vec<f32> = (0..64 * 256).map(|_| random.float() - random.float()).collect();
+    for ((ty, quantize), bound) in QUANTIZERS.iter().zip([0.5 / 127.0 + 1.0 / 2048.0, 1.5 / 32.0]) {
+        let row = block_type(*ty).unwrap();
+        let mut blocks = vec![];
+        quantize(&values, &mut blocks).unwrap();
+        let found = row.values(&blocks).unwrap();
+        let (mut squares, mut errors) = (0.0, 0.0);
+        for (found, values) in found.chunks(row.group).zip(values.chunks(row.group)) {
+            let max = values.iter().fold(0.0f32, |max, x| max.max(x.abs()));
+            for (found, value) in found.iter().zip(values) {
+                assert!((found - value).abs() <= bound * max, "{ty}: {value} became {found}");
+                squares += value * value;
+                errors += (found - value) * (found - value);
+            }
+        }
+        let rms = (errors / squares).sqrt();
+        println!("{ty}: error {rms} of the values' size");
+        assert!(rms < if row.bytes == 34 { 0.006 } else { 0.02 }, "{ty}: {rms}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_into_a_block_is_refused() {
+    for (ty, quantize) in QUANTIZERS {
+        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 3e38] {
+            let mut values = vec![0.1; 1024];
+            values[777] = bad;
+            let elements = block_type(*ty).unwrap().elements;
+            // A scale that is too large is its whole block's.
+            let index = if bad == 3e38 { 777 / elements * elements } else { 777 };
+            assert_eq!(quantize(&values, &mut vec![]), Err(index), "{ty} {bad}");
         }
     }
 }

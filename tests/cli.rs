@@ -8,7 +8,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use support::{File, Kv, json, path, tiny};
+use support::{File, Kv, Tensor, json, path, tiny};
+use ternlight::gguf::type_id::Q2_0;
 
 fn ternlight(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ternlight"));
@@ -351,6 +352,19 @@ fn inspect_shows_the_content_of_a_file() {
     assert!(row.ends_with("-1 33.3 %, 0 33.5 %, +1 33.2 %"), "{row}");
     assert!(shown.contains("all ternary weights: -1 33.0 %, 0 33.8 %, +1 33.2 %"));
 
+    assert!(row.contains("  scale 0."), "{row}");
+
+    // Types in blocks too. Two blocks of 64 have the same codes as one of 128, so the same shares.
+    let shown = text(&["inspect", "tests/data/models/qwen3-yarn-q2_0.gguf"]);
+    let older = text(&["inspect", "tests/data/models/qwen3-yarn-q2_0-legacy-g128.gguf"]);
+    let row = |shown: &str| {
+        shown.lines().find(|line| line.starts_with("blk.0.attn_q.weight")).unwrap().to_owned()
+    };
+    let (row, older) = (row(&shown), row(&older));
+    assert!(row.contains("Q2_0 [256, 256], 18432 bytes  scales 0."), "{row}");
+    assert!(older.contains("Q2_0 (of 128) [256, 256], 17408 bytes  scales 0."), "{older}");
+    assert_eq!(row.split_once("scales").unwrap().1, older.split_once("scales").unwrap().1);
+
     let mut other = File::empty();
     other.set("general.architecture", Kv::Str("gpt2".into()));
     let shown = text(&["inspect", &file("other.gguf", &other.build())]);
@@ -485,4 +499,25 @@ fn inspect_refuses_bad_files() {
     spoiled.tensor("blk.2.ffn_up.weight").bytes[5] |= 0b11;
     let spoiled = file("inspect-code3.gguf", &spoiled.build());
     assert_fails(&["inspect", &spoiled], "bad-gguf", &["`blk.2.ffn_up.weight`", "code 3"]);
+
+    // In types with blocks, with the offset of the block.
+    let mut blocks = File::empty();
+    blocks.tensors.push(Tensor {
+        name: "t".into(),
+        ne: vec![128, 32],
+        type_id: Q2_0,
+        bytes: [[0; 18]; 64].concat(),
+    });
+    for (byte, value, what) in [(7, 0b1100, "code 3"), (1, 0x7c, "a scale that is not a number")] {
+        let mut spoiled = blocks.clone();
+        spoiled.tensors[0].bytes[18 * 9 + byte] = value;
+        let bytes = spoiled.build();
+        let at = bytes.len() - 64 * 18 + 9 * 18;
+        let spoiled = file(&format!("inspect-block-{byte}.gguf"), &bytes);
+        assert_fails(
+            &["inspect", &spoiled],
+            "bad-gguf",
+            &["`t`", what, &format!("(at byte {at})")],
+        );
+    }
 }

@@ -1,11 +1,12 @@
 //! Weights in blocks: a block holds the codes of a few elements and the scales that they share.
 //!
 //! [`TABLE`] has a row for each type of ggml that this crate computes with, but for I2_S, which has
-//! no blocks and is in [`crate::ternary`]. A type is decoded in one place, `decode.rs`. It yields
+//! no blocks and is in [`crate::ternary`]. `decode.rs` alone knows the bytes of a block. It yields
 //! the codes in the GPU's order, which `codes.rs` describes.
 
 mod codes;
 mod decode;
+pub mod quantize;
 
 pub use codes::{pack, unpack};
 

@@ -7,10 +7,12 @@
 mod cursor;
 mod tensor;
 mod value;
+mod volumes;
 mod write;
 
 pub use tensor::{TensorInfo, TensorType, type_id};
 pub use value::{Metadata, Numbers, Strings, Value};
+pub use volumes::{Joined, VolumeName};
 pub use write::{Header, TensorEntry};
 
 use crate::error::{Error, Result};

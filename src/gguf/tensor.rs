@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use super::cursor::{Cursor, Stop};
+use super::write::TensorEntry;
 use crate::error::{Error, Result};
 
 /// A tensor of the file.
@@ -25,6 +26,12 @@ impl TensorInfo {
     /// The number of elements.
     pub fn elements(&self) -> u64 {
         self.ne.iter().product()
+    }
+
+    /// The tensor as it is to be written into another file.
+    pub fn entry(&self) -> TensorEntry {
+        let Self { name, ne, ty, len, .. } = self.clone();
+        TensorEntry { name, ne, type_id: ty.id(), len }
     }
 }
 
@@ -95,6 +102,14 @@ impl fmt::Display for TensorType {
             Self::Q6K => "Q6_K",
             Self::Other(name) => name,
         })
+    }
+}
+
+impl TensorType {
+    /// The format's number for the type.
+    pub fn id(self) -> u32 {
+        // Every type is in the table.
+        FORMATS.iter().find(|format| format.ty == self).map_or(u32::MAX, |format| format.id)
     }
 }
 

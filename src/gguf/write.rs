@@ -61,8 +61,17 @@ impl Header {
         out.flush()
     }
 
+    /// Where each tensor begins, from the beginning of the tensors' bytes.
+    pub(super) fn offsets(&self) -> impl Iterator<Item = u64> + '_ {
+        self.tensors.iter().scan(0, |end, tensor| {
+            let offset = u64::next_multiple_of(*end, self.alignment);
+            *end = offset + tensor.len;
+            Some(offset)
+        })
+    }
+
     /// Metadata and tensor table, without the padding that follows.
-    fn to_bytes(&self) -> Vec<u8> {
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut out = b"GGUF".to_vec();
         out.extend(self.version.to_le_bytes());
         out.extend((self.tensors.len() as u64).to_le_bytes());
@@ -71,14 +80,12 @@ impl Header {
             string(&mut out, key.as_bytes());
             write_value(&mut out, value);
         }
-        let mut offset = 0u64;
-        for tensor in &self.tensors {
+        for (tensor, offset) in self.tensors.iter().zip(self.offsets()) {
             string(&mut out, tensor.name.as_bytes());
             out.extend((tensor.ne.len() as u32).to_le_bytes());
             tensor.ne.iter().for_each(|n| out.extend(n.to_le_bytes()));
             out.extend(tensor.type_id.to_le_bytes());
             out.extend(offset.to_le_bytes());
-            offset = (offset + tensor.len).next_multiple_of(self.alignment);
         }
         out
     }

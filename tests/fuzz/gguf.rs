@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
+use ternlight::gguf::type_id::PQ2_0;
 use ternlight::model::{Config, weights};
 use ternlight::native::block_on;
 use ternlight::reference::Reference;
@@ -62,7 +63,7 @@ enum Change {
 
 fn change() -> impl Strategy<Value = Change> {
     prop_oneof![
-        (0..48u32).prop_map(Change::Type),
+        prop_oneof![6 => 0..48u32, 1 => Just(PQ2_0)].prop_map(Change::Type),
         number().prop_map(|n| Change::Type(n as u32)),
         vec(number(), 0..6).prop_map(Change::Shape),
         "(blk\\.[0-9]{1,20}\\.)?[a-z_]{0,70}(\\.weight)?".prop_map(Change::Name),

@@ -10,8 +10,10 @@
 mod support;
 
 mod allocation;
+mod blocks;
 mod gguf;
 mod manifest;
 mod metadata;
 mod run;
 mod tokenizer;
+mod volumes;

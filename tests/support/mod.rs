@@ -217,6 +217,27 @@ impl File {
         self
     }
 
+    /// The file in several volumes, cut before the tensors `at`. Only the first has the metadata.
+    pub fn split(&self, at: &[usize]) -> Vec<Self> {
+        let ends = at.iter().copied().chain([self.tensors.len()]);
+        let starts = [0].into_iter().chain(at.iter().copied());
+        let mut volumes: Vec<Self> = starts
+            .zip(ends)
+            .map(|(start, end)| {
+                let tensors = self.tensors[start..end].to_vec();
+                Self { metadata: vec![], tensors, ..*self }
+            })
+            .collect();
+        volumes[0].metadata = self.metadata.clone();
+        let count = volumes.len() as u32;
+        for (number, volume) in (0..).zip(&mut volumes) {
+            volume.set("split.no", Kv::U32(number));
+            volume.set("split.count", Kv::U32(count));
+            volume.set("split.tensors.count", Kv::I32(self.tensors.len() as i32));
+        }
+        volumes
+    }
+
     /// The bytes of the file, with each tensor padded to the alignment.
     pub fn build(&self) -> Vec<u8> {
         let entry = |tensor: &Tensor| TensorEntry {

@@ -8,8 +8,9 @@ use clap::{Args, CommandFactory, ValueEnum};
 
 use ternlight::chat::{self, Message, Role};
 use ternlight::engine::EngineOptions;
+use ternlight::gguf::Joined;
 use ternlight::gpu::{Gpu, GpuOptions};
-use ternlight::native::{FileSource, block_on};
+use ternlight::native::{FileSource, block_on, open};
 use ternlight::reference::{Reference, ReferenceOptions};
 use ternlight::sampling::Sampling;
 use ternlight::session::{GenerateOptions, LmHead, LoadOptions, Progress, Session, Token};
@@ -131,7 +132,7 @@ pub(crate) fn generate(args: &Generate) -> Result<()> {
         prompt_lookup: args.prompt_lookup,
     };
     options.sampling.check()?;
-    let reader = Reader::new(FileSource::open(&args.model)?);
+    let reader = Reader::new(open(&args.model)?);
     let run = if args.cpu { on_cpu } else { on_gpu };
     let summary = run(args, &prompt, &options, reader)?;
     if io::stderr().is_terminal() {
@@ -164,7 +165,7 @@ fn on_gpu(
     args: &Generate,
     prompt: &str,
     options: &GenerateOptions,
-    mut reader: Reader<FileSource>,
+    mut reader: Reader<Joined<FileSource>>,
 ) -> Result<String> {
     let load = LoadOptions {
         engine: EngineOptions {
@@ -199,7 +200,7 @@ fn on_cpu(
     args: &Generate,
     prompt: &str,
     options: &GenerateOptions,
-    mut reader: Reader<FileSource>,
+    mut reader: Reader<Joined<FileSource>>,
 ) -> Result<String> {
     let layout = match args.i2s_layout {
         I2sLayout::X86 => Layout::X86,

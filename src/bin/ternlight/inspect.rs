@@ -1,18 +1,23 @@
 //! Shows what is in a GGUF file.
 
+use std::ops::Range;
 use std::path::Path;
 
-use ternlight::gguf::{Gguf, TensorType};
+use ternlight::blocks::{Fault, block_type};
+use ternlight::gguf::{Gguf, Joined, TensorInfo, TensorType};
 use ternlight::model::{Config, weights};
-use ternlight::native::{FileSource, block_on};
+use ternlight::native::{FileSource, block_on, open};
 use ternlight::source::Reader;
 use ternlight::tokenizer::Tokenizer;
 use ternlight::{Error, Result, ternary};
 
 use crate::output::print;
 
+/// Bytes that are read at a time, but for the rest of a block.
+const SLICE: usize = 1 << 20;
+
 pub(crate) fn inspect(file: &Path) -> Result<()> {
-    let mut reader = Reader::new(FileSource::open(file)?);
+    let mut reader = Reader::new(open(file)?);
     let gguf = block_on(Gguf::read(&mut reader))?;
     let mut text = vec![format!(
         "GGUF {}, {} tensors, data at {}",
@@ -27,11 +32,9 @@ pub(crate) fn inspect(file: &Path) -> Result<()> {
     let mut total = [0; 3];
     for tensor in tensors {
         let mut line = format!("{:32} {tensor}, {} bytes", tensor.name, tensor.len);
-        if tensor.ty == TensorType::I2S {
-            let range = tensor.offset..tensor.offset + tensor.len;
-            let counts = count(&tensor.name, &block_on(reader.read(range))?)?;
-            line += &format!("  {}", shares(counts));
-            (0..3).for_each(|i| total[i] += counts[i]);
+        if let Some(content) = content(&mut reader, tensor)? {
+            line += &content.to_string();
+            total.iter_mut().zip(content.counts).for_each(|(all, count)| *all += count);
         }
         text.push(line);
     }
@@ -48,17 +51,109 @@ pub(crate) fn inspect(file: &Path) -> Result<()> {
     print(&(text.join("\n") + "\n"))
 }
 
-/// How many codes of an I2_S tensor are −1, 0 and +1.
-fn count(name: &str, bytes: &[u8]) -> Result<[u64; 3]> {
-    let (codes, tail) = bytes.split_at(bytes.len() - ternary::TAIL);
-    let bad = |what: &str| Error::BadGguf(format!("tensor `{name}` has {what}"));
-    ternary::check_codes(codes).map_err(|_| bad("the unused code 3"))?;
-    ternary::scale(tail).ok_or_else(|| bad("a scale that is not a number"))?;
-    let mut counts = [0; 3];
-    for byte in codes {
-        (0..4).for_each(|field| counts[usize::from(byte >> (2 * field) & 3)] += 1);
+/// The codes and the scales of a tensor.
+#[derive(Default)]
+struct Content {
+    /// How many elements are -1, 0 and +1, in types that have no other values.
+    counts: [u64; 3],
+    /// The smallest and the largest scale.
+    scales: Option<(f32, f32)>,
+    offsets: Option<(f32, f32)>,
+}
+
+impl Content {
+    /// Counts the codes -1, 0 and +1 in words of 16 codes, whatever their order.
+    fn count(&mut self, words: impl Iterator<Item = u32>) {
+        for word in words {
+            let ones = |word: u32| u64::from((word & 0x5555_5555).count_ones());
+            let (zero, plus) = (ones(word), ones(word >> 1));
+            let minus = 16 - zero - plus;
+            self.counts.iter_mut().zip([minus, zero, plus]).for_each(|(all, count)| *all += count);
+        }
     }
-    Ok(counts)
+
+    /// Extends the ranges.
+    fn extend(&mut self, scales: &[f32], offsets: &[f32]) {
+        for (range, values) in [(&mut self.scales, scales), (&mut self.offsets, offsets)] {
+            for &value in values {
+                let (least, most) = range.unwrap_or((value, value));
+                *range = Some((least.min(value), most.max(value)));
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Content {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (name, range) in [("scale", self.scales), ("offset", self.offsets)] {
+            match range {
+                None => {}
+                Some((one, other)) if one == other => write!(f, "  {name} {one}")?,
+                Some((least, most)) => write!(f, "  {name}s {least} to {most}")?,
+            }
+        }
+        match self.counts {
+            [0, 0, 0] => Ok(()),
+            counts => write!(f, "  {}", shares(counts)),
+        }
+    }
+}
+
+/// Reads a tensor whose type has scales.
+///
+/// Errors: `bad-gguf` for a code that no value has and for a scale that is not finite.
+fn content(
+    reader: &mut Reader<Joined<FileSource>>,
+    tensor: &TensorInfo,
+) -> Result<Option<Content>> {
+    let mut content = Content::default();
+    let end = tensor.offset + tensor.len;
+    let bad = |what: &str, at: u64| {
+        Err(Error::BadGguf(format!("tensor `{}` has {what} (at byte {at})", tensor.name)))
+    };
+    const CODE: &str = "the unused code 3";
+    const SCALE: &str = "a scale that is not a number";
+    if let Some(row) = block_type(tensor.ty) {
+        let (mut words, mut scales, mut offsets) = (vec![], vec![], vec![]);
+        for range in slices(tensor.offset..end, row.bytes) {
+            let bytes = block_on(reader.read(range.clone()))?;
+            words.clear();
+            scales.clear();
+            offsets.clear();
+            if let Err(fault) = row.repack(&bytes, &mut words, &mut scales, &mut offsets) {
+                let what = if matches!(fault, Fault::Code(_)) { CODE } else { SCALE };
+                return bad(what, range.start + row.offset_of(fault) as u64);
+            }
+            content.extend(&scales, &offsets);
+            // Codes of two bits stand for -1, 0 and +1 times the scale.
+            if row.bits == 2 {
+                content.count(words.iter().copied());
+            }
+        }
+    } else if tensor.ty == TensorType::I2S {
+        let tail = end - ternary::TAIL as u64;
+        for range in slices(tensor.offset..tail, size_of::<u32>()) {
+            let bytes = block_on(reader.read(range.clone()))?;
+            if let Err(index) = ternary::check_codes(&bytes) {
+                return bad(CODE, range.start + index as u64);
+            }
+            content.count(bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)));
+        }
+        match ternary::scale(&block_on(reader.read(tail..end))?) {
+            Some(scale) => content.extend(&[scale], &[]),
+            None => return bad(SCALE, tail),
+        }
+    } else {
+        return Ok(None);
+    }
+    Ok(Some(content))
+}
+
+/// Cuts a range into slices of whole blocks.
+fn slices(range: Range<u64>, block: usize) -> impl Iterator<Item = Range<u64>> {
+    let step = SLICE.next_multiple_of(block);
+    let end = range.end;
+    range.step_by(step).map(move |start| start..end.min(start + step as u64))
 }
 
 fn shares(counts: [u64; 3]) -> String {

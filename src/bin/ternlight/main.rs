@@ -6,6 +6,7 @@ mod inspect;
 mod options;
 mod output;
 mod random;
+mod requantize;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -34,6 +35,8 @@ enum Command {
     Bench(bench::Bench),
     /// Write a model of a well-known shape with random weights, for timing
     Random(random::Random),
+    /// Write a model again with a smaller embedding
+    Requantize(requantize::Requantize),
 }
 
 fn main() -> ExitCode {
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
         Some(Command::Inspect { file }) => inspect::inspect(file),
         Some(Command::Bench(args)) => bench::bench(args),
         Some(Command::Random(args)) => random::random(args),
+        Some(Command::Requantize(args)) => requantize::requantize(args),
         None => generate::generate(&cli.generate),
     };
     match result {

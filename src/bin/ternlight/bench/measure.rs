@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use ternlight::Result;
 use ternlight::engine::EngineOptions;
 use ternlight::gpu::{Gpu, GpuOptions};
-use ternlight::native::FileSource;
+use ternlight::native::open;
 use ternlight::session::{LoadOptions, Progress, Session, Stats};
 use ternlight::source::Reader;
 
@@ -140,7 +140,7 @@ async fn load(args: &Bench, path: &Path) -> Result<(Session, Vec<Figure>, f64)> 
         let started = Instant::now();
         let mut last_byte = started;
         let gpu = Gpu::open(&GpuOptions::default()).await?;
-        let mut reader = Reader::new(FileSource::open(path)?);
+        let mut reader = Reader::new(open(path)?);
         let mut on_progress = |progress| {
             if let Progress::Upload { .. } = progress {
                 last_byte = Instant::now();
