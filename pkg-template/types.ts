@@ -95,7 +95,7 @@ export interface LoadOptions {
   /**
    * What to do with a file whose tokenizer this package does not know. `strict` (default): reject
    * with `unsupported-model`. `closest`: take the closest rules, so that some texts get other tokens
-   * than the model was trained with; a note in `info().notes` says so.
+   * than the model was trained with; a note in `info.notes` says so.
    */
   tokenizer?: 'strict' | 'closest'
   /** What to ask of the GPU. */

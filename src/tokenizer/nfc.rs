@@ -2,12 +2,23 @@
 
 use std::borrow::Cow;
 
-use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
-
 /// `text` in normal form C.
 pub(super) fn nfc(text: &str) -> Cow<'_, str> {
-    match is_nfc_quick(text.chars()) {
-        IsNormalized::Yes => Cow::Borrowed(text),
-        _ => Cow::Owned(text.nfc().collect()),
+    // All characters below U+0300, the first combining one, are as they should be.
+    if text.chars().all(|char| char < '\u{300}') {
+        return Cow::Borrowed(text);
     }
+    Cow::Owned(normalize(text))
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+fn normalize(text: &str) -> String {
+    use unicode_normalization::UnicodeNormalization;
+    text.nfc().collect()
+}
+
+/// JavaScript has the tables already. In the WebAssembly they would take 65 kB of the download.
+#[cfg(target_arch = "wasm32")]
+fn normalize(text: &str) -> String {
+    js_sys::JsString::from(text).normalize("NFC").into()
 }

@@ -53,6 +53,33 @@ export function armModel() {
   return file
 }
 
+/**
+ * The golden model with another pre-tokenizer. What its name is shorter, that of the model is
+ * longer, so that the tensors stay where they are.
+ * @param {string} pre
+ * @returns {Buffer}
+ */
+export function preTokenizerModel(pre) {
+  const file = read('golden/golden.gguf')
+  const changed = withText(withText(file, 'tokenizer.ggml.pre', () => pre), 'general.name', name => {
+    return name.padEnd(name.length + 'llama-bpe'.length - pre.length)
+  })
+  if (changed.length !== file.length) throw new Error('the tensors were moved')
+  return changed
+}
+
+/** A GGUF file with another text in its metadata. */
+function withText(file, key, change) {
+  // After the key comes the type, then the length.
+  const length = file.indexOf(key) + key.length + 4
+  const start = length + 8
+  const end = start + Number(file.readBigUInt64LE(length))
+  const text = Buffer.from(change(file.toString('utf8', start, end)))
+  const counted = Buffer.alloc(8)
+  counted.writeBigUInt64LE(BigInt(text.length))
+  return Buffer.concat([file.subarray(0, length), counted, text, file.subarray(end)])
+}
+
 /** Lengths in bytes of the metadata types that have one, by the type's number. */
 const LENGTHS = [1, 1, 2, 2, 4, 4, 4, 1, undefined, undefined, 8, 8, 8]
 const TEXT = 8

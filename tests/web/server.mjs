@@ -9,7 +9,7 @@
 //   /as/isolated/PATH    for a page that is isolated from other origins
 //   /as/503/PATH         with a status
 //   /script/NAME/PATH    as the script NAME says
-//   /spread.gguf, /arm.gguf  made of the models in tests/data, see models.mjs
+//   /spread.gguf, /arm.gguf, /qwen2.gguf, /unknown.gguf  made of the models in tests/data, see models.mjs
 //   /control/off, /on    refuses all models, as if the network were off; and serves them again
 //   /control/count       how many models were asked for
 //   /control/script/NAME POST: a script, { always, then }; GET: the requests that came under its path
@@ -25,7 +25,7 @@ import { createServer } from 'node:http'
 import { extname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
-import { armModel, spreadModel } from './models.mjs'
+import { armModel, preTokenizerModel, spreadModel } from './models.mjs'
 
 const ROOT = process.env.ROOT ?? fileURLToPath(new URL('../..', import.meta.url))
 const PORT = Number(process.env.PORT ?? 8930)
@@ -93,7 +93,12 @@ const answer = (request, response) => {
 
 /** The files that were served, by path: models are asked for in many parts. */
 const contents = new Map()
-const made = { '/spread.gguf': spreadModel, '/arm.gguf': armModel }
+const made = {
+  '/spread.gguf': spreadModel,
+  '/arm.gguf': armModel,
+  '/qwen2.gguf': () => preTokenizerModel('qwen2'),
+  '/unknown.gguf': () => preTokenizerModel('unknown')
+}
 
 const content = path => {
   if (made[path]) {

@@ -29,6 +29,7 @@ function facts(info: ModelInfo): [string, string][] {
     ['File', formatBytes(info.bytes)],
     ['On the GPU', formatBytes(info.gpuBytes)],
     ['Adapter', info.adapter],
-    ['Kernels', info.kernels.join(', ')]
+    ['Kernels', info.kernels.join(', ')],
+    ...info.notes.map((note): [string, string] => ['Note', note])
   ]
 }
