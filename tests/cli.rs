@@ -171,6 +171,22 @@ fn bad_models_are_refused_with_their_code() {
 }
 
 #[test]
+fn an_unknown_tokenizer_is_refused_unless_the_closest_is_asked_for() {
+    let mut unknown = tiny();
+    unknown.set("tokenizer.ggml.pre", Kv::Str("unknown".into()));
+    let model = file("tokenizer.gguf", &unknown.build());
+    let args = ["--model", &model, "--max-tokens", "2", "Hi"];
+    assert_fails(&args, "unsupported-model", &["`unknown`", "`closest`"]);
+    let output = run(&[&["--tokenizer", "closest"], &args[..]].concat());
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{stderr}");
+    assert!(
+        stderr.contains("note: pre-tokenizer `unknown`; `default` is used instead"),
+        "{stderr}"
+    );
+}
+
+#[test]
 fn bad_prompts_and_options_are_refused() {
     let model = file("tiny.gguf", &tiny().build());
     let long = "word ".repeat(64);
@@ -251,8 +267,12 @@ fn numbers_out_of_range_are_refused_by_name() {
 
 #[test]
 fn options_that_the_cpu_cannot_honour_are_refused() {
-    for option in [&["--prompt-lookup", "true"], &["--prompt-lookup", "false"], &["--head", "f16"]]
-    {
+    for option in [
+        &["--prompt-lookup", "true"],
+        &["--prompt-lookup", "false"],
+        &["--head", "f16"],
+        &["--tokenizer", "closest"],
+    ] {
         assert_wrong_usage(&[&["--cpu", "Hi"], &option[..]].concat(), &["--cpu", option[0]]);
     }
 }

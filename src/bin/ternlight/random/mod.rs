@@ -146,6 +146,7 @@ fn metadata(sizes: &Sizes, name: &str) -> Vec<(String, Value)> {
         arch("attention.layer_norm_rms_epsilon", Value::F32(1e-5)),
         arch("rope.freq_base", Value::F32(sizes.rope_freq_base)),
         general("tokenizer.ggml.model", text("gpt2")),
+        general("tokenizer.ggml.pre", text("llama-bpe")),
         general("tokenizer.ggml.tokens", tokens),
         general("tokenizer.ggml.token_type", types),
         general("tokenizer.ggml.merges", merges),
