@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -177,7 +178,9 @@ fn with_value(metadata: &Metadata, key: &str, value: Value) -> Vec<u8> {
 #[test]
 fn llama_cpps_vectors_are_exact() {
     let Some(folder) = std::env::var_os("TERNLIGHT_TOKENIZER_VECTORS").map(PathBuf::from) else {
-        println!("NOT CHECKED: TERNLIGHT_TOKENIZER_VECTORS names no folder with llama.cpp's");
+        // Not `println`, whose text a test that passes does not show.
+        let note = "NOT CHECKED: TERNLIGHT_TOKENIZER_VECTORS names no folder with llama.cpp's\n";
+        std::io::stderr().write_all(note.as_bytes()).unwrap();
         return;
     };
     let texts = |name: &str| -> Vec<String> {
@@ -327,6 +330,15 @@ fn parts_of_a_text_have_different_trust() {
         let defined = Part { text: "<think><|im_end|>", special: Special::UserDefined };
         assert_eq!(parts(&[defined]), tokenizer.encode(defined.text).unwrap());
         assert!(parts(&[]).is_empty());
+        // A text that goes on does not begin again.
+        let begin = tokenizer.encode_text("the").unwrap();
+        let rest = [untrusted(" cat <think>"), trusted("<think>x")];
+        assert_eq!(
+            [&begin[..], &tokenizer.encode_parts_after(&begin, &rest).unwrap()].concat(),
+            parts(&[&[untrusted("the")], &rest[..]].concat())
+        );
+        let start = tokenizer.special("<|im_start|>").unwrap();
+        assert_eq!(tokenizer.encode_parts_after(&[start], &rest).unwrap(), parts(&rest));
         assert!(parts(&[trusted(""), untrusted("")]).is_empty());
     }
 }

@@ -125,6 +125,7 @@ pub(super) fn token_bytes<'a>(
 /// The merges in order of their rank. Merges with one of the `others` are left out.
 fn pairs(merges: &Strings, vocab: &Vocab, others: &HashSet<&str>) -> Result<Vec<(String, String)>> {
     let mut pairs = Vec::with_capacity(merges.len());
+    let mut joined = String::new();
     for merge in merges.iter() {
         let text = std::str::from_utf8(merge).ok();
         // The left token may be a space: the first byte never separates the two.
@@ -136,7 +137,8 @@ fn pairs(merges: &Strings, vocab: &Vocab, others: &HashSet<&str>) -> Result<Vec<
             let merge = String::from_utf8_lossy(merge);
             return unsupported(format!("the merge {merge:?} is not two tokens"));
         };
-        let joined = format!("{left}{right}");
+        joined.clear();
+        joined.extend([left, right]);
         let parts = [left, right, &joined];
         if let Some(unknown) =
             parts.into_iter().find(|&part| !vocab.contains_key(part) && !others.contains(part))

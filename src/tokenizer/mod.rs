@@ -179,6 +179,14 @@ impl Tokenizer {
     ///
     /// Errors: as [`encode`](Self::encode).
     pub fn encode_parts(&self, parts: &[Part<'_>]) -> Result<Vec<u32>> {
+        self.encode_parts_after(&[], parts)
+    }
+
+    /// The tokens of a text that goes on after the tokens of `prompt`, without these. Sentencepiece
+    /// puts a space before a text only if it begins there.
+    ///
+    /// Errors: as [`encode`](Self::encode).
+    pub fn encode_parts_after(&self, prompt: &[u32], parts: &[Part<'_>]) -> Result<Vec<u32>> {
         let text = match parts {
             [only] => Cow::Borrowed(only.text),
             _ => Cow::Owned(parts.iter().map(|part| part.text).collect()),
@@ -186,8 +194,7 @@ impl Tokenizer {
         let mut ids = Vec::new();
         // Where the text begins that is not encoded yet, and where the part begins.
         let (mut start, mut part_start) = (0, 0);
-        // Whether that text begins the whole one or follows a special token.
-        let mut first = true;
+        let mut first = self.begins_text(prompt.last().copied());
         let encode = |text: &str, first: bool, ids: &mut Vec<u32>| match &self.model {
             _ if text.is_empty() => Ok(()),
             Model::Bpe(model) => model.encode(text, ids),
@@ -295,10 +302,14 @@ impl Tokenizer {
     fn bytes_after(&self, last: Option<u32>, id: u32) -> Result<&[u8]> {
         let bytes = self.bytes(id)?;
         let Model::Sentencepiece(model) = &self.model else { return Ok(bytes) };
-        let is_special = |kind| matches!(kind, Some(Kind::Control | Kind::UserDefined));
-        let first = last.is_none_or(|last| is_special(self.kinds.get(last as usize).copied()));
-        let space: &[u8] = if first && model.space_prefix() { b" " } else { b"" };
+        let space: &[u8] = if model.space_prefix() && self.begins_text(last) { b" " } else { b"" };
         Ok(bytes.strip_prefix(space).unwrap_or(bytes))
+    }
+
+    /// Whether a text begins after `last`: it is a special token, or there is none.
+    fn begins_text(&self, last: Option<u32>) -> bool {
+        let kind = |id: u32| self.kinds.get(id as usize);
+        last.is_none_or(|last| matches!(kind(last), Some(Kind::Control | Kind::UserDefined)))
     }
 }
 

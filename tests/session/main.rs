@@ -17,4 +17,5 @@ mod lookup;
 mod profile;
 mod refusals;
 mod sampled;
+mod sentencepiece;
 mod soak;
