@@ -1,9 +1,11 @@
-//! The bundled model's greedy texts are compared token by token, once on each driver.
+//! The bundled model as it is loaded by default, once on each driver: its logits, and its greedy
+//! texts token by token.
 
 use std::io::{self, Write};
 
 use ternlight::session::FinishReason;
 
+use crate::logits::short_prompts;
 use crate::setup::{Goldens, Setup, generate, greedy};
 
 /// A token with a smaller lead may be overtaken: f32 arithmetic can tip an int8 rounding, and that
@@ -11,9 +13,12 @@ use crate::setup::{Goldens, Setup, generate, greedy};
 const SMALL_LEAD: f32 = 0.3;
 
 #[test]
-fn greedy_texts_match_the_goldens() {
+fn logits_and_greedy_texts_match_the_goldens() {
     let mut session = Setup::default().bundled();
-    let goldens = Goldens::bundled().prompts;
+    let goldens = Goldens::bundled();
+    // The cache is f16.
+    short_prompts(&mut session, &goldens, 0.15);
+    let goldens = goldens.prompts;
     let mut equal = 0;
     for golden in &goldens {
         let name = &golden.name;
