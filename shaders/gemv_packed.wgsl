@@ -10,11 +10,15 @@
 @group(0) @binding(4) var<storage, read> q_scale: array<vec2f>;
 @group(0) @binding(5) var<storage, read_write> y: array<f32>;
 
-fn dot16(codes: vec4u, q: vec4u) -> i32 {
-    return dot4(codes.x, q.x) + dot4(codes.y, q.y) + dot4(codes.z, q.z) + dot4(codes.w, q.w);
-}
-
 fn add_unit(sum: f32, token: u32, row: u32, unit: u32, a: vec4u, b: vec4u) -> f32 {
+    if BITS == 2u {
+        let at_q = token * (K / 16u) + unit * 4u;
+        let at_x = token * (K / 32u) + unit * 2u;
+        let first = dot16(codes2(a.x), q[at_q]) + dot16(codes2(a.y), q[at_q + 1u]);
+        let second = dot16(codes2(a.z), q[at_q + 2u]) + dot16(codes2(a.w), q[at_q + 3u]);
+        let s = scale_offset(row, unit * UNIT).x;
+        return add_two_groups(sum, s, q_scale[at_x], q_scale[at_x + 1u], first, second);
+    }
     var v = sum;
     for (var group = 0u; group < UNIT / 32u; group++) {
         let at = unit * UNIT + group * 32u;
@@ -22,19 +26,7 @@ fn add_unit(sum: f32, token: u32, row: u32, unit: u32, a: vec4u, b: vec4u) -> f3
         let x = q_scale[(token * K + at) / 32u];
         let first = dot16(sixteen(a, b, 2u * group), q[at_q]);
         let second = dot16(sixteen(a, b, 2u * group + 1u), q[at_q + 1u]);
-        if GROUP == 16u {
-            v = fma(scale_offset(row, at).x * x.x, f32(first), v);
-            v = fma(scale_offset(row, at + 16u).x * x.x, f32(second), v);
-        } else {
-            let s = scale_offset(row, at);
-            v = fma(s.x, fma(x.x, f32(first + second), -CODE_OF_ZERO * x.y), v);
-            if OFFSETS {
-                v = fma(-s.y, x.y, v);
-            }
-        }
+        v = add_group(v, scale_offset(row, at), scale_offset(row, at + 16u), x, first, second);
     }
     return v;
 }
-
-// Codes of 8 bits have groups of 16 only with a zero of their own.
-const_assert GROUP != 16u || BITS == 8u;

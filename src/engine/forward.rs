@@ -5,8 +5,8 @@ use super::state::{Activations, State};
 use super::weights::{Block, Matrix, Vocabulary, Weights};
 use crate::gpu::{Buffer, Plan, Recorder};
 use crate::kernels::{
-    DenseType, KvCache, MAX_HEAD_DIM, MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS, Norm, Product,
-    Quantized, QuantizedGroups, Ternary,
+    DenseType, GATED_LANES, KvCache, MAX_HEAD_DIM, MAX_NORMED_COLUMNS, MAX_NORMED_PACKED_COLUMNS,
+    MAX_ROPE_COLUMNS, Norm, Packed, Product, Quantized, QuantizedGroups, Ternary,
 };
 use crate::model::Config;
 
@@ -41,10 +41,7 @@ pub(super) fn layers(
     for (block, cache) in weights.blocks.iter().zip(&state.cache) {
         let input = normed(p, x, &block.attn_norm, h);
         multiply(p, width, &block.attn_qkv, &input, qkv, Product::Store);
-        match &block.head_norms {
-            None => p.rope_kv(qkv, rope_table, q, cache),
-            Some([of_q, of_k]) => p.norm_rope_kv(qkv, [of_q, of_k], rope_table, q, cache),
-        }
+        rotate(p, block, qkv, rope_table, q, cache);
         attend(p, width, config, state, cache);
         let input = merged(p, config, block, state);
         multiply(p, width, &block.attn_output, &input, x, Product::Add);
@@ -69,6 +66,20 @@ fn embed(p: &mut Recorder, config: &Config, weights: &Weights, state: &State) {
     }
 }
 
+fn rotate(
+    p: &mut Recorder,
+    block: &Block,
+    qkv: &Buffer<f32>,
+    rope_table: &Buffer<[f32; 2]>,
+    q: &Buffer<f32>,
+    cache: &KvCache,
+) {
+    match &block.head_norms {
+        None => p.rope_kv(qkv, rope_table, q, cache),
+        Some([of_q, of_k]) => p.norm_rope_kv(qkv, [of_q, of_k], rope_table, q, cache),
+    }
+}
+
 /// The norm of every token of `x`, as the input of a matrix.
 fn normed<'a>(p: &mut Recorder, x: &Buffer<f32>, norm: &Norm, h: &'a Activations) -> Input<'a> {
     match h {
@@ -76,9 +87,8 @@ fn normed<'a>(p: &mut Recorder, x: &Buffer<f32>, norm: &Norm, h: &'a Activations
             p.rms_norm_quantize(x, norm, q);
             Input::Rows(q)
         }
-        Activations::Groups(floats, q) => {
-            p.rms_norm_of_all(x, norm, floats);
-            p.quantize_groups(floats, norm.weight.len(), q);
+        Activations::Groups(q) => {
+            p.rms_norm_quantize_groups(x, norm, q);
             Input::Groups(q)
         }
         Activations::Floats(floats) => {
@@ -95,7 +105,7 @@ fn quantized<'a>(p: &mut Recorder, x: &'a Buffer<f32>, k: usize, h: &'a Activati
             p.quantize_rows(x, k, q);
             Input::Rows(q)
         }
-        Activations::Groups(_, q) => {
+        Activations::Groups(q) => {
             p.quantize_groups(x, k, q);
             Input::Groups(q)
         }
@@ -109,6 +119,10 @@ fn merged<'a>(p: &mut Recorder, config: &Config, block: &Block, state: &'a State
     if let (Some(norm), Activations::Rows(h)) = (&block.attn_sub_norm, h) {
         p.attention_merge(partials, norm, h);
         return Input::Rows(h);
+    }
+    if let (None, Activations::Groups(h)) = (&block.attn_sub_norm, h) {
+        p.merge_quantize(partials, h);
+        return Input::Groups(h);
     }
     // The queries have been used.
     p.merge_splits(partials, q);
@@ -135,7 +149,10 @@ fn multiply(
             Width::Chunk if p.tuning().tiles => p.gemm_i2s(w, x, y, product),
             Width::Few | Width::Chunk => p.gemv_i2s_of_several(w, x, y, product),
         },
-        (Matrix::Packed(w), Input::Groups(x)) => p.gemv_packed(w, x, y, product, several),
+        (Matrix::Packed(w), Input::Groups(x)) => match width {
+            Width::Chunk if p.tuning().tiles && w.fits_tiles() => p.gemm_packed(w, x, y, product),
+            _ => p.gemv_packed(w, x, y, product, several),
+        },
         (Matrix::Packed(w), Input::Floats(x)) => p.gemv_packed_floats(w, x, y, product, several),
         // The inputs are chosen by the matrices, which are all of one kind.
         _ => debug_assert!(false, "a matrix with the inputs of another kind"),
@@ -159,10 +176,20 @@ pub(super) fn decode(p: &mut Recorder, config: &Config, weights: &Weights, state
         && config.n_ff <= MAX_NORMED_COLUMNS
         && config.head_dim <= MAX_HEAD_DIM;
     let blocks: Option<Vec<_>> = weights.blocks.iter().map(|block| block.fusible(config)).collect();
-    match blocks {
-        Some(blocks) if p.tuning().fused && fits => fused(p, config, weights, &blocks, state),
-        _ => layers(p, config, weights, state, Width::One),
+    match (blocks, &state.h, &state.ff_h) {
+        _ if !p.tuning().fused => {}
+        (Some(blocks), ..) if fits => return fused(p, config, weights, &blocks, state),
+        (None, Activations::Groups(h), Activations::Groups(ff_h))
+            if config.n_embd <= MAX_NORMED_PACKED_COLUMNS && p.tuning().lanes >= GATED_LANES =>
+        {
+            let blocks: Option<Vec<_>> = weights.blocks.iter().map(Block::fusible_packed).collect();
+            if let Some(blocks) = blocks {
+                return fused_packed(p, config, weights, &blocks, state, [h, ff_h]);
+            }
+        }
+        _ => {}
     }
+    layers(p, config, weights, state, Width::One)
 }
 
 /// A block whose products can norm their inputs.
@@ -218,6 +245,61 @@ fn fused(
     p.finish()
 }
 
+/// A block of packed matrices that norm their inputs.
+struct FusiblePacked<'a> {
+    block: &'a Block,
+    attn_qkv: &'a Packed,
+    attn_output: &'a Packed,
+    ffn_gate_up: &'a Packed,
+    ffn_down: &'a Packed,
+}
+
+impl Block {
+    /// The block, if its matrices have codes of 2 bits and it has no sub-norms.
+    fn fusible_packed(&self) -> Option<FusiblePacked<'_>> {
+        let has_sub_norms = self.attn_sub_norm.is_some() || self.ffn_sub_norm.is_some();
+        let ffn_gate_up = self.ffn_gate_up.packed()?;
+        let whole_groups = ffn_gate_up.shards.iter().all(|shard| shard.rows.end.is_multiple_of(32));
+        let fusible = FusiblePacked {
+            block: self,
+            attn_qkv: self.attn_qkv.packed()?,
+            attn_output: self.attn_output.packed()?,
+            ffn_gate_up,
+            ffn_down: self.ffn_down.packed()?,
+        };
+        let normed = [fusible.attn_qkv, ffn_gate_up];
+        let fits = normed.iter().all(|w| w.format.bits == 2);
+        (fits && whole_groups && !has_sub_norms).then_some(fusible)
+    }
+}
+
+/// The same steps as [`layers`] with packed matrices, in half the dispatches.
+fn fused_packed(
+    p: &mut Recorder,
+    config: &Config,
+    weights: &Weights,
+    blocks: &[FusiblePacked<'_>],
+    state: &State,
+    [h, ff_h]: [&QuantizedGroups; 2],
+) -> Plan {
+    let State { x, qkv, q, rope_table, partials, .. } = state;
+    embed(p, config, weights, state);
+    for (FusiblePacked { block, attn_qkv, attn_output, ffn_gate_up, ffn_down }, cache) in
+        blocks.iter().zip(&state.cache)
+    {
+        p.norm_gemv_packed(attn_qkv, x, &block.attn_norm, qkv);
+        rotate(p, block, qkv, rope_table, q, cache);
+        attend(p, Width::One, config, state, cache);
+        p.merge_quantize(partials, h);
+        p.gemv_packed(attn_output, h, x, Product::Add, false);
+
+        let activation = config.architecture.activation;
+        p.norm_gated_packed(ffn_gate_up, x, &block.ffn_norm, activation, ff_h);
+        p.gemv_packed(ffn_down, ff_h, x, Product::Add, false);
+    }
+    p.finish()
+}
+
 /// From the residual stream of the step's last token to the best next token: by way of all logits,
 /// or, where there are `candidates`, of as few as it takes.
 pub(super) fn greedy(
@@ -227,7 +309,6 @@ pub(super) fn greedy(
     candidates: Option<&Candidates>,
 ) -> Plan {
     let State { x, last, logits, sampling, threshold, best, tokens, sampled, .. } = state;
-    p.rms_norm(x, &weights.output_norm, last);
     match candidates.zip(weights.lm_head().dense()) {
         None => {
             lm_head(p, weights, state);
@@ -235,6 +316,7 @@ pub(super) fn greedy(
             p.sample_commit(best, tokens, sampled);
         }
         Some((Candidates { approximation, best, .. }, w)) => {
+            p.rms_norm(x, &weights.output_norm, last);
             p.gemv_upper(w, last, approximation);
             p.rescore(w, last, approximation, best);
             p.sample_commit(best, tokens, sampled);
@@ -251,14 +333,18 @@ pub(super) fn greedy_each(
     state: &State,
 ) -> Plan {
     let State { x, few_last, few_logits, few_best, last_q, .. } = state;
-    p.rms_norm_of_all(x, &weights.output_norm, few_last);
+    let norm = &weights.output_norm;
     match (weights.lm_head(), last_q) {
-        (Vocabulary::Dense(w), _) => p.gemm_lm_head(w, few_last, few_logits),
+        (Vocabulary::Dense(w), _) => {
+            p.rms_norm_of_all(x, norm, few_last);
+            p.gemm_lm_head(w, few_last, few_logits);
+        }
         (Vocabulary::Packed(w), None) => {
+            p.rms_norm_of_all(x, norm, few_last);
             p.gemv_packed_floats(w, few_last, few_logits, Product::Store, true);
         }
         (Vocabulary::Packed(w), Some(q)) => {
-            p.quantize_groups(few_last, config.n_embd, q);
+            p.rms_norm_quantize_groups(x, norm, q);
             p.gemv_packed(w, q, few_logits, Product::Store, true);
         }
     }
@@ -268,24 +354,28 @@ pub(super) fn greedy_each(
 
 /// From the residual stream of the step's last token to `logits`.
 pub(super) fn logits(p: &mut Recorder, weights: &Weights, state: &State) -> Plan {
-    p.rms_norm(&state.x, &weights.output_norm, &state.last);
     lm_head(p, weights, state);
     p.finish()
 }
 
 fn lm_head(p: &mut Recorder, weights: &Weights, state: &State) {
-    let State { last, last_q, logits, .. } = state;
+    let State { x, last, last_q, logits, .. } = state;
+    let norm = &weights.output_norm;
     match (weights.lm_head(), last_q) {
-        (Vocabulary::Dense(w), _) if w.ty == DenseType::F16Split => {
-            p.gemv_lm_head_split(w, last, logits);
+        (Vocabulary::Packed(w), Some(q)) => {
+            p.rms_norm_quantize_groups_of_last(x, norm, q);
+            p.gemv_packed(w, q, logits, Product::Store, false);
         }
-        (Vocabulary::Dense(w), _) => p.gemv_lm_head(w, last, logits),
         (Vocabulary::Packed(w), None) => {
+            p.rms_norm(x, norm, last);
             p.gemv_packed_floats(w, last, logits, Product::Store, false);
         }
-        (Vocabulary::Packed(w), Some(q)) => {
-            p.quantize_groups_of_one(last, w.k, q);
-            p.gemv_packed(w, q, logits, Product::Store, false);
+        (Vocabulary::Dense(w), _) => {
+            p.rms_norm(x, norm, last);
+            match w.ty {
+                DenseType::F16Split => p.gemv_lm_head_split(w, last, logits),
+                DenseType::F16 | DenseType::F32 => p.gemv_lm_head(w, last, logits),
+            }
         }
     }
 }

@@ -52,8 +52,8 @@ impl BothInputs {
 pub(super) enum Activations {
     /// As [`Inputs::Rows`].
     Rows(Quantized),
-    /// As [`Inputs::Groups`], and as they were before they were quantised.
-    Groups(Buffer<f32>, QuantizedGroups),
+    /// As [`Inputs::Groups`].
+    Groups(QuantizedGroups),
     /// As [`Inputs::Floats`].
     Floats(Buffer<f32>),
 }
@@ -274,7 +274,7 @@ impl Activations {
                 q: a.buffer(label, rows * k / 4).using(Used::Tokens(k as u64)),
                 scale: a.buffer(label, rows).using(Used::Tokens(8)),
             }),
-            Inputs::Groups => Self::Groups(floats(a), quantized_groups(a, label, [rows, k])),
+            Inputs::Groups => Self::Groups(quantized_groups(a, label, [rows, k])),
             Inputs::Floats => Self::Floats(floats(a)),
         }
     }

@@ -167,6 +167,14 @@ impl Matrix {
         }
     }
 
+    /// The matrix, if it is of blocks.
+    pub(super) fn packed(&self) -> Option<&Packed> {
+        match self {
+            Self::Ternary(_) => None,
+            Self::Packed(packed) => Some(packed),
+        }
+    }
+
     fn target(&self, matrix: usize, first_row: usize) -> Target<'_> {
         match self {
             Self::Ternary(w) => Target::Ternary(Stacked { w, matrix, first_row }),
@@ -197,7 +205,7 @@ impl Shapes<'_> {
             let attn_qkv = matrix(Role::AttnQ, "attn_qkv", [1, n_qkv, n_embd], head_dim, 1.0);
             let attn_output =
                 matrix(Role::AttnOutput, "attn_output", [1, n_embd, n_q], 1, residual_scale);
-            let ffn_gate_up = matrix(Role::FfnGate, "ffn_gate_up", [2, n_ff, n_embd], 1, 1.0);
+            let ffn_gate_up = matrix(Role::FfnGate, "ffn_gate_up", [2, n_ff, n_embd], 32, 1.0);
             let ffn_down = matrix(Role::FfnDown, "ffn_down", [1, n_embd, n_ff], 1, residual_scale);
             let mut norm_if =
                 |role, n| self.config.architecture.has(role).then(|| self.norm(a, role, n));

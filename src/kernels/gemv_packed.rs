@@ -18,6 +18,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/dot4",
         "shared/gated",
         "shared/packed",
+        "shared/packed_dot",
         "shared/packed_rows",
         "gemv_packed"
     ),

@@ -22,6 +22,7 @@ mod embed_packed;
 mod gemm_few;
 mod gemm_i2s;
 mod gemm_lm_head;
+mod gemm_packed;
 mod gemv_i2s;
 mod gemv_lm_head;
 mod gemv_lm_head_split;
@@ -29,8 +30,11 @@ mod gemv_packed;
 mod gemv_packed_floats;
 mod gemv_upper;
 mod merge_norm_gemv;
+mod merge_quantize;
 mod merge_splits;
+mod norm_gated_packed;
 mod norm_gemv;
+mod norm_gemv_packed;
 mod norm_gemv_rope_kv;
 mod norm_rope_kv;
 mod packed;
@@ -40,6 +44,7 @@ mod quantize_rows;
 mod rescore;
 mod rms_norm;
 mod rms_norm_quantize;
+mod rms_norm_quantize_groups;
 mod rope_kv;
 mod rows;
 mod sample_best;
@@ -51,7 +56,9 @@ mod weight;
 pub use attention::{AttentionShape, KvCache, MAX_HEAD_DIM, Partials};
 pub use attention_merge::MAX_SPLITS;
 pub use gemv_upper::{Approximation, leads};
-pub use packed::{Format, Packed, PackedShard, QuantizedGroups, Scales};
+pub use packed::{
+    Format, GATED_LANES, MAX_NORMED_PACKED_COLUMNS, Packed, PackedShard, QuantizedGroups, Scales,
+};
 pub use probe_read::{PROBED_TOGETHER, probed_sums};
 pub use rescore::{MIN_NORM, rescored_blocks};
 pub use rows::{MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS};
@@ -78,6 +85,7 @@ kernels! {
     gemm_few,
     gemm_i2s,
     gemm_lm_head,
+    gemm_packed,
     gemv_i2s,
     gemv_lm_head,
     gemv_lm_head_split,
@@ -85,8 +93,11 @@ kernels! {
     gemv_packed_floats,
     gemv_upper,
     merge_norm_gemv,
+    merge_quantize,
     merge_splits,
+    norm_gated_packed,
     norm_gemv,
+    norm_gemv_packed,
     norm_gemv_rope_kv,
     norm_rope_kv,
     probe_read,
@@ -95,6 +106,7 @@ kernels! {
     rescore,
     rms_norm,
     rms_norm_quantize,
+    rms_norm_quantize_groups,
     rope_kv,
     sample_best,
     sample_commit,

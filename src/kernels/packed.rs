@@ -124,12 +124,12 @@ impl PackedProduct<'_> {
         let Self { kernel, w, product, several, .. } = self;
         debug_assert_eq!(w.matrices, product.matrices(), "{}: {product:?}", kernel.name);
         let tuning = recorder.tuning();
-        let groups = row_groups(tuning.lanes);
+        let groups = row_groups(product, tuning.lanes);
         let (tokens, along) =
             if several { (TOKENS, Extent::Tokens(TOKENS)) } else { (1, Extent::Fixed(1)) };
         for PackedShard { codes, scales, rows } in &w.shards {
             let rows = ShardRows { k: w.k, all: w.rows, shard: rows.clone() };
-            let own = consts(&rows, w, product, tokens, groups, tuning.has_packed_dot());
+            let own = consts(&rows, w, product, tuning.has_packed_dot(), (groups, tokens));
             let buffers = [&[codes as &dyn Bound, scales], self.buffers].concat();
             let workgroups = (rows.shard.len() * w.matrices).div_ceil(groups.rows());
             let extents = [
@@ -142,36 +142,62 @@ impl PackedProduct<'_> {
     }
 }
 
-fn row_groups(lanes: u32) -> RowGroups {
-    RowGroups { workgroup: WORKGROUP, lanes, each: 1 }
+/// Lanes that share a row of gate and of up, where the adapter is given so many.
+pub const GATED_LANES: u32 = 8;
+
+/// Lanes that share a row of a packed matrix, where the adapter is given `lanes` or more. Sums of
+/// floats depend on it, so it is the same in every kernel that computes a row: a token must give the
+/// same bits alone and among others.
+fn lanes_of(product: Product, lanes: u32) -> u32 {
+    lanes.min(if product.matrices() == 2 { GATED_LANES } else { 16 })
+}
+
+fn row_groups(product: Product, lanes: u32) -> RowGroups {
+    RowGroups { workgroup: WORKGROUP, lanes: lanes_of(product, lanes), each: 1 }
+}
+
+/// Of the kernels that norm their input: each workgroup norms it anew, so it has many rows.
+pub(super) fn normed_row_groups(product: Product, lanes: u32) -> RowGroups {
+    RowGroups { workgroup: WORKGROUP, lanes: lanes_of(product, lanes), each: 2 }
+}
+
+/// The longest row whose activations fit into the 16 KiB of workgroup memory that every adapter
+/// has, beside what reductions without subgroup operations take.
+pub const MAX_NORMED_PACKED_COLUMNS: usize = 6144;
+
+/// The constants that all products of packed matrices have in common.
+pub(super) fn packed_consts(
+    rows: &ShardRows,
+    w: &Packed,
+    product: Product,
+    packed_dot: bool,
+) -> Vec<Const> {
+    let own = vec![Const::F32("FACTOR", w.factor), Const::Bool("PACKED_DOT", packed_dot)];
+    [rows.consts(), product.consts(), w.format.consts(rows.k), own].concat()
 }
 
 fn consts(
     rows: &ShardRows,
     w: &Packed,
     product: Product,
-    tokens: u32,
-    groups: RowGroups,
     packed_dot: bool,
+    (groups, tokens): (RowGroups, u32),
 ) -> Vec<Const> {
-    let own = vec![
-        Const::U32("TOKENS", tokens),
-        Const::F32("FACTOR", w.factor),
-        Const::Bool("PACKED_DOT", packed_dot),
-    ];
-    [rows.consts(), product.consts(), w.format.consts(rows.k), groups.consts(), own].concat()
+    let own = vec![Const::U32("TOKENS", tokens)];
+    [packed_consts(rows, w, product, packed_dot), groups.consts(), own].concat()
+}
+
+/// A matrix and its rows, for [`Kernel::example`].
+pub(super) fn example_matrix(matrices: usize) -> (ShardRows, Packed) {
+    let (k, rows) = (2048, 6144);
+    let format = Format::EXAMPLE;
+    let w = Packed { k, rows, matrices, format, factor: 1.0, shards: Vec::new() };
+    (ShardRows { k, all: rows, shard: 0..rows }, w)
 }
 
 /// The constants of a product, for [`Kernel::example`].
 pub(super) fn example() -> Vec<Const> {
-    let rows = ShardRows { k: 2048, all: 6144, shard: 0..6144 };
-    let w = Packed {
-        k: 2048,
-        rows: 6144,
-        matrices: 2,
-        format: Format::EXAMPLE,
-        factor: 1.0,
-        shards: Vec::new(),
-    };
-    consts(&rows, &w, Product::EXAMPLE, TOKENS, row_groups(32), true)
+    let product = Product::EXAMPLE;
+    let (rows, w) = example_matrix(product.matrices());
+    consts(&rows, &w, product, true, (row_groups(product, 32), TOKENS))
 }

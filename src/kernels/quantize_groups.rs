@@ -6,7 +6,7 @@ use crate::one_variant;
 pub(super) const KERNEL: Kernel = Kernel {
     name: "quantize_groups",
     bindings: &[("x", Access::Read), ("q", Access::Write), ("q_scale", Access::Write)],
-    variants: one_variant!("quantize_groups"),
+    variants: one_variant!("shared/quantize_group", "quantize_groups"),
     example: || consts(2048, 64),
 };
 
@@ -18,15 +18,6 @@ impl Recorder<'_> {
     /// `y` = the int8 quantisation of every token of `x` `[n_tokens, k]`, with a scale for each 32
     /// values. `k` is a multiple of 32.
     pub fn quantize_groups(&mut self, x: &Buffer<f32>, k: usize, y: &QuantizedGroups) {
-        self.groups(Extent::Tokens(1), x, k, y);
-    }
-
-    /// The same for a single row `x` `[k]`, whatever the step's tokens.
-    pub fn quantize_groups_of_one(&mut self, x: &Buffer<f32>, k: usize, y: &QuantizedGroups) {
-        self.groups(Extent::Fixed(1), x, k, y);
-    }
-
-    fn groups(&mut self, rows: Extent, x: &Buffer<f32>, k: usize, y: &QuantizedGroups) {
         // A thread for each group, and no more threads than there are groups.
         let workgroup = (k / 32).next_power_of_two().min(WORKGROUP as usize);
         let groups = (k / 32).div_ceil(workgroup);
@@ -34,7 +25,7 @@ impl Recorder<'_> {
             &KERNEL,
             &consts(k, workgroup as u32),
             &[x, &y.q, &y.scale],
-            [Extent::Fixed(groups as u32), rows, Extent::Fixed(1)],
+            [Extent::Fixed(groups as u32), Extent::Tokens(1), Extent::Fixed(1)],
         );
     }
 }

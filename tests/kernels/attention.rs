@@ -7,6 +7,7 @@ use ternlight::kernels::{AttentionShape, KvCache, Norm, Partials};
 use ternlight::reference::ops;
 
 use crate::device::{assert_close, device, on_each_device, read, run};
+use crate::packed_products::{check_groups, groups};
 use crate::rms_norm::{check_quantized, quantized};
 use crate::support::Random;
 
@@ -210,7 +211,7 @@ fn attention_handles_extreme_scores() {
 }
 
 #[test]
-fn merge_splits_takes_the_mean() {
+fn merges_take_the_mean() {
     let mut random = Random(17);
     for (n_head, n_head_kv, head_dim) in [(2, 1, 64), (20, 5, 128), (4, 2, 96), (4, 2, 256)] {
         let shape = AttentionShape { n_head, n_head_kv, head_dim, kv_f16: true };
@@ -219,12 +220,18 @@ fn merge_splits_takes_the_mean() {
             let partials = case.partials(device(), ATTENTION);
             let n = n_tokens as usize * n_head * head_dim;
             let y = device().upload("y", &vec![f32::NAN; n]);
-            run(device(), &case.step, |p| p.merge_splits(&partials, &y));
+            let q = groups(device(), n);
+            run(device(), &case.step, |p| {
+                p.merge_splits(&partials, &y);
+                p.merge_quantize(&partials, &q);
+            });
             // The expected values come from the GPU's partials: attention has its own test.
             let expected = merged(device(), &case, &partials);
             let what = format!("{shape:?}, {:?}", case.step);
             let size = |i: usize| expected[i].abs().max(1.0);
             assert_close(&what, &read(device(), &y), &expected, 2e-6, size);
+            // Both kernels merge alike.
+            check_groups(device(), &what, &q, &read(device(), &y), 1e-4);
         }
     }
 }

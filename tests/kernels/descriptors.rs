@@ -57,11 +57,30 @@ fn every_shader_has_a_kernel_of_its_name() {
 const FAMILIES: [(&str, &[&str]); 8] = [
     (
         "attention",
-        &["attention", "attention_decode", "attention_merge", "attention_prefill", "merge_splits"],
+        &[
+            "attention",
+            "attention_decode",
+            "attention_merge",
+            "attention_prefill",
+            "merge_quantize",
+            "merge_splits",
+        ],
     ),
     ("fused_products", &["merge_norm_gemv", "norm_gemv", "norm_gemv_rope_kv"]),
     ("greedy_lm_head", &["gemv_lm_head_split", "gemv_upper", "rescore", "split_f16"]),
-    ("packed_products", &["embed_packed", "gemv_packed", "gemv_packed_floats", "quantize_groups"]),
+    (
+        "packed_products",
+        &[
+            "embed_packed",
+            "gemm_packed",
+            "gemv_packed",
+            "gemv_packed_floats",
+            "norm_gated_packed",
+            "norm_gemv_packed",
+            "quantize_groups",
+            "rms_norm_quantize_groups",
+        ],
+    ),
     ("rms_norm", &["quantize_rows", "rms_norm", "rms_norm_quantize"]),
     ("rope_kv", &["norm_rope_kv", "rope_kv"]),
     ("sampler", &["sample_best", "sample_commit", "sample_filter"]),

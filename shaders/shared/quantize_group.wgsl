@@ -1,0 +1,21 @@
+// int8 activations with a scale for each 32: q = round(x / scale), scale = max|x| / 127.
+
+fn largest_of(v: vec4f) -> f32 {
+    let a = abs(v);
+    return max(max(a.x, a.y), max(a.z, a.w));
+}
+
+// By what to multiply the values of a group. Values so small that the quotient would be infinite
+// count as zeros.
+fn per_scale(largest: f32) -> f32 {
+    return select(0.0, 127.0 / largest, largest > 1e-30);
+}
+
+fn rounded(x: vec4f, per: f32) -> vec4i {
+    return vec4i(clamp(round(x * per), vec4f(-127.0), vec4f(127.0)));
+}
+
+fn packed_bytes(v: vec4i) -> u32 {
+    let bytes = v & vec4i(255);
+    return u32(bytes.x | (bytes.y << 8u) | (bytes.z << 16u) | (bytes.w << 24u));
+}

@@ -1,0 +1,77 @@
+use super::Product;
+use super::packed::{Packed, QuantizedGroups, example_matrix, packed_consts};
+use super::rows::ShardRows;
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
+use crate::one_variant;
+
+/// Rows and tokens of one workgroup's tile. Each thread computes four by four of them.
+const TILE_ROWS: u32 = 64;
+const TILE_TOKENS: u32 = 32;
+const WORKGROUP: u32 = TILE_ROWS / 4 * (TILE_TOKENS / 4);
+
+/// Columns of a tile.
+const BLOCK: usize = 128;
+
+pub(super) const KERNEL: Kernel = Kernel {
+    name: "gemm_packed",
+    bindings: &[
+        ("step", Access::Step),
+        ("w", Access::Read),
+        ("w_scale", Access::Read),
+        ("q", Access::Read),
+        ("q_scale", Access::Read),
+        ("y", Access::Write),
+    ],
+    variants: one_variant!(
+        "shared/step",
+        "shared/dot4",
+        "shared/gated",
+        "shared/packed",
+        "gemm_packed"
+    ),
+    example: || {
+        let (rows, w) = example_matrix(2);
+        consts(&rows, &w, Product::EXAMPLE, true)
+    },
+};
+
+fn consts(rows: &ShardRows, w: &Packed, product: Product, packed_dot: bool) -> Vec<Const> {
+    let own = vec![
+        Const::U32("WORKGROUP", WORKGROUP),
+        Const::U32("TILE_ROWS", TILE_ROWS),
+        Const::U32("TILE_TOKENS", TILE_TOKENS),
+    ];
+    [packed_consts(rows, w, product, packed_dot), own].concat()
+}
+
+impl Packed {
+    /// Whether [`Recorder::gemm_packed`] takes the matrix: codes of 2 bits, and rows of whole tiles.
+    pub fn fits_tiles(&self) -> bool {
+        self.format.bits == 2 && self.k.is_multiple_of(BLOCK)
+    }
+}
+
+impl Recorder<'_> {
+    /// The product of `w` with every token of `x`, on tiles in workgroup memory. `y` is `[n_tokens,
+    /// rows]`. [`Packed::fits_tiles`] says whether it takes `w`.
+    pub fn gemm_packed(
+        &mut self,
+        w: &Packed,
+        x: &QuantizedGroups,
+        y: &Buffer<f32>,
+        product: Product,
+    ) {
+        debug_assert!(w.fits_tiles());
+        let packed_dot = self.tuning().has_packed_dot();
+        for shard in &w.shards {
+            let rows = ShardRows { k: w.k, all: w.rows, shard: shard.rows.clone() };
+            let tiles = (rows.shard.len() * w.matrices).div_ceil(TILE_ROWS as usize);
+            self.dispatch(
+                &KERNEL,
+                &consts(&rows, w, product, packed_dot),
+                &[&shard.codes, &shard.scales, &x.q, &x.scale, y],
+                [Extent::Fixed(tiles as u32), Extent::Tokens(TILE_TOKENS), Extent::Fixed(1)],
+            );
+        }
+    }
+}
