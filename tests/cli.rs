@@ -176,7 +176,7 @@ fn an_unknown_tokenizer_is_refused_unless_the_closest_is_asked_for() {
     unknown.set("tokenizer.ggml.pre", Kv::Str("unknown".into()));
     let model = file("tokenizer.gguf", &unknown.build());
     let args = ["--model", &model, "--max-tokens", "2", "Hi"];
-    assert_fails(&args, "unsupported-model", &["`unknown`", "`closest`"]);
+    assert_fails(&args, "unsupported-model", &["`unknown`", "tokenizer: closest"]);
     let output = run(&[&["--tokenizer", "closest"], &args[..]].concat());
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{stderr}");

@@ -30,9 +30,6 @@ impl Bpe {
         vocabulary: &Vocabulary<'_>,
         pre: &PreTokenizer,
     ) -> Result<Self> {
-        if metadata.boolean("tokenizer.ggml.add_space_prefix")? == Some(true) {
-            return unsupported("`tokenizer.ggml.add_space_prefix` with byte-level BPE".into());
-        }
         let alphabet = ByteAlphabet::new();
         // Only normal tokens: whatever the file says, no merge makes a control token of text.
         let normal = |kind| matches!(kind, Kind::Normal | Kind::Byte);

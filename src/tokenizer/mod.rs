@@ -103,7 +103,7 @@ impl Tokenizer {
     ///
     /// Errors: `unsupported-model`.
     pub fn from_metadata_with(metadata: &Metadata, rules: Rules) -> Result<Self> {
-        let (model, note) = rules::choose(metadata, rules)?;
+        let (model, notes) = rules::choose(metadata, rules)?;
         let vocabulary = Vocabulary::new(metadata)?;
         let (model, add_bos, bytes) = match model {
             rules::Model::Bpe(pre) => {
@@ -127,7 +127,13 @@ impl Tokenizer {
         let special = of_kind(&[Kind::Control, Kind::UserDefined]);
 
         let n_tokens = vocabulary.kinds.len();
-        let named = |name: &str| token_id(metadata, name, n_tokens);
+        // llama.cpp knows these of sentencepiece's models even if the file does not name them.
+        let usual = |name: &str| match (&model, name) {
+            (Model::Sentencepiece(_), "bos") => special.id("<s>"),
+            (Model::Sentencepiece(_), "eos") => special.id("</s>"),
+            _ => None,
+        };
+        let named = |name: &str| Ok(token_id(metadata, name, n_tokens)?.or_else(|| usual(name)));
         let mut stop = Vec::new();
         for name in ["eos", "eot", "eom"] {
             stop.extend(named(name)?);
@@ -136,23 +142,26 @@ impl Tokenizer {
         stop.sort_unstable();
         stop.dedup();
 
+        let (bos, eos) = (named("bos")?, named("eos")?);
         Ok(Self {
             model,
             bytes,
             user_defined: of_kind(&[Kind::UserDefined]),
             special,
-            bos: named("bos")?,
-            eos: named("eos")?,
+            bos,
+            eos,
             add_bos: metadata.boolean("tokenizer.ggml.add_bos_token")?.unwrap_or(add_bos),
             stop,
             n_vocab: n_tokens,
-            notes: note.into_iter().collect(),
+            notes,
             kinds: vocabulary.kinds,
         })
     }
 
     /// The tokens of a text, in which user-defined tokens such as `<think>` are recognised, as in
-    /// llama.cpp. Control tokens are not, and no beginning-of-text token is added.
+    /// llama.cpp. Control tokens are not, and no beginning-of-text token is added. Qwen's texts are
+    /// brought into normal form C. Bytes that a vocabulary lacks, such as control characters in
+    /// Falcon's, are left out.
     ///
     /// Errors: `bad-option` (`prompt`) for a text with millions of spaces in a row.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>> {

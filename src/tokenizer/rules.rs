@@ -100,35 +100,57 @@ static DEFAULT: PreTokenizer = PreTokenizer {
 static PRE_TOKENIZERS: &[&PreTokenizer] =
     &[&LLAMA_BPE, &QWEN_2, &GPT_2, &FALCON, &FALCON_3, &DEFAULT];
 
-/// The rules that `metadata` names, and a note if they are only the closest ones.
+/// The rules that `metadata` names, with a note for each that is only the closest.
 ///
 /// Errors: `unsupported-model`.
-pub(super) fn choose(metadata: &Metadata, rules: Rules) -> Result<(Model, Option<String>)> {
+pub(super) fn choose(metadata: &Metadata, rules: Rules) -> Result<(Model, Vec<String>)> {
     let name = metadata.require("tokenizer.ggml.model", Metadata::text)?;
-    match (name, rules) {
-        ("llama", _) => Ok((Model::Sentencepiece, None)),
-        ("gpt2", _) => {
-            let (pre, note) = pre_tokenizer(metadata, rules)?;
-            Ok((Model::Bpe(pre), note))
-        }
-        (_, Rules::Closest) if metadata.strings("tokenizer.ggml.merges")?.is_some() => {
-            let (pre, note) = pre_tokenizer(metadata, rules)?;
-            let note = note.unwrap_or_default();
-            Ok((Model::Bpe(pre), Some(format!("{}; {note}", read_as(name, "gpt2")))))
-        }
-        (_, Rules::Closest) if metadata.numbers("tokenizer.ggml.scores")?.is_some() => {
-            Ok((Model::Sentencepiece, Some(read_as(name, "llama"))))
-        }
-        _ => unsupported(format!(
+    let mut notes = Vec::new();
+    let closest = match name {
+        "gpt2" | "llama" => name,
+        _ if rules == Rules::Strict => "",
+        _ if metadata.strings("tokenizer.ggml.merges")?.is_some() => "gpt2",
+        _ if metadata.numbers("tokenizer.ggml.scores")?.is_some() => "llama",
+        _ => "",
+    };
+    if closest.is_empty() {
+        return unsupported(format!(
             "tokenizer model `{name}` (`tokenizer.ggml.model`); this crate knows `gpt2` and `llama`"
-        )),
+        ));
     }
+    if closest != name {
+        notes.push(format!("tokenizer model `{name}` is read as `{closest}`"));
+    }
+    let model = match closest {
+        "llama" => Model::Sentencepiece,
+        _ => Model::Bpe(pre_tokenizer(metadata, rules, &mut notes)?),
+    };
+    Ok((model, notes))
 }
 
 fn pre_tokenizer(
     metadata: &Metadata,
     rules: Rules,
-) -> Result<(&'static PreTokenizer, Option<String>)> {
+    notes: &mut Vec<String>,
+) -> Result<&'static PreTokenizer> {
+    let mut closest = |what: String, instead: &str| {
+        if rules == Rules::Closest {
+            notes.push(format!("{what}; {instead}"));
+            return Ok(());
+        }
+        let names = PRE_TOKENIZERS.iter().flat_map(|known| known.names);
+        let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
+        unsupported(format!(
+            "{what}; this crate knows {}. With the option `tokenizer: closest`, {instead}",
+            names.join(", ")
+        ))
+    };
+    if metadata.boolean("tokenizer.ggml.add_space_prefix")? == Some(true) {
+        closest(
+            "a space before each text (`tokenizer.ggml.add_space_prefix`)".into(),
+            "none is put there",
+        )?;
+    }
     let name = metadata.text("tokenizer.ggml.pre")?;
     let known = match name {
         Some(name) => PRE_TOKENIZERS.iter().find(|known| known.names.contains(&name)).copied(),
@@ -136,22 +158,14 @@ fn pre_tokenizer(
         None => is_llama_3(metadata)?.then_some(&LLAMA_BPE),
     };
     if let Some(known) = known {
-        return Ok((known, None));
+        return Ok(known);
     }
     let what = match name {
         Some(name) => format!("pre-tokenizer `{name}`"),
         None => "the file names no pre-tokenizer (`tokenizer.ggml.pre`)".into(),
     };
-    if rules == Rules::Closest {
-        return Ok((&DEFAULT, Some(format!("{what}; `default` is used instead"))));
-    }
-    let names: Vec<_> = PRE_TOKENIZERS.iter().flat_map(|known| known.names).collect();
-    let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-    unsupported(format!(
-        "{what}; this crate knows {}. The option `tokenizer` with the value `closest` takes \
-         `default`'s rules instead",
-        names.join(", ")
-    ))
+    closest(what, "`default` is used instead")?;
+    Ok(&DEFAULT)
 }
 
 /// Whether a file without `tokenizer.ggml.pre` has the tokenizer of Llama 3.
@@ -163,10 +177,6 @@ fn is_llama_3(metadata: &Metadata) -> Result<bool> {
     Ok(tokens.is_some_and(|tokens| {
         tokens.len() == 128_256 && tokens.get(128_000) == Some(b"<|begin_of_text|>")
     }))
-}
-
-fn read_as(name: &str, model: &str) -> String {
-    format!("tokenizer model `{name}` is read as `{model}`")
 }
 
 fn unsupported<T>(why: String) -> Result<T> {
