@@ -49,7 +49,7 @@ def texts():
         "日本語のテキスト", "中文，测试。123个", "한국어 문장", "हिन्दी में", "العربية", "ไทย", "Ελληνικά", "кириллица",
         "🙂", "👩‍👩‍👧‍👦", "🇩🇪🇫🇷", "a🙂b", "❤️", "\u200b", "a\u200bb", "\ufeffa", "\u2028", "\u0085", "\x00", "\x7f", "\x1b[0m",
         "fn main() { println!(\"{}\", 1 << 2); }", "https://example.org/a?b=c&d=%20", "C:\\temp\\x",
-        "  indented\n    more\n", "tab\tseparated", "trailing   ", "\n\n\n  x", "camelCase snake_case",
+        "  indented\n    more\n", "tab\tseparated", "trailing   ", "\n\n\n  x", "camelCase snake_case", "camel Reilly",
         "▁ lower ▁▁ block", "Ġ Ċ letters", "<0x41> <0x", "aaaaaaaaaaaaaaaaaaaaa", "ababababab",
     ]
     mix = random.Random(2)
