@@ -1,11 +1,12 @@
 // `npm run bench`: times a model in a real browser, with the package as it is published.
 //
-//   npm run bench -- [--model FILE | --shape 2b4t|tiny] [--decode 16,1024,3500]
+//   npm run bench -- [--model FILE | --shape SHAPE] [--decode 16,1024,3500]
 //                    [--prefill 256,1024,3500] [--tokens 128] [--runs 5] [--loads 3]
 //                    [--patience 120] [--head auto|f16|int8] [--lookup] [--profile]
 //                    [--soak TOKENS] [--peer DIR] [--json] [--no-build]
 //
-//   --shape     random weights of that shape, in a temporary file that is deleted at the end
+//   --shape     random weights of that shape, in a temporary file that is deleted at the end:
+//               2b4t, tiny, bonsai-8b and others that `ternlight random --help` lists
 //   --lookup    times prompt lookup. With --shape, the model then counts, so that its answer copies
 //               a prompt that counts.
 //   --patience  seconds for each figure. Where its runs take longer, there are fewer of them; where

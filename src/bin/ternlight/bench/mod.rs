@@ -85,10 +85,14 @@ pub(crate) fn bench(args: &Bench) -> Result<()> {
         (Some(path), _) => (path.clone(), false),
         (None, None) => (PathBuf::from("models/tiny-stories.gguf"), false),
         (None, Some(shape)) => {
+            let sizes = shape.sizes();
+            if args.lookup {
+                sizes.check_counting("lookup")?;
+            }
             let name = format!("ternlight-bench-{}.gguf", std::process::id());
             let path = std::env::temp_dir().join(name);
             remove_if_interrupted(&path)?;
-            let written = random::write(&shape.sizes(), args.lookup, &path, true);
+            let written = random::write(&sizes, args.lookup, &path, true);
             written.inspect_err(|_| remove(&path))?;
             (path, true)
         }

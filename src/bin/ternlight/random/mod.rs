@@ -1,18 +1,23 @@
 //! Models of well-known shapes with random weights: as heavy as the real ones, for timing.
 
+mod shapes;
 mod tensors;
+mod vocabulary;
 
 use std::fs::OpenOptions;
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use ternlight::gguf::{Header, Value};
+use ternlight::blocks::block_type;
+use ternlight::gguf::{Header, TensorType, Value};
+use ternlight::model::{Config, RopeScaling};
 use ternlight::{Error, Result};
 
 use crate::options::whole_number;
 
+pub(crate) use shapes::{Shape, Sizes};
 use tensors::{Noise, Tensor, tensors};
 
 #[derive(Args)]
@@ -24,6 +29,10 @@ pub(crate) struct Random {
     #[arg(long, value_name = "N", value_parser = whole_number(1..=MAX_LAYERS))]
     #[arg(allow_negative_numbers = true)]
     layers: Option<usize>,
+    /// The type of the embedding, and of the LM head if that is a tensor of its own [default: the
+    /// shape's]
+    #[arg(long, value_name = "TYPE", value_enum)]
+    embedding: Option<Embedding>,
     /// Make a model that counts: each token is followed by the next one, up to a multiple of the
     /// width. Where the prompt counts too, the answer copies it
     #[arg(long)]
@@ -35,56 +44,28 @@ pub(crate) struct Random {
     file: PathBuf,
 }
 
-/// A shape that models are published in.
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
-pub(crate) enum Shape {
-    /// microsoft/bitnet-b1.58-2B-4T: 30 layers, width 2560, 1.18 GB
-    #[value(name = "2b4t")]
-    Bitnet2b4t,
-    /// The bundled model: 8 layers, width 512, 10 MB
-    Tiny,
+/// A type that the embedding can get.
+#[derive(Clone, Copy, ValueEnum)]
+enum Embedding {
+    /// 16 bits for each value
+    F16,
+    /// 8.5 bits for each value
+    #[value(name = "q8_0")]
+    Q8_0,
+    /// 6.6 bits for each value
+    #[value(name = "q6_k")]
+    Q6K,
 }
 
-pub(crate) struct Sizes {
-    n_vocab: usize,
-    n_ctx: usize,
-    n_embd: usize,
-    n_layer: usize,
-    n_head: usize,
-    n_head_kv: usize,
-    n_ff: usize,
-    rope_freq_base: f32,
-}
-
-impl Shape {
-    pub(crate) fn sizes(self) -> Sizes {
-        match self {
-            Self::Bitnet2b4t => Sizes {
-                n_vocab: 128_256,
-                n_ctx: 4096,
-                n_embd: 2560,
-                n_layer: 30,
-                n_head: 20,
-                n_head_kv: 5,
-                n_ff: 6912,
-                rope_freq_base: 500_000.0,
-            },
-            Self::Tiny => Sizes {
-                n_vocab: 4096,
-                n_ctx: 1024,
-                n_embd: 512,
-                n_layer: 8,
-                n_head: 8,
-                n_head_kv: 4,
-                n_ff: 1408,
-                rope_freq_base: 10_000.0,
-            },
+impl From<Embedding> for TensorType {
+    fn from(embedding: Embedding) -> Self {
+        match embedding {
+            Embedding::F16 => Self::F16,
+            Embedding::Q8_0 => Self::Q8_0,
+            Embedding::Q6K => Self::Q6K,
         }
     }
 }
-
-/// Special tokens take the last ids, in this order.
-const SPECIAL: [&str; 3] = ["<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>"];
 
 /// A model of more layers would not be loaded.
 const MAX_LAYERS: usize = 1 << 10;
@@ -92,22 +73,20 @@ const MAX_LAYERS: usize = 1 << 10;
 pub(crate) fn random(args: &Random) -> Result<()> {
     let mut sizes = args.shape.sizes();
     sizes.n_layer = args.layers.unwrap_or(sizes.n_layer);
+    if let Some(embedding) = args.embedding {
+        sizes.embedding = embedding.into();
+        sizes.head = sizes.head.map(|_| embedding.into());
+    }
+    if args.counting {
+        sizes.check_counting("counting")?;
+    }
     write(&sizes, args.counting, &args.file, args.force)
 }
 
 /// Writes a model to `path`, the same bytes every time. Unless `overwrite`, a file that exists is
 /// an error.
 pub(crate) fn write(sizes: &Sizes, counting: bool, path: &Path, overwrite: bool) -> Result<()> {
-    let mut tensors = tensors(sizes);
-    if counting {
-        tensors.iter_mut().for_each(Tensor::count);
-    }
-    let header = Header {
-        version: 3,
-        alignment: 32,
-        metadata: metadata(sizes, if counting { "random, counting" } else { "random" }),
-        tensors: tensors.iter().map(Tensor::entry).collect(),
-    };
+    let model = Model::new(sizes, counting)?;
     let failed = |error: io::Error| Error::unwritable(path.display().to_string(), error);
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).create_new(!overwrite);
@@ -118,59 +97,199 @@ pub(crate) fn write(sizes: &Sizes, counting: bool, path: &Path, overwrite: bool)
         },
         _ => failed(error),
     })?;
-    let mut noise = Noise::new();
-    let out = BufWriter::with_capacity(1 << 20, file);
-    header.write_file(out, |index, out| tensors[index].write(&mut noise, out)).map_err(failed)
+    model.write(BufWriter::with_capacity(1 << 20, file)).map_err(failed)
 }
 
-fn metadata(sizes: &Sizes, name: &str) -> Vec<(String, Value)> {
-    let arch = |name: &str, value| (format!("bitnet-b1.58.{name}"), value);
-    let general = |name: &str, value| (name.to_owned(), value);
-    let special = |i: usize| Value::U32((sizes.n_vocab - SPECIAL.len() + i) as u32);
+/// A model that is to be written.
+struct Model {
+    header: Header,
+    tensors: Vec<Tensor>,
+}
+
+impl Model {
+    fn new(sizes: &Sizes, counting: bool) -> Result<Self> {
+        let config = sizes.config()?;
+        let mut tensors = tensors(sizes, &config)?;
+        if counting {
+            tensors.iter_mut().for_each(Tensor::count);
+        }
+        let name = if counting { "random, counting" } else { "random" };
+        let mut metadata = metadata(&config, name);
+        metadata.extend(sizes.vocabulary.metadata(sizes.n_vocab));
+        let entries = tensors.iter().map(Tensor::entry).collect();
+        let header = Header { version: 3, alignment: 32, metadata, tensors: entries };
+        Ok(Self { header, tensors })
+    }
+
+    fn write(&self, out: impl Write) -> io::Result<()> {
+        let mut noise = Noise::new();
+        self.header.write_file(out, |index, out| self.tensors[index].write(&mut noise, out))
+    }
+}
+
+/// The metadata of a model without that of its tokenizer.
+fn metadata(config: &Config, name: &str) -> Vec<(String, Value)> {
     let size = |n: usize| Value::U32(n as u32);
     let text = |text: &str| Value::String(text.into());
-    let tokens = Value::Strings(tokens(sizes.n_vocab).iter().collect());
-    let types = Value::Numbers(token_types(sizes.n_vocab).into_iter().collect());
-    let merges = Value::Strings(["a b"].iter().collect());
-    vec![
-        general("general.architecture", text("bitnet-b1.58")),
-        general("general.name", text(name)),
-        arch("vocab_size", size(sizes.n_vocab)),
-        arch("context_length", size(sizes.n_ctx)),
-        arch("embedding_length", size(sizes.n_embd)),
-        arch("block_count", size(sizes.n_layer)),
-        arch("feed_forward_length", size(sizes.n_ff)),
-        arch("rope.dimension_count", size(sizes.n_embd / sizes.n_head)),
-        arch("attention.head_count", size(sizes.n_head)),
-        arch("attention.head_count_kv", size(sizes.n_head_kv)),
-        arch("attention.layer_norm_rms_epsilon", Value::F32(1e-5)),
-        arch("rope.freq_base", Value::F32(sizes.rope_freq_base)),
-        general("tokenizer.ggml.model", text("gpt2")),
-        general("tokenizer.ggml.pre", text("llama-bpe")),
-        general("tokenizer.ggml.tokens", tokens),
-        general("tokenizer.ggml.token_type", types),
-        general("tokenizer.ggml.merges", merges),
-        general("tokenizer.ggml.bos_token_id", special(0)),
-        general("tokenizer.ggml.eos_token_id", special(1)),
-    ]
+    let architecture = config.architecture;
+    let mut keys = vec![
+        ("vocab_size", size(config.n_vocab)),
+        ("context_length", size(config.n_ctx)),
+        ("embedding_length", size(config.n_embd)),
+        ("block_count", size(config.n_layer)),
+        ("feed_forward_length", size(config.n_ff)),
+        ("rope.dimension_count", size(config.head_dim)),
+        ("attention.head_count", size(config.n_head)),
+        ("attention.head_count_kv", size(config.n_head_kv)),
+        ("attention.layer_norm_rms_epsilon", Value::F32(config.eps)),
+        ("rope.freq_base", Value::F32(config.rope.base as f32)),
+    ];
+    if config.n_embd_q() != config.n_embd {
+        keys.push(("attention.key_length", size(config.head_dim)));
+        keys.push(("attention.value_length", size(config.head_dim)));
+    }
+    match config.rope.scaling {
+        RopeScaling::Linear { .. } => {}
+        RopeScaling::Yarn { factor, original } => keys.extend([
+            ("rope.scaling.type", text("yarn")),
+            ("rope.scaling.factor", Value::F32(factor as f32)),
+            ("rope.scaling.original_context_length", size(original as usize)),
+        ]),
+        RopeScaling::LongRope { .. } => keys.push(("rope.scaling.type", text("longrope"))),
+    }
+    if architecture.scales {
+        keys.extend([
+            ("embedding_scale", Value::F32(config.embedding_scale)),
+            ("residual_scale", Value::F32(config.residual_scale)),
+            ("logit_scale", Value::F32(config.logit_scale)),
+        ]);
+    }
+    let general = [("architecture", text(architecture.name)), ("name", text(name))];
+    let general = general.map(|(key, value)| (format!("general.{key}"), value));
+    let own = keys.into_iter().map(|(key, value)| (format!("{}.{key}", architecture.name), value));
+    general.into_iter().chain(own).collect()
 }
 
-/// The 256 characters that stand for bytes, numbered words, the special tokens.
-fn tokens(n_vocab: usize) -> Vec<String> {
-    let printable = |b: &u32| matches!(b, 33..=126 | 161..=172 | 174..=255);
-    let others = (0..256).filter(|b| !printable(b)).count() as u32;
-    let bytes = (0..256).filter(printable).chain(256..256 + others);
-    let mut tokens: Vec<String> = bytes.filter_map(char::from_u32).map(String::from).collect();
-    tokens.push("ab".into());
-    let words = n_vocab - tokens.len() - SPECIAL.len();
-    tokens.extend((0..words).map(|i| format!("Ġ{i}")));
-    tokens.extend(SPECIAL.map(String::from));
-    tokens
+/// Bytes of a row of `columns` elements of a type that is not I2_S.
+fn row_bytes(ty: TensorType, columns: usize) -> Result<usize> {
+    match (ty, block_type(ty)) {
+        (TensorType::F32, _) => Ok(4 * columns),
+        (TensorType::F16, _) => Ok(2 * columns),
+        (_, Some(block)) if columns.is_multiple_of(block.elements) => {
+            Ok(columns / block.elements * block.bytes)
+        }
+        _ => Err(Error::Internal(format!("a row of {columns} elements of {ty}"))),
+    }
 }
 
-/// 1 is a normal token, 3 a control token.
-fn token_types(n_vocab: usize) -> Vec<i32> {
-    let mut types = vec![1; n_vocab];
-    types[n_vocab - SPECIAL.len()..].fill(3);
-    types
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "this is how tests fail")]
+mod tests {
+    use std::ops::Range;
+
+    use sha2::{Digest, Sha256};
+    use ternlight::gguf::Gguf;
+    use ternlight::model::weights;
+    use ternlight::native::block_on;
+    use ternlight::source::{Reader, Source};
+    use ternlight::tokenizer::Tokenizer;
+
+    use super::*;
+
+    /// A file of which only the header exists.
+    struct Unfilled {
+        header: Vec<u8>,
+        len: u64,
+    }
+
+    impl Source for Unfilled {
+        fn len(&self) -> u64 {
+            self.len
+        }
+
+        async fn read(&mut self, range: Range<u64>) -> Result<Vec<u8>> {
+            let byte = |at: u64| self.header.get(at as usize).copied().unwrap_or(0);
+            Ok(range.map(byte).collect())
+        }
+    }
+
+    /// The header of a model, with the padding after it.
+    fn header(model: &Model) -> Vec<u8> {
+        let mut header = Vec::new();
+        let stopped = model.header.write_file(&mut header, |_, _| Err(io::Error::other("enough")));
+        assert_eq!(stopped.unwrap_err().to_string(), "enough");
+        header
+    }
+
+    fn digest(bytes: &[u8]) -> String {
+        Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    #[test]
+    fn the_loader_takes_every_shape_with_every_embedding() {
+        for shape in Shape::value_variants() {
+            let sizes = shape.sizes();
+            let (f16, q8_0, q6_k) = (TensorType::F16, TensorType::Q8_0, TensorType::Q6K);
+            for embedding in [sizes.embedding, f16, q8_0, q6_k] {
+                let sizes = Sizes { embedding, ..sizes };
+                let model = Model::new(&sizes, false).unwrap();
+                let header = header(&model);
+                let padded = model.header.tensors.iter().map(|t| t.len.next_multiple_of(32));
+                let len = header.len() as u64 + padded.sum::<u64>();
+                let mut reader = Reader::new(Unfilled { header, len });
+
+                let gguf = block_on(Gguf::read(&mut reader)).unwrap();
+                let config = Config::from_gguf(&gguf).unwrap();
+                let expected = Config { name: "random".into(), ..sizes.config().unwrap() };
+                assert_eq!(config, expected, "{shape:?}");
+                let weights = weights::weights(&config, &gguf).unwrap();
+                assert_eq!(weights.len(), gguf.tensors.len(), "{shape:?}");
+                let tokenizer = Tokenizer::from_gguf(&gguf, &config).unwrap();
+                assert_eq!(tokenizer.n_tokens(), config.n_vocab);
+                assert_eq!(tokenizer.notes(), &[] as &[String]);
+                assert!(tokenizer.is_stop(tokenizer.eos().unwrap()), "{shape:?}");
+                let text = "Three words: 1 é";
+                assert_eq!(tokenizer.decode(&tokenizer.encode(text).unwrap()).unwrap(), text);
+            }
+        }
+    }
+
+    /// The sizes that the publishers give, as far as a file without their words can have them.
+    #[test]
+    fn shapes_are_as_heavy_as_the_published_models() {
+        for (shape, published) in [
+            (Shape::Bitnet2b4t, 1.18e9),
+            (Shape::Bonsai1_7b, 0.484e9),
+            (Shape::Bonsai4b, 1.13e9),
+            (Shape::Bonsai8b, 2.30e9),
+            (Shape::Bitcpm0_5b, 0.245e9),
+            (Shape::Bitcpm1b, 0.551e9),
+            (Shape::FalconE3b, 1.0e9),
+        ] {
+            let model = Model::new(&shape.sizes(), false).unwrap();
+            let bytes: u64 = model.header.tensors.iter().map(|tensor| tensor.len).sum();
+            let ratio = bytes as f64 / published;
+            assert!((0.98..1.02).contains(&ratio), "{shape:?}: {bytes} bytes");
+        }
+    }
+
+    /// Figures measured with these files are compared over the years.
+    #[test]
+    fn the_shapes_of_bitnet_stay_byte_for_byte() {
+        let with_layers = |shape: Shape, n_layer: usize| Sizes { n_layer, ..shape.sizes() };
+        for (layers, counting, expected) in [
+            (1, false, "d3871c87f5815669abcff058033f69f790feeea6b3cf70bb5cdfbd4e1a8e33af"),
+            (2, true, "6e1e1032c94a66548b97a8d97efbd61636bc4b2b24c28e31e99db0a3ffad6337"),
+        ] {
+            let model = Model::new(&with_layers(Shape::Tiny, layers), counting).unwrap();
+            let mut bytes = Vec::new();
+            model.write(&mut bytes).unwrap();
+            assert_eq!(digest(&bytes), expected, "{layers} layers");
+        }
+        let model = Model::new(&with_layers(Shape::Bitnet2b4t, 1), false).unwrap();
+        assert_eq!(
+            digest(&header(&model)),
+            "43d6b27cd5ac8de8b11611e09bf206f443758d9fab276e8ec9df5148b4177962"
+        );
+    }
 }

@@ -4,11 +4,12 @@ use std::io::{self, Write};
 
 use half::f16;
 
-use ternlight::gguf::TensorEntry;
-use ternlight::gguf::type_id::{F16, F32, I2_S};
+use ternlight::Result;
+use ternlight::gguf::{TensorEntry, TensorType};
+use ternlight::model::{Config, Kind, Role, RopeScaling};
 use ternlight::ternary::{self, Layout};
 
-use super::{SPECIAL, Sizes};
+use super::{Sizes, row_bytes};
 
 /// The scale of a [`Fill::Shift`] matrix: large enough that the shifted values outweigh what the
 /// residual stream holds already.
@@ -16,56 +17,98 @@ const SHIFT_SCALE: f32 = 8.0;
 
 /// A tensor and the rule that fills it.
 pub(super) struct Tensor {
-    pub(super) name: String,
-    ty: u32,
+    name: String,
+    ty: TensorType,
+    /// Elements in each dimension, the fastest first.
     ne: Vec<usize>,
+    /// Bytes of all rows.
+    len: usize,
     fill: Fill,
 }
 
 /// What a tensor holds.
 #[derive(Clone, Copy, PartialEq)]
 enum Fill {
+    /// A norm: values near 1.
+    Norm,
+    /// Divisors of RoPE's frequencies, from 1 on, each larger than the one before it by this much.
+    Divisors(f32),
+    /// Rows of the vocabulary. Values that are not ternary are up to `size`. The last rows are
+    /// those of `special` tokens.
+    Rows { size: f32, special: usize },
+    /// Like `Rows`: one row of noise; each row after it is the row before, rotated by one value. A
+    /// new row of noise starts when the rotation has come full circle.
+    Rotated { special: usize },
+    /// A matrix.
     Noise,
-    /// One row of noise; each row after it is the row before, rotated by one value. A new row of
-    /// noise starts when the rotation has come full circle.
-    Rotated,
-    /// Ternary: copies each value, shifted by this many positions.
+    /// I2_S: copies each value, shifted by this many positions.
     Shift(usize),
-    /// Noise with a scale of 0.
+    /// I2_S: noise with a scale of 0.
     Zero,
 }
 
-/// All tensors, in the order in which bitnet.cpp's converter writes them.
-pub(super) fn tensors(sizes: &Sizes) -> Vec<Tensor> {
-    let (n_embd, n_ff) = (sizes.n_embd, sizes.n_ff);
-    let n_kv = n_embd / sizes.n_head * sizes.n_head_kv;
-    let tensor = |name: String, ty, ne: &[usize]| Tensor {
-        name: format!("{name}.weight"),
-        ty,
-        ne: ne.to_vec(),
-        fill: Fill::Noise,
+/// The tensors of a block, in the order in which bitnet.cpp's converter writes them. Of the norms,
+/// a model has those of its architecture.
+const BLOCK: [Role; 13] = [
+    Role::AttnNorm,
+    Role::FfnDown,
+    Role::FfnGate,
+    Role::FfnUp,
+    Role::FfnNorm,
+    Role::AttnSubNorm,
+    Role::AttnK,
+    Role::AttnOutput,
+    Role::AttnQ,
+    Role::AttnV,
+    Role::FfnSubNorm,
+    Role::AttnQNorm,
+    Role::AttnKNorm,
+];
+
+/// All tensors, in the order of the file.
+pub(super) fn tensors(sizes: &Sizes, config: &Config) -> Result<Vec<Tensor>> {
+    let special = sizes.vocabulary.special.len();
+    let tensor = |prefix: &str, role: Role| {
+        let ne: Vec<usize> = role.shape(config).into_iter().map(|n| n as usize).collect();
+        let (ty, fill) = match (role, role.kind()) {
+            (Role::TokenEmbd, _) => {
+                let size = config.embedding_scale.recip();
+                (sizes.embedding, Fill::Rows { size, special })
+            }
+            // Logits of some 1.
+            (_, Kind::Vocabulary) => {
+                let size = (3.0 / config.n_embd as f32).sqrt();
+                (sizes.head.unwrap_or(sizes.embedding), Fill::Rows { size, special })
+            }
+            (_, Kind::Matrix) => (sizes.body, Fill::Noise),
+            (Role::RopeFactorsShort, _) => (TensorType::F32, Fill::Divisors(0.0)),
+            (Role::RopeFactorsLong, _) => (TensorType::F32, Fill::Divisors(0.25)),
+            (_, Kind::Vector) => (TensorType::F32, Fill::Norm),
+        };
+        let len = match ty {
+            TensorType::I2S => ne.iter().product::<usize>() / 4 + ternary::TAIL,
+            _ => row_bytes(ty, ne[0])? * ne.get(1).unwrap_or(&1),
+        };
+        Ok(Tensor { name: format!("{prefix}{}.weight", role.name()), ty, ne, len, fill })
     };
-    let mut all = vec![
-        tensor("token_embd".into(), F16, &[n_embd, sizes.n_vocab]),
-        tensor("output_norm".into(), F32, &[n_embd]),
-    ];
-    for block in 0..sizes.n_layer {
-        let tensors: [(&str, u32, &[usize]); 11] = [
-            ("attn_norm", F32, &[n_embd]),
-            ("ffn_down", I2_S, &[n_ff, n_embd]),
-            ("ffn_gate", I2_S, &[n_embd, n_ff]),
-            ("ffn_up", I2_S, &[n_embd, n_ff]),
-            ("ffn_norm", F32, &[n_embd]),
-            ("attn_sub_norm", F32, &[n_embd]),
-            ("attn_k", I2_S, &[n_embd, n_kv]),
-            ("attn_output", I2_S, &[n_embd, n_embd]),
-            ("attn_q", I2_S, &[n_embd, n_embd]),
-            ("attn_v", I2_S, &[n_embd, n_kv]),
-            ("ffn_sub_norm", F32, &[n_ff]),
-        ];
-        all.extend(tensors.map(|(name, ty, ne)| tensor(format!("blk.{block}.{name}"), ty, ne)));
+    let mut all = vec![tensor("", Role::TokenEmbd)?, tensor("", Role::OutputNorm)?];
+    if sizes.head.is_some() {
+        all.push(tensor("", Role::Output)?);
     }
-    all
+    if matches!(sizes.rope_scaling, RopeScaling::LongRope { .. }) {
+        all.push(tensor("", Role::RopeFactorsLong)?);
+        all.push(tensor("", Role::RopeFactorsShort)?);
+    }
+    let needed = |role: &Role| {
+        let usual = [Role::AttnNorm, Role::FfnNorm].contains(role) || role.kind() == Kind::Matrix;
+        usual || config.architecture.has(*role)
+    };
+    for block in 0..config.n_layer {
+        for role in BLOCK.into_iter().filter(needed) {
+            all.push(tensor(&format!("blk.{block}."), role)?);
+        }
+    }
+    Ok(all)
 }
 
 impl Tensor {
@@ -76,94 +119,127 @@ impl Tensor {
     /// down puts the cubes where the next token's row has them. All other blocks add nothing.
     pub(super) fn count(&mut self) {
         let in_block = self.name.strip_prefix("blk.").and_then(|name| name.split_once('.'));
-        self.fill = match in_block {
-            None if self.ty == F16 => Fill::Rotated,
-            Some(("0", "ffn_gate.weight" | "ffn_up.weight")) => Fill::Shift(0),
-            Some(("0", "ffn_down.weight")) => Fill::Shift(1),
-            Some((_, "attn_output.weight" | "ffn_down.weight")) => Fill::Zero,
-            _ => Fill::Noise,
+        self.fill = match (in_block, self.fill) {
+            (None, Fill::Rows { special, .. }) => Fill::Rotated { special },
+            (Some(("0", "ffn_gate.weight" | "ffn_up.weight")), _) => Fill::Shift(0),
+            (Some(("0", "ffn_down.weight")), _) => Fill::Shift(1),
+            (Some((_, "attn_output.weight" | "ffn_down.weight")), _) => Fill::Zero,
+            (_, fill) => fill,
         };
     }
 
     /// Its row of the tensor table.
     pub(super) fn entry(&self) -> TensorEntry {
-        let elements: usize = self.ne.iter().product();
-        let len = match self.ty {
-            F32 => 4 * elements,
-            F16 => 2 * elements,
-            _ => elements / 4 + ternary::TAIL,
-        };
         TensorEntry {
             name: self.name.clone(),
             ne: self.ne.iter().map(|&n| n as u64).collect(),
-            type_id: self.ty,
-            len: len as u64,
+            type_id: self.ty.id(),
+            len: self.len as u64,
         }
     }
 
+    /// Writes it row by row.
     pub(super) fn write(&self, noise: &mut Noise, out: &mut impl Write) -> io::Result<()> {
-        match self.ty {
-            F32 => self.write_norm(noise, out),
-            F16 => self.write_embedding(noise, out),
-            _ => self.write_ternary(noise, out),
-        }
-    }
-
-    fn write_norm(&self, noise: &mut Noise, out: &mut impl Write) -> io::Result<()> {
-        for _ in 0..self.ne[0] {
-            out.write_all(&(1.0 + 0.1 * noise.value()).to_le_bytes())?;
-        }
-        Ok(())
-    }
-
-    fn write_embedding(&self, noise: &mut Noise, out: &mut impl Write) -> io::Result<()> {
+        let columns = self.ne[0];
+        // Two thirds of the codes are not 0: the output is as large as the input.
+        let unit = (columns as f32 * 2.0 / 3.0).sqrt().recip();
+        let rows = self.ne.get(1).copied().unwrap_or(1);
+        let mut bytes = Vec::new();
         let mut values = Vec::new();
-        for row in 0..self.ne[1] {
-            if self.fill == Fill::Rotated && row % self.ne[0] > 0 {
-                values.rotate_right(1);
-            } else {
-                values = (0..self.ne[0]).map(|_| noise.value()).collect();
+        for row in 0..rows {
+            bytes.clear();
+            match self.fill {
+                Fill::Norm => {
+                    let norm = (0..columns).map(|_| 1.0 + 0.1 * noise.value());
+                    bytes.extend(norm.flat_map(f32::to_le_bytes));
+                }
+                Fill::Divisors(more) => {
+                    let divisors = (0..columns).map(|i| 1.0 + more * i as f32);
+                    bytes.extend(divisors.flat_map(f32::to_le_bytes));
+                }
+                Fill::Rotated { special } => {
+                    if row % columns > 0 {
+                        values.rotate_right(1);
+                    } else {
+                        values = (0..columns).map(|_| noise.value()).collect();
+                    }
+                    push_halves(&values, loudness(row, rows, special), &mut bytes);
+                }
+                Fill::Rows { size, special } => {
+                    let loudness = loudness(row, rows, special);
+                    let scale = loudness * if is_ternary(self.ty) { unit } else { size };
+                    self.push_noise(noise, scale, &mut bytes);
+                }
+                Fill::Noise | Fill::Zero => self.push_noise(noise, unit, &mut bytes),
+                Fill::Shift(by) => {
+                    let width = columns.min(rows);
+                    let mut values = vec![0; columns];
+                    if row < width {
+                        values[(row + width - by) % width] = 1;
+                    }
+                    bytes = ternary::pack(&values, Layout::X86);
+                }
             }
-            // Special tokens get small logits, so that none ends a timed generation.
-            let size = if row + SPECIAL.len() < self.ne[1] { 1.0 } else { 0.01 };
-            let halves = values.iter().map(|value| f16::from_f32(size * value));
-            out.write_all(&halves.flat_map(f16::to_le_bytes).collect::<Vec<u8>>())?;
+            out.write_all(&bytes)?;
+        }
+        if self.ty == TensorType::I2S {
+            let scale = match self.fill {
+                Fill::Shift(_) => SHIFT_SCALE,
+                Fill::Zero => 0.0,
+                _ => unit,
+            };
+            let mut tail = [0; ternary::TAIL];
+            tail[..4].copy_from_slice(&scale.to_le_bytes());
+            out.write_all(&tail)?;
         }
         Ok(())
     }
 
-    fn write_ternary(&self, noise: &mut Noise, out: &mut impl Write) -> io::Result<()> {
-        let scale = match self.fill {
-            Fill::Shift(by) => {
-                self.write_shift(by, out)?;
-                SHIFT_SCALE
+    /// Appends a row of noise: ternary codes times scales near `scale`, or values up to `scale`. As
+    /// in real models, no two scales are alike.
+    fn push_noise(&self, noise: &mut Noise, scale: f32, bytes: &mut Vec<u8>) {
+        let columns = self.ne[0];
+        match self.ty {
+            TensorType::I2S => bytes.extend((0..columns / 4).map(|_| noise.codes())),
+            TensorType::Q2_0 => (0..columns / 64).for_each(|_| {
+                bytes.extend(noise.near(scale));
+                bytes.extend((0..16).map(|_| noise.codes()));
+            }),
+            TensorType::Tq2_0 => (0..columns / 256).for_each(|_| {
+                bytes.extend((0..64).map(|_| noise.codes()));
+                bytes.extend(noise.near(scale));
+            }),
+            // Codes from -128 to 127.
+            TensorType::Q8_0 => (0..columns / 32).for_each(|_| {
+                bytes.extend(noise.near(scale / 128.0));
+                bytes.extend((0..4).flat_map(|_| noise.next().to_le_bytes()));
+            }),
+            // Codes from -32 to 31. A block has a scale, and factors of some 112 for its groups.
+            TensorType::Q6K => (0..columns / 256).for_each(|_| {
+                bytes.extend((0..24).flat_map(|_| noise.next().to_le_bytes()));
+                bytes.extend((0..16).map(|_| (112.0 + 15.0 * noise.value()) as u8));
+                bytes.extend(noise.near(scale / (32.0 * 112.0)));
+            }),
+            _ => {
+                let values: Vec<f32> = (0..columns).map(|_| noise.value()).collect();
+                push_halves(&values, scale, bytes);
             }
-            fill => {
-                let bytes = self.ne.iter().product::<usize>() / 4;
-                let codes: Vec<u8> = (0..bytes).map(|_| noise.codes()).collect();
-                out.write_all(&codes)?;
-                // Two thirds of the codes are not 0: the output is as large as the input.
-                let unit = (self.ne[0] as f32 * 2.0 / 3.0).sqrt().recip();
-                if fill == Fill::Zero { 0.0 } else { unit }
-            }
-        };
-        let mut tail = [0; ternary::TAIL];
-        tail[..4].copy_from_slice(&scale.to_le_bytes());
-        out.write_all(&tail)
-    }
-
-    /// The codes of a matrix that copies each value, shifted by `by` positions.
-    fn write_shift(&self, by: usize, out: &mut impl Write) -> io::Result<()> {
-        let width = self.ne[0].min(self.ne[1]);
-        for row in 0..self.ne[1] {
-            let mut values = vec![0; self.ne[0]];
-            if row < width {
-                values[(row + width - by) % width] = 1;
-            }
-            out.write_all(&ternary::pack(&values, Layout::X86))?;
         }
-        Ok(())
     }
+}
+
+/// Special tokens get small logits, so that none ends a timed generation.
+fn loudness(row: usize, rows: usize, special: usize) -> f32 {
+    if row + special < rows { 1.0 } else { 0.01 }
+}
+
+fn is_ternary(ty: TensorType) -> bool {
+    matches!(ty, TensorType::Q2_0 | TensorType::Tq2_0)
+}
+
+fn push_halves(values: &[f32], scale: f32, bytes: &mut Vec<u8>) {
+    let halves = values.iter().map(|value| f16::from_f32(scale * value));
+    bytes.extend(halves.flat_map(f16::to_le_bytes));
 }
 
 /// xorshift64: the same numbers in every run.
@@ -190,5 +266,10 @@ impl Noise {
     fn codes(&mut self) -> u8 {
         let digits = (self.next() >> 32) as u32;
         (0..4).fold(0, |byte, i| byte << 2 | (((digits >> (8 * i)) & 255) * 3 / 256) as u8)
+    }
+
+    /// An f16 near `scale`.
+    fn near(&mut self, scale: f32) -> [u8; 2] {
+        f16::from_f32(scale * (1.0 + 0.1 * self.value())).to_le_bytes()
     }
 }
