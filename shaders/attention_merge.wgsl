@@ -1,4 +1,5 @@
-// Merges the splits of attention, norms the result and quantises it to int8: q and its scale s. See
+// Merges the splits of attention, norms the result if NORM, and quantises it to int8: q and its
+// scale s. See
 // merged_input.wgsl and normed_input.wgsl. One workgroup per token.
 
 @group(0) @binding(0) var<uniform> step: Step;
@@ -13,10 +14,11 @@
 // [n_tokens]: s, sum of q
 @group(0) @binding(5) var<storage, read_write> q_scale: array<vec2f>;
 
-const NORM: bool = true;
-
 fn weight(i: u32) -> vec4f {
-    return norm_weight[i];
+    if NORM {
+        return norm_weight[i];
+    }
+    return vec4f(1.0);
 }
 
 fn put(token: u32, word: u32, values: vec4u) {

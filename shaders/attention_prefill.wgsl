@@ -28,9 +28,14 @@ const QUADS: u32 = HEAD_DIM / 4u; // vectors in a head
 const SLICE: u32 = 4u;            // vectors multiplied at a time
 const SLICES: u32 = (QUADS + SLICE - 1u) / SLICE;
 const V_KEYS: u32 = 8u;           // keys whose values are multiplied at a time
+// A thread holds two vectors of values. Longer heads take several workgroups, which compute the same
+// scores.
+const V_QUADS: u32 = min(QUADS, MAX_V_QUADS);
+const V_PARTS: u32 = QUADS / V_QUADS;
+const_assert QUADS % V_QUADS == 0u && MAX_V_QUADS == 32u;
 
 // In turn: a slice of queries [ROWS][SLICE] and keys [KEYS][SLICE]; the factor by which each row's
-// sums shrink [ROWS]; values [V_KEYS][QUADS].
+// sums shrink [ROWS]; values [V_KEYS][V_QUADS].
 var<workgroup> tile: array<vec4f, (ROWS + KEYS) * SLICE>;
 var<workgroup> scores: array<vec4f, ROWS * KEY_QUADS>; // of half the keys; then their exponentials
 
@@ -77,7 +82,8 @@ fn mix4(sum: vec4f, weights: vec4f, v0: vec4f, v1: vec4f, v2: vec4f, v3: vec4f) 
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
-    let first_head = group.x * HEADS;
+    let first_head = group.x / V_PARTS * HEADS;
+    let first_quad = group.x % V_PARTS * V_QUADS;
     let head_kv = first_head / (N_HEAD / N_HEAD_KV);
     let first_token = group.y * TOKENS;
     let split = group.z;
@@ -201,27 +207,28 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             }
             for (var slice = 0u; slice < HALF / V_KEYS; slice++) {
                 workgroupBarrier();
-                for (var n = 0u; n < (V_KEYS * QUADS + WORKGROUP - 1u) / WORKGROUP; n++) {
+                for (var n = 0u; n < (V_KEYS * V_QUADS + WORKGROUP - 1u) / WORKGROUP; n++) {
                     let i = n * WORKGROUP + lane;
-                    if i < V_KEYS * QUADS {
-                        let position = min(half_first + slice * V_KEYS + i / QUADS, end - 1u);
-                        tile[i] = value((position * N_HEAD_KV + head_kv) * QUADS + i % QUADS);
+                    if i < V_KEYS * V_QUADS {
+                        let position = min(half_first + slice * V_KEYS + i / V_QUADS, end - 1u);
+                        let quad = first_quad + i % V_QUADS;
+                        tile[i] = value((position * N_HEAD_KV + head_kv) * QUADS + quad);
                     }
                 }
                 workgroupBarrier();
                 for (var four = 0u; four < V_KEYS / 4u; four++) {
                     let quad = slice * (V_KEYS / 4u) + four;
-                    let at = four * 4u * QUADS + min(my_quad, QUADS - 1u);
+                    let at = four * 4u * V_QUADS + min(my_quad, V_QUADS - 1u);
                     let a0 = tile[at];
-                    let a1 = tile[at + QUADS];
-                    let a2 = tile[at + 2u * QUADS];
-                    let a3 = tile[at + 3u * QUADS];
-                    if QUADS > 16u {
-                        let at = four * 4u * QUADS + min(my_quad + 16u, QUADS - 1u);
+                    let a1 = tile[at + V_QUADS];
+                    let a2 = tile[at + 2u * V_QUADS];
+                    let a3 = tile[at + 3u * V_QUADS];
+                    if V_QUADS > 16u {
+                        let at = four * 4u * V_QUADS + min(my_quad + 16u, V_QUADS - 1u);
                         let b0 = tile[at];
-                        let b1 = tile[at + QUADS];
-                        let b2 = tile[at + 2u * QUADS];
-                        let b3 = tile[at + 3u * QUADS];
+                        let b1 = tile[at + V_QUADS];
+                        let b2 = tile[at + 2u * V_QUADS];
+                        let b3 = tile[at + 3u * V_QUADS];
                         for (var i = 0u; i < 8u; i++) {
                             let weights = scores[in_scores(my_row + 8u * i, quad)];
                             low[i] = mix4(low[i], weights, a0, a1, a2, a3);
@@ -249,15 +256,16 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         let of_token = first_token + row / HEADS;
         if row < TOKENS * HEADS && of_token < step.n_tokens {
             let out = (of_token * step.n_splits + split) * N_HEAD + first_head + row % HEADS;
-            if my_quad < QUADS {
-                partial_sums[out * QUADS + my_quad] = low[i];
+            let at = out * QUADS + first_quad + my_quad;
+            if my_quad < V_QUADS {
+                partial_sums[at] = low[i];
             }
-            if my_quad + 16u < QUADS {
-                partial_sums[out * QUADS + my_quad + 16u] = high[i];
+            if my_quad + 16u < V_QUADS {
+                partial_sums[at + 16u] = high[i];
             }
         }
     }
-    if lane < TOKENS * HEADS && token < step.n_tokens {
+    if lane < TOKENS * HEADS && token < step.n_tokens && first_quad == 0u {
         partial_max_total[(token * step.n_splits + split) * N_HEAD + first_head + lane % HEADS] =
             vec2f(largest, total);
     }

@@ -5,8 +5,8 @@ use super::state::{Activations, State};
 use super::weights::{Block, Matrix, Vocabulary, Weights};
 use crate::gpu::{Buffer, Plan, Recorder};
 use crate::kernels::{
-    DenseType, GATED_LANES, KvCache, MAX_HEAD_DIM, MAX_NORMED_COLUMNS, MAX_NORMED_PACKED_COLUMNS,
-    MAX_ROPE_COLUMNS, Norm, Packed, Product, Quantized, QuantizedGroups, Ternary,
+    DenseType, GATED_LANES, KvCache, MAX_NORMED_COLUMNS, MAX_NORMED_PACKED_COLUMNS,
+    MAX_ROPE_COLUMNS, Norm, Packed, Product, Quantized, QuantizedGroups,
 };
 use crate::model::Config;
 
@@ -36,23 +36,20 @@ pub(super) fn layers(
     state: &State,
     width: Width,
 ) -> Plan {
-    let State { x, h, qkv, q, rope_table, ff, ff_h, .. } = state;
+    let State { x, h, qkv, q, rope_table, ff, .. } = state;
     embed(p, config, weights, state);
     for (block, cache) in weights.blocks.iter().zip(&state.cache) {
         let input = normed(p, x, &block.attn_norm, h);
         multiply(p, width, &block.attn_qkv, &input, qkv, Product::Store);
         rotate(p, block, qkv, rope_table, q, cache);
-        attend(p, width, config, state, cache);
+        attend(p, width, state, cache);
         let input = merged(p, config, block, state);
         multiply(p, width, &block.attn_output, &input, x, Product::Add);
 
         let input = normed(p, x, &block.ffn_norm, h);
-        let gated = Product::Gated(config.architecture.activation);
-        multiply(p, width, &block.ffn_gate_up, &input, ff, gated);
-        let input = match &block.ffn_sub_norm {
-            Some(norm) => normed(p, ff, norm, ff_h),
-            None => quantized(p, ff, config.n_ff, ff_h),
-        };
+        let product = Product::Gated(config.architecture.activation);
+        multiply(p, width, &block.ffn_gate_up, &input, ff, product);
+        let input = gated(p, config, block.ffn_sub_norm.as_ref(), state);
         multiply(p, width, &block.ffn_down, &input, x, Product::Add);
     }
     p.finish()
@@ -116,19 +113,37 @@ fn quantized<'a>(p: &mut Recorder, x: &'a Buffer<f32>, k: usize, h: &'a Activati
 /// The outputs of attention, merged from its splits.
 fn merged<'a>(p: &mut Recorder, config: &Config, block: &Block, state: &'a State) -> Input<'a> {
     let State { h, q, partials, .. } = state;
-    if let (Some(norm), Activations::Rows(h)) = (&block.attn_sub_norm, h) {
-        p.attention_merge(partials, norm, h);
-        return Input::Rows(h);
+    match (&block.attn_sub_norm, h) {
+        (norm, Activations::Rows(h)) => {
+            p.attention_merge(partials, norm.as_ref(), h);
+            Input::Rows(h)
+        }
+        (None, Activations::Groups(h)) => {
+            p.merge_quantize(partials, h);
+            Input::Groups(h)
+        }
+        (norm, h) => {
+            // The queries have been used.
+            p.merge_splits(partials, q);
+            match norm {
+                Some(norm) => normed(p, q, norm, h),
+                None => quantized(p, q, config.n_embd_q(), h),
+            }
+        }
     }
-    if let (None, Activations::Groups(h)) = (&block.attn_sub_norm, h) {
-        p.merge_quantize(partials, h);
-        return Input::Groups(h);
-    }
-    // The queries have been used.
-    p.merge_splits(partials, q);
-    match &block.attn_sub_norm {
-        Some(norm) => normed(p, q, norm, h),
-        None => quantized(p, q, config.n_embd_q(), h),
+}
+
+/// The gated activation, as the input of down.
+fn gated<'a>(
+    p: &mut Recorder,
+    config: &Config,
+    norm: Option<&Norm>,
+    state: &'a State,
+) -> Input<'a> {
+    let State { ff, ff_h, .. } = state;
+    match norm {
+        Some(norm) => normed(p, ff, norm, ff_h),
+        None => quantized(p, ff, config.n_ff, ff_h),
     }
 }
 
@@ -159,10 +174,10 @@ fn multiply(
     }
 }
 
-fn attend(p: &mut Recorder, width: Width, config: &Config, state: &State, cache: &KvCache) {
+fn attend(p: &mut Recorder, width: Width, state: &State, cache: &KvCache) {
     let State { q, partials, .. } = state;
     match width {
-        _ if !p.tuning().tiles || config.head_dim > MAX_HEAD_DIM => {
+        _ if !p.tuning().tiles || !cache.shape.fits_tiles() => {
             p.attention(q, cache, partials);
         }
         Width::Chunk => p.attention_prefill(q, cache, partials),
@@ -170,134 +185,94 @@ fn attend(p: &mut Recorder, width: Width, config: &Config, state: &State, cache:
     }
 }
 
-/// One token through all layers, as [`layers`].
+/// One token through all layers, as [`layers`]. With a single token a card waits for dispatches
+/// rather than for memory. So where a kernel can do several steps, it does: in a product, each
+/// workgroup then norms the input by itself.
 pub(super) fn decode(p: &mut Recorder, config: &Config, weights: &Weights, state: &State) -> Plan {
-    let fits = config.n_embd <= MAX_ROPE_COLUMNS
-        && config.n_ff <= MAX_NORMED_COLUMNS
-        && config.head_dim <= MAX_HEAD_DIM;
-    let blocks: Option<Vec<_>> = weights.blocks.iter().map(|block| block.fusible(config)).collect();
-    match (blocks, &state.h, &state.ff_h) {
-        _ if !p.tuning().fused => {}
-        (Some(blocks), ..) if fits => return fused(p, config, weights, &blocks, state),
-        (None, Activations::Groups(h), Activations::Groups(ff_h))
-            if config.n_embd <= MAX_NORMED_PACKED_COLUMNS && p.tuning().lanes >= GATED_LANES =>
+    if !p.tuning().fused {
+        return layers(p, config, weights, state, Width::One);
+    }
+    embed(p, config, weights, state);
+    for (block, cache) in weights.blocks.iter().zip(&state.cache) {
+        qkv(p, config, block, state, cache);
+        attend(p, Width::One, state, cache);
+        attn_output(p, config, block, state);
+        feed_forward(p, config, block, state);
+    }
+    p.finish()
+}
+
+/// From the residual stream to queries, and to keys and values in the cache.
+fn qkv(p: &mut Recorder, config: &Config, block: &Block, state: &State, cache: &KvCache) {
+    let State { x, h, qkv, q, rope_table, .. } = state;
+    let norm = &block.attn_norm;
+    match &block.attn_qkv {
+        Matrix::Ternary(w)
+            if block.head_norms.is_none()
+                && w.k <= MAX_ROPE_COLUMNS
+                && w.ends_with_heads(config.head_dim) =>
         {
-            let blocks: Option<Vec<_>> = weights.blocks.iter().map(Block::fusible_packed).collect();
-            if let Some(blocks) = blocks {
-                return fused_packed(p, config, weights, &blocks, state, [h, ff_h]);
-            }
+            return p.norm_gemv_rope_kv(w, x, norm, rope_table, q, cache);
         }
-        _ => {}
+        Matrix::Packed(w) if norms_input(p, w, h) => p.norm_gemv_packed(w, x, norm, qkv),
+        w => {
+            let input = normed(p, x, norm, h);
+            multiply(p, Width::One, w, &input, qkv, Product::Store);
+        }
     }
-    layers(p, config, weights, state, Width::One)
+    rotate(p, block, qkv, rope_table, q, cache);
 }
 
-/// A block whose products can norm their inputs.
-struct Fusible<'a> {
-    attn_norm: &'a Norm,
-    attn_qkv: &'a Ternary,
-    attn_sub_norm: &'a Norm,
-    attn_output: &'a Ternary,
-    ffn_norm: &'a Norm,
-    ffn_gate_up: &'a Ternary,
-    ffn_sub_norm: &'a Norm,
-    ffn_down: &'a Ternary,
-}
-
-impl Block {
-    /// The block, if all its matrices are ternary and have a norm before them.
-    fn fusible(&self, config: &Config) -> Option<Fusible<'_>> {
-        let attn_qkv = self.attn_qkv.ternary()?;
-        (self.head_norms.is_none() && attn_qkv.ends_with_heads(config.head_dim)).then_some(())?;
-        Some(Fusible {
-            attn_norm: &self.attn_norm,
-            attn_qkv,
-            attn_sub_norm: self.attn_sub_norm.as_ref()?,
-            attn_output: self.attn_output.ternary()?,
-            ffn_norm: &self.ffn_norm,
-            ffn_gate_up: self.ffn_gate_up.ternary()?,
-            ffn_sub_norm: self.ffn_sub_norm.as_ref()?,
-            ffn_down: self.ffn_down.ternary()?,
-        })
+/// From the splits of attention to the residual stream.
+fn attn_output(p: &mut Recorder, config: &Config, block: &Block, state: &State) {
+    let State { x, partials, .. } = state;
+    match (&block.attn_output, &block.attn_sub_norm) {
+        (Matrix::Ternary(w), Some(norm)) if w.k <= MAX_NORMED_COLUMNS => {
+            p.merge_norm_gemv(w, partials, norm, x);
+        }
+        (w, _) => {
+            let input = merged(p, config, block, state);
+            multiply(p, Width::One, w, &input, x, Product::Add);
+        }
     }
 }
 
-/// The same steps in half the dispatches: with a single token, a card waits for those rather than
-/// for memory. In each product, each workgroup norms the input by itself.
-fn fused(
-    p: &mut Recorder,
-    config: &Config,
-    weights: &Weights,
-    blocks: &[Fusible<'_>],
-    state: &State,
-) -> Plan {
-    let State { x, q, rope_table, partials, ff, .. } = state;
-    let gated = Product::Gated(config.architecture.activation);
-    embed(p, config, weights, state);
-    for (block, cache) in blocks.iter().zip(&state.cache) {
-        p.norm_gemv_rope_kv(block.attn_qkv, x, block.attn_norm, rope_table, q, cache);
-        p.attention_decode(q, cache, partials);
-        p.merge_norm_gemv(block.attn_output, partials, block.attn_sub_norm, x);
-
-        p.norm_gemv(block.ffn_gate_up, x, block.ffn_norm, ff, gated);
-        p.norm_gemv(block.ffn_down, ff, block.ffn_sub_norm, x, Product::Add);
+fn feed_forward(p: &mut Recorder, config: &Config, block: &Block, state: &State) {
+    let State { x, h, ff, ff_h, .. } = state;
+    let activation = config.architecture.activation;
+    match (&block.ffn_gate_up, &block.ffn_sub_norm, ff_h) {
+        (Matrix::Packed(w), None, Activations::Groups(ff_h))
+            if norms_input(p, w, h) && w.ends_with_groups() =>
+        {
+            p.norm_gated_packed(w, x, &block.ffn_norm, activation, ff_h);
+            let input = Input::Groups(ff_h);
+            return multiply(p, Width::One, &block.ffn_down, &input, x, Product::Add);
+        }
+        (Matrix::Ternary(w), ..) if w.k <= MAX_NORMED_COLUMNS => {
+            p.norm_gemv(w, x, &block.ffn_norm, ff, Product::Gated(activation));
+        }
+        (w, ..) => {
+            let input = normed(p, x, &block.ffn_norm, h);
+            multiply(p, Width::One, w, &input, ff, Product::Gated(activation));
+        }
     }
-    p.finish()
-}
-
-/// A block of packed matrices that norm their inputs.
-struct FusiblePacked<'a> {
-    block: &'a Block,
-    attn_qkv: &'a Packed,
-    attn_output: &'a Packed,
-    ffn_gate_up: &'a Packed,
-    ffn_down: &'a Packed,
-}
-
-impl Block {
-    /// The block, if its matrices have codes of 2 bits and it has no sub-norms.
-    fn fusible_packed(&self) -> Option<FusiblePacked<'_>> {
-        let has_sub_norms = self.attn_sub_norm.is_some() || self.ffn_sub_norm.is_some();
-        let ffn_gate_up = self.ffn_gate_up.packed()?;
-        let whole_groups = ffn_gate_up.shards.iter().all(|shard| shard.rows.end.is_multiple_of(32));
-        let fusible = FusiblePacked {
-            block: self,
-            attn_qkv: self.attn_qkv.packed()?,
-            attn_output: self.attn_output.packed()?,
-            ffn_gate_up,
-            ffn_down: self.ffn_down.packed()?,
-        };
-        let normed = [fusible.attn_qkv, ffn_gate_up];
-        let fits = normed.iter().all(|w| w.format.bits == 2);
-        (fits && whole_groups && !has_sub_norms).then_some(fusible)
+    match (&block.ffn_down, &block.ffn_sub_norm) {
+        (Matrix::Ternary(w), Some(norm)) if w.k <= MAX_NORMED_COLUMNS => {
+            p.norm_gemv(w, ff, norm, x, Product::Add);
+        }
+        (w, norm) => {
+            let input = gated(p, config, norm.as_ref(), state);
+            multiply(p, Width::One, w, &input, x, Product::Add);
+        }
     }
 }
 
-/// The same steps as [`layers`] with packed matrices, in half the dispatches.
-fn fused_packed(
-    p: &mut Recorder,
-    config: &Config,
-    weights: &Weights,
-    blocks: &[FusiblePacked<'_>],
-    state: &State,
-    [h, ff_h]: [&QuantizedGroups; 2],
-) -> Plan {
-    let State { x, qkv, q, rope_table, partials, .. } = state;
-    embed(p, config, weights, state);
-    for (FusiblePacked { block, attn_qkv, attn_output, ffn_gate_up, ffn_down }, cache) in
-        blocks.iter().zip(&state.cache)
-    {
-        p.norm_gemv_packed(attn_qkv, x, &block.attn_norm, qkv);
-        rotate(p, block, qkv, rope_table, q, cache);
-        attend(p, Width::One, config, state, cache);
-        p.merge_quantize(partials, h);
-        p.gemv_packed(attn_output, h, x, Product::Add, false);
-
-        let activation = config.architecture.activation;
-        p.norm_gated_packed(ffn_gate_up, x, &block.ffn_norm, activation, ff_h);
-        p.gemv_packed(ffn_down, ff_h, x, Product::Add, false);
-    }
-    p.finish()
+/// Whether a workgroup can norm the input of `w` by itself.
+fn norms_input(p: &Recorder, w: &Packed, h: &Activations) -> bool {
+    matches!(h, Activations::Groups(_))
+        && w.format.bits == 2
+        && w.k <= MAX_NORMED_PACKED_COLUMNS
+        && p.tuning().lanes >= GATED_LANES
 }
 
 /// From the residual stream of the step's last token to the best next token: by way of all logits,

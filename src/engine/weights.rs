@@ -167,14 +167,6 @@ impl Matrix {
         }
     }
 
-    /// The matrix, if it is of blocks.
-    pub(super) fn packed(&self) -> Option<&Packed> {
-        match self {
-            Self::Ternary(_) => None,
-            Self::Packed(packed) => Some(packed),
-        }
-    }
-
     fn target(&self, matrix: usize, first_row: usize) -> Target<'_> {
         match self {
             Self::Ternary(w) => Target::Ternary(Stacked { w, matrix, first_row }),

@@ -38,9 +38,14 @@ pub struct Partials {
 /// The longest head for which `attention_decode` and `attention_prefill` fit into the 16 KiB of
 /// workgroup memory that every adapter has, beside what reductions without subgroup operations
 /// take.
-pub const MAX_HEAD_DIM: usize = 128;
+const MAX_HEAD_DIM: usize = 256;
 
 impl AttentionShape {
+    /// Whether `attention_decode` and `attention_prefill` take such heads.
+    pub fn fits_tiles(&self) -> bool {
+        self.head_dim <= 128 || self.head_dim == MAX_HEAD_DIM
+    }
+
     /// The 2B-4T model's, for [`Kernel::example`].
     pub(super) const EXAMPLE: Self = Self { n_head: 20, n_head_kv: 5, head_dim: 128, kv_f16: true };
 

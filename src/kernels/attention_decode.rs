@@ -24,8 +24,8 @@ fn consts(shape: &AttentionShape) -> Vec<Const> {
 }
 
 impl Recorder<'_> {
-    /// `softmax(q · k) v`, causal, of few tokens, over each split of the context. Heads of at most
-    /// [`MAX_HEAD_DIM`](super::MAX_HEAD_DIM) values.
+    /// `softmax(q · k) v`, causal, of few tokens, over each split of the context. Takes heads that
+    /// [`AttentionShape::fits_tiles`] accepts.
     pub fn attention_decode(&mut self, q: &Buffer<f32>, cache: &KvCache, out: &Partials) {
         let KvCache { shape, keys, values } = cache;
         self.dispatch(

@@ -24,26 +24,30 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/normed_input",
         "attention_merge"
     ),
-    example: || consts(&AttentionShape::EXAMPLE, WORKGROUP, 1e-5),
+    example: || consts(&AttentionShape::EXAMPLE, WORKGROUP, Some(1e-5)),
 };
 
-fn consts(shape: &AttentionShape, workgroup: u32, eps: f32) -> Vec<Const> {
+fn consts(shape: &AttentionShape, workgroup: u32, eps: Option<f32>) -> Vec<Const> {
     let own = [
         Const::U32("WORKGROUP", workgroup),
         Const::size("K", shape.n_head * shape.head_dim),
-        Const::F32("EPS", eps),
+        Const::Bool("NORM", eps.is_some()),
+        Const::F32("EPS", eps.unwrap_or_default()),
     ];
     [shape.consts(), own.into()].concat()
 }
 
 impl Recorder<'_> {
-    /// `y` = the int8 quantisation of the normed outputs of all heads, merged from `partials`.
-    pub fn attention_merge(&mut self, partials: &Partials, norm: &Norm, y: &Quantized) {
+    /// `y` = the int8 quantisation of the outputs of all heads, merged from `partials`, and normed
+    /// if there is a `norm`.
+    pub fn attention_merge(&mut self, partials: &Partials, norm: Option<&Norm>, y: &Quantized) {
         let Partials { shape, sums, max_total } = partials;
+        // Without a norm, the kernel does not read its weight.
+        let weight = norm.map_or(sums, |norm| &norm.weight);
         self.dispatch(
             &KERNEL,
-            &consts(shape, self.tuning().norm_lanes, norm.eps),
-            &[sums, max_total, &norm.weight, &y.q, &y.scale],
+            &consts(shape, self.tuning().norm_lanes, norm.map(|norm| norm.eps)),
+            &[sums, max_total, weight, &y.q, &y.scale],
             [Extent::Tokens(1), Extent::Fixed(1), Extent::Fixed(1)],
         );
     }

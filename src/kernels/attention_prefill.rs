@@ -9,6 +9,9 @@ const ROWS: usize = 64;
 /// Heads whose rows are in one tile, at most.
 const MAX_HEADS: usize = 4;
 
+/// Values of a head that one workgroup sums.
+const MAX_VALUES: usize = 128;
+
 /// Each thread computes an eighth of the rows, and a sixteenth of the keys or values.
 const WORKGROUP: u32 = 128;
 
@@ -33,21 +36,23 @@ fn consts(shape: &AttentionShape) -> Vec<Const> {
         Const::size("ROWS", ROWS),
         Const::size("HEADS", heads(shape)),
         Const::size("TOKENS", tokens(shape)),
+        Const::size("MAX_V_QUADS", MAX_VALUES / 4),
     ];
     [shape.consts(), own.into()].concat()
 }
 
 impl Recorder<'_> {
-    /// `softmax(q · k) v`, causal, of many tokens, over each split of the context. Heads of at most
-    /// [`MAX_HEAD_DIM`](super::MAX_HEAD_DIM) values.
+    /// `softmax(q · k) v`, causal, of many tokens, over each split of the context. Takes heads that
+    /// [`AttentionShape::fits_tiles`] accepts.
     pub fn attention_prefill(&mut self, q: &Buffer<f32>, cache: &KvCache, out: &Partials) {
         let KvCache { shape, keys, values } = cache;
+        let parts = shape.head_dim.div_ceil(MAX_VALUES);
         self.dispatch(
             &KERNEL,
             &consts(shape),
             &[q, keys, values, &out.sums, &out.max_total],
             [
-                Extent::Fixed((shape.n_head / heads(shape)) as u32),
+                Extent::Fixed((shape.n_head / heads(shape) * parts) as u32),
                 Extent::Tokens(tokens(shape) as u32),
                 Extent::Splits,
             ],

@@ -53,7 +53,7 @@ mod sample_filter;
 mod split_f16;
 mod weight;
 
-pub use attention::{AttentionShape, KvCache, MAX_HEAD_DIM, Partials};
+pub use attention::{AttentionShape, KvCache, Partials};
 pub use attention_merge::MAX_SPLITS;
 pub use gemv_upper::{Approximation, leads};
 pub use packed::{

@@ -67,6 +67,13 @@ pub struct QuantizedGroups {
     pub scale: Buffer<[f32; 2]>,
 }
 
+impl Packed {
+    /// Whether every 32 rows, which share a scale as activations, are in one shard.
+    pub fn ends_with_groups(&self) -> bool {
+        self.shards.iter().all(|shard| shard.rows.end.is_multiple_of(32))
+    }
+}
+
 impl Format {
     /// Ternary codes in groups of 64 with f16 scales, for [`Kernel::example`].
     pub(super) const EXAMPLE: Self = Self { bits: 2, group: 64, zero: 1, scales: Scales::F16 };

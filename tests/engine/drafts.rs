@@ -4,7 +4,8 @@ use ternlight::engine::{Engine, MAX_BATCH_STEPS};
 use ternlight::native::block_on;
 use ternlight::sampling::Sampling;
 
-use crate::setup::{Setup, engine, noise};
+use crate::setup::{Setup, engine, engine_of, noise};
+use crate::support::path;
 
 /// Runs `ids` in draft passes of up to `n` tokens. Returns the token chosen after each, and the
 /// logits after one more token.
@@ -80,5 +81,21 @@ fn batches_are_steps_one_by_one(engine: &Engine) {
         let together: Vec<u32> =
             submitted.into_iter().flat_map(|batch| block_on(batch.take(gpu)).unwrap()).collect();
         assert_eq!(together, one_by_one, "greedy: {greedy}");
+    }
+}
+
+/// The same with packed matrices, whose sums are floats: one token and several take other kernels.
+#[test]
+fn a_draft_pass_of_packed_matrices_equals_steps_of_one_token() {
+    for model in ["qwen3-yarn-q2_0", "llama-tq1_0"] {
+        let bytes = std::fs::read(path(&format!("tests/data/models/{model}.gguf"))).unwrap();
+        let engine = engine_of(&Setup::default().like_a_card(), &bytes);
+        engine.set_sampling(&Sampling::default());
+        let ids: Vec<u32> = noise(40).into_iter().map(|id| id % 256).collect();
+        block_on(engine.prefill(&ids[..24], 0, 24).take(engine.gpu())).unwrap();
+        let one_by_one = choices(&engine, &ids[24..], 24, 1);
+        for n in [8, 3] {
+            assert_eq!(choices(&engine, &ids[24..], 24, n), one_by_one, "{model}, {n}");
+        }
     }
 }

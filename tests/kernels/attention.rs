@@ -154,11 +154,12 @@ pub(crate) fn step(pos: u32, n_tokens: u32, split_len: u32) -> Step {
 }
 
 /// Heads and KV heads in groups of 1 to 6, and heads of several sizes.
-const SHAPES: [(usize, usize, usize); 8] = [
+const SHAPES: [(usize, usize, usize); 9] = [
     (2, 2, 64),
     (4, 2, 64),
     (4, 1, 64),
     (8, 2, 128),
+    (6, 2, 256),
     (6, 3, 96),
     (3, 1, 96),
     (5, 1, 8),
@@ -250,7 +251,7 @@ fn attention_merge_norms_and_quantizes() {
                 let partials = case.partials(gpu, ATTENTION);
                 let y = quantized(gpu, n, n_tokens as usize);
                 let norm = Norm { weight: gpu.upload("weight", &weight), eps: 1e-5 };
-                run(gpu, &case.step, |p| p.attention_merge(&partials, &norm, &y));
+                run(gpu, &case.step, |p| p.attention_merge(&partials, Some(&norm), &y));
                 // The expected values come from the GPU's partials: attention has its own test.
                 let normed = ops::rms_norm(&merged(gpu, &case, &partials), &weight, 1e-5);
                 let what = format!("{shape:?}, {:?}", case.step);

@@ -118,8 +118,12 @@ pub(crate) fn small() -> File {
 pub(crate) fn engine(setup: &Setup) -> Engine {
     let mut file = small();
     file.set("bitnet-b1.58.context_length", Kv::U32(2200));
-    let bytes = file.build();
-    let mut reader = Reader::new(&bytes[..]);
+    engine_of(setup, &file.build())
+}
+
+/// An engine with the model in `bytes`.
+pub(crate) fn engine_of(setup: &Setup, bytes: &[u8]) -> Engine {
+    let mut reader = Reader::new(bytes);
     block_on(async {
         let gguf = Gguf::read(&mut reader).await.unwrap();
         let config = Config::from_gguf(&gguf).unwrap();
