@@ -101,9 +101,8 @@ export const outputOf = async (command, args, options) => {
 }
 
 /**
- * Starts a program that runs beside others. The function that comes back waits for its end, prints
- * everything that it printed, and rejects where it failed; it resolves to the milliseconds from its
- * start to its end.
+ * Starts a program and returns at once. Returns a function that waits for the program's end, prints
+ * its output, and resolves to the milliseconds that it ran. It rejects if the program failed.
  */
 export const runBeside = (command, args) => {
   const start = performance.now()
@@ -135,8 +134,8 @@ export const runBeside = (command, args) => {
 }
 
 /**
- * Runs an installer. What it prints goes to a log, so that a step stays one line; where it fails,
- * this rejects with the log's last lines.
+ * Runs an installer with its output in a log, so that a step stays one line. If it fails, rejects
+ * with the log's last lines.
  */
 export const runQuietly = async (command, args, { env = {}, cwd = ROOT, log = 'setup' } = {}) => {
   const path = inRoot('target', `${log}.log`)
@@ -159,9 +158,7 @@ const check = (command, args, { status, signal, error }, said = '') => {
   throw new Stop([`\`${[command, ...args].join(' ')}\`: ${how}`, said].filter(Boolean).join('\n'))
 }
 
-/**
- * npm by the path it gave its scripts, which works where `npm` is a shell script of another name.
- */
+/** The command that runs npm. npm tells its scripts its own path, which works on every system. */
 export const npm = () => {
   const cli = process.env.npm_execpath
   return cli?.endsWith('.js') ? [process.execPath, cli] : ['npm']

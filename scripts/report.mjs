@@ -10,8 +10,8 @@ const write = text => process.stdout.write(text)
 export const plain = text => text.replace(/\u001b\[[0-9;]*m/g, '')
 
 /**
- * Prints the name of a step now, and the rest of its line when `finish` is called. `later`: prints
- * the whole line then, where other steps run at the same time.
+ * Prints the name of a step, and the rest of its line when `finish` is called. `later`: prints the
+ * whole line at the end, because other steps run at the same time.
  */
 export const begin = (name, { later = false } = {}) => {
   const start = performance.now()

@@ -1,5 +1,5 @@
-// Rust's standard library for WebAssembly: from rustup. Where rustup cannot download, it is built
-// from Debian's source packages, for Debian's compiler.
+// Installs Rust's standard library for WebAssembly with rustup. Where rustup cannot download,
+// Debian's packages are used: its compiler, and the library built from its sources.
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,8 +13,8 @@ const DEBIAN = ['rustc-web', 'cargo-web', 'rust-web-src']
 const LINKED = 'distro'
 
 /**
- * The environment in which cargo builds for WebAssembly, or null where no toolchain can. The
- * toolchain in use comes first. Debian's, if it is installed, is used for this target alone.
+ * The environment variables with which cargo builds for WebAssembly, or null if no toolchain can.
+ * Tries the toolchain in use, then Debian's, which is used for this target alone.
  */
 export const wasmEnvironment = () => {
   for (const env of [{}, { RUSTUP_TOOLCHAIN: LINKED }]) {
@@ -24,8 +24,8 @@ export const wasmEnvironment = () => {
 }
 
 /**
- * Compiles a line for the target. A look for the library is not enough: another compiler's is of no
- * use.
+ * Whether a line can be compiled for the target. That the library is there is not enough: it may be
+ * another compiler's.
  */
 const compiles = env =>
   capture('rustc', ['--target', TARGET, '--crate-type', 'lib', '--emit', 'metadata=-', '-'], {
@@ -33,7 +33,7 @@ const compiles = env =>
     input: 'pub fn empty() -> String { String::new() }'
   }) !== null
 
-/** Debian's rustc may lack a linker for WebAssembly; that of any other toolchain will do. */
+/** Debian's rustc may lack a linker for WebAssembly. That of another toolchain will do. */
 const linkerFor = env => {
   const own = rustLld(capture('rustc', ['--print', 'sysroot'], { env }))
   if (own) return {}
@@ -76,7 +76,7 @@ const fromDebian = async () => {
   const env = { RUSTUP_TOOLCHAIN: LINKED }
   if (find('rustup')) await runQuietly('rustup', ['toolchain', 'link', LINKED, '/usr'])
   if (!compiles(env)) await buildStandardLibrary(env)
-  // lld is large: only where nothing else can link.
+  // lld is large, so it is installed only if nothing else can link.
   if (!rustLld('/usr') && Object.keys(linkerFor(env)).length === 0) await aptInstall('lld')
 }
 
@@ -95,8 +95,8 @@ const buildStandardLibrary = async env => {
       ['build', '--release', std, '--target', TARGET, '--target-dir', 'target'],
       {
         cwd: crate,
-        // A build with `lto` links only what has bitcode. RUSTC_BOOTSTRAP allows build-std, which
-        // is an unstable option.
+        // `lto` needs bitcode in the library. RUSTC_BOOTSTRAP allows build-std, an unstable
+        // option.
         env: { ...env, RUSTC_BOOTSTRAP: '1', RUSTFLAGS: '-Cembed-bitcode=yes' }
       }
     )
@@ -108,7 +108,7 @@ const buildStandardLibrary = async env => {
       name => name.endsWith('.rlib') && !name.startsWith('libempty-')
     )
     for (const name of libraries) cpSync(join(from, name), join(to, name))
-    // Cargo does not notice that what it compiled before needs the former library.
+    // Cargo does not notice that the library is another one, and would mix old output with new.
     rmSync(join(CARGO_TARGET, TARGET), { recursive: true, force: true })
   } finally {
     rmSync(crate, { recursive: true, force: true })

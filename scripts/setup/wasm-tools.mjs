@@ -1,7 +1,7 @@
 // wasm-pack, and wasm-bindgen in exactly the crate's version.
 //
-// Each is downloaded where its makers publish a program for this machine, which takes seconds.
-// Where that fails, cargo compiles it.
+// If the makers publish a program for this machine, it is downloaded, which takes seconds. If there
+// is none, or the download fails, cargo compiles it.
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { CARGO_HOME, inRoot, lockedVersion } from '../paths.mjs'
@@ -12,10 +12,10 @@ import { atLeast, versionIn } from './version.mjs'
 const OLDEST_WASM_PACK = '0.13.1'
 const WASM_PACK = '0.15.1'
 
-/** Another project on this machine may need another version, so each has a folder of its own. */
+/** Each version has its own folder, because another project may need another one. */
 const folderOf = (tool, version) => join(CARGO_HOME, `${tool}-${version}`)
 
-/** What the makers of both tools call the machine in the names of their downloads. */
+/** The names of machines in the downloads of both tools. */
 const MACHINES = {
   'linux x64': 'x86_64-unknown-linux-musl',
   'linux arm64': 'aarch64-unknown-linux-musl',
@@ -24,8 +24,8 @@ const MACHINES = {
 }
 
 /**
- * A step of the setup for one tool. `accepts` tells whether an installed version will do,
- * `download` is the address of the archive for a machine, and `crate` is what cargo compiles.
+ * The setup's step for one tool. `accepts`: whether an installed version will do. `download`: the
+ * address of the archive for a machine. `crate`: the arguments with which cargo compiles it.
  */
 const toolStep = ({ tool, version, accepts, download, crate }) => ({
   name: tool,
@@ -50,7 +50,7 @@ const toolStep = ({ tool, version, accepts, download, crate }) => ({
       if (machine) await unpack(download(version(), machine), join(folder, 'bin'), log)
       if (versionIn(capture(join(folder, 'bin', tool), ['--version'])) === version()) return
     } catch {
-      // Some machines reach their package registries and nothing else: then cargo compiles it.
+      // Some machines reach nothing but package registries. Cargo can still compile it there.
     }
     rmSync(folder, { recursive: true, force: true })
     await cargoInstall([...crate, '--version', `=${version()}`, '--root', folder], log)
@@ -73,13 +73,11 @@ export const wasmBindgen = toolStep({
   accepts: found => found === lockedVersion('wasm-bindgen'),
   download: (version, machine) =>
     `https://github.com/wasm-bindgen/wasm-bindgen/releases/download/${version}/wasm-bindgen-${version}-${machine}.tar.gz`,
-  // TLS is for its test runner, which is another program of the same crate.
+  // Without TLS: only the test runner needs it, another program of the same crate.
   crate: ['wasm-bindgen-cli', '--bin', 'wasm-bindgen', '--no-default-features']
 })
 
-/**
- * Downloads an archive and unpacks it into `folder`, without the archive's own outermost folder.
- */
+/** Downloads an archive and unpacks the contents of its outermost folder into `folder`. */
 const unpack = async (address, folder, log) => {
   mkdirSync(folder, { recursive: true })
   const archive = join(folder, 'archive.tar.gz')
@@ -94,14 +92,14 @@ const unpack = async (address, folder, log) => {
 }
 
 /**
- * What takes the least time from nothing to the first build: the tools are compiled without
- * optimisation and run for seconds.
+ * The profile that gets to a first build soonest. Unoptimised tools compile faster, and they run
+ * for seconds only.
  */
 const QUICKLY = { CARGO_PROFILE_DEV_DEBUG: 'false' }
 
 const cargoInstall = async (args, log) => {
   const quickly = ['install', '--profile', 'dev']
-  // The versions that the author tested come first; a registry that lags behind may lack one.
+  // Try the versions in the crate's lock file first. A registry that lags behind may lack one.
   try {
     await runQuietly('cargo', [...quickly, '--locked', ...args], { log, env: QUICKLY })
   } catch {

@@ -1,11 +1,12 @@
 // The checks of `npm test`, in order: what fails soonest comes first.
 //
-// `step` runs a check and throws where it fails. It gets a run:
+// `step` runs a check. It throws if the check fails, and may return a note for the summary. It
+// gets:
 //   mode      'quick', 'usual' or 'all'
-//   hear      takes what test runners print, to be counted
-//   times     an array to add the times of tests to that are in no printed text
-// It may return a note for the summary. `start`, where there is one, begins the check's work at the
-// start of the run, beside the checks before it. `slow` checks are left out of a quick run.
+//   hear      a function that takes what test runners print, and counts the tests in it
+//   times     an array for the times of tests that are not in what was printed
+// A check with a `start` begins its work at the start of the run, beside the checks before it. A
+// quick run leaves out the `slow` checks.
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildDemos } from '../demos.mjs'
@@ -18,10 +19,10 @@ import { TARGET, wasmEnvironment } from '../setup/wasm-target.mjs'
 import { buildTests, runDocTests, runTests } from './rust.mjs'
 import { readPlaywrightTimes } from './times.mjs'
 
-/** The test programs that run on each of the drivers; tests/session has what no driver changes. */
+/** The test programs that run on each driver. What no driver can change is in tests/session. */
 const ON_GPU = ['kernels', 'engine']
 
-/** Tests with this word in their path load the bundled model; a quick run leaves them out. */
+/** Tests with this word in their path load the bundled model. A quick run leaves them out. */
 const BUNDLED = 'bundled'
 
 const nodeTests =
@@ -97,11 +98,11 @@ const checkTypes = async () => {
 
 const foldersOf = folder => readdirSync(inRoot(folder)).map(name => join(folder, name))
 
-/** A test whose title has @quick is in a quick run, one with @all in a run of everything only. */
+/** Tests tagged @quick are in a quick run. Tests tagged @all are only in a run of everything. */
 const playwrightArgs = { quick: ['--grep', '@quick'], usual: ['--grep-invert', '@all'], all: [] }
 
 const testInBrowser = async ({ mode, hear, times }) => {
-  // Ports of this run's own: a server that another run has left behind is in no one's way.
+  // Ports of this run's own, because another run may have left its server behind.
   const PORT = process.env.PORT ?? String(20_000 + (process.pid % 20_000))
   const report = inRoot('target', 'playwright.json')
   const env = { CHROMIUM: findBrowser(), PORT, PLAYWRIGHT_JSON_OUTPUT_NAME: report }

@@ -1,5 +1,5 @@
-// Puts the small model at /models/ in development, in the preview and in the built site, without a
-// second copy in git.
+// Serves the small model at /models/, in development and in the preview, and adds it to the built
+// site. So git holds it once.
 import { createReadStream, readFileSync, statSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { basename } from 'node:path'
@@ -35,8 +35,8 @@ export function bundledModel(file: string): Plugin {
   return {
     name: 'bundled-model',
     configureServer: ({ middlewares }) => void middlewares.use(`/${address}`, serve),
-    // The preview would compress the model, as it does with every file of a type that it does not
-    // know. The page could then not tell how many bytes are still to come.
+    // By itself, the preview compresses every file of a type that it does not know. Then a page
+    // could not tell how many bytes are still to come.
     configurePreviewServer: ({ middlewares }) => void middlewares.use(`/${address}`, serve),
     generateBundle() {
       this.emitFile({ type: 'asset', fileName: address, source: readFileSync(file) })

@@ -1,5 +1,5 @@
-// Tells the service worker which files the built site has. Workbox, the library for this, brings
-// some 300 packages.
+// Tells the service worker which files the site has. Workbox, the usual library, would bring some
+// 300 packages.
 import { createHash } from 'node:crypto'
 import type { Plugin } from 'vite'
 
@@ -7,10 +7,7 @@ import type { Plugin } from 'vite'
 const PLACEHOLDER = 'OFFLINE_SITE'
 const WORKER = 'sw.js'
 
-/**
- * Replaces `OFFLINE_SITE` in the built service worker by the site's files, and by a version that
- * changes with any of them.
- */
+/** Writes the site's files into the service worker, with a version that changes when one does. */
 export function offlineFiles(): Plugin {
   return {
     name: 'offline-files',

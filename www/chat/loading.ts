@@ -1,4 +1,4 @@
-// The progress bar: shows a load, what happens beside it, and lets the reader cancel it.
+// The progress bar: shows a load and its notes, and lets the reader cancel it.
 import type { LoadOptions, Progress, ProgressNote } from 'ternlight'
 import { byId, create } from '../shared/dom.ts'
 import { describeNote, describeProgress } from '../shared/progress.ts'
@@ -19,7 +19,7 @@ export function createLoading() {
   function show(progress: Progress) {
     bar.value = progress.fraction
     text.textContent = describeProgress(progress)
-    // Screen readers read a list that changes; the other reports bring no new note.
+    // Screen readers read the list again when it changes, so it changes only with a new note.
     if (progress.notes.length !== notes.length) showNotes(progress.notes)
   }
 
@@ -30,8 +30,8 @@ export function createLoading() {
 
   return {
     /**
-     * Runs a load, and gives the notes of its progress; null if a newer load replaced it. Throws what
-     * the load throws.
+     * Runs a load. Returns the notes of its progress, or null if a newer load has replaced it.
+     * Throws what the load throws.
      */
     async run(load: (options: LoadOptions) => Promise<void>): Promise<ProgressNote[] | null> {
       current.abort()

@@ -10,7 +10,7 @@ export interface Choice {
 
 type From = 'bundled' | 'url' | 'file'
 
-/** Connects the form; `onPick` gets the reader's choice when it is to be loaded. */
+/** Connects the form. `onPick` gets the reader's choice when the button is pressed. */
 export function createPicker(onPick: (choice: Choice) => void) {
   const form = byId('picker', HTMLFormElement)
   const url = byId('model-url', HTMLInputElement)
@@ -20,7 +20,7 @@ export function createPicker(onPick: (choice: Choice) => void) {
     return new FormData(form).get('from') as From
   }
 
-  /** Shows the field that belongs to the choice, and makes it required. */
+  /** Shows the field for the choice, and makes it required. */
   function update() {
     for (const [name, input] of Object.entries({ url, file })) {
       byId(`${name}-detail`, HTMLElement).hidden = from() !== name

@@ -1,4 +1,4 @@
-// The model in use and the conversation with it; nothing of the page.
+// The model in use and the conversation with it. Knows nothing of the page.
 import { BitNet, BitNetError } from 'ternlight'
 import type { Chat, GenerateOptions, LoadOptions, ModelInfo, Stats } from 'ternlight'
 
@@ -19,7 +19,7 @@ export class Session {
   #answering = new AbortController()
   #onLost: () => void
 
-  /** `onLost` is called when the GPU is lost, unless that makes an answer fail. */
+  /** `onLost` is called when the GPU is lost while no answer is being generated. */
   constructor(onLost: () => void) {
     this.#onLost = onLost
   }
@@ -31,7 +31,7 @@ export class Session {
     this.#model = this.#chat = null
     const model = await BitNet.load(source, options)
     if (options.signal?.aborted) {
-      await model.dispose() // Aborted too late for `load` to notice; another may be loading.
+      await model.dispose() // The abort came too late for `load` to notice.
       throw options.signal.reason
     }
     this.#model = model
@@ -60,7 +60,7 @@ export class Session {
     this.#answering = new AbortController()
     const { signal } = this.#answering
     const generation = this.#chat!.send(text, { ...options, signal })
-    // Stopping is no error for the page.
+    // For the page, a stopped answer is no error.
     const stats = generation.stats.catch(error => {
       if (signal.aborted) return null
       throw error

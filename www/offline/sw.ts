@@ -1,7 +1,7 @@
-// The service worker: keeps the pages' files, so that a second visit needs no network.
-// It does not keep models: the package stores those in IndexedDB.
+// The service worker: stores the pages' files, so that a second visit needs no network. Models are
+// not its business: the package stores them in IndexedDB.
 
-/** The files of the built site: `build/offline-files.ts` replaces this name by them. */
+/** The files of the site. `build/offline-files.ts` writes them here in place of the name. */
 declare const OFFLINE_SITE: { version: string; files: string[] }
 declare const self: ServiceWorkerGlobalScope
 export {} // Makes this a module, which may declare a `self` of its own.
@@ -11,8 +11,8 @@ const PREFIX = 'ternlight-site-'
 const NAME = PREFIX + version
 
 /**
- * The address under which a file is kept. For a page that is its folder: most hosts redirect
- * `index.html` there, and redirects cannot be kept.
+ * The address under which a file is stored. A page is stored under its folder, because most hosts
+ * redirect `index.html` to that, and a cache does not take redirects.
  */
 function address(url: string): string {
   const { origin, pathname } = new URL(url, self.registration.scope)
@@ -21,7 +21,7 @@ function address(url: string): string {
 
 async function keepSite(): Promise<void> {
   const cache = await caches.open(NAME)
-  // Without the HTTP cache, which may have files of an older version.
+  // `reload` goes past the HTTP cache, which may hold files of an older version.
   await cache.addAll(files.map(file => new Request(address(file), { cache: 'reload' })))
 }
 
@@ -38,8 +38,8 @@ async function answer(request: Request): Promise<Response> {
 
 const kept = new Set(files.map(address))
 
-// There is no skipWaiting: an open page goes on with its own version, as the new one may lack the
-// files that the page has yet to load.
+// There is no skipWaiting. A page that is open may still load files of its own version, which a new
+// service worker would not have.
 self.addEventListener('install', event => event.waitUntil(keepSite()))
 self.addEventListener('activate', event => {
   event.waitUntil(dropOldSites().then(() => self.clients.claim()))
