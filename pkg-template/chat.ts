@@ -40,8 +40,9 @@ export class Chat {
    * Sends a message and generates the answer.
    *
    * When the answer ends it becomes part of the conversation, also if it was stopped: then as far
-   * as it got. A message is forgotten if its answer failed, or was stopped before its first text.
-   * A second call waits for the first.
+   * as it got. The reasoning before it does not, so the model does not see it again. A message is
+   * forgotten if its answer failed, or was stopped before its first text. A second call waits for
+   * the first.
    *
    * Throws `bad-option` for a text that is no string and for options that are no object. Whatever
    * else fails rejects the readers of the answer: `bad-option` for a wrong option, `context-full`
@@ -80,7 +81,7 @@ export class Chat {
     try {
       return await run(token => {
         // Nobody sees what comes after the stop.
-        if (!stop.aborted) content += token.text
+        if (!stop.aborted && token.channel === 'answer') content += token.text
         onToken(token)
       }, stop)
     } catch (error) {

@@ -37,14 +37,17 @@ export class Generation implements AsyncIterable<string> {
       .finally(() => signal?.removeEventListener('abort', abort))
   }
 
-  /** The whole text, once the answer has ended. */
-  async text(): Promise<string> {
-    let text = ''
-    for await (const token of this.#read()) text += token.text
-    return text
+  /** The whole answer, once it has ended. */
+  text(): Promise<string> {
+    return this.#whole('answer')
   }
 
-  /** The tokens as they come. */
+  /** The whole reasoning before the answer, once the answer has ended. Empty if there is none. */
+  reasoning(): Promise<string> {
+    return this.#whole('reasoning')
+  }
+
+  /** The tokens of the reasoning and of the answer as they come. */
   async *tokens(): AsyncGenerator<Token, void, undefined> {
     try {
       yield* this.#read()
@@ -53,7 +56,7 @@ export class Generation implements AsyncIterable<string> {
     }
   }
 
-  /** The text as a stream. Cancelling the stream stops the model. */
+  /** The answer as a stream. Cancelling the stream stops the model. */
   stream(): ReadableStream<string> {
     const texts = this[Symbol.asyncIterator]()
     return new ReadableStream({
@@ -66,13 +69,21 @@ export class Generation implements AsyncIterable<string> {
     })
   }
 
-  /** The text as it comes, in whole characters and never empty. */
+  /** The answer as it comes, in whole characters and never empty. */
   async *[Symbol.asyncIterator](): AsyncGenerator<string, void, undefined> {
     try {
-      for await (const { text } of this.#read()) if (text) yield text
+      for await (const { text, channel } of this.#read()) {
+        if (text && channel === 'answer') yield text
+      }
     } finally {
       this.#leave()
     }
+  }
+
+  async #whole(channel: Token['channel']): Promise<string> {
+    let text = ''
+    for await (const token of this.#read()) if (token.channel === channel) text += token.text
+    return text
   }
 
   async *#read(): AsyncGenerator<Token, void, undefined> {

@@ -71,8 +71,10 @@ export class LocalTransport implements Transport {
 
 const implementations: { [M in ModelMethod]: Implementation<M> } = {
   generate: (model, [input, options], { onItem, signal }) => {
-    const onToken = (id: number | undefined, text: string) =>
-      onItem?.(id === undefined ? { text } : { id, text })
+    const onToken = (id: number | undefined, text: string, isAnswer: boolean) => {
+      const channel = isAnswer ? 'answer' : 'reasoning'
+      onItem?.(id === undefined ? { text, channel } : { id, text, channel })
+    }
     return model.generate(input, options, onToken, signal)
   },
   tokenize: (model, [text, special]) => model.tokenize(text, special),

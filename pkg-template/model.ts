@@ -64,8 +64,8 @@ export class BitNet {
    * Rejects with the reason of `signal` if that aborts, else with a `BitNetError`: `bad-option`;
    * `no-webgpu`, `no-adapter`, `missing-feature` or `out-of-memory` if it cannot run here; `http`,
    * `network`, `io`, `not-cached`, `storage` or `storage-full` if the bytes cannot be had;
-   * `integrity`, `bad-gguf`, `unsupported-model`, `missing-tensor` or `tensor-shape` if they are not
-   * a model that can run.
+   * `integrity`, `bad-gguf`, `unsupported-model`, `missing-tensor`, `tensor-shape` or `bad-template`
+   * if they are not a model that can run.
    */
   static async load(source: Source, options: LoadOptions = {}): Promise<BitNet> {
     checkOptions(options)
@@ -110,7 +110,8 @@ export class BitNet {
    * first.
    *
    * Throws `bad-option` for options that are no object. Whatever else fails rejects the readers of
-   * the answer: `bad-option` for a wrong input or option, `context-full`, `device-lost`.
+   * the answer: `bad-option` for a wrong input or option, `bad-template`, `context-full`,
+   * `device-lost`.
    */
   generate(input: Input, options: GenerateOptions = {}): Generation {
     checkOptions(options)

@@ -9,6 +9,7 @@ export type ErrorCode =
   | 'unsupported-model'
   | 'missing-tensor'
   | 'tensor-shape'
+  | 'bad-template'
   | 'http'
   | 'network'
   | 'io'
@@ -98,6 +99,12 @@ export interface LoadOptions {
    * than the model was trained with; a note in `info.notes` says so.
    */
   tokenizer?: 'strict' | 'closest'
+  /**
+   * The chat template: `file` is the file's own, `builtin` the package's for this family, and any
+   * other text is a template in Jinja. Default: the file's if it has one that works, else the
+   * package's. `model.info.template` says which one is used.
+   */
+  template?: 'file' | 'builtin' | (string & {})
   /** What to ask of the GPU. */
   gpu?: GpuOptions
 }
@@ -228,6 +235,15 @@ export interface ModelInfo {
   kernels: string[]
   /** What is not quite as the file asks, in sentences for people. */
   notes: string[]
+  /**
+   * The chat template in use: `file`, `builtin: ` and its name, or `given`. Absent if there is none:
+   * then the model takes `raw` prompts and ids only.
+   */
+  template?: string
+  /** The texts of the tokens that end an answer. */
+  stopTokens: string[]
+  /** Whether `thinking` switches the model's reasoning on and off. */
+  thinking: boolean
 }
 
 /** How the GPU was lost; the fields of `GPUDeviceLostInfo`. */
@@ -266,8 +282,22 @@ export interface TokenizeOptions {
 
 /** Options of `model.generate` and `chat.send`. A name that is not listed is `bad-option`. */
 export interface GenerateOptions {
-  /** The most tokens of the answer. At least 1; default: as many as the context holds. */
+  /**
+   * The most tokens of reasoning and answer together. At least 1; default: as many as the context
+   * holds.
+   */
   maxTokens?: number
+  /**
+   * Whether the model is to reason before it answers. Default: as its template has it. Rejects with
+   * `bad-option` if the model cannot be told, see `model.info.thinking`; `false` is always allowed
+   * for models that do not reason.
+   */
+  thinking?: boolean
+  /**
+   * The most tokens of reasoning. When they are spent, the reasoning is ended and the answer begins.
+   * At least 1; default: no limit but `maxTokens`.
+   */
+  maxThinkingTokens?: number
   /** How freely to draw. 0 (default) always takes the likeliest token. */
   temperature?: number
   /** Draw only from this many of the likeliest tokens. 0 (default): from all. */
@@ -284,7 +314,10 @@ export interface GenerateOptions {
    * default another one each time.
    */
   seed?: number
-  /** Texts that end the answer, and do not become part of it. Default: none. */
+  /**
+   * Texts that end the answer, and do not become part of it. Those in the reasoning do not count.
+   * Default: none.
+   */
   stop?: string[]
   /**
    * Whether to draft the next tokens where the text repeats itself, as summaries and edits do, and
@@ -309,6 +342,11 @@ export interface Token {
   id?: number
   /** The token's text; may be empty. */
   text: string
+  /**
+   * What the text belongs to: the reasoning before the answer, or the answer. The tokens that begin
+   * and end the reasoning belong to it, and have no text.
+   */
+  channel: 'reasoning' | 'answer'
 }
 
 /** What a generation did. */
@@ -317,8 +355,10 @@ export interface Stats {
   promptTokens: number
   /** Of those, tokens that were not computed again, because the KV cache still held them. */
   reusedTokens: number
-  /** Tokens of the answer. */
+  /** Tokens of the reasoning and of the answer. */
   completionTokens: number
+  /** Of those, tokens of the reasoning. */
+  reasoningTokens: number
   /** Tokens that were drafted; see `promptLookup`. */
   draftedTokens: number
   /** Of those, tokens that the model chose too. */

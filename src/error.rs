@@ -77,6 +77,9 @@ pub enum Error {
         /// Type and shape the model needs.
         expected: String,
     },
+    /// The chat template is no Jinja that can run, or needs more than a template may.
+    #[error("the chat template cannot be used: {0}; `template: 'builtin'` or your own may help")]
+    BadTemplate(String),
     /// The server answered, but not with the file.
     #[error("HTTP {status} for {url}")]
     Http {
@@ -171,6 +174,7 @@ impl Error {
         "unsupported-model",
         "missing-tensor",
         "tensor-shape",
+        "bad-template",
         "http",
         "network",
         "io",
@@ -196,6 +200,7 @@ impl Error {
             Self::UnsupportedModel(_) => "unsupported-model",
             Self::MissingTensor { .. } => "missing-tensor",
             Self::TensorShape { .. } => "tensor-shape",
+            Self::BadTemplate(_) => "bad-template",
             Self::Http { .. } => "http",
             Self::Network { .. } => "network",
             Self::Io { .. } => "io",

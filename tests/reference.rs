@@ -4,7 +4,7 @@
 mod support;
 
 use serde_json::Value;
-use support::{assert_error, floats, json, open, tiny};
+use support::{assert_error, chat_tokens, floats, json, open, tiny};
 use ternlight::chat::{self, Message};
 use ternlight::gguf::Gguf;
 use ternlight::model::Activation;
@@ -187,7 +187,9 @@ fn greedy(model: &mut Reference, ids: &[u32], n: usize) -> (Vec<u32>, Vec<f32>) 
 #[test]
 fn the_model_of_two_layers_is_sure_of_every_token() {
     let goldens = json(TWO_LAYERS);
-    let mut model = block_on(Reference::load(&mut open("tests/data/golden/golden.gguf"))).unwrap();
+    let mut reader = open("tests/data/golden/golden.gguf");
+    let gguf = block_on(Gguf::read(&mut reader)).unwrap();
+    let mut model = block_on(Reference::load(&mut reader)).unwrap();
     for prompt in goldens["prompts"].as_array().unwrap() {
         let name = prompt["name"].as_str().unwrap();
         let ids: Vec<u32> = list(&prompt["ids"]);
@@ -198,7 +200,8 @@ fn the_model_of_two_layers_is_sure_of_every_token() {
             let turns: Vec<(chat::Role, String)> = list(&prompt["turns"]);
             let messages: Vec<Message> =
                 turns.into_iter().map(|(role, content)| Message { role, content }).collect();
-            assert_eq!(chat::prompt(&model.tokenizer, &messages).unwrap(), ids, "{name}");
+            let found = chat_tokens(&gguf.metadata, &model.tokenizer, &messages).unwrap();
+            assert_eq!(found, ids, "{name}");
         }
         let expected: Vec<u32> = list(&prompt["greedy"]);
         let (found, leads) = greedy(&mut model, &ids, expected.len());

@@ -1,6 +1,6 @@
 //! The conversation in the KV cache.
 
-use crate::chat::{self, Message, Role};
+use crate::chat::{Message, Prompt, Role, Template};
 use crate::error::Result;
 use crate::tokenizer::{TextStream, Tokenizer};
 
@@ -8,71 +8,93 @@ use crate::tokenizer::{TextStream, Tokenizer};
 #[derive(Clone)]
 pub(super) struct Conversation {
     messages: Vec<Message>,
+    /// The prompt as text.
+    text: Prompt,
+    /// The prompt.
     pub(super) prompt: Vec<u32>,
     /// The answers in it that were generated here, in order.
     answers: Vec<Answer>,
 }
 
 /// The end of an answer.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 struct Answer {
-    /// Messages up to the answer, including it.
-    messages: usize,
+    /// Bytes of the prompt's text up to the end of the answer.
+    bytes: usize,
     /// Tokens up to the end of the answer.
     tokens: usize,
 }
 
 impl Conversation {
-    /// The prompt of `messages`. If they continue the conversation `before`, whose prompt and
-    /// answer are `tokens`, its answers keep the tokens in which they were generated. Encoded
-    /// again, an answer's text may get other tokens, and everything after it would be computed
-    /// again.
+    /// The prompt of `messages`. If it continues the conversation `before`, whose prompt and answer
+    /// are `tokens`, its answers keep the tokens in which they were generated. Encoded again, an
+    /// answer's text may get other tokens, and everything after it would be computed again.
+    ///
+    /// What continues is decided by the prompts' texts: a template may write an earlier answer
+    /// otherwise than it was generated, such as without its reasoning. Then only what comes before
+    /// that answer is shared.
     pub(super) fn new(
         tokenizer: &Tokenizer,
+        template: &Template,
         messages: &[Message],
-        before: Option<&Self>,
-        tokens: &[u32],
+        thinking: Option<bool>,
+        before: Option<(&Self, &[u32])>,
     ) -> Result<Self> {
-        let known = before.and_then(|before| before.known(tokenizer, messages, tokens));
-        let (prompt, answers) = match known {
-            Some((ids, answers, rest)) => (chat::continued(tokenizer, ids, rest)?, answers),
-            None => (chat::prompt(tokenizer, messages)?, Vec::new()),
+        let text = template.prompt(tokenizer, messages, thinking)?;
+        let answers = match before {
+            Some((before, tokens)) => before.shared(tokenizer, messages, &text, tokens),
+            None => Vec::new(),
         };
-        Ok(Self { messages: messages.to_vec(), prompt, answers })
+        let prompt = match (answers.last(), before) {
+            (Some(last), Some((_, tokens))) => {
+                let rest = template.encode_from(tokenizer, &text, last.bytes)?;
+                [&tokens[..last.tokens], &rest].concat()
+            }
+            _ => template.encode(tokenizer, &text)?,
+        };
+        Ok(Self { messages: messages.to_vec(), text, prompt, answers })
     }
 
-    /// The tokens up to the last answer that `messages` share with this conversation, all answers
-    /// up to there, and the messages after it.
-    fn known<'a>(
+    /// Whether the answer begins with its reasoning.
+    pub(super) fn begins_reasoning(&self) -> bool {
+        self.text.begins_reasoning
+    }
+
+    /// The generated answers that a new prompt shares with this conversation.
+    fn shared(
+        &self,
+        tokenizer: &Tokenizer,
+        messages: &[Message],
+        text: &Prompt,
+        tokens: &[u32],
+    ) -> Vec<Answer> {
+        if !tokens.starts_with(&self.prompt) {
+            return Vec::new();
+        }
+        let shares = |bytes| text.marked.shares(&self.text.marked, bytes);
+        let mut answers = self.answers.clone();
+        answers.retain(|answer| shares(answer.bytes));
+        let prompt = self.text.marked.text().len();
+        if shares(prompt)
+            && let Some((answer, n)) = self.answered(tokenizer, messages, tokens)
+        {
+            let rest = &text.marked.text()[prompt..];
+            // A template that trims answers means the one that was generated.
+            let content = [answer, answer.trim()].into_iter().find(|text| rest.starts_with(text));
+            let end = content.map(|content| (prompt + content.len(), self.prompt.len() + n));
+            answers.extend(end.map(|(bytes, tokens)| Answer { bytes, tokens }));
+        }
+        answers
+    }
+
+    /// The answer in `messages`, and how many of `tokens` after the prompt it has; `None` if their
+    /// text does not begin with that answer.
+    fn answered<'a>(
         &self,
         tokenizer: &Tokenizer,
         messages: &'a [Message],
-        tokens: &'a [u32],
-    ) -> Option<(&'a [u32], Vec<Answer>, &'a [Message])> {
-        let prompt = tokens.get(..self.prompt.len()).filter(|prompt| *prompt == self.prompt)?;
-        let mut answers = self.answers.clone();
-        if let Some(tokens) = self.answered(tokenizer, messages, tokens) {
-            let messages = self.messages.len() + 1;
-            answers.push(Answer { messages, tokens: prompt.len() + tokens });
-        } else {
-            // The last turn failed or was taken back.
-            let same = messages.iter().zip(&self.messages).take_while(|(a, b)| a == b).count();
-            answers.retain(|answer| answer.messages <= same);
-        }
-        answers.retain(|answer| answer.messages < messages.len());
-        let last = answers.last()?;
-        let (ids, rest) = (&tokens[..last.tokens], &messages[last.messages..]);
-        Some((ids, answers, rest))
-    }
-
-    /// How many of `tokens` after the prompt are the answer in `messages`; `None` if their text does
-    /// not begin with that answer.
-    fn answered(
-        &self,
-        tokenizer: &Tokenizer,
-        messages: &[Message],
         tokens: &[u32],
-    ) -> Option<usize> {
+    ) -> Option<(&'a str, usize)> {
         let [answer, ..] = messages.strip_prefix(self.messages.as_slice())? else {
             return None;
         };
@@ -85,7 +107,7 @@ impl Conversation {
         for (i, &id) in given.iter().enumerate() {
             text += &stream.push(tokenizer, id).ok()?;
             if text == answer.content {
-                return Some(i + 1);
+                return Some((&answer.content, i + 1));
             }
         }
         None

@@ -1,18 +1,21 @@
 //! The generation loop: prompt in, tokens and text out, until a stop rule holds.
 
 use std::ops::ControlFlow;
+use std::rc::Rc;
 
-use serde::Serialize;
 use web_time::Instant;
 
 use super::Session;
 use super::decode::Decoder;
+use super::output::{Output, Token};
 use super::run::Run;
 use super::stats::{FinishReason, Stats};
-use super::stop::StopTexts;
+use crate::chat::{Channel, Channels};
 use crate::error::{Error, Result};
 use crate::sampling::Sampling;
-use crate::tokenizer::{TextStream, Tokenizer};
+
+/// What ends a reasoning whose budget is spent, as models write it.
+const CLOSE: &str = "\n</think>\n\n";
 
 /// How to generate.
 #[derive(Clone, Debug, Default)]
@@ -26,16 +29,9 @@ pub struct GenerateOptions {
     /// Whether greedy tokens may be drafted from text that repeats itself, and several checked in
     /// one pass; `None`: where that is faster.
     pub prompt_lookup: Option<bool>,
-}
-
-/// One generated token. `text` holds whole characters only and may be empty: a character can
-/// take several tokens, and text that could begin a stop text is held back.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Token {
-    /// The token's id; `None` for text that was held back until the end.
-    pub id: Option<u32>,
-    /// The text that the token adds.
-    pub text: String,
+    /// Most tokens of reasoning, in a chat. When they are spent, `</think>` is put into the context,
+    /// and the answer begins. `max_tokens` counts them too. `None`: no other limit.
+    pub max_thinking_tokens: Option<usize>,
 }
 
 impl Session {
@@ -65,88 +61,105 @@ impl Session {
         }
 
         self.engine.set_sampling(&options.sampling);
-        self.prefill(prompt, reused).await?;
         let prompt_lookup = options.prompt_lookup.unwrap_or(self.engine.gpu().tuning.prompt_lookup);
-        let Self { engine, tokenizer, info, tokens, filled, pace, chunks, .. } = self;
-        let run = Run {
-            model: engine,
-            tokens,
-            filled,
-            pace,
-            stats,
-            left: limit,
-            greedy: options.sampling.is_greedy(),
-            last_is_on_gpu: false,
+        let channels = match &self.conversation {
+            // Not a chat: all that is generated continues the prompt.
+            None => Channels::answer(),
+            Some(conversation) if conversation.begins_reasoning() => Channels::reasoning(),
+            Some(_) => Channels::new(),
         };
-        let mut decoder = Decoder::new(run, prompt_lookup);
-        let mut output =
-            Output { text: TextStream::after(prompt), stop: StopTexts::new(&options.stop) };
+        let tokenizer = Rc::clone(&self.tokenizer);
+        let mut output = Output::new(&tokenizer, prompt, channels, &options.stop);
+        let close = tokenizer.encode_with_special(CLOSE)?;
         let mut first = None;
-        while let Some(id) = decoder.next().await? {
-            if id as usize >= info.vocab_size {
-                return Err(Error::Internal("no logit is a number".into()));
+        let mut stats = stats;
+        let mut from = reused;
+        loop {
+            let ids = self.tokens.clone();
+            self.prefill(&ids, from).await?;
+            let Self { engine, info, tokens, filled, pace, chunks, .. } = self;
+            let run = Run {
+                model: engine,
+                tokens,
+                filled,
+                pace,
+                left: limit - stats.completion_tokens,
+                stats,
+                greedy: options.sampling.is_greedy(),
+                last_is_on_gpu: false,
+            };
+            let mut decoder = Decoder::new(run, prompt_lookup);
+            let mut spent = false;
+            while let Some(id) = decoder.next().await? {
+                if id as usize >= info.vocab_size {
+                    return Err(Error::Internal("no logit is a number".into()));
+                }
+                let stats = decoder.stats();
+                if first.is_none() {
+                    first = Some(Instant::now());
+                    let (tokens, time) = (prompt.len() - reused, started.elapsed());
+                    chunks.took_at_most(tokens, time);
+                    stats.time_to_first_token = time.as_secs_f64() * 1e3;
+                    stats.prefill_tokens_per_second = rate(tokens, time.as_secs_f64());
+                }
+                if tokenizer.is_stop(id) {
+                    stats.finish_reason = FinishReason::Stop;
+                    break;
+                }
+                stats.completion_tokens += 1;
+                let (tokens, stopped) = output.push(&tokenizer, id)?;
+                let channel = tokens.last().map(|token| token.channel);
+                stats.reasoning_tokens += usize::from(channel == Some(Channel::Reasoning));
+                if tell(on_token, tokens).is_break() {
+                    stats.finish_reason = FinishReason::Abort;
+                    break;
+                }
+                if stopped {
+                    stats.finish_reason = FinishReason::Stop;
+                    break;
+                }
+                // Without room for an answer, what is left may as well be reasoning.
+                let room = limit - stats.completion_tokens;
+                spent = output.has_spent(options.max_thinking_tokens) && room > close.len();
+                if spent {
+                    break;
+                }
             }
-            let stats = decoder.stats();
-            if first.is_none() {
-                first = Some(Instant::now());
-                let (tokens, time) = (prompt.len() - reused, started.elapsed());
-                chunks.took_at_most(tokens, time);
-                stats.time_to_first_token = time.as_secs_f64() * 1e3;
-                stats.prefill_tokens_per_second = rate(tokens, time.as_secs_f64());
-            }
-            if tokenizer.is_stop(id) {
-                stats.finish_reason = FinishReason::Stop;
+            stats = decoder.finish();
+            if !spent {
                 break;
             }
-            stats.completion_tokens += 1;
-            let (text, stopped) = output.push(tokenizer, id)?;
-            if on_token(Token { id: Some(id), text }).is_break() {
+            // The budget of the reasoning is spent: end it as the model would have done.
+            stats.completion_tokens += close.len();
+            stats.reasoning_tokens += close.len();
+            from = self.extend(&close);
+            if tell(on_token, output.close(&close)).is_break() {
                 stats.finish_reason = FinishReason::Abort;
-                break;
-            }
-            if stopped {
-                stats.finish_reason = FinishReason::Stop;
-                break;
+                return Ok(stats);
             }
         }
-        let mut stats = decoder.finish();
-        let rest = output.finish();
-        if !rest.is_empty() {
-            let _ = on_token(Token { id: None, text: rest });
-        }
+        let _ = tell(on_token, output.finish());
         if let Some(first) = first {
             let after_it = stats.completion_tokens.saturating_sub(1);
             stats.decode_tokens_per_second = rate(after_it, first.elapsed().as_secs_f64());
         }
         Ok(stats)
     }
+
+    /// Adds tokens to the context. Gives the number of tokens before them that are in the cache.
+    fn extend(&mut self, ids: &[u32]) -> usize {
+        self.filled = self.filled.min(self.tokens.len());
+        self.tokens.extend(ids);
+        self.filled
+    }
+}
+
+/// Tells of tokens until the caller breaks.
+fn tell(on_token: &mut dyn FnMut(Token) -> ControlFlow<()>, tokens: Vec<Token>) -> ControlFlow<()> {
+    tokens.into_iter().try_for_each(on_token)
 }
 
 /// Tokens per second; 0 if the clock, which browsers make coarse, saw no time pass.
 fn rate(tokens: usize, seconds: f64) -> f64 {
     if seconds > 0.0 { tokens as f64 / seconds } else { 0.0 }
-}
-
-/// The text of the tokens, held back where a stop text may begin.
-struct Output<'a> {
-    text: TextStream,
-    stop: StopTexts<'a>,
-}
-
-impl Output<'_> {
-    /// The text that is certain after `id`, and whether a stop text is complete.
-    fn push(&mut self, tokenizer: &Tokenizer, id: u32) -> Result<(String, bool)> {
-        let text = self.text.push(tokenizer, id)?;
-        Ok(self.stop.push(&text))
-    }
-
-    /// The text that was held back.
-    fn finish(&mut self) -> String {
-        let tail = self.text.finish();
-        let (mut text, stopped) = self.stop.push(&tail);
-        if !stopped {
-            text.push_str(&self.stop.finish());
-        }
-        text
-    }
 }

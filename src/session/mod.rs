@@ -8,6 +8,7 @@ mod draft;
 mod fake;
 mod generate;
 mod lookup;
+mod output;
 mod pace;
 mod pipeline;
 mod run;
@@ -20,7 +21,7 @@ use std::rc::Rc;
 use serde::Serialize;
 use web_time::{Duration, Instant};
 
-use crate::chat::Message;
+use crate::chat::{self, Message, Template, TemplateChoice};
 use crate::engine::{Engine, EngineOptions};
 use crate::error::{Error, Result};
 use crate::gguf::Gguf;
@@ -33,8 +34,10 @@ use chunks::Chunks;
 use conversation::Conversation;
 use pace::Pace;
 
+pub use crate::chat::Channel;
 pub use crate::engine::{LmHead, Profile, Progress};
-pub use generate::{GenerateOptions, Token};
+pub use generate::GenerateOptions;
+pub use output::Token;
 pub use stats::{FinishReason, Stats};
 
 /// How to load a model.
@@ -44,6 +47,8 @@ pub struct LoadOptions {
     pub engine: EngineOptions,
     /// What to do with a tokenizer that this crate does not know.
     pub tokenizer: Rules,
+    /// The chat template.
+    pub template: TemplateChoice,
 }
 
 /// What a loaded model is and how it runs.
@@ -72,11 +77,18 @@ pub struct Info {
     pub kernels: Vec<String>,
     /// What is not quite as the file asks, in sentences for people.
     pub notes: Vec<String>,
+    /// The chat template: `file`, `builtin: NAME` or `given`; `None` if there is none.
+    pub template: Option<String>,
+    /// The texts of the tokens that end an answer.
+    pub stop_tokens: Vec<String>,
+    /// Whether the template can switch reasoning on and off.
+    pub thinking: bool,
 }
 
 /// A loaded model with one KV cache.
 pub struct Session {
     tokenizer: Rc<Tokenizer>,
+    template: Option<Rc<Template>>,
     engine: Engine,
     info: Info,
     /// The prompt, and the tokens chosen after it.
@@ -116,6 +128,8 @@ impl Session {
         let config = Config::from_gguf(&gguf)?;
         let table = weights(&config, &gguf)?;
         let tokenizer = Tokenizer::from_gguf_with(&gguf, &config, options.tokenizer)?;
+        let template = Template::new(&gguf.metadata, &tokenizer, &options.template)?;
+        let stop_tokens = stop_texts(&gguf, &tokenizer)?;
         let file = {
             let mut hasher = DefaultHasher::new();
             reader.len().hash(&mut hasher);
@@ -138,9 +152,13 @@ impl Session {
             dispatches_per_token: engine.dispatches_per_token(),
             kernels: engine.kernels(),
             notes: tokenizer.notes().to_vec(),
+            template: template.as_ref().map(|template| template.name().into()),
+            stop_tokens,
+            thinking: template.as_ref().is_some_and(Template::has_thinking),
         };
         Ok(Self {
             tokenizer: Rc::new(tokenizer),
+            template: template.map(Rc::new),
             pace: Pace::new(&engine.gpu().tuning),
             chunks: Chunks::new(engine.chunk()),
             engine,
@@ -190,12 +208,27 @@ impl Session {
         &self.tokenizer
     }
 
-    /// The tokens of a conversation that ends with a message of the user.
+    /// The model's chat template.
+    ///
+    /// Errors: `unsupported-model` if it has none.
+    pub fn template(&self) -> Result<&Rc<Template>> {
+        self.template.as_ref().ok_or_else(chat::no_template)
+    }
+
+    /// The tokens of a conversation that ends with a message of the user. `thinking`: whether the
+    /// model is to reason before it answers; `None`: as its template has it.
     ///
     /// Answers generated here keep their tokens, so that only new tokens are computed.
-    pub fn chat_prompt(&mut self, messages: &[Message]) -> Result<Vec<u32>> {
-        let before = self.conversation.as_ref();
-        let asked = Conversation::new(&self.tokenizer, messages, before, &self.tokens)?;
+    ///
+    /// Errors: those of [`Template::prompt`].
+    pub fn chat_prompt(
+        &mut self,
+        messages: &[Message],
+        thinking: Option<bool>,
+    ) -> Result<Vec<u32>> {
+        let template = Rc::clone(self.template()?);
+        let before = self.conversation.as_ref().map(|before| (before, &self.tokens[..]));
+        let asked = Conversation::new(&self.tokenizer, &template, messages, thinking, before)?;
         let prompt = asked.prompt.clone();
         self.asked = Some(asked);
         Ok(prompt)
@@ -299,4 +332,12 @@ impl Session {
             }
         }
     }
+}
+
+/// The texts of the tokens that end an answer.
+fn stop_texts(gguf: &Gguf, tokenizer: &Tokenizer) -> Result<Vec<String>> {
+    let tokens = gguf.metadata.strings("tokenizer.ggml.tokens")?;
+    let text = |&id: &u32| tokens.and_then(|tokens| tokens.get(id as usize));
+    let texts = tokenizer.stop().iter().filter_map(text);
+    Ok(texts.map(|text| String::from_utf8_lossy(text).into_owned()).collect())
 }

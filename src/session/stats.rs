@@ -10,8 +10,10 @@ pub struct Stats {
     pub prompt_tokens: usize,
     /// Tokens of the prompt whose keys and values were still in the cache.
     pub reused_tokens: usize,
-    /// Tokens generated, without the stop token.
+    /// Tokens generated, without the stop token: those of the reasoning and of the answer.
     pub completion_tokens: usize,
+    /// Tokens of the reasoning, with those that begin and end it.
+    pub reasoning_tokens: usize,
     /// Tokens guessed by prompt lookup.
     pub drafted_tokens: usize,
     /// Drafted tokens that the model chose too.

@@ -9,7 +9,7 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use futures_util::future::{Either, select};
-use js_sys::{Array, Float32Array, Function, Uint32Array};
+use js_sys::{Float32Array, Function, Uint32Array};
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 use web_sys::AbortSignal;
@@ -18,9 +18,10 @@ use super::abort::{aborted, or_abort};
 use super::error::bad_option;
 use super::options::{GenerateOptions, LoadOptions, boolean, integer};
 use super::progress::Reporter;
-use super::prompt;
+use super::prompt::{self, Input};
 use super::slot::Slot;
-use crate::session::{FinishReason, Info, Stats, Token};
+use crate::chat::{Template, no_template};
+use crate::session::{Channel, FinishReason, Info, Stats, Token};
 use crate::tokenizer::Tokenizer;
 
 /// A loaded model.
@@ -31,6 +32,7 @@ use crate::tokenizer::Tokenizer;
 pub struct WasmModel {
     slot: Slot,
     tokenizer: Rc<Tokenizer>,
+    template: Option<Rc<Template>>,
     info: Info,
 }
 
@@ -55,8 +57,9 @@ impl WasmModel {
         let mut lease = slot.lease().await?;
         let session = lease.session()?;
         let (tokenizer, info) = (Rc::clone(session.tokenizer()), session.info().clone());
+        let template = session.template().ok().map(Rc::clone);
         drop(lease);
-        Ok(Self { slot, tokenizer, info })
+        Ok(Self { slot, tokenizer, template, info })
     }
 
     /// What the model is and how it runs.
@@ -65,7 +68,8 @@ impl WasmModel {
         to_js(&self.info)
     }
 
-    /// Generates text, calls `on_token(id, text)` for each token, and returns the statistics.
+    /// Generates text, calls `on_token(id, text, isAnswer)` for each token, and returns the
+    /// statistics. What is not the answer is the reasoning before it.
     ///
     /// If `signal` aborts, the generation ends with the finish reason `abort`.
     #[wasm_bindgen(unchecked_return_type = "api.Stats")]
@@ -73,13 +77,14 @@ impl WasmModel {
         &self,
         #[wasm_bindgen(unchecked_param_type = "api.Input")] input: JsValue,
         #[wasm_bindgen(unchecked_param_type = "GenerateOptions")] options: JsValue,
-        #[wasm_bindgen(unchecked_param_type = "(id: number | undefined, text: string) => void")]
+        #[wasm_bindgen(
+            unchecked_param_type = "(id: number | undefined, text: string, isAnswer: boolean) => void"
+        )]
         on_token: Function,
         signal: Option<AbortSignal>,
     ) -> Result<JsValue, JsValue> {
         self.slot.check()?;
         let options = GenerateOptions::parse(options)?;
-        let n_vocab = self.info.vocab_size;
         // If the device was lost, the model is restored first, which may take as long as loading.
         let mut lease = match &signal {
             None => self.slot.lease().await?,
@@ -88,10 +93,9 @@ impl WasmModel {
                 Either::Left(_) => return to_js(&aborted_before_the_first_token(0)),
             },
         };
-        let prompt = if Array::is_array(&input) {
-            lease.session()?.chat_prompt(&prompt::messages(&input)?)?
-        } else {
-            prompt::tokens(&self.tokenizer, n_vocab, &input, options.raw, options.special)?
+        let prompt = match Input::parse(&self.tokenizer, &input, options.raw, options.special)? {
+            Input::Chat(messages) => lease.session()?.chat_prompt(&messages, options.thinking)?,
+            Input::Ids(ids) => ids,
         };
         let (told, thrown) = (Cell::new(false), RefCell::new(None));
         let stopped =
@@ -99,7 +103,8 @@ impl WasmModel {
         let mut tell = |token: Token| {
             told.set(true);
             let id = token.id.map_or(JsValue::UNDEFINED, JsValue::from);
-            match on_token.call2(&JsValue::NULL, &id, &token.text.into()) {
+            let is_answer = token.channel == Channel::Answer;
+            match on_token.call3(&JsValue::NULL, &id, &token.text.into(), &is_answer.into()) {
                 Err(error) => {
                     *thrown.borrow_mut() = Some(error);
                     ControlFlow::Break(())
@@ -161,7 +166,13 @@ impl WasmModel {
         self.slot.check()?;
         let ids = match input.as_string() {
             Some(text) => self.tokenizer.encode(&text)?,
-            None => prompt::tokens(&self.tokenizer, self.info.vocab_size, &input, false, false)?,
+            None => match Input::parse(&self.tokenizer, &input, false, false)? {
+                Input::Ids(ids) => ids,
+                Input::Chat(messages) => {
+                    let template = self.template.as_ref().ok_or_else(no_template)?;
+                    template.tokens(&self.tokenizer, &messages)?
+                }
+            },
         };
         Ok(ids.len() as u32)
     }

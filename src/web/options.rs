@@ -80,6 +80,11 @@ impl LoadOptions {
                 tokenizer: fields
                     .one_of("tokenizer", &[("strict", Rules::Strict), ("closest", Rules::Closest)])?
                     .unwrap_or_default(),
+                // Any text is a choice: parsing one cannot fail.
+                template: fields
+                    .string("template")?
+                    .and_then(|text| text.parse().ok())
+                    .unwrap_or_default(),
             },
         };
         fields.finish()?;
@@ -114,6 +119,8 @@ fn gpu(value: JsValue) -> Result<GpuOptions> {
 /// The options of `generate` that the crate handles.
 pub(super) struct GenerateOptions {
     pub(super) session: session::GenerateOptions,
+    /// Whether the model reasons first; `None`: as its template has it.
+    pub(super) thinking: Option<bool>,
     /// A string is the prompt itself, not a user's message.
     pub(super) raw: bool,
     /// A raw string may contain special tokens.
@@ -153,7 +160,9 @@ impl GenerateOptions {
                 sampling,
                 stop: fields.strings("stop")?.unwrap_or_default(),
                 prompt_lookup: fields.bool("promptLookup")?,
+                max_thinking_tokens: fields.u32("maxThinkingTokens", 1)?.map(|n| n as usize),
             },
+            thinking: fields.bool("thinking")?,
             raw: fields.bool("raw")?.unwrap_or(false),
             special: fields.bool("special")?.unwrap_or(false),
         };

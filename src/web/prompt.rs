@@ -5,36 +5,47 @@ use wasm_bindgen::prelude::*;
 
 use super::error::bad_option;
 use super::options::Fields;
-use crate::chat::{self, Message, Role};
+use crate::chat::{Message, Role};
 use crate::error::Result;
 use crate::tokenizer::Tokenizer;
 
-/// The tokens of a string or of messages, or ids as they are.
-pub(super) fn tokens(
-    tokenizer: &Tokenizer,
-    n_vocab: usize,
-    input: &JsValue,
-    raw: bool,
-    special: bool,
-) -> Result<Vec<u32>> {
-    if let Some(text) = input.as_string() {
-        return if raw {
-            raw_text(tokenizer, &text, special)
-        } else {
-            user_message(tokenizer, text)
-        };
+/// What a page gives to `generate`.
+pub(super) enum Input {
+    /// A conversation, for the chat template.
+    Chat(Vec<Message>),
+    /// Tokens as they are.
+    Ids(Vec<u32>),
+}
+
+impl Input {
+    /// A string is what the user says, or the prompt itself if `raw`.
+    pub(super) fn parse(
+        tokenizer: &Tokenizer,
+        input: &JsValue,
+        raw: bool,
+        special: bool,
+    ) -> Result<Self> {
+        if let Some(text) = input.as_string() {
+            return if raw {
+                raw_text(tokenizer, &text, special).map(Self::Ids)
+            } else if text.is_empty() {
+                Err(bad_option("prompt", "must not be empty"))
+            } else {
+                Ok(Self::Chat(vec![Message { role: Role::User, content: text }]))
+            };
+        }
+        if input.is_instance_of::<Uint32Array>() {
+            return ids(input, tokenizer.n_vocab()).map(Self::Ids);
+        }
+        if Array::is_array(input) {
+            return messages(input).map(Self::Chat);
+        }
+        Err(bad_option("prompt", "must be a string, an array of messages or a Uint32Array of ids"))
     }
-    if input.is_instance_of::<Uint32Array>() {
-        return ids(input, n_vocab);
-    }
-    if Array::is_array(input) {
-        return chat::prompt(tokenizer, &messages(input)?);
-    }
-    Err(bad_option("prompt", "must be a string, an array of messages or a Uint32Array of ids"))
 }
 
 /// The messages of an array of `{ role, content }`.
-pub(super) fn messages(input: &JsValue) -> Result<Vec<Message>> {
+fn messages(input: &JsValue) -> Result<Vec<Message>> {
     let roles = [("system", Role::System), ("user", Role::User), ("assistant", Role::Assistant)];
     let mut messages = Vec::new();
     for (index, message) in Array::from(input).iter().enumerate() {
@@ -68,13 +79,6 @@ pub(super) fn ids(input: &JsValue, n_vocab: usize) -> Result<Vec<u32>> {
         )),
         None => Ok(ids),
     }
-}
-
-fn user_message(tokenizer: &Tokenizer, content: String) -> Result<Vec<u32>> {
-    if content.is_empty() {
-        return Err(bad_option("prompt", "must not be empty"));
-    }
-    chat::prompt(tokenizer, &[Message { role: Role::User, content }])
 }
 
 fn raw_text(tokenizer: &Tokenizer, text: &str, special: bool) -> Result<Vec<u32>> {

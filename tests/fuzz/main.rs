@@ -15,5 +15,6 @@ mod gguf;
 mod manifest;
 mod metadata;
 mod run;
+mod template;
 mod tokenizer;
 mod volumes;

@@ -1,6 +1,6 @@
 //! In a chat, an answer keeps the tokens that were generated.
 
-use ternlight::chat::{self, Message, Role};
+use ternlight::chat::{Message, Role};
 use ternlight::session::Session;
 
 use crate::setup::{Setup, generate, greedy};
@@ -10,20 +10,25 @@ fn says(role: Role, content: &str) -> Message {
     Message { role, content: content.into() }
 }
 
+/// The tokens of a conversation that nothing was generated in.
+fn tokens(session: &Session, messages: &[Message]) -> Vec<u32> {
+    session.template().unwrap().tokens(session.tokenizer(), messages).unwrap()
+}
+
 #[test]
 fn a_next_turn_computes_only_what_is_new() {
     let mut session = Setup::default().golden();
     let ask = says(Role::User, "Who are you?");
-    let prompt = session.chat_prompt(std::slice::from_ref(&ask)).unwrap();
-    assert_eq!(prompt, chat::prompt(session.tokenizer(), std::slice::from_ref(&ask)).unwrap());
+    let prompt = session.chat_prompt(std::slice::from_ref(&ask), None).unwrap();
+    assert_eq!(prompt, tokens(&session, std::slice::from_ref(&ask)));
     let answer = generate(&mut session, &prompt, &greedy(5)).unwrap();
 
     let more = says(Role::User, "Tell me a story.");
     let messages = [ask.clone(), says(Role::Assistant, &answer.text), more.clone()];
-    let next = session.chat_prompt(&messages).unwrap();
+    let next = session.chat_prompt(&messages, None).unwrap();
     let said = [prompt.clone(), answer.ids].concat();
     assert!(next.starts_with(&said), "{next:?} does not begin with {said:?}");
-    let turn = chat::prompt(session.tokenizer(), std::slice::from_ref(&more)).unwrap();
+    let turn = tokens(&session, std::slice::from_ref(&more));
     // The new turn follows the answer's end-of-turn token. It has no begin-of-text token.
     assert_eq!(next[said.len() + 1..], turn[1..]);
     let found = generate(&mut session, &next, &greedy(1)).unwrap();
@@ -32,13 +37,13 @@ fn a_next_turn_computes_only_what_is_new() {
 
     // An answer that was never generated has the tokens of its text.
     let other = [ask, says(Role::Assistant, "Nobody."), more];
-    let written = chat::prompt(session.tokenizer(), &other).unwrap();
-    assert_eq!(session.chat_prompt(&other).unwrap(), written);
+    let written = tokens(&session, &other);
+    assert_eq!(session.chat_prompt(&other, None).unwrap(), written);
 }
 
 /// Generates an answer. Returns its tokens and its message.
 fn ask(session: &mut Session, messages: &[Message]) -> (Vec<u32>, Message) {
-    let prompt = session.chat_prompt(messages).unwrap();
+    let prompt = session.chat_prompt(messages, None).unwrap();
     let answer = generate(session, &prompt, &greedy(5)).unwrap();
     (answer.ids, says(Role::Assistant, &answer.text))
 }
@@ -51,25 +56,25 @@ fn answers_keep_their_tokens_whatever_comes_next() {
     let mut messages = vec![says(Role::User, "Who are you?")];
     let (_, answer) = ask(&mut session, &messages);
     messages.extend([answer, says(Role::User, "Tell me a story.")]);
-    let next = session.chat_prompt(&messages).unwrap();
+    let next = session.chat_prompt(&messages, None).unwrap();
     let (expected, _) = ask(&mut session, &messages);
 
     // Ask the same question again, then another one.
-    assert_eq!(session.chat_prompt(&messages).unwrap(), next);
+    assert_eq!(session.chat_prompt(&messages, None).unwrap(), next);
     assert_eq!(ask(&mut session, &messages).0, expected);
     let mut other = messages.clone();
     other[2] = says(Role::User, "And then?");
-    let instead = session.chat_prompt(&other).unwrap();
+    let instead = session.chat_prompt(&other, None).unwrap();
     let shared = next.iter().zip(&instead).take_while(|(a, b)| a == b).count();
-    assert!(shared > next.len() - chat::prompt(session.tokenizer(), &messages[2..]).unwrap().len());
+    assert!(shared > next.len() - tokens(&session, &messages[2..]).len());
     ask(&mut session, &other);
-    assert_eq!(session.chat_prompt(&messages).unwrap(), next);
+    assert_eq!(session.chat_prompt(&messages, None).unwrap(), next);
 
     // Continue on another device.
     let memory = session.into_memory();
     let mut session = Setup::default().golden();
     session.recall(&memory).unwrap();
-    assert_eq!(session.chat_prompt(&messages).unwrap(), next);
+    assert_eq!(session.chat_prompt(&messages, None).unwrap(), next);
     let restored = generate(&mut session, &next, &greedy(5)).unwrap();
     assert_eq!((restored.stats.reused_tokens, restored.ids), (0, expected));
 

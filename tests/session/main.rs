@@ -19,3 +19,4 @@ mod refusals;
 mod sampled;
 mod sentencepiece;
 mod soak;
+mod thinking;

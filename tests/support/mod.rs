@@ -8,10 +8,12 @@ use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
-use ternlight::gguf::{Gguf, Header, TensorEntry, Value};
+use ternlight::chat::{Message, Template, TemplateChoice, no_template};
+use ternlight::gguf::{Gguf, Header, Metadata, TensorEntry, Value};
 use ternlight::native::{FileSource, block_on};
 use ternlight::source::Reader;
 use ternlight::ternary::{self, Layout};
+use ternlight::tokenizer::Tokenizer;
 use ternlight::{Error, Result};
 
 /// A path in the repository.
@@ -50,6 +52,16 @@ pub fn assert_error<T>(result: Result<T>, code: &str, facts: &[&str]) {
         assert!(message.contains(fact), "{message:?} does not name {fact:?}");
     }
     assert!(!matches!(error, Error::Internal(_)), "{message}");
+}
+
+/// The tokens of a conversation with the model that `metadata` describes.
+pub fn chat_tokens(
+    metadata: &Metadata,
+    tokenizer: &Tokenizer,
+    messages: &[Message],
+) -> Result<Vec<u32>> {
+    let template = Template::new(metadata, tokenizer, &TemplateChoice::Auto)?;
+    template.ok_or_else(no_template)?.tokens(tokenizer, messages)
 }
 
 /// A metadata value to write.

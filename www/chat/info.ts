@@ -26,6 +26,8 @@ function facts(info: ModelInfo): [string, string][] {
     ['Parameters', `${millions} million`],
     ['Context', `${formatCount(info.contextLength)} tokens`],
     ['Vocabulary', formatCount(info.vocabSize)],
+    ['Chat template', info.template ?? 'none'],
+    ['Ends answers', info.stopTokens.join(' ')],
     ['File', formatBytes(info.bytes)],
     ['On the GPU', formatBytes(info.gpuBytes)],
     ['Adapter', info.adapter],

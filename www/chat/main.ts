@@ -8,7 +8,7 @@ import { showInfo } from './info.ts'
 import { createLoading } from './loading.ts'
 import { checkWebGPU, failureBox, noticeBox, showNotice } from './notices.ts'
 import { createPicker, type Choice } from './picker.ts'
-import { readSampling } from './sampling.ts'
+import { offerThinking, readSampling } from './sampling.ts'
 import { Session } from './session.ts'
 import { createTranscript } from './transcript.ts'
 
@@ -55,6 +55,7 @@ async function load({ source, name }: Choice) {
     showNotice('load', lastingNotes(notes))
     modelName.textContent = session.info.name || name
     showInfo(session.info)
+    offerThinking(session.info.thinking)
     newChat.disabled = false
     composer.ready(true)
   } catch (error) {
@@ -71,9 +72,9 @@ async function send(text: string) {
   if (session.isLost) showNotice('loss', noticeBox('Bringing the model back …'))
   try {
     const answer = session.send(text, options)
-    for await (const slice of answer.texts) {
+    for await (const token of answer.tokens) {
       showNotice('loss', null)
-      turn.append(slice)
+      turn.append(token)
     }
     turn.finish(await answer.stats, options.seed)
   } catch (error) {

@@ -9,6 +9,13 @@ const topK = byId('top-k', HTMLInputElement)
 const topP = byId('top-p', HTMLInputElement)
 const seed = byId('seed', HTMLInputElement)
 const maxTokens = byId('max-tokens', HTMLInputElement)
+const thinking = byId('thinking', HTMLInputElement)
+const thinkingChoice = byId('thinking-choice', HTMLElement)
+
+/** Offers the switch of reasoning, if the model has one. */
+export function offerThinking(offered: boolean) {
+  thinkingChoice.hidden = !offered
+}
 
 /** A greedy answer draws nothing, so these do not matter to it. */
 function update() {
@@ -31,6 +38,7 @@ export function readSampling(): GenerateOptions | null {
   if (!form.reportValidity()) return null
   const options: GenerateOptions = {}
   if (maxTokens.value) options.maxTokens = maxTokens.valueAsNumber
+  if (!thinkingChoice.hidden) options.thinking = thinking.checked
   if (greedy.checked) return { ...options, temperature: 0 }
   if (topK.valueAsNumber > 0) options.topK = topK.valueAsNumber
   if (topP.valueAsNumber < 1) options.topP = topP.valueAsNumber

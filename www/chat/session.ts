@@ -1,12 +1,12 @@
 // The model in use and the conversation with it. Knows nothing of the page.
 import { BitNet, BitNetError } from 'ternlight'
-import type { Chat, GenerateOptions, LoadOptions, ModelInfo, Stats } from 'ternlight'
+import type { Chat, GenerateOptions, LoadOptions, ModelInfo, Stats, Token } from 'ternlight'
 
 /** An answer that is being generated. */
 export interface Answer {
-  /** Its text as it comes. */
-  texts: AsyncIterable<string>
-  /** Settles after the last text; null if the answer was stopped. */
+  /** Its reasoning and its text as they come. */
+  tokens: AsyncIterable<Token>
+  /** Settles after the last token; null if the answer was stopped. */
   stats: Promise<Stats | null>
 }
 
@@ -65,8 +65,8 @@ export class Session {
       if (signal.aborted) return null
       throw error
     })
-    stats.catch(() => {}) // The texts report the same error.
-    return { texts: this.#untilStopped(generation, signal), stats }
+    stats.catch(() => {}) // The tokens report the same error.
+    return { tokens: this.#untilStopped(generation.tokens(), signal), stats }
   }
 
   /** Stops the answer that is being generated, if there is one. */
@@ -85,12 +85,12 @@ export class Session {
     }
   }
 
-  async *#untilStopped(texts: AsyncIterable<string>, signal: AbortSignal) {
+  async *#untilStopped(tokens: AsyncIterable<Token>, signal: AbortSignal) {
     this.#isAnswering = true
     try {
-      for await (const text of texts) {
+      for await (const token of tokens) {
         this.#isLost = false
-        yield text
+        yield token
       }
     } catch (error) {
       if (error instanceof BitNetError && error.code === 'device-lost') this.#isLost = true

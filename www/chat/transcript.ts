@@ -1,5 +1,5 @@
 // The conversation on the page. Text is inserted as text, never as HTML.
-import type { Stats } from 'ternlight'
+import type { Stats, Token } from 'ternlight'
 import { byId, create } from '../shared/dom.ts'
 import type { Failure } from '../shared/failure.ts'
 import { describeStats } from './figures.ts'
@@ -7,7 +7,7 @@ import { failureBox } from './notices.ts'
 
 /** A question on the page, and its answer as it comes. */
 export interface Turn {
-  append(text: string): void
+  append(token: Token): void
   finish(stats: Stats | null, seed: number | undefined): void
   fail(failure: Failure): void
 }
@@ -46,8 +46,16 @@ export function createTranscript() {
       log.ariaBusy = 'false'
     }
 
+    /** The text of the reasoning, which is folded, in front of the answer. */
+    const reasoning = new Text()
+    function append({ text: slice, channel }: Token) {
+      if (channel === 'answer') return text.appendData(slice)
+      if (!reasoning.isConnected) answer.before(fold('Reasoning', reasoning))
+      reasoning.appendData(slice)
+    }
+
     return {
-      append: slice => keepInView(() => text.appendData(slice)),
+      append: token => keepInView(() => append(token)),
       finish: (stats, seed) => end(create('p', 'figures', describeStats(stats, seed))),
       fail(failure) {
         if (text.length === 0) answer.remove()
@@ -70,4 +78,12 @@ export function createTranscript() {
       })
     }
   }
+}
+
+function fold(title: string, text: Text): HTMLElement {
+  const details = create('details', 'reasoning')
+  const content = create('p', 'message')
+  content.append(text)
+  details.append(create('summary', '', title), content)
+  return details
 }

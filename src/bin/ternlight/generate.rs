@@ -1,19 +1,20 @@
 //! Streams the answer to a prompt.
 
 use std::io::{self, IsTerminal, Write};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, ValueEnum};
 
-use ternlight::chat::{self, Message, Role};
+use ternlight::chat::{self, Channels, Message, Role, Template, TemplateChoice};
 use ternlight::engine::EngineOptions;
-use ternlight::gguf::Joined;
+use ternlight::gguf::{Gguf, Joined};
 use ternlight::gpu::{Gpu, GpuOptions};
 use ternlight::native::{FileSource, block_on, open};
 use ternlight::reference::{Reference, ReferenceOptions};
 use ternlight::sampling::Sampling;
-use ternlight::session::{GenerateOptions, LmHead, LoadOptions, Progress, Session, Token};
+use ternlight::session::{Channel, GenerateOptions, LmHead, LoadOptions, Progress, Session, Token};
 use ternlight::source::Reader;
 use ternlight::ternary::Layout;
 use ternlight::tokenizer::{Rules, TextStream, Tokenizer};
@@ -55,6 +56,19 @@ pub(crate) struct Generate {
     /// Continue the prompt as it is, without a chat template
     #[arg(long)]
     raw: bool,
+    /// Let the model reason before it answers [default: as its chat template has it]
+    #[arg(long, conflicts_with_all = ["raw", "no_thinking"])]
+    thinking: bool,
+    /// Let the model answer at once
+    #[arg(long, conflicts_with = "raw")]
+    no_thinking: bool,
+    /// End the reasoning after this many tokens [default: no limit but --max-tokens]
+    #[arg(long, value_name = "N", value_parser = one_or_more, allow_negative_numbers = true)]
+    #[arg(conflicts_with_all = ["raw", "cpu"])]
+    max_thinking_tokens: Option<usize>,
+    /// The chat template: `file`, `builtin` or a Jinja text [default: the file's if it works]
+    #[arg(long, value_name = "TEMPLATE", conflicts_with = "raw")]
+    template: Option<String>,
     /// Draft greedy tokens where the text repeats itself [default: if that is faster]
     #[arg(long, value_name = "BOOL", conflicts_with = "cpu")]
     prompt_lookup: Option<bool>,
@@ -130,6 +144,7 @@ pub(crate) fn generate(args: &Generate) -> Result<()> {
         },
         stop: Vec::new(),
         prompt_lookup: args.prompt_lookup,
+        max_thinking_tokens: args.max_thinking_tokens,
     };
     options.sampling.check()?;
     let reader = Reader::new(open(&args.model)?);
@@ -175,6 +190,7 @@ fn on_gpu(
             ..EngineOptions::default()
         },
         tokenizer: args.tokenizer.into(),
+        template: args.template(),
     };
     block_on(async {
         let gpu = Gpu::open(&GpuOptions::default()).await?;
@@ -182,9 +198,16 @@ fn on_gpu(
         for note in &session.info().notes {
             let _ = writeln!(io::stderr(), "note: {note}");
         }
-        let ids = prompt_tokens(session.tokenizer(), prompt, args.raw)?;
+        let ids = if args.raw {
+            raw_tokens(session.tokenizer(), prompt)?
+        } else {
+            session.chat_prompt(&ask(prompt), args.switch())?
+        };
         let mut output = Output::default();
-        let mut on_token = |token: Token| output.print(&token.text);
+        let mut on_token = |token: Token| match token.channel {
+            Channel::Answer => output.print(&token.text),
+            Channel::Reasoning => show_reasoning(&token.text),
+        };
         let stats = session.generate(&ids, options, &mut on_token).await?;
         end(output)?;
         Ok(format!(
@@ -210,7 +233,16 @@ fn on_cpu(
         &mut reader,
         ReferenceOptions { layout, ..Default::default() },
     ))?;
-    let ids = prompt_tokens(&model.tokenizer, prompt, args.raw)?;
+    let (ids, mut channels) = if args.raw {
+        (raw_tokens(&model.tokenizer, prompt)?, Channels::answer())
+    } else {
+        let gguf = block_on(Gguf::read(&mut reader))?;
+        let template = Template::new(&gguf.metadata, &model.tokenizer, &args.template())?
+            .ok_or_else(chat::no_template)?;
+        let text = template.prompt(&model.tokenizer, &ask(prompt), args.switch())?;
+        let channels = if text.begins_reasoning { Channels::reasoning() } else { Channels::new() };
+        (template.encode(&model.tokenizer, &text)?, channels)
+    };
     let n_ctx = model.config.n_ctx;
     let context = args.context.unwrap_or(n_ctx);
     if context > n_ctx {
@@ -237,24 +269,55 @@ fn on_cpu(
             break;
         }
         generated += 1;
-        if output.print(&text.push(&model.tokenizer, id)?).is_break() {
+        let (reasoning, answer) = channels.push(&text.push(&model.tokenizer, id)?);
+        let _ = show_reasoning(&reasoning);
+        if output.print(&answer).is_break() {
             break;
         }
         next = vec![id];
     }
-    let _ = output.print(&text.finish());
+    let (reasoning, answer) = channels.push(&text.finish());
+    let _ = show_reasoning(&reasoning);
+    let _ = output.print(&answer);
+    let _ = match channels.finish() {
+        (Channel::Answer, rest) => output.print(&rest),
+        (Channel::Reasoning, rest) => show_reasoning(&rest),
+    };
     end(output)?;
     Ok(format!("{generated} tokens, on the CPU"))
 }
 
-/// The tokens of the prompt: the first turn of a conversation, or the plain text if `raw`.
-fn prompt_tokens(tokenizer: &Tokenizer, prompt: &str, raw: bool) -> Result<Vec<u32>> {
-    if !raw {
-        let content = prompt.to_owned();
-        return chat::prompt(tokenizer, &[Message { role: Role::User, content }]);
+impl Generate {
+    fn template(&self) -> TemplateChoice {
+        // Any text is a choice: parsing one cannot fail.
+        self.template.as_deref().and_then(|text| text.parse().ok()).unwrap_or_default()
     }
+
+    /// Whether the model is to reason first, if the caller says so.
+    fn switch(&self) -> Option<bool> {
+        match (self.thinking, self.no_thinking) {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
+            _ => None,
+        }
+    }
+}
+
+/// The prompt as the first message of a conversation.
+fn ask(prompt: &str) -> [Message; 1] {
+    [Message { role: Role::User, content: prompt.into() }]
+}
+
+/// The tokens of the plain text.
+fn raw_tokens(tokenizer: &Tokenizer, prompt: &str) -> Result<Vec<u32>> {
     let bos = tokenizer.bos().filter(|_| tokenizer.add_bos());
     Ok(bos.into_iter().chain(tokenizer.encode(prompt)?).collect())
+}
+
+/// Shows reasoning beside the answer, which alone goes to standard output.
+fn show_reasoning(text: &str) -> ControlFlow<()> {
+    let _ = write!(io::stderr(), "{text}");
+    ControlFlow::Continue(())
 }
 
 /// Ends the text with a line break.

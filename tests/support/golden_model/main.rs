@@ -18,8 +18,9 @@ use std::fs;
 use fit::{Lesson, learn};
 use model::model;
 use serde::Deserialize;
-use support::{path, read};
-use ternlight::chat::{self, Message, Role};
+use support::{chat_tokens, path, read};
+use ternlight::chat::{Message, Role};
+use ternlight::gguf::Metadata;
 use ternlight::model::Config;
 use ternlight::tokenizer::Tokenizer;
 
@@ -56,7 +57,7 @@ fn all_words(texts: &[Text]) -> String {
     all
 }
 
-fn lesson(tokenizer: &Tokenizer, text: &Text) -> Lesson {
+fn lesson(metadata: &Metadata, tokenizer: &Tokenizer, text: &Text) -> Lesson {
     let prompt = match &text.prompt {
         Prompt::Raw(raw) => tokenizer.encode_with_special(raw).unwrap(),
         Prompt::Turns(turns) => {
@@ -65,7 +66,7 @@ fn lesson(tokenizer: &Tokenizer, text: &Text) -> Lesson {
                 content: content.clone(),
             };
             let messages: Vec<Message> = turns.iter().map(message).collect();
-            chat::prompt(tokenizer, &messages).unwrap()
+            chat_tokens(metadata, tokenizer, &messages).unwrap()
         }
     };
     let mut answer = tokenizer.encode(&text.answer).unwrap();
@@ -80,7 +81,8 @@ fn main() {
     let mut file = model(&words, 0);
     let gguf = read(&file.build()).unwrap();
     let tokenizer = Tokenizer::from_gguf(&gguf, &Config::from_gguf(&gguf).unwrap()).unwrap();
-    let lessons: Vec<Lesson> = texts.iter().map(|text| lesson(&tokenizer, text)).collect();
+    let lessons: Vec<Lesson> =
+        texts.iter().map(|text| lesson(&gguf.metadata, &tokenizer, text)).collect();
     file.tensor("token_embd.weight").bytes = learn(&words, &lessons);
     fs::write(path("tests/data/golden/golden.gguf"), file.build()).unwrap();
 }

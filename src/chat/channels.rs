@@ -1,0 +1,204 @@
+//! Separates the reasoning in a generated text from the answer after it.
+
+use serde::Serialize;
+
+/// What a generated text is meant for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Channel {
+    /// What the model says to itself first.
+    Reasoning,
+    /// What it says to the user.
+    Answer,
+}
+
+/// A generated text that comes in parts. `<think>` at its beginning begins the reasoning, and
+/// `</think>` ends it; neither belongs to a channel, nor does the white space around the reasoning.
+#[derive(Clone, Debug)]
+pub struct Channels {
+    state: State,
+    /// Text that is not certain yet: it may be the beginning of a marker, or white space at the
+    /// end of the reasoning.
+    held: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    /// Nothing but white space and perhaps a part of `<think>` has come.
+    Beginning,
+    /// Nothing of the reasoning but white space has come.
+    ReasoningBegins,
+    Reasoning,
+    /// `</think>` has come, and nothing of the answer but white space.
+    AnswerBegins,
+    Answer,
+}
+
+impl Channels {
+    /// The text in front of the reasoning.
+    pub const OPEN: &str = "<think>";
+    /// The text behind it.
+    pub const CLOSE: &str = "</think>";
+
+    /// A text whose reasoning may begin with `<think>`.
+    pub fn new() -> Self {
+        Self { state: State::Beginning, held: String::new() }
+    }
+
+    /// A text that begins within its reasoning: the prompt ends with `<think>`.
+    pub fn reasoning() -> Self {
+        Self { state: State::ReasoningBegins, held: String::new() }
+    }
+
+    /// A text that is all answer, whatever is in it.
+    pub fn answer() -> Self {
+        Self { state: State::Answer, held: String::new() }
+    }
+
+    /// The channel of what comes next.
+    pub fn channel(&self) -> Channel {
+        match self.state {
+            State::ReasoningBegins | State::Reasoning => Channel::Reasoning,
+            State::Beginning | State::AnswerBegins | State::Answer => Channel::Answer,
+        }
+    }
+
+    /// Adds text. Gives what is certain now of the reasoning and of the answer after it.
+    pub fn push(&mut self, text: &str) -> (String, String) {
+        if self.state == State::Answer {
+            return (String::new(), text.into());
+        }
+        self.held += text;
+        let mut reasoning = String::new();
+        loop {
+            match self.state {
+                State::Beginning => {
+                    let begun = self.held.trim_start();
+                    if let Some(rest) = begun.strip_prefix(Self::OPEN) {
+                        self.held = rest.into();
+                        self.state = State::ReasoningBegins;
+                    } else if Self::OPEN.starts_with(begun) {
+                        return (reasoning, String::new());
+                    } else {
+                        self.state = State::Answer;
+                    }
+                }
+                State::ReasoningBegins => {
+                    self.held = self.held.trim_start().into();
+                    if self.held.is_empty() {
+                        return (reasoning, String::new());
+                    }
+                    self.state = State::Reasoning;
+                }
+                State::Reasoning => {
+                    if let Some((before, after)) = self.held.split_once(Self::CLOSE) {
+                        reasoning += before.trim_end();
+                        self.held = after.into();
+                        self.state = State::AnswerBegins;
+                    } else {
+                        let rest = self.held.split_off(certain(&self.held));
+                        reasoning += &std::mem::replace(&mut self.held, rest);
+                        return (reasoning, String::new());
+                    }
+                }
+                State::AnswerBegins => {
+                    self.held = self.held.trim_start().into();
+                    if self.held.is_empty() {
+                        return (reasoning, String::new());
+                    }
+                    self.state = State::Answer;
+                }
+                State::Answer => return (reasoning, std::mem::take(&mut self.held)),
+            }
+        }
+    }
+
+    /// Ends the reasoning, as `</think>` does. Gives the rest of it.
+    pub fn close(&mut self) -> String {
+        let rest = std::mem::take(&mut self.held);
+        let was = std::mem::replace(&mut self.state, State::AnswerBegins);
+        if was == State::Reasoning { rest.trim_end().into() } else { String::new() }
+    }
+
+    /// The text that was held back, when no more follows, and its channel.
+    pub fn finish(&mut self) -> (Channel, String) {
+        (self.channel(), std::mem::take(&mut self.held))
+    }
+}
+
+impl Default for Channels {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Bytes of a reasoning that cannot belong to its end: not to `</think>`, and not to the white
+/// space before it.
+fn certain(text: &str) -> usize {
+    let close = Channels::CLOSE;
+    let marker = (1..close.len()).rev().find(|&n| text.ends_with(&close[..n])).unwrap_or(0);
+    text[..text.len() - marker].trim_end().len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reasoning and answer of a text that comes in parts of `n` characters.
+    fn split(mut channels: Channels, text: &str, n: usize) -> (String, String) {
+        let (mut reasoning, mut answer) = (String::new(), String::new());
+        let chars: Vec<char> = text.chars().collect();
+        for part in chars.chunks(n) {
+            let (a, b) = channels.push(&part.iter().collect::<String>());
+            reasoning += &a;
+            answer += &b;
+        }
+        match channels.finish() {
+            (Channel::Reasoning, rest) => reasoning += &rest,
+            (Channel::Answer, rest) => answer += &rest,
+        }
+        (reasoning, answer)
+    }
+
+    #[test]
+    fn reasoning_and_answer_are_separated_however_the_text_comes() {
+        for (text, reasoning, answer) in [
+            ("<think>\nIt is\n\nwarm.\n</think>\n\nYes.\n", "It is\n\nwarm.", "Yes.\n"),
+            ("\n<think>a</think>b</think>c", "a", "b</think>c"),
+            ("<think>\n\n</think>\n\nYes.", "", "Yes."),
+            ("<think> a </thin </think> </think> b", "a </thin", "</think> b"),
+            ("<think>not done", "not done", ""),
+            (" <thin air", "", " <thin air"),
+            ("No <think>x</think>", "", "No <think>x</think>"),
+            ("", "", ""),
+            ("<thi", "", "<thi"),
+            ("\n", "", "\n"),
+        ] {
+            for n in 1..=text.len().max(1) {
+                let found = split(Channels::new(), text, n);
+                assert_eq!(found, (reasoning.into(), answer.into()), "{text:?} by {n}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_may_begin_within_its_reasoning_or_have_none() {
+        for n in 1..20 {
+            let found = split(Channels::reasoning(), "\nWell.\n</think>\n\nYes.", n);
+            assert_eq!(found, ("Well.".into(), "Yes.".into()));
+            let found = split(Channels::answer(), "<think>a</think>b", n);
+            assert_eq!(found, (String::new(), "<think>a</think>b".into()));
+        }
+    }
+
+    #[test]
+    fn a_reasoning_can_be_closed_from_outside() {
+        let mut channels = Channels::reasoning();
+        assert_eq!(channels.push("I see \n"), ("I see".into(), String::new()));
+        assert_eq!(channels.close(), "");
+        assert_eq!(channels.push("\n\nYes."), (String::new(), "Yes.".into()));
+        let mut channels = Channels::reasoning();
+        channels.push("a </th");
+        assert_eq!(channels.close(), " </th");
+    }
+}

@@ -1,0 +1,113 @@
+//! Keeps the values of a template shallow.
+//!
+//! minijinja limits time and memory, but a list within a list within a list takes stack when it is
+//! dropped or shown, without a limit; so does a namespace within itself. WebAssembly has little
+//! stack, and what overflows it ends the program. So what a template may bind to a name is checked
+//! where it does that in a loop, and how deep its text may go otherwise.
+
+use minijinja::value::ValueKind;
+use minijinja::{Error as JinjaError, ErrorKind, State, Value};
+
+use super::literals;
+use crate::error::{Error, Result};
+
+/// Bytes of a template. The longest that are in use have some 20 000.
+const MAX_BYTES: usize = 1 << 18;
+/// Brackets within one another, in one tag.
+const MAX_BRACKETS: usize = 16;
+/// Characters of a tag outside of strings: `1 + 1 + 1` goes deep without brackets.
+const MAX_LENGTH: usize = 2000;
+/// Blocks within one another.
+const MAX_BLOCKS: usize = 24;
+/// Lists and maps within one another, in a value that has a name.
+const MAX_DEPTH: usize = 32;
+
+/// The functions that check values. No template knows their names.
+pub(super) const BOUNDED: &str = "__bounded";
+pub(super) const BOUNDED_FIELD: &str = "__bounded_field";
+
+/// The template with a check around every value that it binds with `set`.
+///
+/// Errors: `bad-template` if its text is too long or goes too deep.
+pub(super) fn guarded(source: &str) -> Result<String> {
+    if source.len() > MAX_BYTES {
+        let why = format!("{} bytes, at most {MAX_BYTES} are allowed", source.len());
+        return Err(Error::BadTemplate(why));
+    }
+    let deep = |what: &str| Err(Error::BadTemplate(format!("{what} within one another")));
+    let mut guarded = String::with_capacity(source.len() + 64);
+    let (mut at, mut blocks) = (0, 0_usize);
+    for tag in literals::tags(source) {
+        if tag.depth > MAX_BRACKETS {
+            return deep("too many brackets");
+        }
+        if tag.length > MAX_LENGTH {
+            return Err(Error::BadTemplate("a tag is too long".into()));
+        }
+        if !tag.is_statement {
+            continue;
+        }
+        let code = &source[tag.code.clone()];
+        let word = code.split_whitespace().next().unwrap_or_default();
+        match (word, tag.equals) {
+            ("set", Some(equals)) => {
+                let target = &source[tag.code.start..equals];
+                let check = if target.contains('.') { BOUNDED_FIELD } else { BOUNDED };
+                guarded += &source[at..=equals];
+                guarded += &format!(" {check}(({}))", &source[equals + 1..tag.code.end]);
+                at = tag.code.end;
+            }
+            ("set" | "for" | "if" | "with" | "macro" | "call" | "filter" | "autoescape", _) => {
+                blocks += 1;
+                if blocks > MAX_BLOCKS {
+                    return deep("too many blocks");
+                }
+            }
+            (word, _) if word.starts_with("end") => blocks = blocks.saturating_sub(1),
+            _ => {}
+        }
+    }
+    Ok(guarded + &source[at..])
+}
+
+/// Gives the value back. Fails if it is too deep.
+pub(super) fn bounded(state: &State<'_, '_>, value: Value) -> Result<Value, JinjaError> {
+    check(state, &value, 0, true)?;
+    Ok(value)
+}
+
+/// The same for what becomes a field of a namespace, which could be that namespace.
+pub(super) fn bounded_field(state: &State<'_, '_>, value: Value) -> Result<Value, JinjaError> {
+    check(state, &value, 0, false)?;
+    Ok(value)
+}
+
+fn check(
+    state: &State<'_, '_>,
+    value: &Value,
+    depth: usize,
+    namespaces: bool,
+) -> Result<(), JinjaError> {
+    let refuse = |why: &'static str| Err(JinjaError::new(ErrorKind::InvalidOperation, why));
+    if depth > MAX_DEPTH {
+        return refuse("lists and maps are nested too deeply");
+    }
+    let is_map = match value.kind() {
+        ValueKind::Map => true,
+        ValueKind::Seq | ValueKind::Iterable => false,
+        _ => return Ok(()),
+    };
+    let is_namespace =
+        value.as_object().is_some_and(|object| object.type_name().ends_with("::Namespace"));
+    if is_namespace && (!namespaces || depth > 0) {
+        return refuse("a namespace cannot be within a value");
+    }
+    for item in value.try_iter()? {
+        state.consume_fuel(1)?;
+        if is_map {
+            check(state, &value.get_item(&item)?, depth + 1, namespaces)?;
+        }
+        check(state, &item, depth + 1, namespaces)?;
+    }
+    Ok(())
+}

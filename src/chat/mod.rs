@@ -1,0 +1,58 @@
+//! Turns conversations into prompts, and generated text into reasoning and answer.
+//!
+//! A model's chat template is a program in the language Jinja, which the model's file brings along.
+//! `minijinja` runs it. It is as hostile as any other part of a file, so it runs with limits, and
+//! whatever the messages say, only what the template itself wrote becomes a special token.
+
+mod builtins;
+mod channels;
+mod clock;
+mod frames;
+mod guard;
+mod json;
+mod literals;
+mod methods;
+mod origin;
+mod record;
+mod render;
+mod template;
+
+use serde::{Deserialize, Serialize};
+
+pub use channels::{Channel, Channels};
+pub use minijinja::Value;
+pub use origin::Marked;
+pub use render::Inputs;
+pub use template::{Prompt, Template, TemplateChoice, no_template};
+
+/// Who says something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Says how to answer.
+    System,
+    /// Asks.
+    User,
+    /// Answers.
+    Assistant,
+}
+
+/// One message of a conversation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who says it.
+    pub role: Role,
+    /// What is said.
+    pub content: String,
+}
+
+impl Role {
+    /// The name that templates know: `system`, `user` or `assistant`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+        }
+    }
+}

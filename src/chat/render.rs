@@ -1,0 +1,151 @@
+//! Runs a template with limits.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Value, ValueKind};
+use minijinja::{Environment, ErrorKind};
+
+use super::record::record;
+use super::{builtins, guard, methods};
+use crate::error::{Error, Result};
+
+/// What a template may use for any conversation. One unit pays for an instruction or for 64 bytes
+/// that it writes or reads.
+const FUEL: u64 = 200_000;
+/// What it may use besides for each message.
+const FUEL_PER_MESSAGE: u64 = 4000;
+/// What it may use besides for each byte of the conversation: 64 times its length.
+const FUEL_PER_BYTE: u64 = 1;
+
+/// Calls within one another, as minijinja counts them. The stack of WebAssembly is small.
+const MAX_RECURSION: usize = 100;
+
+/// Bytes of an error's message.
+const MAX_MESSAGE: usize = 400;
+
+/// What a template gets.
+#[derive(Clone, Debug, Default)]
+pub struct Inputs {
+    /// The conversation: maps with `role`, `content` and whatever else the template knows.
+    pub messages: Vec<Value>,
+    /// Descriptions of the tools that the model may call.
+    pub tools: Option<Value>,
+    /// `enable_thinking`: whether the model is to reason before it answers.
+    pub thinking: Option<bool>,
+    /// Whether the text ends with the beginning of an answer.
+    pub add_generation_prompt: bool,
+    /// `bos_token`, the text of the beginning-of-text token.
+    pub bos: Option<String>,
+    /// `eos_token`, the text of the end-of-text token.
+    pub eos: Option<String>,
+}
+
+impl Inputs {
+    /// Calls `visit` with every string in the inputs.
+    pub(super) fn visit(&self, visit: &mut dyn FnMut(&str)) {
+        self.messages.iter().chain(&self.tools).for_each(|value| visit_value(value, visit));
+        self.bos.iter().chain(&self.eos).for_each(|text| visit(text));
+    }
+
+    fn fuel(&self) -> u64 {
+        let mut bytes = 0;
+        self.visit(&mut |text| bytes += text.len() as u64);
+        FUEL + FUEL_PER_MESSAGE * self.messages.len() as u64 + FUEL_PER_BYTE * bytes
+    }
+
+    fn context(&self) -> Value {
+        let mut fields = vec![
+            ("messages", Value::from(self.messages.clone())),
+            ("add_generation_prompt", self.add_generation_prompt.into()),
+        ];
+        fields.extend(self.tools.iter().map(|tools| ("tools", tools.clone())));
+        fields.extend(self.thinking.map(|thinking| ("enable_thinking", thinking.into())));
+        fields.extend(self.bos.as_deref().map(|bos| ("bos_token", bos.into())));
+        fields.extend(self.eos.as_deref().map(|eos| ("eos_token", eos.into())));
+        record(fields)
+    }
+}
+
+fn visit_value(value: &Value, visit: &mut dyn FnMut(&str)) {
+    if let Some(text) = value.as_str() {
+        return visit(text);
+    }
+    let is_map = value.kind() == ValueKind::Map;
+    for item in value.try_iter().into_iter().flatten() {
+        if is_map {
+            visit_value(&value.get_item(&item).unwrap_or_default(), visit);
+        }
+        visit_value(&item, visit);
+    }
+}
+
+/// Checks that `source` is a template.
+///
+/// Errors: `bad-template`.
+pub(super) fn check(source: &str) -> Result<()> {
+    environment(FUEL)?.template_from_str(source).map(|_| ()).map_err(bad)
+}
+
+/// The text that the template makes of the inputs.
+///
+/// Errors: `bad-template` if it cannot run or needs too much; `bad-option` (`messages`) if it
+/// refuses the conversation with `raise_exception`.
+pub(super) fn render(source: &str, inputs: &Inputs) -> Result<String> {
+    environment(inputs.fuel())?.render_str(source, inputs.context()).map_err(bad)
+}
+
+/// Jinja as Hugging Face's transformers sets it up for chat templates. There is only the one
+/// template: nothing can be included.
+fn environment(fuel: u64) -> Result<Environment<'static>> {
+    let mut environment = Environment::empty();
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+    environment.set_syntax(syntax.map_err(bad)?);
+    environment.set_fuel(Some(fuel));
+    environment.set_recursion_limit(MAX_RECURSION);
+    environment.set_unknown_method_callback(methods::call);
+    environment.add_function(guard::BOUNDED, guard::bounded);
+    environment.add_function(guard::BOUNDED_FIELD, guard::bounded_field);
+    builtins::install(&mut environment);
+    environment.add_function("raise_exception", raise);
+    Ok(environment)
+}
+
+/// What a template says when it refuses a conversation.
+#[derive(Debug)]
+struct Raised(String);
+
+impl fmt::Display for Raised {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl StdError for Raised {}
+
+fn raise(why: &str) -> Result<Value, minijinja::Error> {
+    let raised = Raised(shortened(why));
+    Err(minijinja::Error::new(ErrorKind::InvalidOperation, "raised").with_source(raised))
+}
+
+fn bad(error: minijinja::Error) -> Error {
+    let mut source: Option<&(dyn StdError + 'static)> = Some(&error);
+    while let Some(inner) = source {
+        if let Some(Raised(why)) = inner.downcast_ref() {
+            let why = format!("the model's template refuses them: {why}");
+            return Error::BadOption { name: "messages".into(), why };
+        }
+        source = inner.source();
+    }
+    Error::BadTemplate(match error.kind() {
+        ErrorKind::OutOfFuel => "it takes too long or writes too much".into(),
+        _ => shortened(&error.to_string()),
+    })
+}
+
+/// The beginning of a message that a file may have made long.
+fn shortened(message: &str) -> String {
+    let end = message.floor_char_boundary(MAX_MESSAGE);
+    if end == message.len() { message.into() } else { format!("{}…", &message[..end]) }
+}

@@ -1,0 +1,246 @@
+//! A model's chat template, and the prompts it makes.
+
+use std::borrow::Cow;
+use std::str::FromStr;
+
+use super::Message;
+use super::channels::Channels;
+use super::frames::{self, Frame};
+use super::guard::guarded;
+use super::literals;
+use super::origin::{Marked, mark};
+use super::record::record;
+use super::render::{Inputs, check};
+use crate::error::{Error, Result};
+use crate::gguf::Metadata;
+use crate::tokenizer::{Part, Special, Tokenizer};
+
+/// Which template a model is to be used with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum TemplateChoice {
+    /// The file's own where it has one that works, else a built-in one.
+    #[default]
+    Auto,
+    /// The file's own.
+    File,
+    /// A built-in one.
+    Builtin,
+    /// This Jinja text.
+    Given(String),
+}
+
+impl FromStr for TemplateChoice {
+    type Err = std::convert::Infallible;
+
+    /// `file`, `builtin` or a Jinja text.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text {
+            "file" => Self::File,
+            "builtin" => Self::Builtin,
+            text => Self::Given(text.into()),
+        })
+    }
+}
+
+/// Makes prompts of conversations.
+#[derive(Debug)]
+pub struct Template {
+    /// Guarded.
+    source: String,
+    name: String,
+    /// The built-in frame, if it is one.
+    frame: Option<&'static Frame>,
+    /// Whether it reads `enable_thinking`.
+    thinking: bool,
+    bos: Option<String>,
+    eos: Option<String>,
+}
+
+/// A prompt before it is tokenized.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prompt {
+    /// Its text, and what of it the template wrote.
+    pub marked: Marked,
+    /// Whether it ends with `<think>`, so that the answer begins with its reasoning.
+    pub begins_reasoning: bool,
+}
+
+impl Template {
+    /// The template of a model; `None` if it has none.
+    ///
+    /// Errors: `bad-template`; `bad-option` (`template`) if there is no such template.
+    pub fn new(
+        metadata: &Metadata,
+        tokenizer: &Tokenizer,
+        choice: &TemplateChoice,
+    ) -> Result<Option<Self>> {
+        let missing =
+            |why: &str| Err(Error::BadOption { name: "template".into(), why: why.into() });
+        let in_file = || metadata.text("tokenizer.chat_template");
+        let frame = || frames::find(metadata, tokenizer);
+        let architecture = metadata.text("general.architecture")?.unwrap_or_default();
+        let (source, frame) = match choice {
+            TemplateChoice::Given(text) => (Some(text.clone().into()), None),
+            TemplateChoice::File => match in_file()? {
+                Some(text) => (Some(text.to_owned().into()), None),
+                None => return missing("the file has none"),
+            },
+            TemplateChoice::Builtin => match frame()? {
+                Some(frame) => (None, Some(frame)),
+                None => return missing("no built-in one fits this model"),
+            },
+            TemplateChoice::Auto => match in_file()? {
+                Some(text) if !frames::is_wrong_in_file(architecture) => {
+                    (Some(text.to_owned().into()), None)
+                }
+                _ => match frame()? {
+                    Some(frame) => (None, Some(frame)),
+                    None => return Ok(None),
+                },
+            },
+        };
+        let name = match (frame, choice) {
+            (Some(frame), _) => format!("builtin: {}", frame.name),
+            (None, TemplateChoice::Given(_)) => "given".into(),
+            (None, _) => "file".into(),
+        };
+        let source: Cow<'static, str> =
+            source.unwrap_or(Cow::Borrowed(frame.map_or("", |frame| frame.source)));
+        let source = guarded(&source)?;
+        check(&source)?;
+        let reads = |name: &str| {
+            literals::tags(&source).iter().any(|tag| source[tag.code.clone()].contains(name))
+        };
+        let thinking = reads("enable_thinking");
+        let named = |name: &str| token_text(metadata, name);
+        Ok(Some(Self { source, name, frame, thinking, bos: named("bos")?, eos: named("eos")? }))
+    }
+
+    /// Where it comes from: `file`, `builtin: NAME` or `given`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it knows `enable_thinking`, the switch of reasoning.
+    pub fn has_thinking(&self) -> bool {
+        self.thinking
+    }
+
+    /// The inputs of a conversation that is to be continued.
+    pub fn inputs(&self, messages: &[Message], thinking: Option<bool>) -> Inputs {
+        let message = |message: &Message| {
+            let role = message.role.as_str().into();
+            record([("role", role), ("content", message.content.as_str().into())])
+        };
+        Inputs {
+            messages: messages.iter().map(message).collect(),
+            thinking,
+            add_generation_prompt: true,
+            bos: self.bos.clone(),
+            eos: self.eos.clone(),
+            ..Inputs::default()
+        }
+    }
+
+    /// Renders any inputs.
+    ///
+    /// Errors: `bad-template`; `bad-option` (`messages`) if the template refuses the conversation.
+    pub fn render(&self, inputs: &Inputs) -> Result<Marked> {
+        mark(&self.source, inputs)
+    }
+
+    /// The prompt for the answer to the last of `messages`. `thinking`: whether the model is to
+    /// reason first, if it can be told.
+    ///
+    /// Errors: those of [`Template::render`]; `bad-option` (`prompt`) if there is nothing to
+    /// answer, (`thinking`) if the template has no such switch; `unsupported-model` if the
+    /// vocabulary lacks a special token that the built-in template needs.
+    pub fn prompt(
+        &self,
+        tokenizer: &Tokenizer,
+        messages: &[Message],
+        thinking: Option<bool>,
+    ) -> Result<Prompt> {
+        let empty = |why: &str| Err(Error::BadOption { name: "prompt".into(), why: why.into() });
+        match messages.last() {
+            None => return empty("the conversation is empty"),
+            Some(last) if last.content.trim().is_empty() => {
+                return empty("there is nothing to answer");
+            }
+            Some(_) => {}
+        }
+        if let Some(frame) = self.frame {
+            let lacks = |what: &str| {
+                let why = format!("no {what} token, so no chat; prompt it with raw text");
+                Err(Error::UnsupportedModel(why))
+            };
+            if frame.needs_bos && tokenizer.bos().is_none() {
+                return lacks("beginning-of-text");
+            }
+            if let Some(text) = frame.needs.iter().find(|text| tokenizer.special(text).is_none()) {
+                return lacks(&format!("`{text}`"));
+            }
+        }
+        let marked = self.render(&self.inputs(messages, thinking))?;
+        let text = marked.text().trim_end();
+        let start = text.len().saturating_sub(Channels::OPEN.len());
+        let begins_reasoning =
+            text.ends_with(Channels::OPEN) && marked.is_written(&(start..text.len()));
+        let cannot = |why: &str| Err(Error::BadOption { name: "thinking".into(), why: why.into() });
+        match thinking {
+            Some(true) if !self.thinking && !begins_reasoning => {
+                cannot("this model's template has no such switch")
+            }
+            Some(false) if begins_reasoning => cannot("this model always reasons"),
+            _ => Ok(Prompt { marked, begins_reasoning }),
+        }
+    }
+
+    /// The tokens of a conversation, ready for the answer.
+    ///
+    /// Errors: those of [`Template::prompt`].
+    pub fn tokens(&self, tokenizer: &Tokenizer, messages: &[Message]) -> Result<Vec<u32>> {
+        self.encode(tokenizer, &self.prompt(tokenizer, messages, None)?)
+    }
+
+    /// The tokens of a prompt. A beginning-of-text token comes first if the model wants one, and
+    /// the template has not written it.
+    pub fn encode(&self, tokenizer: &Tokenizer, prompt: &Prompt) -> Result<Vec<u32>> {
+        let ids = self.encode_from(tokenizer, prompt, 0)?;
+        let wanted = self.frame.is_some_and(|frame| frame.needs_bos) || tokenizer.add_bos();
+        let bos = tokenizer.bos().filter(|bos| wanted && ids.first() != Some(bos));
+        Ok(bos.into_iter().chain(ids).collect())
+    }
+
+    /// The tokens of a prompt from byte `start` of its text on.
+    pub fn encode_from(
+        &self,
+        tokenizer: &Tokenizer,
+        prompt: &Prompt,
+        start: usize,
+    ) -> Result<Vec<u32>> {
+        let part = |(text, written)| Part {
+            text,
+            special: if written { Special::All } else { Special::None },
+        };
+        let parts: Vec<Part<'_>> = prompt.marked.parts(start).map(part).collect();
+        tokenizer.encode_parts(&parts)
+    }
+}
+
+/// The error of a conversation with a model that has no template.
+pub fn no_template() -> Error {
+    let why = "it has no chat template, and no built-in one fits; prompt it with raw text, or give \
+               the option `template`";
+    Error::UnsupportedModel(why.into())
+}
+
+/// The text of a token that the metadata names: `bos` or `eos`.
+fn token_text(metadata: &Metadata, name: &str) -> Result<Option<String>> {
+    let Some(id) = metadata.integer(&format!("tokenizer.ggml.{name}_token_id"))? else {
+        return Ok(None);
+    };
+    let tokens = metadata.strings("tokenizer.ggml.tokens")?;
+    let text = tokens.and_then(|tokens| tokens.get(usize::try_from(id).ok()?));
+    Ok(text.map(|text| String::from_utf8_lossy(text).into_owned()))
+}

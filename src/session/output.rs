@@ -1,0 +1,115 @@
+//! What the generated tokens say: text by channel, up to a stop text.
+
+use serde::Serialize;
+
+use super::stop::StopTexts;
+use crate::chat::{Channel, Channels};
+use crate::error::Result;
+use crate::tokenizer::{TextStream, Tokenizer};
+
+/// One generated token. `text` holds whole characters only and may be empty: a character can
+/// take several tokens, and text that could begin a stop text is held back.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Token {
+    /// The token's id; `None` for text that was held back until the end.
+    pub id: Option<u32>,
+    /// The text that the token adds.
+    pub text: String,
+    /// What the text belongs to.
+    pub channel: Channel,
+}
+
+/// The text of the tokens. It is held back where a stop text or the end of the reasoning may begin.
+pub(super) struct Output<'a> {
+    text: TextStream,
+    channels: Channels,
+    /// The tokens `<think>` and `</think>`, where the vocabulary has them: as control tokens they
+    /// have no text.
+    open: Option<u32>,
+    close: Option<u32>,
+    /// Stop texts end the answer, not the reasoning.
+    stop: StopTexts<'a>,
+    /// Tokens after `<think>`.
+    reasoned: usize,
+}
+
+impl<'a> Output<'a> {
+    /// The output after `prompt`.
+    pub(super) fn new(
+        tokenizer: &Tokenizer,
+        prompt: &[u32],
+        channels: Channels,
+        stop: &'a [String],
+    ) -> Self {
+        Self {
+            text: TextStream::after(prompt),
+            channels,
+            open: tokenizer.special(Channels::OPEN),
+            close: tokenizer.special(Channels::CLOSE),
+            stop: StopTexts::new(stop),
+            reasoned: 0,
+        }
+    }
+
+    /// What is certain after the token `id`, and whether a stop text is complete. The last of the
+    /// tokens is `id` itself; one before it has text of the other channel.
+    pub(super) fn push(&mut self, tokenizer: &Tokenizer, id: u32) -> Result<(Vec<Token>, bool)> {
+        let before = self.channels.channel();
+        let mut text = self.text.push(tokenizer, id)?;
+        if text.is_empty() && Some(id) == self.open {
+            text += Channels::OPEN;
+        }
+        if text.is_empty() && Some(id) == self.close && before == Channel::Reasoning {
+            text += Channels::CLOSE;
+        }
+        let (reasoning, answer) = self.channels.push(&text);
+        let (answer, stopped) = self.stop.push(&answer);
+        let after = self.channels.channel();
+        if before == Channel::Reasoning && after == Channel::Reasoning {
+            self.reasoned += 1;
+        }
+        let told = |id, text, channel| Token { id, text, channel };
+        let tokens = if answer.is_empty() && (before, after) != (Channel::Answer, Channel::Answer) {
+            // Markers belong to the reasoning.
+            vec![told(Some(id), reasoning, Channel::Reasoning)]
+        } else if reasoning.is_empty() {
+            vec![told(Some(id), answer, Channel::Answer)]
+        } else {
+            vec![told(None, reasoning, Channel::Reasoning), told(Some(id), answer, Channel::Answer)]
+        };
+        Ok((tokens, stopped))
+    }
+
+    /// Whether the reasoning goes on after `budget` tokens.
+    pub(super) fn has_spent(&self, budget: Option<usize>) -> bool {
+        let reasons = self.channels.channel() == Channel::Reasoning;
+        reasons && budget.is_some_and(|budget| self.reasoned >= budget)
+    }
+
+    /// Ends the reasoning with tokens that nobody has generated.
+    pub(super) fn close(&mut self, ids: &[u32]) -> Vec<Token> {
+        let cut = self.text.finish();
+        let (mut rest, _) = self.channels.push(&cut);
+        rest += &self.channels.close();
+        let told = |id, text| Token { id, text, channel: Channel::Reasoning };
+        let rest = (!rest.is_empty()).then(|| told(None, rest));
+        rest.into_iter().chain(ids.iter().map(|&id| told(Some(id), String::new()))).collect()
+    }
+
+    /// What was held back, when no more follows.
+    pub(super) fn finish(&mut self) -> Vec<Token> {
+        let tail = self.text.finish();
+        let (mut reasoning, mut answer) = self.channels.push(&tail);
+        match self.channels.finish() {
+            (Channel::Reasoning, rest) => reasoning += &rest,
+            (Channel::Answer, rest) => answer += &rest,
+        }
+        let (mut answer, stopped) = self.stop.push(&answer);
+        if !stopped {
+            answer += &self.stop.finish();
+        }
+        let texts = [(reasoning, Channel::Reasoning), (answer, Channel::Answer)];
+        let told = |(text, channel)| Token { id: None, text, channel };
+        texts.into_iter().filter(|(text, _)| !text.is_empty()).map(told).collect()
+    }
+}
