@@ -15,6 +15,7 @@ mod gguf;
 mod manifest;
 mod metadata;
 mod run;
+mod safetensors;
 mod template;
 mod tokenizer;
 mod volumes;

@@ -1,6 +1,7 @@
-//! The command line: generate text, inspect a file, time a model, write one with random weights.
+//! The command line: generate text, inspect a file, time a model, and write one.
 
 mod bench;
+mod convert;
 mod generate;
 mod inspect;
 mod options;
@@ -35,6 +36,8 @@ enum Command {
     Bench(bench::Bench),
     /// Write a model of a well-known shape with random weights, for timing
     Random(random::Random),
+    /// Make a GGUF file of a folder from Hugging Face
+    Convert(convert::Convert),
     /// Write a model again with a smaller embedding
     Requantize(requantize::Requantize),
 }
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         Some(Command::Inspect { file }) => inspect::inspect(file),
         Some(Command::Bench(args)) => bench::bench(args),
         Some(Command::Random(args)) => random::random(args),
+        Some(Command::Convert(args)) => convert::convert(args),
         Some(Command::Requantize(args)) => requantize::requantize(args),
         None => generate::generate(&cli.generate),
     };

@@ -33,7 +33,7 @@ pub(crate) struct Requantize {
 /// A type that the embedding can get.
 #[derive(Clone, Copy, ValueEnum)]
 #[value(rename_all = "snake_case")]
-enum Quantized {
+pub(crate) enum Quantized {
     /// 8.5 bits for each value
     #[value(name = "q8_0")]
     Q8_0,
@@ -56,12 +56,12 @@ impl Quantized {
         }
     }
 
-    fn row(self) -> Result<&'static BlockType> {
+    pub(crate) fn row(self) -> Result<&'static BlockType> {
         block_type(self.ty()).ok_or_else(|| Error::Internal(format!("no row for {}", self.ty())))
     }
 
     /// Quantises on all cores. An error is the index of a value that does not fit.
-    fn quantize(self, values: &[f32], elements: usize) -> Result<Vec<u8>, usize> {
+    pub(crate) fn quantize(self, values: &[f32], elements: usize) -> Result<Vec<u8>, usize> {
         let quantize = match self {
             Self::Q8_0 => quantize::q8_0,
             Self::Q6K => quantize::q6_k,
@@ -295,21 +295,28 @@ fn values(tensor: &TensorInfo, bytes: &[u8], at: u64) -> Result<Vec<f32>> {
 }
 
 /// The file that is written. It is deleted again unless it is kept.
-struct Output {
-    file: File,
+pub(crate) struct Output {
+    pub(crate) file: File,
     /// `None` once it is kept, or if it is not a regular file.
     path: Option<PathBuf>,
 }
 
 impl Output {
-    fn create(path: &Path, input: &Path, force: bool) -> Result<Self> {
-        let shown = path.display().to_string();
-        let bad = |why: String| Error::BadOption { name: "output".into(), why };
+    /// Refuses to write over the `input`.
+    pub(crate) fn refuse(path: &Path, input: &Path) -> Result<()> {
         if let (Ok(one), Ok(other)) = (fs::canonicalize(path), fs::canonicalize(input))
             && one == other
         {
-            return Err(bad(format!("{shown} is the model itself")));
+            let why = format!("{} is the model itself", path.display());
+            return Err(Error::BadOption { name: "output".into(), why });
         }
+        Ok(())
+    }
+
+    pub(crate) fn create(path: &Path, input: &Path, force: bool) -> Result<Self> {
+        Self::refuse(path, input)?;
+        let shown = path.display().to_string();
+        let bad = |why: String| Error::BadOption { name: "output".into(), why };
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true).create_new(!force);
         let file = options.open(path).map_err(|error| match error.kind() {
@@ -320,7 +327,7 @@ impl Output {
         Ok(Self { file, path: is_file.then(|| path.to_owned()) })
     }
 
-    fn keep(mut self) {
+    pub(crate) fn keep(mut self) {
         self.path = None;
     }
 }
