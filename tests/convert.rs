@@ -173,8 +173,8 @@ fn tokens() -> Vec<u32> {
 
 /// Each folder computes what transformers computes from it.
 ///
-/// The two differ by the roundings of f32. That no activation rounds to another integer for them is
-/// luck of these weights, and shows that the first two are as close.
+/// The two differ by the roundings of f32. With these weights no activation rounds to another
+/// integer because of them.
 #[test]
 fn converted_models_compute_what_transformers_computes() {
     let limit = 1e-5;

@@ -192,7 +192,7 @@ impl Matrix<'_> {
     /// Calls `slice(first, end)` for ranges of elements, whole groups each.
     fn slices(&self, mut slice: impl FnMut(u64, u64) -> Result<()>) -> Result<()> {
         let [rows, columns] = self.shape()?;
-        let all = rows.checked_mul(columns).unwrap_or(u64::MAX);
+        let all = rows.saturating_mul(columns);
         (0..all).step_by(SLICE as usize).try_for_each(|first| slice(first, all.min(first + SLICE)))
     }
 

@@ -13,6 +13,9 @@ use super::checkpoint::{json, json_if_there, text_if_there};
 use super::pre_tokenizer::{self, Kind};
 use super::safetensors::short;
 
+/// Keys and values, in the order of the file.
+pub(super) type Metadata = Vec<(String, Value)>;
+
 /// tokenizer.json.
 #[derive(Deserialize)]
 struct File {
@@ -88,7 +91,7 @@ pub(super) fn metadata(
     folder: &Path,
     config: &Map<String, Json>,
     n_vocab: u64,
-) -> Result<(Vec<(String, Value)>, Option<String>)> {
+) -> Result<(Metadata, Option<String>)> {
     let file: File = json(folder, "tokenizer.json")?;
     let options: Map<String, Json> =
         json_if_there(folder, "tokenizer_config.json")?.unwrap_or_default();
