@@ -24,7 +24,8 @@ pub(super) struct Bpe {
 }
 
 impl Bpe {
-    /// Errors: `unsupported-model` if a byte of usual text has no token, or the merges do not fit the tokens.
+    /// Errors: `unsupported-model` if a byte of usual text has no token, or the merges do not fit the
+    /// tokens.
     pub(super) fn new(
         metadata: &Metadata,
         vocabulary: &Vocabulary<'_>,
@@ -96,10 +97,10 @@ impl Bpe {
     }
 }
 
-/// Whether a text can have this byte. Real vocabularies lack some control characters, and bytes
-/// that only characters yet to be invented would have. As elsewhere, they are left out of the text.
+/// Whether a vocabulary must have this byte. Falcon's lacks some control characters, and bytes that
+/// are in no character of today's Unicode. Its own tokenizer leaves them out of a text too.
 fn is_needed(byte: u8) -> bool {
-    matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..=0xbf | 0xc2..=0xf0)
+    matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..=0xbf | 0xc2..=0xf0 | 0xf3)
 }
 
 /// The bytes that a token stands for.
@@ -119,7 +120,7 @@ pub(super) fn token_bytes<'a>(
     }
 }
 
-/// The merges in order of their rank. Merges with one of the `others` are left out.
+/// The merges in order of their rank, without those that need or make one of the `others`.
 fn pairs(merges: &Strings, vocab: &Vocab, others: &HashSet<&str>) -> Result<Vec<(String, String)>> {
     let mut pairs = Vec::with_capacity(merges.len());
     let mut joined = String::new();

@@ -1,7 +1,7 @@
 //! GPT-2's alphabet: a printable character for every byte, so that a vocabulary of byte strings can
 //! be written as text.
 
-/// The character of each byte, and back.
+/// Turns bytes into characters, and back.
 pub(super) struct ByteAlphabet {
     chars: [char; 256],
 }

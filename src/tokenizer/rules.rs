@@ -9,7 +9,7 @@ pub enum Rules {
     /// Refuse it.
     #[default]
     Strict,
-    /// Take the closest rules. Some texts then get other tokens than in training; a note says so.
+    /// Take the closest rules. Some texts then get other tokens than in training. A note says so.
     Closest,
 }
 
@@ -51,7 +51,7 @@ static LLAMA_BPE: PreTokenizer = PreTokenizer {
     add_bos: true,
 };
 
-/// Llama's, but for digits, which are words of their own.
+/// Like Llama's, but each digit is a word of its own.
 static QWEN_2: PreTokenizer = PreTokenizer {
     names: &["qwen2"],
     regexes: &[
@@ -79,7 +79,7 @@ static FALCON: PreTokenizer = PreTokenizer {
     add_bos: false,
 };
 
-/// As in Microsoft's bitnet.cpp and in training. llama.cpp takes Llama's for `falcon3`.
+/// As in Microsoft's bitnet.cpp and in training. llama.cpp reads `falcon3` as Llama's.
 static FALCON_3: PreTokenizer = PreTokenizer {
     names: &["falcon3", "falcon_e"],
     regexes: &[FALCON_SIGNS, GPT_2_WORDS, "[0-9]"],
@@ -88,7 +88,7 @@ static FALCON_3: PreTokenizer = PreTokenizer {
     add_bos: false,
 };
 
-/// llama.cpp's for files that name none, or one that it does not know.
+/// What llama.cpp takes where a file names none, or one that llama.cpp does not know.
 static DEFAULT: PreTokenizer = PreTokenizer {
     names: &["default"],
     regexes: &[r"[\p{P}\$\+<=>\^~\|]+", GPT_2_WORDS, r"\p{N}+", "[0-9][0-9][0-9]"],

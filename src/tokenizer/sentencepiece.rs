@@ -1,8 +1,8 @@
 //! Sentencepiece's BPE: neighbours are joined whose text is a token, the best score first.
 //!
-//! The `tokenizers` crate wants a ranked list of pairs instead. In such a list no two pairs are
-//! equal, but scores can be: all of Llama 2's runs of spaces have the same one, and the leftmost
-//! pair goes first.
+//! The `tokenizers` crate wants a ranked list of pairs instead. In such a list no two pairs have the
+//! same rank. Scores can be the same: all of Llama 2's runs of spaces have one score, and then the
+//! leftmost pair goes first.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -45,7 +45,7 @@ struct Pair {
     score: f32,
     left: usize,
     right: usize,
-    /// Bytes of both together: they differ once one of them has been joined with another.
+    /// Bytes of both together. They no longer match once one of the two was joined with another.
     len: usize,
 }
 
@@ -209,7 +209,7 @@ fn scores(metadata: &Metadata, n_tokens: usize) -> Result<Vec<f32>> {
                 None => f32::NAN,
             },
         };
-        // Adding zero makes 0 of -0, which is no worse.
+        // Adding zero turns -0 into 0: the two are equal scores.
         let score = score.is_finite().then_some(score + 0.0);
         score.ok_or_else(|| Error::UnsupportedModel(format!("the score of token {id} is {value}")))
     };

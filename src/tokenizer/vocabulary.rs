@@ -59,7 +59,7 @@ impl<'a> Vocabulary<'a> {
                 return unsupported(format!("two tokens are {text:?}, the second is {id}"));
             }
             kinds.push(match kind.integer() {
-                // Some files have such tokens as normal ones: they end an answer all the same.
+                // Some files call such a token normal. It ends an answer all the same.
                 Some(1 | 4) if STOP_TEXTS.iter().any(|stop| stop.as_bytes() == text) => {
                     Kind::Control
                 }

@@ -54,8 +54,8 @@ export function armModel() {
 }
 
 /**
- * The golden model with another pre-tokenizer. What its name is shorter, that of the model is
- * longer, so that the tensors stay where they are.
+ * The golden model with another pre-tokenizer. The model's own name is filled up with spaces, so
+ * that the header keeps its length and the tensors stay where they are.
  * @param {string} pre
  * @returns {Buffer}
  */
