@@ -206,16 +206,18 @@ impl Template {
     /// The tokens of a prompt. A beginning-of-text token comes first if the model wants one, and
     /// the template has not written it.
     pub fn encode(&self, tokenizer: &Tokenizer, prompt: &Prompt) -> Result<Vec<u32>> {
-        let ids = self.encode_from(tokenizer, prompt, 0)?;
+        let ids = self.encode_after(tokenizer, &[], prompt, 0)?;
         let wanted = self.frame.is_some_and(|frame| frame.needs_bos) || tokenizer.add_bos();
         let bos = tokenizer.bos().filter(|bos| wanted && ids.first() != Some(bos));
         Ok(bos.into_iter().chain(ids).collect())
     }
 
-    /// The tokens of a prompt from byte `start` of its text on.
-    pub fn encode_from(
+    /// The tokens of a prompt from byte `start` of its text on, where `before` are the tokens of what
+    /// comes before.
+    pub fn encode_after(
         &self,
         tokenizer: &Tokenizer,
+        before: &[u32],
         prompt: &Prompt,
         start: usize,
     ) -> Result<Vec<u32>> {
@@ -224,7 +226,7 @@ impl Template {
             special: if written { Special::All } else { Special::None },
         };
         let parts: Vec<Part<'_>> = prompt.marked.parts(start).map(part).collect();
-        tokenizer.encode_parts(&parts)
+        tokenizer.encode_parts_after(before, &parts)
     }
 }
 

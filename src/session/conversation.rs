@@ -47,8 +47,9 @@ impl Conversation {
         };
         let prompt = match (answers.last(), before) {
             (Some(last), Some((_, tokens))) => {
-                let rest = template.encode_from(tokenizer, &text, last.bytes)?;
-                [&tokens[..last.tokens], &rest].concat()
+                let before = &tokens[..last.tokens];
+                let rest = template.encode_after(tokenizer, before, &text, last.bytes)?;
+                [before, &rest].concat()
             }
             _ => template.encode(tokenizer, &text)?,
         };

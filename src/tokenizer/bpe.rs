@@ -24,8 +24,8 @@ pub(super) struct Bpe {
 }
 
 impl Bpe {
-    /// Errors: `unsupported-model` if a byte of usual text has no token, or the merges do not fit the
-    /// tokens.
+    /// Errors: `unsupported-model` if a byte of usual text has no token, or the merges do not fit
+    /// the tokens.
     pub(super) fn new(
         metadata: &Metadata,
         vocabulary: &Vocabulary<'_>,

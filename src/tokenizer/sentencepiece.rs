@@ -1,8 +1,8 @@
 //! Sentencepiece's BPE: neighbours are joined whose text is a token, the best score first.
 //!
-//! The `tokenizers` crate wants a ranked list of pairs instead. In such a list no two pairs have the
-//! same rank. Scores can be the same: all of Llama 2's runs of spaces have one score, and then the
-//! leftmost pair goes first.
+//! The `tokenizers` crate wants a ranked list of pairs instead. In such a list no two pairs have
+//! the same rank. Scores can be the same: all of Llama 2's runs of spaces have one score, and then
+//! the leftmost pair goes first.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -53,8 +53,8 @@ struct Pair {
 const NONE: usize = usize::MAX;
 
 impl Sentencepiece {
-    /// Errors: `unsupported-model` if a score is missing or not a number, if a byte has no token, or
-    /// if the file asks for a normaliser.
+    /// Errors: `unsupported-model` if a score is missing or not a number, if a byte has no token,
+    /// or if the file asks for a normaliser.
     pub(super) fn new(metadata: &Metadata, vocabulary: &Vocabulary<'_>) -> Result<Self> {
         if metadata.boolean("tokenizer.ggml.remove_extra_whitespaces")? == Some(true) {
             return unsupported("`tokenizer.ggml.remove_extra_whitespaces` is true".into());
