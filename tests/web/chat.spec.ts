@@ -11,6 +11,8 @@ const MODEL = 'models/tiny-stories.gguf'
 /** A model of random weights that loads in no time. */
 const SMALL = '/tests/data/tiny/tiny-bitnet-b1.58.gguf'
 const WHO = 'I am a tiny story model. I can tell short stories and sum them up.'
+/** A model made by hand that reasons before it answers, see tests/data/thinking/make.py. */
+const THINKING = '/tests/data/thinking/thinking.gguf'
 /** The answer to "Good night!": few tokens, for tests that need any answer. */
 const BYE = 'Bye! Sleep well.'
 
@@ -122,6 +124,25 @@ test('answers over two turns', { tag: '@quick' }, async ({ chat: page }) => {
   await expect(answers(page)).toHaveCount(0)
   await expectBye(page)
   expect(await reused()).toBeLessThan(8)
+})
+
+test('the reasoning of an answer is folded, and can be switched off', async ({ page }) => {
+  await page.goto(`/chat/?model=${ELSEWHERE}${THINKING}`)
+  await ready(page, /^Reasons/)
+  await greedy(page)
+  const first = await ask(page, 'Is it warm?')
+  await first.done()
+  await expect(answers(page)).toHaveText('Model: It is warm today!')
+  const reasoning = page.getByRole('log').locator('.reasoning')
+  await expect(reasoning.locator('p')).toBeHidden()
+  await reasoning.getByText('Reasoning').click()
+  await expect(reasoning.locator('p')).toHaveText('Is it cold? In summer no.')
+
+  await page.getByLabel('Reason before answering').uncheck()
+  const second = await ask(page, 'Is it warm?')
+  await second.done()
+  await expect(answers(page).nth(1)).toHaveText('Model: It is warm today!')
+  await expect(reasoning).toHaveCount(1)
 })
 
 test('the bundled model is served with an ETag and in ranges', async ({ request }) => {

@@ -12,7 +12,7 @@ import struct
 from pathlib import Path
 
 WIDTH = 128
-ARCH = "bitnet-b1.58"
+ARCH = "llama"
 TEMPLATE = """{% for message in messages %}<|{{ message.role }}|>
 {%- if message.role == 'assistant' and '</think>' in message.content %}
     {{- message.content.split('</think>')[-1].strip() }}
@@ -105,7 +105,7 @@ def main():
         data = ternary(matrix(n_rows, entries))
         tensors.append((f"blk.0.{name}.weight", [WIDTH, n_rows], 36, data))
     ones = struct.pack(f"<{WIDTH}f", *[1.0] * WIDTH)
-    norms = ["attn_norm", "attn_sub_norm", "ffn_norm", "ffn_sub_norm"]
+    norms = ["attn_norm", "ffn_norm"]
     tensors += [(f"blk.0.{name}.weight", [WIDTH], 0, ones) for name in norms]
     tensors.append(("output_norm.weight", [WIDTH], 0, ones))
 
