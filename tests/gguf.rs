@@ -274,6 +274,7 @@ fn tensors_must_be_aligned_apart_and_inside() {
     assert_error(place(0), "bad-gguf", &["`a` and `b` overlap"]);
     assert_error(place(224), "bad-gguf", &["`a` and `b` overlap"]);
     assert_error(place(288), "bad-gguf", &["`b`", "cut off"]);
+    assert_error(place(1024), "bad-gguf", &["`b`", "cut off"]);
     assert_error(place(u64::MAX - 31), "bad-gguf", &["`b`"]);
     // Gaps are allowed, and any order.
     let mut file = File::empty();

@@ -183,7 +183,9 @@ pub(super) fn place(
             return bad(format!("begins at {offset}, not a multiple of {alignment}"));
         }
         if *offset > data_len || data_start > file_len {
-            return bad(format!("begins {offset} bytes into the {data_len} bytes of data"));
+            return bad(format!(
+                "begins {offset} bytes into the data, but the file has {data_len}: it is cut off"
+            ));
         }
     }
     let formats = formats(&entries, data_len, alignment)?;
