@@ -24,7 +24,8 @@ export type ErrorCode =
 
 /**
  * Where a model comes from: an address, or the bytes of a GGUF file. The bytes decide what it is;
- * names and types do not matter. A relative address is resolved against the page's. A `Request`
+ * names and types do not matter. But an address that ends in `-00001-of-00003.gguf`, or with other
+ * numbers, is that of the first of several files, which are loaded together. A relative address is resolved against the page's. A `Request`
  * must be a GET. A `ReadableStream` is read to its end once, so a model loaded from one cannot be
  * restored when the GPU is lost, unless the stream had to be gathered for the worker.
  */
@@ -54,7 +55,8 @@ export interface LoadOptions {
   cache?: 'use' | 'refresh' | 'only' | 'off'
   /**
    * The SHA-256 of the whole file, as in subresource integrity: `sha256-` and the hash in base64.
-   * The load rejects with `integrity` if the file has another. Default: not compared.
+   * The load rejects with `integrity` if the file has another. Default: not compared. Not for a
+   * model in several files.
    */
   integrity?: string
   /**
@@ -189,11 +191,11 @@ export interface StoredModel {
   url: string
   /** Bytes that are stored. */
   bytes: number
-  /** Bytes of the whole file; absent if the server did not say. */
+  /** Bytes of the whole model; absent if no server has said so yet. */
   total?: number
   /** Whether all of it is stored. */
   complete: boolean
-  /** The version of the file, if the server named one. */
+  /** The version of the file, if the server named one. Absent for a model in several files. */
   etag?: string
   /** When its download began, in milliseconds since 1970. */
   added: number

@@ -6,8 +6,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::gguf::{Joined, VolumeName};
+use crate::gguf::Joined;
 use crate::source::Source;
+use crate::transfer::VolumeName;
 
 pub use pollster::block_on;
 

@@ -8,9 +8,10 @@ use std::path::PathBuf;
 
 use support::{F16, File, Kv, Random, assert_error, path, read, tiny};
 use ternlight::Result;
-use ternlight::gguf::{Gguf, Joined, VolumeName};
+use ternlight::gguf::{Gguf, Joined};
 use ternlight::native::{block_on, open};
 use ternlight::source::{Reader, Source};
+use ternlight::transfer::VolumeName;
 
 fn join(volumes: &[File]) -> Result<Vec<u8>> {
     let bytes: Vec<Vec<u8>> = volumes.iter().map(File::build).collect();

@@ -12,7 +12,7 @@ mod write;
 
 pub use tensor::{TensorInfo, TensorType, type_id};
 pub use value::{Metadata, Numbers, Strings, Value};
-pub use volumes::{Joined, VolumeName};
+pub use volumes::Joined;
 pub use write::{Header, TensorEntry};
 
 use crate::error::{Error, Result};

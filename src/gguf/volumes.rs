@@ -1,4 +1,4 @@
-//! Models in several files. GGUF calls them splits; here each file is a *volume*.
+//! Joins the volumes of a model in several files.
 //!
 //! The first volume has the metadata. Each has a header of its own with some of the tensors, and
 //! says which of how many it is.
@@ -9,53 +9,6 @@ use super::write::Header;
 use super::{Gguf, TensorInfo, Value};
 use crate::error::{Error, Result};
 use crate::source::{Reader, Source};
-
-/// A model may have this many volumes at most.
-const MAX_VOLUMES: u32 = 100;
-
-/// Which volume a file name means: `model-00001-of-00003.gguf`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VolumeName<'a> {
-    stem: &'a str,
-    /// From 1.
-    pub number: u32,
-    /// How many volumes there are.
-    pub count: u32,
-}
-
-impl<'a> VolumeName<'a> {
-    /// Reads a file name or a path; `None` if it is not that of one volume of several.
-    pub fn parse(name: &'a str) -> Option<Self> {
-        let (rest, count) = name.strip_suffix(".gguf")?.rsplit_once("-of-")?;
-        let (stem, number) = rest.rsplit_once('-')?;
-        let five = |digits: &str| {
-            let all = digits.len() == 5 && digits.bytes().all(|digit| digit.is_ascii_digit());
-            all.then(|| digits.parse().ok()).flatten()
-        };
-        let (number, count) = (five(number)?, five(count)?);
-        ((1..=count).contains(&number) && count > 1).then_some(Self { stem, number, count })
-    }
-
-    /// The name of another volume.
-    pub fn of(&self, number: u32) -> String {
-        format!("{}-{number:05}-of-{:05}.gguf", self.stem, self.count)
-    }
-
-    /// The names of all volumes, if this is the first.
-    ///
-    /// Errors: the reason, for people.
-    pub fn all(&self) -> Result<Vec<String>, String> {
-        let Self { number, count, .. } = *self;
-        if number != 1 {
-            let first = self.of(1);
-            return Err(format!("this is file {number} of {count}; load the first one, {first}"));
-        }
-        if count > MAX_VOLUMES {
-            return Err(format!("it is one of {count} files, more than {MAX_VOLUMES}"));
-        }
-        Ok((1..=count).map(|number| self.of(number)).collect())
-    }
-}
 
 /// The volumes of a model read as one file: the file that joining them would make.
 ///

@@ -239,14 +239,6 @@ fn fetch_size(total: u64) -> u64 {
     (total / 16).clamp(MIN_FETCH, MAX_FETCH).next_multiple_of(MIN_FETCH)
 }
 
-/// The files that may be deleted to make room for `url`: those of other addresses, the one that was
-/// used longest ago first.
-pub fn eviction_order(mut files: Vec<Manifest>, url: &str) -> Vec<Manifest> {
-    files.retain(|file| file.url != url && file.bytes() > 0);
-    files.sort_by(|a, b| a.used.total_cmp(&b.used));
-    files
-}
-
 impl StoredPart {
     /// The offset after its last byte.
     pub fn end(&self) -> u64 {
@@ -376,20 +368,6 @@ mod tests {
             [StoredPart { sha256: Some("bb".into()), ..part(0, 0, 10) }, part(4, 10, 20),]
         );
         assert_eq!(serde_json::to_value(&file).expect("a record"), record);
-    }
-
-    #[test]
-    fn the_file_used_longest_ago_gives_way_first() {
-        let file = |url: &str, used: f64, length: u64| {
-            let mut file = Manifest::new(url.into(), url, 0.0);
-            file.used = used;
-            file.stored.extend((length > 0).then(|| part(0, 0, length)));
-            file
-        };
-        let files =
-            vec![file("b", 3.0, 1), file("a", 1.0, 1), file("none", 0.0, 0), file("own", 0.0, 1)];
-        let order: Vec<_> = eviction_order(files, "own").into_iter().map(|file| file.url).collect();
-        assert_eq!(order, ["a", "b"]);
     }
 
     #[test]

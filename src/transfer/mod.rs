@@ -11,11 +11,13 @@ mod manifest;
 mod restart;
 mod response;
 mod progress;
+mod volumes;
 
 pub use backoff::Backoff;
 pub use headers::{ContentRange, MAX_TOTAL, Version};
 pub use integrity::{Hasher, Integrity};
-pub use manifest::{MAX_PART, Manifest, Part, Record, StoredPart, eviction_order};
+pub use manifest::{MAX_PART, Manifest, Part, Record, StoredPart};
 pub use progress::{Due, Meter, Note, Phase, Report};
 pub use response::{Content, Length, ResponseFacts};
 pub use restart::{Cause, Fault, Restarts};
+pub use volumes::{StoredModel, VolumeName, eviction_order, model_urls};

@@ -10,7 +10,7 @@ use super::bytes::ArrayPool;
 use super::remote::Address;
 use super::store::{Storage, read_part};
 use crate::error::{Error, Result};
-use crate::transfer::StoredPart;
+use crate::transfer::{Manifest, StoredModel, StoredPart, model_urls};
 
 /// A stored model, as `BitNet.cache.list` returns it.
 #[derive(Serialize)]
@@ -31,18 +31,20 @@ struct Entry {
 pub async fn list() -> Result<JsValue, JsValue> {
     let mut files = Storage::open().await?.list().await?;
     files.retain(|file| file.did_not_fit.is_none());
-    let entries: Vec<_> = files
-        .into_iter()
-        .map(|file| Entry {
-            bytes: file.bytes(),
-            url: file.url,
-            total: file.total,
-            complete: file.complete,
-            etag: file.version.etag,
-            added: file.added,
-            used: file.used,
-        })
-        .collect();
+    let entry = |model: StoredModel| Entry {
+        bytes: model.bytes(),
+        total: model.total(),
+        complete: model.is_complete(),
+        added: model.added(),
+        used: model.used(),
+        // Of several files there are several.
+        etag: match model.files.as_slice() {
+            [file] => file.version.etag.clone(),
+            _ => None,
+        },
+        url: model.url,
+    };
+    let entries: Vec<_> = StoredModel::group(files).into_iter().map(entry).collect();
     Ok(serde_wasm_bindgen::to_value(&entries)?)
 }
 
@@ -52,7 +54,7 @@ pub async fn delete(
     #[wasm_bindgen(unchecked_param_type = "string")] url: JsValue,
 ) -> Result<(), JsValue> {
     let url = stored_name(&url)?;
-    Ok(Storage::open().await?.delete(&url).await?)
+    Ok(Storage::open().await?.delete(model_urls(&url)).await?)
 }
 
 /// Deletes everything stored.
@@ -81,30 +83,45 @@ pub async fn verify(
 ) -> Result<JsValue, JsValue> {
     let url = stored_name(&url)?;
     let storage = Storage::open().await?;
-    let file = storage.find(&url).await?.filter(|file| file.did_not_fit.is_none());
-    let file = file.ok_or(Error::NotCached { url })?;
+    let urls = model_urls(&url);
+    let mut verdict = Verdict { whole: true, bytes: 0, damaged_bytes: 0 };
+    let mut found = false;
+    for url in &urls {
+        match storage.find(url).await?.filter(|file| file.did_not_fit.is_none()) {
+            Some(file) => {
+                found = true;
+                verify_file(&storage, &file, &mut verdict).await?;
+            }
+            None => verdict.whole = false,
+        }
+    }
+    if !found {
+        return Err(Error::NotCached { url }.into());
+    }
+    Ok(serde_wasm_bindgen::to_value(&verdict)?)
+}
+
+/// Verifies one file, and adds what it finds to `verdict`.
+async fn verify_file(storage: &Storage, file: &Manifest, verdict: &mut Verdict) -> Result<()> {
     let pool = ArrayPool::default();
     let check = |part: StoredPart| {
         let (storage, id, pool) = (storage.clone(), file.id.clone(), pool.clone());
         async move {
             let found = read_part(&storage, &id, &part, &pool).await?;
-            Ok(found.is_none().then_some(part))
+            Ok::<_, Error>(found.is_none().then_some(part))
         }
     };
-    let damaged: Vec<Option<StoredPart>> = stream::iter(file.stored.clone())
-        .map(check)
-        .buffer_unordered(AHEAD)
-        .try_collect()
-        .await
-        .map_err(|error: Error| error)?;
+    let damaged: Vec<Option<StoredPart>> =
+        stream::iter(file.stored.clone()).map(check).buffer_unordered(AHEAD).try_collect().await?;
     let damaged: Vec<StoredPart> = damaged.into_iter().flatten().collect();
     let damaged_bytes = damaged.iter().map(|part| part.length).sum::<u64>();
-    let whole = file.complete && damaged.is_empty();
+    verdict.whole &= file.complete && damaged.is_empty();
+    verdict.bytes += file.bytes() - damaged_bytes;
+    verdict.damaged_bytes += damaged_bytes;
     if !damaged.is_empty() {
         storage.forget(&file.id, damaged.iter().map(|part| part.start).collect()).await?;
     }
-    let verdict = Verdict { whole, bytes: file.bytes() - damaged_bytes, damaged_bytes };
-    Ok(serde_wasm_bindgen::to_value(&verdict)?)
+    Ok(())
 }
 
 /// The name under which `load` stores the address.

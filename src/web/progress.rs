@@ -9,7 +9,7 @@ use wasm_bindgen_futures::spawn_local;
 
 use super::timer::sleep;
 use crate::session;
-use crate::transfer::{Due, Manifest, Meter, Note, Phase};
+use crate::transfer::{Due, Meter, Note, Phase, StoredModel};
 
 /// Tells a page, and whoever follows, how a load goes.
 pub(super) struct Reporter {
@@ -79,10 +79,17 @@ impl Reporter {
         self.update(|meter, _| meter.note(note));
     }
 
+    /// So many bytes are here from an earlier download.
+    pub(super) fn resumed(&self, bytes: u64) {
+        if bytes > 0 {
+            self.note(Note::Resumed { bytes });
+        }
+    }
+
     /// These models were deleted to make room.
-    pub(super) fn evicted(&self, files: Vec<Manifest>) {
-        for file in files {
-            self.note(Note::Evicted { bytes: file.bytes(), url: file.url });
+    pub(super) fn evicted(&self, models: Vec<StoredModel>) {
+        for model in models {
+            self.note(Note::Evicted { bytes: model.bytes(), url: model.url });
         }
     }
 

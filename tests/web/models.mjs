@@ -31,7 +31,45 @@ export function spreadModel() {
   return spread
 }
 
+/**
+ * The spread model in several files of about the same size, as `gguf-split` cuts a model: the first
+ * has the metadata, each has a header for its own tensors.
+ * @param {number} count
+ * @returns {Buffer[]}
+ */
+export function volumes(count) {
+  const whole = spreadModel()
+  const { tensors, metadata, metadataCount } = header(whole)
+  const number = (bytes, value) => {
+    const field = Buffer.alloc(bytes)
+    if (bytes === 8) field.writeBigUInt64LE(BigInt(value))
+    else field.writeUIntLE(value, 0, bytes)
+    return field
+  }
+  const entry = (key, type, bytes, value) =>
+    Buffer.concat([number(8, key.length), Buffer.from(key), number(4, type), number(bytes, value)])
+  const first = volume => Math.ceil(tensors.length * volume / count)
+  return Array.from({ length: count }, (_, volume) => {
+    const own = tensors.slice(first(volume), first(volume + 1))
+    const start = own[0].start
+    const end = tensors[first(volume + 1)]?.start ?? whole.length
+    const split = [
+      entry('split.no', U16, 2, volume), entry('split.count', U16, 2, count),
+      entry('split.tensors.count', I32, 4, tensors.length)
+    ]
+    const head = Buffer.concat([
+      whole.subarray(0, 8), number(8, own.length), number(8, split.length + (volume ? 0 : metadataCount)),
+      ...volume ? [] : [metadata], ...split,
+      ...own.flatMap(tensor => [tensor.row, number(8, tensor.start - start)])
+    ])
+    const padding = Buffer.alloc(Math.ceil(head.length / ALIGNMENT) * ALIGNMENT - head.length)
+    return Buffer.concat([head, padding, whole.subarray(start, end)])
+  })
+}
+
 const I2_S = 36
+const U16 = 2
+const I32 = 5
 
 /**
  * The golden model with its codes in the order of ARM builds of bitnet.cpp: see src/ternary.rs.
@@ -85,7 +123,7 @@ const LENGTHS = [1, 1, 2, 2, 4, 4, 4, 1, undefined, undefined, 8, 8, 8]
 const TEXT = 8
 const ARRAY = 9
 
-/** The tensors of a GGUF file, and where their bytes begin. */
+/** The tensors of a GGUF file, where their bytes begin, and the bytes of its metadata. */
 function header(file) {
   let at = 8
   const skip = bytes => (at += bytes)
@@ -99,17 +137,21 @@ function header(file) {
     for (let index = 0; index < length; index++) skipValue(element)
   }
   const [tensorCount, entries] = [count(), count()]
+  const metadataStart = at
   for (let entry = 0; entry < entries; entry++) {
     skipText()
     skipValue(number())
   }
+  const metadata = file.subarray(metadataStart, at)
   const rows = Array.from({ length: tensorCount }, () => {
+    const rowStart = at
     skipText()
     let elements = 1
     for (let dimensions = number(); dimensions > 0; dimensions--) elements *= count()
     const type = number()
-    return { elements, type, offsetField: at, offset: count() }
+    return { elements, type, row: file.subarray(rowStart, at), offsetField: at, offset: count() }
   })
   const dataStart = Math.ceil(at / ALIGNMENT) * ALIGNMENT
-  return { tensors: rows.map(row => ({ ...row, start: dataStart + row.offset })), dataStart }
+  const tensors = rows.map(row => ({ ...row, start: dataStart + row.offset }))
+  return { tensors, dataStart, metadata, metadataCount: entries }
 }

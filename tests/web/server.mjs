@@ -9,7 +9,8 @@
 //   /as/isolated/PATH    for a page that is isolated from other origins
 //   /as/503/PATH         with a status
 //   /script/NAME/PATH    as the script NAME says
-//   /spread.gguf, /arm.gguf, /qwen2.gguf, /unknown.gguf  made of the models in tests/data, see models.mjs
+//   /spread.gguf, /arm.gguf, /qwen2.gguf, /unknown.gguf, /volumes/NAME-00001-of-00003.gguf
+//                        made of the models in tests/data, see models.mjs
 //   /control/off, /on    refuses all models, as if the network were off; and serves them again
 //   /control/count       how many models were asked for
 //   /control/script/NAME POST: a script, { always, then }; GET: the requests that came under its path
@@ -25,7 +26,7 @@ import { createServer } from 'node:http'
 import { extname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
-import { armModel, preTokenizerModel, spreadModel } from './models.mjs'
+import { armModel, preTokenizerModel, spreadModel, volumes } from './models.mjs'
 
 const ROOT = process.env.ROOT ?? fileURLToPath(new URL('../..', import.meta.url))
 const PORT = Number(process.env.PORT ?? 8930)
@@ -98,6 +99,12 @@ const made = {
   '/arm.gguf': armModel,
   '/qwen2.gguf': () => preTokenizerModel('qwen2'),
   '/unknown.gguf': () => preTokenizerModel('unknown')
+}
+// Three volumes; the same in a wrong order; and without the last.
+for (const [name, order] of Object.entries({ spread: [0, 1, 2], swapped: [0, 2, 1], missing: [0, 1] })) {
+  for (const [index, volume] of order.entries()) {
+    made[`/volumes/${name}-0000${index + 1}-of-00003.gguf`] = () => volumes(3)[volume]
+  }
 }
 
 const content = path => {

@@ -38,7 +38,9 @@ impl Load<'_> {
                 if matches!(response.content, Content::Whole(_)) {
                     self.not_resumable(&response.version, total);
                 }
-                self.opening.reporter.note(Note::Resumed { bytes: file.bytes() });
+                if self.volume.is_none() {
+                    self.opening.reporter.resumed(file.bytes());
+                }
                 let stored = self.has_room(&file, total).await;
                 Ok(Begun { response, file, stored })
             } else {
@@ -59,15 +61,23 @@ impl Load<'_> {
         Ok(Begun { response, file, stored })
     }
 
-    async fn first_response(&self, partial: Option<&Manifest>) -> Result<FileResponse, Fault> {
+    /// The response to the first request: for what is missing of `partial`, or for the file.
+    pub(super) async fn first_response(
+        &self,
+        partial: Option<&Manifest>,
+    ) -> Result<FileResponse, Fault> {
         let same_origin = is_same_origin(&self.address.url);
         let came_from = partial.and_then(|file| file.final_url.as_deref());
         let validator = partial.and_then(|file| file.version.validator());
         let validator = validator.filter(|_| came_from.is_some_and(is_same_origin));
         let with_ranges = self.address.has_ranges() && self.restarts.allow_ranges();
         let nothing = new_file(&self.address.url);
+        let first_missing = || {
+            let range = partial.unwrap_or(&nothing).first_missing();
+            if self.probes() { range.start..range.start + 1 } else { range }
+        };
         let request = FileRequest {
-            range: with_ranges.then(|| partial.unwrap_or(&nothing).first_missing()),
+            range: with_ranges.then(first_missing),
             if_range: validator.map(Into::into),
             stored: self.storage.is_some(),
             stall_timeout: self.opening.options.stall_timeout,

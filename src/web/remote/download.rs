@@ -20,24 +20,12 @@ const PART: u64 = 4 << 20;
 impl Load<'_> {
     /// Downloads the model, and continues what is stored of it if possible.
     pub(super) async fn download(&self, found: Option<Manifest>) -> Result<Session, Fault> {
-        let Begun { response, file, stored } = self.begin(self.resumable(found)).await?;
-        let storage = self.storage.as_ref().filter(|_| stored);
-        let writer = storage
-            .map(|storage| Writer::new(storage.clone(), &file, Rc::clone(self.opening.reporter)));
-        let length = response.content.length();
-        let in_parts = matches!(response.content, Content::Part(_));
-        let fetcher = Rc::new(Fetcher {
-            address: self.address.clone(),
-            version: response.version.clone(),
-            total: file.total,
-            conditional: is_same_origin(&response.final_url),
-            stall_timeout: self.opening.options.stall_timeout,
-            reporter: Rc::clone(self.opening.reporter),
-            pool: self.pool.clone(),
-            writer: writer.clone(),
-            begun: Cell::new(!file.stored.is_empty()),
-            first: RefCell::new(Some(response)),
-        });
+        let begun = self.begin(self.resumable(found)).await?;
+        let length = begun.response.content.length();
+        let in_parts = matches!(begun.response.content, Content::Part(_));
+        let file = begun.file.clone();
+        let fetcher = self.fetcher(begun);
+        let writer = fetcher.writer.clone();
         let feed = if in_parts {
             // Stored parts are read even if there is no room to store the others.
             let stored =
@@ -61,6 +49,25 @@ impl Load<'_> {
         result
     }
 
+    /// What fetches the rest of the file, and stores it if that is possible.
+    pub(super) fn fetcher(&self, Begun { response, file, stored }: Begun) -> Rc<Fetcher> {
+        let storage = self.storage.as_ref().filter(|_| stored);
+        let writer = storage
+            .map(|storage| Writer::new(storage.clone(), &file, Rc::clone(self.opening.reporter)));
+        Rc::new(Fetcher {
+            address: self.address.clone(),
+            version: response.version.clone(),
+            total: file.total,
+            conditional: is_same_origin(&response.final_url),
+            stall_timeout: self.opening.options.stall_timeout,
+            reporter: Rc::clone(self.opening.reporter),
+            pool: self.pool.clone(),
+            writer,
+            begun: Cell::new(!file.stored.is_empty()),
+            first: RefCell::new(Some(response)),
+        })
+    }
+
     /// A file of known length: the model is loaded while the bytes come.
     async fn stream(
         &self,
@@ -75,7 +82,7 @@ impl Load<'_> {
         let wanted = self.opening.options.integrity.as_ref();
         let parts = PartSource::new(feed, file.parts(total), total, wanted.is_some());
         let (finished, mut parts) = self.session(parts, true).await;
-        if let (Err(_), Some(cause)) = (&finished, parts.restart) {
+        if let (Err(_), Some(cause)) = (&finished, parts.restart.get()) {
             return Err(Fault::Restart(cause));
         }
         if matches!(finished, Err(Error::BadGguf(_))) && parts.claim_is_wrong().await {
@@ -129,7 +136,7 @@ impl Load<'_> {
 
     /// After a failure: deletes what no later load can continue. This is done before the failure is
     /// reported, because the worker may end then.
-    async fn tidy(&self, fault: &Fault, file: &Manifest, writer: &Writer) {
+    pub(super) async fn tidy(&self, fault: &Fault, file: &Manifest, writer: &Writer) {
         let is_empty = !writer.has_stored().await && file.stored.is_empty();
         if fault.spoils_stored_bytes() || !file.is_resumable() || is_empty {
             writer.discard().await;

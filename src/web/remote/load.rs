@@ -26,6 +26,8 @@ pub(super) struct Load<'a> {
     pub(super) storage: Option<Storage>,
     pub(super) pool: ArrayPool,
     pub(super) restarts: Restarts,
+    /// Which file of a model in several files this is, from 0.
+    pub(super) volume: Option<usize>,
 }
 
 impl<'a> Load<'a> {
@@ -38,11 +40,31 @@ impl<'a> Load<'a> {
             storage: None,
             pool: ArrayPool::default(),
             restarts: Restarts::default(),
+            volume: None,
         };
         if cache != CacheMode::Off {
             load.storage = Storage::open().await.map_err(|error| load.not_stored(&error)).ok();
         }
         load
+    }
+
+    /// The load of one file of the same model in several files.
+    pub(super) fn of_volume(&self, volume: usize, address: &'a Address) -> Self {
+        Self {
+            opening: self.opening,
+            address,
+            cache: self.cache,
+            storage: self.storage.clone(),
+            pool: self.pool.clone(),
+            restarts: Restarts::default(),
+            volume: Some(volume),
+        }
+    }
+
+    /// Whether the first request is for a single byte, which tells all that is needed to begin. So
+    /// it is for files that are read later: a browser has few connections to keep open.
+    pub(super) fn probes(&self) -> bool {
+        self.volume > Some(0)
     }
 
     /// Reports that the load goes on without storing.
@@ -122,7 +144,7 @@ impl<'a> Load<'a> {
     pub(super) async fn discard(&self, file: &Manifest) {
         if let Some(storage) = &self.storage {
             // If this fails, the next download of the address cleans up.
-            let _ = storage.discard(&file.id).await;
+            let _ = storage.discard(vec![file.id.clone()]).await;
         }
     }
 }

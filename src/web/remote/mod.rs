@@ -9,9 +9,10 @@
 //! begin      the first response of a download, and room for the file
 //! download   from the network to the GPU and into storage
 //! stored     from storage to the GPU
+//! volumes    a model in several files, from both
 //! ```
 //!
-//! This file chooses between the last two. It starts the load again when the file has changed
+//! This file chooses between `download` and `stored`. It starts the load again when the file has changed
 //! meanwhile, or when the server does not do what it seemed to do.
 
 mod request;
@@ -21,19 +22,23 @@ mod load;
 mod begin;
 mod download;
 mod stored;
+mod volumes;
 
 use super::opening::Opening;
 use super::options::CacheMode;
 use super::tabs::{Announcement, Lock};
 use crate::error::Result;
 use crate::session::Session;
-use crate::transfer::{Fault, Note};
+use crate::transfer::{Fault, Note, VolumeName};
 
 use load::Load;
 pub(super) use request::Address;
 
-/// Loads the model at `address`.
+/// Loads the model at `address`. Of a model in several files, this is the address of the first.
 pub(super) async fn load(opening: &Opening<'_>, address: &Address) -> Result<Session> {
+    if let Some(name) = VolumeName::in_url(&address.url) {
+        return volumes::load(opening, address, &name).await;
+    }
     let mut load = Load::new(opening, address).await;
     loop {
         match attempt(&load).await {

@@ -1,5 +1,6 @@
 //! The parts of a file in order, from storage and network, a few of them ahead of the reader.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::rc::Rc;
@@ -16,7 +17,7 @@ use crate::transfer::{Cause, Fault, Hasher, Part};
 use crate::web::bytes::Bytes;
 use crate::web::store::StoredFile;
 
-/// Parts that are requested or read at the same time. Their bytes are in memory.
+/// See [`PartSource::ahead`].
 const AHEAD: usize = 4;
 
 /// Where the bytes of a load come from.
@@ -51,7 +52,9 @@ pub(super) struct PartSource {
     current: Option<(Bytes, u32)>,
     hasher: Option<Hasher>,
     /// Why the load has to start again, if it has to.
-    pub(super) restart: Option<Cause>,
+    pub(super) restart: Rc<Cell<Option<Cause>>>,
+    /// Parts that are requested or read at the same time. Their bytes are in memory.
+    ahead: usize,
 }
 
 impl PartSource {
@@ -64,8 +67,14 @@ impl PartSource {
             position: 0,
             current: None,
             hasher: hashed.then(Hasher::default),
-            restart: None,
+            restart: Rc::default(),
+            ahead: AHEAD,
         }
+    }
+
+    /// The same, but only the first part is in memory until the reader needs another one.
+    pub(super) fn patient(self) -> Self {
+        Self { ahead: 1, ..self }
     }
 
     /// The next part; `None` at the end.
@@ -79,7 +88,7 @@ impl PartSource {
                 None => None,
             },
             Feed::Parts { stored, fetcher, in_flight } => {
-                while in_flight.len() < AHEAD
+                while in_flight.len() < self.ahead
                     && let Some(part) = self.parts.pop_front()
                 {
                     // A task of its own goes on while the reader waits for something else. It ends
@@ -88,7 +97,9 @@ impl PartSource {
                     spawn_local(task);
                     in_flight.push_back(handle);
                 }
-                in_flight.next().await.transpose()?
+                let next = in_flight.next().await.transpose()?;
+                self.ahead = AHEAD;
+                next
             }
         };
         if let (Some(bytes), Some(hasher)) = (&bytes, &mut self.hasher) {
@@ -122,7 +133,7 @@ impl PartSource {
         match fault {
             Fault::Permanent(error) | Fault::Transient { error, .. } => error,
             Fault::Restart(cause) => {
-                self.restart = Some(cause);
+                self.restart.set(Some(cause));
                 Error::Network { what: "the file".into(), why: cause.why().into() }
             }
         }

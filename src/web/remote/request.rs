@@ -48,6 +48,18 @@ impl Address {
         Ok(Self { url, resource: value.clone() })
     }
 
+    /// Another address, asked for in the same way.
+    pub(super) fn beside(&self, url: &str) -> Result<Self> {
+        let resource = match self.resource.dyn_ref::<Request>() {
+            // A `Request` serves as the options of another one.
+            Some(request) => Request::new_with_str_and_init(url, request.unchecked_ref())
+                .map_err(|thrown| bad_option("source", text(&thrown)))?
+                .into(),
+            None => url.into(),
+        };
+        Ok(Self { url: url.to_owned(), resource })
+    }
+
     /// Whether the address means the same tomorrow: `blob:` and `data:` are not worth storing.
     pub(in crate::web) fn is_lasting(&self) -> bool {
         self.url.starts_with("http://") || self.url.starts_with("https://")

@@ -31,7 +31,7 @@ impl Load<'_> {
         let feed = Feed::parts(Some(self.stored_file(storage, file, false)), None);
         let parts = PartSource::new(feed, file.parts(total), total, hashed);
         let (finished, parts) = self.session(parts, hashed).await;
-        let (session, hash) = match (finished, parts.restart) {
+        let (session, hash) = match (finished, parts.restart.get()) {
             (Err(_), Some(_)) if self.cache == CacheMode::Only => {
                 return Err(Error::NotCached { url: self.address.url.clone() }.into());
             }

@@ -232,24 +232,26 @@ impl Storage {
         .await
     }
 
-    /// Deletes a file.
-    pub(in crate::web) async fn discard(&self, id: &str) -> Result<()> {
-        let (this, id) = (self.clone(), id.to_owned());
+    /// Deletes files, either all or none.
+    pub(in crate::web) async fn discard(&self, ids: Vec<String>) -> Result<()> {
+        let this = self.clone();
         detached(async move {
             let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
-            remove(&transaction, &id).await?;
+            for id in ids {
+                remove(&transaction, &id).await?;
+            }
             end(transaction).await
         })
         .await
     }
 
-    /// Deletes what is stored of `url`.
-    pub(in crate::web) async fn delete(&self, url: &str) -> Result<()> {
-        let (this, url) = (self.clone(), url.to_owned());
+    /// Deletes what is stored of `urls`, either all or nothing.
+    pub(in crate::web) async fn delete(&self, urls: Vec<String>) -> Result<()> {
+        let this = self.clone();
         detached(async move {
             let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
             for file in files(&transaction).await? {
-                if file.url == url {
+                if urls.contains(&file.url) {
                     remove(&transaction, &file.id).await?;
                 }
             }

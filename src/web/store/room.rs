@@ -6,7 +6,7 @@ use wasm_bindgen_futures::JsFuture;
 use web_sys::StorageManager;
 
 use super::database::Storage;
-use crate::transfer::{Manifest, eviction_order};
+use crate::transfer::{StoredModel, eviction_order};
 use crate::web::tabs::Lock;
 
 /// The share of the bytes that a browser needs besides them for its own records.
@@ -14,9 +14,9 @@ const MARGIN: f64 = 0.01;
 
 /// Whether bytes will fit.
 pub(in crate::web) enum Room {
-    /// As far as the browser says, they will, now that these files are deleted.
-    Made(Vec<Manifest>),
-    /// They would not, even without all other files. So nothing was deleted.
+    /// As far as the browser says, they will, now that these models are deleted.
+    Made(Vec<StoredModel>),
+    /// They would not, even without all other models. So nothing was deleted.
     Not {
         /// Bytes that would fit.
         possible: u64,
@@ -24,8 +24,8 @@ pub(in crate::web) enum Room {
 }
 
 impl Storage {
-    /// Makes room for `needed` bytes of `url`. Files of other addresses are deleted, the one used
-    /// longest ago first, but only if that is enough, and none that a tab is loading now.
+    /// Makes room for `needed` bytes of `url`. Other models are deleted, the one used longest ago
+    /// first, but only if that is enough, and none that a tab is loading now.
     pub(in crate::web) async fn make_room(&self, url: &str, needed: u64) -> Room {
         match free().await {
             Some(free) => self.evict(free, url, needed as f64 * (1.0 + MARGIN)).await,
@@ -52,23 +52,24 @@ impl Storage {
         // Held until all files are deleted: a tab that starts to load one of them waits.
         let mut locks = Vec::new();
         let mut idle = Vec::new();
-        for file in others {
-            if let Some(lock) = Lock::if_free(&file.url).await {
+        for model in others {
+            if let Some(lock) = Lock::if_free(&model.url).await {
                 locks.push(lock);
-                idle.push(file);
+                idle.push(model);
             }
         }
-        let possible = free + idle.iter().map(|file| file.bytes() as f64).sum::<f64>();
+        let possible = free + idle.iter().map(|model| model.bytes() as f64).sum::<f64>();
         if possible < needed {
             return Room::Not { possible: possible.max(0.0) as u64 };
         }
-        for file in idle {
+        for model in idle {
             if free >= needed {
                 break;
             }
-            if self.discard(&file.id).await.is_ok() {
-                free += file.bytes() as f64;
-                evicted.push(file);
+            let ids = model.files.iter().map(|file| file.id.clone()).collect();
+            if self.discard(ids).await.is_ok() {
+                free += model.bytes() as f64;
+                evicted.push(model);
                 self.freed.set(free as u64);
             }
         }

@@ -164,7 +164,7 @@ impl Writer {
     pub(in crate::web) async fn discard(&self) {
         self.settle().await;
         // If this fails, the next download of the address cleans up.
-        let _ = self.storage.discard(&self.id).await;
+        let _ = self.storage.discard(vec![self.id.clone()]).await;
     }
 
     /// Waits until at most `max` slots are in use.
@@ -243,7 +243,7 @@ impl Writer {
             return;
         }
         // If either fails, the next download of the address cleans up.
-        let _ = self.storage.discard(&self.id).await;
+        let _ = self.storage.discard(vec![self.id.clone()]).await;
         if matches!(error, Error::StorageFull(_)) {
             let _ = self.storage.refuse(&self.url, self.total.unwrap_or(0)).await;
         }

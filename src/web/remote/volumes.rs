@@ -1,0 +1,236 @@
+//! A model in several files. Each is fetched and stored by itself; together they are read as one.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use super::Address;
+use super::begin::Begun;
+use super::load::Load;
+use super::parts::{Feed, PartSource};
+use crate::error::{Error, Result};
+use crate::gguf::Joined;
+use crate::session::Session;
+use crate::source::Reader;
+use crate::transfer::{Cause, Content, Fault, Manifest, Note, Phase, VolumeName};
+use crate::web::error::bad_option;
+use crate::web::opening::Opening;
+use crate::web::options::CacheMode;
+use crate::web::store::Writer;
+use crate::web::tabs::{Announcement, Lock};
+
+/// A volume that is ready to be read.
+struct Volume {
+    parts: PartSource,
+    total: u64,
+    /// Bytes of it that are stored.
+    stored: u64,
+    /// `None` if it is only read from the storage.
+    download: Option<Download>,
+    /// As in [`PartSource`].
+    restart: Rc<Cell<Option<Cause>>>,
+}
+
+struct Download {
+    file: Manifest,
+    /// Stores it, if it is to be stored.
+    writer: Option<Rc<Writer>>,
+}
+
+/// A fault, and the index of the volume that has it; `None` if it is of the whole model.
+type VolumeFault = (Option<usize>, Fault);
+
+/// Loads the model whose first file is at `address`, with the `name` of a volume.
+pub(super) async fn load(
+    opening: &Opening<'_>,
+    address: &Address,
+    name: &VolumeName<'_>,
+) -> Result<Session> {
+    let urls = name.all().map_err(|why| bad_option("source", why))?;
+    if opening.options.integrity.is_some() {
+        let why = "cannot be compared with a model in several files";
+        return Err(bad_option("integrity", why));
+    }
+    let addresses = urls.iter().map(|url| address.beside(url)).collect::<Result<Vec<_>>>()?;
+    let model = Load::new(opening, address).await;
+    let mut loads: Vec<_> =
+        addresses.iter().enumerate().map(|(i, address)| model.of_volume(i, address)).collect();
+    loop {
+        match attempt(&loads).await {
+            Ok(session) => return Ok(session),
+            Err((_, Fault::Permanent(error) | Fault::Transient { error, .. })) => {
+                return Err(error);
+            }
+            Err((index, Fault::Restart(cause))) => {
+                let load = &mut loads[index.unwrap_or(0)];
+                load.restarts.add(cause, &load.address.url)?;
+                opening.reporter.note(Note::Restarted { why: cause.why().into() });
+            }
+        }
+    }
+}
+
+async fn attempt(loads: &[Load<'_>]) -> Result<Session, VolumeFault> {
+    // The lock and the progress of the first file are those of the model.
+    let (first, reporter) = (&loads[0], loads[0].opening.reporter);
+    let mut found = find(loads).await;
+    let mut lock = None;
+    if first.storage.is_some() && !is_complete(loads, &found) && first.cache != CacheMode::Only {
+        lock = Some(match Lock::if_free(&first.address.url).await {
+            Some(lock) => lock,
+            None => {
+                let lock = first.wait().await;
+                found = find(loads).await;
+                lock
+            }
+        });
+    }
+    let complete = is_complete(loads, &found);
+    if complete {
+        lock = None;
+    }
+    let _told = lock.is_some().then(|| Announcement::new(&first.address.url, reporter));
+
+    let mut volumes = Vec::with_capacity(loads.len());
+    for (index, (load, found)) in loads.iter().zip(found).enumerate() {
+        match load.volume(found, complete).await {
+            Ok(volume) => volumes.push(volume),
+            Err(fault) => {
+                for (load, volume) in loads.iter().zip(&volumes) {
+                    if let Some(Download { file, writer: Some(writer) }) = &volume.download {
+                        load.tidy(&neutral(), file, writer).await;
+                    }
+                }
+                return Err((Some(index), fault));
+            }
+        }
+    }
+    let sum = |bytes: fn(&Volume) -> u64| volumes.iter().map(bytes).sum::<u64>();
+    let (phase, stored) = match complete {
+        true => (Phase::Cache, 0),
+        false => (Phase::Download, sum(|volume| volume.stored)),
+    };
+    reporter.resumed(stored);
+    reporter.begin(phase, (sum(|volume| volume.total), stored), 1.0);
+
+    let (mut sources, mut rest) = (Vec::new(), Vec::new());
+    for Volume { parts, total, download, restart, .. } in volumes {
+        sources.push(parts);
+        rest.push((download, total, restart));
+    }
+    let finished = session(first.opening, sources, complete).await;
+    let result = finished.map_err(|error| {
+        let restart = |(_, _, restart): &(_, _, Rc<Cell<Option<Cause>>>)| restart.get();
+        let found = rest.iter().enumerate().find_map(|(i, volume)| Some((i, restart(volume)?)));
+        match found {
+            Some(_) if first.cache == CacheMode::Only => {
+                (None, Error::NotCached { url: first.address.url.clone() }.into())
+            }
+            Some((index, cause)) => (Some(index), Fault::Restart(cause)),
+            None => (None, error.into()),
+        }
+    });
+    for (index, (download, total, _)) in rest.iter().enumerate() {
+        let Some(Download { file, writer: Some(writer) }) = download else { continue };
+        match &result {
+            Ok(_) => writer.complete(*total, None).await,
+            Err((of, fault)) if of.is_none_or(|of| of == index) => {
+                loads[index].tidy(fault, file, writer).await;
+            }
+            // What is wrong with another volume says nothing about this one.
+            Err(_) => loads[index].tidy(&neutral(), file, writer).await,
+        }
+    }
+    result
+}
+
+/// Loads the model. Unless all bytes are stored, reads also those that it does not need, so that
+/// they are.
+async fn session(
+    opening: &Opening<'_>,
+    sources: Vec<PartSource>,
+    complete: bool,
+) -> Result<Session> {
+    let mut reader = Reader::new(Joined::open(sources).await?);
+    let session = opening.session(&mut reader, true).await?;
+    if !complete {
+        for mut parts in reader.into_inner().into_inner() {
+            parts.drain().await?;
+        }
+    }
+    Ok(session)
+}
+
+/// A fault that leaves the stored bytes as good as they were.
+fn neutral() -> Fault {
+    Fault::Restart(Cause::Broken)
+}
+
+async fn find(loads: &[Load<'_>]) -> Vec<Option<Manifest>> {
+    let mut found = Vec::with_capacity(loads.len());
+    for load in loads {
+        found.push(load.find().await);
+    }
+    found
+}
+
+/// Whether every volume is stored and may be used.
+fn is_complete(loads: &[Load<'_>], found: &[Option<Manifest>]) -> bool {
+    let mut both = loads.iter().zip(found);
+    both.all(|(load, found)| load.storage.is_some() && load.complete(found).is_some())
+}
+
+impl Load<'_> {
+    /// The volume at this address, from the storage if it is there. `alone`: no volume is
+    /// downloaded.
+    async fn volume(&self, found: Option<Manifest>, alone: bool) -> Result<Volume, Fault> {
+        if let (Some(storage), Some(file)) = (&self.storage, self.complete(&found)) {
+            if !alone {
+                self.expect_same(file).await?;
+            }
+            let total = file.bytes();
+            let feed = Feed::parts(Some(self.stored_file(storage, file, !alone)), None);
+            let parts = PartSource::new(feed, file.parts(total), total, false).patient();
+            let restart = Rc::clone(&parts.restart);
+            return Ok(Volume { parts, total, stored: total, download: None, restart });
+        }
+        if self.cache == CacheMode::Only {
+            return Err(self.absent(found.as_ref()).into());
+        }
+        let begun: Begun = self.begin(self.resumable(found)).await?;
+        let total = match &begun.response.content {
+            Content::Part(part) => part.total,
+            Content::Whole(_) => {
+                if begun.file.stored.is_empty() {
+                    self.discard(&begun.file).await;
+                }
+                let why = "the server does not send parts of the file with their version, which a \
+                           model in several files needs";
+                let what = self.address.url.clone();
+                return Err(Error::Network { what, why: why.into() }.into());
+            }
+        };
+        let file = begun.file.clone();
+        let fetcher = self.fetcher(begun);
+        if self.probes() {
+            fetcher.first.take();
+        }
+        let writer = fetcher.writer.clone();
+        let stored = self.storage.as_ref().map(|storage| self.stored_file(storage, &file, true));
+        let feed = Feed::parts(stored, Some(fetcher));
+        let parts = PartSource::new(feed, file.parts(total), total, false).patient();
+        let restart = Rc::clone(&parts.restart);
+        let stored = file.bytes();
+        Ok(Volume { parts, total, stored, download: Some(Download { file, writer }), restart })
+    }
+
+    /// Asks whether the stored `file` is still the server's: a model must not be mixed from files of
+    /// two versions.
+    async fn expect_same(&self, file: &Manifest) -> Result<(), Fault> {
+        let response = self.first_response(None).await?;
+        if response.version.is_same(&file.version) && response.content.total() == file.total {
+            return Ok(());
+        }
+        self.discard(file).await;
+        Err(Fault::Restart(Cause::Changed))
+    }
+}
