@@ -330,6 +330,40 @@ fn pack(tensors: &mut Tensors, inverse: bool) {
     }
 }
 
+/// 1bitLLM's folders have names of their own, an old config.json, and say in their class that the
+/// weights are masters.
+#[test]
+fn the_reproductions_of_bitnet_have_other_names() {
+    let expected = decoded(&Folder::new("reproduction-of", "bitnet").converted(&[]));
+    let folder = Folder::new("reproduction", "bitnet");
+    folder.edit_json("config.json", |config| {
+        let edits = json!({"architectures": ["BitnetForCausalLM"], "hidden_act": "silu",
+            "quantization_config": null, "rope_parameters": null, "rope_theta": 10000.0,
+            "input_bits": 8, "weight_bits": 1});
+        config.as_object_mut().unwrap().extend(edits.as_object().unwrap().clone());
+    });
+    folder.edit_tensors(|tensors| {
+        let old = std::mem::take(tensors);
+        tensors.extend(old.into_iter().map(|(name, tensor)| {
+            let name = name.replace("self_attn.attn_sub_norm", "self_attn.inner_attn_ln");
+            (name.replace("mlp.ffn_sub_norm", "mlp.ffn_layernorm"), tensor)
+        }));
+        let table = ("F32".into(), vec![16], vec![0; 64]);
+        tensors.insert("model.layers.0.self_attn.rotary_emb.inv_freq".into(), table);
+    });
+    let out = folder.converted(&[]);
+    assert_eq!(header(&out).metadata.text("general.architecture").unwrap(), Some("bitnet"));
+    assert_eq!(decoded(&out), expected);
+    // Both names of a norm.
+    folder.edit_tensors(|tensors| {
+        let norm = tensors["model.layers.0.mlp.ffn_layernorm.weight"].clone();
+        tensors.insert("model.layers.0.mlp.ffn_sub_norm.weight".into(), norm);
+    });
+    folder.refused(&[], "unsupported-model", &["ffn_layernorm", "ffn_sub_norm", "the same"]);
+    folder.edit_json("config.json", |config| config["weight_bits"] = json!(2));
+    folder.refused(&[], "unsupported-model", &["weight_bits", "2"]);
+}
+
 #[test]
 fn what_the_folder_says_of_tokens_is_in_the_file() {
     let text = |gguf: &Gguf, key: &str| gguf.metadata.text(key).unwrap().map(str::to_owned);
@@ -398,6 +432,7 @@ fn pre_tokenizers() -> Vec<(&'static str, Value)> {
     let split = |regex: &str| json!({"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": false});
     let inverted = |regex: &str| json!({"type": "Split", "pattern": {"Regex": regex}, "behavior": "Removed", "invert": true});
     let punctuation = json!({"type": "Punctuation", "behavior": "Contiguous"});
+    let digits = json!({"type": "Digits", "individual_digits": true});
     let llama_3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
     let qwen_2 = llama_3.replace("{1,3}", "");
     let sequence = |steps: &[Value]| json!({"type": "Sequence", "pretokenizers": steps});
@@ -407,7 +442,8 @@ fn pre_tokenizers() -> Vec<(&'static str, Value)> {
         ("qwen2", sequence(&[split(&qwen_2), bytes(false)])),
         ("gpt-2", bytes(true)),
         ("falcon", sequence(&[punctuation.clone(), bytes(true), split("[0-9][0-9][0-9]")])),
-        ("falcon3", sequence(&[punctuation, bytes(true), split("[0-9]")])),
+        ("falcon3", sequence(&[punctuation.clone(), bytes(true), split("[0-9]")])),
+        ("falcon3", sequence(&[punctuation, bytes(true), digits, split("[0-9][0-9][0-9]")])),
     ]
 }
 
