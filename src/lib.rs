@@ -13,6 +13,7 @@
 //! gpu  kernels  engine                          the model on the GPU
 //!   ↓
 //! session                                       prompt in, text out
+//! perplexity                                    how well a model foretells a text
 //!   ↓
 //! native | web                                  files | JavaScript
 //! ```
@@ -39,6 +40,7 @@ pub mod gpu;
 pub mod kernels;
 pub mod engine;
 pub mod session;
+pub mod perplexity;
 
 #[cfg(not(target_arch = "wasm32"))]
 pub mod native;

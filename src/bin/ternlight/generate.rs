@@ -93,7 +93,7 @@ pub(crate) struct Generate {
 
 /// [`Rules`] on the command line.
 #[derive(Clone, Copy, ValueEnum)]
-enum TokenizerArg {
+pub(crate) enum TokenizerArg {
     Strict,
     Closest,
 }
@@ -125,10 +125,20 @@ impl From<LmHeadArg> for LmHead {
     }
 }
 
+/// [`Layout`] on the command line.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum I2sLayout {
+pub(crate) enum I2sLayout {
     X86,
     Arm,
+}
+
+impl From<I2sLayout> for Layout {
+    fn from(layout: I2sLayout) -> Self {
+        match layout {
+            I2sLayout::X86 => Self::X86,
+            I2sLayout::Arm => Self::Arm,
+        }
+    }
 }
 
 pub(crate) fn generate(args: &Generate) -> Result<()> {
@@ -225,10 +235,7 @@ fn on_cpu(
     options: &GenerateOptions,
     mut reader: Reader<Joined<FileSource>>,
 ) -> Result<String> {
-    let layout = match args.i2s_layout {
-        I2sLayout::X86 => Layout::X86,
-        I2sLayout::Arm => Layout::Arm,
-    };
+    let layout = args.i2s_layout.into();
     let mut model = block_on(Reference::load_as(
         &mut reader,
         ReferenceOptions { layout, ..Default::default() },
@@ -326,7 +333,7 @@ fn end(mut output: Output) -> Result<()> {
     output.finish()
 }
 
-fn show_progress(progress: Progress) {
+pub(crate) fn show_progress(progress: Progress) {
     let mut err = io::stderr();
     if !err.is_terminal() {
         return;

@@ -1,4 +1,4 @@
-//! The command line: generate text, inspect a file, time a model, and write one.
+//! The command line: generate text, and commands that look at models, measure and write them.
 
 mod bench;
 mod convert;
@@ -6,6 +6,7 @@ mod generate;
 mod inspect;
 mod options;
 mod output;
+mod perplexity;
 mod random;
 mod requantize;
 
@@ -34,6 +35,8 @@ enum Command {
     },
     /// Time decoding and prompt processing
     Bench(bench::Bench),
+    /// Measure how well a model foretells a text
+    Perplexity(perplexity::Measure),
     /// Write a model of a well-known shape with random weights, for timing
     Random(random::Random),
     /// Make a GGUF file of a folder from Hugging Face
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
     let result = match &cli.command {
         Some(Command::Inspect { file }) => inspect::inspect(file),
         Some(Command::Bench(args)) => bench::bench(args),
+        Some(Command::Perplexity(args)) => perplexity::measure(args),
         Some(Command::Random(args)) => random::random(args),
         Some(Command::Convert(args)) => convert::convert(args),
         Some(Command::Requantize(args)) => requantize::requantize(args),
