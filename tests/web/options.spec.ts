@@ -89,6 +89,8 @@ const GENERATE: Row[] = [
   ['stop', [...othersThan('array'), '[5]', `['a', null]`], 'must be an array of strings'],
   ['stop', [`['']`, `['a', '']`], 'must not contain an empty string'],
   ['promptLookup', ...FLAG],
+  ['thinking', ...FLAG],
+  ['maxThinkingTokens', [...U32, '0'], 'must be an integer from 1 to 4294967295'],
   ['raw', ...FLAG],
   ['special', ...FLAG],
   ['special', ['true'], 'needs `raw: true`: in a chat, no text becomes a special token'],
