@@ -1,4 +1,4 @@
-//! BitNet b1.58 language models on WebGPU, in a browser and natively.
+//! Ternary language models on WebGPU, in a browser and natively.
 //!
 //! The modules are in the order of dependency: each names only those above it.
 //!
