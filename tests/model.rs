@@ -250,6 +250,28 @@ fn types_of_other_cpus_are_explained() {
     );
 }
 
+/// A model's matrices are all of I2_S or all of blocks, and those of a stack are of one type.
+#[test]
+fn mixed_matrices_are_refused() {
+    /// The numbers of two types, and the weights in their blocks of 18 bytes.
+    const Q4_0: (u32, usize) = (2, 32);
+    const Q1_0: (u32, usize) = (41, 128);
+    // Blocks of zeros are valid.
+    let retyped = |mut file: File, of: &str, (type_id, block): (u32, usize)| {
+        for tensor in file.tensors.iter_mut().filter(|t| t.ne.len() == 2 && t.name.contains(of)) {
+            let elements = tensor.ne.iter().product::<u64>() as usize;
+            (tensor.type_id, tensor.bytes) = (type_id, vec![0; elements / block * 18]);
+        }
+        file
+    };
+    let blocks = retyped(retyped(tiny(), ".attn", Q4_0), ".ffn", Q1_0);
+    table(&blocks).unwrap();
+    let facts = ["blk.0.attn_k.weight", "Q1_0", "Q4_0"];
+    assert_error(table(&retyped(blocks, "blk.0.attn_k", Q1_0)), "tensor-shape", &facts);
+    let facts = ["ffn_down.weight`", "Q4_0", "I2_S beside"];
+    assert_error(table(&retyped(tiny(), ".ffn_down", Q4_0)), "unsupported-model", &facts);
+}
+
 #[test]
 fn tensors_that_are_not_used_are_refused() {
     for name in ["blk.0.attn_q.bias", "blk.0.attn_q.scale", "rope_freqs.weight", "blk.11.x.weight"]

@@ -211,9 +211,19 @@ fn check_rope_factors(config: &Config, weights: &[Weight]) -> Result<()> {
     Ok(())
 }
 
-/// Matrices with the same input are stacked on the GPU, so their types agree.
+/// Matrices with the same input are stacked on the GPU, so their types agree. All matrices take
+/// their inputs alike: I2_S takes int8 with a scale for each token, other types do not.
 fn check_stacks(weights: &[Weight]) -> Result<()> {
     let mut types = HashMap::new();
+    let mut matrices = weights.iter().filter(|weight| weight.role.kind() == Kind::Matrix);
+    let is_i2s = |weight: &Weight| weight.tensor.ty == TensorType::I2S;
+    let first = matrices.next().is_some_and(is_i2s);
+    if let Some(Weight { tensor, .. }) = matrices.find(|weight| is_i2s(weight) != first) {
+        return Err(Error::UnsupportedModel(format!(
+            "tensor `{}` is {}: I2_S beside other types in the matrices of a model",
+            tensor.name, tensor.ty
+        )));
+    }
     for Weight { role, block, tensor } in weights {
         let stack = match role {
             Role::AttnQ | Role::AttnK | Role::AttnV => Role::AttnQ,
