@@ -3,7 +3,7 @@
 use ternlight::native::block_on;
 use ternlight::session::Session;
 
-use crate::setup::Setup;
+use crate::setup::{Setup, is_slow};
 use crate::support::families::{Expected, distance, expectations};
 use crate::support::path;
 
@@ -22,6 +22,10 @@ fn check(setup: impl Fn() -> Setup, allowed: impl Fn(&Expected) -> f64) {
     for expected in expectations() {
         let bytes = std::fs::read(path(&format!("tests/data/models/{}.gguf", expected.model)));
         let mut session = setup().context(expected.context).load(&bytes.unwrap()).unwrap();
+        // The prompts of 600 tokens take SwiftShader most of its time, and llvmpipe runs them.
+        if is_slow(&session) && expected.ids.len() > 100 {
+            continue;
+        }
         let off = off(&mut session, &expected);
         if off > allowed(&expected) {
             bad.push(format!("{}: {off:.2e}", expected.name));
@@ -30,13 +34,13 @@ fn check(setup: impl Fn() -> Setup, allowed: impl Fn(&Expected) -> f64) {
     assert!(bad.is_empty(), "{bad:#?}");
 }
 
-/// With float activations nothing is rounded but the cache: this proves the graph.
+/// With float activations and an f32 cache nothing is rounded: this proves the graph.
 #[test]
 fn with_float_activations_every_family_has_its_logits() {
-    check(
-        || Setup::default().float_activations().kv_f32(),
-        |expected| if expected.rounds_inputs { 1.1 * expected.others } else { 1e-4 },
-    );
+    let exact = || Setup::default().float_activations().kv_f32();
+    let allowed = |e: &Expected| if e.rounds_inputs { 1.1 * e.others } else { 1e-4 };
+    check(exact, allowed);
+    check(|| exact().like_a_card(), allowed);
 }
 
 /// int8 activations are no further off than those of the program the file was made for.
