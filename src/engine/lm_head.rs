@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use crate::gpu::{Buffer, Gpu, Plan, Recorder, Step};
 use crate::kernels::{Approximation, Dense, DenseType, MAX_SPLIT_COLUMNS, leads, rescored_blocks};
 
-/// `auto` splits only if the embedding has at most one value of 2 or more for each so many rows.
-/// The upper byte says too little about such a value, so its row is always read in full.
+/// `auto` splits if at most one value in this many rows is 2 or more. The upper byte says too little
+/// about such a value, so its row is always read in full.
 const ROWS_PER_LARGE: usize = 16;
 
 /// `auto` does not split an LM head of fewer bytes.

@@ -316,7 +316,7 @@ impl Content<'_> {
 ///
 /// Errors: those of the readers of GGUF files, but with the checkpoint's names.
 fn check(header: &Header, plans: &[Plan<'_>]) -> Result<()> {
-    /// The file: its beginning, and so many bytes.
+    /// The first bytes of the file, and its length.
     struct Begun(Vec<u8>, u64);
     impl Source for Begun {
         fn len(&self) -> u64 {

@@ -1,6 +1,6 @@
 //! The header of a safetensors file: the name, type, shape and offsets of each tensor.
 //!
-//! A file is a length of eight bytes, so many bytes of JSON, and the tensors' bytes. Files come from
+//! A file is the length of its JSON in eight bytes, the JSON, and the tensors' bytes. Files come from
 //! strangers: every number is compared with the file's length before it is used.
 
 use std::fmt;
@@ -77,7 +77,7 @@ impl fmt::Display for Tensor {
 
 /// Bytes of JSON in a file of `file_len` bytes.
 ///
-/// Errors: why there cannot be so many, as all functions here.
+/// Errors: why the file cannot have that many. Errors here are texts, as in all of this module.
 pub(crate) fn json_len(prefix: [u8; PREFIX as usize], file_len: u64) -> Result<u64, String> {
     let len = u64::from_le_bytes(prefix);
     let rest = file_len.saturating_sub(PREFIX);
