@@ -60,7 +60,7 @@ export interface LoadOptions {
    */
   integrity?: string
   /**
-   * If no byte arrives for so many milliseconds, the request is sent again. At least 1; default
+   * If no byte arrives for this many milliseconds, the request is sent again. At least 1; default
    * 15 000. If the server supports ranges, only what is missing is downloaded again.
    */
   stallTimeout?: number

@@ -29,7 +29,7 @@ export async function loadTimes(options) {
  * Times prompts and answers of the loaded model. Prompt lookup is off, because its gain depends on
  * the text. Each figure may take `patience` seconds: where its runs take longer, there are fewer of
  * them, and where a single run would, the figure is left out. The page's function `tell` is called
- * with the name of what comes next.
+ * with the name of each figure before it is taken.
  */
 export async function measure({ decode, prefill, tokens, runs, patience, profile }) {
   const { model, tell } = globalThis

@@ -55,7 +55,7 @@ impl Channels {
         Self { state: State::Answer, held: String::new() }
     }
 
-    /// The channel of what comes next.
+    /// The channel of the next token.
     pub fn channel(&self) -> Channel {
         match self.state {
             State::ReasoningBegins | State::Reasoning => Channel::Reasoning,

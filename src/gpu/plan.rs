@@ -31,7 +31,7 @@ pub const STEP_STRIDE: usize = 256 / size_of::<Step>();
 pub enum Extent {
     /// The same in every step.
     Fixed(u32),
-    /// One for every so many tokens of the step.
+    /// One for each group of this many tokens of the step.
     Tokens(u32),
     /// One for each split of the context.
     Splits,
@@ -153,7 +153,7 @@ impl<'gpu> Recorder<'gpu> {
         Self { gpu, step: step.clone(), plan: Plan::default() }
     }
 
-    /// The plan of what was recorded since the last call.
+    /// Everything recorded since the last call, as a plan.
     pub fn finish(&mut self) -> Plan {
         std::mem::take(&mut self.plan)
     }

@@ -9,8 +9,8 @@ use futures_channel::oneshot;
 use super::{Buffer, Gpu, Plan, Step};
 use crate::error::{Error, Result};
 
-/// Staging buffers of at most so many bytes are kept for the next readback: it copies tokens, or
-/// for each token of a draft the best of each vocabulary block.
+/// Staging buffers of up to this many bytes are kept for the next readback. It copies tokens, or the
+/// best of each vocabulary block for each token of a draft.
 const MAX_KEPT: u64 = 16 << 10;
 
 /// A copy of a buffer's first values that was submitted and can be awaited.

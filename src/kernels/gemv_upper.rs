@@ -27,7 +27,7 @@ fn row_groups(lanes: u32) -> RowGroups {
     RowGroups { workgroup: WORKGROUP, lanes, each: 4 }
 }
 
-/// How many times a workgroup computes so many rows.
+/// Row groups of a workgroup, computed one after the other.
 fn repeats(lanes: u32) -> usize {
     MIN_ROWS.div_ceil(row_groups(lanes).rows())
 }

@@ -149,7 +149,7 @@ impl PackedProduct<'_> {
     }
 }
 
-/// Lanes that share a row of gate and of up, where the adapter is given so many.
+/// Lanes that share a row of gate and the same row of up. Adapters tuned for fewer lanes use fewer.
 pub const GATED_LANES: u32 = 8;
 
 /// Lanes that share a row of a packed matrix, where the adapter is given `lanes` or more. Sums of

@@ -128,7 +128,8 @@ impl LmHeadRows<'_> {
         self.record_using(recorder, |shard| shard.buffer.clone());
     }
 
-    /// Binds what `used` makes of each shard: its buffer, of which less than all is used.
+    /// Like [`LmHeadRows::record`], but binds `used(shard)`: the shard's buffer, marked with the part
+    /// that the kernel uses.
     pub(super) fn record_using(
         self,
         recorder: &mut Recorder<'_>,
@@ -148,7 +149,7 @@ impl LmHeadRows<'_> {
     }
 }
 
-/// Workgroups that a pass over `embd` takes, with so many rows in each.
+/// Workgroups of a pass over `embd`, each with `rows_per_workgroup` rows.
 pub(super) fn workgroups(embd: &Dense, rows_per_workgroup: usize) -> usize {
     embd.shards.iter().map(|shard| shard.rows.len().div_ceil(rows_per_workgroup)).sum()
 }

@@ -2,7 +2,7 @@ use super::{NO_TOKEN, SamplingParams, WORKGROUP};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 
-/// Tokens in a vocabulary block, of which one workgroup finds the best.
+/// Tokens in a vocabulary block. One workgroup finds the best of a block.
 pub const VOCAB_BLOCK: usize = 1024;
 
 pub(super) const KERNEL: Kernel = Kernel {

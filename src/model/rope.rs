@@ -79,7 +79,7 @@ impl Angles {
                 per_position.iter_mut().for_each(|angle| *angle /= factor);
             }
             RopeScaling::Yarn { factor, original } => {
-                // The pair that rotates so many times over the original context.
+                // The pair that makes this many rotations over the original context.
                 let pair = |rotations: f64| {
                     width * (original / (rotations * 2.0 * PI)).ln() / (2.0 * base.ln())
                 };
@@ -104,7 +104,7 @@ impl Angles {
     }
 }
 
-/// YaRN keeps the frequencies that rotate at least so many times over the original context.
+/// YaRN keeps the frequencies that make at least this many rotations over the original context.
 const BETA_FAST: f64 = 32.0;
-/// It divides those that rotate at most so many times.
+/// It divides those that make at most this many.
 const BETA_SLOW: f64 = 1.0;

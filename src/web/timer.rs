@@ -19,7 +19,7 @@ extern "C" {
     fn clear_interval(id: &JsValue);
 }
 
-/// Resolves after so many milliseconds.
+/// Resolves after this many milliseconds.
 pub(super) async fn sleep(milliseconds: f64) {
     let promise = Promise::new(&mut |resolve, _| {
         set_timeout(&resolve, milliseconds);

@@ -9,7 +9,7 @@ use crate::device::{on_each_device, read, run, step, with_float_products};
 use crate::rms_norm::{NEAR_HALF, RELATIVE, hard_rows, hard_weight};
 use crate::rope_kv::{self, pair, rope_table, values};
 use crate::support::Random;
-use crate::ternary_products::{BEFORE, GATED, Matrix, SCALES, cuts};
+use crate::ternary_products::{BEFORE, Matrix, PRODUCTS, SCALES, cuts};
 
 /// One token's input, normed and quantised by the reference.
 struct Input {
@@ -71,11 +71,9 @@ fn norm_gemv_handles_hard_rows() {
         for (i, (k, rows)) in SHAPES.into_iter().enumerate() {
             let (xs, weight) = (hard_rows(k, &mut random), hard_weight(k, &mut random));
             let norm = Norm { weight: gpu.upload("weight", &weight), eps: 1e-5 };
-            // One matrix or two, whole or in shards. Most of the time goes into compiling these.
-            let one = if i % 2 == 0 { Product::Store } else { Product::Add };
-            for (n, product) in [one, GATED].into_iter().enumerate() {
+            for (n, product) in PRODUCTS.into_iter().enumerate() {
                 let matrix = Matrix::new(k, rows, product, SCALES[1].0, &mut random);
-                let cuts = cuts(rows, i / 2 + n);
+                let cuts = cuts(rows, i + n);
                 let w = matrix.upload(gpu, &cuts);
                 for (token, x) in xs.chunks(k).enumerate() {
                     let d_x = gpu.upload("x", x);

@@ -13,28 +13,12 @@ use crate::device::{
 use crate::rms_norm::pack_quantized;
 use crate::support::Random;
 
-pub(crate) const GATED: Product = Product::Gated(Activation::Relu2);
+/// `k` and rows: the least, one less and one more than a tile, the sizes of the 2B model.
+const SHAPES: [(usize, usize); 7] =
+    [(128, 1), (384, 63), (2560, 65), (6912, 1000), (128, 1000), (6912, 1), (384, 65)];
 
-/// `k` and rows, the product, the index of its scales, and whether the rows are in shards.
-///
-/// The shapes are the least, one less and one more than a tile, and the widest rows of the 2B
-/// model. Each is there with one matrix and with two, each product with both scales, whole and in
-/// shards. Every case and every shard is a pipeline, and compiling these takes most of the time. So
-/// there are no more.
-const CASES: [(usize, usize, Product, usize, bool); 12] = [
-    (128, 1, Product::Store, 0, false),
-    (128, 1, GATED, 1, false),
-    (384, 63, Product::Add, 0, true),
-    (384, 63, GATED, 0, false),
-    (2560, 65, Product::Store, 1, true),
-    (2560, 65, GATED, 1, false),
-    (6912, 200, Product::Add, 1, false),
-    (6912, 200, GATED, 0, true),
-    (128, 1000, Product::Store, 0, false),
-    (128, 1000, GATED, 1, true),
-    (6912, 1, Product::Add, 0, false),
-    (6912, 1, GATED, 0, false),
-];
+pub(crate) const PRODUCTS: [Product; 3] =
+    [Product::Store, Product::Add, Product::Gated(Activation::Relu2)];
 
 /// The output before the kernel runs. A product may be added to it.
 pub(crate) const BEFORE: f32 = 0.375;
@@ -178,22 +162,25 @@ fn check(gpu: &Gpu, what: &str, y: &Buffer<f32>, mut expected: Vec<f32>, relativ
 /// The recorder's method for a kernel.
 type Multiply = fn(&mut Recorder, &Ternary, &Quantized, &Buffer<f32>, Product);
 
-/// Checks every case. Each takes the next token count of `counts`.
+/// Checks every product of every shape. Each takes the next token count of `counts`.
 fn check_products(gpu: &Gpu, counts: &[usize], multiply: Multiply) {
     let mut random = Random(1);
     let mut counts = counts.iter().cycle();
-    for (k, rows, product, scale, in_shards) in CASES {
-        let &n_tokens = counts.next().unwrap();
-        let (scale, relative) = SCALES[scale];
-        let matrix = Matrix::new(k, rows, product, scale, &mut random);
-        let x = Activations::new(k, n_tokens, scale, &mut random);
-        let expected = matrix.times(&x, product);
-        let cuts = cuts(rows, usize::from(in_shards));
-        let (w, x) = (matrix.upload(gpu, &cuts), x.upload(gpu, k));
-        let y = output(gpu, rows, n_tokens);
-        run(gpu, &step(3, n_tokens), |p| multiply(p, &w, &x, &y, product));
-        let what = format!("{k} x {rows}, {n_tokens} tokens, {product:?}, cut at {cuts:?}");
-        check(gpu, &what, &y, expected, relative);
+    for (i, (k, rows)) in SHAPES.into_iter().enumerate() {
+        for (n, product) in PRODUCTS.into_iter().enumerate() {
+            let &n_tokens = counts.next().unwrap();
+            // Each product with each scale, whole and in shards.
+            let (scale, relative) = SCALES[i / 2 % 2];
+            let matrix = Matrix::new(k, rows, product, scale, &mut random);
+            let x = Activations::new(k, n_tokens, scale, &mut random);
+            let expected = matrix.times(&x, product);
+            let cuts = cuts(rows, i + n);
+            let (w, x) = (matrix.upload(gpu, &cuts), x.upload(gpu, k));
+            let y = output(gpu, rows, n_tokens);
+            run(gpu, &step(3, n_tokens), |p| multiply(p, &w, &x, &y, product));
+            let what = format!("{k} x {rows}, {n_tokens} tokens, {product:?}, cut at {cuts:?}");
+            check(gpu, &what, &y, expected, relative);
+        }
     }
 }
 

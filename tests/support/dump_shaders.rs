@@ -14,7 +14,6 @@ fn main() {
                 shader.kernel.bindings.iter().map(|(_, access)| format!("{access:?}")).collect();
             serde_json::json!({
                 "name": shader.name,
-                "isExample": shader.is_example,
                 "subgroups": shader.subgroups,
                 "bindings": bindings,
                 "source": shader.source,

@@ -9,8 +9,6 @@ pub(crate) struct Shader {
     pub(crate) kernel: &'static Kernel,
     /// The names of kernel and variant, and the constants that differ from the kernel's example.
     pub(crate) name: String,
-    /// Whether its constants are those of the kernel's example.
-    pub(crate) is_example: bool,
     /// Whether the device must have subgroup operations.
     pub(crate) subgroups: bool,
     /// The WGSL.
@@ -26,7 +24,6 @@ pub(crate) fn shaders(dialect: Dialect) -> Vec<Shader> {
                 all.extend(sizes(variant).iter().map(|&subgroups| Shader {
                     kernel,
                     name: name(kernel, variant, subgroups, &consts),
-                    is_example: consts == (kernel.example)(),
                     subgroups: variant.subgroups,
                     source: variant.source(dialect, subgroups, &consts),
                 }));

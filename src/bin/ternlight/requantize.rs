@@ -137,7 +137,7 @@ pub(crate) fn requantize(args: &Requantize) -> Result<()> {
 }
 
 /// Why a tensor was not written.
-enum Stop {
+pub(crate) enum Stop {
     Read(Error),
     Write(io::Error),
 }

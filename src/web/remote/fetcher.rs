@@ -13,7 +13,7 @@ use crate::web::progress::Reporter;
 use crate::web::store::{WriteSlot, Writer};
 use crate::web::timer::sleep;
 
-/// After so many milliseconds, the bytes of an unfinished part are stored: a slow connection that
+/// After this many milliseconds, the bytes of an unfinished part are stored: a slow connection that
 /// breaks for good loses no more than these.
 const STORE_AFTER: f64 = 10_000.0;
 

@@ -31,7 +31,7 @@ use ternlight::tokenizer::Tokenizer;
 use ternlight::{Error, Result};
 
 use crate::output::print;
-use crate::requantize::{Output, Quantized};
+use crate::requantize::{Output, Quantized, Stop};
 
 use checkpoint::Checkpoint;
 use config::{Model, Storage};
@@ -403,24 +403,6 @@ fn survey(
              {GROUP} weights"
         )),
         _ => Ok(found),
-    }
-}
-
-/// Why a tensor was not written.
-enum Stop {
-    Read(Error),
-    Write(io::Error),
-}
-
-impl From<Error> for Stop {
-    fn from(error: Error) -> Self {
-        Self::Read(error)
-    }
-}
-
-impl From<io::Error> for Stop {
-    fn from(error: io::Error) -> Self {
-        Self::Write(error)
     }
 }
 
