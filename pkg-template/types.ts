@@ -235,7 +235,10 @@ export interface ModelInfo {
   dispatchesPerToken: number
   /** The kernels in use, as `name` or `name/variant`. */
   kernels: string[]
-  /** What is not quite as the file asks, in sentences for people. */
+  /**
+   * What was chosen and may matter to the text, in sentences for people: rules that are not quite
+   * those of the file, factors that depend on the context.
+   */
   notes: string[]
   /**
    * The chat template in use: `file`, `builtin: ` and its name, or `given`. Absent if there is none:

@@ -54,6 +54,17 @@ impl Rope {
     pub fn takes_long_factors(&self, n_ctx: usize) -> bool {
         matches!(self.scaling, RopeScaling::LongRope { original, .. } if n_ctx as u64 > original)
     }
+
+    /// Which of two tensors of factors a context of `n_ctx` tokens takes, as a sentence for people;
+    /// `None` if the file has no two.
+    pub fn note(&self, n_ctx: usize) -> Option<String> {
+        let RopeScaling::LongRope { original, .. } = self.scaling else { return None };
+        let factors = if self.takes_long_factors(n_ctx) { "long" } else { "short" };
+        Some(format!(
+            "RoPE takes the file's {factors} factors, as the context has {n_ctx} tokens; the long \
+             ones are for more than {original}"
+        ))
+    }
 }
 
 impl Angles {

@@ -13,6 +13,7 @@ use super::stats::{FinishReason, Stats};
 use crate::chat::{Channel, Channels};
 use crate::error::{Error, Result};
 use crate::sampling::Sampling;
+use crate::tokenizer::{Part, Special};
 
 /// What ends a reasoning whose budget is spent, as models write it.
 const CLOSE: &str = "\n</think>\n\n";
@@ -70,7 +71,6 @@ impl Session {
         };
         let tokenizer = Rc::clone(&self.tokenizer);
         let mut output = Output::new(&tokenizer, prompt, channels, &options.stop);
-        let close = tokenizer.encode_with_special(CLOSE)?;
         let mut first = None;
         let mut stats = stats;
         let mut from = reused;
@@ -89,7 +89,7 @@ impl Session {
                 last_is_on_gpu: false,
             };
             let mut decoder = Decoder::new(run, prompt_lookup);
-            let mut spent = false;
+            let mut close = None;
             while let Some(id) = decoder.next().await? {
                 if id as usize >= info.vocab_size {
                     return Err(Error::Internal("no logit is a number".into()));
@@ -118,17 +118,18 @@ impl Session {
                     stats.finish_reason = FinishReason::Stop;
                     break;
                 }
-                // Without room for an answer, what is left may as well be reasoning.
-                let room = limit - stats.completion_tokens;
-                spent = output.has_spent(options.max_thinking_tokens) && room > close.len();
-                if spent {
-                    break;
+                if output.has_spent(options.max_thinking_tokens) {
+                    let part = Part { text: CLOSE, special: Special::All };
+                    let ids = tokenizer.encode_parts_after(&[id], &[part])?;
+                    // Without room for an answer, what is left may as well be reasoning.
+                    if limit - stats.completion_tokens > ids.len() {
+                        close = Some(ids);
+                        break;
+                    }
                 }
             }
             stats = decoder.finish();
-            if !spent {
-                break;
-            }
+            let Some(close) = close else { break };
             // The budget of the reasoning is spent: end it as the model would have done.
             stats.completion_tokens += close.len();
             stats.reasoning_tokens += close.len();

@@ -75,7 +75,8 @@ pub struct Info {
     pub dispatches_per_token: usize,
     /// The kernel variants in use, `name` or `name/variant`.
     pub kernels: Vec<String>,
-    /// What is not quite as the file asks, in sentences for people.
+    /// What was chosen and may matter to the text, in sentences for people: rules that are not quite
+    /// those of the file, factors that depend on the context.
     pub notes: Vec<String>,
     /// The chat template: `file`, `builtin: NAME` or `given`; `None` if there is none.
     pub template: Option<String>,
@@ -151,7 +152,12 @@ impl Session {
             adapter: engine.gpu().adapter.clone(),
             dispatches_per_token: engine.dispatches_per_token(),
             kernels: engine.kernels(),
-            notes: tokenizer.notes().to_vec(),
+            notes: tokenizer
+                .notes()
+                .iter()
+                .cloned()
+                .chain(config.rope.note(engine.n_ctx()))
+                .collect(),
             template: template.as_ref().map(|template| template.name().into()),
             stop_tokens,
             thinking: template.as_ref().is_some_and(Template::has_thinking),

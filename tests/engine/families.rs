@@ -53,3 +53,20 @@ fn with_int8_activations_every_family_is_as_near_as_other_programs() {
 fn with_the_tuning_of_a_card_too() {
     check(|| Setup::default().like_a_card(), |expected| 1.1 * expected.others);
 }
+
+/// The factors depend on the context that a model is opened with, so a user is told which they are.
+#[test]
+fn the_factors_of_longrope_are_named_with_the_context_they_were_chosen_for() {
+    let notes = |model: &str, context| {
+        let bytes = std::fs::read(path(&format!("tests/data/models/{model}.gguf"))).unwrap();
+        Setup::default().context(context).load(&bytes).unwrap().info().notes.clone()
+    };
+    for (context, factors) in [(256, "short"), (257, "long")] {
+        let found = notes("minicpm-tq2_0", context);
+        let [note] = &found[..] else { panic!("{found:?}") };
+        assert!(note.contains(&format!("the file's {factors} factors")), "{note}");
+        assert!(note.contains(&format!("has {context} tokens")), "{note}");
+        assert!(note.ends_with("more than 256"), "{note}");
+    }
+    assert_eq!(notes("qwen3-yarn-q2_0", 256), [""; 0]);
+}

@@ -2,6 +2,9 @@
 
 use half::f16;
 
+use ternlight::chat::{Message, Role, TemplateChoice};
+use ternlight::session::GenerateOptions;
+
 use crate::setup::{Setup, generate, greedy, small};
 use crate::support::{F16, File, Kv, Random};
 
@@ -52,4 +55,21 @@ fn an_answer_begins_without_a_space_and_a_continuation_with_one() {
         let all = tokenizer.decode(&[prompt, &found.ids].concat()).unwrap();
         assert_eq!(tokenizer.decode(prompt).unwrap() + &found.text, all);
     }
+}
+
+/// What ends a reasoning goes on after it, so no space comes in front.
+#[test]
+fn a_reasoning_is_ended_without_a_space() {
+    let mut setup = Setup::default();
+    let template = "{{ messages[0].content }}<think>";
+    setup.load.template = TemplateChoice::Given(template.into());
+    let mut session = setup.load(&model().build()).unwrap();
+    let question = Message { role: Role::User, content: "Why?".into() };
+    let prompt = session.chat_prompt(&[question], None).unwrap();
+    let options = GenerateOptions { max_thinking_tokens: Some(2), ..greedy(40) };
+    let found = generate(&mut session, &prompt, &options).unwrap();
+    let words: String = found.ids[..2].iter().map(|id| format!(" w{}", id - FIRST_WORD)).collect();
+    let text = session.tokenizer().decode(&[&prompt[..], &found.ids].concat()).unwrap();
+    let ends = format!("{words}\n</think>\n\n w");
+    assert!(text.contains(&ends), "{text:?} does not contain {ends:?}");
 }
