@@ -9,7 +9,6 @@ import { wasmEnvironment } from '../setup/wasm-target.mjs'
 const INPUTS = [
   'Cargo.toml',
   'Cargo.lock',
-  '.cargo',
   'src',
   'shaders',
   'pkg-template',

@@ -35,10 +35,7 @@ export const buildWasm = () => {
   return { ...files, [WASM]: optimised(join(STAGE, WASM)) }
 }
 
-/**
- * The setting with which rustc leaves this machine's paths out of panic messages. It adds to the
- * flags in .cargo/config.toml.
- */
+/** The setting with which rustc leaves this machine's paths out of panic messages. */
 const withoutOurPaths = env => {
   const sysroot = capture('rustc', ['--print', 'sysroot'], { env })
   const names = {

@@ -1,16 +1,16 @@
-//! Byte-level BPE, as in GPT-2. The `tokenizers` crate merges.
+//! Byte-level BPE, as in GPT-2.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use fancy_regex::Regex;
-use tokenizers::Model;
-use tokenizers::models::bpe::{BPE, Vocab};
 
 use super::bytes::ByteAlphabet;
 use super::nfc::nfc;
 use super::rules::PreTokenizer;
+use super::symbols::join;
 use super::vocabulary::{Kind, Vocabulary};
 use crate::error::{Error, Result};
 use crate::gguf::{Metadata, Strings};
@@ -20,7 +20,14 @@ pub(super) struct Bpe {
     nfc: bool,
     regexes: Vec<Regex>,
     alphabet: ByteAlphabet,
-    merges: BPE,
+    /// The bytes that the vocabulary lacks. They are left out of a text.
+    lacks: Vec<u8>,
+    /// The normal tokens. Whatever the file says, no merge makes a control token of text.
+    ids: HashMap<String, u32>,
+    /// Of the token that a merge makes and the bytes of its left part: the place in the list.
+    ranks: HashMap<(u32, usize), usize>,
+    /// Whether a word that is a token is taken whole.
+    ignore_merges: bool,
 }
 
 impl Bpe {
@@ -32,41 +39,46 @@ impl Bpe {
         pre: &PreTokenizer,
     ) -> Result<Self> {
         let alphabet = ByteAlphabet::new();
-        // Only normal tokens: whatever the file says, no merge makes a control token of text.
         let normal = |kind| matches!(kind, Kind::Normal | Kind::Byte);
-        let vocab: Vocab = vocabulary
+        let ids: HashMap<String, u32> = vocabulary
             .iter()
             .filter(|&(.., kind)| normal(kind))
             .map(|(id, text, _)| (text.to_owned(), id))
             .collect();
-        for byte in (0..=255u8).filter(|&byte| is_needed(byte)) {
-            if !vocab.contains_key(alphabet.char(byte).encode_utf8(&mut [0; 4]) as &str) {
-                return unsupported(format!(
-                    "the vocabulary has no token for the byte {byte:#04x}"
-                ));
-            }
+        let known = |byte| ids.contains_key(alphabet.char(byte).encode_utf8(&mut [0; 4]) as &str);
+        let lacks: Vec<u8> = (0..=255).filter(|&byte| !known(byte)).collect();
+        if let Some(byte) = lacks.iter().find(|&&byte| is_needed(byte)) {
+            return unsupported(format!("the vocabulary has no token for the byte {byte:#04x}"));
         }
         let others: HashSet<&str> = vocabulary
             .iter()
             .filter_map(|(_, text, kind)| (!normal(kind)).then_some(text))
             .collect();
         let merges = metadata.require("tokenizer.ggml.merges", Metadata::strings)?;
-        let merges = pairs(merges, &vocab, &others)?;
-        let merges = BPE::builder()
-            .vocab_and_merges(vocab, merges)
-            .ignore_merges(pre.ignore_merges)
-            .build()
-            .map_err(|error| Error::UnsupportedModel(format!("the merges do not fit: {error}")))?;
+        let ranks = ranks(merges, &ids, &others)?;
         let regexes = pre.regexes.iter().map(|regex| Regex::new(regex).map_err(internal));
-        Ok(Self { nfc: pre.nfc, regexes: regexes.collect::<Result<_>>()?, alphabet, merges })
+        let regexes = regexes.collect::<Result<_>>()?;
+        let (nfc, ignore_merges) = (pre.nfc, pre.ignore_merges);
+        Ok(Self { nfc, regexes, alphabet, lacks, ids, ranks, ignore_merges })
     }
 
     /// Adds the tokens of `text` to `ids`.
     pub(super) fn encode(&self, text: &str, ids: &mut Vec<u32>) -> Result<()> {
         let text = if self.nfc { nfc(text) } else { Cow::Borrowed(text) };
         for word in self.words(&text)? {
-            let word = self.alphabet.encode(&text[word]);
-            ids.extend(self.merges.tokenize(&word).map_err(internal)?.iter().map(|token| token.id));
+            let bytes = text[word].bytes().filter(|byte| !self.lacks.contains(byte));
+            let word: String = bytes.map(|byte| self.alphabet.char(byte)).collect();
+            if self.ignore_merges
+                && let Some(&id) = self.ids.get(&word)
+            {
+                ids.push(id);
+                continue;
+            }
+            let rank = |pair: &str, left| {
+                let id = *self.ids.get(pair)?;
+                self.ranks.get(&(id, left)).copied().map(Reverse)
+            };
+            ids.extend(join(&word, rank).filter_map(|part| self.ids.get(part)));
         }
         Ok(())
     }
@@ -120,11 +132,15 @@ pub(super) fn token_bytes<'a>(
     }
 }
 
-/// The merges in order of their rank, without those that need or make one of the `others`.
-fn pairs(merges: &Strings, vocab: &Vocab, others: &HashSet<&str>) -> Result<Vec<(String, String)>> {
-    let mut pairs = Vec::with_capacity(merges.len());
+/// The ranks of the merges, without those that need or make one of the `others`.
+fn ranks(
+    merges: &Strings,
+    ids: &HashMap<String, u32>,
+    others: &HashSet<&str>,
+) -> Result<HashMap<(u32, usize), usize>> {
+    let mut ranks = HashMap::with_capacity(merges.len());
     let mut joined = String::new();
-    for merge in merges.iter() {
+    for (rank, merge) in merges.iter().enumerate() {
         let text = std::str::from_utf8(merge).ok();
         // The left token may be a space: the first byte never separates the two.
         let pair = text.and_then(|text| {
@@ -139,18 +155,18 @@ fn pairs(merges: &Strings, vocab: &Vocab, others: &HashSet<&str>) -> Result<Vec<
         joined.extend([left, right]);
         let parts = [left, right, &joined];
         if let Some(unknown) =
-            parts.into_iter().find(|&part| !vocab.contains_key(part) && !others.contains(part))
+            parts.into_iter().find(|&part| !ids.contains_key(part) && !others.contains(part))
         {
             let merge = format!("{left} {right}");
             return unsupported(format!(
                 "the merge {merge:?} needs {unknown:?}, which is no token"
             ));
         }
-        if parts.into_iter().all(|part| vocab.contains_key(part)) {
-            pairs.push((left.to_owned(), right.to_owned()));
+        if let [Some(_), Some(_), Some(&id)] = parts.map(|part| ids.get(part)) {
+            ranks.insert((id, left.len()), rank);
         }
     }
-    Ok(pairs)
+    Ok(ranks)
 }
 
 fn unsupported<T>(why: String) -> Result<T> {

@@ -28,11 +28,6 @@ impl ByteAlphabet {
         self.chars[usize::from(byte)]
     }
 
-    /// Bytes as characters.
-    pub(super) fn encode(&self, text: &str) -> String {
-        text.bytes().map(|byte| self.char(byte)).collect()
-    }
-
     /// The bytes that `text` stands for; `None` if it has a character that stands for no byte.
     pub(super) fn decode(&self, text: &str) -> Option<Vec<u8>> {
         text.chars().map(|char| self.byte(char)).collect()

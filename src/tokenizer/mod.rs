@@ -11,6 +11,7 @@ mod rules;
 mod sentencepiece;
 mod special;
 mod stream;
+mod symbols;
 mod vocabulary;
 
 use std::borrow::Cow;

@@ -1,15 +1,10 @@
 //! Sentencepiece's BPE: neighbours are joined whose text is a token, the best score first.
-//!
-//! The `tokenizers` crate wants a ranked list of pairs instead. In such a list no two pairs have
-//! the same rank. Scores can be the same: all of Llama 2's runs of spaces have one score, and then
-//! the leftmost pair goes first.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::HashMap;
 
-use tokenizers::models::bpe::Vocab;
-
+use super::symbols::join;
 use super::vocabulary::{Kind, Vocabulary};
 use crate::error::{Error, Result};
 use crate::gguf::{Metadata, Value};
@@ -20,7 +15,7 @@ const SPACE: &str = "\u{2581}";
 /// Tokens with their scores.
 pub(super) struct Sentencepiece {
     /// The normal tokens. Whatever the file says, no others are made of text.
-    ids: Vocab,
+    ids: HashMap<String, u32>,
     /// By id.
     scores: Vec<f32>,
     /// The token of each byte.
@@ -31,26 +26,9 @@ pub(super) struct Sentencepiece {
     space_prefix: bool,
 }
 
-/// A part of the text that is one token, or will be part of one.
-struct Symbol {
-    start: usize,
-    /// 0 after it was joined to the symbol before it.
-    len: usize,
-    before: usize,
-    after: usize,
-}
-
-/// Neighbours that can be joined.
-struct Pair {
-    score: f32,
-    left: usize,
-    right: usize,
-    /// Bytes of both together. They no longer match once one of the two was joined with another.
-    len: usize,
-}
-
-/// No symbol.
-const NONE: usize = usize::MAX;
+/// A score, in order of its value.
+#[derive(Clone, Copy, PartialEq)]
+struct Score(f32);
 
 impl Sentencepiece {
     /// Errors: `unsupported-model` if a score is missing or not a number, if a byte has no token,
@@ -63,7 +41,7 @@ impl Sentencepiece {
         if charsmap.is_some_and(|map| !map.is_empty()) {
             return unsupported("`tokenizer.ggml.precompiled_charsmap`, a normaliser".into());
         }
-        let mut ids = Vocab::new();
+        let mut ids = HashMap::new();
         let mut bytes = [None; 256];
         for (id, text, kind) in vocabulary.iter() {
             match kind {
@@ -96,81 +74,33 @@ impl Sentencepiece {
     pub(super) fn encode(&self, text: &str, first: bool, ids: &mut Vec<u32>) {
         let prefix = if first && self.space_prefix { SPACE } else { "" };
         let text = prefix.to_owned() + &text.replace(' ', SPACE);
-        let mut symbols: Vec<Symbol> = text
-            .char_indices()
-            .enumerate()
-            .map(|(i, (start, char))| Symbol {
-                start,
-                len: char.len_utf8(),
-                before: i.wrapping_sub(1),
-                after: i + 1,
-            })
-            .collect();
-        if let Some(last) = symbols.last_mut() {
-            last.after = NONE;
-        }
-        self.join(&text, &mut symbols);
-        for symbol in symbols.iter().filter(|symbol| symbol.len > 0) {
-            let part = &text[symbol.start..][..symbol.len];
+        let score = |pair: &str, _| {
+            let known = pair.len() <= self.max_len;
+            let id = *known.then(|| self.ids.get(pair)).flatten()?;
+            Some(Score(self.scores[id as usize]))
+        };
+        for part in join(&text, score) {
             match self.ids.get(part) {
                 Some(&id) => ids.push(id),
                 None => ids.extend(part.bytes().map(|byte| self.bytes[usize::from(byte)])),
             }
         }
     }
-
-    /// Joins neighbours for as long as their text is a token.
-    fn join(&self, text: &str, symbols: &mut [Symbol]) {
-        let pair = |symbols: &[Symbol], left: usize, right: usize| {
-            let (a, b) = (symbols.get(left)?, symbols.get(right)?);
-            let len = a.len + b.len;
-            if len > self.max_len {
-                return None;
-            }
-            let id = *self.ids.get(&text[a.start..][..len])?;
-            Some(Pair { score: self.scores[id as usize], left, right, len })
-        };
-        let all = 1..symbols.len();
-        let mut queue: BinaryHeap<Pair> =
-            all.filter_map(|right| pair(symbols, right - 1, right)).collect();
-        while let Some(Pair { left, right, len, .. }) = queue.pop() {
-            let (a, b) = (&symbols[left], &symbols[right]);
-            if a.len == 0 || b.len == 0 || a.len + b.len != len {
-                continue;
-            }
-            let after = b.after;
-            symbols[right].len = 0;
-            symbols[left].len = len;
-            symbols[left].after = after;
-            if let Some(next) = symbols.get_mut(after) {
-                next.before = left;
-            }
-            queue.extend(pair(symbols, symbols[left].before, left));
-            queue.extend(pair(symbols, left, after));
-        }
-    }
 }
 
-/// The best score comes first; of equal ones, the leftmost.
-impl Ord for Pair {
+impl Ord for Score {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.score.total_cmp(&other.score).then(other.left.cmp(&self.left))
+        self.0.total_cmp(&other.0)
     }
 }
 
-impl PartialOrd for Pair {
+impl PartialOrd for Score {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Eq for Pair {}
-
-impl PartialEq for Pair {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
+impl Eq for Score {}
 
 /// The bytes that a token stands for.
 pub(super) fn token_bytes(text: &[u8], kind: Kind) -> Result<Cow<'_, [u8]>> {
