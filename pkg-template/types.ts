@@ -305,7 +305,10 @@ export interface GenerateOptions {
   maxThinkingTokens?: number
   /** How freely to draw. 0 (default) always takes the likeliest token. */
   temperature?: number
-  /** Draw only from this many of the likeliest tokens. 0 (default): from all. */
+  /**
+   * Draw only from this many of the likeliest tokens; of equally likely ones, from those with the
+   * lowest ids. 0 (default): from all.
+   */
   topK?: number
   /** Draw only from the likeliest tokens that together have this share. 1 (default): from all. */
   topP?: number

@@ -1,5 +1,4 @@
-// The best token of all blocks becomes the next token. It is written to `tokens`, where the next
-// step's embedding lookup reads it, and appended to `sampled`, which the read-back copies.
+// The best token of all blocks becomes the next token.
 
 // [N_BLOCKS]: bits of the value, id
 @group(0) @binding(0) var<storage, read> best: array<vec2u>;
@@ -7,8 +6,6 @@
 @group(0) @binding(1) var<storage, read_write> tokens: array<u32>;
 // [N_SAMPLED], the latest at the end
 @group(0) @binding(2) var<storage, read_write> sampled: array<u32>;
-
-const_assert N_SAMPLED <= WORKGROUP;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(local_invocation_index) lane: u32) {
@@ -22,14 +19,5 @@ fn main(@builtin(local_invocation_index) lane: u32) {
             id = best[i].y;
         }
     }
-    let next = sampled[min(lane + 1u, N_SAMPLED - 1u)];
-    storageBarrier(); // every lane has read its token before another overwrites it
-    reduce(lane, value, id);
-    if lane + 1u < N_SAMPLED {
-        sampled[lane] = next;
-    }
-    if lane == 0u {
-        tokens[0] = ids[0];
-        sampled[N_SAMPLED - 1u] = ids[0];
-    }
+    commit(lane, value, id);
 }

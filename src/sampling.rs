@@ -1,8 +1,10 @@
 //! Chooses the next token from the logits: the settings, and the choice in plain Rust.
 //!
 //! The GPU's kernels make the same choice from the same logits, seed and position, except where
-//! rounding differs: `sample_filter` finds the threshold, `sample_best` and `sample_commit` the
-//! token.
+//! rounding differs: `sample_best` and `sample_commit`, or with top-k, top-p or min-p the kernels
+//! that `kernels/selection.rs` describes.
+
+use std::cmp::Ordering;
 
 use serde::Deserialize;
 
@@ -10,13 +12,14 @@ use crate::error::{Error, Result};
 
 /// Sampling settings. The default is greedy.
 ///
-/// Applied in this order: temperature, top-k, top-p, min-p; then one token is drawn.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+/// Applied in this order: temperature, top-k, top-p, min-p; then one token is drawn. Tokens are in
+/// the order of their logits, and equal ones in the order of their ids.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Sampling {
     /// Divides the logits; 0 is greedy: the best token, or the lowest id of several best.
     pub temperature: f32,
-    /// Keep this many of the best tokens, and those equal to the last of them; 0 keeps all.
+    /// Keep this many of the best tokens; 0 keeps all.
     pub top_k: u32,
     /// Keep the fewest best tokens whose probabilities reach this sum; 1 keeps all.
     pub top_p: f32,
@@ -56,57 +59,85 @@ impl Sampling {
         Ok(())
     }
 
+    /// The temperature, or the greatest one that still keeps a logit of -inf from being drawn. Both
+    /// divide every usual logit to 0.
+    pub fn divisor(&self) -> f64 {
+        f64::from(self.temperature).min(1e30)
+    }
+
+    /// Whether top-k, top-p or min-p may leave tokens out.
+    pub fn is_filtered(&self) -> bool {
+        self.top_k > 0 || self.top_p < 1.0 || self.min_p > 0.0
+    }
+
+    /// How far below the greatest logit min-p keeps tokens.
+    pub fn reach(&self) -> f64 {
+        if self.min_p > 0.0 { -f64::from(self.min_p).ln() * self.divisor() } else { MAX_VALUE }
+    }
+
     /// Chooses the token after `position` tokens from the `logits` `[n_vocab]`; `None` if no logit
     /// is a number.
     pub fn choose(&self, logits: &[f32], position: u32) -> Option<u32> {
-        let threshold = if self.is_greedy() { f32::NEG_INFINITY } else { self.threshold(logits) };
-        let mut best: Option<(f64, u32)> = None;
-        for (id, &logit) in (0..).zip(logits) {
-            if logit.is_nan() || logit < threshold {
-                continue;
-            }
-            let value = if self.is_greedy() {
-                f64::from(logit)
-            } else {
-                f64::from(logit) / f64::from(self.temperature) + gumbel(self.seed, position, id)
-            };
-            if best.is_none_or(|(other, _)| value > other) {
-                best = Some((value, id));
-            }
+        let best = in_order(logits).min_by(|a, b| before(logits, *a, *b))?;
+        if self.is_greedy() {
+            return Some(best);
         }
-        best.map(|(_, id)| id)
+        let below = |id: u32| (value(logits, best) - value(logits, id)) / self.divisor();
+        let noisy = |id: u32| gumbel(self.seed, position, id) - below(id);
+        let better = |a: &u32, b: &u32| noisy(*b).total_cmp(&noisy(*a)).then(a.cmp(b));
+        if self.is_filtered() {
+            self.kept(logits).into_iter().min_by(better)
+        } else {
+            in_order(logits).min_by(better)
+        }
     }
 
-    /// The smallest logit that top-k, top-p and min-p keep.
-    pub fn threshold(&self, logits: &[f32]) -> f32 {
-        let mut sorted: Vec<f32> = logits.iter().copied().filter(|v| !v.is_nan()).collect();
-        sorted.sort_unstable_by(|a, b| b.total_cmp(a));
-        let Some(&largest) = sorted.first() else { return f32::MIN };
-        let temperature = f64::from(self.temperature);
-        let weight = |v: f32| (f64::from(v - largest) / temperature).exp();
+    /// The tokens that top-k, top-p and min-p keep of the `logits` `[n_vocab]`, the best first. A
+    /// logit that is not a number is left out.
+    pub fn kept(&self, logits: &[f32]) -> Vec<u32> {
+        let mut kept: Vec<u32> = in_order(logits).collect();
+        kept.sort_unstable_by(|a, b| before(logits, *a, *b));
+        let Some(&best) = kept.first() else { return kept };
+        let below = |id: u32| value(logits, best) - value(logits, id);
+        let weight = |id: u32| (-below(id) / self.divisor()).exp();
 
-        if self.top_k > 0 && (self.top_k as usize) < sorted.len() {
-            let last = sorted[self.top_k as usize - 1];
-            sorted.retain(|&v| v >= last);
+        if self.top_k > 0 {
+            kept.truncate(self.top_k as usize);
         }
         if self.top_p < 1.0 {
-            let target = f64::from(self.top_p) * sorted.iter().map(|&v| weight(v)).sum::<f64>();
+            let all: f64 = kept.iter().map(|&id| weight(id)).sum();
+            let target = f64::from(self.top_p) * all;
             let mut mass = 0.0;
-            let within = sorted.iter().take_while(|&&v| {
+            let within = kept.iter().take_while(|&&id| {
                 let more = mass < target;
-                mass += weight(v);
+                mass += weight(id);
                 more
             });
-            let kept = within.count();
-            sorted.truncate(kept.max(1));
+            let within = within.count();
+            kept.truncate(within.max(1));
         }
-        let least = sorted[sorted.len() - 1];
-        if self.min_p > 0.0 {
-            let floor = f64::from(largest) + f64::from(self.min_p).ln() * temperature;
-            return least.max(floor as f32).min(largest);
-        }
-        least
+        kept.retain(|&id| below(id) <= self.reach());
+        kept
     }
+}
+
+/// Half the greatest f32: logits beyond it count as it, so that they can be subtracted.
+const MAX_VALUE: f64 = 1.7e38;
+
+/// The tokens whose logits are numbers.
+fn in_order(logits: &[f32]) -> impl Iterator<Item = u32> {
+    (0..).zip(logits).filter(|(_, logit)| !logit.is_nan()).map(|(id, _)| id)
+}
+
+/// The order of tokens: greater logits first, and lower ids first among equals.
+fn before(logits: &[f32], a: u32, b: u32) -> Ordering {
+    // -0 and 0 are equal: their sums with 0 are.
+    let logit = |id: u32| logits[id as usize] + 0.0;
+    logit(b).total_cmp(&logit(a)).then(a.cmp(&b))
+}
+
+fn value(logits: &[f32], id: u32) -> f64 {
+    f64::from(logits[id as usize]).clamp(-MAX_VALUE, MAX_VALUE)
 }
 
 /// Standard Gumbel noise. The largest sum of log-probability and noise is a fair draw.

@@ -3,10 +3,10 @@ struct Sampling {
     inverse_temperature: f32, // 0 is greedy
     top_k: u32,               // 0 keeps all
     top_p: f32,               // 1 keeps all
-    min_p: f32,               // 0 keeps all
+    reach: f32,               // how far below the greatest logit min-p goes
     seed: u32,
-    pad0: u32,
-    pad1: u32,
-    pad2: u32,
+    bins_per_logit: f32,      // see selection.wgsl
+    all_bins: f32,            // the difference of two logits that all bins before the last span
+    pad: u32,
 }
 

@@ -283,12 +283,11 @@ pub(super) fn greedy(
     state: &State,
     candidates: Option<&Candidates>,
 ) -> Plan {
-    let State { x, last, logits, sampling, threshold, best, tokens, sampled, .. } = state;
+    let State { x, last, tokens, sampled, .. } = state;
     match candidates.zip(weights.lm_head().dense()) {
         None => {
             lm_head(p, weights, state);
-            p.sample_best(sampling, logits, threshold, best);
-            p.sample_commit(best, tokens, sampled);
+            choose_best(p, state);
         }
         Some((Candidates { approximation, best, .. }, w)) => {
             p.rms_norm(x, &weights.output_norm, last);
@@ -355,11 +354,24 @@ fn lm_head(p: &mut Recorder, weights: &Weights, state: &State) {
     }
 }
 
-/// From `logits` to a token drawn by temperature, top-k, top-p and min-p.
-pub(super) fn sampled(p: &mut Recorder, state: &State) -> Plan {
-    let State { logits, sampling, threshold, best, tokens, sampled, .. } = state;
-    p.sample_filter(sampling, logits, threshold);
-    p.sample_best(sampling, logits, threshold, best);
+/// From `logits` to a token: the best one, or one drawn from all.
+pub(super) fn drawn(p: &mut Recorder, state: &State) -> Plan {
+    choose_best(p, state);
+    p.finish()
+}
+
+fn choose_best(p: &mut Recorder, state: &State) {
+    let State { logits, sampling, best, tokens, sampled, .. } = state;
+    p.sample_best(sampling, logits, best);
     p.sample_commit(best, tokens, sampled);
+}
+
+/// From `logits` to a token drawn from those that top-k, top-p and min-p keep.
+pub(super) fn filtered(p: &mut Recorder, state: &State) -> Plan {
+    let State { logits, sampling, selection, best, tokens, sampled, .. } = state;
+    p.sample_max(logits, selection);
+    p.sample_bins(sampling, logits, selection);
+    p.sample_sift(sampling, logits, selection, best);
+    p.sample_decide(sampling, selection, best, tokens, sampled);
     p.finish()
 }

@@ -92,10 +92,12 @@ pub struct Engine {
     weights: Weights,
     /// The memory's rate in GB/s, once it is measured.
     bandwidth: Cell<Option<f64>>,
+    /// How tokens are chosen.
+    sampling: Cell<Sampling>,
 }
 
 /// The recorded work. A step runs `decode` or `prefill`, and where a token is wanted then `greedy`,
-/// or `logits` and `sampled`. A draft pass runs `few` and `greedy_each`.
+/// or `logits` and either `drawn` or `filtered`. A draft pass runs `few` and `greedy_each`.
 struct Plans {
     /// One token through the layers.
     decode: Plan,
@@ -109,8 +111,10 @@ struct Plans {
     greedy: Plan,
     /// The last token's hidden state to logits.
     logits: Plan,
-    /// Logits to a token drawn by temperature, top-k, top-p and min-p.
-    sampled: Plan,
+    /// Logits to a token drawn from all.
+    drawn: Plan,
+    /// Logits to a token drawn from those that top-k, top-p and min-p keep.
+    filtered: Plan,
 }
 
 impl Plans {
@@ -128,7 +132,8 @@ impl Plans {
             greedy_each: forward::greedy_each(recorder, config, weights, state),
             greedy: forward::greedy(recorder, weights, state, candidates),
             logits: forward::logits(recorder, weights, state),
-            sampled: forward::sampled(recorder, state),
+            drawn: forward::drawn(recorder, state),
+            filtered: forward::filtered(recorder, state),
         }
     }
 }
@@ -182,7 +187,8 @@ impl Engine {
         if let Some(candidates) = &candidates {
             candidates.split(&gpu);
         }
-        let engine = Self { gpu, config, state, plans, weights, bandwidth: Cell::default() };
+        let (bandwidth, sampling) = (Cell::default(), Cell::default());
+        let engine = Self { gpu, config, state, plans, weights, bandwidth, sampling };
         engine.warm_up().await?;
         Ok(engine)
     }
@@ -190,18 +196,22 @@ impl Engine {
     /// Runs every kernel once: browsers and drivers compile on first use, and no generation should
     /// wait for that. What this leaves in the cache is overwritten before it is read.
     async fn warm_up(&self) -> Result<()> {
-        self.set_sampling(&Sampling { temperature: 1.0, top_p: 0.5, ..Sampling::default() });
         let tokens = self.chunk().min(2);
         let prefilled = self.prefill(&vec![0; tokens], 0, tokens);
-        let sampled = self.decode_and_sample(0, 1, false);
-        let best = self.decode_and_sample(0, 1, true);
+        let drawn = Sampling { temperature: 1.0, ..Sampling::default() };
+        let chosen_by = [Sampling { top_k: 1, ..drawn }, drawn, Sampling::default()];
+        let chosen_by = chosen_by.map(|sampling| {
+            self.set_sampling(&sampling);
+            self.decode_and_sample(0, 1)
+        });
         let chosen = (self.few_at(0) > 0).then(|| self.decode_and_choose(&[0, 0], 0));
         prefilled.take(&self.gpu).await?;
         if let Some(chosen) = chosen {
             chosen.take(&self.gpu).await?;
         }
-        sampled.take(&self.gpu).await?;
-        best.take(&self.gpu).await?;
+        for token in chosen_by {
+            token.take(&self.gpu).await?;
+        }
         self.gpu.check()
     }
 
@@ -241,7 +251,8 @@ impl Engine {
             &plans.greedy,
             &plans.greedy_each,
             &plans.logits,
-            &plans.sampled,
+            &plans.drawn,
+            &plans.filtered,
         ];
         let mut kernels: Vec<String> =
             all.iter().flat_map(|p| p.labels()).map(Into::into).collect();
@@ -255,8 +266,9 @@ impl Engine {
         self.plans.decode.len() + self.plans.greedy.len()
     }
 
-    /// Sets how the tokens that follow are chosen.
+    /// Sets how the tokens that follow are chosen: at first greedily.
     pub fn set_sampling(&self, sampling: &Sampling) {
+        self.sampling.set(*sampling);
         self.gpu.write(&self.state.sampling, 0, &[sampling.into()]);
     }
 
@@ -274,9 +286,9 @@ impl Engine {
     }
 
     /// Like [`Engine::prefill`], and chooses the token that follows.
-    pub fn prefill_and_sample(&self, ids: &[u32], pos: usize, greedy: bool) -> Readback<u32> {
+    pub fn prefill_and_sample(&self, ids: &[u32], pos: usize) -> Readback<u32> {
         let step = self.begin(ids, pos);
-        self.gpu.run_and_read(&self.to_token(&step, greedy), &step, &self.state.sampled.last(1), 1)
+        self.gpu.run_and_read(&self.to_token(&step), &step, &self.state.sampled.last(1), 1)
     }
 
     /// Like [`Engine::prefill`], and reads the logits `[n_vocab]` after the last token.
@@ -289,11 +301,11 @@ impl Engine {
     /// Puts the token that was chosen last, and is still on the GPU, through the layers at `pos`,
     /// and chooses the one that follows. Repeats that `n` times, at most [`MAX_BATCH_STEPS`].
     /// Several calls may be in flight.
-    pub fn decode_and_sample(&self, pos: usize, n: usize, greedy: bool) -> Readback<u32> {
+    pub fn decode_and_sample(&self, pos: usize, n: usize) -> Readback<u32> {
         debug_assert!((1..=MAX_BATCH_STEPS).contains(&n));
         let steps: Vec<Step> = (pos..pos + n).map(|pos| self.state.step(pos, 1)).collect();
         self.gpu.write_steps(&self.state.step, &steps);
-        let plans = self.to_token(&steps[0], greedy);
+        let plans = self.to_token(&steps[0]);
         self.gpu.run_each_and_read(&plans, &steps, &self.state.sampled.last(n), n)
     }
 
@@ -345,10 +357,14 @@ impl Engine {
     }
 
     /// From tokens to the one that follows.
-    fn to_token(&self, step: &Step, greedy: bool) -> Vec<&Plan> {
-        let Plans { greedy: best, logits, sampled, .. } = &self.plans;
+    fn to_token(&self, step: &Step) -> Vec<&Plan> {
+        let Plans { greedy, logits, drawn, filtered, .. } = &self.plans;
         let layers = self.layers(step);
-        if greedy { vec![layers, best] } else { vec![layers, logits, sampled] }
+        match self.sampling.get() {
+            sampling if sampling.is_greedy() => vec![layers, greedy],
+            sampling if sampling.is_filtered() => vec![layers, logits, filtered],
+            _ => vec![layers, logits, drawn],
+        }
     }
 
     fn layers(&self, step: &Step) -> &Plan {

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::gpu::{Allocation, Buffer, Gpu, STEP_STRIDE, Step, Used};
 use crate::kernels::{
     AttentionShape, FEW, KvCache, MAX_SPLITS, Partials, Quantized, QuantizedGroups, SamplingParams,
-    vocab_blocks,
+    Selection, vocab_blocks,
 };
 use crate::model::{Angles, Config};
 
@@ -107,7 +107,7 @@ pub(super) struct State {
     /// Keys and values of each block.
     pub(super) cache: Vec<KvCache>,
     pub(super) sampling: Buffer<SamplingParams>,
-    pub(super) threshold: Buffer<f32>,
+    pub(super) selection: Selection,
     pub(super) best: Buffer<[u32; 2]>,
     /// The tokens chosen last, in their order `[MAX_BATCH_STEPS]`.
     pub(super) sampled: Buffer<u32>,
@@ -202,7 +202,7 @@ impl State {
                 })
                 .collect(),
             sampling: a.buffer("sampling", 1),
-            threshold: a.buffer("threshold", 1),
+            selection: Selection::allocate(a, n_vocab),
             best: a.buffer("best", blocks),
             sampled: a.buffer("sampled", MAX_BATCH_STEPS),
         }

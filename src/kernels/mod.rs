@@ -48,8 +48,12 @@ mod rms_norm_quantize_groups;
 mod rope_kv;
 mod rows;
 mod sample_best;
+mod sample_bins;
 mod sample_commit;
-mod sample_filter;
+mod sample_decide;
+mod sample_max;
+mod sample_sift;
+mod selection;
 mod split_f16;
 mod weight;
 
@@ -63,7 +67,7 @@ pub use probe_read::{PROBED_TOGETHER, probed_sums};
 pub use rescore::{MIN_NORM, rescored_blocks};
 pub use rows::{MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS};
 pub use sample_best::{VOCAB_BLOCK, vocab_blocks};
-pub use sample_filter::SamplingParams;
+pub use selection::{SamplingParams, Selection};
 pub use split_f16::MAX_SPLIT_COLUMNS;
 pub use weight::{Dense, DenseType, Norm, Product, Quantized, Shard, Ternary};
 
@@ -109,8 +113,11 @@ kernels! {
     rms_norm_quantize_groups,
     rope_kv,
     sample_best,
+    sample_bins,
     sample_commit,
-    sample_filter,
+    sample_decide,
+    sample_max,
+    sample_sift,
     split_f16,
 }
 

@@ -11,10 +11,15 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("sampling", Access::Uniform),
         ("step", Access::Step),
         ("logits", Access::Read),
-        ("threshold", Access::Read),
         ("best", Access::Write),
     ],
-    variants: one_variant!("shared/step", "shared/sampling", "shared/best", "sample_best"),
+    variants: one_variant!(
+        "shared/step",
+        "shared/sampling",
+        "shared/noise",
+        "shared/best",
+        "sample_best"
+    ),
     example: || consts(128_256),
 };
 
@@ -39,13 +44,12 @@ impl Recorder<'_> {
         &mut self,
         sampling: &Buffer<SamplingParams>,
         logits: &Buffer<f32>,
-        threshold: &Buffer<f32>,
         best: &Buffer<[u32; 2]>,
     ) {
         self.dispatch(
             &KERNEL,
             &consts(logits.len()),
-            &[sampling, logits, threshold, best],
+            &[sampling, logits, best],
             [Extent::Fixed(vocab_blocks(logits.len()) as u32), Extent::Fixed(1), Extent::Fixed(1)],
         );
     }

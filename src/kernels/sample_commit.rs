@@ -8,7 +8,7 @@ const WORKGROUP: u32 = 64;
 pub(super) const KERNEL: Kernel = Kernel {
     name: "sample_commit",
     bindings: &[("best", Access::Read), ("tokens", Access::Write), ("sampled", Access::Write)],
-    variants: one_variant!("shared/best", "sample_commit"),
+    variants: one_variant!("shared/best", "shared/commit", "sample_commit"),
     example: || consts(126, 4),
 };
 

@@ -76,7 +76,7 @@ impl Model for Fake {
     type Tokens = Vec<u32>;
     type Choices = Vec<u32>;
 
-    fn prefill_and_sample(&self, ids: &[u32], pos: usize, _: bool) -> Vec<u32> {
+    fn prefill_and_sample(&self, ids: &[u32], pos: usize) -> Vec<u32> {
         self.called(Call::Prefill(ids.len()));
         for (pos, &id) in (pos..).zip(ids) {
             self.last.set(self.compute(id, pos));
@@ -84,7 +84,7 @@ impl Model for Fake {
         vec![self.last.get()]
     }
 
-    fn decode_and_sample(&self, pos: usize, steps: usize, _: bool) -> Vec<u32> {
+    fn decode_and_sample(&self, pos: usize, steps: usize) -> Vec<u32> {
         self.called(Call::Decode(steps));
         let step = |pos| {
             self.last.set(self.compute(self.last.get(), pos));

@@ -24,7 +24,7 @@ impl<T> Pipeline<T> {
     /// generation's first token.
     pub(super) fn new<M: Model<Tokens = T>>(run: &mut Run<'_, M>) -> Self {
         let rest = &run.tokens[*run.filled..];
-        let first = run.model.prefill_and_sample(rest, *run.filled, run.greedy);
+        let first = run.model.prefill_and_sample(rest, *run.filled);
         *run.filled = run.tokens.len();
         run.left -= 1;
         run.last_is_on_gpu = true;
@@ -53,11 +53,11 @@ impl<T> Pipeline<T> {
             let (pos, steps) = (*run.filled, batch_steps.min(run.left));
             let batch = match run.tokens.last() {
                 Some(&last) if !run.last_is_on_gpu => {
-                    let tokens = run.model.prefill_and_sample(&[last], pos, run.greedy);
+                    let tokens = run.model.prefill_and_sample(&[last], pos);
                     Batch { steps: 1, tokens }
                 }
                 _ if !run.pace.has_room(self.batches(), self.steps(), steps) => break,
-                _ => Batch { steps, tokens: run.model.decode_and_sample(pos, steps, run.greedy) },
+                _ => Batch { steps, tokens: run.model.decode_and_sample(pos, steps) },
             };
             run.last_is_on_gpu = true;
             *run.filled += batch.steps;

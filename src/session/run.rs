@@ -14,11 +14,11 @@ pub(super) trait Model {
     type Choices;
 
     /// Computes `ids` from position `pos` on and chooses the next token.
-    fn prefill_and_sample(&self, ids: &[u32], pos: usize, greedy: bool) -> Self::Tokens;
+    fn prefill_and_sample(&self, ids: &[u32], pos: usize) -> Self::Tokens;
 
     /// Computes `steps` tokens from position `pos` on. The first is the last token that a step
     /// chose, each other one the token that the step before it chose.
-    fn decode_and_sample(&self, pos: usize, steps: usize, greedy: bool) -> Self::Tokens;
+    fn decode_and_sample(&self, pos: usize, steps: usize) -> Self::Tokens;
 
     /// Computes `ids` from position `pos` on and chooses greedily after each of them.
     fn decode_and_choose(&self, ids: &[u32], pos: usize) -> Self::Choices;
@@ -37,12 +37,12 @@ impl Model for Engine {
     type Tokens = Readback<u32>;
     type Choices = Choices;
 
-    fn prefill_and_sample(&self, ids: &[u32], pos: usize, greedy: bool) -> Readback<u32> {
-        self.prefill_and_sample(ids, pos, greedy)
+    fn prefill_and_sample(&self, ids: &[u32], pos: usize) -> Readback<u32> {
+        self.prefill_and_sample(ids, pos)
     }
 
-    fn decode_and_sample(&self, pos: usize, steps: usize, greedy: bool) -> Readback<u32> {
-        self.decode_and_sample(pos, steps, greedy)
+    fn decode_and_sample(&self, pos: usize, steps: usize) -> Readback<u32> {
+        self.decode_and_sample(pos, steps)
     }
 
     fn decode_and_choose(&self, ids: &[u32], pos: usize) -> Choices {

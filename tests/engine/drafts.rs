@@ -16,7 +16,7 @@ fn choices(engine: &Engine, ids: &[u32], mut pos: usize, n: usize) -> (Vec<u32>,
         let rest = &ids[chosen.len()..];
         let draft = &rest[..rest.len().min(n).min(engine.few_at(pos))];
         let found = match draft {
-            [_] => block_on(engine.prefill_and_sample(draft, pos, true).take(gpu)),
+            [_] => block_on(engine.prefill_and_sample(draft, pos).take(gpu)),
             _ => block_on(engine.decode_and_choose(draft, pos).take(gpu)),
         };
         pos += draft.len();
@@ -59,15 +59,16 @@ fn batches_are_steps_one_by_one(engine: &Engine) {
     const START: usize = 60;
     let gpu = engine.gpu();
     let prompt = noise(START);
-    for greedy in [true, false] {
-        engine.set_sampling(&Sampling { temperature: 2.0, seed: 3, ..Sampling::default() });
-        let start = || block_on(engine.prefill_and_sample(&prompt, 0, greedy).take(gpu)).unwrap();
+    let drawn = Sampling { temperature: 2.0, seed: 3, ..Sampling::default() };
+    for sampling in [drawn, Sampling { top_k: 50, top_p: 0.9, ..drawn }, Sampling::default()] {
+        engine.set_sampling(&sampling);
+        let start = || block_on(engine.prefill_and_sample(&prompt, 0).take(gpu)).unwrap();
         let batches = [1, MAX_BATCH_STEPS, 2, MAX_BATCH_STEPS, MAX_BATCH_STEPS, 3].repeat(4);
         let n = batches.iter().sum::<usize>();
         assert!(START + n > 128);
         let first = start();
         let one_by_one: Vec<u32> = (START..START + n)
-            .flat_map(|pos| block_on(engine.decode_and_sample(pos, 1, greedy).take(gpu)).unwrap())
+            .flat_map(|pos| block_on(engine.decode_and_sample(pos, 1).take(gpu)).unwrap())
             .collect();
         assert_eq!(start(), first);
         let mut pos = START;
@@ -75,12 +76,12 @@ fn batches_are_steps_one_by_one(engine: &Engine) {
             .into_iter()
             .map(|n| {
                 pos += n;
-                engine.decode_and_sample(pos - n, n, greedy)
+                engine.decode_and_sample(pos - n, n)
             })
             .collect();
         let together: Vec<u32> =
             submitted.into_iter().flat_map(|batch| block_on(batch.take(gpu)).unwrap()).collect();
-        assert_eq!(together, one_by_one, "greedy: {greedy}");
+        assert_eq!(together, one_by_one, "{sampling:?}");
     }
 }
 

@@ -83,7 +83,17 @@ const FAMILIES: [(&str, &[&str]); 8] = [
     ),
     ("rms_norm", &["quantize_rows", "rms_norm", "rms_norm_quantize"]),
     ("rope_kv", &["norm_rope_kv", "rope_kv"]),
-    ("sampler", &["sample_best", "sample_commit", "sample_filter"]),
+    (
+        "sampler",
+        &[
+            "sample_best",
+            "sample_bins",
+            "sample_commit",
+            "sample_decide",
+            "sample_max",
+            "sample_sift",
+        ],
+    ),
     ("ternary_products", &["gemm_few", "gemm_i2s", "gemv_i2s"]),
 ];
 
@@ -192,8 +202,10 @@ fn the_sampling_settings_are_laid_out_as_the_shaders_read_them() {
         ("inverse_temperature", 4f32.to_bits()),
         ("top_k", 40),
         ("top_p", 0.5f32.to_bits()),
-        ("min_p", 0.125f32.to_bits()),
+        ("reach", (8f32.ln() / 4.0).to_bits()),
         ("seed", 7),
+        ("bins_per_logit", 128f32.to_bits()),
+        ("all_bins", (1023f32 / 128.0).to_bits()),
     ];
     let mut seen = 0;
     for shader in shaders(Dialect::Native) {

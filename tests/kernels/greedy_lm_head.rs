@@ -57,11 +57,10 @@ impl LmHeads {
         let Self { plain, greedy, embd, x, logits, approximation, best, tokens } = &mut heads;
         let sampling = gpu.upload("sampling", &[(&Sampling::default()).into()]);
         let step = gpu.upload("step", &[step(0, 1)]);
-        let threshold = gpu.buffer("threshold", 1);
         let sampled = gpu.buffer("sampled", 1);
         let mut p = Recorder::new(gpu, &step);
         p.gemv_lm_head(&f16, x, logits);
-        p.sample_best(&sampling, logits, &threshold, &best[0]);
+        p.sample_best(&sampling, logits, &best[0]);
         p.sample_commit(&best[0], &tokens[0], &sampled);
         *plain = p.finish();
         p.gemv_upper(embd, x, approximation);

@@ -1,10 +1,12 @@
-//! The sampler: `sample_filter` finds the threshold, then `sample_best` and `sample_commit` choose
-//! the token.
+//! The sampler: `sample_best` and `sample_commit` choose among all tokens. With top-k, top-p and
+//! min-p, `sample_max`, `sample_bins`, `sample_sift` and `sample_decide` choose among those that
+//! these keep.
 
 use std::collections::HashMap;
 
 use ternlight::gpu::{Buffer, Gpu, Plan, Recorder, Step};
-use ternlight::kernels::{NO_TOKEN, SamplingParams, vocab_blocks};
+use ternlight::kernels::{NO_TOKEN, SamplingParams, Selection, vocab_blocks};
+use ternlight::native::block_on;
 use ternlight::sampling::Sampling;
 
 use crate::device::{device, read, step};
@@ -13,12 +15,14 @@ use crate::support::Random;
 /// The sampler of one vocabulary, recorded once.
 struct Sampler {
     gpu: &'static Gpu,
-    filter: Plan,
-    choose: Plan,
+    /// Chooses among all tokens.
+    among_all: Plan,
+    /// Chooses among those that top-k, top-p and min-p keep.
+    filtered: Plan,
     sampling: Buffer<SamplingParams>,
     step: Buffer<Step>,
     logits: Buffer<f32>,
-    threshold: Buffer<f32>,
+    selection: Selection,
     tokens: Buffer<u32>,
     sampled: Buffer<u32>,
 }
@@ -26,38 +30,35 @@ struct Sampler {
 impl Sampler {
     fn new(n_vocab: usize) -> Self {
         let gpu = device();
-        let mut sampler = Self {
-            gpu,
-            filter: Plan::default(),
-            choose: Plan::default(),
-            sampling: gpu.buffer("sampling", 1),
-            step: gpu.buffer("step", 1),
-            logits: gpu.buffer("logits", n_vocab),
-            threshold: gpu.buffer("threshold", 1),
-            tokens: gpu.buffer("tokens", 2),
-            sampled: gpu.buffer("sampled", 1),
-        };
+        let sampling = gpu.buffer("sampling", 1);
+        let step = gpu.buffer("step", 1);
+        let logits = gpu.buffer("logits", n_vocab);
+        let selection = gpu.allocating("a test", |a| Selection::allocate(a, n_vocab));
+        let selection = block_on(selection).unwrap();
+        let (tokens, sampled) = (gpu.buffer("tokens", 2), gpu.buffer("sampled", 1));
         let best = gpu.buffer("best", vocab_blocks(n_vocab));
-        let Self { filter, choose, sampling, step, logits, threshold, tokens, sampled, .. } =
-            &mut sampler;
-        let mut p = Recorder::new(gpu, step);
-        p.sample_filter(sampling, logits, threshold);
-        *filter = p.finish();
-        p.sample_best(sampling, logits, threshold, &best);
-        p.sample_commit(&best, tokens, sampled);
-        *choose = p.finish();
-        sampler
+        let mut p = Recorder::new(gpu, &step);
+        p.sample_best(&sampling, &logits, &best);
+        p.sample_commit(&best, &tokens, &sampled);
+        let among_all = p.finish();
+        p.sample_max(&logits, &selection);
+        p.sample_bins(&sampling, &logits, &selection);
+        p.sample_sift(&sampling, &logits, &selection, &best);
+        p.sample_decide(&sampling, &selection, &best, &tokens, &sampled);
+        let filtered = p.finish();
+        Self { gpu, among_all, filtered, sampling, step, logits, selection, tokens, sampled }
     }
 
     fn put(&self, logits: &[f32]) {
         self.gpu.write(&self.logits, 0, logits);
     }
 
-    fn threshold(&self, sampling: &Sampling) -> f32 {
-        self.gpu.write(&self.threshold, 0, &[f32::NAN]);
-        self.gpu.write(&self.sampling, 0, &[sampling.into()]);
-        self.gpu.run(&[&self.filter], &step(0, 1));
-        read(self.gpu, &self.threshold)[0]
+    /// The last token that can be drawn, as its logit and its id.
+    fn last_kept(&self, sampling: &Sampling) -> (f32, u32) {
+        self.choose(sampling, 1);
+        let [key, rank] = read(self.gpu, &self.selection.cut)[0];
+        let bits = if key >> 31 == 0 { !key } else { key & 0x7fff_ffff };
+        (f32::from_bits(bits), (1 << 24) - 1 - rank)
     }
 
     /// The token after `position` others. Also checks that the next step and the caller get the
@@ -69,13 +70,14 @@ impl Sampler {
         sampled
     }
 
-    /// The token after `position` others. Greedy sampling needs no threshold.
+    /// The token after `position` others.
     fn choose(&self, sampling: &Sampling, position: usize) -> u32 {
         let step = step(position - 1, 1);
         self.gpu.write(&self.sampling, 0, &[sampling.into()]);
         self.gpu.write(&self.step, 0, &[step]);
-        let plans = [&self.filter, &self.choose];
-        self.gpu.run(&plans[usize::from(sampling.is_greedy())..], &step);
+        let filtered = sampling.is_filtered() && !sampling.is_greedy();
+        let plan = if filtered { &self.filtered } else { &self.among_all };
+        self.gpu.run(&[plan], &step);
         read(self.gpu, &self.sampled)[0]
     }
 }
@@ -98,6 +100,8 @@ fn hard_logits(n: usize, random: &mut Random) -> Vec<(&'static str, Vec<f32>)> {
     let negative = noise(3.0).iter().map(|v| v - 100.0).collect();
     let mut half = noise(3.0);
     half.as_chunks_mut::<2>().0.iter_mut().for_each(|pair| pair[1] = f32::NEG_INFINITY);
+    let mut one_hot = vec![f32::NEG_INFINITY; n];
+    one_hot[n / 2] = 5.0;
     let ties = noise(3.0).iter().map(|v| (v * 2.0).round() / 2.0).collect();
     vec![
         ("noise", noise(3.0)),
@@ -107,68 +111,76 @@ fn hard_logits(n: usize, random: &mut Random) -> Vec<(&'static str, Vec<f32>)> {
         ("two peaks", two),
         ("negative", negative),
         ("half of them -inf", half),
+        ("one-hot", one_hot),
         ("ties", ties),
         ("around zero", noise(1e-30)),
         ("large", noise(3e4)),
+        ("huge", noise(1.0).iter().map(|v| (v * 1e38).clamp(-f32::MAX, f32::MAX)).collect()),
     ]
 }
 
-/// The least accepted logit is the reference's. Two kinds of token may be decided the other way:
-/// tokens whose share is about the error of f32 sums of probabilities, and tokens as near to
-/// min-p's limit.
+/// The tokens that can be drawn are the reference's. Tokens may be decided the other way whose
+/// probability is about the error of f32 sums of probabilities, and tokens as near to min-p's limit.
 #[test]
-fn sample_filter_accepts_the_same_tokens() {
+fn the_same_tokens_can_be_drawn() {
     let settings = [
-        sampling(1.0, 0, 1.0, 0.0),
         sampling(0.8, 1, 1.0, 0.0),
         sampling(0.8, 40, 1.0, 0.0),
         sampling(0.8, 257, 1.0, 0.0),
         sampling(0.8, u32::MAX, 1.0, 0.0),
+        sampling(0.7, 0, 1e-9, 0.0),
         sampling(0.7, 0, 0.1, 0.0),
         sampling(0.7, 0, 0.9, 0.0),
         sampling(1.3, 0, 0.999, 0.0),
         sampling(0.01, 0, 0.5, 0.0),
         sampling(0.7, 0, 1.0, 0.05),
         sampling(0.7, 0, 1.0, 1.0),
-        sampling(0.7, 40, 0.9, 0.0),
+        sampling(0.7, 40, 0.95, 0.0),
         sampling(1.5, 1000, 0.95, 0.01),
         sampling(0.9, 3, 0.999, 0.5),
+        sampling(1e30, 2000, 0.3001, 0.0),
+        sampling(f32::MAX, 2000, 0.3001, 0.0),
     ];
     for n_vocab in [1, 257, 4096, 128_256] {
         let sampler = Sampler::new(n_vocab);
         for (name, logits) in hard_logits(n_vocab, &mut Random(11)) {
             sampler.put(&logits);
             for sampling in &settings {
-                let found = sampler.threshold(sampling);
                 let what = format!("{name} of {n_vocab}, {sampling:?}");
-                check_threshold(&what, sampling, &logits, found);
+                check_kept(&what, sampling, &logits, sampler.last_kept(sampling));
             }
         }
     }
 }
 
-fn check_threshold(what: &str, sampling: &Sampling, logits: &[f32], found: f32) {
-    let expected = sampling.threshold(logits);
-    let (low, high) = (found.min(expected), found.max(expected));
-    assert!(!found.is_nan(), "{what}: {found}, not {expected}");
+fn check_kept(what: &str, sampling: &Sampling, logits: &[f32], (last, last_id): (f32, u32)) {
+    let mut expected = vec![false; logits.len()];
+    sampling.kept(logits).into_iter().for_each(|id| expected[id as usize] = true);
     let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let t = f64::from(sampling.temperature);
-    let weight = |v: f32| (f64::from(v - largest) / t).exp();
-    let floor = f64::from(largest) + f64::from(sampling.min_p).ln() * t;
-    let tipped = || {
-        let between = logits.iter().filter(|&&v| v >= low && v < high);
-        between.filter(|&&v| (f64::from(v) - floor).abs() > 1e-6 * floor.abs().max(1.0))
-    };
-    let share =
-        tipped().map(|&v| weight(v)).sum::<f64>() / logits.iter().map(|&v| weight(v)).sum::<f64>();
+    let nats = |v: f32| f64::from(v - largest) / t;
+    let floor = f64::from(largest) - sampling.reach();
+    let (mut count, mut share, mut kept) = (0, 0.0, 0);
+    for ((id, &v), expected) in (0..).zip(logits).zip(expected) {
+        let found = v > last || (v == last && id <= last_id);
+        kept += usize::from(found);
+        // Noise is between -2.9 and 16.7: the best token wins against any that is 20 nats below.
+        let can_be_drawn = nats(v) > -20.0;
+        let near_floor =
+            sampling.min_p > 0.0 && (f64::from(v) - floor).abs() <= 1e-6 * floor.abs().max(1.0);
+        if found != expected && can_be_drawn && !near_floor {
+            count += 1;
+            share += nats(v).exp();
+        }
+    }
+    share /= logits.iter().map(|&v| nats(v).exp()).sum::<f64>();
     // Counting is exact.
     let allowed = if sampling.top_p < 1.0 { 3e-5 } else { 0.0 };
-    let count = tipped().count();
     assert!(
         count == 0 || share <= allowed,
-        "{what}: {found}, not {expected}: {count} tokens, together {share}"
+        "{what}: kept {kept}, to {last} of {last_id}: {count} wrong, together {share}"
     );
-    assert!(found <= largest, "{what}: {found} keeps none");
+    assert!(kept > 0, "{what}: kept none");
 }
 
 /// For many seeds and positions, the token is the reference's. The two best may be swapped if they
@@ -184,9 +196,8 @@ fn the_chosen_token_is_the_references() {
             for seed in 0..seeds {
                 for settings in [(1.0, 0, 1.0, 0.0), (0.6, 40, 0.95, 0.02), (2.5, 0, 0.99, 0.0)] {
                     let (temperature, top_k, top_p, min_p) = settings;
-                    // For "large" logits, rounding the quotient to f32 alone changes more than
-                    // that.
-                    if name == "large" && top_k == 0 {
+                    // For large logits, rounding the quotient to f32 alone changes more than that.
+                    if ["large", "huge"].contains(&name) && top_k == 0 {
                         continue;
                     }
                     let seed = 0x1234_5679u32.wrapping_mul(seed);

@@ -13,7 +13,7 @@ fn options(seed: u32, sampling: Sampling) -> GenerateOptions {
 
 fn settings() -> [Sampling; 2] {
     let all = Sampling { temperature: 1.0, ..Sampling::default() };
-    [Sampling { top_k: 20, top_p: 0.9, min_p: 0.01, temperature: 1.3, ..all.clone() }, all]
+    [Sampling { top_k: 20, top_p: 0.9, min_p: 0.01, temperature: 1.3, ..all }, all]
 }
 
 #[test]
@@ -22,10 +22,10 @@ fn the_seed_decides_the_text() {
         let mut session = setup.small();
         let mut fresh = setup.small();
         for sampling in settings() {
-            let first = generate(&mut session, &[1, 2, 3], &options(7, sampling.clone())).unwrap();
-            let again = generate(&mut session, &[1, 2, 3], &options(7, sampling.clone())).unwrap();
+            let first = generate(&mut session, &[1, 2, 3], &options(7, sampling)).unwrap();
+            let again = generate(&mut session, &[1, 2, 3], &options(7, sampling)).unwrap();
             assert_eq!(again.ids, first.ids);
-            let other = generate(&mut session, &[1, 2, 3], &options(8, sampling.clone())).unwrap();
+            let other = generate(&mut session, &[1, 2, 3], &options(8, sampling)).unwrap();
             assert_ne!(other.ids, first.ids);
             let elsewhere = generate(&mut fresh, &[1, 2, 3], &options(7, sampling)).unwrap();
             assert_eq!(elsewhere.ids, first.ids);
@@ -63,7 +63,7 @@ fn a_choice_of_one_token_is_greedy() {
     let nucleus = Sampling { temperature: 2.0, top_p: 1e-6, ..Sampling::default() };
     let like_the_best = Sampling { temperature: 2.0, min_p: 1.0, ..Sampling::default() };
     for sampling in [cold, one, nucleus, like_the_best] {
-        let found = generate(&mut session, &[4, 5], &options(3, sampling.clone())).unwrap();
+        let found = generate(&mut session, &[4, 5], &options(3, sampling)).unwrap();
         assert_eq!(found.ids, greedy.ids, "{sampling:?}");
     }
 }

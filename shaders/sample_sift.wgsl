@@ -1,0 +1,156 @@
+// Finds the bins in which top-k and top-p end. Tokens above them are accepted: of those, each
+// vocabulary block gives its best, as sample_best does. Tokens in these bins are listed for
+// sample_decide. Every workgroup finds the same bins.
+
+@group(0) @binding(0) var<uniform> sampling: Sampling;
+@group(0) @binding(1) var<uniform> step: Step;
+// [N_VOCAB]
+@group(0) @binding(2) var<storage, read> logits: array<f32>;
+// [N_BLOCKS]: keys
+@group(0) @binding(3) var<storage, read> greatest: array<u32>;
+// [N_BINS]: see sample_bins
+@group(0) @binding(4) var<storage, read> bins: array<vec2u>;
+// [N_BLOCKS]: bits of the value, id
+@group(0) @binding(5) var<storage, read_write> best: array<vec2u>;
+// [1]
+@group(0) @binding(6) var<storage, read_write> n_undecided: array<atomic<u32>>;
+// [N_VOCAB]: key, id
+@group(0) @binding(7) var<storage, read_write> undecided: array<vec2u>;
+// [1]
+@group(0) @binding(8) var<storage, read_write> border: array<Border>;
+
+const BINS_EACH: u32 = N_BINS / WORKGROUP; // of a lane
+
+const_assert N_BINS % WORKGROUP == 0u;
+
+// Sums of f32 are off by less than this share.
+const SUM_ERROR: f32 = 2e-6;
+
+var<workgroup> counts: array<u32, WORKGROUP>;
+var<workgroup> masses: array<f32, WORKGROUP>;
+// Of each bin and those above it: the tokens, and what they weigh.
+var<workgroup> count_to: array<u32, N_BINS>;
+var<workgroup> mass_to: array<f32, N_BINS>;
+var<workgroup> k_bin: atomic<u32>;
+var<workgroup> p_first: atomic<u32>;
+var<workgroup> p_last: atomic<u32>;
+
+// What the tokens of a bin weigh. Those of the last weigh too little to matter.
+fn mass_of(bin: u32, count_and_missing: vec2u) -> f32 {
+    let tokens = f32(count_and_missing.x) - f32(count_and_missing.y) / (FINE * BINS_PER_NAT);
+    return select(tokens * exp(-f32(bin) / BINS_PER_NAT), 0.0, bin == LAST_BIN);
+}
+
+fn sum_up(lane: u32) {
+    var count = 0u;
+    var mass = 0.0;
+    for (var i = 0u; i < BINS_EACH; i++) {
+        let bin = lane * BINS_EACH + i;
+        count += bins[bin].x;
+        mass += mass_of(bin, bins[bin]);
+    }
+    counts[lane] = count;
+    masses[lane] = mass;
+    for (var i = 0u; i < countTrailingZeros(WORKGROUP); i++) {
+        let other = max(lane, 1u << i) - (1u << i);
+        workgroupBarrier();
+        let more = counts[other];
+        let more_mass = masses[other];
+        workgroupBarrier();
+        if lane >= 1u << i {
+            counts[lane] += more;
+            masses[lane] += more_mass;
+        }
+    }
+    workgroupBarrier();
+    let before = max(lane, 1u) - 1u;
+    count = select(counts[before], 0u, lane == 0u);
+    mass = select(masses[before], 0.0, lane == 0u);
+    for (var i = 0u; i < BINS_EACH; i++) {
+        let bin = lane * BINS_EACH + i;
+        count += bins[bin].x;
+        mass += mass_of(bin, bins[bin]);
+        count_to[bin] = count;
+        mass_to[bin] = mass;
+    }
+}
+
+fn count_above(bin: u32) -> u32 {
+    return select(count_to[max(bin, 1u) - 1u], 0u, bin == 0u);
+}
+
+fn mass_above(bin: u32) -> f32 {
+    return select(mass_to[max(bin, 1u) - 1u], 0.0, bin == 0u);
+}
+
+fn find_border(lane: u32, largest: u32) -> Border {
+    if lane == 0u {
+        atomicStore(&k_bin, LAST_BIN);
+        atomicStore(&p_first, LAST_BIN);
+        atomicStore(&p_last, LAST_BIN);
+    }
+    sum_up(lane);
+    workgroupBarrier();
+    if sampling.top_k > 0u {
+        for (var i = 0u; i < BINS_EACH; i++) {
+            let bin = lane * BINS_EACH + i;
+            if count_to[bin] >= sampling.top_k {
+                atomicMin(&k_bin, bin);
+            }
+        }
+    }
+    workgroupBarrier();
+    let k = atomicLoad(&k_bin);
+    if sampling.top_p < 1.0 {
+        // Top-p takes its share of what top-k accepts, which is known but for one bin.
+        let at_least = sampling.top_p * mass_above(k) * (1.0 - SUM_ERROR);
+        let at_most = sampling.top_p * mass_to[k] * (1.0 + SUM_ERROR);
+        for (var i = 0u; i < BINS_EACH; i++) {
+            let bin = lane * BINS_EACH + i;
+            if mass_to[bin] >= at_least {
+                atomicMin(&p_first, bin);
+            }
+            if mass_to[bin] >= at_most {
+                atomicMin(&p_last, bin);
+            }
+        }
+    }
+    workgroupBarrier();
+    let p = atomicLoad(&p_first);
+    let last = atomicLoad(&p_last);
+    return Border(largest, k, count_above(k), mass_above(k), p, last, mass_above(p));
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
+    let largest = greatest_of_all(lane);
+    let least = least_key(largest);
+    let found = find_border(lane, largest);
+    let accepted = min(found.k_bin, found.p_first);
+    var value = 0.0;
+    var token = NO_TOKEN;
+    for (var n = 0u; n < VOCAB_BLOCK / WORKGROUP; n++) {
+        let id = group.x * VOCAB_BLOCK + n * WORKGROUP + lane;
+        let key = key_of(logits[min(id, N_VOCAB - 1u)]);
+        let bin = u32(bins_below(largest, key));
+        if id < N_VOCAB && key != 0u && bin < LAST_BIN {
+            if bin < accepted {
+                let v = perturbed(largest, key, id);
+                // Ids ascend, so the lowest id wins among equals.
+                if key >= least && (token == NO_TOKEN || v > value) {
+                    value = v;
+                    token = id;
+                }
+            } else if bin == found.k_bin || (bin >= found.p_first && bin <= found.p_last) {
+                undecided[atomicAdd(&n_undecided[0], 1u)] = vec2u(key, id);
+            }
+        }
+    }
+    reduce(lane, value, token);
+    if lane == 0u {
+        best[group.x] = vec2u(bitcast<u32>(values[0]), ids[0]);
+        if group.x == 0u {
+            border[0] = found;
+        }
+    }
+}

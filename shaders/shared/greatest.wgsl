@@ -1,0 +1,18 @@
+var<workgroup> greatest_key: atomic<u32>;
+
+// The key of the greatest logit, from those of the vocabulary blocks. Called once, by the whole
+// workgroup; a barrier for workgroup memory.
+fn greatest_of_all(lane: u32) -> u32 {
+    if lane == 0u {
+        atomicStore(&greatest_key, 0u);
+    }
+    workgroupBarrier();
+    var key = 0u;
+    for (var n = 0u; n < (N_BLOCKS + WORKGROUP - 1u) / WORKGROUP; n++) {
+        key = max(key, greatest[min(n * WORKGROUP + lane, N_BLOCKS - 1u)]);
+    }
+    atomicMax(&greatest_key, key);
+    workgroupBarrier();
+    return atomicLoad(&greatest_key);
+}
+

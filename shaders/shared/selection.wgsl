@@ -1,0 +1,27 @@
+// What the kernels that apply top-k, top-p and min-p share. src/kernels/selection.rs says how they
+// work together.
+
+// Beyond the last bin no token is drawn. Those tokens share the last bin.
+const LAST_BIN: u32 = N_BINS - 1u;
+
+// Half the greatest f32. So the distance of two values is finite.
+const MAX_VALUE: f32 = 1.7e38;
+
+fn value_of(key: u32) -> f32 {
+    let value = bitcast<f32>(select(~key, key & 0x7fffffffu, key >= 0x80000000u));
+    return clamp(value, -MAX_VALUE, MAX_VALUE);
+}
+
+// How far below the greatest logit this one is, in bins.
+fn bins_below(greatest: u32, key: u32) -> f32 {
+    let distance = value_of(greatest) - value_of(key);
+    let bins = min(distance * sampling.bins_per_logit, f32(LAST_BIN));
+    // That product may overflow.
+    return select(bins, f32(LAST_BIN), distance >= sampling.all_bins);
+}
+
+// The least key that min-p accepts.
+fn least_key(greatest: u32) -> u32 {
+    return min(key_of(value_of(greatest) - sampling.reach), greatest);
+}
+

@@ -1,0 +1,58 @@
+use super::selection;
+use super::{SamplingParams, Selection};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
+use crate::one_variant;
+
+pub(super) const KERNEL: Kernel = Kernel {
+    name: "sample_decide",
+    bindings: &[
+        ("sampling", Access::Uniform),
+        ("step", Access::Step),
+        ("border", Access::Read),
+        ("n_undecided", Access::Read),
+        ("undecided", Access::Read),
+        ("best", Access::Read),
+        ("tokens", Access::Write),
+        ("sampled", Access::Write),
+        ("cut", Access::Write),
+    ],
+    variants: one_variant!(
+        "shared/step",
+        "shared/sampling",
+        "shared/noise",
+        "shared/keys",
+        "shared/selection",
+        "shared/perturbed",
+        "shared/border",
+        "shared/best",
+        "shared/commit",
+        "sample_decide"
+    ),
+    example: || consts(128_256, 4),
+};
+
+fn consts(n_vocab: usize, n_sampled: usize) -> Vec<Const> {
+    [selection::consts(n_vocab), vec![Const::size("N_SAMPLED", n_sampled)]].concat()
+}
+
+impl Recorder<'_> {
+    /// `tokens[0]` = the best of all tokens that top-k, top-p and min-p accept: of `best` and of
+    /// those that `sample_sift` has listed; [`NO_TOKEN`](super::NO_TOKEN) where no logit is a
+    /// number. It is appended to `sampled`, whose first token is dropped.
+    pub fn sample_decide(
+        &mut self,
+        sampling: &Buffer<SamplingParams>,
+        selection: &Selection,
+        best: &Buffer<[u32; 2]>,
+        tokens: &Buffer<u32>,
+        sampled: &Buffer<u32>,
+    ) {
+        let Selection { border, n_undecided, undecided, cut, .. } = selection;
+        self.dispatch(
+            &KERNEL,
+            &consts(undecided.len(), sampled.len()),
+            &[sampling, border, n_undecided, undecided, best, tokens, sampled, cut],
+            [Extent::Fixed(1); 3],
+        );
+    }
+}

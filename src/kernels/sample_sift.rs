@@ -1,0 +1,53 @@
+use super::selection::consts;
+use super::{SamplingParams, Selection, vocab_blocks};
+use crate::gpu::{Access, Buffer, Extent, Kernel, Recorder};
+use crate::one_variant;
+
+pub(super) const KERNEL: Kernel = Kernel {
+    name: "sample_sift",
+    bindings: &[
+        ("sampling", Access::Uniform),
+        ("step", Access::Step),
+        ("logits", Access::Read),
+        ("greatest", Access::Read),
+        ("bins", Access::Read),
+        ("best", Access::Write),
+        ("n_undecided", Access::Write),
+        ("undecided", Access::Write),
+        ("border", Access::Write),
+    ],
+    variants: one_variant!(
+        "shared/step",
+        "shared/sampling",
+        "shared/noise",
+        "shared/keys",
+        "shared/selection",
+        "shared/perturbed",
+        "shared/greatest",
+        "shared/border",
+        "shared/best",
+        "sample_sift"
+    ),
+    example: || consts(128_256),
+};
+
+impl Recorder<'_> {
+    /// `best` `[vocab_blocks]` = the best token of each block of `logits` `[n_vocab]`, among those
+    /// that top-k, top-p and min-p certainly accept. Lists those that they may accept, for
+    /// `sample_decide`. `sample_max` and `sample_bins` have run.
+    pub fn sample_sift(
+        &mut self,
+        sampling: &Buffer<SamplingParams>,
+        logits: &Buffer<f32>,
+        selection: &Selection,
+        best: &Buffer<[u32; 2]>,
+    ) {
+        let Selection { greatest, bins, n_undecided, undecided, border, .. } = selection;
+        self.dispatch(
+            &KERNEL,
+            &consts(logits.len()),
+            &[sampling, logits, greatest, bins, best, n_undecided, undecided, border],
+            [Extent::Fixed(vocab_blocks(logits.len()) as u32), Extent::Fixed(1), Extent::Fixed(1)],
+        );
+    }
+}
