@@ -59,6 +59,9 @@ pub(super) enum Activations {
 }
 
 /// Buffers that the plans read and write.
+///
+/// `qkv`, the sums of `partials`, `ff` and `few_logits` have the same memory: each is written after
+/// the one before it was read for the last time.
 pub(super) struct State {
     /// Tokens the KV cache holds.
     pub(super) n_ctx: usize,
@@ -163,6 +166,8 @@ impl State {
 
         let a = allocation;
         let n_qkv = n_qkv(config);
+        let scratch = [chunk * n_qkv, splits * n_q, chunk * n_ff, few * n_vocab];
+        let scratch = a.buffer::<f32>("scratch", scratch.into_iter().max().unwrap_or(0));
         Self {
             n_ctx,
             chunk,
@@ -175,23 +180,23 @@ impl State {
             tokens: a.buffer("tokens", chunk).using(Used::Tokens(4)),
             x: a.buffer("x", chunk * n_embd).using(rows(n_embd)),
             h: Activations::allocate(a, "h", inputs.blocks, [chunk, n_embd.max(n_q)]),
-            qkv: a.buffer("qkv", chunk * n_qkv).using(rows(n_qkv)),
+            qkv: scratch.first(chunk * n_qkv).using(rows(n_qkv)),
             q: a.buffer("q", chunk * n_q).using(rows(n_q)),
             partials: Partials {
                 shape,
-                sums: a.buffer("partial_sums", splits * n_q).using(split(n_q)),
+                sums: scratch.first(splits * n_q).using(split(n_q)),
                 max_total: a
                     .buffer("partial_max_total", splits * config.n_head)
                     .using(split(2 * config.n_head)),
             },
-            ff: a.buffer("ff", chunk * n_ff).using(rows(n_ff)),
+            ff: scratch.first(chunk * n_ff).using(rows(n_ff)),
             ff_h: Activations::allocate(a, "ff_h", inputs.blocks, [chunk, n_ff]),
             last: a.buffer("last", n_embd),
             last_q: (inputs.lm_head == Inputs::Groups)
                 .then(|| quantized_groups(a, "last_q", [few.max(1), n_embd])),
             logits: a.buffer("logits", n_vocab),
             few_last: a.buffer("few_last", few * n_embd).using(rows(n_embd)),
-            few_logits: a.buffer("few_logits", few * n_vocab).using(rows(n_vocab)),
+            few_logits: scratch.first(few * n_vocab).using(rows(n_vocab)),
             few_best: a.buffer("few_best", few * blocks).using(rows(2 * blocks)),
             rope_table: a.buffer("rope_table", n_ctx * config.head_dim / 2).using(angles),
             cache: (0..config.n_layer)

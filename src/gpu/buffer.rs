@@ -55,6 +55,11 @@ impl<T> Buffer<T> {
         Buffer::new(self.raw.clone(), self.offset, self.size, len).using(self.used)
     }
 
+    /// The first `n` values.
+    pub fn first(&self, n: usize) -> Self {
+        Self::new(self.raw.clone(), self.offset, (n * size_of::<T>()) as u64, n)
+    }
+
     /// The last `n` values.
     pub fn last(&self, n: usize) -> Self {
         let before = ((self.len - n) * size_of::<T>()) as u64;
