@@ -1,6 +1,6 @@
 // The chat demo, driven as a person would. The expected answers are the bundled model's greedy
 // ones, to questions where the best token leads by far (see models/tiny-stories.goldens.json).
-import type { Page } from '@playwright/test'
+import type { Page, Request } from '@playwright/test'
 import { readFile } from 'node:fs/promises'
 import { describeNote, describeProgress, isLasting } from '../../www/shared/progress.ts'
 import {
@@ -29,6 +29,10 @@ const sendButton = (page: Page) => page.getByRole('button', { name: 'Send' })
 const stopButton = (page: Page) => page.getByRole('button', { name: 'Stop' })
 const loadButton = (page: Page) => page.getByRole('button', { name: 'Load model' })
 const alert = (page: Page) => page.getByRole('alert')
+const known = (page: Page) => page.getByRole('dialog', { name: 'Known models' })
+/** What the dialog says of a model. */
+const entry = (page: Page, name: string) =>
+  known(page).getByRole('listitem').filter({ has: page.getByRole('heading', { name, exact: true }) })
 
 /** The model's name is in the header as soon as the model can be used. */
 async function ready(page: Page, name = /tiny-stories/) {
@@ -53,6 +57,12 @@ async function ask(page: Page, text: string) {
 
 async function greedy(page: Page) {
   await page.getByLabel(/Greedy/).check()
+}
+
+/** Opens the dialog as one does who has no mouse. */
+async function openKnown(page: Page) {
+  await page.getByRole('button', { name: 'Known models' }).press('Enter')
+  await expect(entry(page, 'Tiny stories')).toBeVisible()
 }
 
 /** Records every text of the progress line: it changes faster than a test can look. */
@@ -129,6 +139,7 @@ test('answers over two turns', { tag: '@quick' }, async ({ chat: page }) => {
 test('the reasoning of an answer is folded, and can be switched off', async ({ page }) => {
   await page.goto(`/chat/?model=${ELSEWHERE}${THINKING}`)
   await ready(page, /^Reasons/)
+  await expect(page.locator('#info')).toContainText('qwen3')
   await greedy(page)
   const first = await ask(page, 'Is it warm?')
   await first.done()
@@ -188,6 +199,104 @@ test('streams a story, stops it on Esc and by the button, and goes on', async ({
   // The model is as good as before.
   await page.getByRole('button', { name: 'New chat' }).click()
   await expectBye(page)
+})
+
+test('the known models are listed with size, licence and origin, as in the guide', async ({ chat: page }) => {
+  const guide = await readFile('docs/MODELS.md', 'utf8')
+  const asked: string[] = []
+  const note = (request: Request) => asked.push(request.url())
+  page.on('request', note)
+  await openKnown(page)
+  await expect(known(page)).toContainText('How much memory the GPU has, no page can know.')
+  const bitnet = entry(page, 'BitNet b1.58 2B-4T')
+  await expect(bitnet).toContainText(/1\.19 GB · 2B weights · I2_S · context 4.?096 · MIT/)
+  await expect(bitnet.getByRole('button')).toHaveText('Download 1.19 GB BitNet b1.58 2B-4T')
+  const repository = 'https://huggingface.co/microsoft/bitnet-b1.58-2B-4T-gguf'
+  await expect(bitnet.getByRole('link', { name: 'Its files' })).toHaveAttribute('href', repository)
+
+  for (const section of await known(page).locator('section').all()) {
+    const bundled = await section.getByText('Tiny stories').count()
+    await expect(section).toContainText(bundled ? 'Run by our tests.' : 'As published; not run by us.')
+    if (bundled) continue
+    for (const item of await section.getByRole('listitem').all()) {
+      const name = await item.getByRole('heading').innerText()
+      const [size, , weights] = (await item.locator('.facts').innerText()).split(' · ')
+      expect(guide).toContain(`| ${name} | ${size} | ${weights} |`)
+    }
+  }
+  await page.keyboard.press('Escape')
+  await expect(known(page)).toBeHidden()
+  await expect(page.getByRole('button', { name: 'Known models' })).toBeFocused()
+  // To list them downloads nothing of them.
+  page.off('request', note)
+  expect(asked.filter(url => /\.gguf|huggingface/.test(url))).toEqual([])
+})
+
+test('a known model fits, does not fit, or nobody can know', async ({ chat: page }) => {
+  // 300 MB free, and a GPU whose bindings hold the scores of 140 000 tokens.
+  await page.evaluate(() => {
+    const estimate = async () => ({ quota: 700e6, usage: 400e6 })
+    const requestAdapter = async () => {
+      const adapter = (await GPU.prototype.requestAdapter.call(navigator.gpu))!
+      const limits = { maxStorageBufferBindingSize: 560_000 }
+      return { features: adapter.features, info: adapter.info, limits }
+    }
+    Object.assign(navigator.storage, { estimate })
+    Object.assign(navigator.gpu, { requestAdapter })
+  })
+  const verdict = (name: string) => entry(page, name).locator('.verdict')
+  await openKnown(page)
+  await expect(verdict('Tiny stories')).toHaveText('Fits It is on this device already.')
+  await expect(verdict('BitCPM-CANN 0.5B')).toHaveText('Fits The GPU’s limits allow it, and there is room to store it.')
+  const large = 'It has 551 MB, and the browser can store 300 MB more. It can run, but is downloaded again each time.'
+  await expect(verdict('BitCPM-CANN 1B')).toHaveText(`Does not fit ${large}`)
+  const limit = 'It needs 607 kB in one binding; this GPU allows 560 kB.'
+  await expect(verdict('Ternary-Bonsai 1.7B')).toHaveText(`Does not fit ${limit}`)
+  await page.keyboard.press('Escape')
+
+  // There is room if older models give way; here the bundled one.
+  await page.evaluate(() => {
+    Object.assign(navigator.storage, { estimate: async () => ({ quota: 700e6, usage: 460e6 }) })
+  })
+  await openKnown(page)
+  const replaces = 'Fits It is stored in place of older models, as 240 MB are free.'
+  await expect(verdict('BitCPM-CANN 0.5B')).toHaveText(replaces)
+  await page.keyboard.press('Escape')
+
+  await page.evaluate(() => {
+    Object.assign(navigator.storage, { estimate: async () => ({ quota: 2e9, usage: 0 }) })
+  })
+  await openKnown(page)
+  await expect(verdict('Falcon-E 1B Instruct')).toHaveText(/^Unknown There is room to store it/)
+  await page.keyboard.press('Escape')
+
+  await page.evaluate(() => {
+    Object.assign(navigator.storage, { estimate: async () => ({}) })
+  })
+  await openKnown(page)
+  await expect(verdict('BitNet b1.58 2B-4T')).toHaveText(/^Unknown This browser does not say/)
+  await page.keyboard.press('Escape')
+  await page.evaluate(() => {
+    Reflect.deleteProperty(navigator.storage, 'estimate')
+    Reflect.deleteProperty(navigator.gpu, 'requestAdapter')
+  })
+})
+
+test('a known model is loaded from the address of a file, where only its repository is known', async ({ chat: page }) => {
+  await openKnown(page)
+  const bonsai = entry(page, 'Ternary-Bonsai 1.7B')
+  await bonsai.getByRole('button', { name: 'Download some 457 MB' }).click()
+  await expect(known(page)).toBeVisible() // Without an address there is nothing to load.
+  await bonsai.getByLabel('Address of a GGUF file of Ternary-Bonsai 1.7B').fill(`${ELSEWHERE}${SMALL}`)
+  await page.keyboard.press('Enter')
+  await expect(known(page)).toBeHidden()
+  await expect(page.locator('#model-name')).toHaveText(/^tiny-bitnet/, SLOW)
+  await expect(page.getByLabel('From an address')).toBeChecked()
+
+  // The button of a model whose file is known loads it.
+  await openKnown(page)
+  await entry(page, 'Tiny stories').getByRole('button', { name: 'Load' }).click()
+  await ready(page)
 })
 
 test('tells how far a load is, and when it comes from the cache', async ({ visit, chat: page }) => {
@@ -385,6 +494,9 @@ test('without WebGPU the page says so and does not load', async ({ page }) => {
   await expect(alert(page)).toContainText('No model can run here')
   await expect(alert(page)).toContainText('no WebGPU')
   await expect(sendButton(page)).toBeDisabled()
+  await openKnown(page)
+  await expect(entry(page, 'Tiny stories')).toContainText('Does not fit No model can run here')
+  await expect(known(page).getByRole('button', { name: 'Download' }).first()).toBeDisabled()
   expect(asked).toBe(false)
 })
 

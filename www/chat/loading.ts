@@ -40,6 +40,7 @@ export function createLoading() {
       text.textContent = 'Starting'
       showNotes([])
       box.hidden = false
+      box.scrollIntoView({ block: 'nearest' }) // On a narrow screen the settings may be in view.
       const onProgress = (progress: Progress) => {
         if (mine === current) show(progress)
       }

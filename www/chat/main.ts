@@ -5,6 +5,7 @@ import { describeFailure, type Advice } from '../shared/failure.ts'
 import { describeNote, isLasting } from '../shared/progress.ts'
 import { createComposer } from './composer.ts'
 import { showInfo } from './info.ts'
+import { createKnown } from './known.ts'
 import { createLoading } from './loading.ts'
 import { checkWebGPU, failureBox, noticeBox, showNotice } from './notices.ts'
 import { createPicker, type Choice } from './picker.ts'
@@ -25,6 +26,11 @@ const newChat = byId('new-chat', HTMLButtonElement)
 
 const composer = createComposer({ send, stop: () => session.stop() })
 const picker = createPicker(load)
+
+createKnown((address, name) => {
+  picker.showAddress(address)
+  void load({ source: address, name })
+})
 
 newChat.addEventListener('click', () => {
   session.newChat()

@@ -46,7 +46,6 @@ export function createPicker(onPick: (choice: Choice) => void) {
   }
 
   form.addEventListener('change', update)
-  byId('official', HTMLButtonElement).addEventListener('click', () => showAddress(url.placeholder))
   form.addEventListener('submit', event => {
     event.preventDefault()
     onPick(choice())

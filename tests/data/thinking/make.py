@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes thinking.gguf: a model made by hand that reasons before it answers.
+"""Writes thinking.gguf: a model made by hand that reasons before it answers. Its file is of the kind
+of Ternary-Bonsai's: `qwen3` with YaRN, weights of Q2_0.
 
     python3 tests/data/thinking/make.py
 
@@ -12,7 +13,8 @@ import struct
 from pathlib import Path
 
 WIDTH = 128
-ARCH = "llama"
+HEAD = 32
+ARCH = "qwen3"
 TEMPLATE = """{% for message in messages %}<|{{ message.role }}|>
 {%- if message.role == 'assistant' and '</think>' in message.content %}
     {{- message.content.split('</think>')[-1].strip() }}
@@ -75,16 +77,14 @@ def array(kind, items):
 
 
 def ternary(rows):
-    """A matrix of -1, 0 and 1 as i2_s, with the scale 1."""
+    """A matrix of -1, 0 and 1 as Q2_0: blocks of 64 with the scale 1."""
     codes = [value + 1 for row in rows for value in row]
     packed = bytearray()
-    for at in range(0, len(codes), 128):
-        block = codes[at : at + 128]
-        packed += bytes(
-            block[j] << 6 | block[j + 32] << 4 | block[j + 64] << 2 | block[j + 96]
-            for j in range(32)
-        )
-    return bytes(packed) + struct.pack("<f", 1.0) + bytes(28)
+    for at in range(0, len(codes), 64):
+        packed += struct.pack("<e", 1.0)
+        for j in range(at, at + 64, 4):
+            packed.append(sum(code << 2 * i for i, code in enumerate(codes[j : j + 4])))
+    return bytes(packed)
 
 
 def matrix(rows, entries):
@@ -103,11 +103,12 @@ def main():
         ("ffn_down", WIDTH, following),
     ]:
         data = ternary(matrix(n_rows, entries))
-        tensors.append((f"blk.0.{name}.weight", [WIDTH, n_rows], 36, data))
-    ones = struct.pack(f"<{WIDTH}f", *[1.0] * WIDTH)
-    norms = ["attn_norm", "ffn_norm"]
-    tensors += [(f"blk.0.{name}.weight", [WIDTH], 0, ones) for name in norms]
-    tensors.append(("output_norm.weight", [WIDTH], 0, ones))
+        tensors.append((f"blk.0.{name}.weight", [WIDTH, n_rows], 42, data))
+    for name, width in [
+        ("blk.0.attn_norm", WIDTH), ("blk.0.ffn_norm", WIDTH), ("output_norm", WIDTH),
+        ("blk.0.attn_q_norm", HEAD), ("blk.0.attn_k_norm", HEAD),
+    ]:
+        tensors.append((f"{name}.weight", [width], 0, struct.pack(f"<{width}f", *[1.0] * width)))
 
     kinds = [1] * NORMAL + list(SPECIAL.values())
     metadata = {
@@ -117,11 +118,15 @@ def main():
         f"{ARCH}.embedding_length": integer(WIDTH),
         f"{ARCH}.block_count": integer(1),
         f"{ARCH}.feed_forward_length": integer(WIDTH),
-        f"{ARCH}.rope.dimension_count": integer(32),
+        f"{ARCH}.attention.key_length": integer(HEAD),
+        f"{ARCH}.attention.value_length": integer(HEAD),
         f"{ARCH}.attention.head_count": integer(4),
         f"{ARCH}.attention.head_count_kv": integer(2),
-        f"{ARCH}.attention.layer_norm_rms_epsilon": number(1e-5),
-        f"{ARCH}.rope.freq_base": number(10000),
+        f"{ARCH}.attention.layer_norm_rms_epsilon": number(1e-6),
+        f"{ARCH}.rope.freq_base": number(1e6),
+        f"{ARCH}.rope.scaling.type": text("yarn"),
+        f"{ARCH}.rope.scaling.factor": number(4),
+        f"{ARCH}.rope.scaling.original_context_length": integer(64),
         "tokenizer.ggml.model": text("gpt2"),
         "tokenizer.ggml.pre": text("llama-bpe"),
         "tokenizer.ggml.tokens": array(8, [string(token) for token in TOKENS]),

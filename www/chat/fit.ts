@@ -1,0 +1,70 @@
+// Whether a model fits this device, as far as a page can know. How much memory the GPU has, no page
+// can know.
+import { BitNet, type Availability } from 'ternlight'
+import { formatBytes } from '../shared/format.ts'
+import type { KnownModel } from './models.ts'
+
+/** What is known of this device. */
+export interface Device {
+  /** Whether there is a GPU to use, and its limits. */
+  gpu: Availability
+  /** Bytes that the browser would still store; undefined if it does not say. */
+  free?: number
+  /** Bytes of stored models, which give way to a new one. */
+  replaceable: number
+  /** The addresses of the models that are stored whole. */
+  stored: ReadonlySet<string>
+}
+
+export interface Verdict {
+  fits: 'yes' | 'no' | 'unknown'
+  /** Why, as a sentence. */
+  why: string
+}
+
+/** Asks the browser. Where it does not allow storage, nothing is known of that. */
+export async function readDevice(): Promise<Device> {
+  const gpu = await BitNet.availability()
+  try {
+    const models = await BitNet.cache.list()
+    const { quota, usage } = await BitNet.cache.estimate()
+    return {
+      gpu,
+      ...(quota && usage !== undefined && { free: Math.max(0, quota - usage) }),
+      replaceable: models.reduce((sum, { bytes }) => sum + bytes, 0),
+      stored: new Set(models.filter(({ complete }) => complete).map(({ url }) => url))
+    }
+  } catch {
+    return { gpu, replaceable: 0, stored: new Set() }
+  }
+}
+
+/** Compares a model with this device: first the GPU's limits, then the room to store it. */
+export function judge(model: KnownModel, device: Device): Verdict {
+  const { gpu, free, replaceable, stored } = device
+  const { file, bytes, vocabulary } = model
+  if (!gpu.available) return { fits: 'no', why: `No model can run here: ${gpu.reason}.` }
+
+  // The engine cuts weights to fit, and the context too. It cannot cut the scores of a token: an f32
+  // for each token of the vocabulary, in one binding.
+  const binding = gpu.limits.maxStorageBufferBindingSize
+  if (vocabulary && binding && 4 * vocabulary > binding) {
+    const needed = `It needs ${formatBytes(4 * vocabulary)} in one binding`
+    return { fits: 'no', why: `${needed}; this GPU allows ${formatBytes(binding)}.` }
+  }
+  if (file && stored.has(file)) return { fits: 'yes', why: 'It is on this device already.' }
+  if (free === undefined) {
+    return { fits: 'unknown', why: 'This browser does not say how much it can store.' }
+  }
+  const room = formatBytes(free)
+  if (bytes > free + replaceable) {
+    const why = `It has ${formatBytes(bytes)}, and the browser can store ${room} more`
+    return { fits: 'no', why: `${why}. It can run, but is downloaded again each time.` }
+  }
+  if (!vocabulary || !binding) {
+    return { fits: 'unknown', why: 'There is room to store it. Its file will say what it needs of the GPU.' }
+  }
+  return bytes > free
+    ? { fits: 'yes', why: `It is stored in place of older models, as ${room} are free.` }
+    : { fits: 'yes', why: 'The GPU’s limits allow it, and there is room to store it.' }
+}

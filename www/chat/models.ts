@@ -1,0 +1,115 @@
+// The models that people have. All but the bundled one are listed as their authors publish them:
+// we have not run those files.
+import { BUNDLED_MODEL } from '../shared/bundled.ts'
+
+/** Models that have much in common. */
+export interface Family {
+  name: string
+  /** What to know before choosing one. */
+  about: string
+  licence: string
+  /** The type of the weights. */
+  weights: string
+  note: string
+  models: readonly KnownModel[]
+}
+
+/** A model that can be downloaded. */
+export interface KnownModel {
+  name: string
+  /** Its weights, as its authors count them. */
+  parameters: string
+  /** Bytes of the file, as reported. */
+  bytes: number
+  /** The address of the file; absent where only the repository is known. */
+  file?: string
+  /** The address of the page with its files, on Hugging Face. */
+  repository?: string
+  /** Tokens of context, if reported. */
+  context?: number
+  /** Tokens of the vocabulary, if reported. */
+  vocabulary?: number
+}
+
+const AS_PUBLISHED = 'As published; not run by us.'
+
+const HUB = 'https://huggingface.co'
+const MICROSOFT = `${HUB}/microsoft/bitnet-b1.58-2B-4T-gguf`
+const PRISM = `${HUB}/prism-ml`
+const OPENBMB = `${HUB}/openbmb/BitCPM-CANN`
+const TII = `${HUB}/tiiuae`
+
+const MIB = 2 ** 20
+
+// Bonsai's files are about to be renamed, so only their repositories are here.
+export const FAMILIES: readonly Family[] = [
+  {
+    name: 'With this page',
+    about: 'A toy that tells stories in simple English.',
+    licence: 'MIT or Apache-2.0',
+    weights: 'I2_S',
+    note: 'Run by our tests.',
+    models: [
+      { name: 'Tiny stories', parameters: '26M', bytes: 10_342_944, context: 1024, vocabulary: 4096, file: BUNDLED_MODEL }
+    ]
+  },
+  {
+    name: 'BitNet',
+    about: 'English.',
+    licence: 'MIT',
+    weights: 'I2_S',
+    note: AS_PUBLISHED,
+    models: [
+      { name: 'BitNet b1.58 2B-4T', parameters: '2B', bytes: 1.19e9, context: 4096, vocabulary: 128_256, repository: MICROSOFT, file: `${MICROSOFT}/resolve/main/ggml-model-i2_s.gguf` }
+    ]
+  },
+  {
+    name: 'BitCPM-CANN',
+    about: 'Chinese and English.',
+    licence: 'Apache-2.0',
+    weights: 'TQ2_0',
+    note: AS_PUBLISHED,
+    models: [
+      { name: 'BitCPM-CANN 0.5B', parameters: '0.5B', bytes: 245e6, vocabulary: 73_448, repository: `${OPENBMB}-0.5B-gguf`, file: `${OPENBMB}-0.5B-gguf/resolve/main/bitcpm4-0.5b-tq2_0.gguf` },
+      { name: 'BitCPM-CANN 1B', parameters: '1B', bytes: 551e6, vocabulary: 73_448, repository: `${OPENBMB}-1B-gguf`, file: `${OPENBMB}-1B-gguf/resolve/main/bitcpm4-1b-tq2_0.gguf` },
+      { name: 'BitCPM-CANN 3B', parameters: '3B', bytes: 1.1e9, vocabulary: 73_448, repository: `${OPENBMB}-3B-gguf`, file: `${OPENBMB}-3B-gguf/resolve/main/bitcpm4-3b-tq2_0.gguf` },
+      { name: 'BitCPM-CANN 8B', parameters: '8B', bytes: 2.37e9, vocabulary: 73_448, repository: `${OPENBMB}-8B-gguf`, file: `${OPENBMB}-8B-gguf/resolve/main/bitcpm4-8b-tq2_0.gguf` }
+    ]
+  },
+  {
+    name: 'Ternary-Bonsai',
+    about: 'Can reason before it answers. Files of Q2_0 take some 6 % more than those of PQ2_0.',
+    licence: 'Apache-2.0',
+    weights: 'PQ2_0',
+    note: AS_PUBLISHED,
+    models: [
+      { name: 'Ternary-Bonsai 1.7B', parameters: '1.7B', bytes: 436 * MIB, context: 32_768, vocabulary: 151_669, repository: `${PRISM}/Ternary-Bonsai-1.7B-gguf` },
+      { name: 'Ternary-Bonsai 4B', parameters: '4B', bytes: 1020 * MIB, context: 32_768, vocabulary: 151_669, repository: `${PRISM}/Ternary-Bonsai-4B-gguf` },
+      { name: 'Ternary-Bonsai 8B', parameters: '8B', bytes: 2.03 * 1024 * MIB, context: 65_536, vocabulary: 151_669, repository: `${PRISM}/Ternary-Bonsai-8B-gguf` }
+    ]
+  },
+  {
+    name: 'Bonsai, 1 bit',
+    about: 'About half the download of Ternary-Bonsai. Can reason before it answers.',
+    licence: 'Apache-2.0',
+    weights: 'Q1_0',
+    note: AS_PUBLISHED,
+    models: [
+      { name: 'Bonsai 1.7B', parameters: '1.7B', bytes: 0.24e9, context: 32_768, vocabulary: 151_669, repository: `${PRISM}/Bonsai-1.7B-gguf` },
+      { name: 'Bonsai 4B', parameters: '4B', bytes: 0.57e9, context: 32_768, vocabulary: 151_669, repository: `${PRISM}/Bonsai-4B-gguf` },
+      { name: 'Bonsai 8B', parameters: '8B', bytes: 1.15e9, context: 65_536, vocabulary: 151_669, repository: `${PRISM}/Bonsai-8B-gguf` }
+    ]
+  },
+  {
+    name: 'Falcon',
+    about: 'Its licence has conditions: read it first.',
+    licence: 'Falcon licence',
+    weights: 'I2_S',
+    note: AS_PUBLISHED,
+    models: [
+      { name: 'Falcon-E 1B Instruct', parameters: '1B', bytes: 666e6, repository: `${TII}/Falcon-E-1B-Instruct-GGUF`, file: `${TII}/Falcon-E-1B-Instruct-GGUF/resolve/main/ggml-model-i2_s.gguf` },
+      { name: 'Falcon-E 3B Instruct', parameters: '3B', bytes: 1.0e9, repository: `${TII}/Falcon-E-3B-Instruct-GGUF`, file: `${TII}/Falcon-E-3B-Instruct-GGUF/resolve/main/ggml-model-i2_s.gguf` },
+      { name: 'Falcon3 7B Instruct, 1.58 bit', parameters: '7B', bytes: 3.28e9, context: 32_768, vocabulary: 131_072, repository: `${TII}/Falcon3-7B-Instruct-1.58bit-GGUF`, file: `${TII}/Falcon3-7B-Instruct-1.58bit-GGUF/resolve/main/ggml-model-i2_s.gguf` }
+    ]
+  }
+]
