@@ -4,7 +4,7 @@ import { BitNetError } from './error.js'
 import type { StoredModel, Verdict } from './types.js'
 
 /**
- * The models stored on this device, in the browser's IndexedDB.
+ * The models stored on this device, in the browser's own files and IndexedDB.
  *
  * Where there is no such storage, as in Node, nothing is stored: `list` gives an empty list,
  * `estimate` zeros, `persist` false, and the others do nothing.

@@ -6,6 +6,7 @@ import type {
   ToWorker, Transport
 } from './protocol.js'
 import { postable } from './source.js'
+import { spawn } from './spawn.js'
 import type { DeviceLoss, ModelInfo } from './types.js'
 
 /** Milliseconds to wait for a worker's first answer. One that stays silent is not ours. */
@@ -176,22 +177,10 @@ const isResultOf = <M extends Method>(answer: Answer | Result<M>, method: M): an
   answer.kind === 'result' && answer.method === method
 
 /** Makes a worker of our own. Bundlers recognise `new Worker(new URL(…))` in just this form. */
-function start(): Worker {
-  const url = new URL('./worker.js', import.meta.url)
-  const onWeb = url.protocol === 'http:' || url.protocol === 'https:'
-  if (!onWeb || url.origin === globalThis.location.origin) {
-    return new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })
-  }
-  // A worker's script must come from the page's origin: make one that imports the other origin's.
-  const type = 'text/javascript'
-  const script = URL.createObjectURL(new Blob([`import ${JSON.stringify(url.href)}`], { type }))
-  try {
-    return new Worker(script, { type: 'module' })
-  } finally {
-    // The browser may fetch the script later than this line.
-    setTimeout(() => URL.revokeObjectURL(script), PATIENCE)
-  }
-}
+const start = (): Worker => spawn(
+  new URL('./worker.js', import.meta.url),
+  () => new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })
+)
 
 const isUncloneable = (error: unknown): error is DOMException =>
   error instanceof DOMException && error.name === 'DataCloneError'

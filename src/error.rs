@@ -121,7 +121,7 @@ pub enum Error {
         url: String,
     },
     /// The browser's storage failed, or the page may not use it.
-    #[error("the browser's storage (IndexedDB) failed: {0}")]
+    #[error("the browser's storage failed: {0}")]
     Storage(String),
     /// The model does not fit into the browser's storage.
     #[error("the browser's storage is full: {0}")]

@@ -20,7 +20,10 @@ use crate::ternary;
 /// Bytes that are read and uploaded together, unless rows that belong together are longer.
 const UPLOAD: usize = 1 << 20;
 
-/// Uploads in flight, at most.
+/// Bytes after which the GPU is asked to tell when it has them. Asking takes half a millisecond.
+const FLUSH: usize = 4 << 20;
+
+/// Such amounts in flight, at most.
 const MAX_IN_FLIGHT: usize = 4;
 
 /// What was learned from the values of a model.
@@ -55,7 +58,7 @@ impl Upload<'_> {
     ) -> Result<Loaded> {
         let total = reader.len();
         let mut loaded = Loaded::default();
-        let mut in_flight = VecDeque::new();
+        let (mut in_flight, mut written) = (VecDeque::new(), 0);
         for weight in table {
             let tensor = &weight.tensor;
             let end = tensor.offset + tensor.len;
@@ -67,7 +70,11 @@ impl Upload<'_> {
                 let mut bytes = reader.read(at..next).await?;
                 let slice = Slice { gpu: self.gpu, weight, at: (at - tensor.offset) as usize };
                 self.slice(&slice, &mut bytes, &mut loaded)?;
-                in_flight.push_back(self.gpu.flush());
+                written += bytes.len();
+                if written >= FLUSH {
+                    written = 0;
+                    in_flight.push_back(self.gpu.flush());
+                }
                 if in_flight.len() > MAX_IN_FLIGHT
                     && let Some(first) = in_flight.pop_front()
                 {

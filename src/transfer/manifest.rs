@@ -58,8 +58,9 @@ pub struct Manifest {
     pub used: f64,
 }
 
-/// Bytes of a file that are stored as one blob.
+/// Bytes of a file that are stored as one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct StoredPart {
     /// The part's name within its file.
     pub key: u32,
@@ -70,6 +71,9 @@ pub struct StoredPart {
     /// SHA-256 in base64. The first release stored none.
     #[serde(default)]
     pub sha256: Option<String>,
+    /// They are in a file of their own, at the same offset, and not in a blob.
+    #[serde(default)]
+    pub on_disk: bool,
 }
 
 /// A record as this release or an earlier one wrote it.
@@ -266,7 +270,13 @@ impl First {
         }
         let part = |key: u32| {
             let start = u64::from(key) * MAX_PART;
-            StoredPart { key, start, length: MAX_PART.min(self.bytes - start), sha256: None }
+            StoredPart {
+                key,
+                start,
+                length: MAX_PART.min(self.bytes - start),
+                sha256: None,
+                on_disk: false,
+            }
         };
         Ok(Manifest {
             total: Some(self.bytes),
@@ -287,7 +297,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     fn part(key: u32, start: u64, length: u64) -> StoredPart {
-        StoredPart { key, start, length, sha256: None }
+        StoredPart { key, start, length, sha256: None, on_disk: false }
     }
 
     fn manifest(total: u64, stored: &[StoredPart]) -> Manifest {

@@ -77,6 +77,17 @@ impl Bytes {
         bytes.subarray(taken, bytes.length())
     }
 
+    /// The array, for another thread, which has it until [`Bytes::give_back`].
+    pub(super) fn lend(&self) -> ArrayBuffer {
+        self.array.clone()
+    }
+
+    /// Takes the array back, which now begins with `length` bytes: the same memory, as another
+    /// object.
+    pub(super) fn give_back(&mut self, array: ArrayBuffer, length: u32) {
+        (self.array, self.length) = (array, length.min(self.capacity));
+    }
+
     /// Takes the array back from a stream that was reading into it: the same memory, as another
     /// object. Returns what the stream has read; `None` at its end.
     fn take_back(&mut self, result: &JsValue) -> Option<Uint8Array> {

@@ -1,6 +1,7 @@
-// A disk in the page in place of the browser's. It holds a certain number of bytes of blobs in
-// IndexedDB, and counts deleted ones as late as a test wants. A browser's own quota serves tests
-// badly: it is remembered for a while, and what was deleted counts until the browser next looks.
+// A disk in the page in place of the browser's, in a browser that stores all in IndexedDB. It holds
+// a certain number of bytes of blobs there, and counts deleted ones as late as a test wants. A
+// browser's own quota serves tests badly: it is remembered for a while, and what was deleted counts
+// until the browser next looks.
 import type { Page } from '@playwright/test'
 
 export interface Disk {
@@ -48,6 +49,7 @@ const insert = () => {
     refused = 0
     deleted.shift()
   }
+  StorageManager.prototype.getDirectory = async () => { throw new DOMException('no files here', 'SecurityError') }
   StorageManager.prototype.estimate = async () => ({ usage: used(), quota: disk.estimate === 'true' ? disk.size : 1e12 })
 
   const { put, delete: remove, clear, get } = IDBObjectStore.prototype

@@ -61,6 +61,45 @@ for (const [what, disk] of Object.entries(disks)) {
   })
 }
 
+test('files fill the disk in the middle: another model gives way, or the load does without and leaves nothing behind', async ({ shared }) => {
+  const [a, b] = await Promise.all([1, 2].map(() => another(shared)))
+  await load(shared, HERE, a!.path)
+  // Each file that is deleted makes room for as many bytes.
+  await shared.evaluate(size => {
+    const { removeEntry } = FileSystemDirectoryHandle.prototype
+    FileSystemDirectoryHandle.prototype.removeEntry = async function (name) {
+      await removeEntry.call(this, name)
+      room.postMessage(size)
+    }
+    const room = new BroadcastChannel('room')
+    const script = `import '${location.origin}/tests/web/full-disk.mjs'; import '${location.origin}/pkg/disk-worker.js'`
+    const url = URL.createObjectURL(new Blob([script], { type: 'text/javascript' }))
+    window.Worker = class extends Worker {
+      constructor(_: string | URL, options?: WorkerOptions) {
+        super(url, options)
+      }
+    }
+  }, SIZE)
+  const { notes } = await loadReporting(shared, b!.path, HERE)
+  expect(notes).toEqual([{ kind: 'evicted', url: a!.url, bytes: SIZE }])
+  await expectRandomModel(shared)
+  await load(shared, { cache: 'only', ...HERE }, b!.path)
+  // A model for which all others would not do.
+  const large = await scripted(shared, { always: { size: 4 * SIZE } })
+  const found = await loadReporting(shared, large.path, HERE)
+  expect(found.notes).toEqual([{ kind: 'not-stored', why: expect.stringContaining('full') }])
+  await expectRandomModel(shared)
+  expect(await urls(shared)).toEqual([b!.url])
+  expect((await loadFailure(shared, large.path, { cache: 'only', ...HERE })).code).toBe('storage-full')
+  const files = await shared.evaluate(async () => {
+    const names: string[] = []
+    const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle('ternlight')
+    for await (const name of (folder as unknown as { keys(): AsyncIterable<string> }).keys()) names.push(name)
+    return names.length
+  })
+  expect(files).toBe(1)
+})
+
 test('when a model gave way and there is still no room, no other follows it', async ({ shared }) => {
   await insertDisk(shared)
   const [a, b] = await Promise.all([1, 2].map(() => another(shared)))

@@ -10,7 +10,8 @@ window.worker = new Worker(url, { type: 'module' })
 
 /** What tests put something else into. */
 const changeable = [
-  globalThis, Navigator.prototype, GPU.prototype, StorageManager.prototype, IDBFactory.prototype, IDBObjectStore.prototype
+  globalThis, Navigator.prototype, GPU.prototype, StorageManager.prototype, FileSystemDirectoryHandle.prototype, IDBFactory.prototype,
+  IDBObjectStore.prototype
 ]
 const properties = object => Object.getOwnPropertyDescriptors(object)
 const NAMES = ['fetch', 'indexedDB', 'structuredClone', 'Worker', 'ReadableStreamBYOBReader']

@@ -30,14 +30,38 @@ const inDatabase = (page: Page, work: string) =>
 
 interface StoredPart { start: number, length: number, sha256: string }
 
+interface StoredFile { id: string, total: number, version: { etag: string }, finalUrl: string, chunks: StoredPart[] }
+
+/** The records of all stored files. */
+const records = (page: Page) =>
+  inDatabase(page, `return done(database.transaction('files').objectStore('files').getAll())`) as Promise<StoredFile[]>
+
+/** The names of the files with the bytes. */
+const filesOnDisk = (page: Page) => page.evaluate(async () => {
+  const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle('ternlight', { create: true })
+  const names: string[] = []
+  for await (const name of (folder as unknown as { keys(): AsyncIterable<string> }).keys()) names.push(name)
+  return names
+})
+
 /** Changes a byte of the stored part that is number `index` in the file. */
-const flip = (page: Page, index: number) => inDatabase(page, `
-  const [file] = await done(database.transaction('files').objectStore('files').getAll())
-  const key = [file.id, file.chunks[${index}].key]
-  const bytes = new Uint8Array(await (await done(database.transaction('chunks').objectStore('chunks').get(key))).arrayBuffer())
-  bytes[12345] ^= 1
-  await done(database.transaction('chunks', 'readwrite').objectStore('chunks').put(new Blob([bytes]), key))
-  return file.chunks[${index}]`) as Promise<StoredPart>
+const flip = async (page: Page, index: number) => {
+  const [{ id, chunks }] = await records(page) as [StoredFile]
+  const part = chunks[index]!
+  await page.evaluate(async ([id, at]) => {
+    const file = await (await (await navigator.storage.getDirectory()).getDirectoryHandle('ternlight')).getFileHandle(id)
+    const byte = new Uint8Array(await (await file.getFile()).slice(at, at + 1).arrayBuffer())
+    const writable = await file.createWritable({ keepExistingData: true })
+    await writable.write({ type: 'write', position: at, data: Uint8Array.of(byte[0]! ^ 1) })
+    await writable.close()
+  }, [id, part.start + 12345] as const)
+  return part
+}
+
+/** From now on a page's own thread stores and finds all bytes in IndexedDB. */
+const withoutFiles = (page: Page) => page.evaluate(() => {
+  StorageManager.prototype.getDirectory = async () => { throw new DOMException('no files here', 'SecurityError') }
+})
 
 const verify = (page: Page, path: string) => page.evaluate(path => window.ternlight.BitNet.cache.verify(path), path)
 
@@ -46,9 +70,7 @@ const integrityOf = (bytes: Uint8Array) => `sha256-${createHash('sha256').update
 test('stored parts are small, hashed, and add up to the file', async ({ shared }) => {
   const { path } = await scripted(shared)
   await load(shared, {}, path)
-  const [file] = await inDatabase(shared, `return done(database.transaction('files').objectStore('files').getAll())`) as {
-    total: number, version: { etag: string }, finalUrl: string, chunks: StoredPart[]
-  }[]
+  const [file] = await records(shared)
   expect(file).toMatchObject({ total: SIZE, complete: true, version: { etag: `"${SIZE}"` }, finalUrl: expect.stringContaining(path) })
   const bytes = spreadModel()
   let end = 0
@@ -171,7 +193,8 @@ const failing: Record<string, { fail: () => void, kinds: string[], maxSent: numb
 for (const [what, { fail, kinds, maxSent }] of Object.entries(failing)) {
   test(`a storage that fails while it is read does not fail the load: ${what}`, async ({ shared }) => {
     const { path, rewrite, requests } = await scripted(shared)
-    await load(shared, {}, path)
+    await withoutFiles(shared)
+    await load(shared, { worker: false }, path)
     await shared.evaluate(fail)
     await rewrite({})
     const found = await loadReporting(shared, path, { worker: false })
@@ -179,37 +202,98 @@ for (const [what, { fail, kinds, maxSent }] of Object.entries(failing)) {
     expect(sent(await requests())).toBeLessThanOrEqual(maxSent)
     expect(found.kinds).toEqual(kinds)
     if (kinds.includes('not-stored')) return
-    await load(shared, { cache: 'only' }, path)
+    await load(shared, { cache: 'only', worker: false }, path)
     await expectRandomModel(shared)
   })
 }
 
 test('`only` fails with `not-cached` where the storage cannot be read', async ({ shared }) => {
-  await load(shared, {}, SPREAD_MODEL)
+  await withoutFiles(shared)
+  await load(shared, { worker: false }, SPREAD_MODEL)
   await shared.evaluate(() => {
     IDBObjectStore.prototype.get = () => { throw new DOMException('lost', 'UnknownError') }
   })
   expect((await loadFailure(shared, SPREAD_MODEL, { worker: false, cache: 'only' })).code).toBe('not-cached')
 })
 
-test('parts that are gone are fetched again, and no others', async ({ shared }) => {
+test('parts that are gone are fetched again, and no others: blobs', async ({ shared }) => {
   const { path, rewrite, requests } = await scripted(shared)
-  await load(shared, {}, path)
+  await withoutFiles(shared)
+  const here = { worker: false }
+  await load(shared, here, path)
   await inDatabase(shared, `
     const [file] = await done(database.transaction('files').objectStore('files').getAll())
     const chunks = database.transaction('chunks', 'readwrite').objectStore('chunks')
     for (const index of [2, 7]) await done(chunks.delete([file.id, file.chunks[index].key]))`)
   await rewrite({})
-  const { kinds } = await loadReporting(shared, path)
+  const { kinds } = await loadReporting(shared, path, here)
   expect(kinds).toEqual(['resumed'])
   expect((await requests()).map(({ sent }) => sent)).toEqual([MIB, MIB])
   await expectRandomModel(shared)
   // All of them gone.
   await inDatabase(shared, `await done(database.transaction('chunks', 'readwrite').objectStore('chunks').clear())`)
+  expect((await loadFailure(shared, path, { cache: 'only', ...here })).code).toBe('not-cached')
+  await rewrite({})
+  await load(shared, here, path)
+  expect(sent(await requests())).toBe(SIZE)
+})
+
+test('parts that are gone are fetched again, and no others: the end of a file, then all of it', async ({ shared }) => {
+  const { path, rewrite, requests } = await scripted(shared)
+  await load(shared, {}, path)
+  const [{ id, chunks }] = await records(shared) as [StoredFile]
+  const { start } = chunks[7]!
+  await shared.evaluate(async ([id, size]) => {
+    const file = await (await (await navigator.storage.getDirectory()).getDirectoryHandle('ternlight')).getFileHandle(id)
+    const writable = await file.createWritable({ keepExistingData: true })
+    await writable.truncate(size)
+    await writable.close()
+  }, [id, start + 1] as const)
+  await rewrite({})
+  const { notes } = await loadReporting(shared, path)
+  expect(notes).toEqual([{ kind: 'resumed', bytes: start }])
+  expect(sent(await requests())).toBe(SIZE - start)
+  await expectRandomModel(shared)
+  await shared.evaluate(async () => (await navigator.storage.getDirectory()).removeEntry('ternlight', { recursive: true }))
   expect((await loadFailure(shared, path, { cache: 'only' })).code).toBe('not-cached')
   await rewrite({})
   await load(shared, {}, path)
   expect(sent(await requests())).toBe(SIZE)
+  await load(shared, { cache: 'only' }, path)
+})
+
+test('what is stored as blobs is read where new bytes go to files, and the missing ones join it', async ({ shared }) => {
+  const { path, rewrite, requests } = await scripted(shared)
+  await withoutFiles(shared)
+  await load(shared, { worker: false }, path)
+  await inDatabase(shared, `
+    const [file] = await done(database.transaction('files').objectStore('files').getAll())
+    const chunks = database.transaction('chunks', 'readwrite').objectStore('chunks')
+    for (const index of [2, 7]) await done(chunks.delete([file.id, file.chunks[index].key]))`)
+  await shared.evaluate(() => window.restore())
+  await rewrite({})
+  expect((await loadReporting(shared, path)).kinds).toEqual(['resumed'])
+  expect((await requests()).map(({ sent }) => sent)).toEqual([MIB, MIB])
+  await expectRandomModel(shared)
+  await load(shared, { cache: 'only' }, path)
+  await expectRandomModel(shared)
+  const counts = await inDatabase(shared, `return done(database.transaction('chunks').objectStore('chunks').count())`)
+  expect([counts, await filesOnDisk(shared)]).toEqual([8, [(await records(shared))[0]!.id]])
+})
+
+test('where no other threads may run, all is stored in IndexedDB, and files are read all the same', async ({ shared }) => {
+  const { path, rewrite, requests } = await scripted(shared)
+  await load(shared, {}, path)
+  await shared.evaluate(() => {
+    window.Worker = class { constructor() { throw new DOMException('the policy', 'SecurityError') } } as unknown as typeof Worker
+  })
+  await rewrite({})
+  await load(shared, { worker: false, cache: 'only' }, path)
+  await expectRandomModel(shared)
+  expect(await requests()).toEqual([])
+  await load(shared, { worker: false, cache: 'refresh' }, path)
+  const counts = await inDatabase(shared, `return done(database.transaction('chunks').objectStore('chunks').count())`)
+  expect([counts, await filesOnDisk(shared)]).toEqual([10, []])
 })
 
 test('records that are no stored files are cleared away', async ({ shared }) => {
@@ -225,6 +309,10 @@ test('records that are no stored files are cleared away', async ({ shared }) => 
     await done(files.put({ ...file, total: file.total + 1 }))
     await done(chunks.put('no blob', ['nobody', 0]))
     await done(chunks.put(new Blob(['x']), 17))`)
+  await shared.evaluate(async () => {
+    const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle('ternlight')
+    await folder.getFileHandle('nobody', { create: true })
+  })
   // The model's own record is wrong too, so the model is downloaded anew.
   expect((await loadFailure(shared, path, { cache: 'only' })).code).toBe('not-cached')
   await load(shared, {}, path)
@@ -233,7 +321,8 @@ test('records that are no stored files are cleared away', async ({ shared }) => 
   const counts = await inDatabase(shared, `
     const transaction = database.transaction(['files', 'chunks'])
     return [await done(transaction.objectStore('files').count()), await done(transaction.objectStore('chunks').count())]`)
-  expect(counts).toEqual([1, 10])
+  expect(counts).toEqual([1, 0])
+  expect(await filesOnDisk(shared)).toEqual([(await records(shared))[0]!.id])
 })
 
 test('what the first release stored is taken over; its half downloads are not', async ({ harness }) => {
@@ -307,7 +396,7 @@ test('a storage that fails is a `storage` error of the calls that need it', asyn
     const open = () => { throw new DOMException('no storage here', 'SecurityError') }
     IDBFactory.prototype.open = open
   })
-  const message = expect.stringMatching(/storage \(IndexedDB\) failed: .*SecurityError: no storage here/)
+  const message = expect.stringMatching(/storage failed: .*SecurityError: no storage here/)
   for (const call of ['list()', `delete('${SPREAD_MODEL}')`, `verify('${SPREAD_MODEL}')`, 'clear()']) {
     expect(await failure(harness, `await BitNet.cache.${call}`), call).toEqual({ code: 'storage', message })
   }

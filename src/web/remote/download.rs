@@ -52,8 +52,10 @@ impl Load<'_> {
     /// What fetches the rest of the file, and stores it if that is possible.
     pub(super) fn fetcher(&self, Begun { response, file, stored }: Begun) -> Rc<Fetcher> {
         let storage = self.storage.as_ref().filter(|_| stored);
-        let writer = storage
-            .map(|storage| Writer::new(storage.clone(), &file, Rc::clone(self.opening.reporter)));
+        let writer = storage.map(|storage| {
+            let reporter = Rc::clone(self.opening.reporter);
+            Writer::new(storage.clone(), &file, reporter, self.pool.clone())
+        });
         Rc::new(Fetcher {
             address: self.address.clone(),
             version: response.version.clone(),

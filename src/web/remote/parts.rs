@@ -17,8 +17,10 @@ use crate::transfer::{Cause, Fault, Hasher, Part};
 use crate::web::bytes::Bytes;
 use crate::web::store::StoredFile;
 
-/// See [`PartSource::ahead`].
-const AHEAD: usize = 4;
+/// Parts that are requested at the same time. Their bytes are in memory.
+const REQUESTED: usize = 4;
+/// Parts that are requested or read from storage at the same time: enough for the threads that do it.
+const AHEAD: usize = 8;
 
 /// Where the bytes of a load come from.
 pub(super) enum Feed {
@@ -53,8 +55,8 @@ pub(super) struct PartSource {
     hasher: Option<Hasher>,
     /// Why the load has to start again, if it has to.
     pub(super) restart: Rc<Cell<Option<Cause>>>,
-    /// Parts that are requested or read at the same time. Their bytes are in memory.
-    ahead: usize,
+    /// Whether only one part is in memory.
+    patient: bool,
 }
 
 impl PartSource {
@@ -68,13 +70,13 @@ impl PartSource {
             current: None,
             hasher: hashed.then(Hasher::default),
             restart: Rc::default(),
-            ahead: AHEAD,
+            patient: false,
         }
     }
 
     /// The same, but only the first part is in memory until the reader needs another one.
     pub(super) fn patient(self) -> Self {
-        Self { ahead: 1, ..self }
+        Self { patient: true, ..self }
     }
 
     /// The next part; `None` at the end.
@@ -88,9 +90,14 @@ impl PartSource {
                 None => None,
             },
             Feed::Parts { stored, fetcher, in_flight } => {
-                while in_flight.len() < self.ahead
-                    && let Some(part) = self.parts.pop_front()
-                {
+                while let Some(part) = self.parts.pop_front_if(|part| {
+                    in_flight.len()
+                        < match part {
+                            _ if self.patient => 1,
+                            Part::Missing(_) => REQUESTED,
+                            Part::Stored(_) => AHEAD,
+                        }
+                }) {
                     // A task of its own goes on while the reader waits for something else. It ends
                     // when its handle is dropped.
                     let (task, handle) = get(part, stored.clone(), fetcher.clone()).remote_handle();
@@ -98,7 +105,7 @@ impl PartSource {
                     in_flight.push_back(handle);
                 }
                 let next = in_flight.next().await.transpose()?;
-                self.ahead = AHEAD;
+                self.patient = false;
                 next
             }
         };

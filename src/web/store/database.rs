@@ -1,10 +1,12 @@
-//! The files in IndexedDB.
+//! The records of the files, in IndexedDB.
 //!
-//! There are two object stores. `files` has one record per file, its [`Manifest`]. `chunks` has the
-//! bytes: one blob for each part, under `[file id, part key]`. A part's bytes and its entry in the
-//! manifest are written in one transaction. `complete` is written last, in a transaction that has
-//! counted the parts: an incomplete download, or one that another tab has deleted, never counts as
-//! complete. A later download continues what a broken one has left.
+//! There are two object stores. `files` has one record per file, its [`Manifest`]. The bytes are in
+//! a file of [`Disk`] with the record's id as its name, each part at its own offset. Where a browser
+//! has no such files, `chunks` has the bytes: one blob for each part, under `[file id, part key]`. A
+//! part's entry in the manifest is written after its bytes, or in one transaction with its blob.
+//! `complete` is written last, in a transaction that has counted the parts: an incomplete download,
+//! or one that another tab has deleted, never counts as complete. A later download continues what a
+//! broken one has left.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -19,6 +21,7 @@ use js_sys::Array;
 use wasm_bindgen::prelude::*;
 use web_sys::Blob;
 
+use super::disk::{Disk, Sizes};
 use crate::error::{Error, Result};
 use crate::transfer::{Manifest, Record, StoredPart};
 use crate::web::abort::detached;
@@ -39,7 +42,9 @@ const OPEN_TIMEOUT: f64 = 5000.0;
 pub(super) struct NewPart {
     /// Offset in the file.
     pub(super) start: u64,
-    pub(super) blob: Blob,
+    pub(super) length: u64,
+    /// Its bytes; `None` if they are on the disk already.
+    pub(super) blob: Option<Blob>,
     /// In base64.
     pub(super) sha256: String,
 }
@@ -48,6 +53,8 @@ pub(super) struct NewPart {
 #[derive(Clone)]
 pub(in crate::web) struct Storage {
     database: Rc<Database>,
+    /// Files with the bytes, if the browser has them.
+    pub(super) disk: Option<Rc<Disk>>,
     /// Bytes of files that were deleted to make room, less the bytes written since. The browser may
     /// not have noticed the deletions yet.
     pub(super) freed: Rc<Cell<u64>>,
@@ -74,7 +81,8 @@ impl Storage {
                     database.close();
                 }
             });
-            Ok(Self { database: Rc::new(database), freed: Rc::default() })
+            let disk = Disk::open().await.map(Rc::new);
+            Ok(Self { database: Rc::new(database), disk, freed: Rc::default() })
         });
         match select(std::pin::pin!(opening), std::pin::pin!(sleep(OPEN_TIMEOUT))).await {
             Either::Left((opened, _)) => opened,
@@ -97,13 +105,14 @@ impl Storage {
     pub(in crate::web) async fn find(&self, url: &str) -> Result<Option<Manifest>> {
         let (this, url) = (self.clone(), url.to_owned());
         detached(async move {
+            let sizes = this.sizes().await?;
             let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
             let mut found: Option<Manifest> = None;
             for mut file in files(&transaction).await? {
                 if file.url != url {
                     continue;
                 }
-                reconcile(&transaction, &mut file).await?;
+                reconcile(&transaction, &mut file, &sizes).await?;
                 let rank = |file: &Manifest| (file.complete, file.bytes());
                 if found.as_ref().is_none_or(|found| rank(&file) > rank(found)) {
                     found = Some(file);
@@ -123,15 +132,21 @@ impl Storage {
     pub(in crate::web) async fn create(&self, file: &Manifest) -> Result<()> {
         let (this, file) = (self.clone(), file.clone());
         detached(async move {
+            let names = this.sizes().await?.names();
             let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
             sweep(&transaction).await?;
-            for old in files(&transaction).await? {
-                if old.url == file.url && !old.complete {
-                    remove(&transaction, &old.id).await?;
+            put(&transaction, &file).await?;
+            let mut kept = HashSet::new();
+            for other in files(&transaction).await? {
+                if other.url == file.url && !other.complete && other.id != file.id {
+                    remove(&transaction, &other.id).await?;
+                } else {
+                    kept.insert(other.id);
                 }
             }
-            put(&transaction, &file).await?;
-            end(transaction).await
+            end(transaction).await?;
+            this.remove_files(names.into_iter().filter(|name| !kept.contains(name))).await;
+            Ok(())
         })
         .await
     }
@@ -147,10 +162,10 @@ impl Storage {
             let mut file = file(&transaction, &id).await?;
             let store = transaction.object_store(PARTS).map_err(failed)?;
             let (mut puts, mut written) = (Vec::new(), 0);
-            for NewPart { start, blob, sha256 } in parts {
-                let (key, length) = (file.next_key(), blob.size() as u64);
-                if file.insert(StoredPart { key, start, length, sha256: Some(sha256) }) {
-                    puts.push(store.put(&blob, Some(&part_key(&id, key))));
+            for NewPart { start, length, blob, sha256 } in parts {
+                let (key, on_disk) = (file.next_key(), blob.is_none());
+                if file.insert(StoredPart { key, start, length, sha256: Some(sha256), on_disk }) {
+                    puts.extend(blob.map(|blob| store.put(&blob, Some(&part_key(&id, key)))));
                     written += length;
                 }
             }
@@ -175,21 +190,26 @@ impl Storage {
     ) -> Result<()> {
         let (this, id) = (self.clone(), id.to_owned());
         detached(async move {
+            let sizes = this.sizes().await?;
             let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
             let mut file = file(&transaction, &id).await?;
             file.total = Some(total);
-            reconcile(&transaction, &mut file).await?;
+            reconcile(&transaction, &mut file, &sizes).await?;
             if !file.complete {
                 return Err(Error::Storage(format!("it has {} of {total} bytes", file.bytes())));
             }
+            let mut removed = Vec::new();
             for old in files(&transaction).await? {
                 if old.url == file.url && old.id != file.id {
                     remove(&transaction, &old.id).await?;
+                    removed.push(old.id);
                 }
             }
             file.sha256 = sha256.or(file.sha256);
             put(&transaction, &file).await?;
-            end(transaction).await
+            end(transaction).await?;
+            this.remove_files(removed).await;
+            Ok(())
         })
         .await
     }
@@ -222,6 +242,7 @@ impl Storage {
             let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
             let mut file = file(&transaction, &id).await?;
             let store = transaction.object_store(PARTS).map_err(failed)?;
+            // On the disk, other bytes will take the place of these.
             for part in starts.into_iter().filter_map(|start| file.remove(start)) {
                 let key = part_key(&id, part.key);
                 store.delete(key).map_err(failed)?.await.map_err(failed)?;
@@ -237,10 +258,12 @@ impl Storage {
         let this = self.clone();
         detached(async move {
             let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
-            for id in ids {
-                remove(&transaction, &id).await?;
+            for id in &ids {
+                remove(&transaction, id).await?;
             }
-            end(transaction).await
+            end(transaction).await?;
+            this.remove_files(ids).await;
+            Ok(())
         })
         .await
     }
@@ -250,12 +273,16 @@ impl Storage {
         let this = self.clone();
         detached(async move {
             let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
+            let mut removed = Vec::new();
             for file in files(&transaction).await? {
                 if urls.contains(&file.url) {
                     remove(&transaction, &file.id).await?;
+                    removed.push(file.id);
                 }
             }
-            end(transaction).await
+            end(transaction).await?;
+            this.remove_files(removed).await;
+            Ok(())
         })
         .await
     }
@@ -269,7 +296,10 @@ impl Storage {
                 let store = transaction.object_store(name).map_err(failed)?;
                 store.clear().map_err(failed)?.await.map_err(failed)?;
             }
-            end(transaction).await
+            end(transaction).await?;
+            let names = this.sizes().await?.names();
+            this.remove_files(names).await;
+            Ok(())
         })
         .await
     }
@@ -284,6 +314,21 @@ impl Storage {
             Ok(blob.and_then(|blob| blob.dyn_into().ok()))
         })
         .await
+    }
+
+    /// The files on the disk. Each has the id of its record as its name.
+    async fn sizes(&self) -> Result<Sizes> {
+        match &self.disk {
+            Some(disk) => disk.sizes().await,
+            None => Ok(Sizes::default()),
+        }
+    }
+
+    /// Deletes files whose records are gone.
+    async fn remove_files(&self, ids: impl IntoIterator<Item = String>) {
+        if let Some(disk) = &self.disk {
+            disk.remove(ids).await;
+        }
     }
 
     fn begin(&self, stores: &[&str], mode: TransactionMode) -> Result<Transaction> {
@@ -345,7 +390,7 @@ async fn put(transaction: &Transaction, file: &Manifest) -> Result<()> {
 
 /// Removes parts from the record whose bytes are gone. The file is complete if nothing is missing,
 /// whichever tab wrote the last part.
-async fn reconcile(transaction: &Transaction, file: &mut Manifest) -> Result<()> {
+async fn reconcile(transaction: &Transaction, file: &mut Manifest, sizes: &Sizes) -> Result<()> {
     let store = transaction.object_store(PARTS).map_err(failed)?;
     let keys = store.get_all_keys(Some(part_keys(&file.id)?), None).map_err(failed)?;
     let found: HashSet<u32> = keys
@@ -354,7 +399,12 @@ async fn reconcile(transaction: &Transaction, file: &mut Manifest) -> Result<()>
         .into_iter()
         .filter_map(|key| Some(key.dyn_ref::<Array>()?.get(1).as_f64()? as u32))
         .collect();
-    file.stored.retain(|part| found.contains(&part.key));
+    let size = sizes.of(&file.id);
+    file.stored.retain(
+        |part| {
+            if part.on_disk { part.end() <= size } else { found.contains(&part.key) }
+        },
+    );
     file.complete = !file.stored.is_empty() && file.total == Some(file.bytes());
     Ok(())
 }

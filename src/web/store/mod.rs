@@ -1,12 +1,15 @@
-//! Model files on this device: IndexedDB, each file in several parts.
+//! Model files on this device, each in several parts. Their records are in IndexedDB, their bytes in
+//! files of their own; in IndexedDB too where a browser has no such files.
 //!
 //! ```text
+//! disk       the files with the bytes
 //! database   the files and their parts, in transactions
 //! read       a file's parts, checked against their hashes
 //! room       which other files give way to a new one
 //! writer     stores a file while it is downloaded
 //! ```
 
+mod disk;
 mod database;
 mod read;
 mod room;

@@ -60,15 +60,35 @@ pub(in crate::web) async fn read_part(
     part: &StoredPart,
     pool: &ArrayPool,
 ) -> Result<Option<Bytes>> {
+    let found = match &storage.disk {
+        Some(disk) if part.on_disk => {
+            let mut bytes = pool.take(part.length as u32);
+            // The file may have been deleted by another tab.
+            disk.read(id, part.start, &mut bytes).await.map(|hash| (bytes, hash)).ok()
+        }
+        _ => from_blob(storage, id, part, pool).await?,
+    };
+    Ok(found
+        .filter(|(bytes, hash)| {
+            let is_whole = u64::from(bytes.length()) == part.length;
+            is_whole && part.sha256.as_ref().is_none_or(|expected| expected == hash)
+        })
+        .map(|(bytes, _)| bytes))
+}
+
+/// The bytes of a part that is stored as a blob, and their hash; `None` if they are gone.
+async fn from_blob(
+    storage: &Storage,
+    id: &str,
+    part: &StoredPart,
+    pool: &ArrayPool,
+) -> Result<Option<(Bytes, String)>> {
     let Some(blob) = storage.blob(id, part.key).await? else { return Ok(None) };
     if blob.size() != part.length as f64 {
         return Ok(None);
     }
     // The browser may have lost the file behind a blob.
     let Ok(bytes) = read_blob(&blob, pool, "a stored part").await else { return Ok(None) };
-    let is_whole = match &part.sha256 {
-        Some(expected) => digest(&bytes.all())?.await? == *expected,
-        None => true,
-    };
-    Ok(is_whole.then_some(bytes))
+    let hash = digest(&bytes.all())?.await?;
+    Ok(Some((bytes, hash)))
 }

@@ -15,6 +15,7 @@ use super::database::{NewPart, Storage};
 use super::room::Room;
 use crate::error::{Error, Result};
 use crate::transfer::{Manifest, Note};
+use crate::web::bytes::{ArrayPool, Bytes};
 use crate::web::digest::digest;
 use crate::web::error::text;
 use crate::web::log::warn;
@@ -22,7 +23,7 @@ use crate::web::progress::Reporter;
 use crate::web::timer::sleep;
 
 /// Parts that are fetched or written at the same time. Their bytes are in memory.
-const MAX_SLOTS: usize = 4;
+const MAX_SLOTS: usize = 16;
 
 /// Milliseconds before each attempt to write after other files were deleted: browsers free the room
 /// late. Chromium deletes what a page has read two to five seconds after the page let go of it.
@@ -46,6 +47,9 @@ extern "C" {
 /// Stores one file. If that fails, it reports it and stops; the download goes on.
 pub(in crate::web) struct Writer {
     storage: Storage,
+    /// Whether the bytes go to a file on the disk, once that is known. Else they go to IndexedDB.
+    on_disk: Cell<Option<bool>>,
+    pool: ArrayPool,
     id: String,
     url: String,
     total: Option<u64>,
@@ -83,9 +87,12 @@ impl Writer {
         storage: Storage,
         file: &Manifest,
         reporter: Rc<Reporter>,
+        pool: ArrayPool,
     ) -> Rc<Self> {
         Rc::new(Self {
             storage,
+            on_disk: Cell::new(None),
+            pool,
             id: file.id.clone(),
             url: file.url.clone(),
             total: file.total,
@@ -103,6 +110,13 @@ impl Writer {
 
     /// Waits for a free slot and takes it.
     pub(in crate::web) async fn slot(self: &Rc<Self>) -> Rc<WriteSlot> {
+        if self.on_disk.get().is_none() {
+            let on_disk = match &self.storage.disk {
+                Some(disk) => disk.can_write().await,
+                None => false,
+            };
+            self.on_disk.set(Some(on_disk));
+        }
         self.until(MAX_SLOTS - 1).await;
         self.taken.set(self.taken.get() + 1);
         Rc::new(WriteSlot(Rc::clone(self)))
@@ -114,19 +128,14 @@ impl Writer {
         if this.stopped.get() {
             return;
         }
-        // Both copy the bytes before they return: the array is used again soon.
-        let blob = Blob::new_with_u8_array_sequence(&Array::of1(bytes));
-        let hash = digest(bytes);
+        // The array is used again soon.
+        let mut copy = this.pool.take(bytes.length());
+        copy.push(bytes);
         let (this, slot) = (Rc::clone(this), Rc::clone(slot));
         spawn_local(async move {
-            let part = async {
-                let failed = |why| Error::Storage(format!("a blob: {}", text(&why)));
-                Ok(NewPart { start, blob: blob.map_err(failed)?, sha256: hash?.await? })
-            };
-            let done = match part.await {
+            let done = match this.part(start, copy).await {
                 Ok(part) => {
                     this.queue.borrow_mut().push(part);
-                    collect_garbage();
                     this.commit().await
                 }
                 Err(error) => Err(error),
@@ -136,6 +145,33 @@ impl Writer {
             }
             drop(slot);
         });
+    }
+
+    /// The part of `bytes`, which are on the disk when this is done, or in a blob.
+    async fn part(&self, start: u64, bytes: Bytes) -> Result<NewPart> {
+        let length = u64::from(bytes.length());
+        let Some(disk) = self.storage.disk.as_ref().filter(|_| self.on_disk.get() == Some(true))
+        else {
+            let failed = |why| Error::Storage(format!("a blob: {}", text(&why)));
+            let blob = Blob::new_with_u8_array_sequence(&Array::of1(&bytes.all()));
+            let sha256 = digest(&bytes.all())?.await?;
+            drop(bytes);
+            collect_garbage();
+            return Ok(NewPart { start, length, blob: Some(blob.map_err(failed)?), sha256 });
+        };
+        let (bytes, hash) = (Mutex::new(bytes), Cell::new(String::new()));
+        let write = async || {
+            hash.set(disk.write(&self.id, start, &mut *bytes.lock().await).await?);
+            Ok(())
+        };
+        if let Err(error) = write().await {
+            if !matches!(error, Error::StorageFull(_)) {
+                return Err(error);
+            }
+            let _writing = self.writing.lock().await;
+            self.with_room(length, write).await?;
+        }
+        Ok(NewPart { start, length, blob: None, sha256: hash.take() })
     }
 
     /// Waits until everything is on the disk; `false` if writing has failed.
@@ -153,6 +189,11 @@ impl Writer {
     pub(in crate::web) async fn complete(&self, total: u64, sha256: Option<String>) {
         if !self.settle().await {
             return;
+        }
+        if let (Some(disk), Some(true)) = (&self.storage.disk, self.on_disk.get())
+            && let Err(error) = disk.flush(&self.id).await
+        {
+            return self.stop(&error).await;
         }
         let complete = async || self.storage.complete(&self.id, total, sha256.clone()).await;
         if let Err(error) = self.with_room(MAX_RECORD, complete).await {
@@ -251,7 +292,7 @@ impl Writer {
 }
 
 fn length(parts: &[NewPart]) -> u64 {
-    parts.iter().map(|part| part.blob.size() as u64).sum()
+    parts.iter().map(|part| part.length).sum()
 }
 
 /// Makes the browser collect garbage soon. It keeps the bytes of a blob in memory until it finds that

@@ -1,0 +1,103 @@
+// The thread that reads, writes and hashes stored bytes: only workers have handles that do so at
+// once, and a hash keeps the thread busy that asks for it. It answers in order, one answer for each
+// question.
+import type { Answer, Question } from './disk.js'
+
+// Declared here, because the standard types of pages and of workers cannot be used together.
+interface Handle {
+  read(into: Uint8Array, options: { at: number }): number
+  write(bytes: Uint8Array, options: { at: number }): number
+  getSize(): number
+  flush(): void
+  close(): void
+}
+interface HandleSource extends FileSystemFileHandle {
+  createSyncAccessHandle(options: { mode: string }): Promise<Handle>
+}
+const scope = globalThis as unknown as {
+  postMessage(message: Answer, transfer: Transferable[]): void
+  addEventListener(type: 'message', listener: (event: MessageEvent<Question>) => void): void
+}
+
+/** The open file. One is enough: a load works on one at a time. */
+let open: { name: string, handle: Handle } | undefined
+
+let last = Promise.resolve()
+scope.addEventListener('message', ({ data }) => { last = last.then(() => answer(data)) })
+
+async function answer(question: Question): Promise<void> {
+  const { id } = question
+  const array = 'array' in question ? question.array : undefined
+  const transfer = array ? [array] : []
+  try {
+    const result = await perform(question)
+    scope.postMessage({ id, array, ...result }, transfer)
+  } catch (error) {
+    const failed = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+    scope.postMessage({ id, array, failed }, transfer)
+  }
+}
+
+async function perform(question: Question): Promise<{ length?: number, sha256?: ArrayBuffer }> {
+  switch (question.kind) {
+    case 'hello':
+      if ('createSyncAccessHandle' in FileSystemFileHandle.prototype) return {}
+      throw new Error('there are no handles here')
+    case 'read': {
+      const bytes = new Uint8Array(question.array, 0, question.length)
+      const length = await read(question.name, bytes, question.start)
+      return { length, ...await hash(bytes.subarray(0, length)) }
+    }
+    case 'write': {
+      const bytes = new Uint8Array(question.array, 0, question.length)
+      const handle = await opened(question.name, true)
+      const length = handle.write(bytes, { at: question.start })
+      // A private window of Chromium says that it has written what does not fit.
+      if (length < bytes.length || handle.getSize() < question.start + length) {
+        throw new DOMException(`${length} of ${bytes.length} bytes fit`, 'QuotaExceededError')
+      }
+      return { length, ...await hash(bytes) }
+    }
+    case 'flush':
+      if (open?.name === question.name) open.handle.flush()
+      return {}
+    case 'close':
+      if (open?.name === question.name) close()
+      return {}
+  }
+}
+
+const hash = async (bytes: Uint8Array<ArrayBuffer>) =>
+  ({ sha256: await crypto.subtle.digest('SHA-256', bytes) })
+
+async function read(name: string, into: Uint8Array, at: number): Promise<number> {
+  const handle = await opened(name, false).catch(() => undefined)
+  if (handle) return handle.read(into, { at })
+  // Another thread has it open, in a browser whose handles shut others out.
+  const blob = await (await fileHandle(name, false)).getFile()
+  const bytes = new Uint8Array(await blob.slice(at, at + into.length).arrayBuffer())
+  into.set(bytes)
+  return bytes.length
+}
+
+async function opened(name: string, create: boolean): Promise<Handle> {
+  if (open?.name === name) return open.handle
+  close()
+  const file = await fileHandle(name, create)
+  // Others may have it open too. Records and locks keep writers apart, and readers from what is
+  // not written yet.
+  const handle = await file.createSyncAccessHandle({ mode: 'readwrite-unsafe' })
+  open = { name, handle }
+  return handle
+}
+
+function close(): void {
+  open?.handle.close()
+  open = undefined
+}
+
+async function fileHandle(name: string, create: boolean): Promise<HandleSource> {
+  const root = await navigator.storage.getDirectory()
+  const folder = await root.getDirectoryHandle('ternlight', { create })
+  return await folder.getFileHandle(name, { create }) as HandleSource
+}

@@ -1,0 +1,181 @@
+// Files of stored bytes in the browser's own file system (OPFS), for the crate. What takes time
+// happens in workers: see disk-worker.ts. A file has the name of its record in IndexedDB.
+import { spawn } from './spawn.js'
+
+const FOLDER = 'ternlight'
+/** Threads that read: hashing takes most of their time. The first one writes. */
+const THREADS = Math.min(4, Math.max(2, (globalThis.navigator?.hardwareConcurrency ?? 0) >> 2))
+/** Milliseconds to wait for a thread to start. */
+const PATIENCE = 10_000
+
+/** What a thread is asked. An array comes back with the answer. */
+export type Question = { id: number } & (
+  | { kind: 'hello' }
+  | { kind: 'read' | 'write', name: string, start: number, length: number, array: ArrayBuffer }
+  | { kind: 'flush' | 'close', name: string }
+)
+
+/** What it answers: how many bytes were read, and their hash; or why it failed. */
+export interface Answer {
+  id: number
+  array?: ArrayBuffer | undefined
+  length?: number
+  sha256?: ArrayBuffer
+  failed?: string
+}
+
+type Unnumbered<T> = T extends unknown ? Omit<T, 'id'> : never
+type InFlight = (answer: Answer) => void
+
+/** One thread, and the questions that it has not answered. */
+class Thread {
+  #worker: Worker
+  #inFlight = new Map<number, InFlight>()
+  #lastId = 0
+  /** Why it answers nothing any more. */
+  #ended: string | undefined
+
+  constructor() {
+    this.#worker = spawn(
+      new URL('./disk-worker.js', import.meta.url),
+      () => new Worker(new URL('./disk-worker.js', import.meta.url), { type: 'module' })
+    )
+    this.#worker.onmessage = ({ data }: MessageEvent<Answer>) => {
+      this.#inFlight.get(data.id)?.(data)
+      this.#inFlight.delete(data.id)
+    }
+    this.#worker.onerror = () => this.end('its thread does not run')
+  }
+
+  /** How many questions are not answered yet. */
+  get waiting(): number {
+    return this.#inFlight.size
+  }
+
+  ask(question: Unnumbered<Question>): Promise<Answer> {
+    const id = ++this.#lastId
+    if (this.#ended !== undefined) return Promise.resolve({ id, failed: this.#ended })
+    return new Promise(resolve => {
+      this.#inFlight.set(id, resolve)
+      this.#worker.postMessage({ id, ...question }, 'array' in question ? [question.array] : [])
+    })
+  }
+
+  /** Resolves to whether it works. */
+  async runs(): Promise<boolean> {
+    const patience = setTimeout(() => this.end('its thread does not start'), PATIENCE)
+    const { failed } = await this.ask({ kind: 'hello' })
+    clearTimeout(patience)
+    return failed === undefined
+  }
+
+  end(failed: string): void {
+    this.#ended ??= failed
+    this.#worker.terminate()
+    for (const [id, receive] of this.#inFlight) receive({ id, failed })
+    this.#inFlight.clear()
+  }
+}
+
+/** The folder of all files. */
+const folder = async (create = false): Promise<FileSystemDirectoryHandle> =>
+  (await navigator.storage.getDirectory()).getDirectoryHandle(FOLDER, { create })
+
+export class Disk {
+  /** The threads that work, once they are needed. */
+  #threads: Promise<Thread[]> | undefined
+  /** What the first thread writes. The others leave it alone. */
+  #written = new Set<string>()
+
+  /** `undefined` in a browser without such files. */
+  static async open(): Promise<Disk | undefined> {
+    try {
+      await navigator.storage.getDirectory()
+      return new Disk()
+    } catch {
+      return undefined
+    }
+  }
+
+  /** Whether files can be written. */
+  async canWrite(): Promise<boolean> {
+    return (await this.#running()).length > 0
+  }
+
+  /** The size of every file, by name. */
+  async sizes(): Promise<Map<string, number>> {
+    const sizes = new Map<string, number>()
+    // Not in the standard types yet.
+    const entries = await folder(true) as unknown as AsyncIterable<[string, FileSystemFileHandle]>
+    for await (const [name, handle] of entries) sizes.set(name, (await handle.getFile()).size)
+    return sizes
+  }
+
+  /** Reads as many bytes as there are, at most `length`, into `array`, and hashes them. */
+  async read(name: string, start: number, length: number, array: ArrayBuffer): Promise<Answer> {
+    const threads = await this.#running()
+    const idlest = this.#written.has(name) ? 0 : indexOfLeast(threads.map(({ waiting }) => waiting))
+    const thread = threads[idlest]
+    if (thread) return thread.ask({ kind: 'read', name, start, length, array })
+    // A page whose policy allows no workers.
+    try {
+      const file = await (await (await folder()).getFileHandle(name)).getFile()
+      const bytes = await file.slice(start, start + length).arrayBuffer()
+      new Uint8Array(array).set(new Uint8Array(bytes))
+      const sha256 = await crypto.subtle.digest('SHA-256', bytes)
+      return { id: 0, array, length: bytes.byteLength, sha256 }
+    } catch (error) {
+      return { id: 0, array, failed: String(error) }
+    }
+  }
+
+  /** Writes bytes, and hashes them. They are safe after `flush`. */
+  async write(name: string, start: number, length: number, array: ArrayBuffer): Promise<Answer> {
+    const [first, ...others] = await this.#running()
+    if (!first) return { id: 0, array, failed: 'no thread runs' }
+    if (!this.#written.has(name)) {
+      this.#written.add(name)
+      await Promise.all(others.map(thread => thread.ask({ kind: 'close', name })))
+    }
+    return first.ask({ kind: 'write', name, start, length, array })
+  }
+
+  async flush(name: string): Promise<Answer> {
+    const [first] = await this.#running()
+    return first?.ask({ kind: 'flush', name }) ?? { id: 0, failed: 'no thread runs' }
+  }
+
+  /** Deletes a file. One that another tab has open stays. */
+  async remove(name: string): Promise<void> {
+    const threads = await this.#threads ?? []
+    await Promise.all(threads.map(thread => thread.ask({ kind: 'close', name })))
+    // Fails if there is none.
+    await (await folder(true)).removeEntry(name).catch(() => {})
+  }
+
+  /** Ends the threads. What they were asked fails. */
+  end(): void {
+    void this.#threads?.then(threads => { for (const thread of threads) thread.end('it has ended') })
+  }
+
+  #running(): Promise<Thread[]> {
+    this.#threads ??= start()
+    return this.#threads
+  }
+}
+
+/** Starts the threads: all of them or none. */
+async function start(): Promise<Thread[]> {
+  const threads: Thread[] = []
+  try {
+    for (let n = 0; n < THREADS; n++) threads.push(new Thread())
+    const run = await Promise.all(threads.map(thread => thread.runs()))
+    if (run.every(Boolean)) return threads
+  } catch {
+    // The page's policy, or a browser whose workers have none of their own.
+  }
+  for (const thread of threads) thread.end('it does not run')
+  return []
+}
+
+const indexOfLeast = (values: number[]): number => values.indexOf(Math.min(...values))
