@@ -318,6 +318,21 @@ export interface GenerateOptions {
    */
   minP?: number
   /**
+   * Makes tokens of the prompt and the answer less likely: divides their positive logits, and
+   * multiplies the negative ones. A number above 0; 1 (default) changes nothing.
+   */
+  repeatPenalty?: number
+  /**
+   * Makes tokens of the answer less likely: subtracted from their logits, as in OpenAI's interface.
+   * From -2 to 2; default: 0.
+   */
+  presencePenalty?: number
+  /**
+   * Makes tokens of the answer less likely: subtracted from their logits, once for each time that
+   * the answer has them. From -2 to 2; default: 0.
+   */
+  frequencyPenalty?: number
+  /**
    * The same seed on the same adapter draws the same text. An integer from 0 to 4294967295; by
    * default another one each time.
    */
@@ -329,7 +344,8 @@ export interface GenerateOptions {
   stop?: string[]
   /**
    * Whether to draft the next tokens where the text repeats itself, as summaries and edits do, and
-   * to check several in one step. It never changes the text, and applies to greedy answers only.
+   * to check several in one step. It never changes the text, and applies to greedy answers without
+   * penalties only.
    * Default: `true` on GPUs; on CPUs it is no faster.
    */
   promptLookup?: boolean

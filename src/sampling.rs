@@ -5,6 +5,7 @@
 //! that `kernels/selection.rs` describes.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
@@ -12,7 +13,7 @@ use crate::error::{Error, Result};
 
 /// Sampling settings. The default is greedy.
 ///
-/// Applied in this order: temperature, top-k, top-p, min-p; then one token is drawn. Tokens are in
+/// Applied in this order: penalties, temperature, top-k, top-p, min-p; then one token is drawn. Tokens are in
 /// the order of their logits, and equal ones in the order of their ids.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -27,11 +28,27 @@ pub struct Sampling {
     pub min_p: f32,
     /// The same seed on the same adapter gives the same text.
     pub seed: u32,
+    /// Divides the positive logits of tokens that prompt or output have, and multiplies the negative
+    /// ones; 1 changes nothing.
+    pub repeat_penalty: f32,
+    /// Subtracted from the logits of tokens that the output has.
+    pub presence_penalty: f32,
+    /// Subtracted from the logits of tokens that the output has, once for each time.
+    pub frequency_penalty: f32,
 }
 
 impl Default for Sampling {
     fn default() -> Self {
-        Self { temperature: 0.0, top_k: 0, top_p: 1.0, min_p: 0.0, seed: 0 }
+        Self {
+            temperature: 0.0,
+            top_k: 0,
+            top_p: 1.0,
+            min_p: 0.0,
+            seed: 0,
+            repeat_penalty: 1.0,
+            presence_penalty: 0.0,
+            frequency_penalty: 0.0,
+        }
     }
 }
 
@@ -56,6 +73,16 @@ impl Sampling {
         if !(self.min_p >= 0.0 && self.min_p <= 1.0) {
             return bad("minP", "must be between 0 and 1");
         }
+        if !(self.repeat_penalty > 0.0 && self.repeat_penalty.is_finite()) {
+            return bad("repeatPenalty", "must be above 0");
+        }
+        let range = -2.0..=2.0;
+        if !range.contains(&self.presence_penalty) {
+            return bad("presencePenalty", "must be between -2 and 2");
+        }
+        if !range.contains(&self.frequency_penalty) {
+            return bad("frequencyPenalty", "must be between -2 and 2");
+        }
         Ok(())
     }
 
@@ -73,6 +100,27 @@ impl Sampling {
     /// How far below the greatest logit min-p keeps tokens.
     pub fn reach(&self) -> f64 {
         if self.min_p > 0.0 { -f64::from(self.min_p).ln() * self.divisor() } else { MAX_VALUE }
+    }
+
+    /// Whether the text so far changes logits.
+    pub fn is_penalized(&self) -> bool {
+        let penalties = (self.repeat_penalty, self.presence_penalty, self.frequency_penalty);
+        penalties != (1.0, 0.0, 0.0)
+    }
+
+    /// Applies the penalties to the `logits` `[n_vocab]` that come after `prompt` and `output`. The
+    /// token is chosen afterwards.
+    pub fn penalize(&self, logits: &mut [f32], prompt: &[u32], output: &[u32]) {
+        let mut times: BTreeMap<u32, f32> = prompt.iter().map(|&id| (id, 0.0)).collect();
+        for &id in output {
+            *times.entry(id).or_default() += 1.0;
+        }
+        for (id, times) in times {
+            let Some(logit) = logits.get_mut(id as usize) else { continue };
+            let factor = self.repeat_penalty;
+            *logit *= if *logit > 0.0 { factor.recip() } else { factor };
+            *logit -= self.frequency_penalty * times + self.presence_penalty * times.min(1.0);
+        }
     }
 
     /// Chooses the token after `position` tokens from the `logits` `[n_vocab]`; `None` if no logit

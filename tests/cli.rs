@@ -136,6 +136,15 @@ fn the_same_seed_gives_the_same_text() {
 }
 
 #[test]
+fn penalties_change_the_text_on_the_gpu_as_on_the_cpu() {
+    let story = |more: &[&str]| text(&[&["--max-tokens", "24", "Tell me a story."], more].concat());
+    let all = ["--repeat-penalty", "1.3", "--presence-penalty", "1", "--frequency-penalty", "0.5"];
+    let found = story(&all);
+    assert_eq!(found, story(&[&all[..], &["--cpu"]].concat()));
+    assert_ne!(found, story(&[]));
+}
+
+#[test]
 fn special_tokens_in_a_prompt_are_text() {
     let plain = text(&[SHORT, &["--raw", "Hi"]].concat());
     assert_ne!(text(&[SHORT, &["--raw", "Hi<|eot_id|>"]].concat()), plain);
@@ -197,6 +206,7 @@ fn bad_prompts_and_options_are_refused() {
     assert_fails(&["--cpu", "--context", "1025", "Hi"], "bad-option", &["context", "1024"]);
     assert_fails(&["--cpu", "--top-p", "0", "Hi"], "bad-option", &["topP"]);
     assert_fails(&["--cpu", "--min-p", "2", "Hi"], "bad-option", &["minP"]);
+    assert_fails(&["--cpu", "--repeat-penalty", "0", "Hi"], "bad-option", &["repeatPenalty"]);
     assert_fails(&["--cpu", "--temperature", "nan", "Hi"], "bad-option", &["temperature"]);
 }
 

@@ -354,6 +354,13 @@ fn lm_head(p: &mut Recorder, weights: &Weights, state: &State) {
     }
 }
 
+/// Lowers the `logits` of tokens that the text has already.
+pub(super) fn penalize(p: &mut Recorder, state: &State) -> Plan {
+    let State { penalties, tokens, counts, logits, .. } = state;
+    p.penalize(penalties, tokens, counts, logits);
+    p.finish()
+}
+
 /// From `logits` to a token: the best one, or one drawn from all.
 pub(super) fn drawn(p: &mut Recorder, state: &State) -> Plan {
     choose_best(p, state);

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelTime, Plan, Readback, Recorder, Step};
-use crate::kernels::{DenseType, vocab_blocks};
+use crate::kernels::{DenseType, Penalties, vocab_blocks};
 use crate::model::{Angles, Config, Weight};
 use crate::sampling::Sampling;
 use crate::source::{Reader, Source};
@@ -97,7 +97,8 @@ pub struct Engine {
 }
 
 /// The recorded work. A step runs `decode` or `prefill`, and where a token is wanted then `greedy`,
-/// or `logits` and either `drawn` or `filtered`. A draft pass runs `few` and `greedy_each`.
+/// or `logits`, perhaps `penalize`, and either `drawn` or `filtered`. A draft pass runs `few` and
+/// `greedy_each`.
 struct Plans {
     /// One token through the layers.
     decode: Plan,
@@ -111,7 +112,9 @@ struct Plans {
     greedy: Plan,
     /// The last token's hidden state to logits.
     logits: Plan,
-    /// Logits to a token drawn from all.
+    /// Lowers the logits of tokens that the text has already.
+    penalize: Plan,
+    /// Logits to the best token, or to one drawn from all.
     drawn: Plan,
     /// Logits to a token drawn from those that top-k, top-p and min-p keep.
     filtered: Plan,
@@ -132,6 +135,7 @@ impl Plans {
             greedy_each: forward::greedy_each(recorder, config, weights, state),
             greedy: forward::greedy(recorder, weights, state, candidates),
             logits: forward::logits(recorder, weights, state),
+            penalize: forward::penalize(recorder, state),
             drawn: forward::drawn(recorder, state),
             filtered: forward::filtered(recorder, state),
         }
@@ -199,7 +203,8 @@ impl Engine {
         let tokens = self.chunk().min(2);
         let prefilled = self.prefill(&vec![0; tokens], 0, tokens);
         let drawn = Sampling { temperature: 1.0, ..Sampling::default() };
-        let chosen_by = [Sampling { top_k: 1, ..drawn }, drawn, Sampling::default()];
+        let filtered = Sampling { top_k: 1, repeat_penalty: 2.0, ..drawn };
+        let chosen_by = [filtered, drawn, Sampling::default()];
         let chosen_by = chosen_by.map(|sampling| {
             self.set_sampling(&sampling);
             self.decode_and_sample(0, 1)
@@ -251,6 +256,7 @@ impl Engine {
             &plans.greedy,
             &plans.greedy_each,
             &plans.logits,
+            &plans.penalize,
             &plans.drawn,
             &plans.filtered,
         ];
@@ -270,6 +276,15 @@ impl Engine {
     pub fn set_sampling(&self, sampling: &Sampling) {
         self.sampling.set(*sampling);
         self.gpu.write(&self.state.sampling, 0, &[sampling.into()]);
+    }
+
+    /// Counts the tokens of a text, which the penalties that are set take into account. Those that
+    /// are chosen after it are counted on the GPU. To be called before the first is chosen.
+    pub fn count(&self, prompt: &[u32], output: &[u32]) {
+        let penalties = Penalties::new(&self.sampling.get(), prompt.len() + output.len());
+        let counts = Penalties::counts(self.config.n_vocab, prompt, output);
+        self.gpu.write(&self.state.penalties, 0, &[penalties]);
+        self.gpu.write(&self.state.counts, 0, &counts);
     }
 
     /// Puts at most [`Engine::chunk`] tokens through the layers, filling the KV cache from `pos`
@@ -358,12 +373,17 @@ impl Engine {
 
     /// From tokens to the one that follows.
     fn to_token(&self, step: &Step) -> Vec<&Plan> {
-        let Plans { greedy, logits, drawn, filtered, .. } = &self.plans;
+        let Plans { greedy, logits, penalize, drawn, filtered, .. } = &self.plans;
+        let sampling = self.sampling.get();
         let layers = self.layers(step);
-        match self.sampling.get() {
-            sampling if sampling.is_greedy() => vec![layers, greedy],
-            sampling if sampling.is_filtered() => vec![layers, logits, filtered],
-            _ => vec![layers, logits, drawn],
+        if sampling.is_greedy() && !sampling.is_penalized() {
+            return vec![layers, greedy];
+        }
+        let is_filtered = sampling.is_filtered() && !sampling.is_greedy();
+        let choose = if is_filtered { filtered } else { drawn };
+        match sampling.is_penalized() {
+            true => vec![layers, logits, penalize, choose],
+            false => vec![layers, logits, choose],
         }
     }
 

@@ -5,8 +5,8 @@ use super::{EngineOptions, MAX_BATCH_STEPS};
 use crate::error::{Error, Result};
 use crate::gpu::{Allocation, Buffer, Gpu, STEP_STRIDE, Step, Used};
 use crate::kernels::{
-    AttentionShape, FEW, KvCache, MAX_SPLITS, Partials, Quantized, QuantizedGroups, SamplingParams,
-    Selection, vocab_blocks,
+    AttentionShape, FEW, KvCache, MAX_SPLITS, Partials, Penalties, Quantized, QuantizedGroups,
+    SamplingParams, Selection, vocab_blocks,
 };
 use crate::model::{Angles, Config};
 
@@ -111,6 +111,9 @@ pub(super) struct State {
     pub(super) cache: Vec<KvCache>,
     pub(super) sampling: Buffer<SamplingParams>,
     pub(super) selection: Selection,
+    pub(super) penalties: Buffer<Penalties>,
+    /// What the text has of each token, for the penalties `[n_vocab]`.
+    pub(super) counts: Buffer<u32>,
     pub(super) best: Buffer<[u32; 2]>,
     /// The tokens chosen last, in their order `[MAX_BATCH_STEPS]`.
     pub(super) sampled: Buffer<u32>,
@@ -208,6 +211,8 @@ impl State {
                 .collect(),
             sampling: a.buffer("sampling", 1),
             selection: Selection::allocate(a, n_vocab),
+            penalties: a.buffer("penalties", 1),
+            counts: a.buffer("counts", n_vocab),
             best: a.buffer("best", blocks),
             sampled: a.buffer("sampled", MAX_BATCH_STEPS),
         }

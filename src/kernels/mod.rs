@@ -38,6 +38,7 @@ mod norm_gemv_packed;
 mod norm_gemv_rope_kv;
 mod norm_rope_kv;
 mod packed;
+mod penalize;
 mod probe_read;
 mod quantize_groups;
 mod quantize_rows;
@@ -63,6 +64,7 @@ pub use gemv_upper::{Approximation, leads};
 pub use packed::{
     Format, GATED_LANES, MAX_NORMED_PACKED_COLUMNS, Packed, PackedShard, QuantizedGroups, Scales,
 };
+pub use penalize::Penalties;
 pub use probe_read::{PROBED_TOGETHER, probed_sums};
 pub use rescore::{MIN_NORM, rescored_blocks};
 pub use rows::{MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS};
@@ -104,6 +106,7 @@ kernels! {
     norm_gemv_packed,
     norm_gemv_rope_kv,
     norm_rope_kv,
+    penalize,
     probe_read,
     quantize_groups,
     quantize_rows,

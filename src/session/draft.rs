@@ -25,10 +25,9 @@ struct DraftPass<C> {
 }
 
 impl<C> Drafter<C> {
-    /// Drafts if `enabled`, the generation is greedy, and the model takes several tokens in a
-    /// pass.
+    /// Drafts if `enabled`, and the model takes several tokens in a pass.
     pub(super) fn new<M: Model<Choices = C>>(run: &Run<'_, M>, enabled: bool) -> Self {
-        let drafts = enabled && run.greedy && run.model.max_draft_pass(0) > 1;
+        let drafts = enabled && run.model.max_draft_pass(0) > 1;
         Self { lookup: drafts.then(Lookup::default), ahead: None }
     }
 

@@ -144,7 +144,6 @@ impl Setup {
             pace: &mut self.pace,
             stats: Stats::default(),
             left: limit,
-            greedy: true,
             last_is_on_gpu: false,
         }
     }

@@ -28,7 +28,8 @@ pub struct GenerateOptions {
     /// Texts that end the generation. They are not part of the generated text.
     pub stop: Vec<String>,
     /// Whether greedy tokens may be drafted from text that repeats itself, and several checked in
-    /// one pass; `None`: where that is faster.
+    /// one pass; `None`: where that is faster. With a penalty there are no drafts: each token
+    /// changes the logits of the next.
     pub prompt_lookup: Option<bool>,
     /// Most tokens of reasoning, in a chat. When they are spent, `</think>` is put into the context,
     /// and the answer begins. `max_tokens` counts them too. `None`: no other limit.
@@ -62,7 +63,9 @@ impl Session {
         }
 
         self.engine.set_sampling(&options.sampling);
-        let prompt_lookup = options.prompt_lookup.unwrap_or(self.engine.gpu().tuning.prompt_lookup);
+        let sampling = &options.sampling;
+        let can_draft = sampling.is_greedy() && !sampling.is_penalized();
+        let drafts = options.prompt_lookup.unwrap_or(self.engine.gpu().tuning.prompt_lookup);
         let channels = match &self.conversation {
             // Not a chat: all that is generated continues the prompt.
             None => Channels::answer(),
@@ -77,6 +80,10 @@ impl Session {
         loop {
             let ids = self.tokens.clone();
             self.prefill(&ids, from).await?;
+            if sampling.is_penalized() {
+                let (prompt, output) = ids.split_at(prompt.len());
+                self.engine.count(prompt, output);
+            }
             let Self { engine, info, tokens, filled, pace, chunks, .. } = self;
             let run = Run {
                 model: engine,
@@ -85,10 +92,9 @@ impl Session {
                 pace,
                 left: limit - stats.completion_tokens,
                 stats,
-                greedy: options.sampling.is_greedy(),
                 last_is_on_gpu: false,
             };
-            let mut decoder = Decoder::new(run, prompt_lookup);
+            let mut decoder = Decoder::new(run, drafts && can_draft);
             let mut close = None;
             while let Some(id) = decoder.next().await? {
                 if id as usize >= info.vocab_size {

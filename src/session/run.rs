@@ -73,7 +73,6 @@ pub(super) struct Run<'a, M> {
     pub(super) stats: Stats,
     /// Tokens that may still be submitted.
     pub(super) left: usize,
-    pub(super) greedy: bool,
     /// Whether the token that the next step computes is on the GPU, where a step has put it. After
     /// a draft pass it is not.
     pub(super) last_is_on_gpu: bool,

@@ -130,13 +130,12 @@ pub(super) struct GenerateOptions {
 impl GenerateOptions {
     pub(super) fn parse(value: JsValue) -> Result<Self> {
         let mut fields = Fields::new("options", value)?;
-        for name in ["repeatPenalty", "presencePenalty", "frequencyPenalty", "logprobs"] {
-            if !fields.value(name)?.is_undefined() {
-                return Err(bad_option(name, "is not supported yet"));
-            }
+        if !fields.value("logprobs")?.is_undefined() {
+            return Err(bad_option("logprobs", "is not supported yet"));
         }
         let default = Sampling::default();
         let max_f32 = f64::from(f32::MAX);
+        let two = "a number from -2 to 2";
         let sampling = Sampling {
             temperature: fields
                 .number("temperature", 0.0..=f64::MAX, "a number, 0 or more")?
@@ -152,6 +151,17 @@ impl GenerateOptions {
             seed: fields
                 .u32("seed", 0)?
                 .unwrap_or_else(|| (js_sys::Math::random() * f64::from(u32::MAX)) as u32),
+            repeat_penalty: fields
+                .number("repeatPenalty", f64::MIN_POSITIVE..=f64::MAX, "a number above 0")?
+                .map_or(default.repeat_penalty, |value| {
+                    value.clamp(f64::from(f32::MIN_POSITIVE), max_f32) as f32
+                }),
+            presence_penalty: fields
+                .number("presencePenalty", -2.0..=2.0, two)?
+                .map_or(default.presence_penalty, |value| value as f32),
+            frequency_penalty: fields
+                .number("frequencyPenalty", -2.0..=2.0, two)?
+                .map_or(default.frequency_penalty, |value| value as f32),
         };
         sampling.check()?;
         let options = Self {

@@ -195,7 +195,14 @@ fn the_step_is_laid_out_as_the_shaders_read_it() {
 /// The fields of [`SamplingParams`] are private, so the test finds each by its value.
 #[test]
 fn the_sampling_settings_are_laid_out_as_the_shaders_read_them() {
-    let sampling = Sampling { temperature: 0.25, top_k: 40, top_p: 0.5, min_p: 0.125, seed: 7 };
+    let sampling = Sampling {
+        temperature: 0.25,
+        top_k: 40,
+        top_p: 0.5,
+        min_p: 0.125,
+        seed: 7,
+        ..Sampling::default()
+    };
     let params = SamplingParams::from(&sampling);
     let words: &[u32] = bytemuck::cast_slice(std::slice::from_ref(&params));
     let expected = [

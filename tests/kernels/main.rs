@@ -23,6 +23,7 @@ mod gemm_lm_head;
 mod gemv_lm_head;
 mod greedy_lm_head;
 mod packed_products;
+mod penalize;
 mod probe_read;
 mod rms_norm;
 mod rope_kv;

@@ -83,7 +83,7 @@ impl Sampler {
 }
 
 fn sampling(temperature: f32, top_k: u32, top_p: f32, min_p: f32) -> Sampling {
-    Sampling { temperature, top_k, top_p, min_p, seed: 0 }
+    Sampling { temperature, top_k, top_p, min_p, ..Sampling::default() }
 }
 
 /// Logits that are hard to sort by probability, `[n]` each.
@@ -201,7 +201,7 @@ fn the_chosen_token_is_the_references() {
                         continue;
                     }
                     let seed = 0x1234_5679u32.wrapping_mul(seed);
-                    let sampling = Sampling { temperature, top_k, top_p, min_p, seed };
+                    let sampling = Sampling { seed, ..sampling(temperature, top_k, top_p, min_p) };
                     let position = 1 + seed as usize % 1000;
                     let found = sampler.choose_and_look(&sampling, position);
                     let what = format!("{name} of {n_vocab}, {sampling:?}");

@@ -41,6 +41,13 @@ fn bad_sampling_is_refused() {
         (Sampling { min_p: -0.1, ..fine }, "minP"),
         (Sampling { min_p: 2.0, ..fine }, "minP"),
         (Sampling { min_p: f32::NAN, ..fine }, "minP"),
+        (Sampling { repeat_penalty: 0.0, ..fine }, "repeatPenalty"),
+        (Sampling { repeat_penalty: f32::INFINITY, ..fine }, "repeatPenalty"),
+        (Sampling { repeat_penalty: f32::NAN, ..fine }, "repeatPenalty"),
+        (Sampling { presence_penalty: -2.5, ..fine }, "presencePenalty"),
+        (Sampling { presence_penalty: f32::NAN, ..fine }, "presencePenalty"),
+        (Sampling { frequency_penalty: 2.5, ..fine }, "frequencyPenalty"),
+        (Sampling { frequency_penalty: f32::NAN, ..fine }, "frequencyPenalty"),
     ] {
         let options = GenerateOptions { sampling, ..greedy(3) };
         assert_error(generate(&mut session, &[1], &options).map(|_| ()), "bad-option", &[name]);

@@ -16,6 +16,22 @@ fn settings() -> [Sampling; 2] {
     [Sampling { top_k: 20, top_p: 0.9, min_p: 0.01, temperature: 1.3, ..all }, all]
 }
 
+/// With penalties too. Each token changes the logits of those after it.
+fn penalized() -> [Sampling; 3] {
+    let greedy = Sampling {
+        repeat_penalty: 1.2,
+        presence_penalty: -0.25,
+        frequency_penalty: 0.5,
+        ..Sampling::default()
+    };
+    let [filtered, all] = settings();
+    [
+        greedy,
+        Sampling { repeat_penalty: 1.5, ..filtered },
+        Sampling { presence_penalty: 2.0, frequency_penalty: -0.5, ..all },
+    ]
+}
+
 #[test]
 fn the_seed_decides_the_text() {
     for setup in [Setup::default(), Setup::default().like_a_fast_card()] {
@@ -39,12 +55,14 @@ fn the_seed_decides_the_text() {
 fn steps_in_flight_change_nothing() {
     for setup in [Setup::default(), Setup::default().like_a_fast_card()] {
         let mut session = setup.small();
-        for (seed, sampling) in (1..3).flat_map(|seed| settings().map(|s| (seed, s))) {
+        let settings = settings().into_iter().chain(penalized());
+        for (seed, sampling) in settings.flat_map(|s| [(1, s), (2, s)]) {
             let options = options(seed, sampling);
             let mut ids = vec![1, 2, 3];
             let found = generate(&mut session, &ids, &options).unwrap();
             for (step, id) in found.ids.into_iter().enumerate() {
-                let logits = block_on(session.logits(&ids)).unwrap();
+                let mut logits = block_on(session.logits(&ids)).unwrap();
+                options.sampling.penalize(&mut logits, &ids[..3], &ids[3..]);
                 let expected = options.sampling.choose(&logits, ids.len() as u32);
                 assert_eq!(Some(id), expected, "{options:?}, step {step}");
                 ids.push(id);

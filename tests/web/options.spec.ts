@@ -70,6 +70,8 @@ const LOAD: Row[] = [
   ['gpu.features.f16', ...UNKNOWN]
 ]
 
+const BELOW_AND_ABOVE_2 = [...othersThan('number'), '-2.000001', '2.000001', 'NaN', '-Infinity']
+
 const GENERATE: Row[] = [
   ['maxTokens', [...U32, '0'], 'must be an integer from 1 to 4294967295'],
   [
@@ -85,6 +87,12 @@ const GENERATE: Row[] = [
     'minP', [...othersThan('number'), '-1', '1.000001', 'NaN', 'Infinity'],
     'must be a number from 0 to 1'
   ],
+  [
+    'repeatPenalty', [...othersThan('number'), '0', '-1', 'NaN', 'Infinity'],
+    'must be a number above 0'
+  ],
+  ['presencePenalty', BELOW_AND_ABOVE_2, 'must be a number from -2 to 2'],
+  ['frequencyPenalty', BELOW_AND_ABOVE_2, 'must be a number from -2 to 2'],
   ['seed', U32, 'must be an integer from 0 to 4294967295'],
   ['stop', [...othersThan('array'), '[5]', `['a', null]`], 'must be an array of strings'],
   ['stop', [`['']`, `['a', '']`], 'must not contain an empty string'],
@@ -95,9 +103,6 @@ const GENERATE: Row[] = [
   ['special', ...FLAG],
   ['special', ['true'], 'needs `raw: true`: in a chat, no text becomes a special token'],
   ['logprobs', ['1', 'null', 'false'], 'is not supported yet'],
-  ['repeatPenalty', ['1'], 'is not supported yet'],
-  ['presencePenalty', ['1'], 'is not supported yet'],
-  ['frequencyPenalty', ['1'], 'is not supported yet'],
   ['temprature', ...UNKNOWN]
 ]
 
@@ -107,6 +112,8 @@ const ALLOWED = [
   '{ topK: 0, seed: 0, temperature: 1e300 }',
   '{ temperature: 1e-300, topP: 1e-300, minP: 0 }',
   '{ temperature: 0.7, topP: 1, minP: 1 }',
+  '{ repeatPenalty: 1e-300, presencePenalty: -2, frequencyPenalty: -2 }',
+  '{ repeatPenalty: 1e300, presencePenalty: 2, frequencyPenalty: 2, temperature: 1, topK: 5 }',
   `{ stop: [], promptLookup: false, raw: false, special: false }`,
   `{ stop: ['a'], topK: undefined, raw: true, special: true }`
 ]

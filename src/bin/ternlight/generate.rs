@@ -49,6 +49,16 @@ pub(crate) struct Generate {
     /// Choose among tokens at least this probable relative to the best
     #[arg(long, value_name = "P", default_value_t = 0.0, allow_negative_numbers = true)]
     min_p: f32,
+    /// Divide the logits of tokens in the prompt or the answer by this number, or multiply negative
+    /// ones
+    #[arg(long, value_name = "R", default_value_t = 1.0, allow_negative_numbers = true)]
+    repeat_penalty: f32,
+    /// Subtract this number, from -2 to 2, from the logits of tokens in the answer
+    #[arg(long, value_name = "P", default_value_t = 0.0, allow_negative_numbers = true)]
+    presence_penalty: f32,
+    /// Subtract this number, from -2 to 2, once for each time that the answer has the token
+    #[arg(long, value_name = "P", default_value_t = 0.0, allow_negative_numbers = true)]
+    frequency_penalty: f32,
     /// The same seed gives the same text
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole_number(0..=u32::MAX))]
     #[arg(allow_negative_numbers = true)]
@@ -151,6 +161,9 @@ pub(crate) fn generate(args: &Generate) -> Result<()> {
             top_p: args.top_p,
             min_p: args.min_p,
             seed: args.seed,
+            repeat_penalty: args.repeat_penalty,
+            presence_penalty: args.presence_penalty,
+            frequency_penalty: args.frequency_penalty,
         },
         stop: Vec::new(),
         prompt_lookup: args.prompt_lookup,
@@ -264,10 +277,11 @@ fn on_cpu(
     let limit = options.max_tokens.unwrap_or(room).min(room);
     let mut output = Output::default();
     let mut text = TextStream::after(&ids);
-    let mut next = ids;
-    let mut generated = 0;
-    while generated < limit {
-        let logits = model.forward(&next)?.pop().unwrap_or_default();
+    let mut tokens = Vec::new();
+    while tokens.len() < limit {
+        let next = tokens.last().map_or(&ids[..], std::slice::from_ref);
+        let mut logits = model.forward(next)?.pop().unwrap_or_default();
+        options.sampling.penalize(&mut logits, &ids, &tokens);
         let id = options
             .sampling
             .choose(&logits, model.n_past() as u32)
@@ -275,13 +289,12 @@ fn on_cpu(
         if model.tokenizer.is_stop(id) {
             break;
         }
-        generated += 1;
+        tokens.push(id);
         let (reasoning, answer) = channels.push(&text.push(&model.tokenizer, id)?);
         let _ = show_reasoning(&reasoning);
         if output.print(&answer).is_break() {
             break;
         }
-        next = vec![id];
     }
     let (reasoning, answer) = channels.push(&text.finish());
     let _ = show_reasoning(&reasoning);
@@ -291,7 +304,7 @@ fn on_cpu(
         (Channel::Reasoning, rest) => show_reasoning(&rest),
     };
     end(output)?;
-    Ok(format!("{generated} tokens, on the CPU"))
+    Ok(format!("{} tokens, on the CPU", tokens.len()))
 }
 
 impl Generate {

@@ -1,0 +1,45 @@
+// Lowers the logits of tokens that the text has already, in place. First counts the step's token, if
+// the GPU chose it: the caller has counted those before. A lane has the same tokens in every step,
+// so no other lane changes its counts.
+
+struct Penalties {
+    repeat: f32,         // divides positive logits of tokens in the prompt or the output,
+    inverse_repeat: f32, // and its inverse
+    presence: f32,       // subtracted if the output has the token
+    frequency: f32,      // subtracted once for each time
+    n_counted: u32,      // tokens of prompt and output that the caller has counted
+    pad0: u32,
+    pad1: u32,
+    pad2: u32,
+}
+
+@group(0) @binding(0) var<uniform> penalties: Penalties;
+@group(0) @binding(1) var<uniform> step: Step;
+// [chunk]
+@group(0) @binding(2) var<storage, read> tokens: array<u32>;
+// [N_VOCAB]: how often the output has the token, and IN_PROMPT if the prompt has it
+@group(0) @binding(3) var<storage, read_write> counts: array<u32>;
+// [N_VOCAB]
+@group(0) @binding(4) var<storage, read_write> logits: array<f32>;
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
+    let is_output = step.n_tokens == 1u && step.pos >= penalties.n_counted;
+    for (var n = 0u; n < VOCAB_BLOCK / WORKGROUP; n++) {
+        let id = group.x * VOCAB_BLOCK + n * WORKGROUP + lane;
+        if id < N_VOCAB {
+            var count = counts[id];
+            if is_output && id == tokens[0] {
+                count += 1u;
+                counts[id] = count;
+            }
+            if count != 0u {
+                let v = logits[id];
+                let repeated = v * select(penalties.repeat, penalties.inverse_repeat, v > 0.0);
+                let times = f32(count & ~IN_PROMPT);
+                logits[id] =
+                    repeated - penalties.frequency * times - penalties.presence * min(times, 1.0);
+            }
+        }
+    }
+}

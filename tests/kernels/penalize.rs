@@ -1,0 +1,66 @@
+//! `penalize` lowers the logits of tokens that the text has already.
+
+use ternlight::gpu::Recorder;
+use ternlight::kernels::Penalties;
+use ternlight::sampling::Sampling;
+
+use crate::device::{assert_close, device, read, step};
+use crate::support::Random;
+
+/// Over several steps, of which the first ones have tokens that the caller has counted.
+#[test]
+fn penalize_counts_every_token_once() {
+    let gpu = device();
+    let mut random = Random(21);
+    let settings = [[1.3, 0.0, 0.0], [1.0, 0.5, 0.0], [1.0, 0.0, -0.25], [0.8, -2.0, 2.0]];
+    for n_vocab in [1, 1025, 5000] {
+        for [repeat_penalty, presence_penalty, frequency_penalty] in settings {
+            let sampling = Sampling {
+                repeat_penalty,
+                presence_penalty,
+                frequency_penalty,
+                ..Sampling::default()
+            };
+            let mut id = || ((random.float() * n_vocab as f32) as u32).min(n_vocab as u32 - 1);
+            // Some tokens are in both, and some several times. The last is the vocabulary's.
+            let prompt: Vec<u32> = (0..40).map(|_| id()).collect();
+            let mut output: Vec<u32> = (0..30).map(|_| id()).chain(prompt[..9].to_vec()).collect();
+            output.push(n_vocab as u32 - 1);
+            let n_counted = prompt.len() + output.len();
+
+            let penalties = gpu.upload("penalties", &[Penalties::new(&sampling, n_counted)]);
+            let counts = gpu.upload("counts", &Penalties::counts(n_vocab, &prompt, &output));
+            let (tokens, logits) = (gpu.buffer("tokens", 4), gpu.buffer("logits", n_vocab));
+            let steps = gpu.buffer("step", 1);
+            let mut p = Recorder::new(gpu, &steps);
+            p.penalize(&penalties, &tokens, &counts, &logits);
+            let plan = p.finish();
+
+            // The last chunk of the text, a single token of it, then tokens that the GPU chose.
+            let last = *output.last().unwrap();
+            let chosen = [id(), prompt[0], output[0], output[0], 0];
+            let chunks = [(n_counted - 3, 3, last), (n_counted - 1, 1, last)];
+            let steps_after = (n_counted..).zip(chosen).map(|(pos, id)| (pos, 1, id));
+            for (pos, n_tokens, input) in chunks.into_iter().chain(steps_after) {
+                if pos >= n_counted {
+                    output.push(input);
+                }
+                let plain: Vec<f32> = (0..n_vocab).map(|_| 20.0 * random.float() - 10.0).collect();
+                gpu.write(&logits, 0, &plain);
+                gpu.write(&tokens, 0, &[input]);
+                gpu.write(&steps, 0, &[step(pos, n_tokens)]);
+                gpu.run(&[&plan], &step(pos, n_tokens));
+                let mut expected = plain.clone();
+                sampling.penalize(&mut expected, &prompt, &output);
+                let found = read(gpu, &logits);
+                let what = format!("{sampling:?}, {n_vocab} tokens, at {pos}");
+                // Of sums of three terms, each rounded.
+                assert_close(&what, &found, &expected, 2e-7, |i| plain[i].abs() + 20.0);
+                // Tokens that are not in the text stay as they are.
+                let differ =
+                    |a: &[f32]| a.iter().zip(&plain).map(|(a, b)| a == b).collect::<Vec<_>>();
+                assert_eq!(differ(&found), differ(&expected), "{what}");
+            }
+        }
+    }
+}
