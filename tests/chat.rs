@@ -4,14 +4,15 @@
 mod support;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use support::{File, Kv, assert_error, chat_tokens, json, open, path, read, tiny};
-use ternlight::chat::{Inputs, Message, Role, Template, TemplateChoice, Value};
+use ternlight::chat::{Inputs, Message, Prompt, Role, Template, TemplateChoice, Value};
 use ternlight::gguf::{Gguf, Metadata};
 use ternlight::model::Config;
-use ternlight::native::block_on;
+use ternlight::native::{FileSource, block_on};
+use ternlight::source::Reader;
 use ternlight::tokenizer::Tokenizer;
 
 /// The metadata and the tokenizer of the bundled model.
@@ -89,6 +90,8 @@ struct Case {
     arguments: Arguments,
     /// `None` if the template refuses the conversation.
     expected: Option<String>,
+    /// Its tokens, without a beginning-of-text token that the template does not write.
+    ids: Option<Vec<u32>>,
 }
 
 #[derive(Deserialize)]
@@ -170,6 +173,33 @@ fn the_families_templates_give_what_jinja2_gives() {
     }
     println!("{} prompts are right", cases.len());
     assert_eq!(cases.len(), 61);
+}
+
+/// The tokens of the same prompts as llama.cpp gives them, where the vocabularies are on this
+/// machine too: see `TERNLIGHT_TOKENIZER_VECTORS` in `tests/tokenizer.rs`.
+#[test]
+fn the_families_templates_give_llama_cpps_tokens() {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let Some(chat) = folder("TERNLIGHT_CHAT_VECTORS") else { return };
+    let Some(vocabularies) = folder("TERNLIGHT_TOKENIZER_VECTORS") else { return };
+    let cases = vectors(&fs::read_to_string(chat.join("vectors.json")).unwrap());
+    let mut checked = 0;
+    for (name, vocabulary) in [("qwen3", "qwen3.gguf"), ("llama3", "llama-bpe.gguf")] {
+        let source = FileSource::open(vocabularies.join(vocabulary)).unwrap();
+        let gguf = block_on(Gguf::read(&mut Reader::new(source))).unwrap();
+        let tokenizer = Tokenizer::from_metadata(&gguf.metadata).unwrap();
+        let template = given(&fs::read_to_string(chat.join(format!("{name}.jinja"))).unwrap());
+        for case in cases.iter().filter(|case| case.template == name) {
+            let Some(expected) = &case.ids else { continue };
+            let marked = template.render(&case.inputs()).unwrap();
+            let prompt = Prompt { marked, begins_reasoning: false };
+            let found = template.encode_after(&tokenizer, &[], &prompt, 0).unwrap();
+            assert_eq!(&found, expected, "{name} {}", case.case);
+            checked += 1;
+        }
+    }
+    println!("{checked} prompts have their tokens");
+    assert_eq!(checked, 35);
 }
 
 /// The model whose built-in frame has this name.

@@ -24,7 +24,7 @@ pub(super) struct Bpe {
     lacks: Vec<u8>,
     /// The normal tokens. Whatever the file says, no merge makes a control token of text.
     ids: HashMap<String, u32>,
-    /// Of the token that a merge makes and the bytes of its left part: the place in the list.
+    /// Of the token that a merge makes and the bytes of its left part: how many merges go first.
     ranks: HashMap<(u32, usize), usize>,
     /// Whether a word that is a token is taken whole.
     ignore_merges: bool,

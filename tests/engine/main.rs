@@ -10,6 +10,7 @@ mod support;
 
 mod bundled;
 mod chunks;
+mod converted;
 mod drafts;
 mod families;
 mod goldens;

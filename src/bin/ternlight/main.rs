@@ -7,8 +7,10 @@ mod inspect;
 mod options;
 mod output;
 mod perplexity;
+mod quantized;
 mod random;
 mod requantize;
+mod written;
 
 use std::io::{self, Write};
 use std::path::PathBuf;

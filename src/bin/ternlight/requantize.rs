@@ -1,20 +1,20 @@
 //! Writes a model again with a smaller embedding. All else stays as it is, byte for byte.
 
-use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
-use std::thread;
+use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use half::{bf16, f16};
 
-use ternlight::blocks::{BlockType, Fault, block_type, quantize};
+use ternlight::blocks::{Fault, block_type};
 use ternlight::gguf::{Gguf, Header, Joined, TensorEntry, TensorInfo, TensorType};
 use ternlight::native::{FileSource, block_on, open};
 use ternlight::source::Reader;
 use ternlight::{Error, Result};
 
 use crate::output::print;
+use crate::quantized::Quantized;
+use crate::written::{Output, Stop};
 
 #[derive(Args)]
 pub(crate) struct Requantize {
@@ -30,60 +30,11 @@ pub(crate) struct Requantize {
     output: PathBuf,
 }
 
-/// A type that the embedding can get.
-#[derive(Clone, Copy, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub(crate) enum Quantized {
-    /// 8.5 bits for each value
-    #[value(name = "q8_0")]
-    Q8_0,
-    /// 6.6 bits for each value
-    #[value(name = "q6_k")]
-    Q6K,
-}
-
 /// The tensors that get another type.
 const TENSORS: [&str; 2] = ["token_embd.weight", "output.weight"];
 
 /// Values that are quantised at a time. A multiple of every block's elements.
 const SLICE: u64 = 1 << 20;
-
-impl Quantized {
-    fn ty(self) -> TensorType {
-        match self {
-            Self::Q8_0 => TensorType::Q8_0,
-            Self::Q6K => TensorType::Q6K,
-        }
-    }
-
-    pub(crate) fn row(self) -> Result<&'static BlockType> {
-        block_type(self.ty()).ok_or_else(|| Error::Internal(format!("no row for {}", self.ty())))
-    }
-
-    /// Quantises on all cores. An error is the index of a value that does not fit.
-    pub(crate) fn quantize(self, values: &[f32], elements: usize) -> Result<Vec<u8>, usize> {
-        let quantize = match self {
-            Self::Q8_0 => quantize::q8_0,
-            Self::Q6K => quantize::q6_k,
-        };
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        let each = values.len().div_ceil(cores).next_multiple_of(elements);
-        let run = |values: &[f32]| {
-            let mut blocks = Vec::new();
-            quantize(values, &mut blocks).map(|()| blocks)
-        };
-        thread::scope(|scope| {
-            let tasks: Vec<_> =
-                values.chunks(each).map(|values| scope.spawn(move || run(values))).collect();
-            let mut all = Vec::new();
-            for (index, task) in tasks.into_iter().enumerate() {
-                let blocks = task.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-                all.append(&mut blocks.map_err(|bad| index * each + bad)?);
-            }
-            Ok(all)
-        })
-    }
-}
 
 pub(crate) fn requantize(args: &Requantize) -> Result<()> {
     let mut reader = Reader::new(open(&args.input)?);
@@ -134,24 +85,6 @@ pub(crate) fn requantize(args: &Requantize) -> Result<()> {
     })?;
     output.keep();
     print(&told)
-}
-
-/// Why a tensor was not written.
-pub(crate) enum Stop {
-    Read(Error),
-    Write(io::Error),
-}
-
-impl From<Error> for Stop {
-    fn from(error: Error) -> Self {
-        Self::Read(error)
-    }
-}
-
-impl From<io::Error> for Stop {
-    fn from(error: io::Error) -> Self {
-        Self::Write(error)
-    }
 }
 
 fn changes(tensor: &TensorInfo, entry: &TensorEntry) -> bool {
@@ -292,51 +225,4 @@ fn values(tensor: &TensorInfo, bytes: &[u8], at: u64) -> Result<Vec<f32>> {
             })?
         }
     })
-}
-
-/// The file that is written. It is deleted again unless it is kept.
-pub(crate) struct Output {
-    pub(crate) file: File,
-    /// `None` once it is kept, or if it is not a regular file.
-    path: Option<PathBuf>,
-}
-
-impl Output {
-    /// Refuses to write over the `input`.
-    pub(crate) fn refuse(path: &Path, input: &Path) -> Result<()> {
-        if let (Ok(one), Ok(other)) = (fs::canonicalize(path), fs::canonicalize(input))
-            && one == other
-        {
-            let why = format!("{} is the model itself", path.display());
-            return Err(Error::BadOption { name: "output".into(), why });
-        }
-        Ok(())
-    }
-
-    pub(crate) fn create(path: &Path, input: &Path, force: bool) -> Result<Self> {
-        Self::refuse(path, input)?;
-        let shown = path.display().to_string();
-        let bad = |why: String| Error::BadOption { name: "output".into(), why };
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).create_new(!force);
-        let file = options.open(path).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => bad(format!("{shown} exists; --force overwrites it")),
-            _ => Error::unwritable(shown, error),
-        })?;
-        let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
-        Ok(Self { file, path: is_file.then(|| path.to_owned()) })
-    }
-
-    pub(crate) fn keep(mut self) {
-        self.path = None;
-    }
-}
-
-impl Drop for Output {
-    fn drop(&mut self) {
-        if let Some(path) = &self.path {
-            // The failure that led here is the one to tell.
-            let _ = fs::remove_file(path);
-        }
-    }
 }

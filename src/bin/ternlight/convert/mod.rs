@@ -31,7 +31,8 @@ use ternlight::tokenizer::Tokenizer;
 use ternlight::{Error, Result};
 
 use crate::output::print;
-use crate::requantize::{Output, Quantized, Stop};
+use crate::quantized::Quantized;
+use crate::written::{Output, Stop};
 
 use checkpoint::Checkpoint;
 use config::{Model, Storage};
