@@ -242,7 +242,7 @@ impl Storage {
             let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
             let mut file = file(&transaction, &id).await?;
             let store = transaction.object_store(PARTS).map_err(failed)?;
-            // On the disk, other bytes will take the place of these.
+            // On the disk, other bytes will be written over these.
             for part in starts.into_iter().filter_map(|start| file.remove(start)) {
                 let key = part_key(&id, part.key);
                 store.delete(key).map_err(failed)?.await.map_err(failed)?;

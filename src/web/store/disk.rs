@@ -1,7 +1,7 @@
 //! Files of bytes in the browser's own file system, read, written and hashed by other threads.
 //!
 //! Chromium reads them twenty times as fast as blobs in IndexedDB and writes them twice as fast.
-//! The records stay in IndexedDB: see [`super::database`].
+//! The records stay in IndexedDB.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
