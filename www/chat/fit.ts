@@ -2,7 +2,7 @@
 // can know.
 import { BitNet, type Availability } from 'ternlight'
 import { formatBytes } from '../shared/format.ts'
-import type { KnownModel } from './models.ts'
+import { fileOf, type KnownModel } from './models.ts'
 
 /** What is known of this device. */
 export interface Device {
@@ -42,16 +42,17 @@ export async function readDevice(): Promise<Device> {
 /** Compares a model with this device: first the GPU's limits, then the room to store it. */
 export function judge(model: KnownModel, device: Device): Verdict {
   const { gpu, free, replaceable, stored } = device
-  const { file, bytes, vocabulary } = model
+  const { bytes, vocabulary } = model
   if (!gpu.available) return { fits: 'no', why: `No model can run here: ${gpu.reason}.` }
 
-  // The engine cuts weights to fit, and the context too. It cannot cut the scores of a token: an f32
-  // for each token of the vocabulary, in one binding.
+  // The engine cuts weights to fit, and the context too. It cannot cut the scores of a token: an
+  // f32 for each token of the vocabulary, in one binding.
   const binding = gpu.limits.maxStorageBufferBindingSize
   if (vocabulary && binding && 4 * vocabulary > binding) {
     const needed = `It needs ${formatBytes(4 * vocabulary)} in one binding`
     return { fits: 'no', why: `${needed}; this GPU allows ${formatBytes(binding)}.` }
   }
+  const file = fileOf(model)
   if (file && stored.has(file)) return { fits: 'yes', why: 'It is on this device already.' }
   if (free === undefined) {
     return { fits: 'unknown', why: 'This browser does not say how much it can store.' }
@@ -62,7 +63,8 @@ export function judge(model: KnownModel, device: Device): Verdict {
     return { fits: 'no', why: `${why}. It can run, but is downloaded again each time.` }
   }
   if (!vocabulary || !binding) {
-    return { fits: 'unknown', why: 'There is room to store it. Its file will say what it needs of the GPU.' }
+    const why = 'There is room to store it. Its file will say what it needs of the GPU.'
+    return { fits: 'unknown', why }
   }
   return bytes > free
     ? { fits: 'yes', why: `It is stored in place of older models, as ${room} are free.` }

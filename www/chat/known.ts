@@ -3,7 +3,7 @@
 import { byId, create } from '../shared/dom.ts'
 import { formatBytes, formatCount } from '../shared/format.ts'
 import { judge, readDevice, type Device, type Verdict } from './fit.ts'
-import { FAMILIES, type Family, type KnownModel } from './models.ts'
+import { FAMILIES, fileOf, pageOf, type Family, type KnownModel } from './models.ts'
 
 /** Gets the address and the name of the model that the reader wants. */
 type Pick = (address: string, name: string) => void
@@ -65,13 +65,15 @@ function row({ weights, licence }: Family, model: KnownModel, device: Device, pi
   const verdict = create('p', 'verdict')
   verdict.append(create('strong', fits, VERDICTS[fits]), ` ${why}`)
   const item = create('li')
-  item.append(create('h4', '', name), create('p', 'facts', facts), verdict, getting(model, device, pick))
+  item.append(create('h4', '', name), create('p', 'facts', facts), verdict)
+  item.append(getting(model, device, pick))
   return item
 }
 
-/** The button that loads a model. Where only the repository is known, with a field for an address. */
+/** What loads a model: a button, and a field for an address where only the repository is known. */
 function getting(model: KnownModel, device: Device, pick: Pick): HTMLElement {
-  const { name, bytes, file, repository } = model
+  const { name, bytes } = model
+  const [file, filesPage] = [fileOf(model), pageOf(model)]
   const form = create('form', 'getting')
   const isHere = file !== undefined && device.stored.has(file)
   // A file that the reader names may have another size.
@@ -89,7 +91,7 @@ function getting(model: KnownModel, device: Device, pick: Pick): HTMLElement {
     field.ariaLabel = `Address of a GGUF file of ${name}`
     form.append(field, button)
   }
-  if (repository) form.append(linkTo(repository, name))
+  if (filesPage) form.append(linkTo(filesPage, name))
   form.addEventListener('submit', event => {
     event.preventDefault()
     pick(file ?? field.value, name)
@@ -97,10 +99,10 @@ function getting(model: KnownModel, device: Device, pick: Pick): HTMLElement {
   return form
 }
 
-function linkTo(repository: string, name: string): HTMLElement {
+function linkTo(filesPage: string, name: string): HTMLElement {
   const link = create('a', '', 'Its files')
   link.append(create('span', 'visually-hidden', `: ${name}, in a new tab`))
-  link.href = repository
+  link.href = filesPage
   link.target = '_blank'
   link.rel = 'noopener'
   return link

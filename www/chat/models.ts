@@ -21,10 +21,10 @@ export interface KnownModel {
   parameters: string
   /** Bytes of the file, as reported. */
   bytes: number
-  /** The address of the file; absent where only the repository is known. */
-  file?: string
-  /** The address of the page with its files, on Hugging Face. */
+  /** Its repository on Hugging Face; absent for what comes with the page. */
   repository?: string
+  /** Its file there, or the address of a file; absent where only the repository is known. */
+  file?: string
   /** Tokens of context, if reported. */
   context?: number
   /** Tokens of the vocabulary, if reported. */
@@ -34,10 +34,14 @@ export interface KnownModel {
 const AS_PUBLISHED = 'As published; not run by us.'
 
 const HUB = 'https://huggingface.co'
-const MICROSOFT = `${HUB}/microsoft/bitnet-b1.58-2B-4T-gguf`
-const PRISM = `${HUB}/prism-ml`
-const OPENBMB = `${HUB}/openbmb/BitCPM-CANN`
-const TII = `${HUB}/tiiuae`
+
+/** The address of a model's file, if it is known. */
+export const fileOf = ({ repository, file }: KnownModel): string | undefined =>
+  repository && file ? `${HUB}/${repository}/resolve/main/${file}` : file
+
+/** The address of the page with a model's files, if there is one. */
+export const pageOf = ({ repository }: KnownModel): string | undefined =>
+  repository && `${HUB}/${repository}`
 
 const MIB = 2 ** 20
 
@@ -50,7 +54,10 @@ export const FAMILIES: readonly Family[] = [
     weights: 'I2_S',
     note: 'Run by our tests.',
     models: [
-      { name: 'Tiny stories', parameters: '26M', bytes: 10_342_944, context: 1024, vocabulary: 4096, file: BUNDLED_MODEL }
+      {
+        name: 'Tiny stories', parameters: '26M', bytes: 10_342_944, context: 1024, vocabulary: 4096,
+        file: BUNDLED_MODEL
+      }
     ]
   },
   {
@@ -60,7 +67,10 @@ export const FAMILIES: readonly Family[] = [
     weights: 'I2_S',
     note: AS_PUBLISHED,
     models: [
-      { name: 'BitNet b1.58 2B-4T', parameters: '2B', bytes: 1.19e9, context: 4096, vocabulary: 128_256, repository: MICROSOFT, file: `${MICROSOFT}/resolve/main/ggml-model-i2_s.gguf` }
+      {
+        name: 'BitNet b1.58 2B-4T', parameters: '2B', bytes: 1.19e9, context: 4096, vocabulary: 128_256,
+        repository: 'microsoft/bitnet-b1.58-2B-4T-gguf', file: 'ggml-model-i2_s.gguf'
+      }
     ]
   },
   {
@@ -70,10 +80,22 @@ export const FAMILIES: readonly Family[] = [
     weights: 'TQ2_0',
     note: AS_PUBLISHED,
     models: [
-      { name: 'BitCPM-CANN 0.5B', parameters: '0.5B', bytes: 245e6, vocabulary: 73_448, repository: `${OPENBMB}-0.5B-gguf`, file: `${OPENBMB}-0.5B-gguf/resolve/main/bitcpm4-0.5b-tq2_0.gguf` },
-      { name: 'BitCPM-CANN 1B', parameters: '1B', bytes: 551e6, vocabulary: 73_448, repository: `${OPENBMB}-1B-gguf`, file: `${OPENBMB}-1B-gguf/resolve/main/bitcpm4-1b-tq2_0.gguf` },
-      { name: 'BitCPM-CANN 3B', parameters: '3B', bytes: 1.1e9, vocabulary: 73_448, repository: `${OPENBMB}-3B-gguf`, file: `${OPENBMB}-3B-gguf/resolve/main/bitcpm4-3b-tq2_0.gguf` },
-      { name: 'BitCPM-CANN 8B', parameters: '8B', bytes: 2.37e9, vocabulary: 73_448, repository: `${OPENBMB}-8B-gguf`, file: `${OPENBMB}-8B-gguf/resolve/main/bitcpm4-8b-tq2_0.gguf` }
+      {
+        name: 'BitCPM-CANN 0.5B', parameters: '0.5B', bytes: 245e6, vocabulary: 73_448,
+        repository: 'openbmb/BitCPM-CANN-0.5B-gguf', file: 'bitcpm4-0.5b-tq2_0.gguf'
+      },
+      {
+        name: 'BitCPM-CANN 1B', parameters: '1B', bytes: 551e6, vocabulary: 73_448,
+        repository: 'openbmb/BitCPM-CANN-1B-gguf', file: 'bitcpm4-1b-tq2_0.gguf'
+      },
+      {
+        name: 'BitCPM-CANN 3B', parameters: '3B', bytes: 1.1e9, vocabulary: 73_448,
+        repository: 'openbmb/BitCPM-CANN-3B-gguf', file: 'bitcpm4-3b-tq2_0.gguf'
+      },
+      {
+        name: 'BitCPM-CANN 8B', parameters: '8B', bytes: 2.37e9, vocabulary: 73_448,
+        repository: 'openbmb/BitCPM-CANN-8B-gguf', file: 'bitcpm4-8b-tq2_0.gguf'
+      }
     ]
   },
   {
@@ -83,9 +105,18 @@ export const FAMILIES: readonly Family[] = [
     weights: 'PQ2_0',
     note: AS_PUBLISHED,
     models: [
-      { name: 'Ternary-Bonsai 1.7B', parameters: '1.7B', bytes: 436 * MIB, context: 32_768, vocabulary: 151_669, repository: `${PRISM}/Ternary-Bonsai-1.7B-gguf` },
-      { name: 'Ternary-Bonsai 4B', parameters: '4B', bytes: 1020 * MIB, context: 32_768, vocabulary: 151_669, repository: `${PRISM}/Ternary-Bonsai-4B-gguf` },
-      { name: 'Ternary-Bonsai 8B', parameters: '8B', bytes: 2.03 * 1024 * MIB, context: 65_536, vocabulary: 151_669, repository: `${PRISM}/Ternary-Bonsai-8B-gguf` }
+      {
+        name: 'Ternary-Bonsai 1.7B', parameters: '1.7B', bytes: 436 * MIB, context: 32_768, vocabulary: 151_669,
+        repository: 'prism-ml/Ternary-Bonsai-1.7B-gguf'
+      },
+      {
+        name: 'Ternary-Bonsai 4B', parameters: '4B', bytes: 1020 * MIB, context: 32_768, vocabulary: 151_669,
+        repository: 'prism-ml/Ternary-Bonsai-4B-gguf'
+      },
+      {
+        name: 'Ternary-Bonsai 8B', parameters: '8B', bytes: 2.03 * 1024 * MIB, context: 65_536, vocabulary: 151_669,
+        repository: 'prism-ml/Ternary-Bonsai-8B-gguf'
+      }
     ]
   },
   {
@@ -95,9 +126,18 @@ export const FAMILIES: readonly Family[] = [
     weights: 'Q1_0',
     note: AS_PUBLISHED,
     models: [
-      { name: 'Bonsai 1.7B', parameters: '1.7B', bytes: 0.24e9, context: 32_768, vocabulary: 151_669, repository: `${PRISM}/Bonsai-1.7B-gguf` },
-      { name: 'Bonsai 4B', parameters: '4B', bytes: 0.57e9, context: 32_768, vocabulary: 151_669, repository: `${PRISM}/Bonsai-4B-gguf` },
-      { name: 'Bonsai 8B', parameters: '8B', bytes: 1.15e9, context: 65_536, vocabulary: 151_669, repository: `${PRISM}/Bonsai-8B-gguf` }
+      {
+        name: 'Bonsai 1.7B', parameters: '1.7B', bytes: 0.24e9, context: 32_768, vocabulary: 151_669,
+        repository: 'prism-ml/Bonsai-1.7B-gguf'
+      },
+      {
+        name: 'Bonsai 4B', parameters: '4B', bytes: 0.57e9, context: 32_768, vocabulary: 151_669,
+        repository: 'prism-ml/Bonsai-4B-gguf'
+      },
+      {
+        name: 'Bonsai 8B', parameters: '8B', bytes: 1.15e9, context: 65_536, vocabulary: 151_669,
+        repository: 'prism-ml/Bonsai-8B-gguf'
+      }
     ]
   },
   {
@@ -107,9 +147,18 @@ export const FAMILIES: readonly Family[] = [
     weights: 'I2_S',
     note: AS_PUBLISHED,
     models: [
-      { name: 'Falcon-E 1B Instruct', parameters: '1B', bytes: 666e6, repository: `${TII}/Falcon-E-1B-Instruct-GGUF`, file: `${TII}/Falcon-E-1B-Instruct-GGUF/resolve/main/ggml-model-i2_s.gguf` },
-      { name: 'Falcon-E 3B Instruct', parameters: '3B', bytes: 1.0e9, repository: `${TII}/Falcon-E-3B-Instruct-GGUF`, file: `${TII}/Falcon-E-3B-Instruct-GGUF/resolve/main/ggml-model-i2_s.gguf` },
-      { name: 'Falcon3 7B Instruct, 1.58 bit', parameters: '7B', bytes: 3.28e9, context: 32_768, vocabulary: 131_072, repository: `${TII}/Falcon3-7B-Instruct-1.58bit-GGUF`, file: `${TII}/Falcon3-7B-Instruct-1.58bit-GGUF/resolve/main/ggml-model-i2_s.gguf` }
+      {
+        name: 'Falcon-E 1B Instruct', parameters: '1B', bytes: 666e6,
+        repository: 'tiiuae/Falcon-E-1B-Instruct-GGUF', file: 'ggml-model-i2_s.gguf'
+      },
+      {
+        name: 'Falcon-E 3B Instruct', parameters: '3B', bytes: 1.0e9,
+        repository: 'tiiuae/Falcon-E-3B-Instruct-GGUF', file: 'ggml-model-i2_s.gguf'
+      },
+      {
+        name: 'Falcon3 7B Instruct, 1.58 bit', parameters: '7B', bytes: 3.28e9, context: 32_768, vocabulary: 131_072,
+        repository: 'tiiuae/Falcon3-7B-Instruct-1.58bit-GGUF', file: 'ggml-model-i2_s.gguf'
+      }
     ]
   }
 ]
