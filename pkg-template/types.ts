@@ -233,6 +233,11 @@ export interface ModelInfo {
   adapter: string
   /** Dispatches that the GPU runs for one greedy token. */
   dispatchesPerToken: number
+  /**
+   * Bytes that the GPU moves for one greedy token when the context is empty: hardly more than the
+   * weights that it reads.
+   */
+  bytesPerToken: number
   /** The kernels in use, as `name` or `name/variant`. */
   kernels: string[]
   /**

@@ -4,10 +4,12 @@
 
 // [N_ROWS, K] f16 or f32, or [N_ROWS, 2, K] bytes
 @group(0) @binding(0) var<storage, read> embd: array<vec2u>;
+// [ALL_ROWS], of split f16
+@group(0) @binding(1) var<storage, read> shifts: array<u32>;
 // [FEW, K]
-@group(0) @binding(1) var<storage, read> x: array<vec4f>;
+@group(0) @binding(2) var<storage, read> x: array<vec4f>;
 // [FEW, ALL_ROWS]
-@group(0) @binding(2) var<storage, read_write> logits: array<f32>;
+@group(0) @binding(3) var<storage, read_write> logits: array<f32>;
 
 const VECTORS: u32 = select(K / 4u, K / 8u, F16 || SPLIT); // of 16 bytes, in a row
 const STEPS: u32 = (VECTORS + LANES - 1u) / LANES;
@@ -20,7 +22,8 @@ fn words(row: u32, i: u32) -> vec4u {
     if SPLIT {
         let upper = embd[at + i];
         let lower = embd[at + VECTORS + i];
-        return vec4u(joined(upper.x, lower.x), joined(upper.y, lower.y));
+        let shift = shifts[FIRST_ROW + row];
+        return vec4u(joined(upper.x, lower.x, shift), joined(upper.y, lower.y, shift));
     }
     return vec4u(embd[at + 2u * i], embd[at + 2u * i + 1u]);
 }

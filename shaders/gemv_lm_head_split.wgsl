@@ -2,6 +2,7 @@
 // The logits equal those that gemv_lm_head computes from the f16, to the bit.
 
 @group(0) @binding(0) var<storage, read> embd: array<vec2u>;       // [N_ROWS, 2, K] bytes
-@group(0) @binding(1) var<storage, read> x: array<vec4f>;          // [K]
-@group(0) @binding(2) var<storage, read_write> logits: array<f32>; // [n_vocab]
+@group(0) @binding(1) var<storage, read> shifts: array<u32>;       // [n_vocab], see split_f16
+@group(0) @binding(2) var<storage, read> x: array<vec4f>;          // [K]
+@group(0) @binding(3) var<storage, read_write> logits: array<f32>; // [n_vocab]
 

@@ -2,10 +2,11 @@
 // workgroup stores a lead: the largest of its values, and the error of that row.
 
 @group(0) @binding(0) var<storage, read> embd: array<vec4u>;         // [N_ROWS, 2, K] bytes
-@group(0) @binding(1) var<storage, read> x: array<vec4f>;            // [K]
-@group(0) @binding(2) var<storage, read> error: array<f32>;          // [n_vocab], see split_f16
-@group(0) @binding(3) var<storage, read_write> approx: array<f32>;   // [n_vocab]
-@group(0) @binding(4) var<storage, read_write> leads: array<vec2f>;  // [n_leads]
+@group(0) @binding(1) var<storage, read> shifts: array<u32>;         // [n_vocab], see split_f16
+@group(0) @binding(2) var<storage, read> x: array<vec4f>;            // [K]
+@group(0) @binding(3) var<storage, read> error: array<f32>;          // [n_vocab], see split_f16
+@group(0) @binding(4) var<storage, read_write> approx: array<f32>;   // [n_vocab]
+@group(0) @binding(5) var<storage, read_write> leads: array<vec2f>;  // [n_leads]
 
 const ROWS: u32 = SLOTS * EACH; // at a time
 const VECTORS: u32 = K / 16u;   // of upper bytes in a row
@@ -66,10 +67,12 @@ fn main(
         if lane % LANES == 0u {
             for (var i = 0u; i < EACH; i++) {
                 if row + i < N_ROWS {
-                    approx[FIRST_ROW + row + i] = sums[i];
-                    if id == NO_TOKEN || sums[i] > value {
-                        value = sums[i];
-                        id = FIRST_ROW + row + i;
+                    let other = FIRST_ROW + row + i;
+                    let sum = sums[i] * f32(1u << shifts[other]);
+                    approx[other] = sum;
+                    if id == NO_TOKEN || sum > value {
+                        value = sum;
+                        id = other;
                     }
                 }
             }

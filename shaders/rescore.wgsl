@@ -8,16 +8,18 @@
 
 // [N_ROWS, 2, K] bytes
 @group(0) @binding(0) var<storage, read> embd: array<vec2u>;
-// [K]
-@group(0) @binding(1) var<storage, read> x: array<vec4f>;
 // [n_vocab], see split_f16
-@group(0) @binding(2) var<storage, read> error: array<f32>;
+@group(0) @binding(1) var<storage, read> shifts: array<u32>;
+// [K]
+@group(0) @binding(2) var<storage, read> x: array<vec4f>;
+// [n_vocab], see split_f16
+@group(0) @binding(3) var<storage, read> error: array<f32>;
 // [n_vocab], see gemv_upper
-@group(0) @binding(3) var<storage, read> approx: array<f32>;
+@group(0) @binding(4) var<storage, read> approx: array<f32>;
 // [N_LEADS]: approx and error of a row
-@group(0) @binding(4) var<storage, read> leads: array<vec2f>;
+@group(0) @binding(5) var<storage, read> leads: array<vec2f>;
 // [n_blocks]: bits of the value, id
-@group(0) @binding(5) var<storage, read_write> best: array<vec2u>;
+@group(0) @binding(6) var<storage, read_write> best: array<vec2u>;
 
 const_assert EACH == 1u;
 

@@ -1,9 +1,47 @@
 // f16 values, each split into two bytes. The upper byte holds the sign, the four lower bits of the
-// exponent and three bits of the mantissa. The lower byte holds the exponent's top bit, which is
-// set only in values of 2 and more, and the other seven bits of the mantissa.
+// exponent and three bits of the mantissa. The lower byte holds the exponent's top bit and the other
+// seven bits of the mantissa.
+//
+// The exponents of a row are moved before that: see `moved`. Then the top bit is clear but in values
+// that are small for their row, and the upper bytes alone approximate the row.
 //
 // A word holds the bytes of four values in the order 0, 2, 1, 3. So the bytes of two neighbours are
-// 16 bits apart, as in a pair of f16, and one shift moves both.
+// 16 bits apart, as in a pair of f16, and one bit shift moves both.
+
+// Of a pair of f16.
+const ONE_STEP: u32 = 0x04000400u; // of the exponents
+const TOP_BITS: u32 = 0x40004000u; // of the exponents
+
+// In each of two halves: all bits where the exponent's top bit is set.
+fn with_top_bit(halves: vec2u) -> vec2u {
+    return ((halves & vec2u(TOP_BITS)) >> vec2u(14u)) * 0xffffu;
+}
+
+// The halves of a row whose greatest exponent is `shift + 15`, or less where `shift` is 0. Exponents
+// from `shift` on are lowered by it, to 0 to 15. Those below it get the exponents from 16 on, in
+// reverse order. So the smaller values are small for the upper byte too, which does not have the top
+// bit: they count as at most 2^-15 of the largest, unless they are far smaller than that.
+fn moved(halves: vec2u, shift: u32) -> vec2u {
+    return vec2u(moved_pair(halves.x, shift), moved_pair(halves.y, shift));
+}
+
+fn moved_pair(halves: u32, shift: u32) -> u32 {
+    return moved_half(halves & 0xffffu, shift) | (moved_half(halves >> 16u, shift) << 16u);
+}
+
+fn moved_half(half: u32, shift: u32) -> u32 {
+    let exponent = (half >> 10u) & 31u;
+    let other = select(shift + 15u - exponent, exponent - shift, exponent >= shift);
+    return (half & 0x83ffu) | (other << 10u);
+}
+
+// The inverse of `moved`.
+fn moved_back(halves: vec2u, shift: u32) -> vec2u {
+    let small = with_top_bit(halves);
+    let raised = halves + (vec2u(shift * ONE_STEP) & ~small);
+    let exponents = vec2u((shift + 15u) * ONE_STEP) - (halves & vec2u(31u * ONE_STEP));
+    return (raised & ~small) | (((halves & vec2u(0x83ff83ffu)) | exponents) & small);
+}
 
 fn upper_bytes(halves: vec2u) -> u32 {
     let bytes =
@@ -24,14 +62,20 @@ fn middle_bits(upper: u32) -> vec2u {
 }
 
 // Four f16 values, as before the split: two in each word.
-fn joined(upper: u32, lower: u32) -> vec2u {
+fn joined(upper: u32, lower: u32, shift: u32) -> vec2u {
     let bytes = vec2u(lower, lower >> 8u);
-    return middle_bits(upper)
-        | ((bytes << vec2u(7u)) & vec2u(0x40004000u))
+    let halves = middle_bits(upper)
+        | ((bytes << vec2u(7u)) & vec2u(TOP_BITS))
         | (bytes & vec2u(0x007f007fu));
+    // Few rows have a shift, and nothing is to be moved back in the others.
+    if shift == 0u {
+        return halves;
+    }
+    return moved_back(halves, shift);
 }
 
-// Four values from their upper bytes alone: each is the middle of the possible values below 2.
+// Four values from their upper bytes alone, divided by 2^shift: each is the middle of the possible
+// values that are not small for their row.
 fn approximate(upper: u32) -> vec4f {
     let halves = middle_bits(upper) | vec2u(0x00400040u);
     return vec4f(unpack2x16float(halves.x), unpack2x16float(halves.y));

@@ -7,6 +7,7 @@ const STEPS: u32 = (EIGHTS + LANES - 1u) / LANES;
 fn lane_sum(row: u32, lane: u32) -> f32 {
     let upper = row * (2u * EIGHTS);
     let lower = upper + EIGHTS;
+    let shift = shifts[FIRST_ROW + row];
     var sum = 0.0;
     // Drivers unroll a constant number of steps, so that all loads are in flight together.
     for (var at_step = 0u; at_step < STEPS; at_step++) {
@@ -14,7 +15,7 @@ fn lane_sum(row: u32, lane: u32) -> f32 {
         if EIGHTS % LANES == 0u || i < EIGHTS {
             let u = embd[upper + i];
             let l = embd[lower + i];
-            sum = add_eight(sum, i, vec4u(joined(u.x, l.x), joined(u.y, l.y)));
+            sum = add_eight(sum, i, vec4u(joined(u.x, l.x, shift), joined(u.y, l.y, shift)));
         }
     }
     return sum;

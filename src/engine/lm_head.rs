@@ -6,10 +6,6 @@ use crate::error::{Error, Result};
 use crate::gpu::{Buffer, Gpu, Plan, Recorder, Step};
 use crate::kernels::{Approximation, Dense, DenseType, MAX_SPLIT_COLUMNS, leads, rescored_blocks};
 
-/// `auto` splits if at most one value in this many rows is 2 or more. The upper byte says too little
-/// about such a value, so its row is always read in full.
-const ROWS_PER_LARGE: usize = 16;
-
 /// `auto` does not split an LM head of fewer bytes.
 const MIN_BYTES: usize = 32 << 20;
 
@@ -48,13 +44,6 @@ impl Candidates {
         Ok(Self { split: recorder.finish(), approximation, best })
     }
 
-    /// Frees its memory, where the values are not split after all.
-    pub(super) fn free(self, gpu: &Gpu) {
-        gpu.free(&self.approximation.error);
-        gpu.free(&self.approximation.leads);
-        gpu.free(&self.best);
-    }
-
     /// Splits the values, which have been uploaded, for good. To be called once.
     pub(super) fn split(&self, gpu: &Gpu) {
         gpu.run(&[&self.split], &Step::default());
@@ -73,9 +62,7 @@ pub(super) fn check(lm_head: LmHead, w: &Vocabulary) -> Result<()> {
     }
 }
 
-/// Whether to split `w`, as far as can be said before its values are loaded.
-///
-/// `auto` does where it pays: a small LM head is read in less time than its candidates are found.
+/// Whether to split `w`. `auto` does where it pays: a small LM head is read in less time than its candidates are found.
 pub(super) fn splits(lm_head: LmHead, w: &Vocabulary, gpu: &Gpu) -> bool {
     let large = |w: &Dense| w.rows * w.k * w.ty.bytes() >= MIN_BYTES;
     let pays = gpu.tuning.split_lm_head && w.dense().is_some_and(large);
@@ -84,11 +71,6 @@ pub(super) fn splits(lm_head: LmHead, w: &Vocabulary, gpu: &Gpu) -> bool {
         LmHead::Int8 => true,
         LmHead::Auto => pays && obstacle(w).is_none(),
     }
-}
-
-/// Whether splitting still pays: `large` counts the values of 2 and more in `w`.
-pub(super) fn still_pays(lm_head: LmHead, w: &Dense, large: usize) -> bool {
-    lm_head == LmHead::Int8 || large * ROWS_PER_LARGE <= w.rows
 }
 
 fn obstacle(w: &Vocabulary) -> Option<String> {

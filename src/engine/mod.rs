@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelTime, Plan, Readback, Recorder, Step};
-use crate::kernels::{DenseType, Penalties, vocab_blocks};
+use crate::kernels::{Penalties, vocab_blocks};
 use crate::model::{Angles, Config, Weight};
 use crate::sampling::Sampling;
 use crate::source::{Reader, Source};
@@ -28,7 +28,7 @@ pub use choices::Choices;
 use forward::Width;
 use lm_head::Candidates;
 use state::State;
-use upload::{Loaded, Upload};
+use upload::Upload;
 use weights::Weights;
 
 /// How to hold the model.
@@ -163,12 +163,11 @@ impl Engine {
         // Before the bytes come: browsers compile in other threads, while this one waits for bytes.
         let mut recorder = Recorder::new(&gpu, &state.step);
         let splits = lm_head::splits(options.head, weights.lm_head(), &gpu);
-        let mut candidates = match weights.lm_head_mut().dense_mut().filter(|_| splits) {
+        let candidates = match weights.lm_head_mut().dense_mut().filter(|_| splits) {
             Some(w) => Some(Candidates::prepare(&mut recorder, w, &state.logits).await?),
             None => None,
         };
-        let mut plans =
-            Plans::record(&mut recorder, &config, &weights, &state, candidates.as_ref());
+        let plans = Plans::record(&mut recorder, &config, &weights, &state, candidates.as_ref());
         let upload = Upload {
             gpu: &gpu,
             config: &config,
@@ -176,18 +175,10 @@ impl Engine {
             i2s_arm: options.i2s_arm,
             long_factors: config.rope.takes_long_factors(state.n_ctx),
         };
-        let Loaded { large, rope_divisors } = upload.run(table, reader, progress).await?;
+        let rope_divisors = upload.run(table, reader, progress).await?;
         let angles = Angles::new(&config.rope, config.head_dim, rope_divisors.as_deref());
         state.write_rope_table(&gpu, &angles);
         progress(Progress::Compile);
-        let unused = candidates.take_if(|_| {
-            weights.lm_head().dense().is_some_and(|w| !lm_head::still_pays(options.head, w, large))
-        });
-        if let (Some(unused), Some(w)) = (unused, weights.lm_head_mut().dense_mut()) {
-            unused.free(&gpu);
-            w.ty = DenseType::F16;
-            plans = Plans::record(&mut recorder, &config, &weights, &state, None);
-        }
         if let Some(candidates) = &candidates {
             candidates.split(&gpu);
         }

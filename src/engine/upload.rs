@@ -26,15 +26,6 @@ const FLUSH: usize = 4 << 20;
 /// Such amounts in flight, at most.
 const MAX_IN_FLIGHT: usize = 4;
 
-/// What was learned from the values of a model.
-#[derive(Default)]
-pub(super) struct Loaded {
-    /// How many values of 2 and more an LM head of f16 has.
-    pub(super) large: usize,
-    /// What divides the frequencies of RoPE, `[head_dim / 2]`.
-    pub(super) rope_divisors: Option<Vec<f32>>,
-}
-
 /// How to read the file.
 pub(super) struct Upload<'a> {
     pub(super) gpu: &'a Gpu,
@@ -47,7 +38,8 @@ pub(super) struct Upload<'a> {
 }
 
 impl Upload<'_> {
-    /// Uploads every tensor of `table`, which is in the file's order.
+    /// Uploads every tensor of `table`, which is in the file's order. Returns what divides the
+    /// frequencies of RoPE, `[head_dim / 2]`, if the file has that.
     ///
     /// Errors: `bad-gguf` for values that no model has, and those of the source and the device.
     pub(super) async fn run<S: Source>(
@@ -55,9 +47,9 @@ impl Upload<'_> {
         table: &[Weight],
         reader: &mut Reader<S>,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<Loaded> {
+    ) -> Result<Option<Vec<f32>>> {
         let total = reader.len();
-        let mut loaded = Loaded::default();
+        let mut rope_divisors = None;
         let (mut in_flight, mut written) = (VecDeque::new(), 0);
         for weight in table {
             let tensor = &weight.tensor;
@@ -69,7 +61,7 @@ impl Upload<'_> {
                 let next = if end - at <= each + ternary::TAIL as u64 { end } else { at + each };
                 let mut bytes = reader.read(at..next).await?;
                 let slice = Slice { gpu: self.gpu, weight, at: (at - tensor.offset) as usize };
-                self.slice(&slice, &mut bytes, &mut loaded)?;
+                rope_divisors = self.slice(&slice, &mut bytes)?.or(rope_divisors);
                 written += bytes.len();
                 if written >= FLUSH {
                     written = 0;
@@ -85,7 +77,7 @@ impl Upload<'_> {
                 progress(Progress::Upload { loaded: at, total });
             }
         }
-        Ok(loaded)
+        Ok(rope_divisors)
     }
 
     /// Bytes of a slice: whole rows of blocks, whole heads where their rows change places, and all
@@ -113,7 +105,8 @@ impl Upload<'_> {
             && matches!(weight.role, Role::AttnQ | Role::AttnK)
     }
 
-    fn slice(&self, slice: &Slice<'_>, bytes: &mut [u8], loaded: &mut Loaded) -> Result<()> {
+    /// Uploads a slice, or returns the divisors of RoPE's frequencies that it is.
+    fn slice(&self, slice: &Slice<'_>, bytes: &mut [u8]) -> Result<Option<Vec<f32>>> {
         let (weight, config) = (slice.weight, self.config);
         match self.weights.target(config, weight) {
             Target::Vector(buffer) => {
@@ -123,13 +116,7 @@ impl Upload<'_> {
                 }
                 self.gpu.write(buffer, 0, &values);
             }
-            Target::Dense(matrix) => {
-                let large = slice.dense(matrix, bytes)?;
-                // A tied embedding is the LM head too.
-                if self.weights.lm_head().dense().is_some_and(|head| std::ptr::eq(head, matrix)) {
-                    loaded.large += large;
-                }
-            }
+            Target::Dense(matrix) => slice.dense(matrix, bytes)?,
             Target::Packed(to) => slice.packed(&to, bytes, self.head_dim_if_swapped(weight))?,
             Target::Ternary(to) => {
                 let codes = weight.rows() * weight.columns() / 4 - slice.at;
@@ -153,12 +140,10 @@ impl Upload<'_> {
                     _ => true,
                 };
                 let divisors = weight.divisors(bytes)?;
-                if used {
-                    loaded.rope_divisors = Some(divisors);
-                }
+                return Ok(used.then_some(divisors));
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     fn head_dim_if_swapped(&self, weight: &Weight) -> Option<usize> {
@@ -174,16 +159,12 @@ struct Slice<'a> {
 }
 
 impl Slice<'_> {
-    /// Returns how many f16 of 2 and more there are.
-    fn dense(&self, matrix: &Dense, bytes: &[u8]) -> Result<usize> {
+    fn dense(&self, matrix: &Dense, bytes: &[u8]) -> Result<()> {
         let halves = || bytes.as_chunks().0.iter().map(|b| u16::from_le_bytes(*b));
         let shards = || matrix.shards.iter().map(|shard| (&shard.buffer, &shard.rows));
-        let mut large = 0;
         match self.weight.tensor.ty {
             TensorType::F16 => {
-                let found = survey_f16(bytes);
-                self.finite(found.finite)?;
-                large = found.large;
+                self.finite(are_finite(bytes))?;
                 self.write(shards(), matrix.k * 2, (0, self.at), bytes);
             }
             TensorType::Bf16 => {
@@ -197,7 +178,7 @@ impl Slice<'_> {
                 self.write(shards(), matrix.k * 4, (0, self.at), bytes);
             }
         }
-        Ok(large)
+        Ok(())
     }
 
     fn ternary(
@@ -308,34 +289,23 @@ fn f16_pairs(row: &[f32]) -> impl Iterator<Item = u32> + '_ {
     row.chunks(2).map(move |pair| bits(pair[0]) | pair.get(1).map_or(0, |&scale| bits(scale) << 16))
 }
 
-/// What a slice of f16 holds.
-#[derive(Debug, PartialEq)]
-struct F16Survey {
-    /// Whether all are numbers.
-    finite: bool,
-    /// How many are 2 or more in size, or no numbers.
-    large: usize,
-}
-
-/// Looks at four at a time: this runs on the CPU, and an embedding has hundreds of millions.
-fn survey_f16(bytes: &[u8]) -> F16Survey {
-    /// In each of the four: the lowest and the highest bit of the exponent, all of it, and the
-    /// sign.
+/// Whether all of these f16 are numbers. Looks at four at a time: this runs on the CPU, and an
+/// embedding has hundreds of millions.
+fn are_finite(bytes: &[u8]) -> bool {
+    /// In each of the four: the lowest bit of the exponent, all of it, and the sign.
     const LOW: u64 = 0x0400_0400_0400_0400;
-    const HIGH: u64 = 0x4000_4000_4000_4000;
     const EXPONENT: u64 = 0x7c00_7c00_7c00_7c00;
     const SIGN: u64 = 0x8000_8000_8000_8000;
     let (words, rest) = bytes.as_chunks::<8>();
     let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);
-    let (mut carried, mut large) = (0, 0);
+    let mut carried = 0;
     for word in words.iter().chain([&last]) {
         let word = u64::from_le_bytes(*word);
         // An exponent of ones, as infinities and NaN have, carries into the sign's bit.
         carried |= (word & EXPONENT) + LOW;
-        large += (word & HIGH).count_ones() as usize;
     }
-    F16Survey { finite: carried & SIGN == 0, large }
+    carried & SIGN == 0
 }
 
 fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> {
@@ -349,20 +319,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_survey_of_f16_agrees_with_each_value() {
+    fn every_f16_that_is_no_number_is_found() {
         for bits in 0..=u16::MAX {
             let value = f16::from_bits(bits);
             for index in 0..6 {
                 let mut halves = [0x3bff_u16; 6];
                 halves[index] = bits;
-                let found = survey_f16(bytemuck::cast_slice(&halves));
-                // From 2 on the exponent's highest bit is set, as in what is not finite.
-                let large = usize::from(!value.is_finite() || value.to_f32().abs() >= 2.0);
-                assert_eq!(found, F16Survey { finite: value.is_finite(), large }, "{bits:#06x}");
+                let found = are_finite(bytemuck::cast_slice(&halves));
+                assert_eq!(found, value.is_finite(), "{bits:#06x}");
             }
         }
-        let odd = [0x3bff_u16; 7];
-        let found = survey_f16(bytemuck::cast_slice(&odd));
-        assert_eq!(found, F16Survey { finite: true, large: 0 });
+        assert!(are_finite(bytemuck::cast_slice(&[0x3bff_u16; 7])));
     }
 }

@@ -239,7 +239,8 @@ impl Shapes<'_> {
             _ => DenseType::F32,
         };
         let shards = shards(a, role.name(), rows, k * ty.bytes(), 1);
-        Vocabulary::Dense(Dense { k, rows, ty, shards })
+        let shifts = a.buffer("shifts", rows);
+        Vocabulary::Dense(Dense { k, rows, ty, shards, shifts })
     }
 
     fn ty(&self, role: Role, block: usize) -> Option<TensorType> {

@@ -5,7 +5,12 @@ use crate::one_variant;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "embed",
-    bindings: &[("tokens", Access::Read), ("embd", Access::Read), ("x", Access::Write)],
+    bindings: &[
+        ("tokens", Access::Read),
+        ("embd", Access::Read),
+        ("shifts", Access::Read),
+        ("x", Access::Write),
+    ],
     variants: one_variant!("shared/split_f16", "embed"),
     example: || consts(&ShardRows { k: 2560, all: 128_256, shard: 64..164 }, DenseType::F16, 1.0),
 };
@@ -26,7 +31,7 @@ impl Recorder<'_> {
             self.dispatch(
                 &KERNEL,
                 &consts(&rows, embd.ty, scale),
-                &[tokens, &used, x],
+                &[tokens, &used, &embd.shifts, x],
                 [Extent::Tokens(1), Extent::Fixed(1), Extent::Fixed(1)],
             );
         }

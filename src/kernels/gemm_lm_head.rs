@@ -5,7 +5,12 @@ use crate::lanes_variants;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "gemm_lm_head",
-    bindings: &[("embd", Access::Read), ("x", Access::Read), ("logits", Access::Write)],
+    bindings: &[
+        ("embd", Access::Read),
+        ("shifts", Access::Read),
+        ("x", Access::Read),
+        ("logits", Access::Write),
+    ],
     variants: lanes_variants!("lanes"; "shared/split_f16", "shared/f16_products", "gemm_lm_head"),
     example: || {
         let rows = ShardRows { k: 2560, all: 128_256, shard: 0..1000 };
@@ -30,7 +35,7 @@ impl Recorder<'_> {
             embd,
             rows_per_workgroup: groups.rows(),
             consts: consts(groups),
-            buffers: &[x, logits],
+            buffers: &[&embd.shifts, x, logits],
         }
         .record(self);
     }

@@ -6,7 +6,12 @@ use crate::lanes_variants;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "gemv_lm_head_split",
-    bindings: &[("embd", Access::Read), ("x", Access::Read), ("logits", Access::Write)],
+    bindings: &[
+        ("embd", Access::Read),
+        ("shifts", Access::Read),
+        ("x", Access::Read),
+        ("logits", Access::Write),
+    ],
     variants: lanes_variants!(
         "lanes"; "shared/split_f16",
         "shared/f16_products",
@@ -31,7 +36,7 @@ impl Recorder<'_> {
             embd,
             rows_per_workgroup: groups.rows(),
             consts: groups.consts(),
-            buffers: &[x, logits],
+            buffers: &[&embd.shifts, x, logits],
         }
         .record(self);
     }

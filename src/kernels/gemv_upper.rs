@@ -10,6 +10,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     name: "gemv_upper",
     bindings: &[
         ("embd", Access::Read),
+        ("shifts", Access::Read),
         ("x", Access::Read),
         ("error", Access::Read),
         ("approx", Access::Write),
@@ -67,7 +68,7 @@ impl Recorder<'_> {
             embd,
             rows_per_workgroup: rows_per_workgroup(lanes),
             consts: consts(lanes),
-            buffers: &[x, &out.error, &out.approx, &out.leads],
+            buffers: &[&embd.shifts, x, &out.error, &out.approx, &out.leads],
         }
         .record_using(self, |shard| {
             shard.buffer.clone().using(Used::Fixed(shard.buffer.bytes() / 2))

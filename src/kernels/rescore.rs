@@ -2,10 +2,11 @@
 //! bytes would give the same token.
 //!
 //! `split_f16` splits each f16 `e` of the embedding into two bytes, once and in place. Nothing is
-//! lost, and each row takes 4 more bytes of memory. A greedy token then takes two kernels:
+//! lost, and each row takes 8 more bytes of memory. A greedy token then takes two kernels:
 //!
 //! 1. `gemv_upper` computes an approximate logit `A` for every row. It reads the upper bytes alone.
-//!    They give the value `a`, which is within a sixteenth of `e`.
+//!    They give the value `a`, which is within a sixteenth of `e`, unless `e` is smaller than the
+//!    largest value of its row by a factor of about 2¹⁵.
 //! 2. `rescore` takes the rows that could have the greatest logit, the candidates. It reads both
 //!    bytes and computes the logit `F` with the same operations as `gemv_lm_head`. The greatest `F`
 //!    gives the token.
@@ -54,9 +55,13 @@
 //! - If the norm of `x` is above `10³⁰`, sums could overflow, and no row is ruled out. A row whose
 //!   bound is NaN is not ruled out either.
 //!
-//! The upper byte says nothing useful about values of 2 and more. Such a value makes `|d|` as large
-//! as `|e|`, so its row is hardly ever ruled out. In the worst case no row is. Then this reads half
-//! as many bytes again as the f16 LM head, and still finds the same token.
+//! The upper bytes of a row with values of 2 and more give `a / 2ˢ`, where `s` is the row's shift, up
+//! to 15. `gemv_upper` multiplies their sum by `2ˢ`. That is exact but for underflow, which the
+//! factor makes larger: by less than `4K · 2⁻¹¹¹`. The bound for underflow covers that too.
+//!
+//! In an extreme row, `|d|` may be as large as `|e|`: where most values are smaller than the largest
+//! by more than 2²⁵. Such a row is hardly ever ruled out. If no row is, this reads half as many bytes
+//! again as the f16 LM head, and still finds the same token.
 //!
 //! # How many candidates there are
 //!
@@ -95,6 +100,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     name: "rescore",
     bindings: &[
         ("embd", Access::Read),
+        ("shifts", Access::Read),
         ("x", Access::Read),
         ("error", Access::Read),
         ("approx", Access::Read),
@@ -154,7 +160,7 @@ impl Recorder<'_> {
             embd,
             rows_per_workgroup: VOCAB_BLOCK,
             consts: consts(self.tuning().lanes, leads.len()),
-            buffers: &[x, error, approx, leads, best],
+            buffers: &[&embd.shifts, x, error, approx, leads, best],
         }
         .record_using(self, |shard| shard.buffer.clone().using(one));
     }

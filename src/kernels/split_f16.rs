@@ -1,18 +1,21 @@
 use super::rescore::SLACK;
 use super::rows::{LmHeadRows, RowGroups, ShardRows, dense_consts};
-use super::{Dense, DenseType, WORKGROUP};
+use super::{Dense, DenseType};
 use crate::gpu::{Access, Buffer, Const, Kernel, Recorder};
 use crate::lanes_variants;
 
 /// The longest row that fits into workgroup memory, beside what its lanes add up.
 pub const MAX_SPLIT_COLUMNS: usize = 7680;
 
+/// Fewer lanes than other kernels have: what they add up takes workgroup memory too.
+const WORKGROUP: u32 = 128;
+
 /// A workgroup splits one row, which it holds in workgroup memory.
 const ROW_GROUPS: RowGroups = RowGroups { workgroup: WORKGROUP, lanes: WORKGROUP, each: 1 };
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "split_f16",
-    bindings: &[("embd", Access::Write), ("error", Access::Write)],
+    bindings: &[("embd", Access::Write), ("shifts", Access::Write), ("error", Access::Write)],
     variants: lanes_variants!("lanes"; "shared/split_f16", "split_f16"),
     example: || {
         let rows = ShardRows { k: MAX_SPLIT_COLUMNS, all: 128_256, shard: 64..164 };
@@ -38,7 +41,7 @@ impl Recorder<'_> {
             embd,
             rows_per_workgroup: ROW_GROUPS.rows(),
             consts: consts(),
-            buffers: &[error],
+            buffers: &[&embd.shifts, error],
         }
         .record(self);
         embd.ty = DenseType::F16Split;

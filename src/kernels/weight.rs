@@ -60,6 +60,9 @@ pub struct Dense {
     pub ty: DenseType,
     /// The values.
     pub shards: Vec<Shard>,
+    /// `[rows]`: by how much the exponents of each row are lowered in a split embedding; see
+    /// `shaders/shared/split_f16.wgsl`. Kernels of other types do not read it.
+    pub shifts: Buffer<u32>,
 }
 
 impl DenseType {

@@ -73,6 +73,8 @@ pub struct Info {
     pub adapter: String,
     /// Dispatches of one greedy decode step.
     pub dispatches_per_token: usize,
+    /// Bytes that a greedy decode step moves, with an empty context: the weights that it reads.
+    pub bytes_per_token: u64,
     /// The kernel variants in use, `name` or `name/variant`.
     pub kernels: Vec<String>,
     /// What was chosen and may matter to the text, in sentences for people: rules that are not quite
@@ -151,6 +153,7 @@ impl Session {
             gpu_bytes: engine.gpu().allocated(),
             adapter: engine.gpu().adapter.clone(),
             dispatches_per_token: engine.dispatches_per_token(),
+            bytes_per_token: engine.bytes_per_token(0),
             kernels: engine.kernels(),
             notes: tokenizer
                 .notes()

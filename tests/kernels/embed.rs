@@ -30,7 +30,7 @@ pub(crate) fn upload(gpu: &Gpu, values: &[f32], k: usize, ty: DenseType, cuts: &
             Shard { buffer: gpu.upload("embd", &words), rows }
         })
         .collect();
-    let mut dense = Dense { k, rows, ty, shards };
+    let mut dense = Dense { k, rows, ty, shards, shifts: gpu.buffer("shifts", rows) };
     if ty == DenseType::F16Split {
         dense.ty = DenseType::F16;
         split(gpu, &mut dense);

@@ -116,18 +116,31 @@ fn norm(values: impl IntoIterator<Item = f64>) -> f64 {
     values.into_iter().map(|v| v * v).sum::<f64>().sqrt()
 }
 
-/// The value that the upper byte of an f16 stands for. The byte has the sign, the exponent without
-/// its top bit, and three bits of the mantissa; the rest is taken as its middle.
-fn upper(v: f32) -> f32 {
-    let bits = f16::from_f32(v).to_bits();
-    f16::from_bits(bits & 0xbf80 | 0x40).to_f32()
+/// The values that the upper bytes of a row stand for. A byte has the sign, four bits of the exponent
+/// and three of the mantissa; the rest is taken as its middle. The exponents are relative to the
+/// row's greatest.
+fn upper(row: &[f32]) -> Vec<f32> {
+    let bits = |v: f32| i32::from(f16::from_f32(v).to_bits());
+    let exponent = |v: f32| bits(v) >> 10 & 31;
+    let shift = row.iter().map(|&v| exponent(v)).max().unwrap_or(0).max(15) - 15;
+    let of = |v: f32| {
+        let own = exponent(v);
+        // Values too small for four bits of exponent take those of others, the smallest last.
+        let four_bits = if own >= shift { own - shift } else { shift - 1 - own };
+        let half = f16::from_bits(((bits(v) & 0x8380) | four_bits << 10 | 0x40) as u16);
+        half.to_f32() * (shift as f32).exp2()
+    };
+    row.iter().map(|&v| of(v)).collect()
 }
 
-/// Every finite f16, including -0, is the same after it is split and joined again.
+/// Every finite f16, including -0, is the same after it is split and joined again, beside values of
+/// the same size and of any other.
 #[test]
 fn every_f16_survives_splitting() {
     let bits: Vec<u16> = (0..=u16::MAX).filter(|&bits| f16::from_bits(bits).is_finite()).collect();
-    let values: Vec<f32> = bits.iter().map(|&bits| f16::from_bits(bits).to_f32()).collect();
+    let mixed = (0..bits.len()).map(|i| bits[i * 7919 % bits.len()]);
+    let values: Vec<f32> =
+        bits.iter().copied().chain(mixed).map(|bits| f16::from_bits(bits).to_f32()).collect();
     on_each_device(|gpu| {
         for k in [256, 512, 7680] {
             let values: Vec<f32> =
@@ -178,10 +191,12 @@ fn hard_rows(k: usize, random: &mut Random) -> Vec<(&'static str, Vec<f32>)> {
         ("normal", row(&|_, v| 0.05 * v)),
         ("nearly 2", row(&|_, v| (1.99 - 0.01 * v.abs()).copysign(v))),
         ("one value", row(&|_, _| 0.0625)),
-        ("exact in the upper bytes", row(&|_, v| upper(v.clamp(-1.9, 1.9)))),
+        ("exact in the upper bytes", upper(&row(&|_, v| v.clamp(-1.9, 1.9)))),
         ("an outlier", row(&|i, v| if i == k / 3 { 1.75 } else { 0.01 * v })),
         ("a large outlier", row(&|i, v| if i == k / 3 { 40.0 } else { 0.01 * v })),
+        ("an extreme outlier", row(&|i, v| if i == k / 3 { -6e4 } else { 0.02 * v })),
         ("large", row(&|_, v| 9.0 * v)),
+        ("large and small", row(&|i, v| v * 15f32.powi(i as i32 % 8 - 4))),
         ("largest", row(&|_, v| 65504f32.copysign(v))),
         ("subnormal", row(&|_, v| 1e-6 * v)),
         ("smallest", row(&|_, v| 5.96e-8f32.copysign(v))),
@@ -220,7 +235,8 @@ fn approximate_logits_are_within_their_error() {
             let heads = LmHeads::new(gpu, &values, k, &[5, 6]);
             let error = read(gpu, &heads.approximation.error);
             for ((name, row), &error) in rows.iter().zip(&error) {
-                let d = norm(row.iter().map(|&e| f64::from(e) - f64::from(upper(e))));
+                let off = row.iter().zip(upper(row));
+                let d = norm(off.map(|(&e, upper)| f64::from(e) - f64::from(upper)));
                 let e = norm(row.iter().map(|&e| f64::from(e)));
                 // One rounding for each addition, and 16 more.
                 let least = d + (k + 16) as f64 / f64::from(1 << 24) * 2.0 * (e + d);
@@ -234,21 +250,22 @@ fn approximate_logits_are_within_their_error() {
                     (read(gpu, &heads.logits), read(gpu, &heads.approximation.approx));
                 let norm_x = norm(x.iter().map(|&x| f64::from(x)));
                 for (i, (name, row)) in rows.iter().enumerate() {
-                    let dot = |of: &dyn Fn(f32) -> f32| -> f64 {
-                        row.iter().zip(&x).map(|(&e, &x)| f64::from(of(e)) * f64::from(x)).sum()
+                    let dot = |row: &[f32]| -> f64 {
+                        row.iter().zip(&x).map(|(&e, &x)| f64::from(e) * f64::from(x)).sum()
                     };
+                    let upper = upper(row);
                     let what = format!("{name} of {k}, x {state}");
                     let bound = f64::from(error[i]) * (norm_x + f64::from(MIN_NORM));
                     let off = (f64::from(approx[i]) - f64::from(logits[i])).abs();
                     assert!(off <= bound, "{what}: off by {off}, at most {bound} allowed");
-                    let off = (f64::from(approx[i]) - dot(&|e| e)).abs();
+                    let off = (f64::from(approx[i]) - dot(row)).abs();
                     assert!(
                         off <= bound,
                         "{what}: {off} from the true logit, at most {bound} allowed"
                     );
                     let off = (f64::from(approx[i]) - dot(&upper)).abs();
-                    let rounding = 1e-6 * norm_x * norm(row.iter().map(|&e| upper(e).into()));
-                    let underflow = k as f64 * f64::from(f32::MIN_POSITIVE);
+                    let rounding = 1e-6 * norm_x * norm(upper.iter().map(|&e| e.into()));
+                    let underflow = k as f64 * f64::from(f32::MIN_POSITIVE) * 32768.0;
                     assert!(
                         off <= rounding + underflow,
                         "{what}: {off} from the product with the upper bytes"
@@ -358,32 +375,44 @@ fn a_hidden_state_of_nan_gives_no_token() {
 }
 
 /// The lower bytes of ruled-out rows are not read: the worst possible lower bytes leave the token
-/// unchanged. Nearly all rows are ruled out, even in a random embedding of real width.
+/// unchanged. Nearly all rows are ruled out, even in a random embedding of real width: of any size,
+/// and with outliers.
 #[test]
 fn most_rows_are_ruled_out() {
     on_each_device_and_as_cards(|gpu| {
-        let mut random = Random(26);
-        let (k, rows) = (2560, 1500);
-        let values: Vec<f32> = (0..rows * k).map(|_| rounded(0.05 * normal(&mut random))).collect();
-        let heads = LmHeads::new(gpu, &values, k, &[]);
-        let x: Vec<f32> = values[7 * k..8 * k].iter().map(|e| 20.0 * e).collect();
-        let expected = heads.agree(gpu, &x, "before");
-        assert_eq!(expected, 7);
-
-        let norm_x = norm(x.iter().map(|&x| f64::from(x))) as f32;
-        let (approx, error) =
-            (read(gpu, &heads.approximation.approx), read(gpu, &heads.approximation.error));
-        let end = |id: usize, sign: f32| approx[id] + sign * 1.01 * error[id] * norm_x;
-        let lower = (0..rows).map(|id| end(id, -1.0)).fold(f32::MIN, f32::max);
-        let out: Vec<usize> = (0..rows).filter(|&id| end(id, 1.0) < lower).collect();
-        assert!(out.len() > rows - 10, "{} of {rows} are ruled out", out.len());
-        for id in out {
-            // With these lower bytes the values are in the ten thousands and have x's sign. No
-            // logit would be larger.
-            let buffer = heads.embd.shards[0].buffer.cast::<u8>();
-            gpu.write(&buffer, 2 * k * id + k, &vec![0xff; k]);
+        for (deviation, outlier) in [(0.02, None), (0.5, None), (3.0, None), (0.02, Some(600.0))] {
+            rules_most_rows_out(gpu, deviation, outlier);
         }
-        gpu.run(&[&heads.greedy], &step(0, 1));
-        assert_eq!(read(gpu, &heads.tokens[1]), [7]);
     });
+}
+
+/// With one `outlier` in every row.
+fn rules_most_rows_out(gpu: &Gpu, deviation: f32, outlier: Option<f32>) {
+    let mut random = Random(26);
+    let (k, rows) = (2560, 700);
+    let mut values: Vec<f32> =
+        (0..rows * k).map(|_| rounded(deviation * normal(&mut random))).collect();
+    if let Some(outlier) = outlier {
+        values.chunks_mut(k).for_each(|row| row[random.below(k)] = outlier);
+    }
+    let heads = LmHeads::new(gpu, &values, k, &[]);
+    let x: Vec<f32> = values[7 * k..8 * k].iter().map(|e| e / deviation).collect();
+    let expected = heads.agree(gpu, &x, "before");
+    assert_eq!(expected, 7);
+
+    let norm_x = norm(x.iter().map(|&x| f64::from(x))) as f32;
+    let (approx, error) =
+        (read(gpu, &heads.approximation.approx), read(gpu, &heads.approximation.error));
+    let end = |id: usize, sign: f32| approx[id] + sign * 1.01 * error[id] * norm_x;
+    let lower = (0..rows).map(|id| end(id, -1.0)).fold(f32::MIN, f32::max);
+    let out: Vec<usize> = (0..rows).filter(|&id| end(id, 1.0) < lower).collect();
+    assert!(out.len() > rows - 10, "{} of {rows} are ruled out", out.len());
+    for id in out {
+        // With these lower bytes and no shift, the values are in the ten thousands and have x's
+        // sign. No logit would be larger.
+        let buffer = heads.embd.shards[0].buffer.cast::<u8>();
+        gpu.write(&buffer, 2 * k * id + k, &vec![0xff; k]);
+    }
+    gpu.run(&[&heads.greedy], &step(0, 1));
+    assert_eq!(read(gpu, &heads.tokens[1]), [7]);
 }

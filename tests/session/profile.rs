@@ -44,7 +44,9 @@ fn a_token_of_the_bundled_model_reads_the_weights_and_the_cache() {
     // A greedy token reads half of a split embedding.
     let mut int8 = Setup::default();
     int8.load.engine.head = LmHead::Int8;
-    let whole = Setup::default().bundled().bytes_per_token(0) as f64;
+    let whole = Setup::default().bundled();
+    assert_eq!(whole.info().bytes_per_token, whole.bytes_per_token(0));
+    let whole = whole.bytes_per_token(0) as f64;
     let half = whole - int8.bundled().bytes_per_token(0) as f64;
     assert!((0.95..1.0).contains(&(half / (4096.0 * 512.0))), "{half} bytes fewer");
     let f32 = Setup::default().kv_f32().bundled();
