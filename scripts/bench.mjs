@@ -2,13 +2,14 @@
 //
 //   npm run bench -- [--model FILE | --shape SHAPE] [--decode 16,1024,3500]
 //                    [--prefill 256,1024,3500] [--tokens 128] [--runs 5] [--loads 3]
-//                    [--patience 120] [--head auto|f16|int8] [--lookup] [--profile]
-//                    [--soak TOKENS] [--peer DIR] [--json] [--no-build]
+//                    [--patience 120] [--head auto|f16|int8] [--lookup] [--sampling]
+//                    [--profile] [--soak TOKENS] [--peer DIR] [--json] [--no-build]
 //
 //   --shape     random weights of that shape, in a temporary file that is deleted at the end:
 //               2b4t, tiny, bonsai-8b and others that `ternlight random --help` lists
 //   --lookup    times prompt lookup. With --shape, the model then counts, so that its answer copies
 //               a prompt that counts.
+//   --sampling  also times answers that are drawn: by the temperature alone, and with top-k and top-p
 //   --patience  seconds for each figure. Where its runs take longer, there are fewer of them; where
 //               a single run would, the figure is left out.
 //   --peer      compares with a built 0xBitNet in DIR, on the same file, in the same browser and
@@ -86,6 +87,7 @@ function parse() {
       patience: { type: 'string', default: '120' },
       head: { type: 'string', default: 'auto' },
       lookup: { type: 'boolean', default: false },
+      sampling: { type: 'boolean', default: false },
       profile: { type: 'boolean', default: false },
       soak: { type: 'string', default: '0' },
       peer: { type: 'string' },

@@ -31,7 +31,7 @@ export async function loadTimes(options) {
  * them, and where a single run would, the figure is left out. The page's function `tell` is called
  * with the name of each figure before it is taken.
  */
-export async function measure({ decode, prefill, tokens, runs, patience, profile }) {
+export async function measure({ decode, prefill, tokens, runs, patience, profile, sampling }) {
   const { model, tell } = globalThis
   const { contextLength, vocabSize } = model.info
   /** Tokens that each answer gets, however long they take. */
@@ -44,9 +44,10 @@ export async function measure({ decode, prefill, tokens, runs, patience, profile
       (_, i) => (i * 31 + run * 977 + length * 13 + 1) % Math.min(vocabSize, 4000)
     )
   /** The statistics of an answer. It ends early when the patience does. */
-  const stats = async (length, run, maxTokens) => {
+  const stats = async (length, run, maxTokens, drawn = {}) => {
     const start = performance.now()
-    const generation = model.generate(prompt(length, run), { maxTokens, promptLookup: false })
+    const options = { maxTokens, promptLookup: false, ...drawn }
+    const generation = model.generate(prompt(length, run), options)
     let received = 0
     for await (const _ of generation.tokens())
       if (++received >= MIN_TOKENS && since(start) >= patience) break
@@ -92,6 +93,9 @@ export async function measure({ decode, prefill, tokens, runs, patience, profile
     )
     rate = (length / times.at(-1)) * 1000
   }
+  /** How `--sampling` draws tokens. */
+  const temperature = { temperature: 0.7, seed: 7 }
+  const drawn = { temperature, 'top-k and top-p': { ...temperature, topK: 40, topP: 0.95 } }
   let bandwidth
   for (const length of decode.filter(length => length + tokens < contextLength)) {
     const what = `decode, ${length} tokens of context`
@@ -103,6 +107,13 @@ export async function measure({ decode, prefill, tokens, runs, patience, profile
     bandwidth = step?.bandwidth
     const bytesPerToken = step?.kernels.reduce((sum, { bytes }) => sum + bytes, 0)
     add(what, 'tok/s', rates, step && { bytesPerToken, bandwidth })
+    for (const [how, options] of sampling ? Object.entries(drawn) : []) {
+      await tell(`${what}, ${how}`)
+      const drawnRates = await several(
+        async run => (await stats(length, run, tokens, options)).decodeTokensPerSecond
+      )
+      add(`${what}, ${how}`, 'tok/s', drawnRates)
+    }
   }
   // After an abort in the middle of an answer: the time until the answer rejects, and the time
   // until the first token of another answer, which has to wait for the steps in flight. If the

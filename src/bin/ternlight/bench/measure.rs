@@ -9,7 +9,8 @@ use ternlight::Result;
 use ternlight::engine::EngineOptions;
 use ternlight::gpu::{Gpu, GpuOptions};
 use ternlight::native::open;
-use ternlight::session::{LoadOptions, Progress, Session, Stats};
+use ternlight::sampling::Sampling;
+use ternlight::session::{GenerateOptions, LoadOptions, Progress, Session, Stats};
 use ternlight::source::Reader;
 
 use super::report::{Figure, LeftOut, Report, StepProfile};
@@ -50,12 +51,21 @@ pub(super) async fn measure(args: &Bench, path: &Path) -> Result<Report> {
             continue;
         }
         let values = repeat(args, async |run| {
-            Ok(decode(session, args, &prompt(len, run, vocabulary)).await?.decode_tokens_per_second)
+            let sampling = Sampling::default();
+            decode(session, args, &prompt(len, run, vocabulary), sampling).await
         });
-        let figure = Figure::new(what, "tok/s", values.await?);
+        let figure = Figure::new(&what, "tok/s", values.await?);
         let bytes = session.bytes_per_token(len + args.tokens / 2);
         let share = figure.median * bytes as f64 / 1e9 / bandwidth;
         figures.push(Figure { bytes_per_token: Some(bytes), share: Some(share), ..figure });
+        for (how, sampling) in drawn().into_iter().filter(|_| args.sampling) {
+            let what = format!("{what}, {how}");
+            tell(&what);
+            let values = repeat(args, async |run| {
+                decode(session, args, &prompt(len, run, vocabulary), sampling).await
+            });
+            figures.push(Figure::new(what, "tok/s", values.await?));
+        }
     }
     figures.extend(aborts(session, args).await?);
     let lookups = match args.lookup {
@@ -214,8 +224,22 @@ async fn generate(session: &mut Session, prompt: &[u32], tokens: usize) -> Resul
     session.generate(prompt, &without_lookup(tokens), &mut |_| ControlFlow::Continue(())).await
 }
 
-/// An answer, shorter if it takes too long.
-async fn decode(session: &mut Session, args: &Bench, prompt: &[u32]) -> Result<Stats> {
+/// How `--sampling` draws tokens.
+fn drawn() -> [(&'static str, Sampling); 2] {
+    let temperature = Sampling { temperature: 0.7, seed: 7, ..Sampling::default() };
+    [
+        ("temperature", temperature),
+        ("top-k and top-p", Sampling { top_k: 40, top_p: 0.95, ..temperature }),
+    ]
+}
+
+/// The tokens per second of an answer, which is shorter if it takes too long.
+async fn decode(
+    session: &mut Session,
+    args: &Bench,
+    prompt: &[u32],
+    sampling: Sampling,
+) -> Result<f64> {
     let begun = Instant::now();
     let mut tokens = 0;
     let mut on_token = |_| {
@@ -225,5 +249,6 @@ async fn decode(session: &mut Session, args: &Bench, prompt: &[u32]) -> Result<S
             false => ControlFlow::Continue(()),
         }
     };
-    session.generate(prompt, &without_lookup(args.tokens), &mut on_token).await
+    let options = GenerateOptions { sampling, ..without_lookup(args.tokens) };
+    Ok(session.generate(prompt, &options, &mut on_token).await?.decode_tokens_per_second)
 }

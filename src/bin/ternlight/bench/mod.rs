@@ -56,6 +56,9 @@ pub(crate) struct Bench {
     /// model that counts, so that the answer copies the prompt
     #[arg(long)]
     lookup: bool,
+    /// Also time answers that are drawn: by the temperature alone, and with top-k and top-p
+    #[arg(long)]
+    sampling: bool,
     /// Also time every kernel of one token and of one chunk of a prompt, at each length
     #[arg(long)]
     profile: bool,
