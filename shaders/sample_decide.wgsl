@@ -35,8 +35,15 @@ const_assert WORKGROUP == DIGITS;
 
 var<workgroup> histogram: array<atomic<u32>, DIGITS>;
 var<workgroup> sums: array<u32, DIGITS>;
-var<workgroup> digit_and_above: vec2u;
+var<workgroup> reached_digit: Digit;
 var<workgroup> mass_of_accepted: atomic<u32>;
+
+// Where a histogram reaches the sum: the digit, its weight, and the weight of the digits above it.
+struct Digit {
+    digit: u32,
+    weight: u32,
+    above: u32,
+}
 
 struct Search {
     first_bin: u32,
@@ -99,13 +106,21 @@ fn cut_of(lane: u32, largest: u32, n: u32, search: Search) -> vec2u {
         // The sum may not be reached because of rounding. Then the last token is accepted too.
         let reached = sums[lane];
         if reached - own < sum && (reached >= sum || lane == DIGITS - 1u) {
-            digit_and_above = vec2u(255u - lane, reached - own);
+            reached_digit = Digit(255u - lane, own, reached - own);
         }
-        let digit = workgroupUniformLoad(&digit_and_above);
-        sum -= digit.y;
+        let at = workgroupUniformLoad(&reached_digit);
+        sum -= at.above;
         let bits = select(vec2u(1u, 0u), vec2u(0u, 1u), is_rank) << vec2u(shift);
-        found += bits * digit.x;
+        found += bits * at.digit;
         known += bits * 255u;
+        if i == KEY_DIGITS - 1u {
+            // All of the equal tokens are accepted, if the sum takes the last of them. Mostly there
+            // is but one.
+            let one = weight_of(bins_below(largest, found.x), search.first_bin, search.unit);
+            if at.weight < sum + select(one, 1u, search.unit == 0.0) {
+                break;
+            }
+        }
     }
     return found;
 }
