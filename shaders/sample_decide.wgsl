@@ -38,11 +38,11 @@ var<workgroup> sums: array<u32, DIGITS>;
 var<workgroup> reached_digit: Digit;
 var<workgroup> mass_of_accepted: atomic<u32>;
 
-// Where a histogram reaches the sum: the digit, its weight, and the weight of the digits above it.
+// Where a histogram reaches the sum.
 struct Digit {
     digit: u32,
-    weight: u32,
-    above: u32,
+    above: u32,     // the weight of the digits above it
+    is_whole: bool, // whether all tokens with this digit are accepted, if they are equal
 }
 
 struct Search {
@@ -106,20 +106,19 @@ fn cut_of(lane: u32, largest: u32, n: u32, search: Search) -> vec2u {
         // The sum may not be reached because of rounding. Then the last token is accepted too.
         let reached = sums[lane];
         if reached - own < sum && (reached >= sum || lane == DIGITS - 1u) {
-            reached_digit = Digit(255u - lane, own, reached - own);
+            let digit = 255u - lane;
+            let below = bins_below(largest, found.x + (digit << shift));
+            let one = select(weight_of(below, search.first_bin, search.unit), 1u, search.unit == 0.0);
+            reached_digit = Digit(digit, reached - own, reached < sum + one);
         }
         let at = workgroupUniformLoad(&reached_digit);
         sum -= at.above;
         let bits = select(vec2u(1u, 0u), vec2u(0u, 1u), is_rank) << vec2u(shift);
         found += bits * at.digit;
         known += bits * 255u;
-        if i == KEY_DIGITS - 1u {
-            // All of the equal tokens are accepted, if the sum takes the last of them. Mostly there
-            // is but one.
-            let one = weight_of(bins_below(largest, found.x), search.first_bin, search.unit);
-            if at.weight < sum + select(one, 1u, search.unit == 0.0) {
-                break;
-            }
+        // Now the key is known. Mostly one token has it.
+        if i == KEY_DIGITS - 1u && at.is_whole {
+            break;
         }
     }
     return found;
