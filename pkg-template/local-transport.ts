@@ -3,7 +3,7 @@ import { internalError } from './protocol.js'
 import type { BitNetError } from './error.js'
 import type { Methods, ModelMethod, PortableSource, Streaming, Transport } from './protocol.js'
 import { received } from './source.js'
-import type { DeviceLoss, ModelInfo } from './types.js'
+import type { DeviceLoss, ModelInfo, Progress } from './types.js'
 import { WasmModel } from './ternlight.js'
 import { ready, watch } from './wasm.js'
 
@@ -12,6 +12,7 @@ type Implementation<M extends ModelMethod> = (
 ) => Methods[M]['result'] | Promise<Methods[M]['result']>
 
 export class LocalTransport implements Transport {
+  onStoring: ((progress: Progress) => void) | undefined
   onLost: ((loss: DeviceLoss) => void) | undefined
   #model: WasmModel | undefined
   /** Why no call is answered any more: the model was freed, or the crate has crashed. */
@@ -30,7 +31,13 @@ export class LocalTransport implements Transport {
   ): Promise<ModelInfo> {
     return this.#run(async () => {
       const onLost = (loss: DeviceLoss) => this.onLost?.(loss)
-      const model = await WasmModel.load(received(source), options, onItem, onLost, signal)
+      let isLoaded = false
+      const onProgress = (progress: Progress) => {
+        if (isLoaded) this.onStoring?.(progress)
+        else onItem?.(progress)
+      }
+      const model = await WasmModel.load(received(source), options, onProgress, onLost, signal)
+      isLoaded = true
       if (this.#closed) model.dispose()
       else this.#model = model
       return model.info()

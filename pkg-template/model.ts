@@ -33,12 +33,20 @@ export class BitNet {
   /** The end of the last call that needs the GPU. */
   #last: Promise<unknown> = Promise.resolve()
 
+  /**
+   * Resolves when nothing of the model is left to be stored: all of it is, or it will not be, as the
+   * note `not-stored` says. A page that closes before that, or that disposes of the model,
+   * may lose what was not stored yet; the next load downloads that.
+   */
+  readonly stored: Promise<void>
+
   #lost!: Promise<DeviceLoss>
   #resolveLost!: (loss: DeviceLoss) => void
 
-  private constructor(transport: Transport, info: ModelInfo) {
+  private constructor(transport: Transport, info: ModelInfo, stored: Promise<void>) {
     this.#transport = transport
     this.info = info
+    this.stored = stored
     this.#awaitLoss()
     transport.onLost = loss => {
       const resolve = this.#resolveLost
@@ -80,10 +88,23 @@ export class BitNet {
     let ended = false
     try {
       transport = await Promise.race([opening, aborted.promise])
+      let finish = () => {}
+      const stored = new Promise<void>(resolve => { finish = resolve })
+      let isStoring = false
+      const tell = (progress: Progress) => {
+        isStoring = progress.phase === 'storing'
+        report(onProgress, progress)
+      }
+      transport.onStoring = progress => {
+        tell(progress)
+        if (!isStoring) finish()
+      }
       // The transport may still report while an aborted load ends: the caller hears no more of it.
-      const onItem = (progress: Progress) => { if (!ended) report(onProgress, progress) }
+      const onItem = (progress: Progress) => { if (!ended) tell(progress) }
       const loading = transport.load(from, rest, { onItem, signal: aborted.signal })
-      const model = new BitNet(transport, await Promise.race([loading, aborted.promise]))
+      const model = new BitNet(transport, await Promise.race([loading, aborted.promise]), stored)
+      if (!isStoring) finish()
+      model.#disposal.signal.addEventListener('abort', finish)
       if (isStored(from, rest)) void persistOnce()
       return model
     } catch (error) {

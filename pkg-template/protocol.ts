@@ -10,7 +10,7 @@ import type {
 } from './types.js'
 
 /** Raise this with every change to the messages: a page must not talk to an older worker. */
-export const VERSION = 4
+export const VERSION = 5
 
 /** Options that the page handles itself; the model never sees them. */
 type PageOptions = 'signal' | 'onProgress' | 'worker'
@@ -61,6 +61,8 @@ export interface Transport {
   call<M extends ModelMethod>(
     method: M, args: Methods[M]['args'], streaming?: Streaming<M>
   ): Promise<Methods[M]['result']>
+  /** Called with what the load reports after it has resolved, while the model is being stored. */
+  onStoring?: ((progress: Progress) => void) | undefined
   /** Called at each loss of the model's device. */
   onLost?: ((loss: DeviceLoss) => void) | undefined
   /** Frees the model and ends its thread. Calls in flight reject with `why`. */
@@ -94,6 +96,8 @@ export type Answer<M extends Method = Method> =
 
 export type FromWorker<M extends Method = Method> =
   | Answer<M>
+  /** How the storing goes of the model that the call `id` has loaded. */
+  | { kind: 'storing', id: number, progress: Progress }
   /** The device of the model that the call `id` has loaded is lost. */
   | { kind: 'lost', id: number, loss: DeviceLoss }
   /** The worker cannot go on: every call in flight fails with this error. */

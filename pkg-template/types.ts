@@ -133,8 +133,11 @@ export interface Progress {
   /**
    * What happens now: `download` (bytes come from the network), `cache` (from the browser's
    * storage), `upload` (from memory or a local file), `compile` (the GPU's programs), `ready`.
+   *
+   * After `ready`, while the model can be used: `storing` if it is not all stored yet, with the
+   * stored bytes as `loaded`; then `stored`, or `ready` again with the note `not-stored`.
    */
-  phase: 'download' | 'cache' | 'upload' | 'compile' | 'ready'
+  phase: 'download' | 'cache' | 'upload' | 'compile' | 'ready' | 'storing' | 'stored'
   /** Bytes of this phase that are done, including those of an earlier download. */
   loaded: number
   /** Bytes of this phase in all; 0 while unknown. */

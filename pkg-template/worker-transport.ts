@@ -7,7 +7,7 @@ import type {
 } from './protocol.js'
 import { postable } from './source.js'
 import { spawn } from './spawn.js'
-import type { DeviceLoss, ModelInfo } from './types.js'
+import type { DeviceLoss, ModelInfo, Progress } from './types.js'
 
 /** Milliseconds to wait for a worker's first answer. One that stays silent is not ours. */
 const PATIENCE = 60_000
@@ -22,6 +22,7 @@ interface InFlight {
 let lastId = 0
 
 export class WorkerTransport implements Transport {
+  onStoring: ((progress: Progress) => void) | undefined
   onLost: ((loss: DeviceLoss) => void) | undefined
   #worker: Worker
   /** Whether we made the worker, and end it with the model. */
@@ -127,6 +128,9 @@ export class WorkerTransport implements Transport {
     switch (message?.kind) {
       case 'fatal':
         return this.#end(fromFailure(message.error))
+      case 'storing':
+        if (message.id === this.#loadId) this.onStoring?.(message.progress)
+        return
       case 'lost':
         if (message.id === this.#loadId) this.onLost?.(message.loss)
         return

@@ -61,6 +61,7 @@ async function load(call: Call<'load'>, signal: AbortSignal): Promise<void> {
   }
   const { id, args: [source, options] } = call
   const transport = new LocalTransport()
+  transport.onStoring = progress => scope.postMessage({ kind: 'storing', id, progress })
   transport.onLost = loss => scope.postMessage({ kind: 'lost', id, loss })
   current = { transport, loadId: id }
   try {

@@ -367,15 +367,18 @@ mod tests {
             "schema": 2, "id": "1-2", "url": "http://a/b", "finalUrl": "http://c/d", "total": 30,
             "version": { "etag": "\"x\"", "lastModified": "Mon" }, "sha256": "aa",
             "chunks": [
-                { "key": 0, "start": 0, "length": 10, "sha256": "bb" },
-                { "key": 4, "start": 10, "length": 20, "sha256": null }
+                { "key": 0, "start": 0, "length": 10, "sha256": "bb", "onDisk": true },
+                { "key": 4, "start": 10, "length": 20, "sha256": null, "onDisk": false }
             ],
             "complete": true, "didNotFit": null, "added": 1.5, "used": 2.5
         });
         let file = read(record.clone()).expect("a record");
         assert_eq!(
             file.stored,
-            [StoredPart { sha256: Some("bb".into()), ..part(0, 0, 10) }, part(4, 10, 20),]
+            [
+                StoredPart { sha256: Some("bb".into()), on_disk: true, ..part(0, 0, 10) },
+                part(4, 10, 20),
+            ]
         );
         assert_eq!(serde_json::to_value(&file).expect("a record"), record);
     }

@@ -29,6 +29,10 @@ pub enum Phase {
     Compile,
     /// The model can be used.
     Ready,
+    /// It can be used, and what is not stored yet is being stored.
+    Storing,
+    /// It can be used, and all of it is stored.
+    Stored,
 }
 
 /// What a page may want to tell its visitor besides the figures.
@@ -128,6 +132,8 @@ pub struct Meter {
     reported: f64,
     /// Bytes have come since the last report, and a later report is planned.
     late: bool,
+    /// Bytes that are here and will be stored.
+    waiting: u64,
     /// Times, and the downloaded bytes at each.
     samples: VecDeque<(f64, u64)>,
 }
@@ -184,6 +190,17 @@ impl Meter {
         if self.phase.replace(phase) == Some(phase) { Due::Not } else { Due::Now }
     }
 
+    /// Counts bytes that are here and will be stored.
+    pub fn waits(&mut self, bytes: u64) {
+        self.waiting += bytes;
+    }
+
+    /// So many of the bytes that waited are stored now, or given up.
+    pub fn stored(&mut self, now: f64, bytes: u64) -> Due {
+        self.waiting = self.waiting.saturating_sub(bytes);
+        if self.phase == Some(Phase::Storing) { self.moved(now) } else { Due::Not }
+    }
+
     /// Adds a note to this report and all later ones. The same note counts once.
     pub fn note(&mut self, note: Note) -> Due {
         if self.notes.contains(&note) {
@@ -204,10 +221,13 @@ impl Meter {
     pub fn report(&mut self, now: f64) -> Option<Report<'_>> {
         (self.reported, self.late) = (now, false);
         let phase = self.phase?;
-        let bytes_per_second = self.bytes_per_second();
+        let is_behind = matches!(phase, Phase::Storing | Phase::Stored);
+        let bytes_per_second = if is_behind { 0.0 } else { self.bytes_per_second() };
+        let loaded =
+            if is_behind { self.total - self.waiting.min(self.total) } else { self.loaded };
         Some(Report {
             phase,
-            loaded: self.loaded,
+            loaded,
             total: self.total,
             fraction: self.fraction,
             from_cache: self.from_cache,
@@ -253,7 +273,7 @@ impl Meter {
     /// Counts only what is still to be downloaded: reading the storage takes no extra time.
     fn seconds_left(&self, phase: Phase, bytes_per_second: f64) -> Option<f64> {
         match phase {
-            Phase::Ready => Some(0.0),
+            Phase::Ready | Phase::Stored => Some(0.0),
             Phase::Compile => None,
             _ if self.total == 0 || bytes_per_second <= 0.0 => None,
             _ => {
@@ -354,6 +374,25 @@ mod tests {
         assert_eq!(meter.phase(Phase::Ready), Due::Now);
         let last = report(&mut meter, 7.0);
         assert_eq!((last.1, last.3), (1.0, Some(0.0)));
+    }
+
+    #[test]
+    fn what_waits_to_be_stored_is_told_once_the_model_can_be_used() {
+        let mut meter = Meter::default();
+        let _ = meter.begin(0.0, Phase::Download, (100, 0), 1.0);
+        let _ = meter.advance(1000.0, 100);
+        meter.waits(100);
+        assert_eq!(meter.stored(1000.0, 30), Due::Not);
+        assert_eq!(report(&mut meter, 1000.0).0, 100);
+        assert_eq!(meter.phase(Phase::Ready), Due::Now);
+        assert_eq!(report(&mut meter, 1001.0).0, 100);
+        assert_eq!(meter.phase(Phase::Storing), Due::Now);
+        assert_eq!(report(&mut meter, 1002.0), (30, 1.0, 0.0, None));
+        assert_eq!(meter.stored(2000.0, 50), Due::Now);
+        assert_eq!(report(&mut meter, 2000.0), (80, 1.0, 0.0, None));
+        let _ = meter.stored(2001.0, 20);
+        assert_eq!(meter.phase(Phase::Stored), Due::Now);
+        assert_eq!(report(&mut meter, 2002.0), (100, 1.0, 0.0, Some(0.0)));
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub(super) async fn open(
     } else {
         remote::load(&opening, &Address::parse("source", source)?).await
     }?;
-    reporter.ready();
+    opening.ready();
     Ok(session)
 }
 

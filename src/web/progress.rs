@@ -69,9 +69,19 @@ impl Reporter {
         }
     }
 
-    /// The model can be used.
-    pub(super) fn ready(&self) {
-        self.update(|meter, _| meter.phase(Phase::Ready));
+    /// The model can be used, and perhaps it is stored meanwhile, or was.
+    pub(super) fn phase(&self, phase: Phase) {
+        self.update(|meter, _| meter.phase(phase));
+    }
+
+    /// See [`Meter::waits`].
+    pub(super) fn waits(&self, bytes: u64) {
+        self.meter.borrow_mut().waits(bytes);
+    }
+
+    /// See [`Meter::stored`].
+    pub(super) fn stored(&self, bytes: u64) {
+        self.update(|meter, now| meter.stored(now, bytes));
     }
 
     /// See [`Meter::note`].

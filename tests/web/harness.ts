@@ -11,7 +11,7 @@ declare global {
     ternlight: typeof ternlight
     /**
      * `BitNet.load` in the page's kept worker, if it has one; the model that was loaded before is
-     * let go.
+     * let go. Resolves when the model is stored.
      */
     load(source: ternlight.Source, options?: ternlight.LoadOptions): Promise<ternlight.BitNet>
     /** The model that `load` gave last. */

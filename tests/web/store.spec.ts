@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Page } from '@playwright/test'
 import {
-  expect, expectNeverBack, expectRandomModel, load, failure, loadFailure, loadReporting, MIB,
+  expect, expectNeverBack, expectRandomModel, load, failure, loadFailure, loadReporting, MIB, open,
   RANDOM_MODEL, scripted, sent, SIZE, SPREAD_MODEL, storedModels, test
 } from './harness'
 import { spreadModel } from './models.mjs'
@@ -400,4 +400,70 @@ test('a storage that fails is a `storage` error of the calls that need it', asyn
   for (const call of ['list()', `delete('${SPREAD_MODEL}')`, `verify('${SPREAD_MODEL}')`, 'clear()']) {
     expect(await failure(harness, `await BitNet.cache.${call}`), call).toEqual({ code: 'storage', message })
   }
+})
+
+/** In the page's own thread, whose disk writes five MiB and then no more until `release`. */
+const holdDisk = (page: Page) => page.evaluate(() => {
+  const script = `import '${location.origin}/tests/web/held-disk.mjs'; import '${location.origin}/pkg/disk-worker.js'`
+  const url = URL.createObjectURL(new Blob([script], { type: 'text/javascript' }))
+  window.Worker = class extends Worker {
+    constructor(_: string | URL, options?: WorkerOptions) {
+      super(url, options)
+    }
+  }
+})
+
+const release = (page: Page) => page.evaluate(async () => {
+  await (await navigator.storage.getDirectory()).getFileHandle('release', { create: true })
+})
+
+test('a model answers before it is stored; what is left is stored behind it, and told', async ({ harness }) => {
+  await holdDisk(harness)
+  const { path, url } = await scripted(harness)
+  await harness.evaluate(async path => {
+    const onProgress = (progress: import('../../pkg/index.js').Progress) => { window.progress = progress }
+    window.model = await window.ternlight.BitNet.load(path, { worker: false, onProgress })
+  }, path)
+  await expectRandomModel(harness)
+  const told = () => harness.evaluate(() => window.progress)
+  expect(await told()).toMatchObject({ phase: 'storing', total: SIZE, fraction: 1, notes: [] })
+  expect((await told())!.loaded).toBeLessThanOrEqual(5 * MIB)
+  expect(await storedModels(harness)).toMatchObject([{ url, complete: false }])
+  await release(harness)
+  await harness.evaluate(() => window.model.stored)
+  expect(await told()).toMatchObject({ phase: 'stored', loaded: SIZE, total: SIZE, fraction: 1, notes: [] })
+  expect(await storedModels(harness)).toMatchObject([{ url, complete: true, bytes: SIZE }])
+  await load(harness, { cache: 'only', worker: false }, path)
+  await expectRandomModel(harness)
+})
+
+test('a page that closes before a model is stored loses only what was not; no more than 24 MiB wait', async ({ harness, browser }) => {
+  const size = 100 * MIB
+  const first = await open(browser, harness.context())
+  await holdDisk(first.page)
+  const { path, rewrite, requests } = await scripted(harness, { always: { size } })
+  await first.page.evaluate(async path => {
+    window.model = await window.ternlight.BitNet.load(path, { worker: false })
+  }, path)
+  const bytes = async () => (await storedModels(harness))[0]!.bytes
+  await expect.poll(bytes, { intervals: [50] }).toBeGreaterThan(2 * MIB)
+  // The download stands still although the server would send more.
+  let before = -1
+  await expect.poll(async () => {
+    const now = sent(await requests())
+    const stands = now === before
+    before = now
+    return stands
+  }, { intervals: [300] }).toBe(true)
+  // What a connection holds was sent too.
+  expect(before).toBeLessThanOrEqual(await bytes() + 32 * MIB)
+  expect(before).toBeGreaterThan(20 * MIB)
+  const stored = await bytes()
+  await first.page.close()
+  await rewrite({ always: { size } })
+  const { notes } = await loadReporting(harness, path)
+  expect(notes).toEqual([{ kind: 'resumed', bytes: stored }])
+  expect(sent(await requests())).toBe(size - stored)
+  await expectRandomModel(harness)
+  expect(await verify(harness, path)).toEqual({ whole: true, bytes: size, damagedBytes: 0 })
 })

@@ -9,6 +9,8 @@ export function createLoading() {
   const bar = byId('progress', HTMLProgressElement)
   const text = byId('progress-text', HTMLElement)
   const list = byId('load-notes', HTMLElement)
+  /** What is told while the model can be used already. */
+  const storing = byId('storing', HTMLElement)
   let current = new AbortController()
   let notes: ProgressNote[] = []
 
@@ -19,6 +21,7 @@ export function createLoading() {
   function show(progress: Progress) {
     bar.value = progress.fraction
     text.textContent = describeProgress(progress)
+    storing.textContent = progress.phase === 'storing' ? text.textContent : ''
     // Screen readers read the list again when it changes, so it changes only with a new note.
     if (progress.notes.length !== notes.length) showNotes(progress.notes)
   }
@@ -38,6 +41,7 @@ export function createLoading() {
       const mine = (current = new AbortController())
       bar.removeAttribute('value')
       text.textContent = 'Starting'
+      storing.textContent = ''
       showNotes([])
       box.hidden = false
       box.scrollIntoView({ block: 'nearest' }) // On a narrow screen the settings may be in view.

@@ -7,14 +7,16 @@ const STEPS: Record<Progress['phase'], string> = {
   cache: 'Reading from cache',
   upload: 'Moving to the GPU',
   compile: 'Preparing the GPU programs',
-  ready: 'Ready'
+  ready: 'Ready',
+  storing: 'Keeping for the next visit',
+  stored: 'Kept for the next visit'
 }
 
 /** One line such as `Downloading: 4.2 MB of 10.3 MB, 2.1 MB/s, 3 s left`. */
 export function describeProgress(progress: Progress): string {
   const { phase, loaded, total, fromCache, bytesPerSecond, secondsLeft } = progress
   const step = STEPS[phase]
-  if (phase === 'compile' || phase === 'ready') return step
+  if (phase === 'compile' || phase === 'ready' || phase === 'stored') return step
   const amount = total > 0 ? `${formatBytes(loaded)} of ${formatBytes(total)}` : formatBytes(loaded)
   const rate = bytesPerSecond > 0 ? `, ${formatBytes(Math.round(bytesPerSecond))}/s` : ''
   const left = secondsLeft ? `, ${formatTimeLeft(secondsLeft)}` : ''

@@ -3,6 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use futures_util::FutureExt;
+
 use super::begin::{Begun, is_same_origin};
 use super::fetcher::{Fetcher, SequentialReader};
 use super::load::{FIRST_STAGE, Load};
@@ -12,6 +14,7 @@ use crate::session::Session;
 use crate::source::Reader;
 use crate::transfer::{Cause, Content, Fault, Hasher, Length, Manifest, Phase};
 use crate::web::blob::{BlobSource, Gathering};
+use crate::web::opening::Behind;
 use crate::web::store::Writer;
 
 /// Bytes in each part of a file whose length is unknown.
@@ -19,7 +22,12 @@ const PART: u64 = 4 << 20;
 
 impl Load<'_> {
     /// Downloads the model, and continues what is stored of it if possible.
-    pub(super) async fn download(&self, found: Option<Manifest>) -> Result<Session, Fault> {
+    ///
+    /// The model may be loaded before all of it is stored: the rest is then to be done behind it.
+    pub(super) async fn download(
+        &self,
+        found: Option<Manifest>,
+    ) -> Result<(Session, Option<Behind>), Fault> {
         let begun = self.begin(self.resumable(found)).await?;
         let length = begun.response.content.length();
         let in_parts = matches!(begun.response.content, Content::Part(_));
@@ -36,15 +44,15 @@ impl Load<'_> {
         };
         let result = match (length, feed) {
             (Length::Unknown, Feed::Sequential(reader)) => {
-                self.gather(reader, writer.as_deref()).await
+                self.gather(reader, writer.clone()).await
             }
             (Length::Known(total) | Length::Claimed(total), feed) => {
-                self.stream(feed, &file, total, writer.as_deref()).await
+                self.stream(feed, &file, total, writer.clone()).await
             }
             _ => Err(Error::Internal("parts of a file of unknown length".into()).into()),
         };
         if let (Err(fault), Some(writer)) = (&result, &writer) {
-            self.tidy(fault, &file, writer).await;
+            tidy(fault, &file, writer).await;
         }
         result
     }
@@ -76,14 +84,17 @@ impl Load<'_> {
         feed: Feed,
         file: &Manifest,
         total: u64,
-        writer: Option<&Writer>,
-    ) -> Result<Session, Fault> {
+        writer: Option<Rc<Writer>>,
+    ) -> Result<(Session, Option<Behind>), Fault> {
+        let in_parts = matches!(feed, Feed::Parts { .. });
         // A sequential reader downloads stored parts once more.
         let stored = if matches!(feed, Feed::Sequential(_)) { 0 } else { file.bytes() };
         self.opening.reporter.begin(Phase::Download, (total, stored), 1.0);
         let wanted = self.opening.options.integrity.as_ref();
         let parts = PartSource::new(feed, file.parts(total), total, wanted.is_some());
-        let (finished, mut parts) = self.session(parts, true).await;
+        // Only a whole file can be compared, and one response ends only with its last byte.
+        let to_the_end = wanted.is_some() || !in_parts;
+        let (finished, mut parts) = self.session(parts, to_the_end).await;
         if let (Err(_), Some(cause)) = (&finished, parts.restart.get()) {
             return Err(Fault::Restart(cause));
         }
@@ -94,18 +105,19 @@ impl Load<'_> {
         if let (Some(wanted), Some(hash)) = (wanted, &hash) {
             wanted.compare(hash)?;
         }
-        if let Some(writer) = writer {
-            writer.complete(total, hash).await;
-        }
-        Ok(session)
+        let file = file.clone();
+        let behind = writer.filter(|writer| !writer.has_stopped()).map(|writer| {
+            async move { finish(&mut parts, &file, &writer, total, hash).await }.boxed_local()
+        });
+        Ok((session, behind))
     }
 
     /// A file of unknown length: all of it is downloaded before the model is loaded.
     async fn gather(
         &self,
         mut reader: SequentialReader,
-        writer: Option<&Writer>,
-    ) -> Result<Session, Fault> {
+        writer: Option<Rc<Writer>>,
+    ) -> Result<(Session, Option<Behind>), Fault> {
         self.opening.reporter.begin(Phase::Download, (0, 0), FIRST_STAGE);
         let wanted = self.opening.options.integrity.as_ref();
         let mut hasher = wanted.map(|_| Hasher::default());
@@ -130,18 +142,39 @@ impl Load<'_> {
         self.opening.reporter.begin(Phase::Upload, (total, 0), 1.0);
         let mut reader = Reader::new(BlobSource::new(blob));
         let session = self.opening.session(&mut reader, false).await?;
-        if let Some(writer) = writer {
-            writer.complete(total, hash).await;
-        }
-        Ok(session)
+        let behind =
+            writer.map(|writer| async move { writer.complete(total, hash).await }.boxed_local());
+        Ok((session, behind))
     }
+}
 
-    /// After a failure: deletes what no later load can continue. This is done before the failure is
-    /// reported, because the worker may end then.
-    pub(super) async fn tidy(&self, fault: &Fault, file: &Manifest, writer: &Writer) {
-        let is_empty = !writer.has_stored().await && file.stored.is_empty();
-        if fault.spoils_stored_bytes() || !file.is_resumable() || is_empty {
-            writer.discard().await;
-        }
+/// Reads what the model did not need, so that all of `file` is stored, and marks it as complete. Says
+/// whether that is done.
+pub(super) async fn finish(
+    parts: &mut PartSource,
+    file: &Manifest,
+    writer: &Writer,
+    total: u64,
+    hash: Option<String>,
+) -> bool {
+    if let Err(error) = parts.drain().await {
+        writer.interrupted(&error);
+        tidy(&neutral(), file, writer).await;
+        return false;
     }
+    writer.complete(total, hash).await
+}
+
+/// After a failure: deletes what no later load can continue. This is done before the failure is
+/// reported, because the worker may end then.
+pub(super) async fn tidy(fault: &Fault, file: &Manifest, writer: &Writer) {
+    let is_empty = !writer.has_stored().await && file.stored.is_empty();
+    if fault.spoils_stored_bytes() || !file.is_resumable() || is_empty {
+        writer.discard().await;
+    }
+}
+
+/// A fault that leaves the stored bytes as good as they were.
+pub(super) fn neutral() -> Fault {
+    Fault::Restart(Cause::Broken)
 }

@@ -24,6 +24,8 @@ mod download;
 mod stored;
 mod volumes;
 
+use futures_util::FutureExt;
+
 use super::opening::Opening;
 use super::options::CacheMode;
 use super::tabs::{Announcement, Lock};
@@ -78,6 +80,17 @@ async fn attempt(load: &Load<'_>) -> Result<Session, Fault> {
     }
     // Other tabs wait for the load that has the lock, and must not be shown another one's progress.
     let holds = lock.is_some();
-    let _told = holds.then(|| Announcement::new(&load.address.url, load.opening.reporter));
-    load.download(found).await
+    let told = holds.then(|| Announcement::new(&load.address.url, load.opening.reporter));
+    let (session, behind) = load.download(found).await?;
+    if let Some(behind) = behind {
+        // Other tabs wait until all is stored.
+        let held = (lock, told);
+        let behind = async move {
+            let is_stored = behind.await;
+            drop(held);
+            is_stored
+        };
+        load.opening.do_behind(behind.boxed_local());
+    }
+    Ok(session)
 }

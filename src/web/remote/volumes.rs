@@ -3,8 +3,11 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use futures_util::FutureExt;
+
 use super::Address;
 use super::begin::Begun;
+use super::download::{finish, neutral, tidy};
 use super::load::Load;
 use super::parts::{Feed, PartSource};
 use crate::error::{Error, Result};
@@ -88,16 +91,16 @@ async fn attempt(loads: &[Load<'_>]) -> Result<Session, VolumeFault> {
     if complete {
         lock = None;
     }
-    let _told = lock.is_some().then(|| Announcement::new(&first.address.url, reporter));
+    let told = lock.is_some().then(|| Announcement::new(&first.address.url, reporter));
 
     let mut volumes = Vec::with_capacity(loads.len());
     for (index, (load, found)) in loads.iter().zip(found).enumerate() {
         match load.volume(found, complete).await {
             Ok(volume) => volumes.push(volume),
             Err(fault) => {
-                for (load, volume) in loads.iter().zip(&volumes) {
+                for volume in &volumes {
                     if let Some(Download { file, writer: Some(writer) }) = &volume.download {
-                        load.tidy(&neutral(), file, writer).await;
+                        tidy(&neutral(), file, writer).await;
                     }
                 }
                 return Err((Some(index), fault));
@@ -117,7 +120,7 @@ async fn attempt(loads: &[Load<'_>]) -> Result<Session, VolumeFault> {
         sources.push(parts);
         rest.push((download, total, restart));
     }
-    let finished = session(first.opening, sources, complete).await;
+    let finished = session(first.opening, sources).await;
     let result = finished.map_err(|error| {
         let restart = |(_, _, restart): &(_, _, Rc<Cell<Option<Cause>>>)| restart.get();
         let found = rest.iter().enumerate().find_map(|(i, volume)| Some((i, restart(volume)?)));
@@ -129,40 +132,47 @@ async fn attempt(loads: &[Load<'_>]) -> Result<Session, VolumeFault> {
             None => (None, error.into()),
         }
     });
-    for (index, (download, total, _)) in rest.iter().enumerate() {
-        let Some(Download { file, writer: Some(writer) }) = download else { continue };
-        match &result {
-            Ok(_) => writer.complete(*total, None).await,
-            Err((of, fault)) if of.is_none_or(|of| of == index) => {
-                loads[index].tidy(fault, file, writer).await;
+    let (session, sources) = match result {
+        Ok(loaded) => loaded,
+        Err((of, fault)) => {
+            for (index, (download, ..)) in rest.iter().enumerate() {
+                let Some(Download { file, writer: Some(writer) }) = download else { continue };
+                // What is wrong with another volume says nothing about this one.
+                match of {
+                    Some(of) if of != index => tidy(&neutral(), file, writer).await,
+                    _ => tidy(&fault, file, writer).await,
+                }
             }
-            // What is wrong with another volume says nothing about this one.
-            Err(_) => loads[index].tidy(&neutral(), file, writer).await,
+            return Err((of, fault));
         }
-    }
-    result
-}
-
-/// Loads the model. Unless all bytes are stored, reads also those that it does not need, so that
-/// they are.
-async fn session(
-    opening: &Opening<'_>,
-    sources: Vec<PartSource>,
-    complete: bool,
-) -> Result<Session> {
-    let mut reader = Reader::new(Joined::open(sources).await?);
-    let session = opening.session(&mut reader, true).await?;
-    if !complete {
-        for mut parts in reader.into_inner().into_inner() {
-            parts.drain().await?;
-        }
+    };
+    let stores = |download: &Option<Download>| {
+        download.as_ref().and_then(|download| download.writer.as_ref()).is_some()
+    };
+    if rest.iter().any(|(download, ..)| stores(download)) {
+        let held = (lock, told);
+        let behind = async move {
+            let mut is_stored = true;
+            for (mut parts, (download, total, _)) in sources.into_iter().zip(rest) {
+                let Some(Download { file, writer: Some(writer) }) = download else { continue };
+                is_stored &= finish(&mut parts, &file, &writer, total, None).await;
+            }
+            drop(held);
+            is_stored
+        };
+        first.opening.do_behind(behind.boxed_local());
     }
     Ok(session)
 }
 
-/// A fault that leaves the stored bytes as good as they were.
-fn neutral() -> Fault {
-    Fault::Restart(Cause::Broken)
+/// Loads the model, and gives the sources back.
+async fn session(
+    opening: &Opening<'_>,
+    sources: Vec<PartSource>,
+) -> Result<(Session, Vec<PartSource>)> {
+    let mut reader = Reader::new(Joined::open(sources).await?);
+    let session = opening.session(&mut reader, true).await?;
+    Ok((session, reader.into_inner().into_inner()))
 }
 
 async fn find(loads: &[Load<'_>]) -> Vec<Option<Manifest>> {

@@ -1,4 +1,5 @@
-//! Stores the parts of a file while they are used. Nobody waits for the disk.
+//! Stores the parts of a file while they are used, and after. Nobody waits for the disk, until too
+//! many bytes would be in memory.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -22,8 +23,9 @@ use crate::web::log::warn;
 use crate::web::progress::Reporter;
 use crate::web::timer::sleep;
 
-/// Parts that are fetched or written at the same time. Their bytes are in memory.
-const MAX_SLOTS: usize = 16;
+/// Parts that are fetched or written at the same time. Their bytes are in memory, 24 MiB at most. When
+/// the disk is slower than the network, the download waits for it.
+const MAX_SLOTS: usize = 8;
 
 /// Milliseconds before each attempt to write after other files were deleted: browsers free the room
 /// late. Chromium deletes what a page has read two to five seconds after the page let go of it.
@@ -128,11 +130,13 @@ impl Writer {
         if this.stopped.get() {
             return;
         }
+        this.reporter.waits(u64::from(bytes.length()));
         // The array is used again soon.
         let mut copy = this.pool.take(bytes.length());
         copy.push(bytes);
         let (this, slot) = (Rc::clone(this), Rc::clone(slot));
         spawn_local(async move {
+            let length = u64::from(copy.length());
             let done = match this.part(start, copy).await {
                 Ok(part) => {
                     this.queue.borrow_mut().push(part);
@@ -143,6 +147,7 @@ impl Writer {
             if let Err(error) = done {
                 this.stop(&error).await;
             }
+            this.reporter.stored(length);
             drop(slot);
         });
     }
@@ -174,6 +179,12 @@ impl Writer {
         Ok(NewPart { start, length, blob: None, sha256: hash.take() })
     }
 
+    /// Tells that the rest of the file does not come. What is stored of it stays.
+    pub(in crate::web) fn interrupted(&self, error: &Error) {
+        warn(&format!("the rest of the model is not stored: {error}"));
+        self.reporter.note(Note::NotStored { why: error.to_string() });
+    }
+
     /// Waits until everything is on the disk; `false` if writing has failed.
     pub(in crate::web) async fn settle(&self) -> bool {
         self.until(0).await;
@@ -185,20 +196,27 @@ impl Writer {
         self.settle().await && self.written.get()
     }
 
-    /// Marks the file as complete.
-    pub(in crate::web) async fn complete(&self, total: u64, sha256: Option<String>) {
+    /// Whether nothing more is stored.
+    pub(in crate::web) fn has_stopped(&self) -> bool {
+        self.stopped.get()
+    }
+
+    /// Marks the file as complete, and says whether that is done.
+    pub(in crate::web) async fn complete(&self, total: u64, sha256: Option<String>) -> bool {
         if !self.settle().await {
-            return;
+            return false;
         }
         if let (Some(disk), Some(true)) = (&self.storage.disk, self.on_disk.get())
             && let Err(error) = disk.flush(&self.id).await
         {
-            return self.stop(&error).await;
+            self.stop(&error).await;
+            return false;
         }
         let complete = async || self.storage.complete(&self.id, total, sha256.clone()).await;
         if let Err(error) = self.with_room(MAX_RECORD, complete).await {
             self.stop(&error).await;
         }
+        !self.stopped.get()
     }
 
     /// Deletes what is stored of the file.
