@@ -12,11 +12,12 @@
 @group(0) @binding(0) var<uniform> step: Step;
 @group(0) @binding(1) var<storage, read> w: array<u32>;
 @group(0) @binding(2) var<storage, read> w_scale: array<u32>;
-// [n_tokens, K] int8 in their order
+// [n_tokens, Q_VECTORS] int8, see groups.wgsl
 @group(0) @binding(3) var<storage, read> q: array<vec4u>;
-// [n_tokens, K / 32]: scale, and scale times the sum of q
+// [n_tokens, Q_SCALES]: scale, and scale times the sum of q
 @group(0) @binding(4) var<storage, read> q_scale: array<vec2f>;
-@group(0) @binding(5) var<storage, read_write> y: array<f32>; // [n_tokens, ALL_ROWS]
+@group(0) @binding(5) var<storage, read> q_factor: array<f32>; // [n_tokens]
+@group(0) @binding(6) var<storage, read_write> y: array<f32>; // [n_tokens, ALL_ROWS]
 
 // 16 x 8 threads, 4 x 4 results each.
 const_assert WORKGROUP == 128u && TILE_ROWS == 64u && TILE_TOKENS == 32u;
@@ -80,10 +81,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let w3 = in_shard(group.x, 4u * quad_in + 3u) * WORDS + word_in;
     // Tokens past the last use the last token's activations. They are not stored.
     let last = step.n_tokens - 1u;
-    let q0 = min(first_token + quad_in, last) * WORDS + word_in;
-    let q1 = min(first_token + quad_in + 16u, last) * WORDS + word_in;
+    let q0 = min(first_token + quad_in, last) * Q_VECTORS;
+    let q1 = min(first_token + quad_in + 16u, last) * Q_VECTORS;
     // One of 32 tokens, and one of its four scales in a block; one of 32 vectors of row scales.
-    let x0 = min(first_token + lane / 4u, last) * (K / 32u) + lane % 4u;
+    let x0 = min(first_token + lane / 4u, last) * Q_SCALES + lane % 4u;
     let s_quad = 4u * (lane % QUADS);
     let s_half = lane / QUADS % 2u * 64u;
     // It multiplies four rows by the tokens my_token, + 8, + 16 and + 24.
@@ -98,8 +99,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         workgroupBarrier();
         w_tile[word_in * QUAD_PITCH + quad_in] =
             vec4u(w[w0 + at], w[w1 + at], w[w2 + at], w[w3 + at]);
-        q_tile[quad_in * TOKEN_PITCH + word_in] = q[q0 + at];
-        q_tile[(quad_in + 16u) * TOKEN_PITCH + word_in] = q[q1 + at];
+        let at_q = sixteen_at(at + word_in);
+        q_tile[quad_in * TOKEN_PITCH + word_in] = q[q0 + at_q];
+        q_tile[(quad_in + 16u) * TOKEN_PITCH + word_in] = q[q1 + at_q];
         x_tile[lane / 4u * 5u + lane % 4u] = q_scale[x0 + block * 4u];
         if lane < 2u * QUADS {
             let value = block * 128u + s_half;
@@ -152,18 +154,19 @@ fn finish(token: u32, tile: u32, first: u32, v: vec4f) {
     if token >= step.n_tokens {
         return;
     }
+    let factor = q_factor[token];
     if MATRICES == 1u {
         for (var i = 0u; i < 4u; i++) {
             let row = row_of(tile, first + i);
             if row < N_ROWS {
-                store(token, row, v[i]);
+                store(token, row, factor * v[i]);
             }
         }
     } else {
         for (var pair = 0u; pair < 2u; pair++) {
             let row = row_of(tile, first + 2u * pair);
             if row < N_ROWS {
-                store(token, row, gated(v[2u * pair], v[2u * pair + 1u]));
+                store(token, row, gated(factor * v[2u * pair], factor * v[2u * pair + 1u]));
             }
         }
     }

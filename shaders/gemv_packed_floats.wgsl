@@ -6,6 +6,10 @@
 @group(0) @binding(3) var<storage, read> x: array<vec4f>; // [n_tokens, K]
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;
 
+fn input_factor(token: u32) -> f32 {
+    return 1.0;
+}
+
 fn add_products(sum: f32, a: vec4f, b: vec4f) -> f32 {
     return fma(a.w, b.w, fma(a.z, b.z, fma(a.y, b.y, fma(a.x, b.x, sum))));
 }

@@ -1,14 +1,16 @@
 // Merges the splits of attention and quantises the result to int8 with a scale for each 32: see
-// merged.wgsl and quantize_group.wgsl. A thread takes four values, eight threads a group.
+// merged.wgsl, quantize_group.wgsl and groups.wgsl. A thread takes four values, eight threads a group.
 
 @group(0) @binding(0) var<uniform> step: Step;
 // [n_tokens, n_splits, N_HEAD, HEAD_DIM]
 @group(0) @binding(1) var<storage, read> partial_sums: array<vec4f>;
 // [n_tokens, n_splits, N_HEAD]
 @group(0) @binding(2) var<storage, read> partial_max_total: array<vec2f>;
-@group(0) @binding(3) var<storage, read_write> q: array<u32>;         // [n_tokens, K / 4]
-// [n_tokens, K / 32]: scale, and scale times the sum of q
+@group(0) @binding(3) var<storage, read_write> q: array<u32>;         // [n_tokens, Q_VECTORS * 4]
+// [n_tokens, Q_SCALES]: scale, and scale times the sum of q
 @group(0) @binding(4) var<storage, read_write> q_scale: array<vec2f>;
+// [n_tokens]: 1
+@group(0) @binding(5) var<storage, read_write> q_factor: array<f32>;
 
 var<workgroup> largest: array<f32, WORKGROUP>;
 var<workgroup> sums: array<i32, WORKGROUP>;
@@ -19,7 +21,6 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let inside = id.x < K / 4u;
-    let at = id.y * (K / 4u) + id.x;
     var v = vec4f();
     if inside {
         v = merged(id.y, id.x);
@@ -35,7 +36,7 @@ fn main(
     sums[lane] = codes.x + codes.y + codes.z + codes.w;
     workgroupBarrier();
     if inside {
-        q[at] = packed_bytes(codes);
+        q[id.y * (Q_VECTORS * 4u) + four_at(id.x)] = packed_bytes(codes);
     }
     if inside && lane % 8u == 0u {
         var sum = 0;
@@ -43,6 +44,9 @@ fn main(
             sum += sums[first + i];
         }
         let scale = most / 127.0;
-        q_scale[at / 8u] = vec2f(scale, scale * f32(sum));
+        q_scale[id.y * Q_SCALES + id.x / 8u] = vec2f(scale, scale * f32(sum));
+        if id.x == 0u {
+            q_factor[id.y] = 1.0;
+        }
     }
 }

@@ -1,10 +1,11 @@
-// y = W q for one token, where q is the int8 quantisation of the normed x. See normed_packed.wgsl.
+// y = W q for one token, where q is the int8 quantisation of the normed residual stream. See
+// packed_slots.wgsl and stream_input.wgsl.
 
 @group(0) @binding(0) var<storage, read> w: array<vec4u>;
 @group(0) @binding(1) var<storage, read> w_scale: array<u32>;
-@group(0) @binding(2) var<storage, read> x: array<vec4f>;           // [K]
-@group(0) @binding(3) var<storage, read> norm_weight: array<vec4f>; // [K]
-@group(0) @binding(4) var<storage, read_write> y: array<f32>;       // [ALL_ROWS]
+@group(0) @binding(2) var<storage, read> q: array<vec4u>;     // [Q_VECTORS]
+@group(0) @binding(3) var<storage, read> q_scale: array<vec2f>;
+@group(0) @binding(4) var<storage, read_write> y: array<f32>; // [ALL_ROWS]
 
 @compute @workgroup_size(WORKGROUP)
 fn main(
@@ -13,7 +14,7 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let first = ((group.y * groups.x + group.x) * SLOTS + lane / LANES) * EACH;
-    let v = products(lane, min(vec2u(first, first + 1u), vec2u(N_ROWS - 1u)));
+    let v = products(lane, min(first + vec4u(0u, 1u, 2u, 3u), vec4u(N_ROWS - 1u)));
     let row = first + lane % LANES;
     if lane % LANES < EACH && row < N_ROWS {
         y[FIRST_ROW + row] = FACTOR * v[lane % LANES];

@@ -1,10 +1,13 @@
-// Quantises activations to int8 with a scale for each 32: see quantize_group.wgsl. A thread takes a
-// group.
+// Quantises activations to int8 with a scale for each 32: see quantize_group.wgsl and groups.wgsl. A
+// thread takes a group.
 
 @group(0) @binding(0) var<storage, read> x: array<vec4f>;             // [n_tokens, K]
-@group(0) @binding(1) var<storage, read_write> q: array<u32>;         // [n_tokens, K / 4]
-// [n_tokens, K / 32]: scale, and scale times the sum of q
+@group(0) @binding(1) var<storage, read_write> q: array<u32>;         // [n_tokens, Q_VECTORS * 4]
+// [n_tokens, Q_SCALES]: scale, and scale times the sum of q
 @group(0) @binding(2) var<storage, read_write> q_scale: array<vec2f>;
+
+// [n_tokens]: 1
+@group(0) @binding(3) var<storage, read_write> q_factor: array<f32>;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(global_invocation_id) id: vec3u) {
@@ -21,9 +24,13 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     var sum = vec4i();
     for (var i = 0u; i < 8u; i++) {
         let v = rounded(x[at + i], per);
-        q[at + i] = packed_bytes(v);
+        q[id.y * (Q_VECTORS * 4u) + four_at(group * 8u + i)] = packed_bytes(v);
         sum += v;
     }
     let scale = largest / 127.0;
-    q_scale[at / 8u] = vec2f(scale, scale * f32(sum.x + sum.y + sum.z + sum.w));
+    q_scale[id.y * Q_SCALES + group] =
+        vec2f(scale, scale * f32(sum.x + sum.y + sum.z + sum.w));
+    if group == 0u {
+        q_factor[id.y] = 1.0;
+    }
 }

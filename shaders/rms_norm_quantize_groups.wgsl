@@ -1,23 +1,55 @@
-// Quantises x / sqrt(mean(x²) + EPS) * weight to int8 with a scale for each 32: see
-// normed_groups.wgsl. One workgroup per token.
+// Quantises x * weight to int8 with a scale for each 32, see groups.wgsl and quantize_group.wgsl. The
+// factor of a token is what its norm divides by: 1 / sqrt(mean(x²) + EPS). One workgroup per token,
+// of which a thread takes a group, or several.
 
 @group(0) @binding(0) var<uniform> step: Step;
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;             // [n_tokens, K]
 @group(0) @binding(2) var<storage, read> norm_weight: array<vec4f>;   // [K]
-@group(0) @binding(3) var<storage, read_write> q: array<vec4u>;       // [n_tokens, K / 16]
-// [n_tokens, K / 32]: scale, and scale times the sum of q
+@group(0) @binding(3) var<storage, read_write> q: array<vec4u>;       // [n_tokens, Q_VECTORS]
+// [n_tokens, Q_SCALES]: scale, and scale times the sum of q
 @group(0) @binding(4) var<storage, read_write> q_scale: array<vec2f>;
+@group(0) @binding(5) var<storage, read_write> q_factor: array<f32>;  // [n_tokens]
 
-fn put(token: u32, group: u32, first: vec4u, second: vec4u, s: vec2f) {
-    // Only the last token's if it is alone in q.
-    let row = select(0u, token, ALL_TOKENS);
-    let at = row * GROUPS + group;
-    q[2u * at] = first;
-    q[2u * at + 1u] = second;
-    q_scale[at] = s;
-}
+const GROUPS: u32 = K / 32u;
+const GROUPS_EACH: u32 = (GROUPS + WORKGROUP - 1u) / WORKGROUP; // of a thread
 
 @compute @workgroup_size(WORKGROUP)
-fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
-    norm_groups(select(step.n_tokens - 1u, group.x, ALL_TOKENS), lane);
+fn main(@builtin(workgroup_id) workgroup: vec3u, @builtin(local_invocation_index) lane: u32) {
+    let token = select(step.n_tokens - 1u, workgroup.x, ALL_TOKENS);
+    // Only the last token's row if it is alone in q.
+    let row = select(0u, token, ALL_TOKENS);
+    var squares = 0.0;
+    for (var n = 0u; n < GROUPS_EACH; n++) {
+        let group = n * WORKGROUP + lane;
+        if group < GROUPS {
+            var h: array<vec4f, 8>;
+            var of_group = 0.0;
+            var largest = 0.0;
+            for (var i = 0u; i < 8u; i++) {
+                let v = x[token * (K / 4u) + group * 8u + i];
+                of_group += square_of(v);
+                h[i] = v * norm_weight[group * 8u + i];
+                largest = max(largest, largest_of(h[i]));
+            }
+            squares += of_group;
+            let per = per_scale(largest);
+            var words: array<u32, 8>;
+            var sum = vec4i();
+            for (var i = 0u; i < 8u; i++) {
+                let v = rounded(h[i], per);
+                words[i] = packed_bytes(v);
+                sum += v;
+            }
+            let scale = largest / 127.0;
+            let first = row * Q_VECTORS + sixteen_at(2u * group);
+            q[first] = vec4u(words[0], words[1], words[2], words[3]);
+            q[first + 8u] = vec4u(words[4], words[5], words[6], words[7]);
+            q_scale[row * Q_SCALES + group] =
+                vec2f(scale, scale * f32(sum.x + sum.y + sum.z + sum.w));
+        }
+    }
+    let all = group_sum_max(lane, vec2f(squares, 0.0)).x;
+    if lane == 0u {
+        q_factor[row] = inverseSqrt(all / f32(K) + EPS);
+    }
 }

@@ -20,10 +20,34 @@ fn add_group(sum: f32, s: vec2f, s2: vec2f, x: vec2f, first: i32, second: i32) -
     return v;
 }
 
-// Adds the products of 64 values with one scale `s`: `x` is of the first 32, `x2` of the others.
-fn add_two_groups(sum: f32, s: f32, x: vec2f, x2: vec2f, first: i32, second: i32) -> f32 {
-    let v = fma(x.x, f32(first), -CODE_OF_ZERO * x.y);
-    return fma(s, fma(x2.x, f32(second), fma(-CODE_OF_ZERO, x2.y, v)), sum);
+// 64 activations. `x` is of the first 32, `x2` of the others.
+struct Sixty4 {
+    q0: vec4u,
+    q1: vec4u,
+    q2: vec4u,
+    q3: vec4u,
+    x: vec2f,
+    x2: vec2f,
+}
+
+// Two words of codes of 2 bits. Only those at the top are shifted down: the others count 4 and 16
+// times.
+fn dot_words(words: vec2u, q0: vec4u, q1: vec4u) -> i32 {
+    let once = words & vec2u(0x03030303u);
+    let four_times = words & vec2u(0x0c0c0c0cu);
+    let sixteen_times = words & vec2u(0x30303030u);
+    let top = (words >> vec2u(6u)) & vec2u(0x03030303u);
+    return dot4(once.x, q0.x) + dot4(once.y, q1.x) + dot4(top.x, q0.w) + dot4(top.y, q1.w)
+        + ((dot4(four_times.x, q0.y) + dot4(four_times.y, q1.y)) >> 2u)
+        + ((dot4(sixteen_times.x, q0.z) + dot4(sixteen_times.y, q1.z)) >> 4u);
+}
+
+// Adds the products of 64 codes of 2 bits, which have one scale `s`.
+fn add_sixty4(sum: f32, s: f32, codes: vec4u, a: Sixty4) -> f32 {
+    let first = dot_words(codes.xy, a.q0, a.q1);
+    let second = dot_words(codes.zw, a.q2, a.q3);
+    let v = fma(a.x.x, f32(first), -CODE_OF_ZERO * a.x.y);
+    return fma(s, fma(a.x2.x, f32(second), fma(-CODE_OF_ZERO, a.x2.y, v)), sum);
 }
 
 // Codes of 8 bits are signed, so that groups of 16 need no sum of the activations.

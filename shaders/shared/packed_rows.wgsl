@@ -4,8 +4,9 @@
 // MATRICES = 1: y[token][row] = product, or y[token][row] += product if ADD. MATRICES = 2: the rows
 // come in pairs, gate and up, and y[token][row] = activation(gate) * up.
 //
-// The kernel declares step, y [n_tokens, ALL_ROWS], and add_unit(sum, token, row, unit, codes of
-// the unit), which adds the products of a unit with a token. All kernels that compute a row give
+// The kernel declares step; y [n_tokens, ALL_ROWS]; add_unit(sum, token, row, unit, codes of the
+// unit), which adds the products of a unit with a token; and input_factor(token), which multiplies
+// all products with the token. All kernels that compute a row give
 // the same bits for one token and for many, so every operation that could be fused with another is
 // explicit.
 
@@ -64,7 +65,7 @@ fn main(
     if MATRICES == 1u {
         if lane % LANES == 0u && row < N_ROWS {
             for (var i = 0u; i < n_tokens; i++) {
-                store(token + i, FIRST_ROW + row, v[i]);
+                store(token + i, FIRST_ROW + row, input_factor(token + i) * v[i]);
             }
         }
     } else {
@@ -76,7 +77,9 @@ fn main(
             let gate = sums[lane];
             let up = sums[ROWS + lane];
             for (var i = 0u; i < n_tokens; i++) {
-                store(token + i, FIRST_ROW + first + lane, gated(gate[i], up[i]));
+                let factor = input_factor(token + i);
+                let y = gated(factor * gate[i], factor * up[i]);
+                store(token + i, FIRST_ROW + first + lane, y);
             }
         }
     }

@@ -5,6 +5,10 @@ fn largest_of(v: vec4f) -> f32 {
     return max(max(a.x, a.y), max(a.z, a.w));
 }
 
+fn square_of(v: vec4f) -> f32 {
+    return fma(v.w, v.w, fma(v.z, v.z, fma(v.y, v.y, v.x * v.x)));
+}
+
 // By what to multiply the values of a group. Values so small that the quotient would be infinite
 // count as zeros.
 fn per_scale(largest: f32) -> f32 {

@@ -5,8 +5,8 @@ use super::state::{Activations, State};
 use super::weights::{Block, Matrix, Vocabulary, Weights};
 use crate::gpu::{Buffer, Plan, Recorder};
 use crate::kernels::{
-    DenseType, GATED_LANES, KvCache, MAX_NORMED_COLUMNS, MAX_NORMED_PACKED_COLUMNS,
-    MAX_ROPE_COLUMNS, Norm, Packed, Product, Quantized, QuantizedGroups,
+    DenseType, KvCache, MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS, Norm, Packed, Product, Quantized,
+    QuantizedGroups, Stream,
 };
 use crate::model::Config;
 
@@ -193,6 +193,13 @@ pub(super) fn decode(p: &mut Recorder, config: &Config, weights: &Weights, state
         return layers(p, config, weights, state, Width::One);
     }
     embed(p, config, weights, state);
+    if let (Some(stream), Some(matrices), Activations::Groups(h), Activations::Groups(ff_h)) =
+        (&state.stream, weights.two_bit_matrices(), &state.h, &state.ff_h)
+    {
+        let buffers = StreamBuffers { stream, h, ff_h };
+        stream_blocks(p, config, weights, &matrices, state, &buffers);
+        return p.finish();
+    }
     for (block, cache) in weights.blocks.iter().zip(&state.cache) {
         qkv(p, config, block, state, cache);
         attend(p, Width::One, state, cache);
@@ -200,6 +207,49 @@ pub(super) fn decode(p: &mut Recorder, config: &Config, weights: &Weights, state
         feed_forward(p, config, block, state);
     }
     p.finish()
+}
+
+/// What [`stream_blocks`] passes from one product to the next.
+struct StreamBuffers<'a> {
+    stream: &'a Stream,
+    h: &'a QuantizedGroups,
+    ff_h: &'a QuantizedGroups,
+}
+
+/// The blocks, where [`Weights::two_bit_matrices`] has theirs. Whatever adds to the residual stream
+/// also makes it the input of the products after the next norm. So no dispatch norms it.
+fn stream_blocks(
+    p: &mut Recorder,
+    config: &Config,
+    weights: &Weights,
+    matrices: &[[&Packed; 4]],
+    state: &State,
+    buffers: &StreamBuffers<'_>,
+) {
+    let State { x, qkv, q, rope_table, partials, .. } = state;
+    let StreamBuffers { stream, h, ff_h } = *buffers;
+    let activation = config.architecture.activation;
+    let mut next_norms = weights.blocks[1..].iter().map(|block| &block.attn_norm);
+    for (i, (block, cache)) in weights.blocks.iter().zip(&state.cache).enumerate() {
+        let [w_qkv, w_output, w_gate_up, w_down] = matrices[i];
+        if i == 0 {
+            p.rms_norm_quantize_groups(x, &block.attn_norm, h);
+            p.gemv_packed(w_qkv, h, qkv, Product::Store, false);
+        } else {
+            p.norm_gemv_packed(w_qkv, stream, block.attn_norm.eps, qkv);
+        }
+        rotate(p, block, qkv, rope_table, q, cache);
+        attend(p, Width::One, state, cache);
+        if w_output.merges() {
+            p.merge_stream_packed(w_output, partials, &block.ffn_norm, x, stream);
+        } else {
+            p.merge_quantize(partials, h);
+            p.stream_packed(w_output, h, &block.ffn_norm, x, stream);
+        }
+        p.norm_gated_packed(w_gate_up, stream, block.ffn_norm.eps, activation, ff_h);
+        let next_norm = next_norms.next().unwrap_or(&weights.output_norm);
+        p.stream_packed(w_down, ff_h, next_norm, x, stream);
+    }
 }
 
 /// From the residual stream to queries, and to keys and values in the cache.
@@ -214,7 +264,6 @@ fn qkv(p: &mut Recorder, config: &Config, block: &Block, state: &State, cache: &
         {
             return p.norm_gemv_rope_kv(w, x, norm, rope_table, q, cache);
         }
-        Matrix::Packed(w) if norms_input(p, w, h) => p.norm_gemv_packed(w, x, norm, qkv),
         w => {
             let input = normed(p, x, norm, h);
             multiply(p, Width::One, w, &input, qkv, Product::Store);
@@ -238,22 +287,15 @@ fn attn_output(p: &mut Recorder, config: &Config, block: &Block, state: &State) 
 }
 
 fn feed_forward(p: &mut Recorder, config: &Config, block: &Block, state: &State) {
-    let State { x, h, ff, ff_h, .. } = state;
-    let activation = config.architecture.activation;
-    match (&block.ffn_gate_up, &block.ffn_sub_norm, ff_h) {
-        (Matrix::Packed(w), None, Activations::Groups(ff_h))
-            if norms_input(p, w, h) && w.ends_with_groups() =>
-        {
-            p.norm_gated_packed(w, x, &block.ffn_norm, activation, ff_h);
-            let input = Input::Groups(ff_h);
-            return multiply(p, Width::One, &block.ffn_down, &input, x, Product::Add);
+    let State { x, h, ff, .. } = state;
+    let product = Product::Gated(config.architecture.activation);
+    match &block.ffn_gate_up {
+        Matrix::Ternary(w) if w.k <= MAX_NORMED_COLUMNS => {
+            p.norm_gemv(w, x, &block.ffn_norm, ff, product);
         }
-        (Matrix::Ternary(w), ..) if w.k <= MAX_NORMED_COLUMNS => {
-            p.norm_gemv(w, x, &block.ffn_norm, ff, Product::Gated(activation));
-        }
-        (w, ..) => {
+        w => {
             let input = normed(p, x, &block.ffn_norm, h);
-            multiply(p, Width::One, w, &input, ff, Product::Gated(activation));
+            multiply(p, Width::One, w, &input, ff, product);
         }
     }
     match (&block.ffn_down, &block.ffn_sub_norm) {
@@ -265,14 +307,6 @@ fn feed_forward(p: &mut Recorder, config: &Config, block: &Block, state: &State)
             multiply(p, Width::One, w, &input, x, Product::Add);
         }
     }
-}
-
-/// Whether a workgroup can norm the input of `w` by itself.
-fn norms_input(p: &Recorder, w: &Packed, h: &Activations) -> bool {
-    matches!(h, Activations::Groups(_))
-        && w.format.bits == 2
-        && w.k <= MAX_NORMED_PACKED_COLUMNS
-        && p.tuning().lanes >= GATED_LANES
 }
 
 /// From the residual stream of the step's last token to the best next token: by way of all logits,

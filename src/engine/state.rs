@@ -3,10 +3,10 @@
 use super::weights::Weights;
 use super::{EngineOptions, MAX_BATCH_STEPS};
 use crate::error::{Error, Result};
-use crate::gpu::{Allocation, Buffer, Gpu, STEP_STRIDE, Step, Used};
+use crate::gpu::{Allocation, Buffer, Gpu, STEP_STRIDE, Step, Tuning, Used};
 use crate::kernels::{
-    AttentionShape, FEW, KvCache, MAX_SPLITS, Partials, Penalties, Quantized, QuantizedGroups,
-    SamplingParams, Selection, vocab_blocks,
+    AttentionShape, FEW, KvCache, MAX_SPLITS, MIN_LANES, Partials, Penalties, Quantized,
+    QuantizedGroups, SamplingParams, Selection, Stream, vocab_blocks,
 };
 use crate::model::{Angles, Config};
 
@@ -32,17 +32,24 @@ pub(super) enum Inputs {
 
 /// How the matrices of the blocks take their inputs, and how the LM head does.
 #[derive(Clone, Copy)]
-struct BothInputs {
+struct AllInputs {
     blocks: Inputs,
     lm_head: Inputs,
+    /// Whether a single token's residual stream is passed on as [`Stream`].
+    stream: bool,
 }
 
-impl BothInputs {
-    fn new(weights: &Weights, options: &EngineOptions) -> Self {
+impl AllInputs {
+    fn new(tuning: &Tuning, weights: &Weights, options: &EngineOptions) -> Self {
         let packed = if options.float_activations { Inputs::Floats } else { Inputs::Groups };
         let ternary = weights.blocks.iter().any(|block| block.attn_qkv.ternary().is_some());
+        let blocks = if ternary { Inputs::Rows } else { packed };
         Self {
-            blocks: if ternary { Inputs::Rows } else { packed },
+            blocks,
+            stream: tuning.fused
+                && tuning.lanes >= MIN_LANES
+                && blocks == Inputs::Groups
+                && weights.two_bit_matrices().is_some(),
             lm_head: if weights.lm_head().dense().is_some() { Inputs::Floats } else { packed },
         }
     }
@@ -93,6 +100,9 @@ pub(super) struct State {
     pub(super) ff: Buffer<f32>,
     /// The same as the input of down.
     pub(super) ff_h: Activations,
+    /// The residual stream of one token as the input of the next product, where the kernels of the
+    /// stream take all matrices.
+    pub(super) stream: Option<Stream>,
     /// The last token's hidden state after the last norm `[n_embd]`.
     pub(super) last: Buffer<f32>,
     /// The same as the input of a packed LM head, `[max(1, few), n_embd]`.
@@ -132,7 +142,7 @@ impl State {
             head_dim: config.head_dim,
             kv_f16: !options.kv_f32,
         };
-        let inputs = BothInputs::new(weights, options);
+        let inputs = AllInputs::new(&gpu.tuning, weights, options);
         let n_ctx = context(gpu, config, &shape, options.context)?;
         let chunk = chunk(gpu, config, n_ctx);
         let what = format!("the weights, a KV cache of {n_ctx} tokens and activations");
@@ -147,7 +157,7 @@ impl State {
     fn buffers(
         allocation: &mut Allocation<'_>,
         config: &Config,
-        inputs: BothInputs,
+        inputs: AllInputs,
         shape: AttentionShape,
         [n_ctx, chunk]: [usize; 2],
     ) -> Self {
@@ -194,6 +204,10 @@ impl State {
             },
             ff: scratch.first(chunk * n_ff).using(rows(n_ff)),
             ff_h: Activations::allocate(a, "ff_h", inputs.blocks, [chunk, n_ff]),
+            stream: inputs.stream.then(|| Stream {
+                q: a.buffer("stream", QuantizedGroups::words(n_embd)),
+                scale: a.buffer("stream", n_embd / 16),
+            }),
             last: a.buffer("last", n_embd),
             last_q: (inputs.lm_head == Inputs::Groups)
                 .then(|| quantized_groups(a, "last_q", [few.max(1), n_embd])),
@@ -292,8 +306,9 @@ impl Activations {
 
 fn quantized_groups(a: &mut Allocation<'_>, label: &str, [rows, k]: [usize; 2]) -> QuantizedGroups {
     QuantizedGroups {
-        q: a.buffer(label, rows * k / 4).using(Used::Tokens(k as u64)),
-        scale: a.buffer(label, rows * k / 32).using(Used::Tokens(k as u64 / 4)),
+        q: a.buffer(label, rows * QuantizedGroups::words(k)).using(Used::Tokens(k as u64)),
+        scale: a.buffer(label, rows * QuantizedGroups::scales(k)).using(Used::Tokens(k as u64 / 4)),
+        factor: a.buffer(label, rows).using(Used::Tokens(4)),
     }
 }
 

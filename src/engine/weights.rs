@@ -124,6 +124,12 @@ impl Weights {
         self.output.as_mut().unwrap_or(&mut self.token_embd)
     }
 
+    /// The matrices of each block, in the order of [`Block`]'s fields, if the kernels of the residual
+    /// stream take all of them.
+    pub(super) fn two_bit_matrices(&self) -> Option<Vec<[&Packed; 4]>> {
+        self.blocks.iter().map(Block::two_bit_matrices).collect()
+    }
+
     /// Where the tensor goes.
     pub(super) fn target(&self, config: &Config, weight: &Weight) -> Target<'_> {
         let n_q = config.n_embd_q();
@@ -152,6 +158,20 @@ impl Weights {
     }
 }
 
+impl Block {
+    fn two_bit_matrices(&self) -> Option<[&Packed; 4]> {
+        let whole = |w: &Packed| w.ends_with_groups();
+        let matrices = [
+            self.attn_qkv.two_bit(|_| true)?,
+            self.attn_output.two_bit(whole)?,
+            self.ffn_gate_up.two_bit(whole)?,
+            self.ffn_down.two_bit(whole)?,
+        ];
+        let has_sub_norms = self.attn_sub_norm.is_some() || self.ffn_sub_norm.is_some();
+        (!has_sub_norms).then_some(matrices)
+    }
+}
+
 impl<'a> Target<'a> {
     fn of(norm: Option<&'a Norm>) -> Self {
         norm.map_or(Self::Kept, |norm| Self::Vector(&norm.weight))
@@ -164,6 +184,14 @@ impl Matrix {
         match self {
             Self::Ternary(ternary) => Some(ternary),
             Self::Packed(_) => None,
+        }
+    }
+
+    /// The matrix, if it is packed in 2 bits and `fits`.
+    fn two_bit(&self, fits: impl Fn(&Packed) -> bool) -> Option<&Packed> {
+        match self {
+            Self::Packed(w) if w.format.bits == 2 && fits(w) => Some(w),
+            _ => None,
         }
     }
 
@@ -196,9 +224,9 @@ impl Shapes<'_> {
             };
             let attn_qkv = matrix(Role::AttnQ, "attn_qkv", [1, n_qkv, n_embd], head_dim, 1.0);
             let attn_output =
-                matrix(Role::AttnOutput, "attn_output", [1, n_embd, n_q], 1, residual_scale);
+                matrix(Role::AttnOutput, "attn_output", [1, n_embd, n_q], 32, residual_scale);
             let ffn_gate_up = matrix(Role::FfnGate, "ffn_gate_up", [2, n_ff, n_embd], 32, 1.0);
-            let ffn_down = matrix(Role::FfnDown, "ffn_down", [1, n_embd, n_ff], 1, residual_scale);
+            let ffn_down = matrix(Role::FfnDown, "ffn_down", [1, n_embd, n_ff], 32, residual_scale);
             let mut norm_if =
                 |role, n| self.config.architecture.has(role).then(|| self.norm(a, role, n));
             let of_q = norm_if(Role::AttnQNorm, head_dim);

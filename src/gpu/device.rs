@@ -15,6 +15,9 @@ use crate::error::{Error, Result};
 /// need a larger one: they are refused where they are made.
 const MIN_BINDING: u64 = 64 * 1024;
 
+/// Threads of a workgroup that are asked for, where the adapter has as many.
+const MAX_THREADS: u32 = 512;
+
 /// Lanes in a subgroup, on devices where all subgroups have the same size.
 ///
 /// Adapters whose subgroups vary in size (some of Intel and Apple) run the kernels without them.
@@ -33,6 +36,8 @@ pub struct Gpu {
     pub subgroups: Option<Subgroups>,
     /// How work is divided here.
     pub tuning: Tuning,
+    /// Threads of a workgroup, at most.
+    pub max_threads: u32,
     /// Bytes one storage binding may span.
     pub max_binding: u64,
     /// Bytes one buffer may hold.
@@ -81,8 +86,8 @@ impl Gpu {
     async fn request(adapter: &wgpu::Adapter, options: &GpuOptions) -> Result<Self> {
         let offered = adapter.limits();
         let cap = |offered: u64, cap: Option<u64>| cap.map_or(offered, |cap| offered.min(cap));
-        // Large bindings mean few shards and few dispatches. All other limits are WebGPU's
-        // defaults, which every adapter has.
+        // Large bindings mean few shards and few dispatches, and see `Tuning::stream_threads`. All
+        // other limits are WebGPU's defaults, which every adapter has.
         let max_buffer = cap(offered.max_buffer_size, options.limits.max_buffer_size);
         let max_binding = cap(
             offered.max_storage_buffer_binding_size,
@@ -95,11 +100,20 @@ impl Gpu {
                 "storage bindings of {MIN_BINDING} bytes; {max_binding} are allowed"
             )));
         }
+        let max_threads = if offered.max_compute_invocations_per_workgroup >= MAX_THREADS
+            && offered.max_compute_workgroup_size_x >= MAX_THREADS
+        {
+            MAX_THREADS
+        } else {
+            wgpu::Limits::default().max_compute_invocations_per_workgroup
+        };
         let required_limits = wgpu::Limits {
             max_buffer_size: offered.max_buffer_size.min(max_buffer.max(256 << 20)),
             max_storage_buffer_binding_size: offered
                 .max_storage_buffer_binding_size
                 .min(max_binding.max(128 << 20)),
+            max_compute_invocations_per_workgroup: max_threads,
+            max_compute_workgroup_size_x: max_threads,
             ..wgpu::Limits::default()
         };
         let wanted = if options.features.subgroups == Some(false) {
@@ -143,7 +157,7 @@ impl Gpu {
             .features
             .software
             .unwrap_or_else(|| info.device_type == wgpu::DeviceType::Cpu || is_software(&adapter));
-        let tuning = if software { Tuning::cpu() } else { Tuning::card(subgroups) };
+        let tuning = if software { Tuning::cpu() } else { Tuning::card(subgroups, max_threads) };
         let packed_dot = options.features.packed_dot.or(tuning.packed_dot);
         Ok(Self {
             device,
@@ -151,6 +165,7 @@ impl Gpu {
             software,
             adapter,
             subgroups,
+            max_threads,
             tuning: Tuning { packed_dot, ..tuning },
             max_binding,
             max_buffer,

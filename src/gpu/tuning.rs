@@ -15,6 +15,9 @@ pub struct Tuning {
     /// A card waits for memory: 32 lanes read a row in few steps, and more than a subgroup would
     /// need a barrier. A CPU reads no faster in lanes, and their sums cost it time.
     pub lanes: u32,
+    /// Threads of a workgroup that computes 32 values of the residual stream, a power of two. Each
+    /// lane then has fewer rows, and more of them wait for memory at once.
+    pub stream_threads: u32,
     /// Lanes that norm a row together. A row has work for few of them, and a CPU pays for each lane
     /// at every barrier.
     pub norm_lanes: u32,
@@ -60,10 +63,12 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// For a graphics card.
-    pub fn card(subgroups: Option<Subgroups>) -> Self {
+    /// For a graphics card, with at most `threads` in a workgroup.
+    pub fn card(subgroups: Option<Subgroups>, threads: u32) -> Self {
         Self {
             lanes: subgroups.map_or(32, |Subgroups(lanes)| lanes.min(32)),
+            // Without subgroups, the sums of more threads exceed the workgroup memory of many cards.
+            stream_threads: if subgroups.is_some() { threads } else { 256 },
             norm_lanes: 256,
             lm_head_rows: 4,
             packed_dot: None,
@@ -84,6 +89,7 @@ impl Tuning {
     pub fn cpu() -> Self {
         Self {
             lanes: 1,
+            stream_threads: 256,
             norm_lanes: 32,
             lm_head_rows: 1,
             packed_dot: Some(true),

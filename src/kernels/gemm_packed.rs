@@ -20,6 +20,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("w_scale", Access::Read),
         ("q", Access::Read),
         ("q_scale", Access::Read),
+        ("q_factor", Access::Read),
         ("y", Access::Write),
     ],
     variants: one_variant!(
@@ -27,6 +28,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/dot4",
         "shared/gated",
         "shared/packed",
+        "shared/groups",
         "gemm_packed"
     ),
     example: || {
@@ -69,7 +71,7 @@ impl Recorder<'_> {
             self.dispatch(
                 &KERNEL,
                 &consts(&rows, w, product, packed_dot),
-                &[&shard.codes, &shard.scales, &x.q, &x.scale, y],
+                &[&shard.codes, &shard.scales, &x.q, &x.scale, &x.factor, y],
                 [Extent::Fixed(tiles as u32), Extent::Tokens(TILE_TOKENS), Extent::Fixed(1)],
             );
         }

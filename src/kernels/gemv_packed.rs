@@ -11,13 +11,14 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("w_scale", Access::Read),
         ("q", Access::Read),
         ("q_scale", Access::Read),
+        ("q_factor", Access::Read),
         ("y", Access::Write),
     ],
     variants: lanes_variants!("lanes";
         "shared/step",
         "shared/dot4",
         "shared/gated",
-        "shared/packed",
+        "shared/packed", "shared/groups",
         "shared/packed_dot",
         "shared/packed_rows",
         "gemv_packed"
@@ -36,7 +37,13 @@ impl Recorder<'_> {
         product: Product,
         several: bool,
     ) {
-        PackedProduct { kernel: &KERNEL, w, product, several, buffers: &[&x.q, &x.scale, y] }
-            .record(self);
+        PackedProduct {
+            kernel: &KERNEL,
+            w,
+            product,
+            several,
+            buffers: &[&x.q, &x.scale, &x.factor, y],
+        }
+        .record(self);
     }
 }

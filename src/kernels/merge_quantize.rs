@@ -14,10 +14,12 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("partial_max_total", Access::Read),
         ("q", Access::Write),
         ("q_scale", Access::Write),
+        ("q_factor", Access::Write),
     ],
     variants: one_variant!(
         "shared/step",
         "shared/merged",
+        "shared/groups",
         "shared/quantize_group",
         "merge_quantize"
     ),
@@ -38,7 +40,7 @@ impl Recorder<'_> {
         self.dispatch(
             &KERNEL,
             &consts(shape),
-            &[sums, max_total, &y.q, &y.scale],
+            &[sums, max_total, &y.q, &y.scale, &y.factor],
             [Extent::Fixed(groups as u32), Extent::Tokens(1), Extent::Fixed(1)],
         );
     }

@@ -32,6 +32,7 @@ mod gemv_upper;
 mod merge_norm_gemv;
 mod merge_quantize;
 mod merge_splits;
+mod merge_stream_packed;
 mod norm_gated_packed;
 mod norm_gemv;
 mod norm_gemv_packed;
@@ -56,14 +57,13 @@ mod sample_max;
 mod sample_sift;
 mod selection;
 mod split_f16;
+mod stream_packed;
 mod weight;
 
 pub use attention::{AttentionShape, KvCache, Partials};
 pub use attention_merge::MAX_SPLITS;
 pub use gemv_upper::{Approximation, leads};
-pub use packed::{
-    Format, GATED_LANES, MAX_NORMED_PACKED_COLUMNS, Packed, PackedShard, QuantizedGroups, Scales,
-};
+pub use packed::{Format, MIN_LANES, Packed, PackedShard, QuantizedGroups, Scales, Stream};
 pub use penalize::Penalties;
 pub use probe_read::{PROBED_TOGETHER, probed_sums};
 pub use rescore::{MIN_NORM, rescored_blocks};
@@ -101,6 +101,7 @@ kernels! {
     merge_norm_gemv,
     merge_quantize,
     merge_splits,
+    merge_stream_packed,
     norm_gated_packed,
     norm_gemv,
     norm_gemv_packed,
@@ -122,6 +123,7 @@ kernels! {
     sample_max,
     sample_sift,
     split_f16,
+    stream_packed,
 }
 
 /// Threads in a workgroup, unless a kernel has a reason for fewer: the most that every adapter

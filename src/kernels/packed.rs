@@ -2,7 +2,7 @@
 
 use super::rows::{RowGroups, ShardRows};
 use super::{Product, WORKGROUP};
-use crate::gpu::{Bound, Buffer, Const, Extent, Kernel, Recorder};
+use crate::gpu::{Bound, Buffer, Const, Extent, Kernel, Recorder, Tuning};
 use std::ops::Range;
 
 /// How the values of a [`Packed`] matrix are held: `scale * (code - zero) - offset`.
@@ -58,13 +58,44 @@ pub struct PackedShard {
     pub rows: Range<usize>,
 }
 
-/// int8 activations with a scale for each 32: see `shaders/quantize_groups.wgsl`.
+/// int8 activations with a scale for each 32, in the order of `shaders/shared/groups.wgsl`.
 #[derive(Clone)]
 pub struct QuantizedGroups {
-    /// `[n_tokens, k / 4]` words of four values.
+    /// `[n_tokens, QuantizedGroups::words(k)]` words of four values.
     pub q: Buffer<u32>,
-    /// `[n_tokens, k / 32]`: the scale, and the scale times the sum of the group's values.
+    /// `[n_tokens, QuantizedGroups::scales(k)]`: the scale, and the scale times the sum of the
+    /// group's values.
     pub scale: Buffer<[f32; 2]>,
+    /// `[n_tokens]`: multiplies all values of a token.
+    pub factor: Buffer<f32>,
+}
+
+/// The residual stream of one token, times the weight of the norm that comes next, as int8 with a
+/// scale for each 32 values.
+pub struct Stream {
+    /// As [`QuantizedGroups::q`].
+    pub q: Buffer<u32>,
+    /// `[2, k / 32]`: as [`QuantizedGroups::scale`]; then of each group the sum of the squares of its
+    /// values before they were weighted, and nothing.
+    pub scale: Buffer<[f32; 2]>,
+}
+
+impl QuantizedGroups {
+    /// Words of a token's `k` values.
+    pub const fn words(k: usize) -> usize {
+        k.div_ceil(512) * 128
+    }
+
+    /// Scales of a token's `k` values.
+    pub const fn scales(k: usize) -> usize {
+        k.div_ceil(64) * 2
+    }
+
+    /// The word that holds the values `4 * i` to `4 * i + 3` of a token.
+    pub const fn word_at(i: usize) -> usize {
+        let sixteen = i / 4;
+        (sixteen / 32 * 32 + sixteen % 4 * 8 + sixteen / 4 % 8) * 4 + i % 4
+    }
 }
 
 impl Packed {
@@ -149,28 +180,23 @@ impl PackedProduct<'_> {
     }
 }
 
-/// Lanes that share a row of gate and the same row of up. Adapters tuned for fewer lanes use fewer.
-pub const GATED_LANES: u32 = 8;
+/// The kernels of one token whose workgroups have 32 rows need as many lanes for a row.
+pub const MIN_LANES: u32 = WORKGROUP / 32;
 
 /// Lanes that share a row of a packed matrix, where the adapter is given `lanes` or more. Sums of
 /// floats depend on it, so it is the same in every kernel that computes a row: a token must give the
 /// same bits alone and among others.
 fn lanes_of(product: Product, lanes: u32) -> u32 {
-    lanes.min(if product.matrices() == 2 { GATED_LANES } else { 16 })
+    lanes.min(match product {
+        Product::Gated(_) => 8,
+        Product::Store => 16,
+        Product::Add => 32,
+    })
 }
 
 fn row_groups(product: Product, lanes: u32) -> RowGroups {
     RowGroups { workgroup: WORKGROUP, lanes: lanes_of(product, lanes), each: 1 }
 }
-
-/// Of the kernels that norm their input: each workgroup norms it anew, so it has many rows.
-pub(super) fn normed_row_groups(product: Product, lanes: u32) -> RowGroups {
-    RowGroups { workgroup: WORKGROUP, lanes: lanes_of(product, lanes), each: 2 }
-}
-
-/// The longest row whose activations fit into the 16 KiB of workgroup memory that every adapter
-/// has, beside what reductions without subgroup operations take.
-pub const MAX_NORMED_PACKED_COLUMNS: usize = 6144;
 
 /// The constants that all products of packed matrices have in common.
 pub(super) fn packed_consts(
@@ -181,6 +207,23 @@ pub(super) fn packed_consts(
 ) -> Vec<Const> {
     let own = vec![Const::F32("FACTOR", w.factor), Const::Bool("PACKED_DOT", packed_dot)];
     [rows.consts(), product.consts(), w.format.consts(rows.k), own].concat()
+}
+
+/// The constants of the kernels of one token. A workgroup has 32 rows, or 32 pairs of gate and up.
+pub(super) fn slots_consts(
+    rows: &ShardRows,
+    w: &Packed,
+    product: Product,
+    tuning: &Tuning,
+) -> Vec<Const> {
+    let lanes = lanes_of(product, tuning.lanes);
+    let workgroup = match product {
+        Product::Add => tuning.stream_threads.min(32 * lanes),
+        Product::Store | Product::Gated(_) => WORKGROUP,
+    };
+    let each = 32 * product.matrices() as u32 * lanes / workgroup;
+    let groups = RowGroups { workgroup, lanes, each };
+    [packed_consts(rows, w, product, tuning.has_packed_dot()), groups.consts()].concat()
 }
 
 fn consts(

@@ -5,8 +5,13 @@ use crate::one_variant;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "quantize_groups",
-    bindings: &[("x", Access::Read), ("q", Access::Write), ("q_scale", Access::Write)],
-    variants: one_variant!("shared/quantize_group", "quantize_groups"),
+    bindings: &[
+        ("x", Access::Read),
+        ("q", Access::Write),
+        ("q_scale", Access::Write),
+        ("q_factor", Access::Write),
+    ],
+    variants: one_variant!("shared/groups", "shared/quantize_group", "quantize_groups"),
     example: || consts(2048, 64),
 };
 
@@ -24,7 +29,7 @@ impl Recorder<'_> {
         self.dispatch(
             &KERNEL,
             &consts(k, workgroup as u32),
-            &[x, &y.q, &y.scale],
+            &[x, &y.q, &y.scale, &y.factor],
             [Extent::Fixed(groups as u32), Extent::Tokens(1), Extent::Fixed(1)],
         );
     }

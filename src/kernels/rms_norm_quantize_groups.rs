@@ -11,11 +11,11 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("norm_weight", Access::Read),
         ("q", Access::Write),
         ("q_scale", Access::Write),
+        ("q_factor", Access::Write),
     ],
     variants: lanes_variants!("group";
         "shared/step",
-        "shared/quantize_group",
-        "shared/normed_groups",
+        "shared/groups", "shared/quantize_group",
         "rms_norm_quantize_groups"
     ),
     example: || consts(2048, 1e-6, true),
@@ -52,7 +52,7 @@ impl Recorder<'_> {
         self.dispatch(
             &KERNEL,
             &consts(norm.weight.len(), norm.eps, all_tokens),
-            &[x, &norm.weight, &y.q, &y.scale],
+            &[x, &norm.weight, &y.q, &y.scale, &y.factor],
             [tokens, Extent::Fixed(1), Extent::Fixed(1)],
         );
     }

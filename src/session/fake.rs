@@ -124,7 +124,7 @@ pub(super) struct Setup {
 impl Setup {
     /// Of a card that takes `step` for each step.
     pub(super) fn new(step: Duration) -> Self {
-        let mut pace = Pace::new(&crate::gpu::Tuning::card(None));
+        let mut pace = Pace::new(&crate::gpu::Tuning::card(None, 256));
         pace.suppose(step);
         Self { tokens: Vec::new(), filled: 0, pace }
     }

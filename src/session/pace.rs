@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn steps_in_flight_are_done_in_time_at_every_speed() {
         for step in [1, 2, 3, 5, 19, 20, 21, 26, 27, 39, 41, 79, 81, 300, 5000] {
-            let mut pace = Pace::new(&Tuning::card(None));
+            let mut pace = Pace::new(&Tuning::card(None, 256));
             for (n, (steps, left)) in run(&mut pace, 40, |_| step, |_| 0).into_iter().enumerate() {
                 let one = Duration::from_millis(step);
                 assert!(left <= MAX_TIME.max(one), "{left:?} of {step} ms steps at token {n}");
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn fast_steps_are_submitted_in_batches_and_other_batches_are_always_in_flight() {
         for (step, batch_steps) in [(1, 4), (2, 2), (3, 1)] {
-            let mut pace = Pace::new(&Tuning::card(None));
+            let mut pace = Pace::new(&Tuning::card(None, 256));
             let steps = run(&mut pace, 80, |_| step, |_| 0);
             assert_eq!(pace.batch_steps(), batch_steps, "{step} ms");
             // After the beginning, which takes single steps.
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_card_that_slows_down_is_noticed_with_the_first_slow_token() {
-        let mut pace = Pace::new(&Tuning::card(None));
+        let mut pace = Pace::new(&Tuning::card(None, 256));
         let in_flight = run(&mut pace, 40, |n| if n < 20 { 6 } else { 200 }, |_| 0);
         // Token 20 is the first slow one; steps submitted before it came are still computed.
         for (n, (steps, _)) in in_flight.into_iter().enumerate() {
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_fast_card_that_slows_down_finishes_the_steps_in_flight() {
-        let mut pace = Pace::new(&Tuning::card(None));
+        let mut pace = Pace::new(&Tuning::card(None, 256));
         let in_flight = run(&mut pace, 100, |n| if n < 40 { 1 } else { 20 }, |_| 0);
         for (n, (unused, left)) in in_flight.into_iter().enumerate() {
             assert!(unused < pace.max_batches * pace.max_batch_steps, "{unused} at token {n}");
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_slow_page_does_not_make_the_card_seem_fast() {
-        let mut pace = Pace::new(&Tuning::card(None));
+        let mut pace = Pace::new(&Tuning::card(None, 256));
         // It takes a second for every tenth token, in which all steps in flight are done.
         let in_flight = run(&mut pace, 40, |_| 26, |n| if n % 10 == 9 { 1000 } else { 0 });
         assert_eq!(in_flight[9].0, 2);
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn the_pace_outlasts_a_generation_but_not_the_time_between_two() {
-        let mut pace = Pace::new(&Tuning::card(None));
+        let mut pace = Pace::new(&Tuning::card(None, 256));
         run(&mut pace, 10, |_| 5, |_| 0);
         assert!(pace.has_room(3, 3, 1) && !pace.has_room(4, 4, 1));
         pace.pause();

@@ -219,9 +219,9 @@ fn merges_take_the_mean() {
         for (pos, n_tokens, split_len) in STEPS {
             let case = Case::new(shape, step(pos, n_tokens, split_len), &mut random);
             let partials = case.partials(device(), ATTENTION);
-            let n = n_tokens as usize * n_head * head_dim;
-            let y = device().upload("y", &vec![f32::NAN; n]);
-            let q = groups(device(), n);
+            let (n_tokens, k) = (n_tokens as usize, n_head * head_dim);
+            let y = device().upload("y", &vec![f32::NAN; n_tokens * k]);
+            let q = groups(device(), n_tokens, k);
             run(device(), &case.step, |p| {
                 p.merge_splits(&partials, &y);
                 p.merge_quantize(&partials, &q);
@@ -232,7 +232,7 @@ fn merges_take_the_mean() {
             let size = |i: usize| expected[i].abs().max(1.0);
             assert_close(&what, &read(device(), &y), &expected, 2e-6, size);
             // Both kernels merge alike.
-            check_groups(device(), &what, &q, &read(device(), &y), 1e-4);
+            check_groups(device(), &what, &q, (&read(device(), &y), k), 1e-4);
         }
     }
 }

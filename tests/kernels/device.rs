@@ -21,7 +21,7 @@ static WITH_FLOAT_PRODUCTS: LazyLock<Gpu> = LazyLock::new(|| {
 
 fn as_a_card(subgroups: Option<bool>) -> Gpu {
     let mut gpu = open(subgroups);
-    gpu.tuning = Tuning::card(gpu.subgroups);
+    gpu.tuning = Tuning::card(gpu.subgroups, gpu.max_threads);
     gpu
 }
 

@@ -1,15 +1,18 @@
 //! Packed matrices: `gemv_packed`, `gemv_packed_floats` and `gemm_packed` multiply, `embed_packed`
-//! looks rows up. `quantize_groups` and `rms_norm_quantize_groups` make the int8 activations, which
-//! `norm_gemv_packed` and `norm_gated_packed` make for themselves.
+//! looks rows up. `quantize_groups` and `rms_norm_quantize_groups` make the int8 activations. For a
+//! single token, `stream_packed` and `norm_gated_packed` also make what the next product needs, and
+//! `norm_gemv_packed` takes it.
 
 use ternlight::blocks::pack;
 use ternlight::gpu::Gpu;
 use ternlight::kernels::{
-    Format, GATED_LANES, Norm, Packed, PackedShard, Product, QuantizedGroups, Scales,
+    AttentionShape, Format, MIN_LANES, Norm, Packed, PackedShard, Product, QuantizedGroups, Scales,
+    Stream,
 };
 use ternlight::model::Activation;
 use ternlight::reference::ops;
 
+use crate::attention::{self, ATTENTION, Case};
 use crate::device::{
     assert_close, device, on_each_device, on_each_device_and_as_cards, read, run, step,
     with_float_products,
@@ -175,12 +178,41 @@ fn quantize(x: &[f32]) -> (Vec<i8>, Vec<[f32; 2]>, Vec<f32>) {
     (q, scales, values)
 }
 
-fn upload_groups(gpu: &Gpu, x: &[f32]) -> (QuantizedGroups, Vec<f32>) {
-    let (q, scales, values) = quantize(x);
-    let words: Vec<u32> = bytemuck::pod_collect_to_vec(&q);
-    let groups =
-        QuantizedGroups { q: gpu.upload("q", &words), scale: gpu.upload("q_scale", &scales) };
+fn upload_groups(gpu: &Gpu, x: &[f32], k: usize) -> (QuantizedGroups, Vec<f32>) {
+    let (q, scales, mut values) = quantize(x);
+    let (mut words, mut padded) = (Vec::new(), Vec::new());
+    for (q, scales) in q.chunks(k).zip(scales.chunks(k / 32)) {
+        let mut row = vec![0; QuantizedGroups::words(k)];
+        for (i, four) in q.chunks(4).enumerate() {
+            row[QuantizedGroups::word_at(i)] =
+                bytemuck::pod_read_unaligned(bytemuck::cast_slice(four));
+        }
+        words.extend(row);
+        padded.extend_from_slice(scales);
+        padded.resize(padded.len().next_multiple_of(2), [0.0; 2]);
+    }
+    let factors: Vec<f32> = (0..x.len() / k).map(|token| 0.5 + token as f32).collect();
+    for (values, factor) in values.chunks_mut(k).zip(&factors) {
+        values.iter_mut().for_each(|value| *value *= factor);
+    }
+    let groups = QuantizedGroups {
+        q: gpu.upload("q", &words),
+        scale: gpu.upload("q_scale", &padded),
+        factor: gpu.upload("q_factor", &factors),
+    };
     (groups, values)
+}
+
+/// The int8 values `[n_tokens, k]` of `y`, and their scales `[n_tokens, k / 32]`, times the factors.
+fn read_groups(gpu: &Gpu, y: &QuantizedGroups, k: usize) -> (Vec<i8>, Vec<[f32; 2]>) {
+    let words = read(gpu, &y.q);
+    let in_order = words.chunks(QuantizedGroups::words(k));
+    let in_order: Vec<u32> =
+        in_order.flat_map(|row| (0..k / 4).map(|i| row[QuantizedGroups::word_at(i)])).collect();
+    let (scales, factors) = (read(gpu, &y.scale), read(gpu, &y.factor));
+    let rows = scales.chunks(QuantizedGroups::scales(k)).zip(&factors);
+    let scales = rows.flat_map(|(row, f)| row[..k / 32].iter().map(move |s| s.map(|s| s * f)));
+    (bytemuck::pod_collect_to_vec(&in_order), scales.collect())
 }
 
 /// Runs every product of every format on matrices of all shapes with `several` tokens or one.
@@ -211,7 +243,7 @@ fn check_products(gpu: &Gpu, several: bool, floats: bool) {
                 });
                 x
             } else {
-                let (groups, values) = upload_groups(gpu, &x);
+                let (groups, values) = upload_groups(gpu, &x, k);
                 run(gpu, &step(3, n_tokens), |p| {
                     p.gemv_packed(&w, &groups, &y, product, several);
                 });
@@ -255,14 +287,15 @@ fn a_token_gives_the_same_bits_among_others() {
             let (k, rows, n_tokens) = (768, 65, 5);
             let w = Matrix::new(format, k, rows, 1, &mut random).upload(gpu, &[]);
             let x: Vec<f32> = (0..n_tokens * k).map(|_| 2.0 * random.float() - 1.0).collect();
-            let (groups, _) = upload_groups(gpu, &x);
+            let (groups, _) = upload_groups(gpu, &x, k);
             let all = gpu.upload("y", &vec![0f32; n_tokens * rows]);
             run(gpu, &step(0, n_tokens), |p| {
                 p.gemv_packed(&w, &groups, &all, Product::Store, true);
             });
-            let all = read(gpu, &all);
+            let (all, factors) = (read(gpu, &all), read(gpu, &groups.factor));
             for (token, x) in x.chunks(k).enumerate() {
-                let (groups, _) = upload_groups(gpu, x);
+                let (groups, _) = upload_groups(gpu, x, k);
+                gpu.write(&groups.factor, 0, &[factors[token]]);
                 let one = gpu.upload("y", &vec![0f32; rows]);
                 run(gpu, &step(0, 1), |p| {
                     p.gemv_packed(&w, &groups, &one, Product::Store, false);
@@ -307,10 +340,10 @@ fn quantize_groups_rounds_each_group_by_its_own_scale() {
         for k in [32, 96, 2560, 9728] {
             let x = hard_rows(k, &mut random);
             let n_tokens = x.len() / k;
-            let y = groups(gpu, x.len());
+            let y = groups(gpu, n_tokens, k);
             let d_x = gpu.upload("x", &x);
             run(gpu, &step(0, n_tokens), |p| p.quantize_groups(&d_x, k, &y));
-            check_groups(gpu, &format!("{k} values"), &y, &x, NEAR_HALF);
+            check_groups(gpu, &format!("{k} values"), &y, (&x, k), NEAR_HALF);
         }
     });
 }
@@ -319,10 +352,16 @@ fn quantize_groups_rounds_each_group_by_its_own_scale() {
 const NEAR_HALF: f64 = 1e-4;
 
 /// Asserts that `y` is the quantisation of `x`.
-pub(crate) fn check_groups(gpu: &Gpu, what: &str, y: &QuantizedGroups, x: &[f32], near_half: f64) {
+pub(crate) fn check_groups(
+    gpu: &Gpu,
+    what: &str,
+    y: &QuantizedGroups,
+    (x, k): (&[f32], usize),
+    near_half: f64,
+) {
     let (q, scales, _) = quantize(x);
-    let found: Vec<i8> = bytemuck::pod_collect_to_vec(&read(gpu, &y.q));
-    for (i, (group, scale)) in x.chunks(32).zip(read(gpu, &y.scale)).enumerate() {
+    let (found, found_scales) = read_groups(gpu, y, k);
+    for (i, (group, scale)) in x.chunks(32).zip(found_scales).enumerate() {
         let (expected, found) = (&q[32 * i..][..32], &found[32 * i..][..32]);
         for at in 0..32 {
             let value = f64::from(group[at]) / (f64::from(scales[i][0]) + 1e-300);
@@ -338,11 +377,12 @@ pub(crate) fn check_groups(gpu: &Gpu, what: &str, y: &QuantizedGroups, x: &[f32]
     }
 }
 
-/// Buffers for `n` quantised values.
-pub(crate) fn groups(gpu: &Gpu, n: usize) -> QuantizedGroups {
+/// Buffers for `n_tokens` of `k` quantised values.
+pub(crate) fn groups(gpu: &Gpu, n_tokens: usize, k: usize) -> QuantizedGroups {
     QuantizedGroups {
-        q: gpu.upload("q", &vec![u32::MAX; n / 4]),
-        scale: gpu.upload("q_scale", &vec![[f32::NAN; 2]; n / 32]),
+        q: gpu.upload("q", &vec![u32::MAX; n_tokens * QuantizedGroups::words(k)]),
+        scale: gpu.upload("q_scale", &vec![[f32::NAN; 2]; n_tokens * QuantizedGroups::scales(k)]),
+        factor: gpu.upload("q_factor", &vec![f32::NAN; n_tokens]),
     }
 }
 
@@ -354,16 +394,18 @@ fn rms_norm_quantize_groups_norms_first() {
             let (x, weight) = (hard_rows(k, &mut random), hard_weight(k, &mut random));
             let n_tokens = x.len() / k;
             let norm = Norm { weight: gpu.upload("weight", &weight), eps: 1e-6 };
-            let (y, last) = (groups(gpu, x.len()), groups(gpu, k));
+            let (y, last) = (groups(gpu, n_tokens, k), groups(gpu, 1, k));
             let d_x = gpu.upload("x", &x);
             run(gpu, &step(0, n_tokens), |p| {
                 p.rms_norm_quantize_groups(&d_x, &norm, &y);
                 p.rms_norm_quantize_groups_of_last(&d_x, &norm, &last);
             });
             let normed = ops::rms_norm(&x, &weight, 1e-6);
-            check_groups(gpu, &format!("{k} values"), &y, &normed, NEAR_HALF);
-            assert_eq!(read(gpu, &last.q), read(gpu, &y.q)[(n_tokens - 1) * k / 4..]);
-            assert_eq!(read(gpu, &last.scale), read(gpu, &y.scale)[(n_tokens - 1) * k / 32..]);
+            check_groups(gpu, &format!("{k} values"), &y, (&normed, k), NEAR_HALF);
+            let (q, scales) = read_groups(gpu, &y, k);
+            let (last_q, last_scales) = read_groups(gpu, &last, k);
+            assert_eq!(last_q, q[(n_tokens - 1) * k..]);
+            assert_eq!(last_scales, scales[(n_tokens - 1) * k / 32..]);
         }
     });
 }
@@ -373,39 +415,94 @@ fn ternary_formats() -> impl Iterator<Item = Format> {
     FORMATS.into_iter().filter(|format| format.bits == 2)
 }
 
-/// Kernels that norm their input give the bits of those that take it normed and quantised.
+/// What adds to the residual stream passes on what the products after the norm need. These give the
+/// bits of products of the norm, and of one more step that quantises.
 #[test]
-fn norming_products_equal_products_of_the_norm() {
+fn products_of_the_stream_equal_products_of_its_norm() {
     on_each_device_and_as_cards(|gpu| {
-        if gpu.tuning.lanes < GATED_LANES {
+        if gpu.tuning.lanes < MIN_LANES {
             return;
         }
         let mut random = Random(16);
-        for (format, (k, rows)) in ternary_formats().zip([(256, 64), (768, 96), (2304, 288)]) {
-            let x = hard_rows(k, &mut random)[..k].to_vec();
+        for (format, (k, n_ff)) in ternary_formats().zip([(256, 64), (768, 352), (2304, 288usize)])
+        {
+            let mut matrix =
+                |k, rows, matrices| Matrix::new(format, k, rows, matrices, &mut random);
+            let n_ff = n_ff.next_multiple_of(format.group);
+            let down = matrix(n_ff, k, 1).upload(gpu, &[32, 96]);
+            let w = matrix(k, 96, 1).upload(gpu, &[33]);
+            let gate_up = matrix(k, n_ff, 2).upload(gpu, &[32]);
+            let ff: Vec<f32> = (0..n_ff).map(|_| 2.0 * random.float() - 1.0).collect();
+            let (ff, _) = upload_groups(gpu, &ff, n_ff);
+            gpu.write(&ff.factor, 0, &[1.0]);
+            let before = hard_rows(k, &mut random)[..k].to_vec();
             let weight = hard_weight(k, &mut random);
             let norm = Norm { weight: gpu.upload("weight", &weight), eps: 1e-6 };
-            let d_x = gpu.upload("x", &x);
-            let w = Matrix::new(format, k, rows, 1, &mut random).upload(gpu, &[33]);
-            let gate_up = Matrix::new(format, k, rows, 2, &mut random).upload(gpu, &[32]);
-            let y = [(); 2].map(|()| gpu.upload("y", &vec![BEFORE; rows + 1]));
-            let (q, ff) = (groups(gpu, k), gpu.upload("ff", &vec![0f32; rows]));
-            let gated = [(); 2].map(|()| groups(gpu, rows));
+            let x = [(); 2].map(|()| gpu.upload("x", &before));
+            let stream = Stream {
+                q: gpu.upload("stream", &vec![u32::MAX; QuantizedGroups::words(k)]),
+                scale: gpu.upload("stream", &vec![[f32::NAN; 2]; k / 16]),
+            };
+            let y = [(); 2].map(|()| gpu.upload("y", &[BEFORE; 97]));
+            let (q, floats) = (groups(gpu, 1, k), gpu.upload("ff", &vec![0f32; n_ff]));
+            let gated = [(); 2].map(|()| groups(gpu, 1, n_ff));
+            gpu.write(&gated[0].factor, 0, &[1.0]);
             let activation = Activation::Silu;
             run(gpu, &step(3, 1), |p| {
-                p.norm_gemv_packed(&w, &d_x, &norm, &y[0]);
-                p.norm_gated_packed(&gate_up, &d_x, &norm, activation, &gated[0]);
-                p.rms_norm_quantize_groups(&d_x, &norm, &q);
+                p.stream_packed(&down, &ff, &norm, &x[0], &stream);
+                p.norm_gemv_packed(&w, &stream, norm.eps, &y[0]);
+                p.norm_gated_packed(&gate_up, &stream, norm.eps, activation, &gated[0]);
+
+                p.gemv_packed(&down, &ff, &x[1], Product::Add, false);
+                p.rms_norm_quantize_groups(&x[1], &norm, &q);
                 p.gemv_packed(&w, &q, &y[1], Product::Store, false);
-                p.gemv_packed(&gate_up, &q, &ff, Product::Gated(activation), false);
-                p.quantize_groups(&ff, rows, &gated[1]);
+                p.gemv_packed(&gate_up, &q, &floats, Product::Gated(activation), false);
+                p.quantize_groups(&floats, n_ff, &gated[1]);
             });
+            assert_eq!(read(gpu, &x[0]), read(gpu, &x[1]), "{format:?}");
             assert_eq!(read(gpu, &y[0]), read(gpu, &y[1]), "{format:?}");
             // The factor of a matrix is for what is added. It is not applied before quantising.
-            let [found, expected] = gated.map(|y| (read(gpu, &y.q), read(gpu, &y.scale)));
+            let [found, expected] = gated.map(|y| read_groups(gpu, &y, n_ff));
             assert_eq!(found.0, expected.0, "{format:?}");
             for (found, expected) in found.1.iter().zip(&expected.1) {
                 assert_eq!(found.map(|s| s * FACTOR), *expected, "{format:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn merge_stream_packed_equals_its_two_steps() {
+    on_each_device_and_as_cards(|gpu| {
+        if gpu.tuning.lanes < MIN_LANES {
+            return;
+        }
+        let mut random = Random(19);
+        for (format, (n_head, head_dim)) in ternary_formats().zip([(4, 64), (20, 128), (32, 128)]) {
+            let shape = AttentionShape { n_head, n_head_kv: n_head / 4, head_dim, kv_f16: true };
+            let (k, rows) = (n_head * head_dim, 96);
+            let w = Matrix::new(format, k, rows, 1, &mut random).upload(gpu, &[32]);
+            assert!(w.merges());
+            let weight = hard_weight(rows, &mut random);
+            let norm = Norm { weight: gpu.upload("weight", &weight), eps: 1e-6 };
+            for (pos, split_len) in [(0, 64), (700, 100)] {
+                let case = Case::new(shape, attention::step(pos, 1, split_len), &mut random);
+                let partials = case.partials(gpu, ATTENTION);
+                let x = [(); 2].map(|()| gpu.upload("x", &[BEFORE; 96]));
+                let streams = [(); 2].map(|()| Stream {
+                    q: gpu.upload("stream", &vec![u32::MAX; QuantizedGroups::words(rows)]),
+                    scale: gpu.upload("stream", &[[f32::NAN; 2]; 96 / 16]),
+                });
+                let q = groups(gpu, 1, k);
+                run(gpu, &case.step, |p| {
+                    p.merge_stream_packed(&w, &partials, &norm, &x[0], &streams[0]);
+
+                    p.merge_quantize(&partials, &q);
+                    p.stream_packed(&w, &q, &norm, &x[1], &streams[1]);
+                });
+                assert_eq!(read(gpu, &x[0]), read(gpu, &x[1]), "{format:?} at {pos}");
+                let [found, expected] = streams.map(|s| (read(gpu, &s.q), read(gpu, &s.scale)));
+                assert_eq!(found, expected, "{format:?} at {pos}");
             }
         }
     });
@@ -424,7 +521,7 @@ fn gemm_packed_multiplies_tiles() {
                 let cuts = cuts(rows, 1);
                 let w = matrix.upload(gpu, &cuts);
                 let x: Vec<f32> = (0..n_tokens * k).map(|_| 2.0 * random.float() - 1.0).collect();
-                let (x, values) = upload_groups(gpu, &x);
+                let (x, values) = upload_groups(gpu, &x, k);
                 let y = gpu.upload("y", &vec![BEFORE; n_tokens * rows + 1]);
                 run(gpu, &step(3, n_tokens), |p| p.gemm_packed(&w, &x, &y, product));
                 let (mut expected, mut size) = matrix.times(&values, product);

@@ -1,7 +1,7 @@
 //! The source of every variant of every kernel, for the tests that compile them.
 
 use ternlight::gpu::{Const, Dialect, Kernel, Subgroups, Variant};
-use ternlight::kernels::{ALL, FEW, MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS};
+use ternlight::kernels::{ALL, FEW, MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS, MIN_LANES};
 
 /// One shader to compile.
 pub(crate) struct Shader {
@@ -56,6 +56,11 @@ fn alternatives(kernel: &Kernel, variant: &Variant) -> Vec<Vec<Const>> {
             Const::Bool(name, value) => vec![Const::Bool(name, !value)],
             Const::U32("MATRICES", value) => vec![Const::U32("MATRICES", 3 - value)],
             Const::U32("TOKENS", 4) => vec![Const::U32("TOKENS", 1)],
+            Const::U32("LANES", 32) if kernel.name.ends_with("stream_packed") => vec![
+                Const::U32("LANES", MIN_LANES),
+                Const::U32("SLOTS", workgroup.unwrap_or_default() / MIN_LANES),
+                Const::U32("EACH", 1),
+            ],
             Const::U32("LANES", 32) => {
                 let fewest = if kernel.name == "gemm_few" { FEW as u32 } else { 1 };
                 let slots = workgroup.unwrap_or_default() / fewest;

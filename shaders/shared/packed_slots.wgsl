@@ -1,0 +1,84 @@
+// Packed rows of 2-bit codes times one vector. A slot of LANES neighbouring lanes shares EACH rows,
+// so that activations are read once for all of these.
+//
+// The kernel declares what packed.wgsl needs; sixty4(unit), which returns activations; and
+// prepare_input(lane), which the whole workgroup calls before, and which returns the factor of all
+// products.
+
+const_assert BITS == 2u && GROUP >= 64u;
+const_assert EACH == 1u || EACH == 2u || EACH == 4u;
+
+// The word with the scale of a unit, and the scale.
+fn scale_word(row: u32, unit: u32) -> u32 {
+    let group = unit * UNIT / GROUP;
+    return w_scale[row * SCALE_WORDS + select(group, group / 2u, SCALE_F16)];
+}
+
+fn scale_in(word: u32, unit: u32) -> f32 {
+    if SCALE_F16 {
+        let pair = unpack2x16float(word);
+        return select(pair.x, pair.y, unit * UNIT / GROUP % 2u == 1u);
+    }
+    return bitcast<f32>(word);
+}
+
+// What a lane reads of a unit of its rows.
+struct Codes {
+    row0: vec4u,
+    row1: vec4u,
+    row2: vec4u,
+    row3: vec4u,
+    scales: vec4u, // words, by row
+}
+
+fn load_codes(rows: vec4u, unit: u32) -> Codes {
+    var c: Codes;
+    c.row0 = w[rows.x * UNITS + unit];
+    c.scales.x = scale_word(rows.x, unit);
+    if EACH > 1u {
+        c.row1 = w[rows.y * UNITS + unit];
+        c.scales.y = scale_word(rows.y, unit);
+    }
+    if EACH > 2u {
+        c.row2 = w[rows.z * UNITS + unit];
+        c.scales.z = scale_word(rows.z, unit);
+        c.row3 = w[rows.w * UNITS + unit];
+        c.scales.w = scale_word(rows.w, unit);
+    }
+    return c;
+}
+
+// The products with EACH rows of the shard. Every lane of the slot gets them.
+fn products(lane: u32, rows: vec4u) -> vec4f {
+    let last = UNITS - 1u;
+    let mine = lane % LANES;
+    // Codes are loaded two steps ahead: they come from memory, the activations from a cache.
+    var next = load_codes(rows, min(mine, last));
+    var after = load_codes(rows, min(mine + LANES, last));
+    let factor = prepare_input(lane);
+    // Not a constant, so that drivers do not unroll the loop. The GPU has to load the code, too, and
+    // with weights of several GB it does so for every layer anew.
+    let steps = min(STEPS, arrayLength(&w));
+    var sum = vec4f();
+    for (var i = 0u; i < steps; i++) {
+        let c = next;
+        next = after;
+        after = load_codes(rows, min((i + 2u) * LANES + mine, last));
+        let unit = min(i * LANES + mine, last);
+        // Past the end of a row, a scale of 0 adds nothing.
+        let inside = i * LANES + mine < UNITS;
+        let a = sixty4(unit);
+        sum.x = add_sixty4(sum.x, select(0.0, scale_in(c.scales.x, unit), inside), c.row0, a);
+        if EACH > 1u {
+            sum.y = add_sixty4(sum.y, select(0.0, scale_in(c.scales.y, unit), inside), c.row1, a);
+        }
+        if EACH > 2u {
+            sum.z = add_sixty4(sum.z, select(0.0, scale_in(c.scales.z, unit), inside), c.row2, a);
+            sum.w = add_sixty4(sum.w, select(0.0, scale_in(c.scales.w, unit), inside), c.row3, a);
+        }
+    }
+    if EACH < 4u {
+        return vec4f(factor * lanes_sum_vec2f(lane, sum.xy), 0.0, 0.0);
+    }
+    return factor * lanes_sum_vec4f(lane, sum);
+}

@@ -1,0 +1,87 @@
+use super::packed::{Packed, Stream, example_matrix};
+use super::rows::ShardRows;
+use super::{AttentionShape, Norm, Partials, in_a_row, stream_packed};
+use crate::gpu::{Access, Buffer, Const, Kernel, Recorder, Tuning};
+use crate::lanes_variants;
+
+/// The longest row whose activations fit into the 16 KiB of workgroup memory that every adapter
+/// has, beside what reductions without subgroup operations take.
+const MAX_COLUMNS: usize = 4096;
+
+pub(super) const KERNEL: Kernel = Kernel {
+    name: "merge_stream_packed",
+    bindings: &[
+        ("step", Access::Step),
+        ("w", Access::Read),
+        ("w_scale", Access::Read),
+        ("partial_sums", Access::Read),
+        ("partial_max_total", Access::Read),
+        ("norm_weight", Access::Read),
+        ("x", Access::Write),
+        ("y", Access::Write),
+        ("y_scale", Access::Write),
+    ],
+    variants: lanes_variants!("lanes";
+        "shared/step",
+        "shared/dot4",
+        "shared/packed",
+        "shared/packed_dot",
+        "shared/groups",
+        "shared/quantize_group",
+        "shared/quantize_results",
+        "shared/merged",
+        "shared/packed_slots",
+        "shared/stream_rows",
+        "merge_stream_packed"
+    ),
+    example: || {
+        let (_, w) = example_matrix(1);
+        let shape = AttentionShape { n_head: MAX_COLUMNS / 128, ..AttentionShape::EXAMPLE };
+        let rows = ShardRows { k: MAX_COLUMNS, all: w.rows, shard: 0..w.rows };
+        consts(&rows, &w, &Tuning::card(None, 256), &shape)
+    },
+};
+
+fn consts(rows: &ShardRows, w: &Packed, tuning: &Tuning, shape: &AttentionShape) -> Vec<Const> {
+    [stream_packed::consts(rows, w, tuning), shape.consts()].concat()
+}
+
+impl Packed {
+    /// Whether [`Recorder::merge_stream_packed`] takes rows as long as these.
+    pub fn merges(&self) -> bool {
+        self.k <= MAX_COLUMNS
+    }
+}
+
+impl Recorder<'_> {
+    /// As [`Recorder::stream_packed`], with the outputs of attention, merged from `partials` and
+    /// quantised. [`Packed::merges`] says whether it takes `w`.
+    pub fn merge_stream_packed(
+        &mut self,
+        w: &Packed,
+        partials: &Partials,
+        norm: &Norm,
+        x: &Buffer<f32>,
+        stream: &Stream,
+    ) {
+        let Partials { shape, sums, max_total } = partials;
+        for shard in &w.shards {
+            let rows = ShardRows { k: w.k, all: w.rows, shard: shard.rows.clone() };
+            self.dispatch(
+                &KERNEL,
+                &consts(&rows, w, self.tuning(), shape),
+                &[
+                    &shard.codes,
+                    &shard.scales,
+                    sums,
+                    max_total,
+                    &norm.weight,
+                    x,
+                    &stream.q,
+                    &stream.scale,
+                ],
+                in_a_row(rows.shard.len() / 32),
+            );
+        }
+    }
+}
