@@ -3,13 +3,15 @@
 //   npm run bench -- [--model FILE | --shape SHAPE] [--decode 16,1024,3500]
 //                    [--prefill 256,1024,3500] [--tokens 128] [--runs 5] [--loads 3]
 //                    [--patience 120] [--head auto|f16|int8] [--lookup] [--sampling]
-//                    [--profile] [--soak TOKENS] [--peer DIR] [--json] [--no-build]
+//                    [--visits] [--profile] [--soak TOKENS] [--peer DIR] [--json] [--no-build]
 //
 //   --shape     random weights of that shape, in a temporary file that is deleted at the end:
 //               2b4t, tiny, bonsai-8b and others that `ternlight random --help` lists
 //   --lookup    times prompt lookup. With --shape, the model then counts, so that its answer copies
 //               a prompt that counts.
 //   --sampling  also times answers that are drawn: by the temperature alone, and with top-k and top-p
+//   --visits    times only loads, --loads of each: first visits that store and that do not, in a new
+//               browser, and second ones; until the model can be used and until all is stored
 //   --patience  seconds for each figure. Where its runs take longer, there are fewer of them; where
 //               a single run would, the figure is left out.
 //   --peer      compares with a built 0xBitNet in DIR, on the same file, in the same browser and
@@ -28,7 +30,9 @@ import { parseArgs } from 'node:util'
 import { LoneBrowser } from './bench/alone.mjs'
 import * as inPage from './bench/page.mjs'
 import { comparePeer, comparisonTable, peerFolder, PROMPTS } from './bench/peer.mjs'
-import { figure, loadFigures, lookupGain, table } from './bench/table.mjs'
+import {
+  figure, loadFigures, lookupGain, table, VISITS, visitsTable
+} from './bench/table.mjs'
 import { buildPackage } from './build/pkg.mjs'
 import { inRoot } from './paths.mjs'
 import { run } from './process.mjs'
@@ -68,8 +72,12 @@ await main(async () => {
       file
     ])
   }
-  const report = await (options.peer ? beside(file, options) : bench(file, options))
-  const inWords = options.peer ? comparisonTable : table
+  const [measure, inWords] = options.peer
+    ? [beside, comparisonTable]
+    : options.visits
+      ? [visits, visitsTable]
+      : [bench, table]
+  const report = await measure(file, options)
   console.log(options.json ? JSON.stringify(report, null, 2) : inWords(report))
 })
 
@@ -88,6 +96,7 @@ function parse() {
       head: { type: 'string', default: 'auto' },
       lookup: { type: 'boolean', default: false },
       sampling: { type: 'boolean', default: false },
+      visits: { type: 'boolean', default: false },
       profile: { type: 'boolean', default: false },
       soak: { type: 'string', default: '0' },
       peer: { type: 'string' },
@@ -139,7 +148,7 @@ async function beside(file, options) {
 }
 
 /** The whole report, on the model in `file`. */
-async function bench(file, { build, json, model, shape, lookup, peer, ...options }) {
+async function bench(file, { build, json, model, shape, lookup, peer, visits, ...options }) {
   const { chromium } = await import('playwright-core')
   const server = await serve(file)
   const args = browserFlags()
@@ -187,20 +196,51 @@ function tell(what) {
   process.stderr.write(`measuring: ${what}\n`)
 }
 
+/** The times of loads alone, of the model in `file`. */
+async function visits(file, options) {
+  const server = await serve(file)
+  const args = browserFlags()
+  const browser = await (await import('playwright-core')).chromium.launch({
+    executablePath: findBrowser(),
+    args
+  })
+  const version = browser.version()
+  await browser.close()
+  const all = []
+  try {
+    for (let run = 1; run <= options.loads; run++) {
+      tell(`visits ${run} of ${options.loads}`)
+      const [first, second] = await loadsAlone(server, args, options, ['use', 'only'])
+      const [notStored, cached] = await loadsAlone(server, args, options, ['off', 'off'])
+      all.push({ first, second, notStored, cached })
+    }
+  } finally {
+    server.close()
+    server.closeAllConnections()
+  }
+  return { browser: `Chromium ${version}`, figures: loadFigures(all, VISITS).map(figure) }
+}
+
 /** Times a load from the server and one from storage, in a browser that does nothing else. */
-async function loadAlone(server, args, { head }) {
+async function loadAlone(server, args, options) {
+  const [cold, stored] = await loadsAlone(server, args, options, ['refresh', 'only'])
+  return { cold, stored }
+}
+
+/** Times loads one after the other, each with its `cache`, in a browser that does nothing else. */
+async function loadsAlone(server, args, { head }, caches) {
   const browser = await LoneBrowser.open(
     findBrowser(),
     args,
     `${address(server)}/scripts/bench/alone.html`
   )
   try {
-    const cold = await browser.ask(inPage.loadTimes, { head, cache: 'refresh' })
-    const stored = await browser.ask(inPage.loadTimes, { head, cache: 'only' })
-    return {
-      cold: { ...cold.answer, most: cold.most },
-      stored: { ...stored.answer, most: stored.most }
+    const loads = []
+    for (const cache of caches) {
+      const { answer, most } = await browser.ask(inPage.loadTimes, { head, cache })
+      loads.push({ ...answer, most })
     }
+    return loads
   } finally {
     await browser.close()
   }

@@ -9,15 +9,27 @@ export const figure = ({ values, bandwidth, ...rest }) => {
   return { ...rest, runs: values.length, median, least: sorted[0], most: sorted.at(-1), ...share }
 }
 
-/** The figures of several loads, as `load` in page.mjs gives them. */
-export const loadFigures = loads =>
-  [
-    ['cold', 'from the server'],
-    ['stored', 'from storage']
-  ].flatMap(([kind, where]) => {
+/** The kinds of loads that are timed, and whether they store: by default, and with `--visits`. */
+export const LOADS = [
+  ['cold', 'from the server', true],
+  ['stored', 'from storage']
+]
+export const VISITS = [
+  ['first', 'first visit', true],
+  ['second', 'second visit'],
+  ['notStored', 'not storing, first visit'],
+  ['cached', "not storing, from the browser's cache"]
+]
+
+/** The figures of several loads of the given kinds, as `loadTimes` in page.mjs gives them. */
+export const loadFigures = (loads, kinds = LOADS) =>
+  kinds.flatMap(([kind, where, stores = false]) => {
     const times = name => loads.map(load => load[kind][name])
     return [
       { what: `load ${where}`, unit: 's', values: times('whole').map(ms => ms / 1000) },
+      ...(stores
+        ? [{ what: `load and store, ${where}`, unit: 's', values: times('stored').map(ms => ms / 1000) }]
+        : []),
       { what: `last byte to ready, ${where}`, unit: 'ms', values: times('ready') },
       { what: `last byte to first token, ${where}`, unit: 'ms', values: times('token') },
       ...[
@@ -53,6 +65,10 @@ const percent = share => `${(100 * share).toFixed(1)} %`
 const row = ({ what, unit, runs, median, least, most }, width = 44) =>
   `${what.padEnd(width)} ${median.toFixed(1).padStart(9)} ${unit.padEnd(6)} ` +
   `(${least.toFixed(1)} to ${most.toFixed(1)}, n=${runs})`
+
+/** The report of `--visits`. */
+export const visitsTable = ({ browser, figures }) =>
+  [browser, '', ...figures.map(figure => row(figure, 60))].join('\n')
 
 export function table({
   browser,

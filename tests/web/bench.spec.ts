@@ -35,6 +35,16 @@ test('the benchmark measures what it says', async () => {
   expect(told).toContain('measuring: decode, 16 tokens of context\n')
 })
 
+test('the benchmark of visits has the times until the model can be used and until it is stored', async () => {
+  const { report } = await bench('--visits', '--loads', '1')
+  const median = (what: string) => report.figures.find((figure: { what: string }) => figure.what === what).median
+  expect(median('load and store, first visit')).toBeGreaterThanOrEqual(median('load first visit'))
+  for (const visit of ['second visit', 'not storing, first visit', "not storing, from the browser's cache"]) {
+    expect(median(`load ${visit}`)).toBeGreaterThan(0)
+    expect(median(`last byte to ready, ${visit}`)).toBeGreaterThan(0)
+  }
+})
+
 test('the benchmark leaves out what takes longer than it has patience for', async () => {
   const { report, told } = await bench('--loads', '2', '--patience', '0')
   expect(report.leftOut.map(({ what }: { what: string }) => what)).toEqual(['time to first token, 32-token prompt', 'decode, 16 tokens of context'])
