@@ -8,3 +8,8 @@ export type {
   LoadOptions, Message, ModelInfo, Profile, Progress, ProgressNote, Source, Stats, StoredModel,
   Token, TokenizeOptions, Verdict
 } from './types.js'
+export type {
+  ChatCompletion, ChatCompletionChoice, ChatCompletionChunk, ChatCompletionChunkChoice,
+  ChatCompletionMessageParam, ChatCompletionOptions, ChatCompletionRequest, ChatCompletions,
+  ChatCompletionStream, CompletionUsage, FinishReason
+} from './openai-types.js'

@@ -11,6 +11,8 @@ import { WorkerTransport } from './worker-transport.js'
 import { BitNetError } from './error.js'
 import { Generation } from './generation.js'
 import type { Run } from './generation.js'
+import { chatOf, fetchOf } from './openai.js'
+import type { ChatCompletions } from './openai-types.js'
 import { disposedError } from './protocol.js'
 import type { PortableSource, Transport } from './protocol.js'
 import { portable } from './source.js'
@@ -28,6 +30,16 @@ import type {
 export class BitNet {
   /** What the model is and how it runs. */
   readonly info: ModelInfo
+  /** OpenAI's way to chat: `model.chat.completions.create({ messages })`. */
+  readonly chat: ChatCompletions = chatOf(this)
+  /**
+   * OpenAI's HTTP interface as a `fetch` that this model answers, for `new OpenAI({ fetch })`:
+   * `/v1/chat/completions`, `/v1/completions` and `/v1/models`. Nothing is sent to any network.
+   * Failures are answers with a status. It rejects only if its signal aborts, or as `fetch` does for
+   * what is no request.
+   */
+  readonly fetch: (input: string | URL | Request, init?: RequestInit) => Promise<Response> =
+    fetchOf(this)
   #transport: Transport
   #disposal = new AbortController()
   /** The end of the last call that needs the GPU. */

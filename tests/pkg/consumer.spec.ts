@@ -77,7 +77,7 @@ test('a fresh Vite app: types, development server, build', async ({ page }) => {
   const origin = `http://localhost:${PORT}`
   await serve([VITE, '--port', String(PORT), '--strictPort'], app, origin)
   for (const worker of ['true', 'false']) {
-    expect(await result(page, `${origin}/?worker=${worker}&model=${MODEL}`)).toBe('I am a (3 tokens)')
+    expect(await result(page, `${origin}/?worker=${worker}&model=${MODEL}`)).toBe('I am a (3 tokens), I am a')
   }
   running.pop()!.kill()
 
@@ -85,7 +85,7 @@ test('a fresh Vite app: types, development server, build', async ({ page }) => {
   const built = `http://localhost:${PORT + 1}`
   await serve([VITE, 'preview', '--port', String(PORT + 1), '--strictPort'], app, built)
   for (const worker of ['true', 'false', 'mine']) {
-    expect(await result(page, `${built}/?worker=${worker}&model=${MODEL}`)).toBe('I am a (3 tokens)')
+    expect(await result(page, `${built}/?worker=${worker}&model=${MODEL}`)).toBe('I am a (3 tokens), I am a')
   }
 })
 

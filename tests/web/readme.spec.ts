@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, GOLDEN_MODEL, load, test } from './harness'
+import { giveOpenAI } from './openai'
 
 const files = ['README.md', 'pkg-template/README.md', ...readdirSync('docs').filter(name => name.endsWith('.md')).map(name => join('docs', name))]
 
@@ -32,7 +33,7 @@ const run = async ([code, url]: [code: string, url: string]) => {
   const body = code.replace(/^import \{(.*)\} from 'ternlight'$/gm, (_, names: string) => {
     for (const name of names.split(',')) if (!exported.has(name.trim())) throw new Error(`no such export: ${name}`)
     return ''
-  })
+  }).replace(/^import OpenAI from 'openai'$/m, 'const OpenAI = window.openai.default')
   const BitNet = new Proxy(ternlight.BitNet, {
     get: (target, name) => name !== 'load' ? Reflect.get(target, name) : (source: unknown, options: object) => {
       effects.push(`load ${source}`)
@@ -57,6 +58,7 @@ const run = async ([code, url]: [code: string, url: string]) => {
 for (const { file, line, code } of blocks) {
   test(`${file}, line ${line}`, { tag: '@quick' }, async ({ shared }) => {
     await load(shared, {}, GOLDEN_MODEL)
+    if (code.includes(`from 'openai'`)) await giveOpenAI(shared)
     expect(await shared.evaluate(run, [code, GOLDEN_MODEL] as [string, string])).not.toEqual([])
   })
 }

@@ -15,8 +15,11 @@ try {
   let text = ''
   for await (const part of generation) text += part
   const stats: Stats = await generation.stats
+  // The code for this is loaded now.
+  const messages = [{ role: 'user' as const, content: 'Who are you?' }]
+  const { choices } = await model.chat.completions.create({ messages, temperature: 0, max_tokens: 3 })
   await model.dispose()
-  document.body.dataset.result = `${text} (${stats.completionTokens} tokens)`
+  document.body.dataset.result = `${text} (${stats.completionTokens} tokens), ${choices[0]?.message.content}`
 } catch (error) {
   document.body.dataset.result = error instanceof BitNetError ? `${error.code}: ${error.message}` : String(error)
 }

@@ -1,0 +1,109 @@
+// What a generation gave, in OpenAI's form: whole, in chunks, or as an error.
+import { BitNetError } from './error.js'
+import { RequestError } from './openai-request.js'
+import type {
+  ChatCompletionChoice, ChatCompletionChunkChoice, CompletionChoice, CompletionUsage, FinishReason
+} from './openai-types.js'
+import type { ErrorCode, Stats } from './types.js'
+
+/** How one kind of request is answered. `Whole` and `Part` are its choices, whole and in chunks. */
+export interface Form<Whole, Part> {
+  /** What ids begin with. */
+  id: string
+  /** The object's name, whole and as a chunk. */
+  object: string
+  chunk: string
+  whole(index: number, text: string, reason: FinishReason): Whole
+  /** What comes before the first text of a choice, if anything does. */
+  begin(index: number): Part | undefined
+  text(index: number, text: string): Part
+  end(index: number, reason: FinishReason): Part
+}
+
+const part = (
+  index: number, delta: ChatCompletionChunkChoice['delta'], reason: FinishReason | null = null
+): ChatCompletionChunkChoice => ({ index, delta, logprobs: null, finish_reason: reason })
+
+/** The answers of `/v1/chat/completions`. */
+export const CHAT_FORM: Form<ChatCompletionChoice, ChatCompletionChunkChoice> = {
+  id: 'chatcmpl',
+  object: 'chat.completion',
+  chunk: 'chat.completion.chunk',
+  whole: (index, content, reason) => ({
+    index, message: { role: 'assistant', content, refusal: null }, logprobs: null, finish_reason: reason
+  }),
+  begin: index => part(index, { role: 'assistant', content: '', refusal: null }),
+  text: (index, content) => part(index, { content }),
+  end: (index, reason) => part(index, {}, reason)
+}
+
+const choice = (
+  index: number, text: string, reason: FinishReason | null = null
+): CompletionChoice => ({ index, text, logprobs: null, finish_reason: reason })
+
+/** The answers of `/v1/completions`. */
+export const COMPLETION_FORM: Form<CompletionChoice, CompletionChoice> = {
+  id: 'cmpl',
+  object: 'text_completion',
+  chunk: 'text_completion',
+  whole: choice,
+  begin: () => undefined,
+  text: choice,
+  end: (index, reason) => choice(index, '', reason)
+}
+
+/** The fields that an answer and each of its chunks begin with. */
+export const frame = (id: string, object: string, model: string) => ({
+  id: `${id}-${crypto.randomUUID().replaceAll('-', '')}`,
+  object,
+  created: Math.floor(Date.now() / 1000),
+  model
+})
+
+/** The choices' statistics in one: a prompt of several choices counts once. */
+export function usageOf(stats: readonly Stats[], n: number): CompletionUsage {
+  const prompts = stats.filter((_, index) => index % n === 0)
+  const prompt = sum(prompts, ({ promptTokens }) => promptTokens)
+  const completion = sum(stats, ({ completionTokens }) => completionTokens)
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    prompt_tokens_details: { cached_tokens: sum(prompts, ({ reusedTokens }) => reusedTokens) },
+    completion_tokens_details: { reasoning_tokens: sum(stats, ({ reasoningTokens }) => reasoningTokens) }
+  }
+}
+
+const sum = (stats: readonly Stats[], field: (stats: Stats) => number): number =>
+  stats.reduce((total, one) => total + field(one), 0)
+
+/** An error as OpenAI's servers send it. */
+export interface ErrorBody {
+  error: { message: string, type: string, param: string | null, code: string | null }
+}
+
+/** Failures with a status other than 500. */
+const STATUS: Partial<Record<ErrorCode, number>> = {
+  'bad-option': 400,
+  'context-full': 400,
+  // The next call opens a new device: it is worth trying again, as clients do with this status.
+  'device-lost': 503
+}
+
+/** Whatever was thrown, as a status and a body. */
+export function errorOf(error: unknown): { status: number, body: ErrorBody } {
+  const message = error instanceof Error ? error.message : String(error)
+  if (error instanceof RequestError) {
+    const { status, kind, param } = error
+    return { status, body: errorBody(message, 'invalid_request_error', param, kind) }
+  }
+  const code = error instanceof BitNetError ? error.code : 'internal'
+  const status = STATUS[code] ?? 500
+  const type = status === 400 ? 'invalid_request_error' : 'server_error'
+  const name = code === 'context-full' ? 'context_length_exceeded' : code
+  return { status, body: errorBody(message, type, null, name) }
+}
+
+const errorBody = (
+  message: string, type: string, param: string | null, code: string | null
+): ErrorBody => ({ error: { message, type, param, code } })

@@ -1,0 +1,224 @@
+// Answers OpenAI's requests from a loaded model. Fetched at the first request.
+import type { BitNet } from './model.js'
+import { readChatRequest, readCompletionRequest, RequestError } from './openai-request.js'
+import type { Job } from './openai-request.js'
+import { CHAT_FORM, COMPLETION_FORM, errorOf, frame, usageOf } from './openai-response.js'
+import type { Form } from './openai-response.js'
+import type {
+  ChatCompletion, ChatCompletionChunk, ChatCompletionOptions, ChatCompletionStream, CompletionUsage
+} from './openai-types.js'
+import type { GenerateOptions, Input, Stats } from './types.js'
+
+/** What of a model answers requests. */
+type Model = Pick<BitNet, 'generate' | 'info'>
+
+/** One generation of a request. */
+interface Run {
+  index: number
+  input: Input
+  options: GenerateOptions
+}
+
+/** A chunk, or an answer without its usage. */
+interface Framed<Choice> extends ReturnType<typeof frame> {
+  choices: Choice[]
+  usage?: CompletionUsage | null
+}
+
+/** `model.chat.completions.create`. */
+export async function create(
+  model: Model, body: unknown, { signal }: ChatCompletionOptions = {}
+): Promise<ChatCompletion | ChatCompletionStream> {
+  const job = readChatRequest(body)
+  return job.stream
+    ? await begin(model, job, CHAT_FORM, signal) as Chunks<ChatCompletionChunk>
+    : await whole(model, job, CHAT_FORM, signal) as ChatCompletion
+}
+
+/** `model.fetch`. */
+export async function answer(
+  model: Model, input: string | URL | Request, init?: RequestInit
+): Promise<Response> {
+  const request = new Request(input, init)
+  // A request's own signal follows this one, but may be collected before it aborts.
+  const signal = init?.signal ?? request.signal
+  signal.throwIfAborted()
+  try {
+    return await route(model, request, signal)
+  } catch (error) {
+    signal.throwIfAborted()
+    const { status, body } = errorOf(error)
+    // Only a lost device is another one next time: clients must not repeat the rest.
+    return json(body, status, { 'x-should-retry': String(status === 503) })
+  }
+}
+
+async function route(model: Model, request: Request, signal: AbortSignal): Promise<Response> {
+  const { pathname } = new URL(request.url)
+  const path = /\/v1(\/.*?)\/?$/.exec(pathname)?.[1] ?? pathname
+  const name = /^\/models\/([^/]+)$/.exec(path)?.[1]
+  switch (name ? '/models/NAME' : path) {
+    case '/chat/completions':
+      return complete(model, readChatRequest(await bodyOf(request)), CHAT_FORM, signal)
+    case '/completions':
+      return complete(model, readCompletionRequest(await bodyOf(request)), COMPLETION_FORM, signal)
+    case '/models':
+      allow(request, 'GET')
+      return json({ object: 'list', data: [described(model.info.name || 'ternlight')] })
+    case '/models/NAME':
+      allow(request, 'GET')
+      return json(described(decoded(name!)))
+    default: {
+      const why = `Invalid URL (${request.method} ${pathname})`
+      throw new RequestError(why, 'unknown_url', null, 404)
+    }
+  }
+}
+
+/** A name as it was before it became part of an address; as it is if it never did. */
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return name
+  }
+}
+
+/** No file says when its model was made: 0. */
+const described = (id: string) =>
+  ({ id, object: 'model', created: 0, owned_by: 'ternlight' })
+
+async function bodyOf(request: Request): Promise<unknown> {
+  allow(request, 'POST')
+  const text = await request.text()
+  try {
+    return JSON.parse(text)
+  } catch {
+    const why = 'We could not parse the JSON body of your request.'
+    throw new RequestError(why, 'invalid_json')
+  }
+}
+
+function allow({ method, url }: Request, allowed: string): void {
+  if (method === allowed) return
+  const why = `Not allowed to ${method} on ${new URL(url).pathname}: only ${allowed}.`
+  throw new RequestError(why, 'method_not_supported', null, 405)
+}
+
+async function complete<Whole, Part>(
+  model: Model, job: Job, form: Form<Whole, Part>, signal: AbortSignal
+): Promise<Response> {
+  if (!job.stream) return json(await whole(model, job, form, signal))
+  const headers = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' }
+  return new Response(events(await begin(model, job, form, signal), signal), { headers })
+}
+
+const json = (body: object, status = 200, headers: Record<string, string> = {}): Response =>
+  Response.json(body, { status, headers })
+
+/** The generations of a job: for each prompt, all its choices. */
+function runs(model: Model, { inputs, n, options }: Job): Run[] {
+  if (options.thinking && !model.info.thinking) {
+    const why = 'Unsupported parameter: \'reasoning_effort\': the model cannot be told to reason.'
+    throw new RequestError(why, 'unsupported_parameter', 'reasoning_effort')
+  }
+  const { seed } = options
+  return inputs.flatMap((input, first) => Array.from({ length: n }, (_, choice) => ({
+    index: first * n + choice,
+    input,
+    options: seed === undefined ? options : { ...options, seed: (seed + choice) >>> 0 }
+  })))
+}
+
+/** `abort` is no end that a reader sees: reading rejects. */
+const reasonOf = ({ finishReason }: Stats) => finishReason === 'length' ? 'length' : 'stop'
+
+async function whole<Whole, Part>(
+  model: Model, job: Job, form: Form<Whole, Part>, signal: AbortSignal | undefined
+): Promise<Framed<Whole>> {
+  const choices: Whole[] = []
+  const all: Stats[] = []
+  for (const { index, input, options } of runs(model, job)) {
+    const generation = model.generate(input, { ...options, signal })
+    const text = await generation.text()
+    const stats = await generation.stats
+    all.push(stats)
+    choices.push(form.whole(index, text, reasonOf(stats)))
+  }
+  const fields = frame(form.id, form.object, job.model ?? model.info.name)
+  return { ...fields, choices, usage: usageOf(all, job.n) }
+}
+
+/** The chunks of a job, one generation after the other. The first comes with the first token. */
+async function* chunks<Whole, Part>(
+  model: Model, job: Job, form: Form<Whole, Part>, signal: AbortSignal
+): AsyncGenerator<Framed<Part>, void, undefined> {
+  const fields = frame(form.id, form.chunk, job.model ?? model.info.name)
+  const chunk = (choice: Part) =>
+    ({ ...fields, choices: [choice], ...(job.usage ? { usage: null } : {}) })
+  const all: Stats[] = []
+  for (const { index, input, options } of runs(model, job)) {
+    const generation = model.generate(input, { ...options, signal })
+    let opening = form.begin(index)
+    for await (const { text, channel } of generation.tokens()) {
+      if (opening) yield chunk(opening)
+      opening = undefined
+      if (text && channel === 'answer') yield chunk(form.text(index, text))
+    }
+    if (opening) yield chunk(opening)
+    const stats = await generation.stats
+    all.push(stats)
+    yield chunk(form.end(index, reasonOf(stats)))
+  }
+  if (job.usage) yield { ...fields, choices: [], usage: usageOf(all, job.n) }
+}
+
+/** Chunks that `controller` stops: then they end. */
+type Chunks<Chunk> = AsyncGenerator<Chunk, void, undefined> & { controller: AbortController }
+
+/** Starts a job. Resolves when its first chunk is there, and rejects if none can come. */
+async function begin<Whole, Part>(
+  model: Model, job: Job, form: Form<Whole, Part>, signal: AbortSignal | undefined
+): Promise<Chunks<Framed<Part>>> {
+  const controller = new AbortController()
+  const stop = signal ? AbortSignal.any([signal, controller.signal]) : controller.signal
+  const rest = chunks(model, job, form, stop)
+  const first = await rest.next()
+  return Object.assign(resumed(first, rest, stop), { controller })
+}
+
+async function* resumed<Chunk>(
+  first: IteratorResult<Chunk, void>, rest: AsyncGenerator<Chunk, void, undefined>, stop: AbortSignal
+): AsyncGenerator<Chunk, void, undefined> {
+  try {
+    if (!first.done) yield first.value
+    yield* rest
+  } catch (error) {
+    if (!stop.aborted) throw error
+  } finally {
+    await rest.return()
+  }
+}
+
+/** Chunks as server-sent events. Cancelling the stream stops the model. */
+function events<Chunk>(from: Chunks<Chunk>, signal: AbortSignal): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder()
+  const event = (data: string) => encoder.encode(`data: ${data}\n\n`)
+  return new ReadableStream({
+    async pull(controller) {
+      try {
+        const { done, value } = await from.next()
+        if (!done) return controller.enqueue(event(JSON.stringify(value)))
+        signal.throwIfAborted()
+        controller.enqueue(event('[DONE]'))
+      } catch (error) {
+        if (signal.aborted) return controller.error(signal.reason)
+        controller.enqueue(event(JSON.stringify(errorOf(error).body)))
+      }
+      controller.close()
+    },
+    cancel() {
+      from.controller.abort()
+    }
+  })
+}

@@ -1,0 +1,147 @@
+// OpenAI's interface, as far as this package has it: the shapes of the npm package `openai`, in
+// which the fields have OpenAI's names.
+
+/** A message. `developer` is another name for `system`. */
+export interface ChatCompletionMessageParam {
+  role: 'developer' | 'system' | 'user' | 'assistant'
+  /** A text, or several, which are joined by line breaks. */
+  content: string | readonly { type: 'text', text: string }[]
+}
+
+/** What both kinds of request take. `null` is the same as leaving a field out. */
+interface CompletionRequestBase {
+  /** Any name: the answer has the same. Default: the loaded model's name. */
+  model?: string | null
+  /** How freely to draw, from 0 (the likeliest token) to 2. Default: 1. */
+  temperature?: number | null
+  /** Draw only from the likeliest tokens that together have this share, from 0 to 1. Default: 1. */
+  top_p?: number | null
+  /** From -2 to 2; default: 0. */
+  presence_penalty?: number | null
+  /** From -2 to 2; default: 0. */
+  frequency_penalty?: number | null
+  /**
+   * An integer, of which the lowest 32 bits count. Choice `i` is drawn with `seed + i`. Default:
+   * another one each time.
+   */
+  seed?: number | null
+  /** A text that ends the answer, or several. */
+  stop?: string | readonly string[] | null
+  /** How many choices to generate, one after the other; from 1 to 128. Default: 1. */
+  n?: number | null
+  /** Whether to get the answer in chunks as it comes. Default: `false`. */
+  stream?: boolean | null
+  /** Needs `stream: true`. With `include_usage`, one more chunk has the usage and no choices. */
+  stream_options?: { include_usage?: boolean } | null
+}
+
+/** A request for `model.chat.completions.create`. */
+export interface ChatCompletionRequest extends CompletionRequestBase {
+  /** The conversation so far. */
+  messages: readonly ChatCompletionMessageParam[]
+  /** The most tokens of reasoning and answer together. Default: as many as the context holds. */
+  max_completion_tokens?: number | null
+  /** The older name of `max_completion_tokens`. */
+  max_tokens?: number | null
+  /** `none`: no reasoning before the answer; any other: reasoning. Default: as the model has it. */
+  reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | null
+}
+
+/** The tokens of a request and its answer. */
+export interface CompletionUsage {
+  /** Tokens of the prompt; of several prompts, all. */
+  prompt_tokens: number
+  /** Tokens of reasoning and answer, of all choices. */
+  completion_tokens: number
+  total_tokens: number
+  /** `cached_tokens`: those of the prompt that were not computed again. */
+  prompt_tokens_details: { cached_tokens: number }
+  completion_tokens_details: { reasoning_tokens: number }
+}
+
+/** Why a choice ended: the model or a `stop` text, or the most tokens. */
+export type FinishReason = 'stop' | 'length'
+
+/** A whole answer of `model.chat.completions.create`. */
+export interface ChatCompletion {
+  id: string
+  object: 'chat.completion'
+  /** Seconds since 1970. */
+  created: number
+  model: string
+  choices: ChatCompletionChoice[]
+  usage: CompletionUsage
+}
+
+export interface ChatCompletionChoice {
+  index: number
+  message: { role: 'assistant', content: string, refusal: null }
+  logprobs: null
+  finish_reason: FinishReason
+}
+
+/** A chunk of a streamed answer. */
+export interface ChatCompletionChunk {
+  id: string
+  object: 'chat.completion.chunk'
+  /** Seconds since 1970. */
+  created: number
+  model: string
+  choices: ChatCompletionChunkChoice[]
+  /** With `include_usage`: the last chunk has it, those before have `null`. */
+  usage?: CompletionUsage | null
+}
+
+export interface ChatCompletionChunkChoice {
+  index: number
+  delta: { role?: 'assistant', content?: string, refusal?: null }
+  logprobs: null
+  finish_reason: FinishReason | null
+}
+
+/** A choice of `/v1/completions`, whole or a chunk of it. */
+export interface CompletionChoice {
+  index: number
+  text: string
+  logprobs: null
+  finish_reason: FinishReason | null
+}
+
+/**
+ * The chunks of an answer, to be read once. Leaving the loop stops the model, and so does
+ * `controller.abort()`, after which the loop ends.
+ */
+export interface ChatCompletionStream extends AsyncIterable<ChatCompletionChunk> {
+  controller: AbortController
+}
+
+/** What `create` takes beside the request. */
+export interface ChatCompletionOptions {
+  /**
+   * Stops the answer: `create` rejects with the signal's reason. Once there is a first chunk, the
+   * loop over the chunks ends instead.
+   */
+  signal?: AbortSignal
+}
+
+/** `model.chat`, with the names of OpenAI's client. */
+export interface ChatCompletions {
+  completions: {
+    /**
+     * Answers a request of OpenAI's form: whole, or with `stream: true` in chunks.
+     *
+     * Rejects with `bad-option` for a parameter that is wrong, unknown or not supported; its message
+     * names the parameter. What else fails rejects as with `generate`, until the first chunk is
+     * there; after that it rejects the loop over the chunks.
+     */
+    create(
+      request: ChatCompletionRequest & { stream?: false | null }, options?: ChatCompletionOptions
+    ): Promise<ChatCompletion>
+    create(
+      request: ChatCompletionRequest & { stream: true }, options?: ChatCompletionOptions
+    ): Promise<ChatCompletionStream>
+    create(
+      request: ChatCompletionRequest, options?: ChatCompletionOptions
+    ): Promise<ChatCompletion | ChatCompletionStream>
+  }
+}

@@ -1,0 +1,18 @@
+// OpenAI's interface to a model. The code behind it is fetched at the first request.
+import type { BitNet } from './model.js'
+import type { ChatCompletions } from './openai-types.js'
+
+const server = () => import('./openai-server.js')
+
+/** `model.chat`. */
+export function chatOf(model: BitNet): ChatCompletions {
+  const create = async (...args: [body: unknown, options?: { signal?: AbortSignal }]) =>
+    (await server()).create(model, ...args)
+  // Which of the two it resolves to depends on `stream`; its overloads say so.
+  return { completions: { create: create as ChatCompletions['completions']['create'] } }
+}
+
+/** `model.fetch`. */
+export const fetchOf = (model: BitNet) =>
+  async (input: string | URL | Request, init?: RequestInit): Promise<Response> =>
+    (await server()).answer(model, input, init)

@@ -1,0 +1,295 @@
+// OpenAI's interface without a browser: what requests stand for, and what is answered, with a model
+// that is made by hand. The npm package `openai` asks a real one in tests/web/openai.spec.ts.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+
+const load = name => import(new URL(`../../pkg/${name}.js`, import.meta.url))
+const { readChatRequest, readCompletionRequest, RequestError } = await load('openai-request')
+const { answer, create } = await load('openai-server')
+const { errorOf } = await load('openai-response')
+const { Generation } = await load('generation')
+const { BitNetError } = await load('error')
+
+const USER = { role: 'user', content: 'Hello' }
+const chat = body => readChatRequest({ model: 'any', messages: [USER], ...body })
+const completion = body => readCompletionRequest({ model: 'any', prompt: 'Once', ...body })
+
+/** Checks for a refusal with this code of OpenAI's, that names this parameter. */
+const refuses = (work, kind, param, said = /./) =>
+  assert.throws(work, error => {
+    assert.ok(error instanceof RequestError, String(error))
+    assert.deepEqual([error.kind, error.param, error.status], [kind, param, 400], error.message)
+    assert.match(error.message, said)
+    if (param) assert.ok(error.message.includes(`'${param}'`), error.message)
+    return true
+  })
+
+const STATS = { promptTokens: 5, reusedTokens: 2, completionTokens: 3, reasoningTokens: 1 }
+
+/**
+ * A model that says `texts`, then ends; `fails` is what it throws instead of its end. `asked` has
+ * what it was asked, and `stopped` how many of its answers were.
+ */
+const modelOf = (texts, { finishReason = 'stop', fails, thinking = true } = {}) => {
+  const model = { info: { name: 'tiny', thinking }, asked: [], stopped: 0 }
+  model.generate = (input, { signal, ...options }) => {
+    model.asked.push({ input, options })
+    return new Generation(async (onToken, stop) => {
+      for (const text of texts) {
+        await new Promise(setImmediate)
+        if (stop.aborted) {
+          model.stopped += 1
+          return { ...STATS, finishReason: 'abort' }
+        }
+        onToken(typeof text === 'string' ? { text, channel: 'answer' } : text)
+      }
+      if (fails) throw fails
+      return { ...STATS, finishReason }
+    }, signal)
+  }
+  return model
+}
+
+const ENDLESS = Array(1000).fill('x')
+const CHAT_URL = 'https://api.openai.com/v1/chat/completions'
+const post = (body, signal) => ({
+  method: 'POST', body: typeof body === 'string' ? body : JSON.stringify(body), signal
+})
+const hello = { model: 'any', messages: [USER] }
+const eventsOf = text => text.split('\n\n').filter(Boolean).map(event => event.replace(/^data: /, ''))
+
+test('parameters become options of a generation', () => {
+  const found = chat({
+    temperature: 0.5, top_p: 0, presence_penalty: -2, frequency_penalty: 2, seed: -1, stop: 'x',
+    max_completion_tokens: 7, reasoning_effort: 'low', n: 2, stream: true,
+    stream_options: { include_usage: true }
+  })
+  assert.deepEqual(found, {
+    model: 'any',
+    inputs: [[USER]],
+    n: 2,
+    stream: true,
+    usage: true,
+    options: {
+      temperature: 0.5, topP: 1e-9, presencePenalty: -2, frequencyPenalty: 2, seed: 4294967295,
+      stop: ['x'], maxTokens: 7, thinking: true
+    }
+  })
+  assert.deepEqual(chat({ max_tokens: 7, reasoning_effort: 'none' }).options, { temperature: 1, maxTokens: 7, thinking: false })
+  assert.equal(chat({ seed: 2 ** 32 + 5 }).options.seed, 5)
+})
+
+test('what is left out or null has OpenAI\'s defaults', () => {
+  const nothing = { model: null, temperature: null, n: null, stream: null, stop: null, tools: null, stream_options: null }
+  const defaults = { model: undefined, n: 1, stream: false, usage: false, options: { temperature: 1 } }
+  assert.deepEqual(chat(nothing), { ...defaults, inputs: [[USER]] })
+  const options = { temperature: 1, maxTokens: 16, raw: true }
+  assert.deepEqual(completion({ model: undefined }), { ...defaults, inputs: ['Once'], options })
+})
+
+test('messages: developer is system, and the parts of a text are lines', () => {
+  const content = [{ type: 'text', text: 'one' }, { type: 'text', text: 'two' }]
+  const { inputs } = chat({ messages: [{ role: 'developer', content: 'Be kind' }, { ...USER, content, name: 'Ann' }] })
+  assert.deepEqual(inputs, [[{ role: 'system', content: 'Be kind' }, { role: 'user', content: 'one\ntwo' }]])
+})
+
+test('prompts: a text, tokens, or several of them', () => {
+  const inputsOf = prompt => completion({ prompt }).inputs
+  assert.deepEqual(inputsOf(['a', 'b']), ['a', 'b'])
+  assert.deepEqual(inputsOf([1, 2]), [Uint32Array.of(1, 2)])
+  assert.deepEqual(inputsOf([[1], [2]]), [Uint32Array.of(1), Uint32Array.of(2)])
+})
+
+test('wrong values are refused, each by its name', () => {
+  for (const body of [null, 'text', 7, []]) refuses(() => readChatRequest(body), 'invalid_type', null, /JSON object/)
+  refuses(() => readChatRequest({}), 'missing_required_parameter', 'messages')
+  refuses(() => readCompletionRequest({}), 'missing_required_parameter', 'prompt')
+  refuses(() => chat({ messages: [] }), 'empty_array', 'messages')
+  refuses(() => completion({ prompt: [] }), 'empty_array', 'prompt')
+  for (const [param, value] of [
+    ['model', 7], ['messages', 'Hello'], ['temperature', '1'], ['temperature', Number.NaN], ['top_p', true], ['seed', 1.5], ['n', '2'],
+    ['stop', 7], ['stream', 'yes'], ['max_tokens', 1.5], ['presence_penalty', {}], ['reasoning_effort', 3]
+  ]) {
+    const kind = Number.isNaN(value) ? 'invalid_value' : 'invalid_type'
+    refuses(() => chat({ [param]: value }), kind, param)
+  }
+  for (const [param, value] of [
+    ['temperature', 2.1], ['temperature', -0.1], ['top_p', 1.1], ['n', 0], ['n', 129], ['max_tokens', 0], ['frequency_penalty', -2.1],
+    ['seed', 2 ** 60], ['reasoning_effort', 'much']
+  ]) refuses(() => chat({ [param]: value }), 'invalid_value', param)
+  refuses(() => chat({ stop: ['a', ''] }), 'empty_string', 'stop[1]')
+  refuses(() => chat({ stop: '' }), 'empty_string', 'stop')
+  refuses(() => completion({ prompt: ['a', 1] }), 'invalid_type', 'prompt[1]')
+  refuses(() => completion({ prompt: [[1, -1]] }), 'invalid_value', 'prompt[0][1]')
+  refuses(() => chat({ stream_options: { include_usage: true } }), 'invalid_parameter_combination', 'stream_options')
+  refuses(() => chat({ stream: true, stream_options: true }), 'invalid_type', 'stream_options')
+  refuses(() => chat({ stream: true, stream_options: { include_usage: 1 } }), 'invalid_type', 'stream_options.include_usage')
+  refuses(() => chat({ max_tokens: 1, max_completion_tokens: 1 }), 'invalid_parameter_combination', 'max_tokens')
+})
+
+test('messages that are none are refused by their index', () => {
+  const refusesMessage = (message, kind, field) => refuses(() => chat({ messages: [USER, message] }), kind, `messages[1]${field}`)
+  refusesMessage(null, 'invalid_type', '')
+  refusesMessage({ content: 'Hi' }, 'missing_required_parameter', '.role')
+  refusesMessage({ role: 'robot', content: 'Hi' }, 'invalid_value', '.role')
+  refusesMessage({ role: 'toString', content: 'Hi' }, 'invalid_value', '.role')
+  refusesMessage({ role: 'tool', content: 'Hi', tool_call_id: 'a' }, 'unsupported_value', '.role')
+  refusesMessage({ role: 'assistant', content: null }, 'invalid_type', '.content')
+  refusesMessage({ role: 'assistant', content: null, tool_calls: [{}] }, 'unsupported_parameter', '.tool_calls')
+  refusesMessage({ role: 'user', content: [7] }, 'invalid_type', '.content[0]')
+  refusesMessage({ role: 'user', content: [{ type: 'text' }] }, 'invalid_type', '.content[0].text')
+  refusesMessage({ role: 'user', content: [{ type: 'image_url', image_url: {} }] }, 'unsupported_value', '.content[0].type')
+})
+
+test('what is not supported yet is refused by name, unless it asks for nothing', () => {
+  const unsupported = {
+    audio: {}, function_call: 'auto', functions: [{}], logit_bias: { 5: 1 }, logprobs: true, modalities: ['text', 'audio'],
+    moderation: {}, response_format: { type: 'json_object' }, store: true, tool_choice: 'auto', tools: [{}], top_logprobs: 2,
+    verbosity: 'low', web_search_options: {}
+  }
+  for (const [param, value] of Object.entries(unsupported)) refuses(() => chat({ [param]: value }), 'unsupported_parameter', param)
+  for (const [param, value] of Object.entries({ best_of: 2, echo: true, suffix: 'end', logprobs: 0 })) {
+    refuses(() => completion({ [param]: value }), 'unsupported_parameter', param)
+  }
+  const nothing = {
+    function_call: 'none', functions: [], logit_bias: {}, logprobs: false, modalities: ['text'], response_format: { type: 'text' },
+    store: false, tool_choice: 'none', tools: [], top_logprobs: 0, verbosity: 'medium', best_of: 1, echo: false, suffix: ''
+  }
+  assert.deepEqual(chat(nothing).options, { temperature: 1 })
+})
+
+test('what concerns OpenAI\'s servers is ignored; a name that is none is refused', () => {
+  assert.deepEqual(chat({ user: 'me', metadata: { a: 'b' }, service_tier: 'auto' }).options, { temperature: 1 })
+  for (const param of ['temprature', 'max_completion_token', 'constructor', 'maxTokens']) {
+    refuses(() => chat({ [param]: 1 }), 'unknown_parameter', param)
+  }
+  refuses(() => completion({ reasoning_effort: 'low' }), 'unknown_parameter', 'reasoning_effort')
+})
+
+test('choices come one after the other, with seeds of their own; a prompt counts once', async () => {
+  const model = modelOf([{ text: 'Hm.', channel: 'reasoning' }, 'Hi', '!'], { finishReason: 'length' })
+  const found = await create(model, { ...hello, n: 2, seed: 4294967295 })
+  assert.deepEqual(found.choices, [0, 1].map(index => ({
+    index, message: { role: 'assistant', content: 'Hi!', refusal: null }, logprobs: null, finish_reason: 'length'
+  })))
+  assert.deepEqual(found.usage, {
+    prompt_tokens: 5,
+    completion_tokens: 6,
+    total_tokens: 11,
+    prompt_tokens_details: { cached_tokens: 2 },
+    completion_tokens_details: { reasoning_tokens: 2 }
+  })
+  assert.deepEqual(model.asked.map(({ options }) => options.seed), [4294967295, 0])
+
+  const response = await answer(model, 'https://host/v1/completions', post({ prompt: ['a', 'b'], n: 2 }))
+  const body = await response.json()
+  assert.deepEqual(body.choices.map(({ index, text, finish_reason: reason }) => [index, text, reason]), [0, 1, 2, 3].map(index => [index, 'Hi!', 'length']))
+  assert.deepEqual([body.object, body.model, body.usage.prompt_tokens, body.usage.completion_tokens], ['text_completion', 'tiny', 10, 12])
+  assert.deepEqual(model.asked.slice(2).map(({ input }) => input), ['a', 'a', 'b', 'b'])
+})
+
+test('a stream has the role first, the reason last, then the usage, then [DONE]', async () => {
+  const model = modelOf(['Hi', '', '!'])
+  const body = { ...hello, n: 2, stream: true, stream_options: { include_usage: true } }
+  const response = await answer(model, CHAT_URL, post(body))
+  assert.match(response.headers.get('content-type'), /^text\/event-stream/)
+  const events = eventsOf(await response.text())
+  assert.equal(events.pop(), '[DONE]')
+  const chunks = events.map(event => JSON.parse(event))
+  assert.equal(new Set(chunks.map(({ id, object, created, model }) => [id, object, created, model].join())).size, 1)
+  assert.match(chunks[0].id, /^chatcmpl-\w+$/)
+  const { usage, choices } = chunks.pop()
+  assert.deepEqual([choices, usage.completion_tokens], [[], 6])
+  assert.deepEqual(chunks.map(({ usage }) => usage), Array(8).fill(null))
+  const deltas = [{ role: 'assistant', content: '', refusal: null }, { content: 'Hi' }, { content: '!' }, {}]
+  assert.deepEqual(chunks.map(({ choices }) => choices), [0, 1].flatMap(index => deltas.map((delta, at) =>
+    [{ index, delta, logprobs: null, finish_reason: at === 3 ? 'stop' : null }])))
+
+  const plain = eventsOf(await (await answer(modelOf([]), CHAT_URL, post({ ...hello, stream: true }))).text())
+  assert.deepEqual(plain.slice(0, -1).map(event => JSON.parse(event).choices[0].finish_reason), [null, 'stop'])
+  assert.ok(!('usage' in JSON.parse(plain[0])))
+
+  const texts = eventsOf(await (await answer(model, 'https://host/v1/completions', post({ prompt: 'a', stream: true }))).text())
+  assert.deepEqual(texts.slice(0, -1).map(event => JSON.parse(event).choices[0].text), ['Hi', '!', ''])
+})
+
+test('a stop by the signal, by the stream or by the reader ends the generation', async () => {
+  const stopped = model => new Promise(resolve => {
+    const look = () => model.stopped === 1 ? resolve() : setImmediate(look)
+    look()
+  })
+  const streamed = { ...hello, stream: true }
+  const ways = {
+    'the signal, whole': async (model, abort) => {
+      const whole = answer(model, CHAT_URL, post(hello, abort.signal))
+      setTimeout(() => abort.abort(new Error('enough')))
+      await assert.rejects(whole, /enough/)
+    },
+    'the signal, streaming': async (model, abort) => {
+      const { body } = await answer(model, CHAT_URL, post(streamed, abort.signal))
+      abort.abort(new Error('enough'))
+      await assert.rejects(async () => { for await (const _ of body); }, /enough/)
+    },
+    'cancelling the stream': async model => (await answer(model, CHAT_URL, post(streamed))).body.cancel(),
+    'leaving the loop': async model => { for await (const _ of await create(model, streamed)) break },
+    'the controller': async model => {
+      const stream = await create(model, streamed)
+      for await (const _ of stream) stream.controller.abort()
+    }
+  }
+  for (const [way, stop] of Object.entries(ways)) {
+    const model = modelOf(ENDLESS)
+    await stop(model, new AbortController())
+    await stopped(model)
+    assert.equal(model.stopped, 1, way)
+  }
+  await assert.rejects(answer(modelOf(ENDLESS), CHAT_URL, post(hello, AbortSignal.abort(new Error('before')))), /before/)
+})
+
+test('failures have OpenAI\'s form and a status, before the first token and after it', async () => {
+  const lost = new BitNetError('device-lost', 'the GPU is gone')
+  const before = await answer(modelOf([], { fails: lost }), CHAT_URL, post({ ...hello, stream: true }))
+  assert.deepEqual([before.status, before.headers.get('x-should-retry')], [503, 'true'])
+  assert.deepEqual(await before.json(), { error: { message: 'the GPU is gone', type: 'server_error', param: null, code: 'device-lost' } })
+
+  const after = await answer(modelOf(['Hi'], { fails: lost }), CHAT_URL, post({ ...hello, stream: true }))
+  assert.equal(after.status, 200)
+  const last = JSON.parse(eventsOf(await after.text()).at(-1))
+  assert.equal(last.error.code, 'device-lost')
+
+  const statusOf = error => {
+    const { status, body } = errorOf(error)
+    return [status, body.error.type, body.error.code]
+  }
+  assert.deepEqual(statusOf(new BitNetError('context-full', '')), [400, 'invalid_request_error', 'context_length_exceeded'])
+  assert.deepEqual(statusOf(new BitNetError('bad-option', '')), [400, 'invalid_request_error', 'bad-option'])
+  assert.deepEqual(statusOf(new BitNetError('disposed', '')), [500, 'server_error', 'disposed'])
+  assert.deepEqual(statusOf(new TypeError('bug')), [500, 'server_error', 'internal'])
+})
+
+test('addresses, methods and bodies that cannot be answered', async () => {
+  const model = modelOf(['Hi'])
+  const asking = async (path, init) => {
+    const response = await answer(model, `https://host${path}`, init)
+    const { error } = await response.json()
+    return [response.status, error.code, error.param, response.headers.get('x-should-retry')]
+  }
+  assert.deepEqual(await asking('/v1/embeddings', post({})), [404, 'unknown_url', null, 'false'])
+  assert.deepEqual(await asking('/v1/chat/completions'), [405, 'method_not_supported', null, 'false'])
+  assert.deepEqual(await asking('/v1/models', post({})), [405, 'method_not_supported', null, 'false'])
+  assert.deepEqual(await asking('/v1/chat/completions', post('{"messages":')), [400, 'invalid_json', null, 'false'])
+  assert.deepEqual(await asking('/v1/chat/completions', post('')), [400, 'invalid_json', null, 'false'])
+  assert.deepEqual(await asking('/v1/chat/completions', post({ ...hello, tools: [{}] })), [400, 'unsupported_parameter', 'tools', 'false'])
+  const silent = modelOf(['Hi'], { thinking: false })
+  await assert.rejects(create(silent, { ...hello, reasoning_effort: 'high' }), { code: 'bad-option', message: /'reasoning_effort'/ })
+  assert.equal((await create(silent, { ...hello, reasoning_effort: 'none' })).choices[0].message.content, 'Hi')
+})
+
+test('the models: the loaded one, and any by its name', async () => {
+  const model = modelOf([])
+  const of = async path => (await answer(model, `https://host/proxy/v1${path}`)).json()
+  const one = { id: 'tiny', object: 'model', created: 0, owned_by: 'ternlight' }
+  assert.deepEqual(await of('/models'), { object: 'list', data: [one] })
+  assert.deepEqual(await of('/models/org%2Fname'), { ...one, id: 'org/name' })
+  assert.deepEqual(await of('/models/100%'), { ...one, id: '100%' })
+})

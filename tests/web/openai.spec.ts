@@ -1,0 +1,182 @@
+// OpenAI's own client asks a loaded model, in the worker and in this thread. What needs no GPU is
+// in tests/pkg/openai.test.mjs.
+import type OpenAI from 'openai'
+import type * as ternlight from '../../pkg/index.js'
+import { expect, GOLDEN_MODEL, goldens, load, test } from './harness'
+import { giveOpenAI } from './openai'
+import type { Page } from '@playwright/test'
+
+const WHO = goldens.find(({ name }) => name === 'who')!
+const ONCE = goldens.find(({ name }) => name === 'once')!
+/** The token that ends an answer is no part of it. */
+const SAID = WHO.greedy.length - 1
+const USAGE = {
+  prompt_tokens: WHO.ids.length,
+  completion_tokens: SAID,
+  total_tokens: WHO.ids.length + SAID,
+  prompt_tokens_details: { cached_tokens: 0 },
+  completion_tokens_details: { reasoning_tokens: 0 }
+}
+
+declare global {
+  interface Window {
+    /** The client of the model in the page. */
+    client: OpenAI
+    /** The question with a known answer. */
+    who: { model: string, temperature: number, messages: { role: 'user', content: string }[] }
+  }
+}
+
+// What we give is of the client's types: `tsc` compares them.
+export const whole = (given: ternlight.ChatCompletion): OpenAI.ChatCompletion => given
+export const chunk = (given: ternlight.ChatCompletionChunk): OpenAI.ChatCompletionChunk => given
+
+/** Loads a model, and makes a client of it. */
+const ready = async (page: Page, url: string, options: ternlight.LoadOptions = {}) => {
+  await load(page, options, url)
+  await giveOpenAI(page)
+  await page.evaluate(() => {
+    window.client = new window.openai.default({ fetch: window.model.fetch, apiKey: '-', dangerouslyAllowBrowser: true })
+    window.who = { model: 'any/name', temperature: 0, messages: [{ role: 'user', content: 'Who are you?' }] }
+  })
+}
+
+for (const worker of [true, false]) {
+  test(`whole and in chunks, with the usage, ${worker ? 'in a worker' : 'in this thread'}`, { tag: '@quick' }, async ({ shared: page }) => {
+    await ready(page, GOLDEN_MODEL, worker ? {} : { worker })
+    const { whole, chunks, direct, streamed } = await page.evaluate(async () => {
+      const { client, who, model } = window
+      const whole = await client.chat.completions.create(who)
+      const stream = await client.chat.completions.create({ ...who, stream: true, stream_options: { include_usage: true } })
+      const chunks: OpenAI.ChatCompletionChunk[] = []
+      for await (const chunk of stream) chunks.push(chunk)
+      const direct = await model.chat.completions.create(who)
+      let streamed = ''
+      for await (const { choices } of await model.chat.completions.create({ ...who, stream: true })) streamed += choices[0]?.delta.content ?? ''
+      return { whole, chunks, direct, streamed }
+    })
+    const choice = { index: 0, message: { role: 'assistant', content: WHO.greedy_text, refusal: null }, logprobs: null, finish_reason: 'stop' }
+    expect(whole).toMatchObject({ object: 'chat.completion', model: 'any/name', choices: [choice], usage: USAGE })
+    expect(Math.abs(whole.created - Date.now() / 1000)).toBeLessThan(3600)
+
+    const { usage, choices } = chunks.pop()!
+    // The prompt is in the cache since the first answer, but for its last token.
+    expect(usage).toEqual({ ...USAGE, prompt_tokens_details: { cached_tokens: WHO.ids.length - 1 } })
+    expect(choices).toEqual([])
+    expect(chunks.map(({ usage }) => usage)).toEqual(chunks.map(() => null))
+    expect(chunks[0]!.choices[0]!.delta.role).toBe('assistant')
+    expect(chunks.map(({ choices }) => choices[0]!.delta.content ?? '').join('')).toBe(WHO.greedy_text)
+    expect(chunks.map(({ choices }) => choices[0]!.finish_reason)).toEqual([...chunks.slice(1).map(() => null), 'stop'])
+
+    expect(direct.choices).toEqual([choice])
+    expect(streamed).toBe(WHO.greedy_text)
+  })
+}
+
+test('stop, the most tokens, texts and tokens as they are, and the models', async ({ shared: page }) => {
+  await ready(page, GOLDEN_MODEL)
+  const found = await page.evaluate(async ([text, ids]) => {
+    const { client, who } = window
+    const answer = async (body: object) => {
+      const { choices: [choice] } = await client.chat.completions.create({ ...who, ...body })
+      return [choice!.message.content, choice!.finish_reason]
+    }
+    const completion = { model: 'm', temperature: 0, max_tokens: 6 }
+    const listed = []
+    for await (const { id, object } of client.models.list()) listed.push([id, object])
+    const streamed: string[] = []
+    for await (const { choices } of await client.completions.create({ ...completion, prompt: text, stream: true })) streamed.push(choices[0]!.text)
+    return {
+      stopped: [await answer({ stop: 'model' }), await answer({ stop: ['texts', 'very'] })],
+      short: [await answer({ max_tokens: 3 }), await answer({ max_completion_tokens: 3 })],
+      completed: (await client.completions.create({ ...completion, prompt: [text, text] })).choices.map(({ text }) => text),
+      ofTokens: (await client.completions.create({ ...completion, prompt: ids })).choices[0]!.text,
+      streamed: streamed.join(''),
+      parsed: await client.chat.completions.stream(who).finalContent(),
+      listed,
+      retrieved: (await client.models.retrieve('org/name')).id
+    }
+  }, [ONCE.text.replace('<|begin_of_text|>', ''), ONCE.ids] as const)
+  const begins = ONCE.greedy_text.slice(0, found.ofTokens.length)
+  expect(found).toEqual({
+    stopped: [['I am a very small ', 'stop'], ['I am a ', 'stop']],
+    short: [['I am a', 'length'], ['I am a', 'length']],
+    completed: [begins, begins],
+    ofTokens: begins,
+    streamed: begins,
+    parsed: WHO.greedy_text,
+    listed: [[(await page.evaluate(() => window.model.info.name)), 'model']],
+    retrieved: 'org/name'
+  })
+  expect(begins.length).toBeGreaterThan(5)
+})
+
+test('a seed gives the same choices again, and each choice is another', async ({ shared: page }) => {
+  await ready(page, GOLDEN_MODEL)
+  const [first, again, other, alone] = await page.evaluate(async () => {
+    const texts = async (seed: number, n: number) =>
+      (await window.client.chat.completions.create({ ...window.who, temperature: 2, max_tokens: 12, seed, n })).choices.map(({ message }) => message.content)
+    return [await texts(7, 2), await texts(7, 2), await texts(99, 2), await texts(8, 1)]
+  })
+  expect(first).toEqual(again)
+  expect(new Set([...first!, ...other!]).size).toBe(4)
+  expect(alone).toEqual([first![1]])
+})
+
+test('calls at once wait for each other; an abort ends its own', async ({ shared: page }) => {
+  await ready(page, GOLDEN_MODEL)
+  const found = await page.evaluate(async () => {
+    const { client, who } = window
+    const abort = new AbortController()
+    const text = async (options: object) =>
+      client.chat.completions.create(who, options).then(({ choices }) => choices[0]!.message.content, error => error.constructor.name)
+    const calls = [text({}), text({ signal: abort.signal }), text({}), text({ signal: AbortSignal.abort() })]
+    abort.abort()
+    const texts = await Promise.all(calls)
+
+    const streamed = await client.chat.completions.create({ ...who, stream: true })
+    let chunks = 0
+    for await (const _ of streamed) if (++chunks === 3) streamed.controller.abort()
+    for await (const _ of await client.chat.completions.create({ ...who, stream: true })) break
+    return { texts, chunks, after: await text({}) }
+  })
+  const { greedy_text: said } = WHO
+  expect(found).toEqual({ texts: [said, 'APIUserAbortError', said, 'APIUserAbortError'], chunks: 3, after: said })
+})
+
+test('failures are the client\'s own errors', { tag: '@quick' }, async ({ shared: page }) => {
+  await ready(page, GOLDEN_MODEL)
+  const found = await page.evaluate(async () => {
+    const { client, model, who } = window
+    const failure = (work: Promise<unknown>) => work.then(() => 'none', error =>
+      [error.constructor.name, error.status, error.type, error.code, error.param] as const)
+    const asking = (body: object) => failure(client.chat.completions.create({ ...who, ...body } as never))
+    const long = [{ role: 'user', content: 'the moon '.repeat(4000) }]
+    const failures = {
+      tools: await asking({ tools: [{ type: 'function', function: { name: 'f' } }] }),
+      format: await asking({ response_format: { type: 'json_object' } }),
+      temperature: await asking({ temperature: 3 }),
+      messages: await asking({ messages: [], stream: true }),
+      context: await asking({ messages: long }),
+      streamed: await asking({ messages: long, stream: true }),
+      unknown: await failure(client.embeddings.create({ model: 'm', input: 'text' })),
+      direct: await failure(model.chat.completions.create({ ...who, n: 0 })),
+      disposed: [] as unknown
+    }
+    await model.dispose()
+    failures.disposed = await asking({})
+    return failures
+  })
+  const refused = (code: string, param: string | null) => ['BadRequestError', 400, 'invalid_request_error', code, param]
+  expect(found).toEqual({
+    tools: refused('unsupported_parameter', 'tools'),
+    format: refused('unsupported_parameter', 'response_format'),
+    temperature: refused('invalid_value', 'temperature'),
+    messages: refused('empty_array', 'messages'),
+    context: refused('context_length_exceeded', null),
+    streamed: refused('context_length_exceeded', null),
+    unknown: ['NotFoundError', 404, 'invalid_request_error', 'unknown_url', null],
+    direct: ['RequestError', 400, undefined, 'bad-option', 'n'],
+    disposed: ['InternalServerError', 500, 'server_error', 'disposed', null]
+  })
+})
