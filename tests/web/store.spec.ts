@@ -437,7 +437,7 @@ test('a model answers before it is stored; what is left is stored behind it, and
   await expectRandomModel(harness)
 })
 
-test('a page that closes before a model is stored loses only what was not; no more than 24 MiB wait', async ({ harness, browser }) => {
+test('a page that closes before a model is stored loses only what was not; no more than 18 MiB wait', async ({ harness, browser }) => {
   const size = 100 * MIB
   const first = await open(browser, harness.context())
   await holdDisk(first.page)
@@ -456,8 +456,8 @@ test('a page that closes before a model is stored loses only what was not; no mo
     return stands
   }, { intervals: [300] }).toBe(true)
   // What a connection holds was sent too.
-  expect(before).toBeLessThanOrEqual(await bytes() + 32 * MIB)
-  expect(before).toBeGreaterThan(20 * MIB)
+  expect(before).toBeLessThanOrEqual(await bytes() + 24 * MIB)
+  expect(before).toBeGreaterThan(15 * MIB)
   const stored = await bytes()
   await first.page.close()
   await rewrite({ always: { size } })

@@ -23,9 +23,9 @@ use crate::web::log::warn;
 use crate::web::progress::Reporter;
 use crate::web::timer::sleep;
 
-/// Parts that are fetched or written at the same time. Their bytes are in memory, 24 MiB at most. When
+/// Parts that are fetched or written at the same time. Their bytes are in memory, 18 MiB at most. When
 /// the disk is slower than the network, the download waits for it.
-const MAX_SLOTS: usize = 8;
+const MAX_SLOTS: usize = 6;
 
 /// Milliseconds before each attempt to write after other files were deleted: browsers free the room
 /// late. Chromium deletes what a page has read two to five seconds after the page let go of it.
