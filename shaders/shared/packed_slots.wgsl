@@ -6,6 +6,10 @@
 // products.
 
 const_assert BITS == 2u && GROUP >= 64u;
+// Drivers unroll a loop to a constant. That is worth it for few steps only: the GPU has to load the
+// code, too, and weights of several GB drive it out of the cache.
+const UNROLLED_STEPS: u32 = 4u;
+
 const_assert EACH == 1u || EACH == 2u || EACH == 4u;
 
 // The word with the scale of a unit, and the scale.
@@ -56,9 +60,7 @@ fn products(lane: u32, rows: vec4u) -> vec4f {
     var next = load_codes(rows, min(mine, last));
     var after = load_codes(rows, min(mine + LANES, last));
     let factor = prepare_input(lane);
-    // Not a constant, so that drivers do not unroll the loop. The GPU has to load the code, too, and
-    // with weights of several GB it does so for every layer anew.
-    let steps = min(STEPS, arrayLength(&w));
+    let steps = select(min(STEPS, arrayLength(&w)), STEPS, STEPS <= UNROLLED_STEPS);
     var sum = vec4f();
     for (var i = 0u; i < steps; i++) {
         let c = next;
