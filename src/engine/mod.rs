@@ -11,7 +11,7 @@ mod state;
 mod upload;
 mod weights;
 
-use std::cell::{Cell, OnceCell};
+use std::cell::Cell;
 
 use serde::Serialize;
 
@@ -89,8 +89,6 @@ pub struct Engine {
     config: Config,
     state: State,
     plans: Plans,
-    /// Recorded when they are first needed.
-    drafts: OnceCell<Drafts>,
     weights: Weights,
     /// The memory's rate in GB/s, once it is measured.
     bandwidth: Cell<Option<f64>>,
@@ -98,21 +96,18 @@ pub struct Engine {
     sampling: Cell<Sampling>,
 }
 
-/// The recorded work of a draft pass.
-struct Drafts {
-    /// Few tokens through the layers.
-    few: Plan,
-    /// Their hidden states to the best token after each.
-    greedy_each: Plan,
-}
-
-/// The recorded work of an answer. A step runs `decode` or `prefill`, and where a token is wanted
-/// then `greedy`, or `logits`, perhaps `penalize`, and either `drawn` or `filtered`.
+/// The recorded work. A step runs `decode` or `prefill`, and where a token is wanted then `greedy`,
+/// or `logits`, perhaps `penalize`, and either `drawn` or `filtered`. A draft pass runs `few` and
+/// `greedy_each`.
 struct Plans {
     /// One token through the layers.
     decode: Plan,
     /// A chunk of tokens through the layers.
     prefill: Plan,
+    /// Few tokens through the layers.
+    few: Plan,
+    /// Their hidden states to the best token after each.
+    greedy_each: Plan,
     /// The last token's hidden state to the best token.
     greedy: Plan,
     /// The last token's hidden state to logits.
@@ -136,6 +131,8 @@ impl Plans {
         Self {
             decode: forward::decode(recorder, config, weights, state),
             prefill: forward::layers(recorder, config, weights, state, Width::Chunk),
+            few: forward::layers(recorder, config, weights, state, Width::Few),
+            greedy_each: forward::greedy_each(recorder, config, weights, state),
             greedy: forward::greedy(recorder, weights, state, candidates),
             logits: forward::logits(recorder, weights, state),
             penalize: forward::penalize(recorder, state),
@@ -186,15 +183,13 @@ impl Engine {
             candidates.split(&gpu);
         }
         let (bandwidth, sampling) = (Cell::default(), Cell::default());
-        let drafts = OnceCell::new();
-        let engine = Self { gpu, config, state, plans, drafts, weights, bandwidth, sampling };
+        let engine = Self { gpu, config, state, plans, weights, bandwidth, sampling };
         engine.warm_up().await?;
         Ok(engine)
     }
 
     /// Runs every kernel once: browsers and drivers compile on first use, and no generation should
-    /// wait for that. What the first answer needs comes first, and only that is waited for. What
-    /// this leaves in the cache is overwritten before it is read.
+    /// wait for that. What this leaves in the cache is overwritten before it is read.
     async fn warm_up(&self) -> Result<()> {
         let tokens = self.chunk().min(2);
         let prefilled = self.prefill(&vec![0; tokens], 0, tokens);
@@ -205,26 +200,15 @@ impl Engine {
             self.set_sampling(&sampling);
             self.decode_and_sample(0, 1)
         });
+        let chosen = (self.few_at(0) > 0).then(|| self.decode_and_choose(&[0, 0], 0));
         prefilled.take(&self.gpu).await?;
+        if let Some(chosen) = chosen {
+            chosen.take(&self.gpu).await?;
+        }
         for token in chosen_by {
             token.take(&self.gpu).await?;
         }
-        if self.few_at(0) > 0 {
-            // The first answer has no draft yet: nobody waits for these.
-            drop(self.decode_and_choose(&[0, 0], 0));
-        }
         self.gpu.check()
-    }
-
-    fn drafts(&self) -> &Drafts {
-        self.drafts.get_or_init(|| {
-            let Self { gpu, config, state, weights, .. } = self;
-            let mut recorder = Recorder::new(gpu, &state.step);
-            Drafts {
-                few: forward::layers(&mut recorder, config, weights, state, Width::Few),
-                greedy_each: forward::greedy_each(&mut recorder, config, weights, state),
-            }
-        })
     }
 
     /// The device.
@@ -255,13 +239,13 @@ impl Engine {
 
     /// The kernels in use with their variants, each once.
     pub fn kernels(&self) -> Vec<String> {
-        let (plans, drafts) = (&self.plans, self.drafts());
+        let plans = &self.plans;
         let all = [
             &plans.decode,
             &plans.prefill,
-            &drafts.few,
+            &plans.few,
             &plans.greedy,
-            &drafts.greedy_each,
+            &plans.greedy_each,
             &plans.logits,
             &plans.penalize,
             &plans.drawn,
@@ -337,8 +321,7 @@ impl Engine {
     pub fn decode_and_choose(&self, ids: &[u32], pos: usize) -> Choices {
         let step = self.state.few_step(pos, ids.len());
         self.write_step(ids, &step);
-        let Drafts { few, greedy_each } = self.drafts();
-        let plans = [few, greedy_each];
+        let plans = [&self.plans.few, &self.plans.greedy_each];
         let vocab_blocks = vocab_blocks(self.config.n_vocab);
         let len = ids.len() * vocab_blocks;
         let best = self.gpu.run_and_read(&plans, &step, &self.state.few_best, len);
