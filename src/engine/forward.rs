@@ -229,7 +229,7 @@ fn stream_blocks(
     let State { x, qkv, q, rope_table, partials, .. } = state;
     let StreamBuffers { stream, h, ff_h } = *buffers;
     let activation = config.architecture.activation;
-    let mut next_norms = weights.blocks[1..].iter().map(|block| &block.attn_norm);
+    let mut next_norms = weights.blocks.iter().skip(1).map(|block| &block.attn_norm);
     for (i, (block, cache)) in weights.blocks.iter().zip(&state.cache).enumerate() {
         let [w_qkv, w_output, w_gate_up, w_down] = matrices[i];
         if i == 0 {

@@ -437,6 +437,7 @@ test('a model answers before it is stored; what is left is stored behind it, and
   await expectRandomModel(harness)
 })
 
+// Ten seconds: it sends 100 MB, to fill every buffer between the server and the disk.
 test('a page that closes before a model is stored loses only what was not; no more than 18 MiB wait', async ({ harness, browser }) => {
   const size = 100 * MIB
   const first = await open(browser, harness.context())
