@@ -20,7 +20,7 @@ const scope = globalThis as unknown as {
 }
 
 /** The open file. One is enough: a load works on one at a time. */
-let open: { name: string, handle: Handle } | undefined
+let open: { name: string, handle: Handle, written: boolean } | undefined
 
 let last = Promise.resolve()
 scope.addEventListener('message', ({ data }) => { last = last.then(() => answer(data)) })
@@ -52,6 +52,7 @@ async function perform(question: Question): Promise<{ length?: number, sha256?: 
       const bytes = new Uint8Array(question.array, 0, question.length)
       const handle = await opened(question.name, true)
       const length = handle.write(bytes, { at: question.start })
+      if (open) open.written = true
       // A private window of Chromium says that it has written what does not fit.
       if (length < bytes.length || handle.getSize() < question.start + length) {
         throw new DOMException(`${length} of ${bytes.length} bytes fit`, 'QuotaExceededError')
@@ -59,7 +60,7 @@ async function perform(question: Question): Promise<{ length?: number, sha256?: 
       return { length, ...await hash(bytes) }
     }
     case 'flush':
-      if (open?.name === question.name) open.handle.flush()
+      if (open?.name === question.name) flush()
       return {}
     case 'close':
       if (open?.name === question.name) close()
@@ -87,11 +88,18 @@ async function opened(name: string, create: boolean): Promise<Handle> {
   // Others may have it open too. Records and locks keep writers apart, and readers from what is
   // not written yet.
   const handle = await file.createSyncAccessHandle({ mode: 'readwrite-unsafe' })
-  open = { name, handle }
+  open = { name, handle, written: false }
   return handle
 }
 
+function flush(): void {
+  if (open?.written) open.handle.flush()
+  if (open) open.written = false
+}
+
 function close(): void {
+  // Nobody can ask for it once the file is closed.
+  flush()
   open?.handle.close()
   open = undefined
 }

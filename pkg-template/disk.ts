@@ -107,7 +107,11 @@ export class Disk {
     const sizes = new Map<string, number>()
     // Not in the standard types yet.
     const entries = await folder(true) as unknown as AsyncIterable<[string, FileSystemFileHandle]>
-    for await (const [name, handle] of entries) sizes.set(name, (await handle.getFile()).size)
+    for await (const [name, handle] of entries) {
+      // Another tab may delete one meanwhile.
+      const file = await handle.getFile().catch(() => undefined)
+      if (file) sizes.set(name, file.size)
+    }
     return sizes
   }
 

@@ -13,6 +13,7 @@ type Implementation<M extends ModelMethod> = (
 
 export class LocalTransport implements Transport {
   onStoring: ((progress: Progress) => void) | undefined
+  onEnd: (() => void) | undefined
   onLost: ((loss: DeviceLoss) => void) | undefined
   #model: WasmModel | undefined
   /** Why no call is answered any more: the model was freed, or the crate has crashed. */
@@ -22,6 +23,7 @@ export class LocalTransport implements Transport {
   #end = (why: BitNetError) => {
     this.#closed ??= why
     for (const reject of this.#running) reject(this.#closed)
+    this.onEnd?.()
   }
   #unwatch = watch(this.#end)
 

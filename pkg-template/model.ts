@@ -46,9 +46,9 @@ export class BitNet {
   #last: Promise<unknown> = Promise.resolve()
 
   /**
-   * Resolves when nothing of the model is left to be stored: all of it is, or it will not be, as the
-   * note `not-stored` says. A page that closes before that, or that disposes of the model,
-   * may lose what was not stored yet; the next load downloads that.
+   * Resolves when nothing of the model is left to be stored: all of it is; or it will not be, as the
+   * note `not-stored` says, or because its thread has ended. A page that closes before that, or that
+   * disposes of the model, may lose what was not stored yet; the next load downloads that.
    */
   readonly stored: Promise<void>
 
@@ -107,6 +107,7 @@ export class BitNet {
         isStoring = progress.phase === 'storing'
         report(onProgress, progress)
       }
+      transport.onEnd = finish
       transport.onStoring = progress => {
         tell(progress)
         if (!isStoring) finish()
@@ -116,7 +117,6 @@ export class BitNet {
       const loading = transport.load(from, rest, { onItem, signal: aborted.signal })
       const model = new BitNet(transport, await Promise.race([loading, aborted.promise]), stored)
       if (!isStoring) finish()
-      model.#disposal.signal.addEventListener('abort', finish)
       if (isStored(from, rest)) void persistOnce()
       return model
     } catch (error) {

@@ -1,4 +1,5 @@
 // Answers OpenAI's requests from a loaded model. Fetched at the first request.
+import { checkOptions, checkSignal } from './check.js'
 import type { BitNet } from './model.js'
 import { readChatRequest, readCompletionRequest, RequestError } from './openai-request.js'
 import type { Job } from './openai-request.js'
@@ -27,13 +28,19 @@ interface Framed<Choice> extends ReturnType<typeof frame> {
 
 /** `model.chat.completions.create`. */
 export async function create(
-  model: Model, body: unknown, { signal }: ChatCompletionOptions = {}
+  model: Model, body: unknown, options: ChatCompletionOptions = {}
 ): Promise<ChatCompletion | ChatCompletionStream> {
+  checkOptions(options, ['signal'])
+  const { signal } = options
+  checkSignal(signal)
   const job = readChatRequest(body)
   return job.stream
     ? await begin(model, job, CHAT_FORM, signal) as Chunks<ChatCompletionChunk>
     : await whole(model, job, CHAT_FORM, signal) as ChatCompletion
 }
+
+/** What answers call the model, where the request does not. */
+const nameOf = (model: Model): string => model.info.name || 'ternlight'
 
 /** `model.fetch`. */
 export async function answer(
@@ -64,7 +71,7 @@ async function route(model: Model, request: Request, signal: AbortSignal): Promi
       return complete(model, readCompletionRequest(await bodyOf(request)), COMPLETION_FORM, signal)
     case '/models':
       allow(request, 'GET')
-      return json({ object: 'list', data: [described(model.info.name || 'ternlight')] })
+      return json({ object: 'list', data: [described(nameOf(model))] })
     case '/models/NAME':
       allow(request, 'GET')
       return json(described(decoded(name!)))
@@ -145,7 +152,7 @@ async function whole<Whole, Part>(
     all.push(stats)
     choices.push(form.whole(index, text, reasonOf(stats)))
   }
-  const fields = frame(form.id, form.object, job.model ?? model.info.name)
+  const fields = frame(form.id, form.object, job.model ?? nameOf(model))
   return { ...fields, choices, usage: usageOf(all, job.n) }
 }
 
@@ -153,7 +160,7 @@ async function whole<Whole, Part>(
 async function* chunks<Whole, Part>(
   model: Model, job: Job, form: Form<Whole, Part>, signal: AbortSignal
 ): AsyncGenerator<Framed<Part>, void, undefined> {
-  const fields = frame(form.id, form.chunk, job.model ?? model.info.name)
+  const fields = frame(form.id, form.chunk, job.model ?? nameOf(model))
   const chunk = (choice: Part) =>
     ({ ...fields, choices: [choice], ...(job.usage ? { usage: null } : {}) })
   const all: Stats[] = []
@@ -184,7 +191,14 @@ async function begin<Whole, Part>(
   const stop = signal ? AbortSignal.any([signal, controller.signal]) : controller.signal
   const rest = chunks(model, job, form, stop)
   const first = await rest.next()
-  return Object.assign(resumed(first, rest, stop), { controller })
+  const stream = resumed(first, rest, stop)
+  // A generator that was never asked for a chunk skips its `finally`.
+  const leave = stream.return.bind(stream)
+  const end = () => {
+    controller.abort()
+    return leave()
+  }
+  return Object.assign(stream, { controller, return: end })
 }
 
 async function* resumed<Chunk>(

@@ -63,6 +63,8 @@ export interface Transport {
   ): Promise<Methods[M]['result']>
   /** Called with what the load reports after it has resolved, while the model is being stored. */
   onStoring?: ((progress: Progress) => void) | undefined
+  /** Called when it answers nothing any more: the model was freed, or its thread has ended. */
+  onEnd?: (() => void) | undefined
   /** Called at each loss of the model's device. */
   onLost?: ((loss: DeviceLoss) => void) | undefined
   /** Frees the model and ends its thread. Calls in flight reject with `why`. */

@@ -23,6 +23,7 @@ let lastId = 0
 
 export class WorkerTransport implements Transport {
   onStoring: ((progress: Progress) => void) | undefined
+  onEnd: (() => void) | undefined
   onLost: ((loss: DeviceLoss) => void) | undefined
   #worker: Worker
   /** Whether we made the worker, and end it with the model. */
@@ -171,6 +172,7 @@ export class WorkerTransport implements Transport {
     this.#closed = why
     this.#listening.abort()
     for (const { reject } of this.#inFlight.values()) reject(why)
+    this.onEnd?.()
   }
 }
 

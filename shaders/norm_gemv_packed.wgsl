@@ -1,5 +1,5 @@
 // y = W q for one token, where q is the int8 quantisation of the normed residual stream. See
-// packed_slots.wgsl and stream_input.wgsl.
+// packed_slots.wgsl, stored_input.wgsl and stream_input.wgsl.
 
 @group(0) @binding(0) var<storage, read> w: array<vec4u>;
 @group(0) @binding(1) var<storage, read> w_scale: array<u32>;

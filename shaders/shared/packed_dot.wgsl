@@ -52,3 +52,4 @@ fn add_sixty4(sum: f32, s: f32, codes: vec4u, a: Sixty4) -> f32 {
 
 // Codes of 8 bits are signed, so that groups of 16 need no sum of the activations.
 const_assert GROUP != 16u || BITS == 8u;
+const_assert BITS != 2u || GROUP % 64u == 0u;

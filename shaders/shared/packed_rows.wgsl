@@ -6,9 +6,8 @@
 //
 // The kernel declares step; y [n_tokens, ALL_ROWS]; add_unit(sum, token, row, unit, codes of the
 // unit), which adds the products of a unit with a token; and input_factor(token), which multiplies
-// all products with the token. All kernels that compute a row give
-// the same bits for one token and for many, so every operation that could be fused with another is
-// explicit.
+// all products with the token. All kernels that compute a row give the same bits for one token and
+// for many, so every operation that could be fused with another is explicit.
 
 const ROWS: u32 = SLOTS / MATRICES; // of y, in one workgroup
 

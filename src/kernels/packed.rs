@@ -10,7 +10,7 @@ use std::ops::Range;
 pub struct Format {
     /// Bits of a code: 2, 4 or 8.
     pub bits: u32,
-    /// Values that share a scale: 16 (only with 8 bits), or a multiple of 32.
+    /// Values that share a scale: 16 (only with 8 bits), or a multiple of 32; with 2 bits, of 64.
     pub group: usize,
     /// The code of the value 0; with 8 bits always 128.
     pub zero: i32,
@@ -25,7 +25,7 @@ pub enum Scales {
     F16,
     /// An f32 scale.
     F32,
-    /// An f32 scale and an f32 offset.
+    /// An f32 scale and an f32 offset. Not with 2 bits.
     F32WithOffset,
 }
 

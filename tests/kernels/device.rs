@@ -19,6 +19,12 @@ static WITH_FLOAT_PRODUCTS: LazyLock<Gpu> = LazyLock::new(|| {
     gpu
 });
 
+static AS_A_CARD_OF_16_LANES: LazyLock<Gpu> = LazyLock::new(|| {
+    let mut gpu = as_a_card(Some(false));
+    gpu.tuning.lanes = 16;
+    gpu
+});
+
 fn as_a_card(subgroups: Option<bool>) -> Gpu {
     let mut gpu = open(subgroups);
     gpu.tuning = Tuning::card(gpu.subgroups, gpu.max_threads);
@@ -55,6 +61,11 @@ pub(crate) fn on_each_device_and_as_cards(test: impl Fn(&Gpu)) {
 /// A device that multiplies int8 values as floats.
 pub(crate) fn with_float_products() -> &'static Gpu {
     &WITH_FLOAT_PRODUCTS
+}
+
+/// A card whose rows have 16 lanes: then a slot of the residual stream has two rows.
+pub(crate) fn of_16_lanes() -> &'static Gpu {
+    &AS_A_CARD_OF_16_LANES
 }
 
 /// The device, for kernels with a single variant.

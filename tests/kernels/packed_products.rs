@@ -14,8 +14,8 @@ use ternlight::reference::ops;
 
 use crate::attention::{self, ATTENTION, Case};
 use crate::device::{
-    assert_close, device, on_each_device, on_each_device_and_as_cards, read, run, step,
-    with_float_products,
+    assert_close, device, of_16_lanes, on_each_device, on_each_device_and_as_cards, read, run,
+    step, with_float_products,
 };
 
 use crate::rms_norm::{hard_rows, hard_weight};
@@ -419,7 +419,7 @@ fn ternary_formats() -> impl Iterator<Item = Format> {
 /// bits of products of the norm, and of one more step that quantises.
 #[test]
 fn products_of_the_stream_equal_products_of_its_norm() {
-    on_each_device_and_as_cards(|gpu| {
+    let check = |gpu: &Gpu| {
         if gpu.tuning.lanes < MIN_LANES {
             return;
         }
@@ -468,12 +468,14 @@ fn products_of_the_stream_equal_products_of_its_norm() {
                 assert_eq!(found.map(|s| s * FACTOR), *expected, "{format:?}");
             }
         }
-    });
+    };
+    on_each_device_and_as_cards(check);
+    check(of_16_lanes());
 }
 
 #[test]
 fn merge_stream_packed_equals_its_two_steps() {
-    on_each_device_and_as_cards(|gpu| {
+    let check = |gpu: &Gpu| {
         if gpu.tuning.lanes < MIN_LANES {
             return;
         }
@@ -505,7 +507,9 @@ fn merge_stream_packed_equals_its_two_steps() {
                 assert_eq!(found, expected, "{format:?} at {pos}");
             }
         }
-    });
+    };
+    on_each_device_and_as_cards(check);
+    check(of_16_lanes());
 }
 
 #[test]

@@ -56,6 +56,7 @@ fn alternatives(kernel: &Kernel, variant: &Variant) -> Vec<Vec<Const>> {
             Const::Bool(name, value) => vec![Const::Bool(name, !value)],
             Const::U32("MATRICES", value) => vec![Const::U32("MATRICES", 3 - value)],
             Const::U32("TOKENS", 4) => vec![Const::U32("TOKENS", 1)],
+            // 32 rows in a workgroup.
             Const::U32("LANES", 32) if kernel.name.ends_with("stream_packed") => vec![
                 Const::U32("LANES", MIN_LANES),
                 Const::U32("SLOTS", workgroup.unwrap_or_default() / MIN_LANES),

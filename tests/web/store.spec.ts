@@ -437,6 +437,38 @@ test('a model answers before it is stored; what is left is stored behind it, and
   await expectRandomModel(harness)
 })
 
+test('a tab that looks for a model while another stores it does it no harm', async ({ harness, browser }) => {
+  await holdDisk(harness)
+  const { path, url, requests } = await scripted(harness)
+  await harness.evaluate(async path => {
+    window.model = await window.ternlight.BitNet.load(path, { worker: false })
+  }, path)
+  const second = await open(browser, harness.context())
+  // It has read how large the file is, and goes on when all has been stored.
+  await second.page.evaluate(path => {
+    const getFile = FileSystemFileHandle.prototype.getFile
+    const all = new Promise(resolve => { addEventListener('stored', resolve) })
+    FileSystemFileHandle.prototype.getFile = async function () {
+      const file = await getFile.call(this)
+      document.title = 'read'
+      await all
+      return file
+    }
+    const loading = window.ternlight.BitNet.load(path, { worker: false })
+    Object.assign(window, { loading })
+  }, path)
+  await expect.poll(() => second.page.title()).toBe('read')
+  await release(harness)
+  await harness.evaluate(() => window.model.stored)
+  await second.page.evaluate(async () => {
+    dispatchEvent(new Event('stored'))
+    await (window as unknown as { loading: Promise<unknown> }).loading
+  })
+  expect(await storedModels(harness)).toMatchObject([{ url, complete: true, bytes: SIZE }])
+  expect(sent(await requests())).toBe(SIZE)
+  await second.page.close()
+})
+
 // Ten seconds: it sends 100 MB, to fill every buffer between the server and the disk.
 test('a page that closes before a model is stored loses only what was not; no more than 18 MiB wait', async ({ harness, browser }) => {
   const size = 100 * MIB

@@ -154,7 +154,12 @@ async fn attempt(loads: &[Load<'_>]) -> Result<Session, VolumeFault> {
         let behind = async move {
             let mut is_stored = true;
             for (mut parts, (download, total, _)) in sources.into_iter().zip(rest) {
-                let Some(Download { file, writer: Some(writer) }) = download else { continue };
+                // `None`: it was stored before.
+                let Some(Download { file, writer }) = download else { continue };
+                let Some(writer) = writer else {
+                    is_stored = false;
+                    continue;
+                };
                 is_stored &= finish(&mut parts, &file, &writer, total, None).await;
             }
             drop(held);

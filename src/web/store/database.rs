@@ -105,6 +105,12 @@ impl Storage {
     pub(in crate::web) async fn find(&self, url: &str) -> Result<Option<Manifest>> {
         let (this, url) = (self.clone(), url.to_owned());
         detached(async move {
+            // Another tab may write a part and its record at any time. So the record is read before
+            // the sizes, and only parts that it had then can be missing.
+            let known = this.parts_on_disk(&url).await?;
+            if !known.is_empty() && this.disk.is_none() {
+                return Err(Error::Storage("the browser's files cannot be reached".into()));
+            }
             let sizes = this.sizes().await?;
             let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
             let mut found: Option<Manifest> = None;
@@ -112,7 +118,11 @@ impl Storage {
                 if file.url != url {
                     continue;
                 }
-                reconcile(&transaction, &mut file, &sizes).await?;
+                let (id, size) = (file.id.clone(), sizes.of(&file.id));
+                let is_gone = |part: &StoredPart| {
+                    part.end() > size && known.contains(&(id.clone(), part.key))
+                };
+                reconcile(&transaction, &mut file, is_gone).await?;
                 let rank = |file: &Manifest| (file.complete, file.bytes());
                 if found.as_ref().is_none_or(|found| rank(&file) > rank(found)) {
                     found = Some(file);
@@ -194,7 +204,8 @@ impl Storage {
             let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
             let mut file = file(&transaction, &id).await?;
             file.total = Some(total);
-            reconcile(&transaction, &mut file, &sizes).await?;
+            let size = sizes.of(&id);
+            reconcile(&transaction, &mut file, |part| part.end() > size).await?;
             if !file.complete {
                 return Err(Error::Storage(format!("it has {} of {total} bytes", file.bytes())));
             }
@@ -316,6 +327,18 @@ impl Storage {
         .await
     }
 
+    /// The files of `url` and the keys of their parts that are on the disk.
+    async fn parts_on_disk(&self, url: &str) -> Result<HashSet<(String, u32)>> {
+        let transaction = self.begin(&[FILES], TransactionMode::ReadOnly)?;
+        let files = files(&transaction).await?;
+        let of_url = files.iter().filter(|file| file.url == url);
+        let keys = of_url.flat_map(|file| {
+            let on_disk = file.stored.iter().filter(|part| part.on_disk);
+            on_disk.map(|part| (file.id.clone(), part.key))
+        });
+        Ok(keys.collect())
+    }
+
     /// The files on the disk. Each has the id of its record as its name.
     async fn sizes(&self) -> Result<Sizes> {
         match &self.disk {
@@ -388,9 +411,13 @@ async fn put(transaction: &Transaction, file: &Manifest) -> Result<()> {
     Ok(())
 }
 
-/// Removes parts from the record whose bytes are gone. The file is complete if nothing is missing,
-/// whichever tab wrote the last part.
-async fn reconcile(transaction: &Transaction, file: &mut Manifest, sizes: &Sizes) -> Result<()> {
+/// Removes parts from the record whose bytes are gone; `is_gone` says so of a part on the disk. The
+/// file is complete if nothing is missing, whichever tab wrote the last part.
+async fn reconcile(
+    transaction: &Transaction,
+    file: &mut Manifest,
+    is_gone: impl Fn(&StoredPart) -> bool,
+) -> Result<()> {
     let store = transaction.object_store(PARTS).map_err(failed)?;
     let keys = store.get_all_keys(Some(part_keys(&file.id)?), None).map_err(failed)?;
     let found: HashSet<u32> = keys
@@ -399,10 +426,9 @@ async fn reconcile(transaction: &Transaction, file: &mut Manifest, sizes: &Sizes
         .into_iter()
         .filter_map(|key| Some(key.dyn_ref::<Array>()?.get(1).as_f64()? as u32))
         .collect();
-    let size = sizes.of(&file.id);
     file.stored.retain(
         |part| {
-            if part.on_disk { part.end() <= size } else { found.contains(&part.key) }
+            if part.on_disk { !is_gone(part) } else { found.contains(&part.key) }
         },
     );
     file.complete = !file.stored.is_empty() && file.total == Some(file.bytes());

@@ -166,6 +166,10 @@ impl Writer {
         };
         let (bytes, hash) = (Mutex::new(bytes), Cell::new(String::new()));
         let write = async || {
+            if self.stopped.get() {
+                // Writing would make the deleted file anew.
+                return Err(Error::Storage("the model is not stored".into()));
+            }
             hash.set(disk.write(&self.id, start, &mut *bytes.lock().await).await?);
             Ok(())
         };
