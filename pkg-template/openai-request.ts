@@ -274,7 +274,7 @@ function wrongType(param: string, expected: string, value: unknown): RequestErro
   return new RequestError(why, 'invalid_type', param)
 }
 
-/** The error of what OpenAI has and this package has not. */
+/** The error for a parameter of OpenAI's that this package does not support. */
 function unsupported(param: string, value?: string): RequestError {
   return value === undefined
     ? new RequestError(`Unsupported parameter: '${param}'.`, 'unsupported_parameter', param)

@@ -21,7 +21,7 @@ interface CompletionRequestBase {
   /** From -2 to 2; default: 0. */
   frequency_penalty?: number | null
   /**
-   * An integer, of which the lowest 32 bits count. Choice `i` is drawn with `seed + i`. Default:
+   * An integer; its lowest 32 bits count. Choice `i` is drawn with `seed + i`. Default:
    * another one each time.
    */
   seed?: number | null

@@ -102,7 +102,7 @@ fn find_border(lane: u32, largest: u32) -> Border {
     workgroupBarrier();
     let k = atomicLoad(&k_bin);
     if sampling.top_p < 1.0 {
-        // Top-p takes its share of what top-k accepts, which is known but for one bin.
+        // Top-p takes its share of what top-k accepts. All of that is known but for one bin.
         let at_least = sampling.top_p * mass_above(k) * (1.0 - SUM_ERROR);
         let at_most = sampling.top_p * mass_to[k] * (1.0 + SUM_ERROR);
         for (var i = 0u; i < BINS_EACH; i++) {

@@ -7,12 +7,12 @@
 const Q_VECTORS: u32 = (K + 511u) / 512u * 32u; // of q in a row
 const Q_SCALES: u32 = (K + 63u) / 64u * 2u;     // in a row
 
-// The vector of q that holds sixteen values, of which `i` is the number in the row.
+// Which vector of q holds the row's sixteen values number `i`.
 fn sixteen_at(i: u32) -> u32 {
     return i / 32u * 32u + i % 4u * 8u + i / 4u % 8u;
 }
 
-// The word of q that holds four values, of which `i` is the number in the row.
+// Which word of q holds the row's four values number `i`.
 fn four_at(i: u32) -> u32 {
     return sixteen_at(i / 4u) * 4u + i % 4u;
 }

@@ -1,5 +1,5 @@
-// The input of packed_slots.wgsl is the norm of the residual stream, of which stream_packed.wgsl
-// made the codes. The norm itself is only a factor.
+// The input of packed_slots.wgsl is the norm of the residual stream. What added to the stream has
+// made the codes, see stream_rows.wgsl. The norm itself is only a factor.
 //
 // The kernel declares q_scale, `array<vec2f>` [2][K / 32]: scale and scale times the sum of q, then
 // the sum of the squares of the stream, and nothing.

@@ -195,7 +195,7 @@ impl Meter {
         self.waiting += bytes;
     }
 
-    /// So many of the bytes that waited are stored now, or given up.
+    /// `bytes` that waited are stored now, or given up.
     pub fn stored(&mut self, now: f64, bytes: u64) -> Due {
         self.waiting = self.waiting.saturating_sub(bytes);
         if self.phase == Some(Phase::Storing) { self.moved(now) } else { Due::Not }

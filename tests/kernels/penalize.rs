@@ -7,7 +7,7 @@ use ternlight::sampling::Sampling;
 use crate::device::{assert_close, device, read, step};
 use crate::support::Random;
 
-/// Over several steps, of which the first ones have tokens that the caller has counted.
+/// Over several steps. The caller has counted the tokens of the first ones.
 #[test]
 fn penalize_counts_every_token_once() {
     let gpu = device();
