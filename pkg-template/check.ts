@@ -18,8 +18,7 @@ export function checkOptions(options: unknown, known?: readonly string[]): void 
 
 export function checkLoad(signal: unknown, onProgress: unknown, worker: unknown): void {
   checkSignal(signal)
-  const isCallback = onProgress === undefined || typeof onProgress === 'function'
-  check('onProgress', isCallback, 'must be a function')
+  checkCallback('onProgress', onProgress)
   const isWorker = typeof Worker === 'function' && worker instanceof Worker
   check('worker', typeof worker === 'boolean' || isWorker, 'must be true, false or a Worker')
 }
@@ -27,6 +26,17 @@ export function checkLoad(signal: unknown, onProgress: unknown, worker: unknown)
 export function checkSignal(signal: unknown): void {
   const isSignal = signal === undefined || signal instanceof AbortSignal
   check('signal', isSignal, 'must be an AbortSignal')
+}
+
+export function checkCallback(name: string, value: unknown): void {
+  check(name, value === undefined || typeof value === 'function', 'must be a function')
+}
+
+/** Refuses all but these texts, in the words of the crate. */
+export function checkChoice(name: string, value: unknown, choices: readonly string[]): void {
+  const quoted = choices.map(choice => `'${choice}'`)
+  const said = `must be ${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`
+  check(name, choices.includes(value as string), said)
 }
 
 export function checkBoolean(name: string, value: unknown): void {
@@ -51,6 +61,15 @@ export function checkMessages(messages: unknown): void {
     const { role, content } = (message ?? {}) as Partial<Message>
     check(`messages[${index}].role`, ROLES.includes(role), `must be one of ${ROLES.join(', ')}`)
     checkText(`messages[${index}].content`, content)
+  }
+}
+
+/** Calls the page back. What it throws is the page's bug, and no reason to end the work. */
+export function report<T>(callback: ((value: T) => void) | undefined, value: T): void {
+  try {
+    callback?.(value)
+  } catch (error) {
+    reportError(error)
   }
 }
 

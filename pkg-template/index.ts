@@ -6,7 +6,7 @@ export type { ModelCache } from './cache.js'
 export type {
   Availability, ChatOptions, DeviceLoss, ErrorCode, GenerateOptions, GpuOptions, Input, KernelTime,
   LoadOptions, Message, ModelInfo, Profile, Progress, ProgressNote, Source, Stats, StoredModel,
-  Token, TokenizeOptions, Verdict
+  SummarizeOptions, SummaryProgress, Token, TokenizeOptions, Verdict
 } from './types.js'
 export type {
   ChatCompletion, ChatCompletionChoice, ChatCompletionChunk, ChatCompletionChunkChoice,

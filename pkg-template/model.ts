@@ -5,7 +5,7 @@ import { cache, persistOnce } from './cache.js'
 import type { ModelCache } from './cache.js'
 import { Chat } from './chat.js'
 import {
-  checkBoolean, checkCount, checkLoad, checkMessages, checkOptions, checkSignal, checkText
+  checkBoolean, checkCount, checkLoad, checkMessages, checkOptions, checkSignal, checkText, report
 } from './check.js'
 import { WorkerTransport } from './worker-transport.js'
 import { BitNetError } from './error.js'
@@ -18,7 +18,7 @@ import type { PortableSource, Transport } from './protocol.js'
 import { portable } from './source.js'
 import type {
   Availability, ChatOptions, DeviceLoss, GenerateOptions, Input, LoadOptions, Message, ModelInfo,
-  Profile, Progress, Source, TokenizeOptions
+  Profile, Progress, Source, SummarizeOptions, TokenizeOptions
 } from './types.js'
 
 /**
@@ -153,6 +153,24 @@ export class BitNet {
     return new Generation(this.#run(() => input, rest), signal)
   }
 
+  /**
+   * Summarises a text of any length. What the context does not hold is split into passages at the
+   * ends of sentences; their summaries are then summarised. Each prompt is one `generate`, so that
+   * other calls may run between them.
+   *
+   * Throws `bad-option` for options that are no object. Whatever else fails rejects the readers of
+   * the summary: `bad-option` for a text that is no string or empty, and for a wrong option;
+   * `context-full` if too little of the context is left for the text; and as `generate` does.
+   */
+  summarize(text: string, options: SummarizeOptions = {}): Generation {
+    checkOptions(options)
+    const { signal, ...rest } = options
+    checkSignal(signal)
+    const run: Run = async (onToken, stop) =>
+      (await import('./summarize.js')).summarize(this, text, rest, onToken, stop)
+    return new Generation(run, signal)
+  }
+
   /** Begins a conversation. Throws `bad-option` for wrong options. */
   createChat(options: ChatOptions = {}): Chat {
     checkOptions(options, ['system', 'messages'])
@@ -269,13 +287,4 @@ function abortOf(...signals: (AbortSignal | undefined)[]) {
   })
   promise.catch(() => {})
   return { signal, promise, release: () => listeners.forEach(release => release()) }
-}
-
-/** A callback that throws is the page's bug, and no reason to end the load. */
-function report(onProgress: LoadOptions['onProgress'], progress: Progress): void {
-  try {
-    onProgress?.(progress)
-  } catch (error) {
-    reportError(error)
-  }
 }

@@ -368,6 +368,47 @@ export interface GenerateOptions {
   special?: boolean
 }
 
+/**
+ * Options of `model.summarize`. Those of `generate` hold for every prompt of a summary, but for
+ * `maxTokens` and `thinking`, which are for the summary itself. Its `maxTokens` is by default larger
+ * than what `length` asks for. Its `thinking` is `false` by default if the model can be told.
+ */
+export interface SummarizeOptions extends Omit<GenerateOptions, 'raw' | 'special'> {
+  /**
+   * What to write: `tldr` (default), what matters in a few sentences; `key-points`, a list of lines
+   * that begin with `- `; `headline`, one line; `teaser`, sentences that make one want to read on.
+   */
+  type?: 'tldr' | 'key-points' | 'headline' | 'teaser'
+  /**
+   * How long: `short` (default), `medium` or `long`. 1, 3 or 5 sentences; 3, 5 or 7 key points; a
+   * headline of 12, 17 or 22 words. A model that goes on after so many sentences, points or lines
+   * is stopped there.
+   */
+  length?: 'short' | 'medium' | 'long'
+  /** Whether the model is asked for Markdown. Default `plain-text`. */
+  format?: 'plain-text' | 'markdown'
+  /** What else the model should know, such as who reads the summary. Default: nothing. */
+  context?: string
+  /**
+   * Gets the progress, before and after each prompt. What it throws is reported as an uncaught
+   * error and does not stop the summary.
+   */
+  onProgress?: (progress: SummaryProgress) => void
+}
+
+/** How far a summary is. */
+export interface SummaryProgress {
+  /** Of `passages`, those whose summaries are written. */
+  done: number
+  /**
+   * The passages that the text is read in. If they are several, their summaries are the next text,
+   * and `passages` is counted again for that; the summary itself comes of one.
+   */
+  passages: number
+  /** The share of the whole, from 0 to 1. It never goes back. */
+  fraction: number
+}
+
 /** A generated token. Where a character takes several tokens, its text comes with the last one. */
 export interface Token {
   /** The token's id; absent for text that was held back and comes at the end. */

@@ -1,0 +1,341 @@
+// Summaries of texts of any length. What the context does not hold is split into passages at the
+// ends of sentences; their summaries, one after the other, are then the text. All prompts of a
+// summary begin with the same words, so that the model computes these once.
+import { badOption, checkCallback, checkChoice, checkCount, checkText, report } from './check.js'
+import { BitNetError } from './error.js'
+import type { Generation } from './generation.js'
+import type { GenerateOptions, Message, ModelInfo, Stats, SummarizeOptions, Token } from './types.js'
+
+/** What a summary needs of a model. */
+export interface Reader {
+  info: Pick<ModelInfo, 'contextLength' | 'thinking'>
+  generate(prompt: string, options: GenerateOptions): Generation
+  countTokens(messages: readonly Message[]): Promise<number>
+}
+
+/** How long a summary is: at most so many sentences, lines or words, and so many tokens. */
+interface Extent {
+  unit: 'sentence' | 'line'
+  units: number
+  words: string
+  tokens: number
+}
+
+/** What a prompt asks for. */
+interface Request {
+  /** All of the prompt that comes before the text. */
+  beginning: string
+  extent: Extent
+}
+
+const sentences = (units: number, words: string): Extent =>
+  ({ unit: 'sentence', units, words, tokens: 64 * units })
+
+const points = (units: number, words: string): Extent =>
+  ({ unit: 'line', units, words: `${words} lines that begin with "- "`, tokens: 48 * units })
+
+const headline = (words: number): Extent =>
+  ({ unit: 'line', units: 1, words: `at most ${words} words`, tokens: 4 * words })
+
+/** The lengths are those of Chrome's Summarizer. */
+const SENTENCES = {
+  short: sentences(1, 'one sentence'),
+  medium: sentences(3, 'three sentences'),
+  long: sentences(5, 'five sentences')
+}
+
+const KINDS = {
+  tldr: { name: 'TL;DR', ...SENTENCES },
+  'key-points': {
+    name: 'The key points', short: points(3, 'three'), medium: points(5, 'five'), long: points(7, 'seven')
+  },
+  headline: { name: 'A headline', short: headline(12), medium: headline(17), long: headline(22) },
+  teaser: { name: 'A teaser', ...SENTENCES }
+}
+
+const FORMATS = { 'plain-text': '', markdown: ', in Markdown' }
+
+/** Of the room for text, the share that the summary of a passage may take. */
+const SUMMARY_SHARE = 1 / 8
+/** The fewest tokens of text that are worth a prompt. */
+const MIN_ROOM = 64
+/** Tokens that a chat template may add for an answer without reasoning. */
+const SLACK = 16
+
+/** Summarises `text`. See `BitNet.summarize`. */
+export async function summarize(
+  model: Reader, text: string, options: SummarizeOptions, onToken: (token: Token) => void,
+  stop: AbortSignal
+): Promise<Stats> {
+  const { type, length, format, context, onProgress, ...rest } = checked(text, options)
+  const { contextLength, thinking } = model.info
+  const generate = { ...rest, signal: stop }
+  const silent = thinking ? { ...generate, thinking: false } : generate
+  const whole = request(type, length, format, context)
+  const passage = request('tldr', 'long', 'plain-text', context)
+
+  const count = async (prompt: string) => await model.countTokens([user(prompt)]) + SLACK
+  const taken = Math.max(await count(whole.beginning), await count(passage.beginning))
+  const room = contextLength - taken
+  if (room < MIN_ROOM) {
+    const said = `\`context\` and the model's chat template take ${taken} of ${contextLength} tokens`
+    throw new BitNetError('context-full', `${said}: there is too little left for the text`)
+  }
+  const maxSummary = Math.floor(room * SUMMARY_SHARE)
+  const passageTokens = Math.min(passage.extent.tokens, maxSummary)
+  const wholeTokens = Math.min(rest.maxTokens ?? whole.extent.tokens, 2 * maxSummary)
+
+  /** The tokens of a text as a share of those that there is room for beside an answer. */
+  const share = async ({ beginning }: Request, text: string, answer: number) =>
+    (await count(beginning + text) - taken) / (room - answer)
+
+  const total = new Total()
+  const progress = new Steps(onProgress)
+  let left = tidy(text)
+  while (!stop.aborted && await share(whole, left, wholeTokens) > 1) {
+    const passages = await split(left, text => share(passage, text, passageTokens), stop)
+    progress.begin(passages.length, false)
+    const summaries: string[] = []
+    for (const text of passages) {
+      if (stop.aborted) break
+      let summary = ''
+      const add = ({ text, channel }: Token) => { if (channel === 'answer') summary += text }
+      total.add(await answer(model, passage, text, { ...silent, maxTokens: passageTokens }, add))
+      // Whatever the model writes, each round is shorter than the one before.
+      summaries.push(summary.slice(0, text.length >> 1))
+      progress.next()
+    }
+    left = summaries.filter(Boolean).join('\n\n')
+  }
+  if (!stop.aborted) progress.begin(1, true)
+  // A model that says nothing of any passage has nothing to say of the whole.
+  if (left !== '' || stop.aborted) {
+    const tell = (token: Token) => {
+      total.begin()
+      onToken(token)
+    }
+    // Reasoning takes as many tokens as it takes.
+    const options = rest.thinking ? generate : { ...silent, maxTokens: rest.maxTokens ?? whole.extent.tokens }
+    total.add(await answer(model, whole, stop.aborted ? '' : left, options, tell))
+  }
+  if (!stop.aborted) progress.next()
+  return total.stats()
+}
+
+function checked(text: string, options: SummarizeOptions) {
+  checkText('text', text)
+  if (text.trim() === '') throw badOption('text', 'must not be empty')
+  const {
+    type = 'tldr', length = 'short', format = 'plain-text', context = '', onProgress, ...rest
+  } = options
+  checkChoice('type', type, Object.keys(KINDS))
+  checkChoice('length', length, ['short', 'medium', 'long'])
+  checkChoice('format', format, Object.keys(FORMATS))
+  checkText('context', context)
+  checkCallback('onProgress', onProgress)
+  if (rest.maxTokens !== undefined) checkCount('maxTokens', rest.maxTokens)
+  for (const name of ['raw', 'special']) {
+    if (name in rest) throw badOption(name, 'there is no such option')
+  }
+  return { type, length, format, context, onProgress, ...rest }
+}
+
+function request(
+  type: keyof typeof KINDS, length: keyof typeof SENTENCES, format: keyof typeof FORMATS,
+  context: string
+): Request {
+  const extent = KINDS[type][length]
+  const about = context.trim() && `Context: ${context.trim()}\n\n`
+  const wish = `${KINDS[type].name} of this text, ${extent.words}${FORMATS[format]}:`
+  return { beginning: `${about}${wish}\n\n`, extent }
+}
+
+const user = (content: string): Message => ({ role: 'user', content })
+
+/** A text without the white space that pages have around it and between its words. */
+const tidy = (text: string): string =>
+  text.trim().replace(/[^\S\n]+/g, ' ').replace(/\s*\n\s*\n\s*/g, '\n\n')
+
+/** Has the model answer one prompt, and stops it where its answer is as long as was asked for. */
+async function answer(
+  model: Reader, { beginning, extent }: Request, text: string, options: GenerateOptions,
+  onToken: (token: Token) => void
+): Promise<Stats> {
+  const generation = model.generate(beginning + text, options)
+  generation.stats.catch(() => {}) // The loop throws the same.
+  let said = ''
+  let shown = 0
+  let isWhole = false
+  try {
+    for await (const token of generation.tokens()) {
+      if (token.channel === 'reasoning') {
+        onToken(token)
+        continue
+      }
+      said += token.text
+      const limited = limit(said, extent)
+      const text = limited.text.slice(shown)
+      shown += text.length
+      isWhole = limited.isWhole
+      if (text || !isWhole) onToken({ ...token, text })
+      if (isWhole) break
+    }
+  } catch (error) {
+    if (!options.signal?.aborted) throw error
+  }
+  const stats = await generation.stats
+  return isWhole ? { ...stats, finishReason: 'stop' } : stats
+}
+
+/**
+ * As much of an answer as was asked for, without white space around it. It is whole if the model
+ * has gone on after that.
+ */
+export function limit(
+  answer: string, { unit, units }: Pick<Extent, 'unit' | 'units'>
+): { text: string, isWhole: boolean } {
+  const ends = unit === 'line' ? lineEnds(answer) : sentenceEnds(answer)
+  const end = ends[units - 1] ?? answer.length
+  const isWhole = answer.slice(end).trim() !== ''
+  return { text: answer.slice(0, end).trim(), isWhole }
+}
+
+/** Where lines end that say something. One that ends in a colon only introduces the others. */
+const lineEnds = (text: string): number[] =>
+  [...text.matchAll(/^.*\S.*$/gm)]
+    .filter(([line], index, { length }) => index === length - 1 || !line.trim().endsWith(':'))
+    .map(({ 0: line, index }) => index + line.length)
+
+/** What ends with a period and may be an abbreviation: `Mr.`, `Prof.`, `U.S.` */
+const ABBREVIATION = /(?:^|\P{L})(?:\p{Lu}\p{L}{0,3}|(?:\p{L}\.)+\p{L})\.\s*$/u
+
+const sentenceEnds = (text: string): number[] =>
+  ends(text, 'sentence').filter(end => !ABBREVIATION.test(text.slice(Math.max(0, end - 20), end)))
+
+/**
+ * Splits a text into passages that fit, at the ends of sentences where it can. `share` says how much
+ * of the room for a passage a text takes: at most 1 if it fits.
+ */
+export async function split(
+  text: string, share: (text: string) => Promise<number>, stop: AbortSignal
+): Promise<string[]> {
+  const trimmed = text.trim()
+  if (trimmed === '' || stop.aborted) return []
+  const times = await share(trimmed)
+  if (times <= 1 || trimmed.length === 1) return [trimmed]
+  const passages: string[] = []
+  // Some more than are needed: tokens are not spread evenly.
+  const count = Math.min(trimmed.length, Math.ceil(times * 1.1))
+  for (const shorter of divide(trimmed, count)) {
+    passages.push(...await split(shorter, share, stop))
+  }
+  return passages
+}
+
+/** How far from where a cut would make passages of one length it may be, in UTF-16 code units. */
+const MAX_SHIFT = 2000
+
+/** Cuts a text of at least `count` code units into `count` passages of about the same length. */
+export function divide(text: string, count: number): string[] {
+  const length = text.length / count
+  const shift = Math.max(1, Math.min(MAX_SHIFT, Math.floor(length / 2)))
+  const goals = Array.from({ length: count - 1 }, (_, n) => Math.round((n + 1) * length))
+  const borders = [0, ...goals.map(goal => cutNear(text, goal, shift)), text.length]
+  return borders.slice(1).map((end, n) => text.slice(borders[n], end))
+}
+
+/**
+ * Where to cut near `goal`: between sentences, or else words, or else characters. It looks at the
+ * text around it alone, because browsers take time with the square of the length.
+ */
+function cutNear(text: string, goal: number, shift: number): number {
+  const start = Math.max(0, goal - shift)
+  const around = text.slice(start, goal + shift)
+  const distance = (end: number) => Math.abs(start + end - goal)
+  for (const granularity of ['sentence', 'word', 'grapheme'] as const) {
+    const found = ends(around, granularity).filter(end => end < around.length)
+    if (found.length > 0) return start + found.reduce((a, b) => distance(b) < distance(a) ? b : a)
+  }
+  return goal
+}
+
+/** Where the sentences, words or characters of a text end, without those of white space alone. */
+const ends = (text: string, granularity: 'sentence' | 'word' | 'grapheme'): number[] =>
+  Array.from(new Intl.Segmenter(undefined, { granularity }).segment(text))
+    .filter(({ segment }) => segment.trim() !== '')
+    .map(({ index, segment }) => index + segment.length)
+
+/** Reports how far a summary is. */
+class Steps {
+  #onProgress: SummarizeOptions['onProgress']
+  /** The share of the whole that was done before this round. */
+  #before = 0
+  /** The share of what was left then that each step of this round is. */
+  #step = 0
+  #passages = 0
+  #done = 0
+
+  constructor(onProgress: SummarizeOptions['onProgress']) {
+    this.#onProgress = onProgress
+  }
+
+  /** Begins a round. If it is not the last, the rest counts as one more step. */
+  begin(passages: number, isLast: boolean): void {
+    this.#before = this.#fraction()
+    this.#step = 1 / (isLast ? passages : passages + 1)
+    this.#passages = passages
+    this.#done = 0
+    this.#report()
+  }
+
+  next(): void {
+    this.#done += 1
+    this.#report()
+  }
+
+  #fraction(): number {
+    return this.#before + (1 - this.#before) * this.#done * this.#step
+  }
+
+  #report(): void {
+    const progress = { done: this.#done, passages: this.#passages, fraction: this.#fraction() }
+    report(this.#onProgress, progress)
+  }
+}
+
+/** The statistics of several answers as those of one. */
+class Total {
+  #created = performance.now()
+  #timeToFirstToken: number | undefined
+  #stats: Stats | undefined
+  #prefillSeconds = 0
+  #decodeSeconds = 0
+
+  /** Notes when the summary begins. */
+  begin(): void {
+    this.#timeToFirstToken ??= performance.now() - this.#created
+  }
+
+  add(stats: Stats): void {
+    const { promptTokens, reusedTokens, completionTokens } = stats
+    this.#prefillSeconds += quotient(promptTokens - reusedTokens, stats.prefillTokensPerSecond)
+    this.#decodeSeconds += quotient(completionTokens, stats.decodeTokensPerSecond)
+    const before = this.#stats as Record<string, unknown> | undefined
+    const summed = Object.entries(stats).map(([name, value]) =>
+      [name, typeof value === 'number' ? value + Number(before?.[name] ?? 0) : value])
+    this.#stats = Object.fromEntries(summed)
+  }
+
+  stats(): Stats {
+    const stats = this.#stats!
+    const { promptTokens, reusedTokens, completionTokens } = stats
+    return {
+      ...stats,
+      timeToFirstToken: this.#timeToFirstToken ?? performance.now() - this.#created,
+      prefillTokensPerSecond: quotient(promptTokens - reusedTokens, this.#prefillSeconds),
+      decodeTokensPerSecond: quotient(completionTokens, this.#decodeSeconds)
+    }
+  }
+}
+
+const quotient = (amount: number, by: number): number => by > 0 ? amount / by : 0
