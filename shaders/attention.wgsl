@@ -7,9 +7,9 @@
 @group(0) @binding(0) var<uniform> step: Step;
 // [n_tokens, N_HEAD, HEAD_DIM], rotated and scaled
 @group(0) @binding(1) var<storage, read> queries: array<vec4f>;
-// [n_ctx, N_HEAD_KV, HEAD_DIM]
+// [positions, N_HEAD_KV, HEAD_DIM]
 @group(0) @binding(2) var<storage, read> k_cache: array<vec4u>;
-// [n_ctx, N_HEAD_KV, HEAD_DIM]
+// [positions, N_HEAD_KV, HEAD_DIM]
 @group(0) @binding(3) var<storage, read> v_cache: array<u32>;
 // [n_tokens, n_splits, N_HEAD, HEAD_DIM], not normalised
 @group(0) @binding(4) var<storage, read_write> partial_sums: array<vec2f>;
@@ -23,7 +23,7 @@ var<workgroup> scores: array<f32, WORKGROUP>;
 var<workgroup> weights: array<f32, WORKGROUP>;
 
 fn score(head: u32, position: u32, head_kv: u32) -> f32 {
-    let key = (position * N_HEAD_KV + head_kv) * VECTORS;
+    let key = ((step.first + position) * N_HEAD_KV + head_kv) * VECTORS;
     let query = head * (HEAD_DIM / 4u);
     var sum = vec4f();
     for (var i = 0u; i < VECTORS; i++) {
@@ -40,7 +40,7 @@ fn score(head: u32, position: u32, head_kv: u32) -> f32 {
 }
 
 fn value(position: u32, head_kv: u32, pair: u32) -> vec2f {
-    let at = (position * N_HEAD_KV + head_kv) * TILE + pair;
+    let at = ((step.first + position) * N_HEAD_KV + head_kv) * TILE + pair;
     if KV_F16 {
         return unpack2x16float(v_cache[at]);
     }

@@ -8,9 +8,9 @@
 @group(0) @binding(0) var<uniform> step: Step;
 // [n_tokens, N_HEAD, HEAD_DIM], rotated and scaled
 @group(0) @binding(1) var<storage, read> queries: array<vec4f>;
-// [n_ctx, N_HEAD_KV, HEAD_DIM]
+// [positions, N_HEAD_KV, HEAD_DIM]
 @group(0) @binding(2) var<storage, read> k_cache: array<vec4u>;
-// [n_ctx, N_HEAD_KV, HEAD_DIM]
+// [positions, N_HEAD_KV, HEAD_DIM]
 @group(0) @binding(3) var<storage, read> v_cache: array<vec2u>;
 // [n_tokens, n_splits, N_HEAD, HEAD_DIM], not normalised
 @group(0) @binding(4) var<storage, read_write> partial_sums: array<vec4f>;
@@ -46,7 +46,7 @@ fn dot_key(words: vec4u, q0: vec4f, q1: vec4f) -> f32 {
 }
 
 fn value(position: u32, head_kv: u32, quad: u32) -> vec4f {
-    let at = (position * N_HEAD_KV + head_kv) * QUADS + quad;
+    let at = ((step.first + position) * N_HEAD_KV + head_kv) * QUADS + quad;
     if KV_F16 {
         let words = v_cache[at];
         return vec4f(unpack2x16float(words.x), unpack2x16float(words.y));
@@ -83,7 +83,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         let position = first + lane / LANES; // and the one SLOTS after it
         var words: array<vec4u, EACH * STEPS>;
         for (var n = 0u; n < EACH; n++) {
-            let key = (min(position + n * SLOTS, end - 1u) * N_HEAD_KV + head_kv) * VECTORS;
+            let at = step.first + min(position + n * SLOTS, end - 1u);
+            let key = (at * N_HEAD_KV + head_kv) * VECTORS;
             for (var i = 0u; i < STEPS; i++) {
                 words[n * STEPS + i] = k_cache[key + min(i * LANES + lane % LANES, VECTORS - 1u)];
             }

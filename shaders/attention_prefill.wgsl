@@ -10,9 +10,9 @@
 @group(0) @binding(0) var<uniform> step: Step;
 // [n_tokens, N_HEAD, HEAD_DIM], rotated and scaled
 @group(0) @binding(1) var<storage, read> queries: array<vec4f>;
-// [n_ctx, N_HEAD_KV, HEAD_DIM]
+// [positions, N_HEAD_KV, HEAD_DIM]
 @group(0) @binding(2) var<storage, read> k_cache: array<vec2u>;
-// [n_ctx, N_HEAD_KV, HEAD_DIM]
+// [positions, N_HEAD_KV, HEAD_DIM]
 @group(0) @binding(3) var<storage, read> v_cache: array<vec2u>;
 // [n_tokens, n_splits, N_HEAD, HEAD_DIM], not normalised
 @group(0) @binding(4) var<storage, read_write> partial_sums: array<vec4f>;
@@ -126,7 +126,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             // A thread takes four neighbouring keys, so key 4a + b is in row 16b + a.
             for (var i = 0u; i < KEYS * SLICE / WORKGROUP; i++) {
                 let of_key = i * (WORKGROUP / SLICE) + lane / SLICE;
-                let position = min(first + of_key, end - 1u);
+                let position = step.first + min(first + of_key, end - 1u);
                 let at = (position * N_HEAD_KV + head_kv) * QUADS + min(quad, QUADS - 1u);
                 tile[in_tile(ROWS + of_key % 4u * 16u + of_key / 4u, vector)] =
                     select(vec4f(), key(at), inside);
@@ -210,7 +210,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
                 for (var n = 0u; n < (V_KEYS * V_QUADS + WORKGROUP - 1u) / WORKGROUP; n++) {
                     let i = n * WORKGROUP + lane;
                     if i < V_KEYS * V_QUADS {
-                        let position = min(half_first + slice * V_KEYS + i / V_QUADS, end - 1u);
+                        let in_slice = i / V_QUADS;
+                        let position =
+                            step.first + min(half_first + slice * V_KEYS + in_slice, end - 1u);
                         let quad = first_quad + i % V_QUADS;
                         tile[i] = value((position * N_HEAD_KV + head_kv) * QUADS + quad);
                     }

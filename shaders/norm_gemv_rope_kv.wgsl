@@ -18,9 +18,9 @@
 @group(0) @binding(5) var<storage, read> rope_table: array<vec2f>;
 // [N_Q]
 @group(0) @binding(6) var<storage, read_write> queries: array<f32>;
-// [n_ctx, N_KV]
+// [positions, N_KV]
 @group(0) @binding(7) var<storage, read_write> k_cache: array<u32>;
-// [n_ctx, N_KV]
+// [positions, N_KV]
 @group(0) @binding(8) var<storage, read_write> v_cache: array<u32>;
 
 const_assert EACH == 2u; // a pair
@@ -78,7 +78,7 @@ fn store(at: u32, v: vec2f) {
         queries[at] = scaled.x;
         queries[at + 1u] = scaled.y;
     } else if at < N_Q + N_KV {
-        let i = step.pos * N_KV + at - N_Q;
+        let i = (step.first + step.pos) * N_KV + at - N_Q;
         if KV_F16 {
             k_cache[i / 2u] = pack2x16float(v);
         } else {
@@ -86,7 +86,7 @@ fn store(at: u32, v: vec2f) {
             k_cache[i + 1u] = bitcast<u32>(v.y);
         }
     } else {
-        let i = step.pos * N_KV + at - N_Q - N_KV;
+        let i = (step.first + step.pos) * N_KV + at - N_Q - N_KV;
         if KV_F16 {
             v_cache[i / 2u] = pack2x16float(v);
         } else {

@@ -12,9 +12,9 @@
 @group(0) @binding(4) var<storage, read> rope_table: array<vec2f>;
 // [n_tokens, N_Q]
 @group(0) @binding(5) var<storage, read_write> q: array<f32>;
-// [n_ctx, N_KV]
+// [positions, N_KV]
 @group(0) @binding(6) var<storage, read_write> k_cache: array<u32>;
-// [n_ctx, N_KV]
+// [positions, N_KV]
 @group(0) @binding(7) var<storage, read_write> v_cache: array<u32>;
 
 const HALF: u32 = HEAD_DIM / 2u;
@@ -80,7 +80,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
                 q[token * N_Q + head * HEAD_DIM + i + 1u] = v.y;
             } else {
                 let kv_head = select(head - N_HEAD, head - N_HEAD - N_HEAD_KV, is_value);
-                let at = pos * N_KV + kv_head * HEAD_DIM + i;
+                let at = (step.first + pos) * N_KV + kv_head * HEAD_DIM + i;
                 if KV_F16 {
                     put(!is_value, at / 2u, pack2x16float(v));
                 } else {

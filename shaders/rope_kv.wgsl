@@ -9,9 +9,9 @@
 @group(0) @binding(2) var<storage, read> rope_table: array<vec2f>;
 // [n_tokens, N_Q]
 @group(0) @binding(3) var<storage, read_write> q: array<vec2f>;
-// [n_ctx, N_KV]
+// [positions, N_KV]
 @group(0) @binding(4) var<storage, read_write> k_cache: array<u32>;
-// [n_ctx, N_KV]
+// [positions, N_KV]
 @group(0) @binding(5) var<storage, read_write> v_cache: array<u32>;
 
 const HALF: u32 = HEAD_DIM / 2u;
@@ -49,7 +49,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
             q[out] = v.xy * scale;
             q[out + HALF / 2u] = v.zw * scale;
         } else {
-            let out = pos * N_KV + at - N_Q;
+            let out = (step.first + pos) * N_KV + at - N_Q;
             if KV_F16 {
                 k_cache[out / 2u] = pack2x16float(v.xy);
                 k_cache[(out + HALF) / 2u] = pack2x16float(v.zw);
@@ -65,7 +65,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         let at = EACH * i - N_Q - N_KV;
         let source = row + EACH * i;
         let v = vec4f(qkv[source], qkv[source + 1u], qkv[source + 2u], qkv[source + 3u]);
-        let out = pos * N_KV + at;
+        let out = (step.first + pos) * N_KV + at;
         if KV_F16 {
             v_cache[out / 2u] = pack2x16float(v.xy);
             v_cache[out / 2u + 1u] = pack2x16float(v.zw);

@@ -82,7 +82,7 @@ async fn time_products(gpu: &Gpu) -> Result<f64> {
         scale: gpu.upload("dot_q_scale", &[[1f32, 0.0]]),
     };
     let y = gpu.buffer("dot_y", SIZE);
-    let step = Step { pos: 0, n_tokens: 1, n_splits: 1, split_len: 1 };
+    let step = Step { pos: 0, n_tokens: 1, n_splits: 1, split_len: 1, ..Step::default() };
     let d_step = gpu.upload("dot_step", &[step]);
     let mut recorder = Recorder::new(gpu, &d_step);
     for _ in 0..PRODUCTS {

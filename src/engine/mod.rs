@@ -83,13 +83,17 @@ pub struct Profile {
     pub kernels: Vec<KernelTime>,
 }
 
-/// A model on a GPU, with one KV cache. The caller keeps track of positions.
+/// A model on a GPU, with a KV cache that several texts share. The caller keeps track of what it
+/// holds: see [`Engine::use_cache`].
 pub struct Engine {
     gpu: Gpu,
     config: Config,
     state: State,
     plans: Plans,
     weights: Weights,
+    candidates: Option<Candidates>,
+    /// Where the text of the steps to come begins in the KV cache.
+    first: Cell<usize>,
     /// The memory's rate in GB/s, once it is measured.
     bandwidth: Cell<Option<f64>>,
     /// How tokens are chosen.
@@ -182,8 +186,17 @@ impl Engine {
         if let Some(candidates) = &candidates {
             candidates.split(&gpu);
         }
-        let (bandwidth, sampling) = (Cell::default(), Cell::default());
-        let engine = Self { gpu, config, state, plans, weights, bandwidth, sampling };
+        let engine = Self {
+            gpu,
+            config,
+            state,
+            plans,
+            weights,
+            candidates,
+            first: Cell::default(),
+            bandwidth: Cell::default(),
+            sampling: Cell::default(),
+        };
         engine.warm_up().await?;
         Ok(engine)
     }
@@ -221,9 +234,52 @@ impl Engine {
         &self.config
     }
 
-    /// Tokens the KV cache holds.
+    /// The most tokens of a text.
     pub fn n_ctx(&self) -> usize {
         self.state.n_ctx
+    }
+
+    /// Positions of the KV cache: at least [`Engine::n_ctx`]. Texts share them.
+    pub fn positions(&self) -> usize {
+        self.state.positions()
+    }
+
+    /// Positions for which `bytes` of KV cache suffice.
+    pub fn positions_of(&self, bytes: u64) -> usize {
+        (bytes / self.state.bytes_per_position()) as usize
+    }
+
+    /// Makes the steps to come use the KV cache from `first` on: their position `pos` is number
+    /// `first + pos` of it. At the beginning `first` is 0.
+    pub fn use_cache(&self, first: usize) {
+        self.first.set(first);
+    }
+
+    /// Makes the KV cache larger, by `more` positions or as many again, up to `most` positions. What
+    /// it holds stays. Gives whether it has `more` now: not where the device has no memory for them,
+    /// or a binding would not hold them.
+    ///
+    /// Errors: `device-lost`.
+    pub async fn grow(&mut self, more: usize, most: usize) -> Result<bool> {
+        let positions = self.positions();
+        let most = most.min(self.state.max_positions(&self.gpu));
+        if positions + more > most {
+            return Ok(false);
+        }
+        let larger = (positions + more.max(positions)).min(most);
+        if !self.state.grow(&self.gpu, larger).await? {
+            return Ok(false);
+        }
+        let mut recorder = Recorder::new(&self.gpu, &self.state.step);
+        let candidates = self.candidates.as_ref();
+        self.plans =
+            Plans::record(&mut recorder, &self.config, &self.weights, &self.state, candidates);
+        Ok(true)
+    }
+
+    /// Copies the keys and values of `n` positions of the KV cache.
+    pub fn copy_cache(&self, from: usize, to: usize, n: usize) {
+        self.state.copy_cache(&self.gpu, [from, to], n);
     }
 
     /// The most tokens one call of [`Engine::prefill`] takes.
@@ -286,7 +342,7 @@ impl Engine {
     ///
     /// The caller has checked the ids, and that `end` is within the context.
     pub fn prefill(&self, ids: &[u32], pos: usize, end: usize) -> Readback<u32> {
-        let step = self.state.step_towards(pos, ids.len(), end);
+        let step = self.at(self.state.step_towards(pos, ids.len(), end));
         self.write_step(ids, &step);
         self.gpu.run_and_read(&[self.layers(&step)], &step, &self.state.sampled, 1)
     }
@@ -309,7 +365,7 @@ impl Engine {
     /// Several calls may be in flight.
     pub fn decode_and_sample(&self, pos: usize, n: usize) -> Readback<u32> {
         debug_assert!((1..=MAX_BATCH_STEPS).contains(&n));
-        let steps: Vec<Step> = (pos..pos + n).map(|pos| self.state.step(pos, 1)).collect();
+        let steps: Vec<Step> = (pos..pos + n).map(|pos| self.at(self.state.step(pos, 1))).collect();
         self.gpu.write_steps(&self.state.step, &steps);
         let plans = self.to_token(&steps[0]);
         self.gpu.run_each_and_read(&plans, &steps, &self.state.sampled.last(n), n)
@@ -319,7 +375,7 @@ impl Engine {
     /// after each. The results are those of single steps, to the last bit. Several calls may be in
     /// flight.
     pub fn decode_and_choose(&self, ids: &[u32], pos: usize) -> Choices {
-        let step = self.state.few_step(pos, ids.len());
+        let step = self.at(self.state.few_step(pos, ids.len()));
         self.write_step(ids, &step);
         let plans = [&self.plans.few, &self.plans.greedy_each];
         let vocab_blocks = vocab_blocks(self.config.n_vocab);
@@ -352,7 +408,7 @@ impl Engine {
     /// Errors: `missing-feature` without timestamp queries.
     pub async fn profile(&self, pos: usize, n_tokens: usize) -> Result<Profile> {
         let bandwidth = self.bandwidth().await?;
-        let step = self.state.step(pos, n_tokens);
+        let step = self.at(self.state.step(pos, n_tokens));
         self.gpu.write_steps(&self.state.step, &[step]);
         let kernels = self.gpu.profile(&self.greedy(&step), &step, bandwidth).await?;
         Ok(Profile { bandwidth, kernels })
@@ -383,9 +439,14 @@ impl Engine {
     }
 
     fn begin(&self, ids: &[u32], pos: usize) -> Step {
-        let step = self.state.step(pos, ids.len());
+        let step = self.at(self.state.step(pos, ids.len()));
         self.write_step(ids, &step);
         step
+    }
+
+    /// The step, of the text that is in use.
+    fn at(&self, step: Step) -> Step {
+        Step { first: self.first.get() as u32, ..step }
     }
 
     fn write_step(&self, ids: &[u32], step: &Step) {

@@ -70,7 +70,7 @@ pub(super) enum Activations {
 /// `qkv`, the sums of `partials`, `ff` and `few_logits` have the same memory: each is written after
 /// the one before it was read for the last time.
 pub(super) struct State {
-    /// Tokens the KV cache holds.
+    /// The most tokens of a text.
     pub(super) n_ctx: usize,
     /// Tokens in one prefill step.
     pub(super) chunk: usize,
@@ -117,8 +117,10 @@ pub(super) struct State {
     pub(super) few_best: Buffer<[u32; 2]>,
     /// cos and sin of every position's angles `[n_ctx, head_dim / 2]`.
     pub(super) rope_table: Buffer<[f32; 2]>,
-    /// Keys and values of each block.
+    /// Keys and values of each block, of several texts.
     pub(super) cache: Vec<KvCache>,
+    /// The memory of `qkv` and others. A step that is submitted later may use it for anything.
+    scratch: Buffer<f32>,
     pub(super) sampling: Buffer<SamplingParams>,
     pub(super) selection: Selection,
     pub(super) penalties: Buffer<Penalties>,
@@ -170,12 +172,10 @@ impl State {
         let few = if chunk >= FEW && few_fit { FEW } else { 0 };
         let splits = (chunk * max_prefill_splits).max(MAX_SPLITS as usize * few.max(1));
         let blocks = vocab_blocks(n_vocab);
-        let cache_words = shape.cache_bytes(n_ctx) / size_of::<u32>();
         // Of a buffer with a row for each token, a step uses as many rows as it has tokens.
         let rows = |len: usize| Used::Tokens(4 * len as u64);
         let split = |values: usize| Used::Splits(4 * values as u64);
         let angles = Used::Tokens(4 * config.head_dim as u64);
-        let position = Used::Positions(shape.cache_bytes(1) as u64);
 
         let a = allocation;
         let n_qkv = n_qkv(config);
@@ -216,13 +216,8 @@ impl State {
             few_logits: scratch.first(few * n_vocab).using(rows(n_vocab)),
             few_best: a.buffer("few_best", few * blocks).using(rows(2 * blocks)),
             rope_table: a.buffer("rope_table", n_ctx * config.head_dim / 2).using(angles),
-            cache: (0..config.n_layer)
-                .map(|_| KvCache {
-                    shape,
-                    keys: a.buffer("k_cache", cache_words).using(position),
-                    values: a.buffer("v_cache", cache_words).using(position),
-                })
-                .collect(),
+            cache: caches(a, shape, config.n_layer, n_ctx),
+            scratch,
             sampling: a.buffer("sampling", 1),
             selection: Selection::allocate(a, n_vocab),
             penalties: a.buffer("penalties", 1),
@@ -242,6 +237,67 @@ impl State {
                 .flat_map(|pos| angles.at(pos).map(|pair| pair.map(|value| value as f32)))
                 .collect();
             gpu.write(&self.rope_table, first * half, &rows);
+        }
+    }
+
+    /// Positions that the KV cache has.
+    pub(super) fn positions(&self) -> usize {
+        let words = |cache: &KvCache| cache.keys.len() / words_per_position(&cache.shape);
+        self.cache.first().map_or(0, words)
+    }
+
+    /// Positions that the KV cache can have: those of a binding.
+    pub(super) fn max_positions(&self, gpu: &Gpu) -> usize {
+        let shape = &self.partials.shape;
+        gpu.max_binding.min(gpu.max_buffer) as usize / shape.cache_bytes(1)
+    }
+
+    /// Bytes of a position, in all blocks.
+    pub(super) fn bytes_per_position(&self) -> u64 {
+        (2 * self.cache.len() * self.partials.shape.cache_bytes(1)) as u64
+    }
+
+    /// Replaces the KV cache by one of `positions`, with all that it holds. Gives whether the device
+    /// had the memory. The plans are to be recorded again then.
+    pub(super) async fn grow(&mut self, gpu: &Gpu, positions: usize) -> Result<bool> {
+        let mut larger = Vec::new();
+        let allocated = gpu.allocating("a larger KV cache", |allocation| {
+            larger = caches(allocation, self.partials.shape, self.cache.len(), positions);
+        });
+        let granted = match allocated.await {
+            Ok(()) => true,
+            Err(Error::OutOfMemory { .. }) => false,
+            Err(error) => return Err(error),
+        };
+        if granted {
+            let pairs = self
+                .cache
+                .iter()
+                .zip(&larger)
+                .flat_map(|(old, new)| [(&old.keys, &new.keys), (&old.values, &new.values)]);
+            gpu.copy(pairs.map(|(old, new)| [(old, 0), (new, 0)]), self.cache[0].keys.len());
+            std::mem::swap(&mut self.cache, &mut larger);
+        }
+        for unused in larger {
+            gpu.free(&unused.keys);
+            gpu.free(&unused.values);
+        }
+        Ok(granted)
+    }
+
+    /// Copies the keys and values of `n` positions, by way of the scratch memory: WebGPU does not
+    /// copy within a buffer.
+    pub(super) fn copy_cache(&self, gpu: &Gpu, [from, to]: [usize; 2], n: usize) {
+        let scratch = self.scratch.cast::<u32>();
+        let each = words_per_position(&self.partials.shape);
+        let together = scratch.len() / each;
+        let buffers = self.cache.iter().flat_map(|cache| [&cache.keys, &cache.values]);
+        for buffer in buffers {
+            for done in (0..n).step_by(together) {
+                let len = together.min(n - done) * each;
+                let at = |first: usize| (buffer, (first + done) * each);
+                gpu.copy([[at(from), (&scratch, 0)], [(&scratch, 0), at(to)]], len);
+            }
         }
     }
 
@@ -280,6 +336,7 @@ impl State {
             n_tokens: n_tokens as u32,
             n_splits: (pos + n_tokens).div_ceil(split_len) as u32,
             split_len: split_len as u32,
+            ..Step::default()
         }
     }
 }
@@ -302,6 +359,28 @@ impl Activations {
             Inputs::Floats => Self::Floats(floats(a)),
         }
     }
+}
+
+/// The KV cache of each block.
+fn caches(
+    a: &mut Allocation<'_>,
+    shape: AttentionShape,
+    n_layer: usize,
+    positions: usize,
+) -> Vec<KvCache> {
+    let words = positions * words_per_position(&shape);
+    let used = Used::Positions(shape.cache_bytes(1) as u64);
+    (0..n_layer)
+        .map(|_| KvCache {
+            shape,
+            keys: a.buffer("k_cache", words).using(used),
+            values: a.buffer("v_cache", words).using(used),
+        })
+        .collect()
+}
+
+fn words_per_position(shape: &AttentionShape) -> usize {
+    shape.cache_bytes(1) / size_of::<u32>()
 }
 
 fn quantized_groups(a: &mut Allocation<'_>, label: &str, [rows, k]: [usize; 2]) -> QuantizedGroups {

@@ -12,7 +12,7 @@ use super::{Access, Buffer, Const, Dialect, Gpu, Kernel, Tuning, Used};
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct Step {
-    /// Tokens in the KV cache before this step.
+    /// Tokens of the sequence before this step.
     pub pos: u32,
     /// Tokens in this step.
     pub n_tokens: u32,
@@ -20,6 +20,10 @@ pub struct Step {
     pub n_splits: u32,
     /// Positions in one split.
     pub split_len: u32,
+    /// Where the sequence's positions begin in the buffers of the KV cache.
+    pub first: u32,
+    /// Uniform blocks are multiples of 16 bytes.
+    pub pad: [u32; 3],
 }
 
 /// The distance between two steps in a buffer of several, counted in steps. WebGPU's dynamic

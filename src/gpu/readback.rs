@@ -76,6 +76,21 @@ impl Gpu {
         }
     }
 
+    /// Copies `len` values, from a place in one buffer to a place in another, for each of `copies`.
+    pub fn copy<'a, T: Pod>(
+        &self,
+        copies: impl IntoIterator<Item = [(&'a Buffer<T>, usize); 2]>,
+        len: usize,
+    ) {
+        let mut encoder = self.device.create_command_encoder(&Default::default());
+        let bytes = |n: usize| (n * size_of::<T>()) as u64;
+        for [(from, at), (to, to_at)] in copies {
+            let [at, to_at] = [from.offset + bytes(at), to.offset + bytes(to_at)];
+            encoder.copy_buffer_to_buffer(&from.raw, at, &to.raw, to_at, bytes(len));
+        }
+        self.queue.submit([encoder.finish()]);
+    }
+
     /// A buffer of `size` bytes that can be mapped. Small ones are used again.
     fn staging(&self, size: u64) -> wgpu::Buffer {
         let mut idle = self.idle_staging.lock().unwrap_or_else(PoisonError::into_inner);

@@ -56,6 +56,11 @@ impl Conversation {
         Ok(Self { messages: messages.to_vec(), text, prompt, answers })
     }
 
+    /// How many of `messages`, at the beginning, this conversation has too.
+    pub(super) fn shared_messages(&self, messages: &[Message]) -> usize {
+        self.messages.iter().zip(messages).take_while(|(a, b)| a == b).count()
+    }
+
     /// Whether the answer begins with its reasoning.
     pub(super) fn begins_reasoning(&self) -> bool {
         self.text.begins_reasoning

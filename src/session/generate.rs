@@ -5,11 +5,12 @@ use std::rc::Rc;
 
 use web_time::Instant;
 
-use super::Session;
+use super::caches::{CacheId, Cached, Wanted};
 use super::decode::Decoder;
 use super::output::{Output, Token};
 use super::run::Run;
 use super::stats::{FinishReason, Stats};
+use super::{Session, given_up};
 use crate::chat::{Channel, Channels};
 use crate::error::{Error, Result};
 use crate::sampling::Sampling;
@@ -17,6 +18,10 @@ use crate::tokenizer::{Part, Special};
 
 /// What ends a reasoning whose budget is spent, as models write it.
 const CLOSE: &str = "\n</think>\n\n";
+
+/// Tokens for which a generation gets room at least, if it may have as many. When that is full, it
+/// gets more.
+const MIN_ROOM: usize = 256;
 
 /// How to generate.
 #[derive(Clone, Debug, Default)]
@@ -52,50 +57,56 @@ impl Session {
     ) -> Result<Stats> {
         options.sampling.check()?;
         let started = Instant::now();
-        let reused = self.begin(prompt)?;
-        let stats =
-            Stats { prompt_tokens: prompt.len(), reused_tokens: reused, ..Stats::default() };
+        self.check_prompt(prompt)?;
+        let mut stats = Stats { prompt_tokens: prompt.len(), ..Stats::default() };
         // The last token's keys and values need no room in the cache.
         let room = self.engine.n_ctx() - prompt.len() + 1;
         let limit = options.max_tokens.unwrap_or(room).min(room);
         if limit == 0 {
             return Ok(stats);
         }
-
-        self.engine.set_sampling(&options.sampling);
-        let sampling = &options.sampling;
-        let can_draft = sampling.is_greedy() && !sampling.is_penalized();
-        let drafts = options.prompt_lookup.unwrap_or(self.engine.gpu().tuning.prompt_lookup);
-        let channels = match &self.conversation {
+        // Positions that its text fills in the end.
+        let most = prompt.len() + limit - 1;
+        let mut id = self.place(prompt, wanted(prompt.len(), most)).await?;
+        let Some(text) = self.caches.get(id) else { return Err(given_up()) };
+        let reused = text.filled;
+        stats.reused_tokens = reused;
+        let channels = match &text.conversation {
             // Not a chat: all that is generated continues the prompt.
             None => Channels::answer(),
             Some(conversation) if conversation.begins_reasoning() => Channels::reasoning(),
             Some(_) => Channels::new(),
         };
+
+        self.engine.set_sampling(&options.sampling);
+        let sampling = &options.sampling;
+        let can_draft = sampling.is_greedy() && !sampling.is_penalized();
+        let drafts = options.prompt_lookup.unwrap_or(self.engine.gpu().tuning.prompt_lookup);
         let tokenizer = Rc::clone(&self.tokenizer);
         let mut output = Output::new(&tokenizer, prompt, channels, &options.stop);
         let mut first = None;
-        let mut stats = stats;
-        let mut from = reused;
         loop {
-            let ids = self.tokens.clone();
-            self.prefill(&ids, from).await?;
+            self.prefill(id).await?;
+            let Self { engine, info, caches, pace, chunks, .. } = self;
+            let Some(text) = caches.get(id) else { return Err(given_up()) };
             if sampling.is_penalized() {
-                let (prompt, output) = ids.split_at(prompt.len());
-                self.engine.count(prompt, output);
+                let (prompt, output) = text.tokens.split_at(prompt.len());
+                engine.count(prompt, output);
             }
-            let Self { engine, info, tokens, filled, pace, chunks, .. } = self;
+            let room = text.room() - text.tokens.len() + 1;
+            let Cached { tokens, filled, .. } = text;
             let run = Run {
                 model: engine,
                 tokens,
                 filled,
                 pace,
-                left: limit - stats.completion_tokens,
+                left: room.min(limit - stats.completion_tokens),
                 stats,
                 last_is_on_gpu: false,
             };
             let mut decoder = Decoder::new(run, drafts && can_draft);
-            let mut close = None;
+            let mut close = Vec::new();
+            let mut ended = false;
             while let Some(id) = decoder.next().await? {
                 if id as usize >= info.vocab_size {
                     return Err(Error::Internal("no logit is a number".into()));
@@ -110,18 +121,22 @@ impl Session {
                 }
                 if tokenizer.is_stop(id) {
                     stats.finish_reason = FinishReason::Stop;
+                    ended = true;
                     break;
                 }
                 stats.completion_tokens += 1;
+                ended = stats.completion_tokens == limit;
                 let (tokens, stopped) = output.push(&tokenizer, id)?;
                 let channel = tokens.last().map(|token| token.channel);
                 stats.reasoning_tokens += usize::from(channel == Some(Channel::Reasoning));
                 if tell(on_token, tokens).is_break() {
                     stats.finish_reason = FinishReason::Abort;
+                    ended = true;
                     break;
                 }
                 if stopped {
                     stats.finish_reason = FinishReason::Stop;
+                    ended = true;
                     break;
                 }
                 if output.has_spent(options.max_thinking_tokens) {
@@ -129,22 +144,27 @@ impl Session {
                     let ids = tokenizer.encode_parts_after(&[id], &[part])?;
                     // Without room for an answer, what is left may as well be reasoning.
                     if limit - stats.completion_tokens > ids.len() {
-                        close = Some(ids);
+                        close = ids;
                         break;
                     }
                 }
             }
             stats = decoder.finish();
-            let Some(close) = close else { break };
-            // The budget of the reasoning is spent: end it as the model would have done.
-            stats.completion_tokens += close.len();
-            stats.reasoning_tokens += close.len();
-            from = self.extend(&close);
-            if tell(on_token, output.close(&close)).is_break() {
-                stats.finish_reason = FinishReason::Abort;
-                return Ok(stats);
+            if ended {
+                break;
             }
+            if !close.is_empty() {
+                // The budget of the reasoning is spent: end it as the model would have done.
+                stats.completion_tokens += close.len();
+                stats.reasoning_tokens += close.len();
+                if tell(on_token, output.close(&close)).is_break() {
+                    stats.finish_reason = FinishReason::Abort;
+                    return Ok(stats);
+                }
+            }
+            id = self.extend(id, &close, most).await?;
         }
+        self.caches.release(id);
         let _ = tell(on_token, output.finish());
         if let Some(first) = first {
             let after_it = stats.completion_tokens.saturating_sub(1);
@@ -153,12 +173,24 @@ impl Session {
         Ok(stats)
     }
 
-    /// Adds tokens to the context. Gives the number of tokens before them that are in the cache.
-    fn extend(&mut self, ids: &[u32]) -> usize {
-        self.filled = self.filled.min(self.tokens.len());
-        self.tokens.extend(ids);
-        self.filled
+    /// Adds `ids` to a text, and gives it more room, of at most `most` tokens in all. It may get
+    /// another range then.
+    async fn extend(&mut self, id: CacheId, ids: &[u32], most: usize) -> Result<CacheId> {
+        let Some(text) = self.caches.get(id) else { return Err(given_up()) };
+        let tokens = [&text.tokens[..], ids].concat();
+        let conversation = text.conversation.take();
+        self.caches.release(id);
+        let id = self.place(&tokens, wanted(tokens.len(), most)).await?;
+        if let Some(text) = self.caches.get(id) {
+            text.conversation = conversation;
+        }
+        Ok(id)
     }
+}
+
+/// The room for a text of `len` tokens that may grow to `most`.
+fn wanted(len: usize, most: usize) -> Wanted {
+    Wanted { least: most.min(len + MIN_ROOM).max(len), most: most.max(len) }
 }
 
 /// Tells of tokens until the caller breaks.

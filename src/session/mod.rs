@@ -1,5 +1,6 @@
 //! A loaded model: prompt in, tokens out.
 
+mod caches;
 mod chunks;
 mod conversation;
 mod decode;
@@ -30,6 +31,7 @@ use crate::model::{Config, weights::weights};
 use crate::source::{Reader, Source};
 use crate::tokenizer::{Rules, Tokenizer};
 
+use caches::{CacheId, Caches, Copied, Wanted};
 use chunks::Chunks;
 use conversation::Conversation;
 use pace::Pace;
@@ -88,21 +90,19 @@ pub struct Info {
     pub thinking: bool,
 }
 
-/// A loaded model with one KV cache.
+/// Bytes of KV cache that texts which nobody generates from may keep, at least that of one context.
+/// Beyond that the oldest gives up its range rather than that the cache grows.
+const MAX_KEPT: u64 = 1 << 30;
+
+/// A loaded model, and the texts whose keys and values it holds.
 pub struct Session {
     tokenizer: Rc<Tokenizer>,
     template: Option<Rc<Template>>,
     engine: Engine,
     info: Info,
-    /// The prompt, and the tokens chosen after it.
-    tokens: Vec<u32>,
-    /// Positions of the KV cache that are filled, or will be by the steps in flight. They hold the
-    /// keys and values of `tokens`; behind those perhaps of tokens that were computed but not used.
-    filled: usize,
+    caches: Caches,
     pace: Pace,
     chunks: Chunks,
-    /// The conversation whose prompt and answer are `tokens`, if there is one.
-    conversation: Option<Conversation>,
     /// The conversation whose prompt was made last.
     asked: Option<Conversation>,
     /// A hash of the file's header and length, to recognise the file.
@@ -170,11 +170,9 @@ impl Session {
             template: template.map(Rc::new),
             pace: Pace::new(&engine.gpu().tuning),
             chunks: Chunks::new(engine.chunk()),
+            caches: Caches::new(engine.positions()),
             engine,
             info,
-            tokens: Vec::new(),
-            filled: 0,
-            conversation: None,
             asked: None,
             file,
         })
@@ -182,7 +180,11 @@ impl Session {
 
     /// Gives up the device and everything on it.
     pub fn into_memory(self) -> Memory {
-        Memory { file: self.file, tokens: self.tokens, conversation: self.conversation }
+        let (tokens, conversation) = match self.caches.latest() {
+            Some(latest) => (latest.tokens.clone(), latest.conversation.clone()),
+            None => Default::default(),
+        };
+        Memory { file: self.file, tokens, conversation }
     }
 
     /// Makes a session that was just loaded continue where the session of `memory` was. The KV
@@ -196,10 +198,14 @@ impl Session {
                 found: "another".into(),
             });
         }
-        self.tokens.clone_from(&memory.tokens);
-        self.conversation.clone_from(&memory.conversation);
-        self.filled = 0;
+        self.caches.clear();
+        self.caches.remember(memory.tokens.clone(), memory.conversation.clone());
         Ok(())
+    }
+
+    /// Gives up what the KV cache holds: the next prompt is computed as a whole.
+    pub fn forget(&mut self) {
+        self.caches.clear();
     }
 
     /// The device.
@@ -236,7 +242,8 @@ impl Session {
         thinking: Option<bool>,
     ) -> Result<Vec<u32>> {
         let template = Rc::clone(self.template()?);
-        let before = self.conversation.as_ref().map(|before| (before, &self.tokens[..]));
+        let before = self.caches.conversing(messages);
+        let before = before.and_then(|text| Some((text.conversation.as_ref()?, &text.tokens[..])));
         let asked = Conversation::new(&self.tokenizer, &template, messages, thinking, before)?;
         let prompt = asked.prompt.clone();
         self.asked = Some(asked);
@@ -245,10 +252,12 @@ impl Session {
 
     /// The logits after the last of `ids`, `[n_vocab]`.
     pub async fn logits(&mut self, ids: &[u32]) -> Result<Vec<f32>> {
-        let reused = self.begin(ids)?;
-        self.prefill(ids, reused).await?;
-        let pos = self.filled;
-        self.filled = ids.len();
+        self.check_prompt(ids)?;
+        let id = self.place(ids, Wanted { least: ids.len(), most: ids.len() }).await?;
+        self.prefill(id).await?;
+        let Some(text) = self.caches.get(id) else { return Err(given_up()) };
+        let pos = std::mem::replace(&mut text.filled, ids.len());
+        self.caches.release(id);
         self.engine.prefill_and_read(&ids[pos..], pos).take(self.engine.gpu()).await
     }
 
@@ -274,7 +283,8 @@ impl Session {
                 format!("{n_tokens} tokens after {pos} are not within the context of {n_ctx}");
             return Err(Error::BadOption { name: "profile".into(), why });
         }
-        self.tokens.clear();
+        self.caches.clear();
+        self.engine.use_cache(0);
         self.engine.profile(pos, n_tokens.min(self.engine.chunk())).await
     }
 
@@ -284,9 +294,8 @@ impl Session {
         self.pace.suppose(time);
     }
 
-    /// Checks a prompt and makes `tokens` and `filled` agree with it. Gives the number of its
-    /// tokens that are in the cache; the last one never counts, because its logits are needed.
-    fn begin(&mut self, ids: &[u32]) -> Result<usize> {
+    /// Refuses a prompt that cannot be computed.
+    fn check_prompt(&self, ids: &[u32]) -> Result<()> {
         self.engine.gpu().check()?;
         let bad = |why: String| Err(Error::BadOption { name: "prompt".into(), why });
         if ids.is_empty() {
@@ -299,19 +308,43 @@ impl Session {
         if ids.len() > self.engine.n_ctx() {
             return Err(Error::ContextFull { prompt: ids.len(), context: self.engine.n_ctx() });
         }
-        let valid = &self.tokens[..self.filled.min(self.tokens.len())];
-        let same = valid.iter().zip(ids).take_while(|(a, b)| a == b).count();
-        self.filled = same.min(ids.len() - 1);
-        self.tokens = ids.to_vec();
-        self.conversation = self.asked.take().filter(|asked| asked.prompt == ids);
-        Ok(self.filled)
+        Ok(())
     }
 
-    /// Computes `ids[from..]`, except for the last chunk: that is left to the step which chooses a
-    /// token. The next chunk is prepared while one is computed, so that dropping the future leaves
-    /// at most two chunks to finish.
-    async fn prefill(&mut self, ids: &[u32], from: usize) -> Result<()> {
+    /// Gives a prompt its range of the KV cache, and makes the engine use it. The text's `filled`
+    /// says how many of its tokens are there.
+    ///
+    /// Where there is no room, the cache grows as far as [`MAX_KEPT`]; beyond that, texts give up
+    /// theirs.
+    async fn place(&mut self, ids: &[u32], wanted: Wanted) -> Result<CacheId> {
+        // No other generation runs. A future that was dropped may have left its own.
+        self.caches.release_all();
+        let asked = self.asked.take().filter(|asked| asked.prompt == ids);
+        let mut placed = self.caches.place(ids, wanted);
+        let kept = self.engine.positions_of(MAX_KEPT);
+        if placed.is_none() && self.engine.grow(wanted.most, kept).await? {
+            self.caches.grow(self.engine.positions());
+            placed = self.caches.place(ids, wanted);
+        }
+        let placed = placed.or_else(|| self.caches.place_anyway(ids, wanted));
+        let Some(placed) = placed else { return Err(given_up()) };
+        for Copied { from, to, n } in placed.copies {
+            self.engine.copy_cache(from, to, n);
+        }
+        if let Some(text) = self.caches.get(placed.id) {
+            text.conversation = asked;
+            self.engine.use_cache(text.first());
+        }
+        Ok(placed.id)
+    }
+
+    /// Computes a text from what is filled, except for the last chunk: that is left to the step
+    /// which chooses a token. The next chunk is prepared while one is computed, so that dropping the
+    /// future leaves at most two chunks to finish.
+    async fn prefill(&mut self, id: CacheId) -> Result<()> {
         let max_tokens = self.engine.chunk();
+        let Some(text) = self.caches.get(id) else { return Err(given_up()) };
+        let (ids, from) = (&text.tokens, text.filled);
         let mut before = None;
         // When the chunk before `before` was done.
         let mut free = Instant::now();
@@ -330,7 +363,7 @@ impl Session {
             }
             let running = self.engine.prefill(&ids[pos..pos + tokens], pos, end);
             pos += tokens;
-            self.filled = pos;
+            text.filled = pos;
             if let Some((done, tokens, submitted)) =
                 before.replace((running, tokens, Instant::now()))
             {
@@ -341,6 +374,11 @@ impl Session {
             }
         }
     }
+}
+
+/// What cannot be: a text that a generation uses gives nothing up.
+fn given_up() -> Error {
+    Error::Internal("a running text has no room in the KV cache".into())
 }
 
 /// The texts of the tokens that end an answer.

@@ -150,7 +150,7 @@ pub(crate) const ATTENTION_DECODE: Attention = |p, q, cache, out| p.attention_de
 
 pub(crate) fn step(pos: u32, n_tokens: u32, split_len: u32) -> Step {
     let len = pos + n_tokens;
-    Step { pos, n_tokens, n_splits: len.div_ceil(split_len), split_len }
+    Step { pos, n_tokens, n_splits: len.div_ceil(split_len), split_len, ..Step::default() }
 }
 
 /// Heads and KV heads in groups of 1 to 6, and heads of several sizes.

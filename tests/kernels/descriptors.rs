@@ -181,6 +181,10 @@ fn the_step_is_laid_out_as_the_shaders_read_it() {
         ("n_tokens", offset_of!(Step, n_tokens)),
         ("n_splits", offset_of!(Step, n_splits)),
         ("split_len", offset_of!(Step, split_len)),
+        ("first", offset_of!(Step, first)),
+        ("pad0", offset_of!(Step, pad)),
+        ("pad1", offset_of!(Step, pad) + 4),
+        ("pad2", offset_of!(Step, pad) + 8),
     ];
     let mut seen = 0;
     for shader in shaders(Dialect::Native) {

@@ -76,7 +76,13 @@ pub(crate) fn device() -> &'static Gpu {
 /// A step of `n_tokens` after `pos`, with attention in one split.
 pub(crate) fn step(pos: usize, n_tokens: usize) -> Step {
     let len = (pos + n_tokens) as u32;
-    Step { pos: pos as u32, n_tokens: n_tokens as u32, n_splits: 1, split_len: len }
+    Step {
+        pos: pos as u32,
+        n_tokens: n_tokens as u32,
+        n_splits: 1,
+        split_len: len,
+        ..Step::default()
+    }
 }
 
 /// Records one plan and runs it once.

@@ -11,8 +11,7 @@ fn logits(session: &mut Session, ids: &[u32]) -> Vec<f32> {
 
 /// The logits after `ids`, computed with none of them in the cache.
 fn afresh(session: &mut Session, ids: &[u32]) -> Vec<f32> {
-    let other = [(ids[0] + 1) % 264];
-    logits(session, &other);
+    session.forget();
     logits(session, ids)
 }
 
@@ -102,6 +101,30 @@ fn a_second_turn_reuses_the_first() {
     assert_eq!(found.stats.reused_tokens, 5);
 }
 
+/// Texts that take turns keep their keys and values, although together they exceed the context. The
+/// KV cache grows for them, and they move in it. Their tokens are those that each gets alone.
+#[test]
+fn texts_that_take_turns_are_computed_once() {
+    for setup in [Setup::default(), Setup::default().like_a_card()] {
+        let setup = setup.context(120);
+        let mut session = setup.small();
+        let mut texts: Vec<Vec<u32>> = (0..4).map(|n| noise(60 + n)[n..].to_vec()).collect();
+        let mut alone: Vec<Session> = texts.iter().map(|_| setup.small()).collect();
+        for turn in 0..3 {
+            for (text, alone) in texts.iter_mut().zip(&mut alone) {
+                let found = generate(&mut session, text, &greedy(10)).unwrap();
+                let expected = generate(alone, text, &greedy(10)).unwrap();
+                assert_eq!(found.ids, expected.ids);
+                let reused = found.stats.reused_tokens;
+                assert_eq!(reused, expected.stats.reused_tokens);
+                assert_eq!(reused > 50, turn > 0, "{reused}");
+                text.extend(found.ids);
+                text.extend([3, 4, 5]);
+            }
+        }
+    }
+}
+
 /// A golden prompt may arrive in several requests that continue each other. Its answer is still the
 /// golden one.
 #[test]
@@ -109,7 +132,7 @@ fn a_golden_prompt_may_arrive_in_several_requests() {
     let mut session = Setup::default().golden();
     for golden in &Goldens::golden().prompts {
         let n = golden.ids.len();
-        block_on(session.logits(&[0])).unwrap();
+        session.forget();
         let mut before = 0;
         for end in [n / 4, n / 2, n].into_iter().filter(|&end| end > 0) {
             let found = generate(&mut session, &golden.ids[..end], &greedy(1)).unwrap();
@@ -133,7 +156,7 @@ fn larger_chunks_after_the_first_prompt_change_no_result() {
     let first = logits(&mut session, &prompt);
     let answer = generate(&mut session, &prompt, &options).unwrap();
     for _ in 0..3 {
-        logits(&mut session, &[9]);
+        session.forget();
         assert_eq!(logits(&mut session, &prompt), first);
         assert_eq!(generate(&mut session, &prompt, &options).unwrap().ids, answer.ids);
     }

@@ -1,0 +1,472 @@
+//! The texts whose keys and values the KV cache holds, each in a range of positions of its own.
+//!
+//! A text keeps its range after its generation, so that one which continues it computes only what is
+//! new. Where there is no room, the text that was used longest ago gives up its range.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::conversation::Conversation;
+use crate::chat::Message;
+
+/// A text that loses fewer tokens to another that begins as it does is not worth a copy.
+const FEW_LOST: usize = 64;
+
+/// Texts that are kept, at most: a page that asks one thing after another should not make the KV
+/// cache grow.
+const MAX_TEXTS: usize = 8;
+
+/// Names a text in [`Caches`]. It is never used again for another.
+pub(super) type CacheId = u64;
+
+/// A text and its range of the KV cache.
+#[derive(Default)]
+pub(super) struct Cached {
+    /// The prompt, and the tokens chosen after it.
+    pub(super) tokens: Vec<u32>,
+    /// Positions of its range that are filled, or will be by the steps in flight. They hold the keys
+    /// and values of `tokens`; behind those perhaps of tokens that were computed but not used.
+    pub(super) filled: usize,
+    /// The conversation whose prompt and answer are `tokens`, if there is one.
+    pub(super) conversation: Option<Conversation>,
+    /// Where its positions are in the KV cache; empty if only the text is known.
+    room: Range<usize>,
+    /// Whether a generation uses it.
+    busy: bool,
+    /// When it was used last, by the count of uses.
+    used: u64,
+}
+
+/// All texts that the KV cache holds.
+#[derive(Default)]
+pub(super) struct Caches {
+    all: BTreeMap<CacheId, Cached>,
+    /// Positions of the KV cache.
+    positions: usize,
+    uses: u64,
+}
+
+/// Tokens that a text needs room for.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    /// At least so many.
+    pub(super) least: usize,
+    /// More than so many are never used.
+    pub(super) most: usize,
+}
+
+/// The range that a text got.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Placed {
+    pub(super) id: CacheId,
+    /// The keys and values to be copied before the text is used, one after the other.
+    pub(super) copies: Vec<Copied>,
+}
+
+/// Positions to copy within the KV cache, the first ones first: the ranges may overlap where `to`
+/// is before `from`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Copied {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) n: usize,
+}
+
+impl Cached {
+    /// Where its positions begin in the KV cache.
+    pub(super) fn first(&self) -> usize {
+        self.room.start
+    }
+
+    /// Positions of its range.
+    pub(super) fn room(&self) -> usize {
+        self.room.len()
+    }
+
+    /// Tokens of `ids` whose keys and values it holds. The last of `ids` never counts, because its
+    /// logits are needed.
+    fn shared(&self, ids: &[u32]) -> usize {
+        let valid = &self.tokens[..self.valid()];
+        let same = valid.iter().zip(ids).take_while(|(a, b)| a == b).count();
+        same.min(ids.len() - 1)
+    }
+
+    /// Tokens whose keys and values it holds.
+    fn valid(&self) -> usize {
+        self.filled.min(self.tokens.len())
+    }
+}
+
+impl Caches {
+    /// Of a KV cache of `positions`, with no text.
+    pub(super) fn new(positions: usize) -> Self {
+        Self { positions, ..Self::default() }
+    }
+
+    /// Must be called when the KV cache has grown.
+    pub(super) fn grow(&mut self, positions: usize) {
+        self.positions = positions;
+    }
+
+    /// Forgets all texts.
+    pub(super) fn clear(&mut self) {
+        self.all.clear();
+    }
+
+    /// The text of that id, if it has not been given up.
+    pub(super) fn get(&mut self, id: CacheId) -> Option<&mut Cached> {
+        self.all.get_mut(&id)
+    }
+
+    /// The text that was used last.
+    pub(super) fn latest(&self) -> Option<&Cached> {
+        self.all.values().max_by_key(|cached| cached.used)
+    }
+
+    /// A text without room, of which only the tokens are known.
+    pub(super) fn remember(&mut self, tokens: Vec<u32>, conversation: Option<Conversation>) {
+        let id = self.next_use();
+        let text = Cached { tokens, conversation, used: id, ..Cached::default() };
+        self.all.insert(id, text);
+    }
+
+    /// The text whose conversation has most of `messages`, at the beginning.
+    pub(super) fn conversing(&self, messages: &[Message]) -> Option<&Cached> {
+        let shared = |cached: &&Cached| {
+            let conversation = cached.conversation.as_ref();
+            (conversation.map(|before| before.shared_messages(messages)), cached.used)
+        };
+        self.all.values().filter(|cached| cached.conversation.is_some()).max_by_key(shared)
+    }
+
+    /// Gives `ids` a range, for one generation: that of the text that has most of them, if it loses
+    /// few tokens; or a new one, into which those it has are to be copied. Other texts may move.
+    /// `None` if there is no room. The text's `filled` says how many of `ids` the range holds.
+    pub(super) fn place(&mut self, ids: &[u32], wanted: Wanted) -> Option<Placed> {
+        if let Some(placed) = self.place_at_once(ids, wanted) {
+            return Some(placed);
+        }
+        let taken: usize = self.all.values().map(Cached::room).sum();
+        if self.positions - taken < wanted.least {
+            return None;
+        }
+        let moves = self.compact();
+        let placed = self.place_at_once(ids, wanted)?;
+        Some(Placed { copies: [moves, placed.copies].concat(), ..placed })
+    }
+
+    /// Moves all texts together, to the beginning. Running generations continue in the new range.
+    fn compact(&mut self) -> Vec<Copied> {
+        let mut texts: Vec<_> = self.all.values_mut().filter(|text| text.room() > 0).collect();
+        texts.sort_by_key(|text| text.room.start);
+        let mut copies = Vec::new();
+        let mut end = 0;
+        for text in texts {
+            let (from, to) = (text.room.start, end);
+            end += text.room();
+            text.room = to..end;
+            if from != to && text.filled > 0 {
+                copies.push(Copied { from, to, n: text.filled });
+            }
+        }
+        copies
+    }
+
+    fn place_at_once(&mut self, ids: &[u32], wanted: Wanted) -> Option<Placed> {
+        let best = self.best(ids);
+        if let Some((id, shared)) = best
+            && self.all[&id].valid() - shared < FEW_LOST
+            && self.room_from(id) >= wanted.least
+        {
+            return Some(self.take(id, ids, shared, wanted.most));
+        }
+        let room = self.free(wanted)?;
+        let new = self.next_use();
+        let mut text = Cached { room: room.clone(), ..Cached::default() };
+        let mut copies = Vec::new();
+        if let Some((id, shared)) = best {
+            copies.push(Copied { from: self.all[&id].room.start, to: room.start, n: shared });
+            text.tokens = ids[..shared].to_vec();
+            text.filled = shared;
+            if self.all[&id].valid() - shared < FEW_LOST {
+                self.all.remove(&id);
+            }
+        }
+        self.all.insert(new, text);
+        let filled = copies.first().map_or(0, |copied: &Copied| copied.n);
+        Some(Placed { copies, ..self.take(new, ids, filled, wanted.most) })
+    }
+
+    /// Like [`Caches::place`], but other texts give up their range as far as it takes. `None` if
+    /// running generations have the room.
+    pub(super) fn place_anyway(&mut self, ids: &[u32], wanted: Wanted) -> Option<Placed> {
+        loop {
+            if let Some(placed) = self.place(ids, wanted) {
+                return Some(placed);
+            }
+            let best = self.best(ids);
+            if let Some((id, shared)) = best
+                && self.room_from(id) >= wanted.least
+            {
+                return Some(self.take(id, ids, shared, wanted.most));
+            }
+            let best = best.map(|(id, _)| id);
+            let oldest = self.oldest(best)?;
+            self.all.remove(&oldest);
+        }
+    }
+
+    /// Must be called when the generation of a text has ended. It keeps what it has filled.
+    pub(super) fn release(&mut self, id: CacheId) {
+        if let Some(cached) = self.all.get_mut(&id) {
+            cached.busy = false;
+            cached.room.end = cached.room.end.min(cached.room.start + cached.filled);
+            if cached.room.is_empty() {
+                self.all.remove(&id);
+            }
+        }
+    }
+
+    /// Ends all generations: those of a future that was dropped too.
+    pub(super) fn release_all(&mut self) {
+        let busy = self.all.iter().filter(|(_, cached)| cached.busy).map(|(&id, _)| id);
+        for id in busy.collect::<Vec<_>>() {
+            self.release(id);
+        }
+    }
+
+    fn next_use(&mut self) -> u64 {
+        self.uses += 1;
+        self.uses
+    }
+
+    /// The idle text that was used longest ago; `last` only if there is no other.
+    fn oldest(&self, last: Option<CacheId>) -> Option<CacheId> {
+        let idle = self.all.iter().filter(|(_, cached)| !cached.busy);
+        let oldest = idle.min_by_key(|(id, cached)| (Some(**id) == last, cached.used));
+        oldest.map(|(&id, _)| id)
+    }
+
+    /// The idle text that holds most of `ids`, and how many.
+    fn best(&self, ids: &[u32]) -> Option<(CacheId, usize)> {
+        let idle = self.all.iter().filter(|(_, cached)| !cached.busy);
+        let shared = idle.map(|(&id, cached)| (id, cached.shared(ids), cached.used));
+        let best = shared.filter(|(_, n, _)| *n > 0).max_by_key(|(_, n, used)| (*n, *used));
+        best.map(|(id, n, _)| (id, n))
+    }
+
+    /// Makes the range of `id` that of `ids`, of which it holds `shared`.
+    fn take(&mut self, id: CacheId, ids: &[u32], shared: usize, most: usize) -> Placed {
+        let (room, used) = (self.room_from(id), self.next_use());
+        // Texts without room serve to make one prompt.
+        let known = self.all.iter().filter(|(_, cached)| cached.room.is_empty());
+        let same =
+            |cached: &Cached| cached.tokens.iter().zip(ids).take_while(|(a, b)| a == b).count();
+        let known = known.max_by_key(|(_, cached)| same(cached)).map(|(&id, _)| id);
+        if let Some(known) = known {
+            self.all.remove(&known);
+        }
+        if let Some(cached) = self.all.get_mut(&id) {
+            cached.room.end = cached.room.start + room.min(most).max(shared);
+            cached.filled = shared;
+            cached.tokens = ids.to_vec();
+            cached.conversation = None;
+            cached.busy = true;
+            cached.used = used;
+        }
+        if self.all.len() > MAX_TEXTS
+            && let Some(oldest) = self.oldest(None)
+        {
+            self.all.remove(&oldest);
+        }
+        Placed { id, copies: Vec::new() }
+    }
+
+    /// Positions from the beginning of a text's range to the next text.
+    fn room_from(&self, id: CacheId) -> usize {
+        let start = self.all[&id].room.start;
+        let others = self.all.iter().filter(|(other, cached)| **other != id && cached.room() > 0);
+        let after = others.map(|(_, cached)| cached.room.start).filter(|&other| other >= start);
+        after.min().unwrap_or(self.positions) - start
+    }
+
+    /// The first free range that has room for all that is wanted, else the largest that is enough.
+    fn free(&self, wanted: Wanted) -> Option<Range<usize>> {
+        let mut rooms: Vec<_> = self.all.values().map(|cached| cached.room.clone()).collect();
+        rooms.retain(|room| !room.is_empty());
+        rooms.sort_by_key(|room| room.start);
+        let starts = [0].into_iter().chain(rooms.iter().map(|room| room.end));
+        let ends = rooms.iter().map(|room| room.start).chain([self.positions]);
+        let mut free: Vec<_> = starts.zip(ends).map(|(start, end)| start..end).collect();
+        free.retain(|free| free.len() >= wanted.least);
+        let enough = free.iter().find(|free| free.len() >= wanted.most);
+        enough.or_else(|| free.iter().max_by_key(|free| free.len())).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A KV cache of which each position holds a token, as the GPU's would.
+    struct Held {
+        caches: Caches,
+        positions: Vec<u32>,
+    }
+
+    impl Held {
+        fn new(positions: usize) -> Self {
+            Self { caches: Caches::new(positions), positions: vec![u32::MAX; positions] }
+        }
+
+        /// Begins a generation. Gives the text's id and how many tokens need not be computed.
+        fn begin(&mut self, ids: &[u32], wanted: Wanted, anyway: bool) -> Option<(CacheId, usize)> {
+            let placed = match anyway {
+                true => self.caches.place_anyway(ids, wanted)?,
+                false => self.caches.place(ids, wanted)?,
+            };
+            for Copied { from, to, n } in placed.copies {
+                self.positions.copy_within(from..from + n, to);
+            }
+            let cached = self.caches.get(placed.id).unwrap();
+            let (first, reused) = (cached.first(), cached.filled);
+            assert!((wanted.least..=wanted.most.max(reused)).contains(&cached.room()));
+            assert_eq!(self.positions[first..first + reused], ids[..reused]);
+            assert!(reused < ids.len());
+            self.positions[first + reused..first + ids.len()].copy_from_slice(&ids[reused..]);
+            cached.filled = ids.len();
+            self.check();
+            Some((placed.id, reused))
+        }
+
+        /// No two texts share a position, and each has its own tokens.
+        fn check(&mut self) {
+            let mut rooms: Vec<_> = self.caches.all.values().map(|c| c.room.clone()).collect();
+            rooms.retain(|room| !room.is_empty());
+            rooms.sort_by_key(|room| room.start);
+            assert!(rooms.windows(2).all(|pair| pair[0].end <= pair[1].start), "{rooms:?}");
+            for cached in self.caches.all.values() {
+                let at = cached.first()..cached.first() + cached.valid();
+                assert_eq!(self.positions[at], cached.tokens[..cached.valid()]);
+            }
+        }
+
+        /// A generation from its beginning to its end. Gives the tokens that were not computed.
+        fn generate(&mut self, ids: &[u32]) -> usize {
+            let wanted = Wanted { least: ids.len(), most: ids.len() };
+            let (id, reused) = self.begin(ids, wanted, true).unwrap();
+            self.caches.release(id);
+            reused
+        }
+    }
+
+    fn text(first: u32, len: u32) -> Vec<u32> {
+        (first..first + len).collect()
+    }
+
+    #[test]
+    fn texts_that_take_turns_keep_their_ranges() {
+        let mut held = Held::new(1000);
+        let mut texts = [text(0, 200), text(1000, 200), text(2000, 200)];
+        for turn in 0..3 {
+            for text in &mut texts {
+                let reused = held.generate(text);
+                assert_eq!(reused, if turn == 0 { 0 } else { text.len() - 20 });
+                text.extend([7; 20]);
+            }
+        }
+    }
+
+    #[test]
+    fn the_text_used_longest_ago_gives_up_its_range() {
+        let mut held = Held::new(500);
+        for first in [0, 1000, 0, 2000] {
+            held.generate(&text(first, 200));
+        }
+        assert_eq!(held.generate(&text(0, 200)), 199);
+        assert_eq!(held.generate(&text(2000, 200)), 199);
+        assert_eq!(held.generate(&text(1000, 200)), 0);
+        // However short they are, not all texts are kept.
+        let mut held = Held::new(500);
+        for first in 0..=MAX_TEXTS as u32 {
+            held.generate(&text(100 * first, 10));
+        }
+        assert_eq!(held.generate(&text(100, 11)), 10);
+        assert_eq!(held.generate(&text(0, 11)), 0);
+    }
+
+    #[test]
+    fn a_text_that_begins_like_another_gets_a_copy_if_there_is_room() {
+        let branch = |of: u32| [text(0, 200), text(of, 100)].concat();
+        let mut held = Held::new(1000);
+        assert_eq!(held.generate(&branch(1000)), 0);
+        assert_eq!(held.generate(&branch(2000)), 200);
+        for of in [1000, 2000] {
+            assert_eq!(held.generate(&[branch(of), vec![9]].concat()), 300);
+        }
+        // Without room the beginning is used in place, and the rest of the text is lost.
+        let mut held = Held::new(400);
+        held.generate(&branch(1000));
+        assert_eq!(held.generate(&branch(2000)), 200);
+        assert_eq!(held.generate(&branch(1000)), 200);
+    }
+
+    #[test]
+    fn a_text_moves_where_another_follows_its_range() {
+        let mut held = Held::new(1000);
+        held.generate(&text(0, 200));
+        held.generate(&text(1000, 200));
+        assert_eq!(held.generate(&text(0, 400)), 200);
+        assert_eq!(held.caches.all.len(), 2);
+        assert_eq!(held.generate(&text(1000, 201)), 200);
+    }
+
+    #[test]
+    fn a_running_generation_keeps_its_range() {
+        let mut held = Held::new(500);
+        let wanted = |least, most| Wanted { least, most };
+        let (first, _) = held.begin(&text(0, 100), wanted(200, 300), false).unwrap();
+        assert_eq!(held.caches.get(first).unwrap().room(), 300);
+        assert!(held.begin(&text(0, 101), wanted(300, 300), true).is_none());
+        // What it holds already is nobody else's to use.
+        let (second, reused) = held.begin(&text(0, 101), wanted(101, 300), false).unwrap();
+        assert_eq!((held.caches.get(second).unwrap().room(), reused), (200, 0));
+        held.caches.release(first);
+        assert_eq!(held.begin(&text(0, 150), wanted(200, 300), true).unwrap().1, 100);
+    }
+
+    #[test]
+    fn a_text_without_room_serves_to_make_one_prompt() {
+        let mut held = Held::new(500);
+        held.caches.remember(text(0, 50), None);
+        assert_eq!(held.caches.latest().unwrap().tokens, text(0, 50));
+        assert_eq!(held.generate(&text(0, 60)), 0);
+        assert_eq!(held.caches.all.len(), 1);
+    }
+
+    #[test]
+    fn random_texts_never_share_a_position() {
+        let mut state = 1_u32;
+        let mut random = |n: u32| {
+            state = state.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
+            (state >> 8) % n
+        };
+        let mut held = Held::new(800);
+        let mut running = Vec::new();
+        for _ in 0..3000 {
+            let mut ids = text(1000 * random(5), 1 + random(250));
+            ids.extend(text(10_000 * random(3), random(40)));
+            let least = ids.len() + random(50) as usize;
+            let wanted = Wanted { least, most: least + random(400) as usize };
+            if let Some((id, _)) = held.begin(&ids, wanted, random(2) == 0) {
+                running.push(id);
+            }
+            if running.len() > 2 || random(2) == 0 {
+                for id in running.drain(..) {
+                    held.caches.release(id);
+                }
+            }
+            held.check();
+        }
+    }
+}
