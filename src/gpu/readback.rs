@@ -76,7 +76,7 @@ impl Gpu {
         }
     }
 
-    /// Copies `len` values, from a place in one buffer to a place in another, for each of `copies`.
+    /// Copies `len` values, from an index of one buffer to an index of another, for each of `copies`.
     pub fn copy<'a, T: Pod>(
         &self,
         copies: impl IntoIterator<Item = [(&'a Buffer<T>, usize); 2]>,
