@@ -56,14 +56,18 @@ fn a_draft_pass_equals_steps_of_one_token() {
 /// behind it.
 fn batches_are_steps_one_by_one(engine: &Engine) {
     /// From here, the batches go beyond a tile of attention.
-    const START: usize = 60;
+    const START: usize = 120;
     let gpu = engine.gpu();
     let prompt = noise(START);
     let drawn = Sampling { temperature: 2.0, seed: 3, ..Sampling::default() };
     for sampling in [drawn, Sampling { top_k: 50, top_p: 0.9, ..drawn }, Sampling::default()] {
         engine.set_sampling(&sampling);
-        let start = || block_on(engine.prefill_and_sample(&prompt, 0).take(gpu)).unwrap();
-        let batches = [1, MAX_BATCH_STEPS, 2, MAX_BATCH_STEPS, MAX_BATCH_STEPS, 3].repeat(4);
+        let start = || {
+            let (first, rest) = prompt.split_at(START / 2);
+            block_on(engine.prefill(first, 0, START).take(gpu)).unwrap();
+            block_on(engine.prefill_and_sample(rest, START / 2).take(gpu)).unwrap()
+        };
+        let batches = [1, MAX_BATCH_STEPS, 2, MAX_BATCH_STEPS, MAX_BATCH_STEPS, 3];
         let n = batches.iter().sum::<usize>();
         assert!(START + n > 128);
         let first = start();

@@ -187,11 +187,15 @@ pub(crate) const STEPS: [(u32, u32, u32); 15] = [
     (31, 17, 48),
 ];
 
+/// Every shape takes a third of the steps, and every step a third of the shapes.
 #[test]
 fn attention_sees_the_past_in_all_splits() {
     let mut random = Random(8);
     for (i, (n_head, n_head_kv, head_dim)) in SHAPES.into_iter().enumerate() {
         for (j, (pos, n_tokens, split_len)) in STEPS.into_iter().enumerate() {
+            if (i + j) % 3 != 0 {
+                continue;
+            }
             let shape = AttentionShape { n_head, n_head_kv, head_dim, kv_f16: (i + j) % 2 == 0 };
             Case::new(shape, step(pos, n_tokens, split_len), &mut random).check();
         }
@@ -201,13 +205,12 @@ fn attention_sees_the_past_in_all_splits() {
 #[test]
 fn attention_handles_extreme_scores() {
     let mut random = Random(9);
-    for (n_head, n_head_kv, head_dim) in SHAPES {
+    // High scores in each tile; a single high score; none, so that all are equal.
+    let periods = [7, 690, 5000].into_iter().cycle();
+    for ((n_head, n_head_kv, head_dim), period) in SHAPES.into_iter().zip(periods) {
         let shape = AttentionShape { n_head, n_head_kv, head_dim, kv_f16: head_dim != 64 };
-        // High scores in each tile; a single high score; none, so that all are equal.
-        for period in [7, 690, 5000] {
-            Case::extreme(shape, step(699, 1, 64), period, &mut random).check();
-            Case::extreme(shape, step(699, 1, 700), period, &mut random).check();
-        }
+        Case::extreme(shape, step(699, 1, 64), period, &mut random).check();
+        Case::extreme(shape, step(699, 1, 700), period, &mut random).check();
     }
 }
 

@@ -64,34 +64,34 @@ fn check(what: &str, found: &[f32], expected: &[(f32, f32)]) {
 const SHAPES: [(usize, usize); 6] =
     [(128, 1), (384, 63), (2560, 65), (6912, 33), (640, 200), (MAX_NORMED_COLUMNS, 31)];
 
+/// Every product, whole and in shards.
 #[test]
 fn norm_gemv_handles_hard_rows() {
     let test = |gpu: &Gpu| {
         let mut random = Random(21);
         for (i, (k, rows)) in SHAPES.into_iter().enumerate() {
+            let product = PRODUCTS[i % 3];
             let (xs, weight) = (hard_rows(k, &mut random), hard_weight(k, &mut random));
             let norm = Norm { weight: gpu.upload("weight", &weight), eps: 1e-5 };
-            for (n, product) in PRODUCTS.into_iter().enumerate() {
-                let matrix = Matrix::new(k, rows, product, SCALES[1].0, &mut random);
-                let cuts = cuts(rows, i + n);
-                let w = matrix.upload(gpu, &cuts);
-                for (token, x) in xs.chunks(k).enumerate() {
-                    let d_x = gpu.upload("x", x);
-                    // One value more than there are rows: nothing may be written to it.
-                    let y = gpu.upload("y", &vec![BEFORE; rows + 1]);
-                    run(gpu, &step(3, 1), |p| p.norm_gemv(&w, &d_x, &norm, &y, product));
-                    let v = Input::new(x, &weight).times(&matrix);
-                    let mut expected: Vec<_> = match product {
-                        Product::Store => v,
-                        Product::Add => {
-                            v.into_iter().map(|(v, off)| (BEFORE + v, off + 1e-7)).collect()
-                        }
-                        Product::Gated(_) => (0..rows).map(|i| glu(v[i], v[rows + i])).collect(),
-                    };
-                    expected.push((BEFORE, 0.0));
-                    let what = format!("{k} x {rows}, row {token}, {product:?}, cut at {cuts:?}");
-                    check(&what, &read(gpu, &y), &expected);
-                }
+            let matrix = Matrix::new(k, rows, product, SCALES[1].0, &mut random);
+            let cuts = cuts(rows, i);
+            let w = matrix.upload(gpu, &cuts);
+            for (token, x) in xs.chunks(k).enumerate() {
+                let d_x = gpu.upload("x", x);
+                // One value more than there are rows: nothing may be written to it.
+                let y = gpu.upload("y", &vec![BEFORE; rows + 1]);
+                run(gpu, &step(3, 1), |p| p.norm_gemv(&w, &d_x, &norm, &y, product));
+                let v = Input::new(x, &weight).times(&matrix);
+                let mut expected: Vec<_> = match product {
+                    Product::Store => v,
+                    Product::Add => {
+                        v.into_iter().map(|(v, off)| (BEFORE + v, off + 1e-7)).collect()
+                    }
+                    Product::Gated(_) => (0..rows).map(|i| glu(v[i], v[rows + i])).collect(),
+                };
+                expected.push((BEFORE, 0.0));
+                let what = format!("{k} x {rows}, row {token}, {product:?}, cut at {cuts:?}");
+                check(&what, &read(gpu, &y), &expected);
             }
         }
     };
@@ -146,10 +146,14 @@ fn check_qkv(gpu: &Gpu, shape: AttentionShape, pos: usize, random: &mut Random) 
 fn norm_gemv_rope_kv_rotates_and_stores() {
     on_each_device(|gpu| {
         let mut random = Random(22);
-        for (n_head, n_head_kv, head_dim) in
-            [(1, 1, 64), (4, 2, 64), (20, 5, 128), (3, 1, 96), (2, 1, 8)]
-        {
-            for (kv_f16, pos) in [(true, 0), (false, 0), (true, 700), (false, 5)] {
+        for (n_head, n_head_kv, head_dim, kv_f16) in [
+            (1, 1, 64, true),
+            (4, 2, 64, false),
+            (20, 5, 128, true),
+            (3, 1, 96, false),
+            (2, 1, 8, true),
+        ] {
+            for pos in [0, 5, 700] {
                 let shape = AttentionShape { n_head, n_head_kv, head_dim, kv_f16 };
                 check_qkv(gpu, shape, pos, &mut random);
             }
@@ -161,12 +165,14 @@ fn norm_gemv_rope_kv_rotates_and_stores() {
 fn merge_norm_gemv_merges_splits() {
     on_each_device(|gpu| {
         let mut random = Random(23);
-        for (n_head, n_head_kv, head_dim) in [(2, 1, 64), (20, 5, 128), (4, 2, 96), (16, 16, 8)] {
+        for (i, (n_head, n_head_kv, head_dim)) in
+            [(2, 1, 64), (20, 5, 128), (4, 2, 96), (16, 16, 8)].into_iter().enumerate()
+        {
             let shape = AttentionShape { n_head, n_head_kv, head_dim, kv_f16: true };
             let k = n_head * head_dim;
             let (weight, rows) = (hard_weight(k, &mut random), 77);
             let matrix = Matrix::new(k, rows, Product::Add, SCALES[1].0, &mut random);
-            let w = matrix.upload(gpu, &cuts(rows, 1));
+            let w = matrix.upload(gpu, &cuts(rows, i + 1));
             let norm = Norm { weight: gpu.upload("weight", &weight), eps: 1e-5 };
             for (pos, n_tokens, split_len) in STEPS {
                 if n_tokens > 1 {

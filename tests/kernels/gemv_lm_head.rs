@@ -13,7 +13,7 @@ use crate::support::Random;
 fn gemv_lm_head_computes_every_shard() {
     on_each_device_and_as_cards(|gpu| {
         let mut random = Random(6);
-        for (k, rows) in [(128, 1), (384, 63), (384, 1000), (2560, 65), (6912, 65), (2560, 1000)] {
+        for (k, rows) in [(128, 1), (384, 63), (6912, 65), (2560, 1000)] {
             let w: Vec<f32> = hard_values(rows * k, &mut random);
             let mut x: Vec<f32> = (0..k).map(|_| 2.0 * random.float() - 1.0).collect();
             x[k / 2] = 700.0;

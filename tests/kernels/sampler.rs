@@ -2,8 +2,6 @@
 //! min-p, `sample_max`, `sample_bins`, `sample_sift` and `sample_decide` choose among those that
 //! these keep.
 
-use std::collections::HashMap;
-
 use ternlight::gpu::{Buffer, Gpu, Plan, Recorder, Step};
 use ternlight::kernels::{NO_TOKEN, SamplingParams, Selection, vocab_blocks};
 use ternlight::native::block_on;
@@ -143,10 +141,11 @@ fn the_same_tokens_can_be_drawn() {
     ];
     for n_vocab in [1, 257, 4096, 128_256] {
         let sampler = Sampler::new(n_vocab);
-        for (name, logits) in hard_logits(n_vocab, &mut Random(11)) {
+        for (i, (name, logits)) in hard_logits(n_vocab, &mut Random(11)).into_iter().enumerate() {
             sampler.put(&logits);
-            // A third of the settings do for a large vocabulary, which takes the most time.
-            for sampling in settings.iter().step_by(if n_vocab > 10_000 { 3 } else { 1 }) {
+            // Only one size has every setting with all logits: sorting takes long.
+            let step = if n_vocab == 257 { 1 } else { 4 };
+            for sampling in settings.iter().skip(i % step).step_by(step) {
                 let what = format!("{name} of {n_vocab}, {sampling:?}");
                 check_kept(&what, sampling, &logits, sampler.last_kept(sampling));
             }
@@ -190,7 +189,7 @@ fn check_kept(what: &str, sampling: &Sampling, logits: &[f32], (last, last_id): 
 fn the_chosen_token_is_the_references() {
     let mut random = Random(12);
     let (mut chosen, mut tipped) = (0, 0);
-    for (n_vocab, seeds) in [(1, 2), (1025, 15), (4096, 15), (128_256, 1)] {
+    for (n_vocab, seeds) in [(1, 1), (1025, 8), (4096, 8), (128_256, 1)] {
         let sampler = Sampler::new(n_vocab);
         for (name, logits) in hard_logits(n_vocab, &mut random) {
             sampler.put(&logits);
@@ -289,58 +288,6 @@ fn logits_of_nan_give_no_token() {
         sampler.put(&logits);
         for sampling in &settings {
             assert_eq!(sampler.choose(sampling, 1), 1500, "{sampling:?}");
-        }
-    }
-}
-
-/// Pearson's χ² of counts against probabilities.
-fn chi_square(counts: &HashMap<Vec<u32>, u32>, expected: &HashMap<Vec<u32>, f64>, n: usize) -> f64 {
-    assert!(counts.keys().all(|key| expected.contains_key(key)), "{counts:?}");
-    let term = |(key, p): (&Vec<u32>, &f64)| {
-        let (count, mean) = (f64::from(*counts.get(key).unwrap_or(&0)), p * n as f64);
-        (count - mean).powi(2) / mean
-    };
-    expected.iter().map(term).sum()
-}
-
-/// Draws follow the softmax of the accepted tokens, over positions and over seeds. Neighbouring
-/// draws are independent.
-#[test]
-fn draws_follow_the_probabilities() {
-    let n_vocab = 4096;
-    let sampler = Sampler::new(n_vocab);
-    let candidates = [(0u32, 1.0f32), (1023, 2.0), (1024, 0.0), (3000, 1.5), (4095, -1.0)];
-    let mut logits = vec![f32::NEG_INFINITY; n_vocab];
-    candidates.iter().for_each(|&(id, logit)| logits[id as usize] = logit);
-    sampler.put(&logits);
-    const DRAWS: usize = 700;
-    for (temperature, top_k) in [(0.7, 0), (2.0, 3)] {
-        let passing = candidates.iter().filter(|(_, logit)| top_k == 0 || *logit >= 1.0);
-        let weights: HashMap<u32, f64> =
-            passing.map(|&(id, logit)| (id, f64::from(logit / temperature).exp())).collect();
-        let total: f64 = weights.values().sum();
-        let one = weights.iter().map(|(&id, w)| (vec![id], w / total)).collect();
-        let pairs = weights
-            .iter()
-            .flat_map(|(&a, wa)| weights.iter().map(move |(&b, wb)| (vec![a, b], wa * wb)))
-            .map(|(ids, w)| (ids, w / (total * total)))
-            .collect();
-
-        let draw = |seed: usize, position: usize| {
-            let sampling =
-                Sampling { temperature, top_k, seed: seed as u32, ..Sampling::default() };
-            sampler.choose(&sampling, position)
-        };
-        let over_positions: Vec<u32> = (0..DRAWS).map(|i| draw(1, 1 + i)).collect();
-        let over_seeds: Vec<u32> = (0..DRAWS).map(|i| draw(i, 100)).collect();
-        for draws in [over_positions, over_seeds] {
-            // One fair sampler in ten thousand exceeds these limits, for 5 and for 25 outcomes.
-            for (length, expected, most) in [(1, &one, 23.5), (2, &pairs, 60.0)] {
-                let mut counts = HashMap::new();
-                draws.chunks(length).for_each(|ids| *counts.entry(ids.to_vec()).or_default() += 1);
-                let chi_square = chi_square(&counts, expected, DRAWS / length);
-                assert!(chi_square < most, "T {temperature}, top {top_k}: {chi_square} {counts:?}");
-            }
         }
     }
 }

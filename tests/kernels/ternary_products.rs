@@ -13,9 +13,10 @@ use crate::device::{
 use crate::rms_norm::pack_quantized;
 use crate::support::Random;
 
-/// `k` and rows: the least, one less and one more than a tile, the sizes of the 2B model.
+/// `k` and rows: the least, one less and one more than a tile, the widths of the 2B model. Each takes
+/// one product, whole or in shards: pipelines are slow to compile.
 const SHAPES: [(usize, usize); 7] =
-    [(128, 1), (384, 63), (2560, 65), (6912, 1000), (128, 1000), (6912, 1), (384, 65)];
+    [(128, 1), (384, 63), (2560, 65), (6912, 200), (6912, 1), (128, 1000), (384, 65)];
 
 pub(crate) const PRODUCTS: [Product; 3] =
     [Product::Store, Product::Add, Product::Gated(Activation::Relu2)];
@@ -162,20 +163,19 @@ fn check(gpu: &Gpu, what: &str, y: &Buffer<f32>, mut expected: Vec<f32>, relativ
 /// The recorder's method for a kernel.
 type Multiply = fn(&mut Recorder, &Ternary, &Quantized, &Buffer<f32>, Product);
 
-/// Checks every product of every shape. Each takes the next token count of `counts`.
+/// Checks every product with each scale, whole and in shards. All take all token counts.
 fn check_products(gpu: &Gpu, counts: &[usize], multiply: Multiply) {
     let mut random = Random(1);
-    let mut counts = counts.iter().cycle();
     for (i, (k, rows)) in SHAPES.into_iter().enumerate() {
-        for (n, product) in PRODUCTS.into_iter().enumerate() {
-            let &n_tokens = counts.next().unwrap();
-            // Each product with each scale, whole and in shards.
-            let (scale, relative) = SCALES[i / 2 % 2];
-            let matrix = Matrix::new(k, rows, product, scale, &mut random);
+        let product = PRODUCTS[i % 3];
+        let (scale, relative) = SCALES[i / 3 % 2];
+        let matrix = Matrix::new(k, rows, product, scale, &mut random);
+        let cuts = cuts(rows, i);
+        let w = matrix.upload(gpu, &cuts);
+        for &n_tokens in counts {
             let x = Activations::new(k, n_tokens, scale, &mut random);
             let expected = matrix.times(&x, product);
-            let cuts = cuts(rows, i + n);
-            let (w, x) = (matrix.upload(gpu, &cuts), x.upload(gpu, k));
+            let x = x.upload(gpu, k);
             let y = output(gpu, rows, n_tokens);
             run(gpu, &step(3, n_tokens), |p| multiply(p, &w, &x, &y, product));
             let what = format!("{k} x {rows}, {n_tokens} tokens, {product:?}, cut at {cuts:?}");
@@ -187,7 +187,7 @@ fn check_products(gpu: &Gpu, counts: &[usize], multiply: Multiply) {
 #[test]
 fn gemv_i2s_is_exact() {
     on_each_device_and_as_cards(|gpu| {
-        check_products(gpu, &[1, 1, 2], |p, w, x, y, product| {
+        check_products(gpu, &[1, 2], |p, w, x, y, product| {
             p.gemv_i2s(w, x, y, product);
         });
     });
@@ -197,7 +197,7 @@ fn gemv_i2s_is_exact() {
 #[test]
 fn products_of_several_tokens_are_exact() {
     on_each_device_and_as_cards(|gpu| {
-        let counts = [1, 2, 3, 4, 5, 7, 13, 65];
+        let counts = [1, 2, 3, 4, 5, 7, 13];
         check_products(gpu, &counts, |p, w, x, y, product| {
             p.gemv_i2s_of_several(w, x, y, product);
         });
@@ -211,13 +211,13 @@ fn products_of_several_tokens_are_exact() {
 #[test]
 fn products_of_floats_are_exact() {
     let gpu = with_float_products();
-    check_products(gpu, &[1, 1, 2], |p, w, x, y, product| {
+    check_products(gpu, &[1, 2], |p, w, x, y, product| {
         p.gemv_i2s(w, x, y, product);
     });
     check_products(gpu, &[8, 5, 2], |p, w, x, y, product| {
         p.gemm_few(w, x, y, product);
     });
-    check_products(gpu, &[5, 65, 33], |p, w, x, y, product| {
+    check_products(gpu, &[5, 65], |p, w, x, y, product| {
         p.gemm_i2s(w, x, y, product);
     });
 }
@@ -225,7 +225,7 @@ fn products_of_floats_are_exact() {
 /// Token counts of about a quarter of a tile, a whole tile and several.
 #[test]
 fn gemm_i2s_is_exact() {
-    let counts = [1, 15, 16, 17, 33, 48, 63, 64, 65, 200];
+    let counts = [1, 15, 16, 17, 33, 64, 65];
     check_products(device(), &counts, |p, w, x, y, product| {
         p.gemm_i2s(w, x, y, product);
     });

@@ -1,5 +1,6 @@
-//! What a session adds to the model: caches, conversations, limits, refusals. They do not depend on
-//! the driver, so these tests run on one. The tests of `tests/engine` run on each.
+//! What does not depend on the driver, so these tests run on one: what a session adds to the model
+//! (caches, conversations, limits, refusals), and the graph of every family. The tests of
+//! `tests/engine` run on each driver.
 #![allow(clippy::unwrap_used, reason = "this is how tests fail")]
 
 #[path = "../support/setup.rs"]
@@ -7,12 +8,18 @@ mod setup;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod bundled;
 mod cache;
+mod choices;
+mod chunks;
 mod conversation;
+mod converted;
+mod families;
 mod formats;
 mod generate;
 mod hostile;
 mod lm_head;
+mod logits;
 mod lookup;
 mod profile;
 mod refusals;

@@ -1,4 +1,6 @@
-//! The seed alone decides a sampled text.
+//! The seed alone decides a sampled text. The draws are fair.
+
+use std::collections::HashMap;
 
 use ternlight::native::block_on;
 use ternlight::sampling::Sampling;
@@ -83,5 +85,55 @@ fn a_choice_of_one_token_is_greedy() {
     for sampling in [cold, one, nucleus, like_the_best] {
         let found = generate(&mut session, &[4, 5], &options(3, sampling)).unwrap();
         assert_eq!(found.ids, greedy.ids, "{sampling:?}");
+    }
+}
+
+/// Pearson's χ² of counts against probabilities.
+fn chi_square(counts: &HashMap<Vec<u32>, u32>, expected: &HashMap<Vec<u32>, f64>, n: usize) -> f64 {
+    assert!(counts.keys().all(|key| expected.contains_key(key)), "{counts:?}");
+    let term = |(key, p): (&Vec<u32>, &f64)| {
+        let (count, mean) = (f64::from(*counts.get(key).unwrap_or(&0)), p * n as f64);
+        (count - mean).powi(2) / mean
+    };
+    expected.iter().map(term).sum()
+}
+
+/// Draws follow the softmax of the accepted tokens, over positions and over seeds. Neighbouring
+/// draws are independent. These are the draws of the sampler in plain Rust: the kernels choose the
+/// same tokens.
+#[test]
+fn draws_follow_the_probabilities() {
+    let n_vocab = 4096;
+    let candidates = [(0u32, 1.0f32), (1023, 2.0), (1024, 0.0), (3000, 1.5), (4095, -1.0)];
+    let mut logits = vec![f32::NEG_INFINITY; n_vocab];
+    candidates.iter().for_each(|&(id, logit)| logits[id as usize] = logit);
+    const DRAWS: u32 = 700;
+    for (temperature, top_k) in [(0.7, 0), (2.0, 3)] {
+        let passing = candidates.iter().filter(|(_, logit)| top_k == 0 || *logit >= 1.0);
+        let weights: HashMap<u32, f64> =
+            passing.map(|&(id, logit)| (id, f64::from(logit / temperature).exp())).collect();
+        let total: f64 = weights.values().sum();
+        let one = weights.iter().map(|(&id, w)| (vec![id], w / total)).collect();
+        let pairs = weights
+            .iter()
+            .flat_map(|(&a, wa)| weights.iter().map(move |(&b, wb)| (vec![a, b], wa * wb)))
+            .map(|(ids, w)| (ids, w / (total * total)))
+            .collect();
+
+        let draw = |seed: u32, position: u32| {
+            let sampling = Sampling { temperature, top_k, seed, ..Sampling::default() };
+            sampling.choose(&logits, position).unwrap()
+        };
+        let over_positions: Vec<u32> = (0..DRAWS).map(|i| draw(1, 1 + i)).collect();
+        let over_seeds: Vec<u32> = (0..DRAWS).map(|i| draw(i, 100)).collect();
+        for draws in [over_positions, over_seeds] {
+            // One fair sampler in ten thousand exceeds these limits, for 5 and for 25 outcomes.
+            for (length, expected, most) in [(1, &one, 23.5), (2, &pairs, 60.0)] {
+                let mut counts = HashMap::new();
+                draws.chunks(length).for_each(|ids| *counts.entry(ids.to_vec()).or_default() += 1);
+                let chi_square = chi_square(&counts, expected, draws.len() / length);
+                assert!(chi_square < most, "T {temperature}, top {top_k}: {chi_square} {counts:?}");
+            }
+        }
     }
 }

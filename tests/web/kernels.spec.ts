@@ -18,14 +18,18 @@ const dump = () => {
   return JSON.parse(output) as Shader[]
 }
 
-/** The faults that the browser finds in each shader, by name. */
-const compile = async (shaders: Shader[]) => {
+/**
+ * The faults that the browser finds in each shader, by name. The first of each kernel also becomes a
+ * pipeline, or each if `all`: a CPU adapter compiles it to machine code, which takes long.
+ */
+const compile = async ({ shaders, all = false }: { shaders: Shader[], all?: boolean }) => {
   const adapter = await navigator.gpu.requestAdapter()
   if (!adapter) throw new Error('this browser has no WebGPU adapter')
   const requiredFeatures = (['subgroups'] as const).filter(feature => adapter.features.has(feature))
   const device = await adapter.requestDevice({ requiredFeatures })
   const types = { Uniform: 'uniform', Read: 'read-only-storage', Write: 'storage' } as const
-  const compileOne = async ({ bindings, source }: Shader) => {
+  const kernels = new Set<string>()
+  const compileOne = async ({ name, bindings, source }: Shader) => {
     device.pushErrorScope('validation')
     const module = device.createShaderModule({ code: source })
     const { messages } = await module.getCompilationInfo()
@@ -33,7 +37,9 @@ const compile = async (shaders: Shader[]) => {
       ({ binding, visibility: GPUShaderStage.COMPUTE, buffer: { type: types[access] } }))
     const bindGroupLayouts = [device.createBindGroupLayout({ entries })]
     const layout = device.createPipelineLayout({ bindGroupLayouts })
-    device.createComputePipeline({ layout, compute: { module, entryPoint: 'main' } })
+    const kernel = name.split('/')[0]!
+    if (all || !kernels.has(kernel)) device.createComputePipeline({ layout, compute: { module, entryPoint: 'main' } })
+    kernels.add(kernel)
     const invalid = await device.popErrorScope()
     return [
       ...messages
@@ -51,15 +57,18 @@ const compile = async (shaders: Shader[]) => {
   return { subgroups: requiredFeatures.length > 0, faults }
 }
 
-test('every variant of every kernel compiles', async ({ page }) => {
-  test.setTimeout(600_000) // a CPU adapter compiles each to machine code
-  const shaders = dump()
-  expect(shaders.length).toBeGreaterThan(20)
-  await page.goto('/tests/web/harness.html')
-  const { subgroups, faults } = await page.evaluate(compile, shaders)
-  expect(subgroups, 'a browser without subgroups leaves variants uncompiled').toBe(true)
-  expect(faults).toEqual({})
-})
+for (const all of [false, true]) {
+  const title = all ? 'every variant of every kernel becomes a pipeline' : 'every variant of every kernel compiles, and a variant of each becomes a pipeline'
+  test(title, all ? { tag: '@all' } : {}, async ({ page }) => {
+    test.setTimeout(600_000)
+    const shaders = dump()
+    expect(shaders.length).toBeGreaterThan(20)
+    await page.goto('/tests/web/harness.html')
+    const { subgroups, faults } = await page.evaluate(compile, { shaders, all })
+    expect(subgroups, 'a browser without subgroups leaves variants uncompiled').toBe(true)
+    expect(faults).toEqual({})
+  })
+}
 
 test('a fault in a shader is found', async ({ page }) => {
   const [shader] = dump() as [Shader]
@@ -73,6 +82,6 @@ test('a fault in a shader is found', async ({ page }) => {
       }`
   }
   await page.goto('/tests/web/harness.html')
-  const { faults } = await page.evaluate(compile, [broken, uneven])
+  const { faults } = await page.evaluate(compile, { shaders: [broken, uneven] })
   expect(Object.keys(faults)).toEqual([shader.name, 'uneven'])
 })

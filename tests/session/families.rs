@@ -3,7 +3,7 @@
 use ternlight::native::block_on;
 use ternlight::session::Session;
 
-use crate::setup::{Setup, is_slow};
+use crate::setup::Setup;
 use crate::support::families::{Expected, distance, expectations};
 use crate::support::path;
 
@@ -22,10 +22,6 @@ fn check(setup: impl Fn() -> Setup, allowed: impl Fn(&Expected) -> f64) {
     for expected in expectations() {
         let bytes = std::fs::read(path(&format!("tests/data/models/{}.gguf", expected.model)));
         let mut session = setup().context(expected.context).load(&bytes.unwrap()).unwrap();
-        // The prompts of 600 tokens take SwiftShader most of its time, and llvmpipe runs them.
-        if is_slow(&session) && expected.ids.len() > 100 {
-            continue;
-        }
         let off = off(&mut session, &expected);
         if off > allowed(&expected) {
             bad.push(format!("{}: {off:.2e}", expected.name));

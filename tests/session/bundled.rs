@@ -1,5 +1,4 @@
-//! The bundled model as it is loaded by default, once on each driver: its logits, and its greedy
-//! texts token by token.
+//! The bundled model as it is loaded by default: its logits, and its greedy texts token by token.
 
 use std::io::{self, Write};
 

@@ -5,9 +5,7 @@ use ternlight::reference::Reference;
 use ternlight::session::Session;
 use ternlight::source::Reader;
 
-use crate::setup::{
-    Golden, Goldens, Setup, Top, argmax, cosine, is_slow, largest_difference, small,
-};
+use crate::setup::{Golden, Goldens, Setup, Top, argmax, cosine, largest_difference, small};
 use crate::support::{floats, json, open, path};
 
 /// int8 roundings may overturn a lead of this size. The figure is from the notes of the bundled
@@ -37,9 +35,7 @@ fn the_bundled_models_logits_match_the_goldens() {
 /// Compares the ten best logits after a prompt's first token and after its last, as the goldens'
 /// notes say: by cosine, and by the best token where its lead is clear.
 fn the_ten_best(session: &mut Session, goldens: &Goldens) {
-    let slow = is_slow(session);
-    let prompts = goldens.prompts.iter().filter(|golden| !slow || golden.ids.len() <= 15);
-    for Golden { name, ids, first, last, .. } in prompts {
+    for Golden { name, ids, first, last, .. } in &goldens.prompts {
         for (ids, Top { ids: best, logits: expected }) in [(&ids[..1], first), (&ids[..], last)] {
             let logits = block_on(session.logits(ids)).unwrap();
             let found: Vec<f32> = best.iter().map(|&id| logits[id]).collect();
