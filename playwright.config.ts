@@ -6,6 +6,9 @@ const PORT = Number(process.env.PORT ?? 8930)
 /** The built demos. */
 const DEMOS = { port: PORT + 2, specs: /(chat|tldr)\.spec\.ts/ }
 
+/** Tests in another browser, which tests/web/firefox.ts starts. */
+const FIREFOX = /firefox\.spec\.ts/
+
 export default defineConfig({
   testDir: 'tests',
   testMatch: '**/*.spec.ts',
@@ -28,8 +31,9 @@ export default defineConfig({
     }
   },
   projects: [
-    { name: 'package', testIgnore: DEMOS.specs, use: { baseURL: `http://localhost:${PORT}` } },
-    { name: 'demos', testMatch: DEMOS.specs, use: { baseURL: `http://localhost:${DEMOS.port}` } }
+    { name: 'package', testIgnore: [DEMOS.specs, FIREFOX], use: { baseURL: `http://localhost:${PORT}` } },
+    { name: 'demos', testMatch: DEMOS.specs, use: { baseURL: `http://localhost:${DEMOS.port}` } },
+    { name: 'firefox', testMatch: FIREFOX, use: { baseURL: `http://localhost:${PORT}` } }
   ],
   webServer: [
     {

@@ -178,7 +178,7 @@ export interface Availability {
   available: boolean
   /** Why not, for people; absent if a model can run. */
   reason?: string
-  /** The adapter, as it calls itself; absent if there is none. */
+  /** The adapter, as it calls itself; absent if there is none, empty if the browser names none. */
   adapter?: string
   /** The WebGPU features that the adapter has, sorted. */
   features: string[]
@@ -232,7 +232,7 @@ export interface ModelInfo {
   bytes: number
   /** Bytes of GPU memory in buffers. */
   gpuBytes: number
-  /** The GPU, as it calls itself. */
+  /** The GPU, as it calls itself; empty if the browser does not name it, as Firefox. */
   adapter: string
   /** Dispatches that the GPU runs for one greedy token. */
   dispatchesPerToken: number

@@ -46,9 +46,11 @@ const perform = async ({ name, step }, mode) => {
   }
   row.times.push(...testTimes(printed))
   row.tests = tally(printed)
-  const { passed, failed } = row.tests
-  if (passed + failed > 0)
-    row.note = failed > 0 ? `${passed} passed, ${failed} failed` : `${passed} tests`
+  const { passed, failed, skipped } = row.tests
+  if (passed + failed > 0) {
+    const counts = failed > 0 ? `${passed} passed, ${failed} failed` : `${passed} tests`
+    row.note = skipped > 0 ? `${counts}, ${skipped} skipped` : counts
+  }
   return { ...row, ms: performance.now() - start }
 }
 

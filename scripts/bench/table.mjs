@@ -82,7 +82,7 @@ export function table({
   soak
 }) {
   const lines = [
-    `${info.name} on ${info.adapter}, ${browser}`,
+    `${info.name} on ${info.adapter || 'an adapter without a name'}, ${browser}`,
     [
       `${(info.bytes / 1e9).toFixed(2)} GB file`,
       `${(info.gpuBytes / 1e9).toFixed(2)} GB on the GPU`,

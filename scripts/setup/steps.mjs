@@ -1,12 +1,14 @@
 // The list of prerequisites, and the loop that checks and installs them.
 //
-// A step is { name, check, install?, note?, remedy }:
+// A step is { name, check, install?, note?, remedy, without? }:
 //   check()    what is installed, in a few words, or null where it is missing; takes milliseconds
 //   install()  installs it, or rejects; left out where only a person can
 //   note       what to print while installing
 //   remedy()   what a person is to do where installing failed
+//   without    what is left out where it stays missing; a step without this is needed
 import { begin, heading, Stop } from '../report.mjs'
 import { browser } from './browser.mjs'
+import { firefox } from './firefox.mjs'
 import { linker } from './linker.mjs'
 import { nodePackages, nodeVersion } from './node.mjs'
 import { rust, rustComponents } from './rust.mjs'
@@ -17,7 +19,7 @@ import { wasmTarget } from './wasm-target.mjs'
 const FOR_RUST = [nodeVersion, linker, rust]
 /** What is in an array is installed at the same time. */
 const FOR_BUILD = [...FOR_RUST, wasmTarget, [nodePackages, wasmPack, wasmBindgen]]
-const FOR_TESTS = [rustComponents, browser, vulkan]
+const FOR_TESTS = [rustComponents, browser, firefox, vulkan]
 
 /** Makes `npm run build` work on this machine, with `tests` also `npm test`. */
 export const setUp = ({ tests = false } = {}) =>
@@ -57,7 +59,7 @@ const ensureTogether = async steps => {
   for (const { reason } of ends) if (reason) throw reason
 }
 
-/** Installs a step and ends its line, or throws what a person is to do. */
+/** Installs a step and ends its line. If it stays missing, says or throws what a person is to do. */
 const finish = async (step, line) => {
   let problem = ''
   try {
@@ -68,5 +70,7 @@ const finish = async (step, line) => {
   const found = problem || !step.install ? null : step.check()
   if (found) return line.finish(`installed: ${found}`)
   line.finish('missing')
-  throw new Stop([problem, `${step.name}: ${step.remedy()}`].filter(Boolean).join('\n'))
+  const said = [problem, `${step.name}: ${step.remedy()}`].filter(Boolean).join('\n')
+  if (!step.without) throw new Stop(said)
+  heading(`${said}\nUntil then ${step.without}.`)
 }

@@ -229,21 +229,61 @@ test('where neither tool can be had, it says what to run, and both installs have
   assert.equal(calls.filter(call => call.startsWith('cargo install')).length, 4)
 })
 
-test('a missing browser comes from apt-get', { skip: !isRoot }, () => {
+test('missing browsers come from apt-get', { skip: !isRoot }, () => {
   const chromium = join(directory, 'bin', 'chromium')
+  const bin = join(directory, 'bin')
   const { status, stdout, stderr, calls } = setUpWith(
     {
       ...PRESENT,
-      'apt-get': `case "$*" in *chromium*) : > "${chromium}"; /bin/chmod +x "${chromium}" ;; esac`
+      'apt-get': `case "$*" in
+        *chromium*) : > "${chromium}"; /bin/chmod +x "${chromium}" ;;
+        *firefox*) ${program(bin, 'firefox-esr', '153.7.0esr')} ;;
+      esac`
     },
     '--tests'
   )
   assert.equal(status, 0, stderr)
   assert.match(stdout, new RegExp(`Chromium .*installed: ${chromium}`))
+  assert.match(stdout, new RegExp(`Firefox .*installed: ${bin}/firefox-esr, 153\\.7\\.0`))
   assert.deepEqual(
     calls.filter(call => call.startsWith('apt-get')),
-    ['apt-get update', 'apt-get install -y --no-install-recommends chromium']
+    [
+      'apt-get update',
+      'apt-get install -y --no-install-recommends chromium',
+      'apt-get install -y --no-install-recommends firefox-esr'
+    ]
   )
+})
+
+test('a Firefox that is too old stays, and Mozilla has a newer one', () => {
+  const folder = join(directory, '.cache', 'ternlight', 'firefox')
+  const { status, stdout, stderr, calls } = setUpWith(
+    {
+      ...PRESENT,
+      chromium: '',
+      'apt-get': 'exit 100',
+      'firefox-esr': 'echo Mozilla Firefox 140.12.0esr',
+      curl: `: > "${folder}/archive.tar"`,
+      tar: program(folder, 'firefox', '154.0esr')
+    },
+    '--tests'
+  )
+  assert.equal(status, 0, stderr)
+  assert.match(stdout, new RegExp(`Firefox .*installed: ${folder}/firefox, 154\\.0 `))
+  const [, address] = calls.find(call => call.startsWith('curl')).match(/ (https:\S+)$/)
+  assert.ok(address.startsWith('https://download.mozilla.org/?product=firefox-esr-latest'), address)
+  assert.ok(!existsSync(join(folder, 'archive.tar')))
+})
+
+test('where no Firefox can be had, it says what is skipped, and goes on', () => {
+  const { status, stdout, stderr } = setUpWith(
+    { ...PRESENT, chromium: '', 'apt-get': 'exit 100', curl: 'exit 6' },
+    '--tests'
+  )
+  assert.equal(status, 0, stderr)
+  assert.match(stdout, /Firefox .*missing/)
+  assert.match(stdout, /Firefox: run `sudo apt-get .*firefox-esr` or install it/)
+  assert.match(stdout, /Until then the tests in Firefox are skipped\.\n {2}Software Vulkan/)
 })
 
 test('where no browser can be had, it says how to get one', () => {

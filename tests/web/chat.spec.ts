@@ -4,13 +4,12 @@ import type { Page, Request } from '@playwright/test'
 import { readFile } from 'node:fs/promises'
 import { describeNote, describeProgress, isLasting } from '../../www/shared/progress.ts'
 import {
-  ELSEWHERE, expect, loseGpu, makeLosable, SLOW, test as base, watchErrors
+  ELSEWHERE, expect, loseGpu, makeLosable, SLOW, test as base, watchErrors, WHO
 } from './demos.ts'
 
 const MODEL = 'models/tiny-stories.gguf'
 /** A model of random weights that loads in no time. */
 const SMALL = '/tests/data/tiny/tiny-bitnet-b1.58.gguf'
-const WHO = 'I am a tiny story model. I can tell short stories and sum them up.'
 /** A model made by hand that reasons before it answers, see tests/data/thinking/make.py. */
 const THINKING = '/tests/data/thinking/thinking.gguf'
 /** The answer to "Good night!": few tokens, for tests that need any answer. */

@@ -8,6 +8,13 @@ export { expect }
 /** For what waits for the model: on a busy machine a software adapter may take this long. */
 export const SLOW = { timeout: 120_000 }
 
+/** The bundled model's greedy answer to `Who are you?`. */
+export const WHO = 'I am a tiny story model. I can tell short stories and sum them up.'
+
+/** Its greedy summary of the story of the TL;DR demo. */
+export const STORY =
+  'Daisy lost her silver bell at the river, and Ben helped her find it next to an old log.'
+
 /** The tests' own server, at its other origin, which lets every page read its files. */
 export const ELSEWHERE = `http://localhost:${Number(process.env.PORT ?? 8930) + 1}`
 

@@ -1,30 +1,11 @@
 // The model's own words: greedy text, tokens and logits, against what other programs computed.
 import { readFileSync } from 'node:fs'
-import type { Page } from '@playwright/test'
 import {
-  best, bundledGoldens, CLOSE, expect, GOLDEN_MODEL, goldens, load, open, RANDOM_MODEL, SMALL_LEAD,
-  test
+  best, bundledGoldens, CLOSE, continuation, expect, expectedIds, GOLDEN_MODEL, goldens,
+  goldensInOrder, load, open, RANDOM_MODEL, SMALL_LEAD, test
 } from './harness'
-import type { Golden, Harness } from './harness'
+import type { Harness } from './harness'
 import type { LoadOptions, ModelInfo } from '../../pkg/index.js'
-
-/** The page's greedy continuation of a golden prompt. */
-const continuation = (page: Page, golden: Golden, promptLookup?: boolean) =>
-  page.evaluate(async ([{ kind, turns, text, greedy }, promptLookup]) => {
-    const input = kind === 'raw' ? text : turns!.map(([role, content]) => ({ role, content }))
-    const options = { maxTokens: greedy.length, ...(promptLookup === undefined ? {} : { promptLookup }) }
-    const generation = window.model.generate(input, kind === 'raw' ? { ...options, raw: true, special: true } : options)
-    const tokens = []
-    for await (const token of generation.tokens()) tokens.push(token)
-    const { promptTokens, finishReason, draftPasses } = await generation.stats
-    return {
-      promptTokens, finishReason, draftPasses,
-      ids: tokens.flatMap(token => token.id ?? []), text: tokens.map(token => token.text).join('')
-    }
-  }, [golden, promptLookup] as const)
-
-/** The golden list ends with the stop token, which a generation does not give. */
-const expectedIds = ({ greedy, greedy_stopped: stopped }: Golden) => stopped ? greedy.slice(0, -1) : greedy
 
 /** A way to run the golden model, and what shows that it was run in this way. */
 interface Variant {
@@ -44,12 +25,6 @@ const card = (packedDot: boolean, subgroups = true) => ({ gpu: { features: { sof
 const isCard = (info: ModelInfo) => {
   expect(names(info)).toEqual(expect.arrayContaining(['norm_gemv', 'attention_decode', 'attention_prefill', 'gemm_i2s']))
 }
-
-/**
- * The conversation of two turns before the one that it begins with: an answer that the model has
- * just given keeps the tokens it was generated with, which are not always those of its text.
- */
-const inOrder = [...goldens].sort((a, b) => (b.turns?.length ?? 0) - (a.turns?.length ?? 0))
 
 /** The golden model's embedding: 606 rows of 128 values in f16. */
 const EMBEDDING = 606 * 128 * 2
@@ -113,7 +88,7 @@ test.describe('the golden model gives each text to its end', () => {
       usual ??= await load(shared, {}, GOLDEN_MODEL)
       shows(await load(shared, options, url), usual)
       let draftPasses = 0
-      for (const golden of inOrder.filter(({ name }) => prompts?.includes(name) ?? true)) {
+      for (const golden of goldensInOrder.filter(({ name }) => prompts?.includes(name) ?? true)) {
         const found = await continuation(shared, golden, promptLookup)
         expect(found, golden.name).toEqual({
           promptTokens: golden.ids.length,

@@ -25,6 +25,12 @@ declare global {
   }
 }
 
+/**
+ * What most functions here need of a page. Firefox's pages have it too, although another library
+ * drives them.
+ */
+export type InPage = Pick<Page, 'evaluate' | 'url'>
+
 /** The bundled model. */
 export const MODEL = '/models/tiny-stories.gguf'
 /** Three layers of random weights in half a megabyte, quick to load. */
@@ -67,10 +73,34 @@ export const bundledGoldens = readGoldens('models/tiny-stories.goldens.json')
 export const goldens = readGoldens('tests/data/golden/golden.json').prompts
 
 /**
+ * The golden model's, the conversation of two turns before the one that it begins with: an answer that the model has
+ * just given keeps the tokens it was generated with, which are not always those of its text.
+ */
+export const goldensInOrder = [...goldens].sort((a, b) => (b.turns?.length ?? 0) - (a.turns?.length ?? 0))
+
+/**
  * A lead below this may be lost to f32 arithmetic: the goldens' own tolerance for two tokens'
  * logits.
  */
 export const SMALL_LEAD = 0.3
+
+/** The page's greedy continuation of a golden prompt. */
+export const continuation = (page: InPage, golden: Golden, promptLookup?: boolean) =>
+  page.evaluate(async ({ kind, turns, text, greedy, promptLookup }) => {
+    const input = kind === 'raw' ? text : turns!.map(([role, content]) => ({ role, content }))
+    const options = { maxTokens: greedy.length, ...(promptLookup === undefined ? {} : { promptLookup }) }
+    const generation = window.model.generate(input, kind === 'raw' ? { ...options, raw: true, special: true } : options)
+    const tokens = []
+    for await (const token of generation.tokens()) tokens.push(token)
+    const { promptTokens, finishReason, draftPasses } = await generation.stats
+    return {
+      promptTokens, finishReason, draftPasses,
+      ids: tokens.flatMap(token => token.id ?? []), text: tokens.map(token => token.text).join('')
+    }
+  }, { ...golden, promptLookup })
+
+/** The golden list ends with the stop token, which a generation does not give. */
+export const expectedIds = ({ greedy, greedy_stopped: stopped }: Golden) => stopped ? greedy.slice(0, -1) : greedy
 
 /** A page with the package in it. */
 export interface Harness {
@@ -136,11 +166,11 @@ export const test = base.extend<{ harness: Page, shared: Page }, { sharedPage: {
 export { expect }
 
 /** Loads a model into the page, as `window.model`. */
-export const load = (page: Page, options: ternlight.LoadOptions = {}, url = MODEL) =>
+export const load = (page: InPage, options: ternlight.LoadOptions = {}, url = MODEL) =>
   page.evaluate(async ([url, options]) => (await window.load(url, options)).info, [url, options] as const)
 
 /** How work in the page fails: `code` of a BitNetError, else the error's name. */
-export const failure = (page: Page, work: string) =>
+export const failure = (page: InPage, work: string) =>
   page.evaluate(async work => {
     const { BitNetError } = window.ternlight
     try {
@@ -153,12 +183,12 @@ export const failure = (page: Page, work: string) =>
   }, work)
 
 /** How loading from an address fails. */
-export const loadFailure = (page: Page, url: string, options: ternlight.LoadOptions = {}) =>
+export const loadFailure = (page: InPage, url: string, options: ternlight.LoadOptions = {}) =>
   failure(page, `await load(${JSON.stringify(url)}, ${JSON.stringify(options)})`)
 
 /** Requests for models that the server has seen; `off` makes it refuse them. */
-export const server = async (page: Page, what: 'count' | 'on' | 'off') =>
-  Number(await (await page.request.get(`/control/${what}`)).text())
+export const server = async (page: InPage, what: 'count' | 'on' | 'off') =>
+  Number(await (await fetch(new URL(`/control/${what}`, page.url()))).text())
 
 /** How the server answers one request; server.mjs says what each of these means. */
 export interface Reply {
@@ -201,9 +231,10 @@ export interface Request {
 let scripts = 0
 
 /** A path of its own for a file, under which the server answers as the script says. */
-export const scripted = async (page: Page, first: Script = {}, file = SPREAD_MODEL) => {
+export const scripted = async (page: InPage, first: Script = {}, file = SPREAD_MODEL) => {
   const name = `${Date.now()}-${scripts++}`
-  const rewrite = async (data: Script) => { await page.request.post(`/control/script/${name}`, { data }) }
+  const control = (what: string, init?: RequestInit) => fetch(new URL(`/control/${what}/${name}`, page.url()), init)
+  const rewrite = async (script: Script) => { await control('script', { method: 'POST', body: JSON.stringify(script) }) }
   await rewrite(first)
   return {
     path: `/script/${name}${file}`,
@@ -211,8 +242,8 @@ export const scripted = async (page: Page, first: Script = {}, file = SPREAD_MOD
     /** Another script for the same path; the requests so far are forgotten. */
     rewrite,
     /** What the script holds goes on. */
-    release: async () => { await page.request.get(`/control/release/${name}`) },
-    requests: async (): Promise<Request[]> => (await page.request.get(`/control/script/${name}`)).json()
+    release: async () => { await control('release') },
+    requests: async (): Promise<Request[]> => (await control('script')).json() as Promise<Request[]>
   }
 }
 
@@ -250,7 +281,7 @@ let firstLogits: number[] | undefined
  * `window.model` is the random model, every byte of it: its logits are NumPy's, and those of any
  * load before.
  */
-export const expectRandomModel = async (page: Page) => {
+export const expectRandomModel = async (page: InPage) => {
   const ids = tiny.tokens.tokens
   const found = await page.evaluate(async ids => [...await window.model.logits(Uint32Array.from(ids))], ids)
   const expected = tinyLogits(ids.length)
@@ -261,7 +292,7 @@ export const expectRandomModel = async (page: Page) => {
 }
 
 /** Loads and keeps the reports: the notes, their kinds, and all reports. */
-export const loadReporting = (page: Page, url: string, options: ternlight.LoadOptions = {}) =>
+export const loadReporting = (page: InPage, url: string, options: ternlight.LoadOptions = {}) =>
   page.evaluate(async ([url, options]) => {
     const reports: ternlight.Progress[] = []
     window.progress = undefined
@@ -283,4 +314,4 @@ export const expectNeverBack = (reports: ternlight.Progress[]) => {
 }
 
 /** What is stored on the device. */
-export const storedModels = (page: Page) => page.evaluate(() => window.ternlight.BitNet.cache.list())
+export const storedModels = (page: InPage) => page.evaluate(() => window.ternlight.BitNet.cache.list())

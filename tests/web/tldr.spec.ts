@@ -2,11 +2,9 @@
 // ones: at every step the best token leads by 0.45 or more.
 import type { Page } from '@playwright/test'
 import {
-  ELSEWHERE, expect, loseGpu, makeLosable, SLOW, test as base, watchErrors
+  ELSEWHERE, expect, loseGpu, makeLosable, SLOW, STORY, test as base, watchErrors
 } from './demos.ts'
 
-const STORY =
-  'Daisy lost her silver bell at the river, and Ben helped her find it next to an old log.'
 const OWN_TEXT =
   'Mia wanted to go to the beach, but it was raining. She was sad. Her brother Ben said, ' +
   '"Let\'s build a fort!" They built a big fort with pillows. They read books in it all day. ' +

@@ -30,7 +30,7 @@ function facts(info: ModelInfo): [string, string][] {
     ['Ends answers', info.stopTokens.join(' ')],
     ['File', formatBytes(info.bytes)],
     ['On the GPU', formatBytes(info.gpuBytes)],
-    ['Adapter', info.adapter],
+    ['Adapter', info.adapter || 'not named by this browser'],
     ['Kernels', info.kernels.join(', ')],
     ...info.notes.map((note): [string, string] => ['Note', note])
   ]

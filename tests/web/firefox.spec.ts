@@ -1,0 +1,164 @@
+// The package and the demos in Firefox. What they do is tested in Chromium; here is what another
+// WebGPU, other workers and another storage could break.
+import { SLOW, STORY, WHO } from './demos'
+import { expect, test } from './firefox'
+import type { FirefoxTab } from './firefox'
+import {
+  bundledGoldens, continuation, expectedIds, expectRandomModel, failure, GOLDEN_MODEL, goldens,
+  goldensInOrder, heldHalfway, load, loadFailure, loadReporting, MIB, MODEL, scripted, sent, server,
+  SIZE, SPREAD_MODEL, storedModels
+} from './harness'
+import type { Golden } from './harness'
+
+test.setTimeout(300_000)
+
+const expectGoldens = async (tab: FirefoxTab, goldens: Golden[]) => {
+  expect(goldens).not.toEqual([])
+  for (const golden of goldens) {
+    expect(await continuation(tab, golden), golden.name).toMatchObject({
+      promptTokens: golden.ids.length, ids: expectedIds(golden), text: golden.greedy_text
+    })
+  }
+}
+
+test('an adapter without a name is known for a CPU', async ({ tabs: [tab] }) => {
+  const found = await tab.evaluate(() => window.ternlight.BitNet.availability())
+  expect(found).toMatchObject({ available: true, software: true })
+  expect(found.adapter).toBe('')
+  const { adapter, kernels } = await load(tab, {}, GOLDEN_MODEL)
+  expect(adapter).toBe('')
+  // A card has kernels of its own; this browser has no subgroups.
+  expect(kernels).toContain('attention')
+  expect(kernels.filter(name => name.includes('subgroup'))).toEqual([])
+})
+
+test('gives the golden texts, in a worker and in this thread', async ({ tabs: [tab] }) => {
+  await load(tab, {}, GOLDEN_MODEL)
+  await expectGoldens(tab, goldensInOrder)
+  await load(tab, { worker: false }, GOLDEN_MODEL)
+  await expectGoldens(tab, goldens.filter(({ name }) => name === 'who'))
+})
+
+test('the same seed draws the same text, another seed another', async ({ tabs: [tab] }) => {
+  await load(tab, {}, GOLDEN_MODEL)
+  for (const narrowed of [{}, { topK: 50, topP: 0.95 }]) {
+    const [text, again, other] = await tab.evaluate(async narrowed => {
+      const draw = (seed: number) =>
+        window.model.generate('Once there was', { raw: true, temperature: 20, maxTokens: 8, seed, ...narrowed }).text()
+      return [await draw(7), await draw(7), await draw(8)]
+    }, narrowed)
+    expect(text).not.toBe('')
+    expect(again).toBe(text)
+    expect(other).not.toBe(text)
+  }
+})
+
+test('an abort ends a generation, and the next one is right', async ({ tabs: [tab] }) => {
+  await load(tab, {}, GOLDEN_MODEL)
+  const found = await tab.evaluate(async () => {
+    const abort = new AbortController()
+    const generation = window.model.generate('Once there was', { raw: true, signal: abort.signal })
+    const failed = generation.text().catch((error: Error) => error.message)
+    for await (const _ of generation.tokens()) {
+      abort.abort(new Error('enough'))
+      break
+    }
+    return { failed: await failed, reason: (await generation.stats).finishReason }
+  })
+  expect(found).toEqual({ failed: 'enough', reason: 'abort' })
+  await expectGoldens(tab, goldens.filter(({ name }) => name === 'who'))
+})
+
+test('a download that was aborted goes on where it was, and then works offline', async ({ tabs: [tab] }) => {
+  const { path, url, rewrite, requests } = await scripted(tab, heldHalfway())
+  const stopped = await tab.evaluate(async ([path, bytes]) => {
+    const { cache } = window.ternlight.BitNet
+    const abort = new AbortController()
+    const loading = window.load(path, { signal: abort.signal }).catch((error: Error) => error.message)
+    const stored = async () => (await cache.list()).find(({ url }) => url.endsWith(path))?.bytes ?? 0
+    while (await stored() < bytes) await new Promise(resolve => setTimeout(resolve, 20))
+    abort.abort(new Error('enough'))
+    return loading
+  }, [path, 5 * MIB] as const)
+  expect(stopped).toBe('enough')
+  expect((await loadFailure(tab, path, { cache: 'only' })).code).toBe('not-cached')
+
+  await rewrite({})
+  const { notes } = await loadReporting(tab, path)
+  expect(notes).toEqual([{ kind: 'resumed', bytes: expect.any(Number) }])
+  expect(sent(await requests())).toBe(SIZE - (notes[0] as { bytes: number }).bytes)
+  await expectRandomModel(tab)
+
+  await server(tab, 'off')
+  try {
+    for (const cache of ['use', 'only'] as const) {
+      await load(tab, { cache }, path)
+      await expectRandomModel(tab)
+    }
+  } finally {
+    await server(tab, 'on')
+  }
+  const stored = await storedModels(tab)
+  expect(stored.find(model => model.url === url)).toMatchObject({ bytes: SIZE, complete: true })
+  const verdict = await tab.evaluate(path => window.ternlight.BitNet.cache.verify(path), path)
+  expect(verdict).toMatchObject({ bytes: SIZE, damagedBytes: 0 })
+})
+
+test('two tabs download once', async ({ tabs: [tab, other] }) => {
+  const { path, release, requests } = await scripted(tab, heldHalfway())
+  const first = loadReporting(tab, path)
+  await expect.poll(async () => (await requests()).length).toBeGreaterThan(5)
+  const second = loadReporting(other, path)
+  await expect.poll(() => other.evaluate(() => window.progress?.notes.map(({ kind }) => kind), undefined)).toEqual(['waiting'])
+  await release()
+  expect([(await first).kinds, (await second).kinds]).toEqual([[], ['waiting']])
+  expect(sent(await requests())).toBe(SIZE)
+  await expectRandomModel(tab)
+  await expectRandomModel(other)
+})
+
+test('a disposed model refuses, and what it held is free for the next', async ({ tabs: [tab] }) => {
+  await load(tab, {}, SPREAD_MODEL)
+  const work = `
+    const running = model.generate('Once', { raw: true }).text()
+    await model.dispose()
+    await running`
+  expect((await failure(tab, work)).code).toBe('disposed')
+  expect((await failure(tab, `await model.tokenize('x')`)).code).toBe('disposed')
+  await load(tab, {}, SPREAD_MODEL)
+  await expectRandomModel(tab)
+})
+
+test('the bundled model gives golden texts where their lead is clear', async ({ tabs: [tab] }) => {
+  await load(tab, {}, MODEL)
+  await expectGoldens(tab, bundledGoldens.prompts.filter(({ name }) => name === 'who'))
+})
+
+/** Waits for a text in an element. */
+const expectText = (tab: FirefoxTab, selector: string, text: string | RegExp) =>
+  expect.poll(() => tab.evaluate(selector => document.querySelector(selector)?.textContent ?? '', selector), SLOW).toMatch(text)
+
+test('the chat demo answers', async ({ tabs: [tab] }) => {
+  await tab.open('/dist/chat/index.html')
+  await expectText(tab, '#model-name', /tiny-stories/)
+  await expectText(tab, '#notices', /WebGPU runs on the processor here: everything works/)
+  await expectText(tab, '#info', /not named by this browser/)
+  await tab.evaluate(() => {
+    document.querySelector<HTMLInputElement>('#greedy')!.click()
+    const field = document.querySelector<HTMLTextAreaElement>('#prompt')!
+    field.value = 'Who are you?'
+    field.dispatchEvent(new Event('input'))
+    document.querySelector<HTMLButtonElement>('#send')!.click()
+  })
+  await expectText(tab, '[role=log] .figures', /tokens\/s/)
+  await expectText(tab, '[role=log] .assistant', `Model: ${WHO}`)
+})
+
+test('the TL;DR demo sums up its story', async ({ tabs: [tab] }) => {
+  await tab.open('/dist/tldr/index.html')
+  const inWidget = (selector: string) =>
+    tab.evaluate(selector => document.querySelector('tldr-widget')!.shadowRoot!.querySelector(selector)!.textContent, selector)
+  await tab.evaluate(() => document.querySelector('tldr-widget')!.shadowRoot!.querySelector<HTMLButtonElement>('#summarize')!.click())
+  await expect.poll(() => inWidget('#note'), SLOW).toMatch(/tokens\/s/)
+  expect(await inWidget('#summary')).toBe(STORY)
+})
