@@ -10,8 +10,7 @@
 @group(0) @binding(4) var<storage, read> partial_max_total: array<vec2f>;
 @group(0) @binding(5) var<storage, read> norm_weight: array<f32>;
 @group(0) @binding(6) var<storage, read_write> x: array<f32>;
-@group(0) @binding(7) var<storage, read_write> y: array<u32>;
-@group(0) @binding(8) var<storage, read_write> y_scale: array<vec2f>;
+@group(0) @binding(7) var<storage, read_write> stream: array<u32>;
 
 const FOURS: u32 = K / 4u;
 const FOURS_EACH: u32 = (FOURS + WORKGROUP - 1u) / WORKGROUP; // of a lane

@@ -1,15 +1,14 @@
 // The gated activation of one token, quantised to int8 with a scale for each 32: gate and up are
-// rows times the normed and quantised residual stream. See packed_slots.wgsl, stored_input.wgsl,
+// rows times the normed and quantised residual stream. See packed_slots.wgsl,
 // stream_input.wgsl and quantize_results.wgsl. A slot has a row of gate and the same row of up, and
 // a workgroup has 32 of each.
 
 @group(0) @binding(0) var<storage, read> w: array<vec4u>;
 @group(0) @binding(1) var<storage, read> w_scale: array<u32>;
-@group(0) @binding(2) var<storage, read> q: array<vec4u>;             // [Q_VECTORS]
-@group(0) @binding(3) var<storage, read> q_scale: array<vec2f>;
-@group(0) @binding(4) var<storage, read_write> y: array<u32>;         // [ALL_ROWS / 4] int8
+@group(0) @binding(2) var<storage, read> stream: array<vec4u>;
+@group(0) @binding(3) var<storage, read_write> y: array<u32>;         // [ALL_ROWS / 4] int8
 // [ALL_ROWS / 32]: scale, and scale times the sum of y
-@group(0) @binding(5) var<storage, read_write> y_scale: array<vec2f>;
+@group(0) @binding(4) var<storage, read_write> y_scale: array<vec2f>;
 
 const_assert SLOTS == 32u && EACH == 2u && N_ROWS % 32u == 0u;
 
@@ -22,7 +21,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         results[pair] = gated(v.x, v.y);
     }
     let at = FIRST_ROW / 32u + group.x;
-    let quantized = quantize_results(lane, at);
+    let quantized = quantized_results(lane);
+    if lane < 8u {
+        y[four_at(at * 8u + lane)] = quantized.word;
+    }
     if lane == 0u {
         let scale = quantized.largest / 127.0;
         y_scale[at] = vec2f(scale, scale * quantized.sum);

@@ -1,11 +1,10 @@
 // y = W q for one token, where q is the int8 quantisation of the normed residual stream. See
-// packed_slots.wgsl, stored_input.wgsl and stream_input.wgsl.
+// packed_slots.wgsl and stream_input.wgsl.
 
 @group(0) @binding(0) var<storage, read> w: array<vec4u>;
 @group(0) @binding(1) var<storage, read> w_scale: array<u32>;
-@group(0) @binding(2) var<storage, read> q: array<vec4u>;     // [Q_VECTORS]
-@group(0) @binding(3) var<storage, read> q_scale: array<vec2f>;
-@group(0) @binding(4) var<storage, read_write> y: array<f32>; // [ALL_ROWS]
+@group(0) @binding(2) var<storage, read> stream: array<vec4u>;
+@group(0) @binding(3) var<storage, read_write> y: array<f32>; // [ALL_ROWS]
 
 @compute @workgroup_size(WORKGROUP)
 fn main(

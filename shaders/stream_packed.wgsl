@@ -6,8 +6,7 @@
 @group(0) @binding(3) var<storage, read> q_scale: array<vec2f>;   // [Q_SCALES]
 @group(0) @binding(4) var<storage, read> norm_weight: array<f32>;
 @group(0) @binding(5) var<storage, read_write> x: array<f32>;
-@group(0) @binding(6) var<storage, read_write> y: array<u32>;
-@group(0) @binding(7) var<storage, read_write> y_scale: array<vec2f>;
+@group(0) @binding(6) var<storage, read_write> stream: array<u32>;
 
 fn prepare_input(lane: u32) -> f32 {
     return 1.0;

@@ -1,17 +1,15 @@
 // The 32 results of a workgroup, as int8 with one scale: see quantize_group.wgsl and groups.wgsl.
-//
-// The kernel declares y, `array<u32>`.
 
 var<workgroup> results: array<f32, 32>;
 var<workgroup> sums: array<i32, 8>;
 
 struct Group {
+    word: u32, // the lane's, of the group's eight
     largest: f32,
     sum: f32, // of the codes
 }
 
-// Stores the codes of the results as group number `group` of y.
-fn quantize_results(lane: u32, group: u32) -> Group {
+fn quantized_results(lane: u32) -> Group {
     workgroupBarrier();
     var largest = 0.0;
     for (var i = 0u; i < 32u; i++) {
@@ -22,12 +20,11 @@ fn quantize_results(lane: u32, group: u32) -> Group {
     let codes = rounded(four, per_scale(largest));
     if lane < 8u {
         sums[lane] = codes.x + codes.y + codes.z + codes.w;
-        y[four_at(group * 8u + lane)] = packed_bytes(codes);
     }
     workgroupBarrier();
     var sum = 0;
     for (var i = 0u; i < 8u; i++) {
         sum += sums[i];
     }
-    return Group(largest, f32(sum));
+    return Group(packed_bytes(codes), largest, f32(sum));
 }

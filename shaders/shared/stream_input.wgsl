@@ -1,19 +1,37 @@
 // The input of packed_slots.wgsl is the norm of the residual stream. What added to the stream has
 // made the codes, see stream_rows.wgsl. The norm itself is only a factor.
 //
-// The kernel declares q_scale, `array<vec2f>` [2][K / 32]: scale and scale times the sum of q, then
-// the sum of the squares of the stream, and nothing.
+// The kernel declares stream, `array<vec4u>`. It holds q in the order of groups.wgsl; for each two
+// groups their scales, and the scales times the sum of q; then for each group the sum of the squares
+// of the stream.
 
+const SCALES_AT: u32 = Q_VECTORS;
+const SQUARES_AT: u32 = SCALES_AT + K / 64u;
 const GROUPS: u32 = K / 32u;
-const GROUPS_EACH: u32 = (GROUPS + WORKGROUP - 1u) / WORKGROUP; // of a lane
+// The sum of squares has one order, whatever WORKGROUP is.
+const NORM_LANES: u32 = 256u;
+const GROUPS_EACH: u32 = (GROUPS + NORM_LANES - 1u) / NORM_LANES; // of a lane
 
 fn prepare_input(lane: u32) -> f32 {
     var squares = 0.0;
     for (var n = 0u; n < GROUPS_EACH; n++) {
-        let group = n * WORKGROUP + lane;
-        if group < GROUPS {
-            squares += q_scale[GROUPS + group].x;
+        let group = n * NORM_LANES + lane;
+        if lane < NORM_LANES && group < GROUPS {
+            squares += bitcast<f32>(stream[SQUARES_AT + group / 4u][group % 4u]);
         }
     }
     return inverseSqrt(group_sum_max(lane, vec2f(squares, 0.0)).x / f32(K) + EPS);
+}
+
+fn sixty4(unit: u32) -> Sixty4 {
+    let at = sixteen_at(unit * 4u);
+    let scales = bitcast<vec4f>(stream[SCALES_AT + unit]);
+    return Sixty4(
+        stream[at],
+        stream[at + 8u],
+        stream[at + 16u],
+        stream[at + 24u],
+        scales.xy,
+        scales.zw,
+    );
 }

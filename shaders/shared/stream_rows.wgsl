@@ -3,13 +3,15 @@
 // the norm need not norm their input. See packed_slots.wgsl and quantize_results.wgsl. A workgroup
 // has 32 rows.
 //
-// The kernel declares norm_weight, `array<f32>` [ALL_ROWS]; x, `array<f32>` [ALL_ROWS]; y,
-// `array<u32>` [ALL_ROWS / 4] int8; and y_scale, `array<vec2f>` [2][ALL_ROWS / 32]: scale, and scale
-// times the sum of y; then the sum of the squares of x, and nothing.
+// The kernel declares norm_weight, `array<f32>` [ALL_ROWS]; x, `array<f32>` [ALL_ROWS]; and stream,
+// `array<u32>`, the words that stream_input.wgsl reads.
 
 const_assert SLOTS * EACH == 32u && N_ROWS % 32u == 0u;
 
-var<workgroup> stream: array<f32, 32>;
+const SCALES_AT: u32 = (ALL_ROWS + 511u) / 512u * 128u;
+const SQUARES_AT: u32 = SCALES_AT + ALL_ROWS / 16u;
+
+var<workgroup> after_adding: array<f32, 32>;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
@@ -24,20 +26,29 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     if mine < EACH {
         let after = fma(FACTOR, v[mine], before);
         x[at] = after;
-        stream[first + mine] = after;
+        after_adding[first + mine] = after;
         results[first + mine] = after * weight;
     }
     let group_at = FIRST_ROW / 32u + group.x;
-    let quantized = quantize_results(lane, group_at);
+    let quantized = quantized_results(lane);
+    if lane < 8u {
+        stream[four_at(group_at * 8u + lane)] = quantized.word;
+    }
     if lane == 0u {
         var squares = 0.0;
         for (var i = 0u; i < 8u; i++) {
-            let four =
-                vec4f(stream[4u * i], stream[4u * i + 1u], stream[4u * i + 2u], stream[4u * i + 3u]);
+            let at = 4u * i;
+            let four = vec4f(
+                after_adding[at],
+                after_adding[at + 1u],
+                after_adding[at + 2u],
+                after_adding[at + 3u],
+            );
             squares += square_of(four);
         }
         let scale = quantized.largest / 127.0;
-        y_scale[group_at] = vec2f(scale, scale * quantized.sum);
-        y_scale[ALL_ROWS / 32u + group_at] = vec2f(squares, 0.0);
+        stream[SCALES_AT + 2u * group_at] = bitcast<u32>(scale);
+        stream[SCALES_AT + 2u * group_at + 1u] = bitcast<u32>(scale * quantized.sum);
+        stream[SQUARES_AT + group_at] = bitcast<u32>(squares);
     }
 }

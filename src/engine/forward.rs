@@ -5,8 +5,8 @@ use super::state::{Activations, State};
 use super::weights::{Block, Matrix, Vocabulary, Weights};
 use crate::gpu::{Buffer, Plan, Recorder};
 use crate::kernels::{
-    DenseType, KvCache, MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS, Norm, Packed, Product, Quantized,
-    QuantizedGroups, Stream,
+    DenseType, Heads, KvCache, MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS, Norm, Packed, Product,
+    Quantized, QuantizedGroups, Stream,
 };
 use crate::model::Config;
 
@@ -73,7 +73,7 @@ fn rotate(
 ) {
     match &block.head_norms {
         None => p.rope_kv(qkv, rope_table, q, cache),
-        Some([of_q, of_k]) => p.norm_rope_kv(qkv, [of_q, of_k], rope_table, q, cache),
+        Some(norms) => p.norm_rope_kv(qkv, norms, rope_table, q, cache),
     }
 }
 
@@ -232,13 +232,22 @@ fn stream_blocks(
     let mut next_norms = weights.blocks.iter().skip(1).map(|block| &block.attn_norm);
     for (i, (block, cache)) in weights.blocks.iter().zip(&state.cache).enumerate() {
         let [w_qkv, w_output, w_gate_up, w_down] = matrices[i];
-        if i == 0 {
-            p.rms_norm_quantize_groups(x, &block.attn_norm, h);
-            p.gemv_packed(w_qkv, h, qkv, Product::Store, false);
-        } else {
-            p.norm_gemv_packed(w_qkv, stream, block.attn_norm.eps, qkv);
+        let eps = block.attn_norm.eps;
+        match &block.head_norms {
+            _ if i == 0 => {
+                p.rms_norm_quantize_groups(x, &block.attn_norm, h);
+                p.gemv_packed(w_qkv, h, qkv, Product::Store, false);
+                rotate(p, block, qkv, rope_table, q, cache);
+            }
+            Some(norms) if w_qkv.takes_heads(p.tuning(), config.head_dim) => {
+                let heads = Heads { norms, rope_table, q, cache };
+                p.norm_gemv_heads_packed(w_qkv, stream, eps, &heads);
+            }
+            _ => {
+                p.norm_gemv_packed(w_qkv, stream, eps, qkv);
+                rotate(p, block, qkv, rope_table, q, cache);
+            }
         }
-        rotate(p, block, qkv, rope_table, q, cache);
         attend(p, Width::One, state, cache);
         if w_output.merges() {
             p.merge_stream_packed(w_output, partials, &block.ffn_norm, x, stream);

@@ -204,10 +204,9 @@ impl State {
             },
             ff: scratch.first(chunk * n_ff).using(rows(n_ff)),
             ff_h: Activations::allocate(a, "ff_h", inputs.blocks, [chunk, n_ff]),
-            stream: inputs.stream.then(|| Stream {
-                q: a.buffer("stream", QuantizedGroups::words(n_embd)),
-                scale: a.buffer("stream", n_embd / 16),
-            }),
+            stream: inputs
+                .stream
+                .then(|| Stream { words: a.buffer("stream", Stream::words(n_embd)) }),
             last: a.buffer("last", n_embd),
             last_q: (inputs.lm_head == Inputs::Groups)
                 .then(|| quantized_groups(a, "last_q", [few.max(1), n_embd])),

@@ -114,7 +114,7 @@ impl Upload<'_> {
                 if weight.role == Role::OutputNorm {
                     values.iter_mut().for_each(|value| *value /= config.logit_scale);
                 }
-                self.gpu.write(buffer, 0, &values);
+                self.gpu.write(&buffer, 0, &values);
             }
             Target::Dense(matrix) => slice.dense(matrix, bytes)?,
             Target::Packed(to) => slice.packed(&to, bytes, self.head_dim_if_swapped(weight))?,

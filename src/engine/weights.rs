@@ -25,8 +25,8 @@ pub(super) struct Block {
     /// q, k and v, `[n_q + 2 n_kv, n_embd]`. The pairs of RoPE are `i` and `i + head_dim / 2`,
     /// whatever they are in the file.
     pub(super) attn_qkv: Matrix,
-    /// Of q and of k, `[head_dim]`.
-    pub(super) head_norms: Option<[Norm; 2]>,
+    /// Of q and of k, `[2, head_dim]`.
+    pub(super) head_norms: Option<Norm>,
     /// `[n_q]`.
     pub(super) attn_sub_norm: Option<Norm>,
     /// `[n_embd, n_q]`.
@@ -90,7 +90,7 @@ impl Vocabulary {
 
 /// Where a tensor of the file goes.
 pub(super) enum Target<'a> {
-    Vector(&'a Buffer<f32>),
+    Vector(Buffer<f32>),
     Dense(&'a Dense),
     Packed(Stacked<'a, Packed>),
     Ternary(Stacked<'a, Ternary>),
@@ -135,7 +135,6 @@ impl Weights {
         let n_q = config.n_embd_q();
         // `block` is checked against n_layer where the table is made.
         let block = &self.blocks[weight.block];
-        let of_heads = |index: usize| block.head_norms.as_ref().map(|norms| &norms[index]);
         match weight.role {
             Role::TokenEmbd => self.token_embd.target(),
             Role::Output => self.lm_head().target(),
@@ -145,8 +144,8 @@ impl Weights {
             Role::AttnQ => block.attn_qkv.target(0, 0),
             Role::AttnK => block.attn_qkv.target(0, n_q),
             Role::AttnV => block.attn_qkv.target(0, n_q + config.n_embd_kv()),
-            Role::AttnQNorm => Target::of(of_heads(0)),
-            Role::AttnKNorm => Target::of(of_heads(1)),
+            Role::AttnQNorm => Target::of_heads(block, Buffer::first),
+            Role::AttnKNorm => Target::of_heads(block, Buffer::last),
             Role::AttnSubNorm => Target::of(block.attn_sub_norm.as_ref()),
             Role::AttnOutput => block.attn_output.target(0, 0),
             Role::FfnNorm => Target::of(Some(&block.ffn_norm)),
@@ -174,7 +173,13 @@ impl Block {
 
 impl<'a> Target<'a> {
     fn of(norm: Option<&'a Norm>) -> Self {
-        norm.map_or(Self::Kept, |norm| Self::Vector(&norm.weight))
+        norm.map_or(Self::Kept, |norm| Self::Vector(norm.weight.clone()))
+    }
+
+    /// The `half` of the norms of heads.
+    fn of_heads(block: &'a Block, half: impl Fn(&Buffer<f32>, usize) -> Buffer<f32>) -> Self {
+        let halved = |norms: &Norm| half(&norms.weight, norms.weight.len() / 2);
+        block.head_norms.as_ref().map_or(Self::Kept, |norms| Self::Vector(halved(norms)))
     }
 }
 
@@ -229,10 +234,8 @@ impl Shapes<'_> {
             let ffn_down = matrix(Role::FfnDown, "ffn_down", [1, n_embd, n_ff], 32, residual_scale);
             let mut norm_if =
                 |role, n| self.config.architecture.has(role).then(|| self.norm(a, role, n));
-            let of_q = norm_if(Role::AttnQNorm, head_dim);
-            let of_k = norm_if(Role::AttnKNorm, head_dim);
             Block {
-                head_norms: of_q.zip(of_k).map(|(q, k)| [q, k]),
+                head_norms: norm_if(Role::AttnQNorm, 2 * head_dim),
                 attn_sub_norm: norm_if(Role::AttnSubNorm, n_q),
                 ffn_sub_norm: norm_if(Role::FfnSubNorm, n_ff),
                 attn_norm: self.norm(a, Role::AttnNorm, n_embd),

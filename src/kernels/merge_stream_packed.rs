@@ -18,8 +18,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("partial_max_total", Access::Read),
         ("norm_weight", Access::Read),
         ("x", Access::Write),
-        ("y", Access::Write),
-        ("y_scale", Access::Write),
+        ("stream", Access::Write),
     ],
     variants: lanes_variants!("lanes";
         "shared/step",
@@ -70,16 +69,7 @@ impl Recorder<'_> {
             self.dispatch(
                 &KERNEL,
                 &consts(&rows, w, self.tuning(), shape),
-                &[
-                    &shard.codes,
-                    &shard.scales,
-                    sums,
-                    max_total,
-                    &norm.weight,
-                    x,
-                    &stream.q,
-                    &stream.scale,
-                ],
+                &[&shard.codes, &shard.scales, sums, max_total, &norm.weight, x, &stream.words],
                 in_a_row(rows.shard.len() / 32),
             );
         }

@@ -35,6 +35,7 @@ mod merge_splits;
 mod merge_stream_packed;
 mod norm_gated_packed;
 mod norm_gemv;
+mod norm_gemv_heads_packed;
 mod norm_gemv_packed;
 mod norm_gemv_rope_kv;
 mod norm_rope_kv;
@@ -63,6 +64,7 @@ mod weight;
 pub use attention::{AttentionShape, KvCache, Partials};
 pub use attention_merge::MAX_SPLITS;
 pub use gemv_upper::{Approximation, leads};
+pub use norm_gemv_heads_packed::Heads;
 pub use packed::{Format, MIN_LANES, Packed, PackedShard, QuantizedGroups, Scales, Stream};
 pub use penalize::Penalties;
 pub use probe_read::{PROBED_TOGETHER, probed_sums};
@@ -104,6 +106,7 @@ kernels! {
     merge_stream_packed,
     norm_gated_packed,
     norm_gemv,
+    norm_gemv_heads_packed,
     norm_gemv_packed,
     norm_gemv_rope_kv,
     norm_rope_kv,

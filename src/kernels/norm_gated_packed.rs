@@ -10,8 +10,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     bindings: &[
         ("w", Access::Read),
         ("w_scale", Access::Read),
-        ("q", Access::Read),
-        ("q_scale", Access::Read),
+        ("stream", Access::Read),
         ("y", Access::Write),
         ("y_scale", Access::Write),
     ],
@@ -24,7 +23,6 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/quantize_group",
         "shared/quantize_results",
         "shared/packed_slots",
-        "shared/stored_input",
         "shared/stream_input",
         "norm_gated_packed"
     ),
@@ -58,7 +56,7 @@ impl Recorder<'_> {
             self.dispatch(
                 &KERNEL,
                 &consts(&rows, w, product, self.tuning(), eps),
-                &[&shard.codes, &shard.scales, &x.q, &x.scale, &y.q, &y.scale],
+                &[&shard.codes, &shard.scales, &x.words, &y.q, &y.scale],
                 in_a_row(rows.shard.len() / 32),
             );
         }

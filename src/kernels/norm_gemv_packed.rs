@@ -9,8 +9,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     bindings: &[
         ("w", Access::Read),
         ("w_scale", Access::Read),
-        ("q", Access::Read),
-        ("q_scale", Access::Read),
+        ("stream", Access::Read),
         ("y", Access::Write),
     ],
     variants: lanes_variants!("lanes", "group";
@@ -19,7 +18,6 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/packed_dot",
         "shared/groups",
         "shared/packed_slots",
-        "shared/stored_input",
         "shared/stream_input",
         "norm_gemv_packed"
     ),
@@ -44,7 +42,7 @@ impl Recorder<'_> {
             self.dispatch(
                 &KERNEL,
                 &consts(&rows, w, self.tuning(), eps),
-                &[&shard.codes, &shard.scales, &x.q, &x.scale, y],
+                &[&shard.codes, &shard.scales, &x.words, y],
                 in_a_row(rows.shard.len().div_ceil(32)),
             );
         }

@@ -1,8 +1,8 @@
 use super::{AttentionShape, KvCache, Norm};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
-use crate::lanes_variants;
+use crate::one_variant;
 
-/// Threads for a head, which has at most twice as many pairs.
+/// Threads for a head. Each takes two pairs of a head of 256.
 const WORKGROUP: u32 = 64;
 
 pub(super) const KERNEL: Kernel = Kernel {
@@ -10,14 +10,13 @@ pub(super) const KERNEL: Kernel = Kernel {
     bindings: &[
         ("step", Access::Step),
         ("qkv", Access::Read),
-        ("q_norm", Access::Read),
-        ("k_norm", Access::Read),
+        ("head_norms", Access::Read),
         ("rope_table", Access::Read),
         ("q", Access::Write),
         ("k_cache", Access::Write),
         ("v_cache", Access::Write),
     ],
-    variants: lanes_variants!("group"; "shared/step", "norm_rope_kv"),
+    variants: one_variant!("shared/step", "shared/rotated_head", "norm_rope_kv"),
     example: || consts(&AttentionShape::EXAMPLE, 1e-6),
 };
 
@@ -27,12 +26,12 @@ fn consts(shape: &AttentionShape, eps: f32) -> Vec<Const> {
 }
 
 impl Recorder<'_> {
-    /// Like [`Recorder::rope_kv`], but each head of q and k is normed before it is rotated, with
-    /// the weights `norms` `[head_dim]` of q and of k.
+    /// Like [`Recorder::rope_kv`], but each head of q and k is normed before it is rotated. The
+    /// weights `norms` `[2, head_dim]` are of q and of k.
     pub fn norm_rope_kv(
         &mut self,
         qkv: &Buffer<f32>,
-        [q_norm, k_norm]: [&Norm; 2],
+        norms: &Norm,
         rope_table: &Buffer<[f32; 2]>,
         q: &Buffer<f32>,
         cache: &KvCache,
@@ -41,8 +40,8 @@ impl Recorder<'_> {
         let heads = (shape.n_head + 2 * shape.n_head_kv) as u32;
         self.dispatch(
             &KERNEL,
-            &consts(shape, q_norm.eps),
-            &[qkv, &q_norm.weight, &k_norm.weight, rope_table, q, keys, values],
+            &consts(shape, norms.eps),
+            &[qkv, &norms.weight, rope_table, q, keys, values],
             [Extent::Fixed(heads), Extent::Tokens(1), Extent::Fixed(1)],
         );
     }

@@ -71,13 +71,12 @@ pub struct QuantizedGroups {
 }
 
 /// The residual stream of one token, times the weight of the norm that comes next, as int8 with a
-/// scale for each 32 values.
+/// scale for each 32 values. All in one buffer, because a kernel may bind only eight.
 pub struct Stream {
-    /// As [`QuantizedGroups::q`].
-    pub q: Buffer<u32>,
-    /// `[2, k / 32]`: as [`QuantizedGroups::scale`]; then of each group the sum of the squares of its
-    /// values before they were weighted, and nothing.
-    pub scale: Buffer<[f32; 2]>,
+    /// [`Stream::words`]: the words of [`QuantizedGroups::q`]; those of [`QuantizedGroups::scale`];
+    /// then for each group the sum of the squares of its values before they were weighted. Padded
+    /// to a multiple of four words.
+    pub words: Buffer<u32>,
 }
 
 impl QuantizedGroups {
@@ -95,6 +94,13 @@ impl QuantizedGroups {
     pub const fn word_at(i: usize) -> usize {
         let sixteen = i / 4;
         (sixteen / 32 * 32 + sixteen % 4 * 8 + sixteen / 4 % 8) * 4 + i % 4
+    }
+}
+
+impl Stream {
+    /// Words of a residual stream of `k` values.
+    pub const fn words(k: usize) -> usize {
+        QuantizedGroups::words(k) + 2 * QuantizedGroups::scales(k) + k.div_ceil(128) * 4
     }
 }
 
@@ -186,7 +192,7 @@ pub const MIN_LANES: u32 = WORKGROUP / 32;
 /// Lanes that share a row of a packed matrix, where the adapter is given `lanes` or more. Sums of
 /// floats depend on it, so it is the same in every kernel that computes a row: a token must give the
 /// same bits alone and among others.
-fn lanes_of(product: Product, lanes: u32) -> u32 {
+pub(super) fn lanes_of(product: Product, lanes: u32) -> u32 {
     lanes.min(match product {
         Product::Gated(_) => 8,
         Product::Store => 16,

@@ -13,8 +13,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("q_scale", Access::Read),
         ("norm_weight", Access::Read),
         ("x", Access::Write),
-        ("y", Access::Write),
-        ("y_scale", Access::Write),
+        ("stream", Access::Write),
     ],
     variants: lanes_variants!("lanes";
         "shared/dot4",
@@ -56,16 +55,7 @@ impl Recorder<'_> {
             self.dispatch(
                 &KERNEL,
                 &consts(&rows, w, self.tuning()),
-                &[
-                    &shard.codes,
-                    &shard.scales,
-                    &q.q,
-                    &q.scale,
-                    &norm.weight,
-                    x,
-                    &stream.q,
-                    &stream.scale,
-                ],
+                &[&shard.codes, &shard.scales, &q.q, &q.scale, &norm.weight, x, &stream.words],
                 in_a_row(rows.shard.len() / 32),
             );
         }

@@ -115,8 +115,8 @@ impl Config {
                 return unsupported(format!("{name} {size} is above 65535"));
             }
         }
-        if !self.head_dim.is_multiple_of(2) {
-            return unsupported(format!("head width {} is odd", self.head_dim));
+        if !self.head_dim.is_multiple_of(4) {
+            return unsupported(format!("head width {} is not a multiple of 4", self.head_dim));
         }
         let (n_embd, n_embd_q) = (self.n_embd, self.n_embd_q());
         if self.architecture.square_attention && n_embd_q != n_embd {

@@ -77,6 +77,7 @@ const FAMILIES: [(&str, &[&str]); 8] = [
             "gemv_packed_floats",
             "merge_stream_packed",
             "norm_gated_packed",
+            "norm_gemv_heads_packed",
             "norm_gemv_packed",
             "quantize_groups",
             "rms_norm_quantize_groups",

@@ -1,13 +1,13 @@
 //! Packed matrices: `gemv_packed`, `gemv_packed_floats` and `gemm_packed` multiply, `embed_packed`
 //! looks rows up. `quantize_groups` and `rms_norm_quantize_groups` make the int8 activations. For a
 //! single token, `stream_packed` and `norm_gated_packed` also make what the next product needs, and
-//! `norm_gemv_packed` takes it.
+//! `norm_gemv_packed` and `norm_gemv_heads_packed` take it.
 
 use ternlight::blocks::pack;
 use ternlight::gpu::Gpu;
 use ternlight::kernels::{
-    AttentionShape, Format, MIN_LANES, Norm, Packed, PackedShard, Product, QuantizedGroups, Scales,
-    Stream,
+    AttentionShape, Format, Heads, KvCache, MIN_LANES, Norm, Packed, PackedShard, Product,
+    QuantizedGroups, Scales, Stream,
 };
 use ternlight::model::Activation;
 use ternlight::reference::ops;
@@ -19,6 +19,7 @@ use crate::device::{
 };
 
 use crate::rms_norm::{hard_rows, hard_weight};
+use crate::rope_kv::{self, rope_table};
 use crate::support::Random;
 use crate::ternary_products::{BEFORE, cuts};
 
@@ -413,6 +414,11 @@ fn ternary_formats() -> impl Iterator<Item = Format> {
     FORMATS.into_iter().filter(|format| format.bits == 2)
 }
 
+/// A stream of `k` values that nothing was written to.
+fn stream(gpu: &Gpu, k: usize) -> Stream {
+    Stream { words: gpu.upload("stream", &vec![u32::MAX; Stream::words(k)]) }
+}
+
 /// What adds to the residual stream passes on what the products after the norm need. These give the
 /// bits of products of the norm, and of one more step that quantises.
 #[test]
@@ -437,10 +443,7 @@ fn products_of_the_stream_equal_products_of_its_norm() {
             let weight = hard_weight(k, &mut random);
             let norm = Norm { weight: gpu.upload("weight", &weight), eps: 1e-6 };
             let x = [(); 2].map(|()| gpu.upload("x", &before));
-            let stream = Stream {
-                q: gpu.upload("stream", &vec![u32::MAX; QuantizedGroups::words(k)]),
-                scale: gpu.upload("stream", &vec![[f32::NAN; 2]; k / 16]),
-            };
+            let stream = stream(gpu, k);
             let y = [(); 2].map(|()| gpu.upload("y", &[BEFORE; 97]));
             let (q, floats) = (groups(gpu, 1, k), gpu.upload("ff", &vec![0f32; n_ff]));
             let gated = [(); 2].map(|()| groups(gpu, 1, n_ff));
@@ -471,6 +474,59 @@ fn products_of_the_stream_equal_products_of_its_norm() {
     check(of_16_lanes());
 }
 
+/// The products with whole heads give the bits of the products, the norm and the rotation as steps of
+/// their own.
+#[test]
+fn norm_gemv_heads_packed_equals_its_two_steps() {
+    let check = |gpu: &Gpu| {
+        let mut random = Random(20);
+        let mut checked = 0;
+        let cases = [(256, 64), (768, 128), (2304, 64)];
+        for (i, (format, (k, head_dim))) in ternary_formats().zip(cases).enumerate() {
+            let shape = AttentionShape { n_head: 3, n_head_kv: 1, head_dim, kv_f16: i != 1 };
+            let n_qkv = 5 * head_dim;
+            let w = Matrix::new(format, k, n_qkv, 1, &mut random).upload(gpu, &[2 * head_dim]);
+            if gpu.tuning.lanes < MIN_LANES || !w.takes_heads(&gpu.tuning, head_dim) {
+                continue;
+            }
+            checked += 1;
+            let down = Matrix::new(format, k, k, 1, &mut random).upload(gpu, &[]);
+            let x: Vec<f32> = (0..k).map(|_| 2.0 * random.float() - 1.0).collect();
+            let (input, _) = upload_groups(gpu, &x, k);
+            let x = gpu.upload("x", &hard_rows(k, &mut random)[..k]);
+            let weight = hard_weight(k, &mut random);
+            let norm = Norm { weight: gpu.upload("weight", &weight), eps: 1e-6 };
+            let weights = hard_weight(2 * head_dim, &mut random);
+            let norms = Norm { weight: gpu.upload("norms", &weights), eps: 1e-6 };
+            let rope_table = gpu.upload("rope_table", &rope_table(9, head_dim));
+            let outputs = [(); 2].map(|()| {
+                let words = shape.cache_bytes(9) / 4;
+                let cache = || gpu.upload("cache", &vec![rope_kv::BEFORE; words]);
+                let cache = KvCache { shape, keys: cache(), values: cache() };
+                (gpu.upload("q", &vec![BEFORE; 3 * head_dim]), cache)
+            });
+            let [(q, cache), (expected_q, expected_cache)] = &outputs;
+            let (stream, qkv) = (stream(gpu, k), gpu.upload("qkv", &vec![BEFORE; n_qkv]));
+            run(gpu, &step(7, 1), |p| {
+                p.stream_packed(&down, &input, &norm, &x, &stream);
+                let heads = Heads { norms: &norms, rope_table: &rope_table, q, cache };
+                p.norm_gemv_heads_packed(&w, &stream, norm.eps, &heads);
+
+                p.norm_gemv_packed(&w, &stream, norm.eps, &qkv);
+                p.norm_rope_kv(&qkv, &norms, &rope_table, expected_q, expected_cache);
+            });
+            assert_eq!(read(gpu, q), read(gpu, expected_q), "{format:?}");
+            assert_eq!(read(gpu, &cache.keys), read(gpu, &expected_cache.keys), "{format:?}");
+            assert_eq!(read(gpu, &cache.values), read(gpu, &expected_cache.values), "{format:?}");
+        }
+        checked
+    };
+    assert!(check(of_16_lanes()) > 0);
+    on_each_device_and_as_cards(|gpu| {
+        check(gpu);
+    });
+}
+
 #[test]
 fn merge_stream_packed_equals_its_two_steps() {
     let check = |gpu: &Gpu| {
@@ -489,10 +545,7 @@ fn merge_stream_packed_equals_its_two_steps() {
                 let case = Case::new(shape, attention::step(pos, 1, split_len), &mut random);
                 let partials = case.partials(gpu, ATTENTION);
                 let x = [(); 2].map(|()| gpu.upload("x", &[BEFORE; 96]));
-                let streams = [(); 2].map(|()| Stream {
-                    q: gpu.upload("stream", &vec![u32::MAX; QuantizedGroups::words(rows)]),
-                    scale: gpu.upload("stream", &[[f32::NAN; 2]; 96 / 16]),
-                });
+                let streams = [(); 2].map(|()| stream(gpu, rows));
                 let q = groups(gpu, 1, k);
                 run(gpu, &case.step, |p| {
                     p.merge_stream_packed(&w, &partials, &norm, &x[0], &streams[0]);
@@ -501,7 +554,7 @@ fn merge_stream_packed_equals_its_two_steps() {
                     p.stream_packed(&w, &q, &norm, &x[1], &streams[1]);
                 });
                 assert_eq!(read(gpu, &x[0]), read(gpu, &x[1]), "{format:?} at {pos}");
-                let [found, expected] = streams.map(|s| (read(gpu, &s.q), read(gpu, &s.scale)));
+                let [found, expected] = streams.map(|stream| read(gpu, &stream.words));
                 assert_eq!(found, expected, "{format:?} at {pos}");
             }
         }

@@ -5,7 +5,7 @@ use ternlight::gpu::Gpu;
 use ternlight::kernels::{AttentionShape, KvCache, Norm};
 use ternlight::reference::ops;
 
-use crate::device::{assert_close, device, on_each_device, read, run, step};
+use crate::device::{assert_close, device, read, run, step};
 use crate::rms_norm::hard_weight;
 use crate::support::Random;
 
@@ -53,10 +53,9 @@ fn check(
     let d_qkv = gpu.upload("qkv", &qkv);
     let d_table = gpu.upload("rope_table", &rope_table(n_ctx, head_dim));
     let weights = [(); 2].map(|()| hard_weight(head_dim, &mut random));
-    let [of_q, of_k] =
-        weights.each_ref().map(|weight| Norm { weight: gpu.upload("weight", weight), eps: 1e-6 });
+    let norms_of_both = Norm { weight: gpu.upload("weights", &weights.concat()), eps: 1e-6 };
     run(gpu, &step(pos, n_tokens), |p| match norms {
-        true => p.norm_rope_kv(&d_qkv, [&of_q, &of_k], &d_table, &q, &cache),
+        true => p.norm_rope_kv(&d_qkv, &norms_of_both, &d_table, &q, &cache),
         false => p.rope_kv(&d_qkv, &d_table, &q, &cache),
     });
 
@@ -121,7 +120,7 @@ fn heads_are_rotated_and_stored() {
             let shape = AttentionShape { n_head, n_head_kv, head_dim, kv_f16 };
             for (pos, n_tokens, n_ctx) in [(0, 1, 1), (0, 3, 5), (5, 4, 16), (1000, 1, 1001)] {
                 check(device(), &shape, false, pos, n_tokens, n_ctx);
-                on_each_device(|gpu| check(gpu, &shape, true, pos, n_tokens, n_ctx));
+                check(device(), &shape, true, pos, n_tokens, n_ctx);
             }
         }
     }
