@@ -2,8 +2,8 @@
 // 32, on tiles in workgroup memory.
 //
 // A workgroup computes TILE_ROWS rows by TILE_TOKENS tokens. Each of its 16 x 8 threads computes 4
-// x 4 of them, one block of 128 values of K after the other. Four rows are one vector. Its codes
-// are unpacked once for all tokens of a thread.
+// x 4 of them, one block of BLOCK words of codes, 16 values each, after the other. Four rows are one
+// vector. Its codes are unpacked once for all tokens of a thread.
 //
 // MATRICES = 1: y[token][row] = product, or += product if ADD. MATRICES = 2: the rows come in
 // pairs, gate and up, and y[token][row] = activation(gate) * up. A tile then holds 32 pairs. Gate
@@ -21,19 +21,25 @@
 
 // 16 x 8 threads, 4 x 4 results each.
 const_assert WORKGROUP == 128u && TILE_ROWS == 64u && TILE_TOKENS == 32u;
-const_assert BITS == 2u && GROUP >= 64u && K % 128u == 0u;
+const_assert BITS == 2u && GROUP >= 64u;
+const_assert BLOCK == 8u || BLOCK == 16u;
+const_assert K % (16u * BLOCK) == 0u;
 
 const LANES: u32 = 1u; // of packed.wgsl
 const QUADS: u32 = TILE_ROWS / 4u; // of rows
 const WORDS: u32 = K / 16u;
-const BLOCK: u32 = 8u; // words of codes in a block of 128 values
-const QUAD_PITCH: u32 = QUADS + 1u; // one more, so that words are in different banks
-const TOKEN_PITCH: u32 = BLOCK + 1u; // the same for tokens
+const PARTS: u32 = BLOCK / 8u; // words that a thread loads of a row in a block
+const SCALES: u32 = BLOCK / 2u; // of activations in a block
+// One more than needed, so that neighbours are in different banks.
+const QUAD_PITCH: u32 = QUADS + 1u;
+const TOKEN_PITCH: u32 = BLOCK + 1u;
+const SCALE_PITCH: u32 = SCALES + 1u;
 
 var<workgroup> w_tile: array<vec4u, BLOCK * QUAD_PITCH>;        // [BLOCK][QUADS]
-var<workgroup> s_tile: array<vec4f, 2u * QUADS>;                // [2][QUADS] scales of 64 values
+// Scales of 64 values.
+var<workgroup> s_tile: array<vec4f, BLOCK / 4u * QUADS>;        // [BLOCK / 4][QUADS]
 var<workgroup> q_tile: array<vec4u, TILE_TOKENS * TOKEN_PITCH>; // [TILE_TOKENS][BLOCK]
-var<workgroup> x_tile: array<vec2f, TILE_TOKENS * 5u>;          // [TILE_TOKENS][4 of 5]
+var<workgroup> x_tile: array<vec2f, TILE_TOKENS * SCALE_PITCH>; // [TILE_TOKENS][SCALES]
 
 // The row of y to which tile row `i` belongs.
 fn row_of(tile: u32, i: u32) -> u32 {
@@ -71,22 +77,22 @@ fn add_scaled(sum: vec4f, s: vec4f, x: vec2f, d: vec4i) -> vec4f {
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let first_token = group.y * TILE_TOKENS;
-    // The thread loads one word of each of four rows into the tiles, and one word of each of two
+    // The thread loads PARTS words of each of four rows into the tiles, and PARTS vectors of each of two
     // tokens, 16 apart.
-    let word_in = lane % BLOCK;
-    let quad_in = lane / BLOCK;
-    let w0 = in_shard(group.x, 4u * quad_in) * WORDS + word_in;
-    let w1 = in_shard(group.x, 4u * quad_in + 1u) * WORDS + word_in;
-    let w2 = in_shard(group.x, 4u * quad_in + 2u) * WORDS + word_in;
-    let w3 = in_shard(group.x, 4u * quad_in + 3u) * WORDS + word_in;
+    let word_in = lane % 8u;
+    let quad_in = lane / 8u;
+    let w0 = in_shard(group.x, 4u * quad_in) * WORDS;
+    let w1 = in_shard(group.x, 4u * quad_in + 1u) * WORDS;
+    let w2 = in_shard(group.x, 4u * quad_in + 2u) * WORDS;
+    let w3 = in_shard(group.x, 4u * quad_in + 3u) * WORDS;
     // Tokens past the last use the last token's activations. They are not stored.
     let last = step.n_tokens - 1u;
     let q0 = min(first_token + quad_in, last) * Q_VECTORS;
     let q1 = min(first_token + quad_in + 16u, last) * Q_VECTORS;
-    // One of 32 tokens, and one of its four scales in a block; one of 32 vectors of row scales.
+    // PARTS scales of one of 32 tokens, four apart; one of the vectors of row scales.
     let x0 = min(first_token + lane / 4u, last) * Q_SCALES + lane % 4u;
     let s_quad = 4u * (lane % QUADS);
-    let s_half = lane / QUADS % 2u * 64u;
+    let s_part = lane / QUADS * 64u;
     // It multiplies four rows by the tokens my_token, + 8, + 16 and + 24.
     let my_quad = lane / 8u;
     let my_token = lane % 8u;
@@ -95,16 +101,22 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     var sum2 = vec4f();
     var sum3 = vec4f();
     for (var block = 0u; block < WORDS / BLOCK; block++) {
-        let at = block * BLOCK;
         workgroupBarrier();
-        w_tile[word_in * QUAD_PITCH + quad_in] =
-            vec4u(w[w0 + at], w[w1 + at], w[w2 + at], w[w3 + at]);
-        let at_q = sixteen_at(at + word_in);
-        q_tile[quad_in * TOKEN_PITCH + word_in] = q[q0 + at_q];
-        q_tile[(quad_in + 16u) * TOKEN_PITCH + word_in] = q[q1 + at_q];
-        x_tile[lane / 4u * 5u + lane % 4u] = q_scale[x0 + block * 4u];
-        if lane < 2u * QUADS {
-            let value = block * 128u + s_half;
+        for (var part = 0u; part < PARTS; part++) {
+            let word = part * 8u + word_in;
+            let at = block * BLOCK + word;
+            w_tile[word * QUAD_PITCH + quad_in] =
+                vec4u(w[w0 + at], w[w1 + at], w[w2 + at], w[w3 + at]);
+            // Neighbouring lanes read neighbours of q.
+            let word_of_q = word_in % (2u * PARTS) * 4u + word_in / (2u * PARTS) + part * 2u;
+            let at_q = sixteen_at(block * BLOCK + word_of_q);
+            q_tile[quad_in * TOKEN_PITCH + word_of_q] = q[q0 + at_q];
+            q_tile[(quad_in + 16u) * TOKEN_PITCH + word_of_q] = q[q1 + at_q];
+            x_tile[lane / 4u * SCALE_PITCH + part * 4u + lane % 4u] =
+                q_scale[x0 + block * SCALES + part * 4u];
+        }
+        if lane < BLOCK / 4u * QUADS {
+            let value = block * BLOCK * 16u + s_part;
             s_tile[lane] = vec4f(
                 scale_offset(in_shard(group.x, s_quad), value).x,
                 scale_offset(in_shard(group.x, s_quad + 1u), value).x,
@@ -113,8 +125,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             );
         }
         workgroupBarrier();
-        // The block has four scales of activations.
-        for (var four = 0u; four < 4u; four++) {
+        for (var four = 0u; four < SCALES; four++) {
             let s = s_tile[four / 2u * QUADS + my_quad];
             let a = w_tile[2u * four * QUAD_PITCH + my_quad];
             let b = w_tile[(2u * four + 1u) * QUAD_PITCH + my_quad];
@@ -128,19 +139,19 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             let b2 = (b >> vec4u(4u)) & mask;
             let b3 = (b >> vec4u(6u)) & mask;
             let at_q = my_token * TOKEN_PITCH + 2u * four;
-            let at_x = my_token * 5u + four;
+            let at_x = my_token * SCALE_PITCH + four;
             let d0 = dot_word(a0, a1, a2, a3, q_tile[at_q])
                 + dot_word(b0, b1, b2, b3, q_tile[at_q + 1u]);
             sum0 = add_scaled(sum0, s, x_tile[at_x], d0);
             let d1 = dot_word(a0, a1, a2, a3, q_tile[at_q + 8u * TOKEN_PITCH])
                 + dot_word(b0, b1, b2, b3, q_tile[at_q + 8u * TOKEN_PITCH + 1u]);
-            sum1 = add_scaled(sum1, s, x_tile[at_x + 40u], d1);
+            sum1 = add_scaled(sum1, s, x_tile[at_x + 8u * SCALE_PITCH], d1);
             let d2 = dot_word(a0, a1, a2, a3, q_tile[at_q + 16u * TOKEN_PITCH])
                 + dot_word(b0, b1, b2, b3, q_tile[at_q + 16u * TOKEN_PITCH + 1u]);
-            sum2 = add_scaled(sum2, s, x_tile[at_x + 80u], d2);
+            sum2 = add_scaled(sum2, s, x_tile[at_x + 16u * SCALE_PITCH], d2);
             let d3 = dot_word(a0, a1, a2, a3, q_tile[at_q + 24u * TOKEN_PITCH])
                 + dot_word(b0, b1, b2, b3, q_tile[at_q + 24u * TOKEN_PITCH + 1u]);
-            sum3 = add_scaled(sum3, s, x_tile[at_x + 120u], d3);
+            sum3 = add_scaled(sum3, s, x_tile[at_x + 24u * SCALE_PITCH], d3);
         }
     }
     finish(first_token + my_token, group.x, 4u * my_quad, sum0);

@@ -18,9 +18,15 @@ const_assert SLOTS * EACH == HEAD_DIM && EACH == 4u;
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let slot = lane / LANES;
     let first = group.x * HEAD_DIM + slot * EACH;
+    let head = FIRST_ROW / HEAD_DIM + group.x;
+    // Loaded together with the codes: at the end the lanes would have to wait.
+    let turn = turn_of(head, 0u, min(2u * lane, HALF - 2u));
     let v = products(lane, first + vec4u(0u, 1u, 2u, 3u));
     if lane % LANES == 0u {
         head_values[slot] = FACTOR * v;
     }
-    store_head(lane, FIRST_ROW / HEAD_DIM + group.x, 0u);
+    workgroupBarrier();
+    if lane < HALF / 2u {
+        store_turned(head, 0u, 2u * lane, turn);
+    }
 }

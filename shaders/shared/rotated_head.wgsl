@@ -7,18 +7,36 @@
 // v_cache, `array<u32>` [n_ctx, N_KV].
 
 const HALF: u32 = HEAD_DIM / 2u;
-const TURNS: u32 = (HALF / 2u + WORKGROUP - 1u) / WORKGROUP; // of a lane: two pairs each
 
 var<workgroup> head_values: array<vec4f, HEAD_DIM / 4u>;
+
+// How the values i, i + 1, i + HALF and i + HALF + 1 of a head are normed and rotated.
+struct Turn {
+    weights: vec4f,
+    cos: vec2f,
+    sin: vec2f,
+}
+
+fn turn_of(head: u32, token: u32, i: u32) -> Turn {
+    let at = select(0u, HEAD_DIM, head >= N_HEAD) + i;
+    let turn = (step.pos + token) * HALF + i;
+    let t0 = rope_table[turn];
+    let t1 = rope_table[turn + 1u];
+    return Turn(
+        vec4f(
+            head_norms[at],
+            head_norms[at + 1u],
+            head_norms[at + HALF],
+            head_norms[at + HALF + 1u],
+        ),
+        vec2f(t0.x, t1.x),
+        vec2f(t0.y, t1.y),
+    );
+}
 
 fn two_values(i: u32) -> vec2f {
     let four = head_values[i / 4u];
     return select(four.xy, four.zw, i % 4u == 2u);
-}
-
-fn two_weights(is_key: bool, i: u32) -> vec2f {
-    let at = select(0u, HEAD_DIM, is_key) + i;
-    return vec2f(head_norms[at], head_norms[at + 1u]);
 }
 
 fn put(is_key: bool, at: u32, v: vec2f) {
@@ -40,47 +58,37 @@ fn put(is_key: bool, at: u32, v: vec2f) {
     }
 }
 
-// Takes head_values as head number `head` of those of q, then of k, then of v.
-fn store_head(lane: u32, head: u32, token: u32) {
+// Stores the values i, i + 1, i + HALF and i + HALF + 1 of head_values, as head number `head` of those
+// of q, then of k, then of v.
+fn store_turned(head: u32, token: u32, i: u32, turn: Turn) {
     let is_query = head < N_HEAD;
     let is_value = head >= N_HEAD + N_HEAD_KV;
-    let pos = step.pos + token;
-    workgroupBarrier();
-    var squares = 0.0;
-    for (var i = 0u; i < HEAD_DIM / 4u; i++) {
-        let v = head_values[i];
-        squares = fma(v.w, v.w, fma(v.z, v.z, fma(v.y, v.y, fma(v.x, v.x, squares))));
-    }
-    let scale = inverseSqrt(squares / f32(HEAD_DIM) + EPS)
-        * select(1.0, inverseSqrt(f32(HEAD_DIM)), is_query);
-    for (var n = 0u; n < TURNS; n++) {
-        let i = 2u * (n * WORKGROUP + lane);
-        if i < HALF {
-            var a = two_values(i);
-            var b = two_values(i + HALF);
-            if !is_value {
-                a = a * scale * two_weights(!is_query, i);
-                b = b * scale * two_weights(!is_query, i + HALF);
-                let t0 = rope_table[pos * HALF + i];
-                let t1 = rope_table[pos * HALF + i + 1u];
-                let c = vec2f(t0.x, t1.x);
-                let s = vec2f(t0.y, t1.y);
-                let turned = fma(a, c, -(b * s));
-                b = fma(b, c, a * s);
-                a = turned;
-            }
-            if is_query {
-                let at = token * N_Q + head * HEAD_DIM + i;
-                q[at] = a.x;
-                q[at + 1u] = a.y;
-                q[at + HALF] = b.x;
-                q[at + HALF + 1u] = b.y;
-            } else {
-                let of_kv = select(head - N_HEAD, head - N_HEAD - N_HEAD_KV, is_value);
-                let at = pos * N_KV + of_kv * HEAD_DIM + i;
-                put(!is_value, at, a);
-                put(!is_value, at + HALF, b);
-            }
+    var a = two_values(i);
+    var b = two_values(i + HALF);
+    if !is_value {
+        var squares = 0.0;
+        for (var n = 0u; n < HEAD_DIM / 4u; n++) {
+            let v = head_values[n];
+            squares = fma(v.w, v.w, fma(v.z, v.z, fma(v.y, v.y, fma(v.x, v.x, squares))));
         }
+        let scale = inverseSqrt(squares / f32(HEAD_DIM) + EPS)
+            * select(1.0, inverseSqrt(f32(HEAD_DIM)), is_query);
+        a = a * scale * turn.weights.xy;
+        b = b * scale * turn.weights.zw;
+        let turned = fma(a, turn.cos, -(b * turn.sin));
+        b = fma(b, turn.cos, a * turn.sin);
+        a = turned;
+    }
+    if is_query {
+        let at = token * N_Q + head * HEAD_DIM + i;
+        q[at] = a.x;
+        q[at + 1u] = a.y;
+        q[at + HALF] = b.x;
+        q[at + HALF + 1u] = b.y;
+    } else {
+        let of_kv = select(head - N_HEAD, head - N_HEAD - N_HEAD_KV, is_value);
+        let at = (step.pos + token) * N_KV + of_kv * HEAD_DIM + i;
+        put(!is_value, at, a);
+        put(!is_value, at + HALF, b);
     }
 }

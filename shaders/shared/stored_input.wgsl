@@ -1,14 +1,11 @@
 // The input of packed_slots.wgsl is in storage buffers: q, `array<vec4u>`, and q_scale,
-// `array<vec2f>`, in the order of groups.wgsl.
+// `array<vec4f>`, in the order of groups.wgsl.
 
-fn sixty4(unit: u32) -> Sixty4 {
-    let at = sixteen_at(unit * 4u);
-    return Sixty4(
-        q[at],
-        q[at + 8u],
-        q[at + 16u],
-        q[at + 24u],
-        q_scale[unit * 2u],
-        q_scale[unit * 2u + 1u],
-    );
+fn input_vector(i: u32) -> vec4u {
+    return q[i];
+}
+
+// The scales of a unit's two groups.
+fn input_scales(unit: u32) -> vec4f {
+    return q_scale[unit];
 }

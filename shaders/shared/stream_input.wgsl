@@ -13,6 +13,7 @@ const NORM_LANES: u32 = 256u;
 const GROUPS_EACH: u32 = (GROUPS + NORM_LANES - 1u) / NORM_LANES; // of a lane
 
 fn prepare_input(lane: u32) -> f32 {
+    stage_input(lane);
     var squares = 0.0;
     for (var n = 0u; n < GROUPS_EACH; n++) {
         let group = n * NORM_LANES + lane;
@@ -23,15 +24,11 @@ fn prepare_input(lane: u32) -> f32 {
     return inverseSqrt(group_sum_max(lane, vec2f(squares, 0.0)).x / f32(K) + EPS);
 }
 
-fn sixty4(unit: u32) -> Sixty4 {
-    let at = sixteen_at(unit * 4u);
-    let scales = bitcast<vec4f>(stream[SCALES_AT + unit]);
-    return Sixty4(
-        stream[at],
-        stream[at + 8u],
-        stream[at + 16u],
-        stream[at + 24u],
-        scales.xy,
-        scales.zw,
-    );
+fn input_vector(i: u32) -> vec4u {
+    return stream[i];
+}
+
+// The scales of a unit's two groups.
+fn input_scales(unit: u32) -> vec4f {
+    return bitcast<vec4f>(stream[SCALES_AT + unit]);
 }

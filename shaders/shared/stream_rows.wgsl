@@ -35,6 +35,12 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         stream[four_at(group_at * 8u + lane)] = quantized.word;
     }
     if lane == 0u {
+        let scale = quantized.largest / 127.0;
+        stream[SCALES_AT + 2u * group_at] = bitcast<u32>(scale);
+        stream[SCALES_AT + 2u * group_at + 1u] = bitcast<u32>(scale * quantized.sum);
+    }
+    // A lane that has nothing else to do.
+    if lane == WORKGROUP - 1u {
         var squares = 0.0;
         for (var i = 0u; i < 8u; i++) {
             let at = 4u * i;
@@ -46,9 +52,6 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             );
             squares += square_of(four);
         }
-        let scale = quantized.largest / 127.0;
-        stream[SCALES_AT + 2u * group_at] = bitcast<u32>(scale);
-        stream[SCALES_AT + 2u * group_at + 1u] = bitcast<u32>(scale * quantized.sum);
         stream[SQUARES_AT + group_at] = bitcast<u32>(squares);
     }
 }

@@ -10,6 +10,9 @@ use crate::kernels::{
 };
 use crate::model::Config;
 
+/// Tokens for which [`Width::Short`] is faster than [`Width::Chunk`]: a tile's.
+pub(super) const SHORT: usize = 32;
+
 /// How many tokens a plan is for.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Width {
@@ -17,6 +20,8 @@ pub(super) enum Width {
     One,
     /// Up to [`FEW`](crate::kernels::FEW): a draft pass.
     Few,
+    /// Up to [`SHORT`]: a chunk of a short prompt.
+    Short,
     /// A chunk of a prompt.
     Chunk,
 }
@@ -160,12 +165,16 @@ fn multiply(
     match (w, x) {
         (Matrix::Ternary(w), Input::Rows(x)) => match width {
             Width::One => p.gemv_i2s(w, x, y, product),
-            Width::Few if p.tuning().tiles => p.gemm_few(w, x, y, product),
+            // It reads the weights once for every few tokens. With tiles, small matrices have too few
+            // workgroups to fill a card.
+            Width::Few | Width::Short if p.tuning().tiles => p.gemm_few(w, x, y, product),
             Width::Chunk if p.tuning().tiles => p.gemm_i2s(w, x, y, product),
-            Width::Few | Width::Chunk => p.gemv_i2s_of_several(w, x, y, product),
+            _ => p.gemv_i2s_of_several(w, x, y, product),
         },
         (Matrix::Packed(w), Input::Groups(x)) => match width {
-            Width::Chunk if p.tuning().tiles && w.fits_tiles() => p.gemm_packed(w, x, y, product),
+            Width::Short | Width::Chunk if p.tuning().tiles && w.fits_tiles() => {
+                p.gemm_packed(w, x, y, product, width == Width::Short);
+            }
             _ => p.gemv_packed(w, x, y, product, several),
         },
         (Matrix::Packed(w), Input::Floats(x)) => p.gemv_packed_floats(w, x, y, product, several),
@@ -180,7 +189,7 @@ fn attend(p: &mut Recorder, width: Width, state: &State, cache: &KvCache) {
         _ if !p.tuning().tiles || !cache.shape.fits_tiles() => {
             p.attention(q, cache, partials);
         }
-        Width::Chunk => p.attention_prefill(q, cache, partials),
+        Width::Short | Width::Chunk => p.attention_prefill(q, cache, partials),
         Width::One | Width::Few => p.attention_decode(q, cache, partials),
     }
 }

@@ -100,14 +100,16 @@ pub struct Engine {
     sampling: Cell<Sampling>,
 }
 
-/// The recorded work. A step runs `decode` or `prefill`, and where a token is wanted then `greedy`,
-/// or `logits`, perhaps `penalize`, and either `drawn` or `filtered`. A draft pass runs `few` and
-/// `greedy_each`.
+/// The recorded work. A step runs `decode`, `short` or `prefill`, and where a token is wanted then
+/// `greedy`, or `logits`, perhaps `penalize`, and either `drawn` or `filtered`. A draft pass runs
+/// `few` and `greedy_each`.
 struct Plans {
     /// One token through the layers.
     decode: Plan,
     /// A chunk of tokens through the layers.
     prefill: Plan,
+    /// The same for at most [`SHORT`](forward::SHORT) tokens.
+    short: Plan,
     /// Few tokens through the layers.
     few: Plan,
     /// Their hidden states to the best token after each.
@@ -135,6 +137,7 @@ impl Plans {
         Self {
             decode: forward::decode(recorder, config, weights, state),
             prefill: forward::layers(recorder, config, weights, state, Width::Chunk),
+            short: forward::layers(recorder, config, weights, state, Width::Short),
             few: forward::layers(recorder, config, weights, state, Width::Few),
             greedy_each: forward::greedy_each(recorder, config, weights, state),
             greedy: forward::greedy(recorder, weights, state, candidates),
@@ -299,6 +302,7 @@ impl Engine {
         let all = [
             &plans.decode,
             &plans.prefill,
+            &plans.short,
             &plans.few,
             &plans.greedy,
             &plans.greedy_each,
@@ -435,7 +439,11 @@ impl Engine {
     }
 
     fn layers(&self, step: &Step) -> &Plan {
-        if step.n_tokens == 1 { &self.plans.decode } else { &self.plans.prefill }
+        match step.n_tokens as usize {
+            1 => &self.plans.decode,
+            ..=forward::SHORT => &self.plans.short,
+            _ => &self.plans.prefill,
+        }
     }
 
     fn begin(&self, ids: &[u32], pos: usize) -> Step {

@@ -9,8 +9,11 @@ const TILE_ROWS: u32 = 64;
 const TILE_TOKENS: u32 = 32;
 const WORKGROUP: u32 = TILE_ROWS / 4 * (TILE_TOKENS / 4);
 
-/// Columns of a tile.
-const BLOCK: usize = 128;
+/// Words of codes in a block, each of 16 columns.
+const BLOCK: usize = 8;
+/// The same for one tile of tokens or less: the card then waits for memory, and less often for more at
+/// a time. The tiles fill the 16 KiB of workgroup memory that every adapter has.
+const LONG_BLOCK: usize = 16;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "gemm_packed",
@@ -33,12 +36,19 @@ pub(super) const KERNEL: Kernel = Kernel {
     ),
     example: || {
         let (rows, w) = example_matrix(2);
-        consts(&rows, &w, Product::EXAMPLE, true)
+        consts(&rows, &w, Product::EXAMPLE, true, LONG_BLOCK)
     },
 };
 
-fn consts(rows: &ShardRows, w: &Packed, product: Product, packed_dot: bool) -> Vec<Const> {
+fn consts(
+    rows: &ShardRows,
+    w: &Packed,
+    product: Product,
+    packed_dot: bool,
+    block: usize,
+) -> Vec<Const> {
     let own = vec![
+        Const::size("BLOCK", block),
         Const::U32("WORKGROUP", WORKGROUP),
         Const::U32("TILE_ROWS", TILE_ROWS),
         Const::U32("TILE_TOKENS", TILE_TOKENS),
@@ -49,28 +59,31 @@ fn consts(rows: &ShardRows, w: &Packed, product: Product, packed_dot: bool) -> V
 impl Packed {
     /// Whether [`Recorder::gemm_packed`] takes the matrix: codes of 2 bits, and rows of whole tiles.
     pub fn fits_tiles(&self) -> bool {
-        self.format.bits == 2 && self.k.is_multiple_of(BLOCK)
+        self.format.bits == 2 && self.k.is_multiple_of(16 * BLOCK)
     }
 }
 
 impl Recorder<'_> {
     /// The product of `w` with every token of `x`, on tiles in workgroup memory. `y` is `[n_tokens,
-    /// rows]`. [`Packed::fits_tiles`] says whether it takes `w`.
+    /// rows]`. [`Packed::fits_tiles`] says whether it takes `w`. `short`: there are a tile's tokens at most.
     pub fn gemm_packed(
         &mut self,
         w: &Packed,
         x: &QuantizedGroups,
         y: &Buffer<f32>,
         product: Product,
+        short: bool,
     ) {
         debug_assert!(w.fits_tiles());
+        let long = short && w.k.is_multiple_of(16 * LONG_BLOCK);
+        let block = if long { LONG_BLOCK } else { BLOCK };
         let packed_dot = self.tuning().has_packed_dot();
         for shard in &w.shards {
             let rows = ShardRows { k: w.k, all: w.rows, shard: shard.rows.clone() };
             let tiles = (rows.shard.len() * w.matrices).div_ceil(TILE_ROWS as usize);
             self.dispatch(
                 &KERNEL,
-                &consts(&rows, w, product, packed_dot),
+                &consts(&rows, w, product, packed_dot, block),
                 &[&shard.codes, &shard.scales, &x.q, &x.scale, &x.factor, y],
                 [Extent::Fixed(tiles as u32), Extent::Tokens(TILE_TOKENS), Extent::Fixed(1)],
             );

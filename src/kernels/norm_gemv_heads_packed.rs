@@ -27,6 +27,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/packed_dot",
         "shared/groups",
         "shared/packed_slots",
+        "shared/staged_input",
         "shared/stream_input",
         "shared/rotated_head",
         "norm_gemv_heads_packed"

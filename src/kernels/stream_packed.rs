@@ -23,6 +23,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/quantize_group",
         "shared/quantize_results",
         "shared/packed_slots",
+        "shared/staged_input",
         "shared/stored_input",
         "shared/stream_rows",
         "stream_packed"
