@@ -4,7 +4,7 @@
 //
 // The kernel declares step; head_norms, `array<f32>` [2][HEAD_DIM] of q and of k; rope_table,
 // `array<vec2f>` [n_ctx, HEAD_DIM / 2]: cos, sin; q, `array<f32>` [n_tokens, N_Q]; k_cache and
-// v_cache, `array<u32>` [n_ctx, N_KV].
+// v_cache, `array<u32>` [positions, N_KV].
 
 const HALF: u32 = HEAD_DIM / 2u;
 
@@ -87,7 +87,7 @@ fn store_turned(head: u32, token: u32, i: u32, turn: Turn) {
         q[at + HALF + 1u] = b.y;
     } else {
         let of_kv = select(head - N_HEAD, head - N_HEAD - N_HEAD_KV, is_value);
-        let at = (step.pos + token) * N_KV + of_kv * HEAD_DIM + i;
+        let at = (step.first + step.pos + token) * N_KV + of_kv * HEAD_DIM + i;
         put(!is_value, at, a);
         put(!is_value, at + HALF, b);
     }
