@@ -20,13 +20,13 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let first = group.x * HEAD_DIM + slot * EACH;
     let head = FIRST_ROW / HEAD_DIM + group.x;
     // Loaded together with the codes: at the end the lanes would have to wait.
-    let turn = turn_of(head, 0u, min(2u * lane, HALF - 2u));
+    let rotation = rotation_of(head, 0u, min(2u * lane, HALF - 2u));
     let v = products(lane, first + vec4u(0u, 1u, 2u, 3u));
     if lane % LANES == 0u {
         head_values[slot] = FACTOR * v;
     }
     workgroupBarrier();
     if lane < HALF / 2u {
-        store_turned(head, 0u, 2u * lane, turn);
+        store_rotated(head, 0u, 2u * lane, rotation);
     }
 }

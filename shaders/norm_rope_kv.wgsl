@@ -11,7 +11,7 @@
 @group(0) @binding(6) var<storage, read_write> v_cache: array<u32>;
 
 const FOURS: u32 = HEAD_DIM / 4u;
-const TURNS_EACH: u32 = (HALF / 2u + WORKGROUP - 1u) / WORKGROUP; // of a lane
+const PAIRS_EACH: u32 = (HALF / 2u + WORKGROUP - 1u) / WORKGROUP; // twos of pairs of a lane
 const FOURS_EACH: u32 = (FOURS + WORKGROUP - 1u) / WORKGROUP; // of a lane
 
 @compute @workgroup_size(WORKGROUP)
@@ -24,10 +24,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         }
     }
     workgroupBarrier();
-    for (var n = 0u; n < TURNS_EACH; n++) {
+    for (var n = 0u; n < PAIRS_EACH; n++) {
         let i = 2u * (n * WORKGROUP + lane);
         if i < HALF {
-            store_turned(group.x, group.y, i, turn_of(group.x, group.y, i));
+            store_rotated(group.x, group.y, i, rotation_of(group.x, group.y, i));
         }
     }
 }

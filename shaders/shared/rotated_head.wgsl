@@ -11,18 +11,18 @@ const HALF: u32 = HEAD_DIM / 2u;
 var<workgroup> head_values: array<vec4f, HEAD_DIM / 4u>;
 
 // How the values i, i + 1, i + HALF and i + HALF + 1 of a head are normed and rotated.
-struct Turn {
+struct Rotation {
     weights: vec4f,
     cos: vec2f,
     sin: vec2f,
 }
 
-fn turn_of(head: u32, token: u32, i: u32) -> Turn {
+fn rotation_of(head: u32, token: u32, i: u32) -> Rotation {
     let at = select(0u, HEAD_DIM, head >= N_HEAD) + i;
-    let turn = (step.pos + token) * HALF + i;
-    let t0 = rope_table[turn];
-    let t1 = rope_table[turn + 1u];
-    return Turn(
+    let at_pair = (step.pos + token) * HALF + i;
+    let t0 = rope_table[at_pair];
+    let t1 = rope_table[at_pair + 1u];
+    return Rotation(
         vec4f(
             head_norms[at],
             head_norms[at + 1u],
@@ -60,7 +60,7 @@ fn put(is_key: bool, at: u32, v: vec2f) {
 
 // Stores the values i, i + 1, i + HALF and i + HALF + 1 of head_values, as head number `head` of those
 // of q, then of k, then of v.
-fn store_turned(head: u32, token: u32, i: u32, turn: Turn) {
+fn store_rotated(head: u32, token: u32, i: u32, rotation: Rotation) {
     let is_query = head < N_HEAD;
     let is_value = head >= N_HEAD + N_HEAD_KV;
     var a = two_values(i);
@@ -73,11 +73,11 @@ fn store_turned(head: u32, token: u32, i: u32, turn: Turn) {
         }
         let scale = inverseSqrt(squares / f32(HEAD_DIM) + EPS)
             * select(1.0, inverseSqrt(f32(HEAD_DIM)), is_query);
-        a = a * scale * turn.weights.xy;
-        b = b * scale * turn.weights.zw;
-        let turned = fma(a, turn.cos, -(b * turn.sin));
-        b = fma(b, turn.cos, a * turn.sin);
-        a = turned;
+        a = a * scale * rotation.weights.xy;
+        b = b * scale * rotation.weights.zw;
+        let rotated = fma(a, rotation.cos, -(b * rotation.sin));
+        b = fma(b, rotation.cos, a * rotation.sin);
+        a = rotated;
     }
     if is_query {
         let at = token * N_Q + head * HEAD_DIM + i;
