@@ -5,7 +5,7 @@ import { inRoot } from '../paths.mjs'
 import { heading, seconds } from '../report.mjs'
 import { fingerprint, isCurrent, note } from './fingerprint.mjs'
 import { compileTypeScript, writeTexts } from './package.mjs'
-import { sizeAgainstBudget } from './size.mjs'
+import { entriesAgainstBudget, sizeAgainstBudget } from './size.mjs'
 import { buildWasm, WASM } from './wasm.mjs'
 
 export const PKG = inRoot('pkg')
@@ -26,7 +26,8 @@ export const buildPackage = () => {
     })
     timed('package.json and texts', () => writeTexts(PKG))
   }
-  heading(`  ${sizeAgainstBudget(join(PKG, WASM))}`)
+  for (const line of [sizeAgainstBudget(join(PKG, WASM)), ...entriesAgainstBudget(PKG)])
+    heading(`  ${line}`)
   note(PKG, print)
 }
 

@@ -1,19 +1,53 @@
-// The size of the WebAssembly as a page downloads it, against what it may be.
+// The sizes of what a page downloads, gzipped, against what they may be.
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { Stop } from '../report.mjs'
 
-/** Bytes, gzipped: what a visitor waits for before the model even starts to come. */
+/** Bytes of the WebAssembly: what a visitor waits for before the model even starts to come. */
 export const BUDGET = 1_000_000
+/** Bytes of an entry's script with all that it imports, but not what it imports later. */
+export const ENTRY_BUDGET = 15_000
+/** The worker has wasm-bindgen's script with it. */
+const ENTRY_BUDGETS = { './worker': 30_000 }
 
-const kilobytes = bytes => `${(bytes / 1000).toFixed(0)} kB`
+const kilobytes = (bytes, digits = 0) => `${(bytes / 1000).toFixed(digits)} kB`
+const gzipped = bytes => gzipSync(bytes, { level: 9 }).length
 
-/** Both sizes in words; throws above the budget. */
+/** What was measured against its budget, in words; throws above it. */
+const within = (what, said, size, budget, digits) => {
+  const share = `${((100 * size) / budget).toFixed(0)} %`
+  const whole = `${said}${kilobytes(size, digits)} gzipped of ${kilobytes(budget)} (${share})`
+  if (size > budget) throw new Stop(`${what} is over its budget: ${whole}`)
+  return whole
+}
+
+/** The size of the WebAssembly in words; throws above the budget. */
 export const sizeAgainstBudget = path => {
   const wasm = readFileSync(path)
-  const gzipped = gzipSync(wasm, { level: 9 }).length
-  const share = `${((100 * gzipped) / BUDGET).toFixed(0)} %`
-  const said = `wasm ${kilobytes(wasm.length)}, ${kilobytes(gzipped)} gzipped of ${kilobytes(BUDGET)} (${share})`
-  if (gzipped > BUDGET) throw new Stop(`The WebAssembly is over its budget: ${said}`)
-  return said
+  return within('The WebAssembly', `wasm ${kilobytes(wasm.length)}, `, gzipped(wasm), BUDGET)
+}
+
+/** The size of each entry of the package in words, a line each; throws above a budget. */
+export const entriesAgainstBudget = pkg => {
+  const { name, exports } = JSON.parse(readFileSync(join(pkg, 'package.json'), 'utf8'))
+  return Object.entries(exports)
+    .filter(([, target]) => target.default?.endsWith('.js'))
+    .map(([entry, target]) => {
+      const scripts = [...withImports(pkg, target.default.replace('./', ''))]
+      const size = gzipped(scripts.map(script => readFileSync(join(pkg, script), 'utf8')).join('\n'))
+      const called = `${name}${entry.slice(1)}`
+      return within(called, `${called} `, size, ENTRY_BUDGETS[entry] ?? ENTRY_BUDGET, 1)
+    })
+}
+
+const IMPORTED = /^(?:import|export)\b[^'"(=;]*?['"]\.\/([\w.-]+)['"]/gm
+
+/** A script's name and those that it imports at once, itself or through others. */
+const withImports = (pkg, name, found = new Set()) => {
+  if (found.has(name)) return found
+  found.add(name)
+  const code = readFileSync(join(pkg, name), 'utf8')
+  for (const [, imported] of code.matchAll(IMPORTED)) withImports(pkg, imported, found)
+  return found
 }

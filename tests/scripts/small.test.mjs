@@ -8,7 +8,12 @@ import { join, relative } from 'node:path'
 import { test } from 'node:test'
 import { comparison, comparisonTable, peerFolder } from '../../scripts/bench/peer.mjs'
 import { figure, loadFigures, lookupGain, table } from '../../scripts/bench/table.mjs'
-import { BUDGET, sizeAgainstBudget } from '../../scripts/build/size.mjs'
+import {
+  BUDGET,
+  entriesAgainstBudget,
+  ENTRY_BUDGET,
+  sizeAgainstBudget
+} from '../../scripts/build/size.mjs'
 import { cargoField, inRoot, lockedVersion } from '../../scripts/paths.mjs'
 import { differing } from '../../scripts/setup/node.mjs'
 import { atLeast, versionIn } from '../../scripts/setup/version.mjs'
@@ -68,6 +73,26 @@ test('a module over the size budget stops the build, one below it does not', () 
     // Random bytes do not compress.
     writeFileSync(path, randomBytes(BUDGET + 1000))
     assert.throws(() => sizeAgainstBudget(path), /over its budget/)
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+})
+
+test('an entry counts with what it imports at once, not with what it imports later', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'ternlight-entries-'))
+  const write = (name, text) => writeFileSync(join(directory, name), text)
+  const bytes = size => `export const text = '${randomBytes(size).toString('base64')}'`
+  try {
+    const exports = { './one': { default: './one.js' }, './package.json': './package.json' }
+    write('package.json', JSON.stringify({ name: 'p', exports }))
+    write('one.js', "import { two } from './two.js'\nexport const later = () => import('./large.js')")
+    write('two.js', "export {\n  text\n} from './three.js'\nexport * from './one.js'")
+    write('three.js', bytes(1000))
+    write('large.js', bytes(ENTRY_BUDGET))
+    assert.equal(entriesAgainstBudget(directory).length, 1)
+    assert.match(entriesAgainstBudget(directory)[0], /^p\/one 1\.\d kB gzipped of 15 kB \(\d+ %\)$/)
+    write('three.js', bytes(ENTRY_BUDGET))
+    assert.throws(() => entriesAgainstBudget(directory), /p\/one is over its budget/)
   } finally {
     rmSync(directory, { recursive: true })
   }

@@ -1,0 +1,71 @@
+// A release is one command away: `npm publish ./pkg`. What it would send, and what others' checkers
+// say of it. Nothing here reaches a registry.
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { inRoot } from '../../scripts/paths.mjs'
+import { nodeTool, npm } from '../../scripts/process.mjs'
+
+const PKG = inRoot('pkg')
+const described = JSON.parse(readFileSync(join(PKG, 'package.json'), 'utf8'))
+
+/** Made by wasm-pack, or copied. */
+const OTHERS = [
+  'CHANGELOG.md', 'LICENSE-APACHE', 'LICENSE-MIT', 'README.md', 'package.json', 'ternlight.d.ts',
+  'ternlight.js', 'ternlight_bg.wasm', 'ternlight_bg.wasm.d.ts'
+]
+
+const run = (command, args) => {
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd: PKG, encoding: 'utf8' })
+  return { status, stdout, said: `${stdout}\n${stderr}` }
+}
+
+/** `npm publish --dry-run` to an address where nothing listens. */
+const dryRun = () => {
+  const [command, ...args] = npm()
+  const options = ['--dry-run', '--json', '--registry', 'http://localhost:1/', '--fetch-retries', '0']
+  return run(command, [...args, 'publish', ...options])
+}
+
+test('what would be published: each source compiled, with its types and its map, and these files', () => {
+  const { status, stdout, said } = dryRun()
+  assert.equal(status, 0, said)
+  const found = JSON.parse(stdout)
+  const { id, files } = found.files ? found : Object.values(found)[0]
+  assert.equal(id, `ternlight@${described.version}`)
+  const sources = readdirSync(inRoot('pkg-template')).filter(name => name.endsWith('.ts'))
+  const compiled = sources.flatMap(source => {
+    const name = source.replace(/\.ts$/, '')
+    return [`${name}.js`, `${name}.js.map`, `${name}.d.ts`]
+  })
+  assert.deepEqual(files.map(({ path }) => path).sort(), [...OTHERS, ...compiled].sort())
+  // npm then says in the registry which commit and which build the files come from.
+  assert.deepEqual(described.publishConfig, { access: 'public', provenance: true })
+  assert.match(said, /public access \(dry-run\)/)
+})
+
+test('every entry has its types and its script, and nothing needs an installed package', () => {
+  for (const [entry, target] of Object.entries(described.exports)) {
+    const names = typeof target === 'string' ? [target] : [target.types, target.default]
+    for (const name of names) assert.ok(readFileSync(join(PKG, name)).length > 0, `${entry}: ${name}`)
+  }
+  for (const field of ['dependencies', 'peerDependencies', 'optionalDependencies', 'scripts']) {
+    assert.equal(described[field], undefined, field)
+  }
+})
+
+test('publint has nothing to say', () => {
+  const { status, said } = run(nodeTool('publint'), ['--strict', PKG])
+  assert.equal(status, 0, said)
+  assert.match(said, /All good!/)
+})
+
+test('types are found by every way to resolve ES modules', () => {
+  const { status, said } = run(nodeTool('attw'), ['--pack', PKG, '--profile', 'esm-only', '--format', 'ascii', '--no-color', '--no-emoji'])
+  assert.equal(status, 0, said)
+  for (const entry of Object.keys(described.exports)) {
+    assert.ok(said.includes(`"ternlight${entry.slice(1)}"`), `${entry}\n${said}`)
+  }
+})
