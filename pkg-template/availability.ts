@@ -34,7 +34,8 @@ const SOFTWARE = /swiftshader|llvmpipe|lavapipe|basic render/i
 /** See `BitNet.availability`. */
 export async function availability(): Promise<Availability> {
   const gpu = (globalThis.navigator as { gpu?: Gpu } | undefined)?.gpu
-  if (!gpu) return unavailable(whyNoGpu())
+  // Deno has WebGPU, but no storage and no page.
+  if (!gpu || !isBrowser()) return unavailable(whyNoGpu())
   let adapter
   try {
     adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' })

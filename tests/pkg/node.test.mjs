@@ -25,7 +25,8 @@ test('availability says that there is no WebGPU', async () => {
 
 test('availability answers where there is a navigator, as in newer releases of Node', async () => {
   const before = Object.getOwnPropertyDescriptor(globalThis, 'navigator')
-  const value = { hardwareConcurrency: 1 }
+  // Deno has WebGPU too.
+  const value = { hardwareConcurrency: 1, gpu: { requestAdapter: () => assert.fail() } }
   Object.defineProperty(globalThis, 'navigator', { value, configurable: true })
   try {
     assert.equal((await BitNet.availability()).available, false)

@@ -7,6 +7,7 @@
 //   /as/short/PATH       only the first half, with a Content-Length to match
 //   /as/slow/PATH        a tenth of the file every 100 ms; no ranges
 //   /as/isolated/PATH    for a page that is isolated from other origins
+//   /as/strict/PATH      under a policy that allows scripts, workers and WebAssembly of this origin alone
 //   /as/503/PATH         with a status
 //   /script/NAME/PATH    as the script NAME says
 //   /spread.gguf, /arm.gguf, /qwen2.gguf, /unknown.gguf, /volumes/NAME-00001-of-00003.gguf
@@ -123,10 +124,15 @@ const content = path => {
   }
 }
 
+/** No more than the package needs; models come from the other port. */
+const STRICT =
+  `default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self' http://localhost:*; img-src data:`
+
 /** @type {Record<string, (size: number) => Reply>} */
 const REPLIES = {
   is: () => ({}),
   isolated: () => ({ headers: { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' } }),
+  strict: () => ({ headers: { 'content-security-policy': STRICT } }),
   chunked: () => ({ length: null, ranges: false, etag: null }),
   gzip: () => ({ gzip: true, ranges: false }),
   cut: size => ({ cut: size >> 1, ranges: false, etag: null }),

@@ -1,0 +1,22 @@
+// esbuild does not follow `new URL('…', import.meta.url)`: the workers are entries of their own,
+// beside the others, and the WebAssembly is copied there.
+import { copyFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+
+const outdir = 'dist/esbuild'
+await build({
+  entryPoints: {
+    main: 'main.js',
+    worker: 'ternlight/worker',
+    'disk-worker': 'ternlight/disk-worker'
+  },
+  outdir,
+  bundle: true,
+  splitting: true,
+  minify: true,
+  format: 'esm',
+  target: 'es2022'
+})
+copyFileSync(fileURLToPath(import.meta.resolve('ternlight/ternlight_bg.wasm')), `${outdir}/ternlight_bg.wasm`)
+copyFileSync('index.html', `${outdir}/index.html`)

@@ -1,0 +1,5 @@
+// An app for every bundler. What it finds out, it writes into the page.
+import { BitNet } from 'ternlight'
+import { tell } from './tell.js'
+
+tell(BitNet)

@@ -1,0 +1,19 @@
+// Rollup does not follow `new URL('…', import.meta.url)`: the workers are entries of their own,
+// beside the others, and the WebAssembly is copied there.
+import { copyFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import resolve from '@rollup/plugin-node-resolve'
+import { rollup } from 'rollup'
+
+const dir = 'dist/rollup'
+const bundle = await rollup({
+  input: {
+    main: 'main.js',
+    worker: 'ternlight/worker',
+    'disk-worker': 'ternlight/disk-worker'
+  },
+  plugins: [resolve()]
+})
+await bundle.write({ dir, format: 'es' })
+copyFileSync(fileURLToPath(import.meta.resolve('ternlight/ternlight_bg.wasm')), `${dir}/ternlight_bg.wasm`)
+copyFileSync('index.html', `${dir}/index.html`)

@@ -1,0 +1,16 @@
+/** Loads the model of the page's address and says a few words; and how many files it stored. */
+export async function tell(BitNet) {
+  try {
+    const model = await BitNet.load(new URLSearchParams(location.search).get('model'))
+    const text = await model.generate('Who are you?', { maxTokens: 3 }).text()
+    await model.stored
+    await model.dispose()
+    // Only the worker for files inside the model's worker writes them.
+    const root = await navigator.storage.getDirectory()
+    let files = 0
+    for await (const _ of (await root.getDirectoryHandle('ternlight')).keys()) files += 1
+    document.body.dataset.result = `${text}, ${files} file`
+  } catch (error) {
+    document.body.dataset.result = String(error)
+  }
+}

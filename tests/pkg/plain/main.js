@@ -1,0 +1,6 @@
+import { BitNet } from './node_modules/ternlight/index.js'
+
+const model = await BitNet.load(new URLSearchParams(location.search).get('model'))
+const text = await model.generate('Who are you?', { maxTokens: 3 }).text()
+await model.dispose()
+document.body.dataset.result = text
