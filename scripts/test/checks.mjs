@@ -10,6 +10,7 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildDemos } from '../demos.mjs'
+import { buildDocs } from '../docs/build.mjs'
 import { inRoot } from '../paths.mjs'
 import { capture, nodeTool, runOpen, runBeside, runHearing } from '../process.mjs'
 import { seconds } from '../report.mjs'
@@ -83,6 +84,9 @@ const testOnSwiftShader = async ({ mode, hear }) => {
   await runTests(onGpu, hear, { args: libtestArgs[mode], env: { VK_DRIVER_FILES: icd } })
 }
 
+/** Fetches TypeDoc. What the pages say is tested without it. */
+const makeDocs = ({ mode }) => (mode === 'all' ? buildDocs() : 'only with `all`')
+
 const startPackage = () => {
   const finish = runBeside(process.execPath, [inRoot('scripts', 'build.mjs'), '--no-setup'])
   return async () => `${seconds(await finish())}, beside others`
@@ -129,6 +133,7 @@ export const checks = [
   { part: 'web', name: 'Package in Node', step: nodeTests('pkg') },
   { part: 'web', name: 'Types', step: checkTypes },
   { part: 'web', name: 'Demos', step: buildDemos },
+  { part: 'web', name: 'Documentation', step: makeDocs },
   { part: 'native', name: 'Rust tests, llvmpipe', step: testNative },
   { part: 'native', name: 'GPU tests, SwiftShader', slow: true, step: testOnSwiftShader },
   { part: 'web', name: 'Browser tests', step: testInBrowser }

@@ -14,6 +14,7 @@ import {
   ENTRY_BUDGET,
   sizeAgainstBudget
 } from '../../scripts/build/size.mjs'
+import { fullText, outline } from '../../scripts/docs/llms.mjs'
 import { cargoField, inRoot, lockedVersion } from '../../scripts/paths.mjs'
 import { differing } from '../../scripts/setup/node.mjs'
 import { atLeast, versionIn } from '../../scripts/setup/version.mjs'
@@ -95,6 +96,23 @@ test('an entry counts with what it imports at once, not with what it imports lat
     assert.throws(() => entriesAgainstBudget(directory), /p\/one is over its budget/)
   } finally {
     rmSync(directory, { recursive: true })
+  }
+})
+
+test('the outline for programs that read has a line for each document: title, address, first sentence', () => {
+  const readme = '# p\n\nIt does this.\nAnd that.\n'
+  const documents = [
+    { path: 'docs/A.md', text: '# One\n\nThe first: it is\nhere.\n\n## Part\n' },
+    { path: 'docs/B.md', text: '# Two\n\nUp to v1.2 of it. No more.\n' }
+  ]
+  const found = outline(readme, documents)
+  assert.ok(found.startsWith('# p\n\n> It does this.\n\n## Documents\n\n'), found)
+  assert.ok(found.includes('\n- [One](docs/documents/A.html): The first.\n'), found)
+  assert.ok(found.includes('\n- [Two](docs/documents/B.html): Up to v1.2 of it.\n'), found)
+  assert.throws(() => outline(readme, [{ path: 'docs/C.md', text: '# Three\n\n## Part\n' }]), /Three/)
+  const full = fullText(readme, documents, 'export interface X {}\n')
+  for (const part of [readme, ...documents.map(({ text }) => text), 'export interface X {}']) {
+    assert.ok(full.includes(part), part)
   }
 })
 

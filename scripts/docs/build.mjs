@@ -1,0 +1,55 @@
+// Makes the pages of the documentation in dist/.
+import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { inRoot, readText } from '../paths.mjs'
+import { npm, run, runQuietly } from '../process.mjs'
+import { heading, seconds } from '../report.mjs'
+import { fullText, outline } from './llms.mjs'
+
+const HERE = inRoot('scripts', 'docs')
+const TYPEDOC = join(HERE, 'node_modules', 'typedoc', 'bin', 'typedoc')
+
+/** The documents of docs/, the guide first. */
+const documents = () => {
+  const names = readdirSync(inRoot('docs')).filter(name => name.endsWith('.md')).sort()
+  return ['GUIDE.md', ...names.filter(name => name !== 'GUIDE.md')].map(name => `docs/${name}`)
+}
+
+/** The types of the package's entries; some entries have none to show. */
+const entryPoints = () => {
+  const { exports } = JSON.parse(readText('pkg/package.json'))
+  return Object.values(exports)
+    .filter(target => target.default?.endsWith('.js'))
+    .map(({ types }) => inRoot('pkg', types))
+    .filter(path => statSync(path).size > 'export {};\n'.length)
+}
+
+/** Adds docs/ and both texts to dist/. */
+export const buildDocs = async () => {
+  const start = performance.now()
+  if (!existsSync(TYPEDOC)) {
+    const [command, ...args] = npm()
+    await runQuietly(command, [...args, 'ci', '--prefix', HERE], { cwd: HERE, log: 'docs-npm' })
+  }
+  const options = {
+    name: 'ternlight',
+    entryPoints: entryPoints(),
+    projectDocuments: documents().map(path => inRoot(path)),
+    readme: inRoot('README.md'),
+    tsconfig: join(HERE, 'tsconfig.json'),
+    out: inRoot('dist', 'docs'),
+    disableSources: true,
+    hideGenerator: true,
+    // A link that leads nowhere ends the build.
+    treatWarningsAsErrors: true
+  }
+  const settings = inRoot('target', 'typedoc.json')
+  writeFileSync(settings, JSON.stringify(options))
+  run(process.execPath, [TYPEDOC, '--options', settings, '--logLevel', 'Warn'])
+
+  const texts = documents().map(path => ({ path, text: readText(path) }))
+  const types = readFileSync(inRoot('pkg', 'types.d.ts'), 'utf8')
+  writeFileSync(inRoot('dist', 'llms.txt'), outline(readText('README.md'), texts))
+  writeFileSync(inRoot('dist', 'llms-full.txt'), fullText(readText('README.md'), texts, types))
+  heading(`  ${'Documentation to dist/'.padEnd(24)}(${seconds(performance.now() - start)})`)
+}
