@@ -79,8 +79,8 @@ export interface LoadOptions {
   kv?: 'f16' | 'f32'
   /**
    * How the GPU holds the weights of the LM head. `f16`: as in the file. `int8`: each weight is
-   * split into an upper and a lower byte, and greedy decoding reads hardly more than the upper
-   * ones. Both take the same memory and give the same tokens. `auto` (default): the faster one on
+   * split into an upper and a lower byte. A token that is greedy, or drawn by the temperature
+   * alone, reads hardly more than the upper ones. Both take the same memory and give the same tokens. `auto` (default): the faster one on
    * this GPU.
    */
   head?: 'auto' | 'f16' | 'int8'

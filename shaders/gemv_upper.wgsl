@@ -1,12 +1,15 @@
-// approx[row] = embd[row] · x from the upper bytes of embd alone, for the rows of one shard. Each
-// workgroup stores a lead: the largest of its values, and the error of that row.
+// approx[row] = the rank of embd[row] · x, see noise.wgsl, from the upper bytes of embd alone, for the
+// rows of one shard. Each workgroup stores a lead: the largest of its values, and the error of that
+// row.
 
 @group(0) @binding(0) var<storage, read> embd: array<vec4u>;         // [N_ROWS, 2, K] bytes
-@group(0) @binding(1) var<storage, read> shifts: array<u32>;         // [n_vocab], see split_f16
-@group(0) @binding(2) var<storage, read> x: array<vec4f>;            // [K]
-@group(0) @binding(3) var<storage, read> error: array<f32>;          // [n_vocab], see split_f16
-@group(0) @binding(4) var<storage, read_write> approx: array<f32>;   // [n_vocab]
-@group(0) @binding(5) var<storage, read_write> leads: array<vec2f>;  // [n_leads]
+@group(0) @binding(1) var<uniform> sampling: Sampling;
+@group(0) @binding(2) var<uniform> step: Step;
+@group(0) @binding(3) var<storage, read> shifts: array<u32>;         // [n_vocab], see split_f16
+@group(0) @binding(4) var<storage, read> x: array<vec4f>;            // [K]
+@group(0) @binding(5) var<storage, read> error: array<f32>;          // [n_vocab], see split_f16
+@group(0) @binding(6) var<storage, read_write> approx: array<f32>;   // [n_vocab]
+@group(0) @binding(7) var<storage, read_write> leads: array<vec2f>;  // [n_leads]
 
 const ROWS: u32 = SLOTS * EACH; // at a time
 const VECTORS: u32 = K / 16u;   // of upper bytes in a row
@@ -64,16 +67,15 @@ fn main(
     for (var n = 0u; n < REPEATS; n++) {
         let row = first + n * ROWS + lane / LANES * EACH;
         let sums = lanes_sum_vec4f(lane, lane_sums(row, lane % LANES));
-        if lane % LANES == 0u {
-            for (var i = 0u; i < EACH; i++) {
-                if row + i < N_ROWS {
-                    let other = FIRST_ROW + row + i;
-                    let sum = sums[i] * f32(1u << shifts[other]);
-                    approx[other] = sum;
-                    if id == NO_TOKEN || sum > value {
-                        value = sum;
-                        id = other;
-                    }
+        for (var i = 0u; i < EACH; i++) {
+            // Lanes share the rows: noise takes time.
+            if i % LANES == lane % LANES && row + i < N_ROWS {
+                let other = FIRST_ROW + row + i;
+                let v = rank(sums[i] * f32(1u << shifts[other]), other);
+                approx[other] = v;
+                if id == NO_TOKEN || v > value {
+                    value = v;
+                    id = other;
                 }
             }
         }

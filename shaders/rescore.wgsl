@@ -1,25 +1,27 @@
-// Finds the best token in each block of one shard's rows. It is the token that gemv_lm_head and a
-// greedy sample_best would find. The approximate logits rule out most rows. The others are computed
-// again from all of their bytes.
+// Finds the best token in each block of one shard's rows. It is the token that gemv_lm_head and
+// sample_best would find. The approximate ranks rule out most rows. The others are computed again from
+// all of their bytes.
 //
-// A row's logit is within error[row] * |x| of approx[row]: it has a lower and an upper end. The
-// greatest logit is at least every lead's lower end. A row whose upper end is below that is ruled
-// out. src/kernels/rescore.rs has the proof.
+// A row's rank is within a bound of approx[row]: it has a lower and an upper end. The greatest rank is
+// at least every lead's lower end. A row whose upper end is below that is ruled out.
+// src/kernels/rescore.rs has the proof.
 
 // [N_ROWS, 2, K] bytes
 @group(0) @binding(0) var<storage, read> embd: array<vec2u>;
+@group(0) @binding(1) var<uniform> sampling: Sampling;
+@group(0) @binding(2) var<uniform> step: Step;
 // [n_vocab], see split_f16
-@group(0) @binding(1) var<storage, read> shifts: array<u32>;
+@group(0) @binding(3) var<storage, read> shifts: array<u32>;
 // [K]
-@group(0) @binding(2) var<storage, read> x: array<vec4f>;
+@group(0) @binding(4) var<storage, read> x: array<vec4f>;
 // [n_vocab], see split_f16
-@group(0) @binding(3) var<storage, read> error: array<f32>;
+@group(0) @binding(5) var<storage, read> error: array<f32>;
 // [n_vocab], see gemv_upper
-@group(0) @binding(4) var<storage, read> approx: array<f32>;
+@group(0) @binding(6) var<storage, read> approx: array<f32>;
 // [N_LEADS]: approx and error of a row
-@group(0) @binding(5) var<storage, read> leads: array<vec2f>;
+@group(0) @binding(7) var<storage, read> leads: array<vec2f>;
 // [n_blocks]: bits of the value, id
-@group(0) @binding(6) var<storage, read_write> best: array<vec2u>;
+@group(0) @binding(8) var<storage, read_write> best: array<vec2u>;
 
 const_assert EACH == 1u;
 
@@ -28,6 +30,19 @@ const LOWEST: f32 = -3.4e38;
 var<workgroup> n_found: atomic<u32>;
 var<workgroup> n_candidates: u32;
 var<workgroup> candidates: array<u32, VOCAB_BLOCK>;
+
+// What a row's error is multiplied by, for the bound of its rank.
+fn error_unit(norm: f32) -> f32 {
+    if sampling.inverse_temperature > 0.0 {
+        return norm * sampling.inverse_temperature;
+    }
+    return norm;
+}
+
+// What is added to that.
+fn error_of_noise() -> f32 {
+    return select(0.0, NOISE_ERROR, sampling.inverse_temperature > 0.0);
+}
 
 // An upper bound of the norm of x. Called once, by the whole workgroup.
 fn norm_of_x(lane: u32) -> f32 {
@@ -41,15 +56,15 @@ fn norm_of_x(lane: u32) -> f32 {
     return (sqrt(group_sum_max(lane, vec2f(sum, 0.0)).x) + MIN_NORM) * SLACK;
 }
 
-// A lower bound of the greatest logit. Called once, by the whole workgroup.
-fn greatest_lower_end(lane: u32, norm: f32) -> f32 {
+// A lower bound of the greatest rank. Called once, by the whole workgroup.
+fn greatest_lower_end(lane: u32, unit: f32) -> f32 {
     var lower = LOWEST;
-    if norm < MAX_NORM {
+    if unit < MAX_NORM {
         for (var n = 0u; n < (N_LEADS + WORKGROUP - 1u) / WORKGROUP; n++) {
             let i = n * WORKGROUP + lane;
             if i < N_LEADS {
                 let lead = leads[i];
-                lower = max(lower, lead.x - lead.y * norm);
+                lower = max(lower, lead.x - (lead.y * unit + error_of_noise()));
             }
         }
     }
@@ -61,13 +76,16 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     if lane == 0u {
         atomicStore(&n_found, 0u);
     }
-    let norm = norm_of_x(lane);
-    let lower = greatest_lower_end(lane, norm);
+    let unit = error_unit(norm_of_x(lane));
+    let lower = greatest_lower_end(lane, unit);
     // The order of the candidates varies, but the best one does not.
     for (var i = 0u; i < VOCAB_BLOCK / WORKGROUP; i++) {
         let row = group.x * VOCAB_BLOCK + i * WORKGROUP + lane;
-        if row < N_ROWS && !(approx[FIRST_ROW + row] + error[FIRST_ROW + row] * norm < lower) {
-            candidates[atomicAdd(&n_found, 1u)] = row;
+        if row < N_ROWS {
+            let bound = error[FIRST_ROW + row] * unit + error_of_noise();
+            if !(approx[FIRST_ROW + row] + bound < lower) {
+                candidates[atomicAdd(&n_found, 1u)] = row;
+            }
         }
     }
     workgroupBarrier();
@@ -89,10 +107,11 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         let total = lanes_sum_f32(lane, sum);
         if lane % LANES == 0u && slot < n {
             let candidate = FIRST_ROW + row;
-            let better = total > value || (total == value && candidate < id);
+            let v = rank(total, candidate);
+            let better = v > value || (v == value && candidate < id);
             // NaN never wins.
-            if total == total && (better || id == NO_TOKEN) {
-                value = total;
+            if v == v && (better || id == NO_TOKEN) {
+                value = v;
                 id = candidate;
             }
         }

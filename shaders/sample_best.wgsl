@@ -1,7 +1,4 @@
-// The best token of each vocabulary block.
-//
-// Greedy: the greatest logit. Otherwise: the greatest logit / temperature + Gumbel noise. That draws
-// each token with its softmax probability.
+// The best token of each vocabulary block: the one with the greatest rank, see noise.wgsl.
 
 @group(0) @binding(0) var<uniform> sampling: Sampling;
 @group(0) @binding(1) var<uniform> step: Step;
@@ -17,10 +14,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     for (var i = 0u; i < VOCAB_BLOCK / WORKGROUP; i++) {
         let candidate = group.x * VOCAB_BLOCK + i * WORKGROUP + lane;
         if candidate < N_VOCAB {
-            var v = logits[candidate];
-            if sampling.inverse_temperature > 0.0 {
-                v = v * sampling.inverse_temperature + gumbel(candidate);
-            }
+            let v = rank(logits[candidate], candidate);
             // Ids ascend, so the lowest id wins among equals. NaN never wins.
             if v > value || (id == NO_TOKEN && v == v) {
                 value = v;

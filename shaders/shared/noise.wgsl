@@ -1,4 +1,7 @@
-// Gumbel noise. The token with the greatest sum of logit / temperature and noise is a fair draw.
+// Gumbel noise. The token with the greatest sum of logit / temperature and noise is a fair draw: it has
+// its softmax probability.
+//
+// The kernel declares sampling and step.
 
 // PCG-RXS-M-XS. The noise depends on seed, position and token, never on timing.
 fn hash(x: u32) -> u32 {
@@ -20,3 +23,10 @@ fn gumbel(id: u32) -> f32 {
     return -log(exponential);
 }
 
+// What decides for a token: its logit, or that sum.
+fn rank(logit: f32, id: u32) -> f32 {
+    if sampling.inverse_temperature > 0.0 {
+        return fma(logit, sampling.inverse_temperature, gumbel(id));
+    }
+    return logit;
+}

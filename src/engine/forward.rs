@@ -327,15 +327,15 @@ fn feed_forward(p: &mut Recorder, config: &Config, block: &Block, state: &State)
     }
 }
 
-/// From the residual stream of the step's last token to the best next token: by way of all logits,
-/// or, where there are `candidates`, of as few as it takes.
-pub(super) fn greedy(
+/// From the residual stream of the step's last token to the best next token, or to one drawn from all:
+/// by way of all logits, or, where there are `candidates`, of as few as it takes.
+pub(super) fn best(
     p: &mut Recorder,
     weights: &Weights,
     state: &State,
     candidates: Option<&Candidates>,
 ) -> Plan {
-    let State { x, last, tokens, sampled, .. } = state;
+    let State { x, last, sampling, tokens, sampled, .. } = state;
     match candidates.zip(weights.lm_head().dense()) {
         None => {
             lm_head(p, weights, state);
@@ -343,8 +343,8 @@ pub(super) fn greedy(
         }
         Some((Candidates { approximation, best, .. }, w)) => {
             p.rms_norm(x, &weights.output_norm, last);
-            p.gemv_upper(w, last, approximation);
-            p.rescore(w, last, approximation, best);
+            p.gemv_upper(sampling, w, last, approximation);
+            p.rescore(sampling, w, last, approximation, best);
             p.sample_commit(best, tokens, sampled);
         }
     }

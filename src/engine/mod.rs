@@ -55,8 +55,9 @@ pub enum LmHead {
     Auto,
     /// As in the file. Every token reads all of it.
     F16,
-    /// Each value split into two bytes, in no more memory. A greedy token reads the upper bytes,
-    /// and the lower ones only of rows that could be the best.
+    /// Each value split into two bytes, in no more memory. A token that is greedy, or drawn
+    /// by the temperature alone, reads the upper bytes, and the lower ones only of rows that could be
+    /// the best.
     Int8,
 }
 
@@ -101,7 +102,7 @@ pub struct Engine {
 }
 
 /// The recorded work. A step runs `decode`, `short` or `prefill`, and where a token is wanted then
-/// `greedy`, or `logits`, perhaps `penalize`, and either `drawn` or `filtered`. A draft pass runs
+/// `best`, or `logits`, perhaps `penalize`, and either `drawn` or `filtered`. A draft pass runs
 /// `few` and `greedy_each`.
 struct Plans {
     /// One token through the layers.
@@ -114,8 +115,8 @@ struct Plans {
     few: Plan,
     /// Their hidden states to the best token after each.
     greedy_each: Plan,
-    /// The last token's hidden state to the best token.
-    greedy: Plan,
+    /// The last token's hidden state to the best token, or to one drawn from all.
+    best: Plan,
     /// The last token's hidden state to logits.
     logits: Plan,
     /// Lowers the logits of tokens that the text has already.
@@ -140,7 +141,7 @@ impl Plans {
             short: forward::layers(recorder, config, weights, state, Width::Short),
             few: forward::layers(recorder, config, weights, state, Width::Few),
             greedy_each: forward::greedy_each(recorder, config, weights, state),
-            greedy: forward::greedy(recorder, weights, state, candidates),
+            best: forward::best(recorder, weights, state, candidates),
             logits: forward::logits(recorder, weights, state),
             penalize: forward::penalize(recorder, state),
             drawn: forward::drawn(recorder, state),
@@ -304,7 +305,7 @@ impl Engine {
             &plans.prefill,
             &plans.short,
             &plans.few,
-            &plans.greedy,
+            &plans.best,
             &plans.greedy_each,
             &plans.logits,
             &plans.penalize,
@@ -320,7 +321,7 @@ impl Engine {
 
     /// Dispatches of one greedy decode step.
     pub fn dispatches_per_token(&self) -> usize {
-        self.plans.decode.len() + self.plans.greedy.len()
+        self.plans.decode.len() + self.plans.best.len()
     }
 
     /// Sets how the tokens that follow are chosen: at first greedily.
@@ -419,22 +420,20 @@ impl Engine {
     }
 
     fn greedy(&self, step: &Step) -> [&Plan; 2] {
-        [self.layers(step), &self.plans.greedy]
+        [self.layers(step), &self.plans.best]
     }
 
     /// From tokens to the one that follows.
     fn to_token(&self, step: &Step) -> Vec<&Plan> {
-        let Plans { greedy, logits, penalize, drawn, filtered, .. } = &self.plans;
+        let Plans { best, logits, penalize, drawn, filtered, .. } = &self.plans;
         let sampling = self.sampling.get();
         let layers = self.layers(step);
-        if sampling.is_greedy() && !sampling.is_penalized() {
-            return vec![layers, greedy];
-        }
         let is_filtered = sampling.is_filtered() && !sampling.is_greedy();
-        let choose = if is_filtered { filtered } else { drawn };
-        match sampling.is_penalized() {
-            true => vec![layers, logits, penalize, choose],
-            false => vec![layers, logits, choose],
+        match (sampling.is_penalized(), is_filtered) {
+            (false, false) => vec![layers, best],
+            (false, true) => vec![layers, logits, filtered],
+            (true, false) => vec![layers, logits, penalize, drawn],
+            (true, true) => vec![layers, logits, penalize, filtered],
         }
     }
 

@@ -1,5 +1,5 @@
 use super::rows::{LmHeadRows, RowGroups, ShardRows, dense_consts, workgroups};
-use super::{Dense, DenseType, WORKGROUP};
+use super::{Dense, DenseType, SamplingParams, WORKGROUP};
 use crate::gpu::{Access, Buffer, Const, Gpu, Kernel, Recorder, Used};
 use crate::lanes_variants;
 
@@ -10,13 +10,22 @@ pub(super) const KERNEL: Kernel = Kernel {
     name: "gemv_upper",
     bindings: &[
         ("embd", Access::Read),
+        ("sampling", Access::Uniform),
+        ("step", Access::Step),
         ("shifts", Access::Read),
         ("x", Access::Read),
         ("error", Access::Read),
         ("approx", Access::Write),
         ("leads", Access::Write),
     ],
-    variants: lanes_variants!("lanes"; "shared/split_f16", "shared/best", "gemv_upper"),
+    variants: lanes_variants!("lanes";
+        "shared/step",
+        "shared/sampling",
+        "shared/noise",
+        "shared/split_f16",
+        "shared/best",
+        "gemv_upper"
+    ),
     example: || {
         let rows = ShardRows { k: 2560, all: 128_256, shard: 0..1000 };
         [dense_consts(&rows, DenseType::F16Split, 0), consts(32)].concat()
@@ -51,16 +60,23 @@ pub struct Approximation {
     /// `[rows]`: by how much the upper bytes alone put a row's logit off, relative to the norm of
     /// the hidden state. `split_f16` computes it.
     pub error: Buffer<f32>,
-    /// `[rows]`: the approximate logits.
+    /// `[rows]`: the approximate ranks.
     pub approx: Buffer<f32>,
-    /// `[leads()]`: the greatest approximate logit of each workgroup, and its row's error.
+    /// `[leads()]`: the greatest approximate rank of each workgroup, and its row's error.
     pub leads: Buffer<[f32; 2]>,
 }
 
 impl Recorder<'_> {
-    /// `out.approx` = `embd x` as far as the upper bytes of `embd` say, and `out.leads`, by
-    /// `out.error`.
-    pub fn gemv_upper(&mut self, embd: &Dense, x: &Buffer<f32>, out: &Approximation) {
+    /// `out.approx` = the ranks of `embd x` as far as the upper bytes of `embd` say, and `out.leads`,
+    /// by `out.error`. A token's rank is its logit, or when drawing the logit divided by the
+    /// temperature, with Gumbel noise.
+    pub fn gemv_upper(
+        &mut self,
+        sampling: &Buffer<SamplingParams>,
+        embd: &Dense,
+        x: &Buffer<f32>,
+        out: &Approximation,
+    ) {
         debug_assert_eq!(embd.ty, DenseType::F16Split);
         let lanes = self.tuning().lanes;
         LmHeadRows {
@@ -68,7 +84,7 @@ impl Recorder<'_> {
             embd,
             rows_per_workgroup: rows_per_workgroup(lanes),
             consts: consts(lanes),
-            buffers: &[&embd.shifts, x, &out.error, &out.approx, &out.leads],
+            buffers: &[sampling, &embd.shifts, x, &out.error, &out.approx, &out.leads],
         }
         .record_using(self, |shard| {
             shard.buffer.clone().using(Used::Fixed(shard.buffer.bytes() / 2))

@@ -1,5 +1,5 @@
-//! Finds the greedy token from half of the LM head's bytes. This comment proves that all of the
-//! bytes would give the same token.
+//! Finds the greedy token, or the one that the temperature alone draws, from half of the LM head's
+//! bytes. This comment proves that all of the bytes would give the same token.
 //!
 //! `split_f16` splits each f16 `e` of the embedding into two bytes, once and in place. Nothing is
 //! lost, and each row takes 8 more bytes of memory. A greedy token then takes two kernels:
@@ -63,6 +63,15 @@
 //! by more than 2²⁵. Such a row is hardly ever ruled out. If no row is, this reads half as many bytes
 //! again as the f16 LM head, and still finds the same token.
 //!
+//! # Tokens that are drawn
+//!
+//! A token drawn by the temperature `T` alone is the one with the greatest `F / T + g`, where the noise
+//! `g` depends on the token, not on its logit. So the same search finds it: with ranks `A / T + g` and
+//! bounds `B / T`. The product and the sum, in one operation, round `A / T + g` by at most `u (|A| / T
+//! + |g|)`, and `F / T + g` likewise. The spare part of `B / T` covers the first terms. The noise is
+//! below 18, and two kernels may compute it with logarithms that differ in the last bits. `NOISE_ERROR`
+//! is twenty times what both take.
+//!
 //! # How many candidates there are
 //!
 //! `|d|` is 0.026 of `|e|`. For 393 hidden states of the bundled model, the median is 2 candidates
@@ -80,7 +89,7 @@
 //! - A norm for each of 8 or 10 slices of a row. They rule out hardly more rows than one norm.
 
 use super::rows::{LmHeadRows, RowGroups, ShardRows, dense_consts, workgroups};
-use super::{Approximation, Dense, DenseType, WORKGROUP};
+use super::{Approximation, Dense, DenseType, SamplingParams, WORKGROUP};
 use crate::gpu::{Access, Buffer, Const, Kernel, Recorder, Used};
 use crate::lanes_variants;
 
@@ -93,13 +102,18 @@ pub(super) const SLACK: f32 = 1.002;
 /// `2⁻⁵⁶`: the values whose squares underflow have a smaller norm, all together.
 pub const MIN_NORM: f32 = 1.0 / (1u64 << 56) as f32;
 
-/// Above this norm of the hidden state, a logit might overflow.
+/// What the noise adds to the bound of a drawn token's rank.
+const NOISE_ERROR: f32 = 1e-4;
+
+/// Above this norm of the hidden state, divided by the temperature, a rank might overflow.
 const MAX_NORM: f32 = 1e30;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "rescore",
     bindings: &[
         ("embd", Access::Read),
+        ("sampling", Access::Uniform),
+        ("step", Access::Step),
         ("shifts", Access::Read),
         ("x", Access::Read),
         ("error", Access::Read),
@@ -108,6 +122,9 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("best", Access::Write),
     ],
     variants: lanes_variants!("lanes", "group";
+        "shared/step",
+        "shared/sampling",
+        "shared/noise",
         "shared/split_f16",
         "shared/f16_products",
         "shared/split_row",
@@ -132,6 +149,7 @@ fn consts(lanes: u32, n_leads: usize) -> Vec<Const> {
         Const::F32("SLACK", SLACK),
         Const::F32("MIN_NORM", MIN_NORM),
         Const::F32("MAX_NORM", MAX_NORM),
+        Const::F32("NOISE_ERROR", NOISE_ERROR),
     ];
     [row_groups(lanes).consts(), own.into()].concat()
 }
@@ -142,10 +160,11 @@ pub fn rescored_blocks(embd: &Dense) -> usize {
 }
 
 impl Recorder<'_> {
-    /// Finds the best of the logits `embd x` in each vocabulary block, by way of the approximate
-    /// logits. `best` is `[rescored_blocks()]`: the bits of the logit, and its id.
+    /// Finds the best of the ranks of `embd x` in each vocabulary block, by way of the approximate
+    /// ones. `best` is `[rescored_blocks()]`: the bits of the rank, and its id.
     pub fn rescore(
         &mut self,
+        sampling: &Buffer<SamplingParams>,
         embd: &Dense,
         x: &Buffer<f32>,
         approximation: &Approximation,
@@ -160,7 +179,7 @@ impl Recorder<'_> {
             embd,
             rows_per_workgroup: VOCAB_BLOCK,
             consts: consts(self.tuning().lanes, leads.len()),
-            buffers: &[&embd.shifts, x, error, approx, leads, best],
+            buffers: &[sampling, &embd.shifts, x, error, approx, leads, best],
         }
         .record_using(self, |shard| shard.buffer.clone().using(one));
     }

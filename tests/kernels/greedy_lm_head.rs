@@ -7,7 +7,8 @@ use std::collections::HashSet;
 use half::f16;
 use ternlight::gpu::{Buffer, Gpu, Plan, Recorder};
 use ternlight::kernels::{
-    Approximation, Dense, DenseType, MIN_NORM, NO_TOKEN, leads, rescored_blocks, vocab_blocks,
+    Approximation, Dense, DenseType, MIN_NORM, NO_TOKEN, SamplingParams, leads, rescored_blocks,
+    vocab_blocks,
 };
 use ternlight::sampling::Sampling;
 
@@ -25,6 +26,7 @@ struct LmHeads {
     approximation: Approximation,
     best: [Buffer<[u32; 2]>; 2],
     tokens: [Buffer<u32>; 2],
+    sampling: Buffer<SamplingParams>,
 }
 
 /// The result of an LM head: the bits of the best logit, its token, and the token written for the
@@ -52,19 +54,20 @@ impl LmHeads {
                 gpu.upload("best", &vec![[f32::MAX.to_bits(), 77]; rescored_blocks(&embd)]),
             ],
             tokens: [gpu.buffer("tokens", 1), gpu.buffer("tokens", 1)],
+            sampling: gpu.upload("sampling", &[(&Sampling::default()).into()]),
             embd,
         };
-        let Self { plain, greedy, embd, x, logits, approximation, best, tokens } = &mut heads;
-        let sampling = gpu.upload("sampling", &[(&Sampling::default()).into()]);
+        let Self { plain, greedy, embd, x, logits, approximation, best, tokens, sampling } =
+            &mut heads;
         let step = gpu.upload("step", &[step(0, 1)]);
         let sampled = gpu.buffer("sampled", 1);
         let mut p = Recorder::new(gpu, &step);
         p.gemv_lm_head(&f16, x, logits);
-        p.sample_best(&sampling, logits, &best[0]);
+        p.sample_best(sampling, logits, &best[0]);
         p.sample_commit(&best[0], &tokens[0], &sampled);
         *plain = p.finish();
-        p.gemv_upper(embd, x, approximation);
-        p.rescore(embd, x, approximation, &best[1]);
+        p.gemv_upper(sampling, embd, x, approximation);
+        p.rescore(sampling, embd, x, approximation, &best[1]);
         p.sample_commit(&best[1], &tokens[1], &sampled);
         *greedy = p.finish();
         heads
@@ -333,6 +336,28 @@ fn the_greedy_token_equals_the_f16_lm_heads() {
         assert!(chosen.len() > 200 / share, "{} tokens", chosen.len());
         let one = LmHeads::new(gpu, &[1.0; 128], 128, &[]);
         assert_eq!(one.agree(gpu, &[-1.0; 128], "a vocabulary of one"), 0);
+    });
+}
+
+/// Any temperature and seed draws the same token from half of the bytes as from all, also where the
+/// hidden state is hard to bound.
+#[test]
+fn a_drawn_token_equals_the_f16_lm_heads() {
+    on_each_device_and_as_cards(|gpu| {
+        let mut random = Random(27);
+        let (k, rows) = (384, 600);
+        let embedding = adversarial(k, rows, true, &mut random).concat();
+        let heads = LmHeads::new(gpu, &embedding, k, &[300, 301]);
+        let states = hard_states(k, &mut random);
+        let mut chosen = HashSet::new();
+        for seed in 0..60 {
+            let temperature = [0.001, 0.3, 0.7, 1.5, 20.0][seed as usize % 5];
+            let sampling = Sampling { temperature, seed, ..Sampling::default() };
+            gpu.write(&heads.sampling, 0, &[(&sampling).into()]);
+            let (name, x) = &states[seed as usize % states.len()];
+            chosen.insert(heads.agree(gpu, x, &format!("{name}, {sampling:?}")));
+        }
+        assert!(chosen.len() > 20, "{} tokens", chosen.len());
     });
 }
 
