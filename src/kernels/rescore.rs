@@ -66,11 +66,11 @@
 //! # Tokens that are drawn
 //!
 //! A token drawn by the temperature `T` alone is the one with the greatest `F / T + g`, where the noise
-//! `g` depends on the token, not on its logit. So the same search finds it: with ranks `A / T + g` and
-//! bounds `B / T`. The product and the sum, in one operation, round `A / T + g` by at most `u (|A| / T
-//! + |g|)`, and `F / T + g` likewise. The spare part of `B / T` covers the first terms. The noise is
-//! below 18, and two kernels may compute it with logarithms that differ in the last bits. `NOISE_ERROR`
-//! is twenty times what both take.
+//! `g` depends on the token, not on its logit. So the same search finds it, with ranks `A / T + g` and
+//! bounds `B / T`. One operation computes a rank from `A`, `1 / T` and `g`. It rounds by at most
+//! `u (|A| / T + |g|)`, and by as much for `F`. The spare part of `B / T` covers the first terms. The
+//! noise is below 18, and two kernels may compute it with logarithms that differ in the last bits.
+//! `NOISE_ERROR` is twenty times what both take.
 //!
 //! # How many candidates there are
 //!
