@@ -12,12 +12,8 @@ const www = resolve(here, 'www')
 const demos = readdirSync(www).filter(name => existsSync(resolve(www, name, 'index.html')))
 const pages = Object.fromEntries(demos.map(name => [name, resolve(www, name, 'index.html')]))
 
-// Files without a hash in their name, because others name them: the service worker, which browsers
-// know by its address, and the widget, which a page embeds by a script element.
-const fixedNames: Record<string, string> = {
-  sw: 'sw.js',
-  'tldr-widget': 'tldr/tldr-widget.js'
-}
+// A file without a hash in its name: browsers know a service worker by its address.
+const fixedNames: Record<string, string> = { sw: 'sw.js' }
 
 export default defineConfig({
   root: www,
@@ -28,7 +24,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^ternlight$/, replacement: resolve(here, 'pkg/index.js') },
-      { find: /^ternlight\/worker$/, replacement: resolve(here, 'pkg/worker.js') }
+      { find: /^ternlight\/(.*)$/, replacement: resolve(here, 'pkg/$1.js') }
     ]
   },
   plugins: [bundledModel(resolve(here, 'models/tiny-stories.gguf')), offlineFiles()],
@@ -44,8 +40,7 @@ export default defineConfig({
       input: {
         home: resolve(www, 'index.html'),
         ...pages,
-        sw: resolve(www, 'offline/sw.ts'),
-        'tldr-widget': resolve(www, 'tldr/tldr-widget.ts')
+        sw: resolve(www, 'offline/sw.ts')
       },
       output: { entryFileNames: chunk => fixedNames[chunk.name] ?? 'assets/[name]-[hash].js' }
     }

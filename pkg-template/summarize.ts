@@ -4,7 +4,9 @@
 import { badOption, checkCallback, checkChoice, checkCount, checkText, report } from './check.js'
 import { BitNetError } from './error.js'
 import type { Generation } from './generation.js'
-import type { GenerateOptions, Message, ModelInfo, Stats, SummarizeOptions, Token } from './types.js'
+import type {
+  GenerateOptions, Message, ModelInfo, Stats, SummarizeOptions, Token
+} from './types.js'
 
 /** What a summary needs of a model. */
 export interface Reader {
@@ -47,7 +49,10 @@ const SENTENCES = {
 const KINDS = {
   tldr: { name: 'TL;DR', ...SENTENCES },
   'key-points': {
-    name: 'The key points', short: points(3, 'three'), medium: points(5, 'five'), long: points(7, 'seven')
+    name: 'The key points',
+    short: points(3, 'three'),
+    medium: points(5, 'five'),
+    long: points(7, 'seven')
   },
   headline: { name: 'A headline', short: headline(12), medium: headline(17), long: headline(22) },
   teaser: { name: 'A teaser', ...SENTENCES }
@@ -78,8 +83,8 @@ export async function summarize(
   const taken = Math.max(await count(whole.beginning), await count(passage.beginning))
   const room = contextLength - taken
   if (room < MIN_ROOM) {
-    const said = `\`context\` and the model's chat template take ${taken} of ${contextLength} tokens`
-    throw new BitNetError('context-full', `${said}: there is too little left for the text`)
+    const said = `\`context\` and the chat template take ${taken} of ${contextLength} tokens`
+    throw new BitNetError('context-full', `${said}: too little is left for the text`)
   }
   const maxSummary = Math.floor(room * SUMMARY_SHARE)
   const passageTokens = Math.min(passage.extent.tokens, maxSummary)
@@ -90,7 +95,7 @@ export async function summarize(
     (await count(beginning + text) - taken) / (room - answer)
 
   const total = new Total()
-  const progress = new Steps(onProgress)
+  const progress = new Steps(onProgress, stop)
   let left = tidy(text)
   while (!stop.aborted && await share(whole, left, wholeTokens) > 1) {
     const passages = await split(left, text => share(passage, text, passageTokens), stop)
@@ -107,7 +112,7 @@ export async function summarize(
     }
     left = summaries.filter(Boolean).join('\n\n')
   }
-  if (!stop.aborted) progress.begin(1, true)
+  progress.begin(1, true)
   // A model that says nothing of any passage has nothing to say of the whole.
   if (left !== '' || stop.aborted) {
     const tell = (token: Token) => {
@@ -115,10 +120,11 @@ export async function summarize(
       onToken(token)
     }
     // Reasoning takes as many tokens as it takes.
-    const options = rest.thinking ? generate : { ...silent, maxTokens: rest.maxTokens ?? whole.extent.tokens }
+    const maxTokens = rest.maxTokens ?? whole.extent.tokens
+    const options = rest.thinking ? generate : { ...silent, maxTokens }
     total.add(await answer(model, whole, stop.aborted ? '' : left, options, tell))
   }
-  if (!stop.aborted) progress.next()
+  progress.next()
   return total.stats()
 }
 
@@ -213,8 +219,8 @@ const sentenceEnds = (text: string): number[] =>
   ends(text, 'sentence').filter(end => !ABBREVIATION.test(text.slice(Math.max(0, end - 20), end)))
 
 /**
- * Splits a text into passages that fit, at the ends of sentences where it can. `share` says how much
- * of the room for a passage a text takes: at most 1 if it fits.
+ * Splits a text into passages that fit, at the ends of sentences where it can. `share` says how
+ * much of the room for a passage a text takes: at most 1 if it fits.
  */
 export async function split(
   text: string, share: (text: string) => Promise<number>, stop: AbortSignal
@@ -265,9 +271,10 @@ const ends = (text: string, granularity: 'sentence' | 'word' | 'grapheme'): numb
     .filter(({ segment }) => segment.trim() !== '')
     .map(({ index, segment }) => index + segment.length)
 
-/** Reports how far a summary is. */
+/** Reports how far a summary is, unless it was stopped. */
 class Steps {
   #onProgress: SummarizeOptions['onProgress']
+  #stop: AbortSignal
   /** The share of the whole that was done before this round. */
   #before = 0
   /** The share of what was left then that each step of this round is. */
@@ -275,8 +282,9 @@ class Steps {
   #passages = 0
   #done = 0
 
-  constructor(onProgress: SummarizeOptions['onProgress']) {
+  constructor(onProgress: SummarizeOptions['onProgress'], stop: AbortSignal) {
     this.#onProgress = onProgress
+    this.#stop = stop
   }
 
   /** Begins a round. If it is not the last, the rest counts as one more step. */
@@ -298,6 +306,7 @@ class Steps {
   }
 
   #report(): void {
+    if (this.#stop.aborted) return
     const progress = { done: this.#done, passages: this.#passages, fraction: this.#fraction() }
     report(this.#onProgress, progress)
   }

@@ -6,7 +6,7 @@ import type {
   ToWorker, Transport
 } from './protocol.js'
 import { postable } from './source.js'
-import { spawn } from './spawn.js'
+import { NOT_LOADED, spawn } from './spawn.js'
 import type { DeviceLoss, ModelInfo, Progress } from './types.js'
 
 /** Milliseconds to wait for a worker's first answer. One that stays silent is not ours. */
@@ -191,9 +191,10 @@ const start = (): Worker => spawn(
 const isUncloneable = (error: unknown): error is DOMException =>
   error instanceof DOMException && error.name === 'DataCloneError'
 
-/** A script that throws gives an event with a message; one that did not load gives none. */
+/** A script that throws gives an event with a message; one that did not load gives none, or ours. */
 function failed({ message }: ErrorEvent): BitNetError {
-  if (message) return internalError(`the worker failed: ${message}`)
+  const isLoaded = message && !message.includes(NOT_LOADED)
+  if (isLoaded) return internalError(`the worker failed: ${message}`)
   const said = 'the worker\'s script could not be loaded; `worker: false` does without it'
   return new BitNetError('network', said)
 }

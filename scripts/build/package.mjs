@@ -3,10 +3,25 @@ import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { cargoField, inRoot } from '../paths.mjs'
 import { nodeTool, run } from '../process.mjs'
+import { Stop } from '../report.mjs'
 
 const TEMPLATE = inRoot('pkg-template')
 
-/** pkg-template/*.ts to JavaScript and types; wasm-pack's types must be in `pkg` already. */
+/**
+ * Mozilla's Readability as a module of its own, which the widget fetches where it needs it. It is
+ * published as a script for Node and pages.
+ */
+export const copyReadability = pkg => {
+  const from = inRoot('node_modules', '@mozilla', 'readability')
+  const script = readFileSync(join(from, 'Readability.js'), 'utf8')
+  const end = script.indexOf('if (typeof module === "object")')
+  if (end < 0) throw new Stop('Readability.js does not end as expected.')
+  writeFileSync(join(pkg, 'readability.js'), `${script.slice(0, end)}export { Readability };\n`)
+  const types = readFileSync(join(from, 'index.d.ts'), 'utf8')
+  writeFileSync(join(pkg, 'readability.d.ts'), types.slice(types.indexOf('export class Readability')))
+}
+
+/** pkg-template/*.ts to JavaScript and types; the types of all else must be in `pkg` already. */
 export const compileTypeScript = pkg => {
   run(nodeTool('tsc'), ['--project', join(TEMPLATE, 'tsconfig.json'), '--outDir', pkg])
 }

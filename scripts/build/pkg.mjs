@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { inRoot } from '../paths.mjs'
 import { heading, seconds } from '../report.mjs'
 import { fingerprint, isCurrent, note } from './fingerprint.mjs'
-import { compileTypeScript, writeTexts } from './package.mjs'
+import { compileTypeScript, copyReadability, writeTexts } from './package.mjs'
 import { entriesAgainstBudget, sizeAgainstBudget } from './size.mjs'
 import { buildWasm, WASM } from './wasm.mjs'
 
@@ -22,6 +22,7 @@ export const buildPackage = () => {
       rmSync(PKG, { recursive: true, force: true })
       mkdirSync(PKG, { recursive: true })
       for (const [name, from] of Object.entries(files)) copyFileSync(from, join(PKG, name))
+      copyReadability(PKG)
       compileTypeScript(PKG)
     })
     timed('package.json and texts', () => writeTexts(PKG))

@@ -68,6 +68,13 @@ test('a load is refused: first for its options, then for want of WebGPU', async 
   }
 })
 
+test('the widget can be imported where there are no elements', async () => {
+  const { TldrWidget } = await import(new URL('widget.js', PKG))
+  assert.equal(typeof TldrWidget, 'function')
+  const { describeProgress } = await import(new URL('words.js', PKG))
+  assert.equal(describeProgress({ phase: 'compile' }), 'Preparing the GPU programs')
+})
+
 test('every compiled file has a source map that holds its source', () => {
   const maps = readdirSync(PKG).filter(name => name.endsWith('.js.map'))
   assert.ok(maps.includes('index.js.map') && maps.includes('worker.js.map'), maps.join(' '))

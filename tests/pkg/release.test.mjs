@@ -13,7 +13,7 @@ const described = JSON.parse(readFileSync(join(PKG, 'package.json'), 'utf8'))
 
 /** Made by wasm-pack, or copied. */
 const OTHERS = [
-  'CHANGELOG.md', 'LICENSE-APACHE', 'LICENSE-MIT', 'README.md', 'package.json', 'ternlight.d.ts',
+  'CHANGELOG.md', 'LICENSE-APACHE', 'LICENSE-MIT', 'README.md', 'package.json', 'readability.d.ts', 'readability.js', 'ternlight.d.ts',
   'ternlight.js', 'ternlight_bg.wasm', 'ternlight_bg.wasm.d.ts'
 ]
 

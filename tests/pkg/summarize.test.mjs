@@ -203,7 +203,8 @@ test('an abort ends it, whatever it does', async () => {
       return 'word '.repeat(100)
     })
     if (after === 0) controller.abort(new Error('enough'))
-    const summary = summaryOf(model, text, { signal: controller.signal })
+    const onProgress = () => assert.ok(!controller.signal.aborted)
+    const summary = summaryOf(model, text, { signal: controller.signal, onProgress })
     await assert.rejects(summary.text(), /enough/)
     const { finishReason, promptTokens } = await summary.stats
     assert.equal(finishReason, 'abort')

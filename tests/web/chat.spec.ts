@@ -2,7 +2,7 @@
 // ones, to questions where the best token leads by far (see models/tiny-stories.goldens.json).
 import type { Page, Request } from '@playwright/test'
 import { readFile } from 'node:fs/promises'
-import { describeNote, describeProgress, isLasting } from '../../www/shared/progress.ts'
+import { describeNote, describeProgress, isLasting } from '../../pkg/words.js'
 import {
   ELSEWHERE, expect, loseGpu, makeLosable, SLOW, test as base, watchErrors, WHO
 } from './demos.ts'

@@ -8,6 +8,7 @@
 //   /as/slow/PATH        a tenth of the file every 100 ms; no ranges
 //   /as/isolated/PATH    for a page that is isolated from other origins
 //   /as/strict/PATH      under a policy that allows scripts, workers and WebAssembly of this origin alone
+//   /as/foreign/PATH     under a policy that allows scripts of the other origin, and workers by blob
 //   /as/503/PATH         with a status
 //   /script/NAME/PATH    as the script NAME says
 //   /spread.gguf, /arm.gguf, /qwen2.gguf, /unknown.gguf, /volumes/NAME-00001-of-00003.gguf
@@ -127,12 +128,15 @@ const content = path => {
 /** No more than the package needs; models come from the other port. */
 const STRICT =
   `default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self' http://localhost:*; img-src data:`
+/** As a page may have it that takes the package from another origin. */
+const FOREIGN = `script-src http://localhost:${PORT + 1} 'wasm-unsafe-eval'; worker-src blob:`
 
 /** @type {Record<string, (size: number) => Reply>} */
 const REPLIES = {
   is: () => ({}),
   isolated: () => ({ headers: { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' } }),
   strict: () => ({ headers: { 'content-security-policy': STRICT } }),
+  foreign: () => ({ headers: { 'content-security-policy': FOREIGN } }),
   chunked: () => ({ length: null, ranges: false, etag: null }),
   gzip: () => ({ gzip: true, ranges: false }),
   cut: size => ({ cut: size >> 1, ranges: false, etag: null }),

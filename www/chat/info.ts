@@ -1,7 +1,7 @@
 // The panel with the facts of the loaded model.
 import type { ModelInfo } from 'ternlight'
 import { byId, create } from '../shared/dom.ts'
-import { formatBytes, formatCount } from '../shared/format.ts'
+import { formatBytes, formatCount } from 'ternlight/words'
 
 /** Shows a model's facts, or that no model is loaded. */
 export function showInfo(info: ModelInfo | null) {

@@ -1,7 +1,7 @@
 // The progress bar: shows a load and its notes, and lets the reader cancel it.
 import type { LoadOptions, Progress, ProgressNote } from 'ternlight'
 import { byId, create } from '../shared/dom.ts'
-import { describeNote, describeProgress } from '../shared/progress.ts'
+import { describeNote, describeProgress } from 'ternlight/words'
 
 /** Runs loads under the progress bar. A new load cancels the one before. */
 export function createLoading() {

@@ -1,7 +1,7 @@
 // Messages above the conversation: what is missing, what went wrong.
 import type { Availability } from 'ternlight'
 import { byId, create } from '../shared/dom.ts'
-import type { Failure } from '../shared/failure.ts'
+import type { Failure } from 'ternlight/words'
 
 /** Shows a box under a name, in place of the one before; null removes it. */
 export function showNotice(name: string, box: HTMLElement | null) {

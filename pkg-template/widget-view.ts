@@ -1,6 +1,6 @@
 // The widget's shadow DOM, and every change to it.
-import type { Failure } from '../shared/failure.ts'
-import { STYLE } from './style.ts'
+import { STYLE } from './widget-style.js'
+import type { Failure } from './words.js'
 
 const HTML = `
   <div id="bar">
@@ -8,19 +8,24 @@ const HTML = `
     <button id="summarize" part="button" type="button">Sum it up</button>
     <button id="stop" part="button" type="button" hidden>Stop</button>
   </div>
-  <div id="loading" hidden>
+  <div id="consent" part="consent" role="group" aria-labelledby="question" hidden>
+    <p id="question" role="status"></p>
+    <button id="agree" part="button" type="button">Download</button>
+    <button id="decline" part="button" type="button">Not now</button>
+  </div>
+  <div id="loading" part="progress" hidden>
     <label for="progress"></label>
     <progress id="progress" max="1"></progress>
     <ul id="load-notes" aria-live="polite"></ul>
   </div>
   <p id="summary" part="summary" aria-live="polite" hidden></p>
-  <p id="note" hidden></p>
+  <p id="note" part="note" hidden></p>
   <div id="error" part="error" role="alert" hidden></div>
   <details>
     <summary>Sum up your own text</summary>
     <form>
       <label for="text">Your text</label>
-      <textarea id="text" rows="6" placeholder="Paste a short story"></textarea>
+      <textarea id="text" rows="6" placeholder="Paste a text of any length"></textarea>
       <button part="button">Sum up this text</button>
     </form>
   </details>`
@@ -39,6 +44,9 @@ export function buildView(root: ShadowRoot) {
   const find = <T extends HTMLElement>(selector: string) => root.querySelector<T>(selector)!
   const summarize = find<HTMLButtonElement>('#summarize')
   const stop = find<HTMLButtonElement>('#stop')
+  const consent = find('#consent')
+  const question = find('#question')
+  const agree = find<HTMLButtonElement>('#agree')
   const loading = find('#loading')
   const bar = find<HTMLProgressElement>('#progress')
   const step = find('#loading label')
@@ -64,6 +72,7 @@ export function buildView(root: ShadowRoot) {
   return {
     summarize,
     stop,
+    decline: find<HTMLButtonElement>('#decline'),
     own,
     text: find<HTMLTextAreaElement>('#text'),
     start() {
@@ -72,6 +81,19 @@ export function buildView(root: ShadowRoot) {
       summary.hidden = error.hidden = true
       setNote('')
       setBusy(true)
+      if (focused) stop.focus()
+    },
+    /** Asks the visitor, and resolves when that agrees. */
+    ask(text: string): Promise<void> {
+      consent.hidden = false
+      question.textContent = text
+      if (root.activeElement === stop) agree.focus()
+      return new Promise(resolve => { agree.onclick = () => resolve() })
+    },
+    /** Takes the question away. */
+    asked() {
+      const focused = consent.contains(root.activeElement)
+      consent.hidden = true
       if (focused) stop.focus()
     },
     /** Shows how far a load is, and what else has happened. */

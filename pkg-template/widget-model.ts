@@ -1,0 +1,145 @@
+// The models of a page's widgets: all widgets with one address share one model.
+import type { BitNet } from './model.js'
+import type { Progress } from './types.js'
+
+/** All but the widget itself is fetched when a summary is wanted. */
+const core = async () => (await import('./model.js')).BitNet
+
+/** What a widget hears of its model. */
+export interface User {
+  onProgress(progress: Progress): void
+  /** The GPU was lost; the next summary brings the model back. */
+  onLost(): void
+}
+
+const models = new Map<string, SharedModel>()
+
+export class SharedModel {
+  readonly url: string
+  /** Whether the GPU was lost since the last summary. */
+  isLost = false
+  #users = new Set<User>()
+  /** How many callers of `load` wait. */
+  #waiting = 0
+  #loading: { model: Promise<BitNet>, stop: AbortController, isReady: boolean } | undefined
+  #allow = () => {}
+  /** Resolves when the model may be downloaded: some widget's visitor or page has said so. */
+  readonly allowed = new Promise<void>(resolve => { this.#allow = resolve })
+  #isAllowed = false
+
+  /** The model at an address, for `user` until that leaves. */
+  static join(url: string, user: User): SharedModel {
+    const model = models.get(url) ?? new SharedModel(url)
+    models.set(url, model)
+    model.#users.add(user)
+    return model
+  }
+
+  private constructor(url: string) {
+    this.url = url
+  }
+
+  /** Frees the model when its last user has left. */
+  leave(user: User): void {
+    this.#users.delete(user)
+    if (this.#users.size > 0) return
+    models.delete(this.url)
+    this.#loading?.stop.abort()
+    this.#loading?.model.then(model => model.dispose()).catch(() => {}) // Who waited has the error.
+    this.#loading = undefined
+  }
+
+  get isAllowed(): boolean {
+    return this.#isAllowed
+  }
+
+  allow(): void {
+    this.#isAllowed = true
+    this.#allow()
+  }
+
+  /** Bytes that are still to be downloaded: none once they are here; `undefined` if unknown. */
+  async missing(signal?: AbortSignal): Promise<number | undefined> {
+    if (this.#loading) return 0
+    const { cache } = await core()
+    const stored = (await cache.list()).find(({ url }) => url === this.url)
+    if (stored?.complete) return 0
+    const sizes = await Promise.all(volumes(this.url).map(url => sizeOf(url, signal)))
+    const total = stored?.total ?? sizes.reduce((sum, size) => sum + size, 0)
+    return total > 0 ? total - (stored?.bytes ?? 0) : undefined
+  }
+
+  /**
+   * The model. The first call loads it, and after a failure the next one. A load ends when all who
+   * wait for it have stopped.
+   */
+  async load(signal: AbortSignal): Promise<BitNet> {
+    signal.throwIfAborted()
+    const loading = (this.#loading ??= this.#begin())
+    this.#waiting += 1
+    try {
+      return await Promise.race([loading.model, rejection(signal)])
+    } finally {
+      this.#waiting -= 1
+      if (signal.aborted && this.#waiting === 0 && !loading.isReady) {
+        loading.stop.abort()
+        if (this.#loading === loading) this.#loading = undefined
+      }
+    }
+  }
+
+  #begin() {
+    const stop = new AbortController()
+    const onProgress = (progress: Progress) => {
+      for (const user of this.#users) user.onProgress(progress)
+    }
+    const model = core().then(BitNet =>
+      BitNet.load(this.url, { signal: stop.signal, onProgress }))
+    const loading = { model, stop, isReady: false }
+    model.then(model => {
+      loading.isReady = true
+      this.isLost = false
+      void this.#watch(model)
+    }, () => {
+      if (this.#loading === loading) this.#loading = undefined
+    })
+    return loading
+  }
+
+  /** Tells of each loss of the GPU. After `dispose()` there are none. */
+  async #watch(model: BitNet): Promise<void> {
+    for (;;) {
+      await model.lost
+      // A summary that fails may be the first to know.
+      const isKnown = this.isLost
+      this.isLost = true
+      if (!isKnown) for (const user of this.#users) user.onLost()
+    }
+  }
+}
+
+/** The addresses of a model in several files, of which `url` is the first, or else just that. */
+function volumes(url: string): string[] {
+  const [, before, count, after] = /^(.*-)00001-of-(\d{5})(\.gguf.*)$/.exec(url) ?? []
+  if (before === undefined) return [url]
+  const name = (n: number) => `${before}${String(n + 1).padStart(5, '0')}-of-${count}${after}`
+  return Array.from({ length: Number(count) }, (_, n) => name(n))
+}
+
+/** How long the server says that a file is; `NaN` if it does not. */
+async function sizeOf(url: string, signal?: AbortSignal): Promise<number> {
+  try {
+    const { ok, headers } = await fetch(url, { method: 'HEAD', signal: signal ?? null })
+    return ok ? Number(headers.get('content-length') || NaN) : NaN
+  } catch {
+    return NaN
+  }
+}
+
+/** Rejects with the signal's reason when it aborts. */
+export function rejection(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+}

@@ -1,0 +1,251 @@
+// `<tldr-widget>`: an element that sums up a text of the page, or one that the reader pastes. See
+// docs/WIDGET.md for its attributes, events, CSS parts and custom properties.
+import type { Progress, Stats } from './types.js'
+import { browserCan, browserSummary } from './widget-browser.js'
+import type { Wish } from './widget-browser.js'
+import { rejection, SharedModel } from './widget-model.js'
+import type { User } from './widget-model.js'
+import { textOf, Unreadable } from './widget-text.js'
+import { buildView } from './widget-view.js'
+import type { View } from './widget-view.js'
+import {
+  describeFailure, describeNote, describeProgress, formatBytes, formatCount, formatRate
+} from './words.js'
+import type { Advice } from './words.js'
+
+/** The model of an element that names none. */
+const DEFAULT_MODEL =
+  'https://huggingface.co/microsoft/bitnet-b1.58-2B-4T-gguf/resolve/main/ggml-model-i2_s.gguf'
+
+const ADVICE: Advice = {
+  'device-lost': 'Click again: that brings the model back.'
+}
+
+const LOST = 'The GPU was lost. The next summary brings the model back.'
+const OWN_MODEL =
+  'Your browser has a model for this, and has to download it first. How large it is, it does not say.'
+const OUR_MODEL =
+  'The summary is written on your device, by a model that has to be downloaded.'
+
+/** Node has no elements, and may import this all the same. */
+const Base = globalThis.HTMLElement ?? (class {} as typeof HTMLElement)
+
+export class TldrWidget extends Base {
+  static observedAttributes = ['model']
+
+  #view: View = buildView(this.attachShadow({ mode: 'open' }))
+  #model: SharedModel | undefined
+  #running: AbortController | undefined
+  /** Aborts when the element leaves the page or gets another model. */
+  #leaving = new AbortController()
+  #user: User = {
+    onProgress: progress => {
+      if (this.#running) this.#show(progress)
+      this.#tell('tldr-progress', progress)
+    },
+    onLost: () => {
+      // A summary that was running fails, and shows that.
+      if (!this.#running) this.#view.note(LOST)
+    }
+  }
+
+  constructor() {
+    super()
+    this.#view.summarize.addEventListener('click', () => void this.summarize())
+    this.#view.own.addEventListener('submit', event => {
+      event.preventDefault()
+      void this.summarize(this.#view.text.value)
+    })
+    this.#view.stop.addEventListener('click', () => this.stop())
+    this.#view.decline.addEventListener('click', () => this.stop())
+  }
+
+  connectedCallback(): void {
+    if (!this.hasAttribute('preload')) return
+    // If this fails, the first summary tries again and shows why.
+    whenIdle(() => this.isConnected && this.#preload().catch(() => {}))
+  }
+
+  disconnectedCallback(): void {
+    this.#leave()
+  }
+
+  attributeChangedCallback(): void {
+    this.#leave()
+  }
+
+  /**
+   * Sums up `text`, or else the element that `for` names, or else the article of this page. It
+   * never rejects: the widget shows errors, and fires `tldr-error`. Does nothing while a summary is
+   * being written.
+   */
+  async summarize(text?: string): Promise<void> {
+    if (this.#running) return
+    const running = (this.#running = new AbortController())
+    this.#view.start()
+    this.#tell('tldr-start', null)
+    try {
+      const said = text ?? await textOf(this.getAttribute('for'))
+      if (said.trim() === '') throw new Unreadable('There is no text to sum up.')
+      await this.#write(said, running.signal)
+    } catch (error) {
+      if (!running.signal.aborted) this.#fail(error)
+    } finally {
+      const { aborted } = running.signal
+      this.#running = undefined
+      this.#view.end(aborted)
+      if (aborted) this.#tell('tldr-stop', null)
+    }
+  }
+
+  /** Stops the summary, or the load before it. What was downloaded is kept. */
+  stop(): void {
+    this.#running?.abort(new DOMException('The summary was stopped.', 'AbortError'))
+  }
+
+  async #write(text: string, signal: AbortSignal): Promise<void> {
+    const texts = await this.#byBrowser(text, signal)
+    if (texts) return this.#finish(await this.#append(texts), undefined)
+
+    const model = this.#join()
+    await this.#permit(model, signal)
+    const loaded = await model.load(signal).finally(() => this.#view.loaded())
+    this.#view.note(model.isLost ? 'Bringing the model back …' : 'Reading …')
+    const onProgress = ({ done, passages }: { done: number, passages: number }) => {
+      const part = Math.min(done + 1, passages)
+      if (passages > 1) this.#view.note(`Reading: part ${part} of ${passages} …`)
+    }
+    const generation = loaded.summarize(text, { ...this.#wish(), onProgress, signal })
+    generation.stats.catch(() => {}) // The loop throws the same.
+    const summary = await this.#append(generation, () => { model.isLost = false })
+    signal.throwIfAborted()
+    this.#finish(summary, await generation.stats)
+  }
+
+  /** The texts of the browser's own summary, if the page prefers that and it can write one. */
+  async #byBrowser(text: string, signal: AbortSignal): Promise<AsyncIterable<string> | undefined> {
+    if (this.getAttribute('prefer') !== 'browser') return undefined
+    const can = await browserCan(this.#wish())
+    if (can === 'never') return undefined
+    if (can === 'later') await this.#ask(OWN_MODEL, new Promise(() => {}), signal)
+    const onProgress = (fraction: number) =>
+      this.#view.progress(fraction, 'The browser loads its model', [])
+    this.#view.note('Reading …')
+    return browserSummary(text, this.#wish(), onProgress, signal).finally(() => this.#view.loaded())
+  }
+
+  /** Shows a summary as it comes, and calls `begin` when it does. */
+  async #append(texts: AsyncIterable<string>, begin = () => {}): Promise<string> {
+    let summary = ''
+    for await (const text of texts) {
+      if (!summary) {
+        this.#view.note('')
+        begin()
+      }
+      summary += text
+      this.#view.append(text)
+      this.#tell('tldr-text', text)
+    }
+    return summary
+  }
+
+  #finish(summary: string, stats: Stats | undefined): void {
+    if (stats) {
+      const cut = stats.finishReason === 'length' ? ', cut off' : ''
+      const rate = formatRate(stats.decodeTokensPerSecond)
+      this.#view.note(`${formatCount(stats.completionTokens)} tokens, ${rate}${cut}`)
+    } else {
+      this.#view.note('By the browser’s own model')
+    }
+    this.#tell('tldr-done', { summary, stats })
+  }
+
+  /** What the attributes ask for. The model refuses what it does not know. */
+  #wish(): Wish {
+    const wish: Record<string, string> = {}
+    for (const name of ['type', 'length', 'context']) {
+      const value = this.getAttribute(name)
+      if (value !== null) wish[name] = value
+    }
+    return wish
+  }
+
+  /** Resolves when the model may be loaded: the visitor has agreed, or there is nothing to ask. */
+  async #permit(model: SharedModel, signal: AbortSignal): Promise<void> {
+    if (model.isAllowed) return
+    const bytes = await Promise.race([model.missing(signal), rejection(signal)])
+    if (bytes === 0) return
+    const size = bytes === undefined ? 'How large it is, is not known.' : `It has ${formatBytes(bytes)}.`
+    this.#tell('tldr-consent', { url: model.url, bytes })
+    await this.#ask(`${OUR_MODEL} ${size}`, model.allowed, signal)
+    model.allow()
+  }
+
+  /** Resolves when the visitor agrees to a download, here or, as `elsewhere` says, elsewhere. */
+  async #ask(said: string, elsewhere: Promise<void>, signal: AbortSignal): Promise<void> {
+    const agreed = this.#view.ask(said)
+    try {
+      await Promise.race([agreed, elsewhere, rejection(signal)])
+    } finally {
+      this.#view.asked()
+    }
+  }
+
+  async #preload(): Promise<void> {
+    const { signal } = this.#leaving
+    const model = this.#join()
+    if (model.isAllowed || await model.missing(signal) === 0) await model.load(signal)
+  }
+
+  /** The model that this element shares with others. */
+  #join(): SharedModel {
+    const url = new URL(this.getAttribute('model') ?? DEFAULT_MODEL, document.baseURI)
+    url.hash = ''
+    this.#model ??= SharedModel.join(url.href, this.#user)
+    if (this.getAttribute('consent') === 'given') this.#model.allow()
+    return this.#model
+  }
+
+  #leave(): void {
+    this.stop()
+    this.#leaving.abort()
+    this.#leaving = new AbortController()
+    this.#model?.leave(this.#user)
+    this.#model = undefined
+  }
+
+  #show(progress: Progress): void {
+    const { phase, fraction, notes } = progress
+    // The model can be used, whatever is still being stored.
+    if (phase === 'storing' || phase === 'stored') return
+    this.#view.progress(fraction, describeProgress(progress), notes.map(describeNote))
+  }
+
+  #fail(error: unknown): void {
+    const failure = describeFailure(error, ADVICE)
+    if (failure.code === 'device-lost' && this.#model) this.#model.isLost = true
+    this.#view.fail(failure)
+    this.#tell('tldr-error', { code: failure.code, message: failure.message })
+  }
+
+  #tell(type: string, detail: unknown): void {
+    this.dispatchEvent(new CustomEvent(type, { detail, bubbles: true, composed: true }))
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'tldr-widget': TldrWidget
+  }
+}
+
+/** Runs a job when the page is idle; in browsers that cannot tell, a little later. */
+function whenIdle(job: () => void): void {
+  if ('requestIdleCallback' in globalThis) requestIdleCallback(job)
+  else setTimeout(job, 200)
+}
+
+// A page may embed the script twice.
+if (globalThis.customElements && !customElements.get('tldr-widget')) {
+  customElements.define('tldr-widget', TldrWidget)
+}

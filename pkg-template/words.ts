@@ -1,0 +1,126 @@
+// What a page shows its visitor, in English: numbers, the progress of a load, notes, errors.
+import { BitNetError } from './error.js'
+import type { ErrorCode, Progress, ProgressNote } from './types.js'
+
+/** Bytes in decimal units, as browsers and model pages give them: `10.3 MB`, `1.19 GB`. */
+export function formatBytes(bytes: number): string {
+  const units = ['bytes', 'kB', 'MB', 'GB', 'TB']
+  let power = 0
+  while (bytes >= 1000 && power < units.length - 1) {
+    bytes /= 1000
+    power += 1
+  }
+  return `${power === 0 ? bytes : Number(bytes.toPrecision(3))} ${units[power]}`
+}
+
+/** A count with the reader's thousands separators. */
+export function formatCount(count: number): string {
+  return count.toLocaleString()
+}
+
+/** Milliseconds as seconds, with one decimal below ten: `0.3 s`, `12 s`. */
+export function formatSeconds(milliseconds: number): string {
+  const seconds = milliseconds / 1000
+  return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`
+}
+
+/** How long something will still take: `8 s left`, `4 min left`, `1 h 5 min left`. */
+export function formatTimeLeft(seconds: number): string {
+  if (seconds < 59.5) return `${Math.max(1, Math.round(seconds))} s left`
+  const minutes = Math.round(seconds / 60)
+  if (minutes < 60) return `${minutes} min left`
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min left`
+}
+
+/** A rate of tokens: `41 tokens/s`, `6.2 tokens/s`. */
+export function formatRate(tokensPerSecond: number): string {
+  const digits = tokensPerSecond < 10 ? 1 : 0
+  return `${tokensPerSecond.toFixed(digits)} tokens/s`
+}
+
+const STEPS: Record<Progress['phase'], string> = {
+  download: 'Downloading',
+  cache: 'Reading from cache',
+  upload: 'Moving to the GPU',
+  compile: 'Preparing the GPU programs',
+  ready: 'Ready',
+  storing: 'Keeping for the next visit',
+  stored: 'Kept for the next visit'
+}
+
+/** One line such as `Downloading: 4.2 MB of 10.3 MB, 2.1 MB/s, 3 s left`. */
+export function describeProgress(progress: Progress): string {
+  const { phase, loaded, total, fromCache, bytesPerSecond, secondsLeft } = progress
+  const step = STEPS[phase]
+  if (phase === 'compile' || phase === 'ready' || phase === 'stored') return step
+  const amount = total > 0 ? `${formatBytes(loaded)} of ${formatBytes(total)}` : formatBytes(loaded)
+  const rate = bytesPerSecond > 0 ? `, ${formatBytes(Math.round(bytesPerSecond))}/s` : ''
+  const left = secondsLeft ? `, ${formatTimeLeft(secondsLeft)}` : ''
+  return `${step}: ${amount}${rate}${left}${fromCache && phase !== 'cache' ? ' (from cache)' : ''}`
+}
+
+/** A sentence about something that happened while a model loads. */
+export function describeNote(note: ProgressNote): string {
+  switch (note.kind) {
+    case 'resumed':
+      return `${formatBytes(note.bytes)} are here from an earlier download.`
+    case 'evicted': {
+      const freed = `${fileName(note.url)} (${formatBytes(note.bytes)})`
+      return `${freed} was deleted from this browser to make room.`
+    }
+    case 'not-stored':
+      return `The model is not kept, and has to be downloaded again next time: ${note.why}.`
+    case 'not-resumable':
+      return `If the download breaks off, it starts over: ${note.why}.`
+    case 'waiting':
+      return 'Another tab is downloading this model; this one waits for it.'
+    case 'restarted':
+      return `The load has started over: ${note.why}.`
+  }
+}
+
+/** Notes that matter after the load too: what was deleted, and what was not kept. */
+export const isLasting = ({ kind }: ProgressNote): boolean =>
+  kind === 'evicted' || kind === 'not-stored'
+
+const fileName = (url: string): string => new URL(url).pathname.split('/').at(-1) || url
+
+/** What a page shows of an error. */
+export interface Failure {
+  code: string
+  message: string
+  /** What the reader can do; empty where the message says it all. */
+  advice: string
+}
+
+/** What to do about an error, by its code. */
+export type Advice = Partial<Record<ErrorCode, string>>
+
+/**
+ * Only what the package's messages leave out: they are for developers too, and know no buttons.
+ */
+const ADVICE: Advice = {
+  'no-adapter':
+    'Update the graphics driver, or allow hardware acceleration in the browser’s settings.',
+  'device-lost': 'Load the model again.',
+  'out-of-memory': 'A smaller model may fit.',
+  'bad-gguf': 'Perhaps its download was cut short.',
+  network:
+    'Check the address and the connection. ' +
+    'The other site also has to allow pages to read its files (CORS).',
+  io: 'Check that the file is still there, and choose it again.',
+  'storage-full': 'Free some space for this site in the browser.'
+}
+
+/**
+ * Describes whatever was thrown; an error of another class has its name as code. `own` is the
+ * page's own advice, and comes before the general one.
+ */
+export function describeFailure(error: unknown, own: Advice = {}): Failure {
+  if (error instanceof BitNetError) {
+    const { code, message } = error
+    return { code, message, advice: own[code] ?? ADVICE[code] ?? '' }
+  }
+  if (error instanceof Error) return { code: error.name, message: error.message, advice: '' }
+  return { code: 'Error', message: String(error), advice: '' }
+}

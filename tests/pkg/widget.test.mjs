@@ -1,0 +1,57 @@
+// What the widget does without elements: how much there is to download, and which models are shared.
+// The element itself is in tests/web/widget.spec.ts.
+import assert from 'node:assert/strict'
+import { afterEach, test } from 'node:test'
+
+const { SharedModel } = await import(new URL('../../pkg/widget-model.js', import.meta.url))
+
+const { fetch } = globalThis
+afterEach(() => { globalThis.fetch = fetch })
+
+const user = () => ({ onProgress: () => {}, onLost: () => {} })
+
+/** Answers requests for the headers of files, whose sizes are given by name. */
+const serve = sizes => {
+  const asked = []
+  globalThis.fetch = async (url, { method }) => {
+    asked.push(`${method} ${url}`)
+    const size = sizes[url.split('/').at(-1)]
+    if (size === undefined) throw new TypeError('Failed to fetch')
+    return new Response(null, size === 404 ? { status: 404 } : { headers: size === null ? {} : { 'content-length': size } })
+  }
+  return asked
+}
+
+/** Bytes that a model at this address has to download. */
+const missing = name => {
+  const one = user()
+  const model = SharedModel.join(`https://example.com/${name}`, one)
+  return model.missing().finally(() => model.leave(one))
+}
+
+test('bytes to download are those of all volumes, if the server says all', async () => {
+  const asked = serve({
+    'a.gguf': '1000', 'none.gguf': 404, 'silent.gguf': null,
+    'b-00001-of-00003.gguf': '1', 'b-00002-of-00003.gguf': '20', 'b-00003-of-00003.gguf': '300',
+    'c-00001-of-00002.gguf': '1'
+  })
+  assert.equal(await missing('a.gguf'), 1000)
+  assert.deepEqual(asked, ['HEAD https://example.com/a.gguf'])
+  assert.equal(await missing('b-00001-of-00003.gguf'), 321)
+  for (const name of ['none.gguf', 'silent.gguf', 'blocked.gguf', 'c-00001-of-00002.gguf']) {
+    assert.equal(await missing(name), undefined, name)
+  }
+})
+
+test('widgets with one address share a model until the last leaves', async () => {
+  const [first, second] = [user(), user()]
+  const model = SharedModel.join('https://example.com/a.gguf', first)
+  assert.equal(SharedModel.join('https://example.com/a.gguf', second), model)
+  assert.notEqual(SharedModel.join('https://example.com/b.gguf', first), model)
+  model.allow()
+  await model.allowed
+  model.leave(first)
+  assert.equal(SharedModel.join('https://example.com/a.gguf', second).isAllowed, true)
+  model.leave(second)
+  assert.equal(SharedModel.join('https://example.com/a.gguf', second).isAllowed, false)
+})

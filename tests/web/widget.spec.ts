@@ -1,0 +1,157 @@
+// The widget by name, from a page's own origin and from another one, under the policies that the
+// documentation names. What it looks like and says is in tldr.spec.ts, which uses it in the demo.
+import type { Page } from '@playwright/test'
+import { expect, GOLDEN_MODEL, server, test as base } from './harness'
+
+const OTHER = `http://localhost:${Number(process.env.PORT ?? 8930) + 1}`
+
+/** A page that notes what it throws, what its policy forbids, and what its widgets tell. */
+const test = base.extend({
+  page: async ({ page }, use) => {
+    const thrown: string[] = []
+    page.on('pageerror', error => thrown.push(String(error)))
+    await page.addInitScript(() => {
+      const told: string[] = []
+      Object.assign(window, { told })
+      document.addEventListener('securitypolicyviolation', ({ blockedURI, violatedDirective }) =>
+        told.push(`${violatedDirective} forbids ${blockedURI}`))
+      for (const type of ['tldr-start', 'tldr-consent', 'tldr-done', 'tldr-stop', 'tldr-error']) {
+        document.addEventListener(type, event => {
+          const { id } = event.target as HTMLElement
+          const { bytes, code } = (event as CustomEvent<{ bytes?: number, code?: string } | null>).detail ?? {}
+          told.push([id, type, bytes, code].filter(part => part !== undefined).join(' '))
+        })
+      }
+    })
+    await use(page)
+    expect(thrown, 'uncaught errors in the page').toEqual([])
+  }
+})
+
+/** What was told since the last call. */
+const told = (page: Page) => page.evaluate(() => (window as unknown as { told: string[] }).told.splice(0))
+
+/** Opens the page with two widgets, and adds the script that makes them work. */
+const visit = async (page: Page, address: string, script: string) => {
+  await page.goto(address)
+  await page.evaluate(async src => {
+    const script = document.createElement('script')
+    Object.assign(script, { type: 'module', src })
+    document.head.append(script)
+    await customElements.whenDefined('tldr-widget')
+  }, script)
+}
+
+const click = (page: Page, id: string, name: string) => page.locator(`#${id}`).getByRole('button', { name, exact: true }).click()
+const consent = (page: Page, id: string) => page.locator(`#${id} #question`)
+const written = (page: Page, id: string) =>
+  expect(page.locator(`#${id} #note`)).toHaveText(/tokens\/s/, { timeout: 60_000 })
+
+test('asks before it downloads; all widgets of a page share one model; a strict policy', async ({ page }) => {
+  await visit(page, '/as/strict/tests/web/widget.html', '/as/strict/pkg/widget.js')
+  const before = await server(page, 'count')
+  await click(page, 'first', 'Sum it up')
+  // The size comes of a request for the header alone.
+  await expect(consent(page, 'first')).toContainText('It has 252 kB.')
+  await click(page, 'first', 'Not now')
+  expect(await told(page)).toEqual(['first tldr-start', 'first tldr-consent 251616', 'first tldr-stop'])
+
+  // Both ask; one answer is enough for the page.
+  await click(page, 'first', 'Sum it up')
+  await click(page, 'second', 'Sum it up')
+  await expect(consent(page, 'first')).toBeVisible()
+  await expect(consent(page, 'second')).toBeVisible()
+  expect(await server(page, 'count')).toBeGreaterThan(before)
+  const asked = await server(page, 'count')
+  await click(page, 'second', 'Download')
+  await written(page, 'first')
+  await written(page, 'second')
+  await expect(consent(page, 'first')).toBeHidden()
+  expect(page.workers().length).toBe(1)
+  expect(await server(page, 'count')).toBe(asked + 1)
+  const said = await told(page)
+  expect(said.filter(text => text.endsWith('tldr-done')).sort()).toEqual(['first tldr-done', 'second tldr-done'])
+  expect(said.filter(text => text.includes('forbids'))).toEqual([])
+
+  // The model goes when the last of them has left.
+  await page.evaluate(() => document.querySelector('#first')!.remove())
+  expect(page.workers().length).toBe(1)
+  await page.evaluate(() => document.querySelector('#second')!.remove())
+  await expect.poll(() => page.workers().length).toBe(0)
+
+  // What is stored needs no question.
+  await visit(page, '/as/strict/tests/web/widget.html', '/as/strict/pkg/widget.js')
+  await click(page, 'first', 'Sum it up')
+  await written(page, 'first')
+  expect(await told(page)).toEqual(['first tldr-start', 'first tldr-done'])
+})
+
+test('from another origin, whose worker is made by blob', async ({ page, context }) => {
+  await visit(page, '/as/foreign/tests/web/widget.html', `${OTHER}/pkg/widget.js`)
+  await page.locator('#first').evaluate((widget, url) => {
+    widget.setAttribute('model', url)
+    widget.setAttribute('consent', 'given')
+  }, OTHER + GOLDEN_MODEL)
+  await context.route('**/pkg/worker.js', route => route.abort())
+  await click(page, 'first', 'Sum it up')
+  await expect(page.locator('#first').getByRole('alert')).toContainText('the worker\'s script could not be loaded')
+  expect(await told(page)).toEqual(['first tldr-start', 'first tldr-error network'])
+  await context.unroute('**/pkg/worker.js')
+  await click(page, 'first', 'Sum it up')
+  await written(page, 'first')
+  expect(await told(page)).toEqual(['first tldr-start', 'first tldr-done'])
+})
+
+test('the browser\'s own model where the page prefers it, and the article of the page', async ({ page }) => {
+  // A browser whose model is not here yet, and reads 1000 characters.
+  await page.addInitScript(() => {
+    const read: string[] = []
+    const Summarizer = {
+      read,
+      state: 'downloadable',
+      availability: async () => Summarizer.state,
+      create: async ({ type, length }: Record<string, string>) => ({
+        inputQuota: 1000,
+        measureInputUsage: async (text: string) => text.length,
+        summarizeStreaming: (text: string) => {
+          read.push(text)
+          return new ReadableStream({
+            start(controller) {
+              for (const text of ['It ', 'rained: ', `${type}, ${length}.`]) controller.enqueue(text)
+              controller.close()
+            }
+          })
+        },
+        destroy: () => read.push('destroyed')
+      })
+    }
+    Object.assign(window, { Summarizer })
+  })
+  await visit(page, '/as/strict/tests/web/widget.html', '/as/strict/pkg/widget.js')
+  await page.evaluate(() => {
+    for (const widget of document.querySelectorAll('tldr-widget')) widget.setAttribute('prefer', 'browser')
+    document.querySelector('#first')!.setAttribute('type', 'headline')
+  })
+  await click(page, 'first', 'Sum it up')
+  await expect(consent(page, 'first')).toContainText('Your browser has a model for this')
+  await click(page, 'first', 'Download')
+  await expect(page.locator('#first #summary')).toHaveText('It rained: headline, short.')
+  const read = await page.evaluate(() => (window as unknown as { Summarizer: { read: string[], state: string } }).Summarizer.read)
+  expect(read[0]).toContain('Mia wanted to go')
+  expect(read[0]).toContain('the best day of the week')
+  expect(read[0]).not.toContain('Subscribe')
+  expect(read[1]).toBe('destroyed')
+
+  // A text too long for it, and a browser that cannot: our model asks.
+  for (const state of ['available', 'unavailable']) {
+    await page.evaluate(state => {
+      const { Summarizer } = window as unknown as { Summarizer: { state: string } }
+      Summarizer.state = state
+      if (state === 'available') document.querySelector('#day')!.append(' They read on.'.repeat(100))
+    }, state)
+    await click(page, 'second', 'Sum it up')
+    await expect(consent(page, 'second')).toContainText('that has to be downloaded')
+    await click(page, 'second', 'Not now')
+  }
+  expect((await told(page)).filter(text => text.includes('forbids'))).toEqual([])
+})
