@@ -32,10 +32,9 @@ test('an adapter without a name is known for a CPU', async ({ tabs: [tab] }) => 
   expect(kernels.filter(name => name.includes('subgroup'))).toEqual([])
 })
 
-// Some of them, because this browser gives ten tokens a second of the smallest model too.
-test('gives golden texts, in a worker and in this thread', async ({ tabs: [tab] }) => {
+test('gives the golden texts, in a worker and in this thread', async ({ tabs: [tab] }) => {
   await load(tab, {}, GOLDEN_MODEL)
-  await expectGoldens(tab, goldensInOrder.filter(({ name }) => ['follow_up', 'long', 'odd'].includes(name)))
+  await expectGoldens(tab, goldensInOrder)
   await load(tab, { worker: false }, GOLDEN_MODEL)
   await expectGoldens(tab, goldens.filter(({ name }) => name === 'who'))
 })
