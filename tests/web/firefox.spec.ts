@@ -1,7 +1,7 @@
 // The package and the demos in Firefox. What they do is tested in Chromium; here is what another
 // WebGPU, other workers and another storage could break.
 import { SLOW, STORY, WHO } from './demos'
-import { expect, test } from './firefox'
+import { expect, firefoxPath, test } from './firefox'
 import type { FirefoxTab } from './firefox'
 import {
   bundledGoldens, continuation, expectedIds, expectRandomModel, failure, GOLDEN_MODEL, goldens,
@@ -10,6 +10,7 @@ import {
 } from './harness'
 import type { Golden } from './harness'
 
+test.skip(!firefoxPath, 'no Firefox, or none that is new enough')
 test.setTimeout(300_000)
 
 const expectGoldens = async (tab: FirefoxTab, goldens: Golden[]) => {

@@ -25,6 +25,9 @@ user_pref('browser.aboutwelcome.enabled', false);
 user_pref('datareporting.policy.dataSubmissionEnabled', false);
 `
 
+/** Its path, or null. */
+export const firefoxPath = findFirefox() as string | null
+
 interface Answer {
   id: number
   value?: unknown
@@ -99,8 +102,6 @@ export type FirefoxTab = Pick<Tab, 'open'> & InPage
 export const test = base.extend<{ uncaught: void }, { both: Tab[], tabs: [FirefoxTab, FirefoxTab] }>({
   both: [
     async ({}, use, { project }) => {
-      const path = findFirefox() as string | null
-      test.skip(!path, 'no Firefox, or none that is new enough')
       const baseURL = project.use.baseURL!
       const tabs = [new Tab(baseURL), new Tab(baseURL)]
       const server = createServer((request, response) => void tabs[Number(request.url!.slice(1))]?.handle(request, response))
@@ -112,7 +113,7 @@ export const test = base.extend<{ uncaught: void }, { both: Tab[], tabs: [Firefo
       writeFileSync(join(profile, 'user.js'), PREFERENCES)
       // On Linux the driver of the native tests, unless the environment names another.
       const driver = process.env.VK_DRIVER_FILES || llvmpipe()
-      const firefox = spawn(path!, ['--headless', '--no-remote', '--profile', profile, ...pages], {
+      const firefox = spawn(firefoxPath!, ['--headless', '--no-remote', '--profile', profile, ...pages], {
         env: driver ? { ...process.env, VK_DRIVER_FILES: driver } : process.env, stdio: 'ignore'
       })
       const ended = new Promise(resolve => firefox.once('exit', resolve))
