@@ -75,8 +75,12 @@ export interface LoadOptions {
    * import it. It holds one model at a time, and `dispose()` leaves it running.
    */
   worker?: boolean | Worker
-  /** The type of the keys and values on the GPU: `f16` (default), or `f32` in twice the memory. */
-  kv?: 'f16' | 'f32'
+  /**
+   * How the GPU holds keys and values. `f16` (default). `f32`: in twice the memory, which rounds
+   * nothing. `int8`: in half the memory, so that a context may be twice as long; each head of a
+   * position has a scale, and the logits change. Heads must have a multiple of 16 values.
+   */
+  kv?: 'f16' | 'f32' | 'int8'
   /**
    * How the GPU holds the weights of the LM head. `f16`: as in the file. `int8`: each weight is
    * split into an upper and a lower byte. A token that is greedy, or drawn by the temperature
@@ -224,6 +228,8 @@ export interface ModelInfo {
   architecture: string
   /** The most tokens of prompt and answer together. */
   contextLength: number
+  /** How the GPU holds keys and values. */
+  kv: 'f16' | 'f32' | 'int8'
   /** Tokens in the vocabulary. */
   vocabSize: number
   /** Weights in the model. */

@@ -2,8 +2,8 @@
 //
 //   npm run bench -- [--model FILE | --shape SHAPE] [--decode 16,1024,3500]
 //                    [--prefill 256,1024,3500] [--tokens 128] [--runs 5] [--loads 3]
-//                    [--patience 120] [--head auto|f16|int8] [--lookup] [--sampling]
-//                    [--visits] [--profile] [--soak TOKENS] [--peer DIR] [--json] [--no-build]
+//                    [--patience 120] [--head auto|f16|int8] [--kv f16|f32|int8] [--lookup]
+//                    [--sampling] [--visits] [--profile] [--soak TOKENS] [--peer DIR] [--json] [--no-build]
 //
 //   --shape     random weights of that shape, in a temporary file that is deleted at the end:
 //               2b4t, tiny, bonsai-8b and others that `ternlight random --help` lists
@@ -94,6 +94,7 @@ function parse() {
       loads: { type: 'string', default: '3' },
       patience: { type: 'string', default: '120' },
       head: { type: 'string', default: 'auto' },
+      kv: { type: 'string', default: 'f16' },
       lookup: { type: 'boolean', default: false },
       sampling: { type: 'boolean', default: false },
       visits: { type: 'boolean', default: false },
@@ -168,7 +169,7 @@ async function bench(file, { build, json, model, shape, lookup, peer, visits, ..
   try {
     const page = await open(browser, server)
     await page.exposeFunction('tell', tell)
-    await page.evaluate(inPage.load, { head: options.head })
+    await page.evaluate(inPage.load, { head: options.head, kv: options.kv })
     const measured = await page.evaluate(inPage.measure, options)
     const figures = [...loadFigures(loads), ...measured.figures].map(figure)
     if (lookup) tell('prompt lookup')
@@ -228,7 +229,7 @@ async function loadAlone(server, args, options) {
 }
 
 /** Times loads one after the other, each with its `cache`, in a browser that does nothing else. */
-async function loadsAlone(server, args, { head }, caches) {
+async function loadsAlone(server, args, { head, kv }, caches) {
   const browser = await LoneBrowser.open(
     findBrowser(),
     args,
@@ -237,7 +238,7 @@ async function loadsAlone(server, args, { head }, caches) {
   try {
     const loads = []
     for (const cache of caches) {
-      const { answer, most } = await browser.ask(inPage.loadTimes, { head, cache })
+      const { answer, most } = await browser.ask(inPage.loadTimes, { head, kv, cache })
       loads.push({ ...answer, most })
     }
     return loads

@@ -7,44 +7,59 @@
 @group(0) @binding(0) var<uniform> step: Step;
 // [n_tokens, N_HEAD, HEAD_DIM], rotated and scaled
 @group(0) @binding(1) var<storage, read> queries: array<vec4f>;
-// [positions, N_HEAD_KV, HEAD_DIM]
+// [positions, KV_ROW]
 @group(0) @binding(2) var<storage, read> k_cache: array<vec4u>;
-// [positions, N_HEAD_KV, HEAD_DIM]
+// [positions, KV_ROW]
 @group(0) @binding(3) var<storage, read> v_cache: array<u32>;
 // [n_tokens, n_splits, N_HEAD, HEAD_DIM], not normalised
 @group(0) @binding(4) var<storage, read_write> partial_sums: array<vec2f>;
 // [n_tokens, n_splits, N_HEAD]: largest score, sum of exp
 @group(0) @binding(5) var<storage, read_write> partial_max_total: array<vec2f>;
 
-const VECTORS: u32 = select(HEAD_DIM / 4u, HEAD_DIM / 8u, KV_F16); // vec4u in a key
+const VECTORS: u32 = HEAD_WORDS / 4u; // vec4u in a key
 
 var<workgroup> wq: array<vec4f, HEADS * HEAD_DIM / 4u>;
 var<workgroup> scores: array<f32, WORKGROUP>;
 var<workgroup> weights: array<f32, WORKGROUP>;
 
 fn score(head: u32, position: u32, head_kv: u32) -> f32 {
-    let key = ((step.first + position) * N_HEAD_KV + head_kv) * VECTORS;
+    let row = (step.first + position) * (KV_ROW / 4u);
+    let key = row + head_kv * VECTORS;
     let query = head * (HEAD_DIM / 4u);
     var sum = vec4f();
     for (var i = 0u; i < VECTORS; i++) {
         let words = k_cache[key + i];
-        if KV_F16 {
-            sum += wq[query + 2u * i] * vec4f(unpack2x16float(words.x), unpack2x16float(words.y));
-            sum += wq[query + 2u * i + 1u]
-                * vec4f(unpack2x16float(words.z), unpack2x16float(words.w));
-        } else {
+        if KV_BITS == 32u {
             sum += wq[query + i] * bitcast<vec4f>(words);
+        } else if KV_BITS == 16u {
+            sum += wq[query + 2u * i] * four_f16(words.xy);
+            sum += wq[query + 2u * i + 1u] * four_f16(words.zw);
+        } else {
+            for (var n = 0u; n < 4u; n++) {
+                sum += wq[query + 4u * i + n] * vec4f(unpack4xI8(words[n]));
+            }
         }
     }
-    return sum.x + sum.y + sum.z + sum.w;
+    let score = sum.x + sum.y + sum.z + sum.w;
+    if KV_BITS == 8u {
+        let scale = FIRST_SCALE + head_kv;
+        return score * bitcast<f32>(k_cache[row + scale / 4u][scale % 4u]);
+    }
+    return score;
 }
 
 fn value(position: u32, head_kv: u32, pair: u32) -> vec2f {
-    let at = ((step.first + position) * N_HEAD_KV + head_kv) * TILE + pair;
-    if KV_F16 {
-        return unpack2x16float(v_cache[at]);
+    let row = (step.first + position) * KV_ROW;
+    let first = row + head_kv * HEAD_WORDS;
+    if KV_BITS == 32u {
+        return bitcast<vec2f>(vec2u(v_cache[first + 2u * pair], v_cache[first + 2u * pair + 1u]));
     }
-    return bitcast<vec2f>(vec2u(v_cache[2u * at], v_cache[2u * at + 1u]));
+    if KV_BITS == 16u {
+        return unpack2x16float(v_cache[first + pair]);
+    }
+    let four = vec4f(unpack4xI8(v_cache[first + pair / 2u]));
+    let scale = bitcast<f32>(v_cache[row + FIRST_SCALE + head_kv]);
+    return select(four.xy, four.zw, pair % 2u == 1u) * scale;
 }
 
 @compute @workgroup_size(WORKGROUP)

@@ -8,9 +8,9 @@
 @group(0) @binding(0) var<uniform> step: Step;
 // [n_tokens, N_HEAD, HEAD_DIM], rotated and scaled
 @group(0) @binding(1) var<storage, read> queries: array<vec4f>;
-// [positions, N_HEAD_KV, HEAD_DIM]
+// [positions, KV_ROW]
 @group(0) @binding(2) var<storage, read> k_cache: array<vec4u>;
-// [positions, N_HEAD_KV, HEAD_DIM]
+// [positions, KV_ROW]
 @group(0) @binding(3) var<storage, read> v_cache: array<vec2u>;
 // [n_tokens, n_splits, N_HEAD, HEAD_DIM], not normalised
 @group(0) @binding(4) var<storage, read_write> partial_sums: array<vec4f>;
@@ -25,7 +25,7 @@ const SLOTS: u32 = WORKGROUP / LANES;
 const TILE: u32 = EACH * SLOTS; // positions at a time
 const QUADS: u32 = HEAD_DIM / 4u;
 const V_SLOTS: u32 = min(WORKGROUP / QUADS, SLOTS); // positions whose values are summed at a time
-const VECTORS: u32 = select(HEAD_DIM / 4u, HEAD_DIM / 8u, KV_F16); // vec4u in a key
+const VECTORS: u32 = HEAD_WORDS / 4u; // vec4u in a key
 const MORE: u32 = QUADS / VECTORS - 1u; // query vectors for one key vector, less one
 const STEPS: u32 = (VECTORS + LANES - 1u) / LANES;
 const V_STEPS: u32 = (TILE + V_SLOTS - 1u) / V_SLOTS;
@@ -34,24 +34,41 @@ var<workgroup> wq: array<vec4f, HEADS * QUADS>;
 var<workgroup> weights: array<vec2f, TILE>;            // by head
 var<workgroup> sums: array<vec4f, HEADS * WORKGROUP>; // by head and lane
 
-// A vector of a key times the one or two vectors of the query at the same values. The caller looks
-// these up: browsers check every index whose range they do not know, and they never know the range
-// of a parameter.
-fn dot_key(words: vec4u, q0: vec4f, q1: vec4f) -> f32 {
-    if KV_F16 {
-        return dot(q0, vec4f(unpack2x16float(words.x), unpack2x16float(words.y)))
-            + dot(q1, vec4f(unpack2x16float(words.z), unpack2x16float(words.w)));
+// A vector of a key times the vectors of the query at the same values: one, two or four. The caller
+// looks these up: browsers check every index whose range they do not know, and they never know the
+// range of a parameter.
+fn dot_key(words: vec4u, q0: vec4f, q1: vec4f, q2: vec4f, q3: vec4f) -> f32 {
+    if KV_BITS == 32u {
+        return dot(q0, bitcast<vec4f>(words));
     }
-    return dot(q0, bitcast<vec4f>(words));
+    if KV_BITS == 16u {
+        return dot(q0, four_f16(words.xy)) + dot(q1, four_f16(words.zw));
+    }
+    return dot(q0, vec4f(unpack4xI8(words.x)))
+        + dot(q1, vec4f(unpack4xI8(words.y)))
+        + dot(q2, vec4f(unpack4xI8(words.z)))
+        + dot(q3, vec4f(unpack4xI8(words.w)));
 }
 
-fn value(position: u32, head_kv: u32, quad: u32) -> vec4f {
-    let at = ((step.first + position) * N_HEAD_KV + head_kv) * QUADS + quad;
-    if KV_F16 {
-        let words = v_cache[at];
-        return vec4f(unpack2x16float(words.x), unpack2x16float(words.y));
+fn key_scale(position: u32, head_kv: u32) -> f32 {
+    if KV_BITS == 8u {
+        let at = FIRST_SCALE + head_kv;
+        return bitcast<f32>(k_cache[(step.first + position) * (KV_ROW / 4u) + at / 4u][at % 4u]);
     }
-    return bitcast<vec4f>(vec4u(v_cache[2u * at], v_cache[2u * at + 1u]));
+    return 1.0;
+}
+
+fn value(position: u32, head_kv: u32, four: u32) -> vec4f {
+    let at = pair_of(position, head_kv, four);
+    if KV_BITS == 32u {
+        return bitcast<vec4f>(vec4u(v_cache[at], v_cache[at + 1u]));
+    }
+    if KV_BITS == 16u {
+        return four_f16(v_cache[at]);
+    }
+    let scale = FIRST_SCALE + head_kv;
+    return four_int8(v_cache[at], four)
+        * bitcast<f32>(v_cache[(step.first + position) * (KV_ROW / 2u) + scale / 2u][scale % 2u]);
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -82,9 +99,11 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         // Load the keys and values now: the loads overlap with computing the weights.
         let position = first + lane / LANES; // and the one SLOTS after it
         var words: array<vec4u, EACH * STEPS>;
+        var scales: array<f32, EACH>;
         for (var n = 0u; n < EACH; n++) {
-            let at = step.first + min(position + n * SLOTS, end - 1u);
-            let key = (at * N_HEAD_KV + head_kv) * VECTORS;
+            let of_key = min(position + n * SLOTS, end - 1u);
+            let key = (step.first + of_key) * (KV_ROW / 4u) + head_kv * VECTORS;
+            scales[n] = key_scale(of_key, head_kv);
             for (var i = 0u; i < STEPS; i++) {
                 words[n * STEPS + i] = k_cache[key + min(i * LANES + lane % LANES, VECTORS - 1u)];
             }
@@ -98,18 +117,27 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         for (var i = 0u; i < STEPS; i++) {
             let vector = i * LANES + lane % LANES;
             let inside = vector < VECTORS;
-            let query = min(vector, VECTORS - 1u) * (1u + MORE);
+            let q0 = min(vector, VECTORS - 1u) * (1u + MORE);
+            let q1 = q0 + min(1u, MORE);
+            let q2 = q0 + min(2u, MORE);
+            let q3 = q0 + MORE;
             for (var n = 0u; n < EACH; n++) {
                 let key_words = select(vec4u(), words[n * STEPS + i], inside);
-                score[n].x += dot_key(key_words, wq[query], wq[query + MORE]);
+                score[n].x += dot_key(key_words, wq[q0], wq[q1], wq[q2], wq[q3]);
                 if HEADS > 1u {
-                    score[n].y += dot_key(key_words, wq[QUADS + query], wq[QUADS + query + MORE]);
+                    score[n].y += dot_key(
+                        key_words,
+                        wq[QUADS + q0],
+                        wq[QUADS + q1],
+                        wq[QUADS + q2],
+                        wq[QUADS + q3],
+                    );
                 }
             }
         }
         var tile_largest = vec2f(-1e30);
         for (var n = 0u; n < EACH; n++) {
-            let sum = lanes_sum_vec2f(lane, score[n]);
+            let sum = lanes_sum_vec2f(lane, score[n]) * scales[n];
             score[n] = select(vec2f(-1e30), sum, position + n * SLOTS < end);
             tile_largest = max(tile_largest, score[n]);
         }

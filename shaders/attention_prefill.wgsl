@@ -10,9 +10,9 @@
 @group(0) @binding(0) var<uniform> step: Step;
 // [n_tokens, N_HEAD, HEAD_DIM], rotated and scaled
 @group(0) @binding(1) var<storage, read> queries: array<vec4f>;
-// [positions, N_HEAD_KV, HEAD_DIM]
+// [positions, KV_ROW]
 @group(0) @binding(2) var<storage, read> k_cache: array<vec2u>;
-// [positions, N_HEAD_KV, HEAD_DIM]
+// [positions, KV_ROW]
 @group(0) @binding(3) var<storage, read> v_cache: array<vec2u>;
 // [n_tokens, n_splits, N_HEAD, HEAD_DIM], not normalised
 @group(0) @binding(4) var<storage, read_write> partial_sums: array<vec4f>;
@@ -47,18 +47,30 @@ fn in_scores(row: u32, quad: u32) -> u32 {
     return row * KEY_QUADS + (quad ^ (row % KEY_QUADS));
 }
 
-fn key(at: u32) -> vec4f {
-    if KV_F16 {
-        return vec4f(unpack2x16float(k_cache[at].x), unpack2x16float(k_cache[at].y));
+fn key(position: u32, head_kv: u32, four: u32) -> vec4f {
+    let at = pair_of(position, head_kv, four);
+    if KV_BITS == 32u {
+        return bitcast<vec4f>(vec4u(k_cache[at], k_cache[at + 1u]));
     }
-    return bitcast<vec4f>(vec4u(k_cache[2u * at], k_cache[2u * at + 1u]));
+    if KV_BITS == 16u {
+        return four_f16(k_cache[at]);
+    }
+    let scale = FIRST_SCALE + head_kv;
+    return four_int8(k_cache[at], four)
+        * bitcast<f32>(k_cache[(step.first + position) * (KV_ROW / 2u) + scale / 2u][scale % 2u]);
 }
 
-fn value(at: u32) -> vec4f {
-    if KV_F16 {
-        return vec4f(unpack2x16float(v_cache[at].x), unpack2x16float(v_cache[at].y));
+fn value(position: u32, head_kv: u32, four: u32) -> vec4f {
+    let at = pair_of(position, head_kv, four);
+    if KV_BITS == 32u {
+        return bitcast<vec4f>(vec4u(v_cache[at], v_cache[at + 1u]));
     }
-    return bitcast<vec4f>(vec4u(v_cache[2u * at], v_cache[2u * at + 1u]));
+    if KV_BITS == 16u {
+        return four_f16(v_cache[at]);
+    }
+    let scale = FIRST_SCALE + head_kv;
+    return four_int8(v_cache[at], four)
+        * bitcast<f32>(v_cache[(step.first + position) * (KV_ROW / 2u) + scale / 2u][scale % 2u]);
 }
 
 // Each product is added to the sum separately, because cards multiply and add in one operation.
@@ -126,10 +138,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             // A thread takes four neighbouring keys, so key 4a + b is in row 16b + a.
             for (var i = 0u; i < KEYS * SLICE / WORKGROUP; i++) {
                 let of_key = i * (WORKGROUP / SLICE) + lane / SLICE;
-                let position = step.first + min(first + of_key, end - 1u);
-                let at = (position * N_HEAD_KV + head_kv) * QUADS + min(quad, QUADS - 1u);
+                let position = min(first + of_key, end - 1u);
+                let loaded = key(position, head_kv, min(quad, QUADS - 1u));
                 tile[in_tile(ROWS + of_key % 4u * 16u + of_key / 4u, vector)] =
-                    select(vec4f(), key(at), inside);
+                    select(vec4f(), loaded, inside);
             }
             workgroupBarrier();
             // Sum the slice separately first: one long sum over a row would round too often.
@@ -210,11 +222,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
                 for (var n = 0u; n < (V_KEYS * V_QUADS + WORKGROUP - 1u) / WORKGROUP; n++) {
                     let i = n * WORKGROUP + lane;
                     if i < V_KEYS * V_QUADS {
-                        let in_slice = i / V_QUADS;
-                        let position =
-                            step.first + min(half_first + slice * V_KEYS + in_slice, end - 1u);
+                        let position = min(half_first + slice * V_KEYS + i / V_QUADS, end - 1u);
                         let quad = first_quad + i % V_QUADS;
-                        tile[i] = value((position * N_HEAD_KV + head_kv) * QUADS + quad);
+                        tile[i] = value(position, head_kv, quad);
                     }
                 }
                 workgroupBarrier();

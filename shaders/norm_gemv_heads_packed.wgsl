@@ -29,4 +29,5 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     if lane < HALF / 2u {
         store_rotated(head, 0u, 2u * lane, rotation);
     }
+    finish_head(lane, head, 0u);
 }

@@ -18,12 +18,13 @@
 @group(0) @binding(5) var<storage, read> rope_table: array<vec2f>;
 // [N_Q]
 @group(0) @binding(6) var<storage, read_write> queries: array<f32>;
-// [positions, N_KV]
+// [positions, KV_ROW]
 @group(0) @binding(7) var<storage, read_write> k_cache: array<u32>;
-// [positions, N_KV]
+// [positions, KV_ROW]
 @group(0) @binding(8) var<storage, read_write> v_cache: array<u32>;
 
 const_assert EACH == 2u; // a pair
+const_assert KV_BITS >= 16u; // the scale of int8 needs the whole head
 
 const NORM: bool = true;
 
@@ -38,7 +39,7 @@ fn input(token: u32, i: u32) -> Input {
 }
 
 // The first values of all pairs, then all second values.
-var<workgroup> rotated: array<f32, 2u * SLOTS>;
+var<workgroup> values: array<f32, 2u * SLOTS>;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
@@ -54,10 +55,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     if lane % LANES == 0u {
         var v = vec2f(product(p.d.x, p.q_scale, scale.x), product(p.d.y, p.q_scale, scale.y));
         if all < N_Q + N_KV {
-            v = vec2f(v.x * rope.x - v.y * rope.y, v.y * rope.x + v.x * rope.y);
+            v = rotated(v, rope);
         }
-        rotated[slot] = v.x;
-        rotated[SLOTS + slot] = v.y;
+        values[slot] = v.x;
+        values[SLOTS + slot] = v.y;
     }
     workgroupBarrier();
     // Each lane stores two neighbouring values: one word of an f16 cache.
@@ -67,7 +68,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         let pair = first_pair + i;
         if pair < N_ROWS / 2u {
             let at = FIRST_ROW + pair / HALF * HEAD_DIM + pair % HALF + half * HALF;
-            store(at, vec2f(rotated[half * SLOTS + i], rotated[half * SLOTS + i + 1u]));
+            store(at, vec2f(values[half * SLOTS + i], values[half * SLOTS + i + 1u]));
         }
     }
 }
@@ -77,21 +78,9 @@ fn store(at: u32, v: vec2f) {
         let scaled = v * inverseSqrt(f32(HEAD_DIM));
         queries[at] = scaled.x;
         queries[at + 1u] = scaled.y;
-    } else if at < N_Q + N_KV {
-        let i = (step.first + step.pos) * N_KV + at - N_Q;
-        if KV_F16 {
-            k_cache[i / 2u] = pack2x16float(v);
-        } else {
-            k_cache[i] = bitcast<u32>(v.x);
-            k_cache[i + 1u] = bitcast<u32>(v.y);
-        }
-    } else {
-        let i = (step.first + step.pos) * N_KV + at - N_Q - N_KV;
-        if KV_F16 {
-            v_cache[i / 2u] = pack2x16float(v);
-        } else {
-            v_cache[i] = bitcast<u32>(v.x);
-            v_cache[i + 1u] = bitcast<u32>(v.y);
-        }
+        return;
     }
+    let is_key = at < N_Q + N_KV;
+    let row = (step.first + step.pos) * KV_ROW;
+    put_two(is_key, row, at - select(N_Q + N_KV, N_Q, is_key), v);
 }

@@ -30,4 +30,5 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             store_rotated(group.x, group.y, i, rotation_of(group.x, group.y, i));
         }
     }
+    finish_head(lane, group.x, group.y);
 }

@@ -281,6 +281,7 @@ fn options_that_the_cpu_cannot_honour_are_refused() {
         &["--prompt-lookup", "true"],
         &["--prompt-lookup", "false"],
         &["--head", "f16"],
+        &["--kv", "int8"],
         &["--tokenizer", "closest"],
     ] {
         assert_wrong_usage(&[&["--cpu", "Hi"], &option[..]].concat(), &["--cpu", option[0]]);

@@ -14,7 +14,7 @@ use ternlight::Result;
 use ternlight::native::block_on;
 use ternlight::perplexity::{Perplexity, Windows, perplexity};
 use ternlight::reference::{Reference, ReferenceOptions};
-use ternlight::session::Session;
+use ternlight::session::{KvType, Session};
 
 /// `-ln p` of a token.
 fn loss(logits: &[f32], id: u32) -> f64 {
@@ -84,7 +84,7 @@ fn check(setup: impl Fn() -> Setup, allowed: impl Fn(&Expected, f64) -> f64) {
 #[test]
 fn with_float_activations_it_is_that_of_a_float64_program() {
     check(
-        || Setup::default().float_activations().kv_f32(),
+        || Setup::default().float_activations().kv(KvType::F32),
         |expected, spread| {
             let off = if expected.rounds_inputs { 1.1 * expected.others } else { 1e-4 };
             off * spread
@@ -104,7 +104,7 @@ fn windows_see_only_their_own_tokens() {
     let ids = &expected.ids[..20];
     let mut model = reference(&expected);
     let bytes = std::fs::read(path(&format!("tests/data/models/{}.gguf", expected.model)));
-    let setup = Setup::default().float_activations().kv_f32().context(expected.context);
+    let setup = Setup::default().float_activations().kv(KvType::F32).context(expected.context);
     let mut session = setup.load(&bytes.unwrap()).unwrap();
     for (context, stride, scored) in [(8, 3, 19), (8, 1, 19), (8, 8, 17), (19, 9, 19), (2, 1, 19)] {
         let mut losses = Vec::new();

@@ -2,9 +2,9 @@
 // text, so it can use nothing outside itself.
 
 /** Loads the model and leaves it in the page. */
-export async function load({ head }) {
+export async function load(options) {
   const { BitNet } = await import('/pkg/index.js')
-  globalThis.model = await BitNet.load('/model.gguf', { head, cache: 'off' })
+  globalThis.model = await BitNet.load('/model.gguf', { ...options, cache: 'off' })
 }
 
 /**

@@ -5,7 +5,7 @@ use super::state::{Activations, State};
 use super::weights::{Block, Matrix, Vocabulary, Weights};
 use crate::gpu::{Buffer, Plan, Recorder};
 use crate::kernels::{
-    DenseType, Heads, KvCache, MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS, Norm, Packed, Product,
+    DenseType, Heads, KvCache, KvType, MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS, Norm, Packed, Product,
     Quantized, QuantizedGroups, Stream,
 };
 use crate::model::Config;
@@ -278,9 +278,13 @@ fn qkv(p: &mut Recorder, config: &Config, block: &Block, state: &State, cache: &
         Matrix::Ternary(w)
             if block.head_norms.is_none()
                 && w.k <= MAX_ROPE_COLUMNS
-                && w.ends_with_heads(config.head_dim) =>
+                && w.ends_with_heads(config.head_dim)
+                && cache.shape.kv != KvType::Int8 =>
         {
             return p.norm_gemv_rope_kv(w, x, norm, rope_table, q, cache);
+        }
+        Matrix::Ternary(w) if w.k <= MAX_NORMED_COLUMNS => {
+            p.norm_gemv(w, x, norm, qkv, Product::Store);
         }
         w => {
             let input = normed(p, x, norm, h);

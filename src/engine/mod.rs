@@ -23,6 +23,7 @@ use crate::sampling::Sampling;
 use crate::source::{Reader, Source};
 
 pub use crate::gpu::MAX_BATCH_STEPS;
+pub use crate::kernels::KvType;
 pub use choices::Choices;
 
 use forward::Width;
@@ -36,8 +37,8 @@ use weights::Weights;
 pub struct EngineOptions {
     /// Tokens of KV cache; `None`: the model's own limit, as far as a binding and 1 GiB hold it.
     pub context: Option<usize>,
-    /// Hold the KV cache as f32 instead of f16.
-    pub kv_f32: bool,
+    /// How the KV cache holds keys and values.
+    pub kv: KvType,
     /// How the LM head is held.
     pub head: LmHead,
     /// The file's I2_S codes are in the layout of ARM builds (64-element blocks).
@@ -153,7 +154,7 @@ impl Plans {
 impl Engine {
     /// Loads the tensors of `table` from `reader` to `gpu`, and records the plans.
     ///
-    /// Errors: `unsupported-model`, `bad-option` (context), `out-of-memory`, `bad-gguf` (values
+    /// Errors: `unsupported-model`, `bad-option` (context, kv), `out-of-memory`, `bad-gguf` (values
     /// that no model has), and those of the source.
     pub async fn load<S: Source>(
         mut gpu: Gpu,

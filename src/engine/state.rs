@@ -142,8 +142,13 @@ impl State {
             n_head: config.n_head,
             n_head_kv: config.n_head_kv,
             head_dim: config.head_dim,
-            kv_f16: !options.kv_f32,
+            kv: options.kv,
         };
+        if !shape.fits_rows() {
+            let why =
+                format!("int8 takes heads of a multiple of 16 values, not of {}", shape.head_dim);
+            return Err(Error::BadOption { name: "kv".into(), why });
+        }
         let inputs = AllInputs::new(&gpu.tuning, weights, options);
         let n_ctx = context(gpu, config, &shape, options.context)?;
         let chunk = chunk(gpu, config, n_ctx);

@@ -1,6 +1,36 @@
+use serde::Serialize;
+
 use super::WORKGROUP;
 use crate::gpu::{Access, Binding, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
+
+/// How keys and values are held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KvType {
+    /// f16.
+    #[default]
+    F16,
+    /// f32, which rounds nothing.
+    F32,
+    /// int8 times a scale, an f32, for each head of each position.
+    Int8,
+}
+
+impl KvType {
+    /// Every type with its name for users.
+    pub const ALL: [(&str, Self); 3] =
+        [("f16", Self::F16), ("f32", Self::F32), ("int8", Self::Int8)];
+
+    /// Bits of a value, without its scale.
+    const fn bits(self) -> usize {
+        match self {
+            Self::Int8 => 8,
+            Self::F16 => 16,
+            Self::F32 => 32,
+        }
+    }
+}
 
 /// The heads of an attention layer, and how its cache is held.
 #[derive(Clone, Copy, Debug)]
@@ -11,17 +41,17 @@ pub struct AttentionShape {
     pub n_head_kv: usize,
     /// Values in a head, a multiple of 8.
     pub head_dim: usize,
-    /// Whether the cache holds f16 rather than f32.
-    pub kv_f16: bool,
+    /// How the cache holds keys and values.
+    pub kv: KvType,
 }
 
 /// The keys and values of one layer.
 pub struct KvCache {
     /// Which heads it holds, and how.
     pub shape: AttentionShape,
-    /// `[n_ctx, n_head_kv, head_dim]`.
+    /// `[n_ctx]` rows, as [`AttentionShape::row_words`] says.
     pub keys: Buffer<u32>,
-    /// `[n_ctx, n_head_kv, head_dim]`.
+    /// The same.
     pub values: Buffer<u32>,
 }
 
@@ -47,23 +77,43 @@ impl AttentionShape {
     }
 
     /// The 2B-4T model's, for [`Kernel::example`].
-    pub(super) const EXAMPLE: Self = Self { n_head: 20, n_head_kv: 5, head_dim: 128, kv_f16: true };
+    pub const EXAMPLE: Self = Self { n_head: 20, n_head_kv: 5, head_dim: 128, kv: KvType::F16 };
+
+    /// Whether the cache can hold such heads: kernels load 16 bytes of a key at once.
+    pub const fn fits_rows(&self) -> bool {
+        (self.head_dim * self.kv.bits()).is_multiple_of(128)
+    }
+
+    /// Words of the keys, or of the values, of one position: `[n_head_kv, head_dim]`. Where they are
+    /// int8, the scales `[n_head_kv]` come after them, and fill up 16 bytes.
+    pub const fn row_words(&self) -> usize {
+        let scales = match self.kv {
+            KvType::Int8 => self.n_head_kv.next_multiple_of(4),
+            KvType::F16 | KvType::F32 => 0,
+        };
+        self.n_head_kv * self.head_dim * self.kv.bits() / 32 + scales
+    }
 
     /// Bytes that the cache of `n_ctx` positions takes, of keys or of values.
     pub const fn cache_bytes(&self, n_ctx: usize) -> usize {
-        n_ctx * self.n_head_kv * self.head_dim * if self.kv_f16 { 2 } else { 4 }
+        n_ctx * self.row_words() * size_of::<u32>()
+    }
+
+    /// What the shaders know of a row of the cache.
+    pub fn cache_consts(&self) -> [Const; 2] {
+        [Const::size("KV_BITS", self.kv.bits()), Const::size("KV_ROW", self.row_words())]
     }
 
     /// What the shaders know of it.
     pub(super) fn consts(&self) -> Vec<Const> {
-        vec![
+        let heads = [
             Const::size("N_HEAD", self.n_head),
             Const::size("N_HEAD_KV", self.n_head_kv),
             Const::size("HEAD_DIM", self.head_dim),
             Const::size("N_Q", self.n_head * self.head_dim),
             Const::size("N_KV", self.n_head_kv * self.head_dim),
-            Const::Bool("KV_F16", self.kv_f16),
-        ]
+        ];
+        [&heads[..], &self.cache_consts()].concat()
     }
 
     /// Query heads that one workgroup works on: as many of those that share a KV head as possible,
@@ -87,7 +137,7 @@ pub(super) const BINDINGS: &[Binding] = &[
 pub(super) const KERNEL: Kernel = Kernel {
     name: "attention",
     bindings: BINDINGS,
-    variants: one_variant!("shared/step", "attention"),
+    variants: one_variant!("shared/step", "shared/kv_row", "shared/kv_values", "attention"),
     example: || consts(&AttentionShape::EXAMPLE, 4),
 };
 

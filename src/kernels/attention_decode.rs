@@ -10,7 +10,7 @@ const MAX_HEADS: usize = 2;
 pub(super) const KERNEL: Kernel = Kernel {
     name: "attention_decode",
     bindings: BINDINGS,
-    variants: lanes_variants!("lanes", "group"; "shared/step", "attention_decode"),
+    variants: lanes_variants!("lanes", "group"; "shared/step", "shared/kv_row", "shared/kv_values", "attention_decode"),
     example: || consts(&AttentionShape::EXAMPLE),
 };
 

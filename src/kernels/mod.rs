@@ -61,7 +61,7 @@ mod split_f16;
 mod stream_packed;
 mod weight;
 
-pub use attention::{AttentionShape, KvCache, Partials};
+pub use attention::{AttentionShape, KvCache, KvType, Partials};
 pub use attention_merge::MAX_SPLITS;
 pub use gemv_upper::{Approximation, leads};
 pub use norm_gemv_heads_packed::Heads;

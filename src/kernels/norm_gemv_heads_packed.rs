@@ -29,6 +29,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/packed_slots",
         "shared/staged_input",
         "shared/stream_input",
+        "shared/rope_kv", "shared/kv_row", "shared/quantize_group", "shared/store_head",
         "shared/rotated_head",
         "norm_gemv_heads_packed"
     ),

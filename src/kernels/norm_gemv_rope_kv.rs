@@ -20,7 +20,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("v_cache", Access::Write),
     ],
     variants: lanes_variants!("lanes", "group";
-        "shared/step",
+        "shared/step", "shared/rope_kv", "shared/kv_row",
         "shared/dot4", "shared/gated", "shared/ternary",
         "shared/quantize",
         "shared/normed_input",
@@ -43,7 +43,8 @@ impl Recorder<'_> {
     /// position, as in [`Recorder::rope_kv`]. q, divided by `sqrt(head_dim)`, goes to `q`; k and v
     /// go to `cache`.
     ///
-    /// The shards of `w` end where heads do.
+    /// The shards of `w` end where heads do. The cache is f16 or f32: a workgroup computes a part of
+    /// a head, and the scale of an int8 head needs all of it.
     pub fn norm_gemv_rope_kv(
         &mut self,
         w: &Ternary,

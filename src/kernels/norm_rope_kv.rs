@@ -3,7 +3,7 @@ use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 
 /// Threads for a head. Each takes two pairs of a head of 256.
-const WORKGROUP: u32 = 64;
+pub(super) const WORKGROUP: u32 = 64;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "norm_rope_kv",
@@ -16,7 +16,15 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("k_cache", Access::Write),
         ("v_cache", Access::Write),
     ],
-    variants: one_variant!("shared/step", "shared/rotated_head", "norm_rope_kv"),
+    variants: one_variant!(
+        "shared/step",
+        "shared/rope_kv",
+        "shared/kv_row",
+        "shared/quantize_group",
+        "shared/store_head",
+        "shared/rotated_head",
+        "norm_rope_kv"
+    ),
     example: || consts(&AttentionShape::EXAMPLE, 1e-6),
 };
 

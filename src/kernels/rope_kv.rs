@@ -1,9 +1,7 @@
-use super::{AttentionShape, KvCache, WORKGROUP};
+use super::norm_rope_kv::WORKGROUP;
+use super::{AttentionShape, KvCache};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
-
-/// Values of one thread: two pairs of q or k, or four values of v.
-const EACH: usize = 4;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "rope_kv",
@@ -15,21 +13,19 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("k_cache", Access::Write),
         ("v_cache", Access::Write),
     ],
-    variants: one_variant!("shared/step", "rope_kv"),
+    variants: one_variant!(
+        "shared/step",
+        "shared/rope_kv",
+        "shared/kv_row",
+        "shared/quantize_group",
+        "shared/store_head",
+        "rope_kv"
+    ),
     example: || consts(&AttentionShape::EXAMPLE),
 };
 
 fn consts(shape: &AttentionShape) -> Vec<Const> {
-    let own = [
-        Const::U32("WORKGROUP", WORKGROUP),
-        Const::size("EACH", EACH),
-        Const::size("N_QKV", n_qkv(shape)),
-    ];
-    [shape.consts(), own.into()].concat()
-}
-
-fn n_qkv(shape: &AttentionShape) -> usize {
-    (shape.n_head + 2 * shape.n_head_kv) * shape.head_dim
+    [shape.consts(), vec![Const::U32("WORKGROUP", WORKGROUP)]].concat()
 }
 
 impl Recorder<'_> {
@@ -44,12 +40,12 @@ impl Recorder<'_> {
         cache: &KvCache,
     ) {
         let KvCache { shape, keys, values } = cache;
-        let groups = n_qkv(shape).div_ceil(EACH * WORKGROUP as usize);
+        let heads = (shape.n_head + 2 * shape.n_head_kv) as u32;
         self.dispatch(
             &KERNEL,
             &consts(shape),
             &[qkv, rope_table, q, keys, values],
-            [Extent::Fixed(groups as u32), Extent::Tokens(1), Extent::Fixed(1)],
+            [Extent::Fixed(heads), Extent::Tokens(1), Extent::Fixed(1)],
         );
     }
 }

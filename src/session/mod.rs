@@ -37,7 +37,7 @@ use conversation::Conversation;
 use pace::Pace;
 
 pub use crate::chat::Channel;
-pub use crate::engine::{LmHead, Profile, Progress};
+pub use crate::engine::{KvType, LmHead, Profile, Progress};
 pub use generate::GenerateOptions;
 pub use output::Token;
 pub use stats::{FinishReason, Stats};
@@ -63,6 +63,8 @@ pub struct Info {
     pub architecture: String,
     /// Tokens the KV cache holds.
     pub context_length: usize,
+    /// How it holds keys and values.
+    pub kv: KvType,
     /// Tokens in the vocabulary.
     pub vocab_size: usize,
     /// Weights in the model.
@@ -147,6 +149,7 @@ impl Session {
             name: config.name.clone(),
             architecture: config.architecture.name.into(),
             context_length: engine.n_ctx(),
+            kv: options.engine.kv,
             vocab_size: config.n_vocab,
             parameters,
             bytes: reader.len(),

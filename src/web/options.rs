@@ -6,7 +6,7 @@ use js_sys::{Array, Object, Reflect};
 use wasm_bindgen::prelude::*;
 
 use super::error::{bad_option, text};
-use crate::engine::EngineOptions;
+use crate::engine::{EngineOptions, KvType};
 use crate::error::Result;
 use crate::gpu::{FeatureCaps, GpuOptions, LimitCaps};
 use crate::sampling::Sampling;
@@ -68,7 +68,7 @@ impl LoadOptions {
             session: session::LoadOptions {
                 engine: EngineOptions {
                     context: fields.u32("context", 1)?.map(|n| n as usize),
-                    kv_f32: fields.one_of("kv", &[("f16", false), ("f32", true)])?.unwrap_or(false),
+                    kv: fields.one_of("kv", &KvType::ALL)?.unwrap_or_default(),
                     head: fields.one_of("head", &heads)?.unwrap_or(LmHead::Auto),
                     i2s_arm: fields
                         .one_of("i2sLayout", &[("x86", false), ("arm", true)])?

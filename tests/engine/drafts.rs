@@ -3,6 +3,7 @@
 use ternlight::engine::{Engine, MAX_BATCH_STEPS};
 use ternlight::native::block_on;
 use ternlight::sampling::Sampling;
+use ternlight::session::KvType;
 
 use crate::setup::{Setup, engine, engine_of, noise};
 use crate::support::path;
@@ -32,7 +33,8 @@ fn choices(engine: &Engine, ids: &[u32], mut pos: usize, n: usize) -> (Vec<u32>,
 /// for all runs.
 #[test]
 fn a_draft_pass_equals_steps_of_one_token() {
-    for setup in [Setup::default(), Setup::default().like_a_card().no_subgroups()] {
+    let card = || Setup::default().like_a_card();
+    for setup in [Setup::default(), card().no_subgroups(), card().kv(KvType::Int8)] {
         let engine = engine(&setup);
         engine.set_sampling(&Sampling::default());
         let ids = noise(1600);
@@ -92,15 +94,16 @@ fn batches_are_steps_one_by_one(engine: &Engine) {
 /// The same with packed matrices, whose sums are floats: one token and several take other kernels.
 #[test]
 fn a_draft_pass_of_packed_matrices_equals_steps_of_one_token() {
-    for model in ["qwen3-yarn-q2_0", "llama-tq1_0"] {
+    use KvType::{F16, Int8};
+    for (model, kv) in [("qwen3-yarn-q2_0", F16), ("qwen3-yarn-q2_0", Int8), ("llama-tq1_0", F16)] {
         let bytes = std::fs::read(path(&format!("tests/data/models/{model}.gguf"))).unwrap();
-        let engine = engine_of(&Setup::default().like_a_card(), &bytes);
+        let engine = engine_of(&Setup::default().like_a_card().kv(kv), &bytes);
         engine.set_sampling(&Sampling::default());
         let ids: Vec<u32> = noise(40).into_iter().map(|id| id % 256).collect();
         block_on(engine.prefill(&ids[..24], 0, 24).take(engine.gpu())).unwrap();
         let one_by_one = choices(&engine, &ids[24..], 24, 1);
         for n in [8, 3] {
-            assert_eq!(choices(&engine, &ids[24..], 24, n), one_by_one, "{model}, {n}");
+            assert_eq!(choices(&engine, &ids[24..], 24, n), one_by_one, "{model}, {kv:?}, {n}");
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use ternlight::session::{FinishReason, GenerateOptions, LmHead, Session, Stats};
+use ternlight::session::{FinishReason, GenerateOptions, KvType, LmHead, Session, Stats};
 
 use crate::setup::{Golden, Goldens, Setup, generate, greedy, is_slow};
 
@@ -87,7 +87,15 @@ fn no_subgroups_give_the_goldens() {
 
 #[test]
 fn an_f32_cache_gives_the_goldens() {
-    check(&Setup::default().kv_f32(), &[]);
+    check(&Setup::default().kv(KvType::F32), &[]);
+}
+
+/// What int8 rounds in keys and values changes no logit by half of the least lead.
+#[test]
+fn an_int8_cache_gives_the_goldens() {
+    check(&Setup::default().kv(KvType::Int8), &["attention"]);
+    let setup = Setup::default().like_a_card().kv(KvType::Int8);
+    check(&setup, &["attention_prefill"]);
 }
 
 /// Runs steps one after another, then several in flight.
@@ -101,7 +109,7 @@ fn card_tuning_gives_the_goldens() {
 
 #[test]
 fn card_tuning_without_subgroups_with_an_f32_cache_gives_the_goldens() {
-    check(&Setup::default().like_a_card().no_subgroups().kv_f32(), &["gemm_i2s"]);
+    check(&Setup::default().like_a_card().no_subgroups().kv(KvType::F32), &["gemm_i2s"]);
 }
 
 #[test]

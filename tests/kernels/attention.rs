@@ -3,12 +3,13 @@
 
 use half::f16;
 use ternlight::gpu::{Buffer, Gpu, Recorder, Step};
-use ternlight::kernels::{AttentionShape, KvCache, Norm, Partials};
+use ternlight::kernels::{AttentionShape, KvCache, KvType, Norm, Partials};
 use ternlight::reference::ops;
 
 use crate::device::{assert_close, device, on_each_device, read, run};
 use crate::packed_products::{check_groups, groups};
 use crate::rms_norm::{check_quantized, quantized};
+use crate::rope_kv::{BEFORE, values};
 use crate::support::Random;
 
 /// One of the three kernels. All take the same buffers.
@@ -52,14 +53,36 @@ impl Case {
         case
     }
 
-    fn upload_cache(&self, gpu: &Gpu, values: &[f32]) -> Buffer<u32> {
-        let words: Vec<u32> = if self.shape.kv_f16 {
-            let half = |v: f32| u32::from(f16::from_f32(v).to_bits());
-            values.as_chunks().0.iter().map(|&[a, b]| half(a) | half(b) << 16).collect()
-        } else {
-            values.iter().map(|v| v.to_bits()).collect()
-        };
-        gpu.upload("cache", &words)
+    /// The keys or values of all positions as the cache holds them.
+    fn rows(&self, values: &[f32]) -> Vec<u32> {
+        let AttentionShape { n_head_kv, head_dim, kv, .. } = self.shape;
+        match kv {
+            KvType::F32 => values.iter().map(|v| v.to_bits()).collect(),
+            KvType::F16 => {
+                let half = |v: f32| u32::from(f16::from_f32(v).to_bits());
+                values.as_chunks().0.iter().map(|&[a, b]| half(a) | half(b) << 16).collect()
+            }
+            KvType::Int8 => values
+                .chunks(n_head_kv * head_dim)
+                .flat_map(|row| {
+                    let largest = |head: &[f32]| head.iter().fold(0f32, |max, v| max.max(v.abs()));
+                    let scales: Vec<f32> =
+                        row.chunks(head_dim).map(|head| largest(head) / 127.0).collect();
+                    let code = |i: usize| (row[i] / scales[i / head_dim]).round() as i8 as u8;
+                    let codes: Vec<u8> = (0..row.len()).map(code).collect();
+                    let mut words: Vec<u32> =
+                        codes.as_chunks().0.iter().map(|&four| u32::from_le_bytes(four)).collect();
+                    words.extend(scales.iter().map(|scale| scale.to_bits()));
+                    words.resize(self.shape.row_words(), BEFORE);
+                    words
+                })
+                .collect(),
+        }
+    }
+
+    /// The values of all positions that such rows hold.
+    fn held(&self, rows: &[u32]) -> Vec<f32> {
+        rows.chunks(self.shape.row_words()).flat_map(|row| values(row, &self.shape)).collect()
     }
 
     /// Runs one of the kernels.
@@ -72,7 +95,7 @@ impl Case {
             max_total: gpu.upload("partial_max_total", &vec![[f32::NAN; 2]; heads]),
         };
         let q = gpu.upload("q", &self.q);
-        let (keys, values) = (self.upload_cache(gpu, &self.k), self.upload_cache(gpu, &self.v));
+        let [keys, values] = [&self.k, &self.v].map(|of| gpu.upload("cache", &self.rows(of)));
         let cache = KvCache { shape: *shape, keys, values };
         run(gpu, step, |p| kernel(p, &q, &cache, &partials));
         partials
@@ -84,11 +107,12 @@ impl Case {
         // The kernels get scaled queries; the reference scales them itself.
         let scale = (head_dim as f32).sqrt();
         let q: Vec<f32> = self.q.iter().map(|q| q * scale).collect();
+        let [k, v] = [&self.k, &self.v].map(|of| self.held(&self.rows(of)));
         q.chunks(n_head * head_dim)
             .enumerate()
             .flat_map(|(token, q)| {
                 let seen = (self.step.pos as usize + token + 1) * n_head_kv * head_dim;
-                ops::attention(q, &self.k[..seen], &self.v[..seen], n_head, n_head_kv, head_dim)
+                ops::attention(q, &k[..seen], &v[..seen], n_head, n_head_kv, head_dim)
             })
             .collect()
     }
@@ -196,9 +220,28 @@ fn attention_sees_the_past_in_all_splits() {
             if (i + j) % 3 != 0 {
                 continue;
             }
-            let shape = AttentionShape { n_head, n_head_kv, head_dim, kv_f16: (i + j) % 2 == 0 };
+            let kv = kv(head_dim, (i + j) / 3);
+            let shape = AttentionShape { n_head, n_head_kv, head_dim, kv };
             Case::new(shape, step(pos, n_tokens, split_len), &mut random).check();
         }
+    }
+}
+
+/// The types in turn. Heads that int8 does not take are f16.
+fn kv(head_dim: usize, turn: usize) -> KvType {
+    match KvType::ALL[turn % 3].1 {
+        KvType::Int8 if !head_dim.is_multiple_of(16) => KvType::F16,
+        kv => kv,
+    }
+}
+
+/// The last of 32 768 positions, in splits as long as a step has.
+#[test]
+fn attention_reaches_far_into_a_long_context() {
+    let mut random = Random(18);
+    for (_, kv) in KvType::ALL {
+        let shape = AttentionShape { n_head: 2, n_head_kv: 1, head_dim: 64, kv };
+        Case::new(shape, step(32_767, 1, 2816), &mut random).check();
     }
 }
 
@@ -207,8 +250,9 @@ fn attention_handles_extreme_scores() {
     let mut random = Random(9);
     // High scores in each tile; a single high score; none, so that all are equal.
     let periods = [7, 690, 5000].into_iter().cycle();
-    for ((n_head, n_head_kv, head_dim), period) in SHAPES.into_iter().zip(periods) {
-        let shape = AttentionShape { n_head, n_head_kv, head_dim, kv_f16: head_dim != 64 };
+    for (i, ((n_head, n_head_kv, head_dim), period)) in SHAPES.into_iter().zip(periods).enumerate()
+    {
+        let shape = AttentionShape { n_head, n_head_kv, head_dim, kv: kv(head_dim, i / 3) };
         Case::extreme(shape, step(699, 1, 64), period, &mut random).check();
         Case::extreme(shape, step(699, 1, 700), period, &mut random).check();
     }
@@ -218,7 +262,7 @@ fn attention_handles_extreme_scores() {
 fn merges_take_the_mean() {
     let mut random = Random(17);
     for (n_head, n_head_kv, head_dim) in [(2, 1, 64), (20, 5, 128), (4, 2, 96), (4, 2, 256)] {
-        let shape = AttentionShape { n_head, n_head_kv, head_dim, kv_f16: true };
+        let shape = AttentionShape { n_head, n_head_kv, head_dim, kv: KvType::F16 };
         for (pos, n_tokens, split_len) in STEPS {
             let case = Case::new(shape, step(pos, n_tokens, split_len), &mut random);
             let partials = case.partials(device(), ATTENTION);
@@ -245,7 +289,7 @@ fn attention_merge_norms_and_quantizes() {
     on_each_device(|gpu| {
         let mut random = Random(10);
         for (n_head, n_head_kv, head_dim) in [(2, 1, 64), (20, 5, 128), (4, 2, 96)] {
-            let shape = AttentionShape { n_head, n_head_kv, head_dim, kv_f16: true };
+            let shape = AttentionShape { n_head, n_head_kv, head_dim, kv: KvType::F16 };
             for (pos, n_tokens, split_len) in STEPS {
                 let case = Case::new(shape, step(pos, n_tokens, split_len), &mut random);
                 let n = n_head * head_dim;

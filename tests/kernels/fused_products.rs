@@ -1,7 +1,7 @@
 //! `norm_gemv`, `norm_gemv_rope_kv` and `merge_norm_gemv`: products that norm their own input.
 
 use ternlight::gpu::Gpu;
-use ternlight::kernels::{AttentionShape, KvCache, MAX_NORMED_COLUMNS, Norm, Product};
+use ternlight::kernels::{AttentionShape, KvCache, KvType, MAX_NORMED_COLUMNS, Norm, Product};
 use ternlight::reference::ops;
 
 use crate::attention::{ATTENTION_DECODE, Case, STEPS, merged};
@@ -101,7 +101,7 @@ fn norm_gemv_handles_hard_rows() {
 
 fn check_qkv(gpu: &Gpu, shape: AttentionShape, pos: usize, random: &mut Random) {
     const K: usize = 384;
-    let AttentionShape { n_head, n_head_kv, head_dim, kv_f16 } = shape;
+    let AttentionShape { n_head, n_head_kv, head_dim, kv } = shape;
     let (n_q, n_kv) = (n_head * head_dim, n_head_kv * head_dim);
     let (x, weight) = (hard_rows(K, random)[..K].to_vec(), hard_weight(K, random));
     let matrix = Matrix::new(K, n_q + 2 * n_kv, Product::Store, SCALES[0].0, random);
@@ -119,7 +119,7 @@ fn check_qkv(gpu: &Gpu, shape: AttentionShape, pos: usize, random: &mut Random) 
     let (mut v, off): (Vec<f32>, Vec<f32>) =
         Input::new(&x, &weight).times(&matrix).into_iter().unzip();
     ops::rope_halves(&mut v[..n_q + n_kv], &rope_kv::rope(pos, head_dim));
-    let f16 = if kv_f16 { 1.0 / 1024.0 } else { 0.0 };
+    let f16 = if kv == KvType::F16 { 1.0 / 1024.0 } else { 0.0 };
     let expected = |rows: std::ops::Range<usize>, scale: f32, relative: f32| -> Vec<(f32, f32)> {
         let off = |i: usize| {
             let rotated = pair(&off, head_dim, i) + (4e-7 + relative) * pair(&v, head_dim, i);
@@ -135,7 +135,7 @@ fn check_qkv(gpu: &Gpu, shape: AttentionShape, pos: usize, random: &mut Random) 
         let words = read(gpu, &cache);
         let per_position = words.len() / n_ctx;
         let written = pos * per_position..(pos + 1) * per_position;
-        let found = values(&words[written.clone()], kv_f16);
+        let found = values(&words[written.clone()], &shape);
         check(&format!("rows {rows:?}, {what}"), &found, &expected(rows, 1.0, f16));
         let untouched = (0..words.len()).filter(|i| !written.contains(i));
         assert!({ untouched }.all(|i| words[i] == rope_kv::BEFORE), "{what}: wrote elsewhere");
@@ -146,15 +146,12 @@ fn check_qkv(gpu: &Gpu, shape: AttentionShape, pos: usize, random: &mut Random) 
 fn norm_gemv_rope_kv_rotates_and_stores() {
     on_each_device(|gpu| {
         let mut random = Random(22);
-        for (n_head, n_head_kv, head_dim, kv_f16) in [
-            (1, 1, 64, true),
-            (4, 2, 64, false),
-            (20, 5, 128, true),
-            (3, 1, 96, false),
-            (2, 1, 8, true),
-        ] {
+        use KvType::{F16, F32};
+        for (n_head, n_head_kv, head_dim, kv) in
+            [(1, 1, 64, F16), (4, 2, 64, F32), (20, 5, 128, F16), (3, 1, 96, F32), (2, 1, 8, F16)]
+        {
             for pos in [0, 5, 700] {
-                let shape = AttentionShape { n_head, n_head_kv, head_dim, kv_f16 };
+                let shape = AttentionShape { n_head, n_head_kv, head_dim, kv };
                 check_qkv(gpu, shape, pos, &mut random);
             }
         }
@@ -168,7 +165,7 @@ fn merge_norm_gemv_merges_splits() {
         for (i, (n_head, n_head_kv, head_dim)) in
             [(2, 1, 64), (20, 5, 128), (4, 2, 96), (16, 16, 8)].into_iter().enumerate()
         {
-            let shape = AttentionShape { n_head, n_head_kv, head_dim, kv_f16: true };
+            let shape = AttentionShape { n_head, n_head_kv, head_dim, kv: KvType::F16 };
             let k = n_head * head_dim;
             let (weight, rows) = (hard_weight(k, &mut random), 77);
             let matrix = Matrix::new(k, rows, Product::Add, SCALES[1].0, &mut random);

@@ -6,7 +6,7 @@
 use ternlight::blocks::pack;
 use ternlight::gpu::Gpu;
 use ternlight::kernels::{
-    AttentionShape, Format, Heads, KvCache, MIN_LANES, Norm, Packed, PackedShard, Product,
+    AttentionShape, Format, Heads, KvCache, KvType, MIN_LANES, Norm, Packed, PackedShard, Product,
     QuantizedGroups, Scales, Stream,
 };
 use ternlight::model::Activation;
@@ -481,9 +481,10 @@ fn norm_gemv_heads_packed_equals_its_two_steps() {
     let check = |gpu: &Gpu| {
         let mut random = Random(20);
         let mut checked = 0;
-        let cases = [(256, 64), (768, 128), (2304, 64)];
-        for (i, (format, (k, head_dim))) in ternary_formats().zip(cases).enumerate() {
-            let shape = AttentionShape { n_head: 3, n_head_kv: 1, head_dim, kv_f16: i != 1 };
+        use KvType::{F16, F32, Int8};
+        let cases = [(256, 64, Int8), (768, 128, F32), (2304, 64, F16)];
+        for (format, (k, head_dim, kv)) in ternary_formats().zip(cases) {
+            let shape = AttentionShape { n_head: 3, n_head_kv: 1, head_dim, kv };
             let n_qkv = 5 * head_dim;
             let w = Matrix::new(format, k, n_qkv, 1, &mut random).upload(gpu, &[2 * head_dim]);
             if gpu.tuning.lanes < MIN_LANES || !w.takes_heads(&gpu.tuning, head_dim) {
@@ -535,7 +536,7 @@ fn merge_stream_packed_equals_its_two_steps() {
         }
         let mut random = Random(19);
         for (format, (n_head, head_dim)) in ternary_formats().zip([(4, 64), (20, 128), (32, 128)]) {
-            let shape = AttentionShape { n_head, n_head_kv: n_head / 4, head_dim, kv_f16: true };
+            let shape = AttentionShape { n_head, n_head_kv: n_head / 4, head_dim, kv: KvType::F16 };
             let (k, rows) = (n_head * head_dim, 96);
             let w = Matrix::new(format, k, rows, 1, &mut random).upload(gpu, &[32]);
             assert!(w.merges());

@@ -2,7 +2,7 @@
 
 use half::f16;
 use ternlight::gpu::Gpu;
-use ternlight::kernels::{AttentionShape, KvCache, Norm};
+use ternlight::kernels::{AttentionShape, KvCache, KvType, Norm};
 use ternlight::reference::ops;
 
 use crate::device::{assert_close, device, read, run, step};
@@ -35,7 +35,7 @@ fn check(
     n_tokens: usize,
     n_ctx: usize,
 ) {
-    let &AttentionShape { n_head, n_head_kv, head_dim, kv_f16 } = shape;
+    let &AttentionShape { n_head, n_head_kv, head_dim, .. } = shape;
     let (n_q, n_kv) = (n_head * head_dim, n_head_kv * head_dim);
     let mut random = Random(7 + pos as u64);
     let mut qkv: Vec<f32> =
@@ -80,17 +80,14 @@ fn check(
         assert_close(&what, &q[token * n_q..][..n_q], &expected_q, exact, |i| {
             pair(&expected_q, head_dim, i)
         });
-        // A conversion to f16 may round to either neighbour.
-        let relative = if kv_f16 { 1.0 / 1024.0 } else { exact };
-        let found = values(&k[at * per_position..][..per_position], kv_f16);
-        // Below f16's smallest normal number, the distance between numbers is constant.
-        let least = if kv_f16 { 6.2e-5 } else { 0.0 };
-        let size = |i: usize| pair(&expected_k, head_dim, i).max(least);
-        assert_close(&what, &found, &expected_k, relative, size);
-        let found = values(&v[at * per_position..][..per_position], kv_f16);
+        let found = values(&k[at * per_position..][..per_position], shape);
+        let size = |i: usize| {
+            exact * pair(&expected_k, head_dim, i) + rounding(&expected_k, shape, true, i)
+        };
+        assert_close(&what, &found, &expected_k, 1.0, size);
+        let found = values(&v[at * per_position..][..per_position], shape);
         let expected_v = &row[n_q + n_kv..];
-        let relative = if kv_f16 { 1.0 / 1024.0 } else { 0.0 };
-        assert_close(&what, &found, expected_v, relative, |i| expected_v[i].abs().max(6.2e-5));
+        assert_close(&what, &found, expected_v, 1.0, |i| rounding(expected_v, shape, false, i));
     }
     let written = pos * per_position..(pos + n_tokens) * per_position;
     for cache in [&k, &v] {
@@ -105,19 +102,51 @@ pub(crate) fn pair(x: &[f32], head_dim: usize, i: usize) -> f32 {
     x[i].abs() + x[head + (at + head_dim / 2) % head_dim].abs()
 }
 
-pub(crate) fn values(words: &[u32], kv_f16: bool) -> Vec<f32> {
-    if kv_f16 {
-        let half = |bits: u32| f16::from_bits(bits as u16).to_f32();
-        return words.iter().flat_map(|&w| [half(w), half(w >> 16)]).collect();
+/// How far value `i` of `x` may be off because it is stored, where it was `rotated` with its partner
+/// or as it was.
+pub(crate) fn rounding(x: &[f32], shape: &AttentionShape, rotated: bool, i: usize) -> f32 {
+    let head_dim = shape.head_dim;
+    match shape.kv {
+        KvType::F32 => 0.0,
+        // A conversion to f16 may round to either neighbour. Below f16's smallest normal number,
+        // the distance between numbers is constant.
+        KvType::F16 => {
+            let size = if rotated { pair(x, head_dim, i) } else { x[i].abs() };
+            size.max(6.2e-5) / 1024.0
+        }
+        // Half of a step. There are 127 to the head's largest value.
+        KvType::Int8 => {
+            let head = &x[i / head_dim * head_dim..][..head_dim];
+            head.iter().fold(0f32, |max, v| max.max(v.abs())) / 253.9
+        }
     }
-    words.iter().map(|&w| f32::from_bits(w)).collect()
+}
+
+/// The values of a row of the cache.
+pub(crate) fn values(words: &[u32], shape: &AttentionShape) -> Vec<f32> {
+    let AttentionShape { n_head_kv, head_dim, .. } = *shape;
+    match shape.kv {
+        KvType::F32 => words.iter().map(|&w| f32::from_bits(w)).collect(),
+        KvType::F16 => {
+            let half = |bits: u32| f16::from_bits(bits as u16).to_f32();
+            words.iter().flat_map(|&w| [half(w), half(w >> 16)]).collect()
+        }
+        KvType::Int8 => {
+            let (codes, scales) = words.split_at(n_head_kv * head_dim / 4);
+            let codes =
+                codes.iter().flat_map(|w| w.to_le_bytes()).map(|code| f32::from(code as i8));
+            codes.enumerate().map(|(i, code)| code * f32::from_bits(scales[i / head_dim])).collect()
+        }
+    }
 }
 
 #[test]
 fn heads_are_rotated_and_stored() {
-    for (n_head, n_head_kv, head_dim) in [(1, 1, 64), (4, 2, 64), (20, 5, 128), (3, 1, 96)] {
-        for kv_f16 in [true, false] {
-            let shape = AttentionShape { n_head, n_head_kv, head_dim, kv_f16 };
+    for (n_head, n_head_kv, head_dim) in
+        [(1, 1, 64), (4, 2, 64), (20, 5, 128), (3, 1, 96), (2, 1, 256)]
+    {
+        for (_, kv) in KvType::ALL {
+            let shape = AttentionShape { n_head, n_head_kv, head_dim, kv };
             for (pos, n_tokens, n_ctx) in [(0, 1, 1), (0, 3, 5), (5, 4, 16), (1000, 1, 1001)] {
                 check(device(), &shape, false, pos, n_tokens, n_ctx);
                 check(device(), &shape, true, pos, n_tokens, n_ctx);

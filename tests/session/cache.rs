@@ -1,7 +1,7 @@
 //! The KV cache holds the values that would be computed, and nothing is computed twice.
 
 use ternlight::native::block_on;
-use ternlight::session::{GenerateOptions, Session};
+use ternlight::session::{GenerateOptions, KvType, Session};
 
 use crate::setup::{Goldens, Setup, argmax, cosine, generate, greedy, largest_difference, noise};
 
@@ -32,7 +32,7 @@ fn assert_alike(found: &[f32], expected: &[f32], n: usize) {
 /// A card uses different kernels for one token and for many, and these round in another order.
 #[test]
 fn decoding_from_the_cache_matches_the_full_forward_pass() {
-    for setup in [Setup::default(), Setup::default().kv_f32().like_a_card()] {
+    for setup in [Setup::default(), Setup::default().kv(KvType::F32).like_a_card()] {
         let mut cached = setup.small();
         let mut whole = setup.small();
         let ids = noise(140);

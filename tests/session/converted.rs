@@ -5,6 +5,7 @@ use std::process::Command;
 
 use ternlight::native::block_on;
 use ternlight::reference::Reference;
+use ternlight::session::KvType;
 
 use crate::setup::Setup;
 use crate::support::families::distance;
@@ -35,7 +36,8 @@ fn converted_and_requantized_files_compute_what_the_reference_computes() {
         let bytes = fs::read(path(&file)).unwrap();
         let expected = block_on(Reference::load(&mut open(&file))).unwrap().forward(&ids).unwrap();
         fs::remove_file(path(&file)).unwrap();
-        let mut session = Setup::default().float_activations().kv_f32().load(&bytes).unwrap();
+        let mut session =
+            Setup::default().float_activations().kv(KvType::F32).load(&bytes).unwrap();
         let found: Vec<f32> =
             (1..=ids.len()).flat_map(|n| block_on(session.logits(&ids[..n])).unwrap()).collect();
         let off = distance(&found, &expected.concat());

@@ -1,7 +1,7 @@
 //! A small model of every family on the GPU, compared with a float64 program.
 
 use ternlight::native::block_on;
-use ternlight::session::Session;
+use ternlight::session::{KvType, Session};
 
 use crate::setup::Setup;
 use crate::support::families::{Expected, distance, expectations};
@@ -33,7 +33,7 @@ fn check(setup: impl Fn() -> Setup, allowed: impl Fn(&Expected) -> f64) {
 /// With float activations and an f32 cache nothing is rounded: this proves the graph.
 #[test]
 fn with_float_activations_every_family_has_its_logits() {
-    let exact = || Setup::default().float_activations().kv_f32();
+    let exact = || Setup::default().float_activations().kv(KvType::F32);
     let allowed = |e: &Expected| if e.rounds_inputs { 1.1 * e.others } else { 1e-4 };
     check(exact, allowed);
     check(|| exact().like_a_card(), allowed);

@@ -2,7 +2,7 @@
 
 use ternlight::native::block_on;
 use ternlight::reference::Reference;
-use ternlight::session::Session;
+use ternlight::session::{KvType, Session};
 use ternlight::source::Reader;
 
 use crate::setup::{Golden, Goldens, Setup, Top, argmax, cosine, largest_difference, small};
@@ -16,7 +16,7 @@ const TOLERANCE: f32 = 0.801;
 #[test]
 fn the_bundled_models_logits_match_the_goldens() {
     let goldens = Goldens::bundled();
-    let mut session = Setup::default().kv_f32().bundled();
+    let mut session = Setup::default().kv(KvType::F32).bundled();
     the_ten_best(&mut session, &goldens);
     short_prompts(&mut session, &goldens, 1e-3);
 
@@ -69,7 +69,7 @@ fn the_random_model_agrees_with_two_programs() {
     let bytes = std::fs::read(path("tests/data/tiny/tiny-bitnet-b1.58.gguf")).unwrap();
     let ids: Vec<u32> =
         serde_json::from_value(json("tests/data/tiny/tokens.json")["tokens"].clone()).unwrap();
-    for setup in [Setup::default(), Setup::default().kv_f32().like_a_card()] {
+    for setup in [Setup::default(), Setup::default().kv(KvType::F32).like_a_card()] {
         let mut session = setup.load(&bytes).unwrap();
         let found: Vec<Vec<f32>> =
             (1..=16).map(|n| block_on(session.logits(&ids[..n])).unwrap()).collect();
@@ -94,7 +94,7 @@ fn logits_match_the_reference() {
     let mut reference = block_on(Reference::load(&mut Reader::new(bytes.as_slice()))).unwrap();
     let ids: Vec<u32> = (0..100).map(|i| i * 37 % 264).collect();
     let expected = reference.forward(&ids).unwrap();
-    let mut session = Setup::default().kv_f32().small();
+    let mut session = Setup::default().kv(KvType::F32).small();
     for n in [1, 2, 63, 64, 65, 100] {
         let found = block_on(session.logits(&ids[..n])).unwrap();
         let cosine = cosine(&found, &expected[n - 1]);

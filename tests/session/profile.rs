@@ -2,7 +2,7 @@
 
 use ternlight::gpu::LimitCaps;
 use ternlight::native::block_on;
-use ternlight::session::{LmHead, Session};
+use ternlight::session::{KvType, LmHead, Session};
 
 use crate::setup::{Setup, generate, greedy};
 
@@ -49,7 +49,7 @@ fn a_token_of_the_bundled_model_reads_the_weights_and_the_cache() {
     let whole = whole.bytes_per_token(0) as f64;
     let half = whole - int8.bundled().bytes_per_token(0) as f64;
     assert!((0.95..1.0).contains(&(half / (4096.0 * 512.0))), "{half} bytes fewer");
-    let f32 = Setup::default().kv_f32().bundled();
+    let f32 = Setup::default().kv(KvType::F32).bundled();
     assert_eq!(f32.bytes_per_token(120) - f32.bytes_per_token(100), 20 * 2 * POSITION);
 }
 

@@ -3,7 +3,7 @@
 use ternlight::gpu::{Gpu, GpuOptions};
 use ternlight::native::block_on;
 use ternlight::sampling::Sampling;
-use ternlight::session::{GenerateOptions, Session};
+use ternlight::session::{GenerateOptions, KvType, Session};
 
 use crate::setup::{Setup, generate, greedy, small};
 use crate::support::assert_error;
@@ -63,10 +63,10 @@ fn bad_load_options_are_refused() {
     assert_error(load(Setup::default().context(1025)), "bad-option", &["context", "1025", "1024"]);
 
     // 1024 positions of one KV head of 64 values in f32 are 256 KiB.
-    let mut capped = Setup::default().kv_f32().context(1024);
+    let mut capped = Setup::default().kv(KvType::F32).context(1024);
     capped.gpu.limits.max_storage_buffer_binding_size = Some(128 << 10);
     assert_error(load(capped), "out-of-memory", &["262144", "131072"]);
-    let mut fitting = Setup::default().kv_f32();
+    let mut fitting = Setup::default().kv(KvType::F32);
     fitting.gpu.limits.max_storage_buffer_binding_size = Some(128 << 10);
     let mut session = fitting.load(&bytes).unwrap();
     assert_eq!(session.info().context_length, 512);

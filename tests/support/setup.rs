@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use ternlight::Result;
-use ternlight::engine::{Engine, EngineOptions};
+use ternlight::engine::Engine;
 use ternlight::gguf::Gguf;
 use ternlight::gpu::{Gpu, GpuOptions};
 use ternlight::model::{Config, weights::weights};
 use ternlight::native::block_on;
-use ternlight::session::{GenerateOptions, LmHead, LoadOptions, Session, Stats};
+use ternlight::session::{GenerateOptions, KvType, LmHead, LoadOptions, Session, Stats};
 use ternlight::source::Reader;
 
 use crate::support::{File, Kv, path, tiny};
@@ -82,8 +82,8 @@ impl Setup {
         self
     }
 
-    pub(crate) fn kv_f32(mut self) -> Self {
-        self.load.engine.kv_f32 = true;
+    pub(crate) fn kv(mut self, kv: KvType) -> Self {
+        self.load.engine.kv = kv;
         self
     }
 
@@ -128,10 +128,8 @@ pub(crate) fn engine_of(setup: &Setup, bytes: &[u8]) -> Engine {
         let gguf = Gguf::read(&mut reader).await.unwrap();
         let config = Config::from_gguf(&gguf).unwrap();
         let table = weights(&config, &gguf).unwrap();
-        let options = EngineOptions::default();
-        Engine::load(setup.open(), config, &table, &mut reader, &options, &mut |_| {})
-            .await
-            .unwrap()
+        let options = &setup.load.engine;
+        Engine::load(setup.open(), config, &table, &mut reader, options, &mut |_| {}).await.unwrap()
     })
 }
 

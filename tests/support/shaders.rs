@@ -1,7 +1,9 @@
 //! The source of every variant of every kernel, for the tests that compile them.
 
 use ternlight::gpu::{Const, Dialect, Kernel, Subgroups, Variant};
-use ternlight::kernels::{ALL, FEW, MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS, MIN_LANES};
+use ternlight::kernels::{
+    ALL, AttentionShape, FEW, KvType, MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS, MIN_LANES,
+};
 
 /// One shader to compile.
 pub(crate) struct Shader {
@@ -52,33 +54,44 @@ fn alternatives(kernel: &Kernel, variant: &Variant) -> Vec<Vec<Const>> {
     // Some constants are given to kernels that do not use them.
     let used = example.iter().filter(|constant| variant.wgsl.contains(constant.name()));
     for constant in used {
+        // Each alternative is a list of constants that belong together.
         let others = match *constant {
-            Const::Bool(name, value) => vec![Const::Bool(name, !value)],
-            Const::U32("MATRICES", value) => vec![Const::U32("MATRICES", 3 - value)],
-            Const::U32("TOKENS", 4) => vec![Const::U32("TOKENS", 1)],
+            Const::Bool(name, value) => vec![vec![Const::Bool(name, !value)]],
+            Const::U32("MATRICES", value) => vec![vec![Const::U32("MATRICES", 3 - value)]],
+            Const::U32("TOKENS", 4) => vec![vec![Const::U32("TOKENS", 1)]],
             // 32 rows in a workgroup.
-            Const::U32("LANES", 32) if kernel.name.ends_with("stream_packed") => vec![
+            Const::U32("LANES", 32) if kernel.name.ends_with("stream_packed") => vec![vec![
                 Const::U32("LANES", MIN_LANES),
                 Const::U32("SLOTS", workgroup.unwrap_or_default() / MIN_LANES),
                 Const::U32("EACH", 1),
-            ],
+            ]],
             Const::U32("LANES", 32) => {
                 let fewest = if kernel.name == "gemm_few" { FEW as u32 } else { 1 };
                 let slots = workgroup.unwrap_or_default() / fewest;
-                vec![Const::U32("LANES", fewest), Const::U32("SLOTS", slots)]
+                vec![vec![Const::U32("LANES", fewest), Const::U32("SLOTS", slots)]]
             }
             Const::U32("K", _) => match kernel.name {
-                "norm_gemv" | "merge_norm_gemv" => vec![Const::size("K", MAX_NORMED_COLUMNS)],
-                "norm_gemv_rope_kv" => vec![Const::size("K", MAX_ROPE_COLUMNS)],
+                "norm_gemv" | "merge_norm_gemv" => vec![vec![Const::size("K", MAX_NORMED_COLUMNS)]],
+                "norm_gemv_rope_kv" => vec![vec![Const::size("K", MAX_ROPE_COLUMNS)]],
                 _ => continue,
             },
+            Const::U32("KV_BITS", _) => KvType::ALL
+                .into_iter()
+                .filter(|&(_, kv)| kernel.name != "norm_gemv_rope_kv" || kv != KvType::Int8)
+                .map(|(_, kv)| {
+                    AttentionShape { kv, ..AttentionShape::EXAMPLE }.cache_consts().into()
+                })
+                .filter(|consts: &Vec<Const>| !consts.contains(constant))
+                .collect(),
             _ => continue,
         };
-        let replaced = |constant: &Const| {
-            let other = others.iter().find(|other| other.name() == constant.name());
-            *other.unwrap_or(constant)
-        };
-        all.push(example.iter().map(replaced).collect());
+        all.extend(others.iter().map(|others| {
+            let replaced = |constant: &Const| {
+                let other = others.iter().find(|other| other.name() == constant.name());
+                *other.unwrap_or(constant)
+            };
+            example.iter().map(replaced).collect()
+        }));
     }
     all
 }

@@ -58,6 +58,14 @@ const variants: Record<string, Variant> = {
       // Two layers, keys and values of 64 numbers at each of 1024 positions, and two bytes more for
       // each number.
       expect(info.gpuBytes - usual.gpuBytes).toBe(2 * 2 * 64 * 1024 * 2)
+      expect([usual.kv, info.kv]).toEqual(['f16', 'f32'])
+    }
+  },
+  'with keys and values in int8': {
+    options: { kv: 'int8' }, shows: (info, usual) => {
+      // A byte less for each number; but scales, of 16 bytes for the two heads.
+      expect(usual.gpuBytes - info.gpuBytes).toBe(2 * 2 * (64 - 16) * 1024)
+      expect(info.kv).toBe('int8')
     }
   },
   'with an f16 LM head': { options: { head: 'f16' }, shows: info => expect(names(info)).toContain('gemv_lm_head') },

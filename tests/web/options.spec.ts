@@ -50,7 +50,7 @@ const LOAD: Row[] = [
     'integrity', [`''`, `'sha512-AAAA'`, `'sha256-AAAA'`],
     'must be `sha256-` and the base64 of the file\'s 32-byte hash'
   ],
-  ['kv', ...choice('f16', 'f32')],
+  ['kv', ...choice('f16', 'f32', 'int8')],
   ['head', ...choice('auto', 'f16', 'int8')],
   ['i2sLayout', ...choice('x86', 'arm')],
   ['activations', ...choice('auto', 'f32')],

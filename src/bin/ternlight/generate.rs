@@ -14,7 +14,9 @@ use ternlight::gpu::{Gpu, GpuOptions};
 use ternlight::native::{FileSource, block_on, open};
 use ternlight::reference::{Reference, ReferenceOptions};
 use ternlight::sampling::Sampling;
-use ternlight::session::{Channel, GenerateOptions, LmHead, LoadOptions, Progress, Session, Token};
+use ternlight::session::{
+    Channel, GenerateOptions, KvType, LmHead, LoadOptions, Progress, Session, Token,
+};
 use ternlight::source::Reader;
 use ternlight::ternary::Layout;
 use ternlight::tokenizer::{Rules, TextStream, Tokenizer};
@@ -88,6 +90,10 @@ pub(crate) struct Generate {
     /// Allocate memory for this many tokens of context [default: the model's limit, up to 1 GiB]
     #[arg(long, value_name = "N", value_parser = one_or_more, allow_negative_numbers = true)]
     context: Option<usize>,
+    /// How to store keys and values: `int8` takes half the memory of `f16` and rounds more
+    #[arg(long, value_name = "TYPE", value_enum, default_value_t = KvArg::F16)]
+    #[arg(conflicts_with = "cpu")]
+    kv: KvArg,
     /// How to store the LM head; `int8` reads half the bytes for a greedy token and finds the same
     /// one
     #[arg(long, value_enum, default_value_t = LmHeadArg::Auto, conflicts_with = "cpu")]
@@ -113,6 +119,24 @@ impl From<TokenizerArg> for Rules {
         match rules {
             TokenizerArg::Strict => Self::Strict,
             TokenizerArg::Closest => Self::Closest,
+        }
+    }
+}
+
+/// [`KvType`] on the command line.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum KvArg {
+    F16,
+    F32,
+    Int8,
+}
+
+impl From<KvArg> for KvType {
+    fn from(kv: KvArg) -> Self {
+        match kv {
+            KvArg::F16 => Self::F16,
+            KvArg::F32 => Self::F32,
+            KvArg::Int8 => Self::Int8,
         }
     }
 }
@@ -208,6 +232,7 @@ fn on_gpu(
     let load = LoadOptions {
         engine: EngineOptions {
             context: args.context,
+            kv: args.kv.into(),
             head: args.head.into(),
             i2s_arm: args.i2s_layout == I2sLayout::Arm,
             ..EngineOptions::default()

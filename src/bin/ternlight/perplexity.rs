@@ -20,7 +20,7 @@ use ternlight::ternary::Layout;
 use ternlight::tokenizer::Tokenizer;
 use ternlight::{Error, Result};
 
-use crate::generate::{I2sLayout, TokenizerArg, show_progress};
+use crate::generate::{I2sLayout, KvArg, TokenizerArg, show_progress};
 use crate::options::one_or_more;
 use crate::output::print;
 
@@ -45,6 +45,10 @@ pub(crate) struct Measure {
     /// does
     #[arg(long, conflicts_with = "cpu")]
     float_activations: bool,
+    /// How to store keys and values
+    #[arg(long, value_name = "TYPE", value_enum, default_value_t = KvArg::F16)]
+    #[arg(conflicts_with = "cpu")]
+    kv: KvArg,
     /// The order of ternary codes; `arm` is for files quantised by ARM builds of bitnet.cpp
     #[arg(long, value_name = "LAYOUT", value_enum, default_value_t = I2sLayout::X86)]
     i2s_layout: I2sLayout,
@@ -120,6 +124,7 @@ fn on_gpu(
     let load = LoadOptions {
         engine: EngineOptions {
             context: Some(windows.context),
+            kv: args.kv.into(),
             i2s_arm: Layout::from(args.i2s_layout) == Layout::Arm,
             float_activations: args.float_activations,
             ..EngineOptions::default()

@@ -156,7 +156,8 @@ async fn load(args: &Bench, path: &Path) -> Result<(Session, Vec<Figure>, f64)> 
                 last_byte = Instant::now();
             }
         };
-        let engine = EngineOptions { head: args.head.into(), ..EngineOptions::default() };
+        let (head, kv) = (args.head.into(), args.kv.into());
+        let engine = EngineOptions { head, kv, ..EngineOptions::default() };
         let options = LoadOptions { engine, ..LoadOptions::default() };
         let mut session = Session::load(gpu, &mut reader, &options, &mut on_progress).await?;
         loads.push(started.elapsed().as_secs_f64());

@@ -14,7 +14,7 @@ use ternlight::native::block_on;
 use ternlight::session::GenerateOptions;
 use ternlight::{Error, Result};
 
-use crate::generate::LmHeadArg;
+use crate::generate::{KvArg, LmHeadArg};
 use crate::options::{one_or_more, zero_or_more};
 use crate::output::print;
 use crate::random::{self, Shape};
@@ -66,6 +66,9 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "TOKENS")]
     #[arg(value_parser = one_or_more, allow_negative_numbers = true)]
     soak: Option<usize>,
+    /// How keys and values are stored
+    #[arg(long, value_name = "TYPE", value_enum, default_value_t = KvArg::F16)]
+    kv: KvArg,
     /// How the LM head is stored
     #[arg(long, value_enum, default_value_t = LmHeadArg::Auto)]
     head: LmHeadArg,
