@@ -6,7 +6,7 @@ use ternlight::sampling::Sampling;
 use ternlight::session::{GenerateOptions, KvType, Session};
 
 use crate::setup::{Setup, generate, greedy, small};
-use crate::support::assert_error;
+use crate::support::{Kv, assert_error};
 
 #[test]
 fn bad_prompts_are_refused_before_any_work() {
@@ -71,6 +71,15 @@ fn bad_load_options_are_refused() {
     let mut session = fitting.load(&bytes).unwrap();
     assert_eq!(session.info().context_length, 512);
     assert_eq!(generate(&mut session, &[1], &greedy(3)).unwrap().ids.len(), 3);
+
+    // The same matrices, in heads of 8.
+    let mut short = small();
+    short.set("bitnet-b1.58.attention.head_count", Kv::U32(16));
+    short.set("bitnet-b1.58.attention.head_count_kv", Kv::U32(8));
+    short.set("bitnet-b1.58.rope.dimension_count", Kv::U32(8));
+    let load = |kv| Setup::default().kv(kv).load(&short.build()).map(|_: Session| ());
+    load(KvType::F16).unwrap();
+    assert_error(load(KvType::Int8), "bad-option", &["kv", "int8", "16", "not of 8"]);
 }
 
 #[test]
