@@ -95,9 +95,14 @@ impl Case {
             max_total: gpu.upload("partial_max_total", &vec![[f32::NAN; 2]; heads]),
         };
         let q = gpu.upload("q", &self.q);
-        let [keys, values] = [&self.k, &self.v].map(|of| gpu.upload("cache", &self.rows(of)));
+        // Another text's positions come first. Their floats and scales are NaN.
+        let first = 3;
+        let others = vec![u32::MAX; first * shape.row_words()];
+        let [keys, values] = [&self.k, &self.v]
+            .map(|of| gpu.upload("cache", &[&others[..], &self.rows(of)].concat()));
         let cache = KvCache { shape: *shape, keys, values };
-        run(gpu, step, |p| kernel(p, &q, &cache, &partials));
+        let step = Step { first: first as u32, ..*step };
+        run(gpu, &step, |p| kernel(p, &q, &cache, &partials));
         partials
     }
 
@@ -239,10 +244,8 @@ fn kv(head_dim: usize, turn: usize) -> KvType {
 #[test]
 fn attention_reaches_far_into_a_long_context() {
     let mut random = Random(18);
-    for (_, kv) in KvType::ALL {
-        let shape = AttentionShape { n_head: 2, n_head_kv: 1, head_dim: 64, kv };
-        Case::new(shape, step(32_767, 1, 2816), &mut random).check();
-    }
+    let shape = AttentionShape { n_head: 2, n_head_kv: 1, head_dim: 64, kv: KvType::Int8 };
+    Case::new(shape, step(32_767, 1, 2816), &mut random).check();
 }
 
 #[test]

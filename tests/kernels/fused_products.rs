@@ -1,6 +1,6 @@
 //! `norm_gemv`, `norm_gemv_rope_kv` and `merge_norm_gemv`: products that norm their own input.
 
-use ternlight::gpu::Gpu;
+use ternlight::gpu::{Gpu, Step};
 use ternlight::kernels::{AttentionShape, KvCache, KvType, MAX_NORMED_COLUMNS, Norm, Product};
 use ternlight::reference::ops;
 
@@ -114,7 +114,9 @@ fn check_qkv(gpu: &Gpu, shape: AttentionShape, pos: usize, random: &mut Random) 
     let d_x = gpu.upload("x", &x);
     let norm = Norm { weight: gpu.upload("weight", &weight), eps: 1e-5 };
     let table = gpu.upload("rope_table", &rope_table(n_ctx, head_dim));
-    run(gpu, &step(pos, 1), |p| p.norm_gemv_rope_kv(&w, &d_x, &norm, &table, &q, &cache));
+    // The first position of the cache belongs to another text.
+    let step = Step { first: 1, ..step(pos, 1) };
+    run(gpu, &step, |p| p.norm_gemv_rope_kv(&w, &d_x, &norm, &table, &q, &cache));
 
     let (mut v, off): (Vec<f32>, Vec<f32>) =
         Input::new(&x, &weight).times(&matrix).into_iter().unzip();
@@ -134,7 +136,7 @@ fn check_qkv(gpu: &Gpu, shape: AttentionShape, pos: usize, random: &mut Random) 
     for (cache, rows) in caches {
         let words = read(gpu, &cache);
         let per_position = words.len() / n_ctx;
-        let written = pos * per_position..(pos + 1) * per_position;
+        let written = (pos + 1) * per_position..(pos + 2) * per_position;
         let found = values(&words[written.clone()], &shape);
         check(&format!("rows {rows:?}, {what}"), &found, &expected(rows, 1.0, f16));
         let untouched = (0..words.len()).filter(|i| !written.contains(i));

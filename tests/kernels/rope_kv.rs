@@ -1,7 +1,7 @@
 //! `rope_kv` rotates queries and keys and fills the cache. `norm_rope_kv` norms the heads first.
 
 use half::f16;
-use ternlight::gpu::Gpu;
+use ternlight::gpu::{Gpu, Step};
 use ternlight::kernels::{AttentionShape, KvCache, KvType, Norm};
 use ternlight::reference::ops;
 
@@ -54,7 +54,10 @@ fn check(
     let d_table = gpu.upload("rope_table", &rope_table(n_ctx, head_dim));
     let weights = [(); 2].map(|()| hard_weight(head_dim, &mut random));
     let norms_of_both = Norm { weight: gpu.upload("weights", &weights.concat()), eps: 1e-6 };
-    run(gpu, &step(pos, n_tokens), |p| match norms {
+    // What is left of the cache belongs to another text, before this one.
+    let first = n_ctx - pos - n_tokens;
+    let step = Step { first: first as u32, ..step(pos, n_tokens) };
+    run(gpu, &step, |p| match norms {
         true => p.norm_rope_kv(&d_qkv, &norms_of_both, &d_table, &q, &cache),
         false => p.rope_kv(&d_qkv, &d_table, &q, &cache),
     });
@@ -63,7 +66,7 @@ fn check(
     let (q, k, v) = (read(gpu, &q), read(gpu, &cache.keys), read(gpu, &cache.values));
     let per_position = words / n_ctx;
     for (token, row) in qkv.chunks(n_q + 2 * n_kv).enumerate() {
-        let at = pos + token;
+        let (at, stored) = (pos + token, first + pos + token);
         let mut expected_q = row[..n_q].to_vec();
         let mut expected_k = row[n_q..n_q + n_kv].to_vec();
         if norms {
@@ -80,16 +83,16 @@ fn check(
         assert_close(&what, &q[token * n_q..][..n_q], &expected_q, exact, |i| {
             pair(&expected_q, head_dim, i)
         });
-        let found = values(&k[at * per_position..][..per_position], shape);
+        let found = values(&k[stored * per_position..][..per_position], shape);
         let size = |i: usize| {
             exact * pair(&expected_k, head_dim, i) + rounding(&expected_k, shape, true, i)
         };
         assert_close(&what, &found, &expected_k, 1.0, size);
-        let found = values(&v[at * per_position..][..per_position], shape);
+        let found = values(&v[stored * per_position..][..per_position], shape);
         let expected_v = &row[n_q + n_kv..];
         assert_close(&what, &found, expected_v, 1.0, |i| rounding(expected_v, shape, false, i));
     }
-    let written = pos * per_position..(pos + n_tokens) * per_position;
+    let written = (first + pos) * per_position..n_ctx * per_position;
     for cache in [&k, &v] {
         let untouched = (0..words).filter(|i| !written.contains(i));
         assert!({ untouched }.all(|i| cache[i] == BEFORE), "{what}: wrote to another position");
