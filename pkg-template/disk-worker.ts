@@ -2,6 +2,7 @@
 // once, and a hash keeps the thread busy that asks for it. It answers in order, one answer for each
 // question.
 import type { Answer, Question } from './disk.js'
+import { holdLock } from './life.js'
 
 // Declared here, because the standard types of pages and of workers cannot be used together.
 interface Handle {
@@ -38,11 +39,13 @@ async function answer(question: Question): Promise<void> {
   }
 }
 
-async function perform(question: Question): Promise<{ length?: number, sha256?: ArrayBuffer }> {
+async function perform(question: Question): Promise<Omit<Answer, 'id' | 'array'>> {
   switch (question.kind) {
     case 'hello':
-      if ('createSyncAccessHandle' in FileSystemFileHandle.prototype) return {}
-      throw new Error('there are no handles here')
+      if (!('createSyncAccessHandle' in FileSystemFileHandle.prototype)) {
+        throw new Error('there are no handles here')
+      }
+      return { lock: await holdLock('disk') }
     case 'read': {
       const bytes = new Uint8Array(question.array, 0, question.length)
       const length = await read(question.name, bytes, question.start)

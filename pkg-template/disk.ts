@@ -1,10 +1,14 @@
 // Files of stored bytes in the browser's own file system (OPFS), for the crate. What takes time
 // happens in workers: see disk-worker.ts. A file has the name of its record in IndexedDB.
+import { whenFree } from './life.js'
 import { spawn } from './spawn.js'
 
 const FOLDER = 'ternlight'
-/** Threads that read: hashing takes most of their time. The first one writes. */
-const THREADS = Math.min(4, Math.max(2, (globalThis.navigator?.hardwareConcurrency ?? 0) >> 2))
+/**
+ * Threads that read: hashing takes most of their time. The first one writes. More would take memory,
+ * and the load could not use what they read.
+ */
+const THREADS = Math.min(3, Math.max(2, (globalThis.navigator?.hardwareConcurrency ?? 0) >> 2))
 /** Milliseconds to wait for a thread to start. */
 const PATIENCE = 10_000
 
@@ -15,9 +19,13 @@ export type Question = { id: number } & (
   | { kind: 'flush' | 'close', name: string }
 )
 
-/** What it answers: how many bytes were read, and their hash; or why it failed. */
+/**
+ * What it answers: how many bytes were read, and their hash; or why it failed. To `hello`, the lock
+ * that it holds as long as it lives.
+ */
 export interface Answer {
   id: number
+  lock?: string | undefined
   array?: ArrayBuffer | undefined
   length?: number
   sha256?: ArrayBuffer
@@ -34,6 +42,7 @@ class Thread {
   #lastId = 0
   /** Why it answers nothing any more. */
   #ended: string | undefined
+  #watching = new AbortController()
 
   constructor() {
     this.#worker = spawn(
@@ -64,13 +73,15 @@ class Thread {
   /** Resolves to whether it works. */
   async runs(): Promise<boolean> {
     const patience = setTimeout(() => this.end('its thread does not start'), PATIENCE)
-    const { failed } = await this.ask({ kind: 'hello' })
+    const { failed, lock } = await this.ask({ kind: 'hello' })
     clearTimeout(patience)
+    if (lock) whenFree(lock, this.#watching.signal, () => this.end('its thread has ended'))
     return failed === undefined
   }
 
   end(failed: string): void {
     this.#ended ??= failed
+    this.#watching.abort()
     this.#worker.terminate()
     for (const [id, receive] of this.#inFlight) receive({ id, failed })
     this.#inFlight.clear()
@@ -119,9 +130,10 @@ export class Disk {
   async read(name: string, start: number, length: number, array: ArrayBuffer): Promise<Answer> {
     const threads = await this.#running()
     const idlest = this.#written.has(name) ? 0 : indexOfLeast(threads.map(({ waiting }) => waiting))
-    const thread = threads[idlest]
-    if (thread) return thread.ask({ kind: 'read', name, start, length, array })
-    // A page whose policy allows no workers.
+    const answer = await threads[idlest]?.ask({ kind: 'read', name, start, length, array })
+    if (answer && answer.failed === undefined) return answer
+    // A thread that was killed or cannot read, or a page whose policy allows no workers.
+    if (array.byteLength === 0) array = answer?.array ?? new ArrayBuffer(length)
     try {
       const file = await (await (await folder()).getFileHandle(name)).getFile()
       const bytes = await file.slice(start, start + length).arrayBuffer()

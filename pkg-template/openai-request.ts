@@ -35,7 +35,7 @@ export interface Job {
 type Body = Record<string, unknown>
 
 /** What a parameter's value means for the generation. Throws a `RequestError` for a wrong one. */
-type Parameters = Record<string, (value: unknown, param: string) => GenerateOptions>
+type Readers = Record<string, (value: unknown, param: string) => GenerateOptions>
 
 /** OpenAI allows a `top_p` of 0, with which the likeliest token alone is left. */
 const MIN_TOP_P = 1e-9
@@ -44,10 +44,10 @@ const COMPLETION_TOKENS = 16
 
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
 
-const maxTokens: Parameters[string] =
+const maxTokens: Readers[string] =
   (value, param) => ({ maxTokens: integer(value, param, 1, 2 ** 32 - 1) })
 
-const SAMPLING: Parameters = {
+const SAMPLING: Readers = {
   temperature: (value, param) => ({ temperature: number(value, param, 0, 2) }),
   top_p: (value, param) => ({ topP: Math.max(MIN_TOP_P, number(value, param, 0, 1)) }),
   presence_penalty: (value, param) => ({ presencePenalty: number(value, param, -2, 2) }),
@@ -57,7 +57,7 @@ const SAMPLING: Parameters = {
   max_tokens: maxTokens
 }
 
-const CHAT: Parameters = {
+const CHAT: Readers = {
   ...SAMPLING,
   max_completion_tokens: maxTokens,
   reasoning_effort: (value, param) => ({ thinking: oneOf(value, param, EFFORTS) !== 'none' })
@@ -117,7 +117,7 @@ function checkBody(body: unknown): Body {
 }
 
 /** The options that the parameters of a request stand for. */
-function read(request: Body, parameters: Parameters): GenerateOptions {
+function read(request: Body, parameters: Readers): GenerateOptions {
   // OpenAI's default: a model that is greedy where the caller expects it to draw is no stand-in.
   const options: GenerateOptions = { temperature: 1 }
   for (const [param, value] of Object.entries(request)) {

@@ -1,5 +1,6 @@
 // A model in a worker, from the page's side.
 import { BitNetError } from './error.js'
+import { whenFree } from './life.js'
 import { fromFailure, internalError, VERSION } from './protocol.js'
 import type {
   Answer, Call, FromWorker, Item, Method, Methods, ModelMethod, PortableSource, Result, Streaming,
@@ -160,11 +161,9 @@ export class WorkerTransport implements Transport {
     }
   }
 
-  /** Notices when the worker ends, by its lock, which is then free. There is no event for it. */
+  /** Notices when the worker ends, by its lock, which is then free. */
   #watch(lock: string): void {
-    const onEnd = () => this.#end(internalError('the worker has ended'))
-    navigator.locks.request(lock, { signal: this.#listening.signal }, onEnd)
-      .catch(() => {}) // The model was closed before the worker ended.
+    whenFree(lock, this.#listening.signal, () => this.#end(internalError('the worker has ended')))
   }
 
   #end(why: BitNetError): void {

@@ -1,5 +1,6 @@
 // The worker's side: answers messages by calls to a local transport. Holds one model at a time.
 import { BitNetError } from './error.js'
+import { holdLock } from './life.js'
 import { LocalTransport } from './local-transport.js'
 import { disposedError, toFailure, VERSION } from './protocol.js'
 import type {
@@ -101,18 +102,7 @@ function disposeCurrent(): void {
 let lock: Promise<string | undefined> | undefined
 
 async function hello(): Promise<Hello> {
-  lock ??= hold(`ternlight-worker-${crypto.randomUUID()}`)
+  lock ??= holdLock('worker')
   const name = await lock
   return name ? { version: VERSION, lock: name } : { version: VERSION }
 }
-
-const hold = (name: string): Promise<string | undefined> =>
-  new Promise(resolve => {
-    const held = () => {
-      resolve(name)
-      return new Promise<never>(() => {})
-    }
-    // A frame without storage has no locks: all works, but nobody notices a killed worker.
-    if (navigator.locks) navigator.locks.request(name, held).catch(() => resolve(undefined))
-    else resolve(undefined)
-  })

@@ -9,15 +9,6 @@
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(local_invocation_index) lane: u32) {
-    var value = 0.0;
-    var id = NO_TOKEN;
-    for (var n = 0u; n < (N_BLOCKS + WORKGROUP - 1u) / WORKGROUP; n++) {
-        let i = n * WORKGROUP + lane;
-        let other = bitcast<f32>(best[min(i, N_BLOCKS - 1u)].x);
-        if i < N_BLOCKS && best[i].y != NO_TOKEN && (id == NO_TOKEN || other > value) {
-            value = other;
-            id = best[i].y;
-        }
-    }
-    commit(lane, value, id);
+    let found = best_of_blocks(lane);
+    commit(lane, found.value, found.id);
 }

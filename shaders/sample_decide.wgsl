@@ -165,16 +165,9 @@ fn main(@builtin(local_invocation_index) lane: u32) {
             lane, largest, n, Search(p_first, border[0].p_last, unit, at_least_one));
     }
 
-    var value = 0.0;
-    var id = NO_TOKEN;
-    for (var i = 0u; i < (N_BLOCKS + WORKGROUP - 1u) / WORKGROUP; i++) {
-        let block = i * WORKGROUP + lane;
-        let other = bitcast<f32>(best[min(block, N_BLOCKS - 1u)].x);
-        if block < N_BLOCKS && best[block].y != NO_TOKEN && (id == NO_TOKEN || other > value) {
-            value = other;
-            id = best[block].y;
-        }
-    }
+    let found = best_of_blocks(lane);
+    var value = found.value;
+    var id = found.id;
     let least = least_key(largest);
     for (var i = 0u; i < repeats; i++) {
         let index = i * WORKGROUP + lane;

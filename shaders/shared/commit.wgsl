@@ -1,3 +1,23 @@
+// The shader has `best` [N_BLOCKS]: of each vocabulary block, the bits of the best value and its token.
+
+struct Found {
+    value: f32,
+    id: u32,
+}
+
+// The best of the blocks that this lane looks at.
+fn best_of_blocks(lane: u32) -> Found {
+    var found = Found(0.0, NO_TOKEN);
+    for (var i = 0u; i < (N_BLOCKS + WORKGROUP - 1u) / WORKGROUP; i++) {
+        let block = i * WORKGROUP + lane;
+        let other = bitcast<f32>(best[min(block, N_BLOCKS - 1u)].x);
+        if block < N_BLOCKS && best[block].y != NO_TOKEN && (found.id == NO_TOKEN || other > found.value) {
+            found = Found(other, best[block].y);
+        }
+    }
+    return found;
+}
+
 // Called once, by the whole workgroup, with the best token of each lane. The best of all becomes the
 // next token: it is written to `tokens`, where the next step's embedding lookup reads it, and
 // appended to `sampled`, which the read-back copies.

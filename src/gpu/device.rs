@@ -36,8 +36,6 @@ pub struct Gpu {
     pub subgroups: Option<Subgroups>,
     /// How work is divided here.
     pub tuning: Tuning,
-    /// Threads of a workgroup, at most.
-    pub max_threads: u32,
     /// Bytes one storage binding may span.
     pub max_binding: u64,
     /// Bytes one buffer may hold.
@@ -165,7 +163,6 @@ impl Gpu {
             software,
             adapter,
             subgroups,
-            max_threads,
             tuning: Tuning { packed_dot, ..tuning },
             max_binding,
             max_buffer,

@@ -258,6 +258,12 @@ impl Part {
             Self::Missing(range) => range.clone(),
         }
     }
+
+    /// Its bytes.
+    pub fn length(&self) -> u64 {
+        let range = self.range();
+        range.end - range.start
+    }
 }
 
 impl First {

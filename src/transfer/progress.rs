@@ -223,8 +223,13 @@ impl Meter {
         let phase = self.phase?;
         let is_behind = matches!(phase, Phase::Storing | Phase::Stored);
         let bytes_per_second = if is_behind { 0.0 } else { self.bytes_per_second() };
-        let loaded =
-            if is_behind { self.total - self.waiting.min(self.total) } else { self.loaded };
+        let loaded = match phase {
+            // What the model did not need may still have to come.
+            Phase::Storing => self.loaded.saturating_sub(self.waiting),
+            // And from a file that was stored before, it was not read.
+            Phase::Stored => self.total,
+            _ => self.loaded,
+        };
         Some(Report {
             phase,
             loaded,
@@ -393,6 +398,25 @@ mod tests {
         let _ = meter.stored(2001.0, 20);
         assert_eq!(meter.phase(Phase::Stored), Due::Now);
         assert_eq!(report(&mut meter, 2002.0), (100, 1.0, 0.0, Some(0.0)));
+    }
+
+    #[test]
+    fn what_has_not_come_yet_does_not_count_as_stored() {
+        let mut meter = Meter::default();
+        let _ = meter.begin(0.0, Phase::Download, (100, 0), 1.0);
+        let _ = meter.advance(1000.0, 80);
+        meter.waits(80);
+        let _ = meter.phase(Phase::Ready);
+        let _ = meter.phase(Phase::Storing);
+        let _ = meter.stored(1001.0, 30);
+        assert_eq!(report(&mut meter, 1001.0).0, 30);
+        // The rest comes behind the load.
+        meter.waits(20);
+        let _ = meter.advance(1002.0, 20);
+        assert_eq!(report(&mut meter, 1002.0).0, 30);
+        let _ = meter.stored(1003.0, 70);
+        let _ = meter.phase(Phase::Stored);
+        assert_eq!(report(&mut meter, 1003.0).0, 100);
     }
 
     #[test]

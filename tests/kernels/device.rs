@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use bytemuck::Pod;
-use ternlight::gpu::{Buffer, FeatureCaps, Gpu, GpuOptions, Recorder, Step, Tuning};
+use ternlight::gpu::{Buffer, FeatureCaps, Gpu, GpuOptions, Recorder, Step};
 use ternlight::native::block_on;
 
 // All tests share one device of each kind. Opening a device takes longer than most tests, and a
@@ -26,16 +26,15 @@ static AS_A_CARD_OF_16_LANES: LazyLock<Gpu> = LazyLock::new(|| {
 });
 
 fn as_a_card(subgroups: Option<bool>) -> Gpu {
-    let mut gpu = open(subgroups);
-    gpu.tuning = Tuning::card(gpu.subgroups, gpu.max_threads);
-    gpu
+    open_with(FeatureCaps { subgroups, software: Some(false), ..Default::default() })
 }
 
 fn open(subgroups: Option<bool>) -> Gpu {
-    let options = GpuOptions {
-        features: FeatureCaps { subgroups, ..Default::default() },
-        ..Default::default()
-    };
+    open_with(FeatureCaps { subgroups, ..Default::default() })
+}
+
+fn open_with(features: FeatureCaps) -> Gpu {
+    let options = GpuOptions { features, ..Default::default() };
     block_on(Gpu::open(&options)).expect("these tests need a GPU adapter; Mesa's llvmpipe will do")
 }
 

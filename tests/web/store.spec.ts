@@ -7,6 +7,15 @@ import {
 } from './harness'
 import { spreadModel } from './models.mjs'
 
+declare global {
+  interface Window {
+    /** The threads of the disk: see `changeDisk`. */
+    threads: Worker[]
+    /** The most bytes that these were asked to read and had not answered. */
+    mostRead: number
+  }
+}
+
 /** Does some work on the database itself: `work` gets it, and a function that awaits a request. */
 const inDatabase = (page: Page, work: string) =>
   page.evaluate(work => new Promise((resolve, reject) => {
@@ -402,16 +411,21 @@ test('a storage that fails is a `storage` error of the calls that need it', asyn
   }
 })
 
-/** In the page's own thread, whose disk writes five MiB and then no more until `release`. */
-const holdDisk = (page: Page) => page.evaluate(() => {
-  const script = `import '${location.origin}/tests/web/held-disk.mjs'; import '${location.origin}/pkg/disk-worker.js'`
-  const url = URL.createObjectURL(new Blob([script], { type: 'text/javascript' }))
+/** In the page's own thread, whose disk's threads begin with `script`. They are `window.threads`. */
+const changeDisk = (page: Page, script: string) => page.evaluate(script => {
+  const whole = `${script}; import '${location.origin}/pkg/disk-worker.js'`
+  const url = URL.createObjectURL(new Blob([whole], { type: 'text/javascript' }))
+  window.threads = []
   window.Worker = class extends Worker {
     constructor(_: string | URL, options?: WorkerOptions) {
       super(url, options)
+      window.threads.push(this)
     }
   }
-})
+}, script)
+
+/** In the page's own thread, whose disk writes five MiB and then no more until `release`. */
+const holdDisk = (page: Page) => changeDisk(page, `import '${new URL('/tests/web/held-disk.mjs', page.url()).href}'`)
 
 const release = (page: Page) => page.evaluate(async () => {
   await (await navigator.storage.getDirectory()).getFileHandle('release', { create: true })
@@ -435,6 +449,77 @@ test('a model answers before it is stored; what is left is stored behind it, and
   expect(await storedModels(harness)).toMatchObject([{ url, complete: true, bytes: SIZE }])
   await load(harness, { cache: 'only', worker: false }, path)
   await expectRandomModel(harness)
+})
+
+test('a disk that cannot be read once is no damage: its bytes are read in another way, or again', async ({ harness }) => {
+  await changeDisk(harness, `FileSystemSyncAccessHandle.prototype.read = () => { throw new DOMException('not now', 'NotReadableError') }`)
+  const { path, rewrite, requests } = await scripted(harness)
+  const options = { worker: false } as const
+  await load(harness, options, path)
+  await rewrite({})
+  expect((await loadReporting(harness, path, options)).kinds).toEqual([])
+  await expectRandomModel(harness)
+  // Nor can the page, once.
+  await harness.evaluate(() => {
+    const { arrayBuffer } = Blob.prototype
+    let fails = true
+    Blob.prototype.arrayBuffer = async function () {
+      const failed = fails
+      fails = false
+      if (failed) throw new DOMException('not now', 'NotReadableError')
+      return arrayBuffer.call(this)
+    }
+  })
+  expect((await loadReporting(harness, path, options)).kinds).toEqual([])
+  await expectRandomModel(harness)
+  expect(await requests()).toEqual([])
+  expect(await verify(harness, path)).toEqual({ whole: true, bytes: SIZE, damagedBytes: 0 })
+})
+
+test('a thread that is killed is noticed: nothing waits for what it was asked', async ({ harness }) => {
+  await holdDisk(harness)
+  const { path } = await scripted(harness)
+  await harness.evaluate(async path => {
+    const onProgress = (progress: import('../../pkg/index.js').Progress) => { window.progress = progress }
+    window.model = await window.ternlight.BitNet.load(path, { worker: false, onProgress })
+    for (const thread of window.threads) thread.terminate()
+  }, path)
+  await harness.waitForFunction(() => window.progress?.notes.some(({ kind }) => kind === 'not-stored'), undefined, { timeout: 20_000 })
+  await harness.evaluate(() => window.model.stored)
+  await expectRandomModel(harness)
+})
+
+test('at most 12 MiB are read ahead', async ({ harness }) => {
+  const size = 40 * MIB
+  const { path } = await scripted(harness, { always: { size } })
+  const options = { worker: false } as const
+  await load(harness, options, path)
+  await harness.evaluate(() => {
+    let bytes = 0
+    window.mostRead = 0
+    window.Worker = class extends Worker {
+      #asked = new Map<number, number>()
+
+      constructor(url: string | URL, options?: WorkerOptions) {
+        super(url, options)
+        this.addEventListener('message', ({ data: { id } }) => { bytes -= this.#asked.get(id) ?? 0 })
+      }
+
+      override postMessage(message: { id: number, kind: string, length: number }, transfer?: object) {
+        if (message.kind === 'read') {
+          this.#asked.set(message.id, message.length)
+          window.mostRead = Math.max(window.mostRead, bytes += message.length)
+        }
+        super.postMessage(message, transfer)
+      }
+    }
+  })
+  // All of the file is read, to hash it.
+  const integrity = integrityOf(Buffer.concat([spreadModel()], size))
+  await load(harness, { ...options, cache: 'only', integrity }, path)
+  const most = await harness.evaluate(() => window.mostRead)
+  expect(most).toBeGreaterThan(6 * MIB)
+  expect(most).toBeLessThanOrEqual(12 * MIB)
 })
 
 test('a tab that looks for a model while another stores it does it no harm', async ({ harness, browser }) => {

@@ -38,7 +38,7 @@ impl Load<'_> {
             // Stored parts are read even if there is no room to store the others.
             let stored =
                 self.storage.as_ref().map(|storage| self.stored_file(storage, &file, true));
-            Feed::parts(stored, Some(fetcher))
+            Feed::parts(stored, Some(fetcher), &self.ahead)
         } else {
             Feed::Sequential(SequentialReader::new(fetcher, length))
         };
@@ -62,7 +62,7 @@ impl Load<'_> {
         let storage = self.storage.as_ref().filter(|_| stored);
         let writer = storage.map(|storage| {
             let reporter = Rc::clone(self.opening.reporter);
-            Writer::new(storage.clone(), &file, reporter, self.pool.clone())
+            Writer::new(storage.clone(), &file, reporter, self.pool.clone(), &self.slots)
         });
         Rc::new(Fetcher {
             address: self.address.clone(),

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::parts::PartSource;
+use super::parts::{Ahead, PartSource};
 use super::request::Address;
 use crate::error::{Error, Result};
 use crate::session::Session;
@@ -12,7 +12,7 @@ use crate::web::bytes::ArrayPool;
 use crate::web::log::warn;
 use crate::web::opening::Opening;
 use crate::web::options::CacheMode;
-use crate::web::store::{Storage, StoredFile};
+use crate::web::store::{Slots, Storage, StoredFile};
 use crate::web::tabs::{Following, Lock};
 
 /// The share of the progress that the first of two stages fills. The second is faster.
@@ -25,6 +25,8 @@ pub(super) struct Load<'a> {
     /// `None` if nothing is to be stored, or nothing can be.
     pub(super) storage: Option<Storage>,
     pub(super) pool: ArrayPool,
+    pub(super) ahead: Ahead,
+    pub(super) slots: Rc<Slots>,
     pub(super) restarts: Restarts,
     /// Which file of a model in several files this is, from 0.
     pub(super) volume: Option<usize>,
@@ -39,6 +41,8 @@ impl<'a> Load<'a> {
             cache,
             storage: None,
             pool: ArrayPool::default(),
+            ahead: Ahead::default(),
+            slots: Rc::default(),
             restarts: Restarts::default(),
             volume: None,
         };
@@ -56,6 +60,8 @@ impl<'a> Load<'a> {
             cache: self.cache,
             storage: self.storage.clone(),
             pool: self.pool.clone(),
+            ahead: self.ahead.clone(),
+            slots: Rc::clone(&self.slots),
             restarts: Restarts::default(),
             volume: Some(volume),
         }

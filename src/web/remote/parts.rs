@@ -17,10 +17,36 @@ use crate::transfer::{Cause, Fault, Hasher, Part};
 use crate::web::bytes::Bytes;
 use crate::web::store::StoredFile;
 
-/// Parts that are requested at the same time. Their bytes are in memory.
+/// Parts of a file that are requested at the same time.
 const REQUESTED: usize = 4;
-/// Parts that are requested or read from storage at the same time: enough for the threads that do it.
-const AHEAD: usize = 8;
+/// Bytes of the parts that are requested or read from storage at the same time: enough for the threads
+/// that do it. They are in memory. All files of a model share them, but each may always have a part.
+const MAX_AHEAD: u64 = 12 << 20;
+
+/// The bytes in memory of parts that are ahead of the reader, in all files of a model.
+#[derive(Clone, Default)]
+pub(super) struct Ahead(Rc<Cell<u64>>);
+
+impl Ahead {
+    fn fits(&self, bytes: u64) -> bool {
+        self.0.get() + bytes <= MAX_AHEAD
+    }
+
+    fn count(&self, bytes: u64) -> Counted {
+        self.0.set(self.0.get() + bytes);
+        Counted(self.clone(), bytes)
+    }
+}
+
+/// Bytes that count until this is dropped.
+pub(super) struct Counted(Ahead, u64);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let Self(Ahead(all), bytes) = self;
+        all.set(all.get() - *bytes);
+    }
+}
 
 /// Where the bytes of a load come from.
 pub(super) enum Feed {
@@ -29,7 +55,8 @@ pub(super) enum Feed {
     Parts {
         stored: Option<StoredFile>,
         fetcher: Option<Rc<Fetcher>>,
-        in_flight: FuturesOrdered<RemoteHandle<Result<Bytes, Fault>>>,
+        ahead: Ahead,
+        in_flight: FuturesOrdered<RemoteHandle<(Result<Bytes, Fault>, Counted)>>,
     },
     /// The whole file in one response. Stored parts are not stored again.
     Sequential(SequentialReader),
@@ -37,8 +64,12 @@ pub(super) enum Feed {
 
 impl Feed {
     /// See [`Feed::Parts`].
-    pub(super) fn parts(stored: Option<StoredFile>, fetcher: Option<Rc<Fetcher>>) -> Self {
-        Self::Parts { stored, fetcher, in_flight: FuturesOrdered::new() }
+    pub(super) fn parts(
+        stored: Option<StoredFile>,
+        fetcher: Option<Rc<Fetcher>>,
+        ahead: &Ahead,
+    ) -> Self {
+        Self::Parts { stored, fetcher, ahead: ahead.clone(), in_flight: FuturesOrdered::new() }
     }
 }
 
@@ -89,22 +120,24 @@ impl PartSource {
                 }
                 None => None,
             },
-            Feed::Parts { stored, fetcher, in_flight } => {
+            Feed::Parts { stored, fetcher, ahead, in_flight } => {
                 while let Some(part) = self.parts.pop_front_if(|part| {
-                    in_flight.len()
-                        < match part {
-                            _ if self.patient => 1,
-                            Part::Missing(_) => REQUESTED,
-                            Part::Stored(_) => AHEAD,
-                        }
+                    let may = match part {
+                        _ if self.patient => false,
+                        Part::Missing(_) => in_flight.len() < REQUESTED,
+                        Part::Stored(_) => true,
+                    };
+                    in_flight.is_empty() || may && ahead.fits(part.length())
                 }) {
+                    let counted = ahead.count(part.length());
+                    let got = get(part, stored.clone(), fetcher.clone());
                     // A task of its own goes on while the reader waits for something else. It ends
                     // when its handle is dropped.
-                    let (task, handle) = get(part, stored.clone(), fetcher.clone()).remote_handle();
+                    let (task, handle) = async { (got.await, counted) }.remote_handle();
                     spawn_local(task);
                     in_flight.push_back(handle);
                 }
-                let next = in_flight.next().await.transpose()?;
+                let next = in_flight.next().await.map(|(got, _)| got).transpose()?;
                 self.patient = false;
                 next
             }

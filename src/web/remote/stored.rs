@@ -28,7 +28,7 @@ impl Load<'_> {
         let total = file.bytes();
         reporter.begin(Phase::Cache, (total, 0), 1.0);
         let hashed = wanted.is_some() && !is_known;
-        let feed = Feed::parts(Some(self.stored_file(storage, file, false)), None);
+        let feed = Feed::parts(Some(self.stored_file(storage, file, false)), None, &self.ahead);
         let parts = PartSource::new(feed, file.parts(total), total, hashed);
         let (finished, parts) = self.session(parts, hashed).await;
         let (session, hash) = match (finished, parts.restart.get()) {

@@ -85,12 +85,20 @@ impl Disk {
     }
 
     /// Fills `bytes` with those of a file from `start` on, as many as there are. Returns their hash
-    /// in base64.
-    pub(super) async fn read(&self, name: &str, start: u64, bytes: &mut Bytes) -> Result<String> {
+    /// in base64; `None` if the file is gone: another tab may have deleted it.
+    pub(super) async fn read(
+        &self,
+        name: &str,
+        start: u64,
+        bytes: &mut Bytes,
+    ) -> Result<Option<String>> {
         let (array, length) = (bytes.lend(), bytes.missing());
-        let answer = self.0.read(name, start as f64, length, &array).await.unchecked_into();
-        let length = Answer::length(&answer).unwrap_or(0);
-        hash(&answer, bytes, length)
+        let answer: Answer = self.0.read(name, start as f64, length, &array).await.unchecked_into();
+        if answer.failed().is_some_and(|why| why.contains("NotFoundError")) {
+            return Ok(None);
+        }
+        let length = answer.length().unwrap_or(0);
+        hash(&answer, bytes, length).map(Some)
     }
 
     /// Writes all of `bytes` to a file from `start` on. Returns their hash in base64.

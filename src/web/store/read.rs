@@ -24,30 +24,32 @@ pub(in crate::web) struct StoredFile {
 }
 
 impl StoredFile {
-    /// The bytes of a part. `None` if they cannot be read or have changed; the part is removed from
-    /// the file's record then.
+    /// The bytes of a part. `None` if they cannot be read, are gone or have changed; the part is
+    /// removed from the file's record then.
     pub(in crate::web) async fn read(&self, part: &StoredPart) -> Option<Bytes> {
-        let bytes = match read_part(&self.storage, &self.id, part, &self.pool).await {
-            Ok(bytes) => bytes,
-            // The load goes on: the network may have them.
-            Err(error) => {
-                warn(&format!("a stored part cannot be read: {error}"));
-                None
-            }
-        };
-        match &bytes {
-            Some(_) if self.beside_download => self.reporter.advance_stored(part.length),
-            Some(_) => self.reporter.advance(part.length),
-            None => {
-                if self.beside_download {
-                    self.reporter.stored_lost(part.length);
-                }
-                // Fails if the whole file was deleted meanwhile, which is as good. After any other
-                // failure the next load finds the part again; `Restarts` ends that.
-                let _ = self.storage.forget(&self.id, vec![part.start]).await;
-            }
+        let read = || read_part(&self.storage, &self.id, part, &self.pool);
+        let mut found = read().await;
+        // What fails once is no damage yet: fetching the part again would take longer.
+        if let Err(error) = &found {
+            warn(&format!("a stored part is read again: {error}"));
+            found = read().await;
         }
-        bytes
+        let Ok(Some(bytes)) = found else {
+            // The load goes on: the network may have them.
+            if self.beside_download {
+                self.reporter.stored_lost(part.length);
+            }
+            // Fails if the whole file was deleted meanwhile, which is as good. After any other
+            // failure the next load finds the part again; `Restarts` ends that.
+            let _ = self.storage.forget(&self.id, vec![part.start]).await;
+            return None;
+        };
+        if self.beside_download {
+            self.reporter.advance_stored(part.length);
+        } else {
+            self.reporter.advance(part.length);
+        }
+        Some(bytes)
     }
 }
 
@@ -63,8 +65,7 @@ pub(in crate::web) async fn read_part(
     let found = match &storage.disk {
         Some(disk) if part.on_disk => {
             let mut bytes = pool.take(part.length as u32);
-            // The file may have been deleted by another tab.
-            disk.read(id, part.start, &mut bytes).await.map(|hash| (bytes, hash)).ok()
+            disk.read(id, part.start, &mut bytes).await?.map(|hash| (bytes, hash))
         }
         _ => from_blob(storage, id, part, pool).await?,
     };

@@ -23,8 +23,8 @@ use crate::web::log::warn;
 use crate::web::progress::Reporter;
 use crate::web::timer::sleep;
 
-/// Parts that are fetched or written at the same time. Their bytes are in memory, 18 MiB at most. When
-/// the disk is slower than the network, the download waits for it.
+/// Parts that are fetched or written at the same time, of all files of a model. Their bytes are in
+/// memory, 18 MiB at most. When the disk is slower than the network, the download waits for it.
 const MAX_SLOTS: usize = 6;
 
 /// Milliseconds before each attempt to write after other files were deleted: browsers free the room
@@ -67,10 +67,39 @@ pub(in crate::web) struct Writer {
     /// Held during a write: only one transaction at a time may make room.
     writing: Mutex<()>,
     stopped: Cell<bool>,
-    /// Slots in use.
+    /// The slots that this file uses.
+    own: Slots,
+    /// Those of all files of the model.
+    all: Rc<Slots>,
+}
+
+/// The slots in use.
+#[derive(Default)]
+pub(in crate::web) struct Slots {
     taken: Cell<usize>,
     /// Dropped when a slot becomes free, which wakes those that wait.
     waiting: RefCell<Vec<oneshot::Sender<()>>>,
+}
+
+impl Slots {
+    /// Waits until at most `max` are in use.
+    async fn until(&self, max: usize) {
+        while self.taken.get() > max {
+            let (tell, told) = oneshot::channel();
+            self.waiting.borrow_mut().push(tell);
+            // Resolves with an error when the sender is dropped.
+            let _ = told.await;
+        }
+    }
+
+    fn take(&self) {
+        self.taken.set(self.taken.get() + 1);
+    }
+
+    fn free(&self) {
+        self.taken.set(self.taken.get() - 1);
+        self.waiting.take();
+    }
 }
 
 /// The right to hold a part in memory, until its bytes are on the disk or given up.
@@ -78,18 +107,19 @@ pub(in crate::web) struct WriteSlot(Rc<Writer>);
 
 impl Drop for WriteSlot {
     fn drop(&mut self) {
-        self.0.taken.set(self.0.taken.get() - 1);
-        self.0.waiting.take();
+        self.0.own.free();
+        self.0.all.free();
     }
 }
 
 impl Writer {
-    /// For a file that is in the storage already.
+    /// For a file that is in the storage already. `slots`: those of all files of the model.
     pub(in crate::web) fn new(
         storage: Storage,
         file: &Manifest,
         reporter: Rc<Reporter>,
         pool: ArrayPool,
+        slots: &Rc<Slots>,
     ) -> Rc<Self> {
         Rc::new(Self {
             storage,
@@ -105,8 +135,8 @@ impl Writer {
             writing: Mutex::new(()),
             written: Cell::new(false),
             stopped: Cell::new(false),
-            taken: Cell::new(0),
-            waiting: RefCell::default(),
+            own: Slots::default(),
+            all: Rc::clone(slots),
         })
     }
 
@@ -119,8 +149,9 @@ impl Writer {
             };
             self.on_disk.set(Some(on_disk));
         }
-        self.until(MAX_SLOTS - 1).await;
-        self.taken.set(self.taken.get() + 1);
+        self.all.until(MAX_SLOTS - 1).await;
+        self.own.take();
+        self.all.take();
         Rc::new(WriteSlot(Rc::clone(self)))
     }
 
@@ -191,7 +222,7 @@ impl Writer {
 
     /// Waits until everything is on the disk; `false` if writing has failed.
     pub(in crate::web) async fn settle(&self) -> bool {
-        self.until(0).await;
+        self.own.until(0).await;
         !self.stopped.get()
     }
 
@@ -228,16 +259,6 @@ impl Writer {
         self.settle().await;
         // If this fails, the next download of the address cleans up.
         let _ = self.storage.discard(vec![self.id.clone()]).await;
-    }
-
-    /// Waits until at most `max` slots are in use.
-    async fn until(&self, max: usize) {
-        while self.taken.get() > max {
-            let (tell, told) = oneshot::channel();
-            self.waiting.borrow_mut().push(tell);
-            // Resolves with an error when the sender is dropped.
-            let _ = told.await;
-        }
     }
 
     /// Writes the whole queue in one transaction: a transaction for each part takes three times as
