@@ -539,8 +539,12 @@ fn bench_reports_figures_with_bytes_and_a_soak() {
 fn bench_reports_the_figures_that_it_leaves_out_for_time() {
     let model = file("bench-patience.gguf", &tiny().build());
     let args = ["--decode", "8", "--prefill", "16,32", "--tokens", "4", "--patience", "0"];
-    let report = text(&[&["bench", "--model", &model, "--json"], &args[..]].concat());
+    let gpu = ["--kv", "int8", "--no-subgroups", "--packed-dot", "false", "--max-binding", "65536"];
+    let report = text(&[&["bench", "--model", &model, "--json"], &args[..], &gpu].concat());
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let kernels = report["info"]["kernels"].as_array().unwrap();
+    assert!(kernels.iter().all(|name| !name.as_str().unwrap().ends_with("/subgroup")), "{report}");
+    assert_eq!(report["info"]["kv"], "int8");
     let figures = report["figures"].as_array().unwrap();
     // Loading and aborting are measured once in any case.
     assert_eq!(figures.len(), 5);

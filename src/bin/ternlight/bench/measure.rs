@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use ternlight::Result;
 use ternlight::engine::EngineOptions;
-use ternlight::gpu::{Gpu, GpuOptions};
+use ternlight::gpu::Gpu;
 use ternlight::native::open;
 use ternlight::sampling::Sampling;
 use ternlight::session::{GenerateOptions, LoadOptions, Progress, Session, Stats};
@@ -149,7 +149,7 @@ async fn load(args: &Bench, path: &Path) -> Result<(Session, Vec<Figure>, f64)> 
         tell(&format!("load {} of {}", loads.len() + 1, args.loads));
         let started = Instant::now();
         let mut last_byte = started;
-        let gpu = Gpu::open(&GpuOptions::default()).await?;
+        let gpu = Gpu::open(&args.gpu()).await?;
         let mut reader = Reader::new(open(path)?);
         let mut on_progress = |progress| {
             if let Progress::Upload { .. } = progress {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use ternlight::gpu::{FeatureCaps, GpuOptions, LimitCaps};
 use ternlight::native::block_on;
 use ternlight::session::GenerateOptions;
 use ternlight::{Error, Result};
@@ -72,6 +73,15 @@ pub(crate) struct Bench {
     /// How the LM head is stored
     #[arg(long, value_enum, default_value_t = LmHeadArg::Auto)]
     head: LmHeadArg,
+    /// Use no subgroup operations, even where the adapter has them
+    #[arg(long)]
+    no_subgroups: bool,
+    /// Whether to multiply int8 values four at a time, or else as floats [default: the faster]
+    #[arg(long, value_name = "BOOL")]
+    packed_dot: Option<bool>,
+    /// Ask the adapter for bindings of no more than this many bytes [default: all that it has]
+    #[arg(long, value_name = "BYTES", value_parser = zero_or_more, allow_negative_numbers = true)]
+    max_binding: Option<u64>,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -81,6 +91,22 @@ pub(crate) struct Bench {
 const TURN: usize = 16;
 
 impl Bench {
+    /// What to ask of the GPU.
+    fn gpu(&self) -> GpuOptions {
+        GpuOptions {
+            limits: LimitCaps {
+                max_storage_buffer_binding_size: self.max_binding,
+                ..LimitCaps::default()
+            },
+            features: FeatureCaps {
+                subgroups: self.no_subgroups.then_some(false),
+                packed_dot: self.packed_dot,
+                ..FeatureCaps::default()
+            },
+            ..GpuOptions::default()
+        }
+    }
+
     fn patience(&self) -> Duration {
         Duration::from_secs(self.patience)
     }
