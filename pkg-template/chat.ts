@@ -24,6 +24,8 @@ export class Chat {
   /** The messages that the conversation was created with. */
   #before: readonly Message[]
   #exchanges: Exchange[] = []
+  /** The end of the last answer. */
+  #last: Promise<unknown> = Promise.resolve()
 
   /** @internal */
   constructor(start: Start, before: readonly Message[]) {
@@ -56,7 +58,11 @@ export class Chat {
     const exchange: Exchange = { user: { role: 'user', content: text } }
     this.#exchanges.push(exchange)
     const run = this.#start(() => this.#until(exchange), rest)
-    return new Generation((onToken, stop) => this.#answer(exchange, run, onToken, stop), signal)
+    return new Generation((onToken, stop) => {
+      const answer = this.#last.then(() => this.#answer(exchange, run, onToken, stop))
+      this.#last = answer.catch(() => {})
+      return answer
+    }, signal)
   }
 
   /** Forgets everything but the messages that the chat was created with. */

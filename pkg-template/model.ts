@@ -24,7 +24,7 @@ import type {
 /**
  * A loaded model.
  *
- * Calls that need the GPU run one after the other, in order; the others answer meanwhile. Every
+ * Generations run together; `logits` and `profile` wait for those before them. Every
  * failure is a `BitNetError` with a `code`. After `dispose()` every call rejects with `disposed`.
  */
 export class BitNet {
@@ -42,8 +42,10 @@ export class BitNet {
     fetchOf(this)
   #transport: Transport
   #disposal = new AbortController()
-  /** The end of the last call that needs the GPU. */
+  /** The end of the last call that needs the GPU to itself. */
   #last: Promise<unknown> = Promise.resolve()
+  /** The end of all generations so far. */
+  #generated: Promise<unknown> = Promise.resolve()
 
   /**
    * Resolves when nothing of the model is left to be stored: all of it is; or it will not be, as the
@@ -139,8 +141,9 @@ export class BitNet {
   }
 
   /**
-   * Generates an answer to a user's message, a conversation, or tokens. A second call waits for the
-   * first.
+   * Generates an answer to a user's message, a conversation, or tokens. Calls that run at the same
+   * time decode as a batch, up to `info.maxBatch` of them: each step reads the weights once for all.
+   * Each gets the text that it would get alone. Those that find no room wait, in order.
    *
    * Throws `bad-option` for options that are no object. Whatever else fails rejects the readers of
    * the answer: `bad-option` for a wrong input or option, `bad-template`, `context-full`,
@@ -169,6 +172,19 @@ export class BitNet {
     const run: Run = async (onToken, stop) =>
       (await import('./summarize.js')).summarize(this, text, rest, onToken, stop)
     return new Generation(run, signal)
+  }
+
+  /**
+   * Generates an answer to each of `inputs`, as a batch: see `generate`. All have the same options.
+   *
+   * Throws `bad-option` for inputs that are no array and for options that are no object. Whatever
+   * else fails rejects the readers of that answer.
+   */
+  generateMany(inputs: readonly Input[], options: GenerateOptions = {}): Generation[] {
+    if (!Array.isArray(inputs)) {
+      throw new BitNetError('bad-option', 'bad option `inputs`: must be an array')
+    }
+    return inputs.map((input: Input) => this.generate(input, options))
   }
 
   /** Begins a conversation. Throws `bad-option` for wrong options. */
@@ -246,16 +262,28 @@ export class BitNet {
 
   #run(input: () => Input, options: GenerateOptions): Run {
     return (onItem, signal) =>
-      this.#queue(() => this.#transport.call('generate', [input(), options], { onItem, signal }))
+      this.#share(() => this.#transport.call('generate', [input(), options], { onItem, signal }))
   }
 
+  /** Runs a job together with others. */
+  #share<T>(job: () => Promise<T>): Promise<T> {
+    const result = this.#after(this.#last, job)
+    this.#generated = Promise.allSettled([this.#generated, result]).then(() => {})
+    return result
+  }
+
+  /** Runs a job when all before it have ended, and those after it wait. */
   #queue<T>(job: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(() => {
+    const result = this.#after(Promise.all([this.#last, this.#generated]), job)
+    this.#last = result.catch(() => {})
+    return result
+  }
+
+  #after<T>(before: Promise<unknown>, job: () => Promise<T>): Promise<T> {
+    return before.then(() => {
       this.#disposal.signal.throwIfAborted()
       return job()
     })
-    this.#last = result.catch(() => {})
-    return result
   }
 }
 

@@ -145,12 +145,21 @@ async function whole<Whole, Part>(
 ): Promise<Framed<Whole>> {
   const choices: Whole[] = []
   const all: Stats[] = []
-  for (const { index, input, options } of runs(model, job)) {
-    const generation = model.generate(input, { ...options, signal })
-    const text = await generation.text()
-    const stats = await generation.stats
-    all.push(stats)
-    choices.push(form.whole(index, text, reasonOf(stats)))
+  // All together: they decode as a batch. If one fails, nobody needs the others.
+  const failure = new AbortController()
+  const stop = AbortSignal.any(signal ? [signal, failure.signal] : [failure.signal])
+  const started = runs(model, job).map(({ index, input, options }) =>
+    ({ index, generation: model.generate(input, { ...options, signal: stop }) }))
+  try {
+    for (const { index, generation } of started) {
+      const text = await generation.text()
+      const stats = await generation.stats
+      all.push(stats)
+      choices.push(form.whole(index, text, reasonOf(stats)))
+    }
+  } catch (error) {
+    failure.abort()
+    throw error
   }
   const fields = frame(form.id, form.object, job.model ?? nameOf(model))
   return { ...fields, choices, usage: usageOf(all, job.n) }

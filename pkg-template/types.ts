@@ -238,6 +238,13 @@ export interface ModelInfo {
   bytes: number
   /** Bytes of GPU memory in buffers. */
   gpuBytes: number
+  /** Bytes of KV cache that a generation takes whose text fills the context. */
+  cacheBytes: number
+  /**
+   * The most generations that run together. Where there is no GPU memory for their texts, fewer do,
+   * and the others wait.
+   */
+  maxBatch: number
   /** The GPU, as it calls itself; empty if the browser does not name it, as Firefox. */
   adapter: string
   /** Dispatches that the GPU runs for one greedy token. */
@@ -446,6 +453,8 @@ export interface Stats {
   draftPasses: number
   /** Tokens that were computed ahead and not needed when the answer ended. */
   unusedTokens: number
+  /** The most generations, this one included, that shared a step with it; 1 if it ran alone. */
+  batch: number
   /** Milliseconds from the start of the generation to its first token. */
   timeToFirstToken: number
   /** Prompt tokens computed in a second. */

@@ -3,13 +3,14 @@
 //   npm run bench -- [--model FILE | --shape SHAPE] [--decode 16,1024,3500]
 //                    [--prefill 256,1024,3500] [--tokens 128] [--runs 5] [--loads 3]
 //                    [--patience 120] [--head auto|f16|int8] [--kv f16|f32|int8] [--lookup]
-//                    [--sampling] [--visits] [--profile] [--soak TOKENS] [--peer DIR] [--json] [--no-build]
+//                    [--sampling] [--batch] [--visits] [--profile] [--soak TOKENS] [--peer DIR] [--json] [--no-build]
 //
 //   --shape     random weights of that shape, in a temporary file that is deleted at the end:
 //               2b4t, tiny, bonsai-8b and others that `ternlight random --help` lists
 //   --lookup    times prompt lookup. With --shape, the model then counts, so that its answer copies
 //               a prompt that counts.
 //   --sampling  also times answers that are drawn: by the temperature alone, and with top-k and top-p
+//   --batch     also times as many answers at once as decode together
 //   --visits    times only loads, --loads of each: first visits that store and that do not, in a new
 //               browser, and second ones; until the model can be used and until all is stored
 //   --patience  seconds for each figure. Where its runs take longer, there are fewer of them; where
@@ -97,6 +98,7 @@ function parse() {
       kv: { type: 'string', default: 'f16' },
       lookup: { type: 'boolean', default: false },
       sampling: { type: 'boolean', default: false },
+      batch: { type: 'boolean', default: false },
       visits: { type: 'boolean', default: false },
       profile: { type: 'boolean', default: false },
       soak: { type: 'string', default: '0' },

@@ -23,7 +23,7 @@ var<workgroup> scores: array<f32, WORKGROUP>;
 var<workgroup> weights: array<f32, WORKGROUP>;
 
 fn score(head: u32, position: u32, head_kv: u32) -> f32 {
-    let row = (step.first + position) * (KV_ROW / 4u);
+    let row = position * (KV_ROW / 4u);
     let key = row + head_kv * VECTORS;
     let query = head * (HEAD_DIM / 4u);
     var sum = vec4f();
@@ -49,7 +49,7 @@ fn score(head: u32, position: u32, head_kv: u32) -> f32 {
 }
 
 fn value(position: u32, head_kv: u32, pair: u32) -> vec2f {
-    let row = (step.first + position) * KV_ROW;
+    let row = position * KV_ROW;
     let first = row + head_kv * HEAD_WORDS;
     if KV_BITS == 32u {
         return bitcast<vec2f>(vec2u(v_cache[first + 2u * pair], v_cache[first + 2u * pair + 1u]));
@@ -76,11 +76,11 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     if lane < HEADS * HEAD_DIM / 4u {
         wq[lane] = queries[(token * N_HEAD + first_head) * (HEAD_DIM / 4u) + lane];
     }
-    let start = split * step.split_len;
-    let end = min(step.pos + token + 1u, start + step.split_len);
-    // Every workgroup of the step runs the same number of tiles, because browsers demand that a
-    // loop with a barrier is uniform. A split that begins after `end` scores nothing.
-    let tiles = (min(step.split_len, step.pos + step.n_tokens) + TILE - 1u) / TILE;
+    let row = row_of(token);
+    let start = split * row.split_len;
+    let end = min(row.pos + 1u, start + row.split_len);
+    // Every split runs the same number of tiles. A split that begins after `end` scores nothing.
+    let tiles = (min(row.split_len, row.pos + 1u) + TILE - 1u) / TILE;
     var largest = -1e30;
     var total = 0.0;
     var sum = vec2f();
@@ -89,7 +89,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         workgroupBarrier();
         var s = -1e30;
         if first + slot < end {
-            s = score(head, first + slot, head_kv);
+            s = score(head, row.first + first + slot, head_kv);
         }
         scores[lane] = s;
         workgroupBarrier();
@@ -109,7 +109,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         for (var i = 0u; i < TILE; i++) {
             let weight = weights[head * TILE + i];
             total += weight;
-            sum += weight * value(min(first + i, last), head_kv, slot);
+            sum += weight * value(row.first + min(first + i, last), head_kv, slot);
         }
     }
     let out = (token * step.n_splits + split) * N_HEAD + first_head + head;

@@ -53,7 +53,7 @@ fn dot_key(words: vec4u, q0: vec4f, q1: vec4f, q2: vec4f, q3: vec4f) -> f32 {
 fn key_scale(position: u32, head_kv: u32) -> f32 {
     if KV_BITS == 8u {
         let at = FIRST_SCALE + head_kv;
-        return bitcast<f32>(k_cache[(step.first + position) * (KV_ROW / 4u) + at / 4u][at % 4u]);
+        return bitcast<f32>(k_cache[position * (KV_ROW / 4u) + at / 4u][at % 4u]);
     }
     return 1.0;
 }
@@ -68,7 +68,7 @@ fn value(position: u32, head_kv: u32, four: u32) -> vec4f {
     }
     let scale = FIRST_SCALE + head_kv;
     return four_int8(v_cache[at], four)
-        * bitcast<f32>(v_cache[(step.first + position) * (KV_ROW / 2u) + scale / 2u][scale % 2u]);
+        * bitcast<f32>(v_cache[position * (KV_ROW / 2u) + scale / 2u][scale % 2u]);
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -77,9 +77,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let head_kv = first_head / (N_HEAD / N_HEAD_KV);
     let split = group.y;
     let token = group.z;
-    let start = split * step.split_len;
+    let row = step.rows[token];
+    let start = split * row.split_len;
     // At most `start` if the token sees nothing of this split.
-    let end = min(step.pos + token + 1u, start + step.split_len);
+    let end = min(row.pos + 1u, start + row.split_len);
     let quad = lane % QUADS;
     let v_slot = lane / QUADS;
 
@@ -87,9 +88,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     if lane < HEADS * QUADS {
         wq[lane] = queries[(token * N_HEAD + first_head) * QUADS + lane];
     }
-    // Every workgroup of the step runs the same number of tiles, because browsers demand that a
-    // loop with a barrier is uniform. A tile that begins after `end` adds nothing.
-    let tiles = (min(step.split_len, step.pos + step.n_tokens) + TILE - 1u) / TILE;
+    // Every split runs the same number of tiles. A tile that begins after `end` adds nothing.
+    let tiles = (min(row.split_len, row.pos + 1u) + TILE - 1u) / TILE;
     var largest = vec2f(-1e30); // by head
     var total = vec2f();
     var sum0 = vec4f();
@@ -101,8 +101,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         var words: array<vec4u, EACH * STEPS>;
         var scales: array<f32, EACH>;
         for (var n = 0u; n < EACH; n++) {
-            let of_key = min(position + n * SLOTS, end - 1u);
-            let key = (step.first + of_key) * (KV_ROW / 4u) + head_kv * VECTORS;
+            let of_key = row.first + min(position + n * SLOTS, end - 1u);
+            let key = of_key * (KV_ROW / 4u) + head_kv * VECTORS;
             scales[n] = key_scale(of_key, head_kv);
             for (var i = 0u; i < STEPS; i++) {
                 words[n * STEPS + i] = k_cache[key + min(i * LANES + lane % LANES, VECTORS - 1u)];
@@ -110,7 +110,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         }
         var values: array<vec4f, V_STEPS>;
         for (var i = 0u; i < V_STEPS; i++) {
-            values[i] = value(min(first + i * V_SLOTS + v_slot, end - 1u), head_kv, quad);
+            let of_value = row.first + min(first + i * V_SLOTS + v_slot, end - 1u);
+            values[i] = value(of_value, head_kv, quad);
         }
         workgroupBarrier();
         var score: array<vec2f, EACH>;

@@ -57,7 +57,7 @@ fn key(position: u32, head_kv: u32, four: u32) -> vec4f {
     }
     let scale = FIRST_SCALE + head_kv;
     return four_int8(k_cache[at], four)
-        * bitcast<f32>(k_cache[(step.first + position) * (KV_ROW / 2u) + scale / 2u][scale % 2u]);
+        * bitcast<f32>(k_cache[position * (KV_ROW / 2u) + scale / 2u][scale % 2u]);
 }
 
 fn value(position: u32, head_kv: u32, four: u32) -> vec4f {
@@ -70,7 +70,7 @@ fn value(position: u32, head_kv: u32, four: u32) -> vec4f {
     }
     let scale = FIRST_SCALE + head_kv;
     return four_int8(v_cache[at], four)
-        * bitcast<f32>(v_cache[(step.first + position) * (KV_ROW / 2u) + scale / 2u][scale % 2u]);
+        * bitcast<f32>(v_cache[position * (KV_ROW / 2u) + scale / 2u][scale % 2u]);
 }
 
 // Each product is added to the sum separately, because cards multiply and add in one operation.
@@ -138,7 +138,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             // A thread takes four neighbouring keys, so key 4a + b is in row 16b + a.
             for (var i = 0u; i < KEYS * SLICE / WORKGROUP; i++) {
                 let of_key = i * (WORKGROUP / SLICE) + lane / SLICE;
-                let position = min(first + of_key, end - 1u);
+                let position = step.first + min(first + of_key, end - 1u);
                 let loaded = key(position, head_kv, min(quad, QUADS - 1u));
                 tile[in_tile(ROWS + of_key % 4u * 16u + of_key / 4u, vector)] =
                     select(vec4f(), loaded, inside);
@@ -222,7 +222,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
                 for (var n = 0u; n < (V_KEYS * V_QUADS + WORKGROUP - 1u) / WORKGROUP; n++) {
                     let i = n * WORKGROUP + lane;
                     if i < V_KEYS * V_QUADS {
-                        let position = min(half_first + slice * V_KEYS + i / V_QUADS, end - 1u);
+                        let in_slice = slice * V_KEYS + i / V_QUADS;
+                        let position = step.first + min(half_first + in_slice, end - 1u);
                         let quad = first_quad + i % V_QUADS;
                         tile[i] = value(position, head_kv, quad);
                     }

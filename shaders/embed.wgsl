@@ -1,12 +1,13 @@
 // x[t] = EMBEDDING_SCALE * embd[tokens[t]], for the tokens whose row is in this shard of the embedding.
 
-@group(0) @binding(0) var<storage, read> tokens: array<u32>;
+@group(0) @binding(0) var<uniform> step: Step;
+@group(0) @binding(1) var<storage, read> tokens: array<u32>;
 // [N_ROWS, K] f16, f16 split into bytes, or f32
-@group(0) @binding(1) var<storage, read> embd: array<u32>;
+@group(0) @binding(2) var<storage, read> embd: array<u32>;
 // [n_vocab], of split f16
-@group(0) @binding(2) var<storage, read> shifts: array<u32>;
+@group(0) @binding(3) var<storage, read> shifts: array<u32>;
 // [n_tokens, K]
-@group(0) @binding(3) var<storage, read_write> x: array<vec2f>;
+@group(0) @binding(4) var<storage, read_write> x: array<vec2f>;
 
 const PAIRS: u32 = K / 2u; // in a row
 
@@ -27,7 +28,7 @@ fn pair(row: u32, i: u32) -> vec2f {
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     // A token below FIRST_ROW wraps around, so it is above N_ROWS too.
-    let row = tokens[group.x] - FIRST_ROW;
+    let row = tokens[row_of(group.x).token] - FIRST_ROW;
     if row >= N_ROWS {
         return;
     }

@@ -1,17 +1,18 @@
 // x[t] = EMBEDDING_SCALE * embd[tokens[t]], for the tokens whose row is in this shard of a packed embedding.
 // See packed.wgsl.
 
-@group(0) @binding(0) var<storage, read> tokens: array<u32>;
-@group(0) @binding(1) var<storage, read> w: array<vec4u>;
-@group(0) @binding(2) var<storage, read> w_scale: array<u32>;
-@group(0) @binding(3) var<storage, read_write> x: array<vec4f>; // [n_tokens, K]
+@group(0) @binding(0) var<uniform> step: Step;
+@group(0) @binding(1) var<storage, read> tokens: array<u32>;
+@group(0) @binding(2) var<storage, read> w: array<vec4u>;
+@group(0) @binding(3) var<storage, read> w_scale: array<u32>;
+@group(0) @binding(4) var<storage, read_write> x: array<vec4f>; // [n_tokens, K]
 
 const LANES: u32 = WORKGROUP;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     // A token below FIRST_ROW wraps around, so it is above N_ROWS too.
-    let row = tokens[group.x] - FIRST_ROW;
+    let row = tokens[row_of(group.x).token] - FIRST_ROW;
     if row >= N_ROWS {
         return;
     }

@@ -22,7 +22,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         if i < HALF {
             var v = Pairs(qkv[first + i / 2u], qkv[first + (i + HALF) / 2u]);
             if head < N_HEAD + N_HEAD_KV {
-                let at_pair = (step.pos + token) * HALF + i;
+                let at_pair = row_of(token).pos * HALF + i;
                 v = both_rotated(v, rope_table[at_pair], rope_table[at_pair + 1u]);
             }
             if head < N_HEAD {

@@ -41,7 +41,9 @@ export async function loadTimes(options) {
  * them, and where a single run would, the figure is left out. The page's function `tell` is called
  * with the name of each figure before it is taken.
  */
-export async function measure({ decode, prefill, tokens, runs, patience, profile, sampling }) {
+export async function measure({
+  decode, prefill, tokens, runs, patience, profile, sampling, batch
+}) {
   const { model, tell } = globalThis
   const { contextLength, vocabSize } = model.info
   /** Tokens that each answer gets, however long they take. */
@@ -124,6 +126,18 @@ export async function measure({ decode, prefill, tokens, runs, patience, profile
       )
       add(`${what}, ${how}`, 'tok/s', drawnRates)
     }
+  }
+  if (batch) {
+    const what = `${model.info.maxBatch} answers at once, their tokens together`
+    await tell(what)
+    const rates = await several(async run => {
+      const start = performance.now()
+      const inputs = Array.from({ length: model.info.maxBatch }, (_, n) => prompt(16, run * 16 + n))
+      const answers = model.generateMany(inputs, { maxTokens: tokens, promptLookup: false })
+      const all = await Promise.all(answers.map(({ stats }) => stats))
+      return all.reduce((sum, { completionTokens }) => sum + completionTokens, 0) / since(start)
+    })
+    add(what, 'tok/s', rates)
   }
   // After an abort in the middle of an answer: the time until the answer rejects, and the time
   // until the first token of another answer, which has to wait for the steps in flight. If the

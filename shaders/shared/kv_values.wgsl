@@ -1,7 +1,8 @@
-// Four values at a time, from a cache that is read in pairs of words. See kv_row.wgsl.
+// Four values at a time, from a cache that is read in pairs of words. See kv_row.wgsl. `position`
+// counts from the beginning of the buffers.
 
 fn pair_of(position: u32, head_kv: u32, four: u32) -> u32 {
-    return (step.first + position) * (KV_ROW / 2u) + head_kv * (HEAD_WORDS / 2u) + four * KV_BITS / 16u;
+    return position * (KV_ROW / 2u) + head_kv * (HEAD_WORDS / 2u) + four * KV_BITS / 16u;
 }
 
 fn four_f16(words: vec2u) -> vec4f {

@@ -16,7 +16,7 @@ struct Rotation {
 
 fn rotation_of(head: u32, token: u32, i: u32) -> Rotation {
     let at = select(0u, HEAD_DIM, head >= N_HEAD) + i;
-    let at_pair = (step.pos + token) * HALF + i;
+    let at_pair = row_of(token).pos * HALF + i;
     return Rotation(
         vec4f(
             head_norms[at],

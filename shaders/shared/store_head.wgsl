@@ -6,8 +6,9 @@ const HALF: u32 = HEAD_DIM / 2u;
 // A head on its way to a cache of int8, whose scale depends on all of its values.
 var<workgroup> unscaled: array<vec2f, HALF>;
 
-fn row_of(token: u32) -> u32 {
-    return (step.first + step.pos + token) * KV_ROW;
+fn cache_row(token: u32) -> u32 {
+    let row = row_of(token);
+    return (row.first + row.pos) * KV_ROW;
 }
 
 // Stores the values i and i + 1, and i + HALF and i + HALF + 1.
@@ -24,8 +25,8 @@ fn store_pairs(head: u32, token: u32, i: u32, v: Pairs) {
     } else {
         let is_key = head < N_HEAD + N_HEAD_KV;
         let at = (head - N_HEAD) % N_HEAD_KV * HEAD_DIM + i;
-        put_two(is_key, row_of(token), at, v.first);
-        put_two(is_key, row_of(token), at + HALF, v.second);
+        put_two(is_key, cache_row(token), at, v.first);
+        put_two(is_key, cache_row(token), at + HALF, v.second);
     }
 }
 
@@ -47,7 +48,7 @@ fn finish_head(lane: u32, head: u32, token: u32) {
     let largest = bitcast<f32>(max(bits.x, bits.y));
     let is_key = head < N_HEAD + N_HEAD_KV;
     let head_kv = (head - N_HEAD) % N_HEAD_KV;
-    let row = row_of(token);
+    let row = cache_row(token);
     for (var n = 0u; n < (HEAD_WORDS + WORKGROUP - 1u) / WORKGROUP; n++) {
         let i = n * WORKGROUP + lane;
         if i < HEAD_WORDS {

@@ -1,5 +1,7 @@
 //! The greedy choices after each token of a draft pass, on their way from the GPU.
 
+use super::MAX_BATCH_STEPS;
+use super::state::SLOT_WORDS;
 use crate::error::Result;
 use crate::gpu::{Gpu, Readback};
 use crate::kernels::NO_TOKEN;
@@ -20,6 +22,30 @@ impl Choices {
     pub async fn take(self, gpu: &Gpu) -> Result<Vec<u32>> {
         let best = self.best.take(gpu).await?;
         Ok(best.chunks(self.vocab_blocks).map(best_of).collect())
+    }
+}
+
+/// What [`Engine::decode_batch`](super::Engine::decode_batch) chose. Several may be in flight.
+pub struct Sampled {
+    /// The last tokens of each slot.
+    pub(super) all: Readback<u32>,
+    /// The slots of the texts.
+    pub(super) slots: Vec<usize>,
+    /// Steps.
+    pub(super) n: usize,
+}
+
+impl Sampled {
+    /// Waits for the tokens of each text, one for each step: [`NO_TOKEN`] where no logit is a number.
+    ///
+    /// Errors: `device-lost`.
+    pub async fn take(self, gpu: &Gpu) -> Result<Vec<Vec<u32>>> {
+        let all = self.all.take(gpu).await?;
+        let of = |slot: &usize| {
+            let end = slot * SLOT_WORDS + MAX_BATCH_STEPS;
+            all[end - self.n..end].to_vec()
+        };
+        Ok(self.slots.iter().map(of).collect())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The forward pass as a list of kernels. [`crate::reference`] is the same list in plain Rust.
 
 use super::lm_head::Candidates;
-use super::state::{Activations, State};
+use super::state::{Activations, Slot, State};
 use super::weights::{Block, Matrix, Vocabulary, Weights};
 use crate::gpu::{Buffer, Plan, Recorder};
 use crate::kernels::{
@@ -42,11 +42,12 @@ pub(super) fn layers(
     width: Width,
 ) -> Plan {
     let State { x, h, qkv, q, rope_table, ff, .. } = state;
-    embed(p, config, weights, state);
+    let has_rows = matches!(width, Width::One | Width::Few);
+    embed(p, config, weights, state, has_rows);
     for (block, cache) in weights.blocks.iter().zip(&state.cache) {
         let input = normed(p, x, &block.attn_norm, h);
         multiply(p, width, &block.attn_qkv, &input, qkv, Product::Store);
-        rotate(p, block, qkv, rope_table, q, cache);
+        rotate(p, block, qkv, rope_table, q, cache, has_rows);
         attend(p, width, state, cache);
         let input = merged(p, config, block, state);
         multiply(p, width, &block.attn_output, &input, x, Product::Add);
@@ -60,11 +61,13 @@ pub(super) fn layers(
     p.finish()
 }
 
-fn embed(p: &mut Recorder, config: &Config, weights: &Weights, state: &State) {
+fn embed(p: &mut Recorder, config: &Config, weights: &Weights, state: &State, has_rows: bool) {
     let State { tokens, x, .. } = state;
     match &weights.token_embd {
-        Vocabulary::Dense(embd) => p.embed(tokens, embd, config.embedding_scale, x),
-        Vocabulary::Packed(embd) => p.embed_packed(tokens, embd, config.embedding_scale, x),
+        Vocabulary::Dense(embd) => p.embed(tokens, embd, config.embedding_scale, x, has_rows),
+        Vocabulary::Packed(embd) => {
+            p.embed_packed(tokens, embd, config.embedding_scale, x, has_rows)
+        }
     }
 }
 
@@ -75,10 +78,11 @@ fn rotate(
     rope_table: &Buffer<[f32; 2]>,
     q: &Buffer<f32>,
     cache: &KvCache,
+    has_rows: bool,
 ) {
     match &block.head_norms {
-        None => p.rope_kv(qkv, rope_table, q, cache),
-        Some(norms) => p.norm_rope_kv(qkv, norms, rope_table, q, cache),
+        None => p.rope_kv(qkv, rope_table, q, cache, has_rows),
+        Some(norms) => p.norm_rope_kv(qkv, norms, rope_table, q, cache, has_rows),
     }
 }
 
@@ -187,7 +191,7 @@ fn attend(p: &mut Recorder, width: Width, state: &State, cache: &KvCache) {
     let State { q, partials, .. } = state;
     match width {
         _ if !p.tuning().tiles || !cache.shape.fits_tiles() => {
-            p.attention(q, cache, partials);
+            p.attention(q, cache, partials, matches!(width, Width::One | Width::Few));
         }
         Width::Short | Width::Chunk => p.attention_prefill(q, cache, partials),
         Width::One | Width::Few => p.attention_decode(q, cache, partials),
@@ -201,7 +205,7 @@ pub(super) fn decode(p: &mut Recorder, config: &Config, weights: &Weights, state
     if !p.tuning().fused {
         return layers(p, config, weights, state, Width::One);
     }
-    embed(p, config, weights, state);
+    embed(p, config, weights, state, true);
     if let (Some(stream), Some(matrices), Activations::Groups(h), Activations::Groups(ff_h)) =
         (&state.stream, weights.two_bit_matrices(), &state.h, &state.ff_h)
     {
@@ -246,7 +250,7 @@ fn stream_blocks(
             _ if i == 0 => {
                 p.rms_norm_quantize_groups(x, &block.attn_norm, h);
                 p.gemv_packed(w_qkv, h, qkv, Product::Store, false);
-                rotate(p, block, qkv, rope_table, q, cache);
+                rotate(p, block, qkv, rope_table, q, cache, true);
             }
             Some(norms) if w_qkv.takes_heads(p.tuning(), config.head_dim) => {
                 let heads = Heads { norms, rope_table, q, cache };
@@ -254,7 +258,7 @@ fn stream_blocks(
             }
             _ => {
                 p.norm_gemv_packed(w_qkv, stream, eps, qkv);
-                rotate(p, block, qkv, rope_table, q, cache);
+                rotate(p, block, qkv, rope_table, q, cache, true);
             }
         }
         attend(p, Width::One, state, cache);
@@ -291,7 +295,7 @@ fn qkv(p: &mut Recorder, config: &Config, block: &Block, state: &State, cache: &
             multiply(p, Width::One, w, &input, qkv, Product::Store);
         }
     }
-    rotate(p, block, qkv, rope_table, q, cache);
+    rotate(p, block, qkv, rope_table, q, cache, true);
 }
 
 /// From the splits of attention to the residual stream.
@@ -338,31 +342,27 @@ pub(super) fn best(
     weights: &Weights,
     state: &State,
     candidates: Option<&Candidates>,
+    slot: &Slot,
 ) -> Plan {
-    let State { x, last, sampling, tokens, sampled, .. } = state;
+    let State { x, last, .. } = state;
     match candidates.zip(weights.lm_head().dense()) {
         None => {
             lm_head(p, weights, state);
-            choose_best(p, state);
+            choose_best(p, state, slot);
         }
         Some((Candidates { approximation, best, .. }, w)) => {
             p.rms_norm(x, &weights.output_norm, last);
-            p.gemv_upper(sampling, w, last, approximation);
-            p.rescore(sampling, w, last, approximation, best);
-            p.sample_commit(best, tokens, sampled);
+            p.gemv_upper(&slot.sampling, w, last, approximation);
+            p.rescore(&slot.sampling, w, last, approximation, best);
+            p.sample_commit(best, &slot.token, &slot.sampled);
         }
     }
     p.finish()
 }
 
-/// From the residual stream of few tokens to the best token after each, of every vocabulary block.
-pub(super) fn greedy_each(
-    p: &mut Recorder,
-    config: &Config,
-    weights: &Weights,
-    state: &State,
-) -> Plan {
-    let State { x, few_last, few_logits, few_best, last_q, .. } = state;
+/// From the residual stream of few tokens to the logits after each.
+pub(super) fn few_logits(p: &mut Recorder, weights: &Weights, state: &State) -> Plan {
+    let State { x, few_last, few_logits, last_q, .. } = state;
     let norm = &weights.output_norm;
     match (weights.lm_head(), last_q) {
         (Vocabulary::Dense(w), _) => {
@@ -378,7 +378,18 @@ pub(super) fn greedy_each(
             p.gemv_packed(w, q, few_logits, Product::Store, true);
         }
     }
-    p.best_of_each(config.n_vocab, few_logits, few_best);
+    p.finish()
+}
+
+/// From the logits after each of few tokens to the best token after it, of every vocabulary block.
+pub(super) fn best_of_each(p: &mut Recorder, config: &Config, state: &State) -> Plan {
+    p.best_of_each(config.n_vocab, &state.few_logits, &state.few_best);
+    p.finish()
+}
+
+/// From the logits after each of few tokens to those after one of them, in `logits`.
+pub(super) fn take_logits(p: &mut Recorder, state: &State) -> Plan {
+    p.take_logits(&state.few_logits, &state.logits);
     p.finish()
 }
 
@@ -410,31 +421,30 @@ fn lm_head(p: &mut Recorder, weights: &Weights, state: &State) {
     }
 }
 
-/// Lowers the `logits` of tokens that the text has already.
-pub(super) fn penalize(p: &mut Recorder, state: &State) -> Plan {
-    let State { penalties, tokens, counts, logits, .. } = state;
-    p.penalize(penalties, tokens, counts, logits);
+/// Lowers the `logits` of tokens that the text of a slot has already.
+pub(super) fn penalize(p: &mut Recorder, state: &State, slot: &Slot) -> Plan {
+    p.penalize(&slot.penalties, &slot.token, &slot.counts, &state.logits);
     p.finish()
 }
 
 /// From `logits` to a token: the best one, or one drawn from all.
-pub(super) fn drawn(p: &mut Recorder, state: &State) -> Plan {
-    choose_best(p, state);
+pub(super) fn drawn(p: &mut Recorder, state: &State, slot: &Slot) -> Plan {
+    choose_best(p, state, slot);
     p.finish()
 }
 
-fn choose_best(p: &mut Recorder, state: &State) {
-    let State { logits, sampling, best, tokens, sampled, .. } = state;
-    p.sample_best(sampling, logits, best);
-    p.sample_commit(best, tokens, sampled);
+fn choose_best(p: &mut Recorder, state: &State, slot: &Slot) {
+    let State { logits, best, .. } = state;
+    p.sample_best(&slot.sampling, logits, best);
+    p.sample_commit(best, &slot.token, &slot.sampled);
 }
 
 /// From `logits` to a token drawn from those that top-k, top-p and min-p keep.
-pub(super) fn filtered(p: &mut Recorder, state: &State) -> Plan {
-    let State { logits, sampling, selection, best, tokens, sampled, .. } = state;
+pub(super) fn filtered(p: &mut Recorder, state: &State, slot: &Slot) -> Plan {
+    let State { logits, selection, best, .. } = state;
     p.sample_max(logits, selection);
-    p.sample_bins(sampling, logits, selection);
-    p.sample_sift(sampling, logits, selection, best);
-    p.sample_decide(sampling, selection, best, tokens, sampled);
+    p.sample_bins(&slot.sampling, logits, selection);
+    p.sample_sift(&slot.sampling, logits, selection, best);
+    p.sample_decide(&slot.sampling, selection, best, &slot.token, &slot.sampled);
     p.finish()
 }

@@ -24,11 +24,11 @@ use crate::source::{Reader, Source};
 
 pub use crate::gpu::MAX_BATCH_STEPS;
 pub use crate::kernels::KvType;
-pub use choices::Choices;
+pub use choices::{Choices, Sampled};
 
 use forward::Width;
 use lm_head::Candidates;
-use state::State;
+use state::{Slot, State};
 use upload::Upload;
 use weights::Weights;
 
@@ -98,13 +98,27 @@ pub struct Engine {
     first: Cell<usize>,
     /// The memory's rate in GB/s, once it is measured.
     bandwidth: Cell<Option<f64>>,
-    /// How tokens are chosen.
-    sampling: Cell<Sampling>,
+    /// How tokens are chosen in each slot.
+    sampling: Vec<Cell<Sampling>>,
+    /// The slot of the steps to come.
+    slot: Cell<usize>,
+}
+
+/// A text's row in a step of several texts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Seat {
+    /// Its slot: no two texts of a step have the same.
+    pub slot: usize,
+    /// Where it begins in the KV cache.
+    pub first: usize,
+    /// Tokens of the text before the step.
+    pub pos: usize,
 }
 
 /// The recorded work. A step runs `decode`, `short` or `prefill`, and where a token is wanted then
-/// `best`, or `logits`, perhaps `penalize`, and either `drawn` or `filtered`. A draft pass runs
-/// `few` and `greedy_each`.
+/// what a slot's `best` has, or `logits`, perhaps `penalized`, and either `drawn` or `filtered`. A draft
+/// pass runs `few`, `few_logits` and `best_of_each`. A step of several texts runs `few` and
+/// `few_logits`; then, for each text, `take_logits` and what chooses its token.
 struct Plans {
     /// One token through the layers.
     decode: Plan,
@@ -114,14 +128,24 @@ struct Plans {
     short: Plan,
     /// Few tokens through the layers.
     few: Plan,
-    /// Their hidden states to the best token after each.
-    greedy_each: Plan,
-    /// The last token's hidden state to the best token, or to one drawn from all.
-    best: Plan,
+    /// Their hidden states to the logits after each.
+    few_logits: Plan,
+    /// Their logits to the best token after each.
+    best_of_each: Plan,
+    /// Their logits to those after one of them.
+    take_logits: Plan,
     /// The last token's hidden state to logits.
     logits: Plan,
+    /// Those of each slot.
+    slots: Vec<SlotPlans>,
+}
+
+/// What chooses a token for the text of a slot.
+struct SlotPlans {
+    /// The last token's hidden state to the best token, or to one drawn from all.
+    best: Plan,
     /// Lowers the logits of tokens that the text has already.
-    penalize: Plan,
+    penalized: Plan,
     /// Logits to the best token, or to one drawn from all.
     drawn: Plan,
     /// Logits to a token drawn from those that top-k, top-p and min-p keep.
@@ -141,13 +165,41 @@ impl Plans {
             prefill: forward::layers(recorder, config, weights, state, Width::Chunk),
             short: forward::layers(recorder, config, weights, state, Width::Short),
             few: forward::layers(recorder, config, weights, state, Width::Few),
-            greedy_each: forward::greedy_each(recorder, config, weights, state),
-            best: forward::best(recorder, weights, state, candidates),
+            few_logits: forward::few_logits(recorder, weights, state),
+            best_of_each: forward::best_of_each(recorder, config, state),
+            take_logits: forward::take_logits(recorder, state),
             logits: forward::logits(recorder, weights, state),
-            penalize: forward::penalize(recorder, state),
-            drawn: forward::drawn(recorder, state),
-            filtered: forward::filtered(recorder, state),
+            slots: state
+                .slots
+                .iter()
+                .map(|slot| SlotPlans {
+                    best: forward::best(recorder, weights, state, candidates, slot),
+                    penalized: forward::penalize(recorder, state, slot),
+                    drawn: forward::drawn(recorder, state, slot),
+                    filtered: forward::filtered(recorder, state, slot),
+                })
+                .collect(),
         }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Plan> {
+        let Self { decode, short, prefill, few, few_logits, best_of_each, take_logits, .. } = self;
+        let slots = self.slots.iter().flat_map(SlotPlans::all);
+        let of_few = [few, few_logits, best_of_each, take_logits];
+        [decode, short, prefill, &self.logits].into_iter().chain(of_few).chain(slots)
+    }
+}
+
+impl SlotPlans {
+    fn all(&self) -> [&Plan; 4] {
+        [&self.best, &self.penalized, &self.drawn, &self.filtered]
+    }
+
+    /// From logits to a token.
+    fn chosen(&self, sampling: Sampling) -> impl Iterator<Item = &Plan> {
+        let is_filtered = sampling.is_filtered() && !sampling.is_greedy();
+        let choose = if is_filtered { &self.filtered } else { &self.drawn };
+        sampling.is_penalized().then_some(&self.penalized).into_iter().chain([choose])
     }
 }
 
@@ -191,6 +243,7 @@ impl Engine {
         if let Some(candidates) = &candidates {
             candidates.split(&gpu);
         }
+        let slots = state.slots.len();
         let engine = Self {
             gpu,
             config,
@@ -200,7 +253,8 @@ impl Engine {
             candidates,
             first: Cell::default(),
             bandwidth: Cell::default(),
-            sampling: Cell::default(),
+            sampling: vec![Cell::default(); slots],
+            slot: Cell::default(),
         };
         engine.warm_up().await?;
         Ok(engine)
@@ -247,6 +301,11 @@ impl Engine {
     /// Positions of the KV cache: at least [`Engine::n_ctx`]. Texts share them.
     pub fn positions(&self) -> usize {
         self.state.positions()
+    }
+
+    /// Bytes of KV cache of a text that fills the context.
+    pub fn cache_bytes(&self) -> u64 {
+        self.n_ctx() as u64 * self.state.bytes_per_position()
     }
 
     /// Positions for which `bytes` of KV cache suffice.
@@ -300,21 +359,8 @@ impl Engine {
 
     /// The kernels in use with their variants, each once.
     pub fn kernels(&self) -> Vec<String> {
-        let plans = &self.plans;
-        let all = [
-            &plans.decode,
-            &plans.prefill,
-            &plans.short,
-            &plans.few,
-            &plans.best,
-            &plans.greedy_each,
-            &plans.logits,
-            &plans.penalize,
-            &plans.drawn,
-            &plans.filtered,
-        ];
         let mut kernels: Vec<String> =
-            all.iter().flat_map(|p| p.labels()).map(Into::into).collect();
+            self.plans.all().flat_map(Plan::labels).map(Into::into).collect();
         kernels.sort();
         kernels.dedup();
         kernels
@@ -322,22 +368,35 @@ impl Engine {
 
     /// Dispatches of one greedy decode step.
     pub fn dispatches_per_token(&self) -> usize {
-        self.plans.decode.len() + self.plans.best.len()
+        self.greedy(1).iter().map(|plan| plan.len()).sum()
     }
 
-    /// Sets how the tokens that follow are chosen: at first greedily.
+    /// Makes the steps to come choose tokens in `slot`, below [`Engine::slots`]; at first 0. Each slot
+    /// has the token that was chosen last in it, its sampling and its counts.
+    pub fn use_slot(&self, slot: usize) {
+        self.slot.set(slot);
+    }
+
+    /// The most texts of a step.
+    pub fn slots(&self) -> usize {
+        self.state.slots.len()
+    }
+
+    /// Sets how the tokens that follow are chosen in the slot: at first greedily.
     pub fn set_sampling(&self, sampling: &Sampling) {
-        self.sampling.set(*sampling);
-        self.gpu.write(&self.state.sampling, 0, &[sampling.into()]);
+        let (slot, cell) = self.slot();
+        cell.set(*sampling);
+        self.gpu.write(&slot.sampling, 0, &[sampling.into()]);
     }
 
     /// Counts the tokens of a text, which the penalties that are set take into account. Those that
     /// are chosen after it are counted on the GPU. To be called before the first is chosen.
     pub fn count(&self, prompt: &[u32], output: &[u32]) {
-        let penalties = Penalties::new(&self.sampling.get(), prompt.len() + output.len());
+        let (slot, sampling) = self.slot();
+        let penalties = Penalties::new(&sampling.get(), prompt.len() + output.len());
         let counts = Penalties::counts(self.config.n_vocab, prompt, output);
-        self.gpu.write(&self.state.penalties, 0, &[penalties]);
-        self.gpu.write(&self.state.counts, 0, &counts);
+        self.gpu.write(&slot.penalties, 0, &[penalties]);
+        self.gpu.write(&slot.counts, 0, &counts);
     }
 
     /// Puts at most [`Engine::chunk`] tokens through the layers, filling the KV cache from `pos`
@@ -348,21 +407,22 @@ impl Engine {
     ///
     /// The caller has checked the ids, and that `end` is within the context.
     pub fn prefill(&self, ids: &[u32], pos: usize, end: usize) -> Readback<u32> {
-        let step = self.at(self.state.step_towards(pos, ids.len(), end));
+        let step = self.at(self.state.step_towards(pos, ids.len(), end), self.token_of(ids.len()));
         self.write_step(ids, &step);
-        self.gpu.run_and_read(&[self.layers(&step)], &step, &self.state.sampled, 1)
+        self.gpu.run_and_read(&[self.layers(step.n_tokens)], &step, &self.state.sampled, 1)
     }
 
     /// Like [`Engine::prefill`], and chooses the token that follows.
     pub fn prefill_and_sample(&self, ids: &[u32], pos: usize) -> Readback<u32> {
         let step = self.begin(ids, pos);
-        self.gpu.run_and_read(&self.to_token(&step), &step, &self.state.sampled.last(1), 1)
+        let sampled = self.slot().0.sampled.last(1);
+        self.gpu.run_and_read(&self.to_token(&step), &step, &sampled, 1)
     }
 
     /// Like [`Engine::prefill`], and reads the logits `[n_vocab]` after the last token.
     pub fn prefill_and_read(&self, ids: &[u32], pos: usize) -> Readback<f32> {
         let step = self.begin(ids, pos);
-        let plans = [self.layers(&step), &self.plans.logits];
+        let plans = [self.layers(step.n_tokens), &self.plans.logits];
         self.gpu.run_and_read(&plans, &step, &self.state.logits, self.config.n_vocab)
     }
 
@@ -371,19 +431,56 @@ impl Engine {
     /// Several calls may be in flight.
     pub fn decode_and_sample(&self, pos: usize, n: usize) -> Readback<u32> {
         debug_assert!((1..=MAX_BATCH_STEPS).contains(&n));
-        let steps: Vec<Step> = (pos..pos + n).map(|pos| self.at(self.state.step(pos, 1))).collect();
-        self.gpu.write_steps(&self.state.step, &steps);
+        let steps: Vec<Step> = (pos..pos + n).map(|pos| self.single(pos)).collect();
+        self.gpu.write(&self.state.step, 0, &steps);
         let plans = self.to_token(&steps[0]);
-        self.gpu.run_each_and_read(&plans, &steps, &self.state.sampled.last(n), n)
+        let sampled = self.slot().0.sampled.last(n);
+        let steps = steps.into_iter().map(|step| (plans.iter().copied(), step));
+        self.gpu.run_each_and_read(steps, &sampled, n)
+    }
+
+    /// Makes `id` the token of the slot, as if it had been chosen there last.
+    pub fn put_token(&self, slot: usize, id: u32) {
+        self.gpu.write(&self.state.tokens, self.state.token_of(slot), &[id]);
+    }
+
+    /// Like [`Engine::decode_and_sample`], for a text in each of `seats`, at most [`Engine::slots`].
+    /// Each gets the tokens that it would get alone.
+    pub fn decode_batch(&self, seats: &[Seat], n: usize) -> Sampled {
+        debug_assert!((1..=MAX_BATCH_STEPS).contains(&n) && seats.len() <= self.slots());
+        let Plans { few, few_logits, take_logits, slots, .. } = &self.plans;
+        let mut steps: Vec<(Vec<&Plan>, Step)> = Vec::new();
+        for done in 0..n {
+            let singles: Vec<Step> =
+                seats.iter().map(|seat| self.seated(seat, seat.pos + done)).collect();
+            if let [single] = singles[..] {
+                self.use_slot(seats[0].slot);
+                steps.push((self.to_token(&single), single));
+                continue;
+            }
+            steps.push((vec![few, few_logits], self.state.rows_step(singles.iter().copied())));
+            for (row, (seat, single)) in seats.iter().zip(singles).enumerate() {
+                let chosen = slots[seat.slot].chosen(self.sampling[seat.slot].get());
+                let plans = [take_logits].into_iter().chain(chosen).collect();
+                steps.push((plans, Step { row: row as u32, ..single }));
+            }
+        }
+        let written: Vec<Step> = steps.iter().map(|(_, step)| *step).collect();
+        self.gpu.write(&self.state.step, 0, &written);
+        let sampled = &self.state.sampled;
+        let all = self.gpu.run_each_and_read(steps, sampled, sampled.len());
+        Sampled { all, slots: seats.iter().map(|seat| seat.slot).collect(), n }
     }
 
     /// Puts at most [`Engine::few_at`] tokens through the layers at `pos`, and chooses greedily
     /// after each. The results are those of single steps, to the last bit. Several calls may be in
     /// flight.
     pub fn decode_and_choose(&self, ids: &[u32], pos: usize) -> Choices {
-        let step = self.at(self.state.few_step(pos, ids.len()));
+        let token = self.state.first_token();
+        let step = self.at(self.state.few_step(pos, ids.len()), token);
         self.write_step(ids, &step);
-        let plans = [&self.plans.few, &self.plans.greedy_each];
+        let Plans { few, few_logits, best_of_each, .. } = &self.plans;
+        let plans = [few, few_logits, best_of_each];
         let vocab_blocks = vocab_blocks(self.config.n_vocab);
         let len = ids.len() * vocab_blocks;
         let best = self.gpu.run_and_read(&plans, &step, &self.state.few_best, len);
@@ -405,7 +502,7 @@ impl Engine {
     /// Bytes that one greedy decode step with `pos` tokens in the cache has to read and write.
     pub fn bytes_per_token(&self, pos: usize) -> u64 {
         let step = self.state.step(pos, 1);
-        self.greedy(&step).iter().map(|plan| plan.bytes(&step)).sum()
+        self.greedy(step.n_tokens).iter().map(|plan| plan.bytes(&step)).sum()
     }
 
     /// The time of each kernel in one greedy step of `n_tokens`, at most [`Engine::chunk`], with
@@ -414,52 +511,71 @@ impl Engine {
     /// Errors: `missing-feature` without timestamp queries.
     pub async fn profile(&self, pos: usize, n_tokens: usize) -> Result<Profile> {
         let bandwidth = self.bandwidth().await?;
-        let step = self.at(self.state.step(pos, n_tokens));
-        self.gpu.write_steps(&self.state.step, &[step]);
-        let kernels = self.gpu.profile(&self.greedy(&step), &step, bandwidth).await?;
+        let step = self.at(self.state.step(pos, n_tokens), self.token_of(n_tokens));
+        self.gpu.write(&self.state.step, 0, &[step]);
+        let kernels = self.gpu.profile(&self.greedy(step.n_tokens), &step, bandwidth).await?;
         Ok(Profile { bandwidth, kernels })
     }
 
-    fn greedy(&self, step: &Step) -> [&Plan; 2] {
-        [self.layers(step), &self.plans.best]
+    fn greedy(&self, n_tokens: u32) -> [&Plan; 2] {
+        [self.layers(n_tokens), &self.plans.slots[self.slot.get()].best]
     }
 
     /// From tokens to the one that follows.
     fn to_token(&self, step: &Step) -> Vec<&Plan> {
-        let Plans { best, logits, penalize, drawn, filtered, .. } = &self.plans;
-        let sampling = self.sampling.get();
-        let layers = self.layers(step);
-        let is_filtered = sampling.is_filtered() && !sampling.is_greedy();
-        match (sampling.is_penalized(), is_filtered) {
-            (false, false) => vec![layers, best],
-            (false, true) => vec![layers, logits, filtered],
-            (true, false) => vec![layers, logits, penalize, drawn],
-            (true, true) => vec![layers, logits, penalize, filtered],
+        let (layers, sampling) = (self.layers(step.n_tokens), self.slot().1.get());
+        let slot = &self.plans.slots[self.slot.get()];
+        if !sampling.is_penalized() && (sampling.is_greedy() || !sampling.is_filtered()) {
+            return vec![layers, &slot.best];
         }
+        [layers, &self.plans.logits].into_iter().chain(slot.chosen(sampling)).collect()
     }
 
-    fn layers(&self, step: &Step) -> &Plan {
-        match step.n_tokens as usize {
+    fn layers(&self, n_tokens: u32) -> &Plan {
+        match n_tokens as usize {
             1 => &self.plans.decode,
             ..=forward::SHORT => &self.plans.short,
             _ => &self.plans.prefill,
         }
     }
 
+    /// The slot of the steps to come, and how it chooses tokens.
+    fn slot(&self) -> (&Slot, &Cell<Sampling>) {
+        (&self.state.slots[self.slot.get()], &self.sampling[self.slot.get()])
+    }
+
     fn begin(&self, ids: &[u32], pos: usize) -> Step {
-        let step = self.at(self.state.step(pos, ids.len()));
+        let step = self.at(self.state.step(pos, ids.len()), self.token_of(ids.len()));
         self.write_step(ids, &step);
         step
     }
 
-    /// The step, of the text that is in use.
-    fn at(&self, step: Step) -> Step {
-        Step { first: self.first.get() as u32, ..step }
+    /// Where the first of `n` tokens is put.
+    fn token_of(&self, n: usize) -> usize {
+        match n {
+            1 => self.state.token_of(self.slot.get()),
+            _ => self.state.first_token(),
+        }
+    }
+
+    /// A step of the token that was chosen last in the slot.
+    fn single(&self, pos: usize) -> Step {
+        self.seated(&Seat { slot: self.slot.get(), first: self.first.get(), pos }, pos)
+    }
+
+    fn seated(&self, seat: &Seat, pos: usize) -> Step {
+        let (first, token) = (seat.first as u32, self.state.token_of(seat.slot) as u32);
+        Step { first, token, ..self.state.step(pos, 1) }.with_rows()
+    }
+
+    /// The step, of the text that is in use, and of tokens from that index on.
+    fn at(&self, step: Step, token: usize) -> Step {
+        Step { first: self.first.get() as u32, token: token as u32, ..step }.with_rows()
     }
 
     fn write_step(&self, ids: &[u32], step: &Step) {
-        self.gpu.write(&self.state.tokens, 0, ids);
-        self.gpu.write_steps(&self.state.step, std::slice::from_ref(step));
+        self.gpu.write(&self.state.tokens, step.token as usize, ids);
+        self.gpu.write(&self.state.step, 0, std::slice::from_ref(step));
     }
 }
 

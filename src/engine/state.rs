@@ -3,7 +3,7 @@
 use super::weights::Weights;
 use super::{EngineOptions, MAX_BATCH_STEPS};
 use crate::error::{Error, Result};
-use crate::gpu::{Allocation, Buffer, Gpu, STEP_STRIDE, Step, Tuning, Used};
+use crate::gpu::{Allocation, Buffer, Gpu, Row, Step, Tuning, Used};
 use crate::kernels::{
     AttentionShape, FEW, KvCache, MAX_SPLITS, MIN_LANES, Partials, Penalties, Quantized,
     QuantizedGroups, SamplingParams, Selection, Stream, vocab_blocks,
@@ -18,6 +18,9 @@ const MAX_CACHE: usize = 1 << 30;
 
 /// Positions of the RoPE table that are computed and written together.
 const POSITIONS_AT_ONCE: usize = 4096;
+
+/// What each slot has of a buffer begins at a multiple of this: bindings do.
+const SLOT_BYTES: usize = 256;
 
 /// How the matrices of a model take their inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +86,8 @@ pub(super) struct State {
     max_prefill_splits: usize,
     /// The step, and those that are submitted with it.
     pub(super) step: Buffer<Step>,
-    /// The step's tokens `[chunk]`; the sampler writes the next step's into the first.
+    /// The token that was chosen last in each slot, from which the next step embeds it; then the
+    /// tokens of a chunk or of a draft pass `[chunk]`.
     pub(super) tokens: Buffer<u32>,
     /// The residual stream `[chunk, n_embd]`.
     pub(super) x: Buffer<f32>,
@@ -121,12 +125,25 @@ pub(super) struct State {
     pub(super) cache: Vec<KvCache>,
     /// The memory of `qkv` and others. A step that is submitted later may use it for anything.
     scratch: Buffer<f32>,
-    pub(super) sampling: Buffer<SamplingParams>,
     pub(super) selection: Selection,
+    pub(super) best: Buffer<[u32; 2]>,
+    /// [`Slot::sampled`] of all slots, [`SLOT_WORDS`] apart.
+    pub(super) sampled: Buffer<u32>,
+    /// One for each text that a step can have.
+    pub(super) slots: Vec<Slot>,
+}
+
+/// The words from one slot to the next.
+pub(super) const SLOT_WORDS: usize = SLOT_BYTES / size_of::<u32>();
+
+/// What the sampler has of a text that is being generated.
+pub(super) struct Slot {
+    pub(super) sampling: Buffer<SamplingParams>,
     pub(super) penalties: Buffer<Penalties>,
     /// What the text has of each token, for the penalties `[n_vocab]`.
     pub(super) counts: Buffer<u32>,
-    pub(super) best: Buffer<[u32; 2]>,
+    /// The token chosen last `[1]`.
+    pub(super) token: Buffer<u32>,
     /// The tokens chosen last, in their order `[MAX_BATCH_STEPS]`.
     pub(super) sampled: Buffer<u32>,
 }
@@ -186,6 +203,10 @@ impl State {
         let n_qkv = n_qkv(config);
         let scratch = [chunk * n_qkv, splits * n_q, chunk * n_ff, few * n_vocab];
         let scratch = a.buffer::<f32>("scratch", scratch.into_iter().max().unwrap_or(0));
+        let n_slots = few.max(1);
+        let tokens = a.buffer("tokens", n_slots * SLOT_WORDS + chunk);
+        let sampled = a.buffer("sampled", n_slots * SLOT_WORDS);
+        let slots = slots(a, n_vocab, [&tokens, &sampled], n_slots);
         Self {
             n_ctx,
             chunk,
@@ -193,9 +214,9 @@ impl State {
             min_split,
             max_prefill_splits,
             step: a
-                .buffer("step", MAX_BATCH_STEPS * STEP_STRIDE)
+                .buffer("step", MAX_BATCH_STEPS * (1 + FEW))
                 .using(Used::Fixed(size_of::<Step>() as u64)),
-            tokens: a.buffer("tokens", chunk).using(Used::Tokens(4)),
+            tokens: tokens.using(Used::Tokens(4)),
             x: a.buffer("x", chunk * n_embd).using(rows(n_embd)),
             h: Activations::allocate(a, "h", inputs.blocks, [chunk, n_embd.max(n_q)]),
             qkv: scratch.first(chunk * n_qkv).using(rows(n_qkv)),
@@ -222,12 +243,10 @@ impl State {
             rope_table: a.buffer("rope_table", n_ctx * config.head_dim / 2).using(angles),
             cache: caches(a, shape, config.n_layer, n_ctx),
             scratch,
-            sampling: a.buffer("sampling", 1),
             selection: Selection::allocate(a, n_vocab),
-            penalties: a.buffer("penalties", 1),
-            counts: a.buffer("counts", n_vocab),
             best: a.buffer("best", blocks),
-            sampled: a.buffer("sampled", MAX_BATCH_STEPS),
+            sampled,
+            slots,
         }
     }
 
@@ -333,6 +352,28 @@ impl State {
         self.few.min(alike - pos % alike)
     }
 
+    /// A step of few tokens, each of a text of its own, as a single step of that text would be.
+    pub(super) fn rows_step(&self, rows: impl Iterator<Item = Step>) -> Step {
+        let mut all = Step::default();
+        for (step, row) in rows.zip(&mut all.rows) {
+            let Step { pos, first, split_len, token, .. } = step;
+            *row = Row { pos, first, split_len, token };
+            all.n_tokens += 1;
+            all.n_splits = all.n_splits.max(step.n_splits);
+        }
+        all
+    }
+
+    /// The index in `tokens` of the token that was chosen last in a slot.
+    pub(super) fn token_of(&self, slot: usize) -> usize {
+        slot * SLOT_WORDS
+    }
+
+    /// The index in `tokens` of the first token of a chunk or of a draft pass.
+    pub(super) fn first_token(&self) -> usize {
+        self.slots.len() * SLOT_WORDS
+    }
+
     fn split_step(pos: usize, n_tokens: usize, end: usize, (min, max): (usize, usize)) -> Step {
         let split_len = end.div_ceil(min * max) * min;
         Step {
@@ -363,6 +404,29 @@ impl Activations {
             Inputs::Floats => Self::Floats(floats(a)),
         }
     }
+}
+
+fn slots(
+    a: &mut Allocation<'_>,
+    n_vocab: usize,
+    [tokens, sampled]: [&Buffer<u32>; 2],
+    n_slots: usize,
+) -> Vec<Slot> {
+    const PARAMS: usize = SLOT_BYTES / size_of::<SamplingParams>();
+    const PENALTIES: usize = SLOT_BYTES / size_of::<Penalties>();
+    let n_counts = n_vocab.next_multiple_of(SLOT_WORDS);
+    let sampling = a.buffer("sampling", n_slots * PARAMS);
+    let penalties = a.buffer("penalties", n_slots * PENALTIES);
+    let counts = a.buffer("counts", n_slots * n_counts);
+    (0..n_slots)
+        .map(|n| Slot {
+            sampling: sampling.range(n * PARAMS, 1),
+            penalties: penalties.range(n * PENALTIES, 1),
+            counts: counts.range(n * n_counts, n_vocab),
+            token: tokens.range(n * SLOT_WORDS, 1),
+            sampled: sampled.range(n * SLOT_WORDS, MAX_BATCH_STEPS),
+        })
+        .collect()
 }
 
 /// The KV cache of each block.

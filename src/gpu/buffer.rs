@@ -60,6 +60,12 @@ impl<T> Buffer<T> {
         Self::new(self.raw.clone(), self.offset, (n * size_of::<T>()) as u64, n)
     }
 
+    /// `n` values from number `at` on. A binding has to begin at a multiple of 256 bytes.
+    pub fn range(&self, at: usize, n: usize) -> Self {
+        let [at, size] = [at, n].map(|values| (values * size_of::<T>()) as u64);
+        Self::new(self.raw.clone(), self.offset + at, size, n)
+    }
+
     /// The last `n` values.
     pub fn last(&self, n: usize) -> Self {
         let before = ((self.len - n) * size_of::<T>()) as u64;

@@ -17,7 +17,7 @@ pub use device::{Flushed, Gpu, Subgroups};
 pub use fault::Loss;
 pub use kernel::{Access, Binding, Const, Dialect, Kernel, Variant};
 pub use options::{FeatureCaps, GpuOptions, LimitCaps};
-pub use plan::{Bound, Extent, Plan, Recorder, STEP_STRIDE, Step};
+pub use plan::{Bound, Extent, Plan, Recorder, Row, Step};
 pub use profile::KernelTime;
 pub use readback::Readback;
 pub use tuning::{MAX_BATCH_STEPS, Tuning};

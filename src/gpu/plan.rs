@@ -16,19 +16,49 @@ pub struct Step {
     pub pos: u32,
     /// Tokens in this step.
     pub n_tokens: u32,
-    /// Splits of the context in attention.
+    /// Splits of the context in attention, at most.
     pub n_splits: u32,
     /// Positions in one split.
     pub split_len: u32,
-    /// Where the sequence's positions begin in the buffers of the KV cache.
+    /// Where the text's positions begin in the buffers of the KV cache.
     pub first: u32,
-    /// Uniform blocks are multiples of 16 bytes.
-    pub pad: [u32; 3],
+    /// The index of the first token's id.
+    pub token: u32,
+    /// Of a batch: the row from which a token is chosen.
+    pub row: u32,
+    /// Unused.
+    pub pad: u32,
+    /// Each token's, where they are few. So many fill the 256 bytes of which WebGPU's dynamic offsets
+    /// are multiples.
+    pub rows: [Row; 14],
 }
 
-/// The distance between two steps in a buffer of several, counted in steps. WebGPU's dynamic
-/// offsets are multiples of 256 bytes.
-pub const STEP_STRIDE: usize = 256 / size_of::<Step>();
+/// One token of a step of few.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct Row {
+    /// Tokens of its text before it.
+    pub pos: u32,
+    /// Where its text's positions begin in the buffers of the KV cache.
+    pub first: u32,
+    /// Positions in one split of its text.
+    pub split_len: u32,
+    /// The index of its id.
+    pub token: u32,
+}
+
+impl Step {
+    /// The same step with a row for each token, if they are few: they follow each other in one text.
+    pub fn with_rows(mut self) -> Self {
+        let Self { pos, first, split_len, token, .. } = self;
+        for (n, row) in (0..self.n_tokens).zip(&mut self.rows) {
+            *row = Row { pos: pos + n, first, split_len, token: token + n };
+        }
+        self
+    }
+}
+
+const _: () = assert!(size_of::<Step>() == 256);
 
 /// Workgroups along one dimension, some known only when a step is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +108,7 @@ impl Dispatch {
     /// Encodes it for `step`, which is number `index` in the buffer of steps.
     pub(super) fn encode(&self, pass: &mut wgpu::ComputePass<'_>, step: &Step, index: usize) {
         let [x, y, z] = self.workgroups.map(|extent| extent.at(step));
-        let offset = [(index * STEP_STRIDE * size_of::<Step>()) as u32];
+        let offset = [(index * size_of::<Step>()) as u32];
         pass.set_pipeline(&self.pipeline);
         pass.set_bind_group(0, &self.bind_group, if self.stepped { &offset[..] } else { &[] });
         pass.dispatch_workgroups(x, y, z);
@@ -237,33 +267,23 @@ impl Gpu {
     /// Encodes `plans` one after the other in one compute pass and submits them.
     pub fn run(&self, plans: &[&Plan], step: &Step) {
         let mut encoder = self.device.create_command_encoder(&Default::default());
-        self.encode(&mut encoder, plans, std::slice::from_ref(step));
+        self.encode(&mut encoder, [(plans.iter().copied(), *step)]);
         self.queue.submit([encoder.finish()]);
     }
 
-    /// Encodes all `plans` for each step in turn, in one compute pass: a copy between two steps
-    /// costs a fast card as much as ten kernels.
-    pub(super) fn encode(
+    /// Encodes the plans of each step in turn, in one compute pass: a copy between two steps costs a
+    /// fast card as much as ten kernels.
+    pub(super) fn encode<'a, P: IntoIterator<Item = &'a Plan>>(
         &self,
         encoder: &mut wgpu::CommandEncoder,
-        plans: &[&Plan],
-        steps: &[Step],
+        steps: impl IntoIterator<Item = (P, Step)>,
     ) {
         let mut pass = encoder.begin_compute_pass(&Default::default());
-        for (index, step) in steps.iter().enumerate() {
-            for dispatch in plans.iter().flat_map(|plan| &plan.dispatches) {
-                dispatch.encode(&mut pass, step, index);
+        for (index, (plans, step)) in steps.into_iter().enumerate() {
+            for dispatch in plans.into_iter().flat_map(|plan| &plan.dispatches) {
+                dispatch.encode(&mut pass, &step, index);
             }
         }
-    }
-
-    /// Writes `steps` into the buffer that the kernels read them from.
-    pub fn write_steps(&self, buffer: &Buffer<Step>, steps: &[Step]) {
-        let mut apart = vec![Step::default(); (steps.len() - 1) * STEP_STRIDE + 1];
-        for (index, step) in steps.iter().enumerate() {
-            apart[index * STEP_STRIDE] = *step;
-        }
-        self.write(buffer, 0, &apart);
     }
 
     /// In a browser, which adds its own checks.

@@ -33,20 +33,21 @@ impl Gpu {
         result: &Buffer<T>,
         len: usize,
     ) -> Readback<T> {
-        self.run_each_and_read(plans, std::slice::from_ref(step), result, len)
+        let steps = (!plans.is_empty()).then(|| (plans.iter().copied(), *step));
+        self.run_each_and_read(steps, result, len)
     }
 
-    /// Runs `plans` for one step after the other, and copies when all are done.
-    pub fn run_each_and_read<T: Pod>(
+    /// Runs the plans of one step after the other, and copies when all are done.
+    pub fn run_each_and_read<'a, T: Pod, P: IntoIterator<Item = &'a Plan>>(
         &self,
-        plans: &[&Plan],
-        steps: &[Step],
+        steps: impl IntoIterator<Item = (P, Step)>,
         result: &Buffer<T>,
         len: usize,
     ) -> Readback<T> {
         let mut encoder = self.device.create_command_encoder(&Default::default());
-        if !plans.is_empty() {
-            self.encode(&mut encoder, plans, steps);
+        let mut steps = steps.into_iter().peekable();
+        if steps.peek().is_some() {
+            self.encode(&mut encoder, steps);
         }
         self.submit_and_read(encoder, (&result.raw, result.offset), (len * size_of::<T>()) as u64)
     }

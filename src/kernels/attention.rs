@@ -137,13 +137,20 @@ pub(super) const BINDINGS: &[Binding] = &[
 pub(super) const KERNEL: Kernel = Kernel {
     name: "attention",
     bindings: BINDINGS,
-    variants: one_variant!("shared/step", "shared/kv_row", "shared/kv_values", "attention"),
-    example: || consts(&AttentionShape::EXAMPLE, 4),
+    variants: one_variant!(
+        "shared/step",
+        "shared/rows",
+        "shared/kv_row",
+        "shared/kv_values",
+        "attention"
+    ),
+    example: || consts(&AttentionShape::EXAMPLE, 4, true),
 };
 
-fn consts(shape: &AttentionShape, heads: usize) -> Vec<Const> {
+fn consts(shape: &AttentionShape, heads: usize, rows: bool) -> Vec<Const> {
     let tile = tile(shape);
     let own = [
+        Const::Bool("ROWS", rows),
         Const::size("HEADS", heads),
         Const::size("TILE", tile),
         Const::size("WORKGROUP", heads * tile),
@@ -157,13 +164,13 @@ fn tile(shape: &AttentionShape) -> usize {
 }
 
 impl Recorder<'_> {
-    /// `softmax(q · k) v`, causal, over each split of the context.
-    pub fn attention(&mut self, q: &Buffer<f32>, cache: &KvCache, out: &Partials) {
+    /// `softmax(q · k) v`, causal, over each split of the context. `rows`: whether the step has rows.
+    pub fn attention(&mut self, q: &Buffer<f32>, cache: &KvCache, out: &Partials, rows: bool) {
         let KvCache { shape, keys, values } = cache;
         let heads = shape.heads_together(WORKGROUP as usize / tile(shape));
         self.dispatch(
             &KERNEL,
-            &consts(shape, heads),
+            &consts(shape, heads, rows),
             &[q, keys, values, &out.sums, &out.max_total],
             [Extent::Fixed((shape.n_head / heads) as u32), Extent::Tokens(1), Extent::Splits],
         );

@@ -59,6 +59,7 @@ mod sample_sift;
 mod selection;
 mod split_f16;
 mod stream_packed;
+mod take_logits;
 mod weight;
 
 pub use attention::{AttentionShape, KvCache, KvType, Partials};
@@ -127,6 +128,7 @@ kernels! {
     sample_sift,
     split_f16,
     stream_packed,
+    take_logits,
 }
 
 /// Threads in a workgroup, unless a kernel has a reason for fewer: the most that every adapter

@@ -22,6 +22,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     ],
     variants: lanes_variants!("lanes", "group";
         "shared/step",
+        "shared/rows",
         "shared/dot4",
         "shared/packed",
         "shared/packed_dot",
@@ -53,7 +54,13 @@ fn consts(
         each: EACH,
     };
     let product = packed_consts(rows, w, Product::Store, tuning.has_packed_dot());
-    [product, groups.consts(), shape.consts(), vec![Const::F32("EPS", eps)]].concat()
+    [
+        product,
+        groups.consts(),
+        shape.consts(),
+        vec![Const::F32("EPS", eps), Const::Bool("ROWS", true)],
+    ]
+    .concat()
 }
 
 /// Threads for a head.

@@ -18,6 +18,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     ],
     variants: one_variant!(
         "shared/step",
+        "shared/rows",
         "shared/rope_kv",
         "shared/kv_row",
         "shared/quantize_group",
@@ -25,11 +26,12 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/rotated_head",
         "norm_rope_kv"
     ),
-    example: || consts(&AttentionShape::EXAMPLE, 1e-6),
+    example: || consts(&AttentionShape::EXAMPLE, 1e-6, true),
 };
 
-fn consts(shape: &AttentionShape, eps: f32) -> Vec<Const> {
-    let own = [Const::U32("WORKGROUP", WORKGROUP), Const::F32("EPS", eps)];
+fn consts(shape: &AttentionShape, eps: f32, rows: bool) -> Vec<Const> {
+    let own =
+        [Const::Bool("ROWS", rows), Const::U32("WORKGROUP", WORKGROUP), Const::F32("EPS", eps)];
     [shape.consts(), own.into()].concat()
 }
 
@@ -43,12 +45,13 @@ impl Recorder<'_> {
         rope_table: &Buffer<[f32; 2]>,
         q: &Buffer<f32>,
         cache: &KvCache,
+        rows: bool,
     ) {
         let KvCache { shape, keys, values } = cache;
         let heads = (shape.n_head + 2 * shape.n_head_kv) as u32;
         self.dispatch(
             &KERNEL,
-            &consts(shape, norms.eps),
+            &consts(shape, norms.eps, rows),
             &[qkv, &norms.weight, rope_table, q, keys, values],
             [Extent::Fixed(heads), Extent::Tokens(1), Extent::Fixed(1)],
         );

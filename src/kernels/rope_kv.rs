@@ -15,35 +15,38 @@ pub(super) const KERNEL: Kernel = Kernel {
     ],
     variants: one_variant!(
         "shared/step",
+        "shared/rows",
         "shared/rope_kv",
         "shared/kv_row",
         "shared/quantize_group",
         "shared/store_head",
         "rope_kv"
     ),
-    example: || consts(&AttentionShape::EXAMPLE),
+    example: || consts(&AttentionShape::EXAMPLE, true),
 };
 
-fn consts(shape: &AttentionShape) -> Vec<Const> {
-    [shape.consts(), vec![Const::U32("WORKGROUP", WORKGROUP)]].concat()
+fn consts(shape: &AttentionShape, rows: bool) -> Vec<Const> {
+    let own = [Const::U32("WORKGROUP", WORKGROUP), Const::Bool("ROWS", rows)];
+    [shape.consts(), own.into()].concat()
 }
 
 impl Recorder<'_> {
     /// Rotates q and k of `qkv` `[n_tokens, n_q + 2 n_kv]` by position (RoPE with NeoX pairs;
     /// `rope_table` `[n_ctx, head_dim / 2]` holds cos and sin). q, divided by `sqrt(head_dim)`,
-    /// goes to `q`; k and v go to `cache`.
+    /// goes to `q`; k and v go to `cache`. `rows`: whether the step has rows.
     pub fn rope_kv(
         &mut self,
         qkv: &Buffer<f32>,
         rope_table: &Buffer<[f32; 2]>,
         q: &Buffer<f32>,
         cache: &KvCache,
+        rows: bool,
     ) {
         let KvCache { shape, keys, values } = cache;
         let heads = (shape.n_head + 2 * shape.n_head_kv) as u32;
         self.dispatch(
             &KERNEL,
-            &consts(shape),
+            &consts(shape, rows),
             &[qkv, rope_table, q, keys, values],
             [Extent::Fixed(heads), Extent::Tokens(1), Extent::Fixed(1)],
         );

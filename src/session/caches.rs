@@ -216,6 +216,49 @@ impl Caches {
         }
     }
 
+    /// Gives a running text more room: in its range, or in another, into which what it holds is to be
+    /// copied. Other texts may move. `None` if there is no room.
+    pub(super) fn extend(&mut self, id: CacheId, wanted: Wanted) -> Option<Vec<Copied>> {
+        if let Some(copies) = self.extend_at_once(id, wanted) {
+            return Some(copies);
+        }
+        let own = self.all.get(&id)?.room.clone();
+        let taken: usize = self.all.values().map(Cached::room).sum();
+        let is_last = self.all.values().all(|cached| cached.room.start <= own.start);
+        let free = self.positions - taken + if is_last { own.len() } else { 0 };
+        if free < wanted.least {
+            return None;
+        }
+        let moves = self.compact();
+        let copies = self.extend_at_once(id, wanted)?;
+        Some([moves, copies].concat())
+    }
+
+    /// Like [`Caches::extend`], but other texts give up their range as far as it takes.
+    pub(super) fn extend_anyway(&mut self, id: CacheId, wanted: Wanted) -> Option<Vec<Copied>> {
+        loop {
+            if let Some(copies) = self.extend(id, wanted) {
+                return Some(copies);
+            }
+            let oldest = self.oldest(None)?;
+            self.all.remove(&oldest);
+        }
+    }
+
+    fn extend_at_once(&mut self, id: CacheId, wanted: Wanted) -> Option<Vec<Copied>> {
+        let room = self.room_from(id);
+        if room < wanted.least {
+            let free = self.free(wanted)?;
+            let cached = self.all.get_mut(&id)?;
+            let copied = Copied { from: cached.room.start, to: free.start, n: cached.filled };
+            cached.room = free.start..free.start + free.len().min(wanted.most);
+            return Some(vec![copied]);
+        }
+        let cached = self.all.get_mut(&id)?;
+        cached.room.end = cached.room.start + room.min(wanted.most);
+        Some(Vec::new())
+    }
+
     /// Must be called when the generation of a text has ended. It keeps what it has filled.
     pub(super) fn release(&mut self, id: CacheId) {
         if let Some(cached) = self.all.get_mut(&id) {
@@ -339,6 +382,15 @@ mod tests {
             Some((placed.id, reused))
         }
 
+        /// Gives a text room for `n` tokens.
+        fn extend(&mut self, id: CacheId, n: usize) {
+            let wanted = Wanted { least: n, most: n };
+            for Copied { from, to, n } in self.caches.extend_anyway(id, wanted).unwrap() {
+                self.positions.copy_within(from..from + n, to);
+            }
+            self.check();
+        }
+
         /// No two texts share a position, and each has its own tokens.
         fn check(&mut self) {
             let mut rooms: Vec<_> = self.caches.all.values().map(|c| c.room.clone()).collect();
@@ -445,6 +497,27 @@ mod tests {
     }
 
     #[test]
+    fn a_running_text_gets_more_room_in_place_or_elsewhere() {
+        let mut held = Held::new(1000);
+        let wanted = |least| Wanted { least, most: least };
+        let (first, _) = held.begin(&text(0, 100), wanted(100), false).unwrap();
+        let (second, _) = held.begin(&text(1000, 100), wanted(100), false).unwrap();
+        held.extend(second, 300);
+        assert_eq!(held.caches.all[&second].room, 100..400);
+        held.extend(first, 300);
+        assert_eq!(held.caches.all[&first].room, 400..700);
+        // Together there is room for it, behind the other.
+        held.extend(second, 400);
+        assert_eq!(held.caches.all[&second].room, 600..1000);
+        assert!(held.caches.extend_anyway(first, wanted(601)).is_none());
+        held.caches.release(second);
+        held.check();
+        assert!(held.caches.extend(first, wanted(901)).is_none());
+        held.extend(first, 1000);
+        assert_eq!(held.caches.all.len(), 1);
+    }
+
+    #[test]
     fn random_texts_never_share_a_position() {
         let mut state = 1_u32;
         let mut random = |n: u32| {
@@ -460,6 +533,14 @@ mod tests {
             let wanted = Wanted { least, most: least + random(400) as usize };
             if let Some((id, _)) = held.begin(&ids, wanted, random(2) == 0) {
                 running.push(id);
+                if random(3) == 0
+                    && let Some(copies) =
+                        held.caches.extend(id, Wanted { least: least + 30, most: least + 60 })
+                {
+                    for Copied { from, to, n } in copies {
+                        held.positions.copy_within(from..from + n, to);
+                    }
+                }
             }
             if running.len() > 2 || random(2) == 0 {
                 for id in running.drain(..) {

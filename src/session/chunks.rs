@@ -38,6 +38,18 @@ impl Chunks {
             .unwrap_or(min)
     }
 
+    /// The next chunk of a text of `len` tokens, of which those before `pos` were submitted, and the
+    /// first `from` before that: how many tokens it has, and where a chunk of a fast card would end.
+    /// On a slow card several chunks end there, and all attend as if they were one.
+    pub(super) fn next(&self, from: usize, pos: usize, len: usize) -> (usize, usize) {
+        let end = (pos + self.max_tokens - (pos - from) % self.max_tokens).min(len);
+        match self.tokens().min(end - pos) {
+            // A single token would be computed by other kernels.
+            tokens if tokens > 1 && end - pos == tokens + 1 => (tokens - 1, end),
+            tokens => (tokens, end),
+        }
+    }
+
     /// Must be called after each chunk with the time it took.
     pub(super) fn took(&mut self, tokens: usize, time: Duration) {
         self.each = Some(time.as_secs_f64() / tokens as f64);

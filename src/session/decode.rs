@@ -41,6 +41,16 @@ impl<'a, M: Model> Decoder<'a, M> {
         Ok(Some(id))
     }
 
+    /// The next token of those in flight, or `None`: nothing more is submitted.
+    pub(super) async fn next_in_flight(&mut self) -> Result<Option<u32>> {
+        if self.ready.is_empty() {
+            self.ready.extend(self.pipeline.take(&mut self.run).await?);
+        }
+        let Some(id) = self.ready.pop_front() else { return Ok(None) };
+        self.run.tokens.push(id);
+        Ok(Some(id))
+    }
+
     /// Submits what is to be in flight while the next token is awaited.
     fn submit(&mut self) {
         if self.drafter.is_confident() && !self.pipeline.is_empty() {

@@ -1,6 +1,7 @@
 //! A loaded model: prompt in, tokens out.
 
 mod caches;
+mod calls;
 mod chunks;
 mod conversation;
 mod decode;
@@ -8,11 +9,13 @@ mod draft;
 #[cfg(test)]
 mod fake;
 mod generate;
+mod generation;
 mod lookup;
 mod output;
 mod pace;
 mod pipeline;
 mod run;
+mod serve;
 mod stats;
 mod stop;
 
@@ -38,6 +41,7 @@ use pace::Pace;
 
 pub use crate::chat::Channel;
 pub use crate::engine::{KvType, LmHead, Profile, Progress};
+pub use calls::{Calls, OnToken, Prompt};
 pub use generate::GenerateOptions;
 pub use output::Token;
 pub use stats::{FinishReason, Stats};
@@ -73,6 +77,11 @@ pub struct Info {
     pub bytes: u64,
     /// Bytes of GPU buffers.
     pub gpu_bytes: u64,
+    /// Bytes of KV cache that a text takes which fills the context.
+    pub cache_bytes: u64,
+    /// The most generations that share a step. Those of the whole context, as far as there is memory
+    /// for `cache_bytes` of each; others wait.
+    pub max_batch: usize,
     /// The adapter's name.
     pub adapter: String,
     /// Dispatches of one greedy decode step.
@@ -95,6 +104,9 @@ pub struct Info {
 /// Bytes of KV cache that texts which nobody generates from may keep, at least that of one context.
 /// Beyond that the oldest gives up its range rather than that the cache grows.
 const MAX_KEPT: u64 = 1 << 30;
+
+/// Bytes of KV cache that texts which are generated together may take. Who finds no room waits.
+const MAX_SHARED: u64 = 3 << 30;
 
 /// A loaded model, and the texts whose keys and values it holds.
 pub struct Session {
@@ -154,6 +166,8 @@ impl Session {
             parameters,
             bytes: reader.len(),
             gpu_bytes: engine.gpu().allocated(),
+            cache_bytes: engine.cache_bytes(),
+            max_batch: engine.slots(),
             adapter: engine.gpu().adapter.clone(),
             dispatches_per_token: engine.dispatches_per_token(),
             bytes_per_token: engine.bytes_per_token(0),
@@ -256,8 +270,14 @@ impl Session {
     /// The logits after the last of `ids`, `[n_vocab]`.
     pub async fn logits(&mut self, ids: &[u32]) -> Result<Vec<f32>> {
         self.check_prompt(ids)?;
-        let id = self.place(ids, Wanted { least: ids.len(), most: ids.len() }).await?;
-        self.prefill(id).await?;
+        // A future that was dropped may have left running texts.
+        self.caches.release_all();
+        let wanted = Wanted { least: ids.len(), most: ids.len() };
+        let Some(id) = self.place(ids, wanted, MAX_KEPT).await? else { return Err(given_up()) };
+        if let Some(text) = self.caches.get(id) {
+            self.engine.use_cache(text.first());
+        }
+        self.prefill(id, &|| false).await?;
         let Some(text) = self.caches.get(id) else { return Err(given_up()) };
         let pos = std::mem::replace(&mut text.filled, ids.len());
         self.caches.release(id);
@@ -314,38 +334,30 @@ impl Session {
         Ok(())
     }
 
-    /// Gives a prompt its range of the KV cache, and makes the engine use it. The text's `filled`
-    /// says how many of its tokens are there.
+    /// Gives a prompt its range of the KV cache, if no running text needs it. The text's `filled` says
+    /// how many of its tokens are there.
     ///
-    /// Where there is no room, the cache grows as far as [`MAX_KEPT`]; beyond that, texts give up
-    /// theirs.
-    async fn place(&mut self, ids: &[u32], wanted: Wanted) -> Result<CacheId> {
-        // No other generation runs. A future that was dropped may have left its own.
-        self.caches.release_all();
-        let asked = self.asked.take().filter(|asked| asked.prompt == ids);
+    /// Where there is no room, the cache grows up to `bytes`; beyond that, texts give up theirs.
+    async fn place(&mut self, ids: &[u32], wanted: Wanted, bytes: u64) -> Result<Option<CacheId>> {
         let mut placed = self.caches.place(ids, wanted);
-        let kept = self.engine.positions_of(MAX_KEPT);
-        if placed.is_none() && self.engine.grow(wanted.most, kept).await? {
+        let most = self.engine.positions_of(bytes);
+        if placed.is_none() && self.engine.grow(wanted.most, most).await? {
             self.caches.grow(self.engine.positions());
             placed = self.caches.place(ids, wanted);
         }
-        let placed = placed.or_else(|| self.caches.place_anyway(ids, wanted));
-        let Some(placed) = placed else { return Err(given_up()) };
+        let Some(placed) = placed.or_else(|| self.caches.place_anyway(ids, wanted)) else {
+            return Ok(None);
+        };
         for Copied { from, to, n } in placed.copies {
             self.engine.copy_cache(from, to, n);
         }
-        if let Some(text) = self.caches.get(placed.id) {
-            text.conversation = asked;
-            self.engine.use_cache(text.first());
-        }
-        Ok(placed.id)
+        Ok(Some(placed.id))
     }
 
     /// Computes a text from what is filled, except for the last chunk: that is left to the step
-    /// which chooses a token. The next chunk is prepared while one is computed, so that dropping the
-    /// future leaves at most two chunks to finish.
-    async fn prefill(&mut self, id: CacheId) -> Result<()> {
-        let max_tokens = self.engine.chunk();
+    /// which chooses a token. The next chunk is prepared while one is computed, so that stopping
+    /// leaves at most two chunks to finish. Gives whether it is done, rather than stopped.
+    async fn prefill(&mut self, id: CacheId, stopped: &dyn Fn() -> bool) -> Result<bool> {
         let Some(text) = self.caches.get(id) else { return Err(given_up()) };
         let (ids, from) = (&text.tokens, text.filled);
         let mut before = None;
@@ -353,16 +365,12 @@ impl Session {
         let mut free = Instant::now();
         let mut pos = from;
         loop {
-            // Where a chunk of a fast card would end. On a slow card several chunks end there, and
-            // all attend as if they were one.
-            let end = (pos + max_tokens - (pos - from) % max_tokens).min(ids.len());
-            let mut tokens = self.chunks.tokens().min(end - pos);
-            if end - pos == tokens + 1 {
-                // A single token would be computed by other kernels.
-                tokens -= 1;
-            }
+            let (tokens, end) = self.chunks.next(from, pos, ids.len());
             if pos + tokens == ids.len() {
-                return Ok(());
+                return Ok(true);
+            }
+            if stopped() {
+                return Ok(false);
             }
             let running = self.engine.prefill(&ids[pos..pos + tokens], pos, end);
             pos += tokens;

@@ -20,7 +20,7 @@ pub struct Token {
 }
 
 /// The text of the tokens. It is held back where a stop text or the end of the reasoning may begin.
-pub(super) struct Output<'a> {
+pub(super) struct Output {
     text: TextStream,
     channels: Channels,
     /// The tokens `<think>` and `</think>`, where the vocabulary has them: as control tokens they
@@ -28,18 +28,18 @@ pub(super) struct Output<'a> {
     open: Option<u32>,
     close: Option<u32>,
     /// Stop texts end the answer, not the reasoning.
-    stop: StopTexts<'a>,
+    stop: StopTexts,
     /// Tokens after `<think>`.
     reasoned: usize,
 }
 
-impl<'a> Output<'a> {
+impl Output {
     /// The output after `prompt`.
     pub(super) fn new(
         tokenizer: &Tokenizer,
         prompt: &[u32],
         channels: Channels,
-        stop: &'a [String],
+        stop: &[String],
     ) -> Self {
         Self {
             text: TextStream::after(prompt),

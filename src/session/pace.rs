@@ -36,6 +36,11 @@ impl Pace {
         Self { max_batches, max_batch_steps, came: None, took: VecDeque::new(), supposed: None }
     }
 
+    /// For steps of another kind: it knows no times, unless they are supposed.
+    pub(super) fn like(other: &Self, tuning: &Tuning) -> Self {
+        Self { supposed: other.supposed, ..Self::new(tuning) }
+    }
+
     /// From now on, a step is supposed to take `time`.
     pub(super) fn suppose(&mut self, time: Duration) {
         self.supposed = Some(time);

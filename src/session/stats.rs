@@ -22,6 +22,8 @@ pub struct Stats {
     pub draft_passes: usize,
     /// Tokens that were computed or submitted, but not needed when the generation ended.
     pub unused_tokens: usize,
+    /// The most generations, this one included, that shared a step with it. 1: it ran alone.
+    pub batch: usize,
     /// Milliseconds from the call to the first token.
     pub time_to_first_token: f64,
     /// Prompt tokens computed per second.

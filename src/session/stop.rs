@@ -1,16 +1,16 @@
 //! Stop texts, matched across tokens.
 
 /// Finds stop texts in text that arrives in parts.
-pub(super) struct StopTexts<'a> {
-    stops: &'a [String],
+pub(super) struct StopTexts {
+    stops: Vec<String>,
     /// Text that may be the beginning of a stop text.
     held: String,
     stopped: bool,
 }
 
-impl<'a> StopTexts<'a> {
-    pub(super) fn new(stops: &'a [String]) -> Self {
-        Self { stops, held: String::new(), stopped: false }
+impl StopTexts {
+    pub(super) fn new(stops: &[String]) -> Self {
+        Self { stops: stops.to_vec(), held: String::new(), stopped: false }
     }
 
     /// Adds text. Gives the text that can be emitted now, and whether a stop text was found.

@@ -12,6 +12,7 @@ use futures_util::future::{Either, select};
 use js_sys::{Float32Array, Function, Uint32Array};
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::spawn_local;
 use web_sys::AbortSignal;
 
 use super::abort::{aborted, or_abort};
@@ -21,16 +22,21 @@ use super::progress::Reporter;
 use super::prompt::{self, Input};
 use super::slot::Slot;
 use crate::chat::{Template, no_template};
-use crate::session::{Channel, FinishReason, Info, Stats, Token};
+use crate::error::Error;
+use crate::session::{Calls, Channel, FinishReason, Info, Prompt, Stats, Token};
 use crate::tokenizer::Tokenizer;
 
 /// A loaded model.
 ///
-/// Only one call of `generate`, `logits` or `profile` may run at a time: the package's TypeScript
-/// queues them. The other calls can be made meanwhile.
+/// Several calls of `generate` may run at a time, or one of `logits` or `profile`: the package's
+/// TypeScript queues them. The other calls can be made meanwhile.
 #[wasm_bindgen]
 pub struct WasmModel {
-    slot: Slot,
+    slot: Rc<Slot>,
+    /// The calls of `generate` that wait.
+    calls: Rc<Calls<'static>>,
+    /// Whether a task answers them.
+    serving: Rc<Cell<bool>>,
     tokenizer: Rc<Tokenizer>,
     template: Option<Rc<Template>>,
     info: Info,
@@ -59,7 +65,8 @@ impl WasmModel {
         let (tokenizer, info) = (Rc::clone(session.tokenizer()), session.info().clone());
         let template = session.template().ok().map(Rc::clone);
         drop(lease);
-        Ok(Self { slot, tokenizer, template, info })
+        let (calls, serving) = Default::default();
+        Ok(Self { slot: Rc::new(slot), calls, serving, tokenizer, template, info })
     }
 
     /// What the model is and how it runs.
@@ -85,46 +92,45 @@ impl WasmModel {
     ) -> Result<JsValue, JsValue> {
         self.slot.check()?;
         let options = GenerateOptions::parse(options)?;
-        // If the device was lost, the model is restored first, which may take as long as loading.
-        let mut lease = match &signal {
-            None => self.slot.lease().await?,
-            Some(signal) => match select(pin!(aborted(signal)), pin!(self.slot.lease())).await {
-                Either::Right((lease, _)) => lease?,
-                Either::Left(_) => return to_js(&aborted_before_the_first_token(0)),
-            },
-        };
         let prompt = match Input::parse(&self.tokenizer, &input, options.raw, options.special)? {
-            Input::Chat(messages) => lease.session()?.chat_prompt(&messages, options.thinking)?,
-            Input::Ids(ids) => ids,
+            Input::Chat(messages) => Prompt::Chat { messages, thinking: options.thinking },
+            Input::Ids(ids) => Prompt::Ids(ids),
         };
-        let (told, thrown) = (Cell::new(false), RefCell::new(None));
-        let stopped =
-            || self.slot.is_disposed() || signal.as_ref().is_some_and(AbortSignal::aborted);
-        let mut tell = |token: Token| {
-            told.set(true);
-            let id = token.id.map_or(JsValue::UNDEFINED, JsValue::from);
-            let is_answer = token.channel == Channel::Answer;
-            match on_token.call3(&JsValue::NULL, &id, &token.text.into(), &is_answer.into()) {
-                Err(error) => {
-                    *thrown.borrow_mut() = Some(error);
-                    ControlFlow::Break(())
+        let asked = prompt.clone();
+        let (told, thrown) = (Rc::new(Cell::new(false)), Rc::new(RefCell::new(None)));
+        let tell = {
+            let (slot, signal) = (Rc::clone(&self.slot), signal.clone());
+            let (told, thrown) = (Rc::clone(&told), Rc::clone(&thrown));
+            let stopped =
+                move || slot.is_disposed() || signal.as_ref().is_some_and(AbortSignal::aborted);
+            move |token: Token| {
+                told.set(true);
+                let id = token.id.map_or(JsValue::UNDEFINED, JsValue::from);
+                let is_answer = token.channel == Channel::Answer;
+                match on_token.call3(&JsValue::NULL, &id, &token.text.into(), &is_answer.into()) {
+                    Err(error) => {
+                        *thrown.borrow_mut() = Some(error);
+                        ControlFlow::Break(())
+                    }
+                    Ok(_) if stopped() => ControlFlow::Break(()),
+                    Ok(_) => ControlFlow::Continue(()),
                 }
-                Ok(_) if stopped() => ControlFlow::Break(()),
-                Ok(_) => ControlFlow::Continue(()),
             }
         };
-        let run = pin!(lease.session()?.generate(&prompt, &options.session, &mut tell));
-        let stats = match &signal {
-            None => run.await?,
-            Some(signal) => match select(pin!(aborted(signal)), run).await {
-                Either::Right((stats, _)) => stats?,
+        let answer = self.calls.push(prompt, options.session, Box::new(tell));
+        self.serve();
+        let answer = match &signal {
+            None => answer.await,
+            Some(signal) => match select(pin!(aborted(signal)), answer).await {
+                Either::Right((stats, _)) => stats,
                 // The next token ends it, with its true statistics.
-                Either::Left(((), run)) if told.get() => run.await?,
-                // It is still computing the prompt, which may take long: drop it.
-                Either::Left(_) => aborted_before_the_first_token(prompt.len()),
+                Either::Left(((), answer)) if told.get() => answer.await,
+                // It waits, or is still computing the prompt, which may take long: drop it.
+                Either::Left(_) => Ok(Ok(aborted_before_the_first_token(self.count(&asked)))),
             },
         };
         self.slot.check()?;
+        let stats = answer.unwrap_or(Err(Error::Disposed))?;
         match thrown.take() {
             Some(thrown) => Err(thrown),
             None => to_js(&stats),
@@ -208,6 +214,42 @@ impl WasmModel {
     /// Frees the model's memory, now or when the running call has ended.
     pub fn dispose(&self) {
         self.slot.dispose();
+    }
+}
+
+impl WasmModel {
+    /// Answers the calls that wait, unless that is being done. If the device was lost, the model is
+    /// restored first, which may take as long as loading.
+    fn serve(&self) {
+        if self.serving.replace(true) {
+            return;
+        }
+        let (slot, calls) = (Rc::clone(&self.slot), Rc::clone(&self.calls));
+        let serving = Rc::clone(&self.serving);
+        spawn_local(async move {
+            while !calls.is_empty() {
+                match slot.lease().await {
+                    // The calls that run get the error.
+                    Ok(mut lease) => match lease.session() {
+                        Ok(session) => drop(session.serve(&calls).await),
+                        Err(error) => calls.fail(error),
+                    },
+                    Err(error) => calls.fail(error),
+                }
+            }
+            serving.set(false);
+        });
+    }
+
+    /// The tokens of a prompt. Those of a conversation may be others, if answers keep theirs.
+    fn count(&self, prompt: &Prompt) -> usize {
+        match (prompt, &self.template) {
+            (Prompt::Ids(ids), _) => ids.len(),
+            (Prompt::Chat { messages, .. }, Some(template)) => {
+                template.tokens(&self.tokenizer, messages).map_or(0, |ids| ids.len())
+            }
+            (Prompt::Chat { .. }, None) => 0,
+        }
     }
 }
 

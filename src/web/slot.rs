@@ -1,14 +1,16 @@
 //! Holds the session of a model between calls, and restores it after its device was lost.
 
 use std::cell::RefCell;
+use std::pin::pin;
 use std::rc::Rc;
 
+use futures_util::future::{Either, select};
 use js_sys::{Function, Uint8Array};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
 use web_sys::{AbortController, ReadableStream};
 
-use super::abort::or_abort;
+use super::abort::aborted;
 use super::open::open;
 use super::options::{CacheMode, LoadOptions};
 use super::progress::Reporter;
@@ -77,17 +79,20 @@ impl Slot {
     /// The session, restored on a new device if its own was lost.
     ///
     /// Errors: those of loading. The next call tries again then.
-    pub(super) async fn lease(&self) -> Result<Lease<'_>, JsValue> {
+    pub(super) async fn lease(&self) -> Result<Lease<'_>> {
         self.check()?;
         let Some(held) = self.held.take() else {
-            return Err(Error::Internal("a call of this model is still running".into()).into());
+            return Err(Error::Internal("a call of this model is still running".into()));
         };
         let mut lease = Lease { slot: self, held: Some(held.if_alive()) };
         if let Some(Held::Lost(memory)) = &lease.held {
-            let restored = self.origin.load_again(memory);
-            let restored = or_abort(Some(&self.disposal.signal()), restored).await;
+            let (disposal, restored) = (self.disposal.signal(), self.origin.load_again(memory));
+            let restored = match select(pin!(aborted(&disposal)), pin!(restored)).await {
+                Either::Left(_) => return Err(Error::Disposed),
+                Either::Right((restored, _)) => restored?,
+            };
             self.check()?;
-            lease.held = Some(Held::Here(restored?));
+            lease.held = Some(Held::Here(restored));
         }
         Ok(lease)
     }

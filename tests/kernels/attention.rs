@@ -2,7 +2,7 @@
 //! `attention_merge` merges the splits, then norms and quantises.
 
 use half::f16;
-use ternlight::gpu::{Buffer, Gpu, Recorder, Step};
+use ternlight::gpu::{Buffer, Gpu, Recorder, Row, Step};
 use ternlight::kernels::{AttentionShape, KvCache, KvType, Norm, Partials};
 use ternlight::reference::ops;
 
@@ -101,7 +101,8 @@ impl Case {
         let [keys, values] = [&self.k, &self.v]
             .map(|of| gpu.upload("cache", &[&others[..], &self.rows(of)].concat()));
         let cache = KvCache { shape: *shape, keys, values };
-        let step = Step { first: first as u32, ..*step };
+        let mut step = Step { first: first as u32, ..*step };
+        step.rows.iter_mut().for_each(|row| row.first += first as u32);
         run(gpu, &step, |p| kernel(p, &q, &cache, &partials));
         partials
     }
@@ -134,13 +135,15 @@ impl Case {
         one.repeat(self.step.n_tokens as usize)
     }
 
-    /// Checks all three kernels.
+    /// Checks all three kernels; `attention_decode` only if the tokens are few.
     fn check(&self) {
         self.check_kernel(device(), "attention", ATTENTION);
         self.check_kernel(device(), "attention_prefill", |p, q, cache, out| {
             p.attention_prefill(q, cache, out);
         });
-        on_each_device(|gpu| self.check_kernel(gpu, "attention_decode", ATTENTION_DECODE));
+        if self.step.n_tokens as usize <= self.step.rows.len() {
+            on_each_device(|gpu| self.check_kernel(gpu, "attention_decode", ATTENTION_DECODE));
+        }
     }
 
     fn check_kernel(&self, gpu: &Gpu, name: &str, kernel: Attention) {
@@ -174,12 +177,13 @@ pub(crate) fn merged(gpu: &Gpu, case: &Case, partials: &Partials) -> Vec<f32> {
     out
 }
 
-pub(crate) const ATTENTION: Attention = |p, q, cache, out| p.attention(q, cache, out);
+pub(crate) const ATTENTION: Attention = |p, q, cache, out| p.attention(q, cache, out, false);
 pub(crate) const ATTENTION_DECODE: Attention = |p, q, cache, out| p.attention_decode(q, cache, out);
 
 pub(crate) fn step(pos: u32, n_tokens: u32, split_len: u32) -> Step {
     let len = pos + n_tokens;
     Step { pos, n_tokens, n_splits: len.div_ceil(split_len), split_len, ..Step::default() }
+        .with_rows()
 }
 
 /// Heads and KV heads in groups of 1 to 6, and heads of several sizes.
@@ -306,6 +310,44 @@ fn attention_merge_norms_and_quantizes() {
                 let normed = ops::rms_norm(&merged(gpu, &case, &partials), &weight, 1e-5);
                 let what = format!("{shape:?}, {:?}", case.step);
                 check_quantized(gpu, &what, &y, &normed, n);
+            }
+        }
+    });
+}
+
+/// Each row of a step is attended as alone: at its own position, in its own range of the cache and in
+/// its own splits. Splits that only another row has add nothing.
+#[test]
+fn texts_in_rows_are_attended_as_alone() {
+    let shape = AttentionShape { n_head: 4, n_head_kv: 2, head_dim: 64, kv: KvType::F16 };
+    let mut random = Random(3);
+    let cases: Vec<Case> = [(200, 64), (0, 64), (129, 128)]
+        .map(|(pos, split_len)| Case::new(shape, step(pos, 1, split_len), &mut random))
+        .into();
+    let n_splits = cases.iter().map(|case| case.step.n_splits).max().unwrap();
+    let mut all = Step { n_tokens: 3, n_splits, ..Step::default() };
+    let mut first = 0;
+    for (case, row) in cases.iter().zip(&mut all.rows) {
+        let Step { pos, split_len, .. } = case.step;
+        *row = Row { pos, first, split_len, token: 0 };
+        first += pos + 1;
+    }
+    let all_of = |values: fn(&Case) -> &Vec<f32>| cases.iter().flat_map(values).copied().collect();
+    let (q, k, v) = (all_of(|case| &case.q), all_of(|case| &case.k), all_of(|case| &case.v));
+    let joined = Case { shape, step: all, q, k, v };
+    let attention: Attention = |p, q, cache, out| p.attention(q, cache, out, true);
+    on_each_device(|gpu| {
+        for kernel in [attention, ATTENTION_DECODE] {
+            let found = joined.partials(gpu, kernel);
+            let (sums, max_total) = (read(gpu, &found.sums), read(gpu, &found.max_total));
+            let sums = sums.chunks(n_splits as usize * shape.n_head * shape.head_dim);
+            let rows = sums.zip(max_total.chunks(n_splits as usize * shape.n_head));
+            for (case, (sums, max_total)) in cases.iter().zip(rows) {
+                let alone = case.partials(gpu, kernel);
+                let (its_sums, its) = (read(gpu, &alone.sums), read(gpu, &alone.max_total));
+                assert_eq!(sums[..its_sums.len()], its_sums);
+                assert_eq!(max_total[..its.len()], its);
+                assert!(max_total[its.len()..].iter().all(|rest| *rest == [-1e30, 0.0]));
             }
         }
     });

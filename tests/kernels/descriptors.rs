@@ -183,9 +183,10 @@ fn the_step_is_laid_out_as_the_shaders_read_it() {
         ("n_splits", offset_of!(Step, n_splits)),
         ("split_len", offset_of!(Step, split_len)),
         ("first", offset_of!(Step, first)),
-        ("pad0", offset_of!(Step, pad)),
-        ("pad1", offset_of!(Step, pad) + 4),
-        ("pad2", offset_of!(Step, pad) + 8),
+        ("token", offset_of!(Step, token)),
+        ("row", offset_of!(Step, row)),
+        ("pad", offset_of!(Step, pad)),
+        ("rows", offset_of!(Step, rows)),
     ];
     let mut seen = 0;
     for shader in shaders(Dialect::Native) {

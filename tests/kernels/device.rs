@@ -82,6 +82,7 @@ pub(crate) fn step(pos: usize, n_tokens: usize) -> Step {
         split_len: len,
         ..Step::default()
     }
+    .with_rows()
 }
 
 /// Records one plan and runs it once.

@@ -68,7 +68,7 @@ fn embed_copies_the_rows_of_all_shards() {
             let embd = upload(gpu, &values, k, ty, cuts);
             let x = gpu.upload("x", &vec![f32::NAN; ids.len() * k]);
             let tokens = gpu.upload("tokens", &ids);
-            run(gpu, &step(0, ids.len()), |p| p.embed(&tokens, &embd, scale, &x));
+            run(gpu, &step(0, ids.len()), |p| p.embed(&tokens, &embd, scale, &x, false));
             let expected: Vec<f32> = ids
                 .iter()
                 .flat_map(|&id| &values[id as usize * k..][..k])

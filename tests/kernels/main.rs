@@ -28,4 +28,5 @@ mod probe_read;
 mod rms_norm;
 mod rope_kv;
 mod sampler;
+mod take_logits;
 mod ternary_products;

@@ -318,7 +318,7 @@ fn embed_packed_looks_rows_up() {
                 let ids = [0, 19, 20, 21, 22, last, 19, 0].map(|id: u32| id.min(last));
                 let x = gpu.upload("x", &vec![f32::NAN; ids.len() * k]);
                 let tokens = gpu.upload("tokens", &ids);
-                run(gpu, &step(0, ids.len()), |p| p.embed_packed(&tokens, &w, 12.0, &x));
+                run(gpu, &step(0, ids.len()), |p| p.embed_packed(&tokens, &w, 12.0, &x, false));
                 let values = matrix.values();
                 let expected: Vec<f32> = ids
                     .iter()
@@ -514,7 +514,7 @@ fn norm_gemv_heads_packed_equals_its_two_steps() {
                 p.norm_gemv_heads_packed(&w, &stream, norm.eps, &heads);
 
                 p.norm_gemv_packed(&w, &stream, norm.eps, &qkv);
-                p.norm_rope_kv(&qkv, &norms, &rope_table, expected_q, expected_cache);
+                p.norm_rope_kv(&qkv, &norms, &rope_table, expected_q, expected_cache, true);
             });
             assert_eq!(read(gpu, q), read(gpu, expected_q), "{format:?}");
             assert_eq!(read(gpu, &cache.keys), read(gpu, &expected_cache.keys), "{format:?}");

@@ -1,7 +1,7 @@
 //! `rope_kv` rotates queries and keys and fills the cache. `norm_rope_kv` norms the heads first.
 
 use half::f16;
-use ternlight::gpu::{Gpu, Step};
+use ternlight::gpu::{Gpu, Row, Step};
 use ternlight::kernels::{AttentionShape, KvCache, KvType, Norm};
 use ternlight::reference::ops;
 
@@ -56,10 +56,10 @@ fn check(
     let norms_of_both = Norm { weight: gpu.upload("weights", &weights.concat()), eps: 1e-6 };
     // What is left of the cache belongs to another text, before this one.
     let first = n_ctx - pos - n_tokens;
-    let step = Step { first: first as u32, ..step(pos, n_tokens) };
+    let step = Step { first: first as u32, ..step(pos, n_tokens) }.with_rows();
     run(gpu, &step, |p| match norms {
-        true => p.norm_rope_kv(&d_qkv, &norms_of_both, &d_table, &q, &cache),
-        false => p.rope_kv(&d_qkv, &d_table, &q, &cache),
+        true => p.norm_rope_kv(&d_qkv, &norms_of_both, &d_table, &q, &cache, false),
+        false => p.rope_kv(&d_qkv, &d_table, &q, &cache, false),
     });
 
     let what = format!("{shape:?} at {pos}");
@@ -155,5 +155,44 @@ fn heads_are_rotated_and_stored() {
                 check(device(), &shape, true, pos, n_tokens, n_ctx);
             }
         }
+    }
+}
+
+/// Each row of a step goes to its own position in its own range of the cache.
+#[test]
+fn texts_in_rows_are_stored_in_their_ranges() {
+    let gpu = device();
+    let shape = AttentionShape { n_head: 2, n_head_kv: 1, head_dim: 64, kv: KvType::F32 };
+    let (n_ctx, n_qkv) = (16, 4 * 64);
+    let mut random = Random(5);
+    let qkv: Vec<f32> = (0..2 * n_qkv).map(|_| 2.0 * random.float() - 1.0).collect();
+    let table = gpu.upload("rope_table", &rope_table(n_ctx, 64));
+    let norms = Norm { weight: gpu.upload("weights", &[1.5; 128]), eps: 1e-6 };
+    let row = |pos, first| Row { pos, first, ..Row::default() };
+    let alone = |row: Row| {
+        Step { pos: row.pos, first: row.first, n_tokens: 1, ..Step::default() }.with_rows()
+    };
+    let rows = [row(9, 0), row(3, 11)];
+    let mut all = Step { n_tokens: 2, ..Step::default() };
+    all.rows[..2].copy_from_slice(&rows);
+    for has_norms in [false, true] {
+        let store = |step: &Step, qkv: &[f32]| {
+            let cache = || gpu.upload("cache", &vec![BEFORE; shape.cache_bytes(n_ctx) / 4]);
+            let cache = KvCache { shape, keys: cache(), values: cache() };
+            let q = gpu.upload("q", &vec![f32::NAN; qkv.len() / 2]);
+            let qkv = gpu.upload("qkv", qkv);
+            run(gpu, step, |p| match has_norms {
+                true => p.norm_rope_kv(&qkv, &norms, &table, &q, &cache, true),
+                false => p.rope_kv(&qkv, &table, &q, &cache, true),
+            });
+            (read(gpu, &q), [read(gpu, &cache.keys), read(gpu, &cache.values)].concat())
+        };
+        let (q, stored) = store(&all, &qkv);
+        let singles = rows.iter().zip(qkv.chunks(n_qkv)).map(|(row, qkv)| store(&alone(*row), qkv));
+        let singles: Vec<_> = singles.collect();
+        assert_eq!(q, [&singles[0].0[..], &singles[1].0].concat());
+        let both = singles[0].1.iter().zip(&singles[1].1);
+        let expected: Vec<u32> = both.map(|(a, b)| if *a == BEFORE { *b } else { *a }).collect();
+        assert_eq!(stored, expected);
     }
 }

@@ -166,7 +166,7 @@ test('what concerns OpenAI\'s servers is ignored; a name that is none is refused
   refuses(() => completion({ reasoning_effort: 'low' }), 'unknown_parameter', 'reasoning_effort')
 })
 
-test('choices come one after the other, with seeds of their own; a prompt counts once', async () => {
+test('choices come in order, with seeds of their own; a prompt counts once', async () => {
   const model = modelOf([{ text: 'Hm.', channel: 'reasoning' }, 'Hi', '!'], { finishReason: 'length' })
   const found = await create(model, { ...hello, n: 2, seed: 4294967295 })
   assert.deepEqual(found.choices, [0, 1].map(index => ({

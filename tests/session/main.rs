@@ -9,6 +9,7 @@ mod setup;
 mod support;
 
 mod bundled;
+mod batch;
 mod cache;
 mod choices;
 mod chunks;

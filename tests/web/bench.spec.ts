@@ -13,11 +13,11 @@ const bench = async (...args: string[]) => {
 }
 
 test('the benchmark measures what it says', async () => {
-  const { report, told } = await bench('--runs', '2', '--loads', '1', '--sampling', '--profile', '--soak', '20')
+  const { report, told } = await bench('--runs', '2', '--loads', '1', '--sampling', '--batch', '--profile', '--soak', '20')
   const whats = [
     'time to first token, 32-token prompt', 'prefill, 32-token prompt', 'decode, 16 tokens of context',
     'decode, 16 tokens of context, temperature', 'decode, 16 tokens of context, top-k and top-p',
-    'abort to its answer', "abort to another answer's first token"
+    '8 answers at once, their tokens together', 'abort to its answer', "abort to another answer's first token"
   ]
   const figures = report.figures.filter(({ what }: { what: string }) => whats.includes(what))
   expect(figures.map(({ what }: { what: string }) => what)).toEqual(whats)

@@ -109,7 +109,7 @@ for (const worker of [true, false]) {
       expect(found.text).toBe(found.looped)
     })
 
-    test('calls run one after the other, in order, and do not mix', async ({ shared: page }) => {
+    test('what is no generation waits for those before it, and calls do not mix', async ({ shared: page }) => {
       const found = await page.evaluate(async () => {
         const { model } = window
         const ended: string[] = []
@@ -134,6 +134,29 @@ for (const worker of [true, false]) {
       expect(found.together).toEqual([found.alone, found.alone])
       expect(found.ended).toEqual(['a', 'b', 'c', 'd'])
       expect(found.answeredMeanwhile).toBe(true)
+    })
+
+    test('several inputs decode as a batch, each to the text that it gets alone', async ({ shared: page }) => {
+      const found = await page.evaluate(async () => {
+        const { model } = window
+        const inputs = ['Who are you?', 'Hi', 'Tell me a story about a brave cat', Uint32Array.of(1, 2, 3)]
+        const options = { maxTokens: 12, temperature: 0.8, topK: 20, seed: 5 }
+        const alone: string[] = []
+        for (const input of inputs) alone.push(await model.generate(input, options).text())
+        const generations = model.generateMany(inputs, options)
+        const left = model.generate('Who are you?', { maxTokens: 100 })
+        for await (const text of left) if (text) break
+        const refused = await model.generate('x', { topP: 3 }).text().catch(error => error.code)
+        const together = await Promise.all(generations.map(generation => generation.text()))
+        const stats = await Promise.all(generations.map(({ stats }) => stats))
+        const { maxBatch, cacheBytes } = model.info
+        const none = await Promise.resolve().then(() => model.generateMany('x' as never)).catch(error => error.code)
+        return { alone, together, refused, none, maxBatch, cacheBytes, batch: stats.map(({ batch }) => batch) }
+      })
+      expect(found.together).toEqual(found.alone)
+      expect(Math.max(...found.batch)).toBeGreaterThan(1)
+      expect(found).toMatchObject({ refused: 'bad-option', none: 'bad-option', maxBatch: 8 })
+      expect(found.cacheBytes).toBeGreaterThan(0)
     })
 
     test('the same seed draws the same text', async ({ shared: page }) => {

@@ -39,7 +39,8 @@ const prepare = (page: Page, where: Where) => page.evaluate(async where => {
 for (const where of ['a worker', "the caller's worker", 'this thread'] as const) {
   test(`a chat goes on as if nothing had happened, in ${where}`, async ({ harness }) => {
     await prepare(harness, where)
-    const found = await harness.evaluate(async url => {
+    const golden = (name: string) => goldens.find(golden => golden.name === name)!
+    const found = await harness.evaluate(async ([url, who]) => {
       const model = await window.loadThere(url)
       const begin = () => model.createChat({ system: 'Answer like a sailor.' })
       const ids = async (generation: import('../../pkg/index.js').Generation) => {
@@ -55,10 +56,11 @@ for (const where of ['a worker', "the caller's worker", 'this thread'] as const)
       const losses: unknown[] = []
       const nextLoss = () => model.lost.then(loss => losses.push(loss))
 
-      // In the middle of an answer, while another call waits.
+      // In the middle of an answer, while another runs with it and a call waits.
       let loss = nextLoss()
       const broken = chat.send(first!)
-      const waiting = model.generate('Who are you?').text()
+      const together = window.codeOf(model.generate('Who are you?').text())
+      const waiting = model.logits(Uint32Array.from(who)).then(logits => logits.indexOf(Math.max(...logits)))
       const tokens = broken.tokens()
       for (let n = 0; n < 5; n++) await tokens.next()
       window.gpu('lose')
@@ -78,13 +80,12 @@ for (const where of ['a worker', "the caller's worker", 'this thread'] as const)
       const { reusedTokens: reused } = await last.stats
       const messages = chat.messages.length
       await model.dispose()
-      return { code, rest, waited, remembered, losses, answers, expected, reused, messages }
-    }, GOLDEN_MODEL)
-    const golden = (name: string) => goldens.find(golden => golden.name === name)!
+      return { code, rest, together: await together, waited, remembered, losses, answers, expected, reused, messages }
+    }, [GOLDEN_MODEL, golden('who').ids] as const)
     expect(found.answers).toEqual(found.expected)
     expect(found.answers[0]).toEqual(golden('system').greedy.slice(0, -1))
     expect(found).toMatchObject({
-      code: 'device-lost', rest: 'device-lost', remembered: 1, reused: 0, messages: 5, waited: golden('who').greedy_text
+      code: 'device-lost', rest: 'device-lost', together: 'device-lost', remembered: 1, reused: 0, messages: 5, waited: golden('who').greedy[0]
     })
     const loss = { reason: 'destroyed', message: expect.any(String) }
     expect(found.losses).toEqual([loss, loss])

@@ -1,0 +1,90 @@
+//! The calls that wait for a session.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+use futures_channel::oneshot;
+
+use super::generate::GenerateOptions;
+use super::output::Token;
+use super::stats::Stats;
+use crate::chat::Message;
+use crate::error::Result;
+
+/// What to generate from.
+#[derive(Clone, Debug)]
+pub enum Prompt {
+    /// These tokens.
+    Ids(Vec<u32>),
+    /// A conversation that ends with a message of the user; see
+    /// [`Session::chat_prompt`](super::Session::chat_prompt).
+    Chat {
+        /// Its messages.
+        messages: Vec<Message>,
+        /// Whether the model is to reason first; `None`: as its template has it.
+        thinking: Option<bool>,
+    },
+}
+
+/// Called with each token, until it breaks.
+pub type OnToken<'a> = Box<dyn FnMut(Token) -> ControlFlow<()> + 'a>;
+
+/// A generation that was asked for.
+pub(super) struct Call<'a> {
+    pub(super) prompt: Prompt,
+    pub(super) options: GenerateOptions,
+    pub(super) on_token: OnToken<'a>,
+    pub(super) answer: oneshot::Sender<Result<Stats>>,
+}
+
+/// Calls in the order in which [`Session::serve`](super::Session::serve) takes them. More may come
+/// while it does.
+#[derive(Default)]
+pub struct Calls<'a> {
+    waiting: RefCell<VecDeque<Call<'a>>>,
+}
+
+impl<'a> Calls<'a> {
+    /// Adds a call. The statistics come when it has ended. Who drops the receiver ends the call
+    /// after the steps in flight.
+    pub fn push(
+        &self,
+        prompt: Prompt,
+        options: GenerateOptions,
+        on_token: OnToken<'a>,
+    ) -> oneshot::Receiver<Result<Stats>> {
+        let (answer, receiver) = oneshot::channel();
+        self.waiting.borrow_mut().push_back(Call { prompt, options, on_token, answer });
+        receiver
+    }
+
+    /// Whether no call waits.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.borrow().is_empty()
+    }
+
+    /// Drops the calls that wait.
+    pub fn clear(&self) {
+        self.waiting.borrow_mut().clear();
+    }
+
+    /// Takes the first call that somebody still waits for.
+    pub(super) fn pop(&self) -> Option<Call<'a>> {
+        let mut waiting = self.waiting.borrow_mut();
+        waiting.retain(|call| !call.answer.is_canceled());
+        waiting.pop_front()
+    }
+
+    /// Puts a call back that found no room.
+    pub(super) fn put_back(&self, call: Call<'a>) {
+        self.waiting.borrow_mut().push_front(call);
+    }
+
+    /// Ends the first call with an error: what it needs cannot be had.
+    pub fn fail(&self, error: crate::error::Error) {
+        if let Some(call) = self.pop() {
+            let _ = call.answer.send(Err(error));
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! A generation: what is done with each of its tokens until a stop rule holds.
+
+use std::ops::ControlFlow;
+
+use futures_channel::oneshot;
+use web_time::Instant;
+
+use super::caches::{CacheId, Cached, Wanted};
+use super::calls::OnToken;
+use super::generate::GenerateOptions;
+use super::output::{Output, Token};
+use super::stats::{FinishReason, Stats};
+use crate::chat::Channel;
+use crate::error::{Error, Result};
+use crate::tokenizer::{Part, Special, Tokenizer};
+
+/// What ends a reasoning whose budget is spent, as models write it.
+const CLOSE: &str = "\n</think>\n\n";
+
+/// Tokens for which a generation gets room at least, if it may have as many. When that is full, it
+/// gets more.
+const MIN_ROOM: usize = 256;
+
+/// A generation that has its range of the KV cache.
+pub(super) struct Generation<'a> {
+    pub(super) options: GenerateOptions,
+    pub(super) on_token: OnToken<'a>,
+    pub(super) answer: oneshot::Sender<Result<Stats>>,
+    /// Its text in the KV cache.
+    pub(super) text: CacheId,
+    /// Its slot of the engine.
+    pub(super) slot: usize,
+    /// Tokens of the prompt, and those of them that were in the cache.
+    pub(super) prompt: usize,
+    pub(super) reused: usize,
+    /// Tokens of its text that were there when its computation began.
+    pub(super) from: usize,
+    /// Most tokens to generate.
+    pub(super) limit: usize,
+    pub(super) output: Output,
+    pub(super) stats: Stats,
+    pub(super) started: Instant,
+    /// When the first token came.
+    pub(super) first: Option<Instant>,
+    /// What the steps in flight belong to: it changes when they are of no use any more.
+    pub(super) serial: u64,
+    /// Whether its whole text was submitted, so that the steps of a batch can continue it.
+    pub(super) decodes: bool,
+    /// Steps in flight that choose a token of it.
+    pub(super) in_flight: usize,
+}
+
+/// What follows a token.
+#[derive(Debug, PartialEq)]
+pub(super) enum Next {
+    /// The next token.
+    Token,
+    /// Nothing: a stop rule holds.
+    End,
+    /// These tokens, which nobody has generated. The budget of the reasoning is spent.
+    Close(Vec<u32>),
+}
+
+impl Generation<'_> {
+    /// Whether nobody waits for it any more.
+    pub(super) fn is_canceled(&self) -> bool {
+        self.answer.is_canceled()
+    }
+
+    /// Whether drafts give the same tokens as steps.
+    pub(super) fn can_draft(&self) -> bool {
+        let sampling = &self.options.sampling;
+        sampling.is_greedy() && !sampling.is_penalized()
+    }
+
+    /// Tokens that its text may have.
+    pub(super) fn most(&self) -> usize {
+        // The last token's keys and values need no room.
+        self.prompt + self.limit - 1
+    }
+
+    /// The room for its text of `len` tokens.
+    pub(super) fn wanted(&self, len: usize) -> Wanted {
+        let most = self.most().max(len);
+        Wanted { least: most.min(len + MIN_ROOM), most }
+    }
+
+    /// Steps that can be submitted behind those in flight, in the room that the text has.
+    pub(super) fn steps_left(&self, text: &Cached) -> usize {
+        text.room().min(self.most()).saturating_sub(text.filled)
+    }
+
+    /// Takes a token that was generated. The statistics are in `stats`.
+    ///
+    /// Errors: `internal` if there was no token to choose.
+    pub(super) fn take(
+        &mut self,
+        tokenizer: &Tokenizer,
+        n_vocab: usize,
+        id: u32,
+        stats: &mut Stats,
+    ) -> Result<Next> {
+        if id as usize >= n_vocab {
+            return Err(Error::Internal("no logit is a number".into()));
+        }
+        if self.first.is_none() {
+            self.first = Some(Instant::now());
+            let (tokens, time) = (self.prompt - self.reused, self.started.elapsed());
+            stats.time_to_first_token = time.as_secs_f64() * 1e3;
+            stats.prefill_tokens_per_second = rate(tokens, time.as_secs_f64());
+        }
+        if tokenizer.is_stop(id) {
+            stats.finish_reason = FinishReason::Stop;
+            return Ok(Next::End);
+        }
+        stats.completion_tokens += 1;
+        let (tokens, stopped) = self.output.push(tokenizer, id)?;
+        let channel = tokens.last().map(|token| token.channel);
+        stats.reasoning_tokens += usize::from(channel == Some(Channel::Reasoning));
+        if self.tell(tokens).is_break() {
+            stats.finish_reason = FinishReason::Abort;
+            return Ok(Next::End);
+        }
+        if stopped {
+            stats.finish_reason = FinishReason::Stop;
+            return Ok(Next::End);
+        }
+        if stats.completion_tokens >= self.limit {
+            return Ok(Next::End);
+        }
+        if self.output.has_spent(self.options.max_thinking_tokens) {
+            let part = Part { text: CLOSE, special: Special::All };
+            let ids = tokenizer.encode_parts_after(&[id], &[part])?;
+            // Without room for an answer, what is left may as well be reasoning.
+            if self.limit - stats.completion_tokens > ids.len() {
+                return self.close(ids, stats);
+            }
+        }
+        Ok(Next::Token)
+    }
+
+    /// Ends the reasoning as the model would have done.
+    fn close(&mut self, ids: Vec<u32>, stats: &mut Stats) -> Result<Next> {
+        stats.completion_tokens += ids.len();
+        stats.reasoning_tokens += ids.len();
+        let tokens = self.output.close(&ids);
+        if self.tell(tokens).is_break() {
+            stats.finish_reason = FinishReason::Abort;
+            return Ok(Next::End);
+        }
+        Ok(Next::Close(ids))
+    }
+
+    /// Answers the call. What was held back is told before.
+    pub(super) fn end(mut self) {
+        let rest = self.output.finish();
+        let _ = self.tell(rest);
+        if let Some(first) = self.first {
+            let after_it = self.stats.completion_tokens.saturating_sub(1);
+            self.stats.decode_tokens_per_second = rate(after_it, first.elapsed().as_secs_f64());
+        }
+        // Nobody may wait for it any more.
+        let _ = self.answer.send(Ok(self.stats));
+    }
+
+    /// Answers the call with an error.
+    pub(super) fn fail(self, error: Error) {
+        let _ = self.answer.send(Err(error));
+    }
+
+    /// Tells of tokens until the caller breaks.
+    fn tell(&mut self, tokens: Vec<Token>) -> ControlFlow<()> {
+        if self.is_canceled() {
+            return ControlFlow::Break(());
+        }
+        tokens.into_iter().try_for_each(&mut self.on_token)
+    }
+}
+
+/// Tokens per second; 0 if the clock, which browsers make coarse, saw no time pass.
+fn rate(tokens: usize, seconds: f64) -> f64 {
+    if seconds > 0.0 { tokens as f64 / seconds } else { 0.0 }
+}

@@ -1,0 +1,521 @@
+//! Answers calls: one alone, with drafts; several as a batch, in steps that read the weights once for
+//! all of them. A call joins at the next step. Each gets the tokens that it would get alone.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+use web_time::Instant;
+
+use super::caches::{Cached, Copied, Wanted};
+use super::calls::{Call, Calls, Prompt};
+use super::decode::Decoder;
+use super::generate::GenerateOptions;
+use super::generation::{Generation, Next};
+use super::output::{Output, Token};
+use super::pace::Pace;
+use super::run::Run;
+use super::stats::{FinishReason, Stats};
+use super::{MAX_KEPT, MAX_SHARED, Session, given_up};
+use crate::chat::Channels;
+use crate::engine::{Engine, Sampled, Seat};
+use crate::error::{Error, Result};
+use crate::gpu::Readback;
+
+/// Chunks of prompts in flight, at most: one is prepared while another is computed.
+const MAX_CHUNKS: usize = 2;
+
+/// The generations that run, and what they have in flight.
+struct Running<'a> {
+    all: Vec<Generation<'a>>,
+    in_flight: VecDeque<Work>,
+    pace: Pace,
+    /// When the chunk before those in flight was done.
+    chunks_free: Instant,
+    serials: u64,
+    /// Whether the call that waits first has found no room.
+    blocked: bool,
+}
+
+/// What was submitted.
+enum Work {
+    /// A chunk of a prompt.
+    Chunk { tokens: usize, done: Readback<u32>, submitted: Instant },
+    /// The end of a prompt, which chooses a token.
+    First { serial: u64, tokens: Readback<u32> },
+    /// `n` steps of several texts.
+    Batch { serials: Vec<u64>, tokens: Sampled, n: usize },
+}
+
+/// Why a generation does not run alone any more.
+enum Alone {
+    Ended,
+    Joined,
+}
+
+impl Session {
+    /// Generates from `prompt`, and calls `on_token` with each token until it breaks.
+    ///
+    /// Tokens whose keys and values the cache still holds are not computed again. Dropping the
+    /// future stops the generation after the steps in flight; what was computed stays valid.
+    ///
+    /// Errors: `bad-option` (empty prompt, ids out of range, settings), `context-full`,
+    /// `device-lost`.
+    pub async fn generate(
+        &mut self,
+        prompt: &[u32],
+        options: &GenerateOptions,
+        on_token: &mut dyn FnMut(Token) -> ControlFlow<()>,
+    ) -> Result<Stats> {
+        let calls = Calls::default();
+        let prompt = Prompt::Ids(prompt.to_vec());
+        let mut answer = calls.push(prompt, options.clone(), Box::new(on_token));
+        self.serve(&calls).await?;
+        match answer.try_recv() {
+            Ok(Some(stats)) => stats,
+            _ => Err(Error::Internal("a call was not answered".into())),
+        }
+    }
+
+    /// Answers `calls` until there are none, those that come meanwhile too.
+    ///
+    /// What is wrong with one call is its own error. Errors: `device-lost`, which the calls that run
+    /// get too; those that wait go on waiting.
+    pub async fn serve(&mut self, calls: &Calls<'_>) -> Result<()> {
+        // A future that was dropped may have left some.
+        self.caches.release_all();
+        let mut running = Running {
+            all: Vec::new(),
+            in_flight: VecDeque::new(),
+            pace: Pace::like(&self.pace, &self.engine.gpu().tuning),
+            chunks_free: Instant::now(),
+            serials: 0,
+            blocked: false,
+        };
+        let served = self.serve_all(calls, &mut running).await;
+        if let Err(error) = &served {
+            running.all.into_iter().for_each(|generation| generation.fail(error.clone()));
+        }
+        served
+    }
+
+    async fn serve_all<'a>(&mut self, calls: &Calls<'a>, running: &mut Running<'a>) -> Result<()> {
+        loop {
+            self.end_canceled(running);
+            while running.all.len() < self.engine.slots() && !running.blocked {
+                let Some(call) = calls.pop() else { break };
+                self.begin(calls, call, running).await?;
+            }
+            match running.all.len() {
+                0 if calls.is_empty() => return Ok(()),
+                0 => running.blocked = false,
+                1 if running.in_flight.is_empty() => {
+                    let Some(mut one) = running.all.pop() else { continue };
+                    (one.decodes, one.in_flight) = (false, 0);
+                    match self.alone(&mut one, calls, running.blocked).await {
+                        Ok(Alone::Joined) => running.all.push(one),
+                        Ok(Alone::Ended) => {
+                            self.caches.release(one.text);
+                            running.blocked = false;
+                            one.end();
+                        }
+                        Err(error) => {
+                            self.caches.release(one.text);
+                            running.blocked = false;
+                            one.fail(error);
+                            self.engine.gpu().check()?;
+                        }
+                    }
+                }
+                n => {
+                    if n > 1 {
+                        self.submit(running).await?;
+                    }
+                    self.take(running).await?;
+                }
+            }
+        }
+    }
+
+    /// Gives a call its room, so that it runs; or its answer, if something is wrong with it; or puts
+    /// it back, if running generations have the room.
+    async fn begin<'a>(
+        &mut self,
+        calls: &Calls<'a>,
+        call: Call<'a>,
+        running: &mut Running<'a>,
+    ) -> Result<()> {
+        let started = Instant::now();
+        let asked = match self.checked(&call) {
+            Ok(asked) => asked,
+            Err(error) => {
+                let _ = call.answer.send(Err(error));
+                return self.engine.gpu().check();
+            }
+        };
+        let (ids, limit) = asked;
+        if limit == 0 {
+            let stats = Stats { prompt_tokens: ids.len(), ..Stats::default() };
+            let _ = call.answer.send(Ok(stats));
+            return Ok(());
+        }
+        let slots = 0..self.engine.slots();
+        let is_free = |slot: &usize| running.all.iter().all(|other| other.slot != *slot);
+        let Some(slot) = slots.into_iter().find(is_free) else {
+            calls.put_back(call);
+            return Ok(());
+        };
+        let tokenizer = Rc::clone(&self.tokenizer);
+        let Call { prompt, options, on_token, answer } = call;
+        running.serials += 1;
+        let mut generation = Generation {
+            text: 0,
+            slot,
+            prompt: ids.len(),
+            reused: 0,
+            from: 0,
+            limit,
+            output: Output::new(&tokenizer, &ids, Channels::answer(), &options.stop),
+            stats: Stats { prompt_tokens: ids.len(), batch: 1, ..Stats::default() },
+            started,
+            first: None,
+            serial: running.serials,
+            decodes: false,
+            in_flight: 0,
+            options,
+            on_token,
+            answer,
+        };
+        let most = generation.most();
+        let (wanted, bytes) = match running.all.is_empty() {
+            true => (generation.wanted(ids.len()), MAX_KEPT),
+            // Who joins others has all its room at once: nobody ever waits for another's.
+            false => (Wanted { least: most, most }, MAX_SHARED),
+        };
+        let asked = self.asked.take().filter(|asked| asked.prompt == ids);
+        let Some(id) = self.place(&ids, wanted, bytes).await? else {
+            running.blocked = true;
+            self.asked = asked;
+            let Generation { options, on_token, answer, .. } = generation;
+            calls.put_back(Call { prompt, options, on_token, answer });
+            return Ok(());
+        };
+        let Some(text) = self.caches.get(id) else { return Err(given_up()) };
+        let channels = match &asked {
+            // Not a chat: all that is generated continues the prompt.
+            None => Channels::answer(),
+            Some(conversation) if conversation.begins_reasoning() => Channels::reasoning(),
+            Some(_) => Channels::new(),
+        };
+        text.conversation = asked;
+        generation.output = Output::new(&tokenizer, &ids, channels, &generation.options.stop);
+        generation.text = id;
+        generation.reused = text.filled;
+        generation.from = text.filled;
+        generation.stats.reused_tokens = text.filled;
+        self.engine.use_slot(slot);
+        self.engine.set_sampling(&generation.options.sampling);
+        running.all.push(generation);
+        Ok(())
+    }
+
+    /// The tokens of a call's prompt, and how many it may generate.
+    fn checked(&mut self, call: &Call<'_>) -> Result<(Vec<u32>, usize)> {
+        call.options.sampling.check()?;
+        let ids = match &call.prompt {
+            Prompt::Ids(ids) => ids.clone(),
+            Prompt::Chat { messages, thinking } => self.chat_prompt(messages, *thinking)?,
+        };
+        self.check_prompt(&ids)?;
+        // The last token's keys and values need no room in the cache.
+        let room = self.engine.n_ctx() - ids.len() + 1;
+        Ok((ids, call.options.max_tokens.unwrap_or(room).min(room)))
+    }
+
+    /// Runs a generation without others, until it ends or a call can join.
+    async fn alone(
+        &mut self,
+        one: &mut Generation<'_>,
+        calls: &Calls<'_>,
+        blocked: bool,
+    ) -> Result<Alone> {
+        let joins = self.engine.slots() > 1 && !blocked;
+        let tokenizer = Rc::clone(&self.tokenizer);
+        let drafts = one.options.prompt_lookup.unwrap_or(self.engine.gpu().tuning.prompt_lookup);
+        loop {
+            self.use_text(one)?;
+            if !self.prefill(one.text, &|| one.is_canceled()).await? {
+                one.stats.finish_reason = FinishReason::Abort;
+                return Ok(Alone::Ended);
+            }
+            let Self { engine, info, caches, pace, chunks, .. } = self;
+            let Some(text) = caches.get(one.text) else { return Err(given_up()) };
+            count(engine, one, text);
+            let left = (text.room().min(one.most()) + 1).saturating_sub(text.tokens.len());
+            let Cached { tokens, filled, .. } = text;
+            let stats = std::mem::take(&mut one.stats);
+            let run =
+                Run { model: engine, tokens, filled, pace, left, stats, last_is_on_gpu: false };
+            let mut decoder = Decoder::new(run, drafts && one.can_draft());
+            let mut next = Next::Token;
+            let mut joined = false;
+            while next == Next::Token {
+                let id = match joined {
+                    false => decoder.next().await?,
+                    true => decoder.next_in_flight().await?,
+                };
+                let Some(id) = id else { break };
+                let first = one.first.is_none();
+                next = one.take(&tokenizer, info.vocab_size, id, decoder.stats())?;
+                if first {
+                    chunks.took_at_most(one.prompt - one.reused, one.started.elapsed());
+                }
+                joined = joined || joins && !calls.is_empty();
+            }
+            one.stats = decoder.finish();
+            let has_room = match next {
+                Next::End => return Ok(Alone::Ended),
+                Next::Close(ids) => self.extend(one, &ids).await?,
+                Next::Token if joined => true,
+                Next::Token => self.extend(one, &[]).await?,
+            };
+            if !has_room {
+                return Err(given_up());
+            }
+            if joined {
+                return Ok(Alone::Joined);
+            }
+        }
+    }
+
+    /// Submits what is to be in flight while the next tokens are awaited.
+    async fn submit(&mut self, running: &mut Running<'_>) -> Result<()> {
+        for i in 0..running.all.len() {
+            let one = &running.all[i];
+            let Some(text) = self.caches.get(one.text) else { return Err(given_up()) };
+            let is_full = match one.decodes {
+                true => one.in_flight == 0 && one.steps_left(text) == 0,
+                false => text.tokens.len() > text.room(),
+            };
+            if is_full {
+                // Its room is full. Without more it waits for that of another.
+                running.all[i].decodes = !self.extend(&running.all[i], &[]).await?;
+            }
+        }
+        self.submit_prompts(running)?;
+        loop {
+            let steps: usize = running.in_flight.iter().map(Work::steps).sum();
+            let batch_steps = running.pace.batch_steps();
+            if !running.in_flight.is_empty()
+                && !running.pace.has_room(running.in_flight.len(), steps, batch_steps)
+            {
+                return Ok(());
+            }
+            let mut seats = Vec::new();
+            let mut n = batch_steps;
+            for one in running.all.iter().filter(|one| one.decodes) {
+                let Some(text) = self.caches.get(one.text) else { return Err(given_up()) };
+                let left = one.steps_left(text);
+                if left > 0 {
+                    seats.push((
+                        one.serial,
+                        Seat { slot: one.slot, first: text.first(), pos: text.filled },
+                    ));
+                    n = n.min(left);
+                }
+            }
+            if seats.is_empty() {
+                return Ok(());
+            }
+            let (serials, seats): (Vec<u64>, Vec<Seat>) = seats.into_iter().unzip();
+            let tokens = self.engine.decode_batch(&seats, n);
+            for one in running.all.iter_mut().filter(|one| serials.contains(&one.serial)) {
+                one.in_flight += n;
+                one.stats.batch = one.stats.batch.max(serials.len());
+                if let Some(text) = self.caches.get(one.text) {
+                    text.filled += n;
+                }
+            }
+            running.in_flight.push_back(Work::Batch { serials, tokens, n });
+        }
+    }
+
+    /// Submits a chunk of each prompt that is not computed yet, as far as few are in flight.
+    fn submit_prompts(&mut self, running: &mut Running<'_>) -> Result<()> {
+        for one in running.all.iter_mut().filter(|one| !one.decodes && one.in_flight == 0) {
+            let chunks = running.in_flight.iter().filter(|work| matches!(work, Work::Chunk { .. }));
+            if chunks.count() >= MAX_CHUNKS {
+                return Ok(());
+            }
+            self.use_text(one)?;
+            let Some(text) = self.caches.get(one.text) else { return Err(given_up()) };
+            let (pos, len) = (text.filled, text.tokens.len());
+            if len > text.room() {
+                continue;
+            }
+            if pos + 1 == len && one.first.is_some() {
+                // Its last token was chosen, and is here.
+                self.engine.put_token(one.slot, text.tokens[pos]);
+                count(&self.engine, one, text);
+                one.decodes = true;
+                continue;
+            }
+            let (tokens, end) = self.chunks.next(one.from, pos, len);
+            text.filled += tokens;
+            let ids = &text.tokens[pos..pos + tokens];
+            if pos + tokens == len {
+                count(&self.engine, one, text);
+                let tokens = self.engine.prefill_and_sample(ids, pos);
+                running.in_flight.push_back(Work::First { serial: one.serial, tokens });
+                one.in_flight = 1;
+                one.decodes = true;
+            } else {
+                let done = self.engine.prefill(ids, pos, end);
+                let submitted = Instant::now();
+                running.in_flight.push_back(Work::Chunk { tokens, done, submitted });
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the oldest of what is in flight.
+    async fn take(&mut self, running: &mut Running<'_>) -> Result<()> {
+        let gpu = self.engine.gpu();
+        match running.in_flight.pop_front() {
+            None => Err(given_up()),
+            Some(Work::Chunk { tokens, done, submitted }) => {
+                done.take(gpu).await?;
+                let now = Instant::now();
+                self.chunks.took(tokens, now - running.chunks_free.max(submitted));
+                running.chunks_free = now;
+                running.pace.pause();
+                Ok(())
+            }
+            Some(Work::First { serial, tokens }) => {
+                let tokens = tokens.take(gpu).await?;
+                running.pace.pause();
+                self.accept(running, serial, &tokens).await
+            }
+            Some(Work::Batch { serials, tokens, n }) => {
+                let tokens = tokens.take(gpu).await?;
+                running.pace.came(Instant::now(), n);
+                for (serial, tokens) in serials.into_iter().zip(tokens) {
+                    self.accept(running, serial, &tokens).await?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Gives a generation its tokens, unless it has ended.
+    async fn accept(
+        &mut self,
+        running: &mut Running<'_>,
+        serial: u64,
+        tokens: &[u32],
+    ) -> Result<()> {
+        let Some(index) = running.all.iter().position(|one| one.serial == serial) else {
+            return Ok(());
+        };
+        let tokenizer = Rc::clone(&self.tokenizer);
+        for &id in tokens {
+            let one = &mut running.all[index];
+            one.in_flight -= 1;
+            if let Some(text) = self.caches.get(one.text) {
+                text.tokens.push(id);
+            }
+            let mut stats = std::mem::take(&mut one.stats);
+            let next = one.take(&tokenizer, self.info.vocab_size, id, &mut stats);
+            stats.unused_tokens = one.in_flight;
+            one.stats = stats;
+            match next {
+                Ok(Next::Token) => {}
+                Ok(Next::Close(ids)) => {
+                    running.serials += 1;
+                    one.serial = running.serials;
+                    one.in_flight = 0;
+                    one.decodes = false;
+                    // Without room it waits for that of another.
+                    self.extend(one, &ids).await?;
+                    if let Some(text) = self.caches.get(one.text) {
+                        one.from = text.filled;
+                    }
+                    return Ok(());
+                }
+                end => {
+                    let one = running.all.remove(index);
+                    self.caches.release(one.text);
+                    running.blocked = false;
+                    match end {
+                        Err(error) => one.fail(error),
+                        Ok(_) => one.end(),
+                    }
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the generations that nobody waits for.
+    fn end_canceled(&mut self, running: &mut Running<'_>) {
+        let (canceled, rest) = running.all.drain(..).partition(Generation::is_canceled);
+        running.all = rest;
+        let canceled: Vec<Generation<'_>> = canceled;
+        for one in canceled {
+            self.caches.release(one.text);
+            running.blocked = false;
+        }
+    }
+
+    /// Makes the engine use a generation's text and slot.
+    fn use_text(&mut self, one: &Generation<'_>) -> Result<()> {
+        let Some(text) = self.caches.get(one.text) else { return Err(given_up()) };
+        self.engine.use_cache(text.first());
+        self.engine.use_slot(one.slot);
+        Ok(())
+    }
+
+    /// Adds `ids` to a text, and gives it room for more tokens; perhaps another range. Gives whether
+    /// there was room.
+    async fn extend(&mut self, one: &Generation<'_>, ids: &[u32]) -> Result<bool> {
+        let Some(text) = self.caches.get(one.text) else { return Err(given_up()) };
+        text.filled = text.filled.min(text.tokens.len());
+        text.tokens.extend(ids);
+        let wanted = one.wanted(text.tokens.len());
+        if text.room() >= wanted.least {
+            return Ok(true);
+        }
+        let mut copies = self.caches.extend(one.text, wanted);
+        let shared = self.engine.positions_of(MAX_SHARED);
+        if copies.is_none() && self.engine.grow(wanted.most, shared).await? {
+            self.caches.grow(self.engine.positions());
+            copies = self.caches.extend(one.text, wanted);
+        }
+        let Some(copies) = copies.or_else(|| self.caches.extend_anyway(one.text, wanted)) else {
+            return Ok(false);
+        };
+        for Copied { from, to, n } in copies {
+            self.engine.copy_cache(from, to, n);
+        }
+        Ok(true)
+    }
+}
+
+/// Counts the tokens of a generation's text for its penalties.
+fn count(engine: &Engine, one: &Generation<'_>, text: &Cached) {
+    if one.options.sampling.is_penalized() {
+        let (prompt, output) = text.tokens.split_at(one.prompt);
+        engine.count(prompt, output);
+    }
+}
+
+impl Work {
+    /// Steps that take the time of one.
+    fn steps(&self) -> usize {
+        match self {
+            Self::Chunk { .. } | Self::First { .. } => 1,
+            Self::Batch { n, .. } => *n,
+        }
+    }
+}

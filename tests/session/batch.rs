@@ -1,0 +1,176 @@
+//! Calls that decode together: each gets the tokens that it gets alone.
+
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+use std::time::Duration;
+
+use futures_channel::oneshot::Receiver;
+use ternlight::Result;
+use ternlight::native::block_on;
+use ternlight::sampling::Sampling;
+use ternlight::session::{Calls, FinishReason, GenerateOptions, KvType, Prompt, Session, Stats};
+
+use crate::setup::{Setup, generate, greedy, noise};
+
+/// A call: it is made when those before it have got so many tokens together, and stops after so many
+/// of its own.
+#[derive(Clone)]
+struct Asked {
+    after: usize,
+    ids: Vec<u32>,
+    options: GenerateOptions,
+    stops_after: usize,
+}
+
+fn asked(after: usize, ids: Vec<u32>, options: GenerateOptions) -> Asked {
+    Asked { after, ids, options, stops_after: usize::MAX }
+}
+
+/// The tokens of a call, and its answer to come.
+type Found = (Vec<u32>, Option<Receiver<Result<Stats>>>);
+
+/// The calls of a test, and what they have got.
+#[derive(Default)]
+struct Served {
+    calls: Calls<'static>,
+    waiting: RefCell<Vec<Asked>>,
+    found: RefCell<Vec<Found>>,
+}
+
+impl Served {
+    /// Makes the calls whose time has come.
+    fn push(self: &Rc<Self>) {
+        let total: usize = self.found.borrow().iter().map(|(ids, _)| ids.len()).sum();
+        while self.waiting.borrow().first().is_some_and(|next| next.after <= total) {
+            let Asked { ids, options, stops_after, .. } = self.waiting.borrow_mut().remove(0);
+            let (index, this) = (self.found.borrow().len(), Rc::clone(self));
+            self.found.borrow_mut().push((Vec::new(), None));
+            let on_token = move |token: ternlight::session::Token| {
+                let mut found = this.found.borrow_mut();
+                found[index].0.extend(token.id);
+                let is_enough = found[index].0.len() >= stops_after;
+                drop(found);
+                this.push();
+                if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            let answer = self.calls.push(Prompt::Ids(ids), options, Box::new(on_token));
+            self.found.borrow_mut()[index].1 = Some(answer);
+        }
+    }
+}
+
+fn serve(session: &mut Session, asked: &[Asked]) -> Vec<(Vec<u32>, Result<Stats>)> {
+    let served = Rc::new(Served::default());
+    served.waiting.replace(asked.to_vec());
+    served.push();
+    block_on(session.serve(&served.calls)).unwrap();
+    let found = std::mem::take(&mut *served.found.borrow_mut());
+    assert_eq!(found.len(), asked.len(), "all calls were made");
+    let answer = |answer: Option<Receiver<_>>| answer.unwrap().try_recv().unwrap().unwrap();
+    found.into_iter().map(|(ids, received)| (ids, answer(received))).collect()
+}
+
+/// How a text is chosen: greedily, and in every other way.
+fn settings() -> [Sampling; 5] {
+    let all = Sampling { temperature: 1.0, ..Sampling::default() };
+    let filtered = Sampling { top_k: 20, top_p: 0.9, temperature: 1.3, ..all };
+    [
+        Sampling::default(),
+        Sampling { seed: 7, ..all },
+        Sampling { seed: 8, ..filtered },
+        Sampling { repeat_penalty: 1.3, frequency_penalty: 0.5, ..Sampling::default() },
+        Sampling { seed: 9, presence_penalty: 1.0, ..filtered },
+    ]
+}
+
+fn options(n: usize, max_tokens: usize) -> GenerateOptions {
+    let sampling = settings()[n % settings().len()];
+    GenerateOptions { max_tokens: Some(max_tokens), sampling, ..GenerateOptions::default() }
+}
+
+/// Prompts of different lengths, of which some are longer than a split or a chunk; calls that join
+/// late and that leave early; a tenth call that waits for a free slot; greedy and drawn, with
+/// penalties and without. And a pace of one step at a time, or of several in flight.
+#[test]
+fn each_call_gets_the_tokens_that_it_gets_alone() {
+    let setups = [
+        Setup::default(),
+        Setup::default().kv(KvType::Int8).like_a_card(),
+        Setup::default().like_a_fast_card(),
+    ];
+    for setup in setups {
+        let mut asked: Vec<Asked> = [3, 130, 1, 40, 7, 70, 2, 90, 5, 6]
+            .into_iter()
+            .enumerate()
+            .map(|(n, len)| asked(4 * n, noise(len + n)[n..].to_vec(), options(n, 9 + 5 * n)))
+            .collect();
+        asked[4].stops_after = 5;
+        let mut session = setup.small();
+        let found = serve(&mut session, &asked);
+        let batch = found.iter().map(|(_, stats)| stats.as_ref().unwrap().batch);
+        assert!(batch.max().unwrap() > 4);
+        let mut alone = setup.small();
+        for (asked, (ids, stats)) in asked.iter().zip(found) {
+            alone.forget();
+            let expected = generate(&mut alone, &asked.ids, &asked.options).unwrap();
+            let len = asked.stops_after.min(expected.ids.len());
+            assert_eq!(ids, expected.ids[..len], "{} tokens", asked.ids.len());
+            let stats = stats.unwrap();
+            assert_eq!(stats.completion_tokens, len);
+            let stopped = asked.stops_after < expected.ids.len();
+            let reason = if stopped { FinishReason::Abort } else { expected.stats.finish_reason };
+            assert_eq!(stats.finish_reason, reason);
+        }
+        // What they leave in the cache is whole.
+        let again = generate(&mut session, &asked[9].ids, &asked[9].options).unwrap();
+        alone.forget();
+        let expected = generate(&mut alone, &asked[9].ids, &asked[9].options).unwrap();
+        assert_eq!(again.ids, expected.ids);
+    }
+}
+
+/// What is wrong with one call is its own error. The others do not notice.
+#[test]
+fn a_wrong_call_troubles_no_other() {
+    let mut session = Setup::default().like_a_card().context(100).small();
+    let wrong = GenerateOptions {
+        sampling: Sampling { top_p: 3.0, ..Sampling::default() },
+        ..GenerateOptions::default()
+    };
+    let calls = [
+        asked(0, noise(10), greedy(30)),
+        asked(1, noise(101), greedy(30)),
+        asked(2, noise(11), wrong),
+        asked(3, Vec::new(), greedy(30)),
+        asked(4, noise(12), greedy(0)),
+        asked(5, noise(20)[5..].to_vec(), greedy(30)),
+    ];
+    let found = serve(&mut session, &calls);
+    let code = |n: usize| found[n].1.as_ref().err().map(|error| error.code());
+    let codes = [None, Some("context-full"), Some("bad-option"), Some("bad-option"), None, None];
+    assert_eq!(std::array::from_fn(code), codes);
+    for n in [0, 5] {
+        session.forget();
+        let alone = generate(&mut session, &calls[n].ids, &calls[n].options).unwrap();
+        assert_eq!(found[n].0, alone.ids);
+    }
+    assert_eq!(found[4].1.as_ref().unwrap().completion_tokens, 0);
+}
+
+/// Calls without a limit fill the context. Each has room for all of it.
+#[test]
+fn calls_without_a_limit_fill_the_context() {
+    let setup = Setup::default().like_a_fast_card().context(60);
+    let mut session = setup.small();
+    session.suppose_steps_of(Duration::from_millis(1));
+    let calls: Vec<Asked> = (0..4)
+        .map(|n| asked(3 * n, noise(10 + n)[n..].to_vec(), GenerateOptions::default()))
+        .collect();
+    let found = serve(&mut session, &calls);
+    let mut alone = setup.small();
+    for (asked, (ids, _)) in calls.iter().zip(found) {
+        alone.forget();
+        assert_eq!(ids, generate(&mut alone, &asked.ids, &asked.options).unwrap().ids);
+    }
+}
