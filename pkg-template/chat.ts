@@ -1,13 +1,28 @@
 import { checkOptions, checkSignal, checkText } from './check.js'
 import { Generation } from './generation.js'
 import type { Run } from './generation.js'
-import type { GenerateOptions, Message, Token } from './types.js'
+import type { ChatOptions, GenerateOptions, Message, Stats, Token } from './types.js'
 
+/** What a chat needs of its model. */
+export interface ChatModel {
+  /**
+   * Starts a run. `input` is called when the run begins, not when it is queued: the answers before
+   * it are part of its input.
+   */
+  start(input: () => Promise<readonly Message[]>, options: GenerateOptions): Run
+  /** The tokens of a conversation. */
+  count(messages: readonly Message[]): Promise<number>
+  /** The most tokens of prompt and answer together. */
+  contextLength: number
+}
+
+/** Of the context, the answer has this share at least, unless fewer tokens are wanted. */
+const ANSWER_SHARE = 1 / 4
 /**
- * How a chat starts a run. `input` is called when the run begins, not when it is queued: the
- * answers before it are part of its input.
+ * When turns have to be left out, the others have at most this share of the context. So the next
+ * turns find room, and the tokens of those before them in the KV cache.
  */
-export type Start = (input: () => readonly Message[], options: GenerateOptions) => Run
+const KEPT_SHARE = 1 / 2
 
 /** A question and its answer. */
 interface Exchange {
@@ -20,7 +35,10 @@ interface Exchange {
  * new. Made by `model.createChat()`.
  */
 export class Chat {
-  #start: Start
+  #model: ChatModel
+  #overflow: NonNullable<ChatOptions['overflow']>
+  /** Messages after the system's that are left out. */
+  #dropped = 0
   /** The messages that the conversation was created with. */
   #before: readonly Message[]
   #exchanges: Exchange[] = []
@@ -28,12 +46,18 @@ export class Chat {
   #last: Promise<unknown> = Promise.resolve()
 
   /** @internal */
-  constructor(start: Start, before: readonly Message[]) {
-    this.#start = start
+  constructor(
+    model: ChatModel, before: readonly Message[], overflow: ChatOptions['overflow'] = 'error'
+  ) {
+    this.#model = model
     this.#before = before
+    this.#overflow = overflow
   }
 
-  /** The messages so far, as copies: first those that the chat was created with. */
+  /**
+   * The messages so far, as copies: first those that the chat was created with. Those that the model
+   * does not see any more, by `overflow: 'slide'`, are among them.
+   */
   get messages(): Message[] {
     return [...this.#before, ...this.#exchanges.flatMap(said)].map(message => ({ ...message }))
   }
@@ -57,7 +81,7 @@ export class Chat {
     checkSignal(signal)
     const exchange: Exchange = { user: { role: 'user', content: text } }
     this.#exchanges.push(exchange)
-    const run = this.#start(() => this.#until(exchange), rest)
+    const run = this.#model.start(() => this.#seen(this.#until(exchange), rest), rest)
     return new Generation((onToken, stop) => {
       const answer = this.#last.then(() => this.#answer(exchange, run, onToken, stop))
       this.#last = answer.catch(() => {})
@@ -67,6 +91,7 @@ export class Chat {
 
   /** Forgets everything but the messages that the chat was created with. */
   reset(): void {
+    this.#dropped = 0
     this.#exchanges = []
   }
 
@@ -75,21 +100,23 @@ export class Chat {
    * yet is not copied.
    */
   fork(): Chat {
-    const chat = new Chat(this.#start, this.#before)
+    const chat = new Chat(this.#model, this.#before, this.#overflow)
+    chat.#dropped = this.#dropped
     chat.#exchanges = this.#exchanges.filter(exchange => exchange.answer)
     return chat
   }
 
   async #answer(
     exchange: Exchange, run: Run, onToken: (token: Token) => void, stop: AbortSignal
-  ) {
+  ): Promise<Stats> {
     let content = ''
     try {
-      return await run(token => {
+      const stats = await run(token => {
         // Nobody sees what comes after the stop.
         if (!stop.aborted && token.channel === 'answer') content += token.text
         onToken(token)
       }, stop)
+      return this.#overflow === 'slide' ? { ...stats, droppedMessages: this.#dropped } : stats
     } catch (error) {
       content = ''
       throw error
@@ -97,6 +124,27 @@ export class Chat {
       if (content) exchange.answer = { role: 'assistant', content }
       else this.#exchanges = this.#exchanges.filter(other => other !== exchange)
     }
+  }
+
+  /** Of a conversation that ends with a question, what the model sees. */
+  async #seen(messages: Message[], { maxTokens }: GenerateOptions): Promise<Message[]> {
+    if (this.#overflow === 'error') return messages
+    const { contextLength, count } = this.#model
+    const first = messages.findIndex(({ role }) => role !== 'system')
+    const without = (dropped: number) => [...messages.slice(0, first), ...messages.slice(first + dropped)]
+    let seen = without(this.#dropped)
+    let tokens = await count(seen)
+    const answer = Math.min(maxTokens ?? Infinity, contextLength * ANSWER_SHARE)
+    if (tokens + answer <= contextLength) return seen
+    for (const [index, { role }] of messages.slice(first).entries()) {
+      if (role !== 'user' || index <= this.#dropped) continue
+      seen = without(index)
+      tokens = await count(seen)
+      // If the message is too long by itself, it fails, and the turns before it stay.
+      if (tokens <= contextLength) this.#dropped = index
+      if (tokens <= contextLength * KEPT_SHARE) break
+    }
+    return seen
   }
 
   /** The conversation up to a question. Questions before it without an answer have failed. */

@@ -4,8 +4,10 @@ import { availability, isBrowser, NO_BROWSER } from './availability.js'
 import { cache, persistOnce } from './cache.js'
 import type { ModelCache } from './cache.js'
 import { Chat } from './chat.js'
+import type { ChatModel } from './chat.js'
 import {
-  checkBoolean, checkCount, checkLoad, checkMessages, checkOptions, checkSignal, checkText, report
+  checkBoolean, checkChoice, checkCount, checkLoad, checkMessages, checkOptions, checkSignal,
+  checkText, report
 } from './check.js'
 import { WorkerTransport } from './worker-transport.js'
 import { BitNetError } from './error.js'
@@ -189,13 +191,19 @@ export class BitNet {
 
   /** Begins a conversation. Throws `bad-option` for wrong options. */
   createChat(options: ChatOptions = {}): Chat {
-    checkOptions(options, ['system', 'messages'])
-    const { system, messages = [] } = options
+    checkOptions(options, ['system', 'messages', 'overflow'])
+    const { system, messages = [], overflow = 'error' } = options
+    checkChoice('overflow', overflow, ['error', 'slide'])
     if (system !== undefined) checkText('system', system)
     checkMessages(messages)
     const before: Message[] = messages.map(({ role, content }) => ({ role, content }))
     if (system !== undefined) before.unshift({ role: 'system', content: system })
-    return new Chat((input, options) => this.#run(input, options), before)
+    const model: ChatModel = {
+      start: (input, options) => this.#run(input, options),
+      count: messages => this.countTokens(messages),
+      contextLength: this.info.contextLength
+    }
+    return new Chat(model, before, overflow)
   }
 
   /**
@@ -260,9 +268,9 @@ export class BitNet {
     this.#lost = new Promise(resolve => { this.#resolveLost = resolve })
   }
 
-  #run(input: () => Input, options: GenerateOptions): Run {
-    return (onItem, signal) =>
-      this.#share(() => this.#transport.call('generate', [input(), options], { onItem, signal }))
+  #run(input: () => Input | Promise<Input>, options: GenerateOptions): Run {
+    return (onItem, signal) => this.#share(async () =>
+      this.#transport.call('generate', [await input(), options], { onItem, signal }))
   }
 
   /** Runs a job together with others. */

@@ -298,6 +298,14 @@ export interface ChatOptions {
   system?: string
   /** Messages that were said already. Default: none. */
   messages?: readonly Message[]
+  /**
+   * What to do when the conversation gets too long for the context. `error` (default): `send` rejects
+   * with `context-full`. `slide`: the model does not see the oldest turns any more, but always the
+   * system message. They stay in `chat.messages`, and `droppedMessages` in the statistics counts
+   * them. Turns are left out before less than a quarter of the context, or `maxTokens` if that is
+   * less, is left for the answer. A message that is too long by itself is `context-full`.
+   */
+  overflow?: 'error' | 'slide'
 }
 
 /** Options of `model.tokenize`. A name that is not listed is `bad-option`. */
@@ -461,6 +469,11 @@ export interface Stats {
   prefillTokensPerSecond: number
   /** Answer tokens generated in a second. */
   decodeTokensPerSecond: number
+  /**
+   * Messages of the chat that the model did not see, because the conversation is too long. Absent but
+   * for a chat with `overflow: 'slide'`.
+   */
+  droppedMessages?: number
   /** Why it ended: the model or a `stop` text, `maxTokens` or a full context, an abort. */
   finishReason: 'stop' | 'length' | 'abort'
 }

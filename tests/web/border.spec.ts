@@ -45,6 +45,7 @@ test('wrong arguments are refused by name, in the words of JavaScript', async ({
     'model.createChat({ messages: null })': /`messages`: must be an array/,
     'model.createChat({ messages: [null] })': /`messages\[0\].role`: must be one of system, user/,
     [`model.createChat({ messages: [{ role: 'user' }] })`]: /`messages\[0\].content`: must be a/,
+    [`model.createChat({ overflow: 'drop' })`]: /`overflow`: must be 'error' or 'slide'/,
     'model.createChat().send(5).text()': /`text`: must be a string/,
     'model.createChat().send(null).text()': /`text`: must be a string/,
     [`model.tokenize('x', { special: 1 })`]: /`special`: must be true or false/,
