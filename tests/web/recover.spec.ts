@@ -59,7 +59,7 @@ for (const where of ['a worker', "the caller's worker", 'this thread'] as const)
       // In the middle of an answer, while another runs with it and a call waits.
       let loss = nextLoss()
       const broken = chat.send(first!)
-      const together = window.codeOf(model.generate('Who are you?').text())
+      const together = window.codeOf(begin().send(first!).stats)
       const waiting = model.logits(Uint32Array.from(who)).then(logits => logits.indexOf(Math.max(...logits)))
       const tokens = broken.tokens()
       for (let n = 0; n < 5; n++) await tokens.next()
