@@ -263,8 +263,10 @@ impl Engine {
     /// Runs every kernel once: browsers and drivers compile on first use, and no generation should
     /// wait for that. What this leaves in the cache is overwritten before it is read.
     async fn warm_up(&self) -> Result<()> {
-        let tokens = self.chunk().min(2);
-        let prefilled = self.prefill(&vec![0; tokens], 0, tokens);
+        let prefilled = [2, forward::SHORT + 1].map(|n| {
+            let tokens = self.chunk().min(self.n_ctx()).min(n);
+            self.prefill(&vec![0; tokens], 0, tokens)
+        });
         let drawn = Sampling { temperature: 1.0, ..Sampling::default() };
         let filtered = Sampling { top_k: 1, repeat_penalty: 2.0, ..drawn };
         let chosen_by = [filtered, drawn, Sampling::default()];
@@ -273,7 +275,9 @@ impl Engine {
             self.decode_and_sample(0, 1)
         });
         let chosen = (self.few_at(0) > 0).then(|| self.decode_and_choose(&[0, 0], 0));
-        prefilled.take(&self.gpu).await?;
+        for done in prefilled {
+            done.take(&self.gpu).await?;
+        }
         if let Some(chosen) = chosen {
             chosen.take(&self.gpu).await?;
         }

@@ -94,11 +94,11 @@ for (const [worker, where] of [[true, 'in a worker'], [false, 'in this thread']]
       const second = window.model.generate('x', { signal: controller.signal })
       controller.abort(new Error('enough'))
       const text = await second.text().catch(error => error.message)
-      const { completionTokens } = await first.stats
-      return { completionTokens, text, stats: await second.stats, dead: await window.model
+      const { completionTokens, promptTokens } = await first.stats
+      return { completionTokens, promptTokens, text, stats: await second.stats, dead: await window.model
         .generate('x', { signal: AbortSignal.abort() }).stats }
     })
-    const nothing = { promptTokens: 0, completionTokens: 0, finishReason: 'abort' }
+    const nothing = { promptTokens: found.promptTokens, completionTokens: 0, finishReason: 'abort' }
     expect(found.completionTokens).toBeGreaterThan(0)
     expect(found.text).toBe('enough')
     expect(found.stats).toMatchObject(nothing)
