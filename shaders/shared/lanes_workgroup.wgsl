@@ -3,12 +3,13 @@
 // function. Twin of lanes_subgroup.wgsl.
 
 const HALVINGS: u32 = countTrailingZeros(LANES);
+const PARTIALS: u32 = WORKGROUP;
 
-var<workgroup> partial_sum_f32: array<f32, WORKGROUP>;
-var<workgroup> partial_sum_i32: array<i32, WORKGROUP>;
-var<workgroup> partial_sum_vec2f: array<vec2f, WORKGROUP>;
-var<workgroup> partial_sum_vec4i: array<vec4i, WORKGROUP>;
-var<workgroup> partial_sum_vec4f: array<vec4f, WORKGROUP>;
+var<workgroup> partial_sum_f32: array<f32, PARTIALS>;
+var<workgroup> partial_sum_i32: array<i32, PARTIALS>;
+var<workgroup> partial_sum_vec2f: array<vec2f, PARTIALS>;
+var<workgroup> partial_sum_vec4i: array<vec4i, PARTIALS>;
+var<workgroup> partial_sum_vec4f: array<vec4f, PARTIALS>;
 
 fn lanes_sum_f32(lane: u32, value: f32) -> f32 {
     partial_sum_f32[lane] = value;

@@ -1,10 +1,12 @@
 // Copies the input of packed_slots.wgsl to workgroup memory, if it fits: the lanes then wait once for
 // all of it.
 //
-// The shader declares input_vector(i), of Q_VECTORS; and input_scales(unit), of UNITS.
+// The shader declares input_vector(i), of Q_VECTORS; and input_scales(unit), of UNITS. It includes
+// lanes_subgroup.wgsl or lanes_workgroup.wgsl.
 
-// What every device has is 16 KiB, of which others take some.
-const STAGED: bool = (Q_VECTORS + UNITS) * 16u <= 15360u;
+// Every device has 16 KiB of workgroup memory. The sums need up to 32 bytes for each of PARTIALS.
+const OTHER_BYTES: u32 = 32u * PARTIALS + 512u;
+const STAGED: bool = (Q_VECTORS + UNITS) * 16u + OTHER_BYTES <= 16384u;
 const VECTORS_EACH: u32 = (Q_VECTORS + WORKGROUP - 1u) / WORKGROUP; // of a lane
 const SCALES_EACH: u32 = (UNITS + WORKGROUP - 1u) / WORKGROUP;      // of a lane
 

@@ -245,7 +245,7 @@ fn consts(
 
 /// A matrix and its rows, for [`Kernel::example`].
 pub(super) fn example_matrix(matrices: usize) -> (ShardRows, Packed) {
-    let (k, rows) = (2048, 6144);
+    let (k, rows) = (9728, 6144);
     let format = Format::EXAMPLE;
     let w = Packed { k, rows, matrices, format, factor: 1.0, shards: Vec::new() };
     (ShardRows { k, all: rows, shard: 0..rows }, w)

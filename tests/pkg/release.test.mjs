@@ -25,7 +25,8 @@ const run = (command, args) => {
 /** `npm publish --dry-run` to an address where nothing listens. */
 const dryRun = () => {
   const [command, ...args] = npm()
-  const options = ['--dry-run', '--json', '--registry', 'http://localhost:1/', '--fetch-retries', '0']
+  // `npm test --silent` would silence this npm too: the level is named.
+  const options = ['--dry-run', '--json', '--loglevel', 'notice', '--registry', 'http://localhost:1/', '--fetch-retries', '0']
   return run(command, [...args, 'publish', ...options])
 }
 
