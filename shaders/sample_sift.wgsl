@@ -102,7 +102,8 @@ fn find_border(lane: u32, largest: u32) -> Border {
     workgroupBarrier();
     let k = atomicLoad(&k_bin);
     if sampling.top_p < 1.0 {
-        // Top-p takes its share of what top-k accepts. All of that is known but for one bin.
+        // Top-p is a share of what the tokens that top-k accepts weigh. Of bin k it may accept only some
+        // tokens, so that they weigh at least mass_above(k) and at most mass_to[k].
         let at_least = sampling.top_p * mass_above(k) * (1.0 - SUM_ERROR);
         let at_most = sampling.top_p * mass_to[k] * (1.0 + SUM_ERROR);
         for (var i = 0u; i < BINS_EACH; i++) {

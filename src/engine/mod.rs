@@ -85,8 +85,8 @@ pub struct Profile {
     pub kernels: Vec<KernelTime>,
 }
 
-/// A model on a GPU, with a KV cache that several texts share. The caller keeps track of what it
-/// holds: see [`Engine::use_cache`].
+/// A model on a GPU, with a KV cache that several texts share. The engine does not know which text is
+/// where in the cache: the caller does, and tells it with [`Engine::use_cache`].
 pub struct Engine {
     gpu: Gpu,
     config: Config,

@@ -28,8 +28,8 @@ pub struct Step {
     pub row: u32,
     /// Unused.
     pub pad: u32,
-    /// Each token's, where they are few. So many fill the 256 bytes of which WebGPU's dynamic offsets
-    /// are multiples.
+    /// A row for each token of a step of few tokens. With 14 rows a `Step` has 256 bytes, which every
+    /// card accepts as the distance of dynamic offsets.
     pub rows: [Row; 14],
 }
 

@@ -46,12 +46,12 @@ pub(super) struct Caches {
     uses: u64,
 }
 
-/// Tokens that a text needs room for.
+/// How many positions of the KV cache a text needs.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
-    /// At least so many.
+    /// A range with fewer positions is too small for it.
     pub(super) least: usize,
-    /// More than so many are never used.
+    /// It never uses more positions than these.
     pub(super) most: usize,
 }
 

@@ -10,6 +10,7 @@ import {
 } from './harness'
 import type { Golden } from './harness'
 
+// Setup installs Firefox where it can. Where it cannot, it says so, and the other tests still run.
 test.skip(!firefoxPath, 'no Firefox, or none that is new enough')
 test.setTimeout(300_000)
 
