@@ -176,7 +176,7 @@ fn the_families_templates_give_what_jinja2_gives() {
 }
 
 /// The tokens of the same prompts as llama.cpp gives them, where the vocabularies are on this
-/// machine too: see `TERNLIGHT_TOKENIZER_VECTORS` in `tests/tokenizer.rs`.
+/// machine too: see `TERNLIGHT_TOKENIZER_VECTORS` in `tests/tokenizer/libraries.rs`.
 #[test]
 fn the_families_templates_give_llama_cpps_tokens() {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
