@@ -4,6 +4,7 @@
 //   npm test -- quick         the checks that take seconds, for use while writing
 //   npm run test:all          every check and every test
 //   npm test -- native        the crate alone; also: scripts, web; also after `quick` or `all`
+//   npm run test:all -- soak  random calls for half an hour; SOAK_MINUTES and SOAK_SEED change that
 //
 // At the end it prints the time of each step and the ten slowest tests; target/test-times.txt has
 // the time of every test.
@@ -17,7 +18,7 @@ const MODES = ['quick', 'all']
 
 const chosen = () => {
   const words = process.argv.slice(2)
-  const parts = [...new Set(checks.map(check => check.part))]
+  const parts = [...new Set(checks.flatMap(({ part }) => part))]
   const unknown = words.filter(word => ![...MODES, ...parts].includes(word))
   const modes = words.filter(word => MODES.includes(word))
   if (unknown.length > 0 || modes.length > 1) {
@@ -28,8 +29,9 @@ const chosen = () => {
   }
   const mode = modes[0] ?? 'usual'
   const wanted = words.filter(word => parts.includes(word))
-  const inRun = ({ part, slow }) =>
-    (wanted.length === 0 || wanted.includes(part)) && !(slow && mode === 'quick')
+  const isWanted = ({ part }) =>
+    wanted.length === 0 || [part].flat().some(word => wanted.includes(word))
+  const inRun = check => isWanted(check) && !(check.slow && mode === 'quick')
   return { mode, chosenChecks: checks.filter(inRun) }
 }
 

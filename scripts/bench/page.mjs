@@ -289,7 +289,7 @@ export async function soak(tokens) {
 /** Runs in the worker: the size of the crate's memory, in bytes. */
 export async function wasmBytes() {
   // The module is loaded already: a second call returns it.
-  const { default: init } = await import('/pkg/ternlight.js')
+  const { default: init } = await import(`${location.origin}/pkg/ternlight.js`)
   return (await init()).memory.buffer.byteLength
 }
 

@@ -5,6 +5,7 @@
 //   mode      'quick', 'usual' or 'all'
 //   hear      a function that takes what test runners print, and counts the tests in it
 //   times     an array for the times of tests that are not in what was printed
+// `part` is the run of a part that has the check, or several of them.
 // A check with a `start` begins its work at the start of the run, beside the checks before it. A
 // quick run leaves out the `slow` checks.
 import { existsSync, readdirSync, rmSync } from 'node:fs'
@@ -102,19 +103,36 @@ const checkTypes = async () => {
 
 const foldersOf = folder => readdirSync(inRoot(folder)).map(name => join(folder, name))
 
-/** Tests tagged @quick are in a quick run. Tests tagged @all are only in a run of everything. */
-const playwrightArgs = { quick: ['--grep', '@quick'], usual: ['--grep-invert', '@all'], all: [] }
+/**
+ * Tests tagged @quick are in a quick run. Tests tagged @all are only in a run of everything. Those
+ * tagged @soak are a check of their own.
+ */
+const playwrightArgs = {
+  quick: ['--grep', '@quick'],
+  usual: ['--grep-invert', '@all|@soak'],
+  all: ['--grep-invert', '@soak']
+}
 
-const testInBrowser = async ({ mode, hear, times }) => {
+const testInBrowser = ({ mode, ...run }) => playwright(playwrightArgs[mode], run)
+
+/** How long random calls are made. */
+const SOAK_MINUTES = { usual: 2, all: 30 }
+
+const makeRandomCalls = ({ mode, ...run }) =>
+  playwright(['--grep', '@soak'], run, {
+    SOAK_MINUTES: process.env.SOAK_MINUTES ?? String(SOAK_MINUTES[mode])
+  })
+
+const playwright = async (args, { hear, times }, more = {}) => {
   // Ports of this run's own, because another run may have left its server behind.
   const PORT = process.env.PORT ?? String(20_000 + (process.pid % 20_000))
   const report = inRoot('target', 'playwright.json')
-  const env = { CHROMIUM: findBrowser(), PORT, PLAYWRIGHT_JSON_OUTPUT_NAME: report }
+  const env = { CHROMIUM: findBrowser(), PORT, PLAYWRIGHT_JSON_OUTPUT_NAME: report, ...more }
   rmSync(report, { force: true })
   try {
     await runHearing(
       nodeTool('playwright'),
-      ['test', '--reporter=list,json', ...playwrightArgs[mode]],
+      ['test', '--reporter=list,json', ...args],
       hear,
       { env }
     )
@@ -129,12 +147,13 @@ export const checks = [
   { part: 'native', name: 'Clippy, native', step: lintNative },
   { part: 'native', name: 'Clippy, WebAssembly', step: lintWasm },
   { part: 'native', name: 'Rust tests, built', step: buildRustTests },
-  { part: 'web', name: 'Package', start: startPackage },
+  { part: ['web', 'soak'], name: 'Package', start: startPackage },
   { part: 'web', name: 'Package in Node', step: nodeTests('pkg') },
   { part: 'web', name: 'Types', step: checkTypes },
-  { part: 'web', name: 'Demos', step: buildDemos },
+  { part: ['web', 'soak'], name: 'Demos', step: buildDemos },
   { part: 'web', name: 'Documentation', step: makeDocs },
   { part: 'native', name: 'Rust tests, llvmpipe', step: testNative },
   { part: 'native', name: 'GPU tests, SwiftShader', slow: true, step: testOnSwiftShader },
-  { part: 'web', name: 'Browser tests', step: testInBrowser }
+  { part: 'web', name: 'Browser tests', step: testInBrowser },
+  { part: 'soak', name: 'Random calls', slow: true, step: makeRandomCalls }
 ]

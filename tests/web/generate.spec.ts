@@ -312,6 +312,32 @@ for (const worker of [true, false]) {
       expect(await page.evaluate(() => window.model.generate('Who are you?', { maxTokens: 3 }).text())).toBe('I am a')
     })
 
+    test('megabytes, halves of characters, a thousand stop texts and a thousand calls at once', async ({ shared: page }) => {
+      const found = await page.evaluate(async () => {
+        const { model } = window
+        const long = []
+        for (const text of ['\ud83d', '<|eot_id|>']) {
+          long.push(await model.generate(text.repeat((1 << 20) / text.length)).text().catch(error => error.code))
+        }
+        const never = Array.from({ length: 1000 }, (_, n) => `never ${n}`)
+        const stop = (stop: string[]) => model.generate('Who are you?', { stop }).text()
+        const abort = new AbortController()
+        const calls = Array.from({ length: 1000 }, (_, n) =>
+          model.generate('Who are you?', n % 20 === 0 ? { maxTokens: 3 } : { signal: abort.signal }).text().catch(error => error))
+        abort.abort('enough')
+        return {
+          long,
+          halves: [[...await model.tokenize('a\ud83d')], [...await model.tokenize('a\ufffd')]],
+          stopped: [await stop([...never, 'very']), await stop(never), await stop(['never '.repeat(200)])],
+          said: [...new Set(await Promise.all(calls))]
+        }
+      })
+      expect(found.long).toEqual(['context-full', 'context-full'])
+      expect(found.halves[0]).toEqual(found.halves[1])
+      expect(found.stopped).toEqual(['I am a ', WHO, WHO])
+      expect(found.said).toEqual(['I am a', 'enough'])
+    })
+
     test('a raw empty string is the begin-of-text token', async ({ shared: page }) => {
       const found = await page.evaluate(async () => {
         const generation = window.model.generate('', { raw: true, maxTokens: 5 })
@@ -328,8 +354,12 @@ for (const worker of [true, false]) {
           await generation.text()
           return (await generation.stats).promptTokens
         }
-        return { plain: await tokens({ raw: true }), special: await tokens({ raw: true, special: true }), ids: [...await model.tokenize('<|eot_id|>')] }
+        return {
+          plain: await tokens({ raw: true }), special: await tokens({ raw: true, special: true }), chat: await tokens({}),
+          plainChat: await model.countTokens([{ role: 'user', content: 'a' }]), ids: [...await model.tokenize('<|eot_id|>')]
+        }
       })
+      expect(found.chat - found.plainChat).toBe(found.plain - 2)
       expect(found.special).toBe(3)
       expect(found.plain).toBeGreaterThan(4)
       expect(found.ids).not.toContain(605)

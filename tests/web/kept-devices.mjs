@@ -14,18 +14,24 @@ GPUAdapter.prototype.requestDevice = async function (descriptor) {
 
 /** A device that is given back by `destroy()`. */
 const kept = (device, giveBack) => {
-  const { createBuffer, createComputePipeline } = GPUDevice.prototype
+  const { createBuffer, createComputePipeline, createShaderModule } = GPUDevice.prototype
   const buffers = new Set()
-  // The browser reuses a pipeline as long as the page holds on to it.
-  const pipelines = []
+  // The browser reuses a pipeline as long as the page holds on to one with the same code.
+  const codes = new WeakMap()
+  const pipelines = new Map()
   device.createBuffer = descriptor => {
     const buffer = createBuffer.call(device, descriptor)
     buffers.add(buffer)
     return buffer
   }
+  device.createShaderModule = descriptor => {
+    const module = createShaderModule.call(device, descriptor)
+    codes.set(module, descriptor.code)
+    return module
+  }
   device.createComputePipeline = descriptor => {
     const pipeline = createComputePipeline.call(device, descriptor)
-    pipelines.push(pipeline)
+    pipelines.set(codes.get(descriptor.compute.module), pipeline)
     return pipeline
   }
   device.destroy = () => {

@@ -48,6 +48,19 @@ test('a worker script that does not load is an error, not a wait', async ({ harn
   expect(found.code).toBe('network')
 })
 
+test('a worker of another script is refused, not waited for', async ({ page }) => {
+  // It is given a minute.
+  await page.clock.install()
+  await page.goto('/tests/web/harness.html')
+  await page.waitForFunction(() => window.ternlight)
+  const refused = failure(page, `
+    const script = URL.createObjectURL(new Blob(['postMessage(null); postMessage({ kind: "result", id: -1 })']))
+    await BitNet.load('${RANDOM_MODEL}', { worker: new Worker(script) })`)
+  await expect.poll(() => page.workers().length).toBe(1)
+  await page.clock.runFor(61_000)
+  expect(await refused).toMatchObject({ code: 'bad-option', message: expect.stringContaining('`worker`: it does not answer') })
+})
+
 test('the package from another origin, as from a CDN', async ({ page }) => {
   await page.goto('/tests/web/harness.html')
   const bytes = await page.evaluate(async url => {
