@@ -160,8 +160,8 @@ export class BitNet {
 
   /**
    * Summarises a text of any length. What the context does not hold is split into passages at the
-   * ends of sentences; their summaries are then summarised. Each prompt is one `generate`, so that
-   * other calls may run between them.
+   * ends of sentences. The passages are summarised as a batch, and then their summaries are. Each
+   * prompt is one `generate`, so that other calls may run between them.
    *
    * Throws `bad-option` for options that are no object. Whatever else fails rejects the readers of
    * the summary: `bad-option` for a text that is no string or empty, and for a wrong option;

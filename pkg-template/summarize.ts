@@ -1,6 +1,6 @@
 // Summaries of texts of any length. What the context does not hold is split into passages at the
-// ends of sentences; their summaries, one after the other, are then the text. All prompts of a
-// summary begin with the same words, so that the model computes these once.
+// ends of sentences. These are summarised as a batch; their summaries in a row are then the text. All
+// prompts of a summary begin with the same words, so that the model computes these once.
 import { badOption, checkCallback, checkChoice, checkCount, checkText, report } from './check.js'
 import { BitNetError } from './error.js'
 import type { Generation } from './generation.js'
@@ -10,16 +10,20 @@ import type {
 
 /** What a summary needs of a model. */
 export interface Reader {
-  info: Pick<ModelInfo, 'contextLength' | 'thinking'>
+  info: Pick<ModelInfo, 'contextLength' | 'thinking' | 'maxBatch'>
   generate(prompt: string, options: GenerateOptions): Generation
   countTokens(messages: readonly Message[]): Promise<number>
 }
 
-/** How long a summary is: at most so many sentences, lines or words, and so many tokens. */
+/** How long a summary may be. */
 interface Extent {
+  /** What is counted to find where the model is stopped. */
   unit: 'sentence' | 'line'
+  /** At most so many of them. */
   units: number
+  /** The same in the words of the prompt. */
   words: string
+  /** At most so many tokens, unless the caller says otherwise. */
   tokens: number
 }
 
@@ -73,8 +77,12 @@ export async function summarize(
   stop: AbortSignal
 ): Promise<Stats> {
   const { type, length, format, context, onProgress, ...rest } = checked(text, options)
-  const { contextLength, thinking } = model.info
-  const generate = { ...rest, signal: stop }
+  const { contextLength, thinking, maxBatch } = model.info
+  /** Aborts when the caller stops the summary, or when one of its prompts fails. */
+  const halt = new AbortController()
+  stop.addEventListener('abort', () => halt.abort(stop.reason))
+  if (stop.aborted) halt.abort(stop.reason)
+  const generate = { ...rest, signal: halt.signal }
   const silent = thinking ? { ...generate, thinking: false } : generate
   const whole = request(type, length, format, context)
   const passage = request('tldr', 'long', 'plain-text', context)
@@ -100,16 +108,18 @@ export async function summarize(
   while (!stop.aborted && await share(whole, left, wholeTokens) > 1) {
     const passages = await split(left, text => share(passage, text, passageTokens), stop)
     progress.begin(passages.length, false)
-    const summaries: string[] = []
-    for (const text of passages) {
-      if (stop.aborted) break
+    const summaryOf = async (text: string, begin: () => void) => {
       let summary = ''
-      const add = ({ text, channel }: Token) => { if (channel === 'answer') summary += text }
+      const add = ({ text, channel }: Token) => {
+        begin()
+        if (channel === 'answer') summary += text
+      }
       total.add(await answer(model, passage, text, { ...silent, maxTokens: passageTokens }, add))
-      // Whatever the model writes, each round is shorter than the one before.
-      summaries.push(summary.slice(0, text.length >> 1))
       progress.next()
+      // Whatever the model writes, each round is shorter than the one before.
+      return summary.slice(0, text.length >> 1)
     }
+    const summaries = await inBatch(passages, maxBatch, halt, summaryOf)
     left = summaries.filter(Boolean).join('\n\n')
   }
   progress.begin(1, true)
@@ -238,6 +248,40 @@ export async function split(
   return passages
 }
 
+/**
+ * Runs a job for each input, `size` of them at a time, and gives their results in order. The first
+ * job calls `begin` when the others may begin: the KV cache then holds what all prompts begin with.
+ * Aborts `halt` if one fails; when that aborts, no more jobs begin.
+ */
+async function inBatch<I, O>(
+  inputs: readonly I[], size: number, halt: AbortController,
+  job: (input: I, begin: () => void) => Promise<O>
+): Promise<O[]> {
+  const results: O[] = []
+  const left = inputs.entries()
+  /** Takes one input after the other, until none is left. */
+  const work = async () => {
+    try {
+      for (const [index, input] of left) {
+        if (halt.signal.aborted) break
+        results[index] = await job(input, begin)
+      }
+    } catch (error) {
+      halt.abort(error)
+      throw error
+    }
+  }
+  let others: Promise<unknown> | undefined
+  const begin = () => {
+    if (others) return
+    others = Promise.all(Array.from({ length: Math.min(size, inputs.length) - 1 }, work))
+    others.catch(() => {}) // It is awaited when the first has ended.
+  }
+  await work()
+  await others
+  return results
+}
+
 /** How far from where a cut would make passages of one length it may be, in UTF-16 code units. */
 const MAX_SHIFT = 2000
 
@@ -275,9 +319,9 @@ const ends = (text: string, granularity: 'sentence' | 'word' | 'grapheme'): numb
 class Steps {
   #onProgress: SummarizeOptions['onProgress']
   #stop: AbortSignal
-  /** The share of the whole that was done before this round. */
+  /** The share of the whole that was done when this round began, from 0 to 1. */
   #before = 0
-  /** The share of what was left then that each step of this round is. */
+  /** What one prompt of this round adds, as a share of what was left when the round began. */
   #step = 0
   #passages = 0
   #done = 0
@@ -332,7 +376,8 @@ class Total {
     const before = this.#stats as Record<string, unknown> | undefined
     const summed = Object.entries(stats).map(([name, value]) =>
       [name, typeof value === 'number' ? value + Number(before?.[name] ?? 0) : value])
-    this.#stats = Object.fromEntries(summed)
+    const batch = Math.max(stats.batch, this.#stats?.batch ?? 0)
+    this.#stats = { ...Object.fromEntries(summed), batch }
   }
 
   stats(): Stats {

@@ -390,9 +390,9 @@ export interface GenerateOptions {
 }
 
 /**
- * Options of `model.summarize`. Those of `generate` hold for every prompt of a summary, but for
- * `maxTokens` and `thinking`, which are for the summary itself. Its `maxTokens` is by default larger
- * than what `length` asks for. Its `thinking` is `false` by default if the model can be told.
+ * Options of `model.summarize`. Those of `generate` hold for every prompt of a summary, but for two
+ * that hold for the last prompt alone, which writes the summary: `maxTokens`, by default more than
+ * `length` asks for, and `thinking`, by default `false` if the model can be told.
  */
 export interface SummarizeOptions extends Omit<GenerateOptions, 'raw' | 'special'> {
   /**
@@ -401,9 +401,9 @@ export interface SummarizeOptions extends Omit<GenerateOptions, 'raw' | 'special
    */
   type?: 'tldr' | 'key-points' | 'headline' | 'teaser'
   /**
-   * How long: `short` (default), `medium` or `long`. 1, 3 or 5 sentences; 3, 5 or 7 key points; a
-   * headline of 12, 17 or 22 words. A model that goes on after so many sentences, points or lines
-   * is stopped there.
+   * How long: `short` (default), `medium` or `long`. That is 1, 3 or 5 sentences of a `tldr` or a
+   * `teaser`; 3, 5 or 7 key points; 12, 17 or 22 words of a `headline`. A model that writes more
+   * sentences, key points or lines than that is stopped. Words are not counted.
    */
   length?: 'short' | 'medium' | 'long'
   /** Whether the model is asked for Markdown. Default `plain-text`. */

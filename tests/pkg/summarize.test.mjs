@@ -14,10 +14,10 @@ const FRAME = 4
 
 /**
  * A model whose tokens are words. `says(text)` is what it answers to the text of a prompt; `asked`
- * has what it was asked, `stopped` how many answers were stopped.
+ * has what it was asked, `stopped` how many answers were stopped, `running` those that run now.
  */
-const modelOf = (says, { contextLength = 400, thinking = false, count = text => wordsOf(text).length } = {}) => {
-  const model = { info: { contextLength, thinking }, asked: [], stopped: 0 }
+const modelOf = (says, { contextLength = 400, thinking = false, maxBatch = 1, count = text => wordsOf(text).length } = {}) => {
+  const model = { info: { contextLength, thinking, maxBatch }, asked: [], stopped: 0, running: 0 }
   model.countTokens = async ([{ role, content }]) => {
     assert.equal(role, 'user')
     return FRAME + count(content)
@@ -25,15 +25,16 @@ const modelOf = (says, { contextLength = 400, thinking = false, count = text => 
   model.generate = (prompt, options) => {
     const { signal, maxTokens } = options
     const [wish, ...text] = prompt.split(/(?<=:)\n\n/)
-    model.asked.push({ prompt, wish, text: text.join('\n\n'), options })
-    return new Generation(async (onToken, stop) => {
+    const asked = { prompt, wish, text: text.join('\n\n'), options }
+    model.asked.push(asked)
+    const run = async (onToken, stop) => {
       const promptTokens = FRAME + count(prompt)
       assert.ok(promptTokens + (maxTokens ?? 0) <= contextLength, `${promptTokens} and ${maxTokens} tokens`)
       const stats = {
         promptTokens, reusedTokens: 1, completionTokens: 0, timeToFirstToken: 1, prefillTokensPerSecond: 10,
-        decodeTokensPerSecond: 10
+        decodeTokensPerSecond: 10, batch: model.running
       }
-      for (const text of says(model.asked.at(-1)).match(/\s*\S+|\s+$/g) ?? []) {
+      for (const text of says(asked).match(/\s*\S+|\s+$/g) ?? []) {
         await new Promise(setImmediate)
         if (stop.aborted) {
           model.stopped += 1
@@ -44,6 +45,14 @@ const modelOf = (says, { contextLength = 400, thinking = false, count = text => 
         onToken({ id: 1, text, channel: 'answer' })
       }
       return { ...stats, finishReason: 'stop' }
+    }
+    return new Generation(async (onToken, stop) => {
+      model.running += 1
+      try {
+        return await run(onToken, stop)
+      } finally {
+        model.running -= 1
+      }
     }, signal)
   }
   return model
@@ -103,6 +112,46 @@ test('a long text is read in passages of whole sentences, then their summaries',
   assert.equal(Math.round(stats.prefillTokensPerSecond), 10)
   assert.equal(Math.round(stats.decodeTokensPerSecond), 10)
   assert.equal(stats.finishReason, 'stop')
+})
+
+test('passages are summarised together, as many as the model takes, and give the same', async () => {
+  const text = sentencesOf(200).join(' ')
+  const first = ({ text }) => `First: ${wordsOf(text)[2]}${' and so on'.repeat(wordsOf(text)[2] % 7)}.`
+  const alone = modelOf(first)
+  const expected = await summaryOf(alone, text).text()
+
+  let most = 0
+  const counts = []
+  const model = modelOf(asked => {
+    most = Math.max(most, model.running)
+    counts.push(model.running)
+    return first(asked)
+  }, { maxBatch: 4 })
+  const reports = []
+  const summary = summaryOf(model, text, { onProgress: report => reports.push(report) })
+  assert.equal(await summary.text(), expected)
+  assert.deepEqual(model.asked.map(({ prompt }) => prompt), alone.asked.map(({ prompt }) => prompt))
+  assert.equal(most, 4)
+  // The first begins alone, so that the others find in the cache what all begin with.
+  assert.deepEqual([counts[0], counts.at(-1)], [1, 1])
+  const { batch, promptTokens } = await summary.stats
+  assert.deepEqual([batch, promptTokens], [4, model.asked.reduce((sum, { prompt }) => sum + FRAME + wordsOf(prompt).length, 0)])
+  const passages = model.asked.length - 1
+  const told = Array.from({ length: passages + 1 }, (_, done) => [done, passages])
+  assert.deepEqual(reports.map(({ done, passages }) => [done, passages]), [...told, [0, 1], [1, 1]])
+})
+
+test('when one passage fails, the summary does, and the others are stopped', async () => {
+  const model = modelOf(({ text }) => {
+    if (text.startsWith('Sentence number 0 ')) return 'word '.repeat(100)
+    if (model.asked.length === 3) throw new BitNetError('device-lost', 'gone')
+    return 'word '.repeat(100)
+  }, { maxBatch: 3 })
+  const summary = summaryOf(model, sentencesOf(200).join(' '))
+  await assert.rejects(summary.text(), { code: 'device-lost' })
+  await assert.rejects(summary.stats, { code: 'device-lost' })
+  while (model.running > 0) await new Promise(setImmediate)
+  assert.equal(model.asked.length, 3)
 })
 
 test('summaries that are too long together are summarised in turn', async () => {
@@ -196,12 +245,12 @@ test('a model that says nothing of any passage gives an empty summary', async ()
 
 test('an abort ends it, whatever it does', async () => {
   const text = sentencesOf(100).join(' ')
-  for (const after of [0, 1, 3]) {
+  for (const [after, maxBatch] of [[0, 1], [1, 1], [3, 1], [3, 4]]) {
     const controller = new AbortController()
     const model = modelOf(() => {
-      if (model.asked.length === after) controller.abort(new Error('enough'))
+      if (model.asked.length >= after) controller.abort(new Error('enough'))
       return 'word '.repeat(100)
-    })
+    }, { maxBatch })
     if (after === 0) controller.abort(new Error('enough'))
     const onProgress = () => assert.ok(!controller.signal.aborted)
     const summary = summaryOf(model, text, { signal: controller.signal, onProgress })

@@ -28,7 +28,7 @@ const gpuBytes = () => (globalThis as unknown as { gpuBytesMade: number }).gpuBy
 /** What is held when no model is loaded. */
 const held = async (page: Page) => {
   // A load that was aborted early ends its worker when that has started.
-  await expect.poll(() => page.workers().length).toBe(1)
+  await expect.poll(() => page.workers().map(worker => worker.url()), { timeout: BOUND }).toHaveLength(1)
   const inspector = await page.context().newCDPSession(page)
   await inspector.send('HeapProfiler.collectGarbage')
   const { usedSize } = await inspector.send('Runtime.getHeapUsage')
