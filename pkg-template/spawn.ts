@@ -1,4 +1,5 @@
 // Workers of the package's own scripts.
+import { trustedScript, withTrustedWorkers } from './trusted.js'
 
 /** Milliseconds after which a browser has surely fetched a script. */
 const FETCHED = 60_000
@@ -12,11 +13,11 @@ export const NOT_LOADED = 'the worker’s script was not loaded'
  */
 export function spawn(url: URL, make: () => Worker): Worker {
   const onWeb = url.protocol === 'http:' || url.protocol === 'https:'
-  if (!onWeb || url.origin === globalThis.location.origin) return make()
+  if (!onWeb || url.origin === globalThis.location.origin) return withTrustedWorkers(make)
   const type = 'text/javascript'
   const script = URL.createObjectURL(new Blob([importing(url.href)], { type }))
   try {
-    return new Worker(script, { type: 'module' })
+    return new Worker(trustedScript(script), { type: 'module' })
   } finally {
     // The browser may fetch the script later than this line.
     setTimeout(() => URL.revokeObjectURL(script), FETCHED)

@@ -118,7 +118,10 @@ export class SharedModel {
   }
 }
 
-/** The addresses of a model in several files, of which `url` is the first, or else just that. */
+/**
+ * The addresses of a model's files. If `url` is that of the first of several, all of these; else
+ * `url` alone.
+ */
 function volumes(url: string): string[] {
   const [, before, count, after] = /^(.*-)00001-of-(\d{5})(\.gguf.*)$/.exec(url) ?? []
   if (before === undefined) return [url]

@@ -2,33 +2,21 @@
 import { STYLE } from './widget-style.js'
 import type { Failure } from './words.js'
 
-const HTML = `
-  <div id="bar">
-    <strong>TL;DR</strong>
-    <button id="summarize" part="button" type="button">Sum it up</button>
-    <button id="stop" part="button" type="button" hidden>Stop</button>
-  </div>
-  <div id="consent" part="consent" role="group" aria-labelledby="question" hidden>
-    <p id="question" role="status"></p>
-    <button id="agree" part="button" type="button">Download</button>
-    <button id="decline" part="button" type="button">Not now</button>
-  </div>
-  <div id="loading" part="progress" hidden>
-    <label for="progress"></label>
-    <progress id="progress" max="1"></progress>
-    <ul id="load-notes" aria-live="polite"></ul>
-  </div>
-  <p id="summary" part="summary" aria-live="polite" hidden></p>
-  <p id="note" part="note" hidden></p>
-  <div id="error" part="error" role="alert" hidden></div>
-  <details>
-    <summary>Sum up your own text</summary>
-    <form>
-      <label for="text">Your text</label>
-      <textarea id="text" rows="6" placeholder="Paste a text of any length"></textarea>
-      <button part="button">Sum up this text</button>
-    </form>
-  </details>`
+type Attributes = Record<string, string>
+type Content = string | HTMLElement
+
+/** An element with attributes and what is in it. An attribute without a value is `''`. */
+function element<K extends keyof HTMLElementTagNameMap>(
+  name: K, attributes: Attributes = {}, ...content: Content[]
+): HTMLElementTagNameMap[K] {
+  const made = document.createElement(name)
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
+  made.append(...content)
+  return made
+}
+
+const button = (text: string, attributes: Attributes) =>
+  element('button', { part: 'button', ...attributes }, text)
 
 /** The elements that the widget listens to, and the changes that it makes. */
 export type View = ReturnType<typeof buildView>
@@ -39,23 +27,37 @@ export function buildView(root: ShadowRoot) {
   const style = new CSSStyleSheet()
   style.replaceSync(STYLE)
   root.adoptedStyleSheets = [style]
-  root.innerHTML = HTML
 
-  const find = <T extends HTMLElement>(selector: string) => root.querySelector<T>(selector)!
-  const summarize = find<HTMLButtonElement>('#summarize')
-  const stop = find<HTMLButtonElement>('#stop')
-  const consent = find('#consent')
-  const question = find('#question')
-  const agree = find<HTMLButtonElement>('#agree')
-  const loading = find('#loading')
-  const bar = find<HTMLProgressElement>('#progress')
-  const step = find('#loading label')
-  const loadNotes = find('#load-notes')
-  const summary = find('#summary')
-  const note = find('#note')
-  const error = find('#error')
-  const own = find<HTMLFormElement>('form')
-  const ownButton = find<HTMLButtonElement>('form button')
+  const summarize = button('Sum it up', { id: 'summarize', type: 'button' })
+  const stop = button('Stop', { id: 'stop', type: 'button', hidden: '' })
+  const question = element('p', { id: 'question', role: 'status' })
+  const agree = button('Download', { id: 'agree', type: 'button' })
+  const decline = button('Not now', { id: 'decline', type: 'button' })
+  const asking = { role: 'group', 'aria-labelledby': 'question', hidden: '' }
+  const consent = element(
+    'div', { id: 'consent', part: 'consent', ...asking }, question, agree, decline
+  )
+  const step = element('label', { for: 'progress' })
+  const bar = element('progress', { id: 'progress', max: '1' })
+  const loadNotes = element('ul', { id: 'load-notes', 'aria-live': 'polite' })
+  const loading = element(
+    'div', { id: 'loading', part: 'progress', hidden: '' }, step, bar, loadNotes
+  )
+  const summary = element(
+    'p', { id: 'summary', part: 'summary', 'aria-live': 'polite', hidden: '' }
+  )
+  const note = element('p', { id: 'note', part: 'note', hidden: '' })
+  const error = element('div', { id: 'error', part: 'error', role: 'alert', hidden: '' })
+  const text = element('textarea', {
+    id: 'text', rows: '6', placeholder: 'Paste a text of any length'
+  })
+  const ownButton = button('Sum up this text', {})
+  const own = element('form', {}, element('label', { for: 'text' }, 'Your text'), text, ownButton)
+  root.append(
+    element('div', { id: 'bar' }, element('strong', {}, 'TL;DR'), summarize, stop),
+    consent, loading, summary, note, error,
+    element('details', {}, element('summary', {}, 'Sum up your own text'), own)
+  )
 
   function setBusy(busy: boolean) {
     summarize.hidden = ownButton.disabled = busy
@@ -72,9 +74,9 @@ export function buildView(root: ShadowRoot) {
   return {
     summarize,
     stop,
-    decline: find<HTMLButtonElement>('#decline'),
+    decline,
     own,
-    text: find<HTMLTextAreaElement>('#text'),
+    text,
     start() {
       const focused = root.activeElement === summarize
       summary.textContent = ''
@@ -103,7 +105,7 @@ export function buildView(root: ShadowRoot) {
       step.textContent = text
       // Screen readers read a list that changes; most reports bring no new note.
       if (notes.length !== loadNotes.childElementCount) {
-        loadNotes.replaceChildren(...notes.map(listItem))
+        loadNotes.replaceChildren(...notes.map(note => element('li', {}, note)))
       }
     },
     /** Hides what `progress` has shown. */
@@ -117,9 +119,7 @@ export function buildView(root: ShadowRoot) {
     },
     note: setNote,
     fail({ code, message, advice }: Failure) {
-      const name = document.createElement('code')
-      name.textContent = code
-      error.replaceChildren(message, ' ', name, advice && ` ${advice}`)
+      error.replaceChildren(message, ' ', element('code', {}, code), advice && ` ${advice}`)
       error.hidden = false
     },
     end(stopped: boolean) {
@@ -129,10 +129,4 @@ export function buildView(root: ShadowRoot) {
       if (focused) summarize.focus()
     }
   }
-}
-
-function listItem(text: string): HTMLElement {
-  const item = document.createElement('li')
-  item.textContent = text
-  return item
 }

@@ -182,10 +182,17 @@ const isResultOf = <M extends Method>(answer: Answer | Result<M>, method: M): an
   answer.kind === 'result' && answer.method === method
 
 /** Makes a worker of our own. Bundlers recognise `new Worker(new URL(…))` in just this form. */
-const start = (): Worker => spawn(
-  new URL('./worker.js', import.meta.url),
-  () => new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })
-)
+function start(): Worker {
+  try {
+    return spawn(
+      new URL('./worker.js', import.meta.url),
+      () => new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })
+    )
+  } catch (error) {
+    // The page's policy forbids workers, or this one's address.
+    throw notLoaded(`: ${error instanceof Error ? error.message : error}`)
+  }
+}
 
 const isUncloneable = (error: unknown): error is DOMException =>
   error instanceof DOMException && error.name === 'DataCloneError'
@@ -193,7 +200,10 @@ const isUncloneable = (error: unknown): error is DOMException =>
 /** A script that throws gives an event with a message; one that did not load gives none, or ours. */
 function failed({ message }: ErrorEvent): BitNetError {
   const isLoaded = message && !message.includes(NOT_LOADED)
-  if (isLoaded) return internalError(`the worker failed: ${message}`)
-  const said = 'the worker\'s script could not be loaded; `worker: false` does without it'
+  return isLoaded ? internalError(`the worker failed: ${message}`) : notLoaded()
+}
+
+function notLoaded(why = ''): BitNetError {
+  const said = `the worker's script could not be loaded${why}; \`worker: false\` does without it`
   return new BitNetError('network', said)
 }

@@ -7,16 +7,21 @@ import { Stop } from '../report.mjs'
 
 const TEMPLATE = inRoot('pkg-template')
 
+/** Where Readability writes HTML, into a copy of the page. */
+const WRITES = /(?<=\.innerHTML = )(.*)(?=;$)/gm
+
 /**
  * Mozilla's Readability as a module of its own, which the widget fetches where it needs it. It is
- * published as a script for Node and pages.
+ * published as a script for Node and pages, and does not know Trusted Types.
  */
 export const copyReadability = pkg => {
   const from = inRoot('node_modules', '@mozilla', 'readability')
   const script = readFileSync(join(from, 'Readability.js'), 'utf8')
   const end = script.indexOf('if (typeof module === "object")')
   if (end < 0) throw new Stop('Readability.js does not end as expected.')
-  writeFileSync(join(pkg, 'readability.js'), `${script.slice(0, end)}export { Readability };\n`)
+  const trusting = script.slice(0, end).replace(WRITES, 'trustedHtml($1)')
+  const first = "import { trustedHtml } from './trusted.js';\n"
+  writeFileSync(join(pkg, 'readability.js'), `${first}${trusting}export { Readability };\n`)
   const types = readFileSync(join(from, 'index.d.ts'), 'utf8')
   writeFileSync(join(pkg, 'readability.d.ts'), types.slice(types.indexOf('export class Readability')))
 }

@@ -1,4 +1,4 @@
-// The sizes of what a page downloads, gzipped, against what they may be.
+// How many bytes a page downloads of the package, gzipped. A file that is too large stops the build.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'

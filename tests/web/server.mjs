@@ -7,7 +7,8 @@
 //   /as/short/PATH       only the first half, with a Content-Length to match
 //   /as/slow/PATH        a tenth of the file every 100 ms; no ranges
 //   /as/isolated/PATH    for a page that is isolated from other origins
-//   /as/strict/PATH      under a policy that allows scripts, workers and WebAssembly of this origin alone
+//   /as/strict/PATH      under a policy that allows scripts, workers and WebAssembly of this origin alone,
+//                        style sheets, and no address or HTML that is not of the package's policy
 //   /as/foreign/PATH     under a policy that allows scripts of the other origin, and workers by blob
 //   /as/503/PATH         with a status
 //   /script/NAME/PATH    as the script NAME says
@@ -125,11 +126,13 @@ const content = path => {
   }
 }
 
-/** No more than the package needs; models come from the other port. */
-const STRICT =
-  `default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self' http://localhost:*; img-src data:`
+/** No text becomes a script, but by the policies of the package and of the page itself. */
+const TRUSTED = `require-trusted-types-for 'script'; trusted-types ternlight page`
+/** No more than the package and the demos need; models come from the other port. */
+const STRICT = `default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; ` +
+  `connect-src 'self' http://localhost:*; style-src 'self'; img-src 'self' data:; ${TRUSTED}`
 /** As a page may have it that takes the package from another origin. */
-const FOREIGN = `script-src http://localhost:${PORT + 1} 'wasm-unsafe-eval'; worker-src blob:`
+const FOREIGN = `script-src http://localhost:${PORT + 1} 'wasm-unsafe-eval'; worker-src blob:; ${TRUSTED}`
 
 /** @type {Record<string, (size: number) => Reply>} */
 const REPLIES = {

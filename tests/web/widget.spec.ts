@@ -34,8 +34,11 @@ const told = (page: Page) => page.evaluate(() => (window as unknown as { told: s
 /** Opens the page with two widgets, and adds the script that makes them work. */
 const visit = async (page: Page, address: string, script: string) => {
   await page.goto(address)
-  await page.evaluate(async src => {
+  await page.evaluate(async address => {
     const script = document.createElement('script')
+    // The page's policy wants no plain text here.
+    const { trustedTypes } = window as unknown as { trustedTypes: { createPolicy(name: string, rules: object): { createScriptURL(url: string): string } } }
+    const src = trustedTypes.createPolicy('page', { createScriptURL: (url: string) => url }).createScriptURL(address)
     Object.assign(script, { type: 'module', src })
     document.head.append(script)
     await customElements.whenDefined('tldr-widget')
@@ -84,6 +87,22 @@ test('asks before it downloads; all widgets of a page share one model; a strict 
   await click(page, 'first', 'Sum it up')
   await written(page, 'first')
   expect(await told(page)).toEqual(['first tldr-start', 'first tldr-done'])
+})
+
+test('the demos under a strict policy', async ({ page }) => {
+  await page.goto('/as/strict/dist/tldr/index.html')
+  await page.evaluate(url => document.querySelector('tldr-widget')!.setAttribute('model', url), GOLDEN_MODEL)
+  const widget = page.locator('tldr-widget')
+  await widget.getByRole('button', { name: 'Sum it up' }).click()
+  await expect(widget.locator('#note')).toHaveText(/tokens\/s/, { timeout: 60_000 })
+  // It registers its service worker. This server has no folders, so that one finds no pages to keep.
+  await expect(page.locator('#offline-state')).not.toContainText('could not')
+
+  await page.goto(`/as/strict/dist/chat/index.html?model=${GOLDEN_MODEL}`)
+  await page.locator('#prompt').fill('Who are you?')
+  await page.getByRole('button', { name: 'Send' }).click({ timeout: 60_000 })
+  await expect(page.locator('#transcript .assistant')).toContainText('I am a very small model.')
+  expect((await told(page)).filter(text => text.includes('forbids'))).toEqual([])
 })
 
 test('from another origin, whose worker is made by blob', async ({ page, context }) => {

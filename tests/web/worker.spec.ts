@@ -48,6 +48,16 @@ test('a worker script that does not load is an error, not a wait', async ({ harn
   expect(found.code).toBe('network')
 })
 
+test('a page that may make no worker is told so', async ({ shared }) => {
+  await shared.evaluate(() => {
+    globalThis.Worker = class { constructor() { throw new TypeError('not allowed here') } } as never
+  })
+  const found = await failure(shared, `await BitNet.load('${RANDOM_MODEL}')`)
+  expect(found).toEqual({
+    code: 'network', message: 'the worker\'s script could not be loaded: not allowed here; `worker: false` does without it'
+  })
+})
+
 test('a worker of another script is refused, not waited for', async ({ page }) => {
   // It is given a minute.
   await page.clock.install()
