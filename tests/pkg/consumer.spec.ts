@@ -25,6 +25,17 @@ test('a fresh Vite app: types, development server, build', async ({ page, instal
   }
 })
 
+test('a Vite app with the widget, also under a strict policy', { tag: '@all' }, async ({ page, install, serve }) => {
+  const app = install('widget')
+  execFileSync(process.execPath, [TSC, '--project', app], { stdio: 'pipe' })
+  execFileSync(process.execPath, [VITE, 'build', '--logLevel', 'error', '--base', './'], { cwd: app, stdio: 'pipe' })
+  const port = PORT + 10
+  await serve(...filesOf(app, port))
+  for (const path of ['', 'as/strict/']) {
+    expect(await result(page, `http://localhost:${port}/${path}dist/index.html?model=${MODEL}`)).toBe('summed up')
+  }
+})
+
 test('a page without a bundler, also under a strict policy and a path of its own', async ({ page, install, serve }) => {
   const port = PORT + 2
   await serve(...filesOf(install('plain'), port))
