@@ -19,8 +19,8 @@ export interface ChatModel {
 /** Of the context, the answer has this share at least, unless fewer tokens are wanted. */
 const ANSWER_SHARE = 1 / 4
 /**
- * When turns have to be left out, the others have at most this share of the context. So the next
- * turns find room, and the tokens of those before them in the KV cache.
+ * When turns have to be left out, the others may have this share of the context. The next turns then
+ * find room without leaving out more, so that the KV cache still has what comes before them.
  */
 const KEPT_SHARE = 1 / 2
 

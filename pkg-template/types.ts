@@ -25,9 +25,10 @@ export type ErrorCode =
 /**
  * Where a model comes from: an address, or the bytes of a GGUF file. The bytes decide what it is;
  * names and types do not matter. But an address that ends in `-00001-of-00003.gguf`, or with other
- * numbers, is that of the first of several files, which are loaded together. A relative address is resolved against the page's. A `Request`
- * must be a GET. A `ReadableStream` is read to its end once, so a model loaded from one cannot be
- * restored when the GPU is lost, unless the stream had to be gathered for the worker.
+ * numbers, is that of the first of several files, which are loaded together. A relative address is
+ * resolved against the page's. A `Request` must be a GET. A `ReadableStream` can be read only once: a
+ * model that was loaded from one cannot be restored when the GPU is lost, unless the browser cannot
+ * transfer streams to a worker, so that its bytes were gathered first.
  */
 export type Source =
   string | URL | Request | Blob | ArrayBuffer | Uint8Array | ReadableStream<Uint8Array>
@@ -83,9 +84,9 @@ export interface LoadOptions {
   kv?: 'f16' | 'f32' | 'int8'
   /**
    * How the GPU holds the weights of the LM head. `f16`: as in the file. `int8`: each weight is
-   * split into an upper and a lower byte. A token that is greedy, or drawn by the temperature
-   * alone, reads hardly more than the upper ones. Both take the same memory and give the same tokens. `auto` (default): the faster one on
-   * this GPU.
+   * split into an upper and a lower byte. To choose a token that is greedy, or drawn by the
+   * temperature alone, the GPU then reads hardly more than the upper bytes. Both take the same memory
+   * and give the same tokens. `auto` (default): the faster one on this GPU.
    */
   head?: 'auto' | 'f16' | 'int8'
   /**
@@ -302,8 +303,8 @@ export interface ChatOptions {
    * What to do when the conversation gets too long for the context. `error` (default): `send` rejects
    * with `context-full`. `slide`: the model does not see the oldest turns any more, but always the
    * system message. They stay in `chat.messages`, and `droppedMessages` in the statistics counts
-   * them. Turns are left out before less than a quarter of the context, or `maxTokens` if that is
-   * less, is left for the answer. A message that is too long by itself is `context-full`.
+   * them. As many turns are left out as the answer needs: it gets a quarter of the context at least,
+   * or `maxTokens` if that is less. A message that is too long by itself is `context-full`.
    */
   overflow?: 'error' | 'slide'
 }

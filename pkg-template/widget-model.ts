@@ -70,8 +70,8 @@ export class SharedModel {
   }
 
   /**
-   * The model. The first call loads it, and after a failure the next one. A load ends when all who
-   * wait for it have stopped.
+   * The model. The first call loads it, and so does the call after a failure. A load is aborted when
+   * all who wait for it have stopped.
    */
   async load(signal: AbortSignal): Promise<BitNet> {
     signal.throwIfAborted()

@@ -35,7 +35,7 @@ export function offlineFiles(): Plugin {
   }
 }
 
-/** Models are large, and the package itself stores them in IndexedDB. */
+/** Models are large, and the package stores them itself. */
 function isPartOfPages(fileName: string): boolean {
   return !fileName.startsWith('models/') && !fileName.endsWith('.map')
 }

@@ -1,5 +1,5 @@
 // The service worker: stores the pages' files, so that a second visit needs no network. Models are
-// not its business: the package stores them in IndexedDB.
+// not its business: the package stores them itself.
 
 /** The files of the site. `build/offline-files.ts` writes them here in place of the name. */
 declare const OFFLINE_SITE: { version: string; files: string[] }
