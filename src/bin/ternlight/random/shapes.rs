@@ -14,6 +14,9 @@ pub(crate) enum Shape {
     /// microsoft/bitnet-b1.58-2B-4T: 30 layers, width 2560, I2_S, 1.18 GB
     #[value(name = "2b4t")]
     Bitnet2b4t,
+    /// An 8B of the same kind, which nobody published: 36 layers, width 4096, I2_S, 2.8 GB
+    #[value(name = "bitnet-8b")]
+    Bitnet8b,
     /// The bundled model: 8 layers, width 512, I2_S, 10 MB
     Tiny,
     /// prism-ml/Ternary-Bonsai-1.7B: 28 layers, width 2048, Q2_0, 0.48 GB
@@ -157,6 +160,14 @@ impl Shape {
     pub(crate) fn sizes(self) -> Sizes {
         match self {
             Self::Bitnet2b4t => BITNET,
+            Self::Bitnet8b => Sizes {
+                n_embd: 4096,
+                n_layer: 36,
+                n_head: 32,
+                n_head_kv: 8,
+                n_ff: 12_288,
+                ..BITNET
+            },
             Self::Tiny => Sizes {
                 n_vocab: 4096,
                 n_ctx: 1024,
@@ -249,7 +260,7 @@ impl Sizes {
         }
         Err(Error::BadOption {
             name: option.into(),
-            why: "only the shapes `2b4t` and `tiny`, with an embedding of F16, can count".into(),
+            why: "only the shapes `2b4t`, `bitnet-8b` and `tiny`, with an embedding of F16, can count".into(),
         })
     }
 }
