@@ -72,7 +72,7 @@ pub enum Progress {
         /// Bytes in the file.
         total: u64,
     },
-    /// All bytes are there. The kernels finish compiling, and each runs once.
+    /// All bytes are there. The GPU finishes what it was given, all kernels compiled and run once.
     Compile,
 }
 
@@ -113,6 +113,24 @@ pub struct Seat {
     pub first: usize,
     /// Tokens of the text before the step.
     pub pos: usize,
+}
+
+/// Steps in flight that run every kernel.
+struct Warming {
+    tokens: Vec<Readback<u32>>,
+    choices: Option<Choices>,
+}
+
+impl Warming {
+    async fn done(self, gpu: &Gpu) -> Result<()> {
+        for token in self.tokens {
+            token.take(gpu).await?;
+        }
+        if let Some(choices) = self.choices {
+            choices.take(gpu).await?;
+        }
+        Ok(())
+    }
 }
 
 /// The recorded work. A step runs `decode`, `short` or `prefill`, and where a token is wanted then
@@ -161,9 +179,10 @@ impl Plans {
         candidates: Option<&Candidates>,
     ) -> Self {
         Self {
+            // Kernels are compiled in this order: those of the first answer come first.
+            short: forward::layers(recorder, config, weights, state, Width::Short),
             decode: forward::decode(recorder, config, weights, state),
             prefill: forward::layers(recorder, config, weights, state, Width::Chunk),
-            short: forward::layers(recorder, config, weights, state, Width::Short),
             few: forward::layers(recorder, config, weights, state, Width::Few),
             few_logits: forward::few_logits(recorder, weights, state),
             best_of_each: forward::best_of_each(recorder, config, state),
@@ -229,20 +248,6 @@ impl Engine {
             None => None,
         };
         let plans = Plans::record(&mut recorder, &config, &weights, &state, candidates.as_ref());
-        let upload = Upload {
-            gpu: &gpu,
-            config: &config,
-            weights: &weights,
-            i2s_arm: options.i2s_arm,
-            long_factors: config.rope.takes_long_factors(state.n_ctx),
-        };
-        let rope_divisors = upload.run(table, reader, progress).await?;
-        let angles = Angles::new(&config.rope, config.head_dim, rope_divisors.as_deref());
-        state.write_rope_table(&gpu, &angles);
-        progress(Progress::Compile);
-        if let Some(candidates) = &candidates {
-            candidates.split(&gpu);
-        }
         let slots = state.slots.len();
         let engine = Self {
             gpu,
@@ -256,35 +261,48 @@ impl Engine {
             sampling: vec![Cell::default(); slots],
             slot: Cell::default(),
         };
-        engine.warm_up().await?;
+        let warming = engine.warm_up();
+        let Self { gpu, config, weights, state, .. } = &engine;
+        let upload = Upload {
+            gpu,
+            config,
+            weights,
+            i2s_arm: options.i2s_arm,
+            long_factors: config.rope.takes_long_factors(state.n_ctx),
+        };
+        let rope_divisors = upload.run(table, reader, progress).await?;
+        let angles = Angles::new(&config.rope, config.head_dim, rope_divisors.as_deref());
+        state.write_rope_table(gpu, &angles);
+        progress(Progress::Compile);
+        if let Some(candidates) = &engine.candidates {
+            candidates.split(gpu);
+        }
+        warming.done(gpu).await?;
+        // The weights are there when a step has read them.
+        engine.decode_and_sample(0, 1).take(gpu).await?;
+        gpu.check()?;
         Ok(engine)
     }
 
-    /// Runs every kernel once: browsers and drivers compile on first use, and no generation should
-    /// wait for that. What this leaves in the cache is overwritten before it is read.
-    async fn warm_up(&self) -> Result<()> {
-        let prefilled = [2, forward::SHORT + 1].map(|n| {
+    /// Submits every kernel once: browsers and drivers compile on first use, and no generation should
+    /// wait for that. What the first answer needs comes first. It works without the weights, so
+    /// that it need not wait for their bytes; what it leaves in the cache is overwritten before it is
+    /// read.
+    fn warm_up(&self) -> Warming {
+        let prompt = |n: usize| {
             let tokens = self.chunk().min(self.n_ctx()).min(n);
             self.prefill(&vec![0; tokens], 0, tokens)
-        });
-        let drawn = Sampling { temperature: 1.0, ..Sampling::default() };
-        let filtered = Sampling { top_k: 1, repeat_penalty: 2.0, ..drawn };
-        let chosen_by = [filtered, drawn, Sampling::default()];
-        let chosen_by = chosen_by.map(|sampling| {
+        };
+        let token = |sampling: Sampling| {
             self.set_sampling(&sampling);
             self.decode_and_sample(0, 1)
-        });
-        let chosen = (self.few_at(0) > 0).then(|| self.decode_and_choose(&[0, 0], 0));
-        for done in prefilled {
-            done.take(&self.gpu).await?;
-        }
-        if let Some(chosen) = chosen {
-            chosen.take(&self.gpu).await?;
-        }
-        for token in chosen_by {
-            token.take(&self.gpu).await?;
-        }
-        self.gpu.check()
+        };
+        let drawn = Sampling { temperature: 1.0, ..Sampling::default() };
+        let filtered = Sampling { top_k: 1, repeat_penalty: 2.0, ..drawn };
+        let mut tokens = vec![prompt(2), token(Sampling::default()), prompt(forward::SHORT + 1)];
+        tokens.extend([filtered, drawn, Sampling::default()].map(token));
+        let choices = (self.few_at(0) > 0).then(|| self.decode_and_choose(&[0, 0], 0));
+        Warming { tokens, choices }
     }
 
     /// The device.
@@ -420,7 +438,7 @@ impl Engine {
     pub fn prefill_and_sample(&self, ids: &[u32], pos: usize) -> Readback<u32> {
         let step = self.begin(ids, pos);
         let sampled = self.slot().0.sampled.last(1);
-        self.gpu.run_and_read(&self.to_token(&step), &step, &sampled, 1)
+        self.gpu.run_at_once_and_read(&self.to_token(&step), &step, &sampled, 1)
     }
 
     /// Like [`Engine::prefill`], and reads the logits `[n_vocab]` after the last token.

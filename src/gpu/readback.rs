@@ -13,11 +13,20 @@ use crate::error::{Error, Result};
 /// best of each vocabulary block for each token of a draft.
 const MAX_KEPT: u64 = 16 << 10;
 
+/// Staging buffers have a multiple of so many bytes, so that one fits any few tokens.
+const STAGING: u64 = 256;
+
+/// Dispatches that are submitted first of a step that is submitted in pieces. Each piece has twice as
+/// many as the one before: the GPU takes longer for a dispatch than its encoding does.
+const FIRST_PIECE: usize = 32;
+
 /// A copy of a buffer's first values that was submitted and can be awaited.
 ///
 /// Several may be in flight; each is awaited when its values are needed.
 pub struct Readback<T> {
     staging: wgpu::Buffer,
+    /// Bytes of the copy, at the beginning of `staging`.
+    size: u64,
     mapped: oneshot::Receiver<std::result::Result<(), wgpu::BufferAsyncError>>,
     #[cfg(not(target_arch = "wasm32"))]
     submission: wgpu::SubmissionIndex,
@@ -35,6 +44,33 @@ impl Gpu {
     ) -> Readback<T> {
         let steps = (!plans.is_empty()).then(|| (plans.iter().copied(), *step));
         self.run_each_and_read(steps, result, len)
+    }
+
+    /// Like [`Gpu::run_and_read`], but the first dispatches are submitted at once, so that the GPU
+    /// works on them while the others are encoded. For a step that follows no other.
+    pub fn run_at_once_and_read<T: Pod>(
+        &self,
+        plans: &[&Plan],
+        step: &Step,
+        result: &Buffer<T>,
+        len: usize,
+    ) -> Readback<T> {
+        let mut rest: Vec<_> = plans.iter().flat_map(|plan| plan.dispatches()).collect();
+        let mut encoder = self.device.create_command_encoder(&Default::default());
+        let mut piece = FIRST_PIECE;
+        loop {
+            let now = rest.drain(..piece.min(rest.len()));
+            let mut pass = encoder.begin_compute_pass(&Default::default());
+            now.for_each(|dispatch| dispatch.encode(&mut pass, step, 0));
+            drop(pass);
+            if rest.is_empty() {
+                let bytes = (len * size_of::<T>()) as u64;
+                return self.submit_and_read(encoder, (&result.raw, result.offset), bytes);
+            }
+            self.queue.submit([encoder.finish()]);
+            encoder = self.device.create_command_encoder(&Default::default());
+            piece *= 2;
+        }
     }
 
     /// Runs the plans of one step after the other, and copies when all are done.
@@ -64,12 +100,13 @@ impl Gpu {
         #[cfg_attr(target_arch = "wasm32", allow(unused_variables, reason = "browsers poll"))]
         let submission = self.queue.submit([encoder.finish()]);
         let (send, mapped) = oneshot::channel();
-        staging.slice(..).map_async(wgpu::MapMode::Read, move |outcome| {
+        staging.slice(..size).map_async(wgpu::MapMode::Read, move |outcome| {
             // Nobody listens once the generation was dropped.
             let _ = send.send(outcome);
         });
         Readback {
             staging,
+            size,
             mapped,
             #[cfg(not(target_arch = "wasm32"))]
             submission,
@@ -92,8 +129,9 @@ impl Gpu {
         self.queue.submit([encoder.finish()]);
     }
 
-    /// A buffer of `size` bytes that can be mapped. Small ones are used again.
+    /// A buffer of `size` bytes or more that can be mapped. Small ones are used again.
     fn staging(&self, size: u64) -> wgpu::Buffer {
+        let size = size.next_multiple_of(STAGING);
         let mut idle = self.idle_staging.lock().unwrap_or_else(PoisonError::into_inner);
         match idle.iter().position(|buffer| buffer.size() == size) {
             Some(index) => idle.swap_remove(index),
@@ -132,7 +170,7 @@ impl<T: Pod> Readback<T> {
         let Ok(Ok(())) = outcome else { return Err(lost("")) };
         let view = self
             .staging
-            .slice(..)
+            .slice(..self.size)
             .get_mapped_range()
             .map_err(|error| lost(&format!(" ({error})")))?;
         // The mapping need not be aligned for T, so the values are copied one by one.

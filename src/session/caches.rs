@@ -108,6 +108,11 @@ impl Caches {
         self.positions = positions;
     }
 
+    /// Positions that no text has.
+    pub(super) fn unused(&self) -> usize {
+        self.positions - self.all.values().map(Cached::room).sum::<usize>()
+    }
+
     /// Forgets all texts.
     pub(super) fn clear(&mut self) {
         self.all.clear();
@@ -146,8 +151,7 @@ impl Caches {
         if let Some(placed) = self.place_at_once(ids, wanted) {
             return Some(placed);
         }
-        let taken: usize = self.all.values().map(Cached::room).sum();
-        if self.positions - taken < wanted.least {
+        if self.unused() < wanted.least {
             return None;
         }
         let moves = self.compact();
@@ -223,9 +227,8 @@ impl Caches {
             return Some(copies);
         }
         let own = self.all.get(&id)?.room.clone();
-        let taken: usize = self.all.values().map(Cached::room).sum();
         let is_last = self.all.values().all(|cached| cached.room.start <= own.start);
-        let free = self.positions - taken + if is_last { own.len() } else { 0 };
+        let free = self.unused() + if is_last { own.len() } else { 0 };
         if free < wanted.least {
             return None;
         }

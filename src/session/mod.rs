@@ -105,6 +105,9 @@ pub struct Info {
 /// Beyond that the oldest gives up its range rather than that the cache grows.
 const MAX_KEPT: u64 = 1 << 30;
 
+/// Positions of the KV cache that should be free for the next text: it grows while nobody waits.
+const AHEAD: usize = 512;
+
 /// Bytes of KV cache that texts which are generated together may take. Who finds no room waits.
 const MAX_SHARED: u64 = 3 << 30;
 
@@ -117,6 +120,8 @@ pub struct Session {
     caches: Caches,
     pace: Pace,
     chunks: Chunks,
+    /// Whether the KV cache may still grow before there is need.
+    grows_ahead: bool,
     /// The conversation whose prompt was made last.
     asked: Option<Conversation>,
     /// A hash of the file's header and length, to recognise the file.
@@ -188,6 +193,7 @@ impl Session {
             pace: Pace::new(&engine.gpu().tuning),
             chunks: Chunks::new(engine.chunk()),
             caches: Caches::new(engine.positions()),
+            grows_ahead: true,
             engine,
             info,
             asked: None,
@@ -352,6 +358,18 @@ impl Session {
             self.engine.copy_cache(from, to, n);
         }
         Ok(Some(placed.id))
+    }
+
+    /// Lets the KV cache grow while nobody waits, if it has little room for the next text. Does so no
+    /// more once the device has refused the memory.
+    async fn grow_ahead(&mut self) -> Result<()> {
+        let wanted = AHEAD.min(self.engine.n_ctx());
+        let most = self.engine.positions_of(MAX_KEPT);
+        if self.grows_ahead && self.caches.unused() < wanted {
+            self.grows_ahead = self.engine.grow(wanted, most).await?;
+            self.caches.grow(self.engine.positions());
+        }
+        Ok(())
     }
 
     /// Computes a text from what is filled, except for the last chunk: that is left to the step

@@ -96,7 +96,8 @@ impl Session {
         if let Err(error) = &served {
             running.all.into_iter().for_each(|generation| generation.fail(error.clone()));
         }
-        served
+        served?;
+        self.grow_ahead().await
     }
 
     async fn serve_all<'a>(&mut self, calls: &Calls<'a>, running: &mut Running<'a>) -> Result<()> {

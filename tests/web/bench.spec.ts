@@ -29,6 +29,8 @@ test('the benchmark measures what it says', async () => {
   }
   expect(figures[2].share).toBeCloseTo(figures[2].median * figures[2].bytesPerToken / 1e9 / report.bandwidth, 9)
   expect(report.figures).toContainEqual(expect.objectContaining({ what: 'load from storage', runs: 1 }))
+  const early = { what: 'time to first token, 16-token prompt, right after the load' }
+  expect(report.figures).toContainEqual(expect.objectContaining(early))
   expect(report.profiles.map(({ context, tokens }: { context: number, tokens: number }) => [context, tokens])).toEqual([[16, 1], [0, 32]])
   expect(report.soak.tokens).toBe(20)
   expect(report.leftOut).toEqual([])

@@ -20,6 +20,57 @@ test('chats that fill the context leave nothing behind in the memory of the crat
   expect(await worker.evaluate(() => (globalThis as unknown as { gpuBytesMade: number }).gpuBytesMade)).toBeLessThan(1024)
 })
 
+/** In a worker: what its calls have made on the GPU, from the message that asks to the first token. */
+type Counting = { madeBeforeFirst: number[], made: number, grown: Promise<unknown>[] }
+
+function countWhatIsMade() {
+  const found: Counting = { madeBeforeFirst: [], made: 0, grown: [] }
+  let atCall: number | undefined
+  const wrap = (proto: object, name: string, before: (result: unknown, ...args: unknown[]) => void) => {
+    const all = proto as Record<string, (...args: unknown[]) => unknown>
+    const original = all[name]!
+    all[name] = function (...args) {
+      const result = original.apply(this, args)
+      before(result, ...args)
+      return result
+    }
+  }
+  for (const name of ['createBuffer', 'createBindGroup', 'createShaderModule', 'createComputePipeline']) {
+    wrap(GPUDevice.prototype, name, () => { found.made++ })
+  }
+  wrap(GPUDevice.prototype, 'popErrorScope', popped => found.grown.push(popped as Promise<unknown>))
+  addEventListener('message', ({ data }) => { if (data.method === 'generate') atCall = found.made })
+  wrap(globalThis, 'postMessage', (_, message) => {
+    if ((message as { kind: string }).kind !== 'item' || atCall === undefined) return
+    found.madeBeforeFirst.push(found.made - atCall)
+    atCall = undefined
+  })
+  Object.assign(globalThis, { found })
+}
+
+test('the first answers after a load find all that they need: the KV cache grows while nobody waits', async ({ harness: page }) => {
+  await load(page, { context: 64 }, RANDOM_MODEL)
+  const worker = page.workers()[0]!
+  await worker.evaluate(countWhatIsMade)
+  for (let run = 0; run < 12; run++) {
+    await page.evaluate(async run => {
+      const prompt = Uint32Array.from({ length: 16 }, (_, i) => (i * 31 + run * 97 + 1) % window.model.info.vocabSize)
+      await window.model.generate(prompt, { maxTokens: 8 }).text()
+    }, run)
+    // What the answer left to do is done when the device has said yes to it.
+    await worker.evaluate(async () => {
+      await Promise.all((globalThis as unknown as { found: Counting }).found.grown)
+      await new Promise(resolve => setTimeout(resolve))
+    })
+  }
+  const found = await worker.evaluate(() => {
+    const { madeBeforeFirst, made } = (globalThis as unknown as { found: Counting }).found
+    return { madeBeforeFirst, made }
+  })
+  expect(found.madeBeforeFirst).toEqual(Array(12).fill(0))
+  expect(found.made).toBeGreaterThan(0)
+})
+
 test('the result of a call is not held on to, in this thread', async ({ harness: page }) => {
   const logits = await page.evaluateHandle(async url => {
     const model = await window.ternlight.BitNet.load(url, { worker: false })
