@@ -5,8 +5,8 @@ import { spawn } from './spawn.js'
 
 const FOLDER = 'ternlight'
 /**
- * Threads that read: hashing takes most of their time. The first one writes. More would take memory,
- * and the load could not use what they read.
+ * Threads that read: hashing takes most of their time. The first one writes what the others have hashed.
+ * More would take memory, and the load could not use what they read.
  */
 const THREADS = Math.min(3, Math.max(2, (globalThis.navigator?.hardwareConcurrency ?? 0) >> 2))
 /** Milliseconds to wait for a thread to start. */
@@ -16,6 +16,7 @@ const PATIENCE = 10_000
 export type Question = { id: number } & (
   | { kind: 'hello' }
   | { kind: 'read' | 'write', name: string, start: number, length: number, array: ArrayBuffer }
+  | { kind: 'hash', length: number, array: ArrayBuffer }
   | { kind: 'flush' | 'close', name: string }
 )
 
@@ -129,8 +130,8 @@ export class Disk {
   /** Reads as many bytes as there are, at most `length`, into `array`, and hashes them. */
   async read(name: string, start: number, length: number, array: ArrayBuffer): Promise<Answer> {
     const threads = await this.#running()
-    const idlest = this.#written.has(name) ? 0 : indexOfLeast(threads.map(({ waiting }) => waiting))
-    const answer = await threads[idlest]?.ask({ kind: 'read', name, start, length, array })
+    const thread = this.#written.has(name) ? threads[0] : idlest(threads)
+    const answer = await thread?.ask({ kind: 'read', name, start, length, array })
     if (answer && answer.failed === undefined) return answer
     // A thread that was killed or cannot read, or a page whose policy allows no workers.
     if (array.byteLength === 0) array = answer?.array ?? new ArrayBuffer(length)
@@ -153,7 +154,12 @@ export class Disk {
       this.#written.add(name)
       await Promise.all(others.map(thread => thread.ask({ kind: 'close', name })))
     }
-    return first.ask({ kind: 'write', name, start, length, array })
+    const hashed = await idlest(others)!.ask({ kind: 'hash', length, array })
+    if (hashed.failed !== undefined || !hashed.array) return hashed
+    // Writing would make the file anew.
+    if (!this.#written.has(name)) return { ...hashed, failed: 'the file was deleted' }
+    const written = await first.ask({ kind: 'write', name, start, length, array: hashed.array })
+    return { ...hashed, ...written }
   }
 
   async flush(name: string): Promise<Answer> {
@@ -163,6 +169,7 @@ export class Disk {
 
   /** Deletes a file. One that another tab has open stays. */
   async remove(name: string): Promise<void> {
+    this.#written.delete(name)
     const threads = await this.#threads ?? []
     await Promise.all(threads.map(thread => thread.ask({ kind: 'close', name })))
     // Fails if there is none.
@@ -194,4 +201,6 @@ async function start(): Promise<Thread[]> {
   return []
 }
 
-const indexOfLeast = (values: number[]): number => values.indexOf(Math.min(...values))
+/** The thread that has least to do. */
+const idlest = (threads: Thread[]): Thread | undefined =>
+  threads.toSorted((a, b) => a.waiting - b.waiting)[0]
