@@ -21,10 +21,10 @@ use crate::ternary;
 const UPLOAD: usize = 1 << 20;
 
 /// Bytes after which the GPU is asked to tell when it has them. Asking takes half a millisecond.
-const FLUSH: usize = 2 << 20;
+const FLUSH: usize = 4 << 20;
 
 /// Such amounts in flight, at most.
-const MAX_IN_FLIGHT: usize = 4;
+const MAX_IN_FLIGHT: usize = 2;
 
 /// How to read the file.
 pub(super) struct Upload<'a> {

@@ -123,16 +123,18 @@ fn target(bytes: &[u8]) {
         return;
     }
     // Every byte exactly once, and each stored part as it is stored.
-    let mut at = 0;
-    for part in manifest.parts(total) {
-        if let Part::Stored(part) = &part {
-            assert!(manifest.stored.contains(part));
+    for kept in [true, false] {
+        let mut at = 0;
+        for part in manifest.parts(total, kept) {
+            if let Part::Stored(part) = &part {
+                assert!(manifest.stored.contains(part));
+            }
+            let range = part.range();
+            assert!(range.start == at && range.end > at, "{range:?} after {at}");
+            at = range.end;
         }
-        let range = part.range();
-        assert!(range.start == at && range.end > at, "{range:?} after {at}");
-        at = range.end;
+        assert_eq!(at, total);
     }
-    assert_eq!(at, total);
 }
 
 #[test]

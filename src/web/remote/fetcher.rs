@@ -123,7 +123,7 @@ impl<'a> PartBuffer<'a> {
     /// An empty buffer, once the writer has a slot for it.
     async fn new(fetcher: &'a Fetcher, writer: Option<&Rc<Writer>>, range: Range<u64>) -> Self {
         let slot = match writer {
-            Some(writer) => Some(writer.slot().await),
+            Some(writer) => Some(writer.slot(range.end - range.start).await),
             None => None,
         };
         let bytes = fetcher.pool.take((range.end - range.start) as u32);

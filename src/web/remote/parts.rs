@@ -17,7 +17,7 @@ use crate::transfer::{Cause, Fault, Hasher, Part};
 use crate::web::bytes::Bytes;
 use crate::web::store::StoredFile;
 
-/// Parts of a file that are requested at the same time.
+/// Parts of a file that are requested at the same time, at most.
 const REQUESTED: usize = 4;
 /// Bytes of the parts that are requested or read from storage at the same time: enough for the threads
 /// that do it. They are in memory. All files of a model share them, but each may always have a part.

@@ -23,9 +23,9 @@ use crate::web::log::warn;
 use crate::web::progress::Reporter;
 use crate::web::timer::sleep;
 
-/// Parts that are fetched or written at the same time, of all files of a model. Their bytes are in
-/// memory, 18 MiB at most. When the disk is slower than the network, the download waits for it.
-const MAX_SLOTS: usize = 6;
+/// Bytes that are fetched or written at the same time, of all files of a model. They are in memory. When
+/// the disk is slower than the network, the download waits for it.
+const MAX_WAITING: u64 = 18 << 20;
 
 /// Milliseconds before each attempt to write after other files were deleted: browsers free the room
 /// late. Chromium deletes what a page has read two to five seconds after the page let go of it.
@@ -73,17 +73,17 @@ pub(in crate::web) struct Writer {
     all: Rc<Slots>,
 }
 
-/// The slots in use.
+/// The bytes of the slots in use.
 #[derive(Default)]
 pub(in crate::web) struct Slots {
-    taken: Cell<usize>,
+    taken: Cell<u64>,
     /// Dropped when a slot becomes free, which wakes those that wait.
     waiting: RefCell<Vec<oneshot::Sender<()>>>,
 }
 
 impl Slots {
-    /// Waits until at most `max` are in use.
-    async fn until(&self, max: usize) {
+    /// Waits until at most `max` bytes are in use.
+    async fn until(&self, max: u64) {
         while self.taken.get() > max {
             let (tell, told) = oneshot::channel();
             self.waiting.borrow_mut().push(tell);
@@ -92,23 +92,24 @@ impl Slots {
         }
     }
 
-    fn take(&self) {
-        self.taken.set(self.taken.get() + 1);
+    fn take(&self, bytes: u64) {
+        self.taken.set(self.taken.get() + bytes);
     }
 
-    fn free(&self) {
-        self.taken.set(self.taken.get() - 1);
+    fn free(&self, bytes: u64) {
+        self.taken.set(self.taken.get() - bytes);
         self.waiting.take();
     }
 }
 
-/// The right to hold a part in memory, until its bytes are on the disk or given up.
-pub(in crate::web) struct WriteSlot(Rc<Writer>);
+/// The right to hold a part of so many bytes in memory, until they are on the disk or given up.
+pub(in crate::web) struct WriteSlot(Rc<Writer>, u64);
 
 impl Drop for WriteSlot {
     fn drop(&mut self) {
-        self.0.own.free();
-        self.0.all.free();
+        let Self(writer, bytes) = self;
+        writer.own.free(*bytes);
+        writer.all.free(*bytes);
     }
 }
 
@@ -140,8 +141,8 @@ impl Writer {
         })
     }
 
-    /// Waits for a free slot and takes it.
-    pub(in crate::web) async fn slot(self: &Rc<Self>) -> Rc<WriteSlot> {
+    /// Waits for a slot for a part of `bytes`, and takes it.
+    pub(in crate::web) async fn slot(self: &Rc<Self>, bytes: u64) -> Rc<WriteSlot> {
         if self.on_disk.get().is_none() {
             let on_disk = match &self.storage.disk {
                 Some(disk) => disk.can_write().await,
@@ -149,10 +150,10 @@ impl Writer {
             };
             self.on_disk.set(Some(on_disk));
         }
-        self.all.until(MAX_SLOTS - 1).await;
-        self.own.take();
-        self.all.take();
-        Rc::new(WriteSlot(Rc::clone(self)))
+        self.all.until(MAX_WAITING.saturating_sub(bytes)).await;
+        self.own.take(bytes);
+        self.all.take(bytes);
+        Rc::new(WriteSlot(Rc::clone(self), bytes))
     }
 
     /// Stores a copy of `bytes`, which begin at the offset `start`. Returns at once.
