@@ -9,17 +9,43 @@ export async function load(options) {
 
 /**
  * Loads the model, generates one token and disposes of the model once it is stored. Times are in
- * milliseconds.
+ * milliseconds. `compiled` is the time of all kernels: from the first that is asked for until the GPU
+ * has done the first work behind the last.
  */
 export async function loadTimes(options) {
   const { BitNet } = await import('/pkg/index.js')
+  const channel = new BroadcastChannel('compiled')
+  let compiled
+  channel.onmessage = ({ data }) => {
+    compiled = data
+  }
+  /** In the worker, before the package is asked for anything. */
+  const watch = () => {
+    const channel = new BroadcastChannel('compiled')
+    let [first, isNew] = [undefined, false]
+    const { createComputePipeline } = GPUDevice.prototype
+    const { submit } = GPUQueue.prototype
+    GPUDevice.prototype.createComputePipeline = function (descriptor) {
+      first ??= performance.now()
+      isNew = true
+      return createComputePipeline.call(this, descriptor)
+    }
+    GPUQueue.prototype.submit = function (commands) {
+      submit.call(this, commands)
+      if (!isNew) return
+      isNew = false
+      void this.onSubmittedWorkDone().then(() => channel.postMessage(performance.now() - first))
+    }
+  }
+  const script = `import '${location.origin}/pkg/worker.js'; (${watch})()`
+  const worker = new Worker(URL.createObjectURL(new Blob([script])), { type: 'module' })
   const start = performance.now()
   let lastByte = start
   // The other phases count no bytes that come. The last may be reported twice: take the later.
   const onProgress = ({ phase, loaded, total }) => {
     if (['download', 'cache'].includes(phase) && loaded >= total) lastByte = performance.now()
   }
-  const model = await BitNet.load('/model.gguf', { ...options, onProgress })
+  const model = await BitNet.load('/model.gguf', { ...options, worker, onProgress })
   const ready = performance.now()
   const prompt = Uint32Array.from({ length: 16 }, (_, i) => i * 31 + 1)
   for await (const _ of model.generate(prompt, { maxTokens: 1 }).tokens());
@@ -27,7 +53,10 @@ export async function loadTimes(options) {
   await model.stored
   const stored = performance.now()
   await model.dispose()
+  worker.terminate()
+  channel.close()
   return {
+    compiled,
     whole: ready - start,
     ready: ready - lastByte,
     token: token - lastByte,

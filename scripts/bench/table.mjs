@@ -30,6 +30,7 @@ export const loadFigures = (loads, kinds = LOADS) =>
       ...(stores
         ? [{ what: `load and store, ${where}`, unit: 's', values: times('stored').map(ms => ms / 1000) }]
         : []),
+      { what: `all kernels compiled, ${where}`, unit: 'ms', values: times('compiled') },
       { what: `last byte to ready, ${where}`, unit: 'ms', values: times('ready') },
       { what: `last byte to first token, ${where}`, unit: 'ms', values: times('token') },
       ...[
