@@ -38,7 +38,8 @@ export async function loadTimes(options) {
     }
   }
   const script = `import '${location.origin}/pkg/worker.js'; (${watch})()`
-  const worker = new Worker(URL.createObjectURL(new Blob([script])), { type: 'module' })
+  const url = URL.createObjectURL(new Blob([script], { type: 'text/javascript' }))
+  const worker = new Worker(url, { type: 'module' })
   const start = performance.now()
   let lastByte = start
   // The other phases count no bytes that come. The last may be reported twice: take the later.

@@ -21,8 +21,8 @@ pub const MAX_PART: u64 = 16 << 20;
 /// The most bytes fetched by one request, if they are stored. A few such parts are in memory at a time,
 /// some of them in several processes, and a load that is broken off loses them. Smaller parts take
 /// longer to store.
-const MAX_FETCH: u64 = 3 << 20;
-/// The same, if they are not stored: in Chromium a request costs as much as the copies of 3 MiB.
+const MAX_FETCH: u64 = 4 << 20;
+/// The same, if they are not stored: in Chromium a request costs as much as the copies of some MiB.
 const MAX_UNSTORED: u64 = 6 << 20;
 /// The fewest bytes fetched by one request, unless fewer are left. The first request asks for these.
 const MIN_FETCH: u64 = 1 << 20;
