@@ -16,9 +16,9 @@ const MAX_KEPT: u64 = 16 << 10;
 /// Staging buffers have a multiple of so many bytes, so that one fits any few tokens.
 const STAGING: u64 = 256;
 
-/// Dispatches that are submitted first of a step that is submitted in pieces. Each piece has twice as
+/// Dispatches that are submitted first of a step that is submitted in parts. Each part has twice as
 /// many as the one before: the GPU takes longer for a dispatch than its encoding does.
-const FIRST_PIECE: usize = 32;
+const FIRST_PART: usize = 32;
 
 /// A copy of a buffer's first values that was submitted and can be awaited.
 ///
@@ -57,9 +57,9 @@ impl Gpu {
     ) -> Readback<T> {
         let mut rest: Vec<_> = plans.iter().flat_map(|plan| plan.dispatches()).collect();
         let mut encoder = self.device.create_command_encoder(&Default::default());
-        let mut piece = FIRST_PIECE;
+        let mut part = FIRST_PART;
         loop {
-            let now = rest.drain(..piece.min(rest.len()));
+            let now = rest.drain(..part.min(rest.len()));
             let mut pass = encoder.begin_compute_pass(&Default::default());
             now.for_each(|dispatch| dispatch.encode(&mut pass, step, 0));
             drop(pass);
@@ -69,7 +69,7 @@ impl Gpu {
             }
             self.queue.submit([encoder.finish()]);
             encoder = self.device.create_command_encoder(&Default::default());
-            piece *= 2;
+            part *= 2;
         }
     }
 
