@@ -2,52 +2,72 @@
 // Reductions over the whole workgroup, in workgroup memory. Every lane gets the result, and each
 // call is a barrier for workgroup memory. Each function may be called once, by the whole
 // workgroup. Twin of group_subgroup.wgsl.
+//
+// The first GROUP_SECONDS lanes reduce GROUP_FIRSTS values each, and then all lanes reduce these
+// results. Halving the values again and again would take a barrier each time.
 
-const GROUP_HALVINGS: u32 = countTrailingZeros(WORKGROUP);
+const GROUP_SECONDS: u32 = 1u << (countTrailingZeros(WORKGROUP) / 2u);
+const GROUP_FIRSTS: u32 = WORKGROUP / GROUP_SECONDS;
 
 var<workgroup> group_partial_sum_max: array<vec2f, WORKGROUP>;
 var<workgroup> group_partial_sum_i32: array<i32, WORKGROUP>;
 var<workgroup> group_partial_max_vec2f: array<vec2f, WORKGROUP>;
 
+fn sum_max(a: vec2f, b: vec2f) -> vec2f {
+    return vec2f(a.x + b.x, max(a.y, b.y));
+}
+
 // The sum of `value.x` and the largest `value.y`. No `value.y` may be negative.
 fn group_sum_max(lane: u32, value: vec2f) -> vec2f {
-    group_partial_sum_max[lane] = value;
-    for (var i = 0u; i < GROUP_HALVINGS; i++) {
-        let half = WORKGROUP >> (i + 1u);
-        workgroupBarrier();
-        if lane < half {
-            let v = group_partial_sum_max[lane];
-            let other = group_partial_sum_max[lane + half];
-            group_partial_sum_max[lane] = vec2f(v.x + other.x, max(v.y, other.y));
+    var v = value;
+    group_partial_sum_max[lane] = v;
+    workgroupBarrier();
+    if lane < GROUP_SECONDS {
+        for (var i = 1u; i < GROUP_FIRSTS; i++) {
+            v = sum_max(v, group_partial_sum_max[lane + i * GROUP_SECONDS]);
         }
+        group_partial_sum_max[lane] = v;
     }
     workgroupBarrier();
-    return group_partial_sum_max[0];
+    v = group_partial_sum_max[0];
+    for (var i = 1u; i < GROUP_SECONDS; i++) {
+        v = sum_max(v, group_partial_sum_max[i]);
+    }
+    return v;
 }
 
 fn group_sum_i32(lane: u32, value: i32) -> i32 {
-    group_partial_sum_i32[lane] = value;
-    for (var i = 0u; i < GROUP_HALVINGS; i++) {
-        let half = WORKGROUP >> (i + 1u);
-        workgroupBarrier();
-        if lane < half {
-            group_partial_sum_i32[lane] += group_partial_sum_i32[lane + half];
+    var v = value;
+    group_partial_sum_i32[lane] = v;
+    workgroupBarrier();
+    if lane < GROUP_SECONDS {
+        for (var i = 1u; i < GROUP_FIRSTS; i++) {
+            v = v + group_partial_sum_i32[lane + i * GROUP_SECONDS];
         }
+        group_partial_sum_i32[lane] = v;
     }
     workgroupBarrier();
-    return group_partial_sum_i32[0];
+    v = group_partial_sum_i32[0];
+    for (var i = 1u; i < GROUP_SECONDS; i++) {
+        v = v + group_partial_sum_i32[i];
+    }
+    return v;
 }
 
 fn group_max_vec2f(lane: u32, value: vec2f) -> vec2f {
-    group_partial_max_vec2f[lane] = value;
-    for (var i = 0u; i < GROUP_HALVINGS; i++) {
-        let half = WORKGROUP >> (i + 1u);
-        workgroupBarrier();
-        if lane < half {
-            group_partial_max_vec2f[lane] =
-                max(group_partial_max_vec2f[lane], group_partial_max_vec2f[lane + half]);
+    var v = value;
+    group_partial_max_vec2f[lane] = v;
+    workgroupBarrier();
+    if lane < GROUP_SECONDS {
+        for (var i = 1u; i < GROUP_FIRSTS; i++) {
+            v = max(v, group_partial_max_vec2f[lane + i * GROUP_SECONDS]);
         }
+        group_partial_max_vec2f[lane] = v;
     }
     workgroupBarrier();
-    return group_partial_max_vec2f[0];
+    v = group_partial_max_vec2f[0];
+    for (var i = 1u; i < GROUP_SECONDS; i++) {
+        v = max(v, group_partial_max_vec2f[i]);
+    }
+    return v;
 }

@@ -10,6 +10,7 @@ const PARTIALS_PER_GROUP: u32 = LANES / LANES_PER_STEP;
 var<workgroup> partial_sum_f32: array<f32, PARTIALS>;
 var<workgroup> partial_sum_i32: array<i32, PARTIALS>;
 var<workgroup> partial_sum_vec2f: array<vec2f, PARTIALS>;
+var<workgroup> partial_sum_vec2i: array<vec2i, PARTIALS>;
 var<workgroup> partial_sum_vec4i: array<vec4i, PARTIALS>;
 var<workgroup> partial_sum_vec4f: array<vec4f, PARTIALS>;
 
@@ -47,6 +48,26 @@ fn lanes_sum_i32(lane: u32, value: i32) -> i32 {
         v = 0;
         for (var i = 0u; i < PARTIALS_PER_GROUP; i++) {
             v += partial_sum_i32[first + i];
+        }
+        workgroupBarrier();
+    }
+    return v;
+}
+
+fn lanes_sum_vec2i(lane: u32, value: vec2i) -> vec2i {
+    var v = value;
+    for (var i = 0u; i < HALVINGS; i++) {
+        v += subgroupShuffleXor(v, LANES_PER_STEP >> (i + 1u));
+    }
+    if PARTIALS_PER_GROUP > 1u {
+        if lane % SUBGROUP == 0u {
+            partial_sum_vec2i[lane / SUBGROUP] = v;
+        }
+        workgroupBarrier();
+        let first = lane / LANES * PARTIALS_PER_GROUP;
+        v = vec2i();
+        for (var i = 0u; i < PARTIALS_PER_GROUP; i++) {
+            v += partial_sum_vec2i[first + i];
         }
         workgroupBarrier();
     }
