@@ -6,3 +6,10 @@
 @group(0) @binding(2) var<storage, read> x: array<vec4f>;          // [K]
 @group(0) @binding(3) var<storage, read_write> logits: array<f32>; // [n_vocab]
 
+fn eight_bytes(i: u32) -> vec2u {
+    return embd[i];
+}
+
+fn lane_sum(row: u32, lane: u32) -> f32 {
+    return split_sum(row, FIRST_ROW + row, lane);
+}

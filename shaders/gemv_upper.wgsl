@@ -1,5 +1,5 @@
 // approx[row] = the rank of embd[row] · x, see noise.wgsl, from the upper bytes of embd alone, for the
-// rows of one shard. Each workgroup stores a lead: the largest of its values, and the error of that
+// rows of up to three shards, see shards.wgsl. Each workgroup stores a lead: the largest of its values, and the error of that
 // row.
 
 @group(0) @binding(0) var<storage, read> embd: array<vec4u>;         // [N_ROWS, 2, K] bytes
@@ -10,6 +10,8 @@
 @group(0) @binding(5) var<storage, read> error: array<f32>;          // [n_vocab], see split_f16
 @group(0) @binding(6) var<storage, read_write> approx: array<f32>;   // [n_vocab]
 @group(0) @binding(7) var<storage, read_write> leads: array<vec2f>;  // [n_leads]
+@group(0) @binding(8) var<storage, read> embd_1: array<vec4u>;       // the second shard
+@group(0) @binding(9) var<storage, read> embd_2: array<vec4u>;       // the third shard
 
 const ROWS: u32 = SLOTS * EACH; // at a time
 const VECTORS: u32 = K / 16u;   // of upper bytes in a row
@@ -26,10 +28,28 @@ fn total(v: vec4f) -> f32 {
     return (v.x + v.y) + (v.z + v.w);
 }
 
-// One lane's part of the sums of four rows. It reads x once for all four.
-fn lane_sums(row: u32, lane: u32) -> vec4f {
-    let last = N_ROWS - 1u;
-    let rows = 2u * VECTORS * min(vec4u(row, row + 1u, row + 2u, row + 3u), vec4u(last));
+struct FourRows {
+    a: vec4u,
+    b: vec4u,
+    c: vec4u,
+    d: vec4u,
+}
+
+// Vectors of four rows of a shard.
+fn upper(shard: u32, at: vec4u) -> FourRows {
+    if SHARD_1 < N_ROWS && shard == 1u {
+        return FourRows(embd_1[at.x], embd_1[at.y], embd_1[at.z], embd_1[at.w]);
+    }
+    if SHARD_2 < N_ROWS && shard == 2u {
+        return FourRows(embd_2[at.x], embd_2[at.y], embd_2[at.z], embd_2[at.w]);
+    }
+    return FourRows(embd[at.x], embd[at.y], embd[at.z], embd[at.w]);
+}
+
+// One lane's part of the sums of the rows `row` to `row` + 3. It reads x once for all four.
+fn lane_sums(mine: Rows, row: u32, lane: u32) -> vec4f {
+    let each = min(vec4u(row, row + 1u, row + 2u, row + 3u), vec4u(mine.end - 1u));
+    let rows = 2u * VECTORS * (each - vec4u(mine.start));
     var sum0 = vec4f();
     var sum1 = vec4f();
     var sum2 = vec4f();
@@ -42,10 +62,11 @@ fn lane_sums(row: u32, lane: u32) -> vec4f {
             let x1 = x[4u * i + 1u];
             let x2 = x[4u * i + 2u];
             let x3 = x[4u * i + 3u];
-            sum0 += products(embd[rows.x + i], x0, x1, x2, x3);
-            sum1 += products(embd[rows.y + i], x0, x1, x2, x3);
-            sum2 += products(embd[rows.z + i], x0, x1, x2, x3);
-            sum3 += products(embd[rows.w + i], x0, x1, x2, x3);
+            let words = upper(mine.shard, rows + vec4u(i));
+            sum0 += products(words.a, x0, x1, x2, x3);
+            sum1 += products(words.b, x0, x1, x2, x3);
+            sum2 += products(words.c, x0, x1, x2, x3);
+            sum3 += products(words.d, x0, x1, x2, x3);
         }
     }
     return vec4f(total(sum0), total(sum1), total(sum2), total(sum3));
@@ -58,18 +79,18 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let index = group.y * groups.x + group.x;
-    let first = index * (ROWS * REPEATS);
-    if first >= N_ROWS {
+    let mine = rows_of_group(index, ROWS * REPEATS);
+    if mine.first >= mine.end {
         return;
     }
     var value = 0.0;
     var id = NO_TOKEN;
     for (var n = 0u; n < REPEATS; n++) {
-        let row = first + n * ROWS + lane / LANES * EACH;
-        let sums = lanes_sum_vec4f(lane, lane_sums(row, lane % LANES));
+        let row = mine.first + n * ROWS + lane / LANES * EACH;
+        let sums = lanes_sum_vec4f(lane, lane_sums(mine, row, lane % LANES));
         for (var i = 0u; i < EACH; i++) {
             // Lanes share the rows: noise takes time.
-            if i % LANES == lane % LANES && row + i < N_ROWS {
+            if i % LANES == lane % LANES && row + i < mine.end {
                 let other = FIRST_ROW + row + i;
                 let v = rank(sums[i] * f32(1u << shifts[other]), other);
                 approx[other] = v;

@@ -1,4 +1,4 @@
-// Finds the best token in each block of one shard's rows. It is the token that gemv_lm_head and
+// Finds the best token in each block of rows of up to two shards, see shards.wgsl. It is the token that gemv_lm_head and
 // sample_best would find. The approximate ranks rule out most rows. The others are computed again from
 // all of their bytes.
 //
@@ -22,8 +22,22 @@
 @group(0) @binding(7) var<storage, read> leads: array<vec2f>;
 // [n_blocks]: bits of the value, id
 @group(0) @binding(8) var<storage, read_write> best: array<vec2u>;
+// the second shard
+@group(0) @binding(9) var<storage, read> embd_1: array<vec2u>;
 
 const_assert EACH == 1u;
+
+const_assert SHARD_2 == N_ROWS;
+
+// The rows of the workgroup.
+var<private> mine: Rows;
+
+fn eight_bytes(at: u32) -> vec2u {
+    if SHARD_1 < N_ROWS && mine.shard == 1u {
+        return embd_1[at];
+    }
+    return embd[at];
+}
 
 const LOWEST: f32 = -3.4e38;
 
@@ -73,6 +87,7 @@ fn greatest_lower_end(lane: u32, unit: f32) -> f32 {
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
+    mine = rows_of_group(group.x, VOCAB_BLOCK);
     if lane == 0u {
         atomicStore(&n_found, 0u);
     }
@@ -80,8 +95,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let lower = greatest_lower_end(lane, unit);
     // The order of the candidates varies, but the best one does not.
     for (var i = 0u; i < VOCAB_BLOCK / WORKGROUP; i++) {
-        let row = group.x * VOCAB_BLOCK + i * WORKGROUP + lane;
-        if row < N_ROWS {
+        let row = mine.first + i * WORKGROUP + lane;
+        if row < mine.end {
             let bound = error[FIRST_ROW + row] * unit + error_of_noise();
             if !(approx[FIRST_ROW + row] + bound < lower) {
                 candidates[atomicAdd(&n_found, 1u)] = row;
@@ -102,7 +117,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         var row = 0u;
         if slot < n {
             row = candidates[slot];
-            sum = lane_sum(row, lane % LANES);
+            sum = split_sum(row - mine.start, FIRST_ROW + row, lane % LANES);
         }
         let total = lanes_sum_f32(lane, sum);
         if lane % LANES == 0u && slot < n {

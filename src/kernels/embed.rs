@@ -1,7 +1,10 @@
-use super::rows::{ShardRows, dense_consts};
+use super::rows::{ShardRows, dense_consts, ranges, rows_of, shard_buffers, shard_consts};
 use super::{Dense, DenseType, WORKGROUP};
-use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder, Used};
+use crate::gpu::{Access, Bound, Buffer, Const, Extent, Kernel, Recorder, Used};
 use crate::one_variant;
+
+/// Shards of one dispatch: as many as there are bindings for.
+const TOGETHER: usize = 5;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "embed",
@@ -11,10 +14,16 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("embd", Access::Read),
         ("shifts", Access::Read),
         ("x", Access::Write),
+        ("embd_1", Access::Read),
+        ("embd_2", Access::Read),
+        ("embd_3", Access::Read),
+        ("embd_4", Access::Read),
     ],
     variants: one_variant!("shared/step", "shared/rows", "shared/split_f16", "embed"),
     example: || {
-        consts(&ShardRows { k: 2560, all: 128_256, shard: 64..164 }, DenseType::F16, 1.0, true)
+        let rows = ShardRows { k: 2560, all: 128_256, shard: 64..164 };
+        let shards = shard_consts(&[64..100, 100..164]);
+        [consts(&rows, DenseType::F16, 1.0, true), shards].concat()
     },
 };
 
@@ -28,7 +37,7 @@ fn consts(rows: &ShardRows, ty: DenseType, scale: f32, has_rows: bool) -> Vec<Co
 }
 
 impl Recorder<'_> {
-    /// `x[t] = scale * embd[tokens[t]]`, one dispatch for each shard. The step says which of `tokens`
+    /// `x[t] = scale * embd[tokens[t]]`, one dispatch for several shards. The step says which of `tokens`
     /// these are; `has_rows`: whether it has rows.
     pub fn embed(
         &mut self,
@@ -38,17 +47,19 @@ impl Recorder<'_> {
         x: &Buffer<f32>,
         has_rows: bool,
     ) {
-        for shard in &embd.shards {
+        for shards in embd.shards.chunks(TOGETHER) {
+            let rows = ShardRows { k: embd.k, all: embd.rows, shard: rows_of(shards) };
+            let consts =
+                [consts(&rows, embd.ty, scale, has_rows), shard_consts(&ranges(shards))].concat();
             // A row for each token, from one of the shards.
-            let bytes = embd.k * embd.ty.bytes() * shard.rows.len() / embd.rows;
-            let used = shard.buffer.clone().using(Used::Tokens(bytes as u64));
-            let rows = ShardRows { k: embd.k, all: embd.rows, shard: shard.rows.clone() };
-            self.dispatch(
-                &KERNEL,
-                &consts(&rows, embd.ty, scale, has_rows),
-                &[tokens, &used, &embd.shifts, x],
-                [Extent::Tokens(1), Extent::Fixed(1), Extent::Fixed(1)],
-            );
+            let bytes = |rows: usize| embd.k * embd.ty.bytes() * rows / embd.rows;
+            let bound = shard_buffers(shards, TOGETHER, |shard| {
+                Used::Tokens(bytes(shard.rows.len()) as u64)
+            });
+            let mut buffers: Vec<&dyn Bound> = vec![tokens, &bound[0], &embd.shifts, x];
+            buffers.extend(bound[1..].iter().map(|buffer| buffer as &dyn Bound));
+            let groups = [Extent::Tokens(1), Extent::Fixed(1), Extent::Fixed(1)];
+            self.dispatch(&KERNEL, &consts, &buffers, groups);
         }
     }
 }

@@ -33,6 +33,7 @@ impl Recorder<'_> {
         LmHeadRows {
             kernel: &KERNEL,
             embd,
+            together: 1,
             rows_per_workgroup: groups.rows(),
             consts: consts(groups),
             buffers: &[&embd.shifts, x, logits],

@@ -25,6 +25,7 @@ impl Recorder<'_> {
         LmHeadRows {
             kernel: &KERNEL,
             embd,
+            together: 1,
             rows_per_workgroup: groups.rows(),
             consts: groups.consts(),
             buffers: &[x, logits],

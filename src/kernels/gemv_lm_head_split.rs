@@ -34,6 +34,7 @@ impl Recorder<'_> {
         LmHeadRows {
             kernel: &KERNEL,
             embd,
+            together: 1,
             rows_per_workgroup: groups.rows(),
             consts: groups.consts(),
             buffers: &[&embd.shifts, x, logits],

@@ -1,10 +1,13 @@
-use super::rows::{LmHeadRows, RowGroups, ShardRows, dense_consts, workgroups};
+use super::rows::{LmHeadRows, RowGroups, ShardRows, dense_consts, shard_consts, workgroups};
 use super::{Dense, DenseType, SamplingParams, WORKGROUP};
 use crate::gpu::{Access, Buffer, Const, Gpu, Kernel, Recorder, Used};
 use crate::lanes_variants;
 
 /// Rows of one workgroup, at least.
 const MIN_ROWS: usize = 128;
+
+/// Shards of one dispatch: as many as there are bindings for.
+const TOGETHER: usize = 3;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "gemv_upper",
@@ -17,6 +20,8 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("error", Access::Read),
         ("approx", Access::Write),
         ("leads", Access::Write),
+        ("embd_1", Access::Read),
+        ("embd_2", Access::Read),
     ],
     variants: lanes_variants!("lanes";
         "shared/step",
@@ -24,11 +29,13 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/noise",
         "shared/split_f16",
         "shared/best",
+        "shared/shards",
         "gemv_upper"
     ),
     example: || {
         let rows = ShardRows { k: 2560, all: 128_256, shard: 0..1000 };
-        [dense_consts(&rows, DenseType::F16Split, 0), consts(32)].concat()
+        let shards = shard_consts(&[0..600, 600..1000]);
+        [dense_consts(&rows, DenseType::F16Split, 0), shards, consts(32)].concat()
     },
 };
 
@@ -52,7 +59,7 @@ fn consts(lanes: u32) -> Vec<Const> {
 
 /// The workgroups that compute the approximate logits of `embd`. Each gives a lead.
 pub fn leads(gpu: &Gpu, embd: &Dense) -> usize {
-    workgroups(embd, rows_per_workgroup(gpu.tuning.lanes))
+    workgroups(&embd.shards, rows_per_workgroup(gpu.tuning.lanes))
 }
 
 /// What the search for the best token among approximate logits shares between its kernels.
@@ -82,12 +89,11 @@ impl Recorder<'_> {
         LmHeadRows {
             kernel: &KERNEL,
             embd,
+            together: TOGETHER,
             rows_per_workgroup: rows_per_workgroup(lanes),
             consts: consts(lanes),
             buffers: &[sampling, &embd.shifts, x, &out.error, &out.approx, &out.leads],
         }
-        .record_using(self, |shard| {
-            shard.buffer.clone().using(Used::Fixed(shard.buffer.bytes() / 2))
-        });
+        .record_using(self, |shard| Used::Fixed(shard.buffer.bytes() / 2));
     }
 }

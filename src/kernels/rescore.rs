@@ -88,7 +88,7 @@
 //!   That leaves 5 candidates in the bundled model, but five rows of six in the Gaussian embedding.
 //! - A norm for each of 8 or 10 slices of a row. They rule out hardly more rows than one norm.
 
-use super::rows::{LmHeadRows, RowGroups, ShardRows, dense_consts, workgroups};
+use super::rows::{LmHeadRows, RowGroups, ShardRows, dense_consts, shard_consts, workgroups};
 use super::{Approximation, Dense, DenseType, SamplingParams, WORKGROUP};
 use crate::gpu::{Access, Buffer, Const, Kernel, Recorder, Used};
 use crate::lanes_variants;
@@ -108,6 +108,9 @@ const NOISE_ERROR: f32 = 1e-4;
 /// Above this norm of the hidden state, divided by the temperature, a rank might overflow.
 const MAX_NORM: f32 = 1e30;
 
+/// Shards of one dispatch: as many as there are bindings for.
+const TOGETHER: usize = 2;
+
 pub(super) const KERNEL: Kernel = Kernel {
     name: "rescore",
     bindings: &[
@@ -120,6 +123,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("approx", Access::Read),
         ("leads", Access::Read),
         ("best", Access::Write),
+        ("embd_1", Access::Read),
     ],
     variants: lanes_variants!("lanes", "group";
         "shared/step",
@@ -129,11 +133,13 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/f16_products",
         "shared/split_row",
         "shared/best",
+        "shared/shards",
         "rescore"
     ),
     example: || {
         let rows = ShardRows { k: 2560, all: 128_256, shard: 0..1000 };
-        [dense_consts(&rows, DenseType::F16Split, 0), consts(32, 2004)].concat()
+        let shards = shard_consts(&[0..600, 600..1000]);
+        [dense_consts(&rows, DenseType::F16Split, 0), shards, consts(32, 2004)].concat()
     },
 };
 
@@ -156,7 +162,7 @@ fn consts(lanes: u32, n_leads: usize) -> Vec<Const> {
 
 /// The number of vocabulary blocks of [`Recorder::rescore`]. No block is in two shards.
 pub fn rescored_blocks(embd: &Dense) -> usize {
-    workgroups(embd, VOCAB_BLOCK)
+    workgroups(&embd.shards, VOCAB_BLOCK)
 }
 
 impl Recorder<'_> {
@@ -177,10 +183,11 @@ impl Recorder<'_> {
         LmHeadRows {
             kernel: &KERNEL,
             embd,
+            together: TOGETHER,
             rows_per_workgroup: VOCAB_BLOCK,
             consts: consts(self.tuning().lanes, leads.len()),
             buffers: &[sampling, &embd.shifts, x, error, approx, leads, best],
         }
-        .record_using(self, |shard| shard.buffer.clone().using(one));
+        .record_using(self, |_| one);
     }
 }

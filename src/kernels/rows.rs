@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Dense, DenseType, NO_TOKEN, Product, Shard, Ternary, in_a_row};
-use crate::gpu::{Bound, Buffer, Const, Extent, Kernel, Recorder};
+use crate::gpu::{Bound, Buffer, Const, Extent, Kernel, Recorder, Used};
 
 /// The longest row whose int8 activations fit into the 16 KiB of workgroup memory that every
 /// adapter has, beside what reductions without subgroup operations take.
@@ -111,10 +111,46 @@ pub(super) fn dense_consts(rows: &ShardRows, ty: DenseType, first_group: usize) 
     consts
 }
 
-/// A pass over the rows of the LM head, as one dispatch for each shard.
+/// Where each of `shards` but the first begins among the rows of one dispatch. There are constants for
+/// as many as any kernel takes. Where there is no such shard, it begins at the end.
+pub(super) fn shard_consts(shards: &[Range<usize>]) -> Vec<Const> {
+    const NAMES: [&str; 4] = ["SHARD_1", "SHARD_2", "SHARD_3", "SHARD_4"];
+    let (first, end) = (shards[0].start, shards[shards.len() - 1].end);
+    let start = |n: usize| shards.get(n).map_or(end, |rows| rows.start) - first;
+    (1..).zip(NAMES).map(|(n, name)| Const::size(name, start(n))).collect()
+}
+
+/// The rows of each of `shards`.
+pub(super) fn ranges(shards: &[Shard]) -> Vec<Range<usize>> {
+    shards.iter().map(|shard| shard.rows.clone()).collect()
+}
+
+/// All rows of neighbouring `shards`.
+pub(super) fn rows_of(shards: &[Shard]) -> Range<usize> {
+    shards[0].rows.start..shards[shards.len() - 1].rows.end
+}
+
+/// The buffers of the shards, to bind where a kernel takes `together`. Where there are fewer, the first
+/// one stands for the others, and nothing of it is used.
+pub(super) fn shard_buffers(
+    shards: &[Shard],
+    together: usize,
+    used: impl Fn(&Shard) -> Used,
+) -> Vec<Buffer<u32>> {
+    let bound = |n: usize| match shards.get(n) {
+        Some(shard) => shard.buffer.clone().using(used(shard)),
+        None => shards[0].buffer.clone().using(Used::Fixed(0)),
+    };
+    (0..together).map(bound).collect()
+}
+
+/// A pass over the rows of the LM head, as one dispatch for each shard, or for several together.
 pub(super) struct LmHeadRows<'a> {
     pub(super) kernel: &'static Kernel,
     pub(super) embd: &'a Dense,
+    /// Shards that one dispatch reads, at most. The kernel binds the first of them first and the others
+    /// last.
+    pub(super) together: usize,
     /// Rows of one workgroup. The workgroups of all shards are counted on, from `FIRST_GROUP`.
     pub(super) rows_per_workgroup: usize,
     /// The kernel's own constants.
@@ -125,31 +161,33 @@ pub(super) struct LmHeadRows<'a> {
 
 impl LmHeadRows<'_> {
     pub(super) fn record(self, recorder: &mut Recorder<'_>) {
-        self.record_using(recorder, |shard| shard.buffer.clone());
+        self.record_using(recorder, |shard| Used::Fixed(shard.buffer.bytes()));
     }
 
-    /// Like [`LmHeadRows::record`], but binds `used(shard)`: the shard's buffer, marked with the part
-    /// that the kernel uses.
-    pub(super) fn record_using(
-        self,
-        recorder: &mut Recorder<'_>,
-        used: impl Fn(&Shard) -> Buffer<u32>,
-    ) {
-        let Self { kernel, embd, .. } = self;
+    /// Like [`LmHeadRows::record`], but the kernel uses no more than `used(shard)` of a shard.
+    pub(super) fn record_using(self, recorder: &mut Recorder<'_>, used: impl Fn(&Shard) -> Used) {
+        let Self { kernel, embd, together, .. } = self;
         let mut first_group = 0;
-        for shard in &embd.shards {
-            let rows = ShardRows { k: embd.k, all: embd.rows, shard: shard.rows.clone() };
-            let consts = [dense_consts(&rows, embd.ty, first_group), self.consts.clone()].concat();
-            let buffer = used(shard);
-            let buffers = [&[&buffer as &dyn Bound], self.buffers].concat();
-            let groups = rows.shard.len().div_ceil(self.rows_per_workgroup);
+        for shards in embd.shards.chunks(together) {
+            let rows = ShardRows { k: embd.k, all: embd.rows, shard: rows_of(shards) };
+            let consts = [
+                dense_consts(&rows, embd.ty, first_group),
+                shard_consts(&ranges(shards)),
+                self.consts.clone(),
+            ]
+            .concat();
+            let bound = shard_buffers(shards, together, &used);
+            let mut buffers: Vec<&dyn Bound> = vec![&bound[0]];
+            buffers.extend(self.buffers);
+            buffers.extend(bound[1..].iter().map(|buffer| buffer as &dyn Bound));
+            let groups = workgroups(shards, self.rows_per_workgroup);
             recorder.dispatch(kernel, &consts, &buffers, in_a_row(groups));
             first_group += groups;
         }
     }
 }
 
-/// Workgroups of a pass over `embd`, each with `rows_per_workgroup` rows.
-pub(super) fn workgroups(embd: &Dense, rows_per_workgroup: usize) -> usize {
-    embd.shards.iter().map(|shard| shard.rows.len().div_ceil(rows_per_workgroup)).sum()
+/// Workgroups of a pass over `shards`, each with `rows_per_workgroup` rows. None has rows of two.
+pub(super) fn workgroups(shards: &[Shard], rows_per_workgroup: usize) -> usize {
+    shards.iter().map(|shard| shard.rows.len().div_ceil(rows_per_workgroup)).sum()
 }

@@ -39,6 +39,7 @@ impl Recorder<'_> {
         LmHeadRows {
             kernel: &KERNEL,
             embd,
+            together: 1,
             rows_per_workgroup: ROW_GROUPS.rows(),
             consts: consts(),
             buffers: &[&embd.shifts, error],
