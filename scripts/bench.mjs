@@ -3,7 +3,8 @@
 //   npm run bench -- [--model FILE | --shape SHAPE] [--decode 16,1024,3500]
 //                    [--prefill 256,1024,3500] [--tokens 128] [--runs 5] [--loads 3]
 //                    [--patience 120] [--head auto|f16|int8] [--kv f16|f32|int8] [--lookup]
-//                    [--sampling] [--batch] [--visits] [--profile] [--soak TOKENS] [--peer DIR] [--json] [--no-build]
+//                    [--sampling] [--batch] [--visits] [--limits] [--profile] [--soak TOKENS]
+//                    [--peer DIR] [--json] [--no-build]
 //
 //   --shape     random weights of that shape, in a temporary file that is deleted at the end:
 //               2b4t, tiny, bonsai-8b and others that `ternlight random --help` lists
@@ -13,6 +14,8 @@
 //   --batch     also times as many answers at once as decode together
 //   --visits    times only loads, --loads of each: first visits that store and that do not, in a new
 //               browser, and second ones; until the model can be used and until all is stored
+//   --limits    times only decoding, with all that the card has and with less: bindings of 128 MiB, no
+//               subgroups, products of int8 as floats
 //   --patience  seconds for each figure. Where its runs take longer, there are fewer of them; where
 //               a single run would, the figure is left out.
 //   --peer      compares with a built 0xBitNet in DIR, on the same file, in the same browser and
@@ -32,7 +35,7 @@ import { LoneBrowser } from './bench/alone.mjs'
 import * as inPage from './bench/page.mjs'
 import { comparePeer, comparisonTable, peerFolder, PROMPTS } from './bench/peer.mjs'
 import {
-  figure, loadFigures, lookupGain, table, VISITS, visitsTable
+  figure, limitsTable, loadFigures, lookupGain, table, VISITS, visitsTable
 } from './bench/table.mjs'
 import { buildPackage } from './build/pkg.mjs'
 import { inRoot } from './paths.mjs'
@@ -77,7 +80,9 @@ await main(async () => {
     ? [beside, comparisonTable]
     : options.visits
       ? [visits, visitsTable]
-      : [bench, table]
+      : options.limits
+        ? [limits, limitsTable]
+        : [bench, table]
   const report = await measure(file, options)
   console.log(options.json ? JSON.stringify(report, null, 2) : inWords(report))
 })
@@ -100,6 +105,7 @@ function parse() {
       sampling: { type: 'boolean', default: false },
       batch: { type: 'boolean', default: false },
       visits: { type: 'boolean', default: false },
+      limits: { type: 'boolean', default: false },
       profile: { type: 'boolean', default: false },
       soak: { type: 'string', default: '0' },
       peer: { type: 'string' },
@@ -108,6 +114,8 @@ function parse() {
     }
   })
   if (values.model && values.shape) throw new Stop('--model and --shape exclude each other.')
+  const [one, other] = ['peer', 'visits', 'limits'].filter(mode => values[mode])
+  if (other) throw new Stop(`--${one} and --${other} exclude each other.`)
   const number = name => {
     const value = Number(values[name])
     const least = ['patience', 'soak'].includes(name) ? 0 : 1
@@ -151,7 +159,7 @@ async function beside(file, options) {
 }
 
 /** The whole report, on the model in `file`. */
-async function bench(file, { build, json, model, shape, lookup, peer, visits, ...options }) {
+async function bench(file, { build, json, model, shape, lookup, peer, visits, limits, ...options }) {
   const { chromium } = await import('playwright-core')
   const server = await serve(file)
   const args = browserFlags()
@@ -222,6 +230,42 @@ async function visits(file, options) {
     server.closeAllConnections()
   }
   return { browser: `Chromium ${version}`, figures: loadFigures(all, VISITS).map(figure) }
+}
+
+/** What a card may lack, as options of a load. */
+const LIMITS = [
+  ['with everything', {}],
+  ['bindings of 128 MiB', { limits: { maxStorageBufferBindingSize: 128 << 20 } }],
+  ['without subgroups', { features: { subgroups: false } }],
+  ['without packed dot', { features: { packedDot: false } }],
+  ['without both', { features: { subgroups: false, packedDot: false } }]
+]
+
+/** Decoding as on smaller cards: the model in `file` is loaded anew for each. */
+async function limits(file, options) {
+  const { chromium } = await import('playwright-core')
+  const server = await serve(file)
+  const browser = await chromium.launch({ executablePath: findBrowser(), args: browserFlags() })
+  const only = { prefill: [], sampling: false, batch: false, profile: false }
+  const report = { browser: `Chromium ${browser.version()}`, limits: [] }
+  try {
+    const page = await open(browser, server)
+    await page.exposeFunction('tell', what => tell(`${report.limits.at(-1).name}: ${what}`))
+    for (const [name, gpu] of LIMITS) {
+      report.limits.push({ name })
+      await page.evaluate(inPage.load, { head: options.head, kv: options.kv, gpu })
+      const { info, figures, leftOut } = await page.evaluate(inPage.measure, { ...options, ...only })
+      await page.evaluate(() => globalThis.model.dispose())
+      report.info ??= info
+      const decode = figures.filter(({ what }) => what.startsWith('decode')).map(figure)
+      const { kernels, dispatchesPerToken } = info
+      Object.assign(report.limits.at(-1), { kernels, dispatchesPerToken, figures: decode, leftOut })
+    }
+  } finally {
+    await browser.close()
+    server.close()
+  }
+  return report
 }
 
 /** Times a load from the server and one from storage, in a browser that does nothing else. */

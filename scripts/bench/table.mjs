@@ -67,9 +67,29 @@ const row = ({ what, unit, runs, median, least, most }, width = 44) =>
   `${what.padEnd(width)} ${median.toFixed(1).padStart(9)} ${unit.padEnd(6)} ` +
   `(${least.toFixed(1)} to ${most.toFixed(1)}, n=${runs})`
 
+/** A figure with its share of the memory's speed, where that is known. */
+const figureLine = ({ bytesPerToken, share, ...rest }) =>
+  row(rest) +
+  (bytesPerToken
+    ? `  ${megabytes(bytesPerToken)} MB a token, ${percent(share)} of memory's speed`
+    : '')
+
+const leftOutLine = ({ what, seconds }) =>
+  `left out, it would take ${(seconds / 60).toFixed(0)} min: ${what}`
+
 /** The report of `--visits`. */
 export const visitsTable = ({ browser, figures }) =>
   [browser, '', ...figures.map(figure => row(figure, 60))].join('\n')
+
+/** The report of `--limits`. */
+export function limitsTable({ browser, info, limits }) {
+  const lines = [`${info.name} on ${info.adapter || 'an adapter without a name'}, ${browser}`]
+  for (const { name, kernels, dispatchesPerToken, figures, leftOut } of limits) {
+    lines.push('', `${name}: ${dispatchesPerToken} dispatches per token`, `kernels: ${kernels.join(' ')}`)
+    lines.push(...figures.map(figureLine), ...leftOut.map(leftOutLine))
+  }
+  return lines.join('\n')
+}
 
 export function table({
   browser,
@@ -96,14 +116,7 @@ export function table({
     `kernels: ${info.kernels.join(' ')}`,
     ''
   ]
-  for (const { bytesPerToken, share, ...rest } of figures) {
-    const bytes = bytesPerToken
-      ? `  ${megabytes(bytesPerToken)} MB a token, ${percent(share)} of memory's speed`
-      : ''
-    lines.push(row(rest) + bytes)
-  }
-  for (const { what, seconds } of leftOut)
-    lines.push(`left out, it would take ${(seconds / 60).toFixed(0)} min: ${what}`)
+  lines.push(...figures.map(figureLine), ...leftOut.map(leftOutLine))
   if (lookups.length > 0) {
     const [{ tokens, promptTokens }] = lookups
     lines.push(

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { test } from 'node:test'
 import { comparison, comparisonTable, peerFolder } from '../../scripts/bench/peer.mjs'
-import { figure, loadFigures, lookupGain, table } from '../../scripts/bench/table.mjs'
+import { figure, limitsTable, loadFigures, lookupGain, table } from '../../scripts/bench/table.mjs'
 import {
   BUDGET,
   entriesAgainstBudget,
@@ -342,6 +342,7 @@ test('the benchmark refuses what it does not understand, before it builds or ope
   const refused = [
     [['--peer', tmpdir()], 'there is no index.js in it.'],
     [['--model', 'a', '--shape', 'tiny'], '--model and --shape exclude each other.'],
+    [['--visits', '--limits'], '--visits and --limits exclude each other.'],
     [['--runs', '0'], '--runs takes a whole number from 1, not `0`.'],
     [
       ['--prefill', '16,many'],
@@ -429,4 +430,34 @@ test('the report is printed as a table, with profiles, prompt lookup and a soak 
     printed,
     /^ {2}gemv_i2s +30 x +20\.0 us = +600 us +500\.0 MB +833\.3 GB\/s +25\.0 %$/m
   )
+})
+
+test('the report of --limits has the kernels and the figures of each limit', () => {
+  const values = { what: 'decode', unit: 'tok/s', values: [400] }
+  const printed = limitsTable({
+    browser: 'Chromium 156',
+    info: { name: 'a model', adapter: 'a card' },
+    limits: [
+      { name: 'all', kernels: ['a', 'b'], dispatchesPerToken: 155, figures: [figure(values)], leftOut: [] },
+      {
+        name: 'less',
+        kernels: ['c'],
+        dispatchesPerToken: 158,
+        figures: [],
+        leftOut: [{ what: 'decode', seconds: 600 }]
+      }
+    ]
+  })
+  const [first, ...rest] = printed.split('\n')
+  assert.equal(first, 'a model on a card, Chromium 156')
+  assert.match(rest[3], /^decode +400\.0 tok\/s +\(400\.0 to 400\.0, n=1\)$/)
+  assert.deepEqual(rest.toSpliced(3, 1), [
+    '',
+    'all: 155 dispatches per token',
+    'kernels: a b',
+    '',
+    'less: 158 dispatches per token',
+    'kernels: c',
+    'left out, it would take 10 min: decode'
+  ])
 })

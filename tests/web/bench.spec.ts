@@ -48,6 +48,19 @@ test('the benchmark of visits has the times until the model can be used and unti
   }
 })
 
+test('the benchmark of limits decodes without what it says', async () => {
+  const { report, told } = await bench('--limits', '--runs', '1')
+  const names = ['with everything', 'bindings of 128 MiB', 'without subgroups', 'without packed dot', 'without both']
+  expect(report.limits.map(({ name }: { name: string }) => name)).toEqual(names)
+  for (const { name, kernels, figures } of report.limits) {
+    expect(figures.map(({ what }: { what: string }) => what)).toEqual(['decode, 16 tokens of context'])
+    expect(figures[0].median).toBeGreaterThan(0)
+    expect(kernels.some((kernel: string) => kernel.includes('/subgroup'))).toBe(!['without subgroups', 'without both'].includes(name))
+    expect(kernels.some((kernel: string) => kernel.includes('/f32-dot'))).toBe(['without packed dot', 'without both'].includes(name))
+  }
+  expect(told).toContain('measuring: without subgroups: decode, 16 tokens of context\n')
+})
+
 test('the benchmark leaves out what takes longer than it has patience for', async () => {
   const { report, told } = await bench('--loads', '2', '--patience', '0')
   expect(report.leftOut.map(({ what }: { what: string }) => what)).toEqual(['time to first token, 32-token prompt', 'decode, 16 tokens of context'])
