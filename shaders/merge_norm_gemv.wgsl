@@ -35,7 +35,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     if is_mine {
         before = y[at];
     }
-    let p = products(lane, min(first + vec4u(0u, 1u, 2u, 3u), vec4u(N_ROWS - 1u)));
+    let p = products(lane, min(first + vec2u(0u, 1u), vec2u(N_ROWS - 1u)));
     if is_mine {
         y[at] = before + product(p.d[mine], p.q_scale, scale);
     }

@@ -24,7 +24,7 @@ fn input(token: u32, i: u32) -> Input {
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let first = (group.x * SLOTS + lane / LANES) * ROWS;
-    let each = vec4u(0u, 1u, 2u, 3u);
+    let each = vec2u(0u, 1u);
     let mine = lane % LANES; // index among the slot's rows
     let row = first + mine;
     let is_mine = mine < ROWS && row < N_ROWS;
@@ -41,7 +41,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     }
     let p = products(
         lane,
-        each % MATRICES * N_ROWS + min(first + each / MATRICES, vec4u(N_ROWS - 1u)),
+        each % MATRICES * N_ROWS + min(first + each / MATRICES, vec2u(N_ROWS - 1u)),
     );
     if is_mine {
         let v = product(p.d[mine * MATRICES], p.q_scale, scale);

@@ -51,7 +51,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     // Loaded together with the codes: at the end the lanes would have to wait.
     let rope = rope_table[step.pos * HALF + pair % HALF];
     let scale = vec2f(w_scale[all], w_scale[all + HALF]);
-    let p = products(lane, vec4u(row, row + HALF, 0u, 0u));
+    let p = products(lane, vec2u(row, row + HALF));
     if lane % LANES == 0u {
         var v = vec2f(product(p.d.x, p.q_scale, scale.x), product(p.d.y, p.q_scale, scale.y));
         if all < N_Q + N_KV {

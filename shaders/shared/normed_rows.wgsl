@@ -7,7 +7,7 @@
 const VECTORS: u32 = K / 64u; // vectors of four words of codes in a row
 const STEPS: u32 = (VECTORS + LANES - 1u) / LANES; // to read a row
 
-const_assert EACH == 1u || EACH == 2u || EACH == 4u;
+const_assert EACH == 1u || EACH == 2u;
 
 // The activations for each word of codes, [STEPS][4][LANES], so that neighbouring lanes read
 // neighbours. Past the end of a row they are multiplied with codes of 0.
@@ -48,21 +48,15 @@ fn whole(d: vec3i) -> i32 {
 struct FloatSums {
     row0: vec4f,
     row1: vec4f,
-    row2: vec4f,
-    row3: vec4f,
 }
 
 // Adds the products of a word of codes of each row. The activations become floats once for all rows.
-fn add_floats(sums: FloatSums, words: vec4u, q: vec4u) -> FloatSums {
+fn add_floats(sums: FloatSums, words: vec2u, q: vec4u) -> FloatSums {
     let x = sixteen_floats(q);
     var s = sums;
     s.row0 = add_word(s.row0, words.x, x);
     if EACH > 1u {
         s.row1 = add_word(s.row1, words.y, x);
-    }
-    if EACH > 2u {
-        s.row2 = add_word(s.row2, words.z, x);
-        s.row3 = add_word(s.row3, words.w, x);
     }
     return s;
 }
@@ -70,32 +64,24 @@ fn add_floats(sums: FloatSums, words: vec4u, q: vec4u) -> FloatSums {
 // The products D of q with the EACH rows of the slot, and the scale and sum of q. Every lane of the
 // slot gets them.
 struct Products {
-    d: vec4i,
+    d: vec2i,
     q_scale: vec2f,
 }
 
 // Norms the input while the codes are loaded.
-fn products(lane: u32, rows: vec4u) -> Products {
+fn products(lane: u32, rows: vec2u) -> Products {
     // There is a variable for each row, because indexing by a loop's variable is slow on drivers.
     var codes0: array<vec4u, STEPS>;
     var codes1: array<vec4u, STEPS>;
-    var codes2: array<vec4u, STEPS>;
-    var codes3: array<vec4u, STEPS>;
     for (var i = 0u; i < STEPS; i++) {
         codes0[i] = codes(rows.x, i, lane);
         if EACH > 1u {
             codes1[i] = codes(rows.y, i, lane);
         }
-        if EACH > 2u {
-            codes2[i] = codes(rows.z, i, lane);
-            codes3[i] = codes(rows.w, i, lane);
-        }
     }
     let q_scale = norm_input(0u, lane);
     var sum0 = vec3i();
     var sum1 = vec3i();
-    var sum2 = vec3i();
-    var sum3 = vec3i();
     var floats = FloatSums();
     for (var i = 0u; i < STEPS; i++) {
         let at = i * 4u * LANES + lane % LANES;
@@ -108,32 +94,18 @@ fn products(lane: u32, rows: vec4u) -> Products {
             if EACH > 1u {
                 sum1 += dot_codes(codes1[i], q0, q1, q2, q3);
             }
-            if EACH > 2u {
-                sum2 += dot_codes(codes2[i], q0, q1, q2, q3);
-                sum3 += dot_codes(codes3[i], q0, q1, q2, q3);
-            }
         } else {
             let c0 = codes0[i];
             let c1 = codes1[i];
-            let c2 = codes2[i];
-            let c3 = codes3[i];
-            floats = add_floats(floats, vec4u(c0.x, c1.x, c2.x, c3.x), q[at]);
-            floats = add_floats(floats, vec4u(c0.y, c1.y, c2.y, c3.y), q[at + LANES]);
-            floats = add_floats(floats, vec4u(c0.z, c1.z, c2.z, c3.z), q[at + 2u * LANES]);
-            floats = add_floats(floats, vec4u(c0.w, c1.w, c2.w, c3.w), q[at + 3u * LANES]);
+            floats = add_floats(floats, vec2u(c0.x, c1.x), q[at]);
+            floats = add_floats(floats, vec2u(c0.y, c1.y), q[at + LANES]);
+            floats = add_floats(floats, vec2u(c0.z, c1.z), q[at + 2u * LANES]);
+            floats = add_floats(floats, vec2u(c0.w, c1.w), q[at + 3u * LANES]);
         }
     }
-    var sum = vec4i(whole(sum0), whole(sum1), whole(sum2), whole(sum3));
+    var sum = vec2i(whole(sum0), whole(sum1));
     if !PACKED_DOT {
-        sum = vec4i(
-            whole_sum(floats.row0),
-            whole_sum(floats.row1),
-            whole_sum(floats.row2),
-            whole_sum(floats.row3),
-        );
+        sum = vec2i(whole_sum(floats.row0), whole_sum(floats.row1));
     }
-    if EACH < 4u {
-        return Products(vec4i(lanes_sum_vec2i(lane, sum.xy), 0, 0), q_scale);
-    }
-    return Products(lanes_sum_vec4i(lane, sum), q_scale);
+    return Products(lanes_sum_vec2i(lane, sum), q_scale);
 }

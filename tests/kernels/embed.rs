@@ -58,10 +58,12 @@ fn embed_copies_the_rows_of_all_shards() {
     let mut random = Random(5);
     for (k, rows) in [(128, 1), (384, 65), (2560, 300), (6912, 63)] {
         let values = hard_values(rows * k, &mut random);
-        let cuts: &[usize] = if rows > 3 { &[20, 21, rows - 1] } else { &[] };
+        // More shards than one dispatch reads.
+        let cuts: &[usize] = if rows > 3 { &[20, 21, 30, 40, 50, rows - 1] } else { &[] };
         // The ends of every shard, and one token twice.
         let last = rows as u32 - 1;
-        let ids = [0, 19, 20, 21, 22, last, last - last / 2, 19, 0].map(|id: u32| id.min(last));
+        let ids = [0, 19, 20, 21, 29, 30, 39, 40, 49, 50, last - 1, last, 19, 0];
+        let ids = ids.map(|id: u32| id.min(last));
         for (ty, scale) in
             [(DenseType::F16, 1.0), (DenseType::F16Split, 1.0), (DenseType::F32, 12.0)]
         {
