@@ -62,7 +62,7 @@ fn embed_copies_the_rows_of_all_shards() {
         let cuts: &[usize] = if rows > 3 { &[20, 21, 30, 40, 50, rows - 1] } else { &[] };
         // The ends of every shard, and one token twice.
         let last = rows as u32 - 1;
-        let ids = [0, 19, 20, 21, 29, 30, 39, 40, 49, 50, last - 1, last, 19, 0];
+        let ids = [0, 19, 20, 21, 29, 30, 39, 40, 49, 50, last.max(1) - 1, last, 19, 0];
         let ids = ids.map(|id: u32| id.min(last));
         for (ty, scale) in
             [(DenseType::F16, 1.0), (DenseType::F16Split, 1.0), (DenseType::F32, 12.0)]
