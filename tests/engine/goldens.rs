@@ -132,7 +132,8 @@ fn shards_give_the_goldens() {
     let mut setup = Setup::default();
     setup.gpu.limits.max_storage_buffer_binding_size = Some(64 << 10);
     let session = check(&setup, &[]);
-    assert_eq!(session.info().dispatches_per_token, whole + 2 * 2);
+    // One dispatch looks tokens up in all three shards.
+    assert_eq!(session.info().dispatches_per_token, whole + 2);
 
     let mut setup = Setup::default().like_a_card().head(LmHead::Int8);
     setup.gpu.limits.max_storage_buffer_binding_size = Some(96 << 10);
