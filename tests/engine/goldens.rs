@@ -125,7 +125,7 @@ fn an_int8_lm_head_gives_the_goldens() {
 }
 
 /// The bindings are so small that the embedding is in three buffers. Each further buffer takes one
-/// dispatch more to look tokens up, and one more to compute logits.
+/// dispatch more to compute logits.
 #[test]
 fn shards_give_the_goldens() {
     let whole = Setup::default().golden().info().dispatches_per_token;

@@ -70,8 +70,8 @@ test('a large file goes to the GPU and into storage in parts, whatever the GPU g
     expect(cold.stored).toMatchObject([{ complete: true, bytes: statSync(FILE).size }])
     const warm = await load('from storage, with a sixteenth of WebGPU\'s default limits', SIXTEENTH, 'only')
 
-    // The embedding and the LM head are in 6 shards each, then in 79.
-    expect(warm.dispatchesPerToken).toBeGreaterThanOrEqual(cold.dispatchesPerToken + 2 * (79 - 6))
+    // The embedding and the LM head are in 6 shards each, then in 79. One dispatch looks tokens up in five.
+    expect(warm.dispatchesPerToken).toBeGreaterThanOrEqual(cold.dispatchesPerToken + 79 - 6 + 16 - 2)
     expect(warm.tokens).toEqual(cold.tokens)
     expect(cold.tokens.length).toBe(6)
     for (const { wasm, agent, most } of [cold, warm]) {

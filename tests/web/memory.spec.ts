@@ -30,8 +30,8 @@ test('the first tokens are the golden ones with every large matrix in shards', a
     expect(Math.ceil(EMBEDDING / Math.min(limits.maxStorageBufferBindingSize, limits.maxBufferSize))).toBe(shards)
     const found = await generate(limits)
     expect(found.tokens, `${shards} shards`).toEqual(expected)
-    // Each shard is a dispatch to the embedding and one to the LM head.
-    expect(found.dispatches).toBeGreaterThanOrEqual(whole.dispatches + 2 * (shards - 1))
+    // Each shard is a dispatch to the LM head. One dispatch looks tokens up in five.
+    expect(found.dispatches).toBeGreaterThanOrEqual(whole.dispatches + shards - 1 + Math.ceil(shards / 5) - 1)
   }
 })
 
