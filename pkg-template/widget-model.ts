@@ -12,6 +12,15 @@ export interface User {
   onLost(): void
 }
 
+/** A load, also one that has ended with a model. */
+interface Loading {
+  model: Promise<BitNet>
+  stop: AbortController
+  isReady: boolean
+  /** What it has reported last. */
+  progress?: Progress
+}
+
 const models = new Map<string, SharedModel>()
 
 export class SharedModel {
@@ -21,7 +30,7 @@ export class SharedModel {
   #users = new Set<User>()
   /** How many callers of `load` wait. */
   #waiting = 0
-  #loading: { model: Promise<BitNet>, stop: AbortController, isReady: boolean } | undefined
+  #loading: Loading | undefined
   #allow = () => {}
   /** Resolves when the model may be downloaded: some widget's visitor or page has said so. */
   readonly allowed = new Promise<void>(resolve => { this.#allow = resolve })
@@ -58,6 +67,11 @@ export class SharedModel {
     this.#allow()
   }
 
+  /** How far the load is, if one runs and has reported. */
+  get progress(): Progress | undefined {
+    return this.#loading?.isReady ? undefined : this.#loading?.progress
+  }
+
   /** Bytes that are still to be downloaded: none once they are here; `undefined` if unknown. */
   async missing(signal?: AbortSignal): Promise<number | undefined> {
     if (this.#loading) return 0
@@ -88,14 +102,15 @@ export class SharedModel {
     }
   }
 
-  #begin() {
+  #begin(): Loading {
     const stop = new AbortController()
     const onProgress = (progress: Progress) => {
+      loading.progress = progress
       for (const user of this.#users) user.onProgress(progress)
     }
     const model = core().then(BitNet =>
       BitNet.load(this.url, { signal: stop.signal, onProgress }))
-    const loading = { model, stop, isReady: false }
+    const loading: Loading = { model, stop, isReady: false }
     model.then(model => {
       loading.isReady = true
       this.isLost = false

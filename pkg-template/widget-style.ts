@@ -31,6 +31,7 @@ button:disabled { opacity: 0.5; cursor: default; }
 :focus-visible { outline: 2px solid var(--_accent); outline-offset: 2px; }
 #consent { margin-top: 0.6rem; }
 #question { margin: 0 0 0.5rem; }
+#decline { margin-inline-start: 0.5rem; }
 #loading { margin-top: 0.6rem; font-size: 0.85rem; font-variant-numeric: tabular-nums; }
 #load-notes {
   margin: 0.2rem 0 0;

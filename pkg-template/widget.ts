@@ -109,6 +109,8 @@ export class TldrWidget extends Base {
 
     const model = this.#join()
     await this.#permit(model, signal)
+    // A preload may be at work already, and have nothing new to report for a while.
+    if (model.progress) this.#show(model.progress)
     const loaded = await model.load(signal).finally(() => this.#view.loaded())
     this.#view.note(model.isLost ? 'Bringing the model back …' : 'Reading …')
     const onProgress = ({ done, passages }: { done: number, passages: number }) => {

@@ -4,9 +4,14 @@ import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 
 const { SharedModel } = await import(new URL('../../pkg/widget-model.js', import.meta.url))
+const { BitNet } = await import(new URL('../../pkg/model.js', import.meta.url))
 
 const { fetch } = globalThis
-afterEach(() => { globalThis.fetch = fetch })
+const { load } = BitNet
+afterEach(() => {
+  globalThis.fetch = fetch
+  BitNet.load = load
+})
 
 const user = () => ({ onProgress: () => {}, onLost: () => {} })
 
@@ -54,4 +59,25 @@ test('widgets with one address share a model until the last leaves', async () =>
   assert.equal(SharedModel.join('https://example.com/a.gguf', second).isAllowed, true)
   model.leave(second)
   assert.equal(SharedModel.join('https://example.com/a.gguf', second).isAllowed, false)
+})
+
+test('who waits for a load that others began learns how far it is', async () => {
+  const report = { phase: 'compile', fraction: 0.9 }
+  const loaded = { lost: new Promise(() => {}), dispose: () => {} }
+  let finish
+  BitNet.load = (url, { onProgress }) => new Promise(resolve => {
+    finish = () => resolve(loaded)
+    onProgress(report)
+  })
+  const [first, second] = [user(), user()]
+  const model = SharedModel.join('https://example.com/a.gguf', first)
+  const { signal } = new AbortController()
+  const loading = model.load(signal)
+  assert.equal(model.progress, undefined)
+  while (!finish) await new Promise(setImmediate)
+  assert.equal(SharedModel.join('https://example.com/a.gguf', second).progress, report)
+  finish()
+  assert.equal(await loading, loaded)
+  assert.equal(model.progress, undefined)
+  for (const one of [first, second]) model.leave(one)
 })
