@@ -57,6 +57,8 @@ export class RandomCalls {
   #known = new Map()
   #model
   #chats = []
+  /** The end of the last load of another model. Each takes memory that depends on how many run at once. */
+  #loaded = Promise.resolve()
   /** Whether the model is going away, so that calls may fail with `disposed`. */
   #isLeaving = false
 
@@ -423,17 +425,17 @@ export class RandomCalls {
         const abort = new AbortController()
         const reason = new Error('enough')
         const options = { worker: this.#pick([false, false, true]), cache: this.#pick(['use', 'off', 'refresh', 'only']), context: 256 }
-        const loading = this.#BitNet.load(this.#url, { ...options, signal: abort.signal })
-        if (this.#chance(0.5)) setTimeout(() => abort.abort(reason), this.#below(300))
-        try {
-          const other = await loading
+        const aborts = this.#chance(0.5) ? this.#below(300) : undefined
+        await this.#alone(async () => {
+          if (aborts !== undefined) setTimeout(() => abort.abort(reason), aborts)
+          const other = await this.#BitNet.load(this.#url, { ...options, signal: abort.signal })
           const { greedy_text: answer } = this.#goldens.find(({ name }) => name === 'who')
           const text = await other.generate('Who are you?', { maxTokens: 3 }).text()
-          if (text === '' || !answer.startsWith(text)) throw new Wrong(JSON.stringify(text))
           await other.dispose()
-        } catch (error) {
+          if (text === '' || !answer.startsWith(text)) throw new Wrong(JSON.stringify(text))
+        }).catch(error => {
           if (error !== reason) throw error
-        }
+        })
       }
     },
     'a prompt that is too long': {
@@ -464,6 +466,13 @@ export class RandomCalls {
     }
   }
 
+  /** Loads another model when no other one is being loaded. */
+  #alone(load) {
+    const loaded = this.#loaded.then(load)
+    this.#loaded = loaded.catch(() => {})
+    return loaded
+  }
+
   /** A call with something wrong somewhere, which may happen to be right. */
   async #wrong(model) {
     const value = this.#pick(VALUES)
@@ -472,6 +481,7 @@ export class RandomCalls {
     const read = generation => generation.text()
     const messages = [{ role: 'user', content: 'x' }]
     const asking = { messages, max_completion_tokens: 2, [this.#pick(REQUEST)]: value }
+    const wrongly = { worker: false, context: 64, [this.#pick(LOAD_OPTIONS)]: value }
     const { cache } = this.#BitNet
     await this.#pick([
       () => read(model.generate(value, short)),
@@ -498,8 +508,8 @@ export class RandomCalls {
       () => drain(model.chat.completions.create(value)),
       () => drain(model.chat.completions.create(asking)),
       () => drain(model.chat.completions.create(asking)),
-      () => this.#BitNet.load(value, { worker: false }).then(other => other.dispose()),
-      () => this.#BitNet.load(this.#url, { worker: false, context: 64, [this.#pick(LOAD_OPTIONS)]: value }).then(other => other.dispose()),
+      () => this.#alone(() => this.#BitNet.load(value, { worker: false })).then(other => other.dispose()),
+      () => this.#alone(() => this.#BitNet.load(this.#url, wrongly)).then(other => other.dispose()),
       () => cache.verify(value),
       () => cache.delete(value)
     ])()
