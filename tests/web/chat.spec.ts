@@ -398,6 +398,8 @@ test('gives back a message too long for the context, with numbers', async ({ cha
   await expect(alert(page)).toContainText('1024')
   await expect(alert(page)).toContainText(/\b[12]\d{3}\b.*tokens/)
   await expect(field(page)).toHaveValue(long.trim())
+  // The field is as large as it gets, and leaves the end of the conversation in view.
+  await expect(alert(page)).toBeInViewport({ ratio: 1 })
 
   await expectBye(page)
 })

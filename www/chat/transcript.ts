@@ -17,11 +17,24 @@ export function createTranscript() {
   const log = byId('transcript', HTMLElement)
   const welcome = byId('welcome', HTMLElement)
 
-  /** Keeps the end in view, unless the reader has scrolled up. */
+  /** Whether the end is in view. It stays there, unless the reader scrolls up. */
+  let isAtEnd = true
+  let top = 0
+  log.addEventListener('scroll', () => {
+    const distance = log.scrollHeight - log.scrollTop - log.clientHeight
+    // The end may have moved away since, as it does when the log gets smaller.
+    isAtEnd = distance < 40 || (isAtEnd && log.scrollTop >= top)
+    top = log.scrollTop
+  })
+  const showEnd = () => {
+    if (isAtEnd && welcome.hidden) log.scrollTop = log.scrollHeight
+  }
+  // The field below grows with what is written in it.
+  new ResizeObserver(showEnd).observe(log)
+
   function keepInView(change: () => void) {
-    const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 40
     change()
-    if (atEnd) log.scrollTop = log.scrollHeight
+    showEnd()
   }
 
   function addTurn(question: string): Turn {
@@ -34,7 +47,8 @@ export function createTranscript() {
     answer.append(create('span', 'visually-hidden', 'Model: '), text)
     turn.append(user, answer)
     log.append(turn)
-    log.scrollTop = log.scrollHeight
+    isAtEnd = true
+    showEnd()
     // Screen readers then read the answer once, when it is whole, and not every text as it comes.
     log.ariaBusy = 'true'
 
