@@ -3,7 +3,7 @@ import { internalError } from './protocol.js'
 import type { BitNetError } from './error.js'
 import type { Methods, ModelMethod, PortableSource, Streaming, Transport } from './protocol.js'
 import { received } from './source.js'
-import type { DeviceLoss, ModelInfo, Progress } from './types.js'
+import type { DeviceLoss, ModelInfo, Progress, Token } from './types.js'
 import { WasmModel } from './ternlight.js'
 import { ready, watch } from './wasm.js'
 
@@ -78,11 +78,14 @@ export class LocalTransport implements Transport {
   }
 }
 
+/** What the option `logprobs` asks for. */
+type Told = Pick<Token, 'logprob' | 'bytes' | 'top'>
+
 const implementations: { [M in ModelMethod]: Implementation<M> } = {
   generate: (model, [input, options], { onItem, signal }) => {
-    const onToken = (id: number | undefined, text: string, isAnswer: boolean) => {
+    const onToken = (id: number | undefined, text: string, isAnswer: boolean, told?: Told) => {
       const channel = isAnswer ? 'answer' : 'reasoning'
-      onItem?.(id === undefined ? { text, channel } : { id, text, channel })
+      onItem?.(id === undefined ? { text, channel } : { id, text, channel, ...told })
     }
     return model.generate(input, options, onToken, signal)
   },

@@ -41,6 +41,9 @@ type Readers = Record<string, (value: unknown, param: string) => GenerateOptions
 const MIN_TOP_P = 1e-9
 /** The tokens of an answer of `/v1/completions` by default. */
 const COMPLETION_TOKENS = 16
+const MAX_TOP_LOGPROBS = 20
+const MAX_COMPLETION_LOGPROBS = 5
+const MAX_BIAS = 100
 
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
 
@@ -52,6 +55,7 @@ const SAMPLING: Readers = {
   top_p: (value, param) => ({ topP: Math.max(MIN_TOP_P, number(value, param, 0, 1)) }),
   presence_penalty: (value, param) => ({ presencePenalty: number(value, param, -2, 2) }),
   frequency_penalty: (value, param) => ({ frequencyPenalty: number(value, param, -2, 2) }),
+  logit_bias: (value, param) => ({ logitBias: biases(value, param) }),
   seed: (value, param) => ({ seed: integer(value, param) >>> 0 }),
   stop: (value, param) => ({ stop: stops(value, param) }),
   max_tokens: maxTokens
@@ -59,8 +63,15 @@ const SAMPLING: Readers = {
 
 const CHAT: Readers = {
   ...SAMPLING,
+  logprobs: (value, param) => boolean(value, param) ? { logprobs: 0 } : {},
+  top_logprobs: (value, param) => ({ logprobs: integer(value, param, 0, MAX_TOP_LOGPROBS) }),
   max_completion_tokens: maxTokens,
   reasoning_effort: (value, param) => ({ thinking: oneOf(value, param, EFFORTS) !== 'none' })
+}
+
+const COMPLETION: Readers = {
+  ...SAMPLING,
+  logprobs: (value, param) => ({ logprobs: integer(value, param, 0, MAX_COMPLETION_LOGPROBS) })
 }
 
 /** What the functions below read themselves. */
@@ -79,8 +90,6 @@ const UNSUPPORTED: Record<string, (value: unknown) => boolean> = {
   echo: value => value === false,
   function_call: value => value === 'none',
   functions: isEmpty,
-  logit_bias: isEmpty,
-  logprobs: value => value === false,
   modalities: value => JSON.stringify(value) === '["text"]',
   moderation: () => false,
   response_format: value => isObject(value) && value.type === 'text',
@@ -88,7 +97,6 @@ const UNSUPPORTED: Record<string, (value: unknown) => boolean> = {
   suffix: value => value === '',
   tool_choice: value => value === 'none',
   tools: isEmpty,
-  top_logprobs: value => value === 0,
   verbosity: value => value === 'medium',
   web_search_options: () => false
 }
@@ -101,13 +109,18 @@ export function readChatRequest(body: unknown): Job {
     const why = 'Only one of \'max_tokens\' and \'max_completion_tokens\' is allowed.'
     throw new RequestError(why, 'invalid_parameter_combination', 'max_tokens')
   }
+  if (request.logprobs === true) options.logprobs = Number(request.top_logprobs ?? 0)
+  else if (options.logprobs) {
+    const why = 'The \'top_logprobs\' parameter is only allowed when \'logprobs\' is enabled.'
+    throw new RequestError(why, 'invalid_parameter_combination', 'top_logprobs')
+  } else delete options.logprobs
   return { ...common(request), inputs: [messages(required(request, 'messages'))], options }
 }
 
 /** What the body of `/v1/completions` asks for. */
 export function readCompletionRequest(body: unknown): Job {
   const request = checkBody(body)
-  const options = { maxTokens: COMPLETION_TOKENS, raw: true, ...read(request, SAMPLING) }
+  const options = { maxTokens: COMPLETION_TOKENS, raw: true, ...read(request, COMPLETION) }
   return { ...common(request), inputs: prompts(required(request, 'prompt')), options }
 }
 
@@ -212,6 +225,19 @@ const stops = (value: unknown, param: string): string[] =>
       const why = `Invalid '${name}': empty string. Expected a string with minimum length 1.`
       throw new RequestError(why, 'empty_string', name)
     })
+
+/** The biases of tokens, by ids. */
+function biases(value: unknown, param: string): Record<number, number> {
+  if (!isObject(value)) throw wrongType(param, 'an object', value)
+  const entries = Object.entries(value).map(([id, bias]) => {
+    if (!/^\d+$/.test(id)) {
+      const why = `Invalid key in '${param}': ${id}. Expected the id of a token.`
+      throw new RequestError(why, 'invalid_value', param)
+    }
+    return [id, number(bias, `${param}.${id}`, -MAX_BIAS, MAX_BIAS)]
+  })
+  return Object.fromEntries(entries)
+}
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null
 

@@ -2,54 +2,89 @@
 import { BitNetError } from './error.js'
 import { RequestError } from './openai-request.js'
 import type {
-  ChatCompletionChoice, ChatCompletionChunkChoice, CompletionChoice, CompletionUsage, FinishReason
+  ChatCompletionChoice, ChatCompletionChunkChoice, ChatLogprobs, CompletionChoice,
+  CompletionLogprobs, CompletionUsage, FinishReason
 } from './openai-types.js'
-import type { ErrorCode, Stats } from './types.js'
+import type { ErrorCode, Stats, Token } from './types.js'
 
-/** How one kind of request is answered. `Whole` and `Part` are its choices, whole and in chunks. */
-export interface Form<Whole, Part> {
+/**
+ * How one kind of request is answered. `Whole` and `Part` are its choices, whole and in chunks;
+ * `Logprobs` is what they tell of tokens.
+ */
+export interface Form<Whole, Part, Logprobs> {
   /** What ids begin with. */
   id: string
   /** The object's name, whole and as a chunk. */
   object: string
   chunk: string
-  whole(index: number, text: string, reason: FinishReason): Whole
+  whole(index: number, text: string, reason: FinishReason, logprobs: Logprobs | null): Whole
   /** What comes before the first text of a choice, if anything does. */
   begin(index: number): Part | undefined
-  text(index: number, text: string): Part
+  text(index: number, text: string, logprobs: Logprobs | null): Part
   end(index: number, reason: FinishReason): Part
+  /** What is told of tokens, the first of which begins at character `at` of the answer. */
+  logprobs(tokens: readonly Token[], at: number): Logprobs
 }
 
+/** A token's own text. Of a character of which it has a part only, it is U+FFFD. */
+export const ownText = ({ bytes = [] }: Token): string =>
+  new TextDecoder().decode(Uint8Array.from(bytes))
+
+/** The bytes of a text, or none if they are not known. */
+const bytesOf = (text: string): number[] | null =>
+  text.includes('\ufffd') ? null : [...new TextEncoder().encode(text)]
+
 const part = (
-  index: number, delta: ChatCompletionChunkChoice['delta'], reason: FinishReason | null = null
-): ChatCompletionChunkChoice => ({ index, delta, logprobs: null, finish_reason: reason })
+  index: number, delta: ChatCompletionChunkChoice['delta'], reason: FinishReason | null = null,
+  logprobs: ChatLogprobs | null = null
+): ChatCompletionChunkChoice => ({ index, delta, logprobs, finish_reason: reason })
 
 /** The answers of `/v1/chat/completions`. */
-export const CHAT_FORM: Form<ChatCompletionChoice, ChatCompletionChunkChoice> = {
+export const CHAT_FORM: Form<ChatCompletionChoice, ChatCompletionChunkChoice, ChatLogprobs> = {
   id: 'chatcmpl',
   object: 'chat.completion',
   chunk: 'chat.completion.chunk',
-  whole: (index, content, reason) => ({
-    index, message: { role: 'assistant', content, refusal: null }, logprobs: null, finish_reason: reason
+  whole: (index, content, reason, logprobs) => ({
+    index, message: { role: 'assistant', content, refusal: null }, logprobs, finish_reason: reason
   }),
   begin: index => part(index, { role: 'assistant', content: '', refusal: null }),
-  text: (index, content) => part(index, { content }),
-  end: (index, reason) => part(index, {}, reason)
+  text: (index, content, logprobs) => part(index, { content }, null, logprobs),
+  end: (index, reason) => part(index, {}, reason),
+  logprobs: tokens => ({
+    content: tokens.map(token => ({
+      token: ownText(token),
+      bytes: token.bytes ?? null,
+      logprob: token.logprob ?? 0,
+      top_logprobs: (token.top ?? []).map(({ text, logprob }) =>
+        ({ token: text, bytes: bytesOf(text), logprob }))
+    })),
+    refusal: null
+  })
 }
 
 const choice = (
-  index: number, text: string, reason: FinishReason | null = null
-): CompletionChoice => ({ index, text, logprobs: null, finish_reason: reason })
+  index: number, text: string, reason: FinishReason | null, logprobs: CompletionLogprobs | null
+): CompletionChoice => ({ index, text, logprobs, finish_reason: reason })
 
 /** The answers of `/v1/completions`. */
-export const COMPLETION_FORM: Form<CompletionChoice, CompletionChoice> = {
+export const COMPLETION_FORM: Form<CompletionChoice, CompletionChoice, CompletionLogprobs> = {
   id: 'cmpl',
   object: 'text_completion',
   chunk: 'text_completion',
   whole: choice,
   begin: () => undefined,
-  text: choice,
-  end: (index, reason) => choice(index, '', reason)
+  text: (index, text, logprobs) => choice(index, text, null, logprobs),
+  end: (index, reason) => choice(index, '', reason, null),
+  logprobs: (tokens, at) => ({
+    tokens: tokens.map(ownText),
+    token_logprobs: tokens.map(({ logprob = 0 }) => logprob),
+    top_logprobs: tokens.map(token => Object.fromEntries([
+      [ownText(token), token.logprob ?? 0],
+      ...(token.top ?? []).map(({ text, logprob }) => [text, logprob])
+    ])),
+    text_offset: tokens.map((_, index) =>
+      tokens.slice(0, index).reduce((offset, token) => offset + ownText(token).length, at))
+  })
 }
 
 /** The fields that an answer and each of its chunks begin with. */

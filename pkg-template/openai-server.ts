@@ -3,12 +3,12 @@ import { checkOptions, checkSignal } from './check.js'
 import type { BitNet } from './model.js'
 import { readChatRequest, readCompletionRequest, RequestError } from './openai-request.js'
 import type { Job } from './openai-request.js'
-import { CHAT_FORM, COMPLETION_FORM, errorOf, frame, usageOf } from './openai-response.js'
+import { CHAT_FORM, COMPLETION_FORM, errorOf, frame, ownText, usageOf } from './openai-response.js'
 import type { Form } from './openai-response.js'
 import type {
   ChatCompletion, ChatCompletionChunk, ChatCompletionOptions, ChatCompletionStream, CompletionUsage
 } from './openai-types.js'
-import type { GenerateOptions, Input, Stats } from './types.js'
+import type { GenerateOptions, Input, Stats, Token } from './types.js'
 
 /** What of a model answers requests. */
 type Model = Pick<BitNet, 'generate' | 'info'>
@@ -112,8 +112,8 @@ function allow({ method, url }: Request, allowed: string): void {
   throw new RequestError(why, 'method_not_supported', null, 405)
 }
 
-async function complete<Whole, Part>(
-  model: Model, job: Job, form: Form<Whole, Part>, signal: AbortSignal
+async function complete<Whole, Part, Logprobs>(
+  model: Model, job: Job, form: Form<Whole, Part, Logprobs>, signal: AbortSignal
 ): Promise<Response> {
   if (!job.stream) return json(await whole(model, job, form, signal))
   const headers = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' }
@@ -140,8 +140,11 @@ function runs(model: Model, { inputs, n, options }: Job): Run[] {
 /** `abort` is no end that a reader sees: reading rejects. */
 const reasonOf = ({ finishReason }: Stats) => finishReason === 'length' ? 'length' : 'stop'
 
-async function whole<Whole, Part>(
-  model: Model, job: Job, form: Form<Whole, Part>, signal: AbortSignal | undefined
+/** Whether OpenAI's interface tells how likely the token was: not of the reasoning's. */
+const isTold = ({ channel, logprob }: Token) => channel === 'answer' && logprob !== undefined
+
+async function whole<Whole, Part, Logprobs>(
+  model: Model, job: Job, form: Form<Whole, Part, Logprobs>, signal: AbortSignal | undefined
 ): Promise<Framed<Whole>> {
   const choices: Whole[] = []
   const all: Stats[] = []
@@ -155,7 +158,12 @@ async function whole<Whole, Part>(
       const text = await generation.text()
       const stats = await generation.stats
       all.push(stats)
-      choices.push(form.whole(index, text, reasonOf(stats)))
+      const told: Token[] = []
+      if (job.options.logprobs !== undefined) {
+        for await (const token of generation.tokens()) if (isTold(token)) told.push(token)
+      }
+      const logprobs = job.options.logprobs === undefined ? null : form.logprobs(told, 0)
+      choices.push(form.whole(index, text, reasonOf(stats), logprobs))
     }
   } catch (error) {
     failure.abort()
@@ -166,8 +174,8 @@ async function whole<Whole, Part>(
 }
 
 /** The chunks of a job, one generation after the other. The first comes with the first token. */
-async function* chunks<Whole, Part>(
-  model: Model, job: Job, form: Form<Whole, Part>, signal: AbortSignal
+async function* chunks<Whole, Part, Logprobs>(
+  model: Model, job: Job, form: Form<Whole, Part, Logprobs>, signal: AbortSignal
 ): AsyncGenerator<Framed<Part>, void, undefined> {
   const fields = frame(form.id, form.chunk, job.model ?? nameOf(model))
   const chunk = (choice: Part) =>
@@ -176,10 +184,14 @@ async function* chunks<Whole, Part>(
   for (const { index, input, options } of runs(model, job)) {
     const generation = model.generate(input, { ...options, signal })
     let opening = form.begin(index)
-    for await (const { text, channel } of generation.tokens()) {
+    let at = 0
+    for await (const token of generation.tokens()) {
       if (opening) yield chunk(opening)
       opening = undefined
-      if (text && channel === 'answer') yield chunk(form.text(index, text))
+      const logprobs = isTold(token) ? form.logprobs([token], at) : null
+      if (logprobs) at += ownText(token).length
+      const { text, channel } = token
+      if (logprobs || text && channel === 'answer') yield chunk(form.text(index, text, logprobs))
     }
     if (opening) yield chunk(opening)
     const stats = await generation.stats
@@ -193,8 +205,8 @@ async function* chunks<Whole, Part>(
 type Chunks<Chunk> = AsyncGenerator<Chunk, void, undefined> & { controller: AbortController }
 
 /** Starts a job. Resolves when its first chunk is there, and rejects if none can come. */
-async function begin<Whole, Part>(
-  model: Model, job: Job, form: Form<Whole, Part>, signal: AbortSignal | undefined
+async function begin<Whole, Part, Logprobs>(
+  model: Model, job: Job, form: Form<Whole, Part, Logprobs>, signal: AbortSignal | undefined
 ): Promise<Chunks<Framed<Part>>> {
   const controller = new AbortController()
   const stop = signal ? AbortSignal.any([signal, controller.signal]) : controller.signal

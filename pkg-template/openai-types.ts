@@ -25,6 +25,8 @@ interface CompletionRequestBase {
    * another one each time.
    */
   seed?: number | null
+  /** What is added to the logits of tokens, by their ids; from -100 to 100. Default: nothing. */
+  logit_bias?: Record<string, number> | null
   /** A text that ends the answer, or several. */
   stop?: string | readonly string[] | null
   /** How many choices to generate, those of a stream one after the other; from 1 to 128. Default: 1. */
@@ -43,6 +45,10 @@ export interface ChatCompletionRequest extends CompletionRequestBase {
   max_completion_tokens?: number | null
   /** The older name of `max_completion_tokens`. */
   max_tokens?: number | null
+  /** Whether to tell how likely each token was. Default: `false`. */
+  logprobs?: boolean | null
+  /** Of how many of the likeliest tokens to tell too, from 0 (default) to 20. Needs `logprobs`. */
+  top_logprobs?: number | null
   /** `none`: no reasoning before the answer; any other: reasoning. Default: as the model has it. */
   reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | null
 }
@@ -73,10 +79,34 @@ export interface ChatCompletion {
   usage: CompletionUsage
 }
 
+/** How likely a token was, by the model alone: see `Token.logprob`. */
+export interface TokenLogprob {
+  token: string
+  /** The token's bytes in UTF-8, where they are known. */
+  bytes: number[] | null
+  logprob: number
+}
+
+/** What `logprobs` asks for: of each token of the answer, and of the likeliest at its position. */
+export interface ChatLogprobs {
+  content: (TokenLogprob & { top_logprobs: TokenLogprob[] })[]
+  refusal: null
+}
+
+/** The same in the form of `/v1/completions`. */
+export interface CompletionLogprobs {
+  tokens: string[]
+  token_logprobs: number[]
+  /** By the tokens' texts: the token itself, and the likeliest at its position. */
+  top_logprobs: Record<string, number>[]
+  /** Where each token begins in the answer, in characters. */
+  text_offset: number[]
+}
+
 export interface ChatCompletionChoice {
   index: number
   message: { role: 'assistant', content: string, refusal: null }
-  logprobs: null
+  logprobs: ChatLogprobs | null
   finish_reason: FinishReason
 }
 
@@ -95,7 +125,7 @@ export interface ChatCompletionChunk {
 export interface ChatCompletionChunkChoice {
   index: number
   delta: { role?: 'assistant', content?: string, refusal?: null }
-  logprobs: null
+  logprobs: ChatLogprobs | null
   finish_reason: FinishReason | null
 }
 
@@ -103,7 +133,7 @@ export interface ChatCompletionChunkChoice {
 export interface CompletionChoice {
   index: number
   text: string
-  logprobs: null
+  logprobs: CompletionLogprobs | null
   finish_reason: FinishReason | null
 }
 

@@ -363,6 +363,16 @@ export interface GenerateOptions {
    */
   frequencyPenalty?: number
   /**
+   * What is added to the logits of tokens, by their ids, before penalties and all else: from -100,
+   * which all but forbids a token, to 100, which all but forces it. Default: nothing.
+   */
+  logitBias?: Readonly<Record<number, number>>
+  /**
+   * Whether `tokens()` tells how likely each token was, and how likely this many of the likeliest
+   * tokens were at its position: from 0 (the token's own alone) to 20. Default: nothing is told.
+   */
+  logprobs?: number
+  /**
    * The same seed on the same adapter draws the same text. An integer from 0 to 4294967295; by
    * default another one each time.
    */
@@ -442,6 +452,27 @@ export interface Token {
    * and end the reasoning belong to it, and have no text.
    */
   channel: 'reasoning' | 'answer'
+  /**
+   * With the option `logprobs`: the natural logarithm of the token's probability, by the model alone:
+   * before `logitBias`, penalties, temperature and all else that changes what is drawn.
+   */
+  logprob?: number
+  /**
+   * With `logprobs`: the token's own bytes in UTF-8. Unlike `text`, nothing of them is held back, so
+   * they may end in the middle of a character.
+   */
+  bytes?: number[]
+  /** With `logprobs`: the likeliest tokens at its position, the likeliest first. */
+  top?: Alternative[]
+}
+
+/** A token that could have been chosen. */
+export interface Alternative {
+  id: number
+  /** The token's own text, with U+FFFD for a character of which it has a part only. */
+  text: string
+  /** The natural logarithm of its probability, as `Token.logprob`. */
+  logprob: number
 }
 
 /** What a generation did. */

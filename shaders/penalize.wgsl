@@ -1,6 +1,6 @@
-// Lowers the logits of tokens that the text has already, in place. First counts the step's token, if
-// the GPU chose it: the caller has counted those before. A lane has the same tokens in every step,
-// so no other lane changes its counts.
+// Changes the logits of tokens that have a bias, and of those that the text has already. First counts
+// the step's token, if the GPU chose it: the caller has counted those before. A lane has the same
+// tokens in every step, so no other lane changes its counts.
 
 struct Penalties {
     repeat: f32,         // divides positive logits of tokens in the prompt or the output,
@@ -19,8 +19,12 @@ struct Penalties {
 @group(0) @binding(2) var<storage, read> tokens: array<u32>;
 // [N_VOCAB]: how often the output has the token, and IN_PROMPT if the prompt has it
 @group(0) @binding(3) var<storage, read_write> counts: array<u32>;
+// [N_VOCAB]: added to the logits
+@group(0) @binding(4) var<storage, read> biases: array<f32>;
 // [N_VOCAB]
-@group(0) @binding(4) var<storage, read_write> logits: array<f32>;
+@group(0) @binding(5) var<storage, read> logits: array<f32>;
+// [N_VOCAB]
+@group(0) @binding(6) var<storage, read_write> adjusted: array<f32>;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
@@ -33,13 +37,13 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
                 count += 1u;
                 counts[id] = count;
             }
+            var v = logits[id] + biases[id];
             if count != 0u {
-                let v = logits[id];
                 let repeated = v * select(penalties.repeat, penalties.inverse_repeat, v > 0.0);
                 let times = f32(count & ~IN_PROMPT);
-                logits[id] =
-                    repeated - penalties.frequency * times - penalties.presence * min(times, 1.0);
+                v = repeated - penalties.frequency * times - penalties.presence * min(times, 1.0);
             }
+            adjusted[id] = v;
         }
     }
 }

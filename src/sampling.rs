@@ -7,14 +7,113 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
+/// The most alternatives that are told of a token.
+pub const MAX_LOGPROBS: usize = 20;
+
+/// The greatest bias of a token, and the least one with the sign turned. It decides: the logits of
+/// models are closer together.
+pub const MAX_BIAS: f32 = 100.0;
+
+/// What is added to the logits of some tokens, before all else. In the order of their ids.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LogitBias(Vec<(u32, f32)>);
+
+impl FromIterator<(u32, f32)> for LogitBias {
+    /// The last bias of an id counts.
+    fn from_iter<T: IntoIterator<Item = (u32, f32)>>(biases: T) -> Self {
+        let mut biases: Vec<_> = biases.into_iter().collect();
+        biases.sort_by_key(|(id, _)| *id);
+        biases.dedup_by(|later, kept| {
+            let same = later.0 == kept.0;
+            if same {
+                kept.1 = later.1;
+            }
+            same
+        });
+        Self(biases)
+    }
+}
+
+impl LogitBias {
+    /// Refuses ids that the vocabulary of `n_vocab` tokens does not have, and biases out of range.
+    ///
+    /// Errors: `bad-option`.
+    pub fn check(&self, n_vocab: usize) -> Result<()> {
+        let why = match self.0.iter().find_map(|&(id, bias)| {
+            let wrong_id = id as usize >= n_vocab;
+            (wrong_id || !(-MAX_BIAS..=MAX_BIAS).contains(&bias)).then_some((id, wrong_id))
+        }) {
+            None => return Ok(()),
+            Some((id, true)) => {
+                format!("has token {id}, but the vocabulary ends at {}", n_vocab - 1)
+            }
+            Some((id, false)) => {
+                format!("must be from -{MAX_BIAS} to {MAX_BIAS} for token {id}")
+            }
+        };
+        Err(Error::BadOption { name: "logitBias".into(), why })
+    }
+
+    /// Whether no token has a bias.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What is added to the logit of token `id`.
+    pub fn of(&self, id: u32) -> f32 {
+        let at = self.0.binary_search_by_key(&id, |(id, _)| *id);
+        at.map_or(0.0, |at| self.0[at].1)
+    }
+
+    /// Adds the biases to the `logits` `[n_vocab]`.
+    pub fn add_to(&self, logits: &mut [f32]) {
+        for &(id, bias) in &self.0 {
+            if let Some(logit) = logits.get_mut(id as usize) {
+                *logit += bias;
+            }
+        }
+    }
+}
+
+/// How likely a token was, by the model alone: the logarithm of its share in the softmax of the
+/// logits, before biases, penalties, temperature and all else that changes them. Logarithms are
+/// natural; a token that is all but certain has 0.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Logprobs {
+    /// That of the token itself.
+    pub logprob: f32,
+    /// The likeliest tokens with theirs, the likeliest first; of equal ones the lowest id.
+    pub top: Vec<(u32, f32)>,
+}
+
+impl Logprobs {
+    /// Those of token `id`, and of the `n_top` likeliest ones, by `logits` `[n_vocab]`. A logit that
+    /// is not a number has no share.
+    pub fn new(logits: &[f32], id: u32, n_top: usize) -> Self {
+        let mut ids: Vec<u32> = in_order(logits).collect();
+        ids.sort_unstable_by(|a, b| before(logits, *a, *b));
+        let greatest = ids.first().map_or(0.0, |&id| logits[id as usize]);
+        let weight = |&id: &u32| (value(logits, id) - finite(greatest)).exp();
+        let weights = ids.iter().map(weight).sum();
+        let of = |id: u32| Self::of(logits[id as usize], greatest, weights);
+        Self { logprob: of(id), top: ids.iter().take(n_top).map(|&id| (id, of(id))).collect() }
+    }
+
+    /// That of a token with this `logit`. The greatest logit is `greatest`, and exp(logit -
+    /// greatest) of all tokens adds up to `weights`.
+    pub fn of(logit: f32, greatest: f32, weights: f64) -> f32 {
+        (finite(logit) - finite(greatest) - weights.ln()) as f32
+    }
+}
+
 /// Sampling settings. The default is greedy.
 ///
-/// Applied in this order: penalties, temperature, top-k, top-p, min-p; then one token is drawn. Tokens are in
-/// the order of their logits, and equal ones in the order of their ids.
+/// Applied in this order, after [`LogitBias`]: penalties, temperature, top-k, top-p, min-p; then one
+/// token is drawn. Tokens are in the order of their logits, and equal ones in the order of their ids.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Sampling {
@@ -170,7 +269,7 @@ impl Sampling {
 }
 
 /// Half the greatest f32: logits beyond it count as it, so that they can be subtracted.
-const MAX_VALUE: f64 = 1.7e38;
+const MAX_VALUE: f64 = 1.7e38_f32 as f64;
 
 /// The tokens whose logits are numbers.
 fn in_order(logits: &[f32]) -> impl Iterator<Item = u32> {
@@ -185,7 +284,11 @@ fn before(logits: &[f32], a: u32, b: u32) -> Ordering {
 }
 
 fn value(logits: &[f32], id: u32) -> f64 {
-    f64::from(logits[id as usize]).clamp(-MAX_VALUE, MAX_VALUE)
+    finite(logits[id as usize])
+}
+
+fn finite(logit: f32) -> f64 {
+    f64::from(logit).clamp(-MAX_VALUE, MAX_VALUE)
 }
 
 /// Standard Gumbel noise. The largest sum of log-probability and noise is a fair draw.

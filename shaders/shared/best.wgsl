@@ -4,7 +4,8 @@
 var<workgroup> values: array<f32, WORKGROUP>;
 var<workgroup> ids: array<u32, WORKGROUP>;
 
-// Leaves the best in values[0] and ids[0]. Called once, by the whole workgroup.
+// Leaves the best in values[0] and ids[0]. Called by the whole workgroup; between two calls, all
+// lanes wait until the result is read.
 fn reduce(lane: u32, value: f32, id: u32) {
     values[lane] = value;
     ids[lane] = id;

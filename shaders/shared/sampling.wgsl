@@ -7,6 +7,6 @@ struct Sampling {
     seed: u32,
     bins_per_logit: f32,      // see selection.wgsl
     all_bins: f32,            // the difference of two logits that all bins before the last span
-    pad: u32,
+    n_top: u32,               // how many of the likeliest tokens are told of
 }
 

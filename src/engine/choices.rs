@@ -1,10 +1,103 @@
-//! The greedy choices after each token of a draft pass, on their way from the GPU.
+//! Chosen tokens on their way from the GPU.
+
+use std::rc::Rc;
 
 use super::MAX_BATCH_STEPS;
 use super::state::SLOT_WORDS;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gpu::{Gpu, Readback};
-use crate::kernels::NO_TOKEN;
+use crate::kernels::{N_RECORDS, NO_TOKEN, Record};
+use crate::sampling::{LogitBias, Logprobs, Sampling};
+
+/// How tokens are chosen, and what is told of them. The default is greedy.
+#[derive(Clone, Debug, Default)]
+pub struct Choosing {
+    /// The settings.
+    pub sampling: Sampling,
+    /// What is added to the logits of some tokens.
+    pub bias: Rc<LogitBias>,
+    /// Whether to tell the log-probability of each token, and those of how many of the likeliest
+    /// ones: at most [`MAX_LOGPROBS`](crate::sampling::MAX_LOGPROBS).
+    pub logprobs: Option<usize>,
+}
+
+impl From<Sampling> for Choosing {
+    fn from(sampling: Sampling) -> Self {
+        Self { sampling, ..Self::default() }
+    }
+}
+
+impl Choosing {
+    /// Whether other logits than the model's decide.
+    pub fn is_adjusted(&self) -> bool {
+        self.sampling.is_penalized() || !self.bias.is_empty()
+    }
+
+    /// Whether a token is drawn from those alone that top-k, top-p and min-p keep.
+    pub(super) fn is_filtered(&self) -> bool {
+        self.sampling.is_filtered() && !self.sampling.is_greedy()
+    }
+}
+
+/// A chosen token.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// Its id; [`NO_TOKEN`] where no logit is a number.
+    pub id: u32,
+    /// If [`Choosing::logprobs`] asks for them.
+    pub logprobs: Option<Logprobs>,
+}
+
+impl From<u32> for Choice {
+    fn from(id: u32) -> Self {
+        Self { id, logprobs: None }
+    }
+}
+
+/// Tokens chosen by steps, one after the other. Several may be in flight.
+pub struct Chosen(pub(super) Reading);
+
+pub(super) enum Reading {
+    Ids(Readback<u32>),
+    Records { all: Readback<Record>, told: Told },
+}
+
+/// The tokens of a slot that are told of.
+pub(super) struct Told {
+    /// The position of the token before the first one.
+    pub(super) pos: usize,
+    /// How many tokens.
+    pub(super) n: usize,
+    /// Of how many of the likeliest ones each tells.
+    pub(super) n_top: usize,
+}
+
+impl Told {
+    /// Their records, out of all those of the slot.
+    fn records<'a>(&self, all: &'a [Record]) -> impl Iterator<Item = Result<&'a Record>> {
+        let missing = || Error::Internal("a record is missing".into());
+        (self.pos..self.pos + self.n).map(move |pos| all.get(pos % N_RECORDS).ok_or_else(missing))
+    }
+
+    /// The tokens that were chosen, of which the slot has these records.
+    fn choices(&self, all: &[Record]) -> Result<Vec<Choice>> {
+        let choice =
+            |record: &Record| Choice { id: record.id, logprobs: Some(record.logprobs(self.n_top)) };
+        self.records(all).map(|record| record.map(choice)).collect()
+    }
+}
+
+impl Chosen {
+    /// Waits for the tokens.
+    ///
+    /// Errors: `device-lost`.
+    pub async fn take(self, gpu: &Gpu) -> Result<Vec<Choice>> {
+        match self.0 {
+            Reading::Ids(ids) => Ok(ids.take(gpu).await?.into_iter().map(Choice::from).collect()),
+            Reading::Records { all, told } => told.choices(&all.take(gpu).await?),
+        }
+    }
+}
 
 /// What [`Engine::decode_and_choose`](super::Engine::decode_and_choose) chose. Several may be in
 /// flight.
@@ -13,15 +106,26 @@ pub struct Choices {
     /// its id.
     pub(super) best: Readback<[u32; 2]>,
     pub(super) vocab_blocks: usize,
+    pub(super) bias: Rc<LogitBias>,
+    pub(super) records: Option<(Readback<Record>, Told)>,
 }
 
 impl Choices {
-    /// Waits for the token after each: [`NO_TOKEN`] where no logit is a number.
+    /// Waits for the token after each.
     ///
     /// Errors: `device-lost`.
-    pub async fn take(self, gpu: &Gpu) -> Result<Vec<u32>> {
+    pub async fn take(self, gpu: &Gpu) -> Result<Vec<Choice>> {
         let best = self.best.take(gpu).await?;
-        Ok(best.chunks(self.vocab_blocks).map(best_of).collect())
+        let chosen = best.chunks(self.vocab_blocks).map(|blocks| best_of(blocks, &self.bias));
+        let Some((records, told)) = self.records else {
+            return Ok(chosen.map(|[_, id]| Choice::from(id)).collect());
+        };
+        let records = records.take(gpu).await?;
+        let choice = |([bits, id], record): ([u32; 2], Result<&Record>)| {
+            let logprobs = record?.logprobs_of(f32::from_bits(bits), told.n_top);
+            Ok(Choice { id, logprobs: Some(logprobs) })
+        };
+        chosen.zip(told.records(&records)).map(choice).collect()
     }
 }
 
@@ -29,32 +133,42 @@ impl Choices {
 pub struct Sampled {
     /// The last tokens of each slot.
     pub(super) all: Readback<u32>,
-    /// The slots of the texts.
-    pub(super) slots: Vec<usize>,
+    /// The records of each slot, if a text is told of.
+    pub(super) records: Option<Readback<Record>>,
+    /// The slots of the texts, and of which of them is told.
+    pub(super) slots: Vec<(usize, Option<Told>)>,
     /// Steps.
     pub(super) n: usize,
 }
 
 impl Sampled {
-    /// Waits for the tokens of each text, one for each step: [`NO_TOKEN`] where no logit is a number.
+    /// Waits for the tokens of each text, one for each step.
     ///
     /// Errors: `device-lost`.
-    pub async fn take(self, gpu: &Gpu) -> Result<Vec<Vec<u32>>> {
+    pub async fn take(self, gpu: &Gpu) -> Result<Vec<Vec<Choice>>> {
         let all = self.all.take(gpu).await?;
-        let of = |slot: &usize| {
-            let end = slot * SLOT_WORDS + MAX_BATCH_STEPS;
-            all[end - self.n..end].to_vec()
+        let records = match self.records {
+            Some(records) => records.take(gpu).await?,
+            None => Vec::new(),
         };
-        Ok(self.slots.iter().map(of).collect())
+        let of = |(slot, told): &(usize, Option<Told>)| match told {
+            Some(told) => told.choices(records.get(slot * N_RECORDS..).unwrap_or_default()),
+            None => {
+                let end = slot * SLOT_WORDS + MAX_BATCH_STEPS;
+                Ok(all[end - self.n..end].iter().copied().map(Choice::from).collect())
+            }
+        };
+        self.slots.iter().map(of).collect()
     }
 }
 
-/// The greatest of the blocks' best, and the lowest id among equals.
-fn best_of(blocks: &[[u32; 2]]) -> u32 {
-    let value = |[bits, _]: [u32; 2]| f32::from_bits(bits);
+/// The one of the blocks' best with the greatest sum of logit and bias, and the lowest id among
+/// equals. The GPU adds up the same floats.
+fn best_of(blocks: &[[u32; 2]], bias: &LogitBias) -> [u32; 2] {
+    let value = |[bits, id]: [u32; 2]| f32::from_bits(bits) + bias.of(id);
     let numbers = blocks.iter().copied().filter(|[_, id]| *id != NO_TOKEN);
     let best = numbers.reduce(|a, b| if value(b) > value(a) { b } else { a });
-    best.map_or(NO_TOKEN, |[_, id]| id)
+    best.unwrap_or([0, NO_TOKEN])
 }
 
 #[cfg(test)]
@@ -65,12 +179,20 @@ mod tests {
     fn the_best_of_all_blocks_is_the_lowest_id_among_equals() {
         let best = |of: &[(f32, u32)]| {
             let of: Vec<_> = of.iter().map(|(value, id)| [value.to_bits(), *id]).collect();
-            best_of(&of)
+            best_of(&of, &LogitBias::default())[1]
         };
         let none = (0.0, NO_TOKEN);
         assert_eq!(best(&[(-2.0, 7), (-1.0, 1030), (-1.0, 2050)]), 1030);
         assert_eq!(best(&[none, (f32::NEG_INFINITY, 1100), none]), 1100);
         assert_eq!(best(&[none, (-0.5, 1100), (0.5, 2100)]), 2100);
         assert_eq!(best(&[none, none]), NO_TOKEN);
+    }
+
+    #[test]
+    fn the_best_by_biased_logits_keeps_its_own_logit() {
+        let bias: LogitBias = [(7, -1.5), (2050, 2.0)].into_iter().collect();
+        let of = [[2f32.to_bits(), 7], [1f32.to_bits(), 1030], [(-0.5f32).to_bits(), 2050]];
+        assert_eq!(best_of(&of, &bias), of[2]);
+        assert_eq!(best_of(&of[..2], &bias), of[1]);
     }
 }

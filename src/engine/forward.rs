@@ -3,7 +3,7 @@
 use super::lm_head::Candidates;
 use super::state::{Activations, Slot, State};
 use super::weights::{Block, Matrix, Vocabulary, Weights};
-use crate::gpu::{Buffer, Plan, Recorder};
+use crate::gpu::{Buffer, Extent, Plan, Recorder};
 use crate::kernels::{
     DenseType, Heads, KvCache, KvType, MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS, Norm, Packed, Product,
     Quantized, QuantizedGroups, Stream,
@@ -348,7 +348,7 @@ pub(super) fn best(
     match candidates.zip(weights.lm_head().dense()) {
         None => {
             lm_head(p, weights, state);
-            choose_best(p, state, slot);
+            choose_best(p, state, slot, &state.logits);
         }
         Some((Candidates { approximation, best, .. }, w)) => {
             p.rms_norm(x, &weights.output_norm, last);
@@ -382,8 +382,8 @@ pub(super) fn few_logits(p: &mut Recorder, weights: &Weights, state: &State) -> 
 }
 
 /// From the logits after each of few tokens to the best token after it, of every vocabulary block.
-pub(super) fn best_of_each(p: &mut Recorder, config: &Config, state: &State) -> Plan {
-    p.best_of_each(config.n_vocab, &state.few_logits, &state.few_best);
+pub(super) fn best_of_each(p: &mut Recorder, state: &State, slot: &Slot) -> Plan {
+    p.best_of_each(&state.few_logits, &slot.biases, &state.few_best);
     p.finish()
 }
 
@@ -421,30 +421,63 @@ fn lm_head(p: &mut Recorder, weights: &Weights, state: &State) {
     }
 }
 
-/// Lowers the `logits` of tokens that the text of a slot has already.
+/// Makes `adjusted` of `logits`, with the biases of a slot and the penalties of its text.
 pub(super) fn penalize(p: &mut Recorder, state: &State, slot: &Slot) -> Plan {
-    p.penalize(&slot.penalties, &slot.token, &slot.counts, &state.logits);
+    let Slot { penalties, token, counts, biases, .. } = slot;
+    p.penalize(penalties, token, counts, biases, &state.logits, &state.adjusted);
     p.finish()
 }
 
-/// From `logits` to a token: the best one, or one drawn from all.
-pub(super) fn drawn(p: &mut Recorder, state: &State, slot: &Slot) -> Plan {
-    choose_best(p, state, slot);
+/// From logits to a token: the best one, or one drawn from all.
+pub(super) fn drawn(p: &mut Recorder, state: &State, slot: &Slot, logits: &Buffer<f32>) -> Plan {
+    choose_best(p, state, slot, logits);
     p.finish()
 }
 
-fn choose_best(p: &mut Recorder, state: &State, slot: &Slot) {
-    let State { logits, best, .. } = state;
-    p.sample_best(&slot.sampling, logits, best);
-    p.sample_commit(best, &slot.token, &slot.sampled);
+fn choose_best(p: &mut Recorder, state: &State, slot: &Slot, logits: &Buffer<f32>) {
+    p.sample_best(&slot.sampling, logits, &state.best);
+    p.sample_commit(&state.best, &slot.token, &slot.sampled);
 }
 
-/// From `logits` to a token drawn from those that top-k, top-p and min-p keep.
-pub(super) fn filtered(p: &mut Recorder, state: &State, slot: &Slot) -> Plan {
-    let State { logits, selection, best, .. } = state;
+/// From logits to a token drawn from those that top-k, top-p and min-p keep.
+pub(super) fn filtered(p: &mut Recorder, state: &State, slot: &Slot, logits: &Buffer<f32>) -> Plan {
+    let State { selection, best, .. } = state;
     p.sample_max(logits, selection);
     p.sample_bins(&slot.sampling, logits, selection);
     p.sample_sift(&slot.sampling, logits, selection, best);
     p.sample_decide(&slot.sampling, selection, best, &slot.token, &slot.sampled);
     p.finish()
+}
+
+/// A record of the model's `logits`, of which the slot's token was chosen.
+pub(super) fn logprobs(p: &mut Recorder, state: &State, slot: &Slot) -> Plan {
+    let rows = (&state.logits, Extent::Fixed(1));
+    tell(p, state, slot, &slot.token, rows);
+    p.finish()
+}
+
+/// A record of the model's logits after each token of a draft pass.
+pub(super) fn logprobs_each(p: &mut Recorder, state: &State, slot: &Slot) -> Plan {
+    let drafted = state.tokens.range(state.first_token(), state.few.max(1));
+    tell(p, state, slot, &drafted, (&state.few_logits, Extent::Tokens(1)));
+    p.finish()
+}
+
+fn tell(
+    p: &mut Recorder,
+    state: &State,
+    slot: &Slot,
+    tokens: &Buffer<u32>,
+    (logits, rows): (&Buffer<f32>, Extent),
+) {
+    let n_vocab = state.logits.len();
+    p.logprob_blocks(n_vocab, &slot.sampling, logits, rows, &state.likeliest);
+    p.logprob_record(
+        n_vocab,
+        &slot.sampling,
+        tokens,
+        (logits, rows),
+        &state.likeliest,
+        &slot.records,
+    );
 }

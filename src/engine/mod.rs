@@ -11,21 +11,23 @@ mod state;
 mod upload;
 mod weights;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::gpu::{Gpu, KernelTime, Plan, Readback, Recorder, Step};
-use crate::kernels::{Penalties, vocab_blocks};
+use crate::gpu::{Buffer, Gpu, KernelTime, Plan, Readback, Recorder, Step};
+use crate::kernels::{N_RECORDS, Penalties, SamplingParams, vocab_blocks};
 use crate::model::{Angles, Config, Weight};
 use crate::sampling::Sampling;
 use crate::source::{Reader, Source};
 
 pub use crate::gpu::MAX_BATCH_STEPS;
 pub use crate::kernels::KvType;
-pub use choices::{Choices, Sampled};
+pub use choices::{Choice, Choices, Choosing, Chosen, Sampled};
 
+use choices::{Reading, Told};
 use forward::Width;
 use lm_head::Candidates;
 use state::{Slot, State};
@@ -99,7 +101,7 @@ pub struct Engine {
     /// The memory's rate in GB/s, once it is measured.
     bandwidth: Cell<Option<f64>>,
     /// How tokens are chosen in each slot.
-    sampling: Vec<Cell<Sampling>>,
+    choosing: Vec<RefCell<Choosing>>,
     /// The slot of the steps to come.
     slot: Cell<usize>,
 }
@@ -117,12 +119,16 @@ pub struct Seat {
 
 /// Steps in flight that run every kernel.
 struct Warming {
-    tokens: Vec<Readback<u32>>,
+    prompts: [Readback<u32>; 2],
+    tokens: Vec<Chosen>,
     choices: Option<Choices>,
 }
 
 impl Warming {
     async fn done(self, gpu: &Gpu) -> Result<()> {
+        for prompt in self.prompts {
+            prompt.take(gpu).await?;
+        }
         for token in self.tokens {
             token.take(gpu).await?;
         }
@@ -134,9 +140,9 @@ impl Warming {
 }
 
 /// The recorded work. A step runs `decode`, `short` or `prefill`, and where a token is wanted then
-/// what a slot's `best` has, or `logits`, perhaps `penalized`, and either `drawn` or `filtered`. A draft
-/// pass runs `few`, `few_logits` and `best_of_each`. A step of several texts runs `few` and
-/// `few_logits`; then, for each text, `take_logits` and what chooses its token.
+/// what a slot's `best` has, or `logits` and what chooses by them. A draft pass runs `few`, `few_logits`,
+/// `best_of_each` and perhaps `logprobs_each`. A step of several texts runs `few` and `few_logits`;
+/// then, for each text, `take_logits` and what chooses its token.
 struct Plans {
     /// One token through the layers.
     decode: Plan,
@@ -148,8 +154,6 @@ struct Plans {
     few: Plan,
     /// Their hidden states to the logits after each.
     few_logits: Plan,
-    /// Their logits to the best token after each.
-    best_of_each: Plan,
     /// Their logits to those after one of them.
     take_logits: Plan,
     /// The last token's hidden state to logits.
@@ -158,15 +162,28 @@ struct Plans {
     slots: Vec<SlotPlans>,
 }
 
-/// What chooses a token for the text of a slot.
+/// What chooses a token for the text of a slot. By logits that is one of `by_logits`; or `penalize`
+/// and one of `by_adjusted`. Then perhaps `logprobs`.
 struct SlotPlans {
     /// The last token's hidden state to the best token, or to one drawn from all.
     best: Plan,
-    /// Lowers the logits of tokens that the text has already.
-    penalized: Plan,
-    /// Logits to the best token, or to one drawn from all.
+    /// The logits after each of few tokens to the best token after it.
+    best_of_each: Plan,
+    /// Makes adjusted logits of the model's, with biases and penalties.
+    penalize: Plan,
+    by_logits: Choosers,
+    by_adjusted: Choosers,
+    /// What is told of the token that was chosen.
+    logprobs: Plan,
+    /// What is told of the tokens of a draft pass.
+    logprobs_each: Plan,
+}
+
+/// Both choose a token by the same logits.
+struct Choosers {
+    /// The best token, or one drawn from all.
     drawn: Plan,
-    /// Logits to a token drawn from those that top-k, top-p and min-p keep.
+    /// A token drawn from those that top-k, top-p and min-p keep.
     filtered: Plan,
 }
 
@@ -185,7 +202,6 @@ impl Plans {
             prefill: forward::layers(recorder, config, weights, state, Width::Chunk),
             few: forward::layers(recorder, config, weights, state, Width::Few),
             few_logits: forward::few_logits(recorder, weights, state),
-            best_of_each: forward::best_of_each(recorder, config, state),
             take_logits: forward::take_logits(recorder, state),
             logits: forward::logits(recorder, weights, state),
             slots: state
@@ -193,32 +209,49 @@ impl Plans {
                 .iter()
                 .map(|slot| SlotPlans {
                     best: forward::best(recorder, weights, state, candidates, slot),
-                    penalized: forward::penalize(recorder, state, slot),
-                    drawn: forward::drawn(recorder, state, slot),
-                    filtered: forward::filtered(recorder, state, slot),
+                    best_of_each: forward::best_of_each(recorder, state, slot),
+                    penalize: forward::penalize(recorder, state, slot),
+                    by_logits: Choosers::record(recorder, state, slot, &state.logits),
+                    by_adjusted: Choosers::record(recorder, state, slot, &state.adjusted),
+                    logprobs: forward::logprobs(recorder, state, slot),
+                    logprobs_each: forward::logprobs_each(recorder, state, slot),
                 })
                 .collect(),
         }
     }
 
     fn all(&self) -> impl Iterator<Item = &Plan> {
-        let Self { decode, short, prefill, few, few_logits, best_of_each, take_logits, .. } = self;
-        let slots = self.slots.iter().flat_map(SlotPlans::all);
-        let of_few = [few, few_logits, best_of_each, take_logits];
-        [decode, short, prefill, &self.logits].into_iter().chain(of_few).chain(slots)
+        let Self { decode, short, prefill, few, few_logits, take_logits, logits, slots } = self;
+        let slots = slots.iter().flat_map(SlotPlans::all);
+        [decode, short, prefill, few, few_logits, take_logits, logits].into_iter().chain(slots)
     }
 }
 
 impl SlotPlans {
-    fn all(&self) -> [&Plan; 4] {
-        [&self.best, &self.penalized, &self.drawn, &self.filtered]
+    fn all(&self) -> impl Iterator<Item = &Plan> {
+        let Self { best, best_of_each, penalize, by_logits, by_adjusted, .. } = self;
+        let choosers = [by_logits, by_adjusted].map(|by| [&by.drawn, &by.filtered]);
+        let told = [&self.logprobs, &self.logprobs_each];
+        [best, best_of_each, penalize].into_iter().chain(choosers.into_iter().flatten()).chain(told)
     }
 
-    /// From logits to a token.
-    fn chosen(&self, sampling: Sampling) -> impl Iterator<Item = &Plan> {
-        let is_filtered = sampling.is_filtered() && !sampling.is_greedy();
-        let choose = if is_filtered { &self.filtered } else { &self.drawn };
-        sampling.is_penalized().then_some(&self.penalized).into_iter().chain([choose])
+    /// From logits to a token, and what is told of it.
+    fn chosen(&self, choosing: &Choosing) -> impl Iterator<Item = &Plan> + use<'_> {
+        let adjusts = choosing.is_adjusted();
+        let Choosers { drawn, filtered } =
+            if adjusts { &self.by_adjusted } else { &self.by_logits };
+        let choose = if choosing.is_filtered() { filtered } else { drawn };
+        let told = choosing.logprobs.map(|_| &self.logprobs);
+        adjusts.then_some(&self.penalize).into_iter().chain([choose]).chain(told)
+    }
+}
+
+impl Choosers {
+    fn record(p: &mut Recorder, state: &State, slot: &Slot, logits: &Buffer<f32>) -> Self {
+        Self {
+            drawn: forward::drawn(p, state, slot, logits),
+            filtered: forward::filtered(p, state, slot, logits),
+        }
     }
 }
 
@@ -258,7 +291,7 @@ impl Engine {
             candidates,
             first: Cell::default(),
             bandwidth: Cell::default(),
-            sampling: vec![Cell::default(); slots],
+            choosing: vec![RefCell::default(); slots],
             slot: Cell::default(),
         };
         let warming = engine.warm_up();
@@ -293,16 +326,23 @@ impl Engine {
             let tokens = self.chunk().min(self.n_ctx()).min(n);
             self.prefill(&vec![0; tokens], 0, tokens)
         };
-        let token = |sampling: Sampling| {
-            self.set_sampling(&sampling);
+        let token = |choosing: &Choosing| {
+            self.set_choosing(choosing);
             self.decode_and_sample(0, 1)
         };
         let drawn = Sampling { temperature: 1.0, ..Sampling::default() };
         let filtered = Sampling { top_k: 1, repeat_penalty: 2.0, ..drawn };
-        let mut tokens = vec![prompt(2), token(Sampling::default()), prompt(forward::SHORT + 1)];
-        tokens.extend([filtered, drawn, Sampling::default()].map(token));
+        let told = Choosing { logprobs: Some(1), ..Choosing::default() };
+        let greedy = Choosing::default();
+        let first = (prompt(2), token(&greedy), prompt(forward::SHORT + 1));
+        let others = [&filtered.into(), &drawn.into(), &told, &greedy].map(token);
         let choices = (self.few_at(0) > 0).then(|| self.decode_and_choose(&[0, 0], 0));
-        Warming { tokens, choices }
+        let (short, greedy, long) = first;
+        Warming {
+            prompts: [short, long],
+            tokens: others.into_iter().chain([greedy]).collect(),
+            choices,
+        }
     }
 
     /// The device.
@@ -394,7 +434,7 @@ impl Engine {
     }
 
     /// Makes the steps to come choose tokens in `slot`, below [`Engine::slots`]; at first 0. Each slot
-    /// has the token that was chosen last in it, its sampling and its counts.
+    /// has the token that was chosen last in it, its settings and its counts.
     pub fn use_slot(&self, slot: usize) {
         self.slot.set(slot);
     }
@@ -405,17 +445,26 @@ impl Engine {
     }
 
     /// Sets how the tokens that follow are chosen in the slot: at first greedily.
-    pub fn set_sampling(&self, sampling: &Sampling) {
+    pub fn set_choosing(&self, choosing: &Choosing) {
         let (slot, cell) = self.slot();
-        cell.set(*sampling);
-        self.gpu.write(&slot.sampling, 0, &[sampling.into()]);
+        let Choosing { sampling, bias, logprobs } = choosing;
+        let params = SamplingParams::from(sampling).telling_of(logprobs.unwrap_or(0));
+        self.gpu.write(&slot.sampling, 0, &[params]);
+        let before = cell.replace(choosing.clone());
+        if before.bias != *bias {
+            let mut biases = vec![0.0; self.config.n_vocab];
+            bias.add_to(&mut biases);
+            self.gpu.write(&slot.biases, 0, &biases);
+        }
     }
 
     /// Counts the tokens of a text, which the penalties that are set take into account. Those that
-    /// are chosen after it are counted on the GPU. To be called before the first is chosen.
+    /// are chosen after it are counted on the GPU. To be called before the first is chosen by
+    /// adjusted logits.
     pub fn count(&self, prompt: &[u32], output: &[u32]) {
-        let (slot, sampling) = self.slot();
-        let penalties = Penalties::new(&sampling.get(), prompt.len() + output.len());
+        let (slot, choosing) = self.slot();
+        let n_counted = prompt.len() + output.len();
+        let penalties = Penalties::new(&choosing.borrow().sampling, n_counted);
         let counts = Penalties::counts(self.config.n_vocab, prompt, output);
         self.gpu.write(&slot.penalties, 0, &[penalties]);
         self.gpu.write(&slot.counts, 0, &counts);
@@ -435,10 +484,19 @@ impl Engine {
     }
 
     /// Like [`Engine::prefill`], and chooses the token that follows.
-    pub fn prefill_and_sample(&self, ids: &[u32], pos: usize) -> Readback<u32> {
+    pub fn prefill_and_sample(&self, ids: &[u32], pos: usize) -> Chosen {
         let step = self.begin(ids, pos);
-        let sampled = self.slot().0.sampled.last(1);
-        self.gpu.run_at_once_and_read(&self.to_token(&step), &step, &sampled, 1)
+        let (plans, slot) = (self.to_token(&step), self.slot().0);
+        Chosen(match self.told(&step, 1) {
+            None => {
+                let sampled = slot.sampled.last(1);
+                Reading::Ids(self.gpu.run_at_once_and_read(&plans, &step, &sampled, 1))
+            }
+            Some(told) => {
+                let all = self.gpu.run_at_once_and_read(&plans, &step, &slot.records, N_RECORDS);
+                Reading::Records { all, told }
+            }
+        })
     }
 
     /// Like [`Engine::prefill`], and reads the logits `[n_vocab]` after the last token.
@@ -451,14 +509,20 @@ impl Engine {
     /// Puts the token that was chosen last, and is still on the GPU, through the layers at `pos`,
     /// and chooses the one that follows. Repeats that `n` times, at most [`MAX_BATCH_STEPS`].
     /// Several calls may be in flight.
-    pub fn decode_and_sample(&self, pos: usize, n: usize) -> Readback<u32> {
+    pub fn decode_and_sample(&self, pos: usize, n: usize) -> Chosen {
         debug_assert!((1..=MAX_BATCH_STEPS).contains(&n));
         let steps: Vec<Step> = (pos..pos + n).map(|pos| self.single(pos)).collect();
         self.gpu.write(&self.state.step, 0, &steps);
-        let plans = self.to_token(&steps[0]);
-        let sampled = self.slot().0.sampled.last(n);
+        let (plans, slot) = (self.to_token(&steps[0]), self.slot().0);
+        let told = self.told(&steps[0], n);
         let steps = steps.into_iter().map(|step| (plans.iter().copied(), step));
-        self.gpu.run_each_and_read(steps, &sampled, n)
+        Chosen(match told {
+            None => Reading::Ids(self.gpu.run_each_and_read(steps, &slot.sampled.last(n), n)),
+            Some(told) => {
+                let all = self.gpu.run_each_and_read(steps, &slot.records, N_RECORDS);
+                Reading::Records { all, told }
+            }
+        })
     }
 
     /// Makes `id` the token of the slot, as if it had been chosen there last.
@@ -482,7 +546,7 @@ impl Engine {
             }
             steps.push((vec![few, few_logits], self.state.rows_step(singles.iter().copied())));
             for (row, (seat, single)) in seats.iter().zip(singles).enumerate() {
-                let chosen = slots[seat.slot].chosen(self.sampling[seat.slot].get());
+                let chosen = slots[seat.slot].chosen(&self.choosing[seat.slot].borrow());
                 let plans = [take_logits].into_iter().chain(chosen).collect();
                 steps.push((plans, Step { row: row as u32, ..single }));
             }
@@ -491,7 +555,14 @@ impl Engine {
         self.gpu.write(&self.state.step, 0, &written);
         let sampled = &self.state.sampled;
         let all = self.gpu.run_each_and_read(steps, sampled, sampled.len());
-        Sampled { all, slots: seats.iter().map(|seat| seat.slot).collect(), n }
+        let told = |seat: &Seat| {
+            let n_top = self.choosing[seat.slot].borrow().logprobs?;
+            Some(Told { pos: seat.pos, n, n_top })
+        };
+        let slots: Vec<_> = seats.iter().map(|seat| (seat.slot, told(seat))).collect();
+        let is_told = slots.iter().any(|(_, told)| told.is_some());
+        let records = is_told.then(|| self.read(&self.state.records));
+        Sampled { all, records, slots, n }
     }
 
     /// Puts at most [`Engine::few_at`] tokens through the layers at `pos`, and chooses greedily
@@ -501,12 +572,17 @@ impl Engine {
         let token = self.state.first_token();
         let step = self.at(self.state.few_step(pos, ids.len()), token);
         self.write_step(ids, &step);
-        let Plans { few, few_logits, best_of_each, .. } = &self.plans;
-        let plans = [few, few_logits, best_of_each];
+        let (slot, choosing) = self.slot();
+        let Choosing { bias, logprobs, .. } = &*choosing.borrow();
+        let Plans { few, few_logits, slots, .. } = &self.plans;
+        let SlotPlans { best_of_each, logprobs_each, .. } = &slots[self.slot.get()];
+        let plans = [few, few_logits, best_of_each, logprobs_each];
+        let plans = if logprobs.is_some() { &plans[..] } else { &plans[..3] };
         let vocab_blocks = vocab_blocks(self.config.n_vocab);
         let len = ids.len() * vocab_blocks;
-        let best = self.gpu.run_and_read(&plans, &step, &self.state.few_best, len);
-        Choices { best, vocab_blocks }
+        let best = self.gpu.run_and_read(plans, &step, &self.state.few_best, len);
+        let told = |n_top| (self.read(&slot.records), Told { pos, n: ids.len(), n_top });
+        Choices { best, vocab_blocks, bias: Rc::clone(bias), records: logprobs.map(told) }
     }
 
     /// The best rate of the memory, in GB/s: that of a kernel that only reads. The first call takes
@@ -543,14 +619,27 @@ impl Engine {
         [self.layers(n_tokens), &self.plans.slots[self.slot.get()].best]
     }
 
+    /// Where the records are of the tokens that the slot's text gets from `n` steps, if it is told of
+    /// them. They are those of the positions of the steps' last tokens.
+    fn told(&self, first: &Step, n: usize) -> Option<Told> {
+        let n_top = self.slot().1.borrow().logprobs?;
+        Some(Told { pos: (first.pos + first.n_tokens - 1) as usize, n, n_top })
+    }
+
+    /// All values of `buffer`, when what was submitted is done.
+    fn read<T: bytemuck::Pod>(&self, buffer: &Buffer<T>) -> Readback<T> {
+        self.gpu.run_and_read(&[], &Step::default(), buffer, buffer.len())
+    }
+
     /// From tokens to the one that follows.
     fn to_token(&self, step: &Step) -> Vec<&Plan> {
-        let (layers, sampling) = (self.layers(step.n_tokens), self.slot().1.get());
+        let layers = self.layers(step.n_tokens);
+        let choosing = self.slot().1.borrow();
         let slot = &self.plans.slots[self.slot.get()];
-        if !sampling.is_penalized() && (sampling.is_greedy() || !sampling.is_filtered()) {
+        if !choosing.is_filtered() && !choosing.is_adjusted() && choosing.logprobs.is_none() {
             return vec![layers, &slot.best];
         }
-        [layers, &self.plans.logits].into_iter().chain(slot.chosen(sampling)).collect()
+        [layers, &self.plans.logits].into_iter().chain(slot.chosen(&choosing)).collect()
     }
 
     fn layers(&self, n_tokens: u32) -> &Plan {
@@ -562,8 +651,8 @@ impl Engine {
     }
 
     /// The slot of the steps to come, and how it chooses tokens.
-    fn slot(&self) -> (&Slot, &Cell<Sampling>) {
-        (&self.state.slots[self.slot.get()], &self.sampling[self.slot.get()])
+    fn slot(&self) -> (&Slot, &RefCell<Choosing>) {
+        (&self.state.slots[self.slot.get()], &self.choosing[self.slot.get()])
     }
 
     fn begin(&self, ids: &[u32], pos: usize) -> Step {

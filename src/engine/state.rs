@@ -5,8 +5,8 @@ use super::{EngineOptions, MAX_BATCH_STEPS};
 use crate::error::{Error, Result};
 use crate::gpu::{Allocation, Buffer, Gpu, Row, Step, Tuning, Used};
 use crate::kernels::{
-    AttentionShape, FEW, KvCache, MAX_SPLITS, MIN_LANES, Partials, Penalties, Quantized,
-    QuantizedGroups, SamplingParams, Selection, Stream, vocab_blocks,
+    AttentionShape, FEW, KvCache, Likeliest, MAX_SPLITS, MIN_LANES, N_RECORDS, Partials, Penalties,
+    Quantized, QuantizedGroups, Record, SamplingParams, Selection, Stream, vocab_blocks,
 };
 use crate::model::{Angles, Config};
 
@@ -70,8 +70,9 @@ pub(super) enum Activations {
 
 /// Buffers that the plans read and write.
 ///
-/// `qkv`, the sums of `partials`, `ff` and `few_logits` have the same memory: each is written after
-/// the one before it was read for the last time.
+/// `qkv`, the sums of `partials`, `ff`, `few_logits` and `adjusted` have the same memory: each is
+/// written after the one before it was read for the last time. In a step of several texts `adjusted`
+/// overwrites the first row of `few_logits`, which `logits` has taken by then.
 pub(super) struct State {
     /// The most tokens of a text.
     pub(super) n_ctx: usize,
@@ -126,9 +127,14 @@ pub(super) struct State {
     /// The memory of `qkv` and others. A step that is submitted later may use it for anything.
     scratch: Buffer<f32>,
     pub(super) selection: Selection,
+    /// The logits with a text's biases and penalties `[n_vocab]`.
+    pub(super) adjusted: Buffer<f32>,
+    pub(super) likeliest: Likeliest,
     pub(super) best: Buffer<[u32; 2]>,
     /// [`Slot::sampled`] of all slots, [`SLOT_WORDS`] apart.
     pub(super) sampled: Buffer<u32>,
+    /// [`Slot::records`] of all slots, one after the other.
+    pub(super) records: Buffer<Record>,
     /// One for each text that a step can have.
     pub(super) slots: Vec<Slot>,
 }
@@ -142,6 +148,10 @@ pub(super) struct Slot {
     pub(super) penalties: Buffer<Penalties>,
     /// What the text has of each token, for the penalties `[n_vocab]`.
     pub(super) counts: Buffer<u32>,
+    /// Added to the logits of each token `[n_vocab]`.
+    pub(super) biases: Buffer<f32>,
+    /// What is told of the tokens chosen last `[N_RECORDS]`.
+    pub(super) records: Buffer<Record>,
     /// The token chosen last `[1]`.
     pub(super) token: Buffer<u32>,
     /// The tokens chosen last, in their order `[MAX_BATCH_STEPS]`.
@@ -201,12 +211,13 @@ impl State {
 
         let a = allocation;
         let n_qkv = n_qkv(config);
-        let scratch = [chunk * n_qkv, splits * n_q, chunk * n_ff, few * n_vocab];
+        let scratch = [chunk * n_qkv, splits * n_q, chunk * n_ff, few.max(1) * n_vocab];
         let scratch = a.buffer::<f32>("scratch", scratch.into_iter().max().unwrap_or(0));
         let n_slots = few.max(1);
         let tokens = a.buffer("tokens", n_slots * SLOT_WORDS + chunk);
         let sampled = a.buffer("sampled", n_slots * SLOT_WORDS);
-        let slots = slots(a, n_vocab, [&tokens, &sampled], n_slots);
+        let records = a.buffer("records", n_slots * N_RECORDS);
+        let slots = slots(a, n_vocab, [&tokens, &sampled], &records);
         Self {
             n_ctx,
             chunk,
@@ -242,10 +253,13 @@ impl State {
             few_best: a.buffer("few_best", few * blocks).using(rows(2 * blocks)),
             rope_table: a.buffer("rope_table", n_ctx * config.head_dim / 2).using(angles),
             cache: caches(a, shape, config.n_layer, n_ctx),
+            adjusted: scratch.first(n_vocab),
             scratch,
             selection: Selection::allocate(a, n_vocab),
+            likeliest: Likeliest::allocate(a, n_slots, n_vocab),
             best: a.buffer("best", blocks),
             sampled,
+            records,
             slots,
         }
     }
@@ -410,19 +424,24 @@ fn slots(
     a: &mut Allocation<'_>,
     n_vocab: usize,
     [tokens, sampled]: [&Buffer<u32>; 2],
-    n_slots: usize,
+    records: &Buffer<Record>,
 ) -> Vec<Slot> {
     const PARAMS: usize = SLOT_BYTES / size_of::<SamplingParams>();
     const PENALTIES: usize = SLOT_BYTES / size_of::<Penalties>();
-    let n_counts = n_vocab.next_multiple_of(SLOT_WORDS);
+    let n_slots = records.len() / N_RECORDS;
+    // Counts and biases are a word for each token.
+    let n_each = n_vocab.next_multiple_of(SLOT_WORDS);
     let sampling = a.buffer("sampling", n_slots * PARAMS);
     let penalties = a.buffer("penalties", n_slots * PENALTIES);
-    let counts = a.buffer("counts", n_slots * n_counts);
+    let counts = a.buffer("counts", n_slots * n_each);
+    let biases = a.buffer("biases", n_slots * n_each);
     (0..n_slots)
         .map(|n| Slot {
             sampling: sampling.range(n * PARAMS, 1),
             penalties: penalties.range(n * PENALTIES, 1),
-            counts: counts.range(n * n_counts, n_vocab),
+            counts: counts.range(n * n_each, n_vocab),
+            biases: biases.range(n * n_each, n_vocab),
+            records: records.range(n * N_RECORDS, N_RECORDS),
             token: tokens.range(n * SLOT_WORDS, 1),
             sampled: sampled.range(n * SLOT_WORDS, MAX_BATCH_STEPS),
         })

@@ -4,7 +4,7 @@ use crate::one_variant;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "best_of_each",
-    bindings: &[("logits", Access::Read), ("best", Access::Write)],
+    bindings: &[("logits", Access::Read), ("biases", Access::Read), ("best", Access::Write)],
     variants: one_variant!("shared/best", "best_of_each"),
     example: || consts(128_256),
 };
@@ -19,14 +19,20 @@ fn consts(n_vocab: usize) -> Vec<Const> {
 }
 
 impl Recorder<'_> {
-    /// `best` `[n_tokens, vocab_blocks(n_vocab)]` = for each token and each vocabulary block the
-    /// greatest of `logits` `[n_tokens, n_vocab]`: its bits and its id, the lowest among equals.
-    /// [`NO_TOKEN`] where none is a number.
-    pub fn best_of_each(&mut self, n_vocab: usize, logits: &Buffer<f32>, best: &Buffer<[u32; 2]>) {
+    /// `best` `[n_tokens, vocab_blocks]` = for each token and each vocabulary block the token with
+    /// the greatest sum of `logits` `[n_tokens, n_vocab]` and `biases` `[n_vocab]`: the bits of its
+    /// logit, and its id, the lowest among equals. [`NO_TOKEN`] where no logit is a number.
+    pub fn best_of_each(
+        &mut self,
+        logits: &Buffer<f32>,
+        biases: &Buffer<f32>,
+        best: &Buffer<[u32; 2]>,
+    ) {
+        let n_vocab = biases.len();
         self.dispatch(
             &KERNEL,
             &consts(n_vocab),
-            &[logits, best],
+            &[logits, biases, best],
             [Extent::Fixed(vocab_blocks(n_vocab) as u32), Extent::Tokens(1), Extent::Fixed(1)],
         );
     }

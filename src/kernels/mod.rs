@@ -29,6 +29,9 @@ mod gemv_lm_head_split;
 mod gemv_packed;
 mod gemv_packed_floats;
 mod gemv_upper;
+mod logprob_blocks;
+mod logprob_record;
+mod logprobs;
 mod merge_norm_gemv;
 mod merge_quantize;
 mod merge_splits;
@@ -65,6 +68,7 @@ mod weight;
 pub use attention::{AttentionShape, KvCache, KvType, Partials};
 pub use attention_merge::MAX_SPLITS;
 pub use gemv_upper::{Approximation, leads};
+pub use logprobs::{Likeliest, N_RECORDS, Record};
 pub use norm_gemv_heads_packed::Heads;
 pub use packed::{Format, MIN_LANES, Packed, PackedShard, QuantizedGroups, Scales, Stream};
 pub use penalize::Penalties;
@@ -101,6 +105,8 @@ kernels! {
     gemv_packed,
     gemv_packed_floats,
     gemv_upper,
+    logprob_blocks,
+    logprob_record,
     merge_norm_gemv,
     merge_quantize,
     merge_splits,

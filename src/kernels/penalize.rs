@@ -13,7 +13,9 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("step", Access::Step),
         ("tokens", Access::Read),
         ("counts", Access::Write),
-        ("logits", Access::Write),
+        ("biases", Access::Read),
+        ("logits", Access::Read),
+        ("adjusted", Access::Write),
     ],
     variants: one_variant!("shared/step", "penalize"),
     example: || consts(128_256),
@@ -72,19 +74,22 @@ impl Penalties {
 }
 
 impl Recorder<'_> {
-    /// Lowers the `logits` `[n_vocab]` of tokens that the text has already. `counts` is
-    /// [`Penalties::counts`]; the step's token is added if it comes after those counted there.
+    /// `adjusted` `[n_vocab]` = `logits` with `biases` added, and lowered for tokens that the text
+    /// has already. `counts` is [`Penalties::counts`]; the step's token is added if it comes after
+    /// those counted there.
     pub fn penalize(
         &mut self,
         penalties: &Buffer<Penalties>,
         tokens: &Buffer<u32>,
         counts: &Buffer<u32>,
+        biases: &Buffer<f32>,
         logits: &Buffer<f32>,
+        adjusted: &Buffer<f32>,
     ) {
         self.dispatch(
             &KERNEL,
             &consts(logits.len()),
-            &[penalties, tokens, counts, logits],
+            &[penalties, tokens, counts, biases, logits, adjusted],
             [Extent::Fixed(vocab_blocks(logits.len()) as u32), Extent::Fixed(1), Extent::Fixed(1)],
         );
     }

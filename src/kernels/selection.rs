@@ -19,7 +19,7 @@
 //! the probability of less than 4 in a billion.
 
 use crate::gpu::{Allocation, Buffer, Const};
-use crate::sampling::Sampling;
+use crate::sampling::{MAX_LOGPROBS, Sampling};
 
 use super::{NO_TOKEN, VOCAB_BLOCK, WORKGROUP, vocab_blocks};
 
@@ -40,7 +40,7 @@ pub struct SamplingParams {
     seed: u32,
     bins_per_logit: f32,
     all_bins: f32,
-    pad: u32,
+    n_top: u32,
 }
 
 impl From<&Sampling> for SamplingParams {
@@ -55,8 +55,15 @@ impl From<&Sampling> for SamplingParams {
             seed: sampling.seed,
             bins_per_logit: BINS_PER_NAT * inverse_temperature,
             all_bins: temperature * ((N_BINS - 1) as f32 / BINS_PER_NAT),
-            pad: 0,
+            n_top: 0,
         }
+    }
+}
+
+impl SamplingParams {
+    /// The same, telling of this many of the likeliest tokens, at most [`MAX_LOGPROBS`].
+    pub fn telling_of(self, n_top: usize) -> Self {
+        Self { n_top: n_top.min(MAX_LOGPROBS) as u32, ..self }
     }
 }
 

@@ -6,6 +6,7 @@ use super::draft::Drafter;
 use super::pipeline::Pipeline;
 use super::run::{Model, Run};
 use super::stats::Stats;
+use crate::engine::Choice;
 use crate::error::Result;
 
 /// Where the next token comes from.
@@ -14,7 +15,7 @@ pub(super) struct Decoder<'a, M: Model> {
     pipeline: Pipeline<M::Tokens>,
     drafter: Drafter<M::Choices>,
     /// Tokens that came together with others and were not asked for yet.
-    ready: VecDeque<u32>,
+    ready: VecDeque<Choice>,
 }
 
 impl<'a, M: Model> Decoder<'a, M> {
@@ -27,7 +28,7 @@ impl<'a, M: Model> Decoder<'a, M> {
 
     /// The next token; `None` when there are as many as wanted. It may be outside the vocabulary
     /// if no logit was a number.
-    pub(super) async fn next(&mut self) -> Result<Option<u32>> {
+    pub(super) async fn next(&mut self) -> Result<Option<Choice>> {
         if self.ready.is_empty() && self.pipeline.is_empty() {
             self.ready.extend(self.drafter.draft(&mut self.run).await?);
         }
@@ -35,20 +36,20 @@ impl<'a, M: Model> Decoder<'a, M> {
             self.submit();
             self.ready.extend(self.pipeline.take(&mut self.run).await?);
         }
-        let Some(id) = self.ready.pop_front() else { return Ok(None) };
-        self.run.tokens.push(id);
+        let Some(choice) = self.ready.pop_front() else { return Ok(None) };
+        self.run.tokens.push(choice.id);
         self.drafter.observe(self.run.tokens);
-        Ok(Some(id))
+        Ok(Some(choice))
     }
 
     /// The next token of those in flight, or `None`: nothing more is submitted.
-    pub(super) async fn next_in_flight(&mut self) -> Result<Option<u32>> {
+    pub(super) async fn next_in_flight(&mut self) -> Result<Option<Choice>> {
         if self.ready.is_empty() {
             self.ready.extend(self.pipeline.take(&mut self.run).await?);
         }
-        let Some(id) = self.ready.pop_front() else { return Ok(None) };
-        self.run.tokens.push(id);
-        Ok(Some(id))
+        let Some(choice) = self.ready.pop_front() else { return Ok(None) };
+        self.run.tokens.push(choice.id);
+        Ok(Some(choice))
     }
 
     /// Submits what is to be in flight while the next token is awaited.
@@ -96,8 +97,8 @@ mod tests {
         let mut setup = Setup::new(step);
         let mut decoder = Decoder::new(setup.run(&fake, prompt, limit), lookup);
         let mut tokens = Vec::new();
-        while let Some(id) = block_on(decoder.next()).unwrap() {
-            tokens.push(id);
+        while let Some(choice) = block_on(decoder.next()).unwrap() {
+            tokens.push(choice.id);
         }
         assert_eq!(*decoder.run.filled, prompt.len() + limit - 1);
         assert_eq!(decoder.run.tokens[prompt.len()..], tokens);

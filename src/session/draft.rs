@@ -2,6 +2,7 @@
 
 use super::lookup::{self, Lookup};
 use super::run::{Model, Run};
+use crate::engine::Choice;
 use crate::error::Result;
 
 /// Submit a draft pass behind at most this many steps: beyond that a draft is probably wrong.
@@ -65,7 +66,7 @@ impl<C> Drafter<C> {
     pub(super) async fn draft<M: Model<Choices = C>>(
         &mut self,
         run: &mut Run<'_, M>,
-    ) -> Result<Vec<u32>> {
+    ) -> Result<Vec<Choice>> {
         self.drop_mistaken(run);
         let Some(&last) = run.tokens.last() else { return Ok(Vec::new()) };
         let pass = match self.ahead.take() {
@@ -81,9 +82,9 @@ impl<C> Drafter<C> {
             }
         };
         self.submit_behind_pass(run, &pass);
-        let chosen = run.model.choices(pass.choices).await?;
+        let mut chosen = run.model.choices(pass.choices).await?;
         let drafted = &pass.ids[1..];
-        let accepted = chosen.iter().zip(drafted).take_while(|(a, b)| a == b).count();
+        let accepted = chosen.iter().zip(drafted).take_while(|(a, b)| a.id == **b).count();
         let all = accepted == drafted.len();
         if !all {
             self.ahead = None;
@@ -96,7 +97,8 @@ impl<C> Drafter<C> {
         if let Some(lookup) = &mut self.lookup {
             lookup.record_pass(accepted + 1, all);
         }
-        Ok(chosen[..=accepted].to_vec())
+        chosen.truncate(accepted + 1);
+        Ok(chosen)
     }
 
     /// Drops the pass ahead if its first token is not the one that the model chose.

@@ -7,6 +7,7 @@ use web_time::Duration;
 use super::pace::Pace;
 use super::run::{Model, Run};
 use super::stats::Stats;
+use crate::engine::Choice;
 use crate::error::Result;
 
 /// A model whose next token is a function of the text before it. It has a KV cache of its own: a
@@ -103,14 +104,14 @@ impl Model for Fake {
         self.max_draft_pass
     }
 
-    async fn tokens(&self, tokens: Vec<u32>) -> Result<Vec<u32>> {
+    async fn tokens(&self, tokens: Vec<u32>) -> Result<Vec<Choice>> {
         self.called(Call::Tokens(tokens.len()));
-        Ok(tokens)
+        Ok(tokens.into_iter().map(Choice::from).collect())
     }
 
-    async fn choices(&self, choices: Vec<u32>) -> Result<Vec<u32>> {
+    async fn choices(&self, choices: Vec<u32>) -> Result<Vec<Choice>> {
         self.called(Call::Choices(choices.len()));
-        Ok(choices)
+        Ok(choices.into_iter().map(Choice::from).collect())
     }
 }
 

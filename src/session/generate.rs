@@ -1,6 +1,10 @@
 //! How to generate.
 
-use crate::sampling::Sampling;
+use std::rc::Rc;
+
+use crate::engine::Choosing;
+use crate::error::{Error, Result};
+use crate::sampling::{LogitBias, MAX_LOGPROBS, Sampling};
 
 /// How to generate.
 #[derive(Clone, Debug, Default)]
@@ -9,6 +13,11 @@ pub struct GenerateOptions {
     pub max_tokens: Option<usize>,
     /// How tokens are chosen.
     pub sampling: Sampling,
+    /// What is added to the logits of some tokens.
+    pub logit_bias: Rc<LogitBias>,
+    /// Whether to tell how likely each token was, and how likely so many of the likeliest ones were:
+    /// at most [`MAX_LOGPROBS`].
+    pub logprobs: Option<usize>,
     /// Texts that end the generation. They are not part of the generated text.
     pub stop: Vec<String>,
     /// Whether greedy tokens may be drafted from text that repeats itself, and several checked in
@@ -18,4 +27,28 @@ pub struct GenerateOptions {
     /// Most tokens of reasoning, in a chat. When they are spent, `</think>` is put into the context,
     /// and the answer begins. `max_tokens` counts them too. `None`: no other limit.
     pub max_thinking_tokens: Option<usize>,
+}
+
+impl GenerateOptions {
+    /// Refuses options out of range, for a vocabulary of `n_vocab` tokens.
+    ///
+    /// Errors: `bad-option` with the option's name.
+    pub fn check(&self, n_vocab: usize) -> Result<()> {
+        self.sampling.check()?;
+        self.logit_bias.check(n_vocab)?;
+        if self.logprobs > Some(MAX_LOGPROBS) {
+            let why = format!("must be at most {MAX_LOGPROBS}");
+            return Err(Error::BadOption { name: "logprobs".into(), why });
+        }
+        Ok(())
+    }
+
+    /// How the engine chooses tokens.
+    pub(super) fn choosing(&self) -> Choosing {
+        Choosing {
+            sampling: self.sampling,
+            bias: Rc::clone(&self.logit_bias),
+            logprobs: self.logprobs,
+        }
+    }
 }

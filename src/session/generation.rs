@@ -11,6 +11,7 @@ use super::generate::GenerateOptions;
 use super::output::{Output, Token};
 use super::stats::{FinishReason, Stats};
 use crate::chat::Channel;
+use crate::engine::Choice;
 use crate::error::{Error, Result};
 use crate::tokenizer::{Part, Special, Tokenizer};
 
@@ -97,9 +98,10 @@ impl Generation<'_> {
         &mut self,
         tokenizer: &Tokenizer,
         n_vocab: usize,
-        id: u32,
+        choice: Choice,
         stats: &mut Stats,
     ) -> Result<Next> {
+        let id = choice.id;
         if id as usize >= n_vocab {
             return Err(Error::Internal("no logit is a number".into()));
         }
@@ -114,7 +116,7 @@ impl Generation<'_> {
             return Ok(Next::End);
         }
         stats.completion_tokens += 1;
-        let (tokens, stopped) = self.output.push(tokenizer, id)?;
+        let (tokens, stopped) = self.output.push(tokenizer, choice)?;
         let channel = tokens.last().map(|token| token.channel);
         stats.reasoning_tokens += usize::from(channel == Some(Channel::Reasoning));
         if self.tell(tokens).is_break() {

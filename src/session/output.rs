@@ -4,7 +4,9 @@ use serde::Serialize;
 
 use super::stop::StopTexts;
 use crate::chat::{Channel, Channels};
+use crate::engine::Choice;
 use crate::error::Result;
+use crate::sampling::Logprobs;
 use crate::tokenizer::{TextStream, Tokenizer};
 
 /// One generated token. `text` holds whole characters only and may be empty: a character can
@@ -17,6 +19,16 @@ pub struct Token {
     pub text: String,
     /// What the text belongs to.
     pub channel: Channel,
+    /// How likely the token was, if that was asked for and the model chose it.
+    pub logprobs: Option<Logprobs>,
+    /// The token before it, on which its bytes depend, where there are `logprobs`.
+    pub after: Option<u32>,
+}
+
+impl Token {
+    fn new(id: Option<u32>, text: String, channel: Channel) -> Self {
+        Self { id, text, channel, logprobs: None, after: None }
+    }
 }
 
 /// The text of the tokens. It is held back where a stop text or the end of the reasoning may begin.
@@ -51,10 +63,16 @@ impl Output {
         }
     }
 
-    /// What is certain after the token `id`, and whether a stop text is complete. The last of the
-    /// tokens is `id` itself; one before it has text of the other channel.
-    pub(super) fn push(&mut self, tokenizer: &Tokenizer, id: u32) -> Result<(Vec<Token>, bool)> {
+    /// What is certain after the chosen token, and whether a stop text is complete. The last of the
+    /// tokens is the chosen one itself; one before it has text of the other channel.
+    pub(super) fn push(
+        &mut self,
+        tokenizer: &Tokenizer,
+        choice: Choice,
+    ) -> Result<(Vec<Token>, bool)> {
+        let Choice { id, logprobs } = choice;
         let before = self.channels.channel();
+        let last = logprobs.as_ref().and(self.text.last());
         let mut text = self.text.push(tokenizer, id)?;
         if text.is_empty() && Some(id) == self.open {
             text += Channels::OPEN;
@@ -68,14 +86,15 @@ impl Output {
         if before == Channel::Reasoning && after == Channel::Reasoning {
             self.reasoned += 1;
         }
-        let told = |id, text, channel| Token { id, text, channel };
+        let own =
+            |text, channel| Token { logprobs, after: last, ..Token::new(Some(id), text, channel) };
         let tokens = if answer.is_empty() && (before, after) != (Channel::Answer, Channel::Answer) {
             // Markers belong to the reasoning.
-            vec![told(Some(id), reasoning, Channel::Reasoning)]
+            vec![own(reasoning, Channel::Reasoning)]
         } else if reasoning.is_empty() {
-            vec![told(Some(id), answer, Channel::Answer)]
+            vec![own(answer, Channel::Answer)]
         } else {
-            vec![told(None, reasoning, Channel::Reasoning), told(Some(id), answer, Channel::Answer)]
+            vec![Token::new(None, reasoning, Channel::Reasoning), own(answer, Channel::Answer)]
         };
         Ok((tokens, stopped))
     }
@@ -91,7 +110,7 @@ impl Output {
         let cut = self.text.finish();
         let (mut rest, _) = self.channels.push(&cut);
         rest += &self.channels.close();
-        let told = |id, text| Token { id, text, channel: Channel::Reasoning };
+        let told = |id, text| Token::new(id, text, Channel::Reasoning);
         let rest = (!rest.is_empty()).then(|| told(None, rest));
         rest.into_iter().chain(ids.iter().map(|&id| told(Some(id), String::new()))).collect()
     }
@@ -109,7 +128,7 @@ impl Output {
             answer += &self.stop.finish();
         }
         let texts = [(reasoning, Channel::Reasoning), (answer, Channel::Answer)];
-        let told = |(text, channel)| Token { id: None, text, channel };
+        let told = |(text, channel)| Token::new(None, text, channel);
         texts.into_iter().filter(|(text, _)| !text.is_empty()).map(told).collect()
     }
 }

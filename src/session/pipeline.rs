@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use web_time::Instant;
 
 use super::run::{Model, Run};
+use crate::engine::Choice;
 use crate::error::Result;
 
 /// The batches in flight, the oldest first.
@@ -70,7 +71,7 @@ impl<T> Pipeline<T> {
     pub(super) async fn take<M: Model<Tokens = T>>(
         &mut self,
         run: &mut Run<'_, M>,
-    ) -> Result<Vec<u32>> {
+    ) -> Result<Vec<Choice>> {
         let Some(Batch { steps, tokens }) = self.batches.pop_front() else {
             return Ok(Vec::new());
         };
@@ -103,7 +104,7 @@ mod tests {
             tokens.extend(block_on(pipeline.take(&mut run)).unwrap());
         }
         // Token n is the length of the text before it.
-        assert_eq!(tokens, (3..3 + left as u32).collect::<Vec<_>>());
+        assert_eq!(tokens, (3..3 + left as u32).map(Choice::from).collect::<Vec<_>>());
         assert!(pipeline.is_empty() && block_on(pipeline.take(&mut run)).unwrap().is_empty());
         assert_eq!((run.left, *run.filled), (0, 2 + left));
         fake.calls()
@@ -142,7 +143,7 @@ mod tests {
         let mut run = setup.run(&fake, &[1, 2, 3], 5);
         let mut pipeline = Pipeline::new(&mut run);
         let first = block_on(pipeline.take(&mut run)).unwrap();
-        run.tokens.extend(first);
+        run.tokens.extend(first.iter().map(|choice| choice.id));
         run.last_is_on_gpu = false;
         pipeline.fill(&mut run, 1);
         // The token itself, and steps behind it.

@@ -2,9 +2,8 @@
 
 use super::pace::Pace;
 use super::stats::Stats;
-use crate::engine::{Choices, Engine};
+use crate::engine::{Choice, Choices, Chosen, Engine};
 use crate::error::Result;
-use crate::gpu::Readback;
 
 /// What a generation needs of the engine. Tests use a model that needs no GPU instead.
 pub(super) trait Model {
@@ -27,21 +26,21 @@ pub(super) trait Model {
     fn max_draft_pass(&self, pos: usize) -> usize;
 
     /// Waits for tokens.
-    async fn tokens(&self, tokens: Self::Tokens) -> Result<Vec<u32>>;
+    async fn tokens(&self, tokens: Self::Tokens) -> Result<Vec<Choice>>;
 
     /// Waits for the tokens chosen in a draft pass.
-    async fn choices(&self, choices: Self::Choices) -> Result<Vec<u32>>;
+    async fn choices(&self, choices: Self::Choices) -> Result<Vec<Choice>>;
 }
 
 impl Model for Engine {
-    type Tokens = Readback<u32>;
+    type Tokens = Chosen;
     type Choices = Choices;
 
-    fn prefill_and_sample(&self, ids: &[u32], pos: usize) -> Readback<u32> {
+    fn prefill_and_sample(&self, ids: &[u32], pos: usize) -> Chosen {
         self.prefill_and_sample(ids, pos)
     }
 
-    fn decode_and_sample(&self, pos: usize, steps: usize) -> Readback<u32> {
+    fn decode_and_sample(&self, pos: usize, steps: usize) -> Chosen {
         self.decode_and_sample(pos, steps)
     }
 
@@ -53,11 +52,11 @@ impl Model for Engine {
         self.few_at(pos)
     }
 
-    async fn tokens(&self, tokens: Readback<u32>) -> Result<Vec<u32>> {
+    async fn tokens(&self, tokens: Chosen) -> Result<Vec<Choice>> {
         tokens.take(self.gpu()).await
     }
 
-    async fn choices(&self, choices: Choices) -> Result<Vec<u32>> {
+    async fn choices(&self, choices: Choices) -> Result<Vec<Choice>> {
         choices.take(self.gpu()).await
     }
 }

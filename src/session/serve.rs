@@ -18,7 +18,7 @@ use super::run::Run;
 use super::stats::{FinishReason, Stats};
 use super::{MAX_KEPT, MAX_SHARED, Session, given_up};
 use crate::chat::Channels;
-use crate::engine::{Engine, Sampled, Seat};
+use crate::engine::{Choice, Chosen, Engine, Sampled, Seat};
 use crate::error::{Error, Result};
 use crate::gpu::Readback;
 
@@ -42,7 +42,7 @@ enum Work {
     /// A chunk of a prompt.
     Chunk { tokens: usize, done: Readback<u32>, submitted: Instant },
     /// The end of a prompt, which chooses a token.
-    First { serial: u64, tokens: Readback<u32> },
+    First { serial: u64, tokens: Chosen },
     /// `n` steps of several texts.
     Batch { serials: Vec<u64>, tokens: Sampled, n: usize },
 }
@@ -215,14 +215,14 @@ impl Session {
         generation.from = text.filled;
         generation.stats.reused_tokens = text.filled;
         self.engine.use_slot(slot);
-        self.engine.set_sampling(&generation.options.sampling);
+        self.engine.set_choosing(&generation.options.choosing());
         running.all.push(generation);
         Ok(())
     }
 
     /// The tokens of a call's prompt, and how many it may generate.
     fn checked(&mut self, call: &Call<'_>) -> Result<(Vec<u32>, usize)> {
-        call.options.sampling.check()?;
+        call.options.check(self.info.vocab_size)?;
         let ids = match &call.prompt {
             Prompt::Ids(ids) => ids.clone(),
             Prompt::Chat { messages, thinking } => self.chat_prompt(messages, *thinking)?,
@@ -261,13 +261,13 @@ impl Session {
             let mut next = Next::Token;
             let mut joined = false;
             while next == Next::Token {
-                let id = match joined {
+                let choice = match joined {
                     false => decoder.next().await?,
                     true => decoder.next_in_flight().await?,
                 };
-                let Some(id) = id else { break };
+                let Some(choice) = choice else { break };
                 let first = one.first.is_none();
-                next = one.take(&tokenizer, info.vocab_size, id, decoder.stats())?;
+                next = one.take(&tokenizer, info.vocab_size, choice, decoder.stats())?;
                 if first {
                     chunks.took_at_most(one.prompt - one.reused, one.started.elapsed());
                 }
@@ -395,13 +395,13 @@ impl Session {
             Some(Work::First { serial, tokens }) => {
                 let tokens = tokens.take(gpu).await?;
                 running.pace.pause();
-                self.accept(running, serial, &tokens).await
+                self.accept(running, serial, tokens).await
             }
             Some(Work::Batch { serials, tokens, n }) => {
                 let tokens = tokens.take(gpu).await?;
                 running.pace.came(Instant::now(), n);
                 for (serial, tokens) in serials.into_iter().zip(tokens) {
-                    self.accept(running, serial, &tokens).await?;
+                    self.accept(running, serial, tokens).await?;
                 }
                 Ok(())
             }
@@ -413,20 +413,20 @@ impl Session {
         &mut self,
         running: &mut Running<'_>,
         serial: u64,
-        tokens: &[u32],
+        tokens: Vec<Choice>,
     ) -> Result<()> {
         let Some(index) = running.all.iter().position(|one| one.serial == serial) else {
             return Ok(());
         };
         let tokenizer = Rc::clone(&self.tokenizer);
-        for &id in tokens {
+        for choice in tokens {
             let one = &mut running.all[index];
             one.in_flight -= 1;
             if let Some(text) = self.caches.get(one.text) {
-                text.tokens.push(id);
+                text.tokens.push(choice.id);
             }
             let mut stats = std::mem::take(&mut one.stats);
-            let next = one.take(&tokenizer, self.info.vocab_size, id, &mut stats);
+            let next = one.take(&tokenizer, self.info.vocab_size, choice, &mut stats);
             stats.unused_tokens = one.in_flight;
             one.stats = stats;
             match next {
@@ -503,9 +503,9 @@ impl Session {
     }
 }
 
-/// Counts the tokens of a generation's text for its penalties.
+/// Counts the tokens of a generation's text, if it changes the model's logits.
 fn count(engine: &Engine, one: &Generation<'_>, text: &Cached) {
-    if one.options.sampling.is_penalized() {
+    if one.options.choosing().is_adjusted() {
         let (prompt, output) = text.tokens.split_at(one.prompt);
         engine.count(prompt, output);
     }

@@ -308,8 +308,10 @@ impl Tokenizer {
     }
 
     /// The bytes of a token that follows `last`; `None`: that begins a text. They are without the
-    /// space that Sentencepiece put there.
-    fn bytes_after(&self, last: Option<u32>, id: u32) -> Result<&[u8]> {
+    /// space that Sentencepiece put there, and may end in the middle of a character.
+    ///
+    /// Errors: `bad-option` (`ids`) for an id outside the vocabulary.
+    pub fn bytes_after(&self, last: Option<u32>, id: u32) -> Result<&[u8]> {
         let bytes = self.bytes(id)?;
         let Model::Sentencepiece(model) = &self.model else { return Ok(bytes) };
         let space: &[u8] = if model.space_prefix() && self.begins_text(last) { b" " } else { b"" };

@@ -25,6 +25,11 @@ impl TextStream {
         Self { held: Vec::new(), last: prompt.last().copied() }
     }
 
+    /// The token before the next one; `None` at the beginning.
+    pub fn last(&self) -> Option<u32> {
+        self.last
+    }
+
     /// Adds a token. Gives the text that is complete now, which may be empty.
     ///
     /// Errors: `bad-option` (`ids`) for an id outside the vocabulary.

@@ -21,6 +21,7 @@ use super::options::{GenerateOptions, LoadOptions, boolean, integer};
 use super::progress::Reporter;
 use super::prompt::{self, Input};
 use super::slot::Slot;
+use super::told::Told;
 use crate::chat::{Template, no_template};
 use crate::error::Error;
 use crate::session::{Calls, Channel, FinishReason, Info, Prompt, Stats, Token};
@@ -75,8 +76,9 @@ impl WasmModel {
         to_js(&self.info)
     }
 
-    /// Generates text, calls `on_token(id, text, isAnswer)` for each token, and returns the
-    /// statistics. What is not the answer is the reasoning before it.
+    /// Generates text, calls `on_token(id, text, isAnswer, told)` for each token, and returns the
+    /// statistics. What is not the answer is the reasoning before it. `told` is what `logprobs` asks
+    /// for.
     ///
     /// If `signal` aborts, the generation ends with the finish reason `abort`.
     #[wasm_bindgen(unchecked_return_type = "api.Stats")]
@@ -85,7 +87,7 @@ impl WasmModel {
         #[wasm_bindgen(unchecked_param_type = "api.Input")] input: JsValue,
         #[wasm_bindgen(unchecked_param_type = "GenerateOptions")] options: JsValue,
         #[wasm_bindgen(
-            unchecked_param_type = "(id: number | undefined, text: string, isAnswer: boolean) => void"
+            unchecked_param_type = "(id: number | undefined, text: string, isAnswer: boolean, told?: Told) => void"
         )]
         on_token: Function,
         signal: Option<AbortSignal>,
@@ -101,13 +103,22 @@ impl WasmModel {
         let tell = {
             let (slot, signal) = (Rc::clone(&self.slot), signal.clone());
             let (told, thrown) = (Rc::clone(&told), Rc::clone(&thrown));
+            let tokenizer = Rc::clone(&self.tokenizer);
             let stopped =
                 move || slot.is_disposed() || signal.as_ref().is_some_and(AbortSignal::aborted);
             move |token: Token| {
                 told.set(true);
                 let id = token.id.map_or(JsValue::UNDEFINED, JsValue::from);
-                let is_answer = token.channel == Channel::Answer;
-                match on_token.call3(&JsValue::NULL, &id, &token.text.into(), &is_answer.into()) {
+                let is_answer = (token.channel == Channel::Answer).into();
+                let logprobs = Told::of(&tokenizer, &token).map_err(JsValue::from);
+                let logprobs = logprobs.and_then(|told| match told {
+                    Some(told) => to_js(&told),
+                    None => Ok(JsValue::UNDEFINED),
+                });
+                let called = logprobs.and_then(|told| {
+                    on_token.call4(&JsValue::NULL, &id, &token.text.into(), &is_answer, &told)
+                });
+                match called {
                     Err(error) => {
                         *thrown.borrow_mut() = Some(error);
                         ControlFlow::Break(())

@@ -18,6 +18,7 @@ mod error;
 mod log;
 mod abort;
 mod timer;
+mod told;
 mod digest;
 mod options;
 mod prompt;

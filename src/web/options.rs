@@ -1,6 +1,7 @@
 //! Options from JavaScript: an unknown name or a value that is not allowed is a `bad-option`.
 
 use std::ops::RangeInclusive;
+use std::rc::Rc;
 
 use js_sys::{Array, Object, Reflect};
 use wasm_bindgen::prelude::*;
@@ -9,7 +10,7 @@ use super::error::{bad_option, text};
 use crate::engine::{EngineOptions, KvType};
 use crate::error::Result;
 use crate::gpu::{FeatureCaps, GpuOptions, LimitCaps};
-use crate::sampling::Sampling;
+use crate::sampling::{LogitBias, MAX_BIAS, MAX_LOGPROBS, Sampling};
 use crate::session::{self, LmHead};
 use crate::tokenizer::Rules;
 use crate::transfer::Integrity;
@@ -130,9 +131,6 @@ pub(super) struct GenerateOptions {
 impl GenerateOptions {
     pub(super) fn parse(value: JsValue) -> Result<Self> {
         let mut fields = Fields::new("options", value)?;
-        if !fields.value("logprobs")?.is_undefined() {
-            return Err(bad_option("logprobs", "is not supported yet"));
-        }
         let default = Sampling::default();
         let max_f32 = f64::from(f32::MAX);
         let two = "a number from -2 to 2";
@@ -168,6 +166,8 @@ impl GenerateOptions {
             session: session::GenerateOptions {
                 max_tokens: fields.u32("maxTokens", 1)?.map(|n| n as usize),
                 sampling,
+                logit_bias: Rc::new(logit_bias(&mut fields)?),
+                logprobs: fields.integer("logprobs", 0..=MAX_LOGPROBS as u64)?.map(|n| n as usize),
                 stop: fields.strings("stop")?.unwrap_or_default(),
                 prompt_lookup: fields.bool("promptLookup")?,
                 max_thinking_tokens: fields.u32("maxThinkingTokens", 1)?.map(|n| n as usize),
@@ -188,6 +188,29 @@ impl GenerateOptions {
         fields.finish()?;
         Ok(options)
     }
+}
+
+/// The option `logitBias`: an object with a number for each id.
+fn logit_bias(fields: &mut Fields) -> Result<LogitBias> {
+    let object = fields.value("logitBias")?;
+    let why = format!(
+        "must be an object with a number from -{MAX_BIAS} to {MAX_BIAS} for each id of a token"
+    );
+    let range = -f64::from(MAX_BIAS)..=f64::from(MAX_BIAS);
+    let entries = match object {
+        object if object.is_undefined() => return Ok(LogitBias::default()),
+        object if object.is_object() && !Array::is_array(&object) => {
+            Object::entries(object.unchecked_ref::<Object>())
+        }
+        _ => return Err(bad_option("logitBias", why)),
+    };
+    let bias = |entry: JsValue| {
+        let entry = Array::from(&entry);
+        let id = entry.get(0).as_string()?.parse().ok()?;
+        Some((id, entry.get(1).as_f64().filter(|bias| range.contains(bias))? as f32))
+    };
+    let biases: Option<LogitBias> = entries.iter().map(bias).collect();
+    biases.ok_or_else(|| bad_option("logitBias", why))
 }
 
 /// The fields of a JavaScript object. Each is taken by name; [`Fields::finish`] refuses any others.

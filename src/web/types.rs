@@ -9,4 +9,7 @@ import type * as api from './types.js'
 /** The options that the crate checks. */
 type LoadOptions = Omit<api.LoadOptions, 'signal' | 'onProgress' | 'worker'>
 type GenerateOptions = Omit<api.GenerateOptions, 'signal'>
+
+/** What the option `logprobs` asks for. */
+type Told = Pick<api.Token, 'logprob' | 'bytes' | 'top'>
 ";

@@ -1,6 +1,8 @@
 //! Several tokens in one step give the same bits as one token after another.
 
-use ternlight::engine::{Engine, MAX_BATCH_STEPS};
+use std::rc::Rc;
+use ternlight::engine::{Choice, Choosing, Engine, MAX_BATCH_STEPS};
+
 use ternlight::native::block_on;
 use ternlight::sampling::Sampling;
 use ternlight::session::KvType;
@@ -8,9 +10,15 @@ use ternlight::session::KvType;
 use crate::setup::{Setup, engine, engine_of, noise};
 use crate::support::path;
 
-/// Runs `ids` in draft passes of up to `n` tokens. Returns the token chosen after each, and the
-/// logits after one more token.
-fn choices(engine: &Engine, ids: &[u32], mut pos: usize, n: usize) -> (Vec<u32>, Vec<f32>) {
+/// A greedy choice that is told of, with a few biases.
+fn told() -> Choosing {
+    let bias = [(3, 1.5), (100, 0.25), (260, -2.0)].into_iter().collect();
+    Choosing { bias: Rc::new(bias), logprobs: Some(3), ..Choosing::default() }
+}
+
+/// Runs `ids` in draft passes of up to `n` tokens. Returns the choice after each, and the logits
+/// after one more token.
+fn choices(engine: &Engine, ids: &[u32], mut pos: usize, n: usize) -> (Vec<Choice>, Vec<f32>) {
     let gpu = engine.gpu();
     let mut chosen = Vec::new();
     while chosen.len() < ids.len() {
@@ -36,9 +44,10 @@ fn a_draft_pass_equals_steps_of_one_token() {
     let card = || Setup::default().like_a_card();
     for setup in [Setup::default(), card().no_subgroups(), card().kv(KvType::Int8)] {
         let engine = engine(&setup);
-        engine.set_sampling(&Sampling::default());
         let ids = noise(1600);
         for (cached, n) in [(0, 11), (120, 16), (1525, 20)] {
+            engine.set_choosing(&if cached == 120 { told() } else { Choosing::default() });
+            engine.count(&[], &[]);
             let filled = cached.min(engine.chunk()).min(64);
             for pos in [0, cached - filled].into_iter().filter(|_| filled > 0) {
                 let (ids, end) = (&ids[pos..pos + filled], pos + filled);
@@ -62,8 +71,11 @@ fn batches_are_steps_one_by_one(engine: &Engine) {
     let gpu = engine.gpu();
     let prompt = noise(START);
     let drawn = Sampling { temperature: 2.0, seed: 3, ..Sampling::default() };
-    for sampling in [drawn, Sampling { top_k: 50, top_p: 0.9, ..drawn }, Sampling::default()] {
-        engine.set_sampling(&sampling);
+    let filtered = Sampling { top_k: 50, top_p: 0.9, ..drawn };
+    let settings = [drawn.into(), filtered.into(), Choosing::default(), told()];
+    for choosing in settings.into_iter().chain([Choosing { sampling: filtered, ..told() }]) {
+        engine.set_choosing(&choosing);
+        engine.count(&[], &[]);
         let start = || {
             let (first, rest) = prompt.split_at(START / 2);
             block_on(engine.prefill(first, 0, START).take(gpu)).unwrap();
@@ -73,7 +85,7 @@ fn batches_are_steps_one_by_one(engine: &Engine) {
         let n = batches.iter().sum::<usize>();
         assert!(START + n > 128);
         let first = start();
-        let one_by_one: Vec<u32> = (START..START + n)
+        let one_by_one: Vec<Choice> = (START..START + n)
             .flat_map(|pos| block_on(engine.decode_and_sample(pos, 1).take(gpu)).unwrap())
             .collect();
         assert_eq!(start(), first);
@@ -85,9 +97,9 @@ fn batches_are_steps_one_by_one(engine: &Engine) {
                 engine.decode_and_sample(pos - n, n)
             })
             .collect();
-        let together: Vec<u32> =
+        let together: Vec<Choice> =
             submitted.into_iter().flat_map(|batch| block_on(batch.take(gpu)).unwrap()).collect();
-        assert_eq!(together, one_by_one, "{sampling:?}");
+        assert_eq!(together, one_by_one, "{choosing:?}");
     }
 }
 
@@ -98,7 +110,7 @@ fn a_draft_pass_of_packed_matrices_equals_steps_of_one_token() {
     for (model, kv) in [("qwen3-yarn-q2_0", F16), ("qwen3-yarn-q2_0", Int8), ("llama-tq1_0", F16)] {
         let bytes = std::fs::read(path(&format!("tests/data/models/{model}.gguf"))).unwrap();
         let engine = engine_of(&Setup::default().like_a_card().kv(kv), &bytes);
-        engine.set_sampling(&Sampling::default());
+        engine.set_choosing(&Choosing::default());
         let ids: Vec<u32> = noise(40).into_iter().map(|id| id % 256).collect();
         block_on(engine.prefill(&ids[..24], 0, 24).take(engine.gpu())).unwrap();
         let one_by_one = choices(&engine, &ids[24..], 24, 1);

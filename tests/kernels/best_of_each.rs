@@ -23,7 +23,8 @@ fn best_of_each_takes_the_lowest_id_among_equals() {
             let size = vocab_blocks(n_vocab);
             let logits = gpu.upload("logits", &rows.concat());
             let best = gpu.upload("best", &vec![[1, 77u32]; (rows.len() + 1) * size]);
-            run(gpu, &step(3, rows.len()), |p| p.best_of_each(n_vocab, &logits, &best));
+            let biases = gpu.buffer("biases", n_vocab);
+            run(gpu, &step(3, rows.len()), |p| p.best_of_each(&logits, &biases, &best));
             let of_block = |(at, logits): (usize, &[f32])| {
                 let numbers = logits.iter().enumerate().filter(|(_, v)| !v.is_nan());
                 let best = numbers.reduce(|a, b| if b.1 > a.1 { b } else { a });
@@ -36,5 +37,26 @@ fn best_of_each_takes_the_lowest_id_among_equals() {
                 .collect();
             assert_eq!(read(gpu, &best), expected, "{n_vocab}");
         }
+    });
+}
+
+/// The best by the sum of logit and bias is told with its own logit.
+#[test]
+fn best_of_each_adds_the_biases() {
+    on_each_device(|gpu| {
+        let n_vocab = 1030;
+        let of = |at: &[(usize, f32)], rest: f32| {
+            let mut values = vec![rest; n_vocab];
+            at.iter().for_each(|&(i, value)| values[i] = value);
+            values
+        };
+        let biases = gpu.upload("biases", &of(&[(7, -1.5), (1029, 3.0), (5, 100.0)], 0.0));
+        let rows = [of(&[(7, 2.0), (9, 1.0), (1028, 2.5)], 0.0), of(&[(5, f32::NAN)], -1.0)];
+        let logits = gpu.upload("logits", &rows.concat());
+        let best = gpu.buffer("best", 4);
+        run(gpu, &step(0, 2), |p| p.best_of_each(&logits, &biases, &best));
+        let expected = [(0.0, 5), (0.0, 1029), (-1.0, 0), (-1.0, 1029)];
+        let expected = expected.map(|(logit, id): (f32, u32)| [logit.to_bits(), id]);
+        assert_eq!(read(gpu, &best), expected);
     });
 }

@@ -54,7 +54,7 @@ fn every_shader_has_a_kernel_of_its_name() {
 }
 
 /// Kernels whose tests share a file.
-const FAMILIES: [(&str, &[&str]); 8] = [
+const FAMILIES: [(&str, &[&str]); 9] = [
     (
         "attention",
         &[
@@ -68,6 +68,7 @@ const FAMILIES: [(&str, &[&str]); 8] = [
     ),
     ("fused_products", &["merge_norm_gemv", "norm_gemv", "norm_gemv_rope_kv"]),
     ("greedy_lm_head", &["gemv_lm_head_split", "gemv_upper", "rescore", "split_f16"]),
+    ("logprobs", &["logprob_blocks", "logprob_record"]),
     (
         "packed_products",
         &[
@@ -211,7 +212,7 @@ fn the_sampling_settings_are_laid_out_as_the_shaders_read_them() {
         seed: 7,
         ..Sampling::default()
     };
-    let params = SamplingParams::from(&sampling);
+    let params = SamplingParams::from(&sampling).telling_of(5);
     let words: &[u32] = bytemuck::cast_slice(std::slice::from_ref(&params));
     let expected = [
         ("inverse_temperature", 4f32.to_bits()),
@@ -221,6 +222,7 @@ fn the_sampling_settings_are_laid_out_as_the_shaders_read_them() {
         ("seed", 7),
         ("bins_per_logit", 128f32.to_bits()),
         ("all_bins", (1023f32 / 128.0).to_bits()),
+        ("n_top", 5),
     ];
     let mut seen = 0;
     for shader in shaders(Dialect::Native) {

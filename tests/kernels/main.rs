@@ -22,6 +22,7 @@ mod fused_products;
 mod gemm_lm_head;
 mod gemv_lm_head;
 mod greedy_lm_head;
+mod logprobs;
 mod packed_products;
 mod penalize;
 mod probe_read;

@@ -1,8 +1,8 @@
-//! `penalize` lowers the logits of tokens that the text has already.
+//! `penalize` changes the logits of tokens that have a bias or that the text has already.
 
 use ternlight::gpu::Recorder;
 use ternlight::kernels::Penalties;
-use ternlight::sampling::Sampling;
+use ternlight::sampling::{LogitBias, Sampling};
 
 use crate::device::{assert_close, device, read, step};
 use crate::support::Random;
@@ -30,10 +30,21 @@ fn penalize_counts_every_token_once() {
 
             let penalties = gpu.upload("penalties", &[Penalties::new(&sampling, n_counted)]);
             let counts = gpu.upload("counts", &Penalties::counts(n_vocab, &prompt, &output));
+            // Of some tokens of the text, and of others.
+            let bias: LogitBias = (0..9)
+                .map(|_| id())
+                .chain(output[..9].to_vec())
+                .zip(-7..)
+                .map(|(id, b)| (id, b as f32))
+                .collect();
+            let mut biases = vec![0.0; n_vocab];
+            bias.add_to(&mut biases);
+            let biases = gpu.upload("biases", &biases);
             let (tokens, logits) = (gpu.buffer("tokens", 4), gpu.buffer("logits", n_vocab));
+            let adjusted = gpu.buffer("adjusted", n_vocab);
             let steps = gpu.buffer("step", 1);
             let mut p = Recorder::new(gpu, &steps);
-            p.penalize(&penalties, &tokens, &counts, &logits);
+            p.penalize(&penalties, &tokens, &counts, &biases, &logits, &adjusted);
             let plan = p.finish();
 
             // The last chunk of the text, a single token of it, then tokens that the GPU chose.
@@ -51,12 +62,14 @@ fn penalize_counts_every_token_once() {
                 gpu.write(&steps, 0, &[step(pos, n_tokens)]);
                 gpu.run(&[&plan], &step(pos, n_tokens));
                 let mut expected = plain.clone();
+                bias.add_to(&mut expected);
                 sampling.penalize(&mut expected, &prompt, &output);
-                let found = read(gpu, &logits);
+                assert_eq!(read(gpu, &logits), plain, "the model's own logits stay");
+                let found = read(gpu, &adjusted);
                 let what = format!("{sampling:?}, {n_vocab} tokens, at {pos}");
                 // Of sums of three terms, each rounded.
                 assert_close(&what, &found, &expected, 2e-7, |i| plain[i].abs() + 20.0);
-                // Tokens that are not in the text stay as they are.
+                // Tokens without a bias that are not in the text stay as they are.
                 let differ =
                     |a: &[f32]| a.iter().zip(&plain).map(|(a, b)| a == b).collect::<Vec<_>>();
                 assert_eq!(differ(&found), differ(&expected), "{what}");

@@ -143,16 +143,16 @@ test('messages that are none are refused by their index', () => {
 
 test('what is not supported yet is refused by name, unless it asks for nothing', () => {
   const unsupported = {
-    audio: {}, function_call: 'auto', functions: [{}], logit_bias: { 5: 1 }, logprobs: true, modalities: ['text', 'audio'],
-    moderation: {}, response_format: { type: 'json_object' }, store: true, tool_choice: 'auto', tools: [{}], top_logprobs: 2,
+    audio: {}, function_call: 'auto', functions: [{}], modalities: ['text', 'audio'],
+    moderation: {}, response_format: { type: 'json_object' }, store: true, tool_choice: 'auto', tools: [{}],
     verbosity: 'low', web_search_options: {}
   }
   for (const [param, value] of Object.entries(unsupported)) refuses(() => chat({ [param]: value }), 'unsupported_parameter', param)
-  for (const [param, value] of Object.entries({ best_of: 2, echo: true, suffix: 'end', logprobs: 0 })) {
+  for (const [param, value] of Object.entries({ best_of: 2, echo: true, suffix: 'end' })) {
     refuses(() => completion({ [param]: value }), 'unsupported_parameter', param)
   }
   const nothing = {
-    function_call: 'none', functions: [], logit_bias: {}, logprobs: false, modalities: ['text'], response_format: { type: 'text' },
+    function_call: 'none', functions: [], logprobs: false, modalities: ['text'], response_format: { type: 'text' },
     store: false, tool_choice: 'none', tools: [], top_logprobs: 0, verbosity: 'medium', best_of: 1, echo: false, suffix: ''
   }
   assert.deepEqual(chat(nothing).options, { temperature: 1 })
@@ -164,6 +164,53 @@ test('what concerns OpenAI\'s servers is ignored; a name that is none is refused
     refuses(() => chat({ [param]: 1 }), 'unknown_parameter', param)
   }
   refuses(() => completion({ reasoning_effort: 'low' }), 'unknown_parameter', 'reasoning_effort')
+})
+
+test('logprobs and biases of tokens', async () => {
+  assert.deepEqual(chat({ logit_bias: { 7: -100, 8: 0.5 } }).options.logitBias, { 7: -100, 8: 0.5 })
+  assert.equal(chat({ top_logprobs: 3, logprobs: true }).options.logprobs, 3)
+  assert.equal(chat({ logprobs: true }).options.logprobs, 0)
+  assert.equal(completion({ logprobs: 5 }).options.logprobs, 5)
+  refuses(() => chat({ top_logprobs: 3 }), 'invalid_parameter_combination', 'top_logprobs')
+  refuses(() => chat({ logprobs: true, top_logprobs: 21 }), 'invalid_value', 'top_logprobs')
+  refuses(() => chat({ logprobs: 3 }), 'invalid_type', 'logprobs')
+  refuses(() => completion({ logprobs: 6 }), 'invalid_value', 'logprobs')
+  refuses(() => completion({ top_logprobs: 2 }), 'unknown_parameter', 'top_logprobs')
+  refuses(() => chat({ logit_bias: [] }), 'invalid_type', 'logit_bias')
+  refuses(() => chat({ logit_bias: { the: 1 } }), 'invalid_value', 'logit_bias')
+  refuses(() => chat({ logit_bias: { 5: 101 } }), 'invalid_value', 'logit_bias.5')
+
+  // A character of two tokens. Its text comes with the second.
+  const told = (bytes, text, more) => ({ text, bytes, channel: 'answer', logprob: -0.5, top: [], ...more })
+  const top = [{ id: 1, text: 'A', logprob: -0.25 }, { id: 2, text: '\ufffd', logprob: -2 }]
+  const model = modelOf([
+    { ...told([72], 'Hm'), channel: 'reasoning' }, told([65, 195], 'A', { top }), told([164, 66], 'äB'), 'tail'
+  ])
+  const { choices: [{ logprobs }] } = await create(model, { ...hello, logprobs: true })
+  assert.deepEqual(logprobs, {
+    content: [
+      {
+        token: 'A\ufffd', bytes: [65, 195], logprob: -0.5,
+        top_logprobs: [{ token: 'A', bytes: [65], logprob: -0.25 }, { token: '\ufffd', bytes: null, logprob: -2 }]
+      },
+      { token: '\ufffdB', bytes: [164, 66], logprob: -0.5, top_logprobs: [] }
+    ],
+    refusal: null
+  })
+  const streamed = []
+  for await (const { choices: [{ delta, logprobs }] } of await create(model, { ...hello, logprobs: true, stream: true })) {
+    streamed.push([delta.content, logprobs?.content.length])
+  }
+  assert.deepEqual(streamed, [['', undefined], ['A', 1], ['äB', 1], ['tail', undefined], [undefined, undefined]])
+
+  const completed = async body => answer(model, 'https://host/v1/completions', post({ prompt: 'a', logprobs: 2, ...body }))
+  const expected = {
+    tokens: ['A\ufffd', '\ufffdB'], token_logprobs: [-0.5, -0.5],
+    top_logprobs: [{ 'A\ufffd': -0.5, A: -0.25, '\ufffd': -2 }, { '\ufffdB': -0.5 }], text_offset: [0, 2]
+  }
+  assert.deepEqual((await (await completed({})).json()).choices[0].logprobs, expected)
+  const events = eventsOf(await (await completed({ stream: true })).text()).slice(0, -1).map(event => JSON.parse(event).choices[0].logprobs)
+  assert.deepEqual(events.flatMap(told => told?.text_offset ?? []), [0, 2])
 })
 
 test('choices come in order, with seeds of their own; a prompt counts once', async () => {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_channel::oneshot::Receiver;
 use ternlight::Result;
 use ternlight::native::block_on;
-use ternlight::sampling::Sampling;
+use ternlight::sampling::{LogitBias, Logprobs, Sampling};
 use ternlight::session::{Calls, FinishReason, GenerateOptions, KvType, Prompt, Session, Stats};
 
 use crate::setup::{Setup, generate, greedy, noise};
@@ -27,8 +27,11 @@ fn asked(after: usize, ids: Vec<u32>, options: GenerateOptions) -> Asked {
     Asked { after, ids, options, stops_after: usize::MAX }
 }
 
+/// The tokens of a call with what is told of each.
+type Told = Vec<(u32, Option<Logprobs>)>;
+
 /// The tokens of a call, and its answer to come.
-type Found = (Vec<u32>, Option<Receiver<Result<Stats>>>);
+type Found = (Told, Option<Receiver<Result<Stats>>>);
 
 /// The calls of a test, and what they have got.
 #[derive(Default)]
@@ -48,7 +51,7 @@ impl Served {
             self.found.borrow_mut().push((Vec::new(), None));
             let on_token = move |token: ternlight::session::Token| {
                 let mut found = this.found.borrow_mut();
-                found[index].0.extend(token.id);
+                found[index].0.extend(token.id.map(|id| (id, token.logprobs)));
                 let is_enough = found[index].0.len() >= stops_after;
                 drop(found);
                 this.push();
@@ -60,7 +63,7 @@ impl Served {
     }
 }
 
-fn serve(session: &mut Session, asked: &[Asked]) -> Vec<(Vec<u32>, Result<Stats>)> {
+fn serve(session: &mut Session, asked: &[Asked]) -> Vec<(Told, Result<Stats>)> {
     let served = Rc::new(Served::default());
     served.waiting.replace(asked.to_vec());
     served.push();
@@ -68,7 +71,7 @@ fn serve(session: &mut Session, asked: &[Asked]) -> Vec<(Vec<u32>, Result<Stats>
     let found = std::mem::take(&mut *served.found.borrow_mut());
     assert_eq!(found.len(), asked.len(), "all calls were made");
     let answer = |answer: Option<Receiver<_>>| answer.unwrap().try_recv().unwrap().unwrap();
-    found.into_iter().map(|(ids, received)| (ids, answer(received))).collect()
+    found.into_iter().map(|(told, received)| (told, answer(received))).collect()
 }
 
 /// How a text is chosen: greedily, and in every other way.
@@ -86,12 +89,21 @@ fn settings() -> [Sampling; 5] {
 
 fn options(n: usize, max_tokens: usize) -> GenerateOptions {
     let sampling = settings()[n % settings().len()];
-    GenerateOptions { max_tokens: Some(max_tokens), sampling, ..GenerateOptions::default() }
+    let bias: LogitBias = [(n as u32, 3.0), (45, -1.5), (260, 0.5)].into_iter().collect();
+    GenerateOptions {
+        max_tokens: Some(max_tokens),
+        sampling,
+        // Some of both have the other.
+        logit_bias: if n.is_multiple_of(3) { Rc::new(bias) } else { Rc::default() },
+        logprobs: [Some(4), None, Some(0), None][n % 4],
+        ..GenerateOptions::default()
+    }
 }
 
 /// Prompts of different lengths, of which some are longer than a split or a chunk; calls that join
 /// late and that leave early; a tenth call that waits for a free slot; greedy and drawn, with
-/// penalties and without. And a pace of one step at a time, or of several in flight.
+/// penalties, biases and log-probabilities and without. And a pace of one step at a time, or of
+/// several in flight.
 #[test]
 fn each_call_gets_the_tokens_that_it_gets_alone() {
     let setups = [
@@ -111,11 +123,11 @@ fn each_call_gets_the_tokens_that_it_gets_alone() {
         let batch = found.iter().map(|(_, stats)| stats.as_ref().unwrap().batch);
         assert!(batch.max().unwrap() > 4);
         let mut alone = setup.small();
-        for (asked, (ids, stats)) in asked.iter().zip(found) {
+        for (asked, (told, stats)) in asked.iter().zip(found) {
             alone.forget();
             let expected = generate(&mut alone, &asked.ids, &asked.options).unwrap();
             let len = asked.stops_after.min(expected.ids.len());
-            assert_eq!(ids, expected.ids[..len], "{} tokens", asked.ids.len());
+            assert_eq!(told, expected.told[..len], "{} tokens", asked.ids.len());
             let stats = stats.unwrap();
             assert_eq!(stats.completion_tokens, len);
             let stopped = asked.stops_after < expected.ids.len();
@@ -153,7 +165,7 @@ fn a_wrong_call_troubles_no_other() {
     for n in [0, 5] {
         session.forget();
         let alone = generate(&mut session, &calls[n].ids, &calls[n].options).unwrap();
-        assert_eq!(found[n].0, alone.ids);
+        assert_eq!(found[n].0, alone.told);
     }
     assert_eq!(found[4].1.as_ref().unwrap().completion_tokens, 0);
 }
@@ -169,8 +181,8 @@ fn calls_without_a_limit_fill_the_context() {
         .collect();
     let found = serve(&mut session, &calls);
     let mut alone = setup.small();
-    for (asked, (ids, _)) in calls.iter().zip(found) {
+    for (asked, (told, _)) in calls.iter().zip(found) {
         alone.forget();
-        assert_eq!(ids, generate(&mut alone, &asked.ids, &asked.options).unwrap().ids);
+        assert_eq!(told, generate(&mut alone, &asked.ids, &asked.options).unwrap().told);
     }
 }

@@ -1,5 +1,7 @@
 //! Impossible requests are refused with a code and the facts, and change nothing.
 
+use std::rc::Rc;
+
 use ternlight::gpu::{Gpu, GpuOptions};
 use ternlight::native::block_on;
 use ternlight::sampling::Sampling;
@@ -51,6 +53,18 @@ fn bad_sampling_is_refused() {
     ] {
         let options = GenerateOptions { sampling, ..greedy(3) };
         assert_error(generate(&mut session, &[1], &options).map(|_| ()), "bad-option", &[name]);
+    }
+    let bias = |id: u32, bias: f32| GenerateOptions {
+        logit_bias: Rc::new([(5, 1.0), (id, bias)].into_iter().collect()),
+        ..greedy(3)
+    };
+    for (options, facts) in [
+        (bias(264, 1.0), &["logitBias", "264", "263"][..]),
+        (bias(7, 100.5), &["logitBias", "100", "token 7"]),
+        (bias(7, f32::NAN), &["logitBias", "token 7"]),
+        (GenerateOptions { logprobs: Some(21), ..greedy(3) }, &["logprobs", "20"]),
+    ] {
+        assert_error(generate(&mut session, &[1], &options).map(|_| ()), "bad-option", facts);
     }
     assert_eq!(generate(&mut session, &[1], &greedy(3)).unwrap().ids.len(), 3);
 }

@@ -1,12 +1,13 @@
-//! The seed alone decides a sampled text. The draws are fair.
+//! The seed alone decides a sampled text. The draws are fair. What is told of each token.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use ternlight::native::block_on;
-use ternlight::sampling::Sampling;
+use ternlight::sampling::{LogitBias, Logprobs, Sampling};
 use ternlight::session::GenerateOptions;
 
-use crate::setup::{Setup, generate};
+use crate::setup::{Setup, generate, greedy};
 
 fn options(seed: u32, sampling: Sampling) -> GenerateOptions {
     let sampling = Sampling { seed, ..sampling };
@@ -136,4 +137,67 @@ fn draws_follow_the_probabilities() {
             }
         }
     }
+}
+
+/// Biases of tokens that the model likes, and of others.
+fn bias() -> Rc<LogitBias> {
+    Rc::new([(0, 2.5), (17, -100.0), (45, 1.0), (128, 3.0), (260, 0.5)].into_iter().collect())
+}
+
+/// Each token is the one that the plain sampler chooses with the biases, and what is told of it is
+/// what the model's own logits say.
+#[test]
+fn tokens_are_chosen_with_biases_and_told_of_without_them() {
+    for setup in [Setup::default(), Setup::default().like_a_fast_card()] {
+        let mut session = setup.small();
+        let [filtered, all] = settings();
+        let [penalized, ..] = penalized();
+        for sampling in [Sampling::default(), all, filtered, penalized] {
+            let options =
+                GenerateOptions { logit_bias: bias(), logprobs: Some(4), ..options(5, sampling) };
+            let mut ids = vec![1, 2, 3];
+            let told = generate(&mut session, &ids, &options).unwrap().told;
+            assert!(!told.is_empty());
+            for (step, (id, logprobs)) in told.into_iter().enumerate() {
+                let mut logits = block_on(session.logits(&ids)).unwrap();
+                let expected = Logprobs::new(&logits, id, 4);
+                options.logit_bias.add_to(&mut logits);
+                options.sampling.penalize(&mut logits, &ids[..3], &ids[3..]);
+                let chosen = options.sampling.choose(&logits, ids.len() as u32);
+                assert_eq!(Some(id), chosen, "{options:?}, step {step}");
+                let found = logprobs.unwrap();
+                let top = found.top.iter().zip(&expected.top);
+                let all = top.map(|(a, b)| (a.1, b.1)).chain([(found.logprob, expected.logprob)]);
+                let close = all.into_iter().all(|(a, b)| (a - b).abs() < 1e-4);
+                assert!(close, "{found:?}, not {expected:?}");
+                assert_eq!(found.top.len(), 4);
+                ids.push(id);
+            }
+        }
+    }
+}
+
+/// Drafts tell the same, and are made with biases too.
+#[test]
+fn drafts_tell_what_steps_tell() {
+    let mut session = Setup::default().like_a_card().small();
+    let prompt = vec![5; 12];
+    for (logit_bias, logprobs) in [(bias(), Some(3)), (Rc::default(), Some(0)), (bias(), None)] {
+        let options = GenerateOptions { logit_bias, logprobs, ..greedy(40) };
+        let [drafts, steps] = [true, false].map(|lookup| {
+            // Both compute the whole prompt.
+            session.forget();
+            let options = GenerateOptions { prompt_lookup: Some(lookup), ..options.clone() };
+            generate(&mut session, &prompt, &options).unwrap().told
+        });
+        assert_eq!(drafts, steps);
+        assert!(steps.iter().all(|(_, told)| told.is_some() == logprobs.is_some()));
+        let drafted = GenerateOptions { prompt_lookup: Some(true), ..options };
+        let stats = generate(&mut session, &prompt, &drafted).unwrap().stats;
+        assert!(stats.accepted_tokens > 0, "{stats:?}");
+    }
+    // The next generation has no biases.
+    let plain = generate(&mut session, &prompt, &greedy(9)).unwrap().ids;
+    let fresh = generate(&mut Setup::default().like_a_card().small(), &prompt, &greedy(9)).unwrap();
+    assert_eq!(plain, fresh.ids);
 }

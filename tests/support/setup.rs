@@ -12,6 +12,7 @@ use ternlight::gguf::Gguf;
 use ternlight::gpu::{Gpu, GpuOptions};
 use ternlight::model::{Config, weights::weights};
 use ternlight::native::block_on;
+use ternlight::sampling::Logprobs;
 use ternlight::session::{GenerateOptions, KvType, LmHead, LoadOptions, Session, Stats};
 use ternlight::source::Reader;
 
@@ -199,6 +200,8 @@ impl Golden {
 /// The result of a generation.
 pub(crate) struct Output {
     pub(crate) ids: Vec<u32>,
+    /// The ids with what is told of each.
+    pub(crate) told: Vec<(u32, Option<Logprobs>)>,
     pub(crate) text: String,
     pub(crate) stats: Stats,
 }
@@ -209,15 +212,18 @@ pub(crate) fn generate(
     ids: &[u32],
     options: &GenerateOptions,
 ) -> Result<Output> {
-    let (mut found, mut text) = (Vec::new(), String::new());
+    let (mut found, mut told, mut text) = (Vec::new(), Vec::new(), String::new());
     let stats = block_on(session.generate(ids, options, &mut |token| {
-        found.extend(token.id);
+        if let Some(id) = token.id {
+            found.push(id);
+            told.push((id, token.logprobs));
+        }
         text += &token.text;
         ControlFlow::Continue(())
     }))?;
     assert_eq!(stats.prompt_tokens, ids.len());
     assert_eq!(stats.completion_tokens, found.len());
-    Ok(Output { ids: found, text, stats })
+    Ok(Output { ids: found, told, text, stats })
 }
 
 /// Options for at most `max_tokens` greedy tokens.

@@ -38,6 +38,28 @@ for (const worker of [true, false]) {
       }
     })
 
+    test('logprobs and logitBias: what tokens were likely, and another one forced', async ({ shared: page }) => {
+      const found = await page.evaluate(async () => {
+        const { model } = window
+        const told = []
+        for await (const token of model.generate('Who are you?', { logprobs: 2, maxTokens: 3 }).tokens()) told.push(token)
+        const [first] = told
+        const [, second] = first!.top!
+        const other = model.generate('Who are you?', { logitBias: { [first!.id!]: -100, [second!.id]: 100 }, logprobs: 0, maxTokens: 1 })
+        const forced = []
+        for await (const token of other.tokens()) forced.push(token)
+        return { told, forced }
+      })
+      expect(found.told.map(({ bytes }) => new TextDecoder().decode(Uint8Array.from(bytes!)))).toEqual(['I', ' am', ' a'])
+      for (const { id, text, logprob, top } of found.told) {
+        expect(top![0]).toEqual({ id, text, logprob })
+        expect(top![1]!.logprob).toBeLessThan(logprob!)
+        expect(Math.exp(logprob!) + Math.exp(top![1]!.logprob)).toBeLessThan(1.00001)
+      }
+      const [, second] = found.told[0]!.top!
+      expect(found.forced).toMatchObject([{ id: second!.id, logprob: second!.logprob, top: [] }])
+    })
+
     test('maxTokens and stop texts end it', async ({ shared: page }) => {
       const found = await page.evaluate(async () => {
         const ended = async (options: object) => {
@@ -287,7 +309,8 @@ for (const worker of [true, false]) {
         [`generate('x', { stop: [''] }).text()`, 'bad-option', /stop/],
         [`generate('x', { seed: 'a' }).text()`, 'bad-option', /seed/],
         [`generate('x', { special: true }).text()`, 'bad-option', /special/],
-        [`generate('x', { logprobs: 2 }).text()`, 'bad-option', /logprobs/],
+        [`generate('x', { logprobs: 21 }).text()`, 'bad-option', /logprobs/],
+        [`generate('x', { logitBias: { 5000: 1 } }).text()`, 'bad-option', /logitBias.*5000/],
         [`generate('').text()`, 'bad-option', /empty/],
         [`generate([]).text()`, 'bad-option', /messages/],
         [`generate([{ role: 'robot', content: 'x' }]).text()`, 'bad-option', /messages\[0\]/],

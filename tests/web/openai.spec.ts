@@ -111,6 +111,33 @@ test('stop, the most tokens, texts and tokens as they are, and the models', asyn
   expect(begins.length).toBeGreaterThan(5)
 })
 
+test('logprobs and logit_bias', async ({ shared: page }) => {
+  await ready(page, GOLDEN_MODEL)
+  const { chat, completion, chunks, biased } = await page.evaluate(async () => {
+    const { client, who, model } = window
+    const [{ logprobs: chat } = { logprobs: null }] = (await client.chat.completions.create({ ...who, logprobs: true, top_logprobs: 2 })).choices
+    const chunks: string[] = []
+    for await (const { choices } of await client.chat.completions.create({ ...who, logprobs: true, stream: true })) {
+      chunks.push(...choices[0]?.logprobs?.content?.map(({ token }) => token) ?? [])
+    }
+    const [id] = await model.tokenize('I')
+    const [choice] = (await client.chat.completions.create({ ...who, logit_bias: { [id!]: -100 }, max_tokens: 1 })).choices
+    const [{ logprobs: completion } = { logprobs: null }] =
+      (await client.completions.create({ model: 'm', temperature: 0, prompt: 'Once', max_tokens: 4, logprobs: 1 })).choices
+    return { chat, completion, chunks, biased: choice!.message.content }
+  })
+  expect(chat!.content!.map(({ token }) => token).join('')).toBe(WHO.greedy_text)
+  expect(chunks.join('')).toBe(WHO.greedy_text)
+  for (const { token, logprob, bytes, top_logprobs: top } of chat!.content!) {
+    expect(top.length).toBe(2)
+    expect(top[0]).toEqual({ token, logprob, bytes })
+    expect(top[1]!.logprob).toBeLessThan(logprob)
+  }
+  expect(biased).not.toBe('I')
+  expect(completion!.tokens!.length).toBe(4)
+  expect(completion!.text_offset![1]).toBe(completion!.tokens![0]!.length)
+})
+
 test('a seed gives the same choices again, and each choice is another', async ({ shared: page }) => {
   await ready(page, GOLDEN_MODEL)
   const [first, again, other, alone] = await page.evaluate(async () => {

@@ -102,7 +102,11 @@ const GENERATE: Row[] = [
   ['raw', ...FLAG],
   ['special', ...FLAG],
   ['special', ['true'], 'needs `raw: true`: in a chat, no text becomes a special token'],
-  ['logprobs', ['1', 'null', 'false'], 'is not supported yet'],
+  [
+    'logitBias', [...othersThan('object', 'other'), '{ x: 1 }', '{ 5: "1" }', '{ 1.5: 1 }', '{ "-1": 1 }', '{ 5: 101 }', '{ 5: NaN }'],
+    'must be an object with a number from -100 to 100 for each id of a token'
+  ],
+  ['logprobs', [...U32, '21'], 'must be an integer from 0 to 20'],
   ['temprature', ...UNKNOWN]
 ]
 
@@ -114,6 +118,8 @@ const ALLOWED = [
   '{ temperature: 0.7, topP: 1, minP: 1 }',
   '{ repeatPenalty: 1e-300, presencePenalty: -2, frequencyPenalty: -2 }',
   '{ repeatPenalty: 1e300, presencePenalty: 2, frequencyPenalty: 2, temperature: 1, topK: 5 }',
+  '{ logitBias: { 5: -100, 6: 100 }, logprobs: 20 }',
+  '{ logitBias: {}, logprobs: 0, temperature: 1, topK: 5 }',
   `{ stop: [], promptLookup: false, raw: false, special: false }`,
   `{ stop: ['a'], topK: undefined, raw: true, special: true }`
 ]

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, ValueEnum};
@@ -23,7 +24,7 @@ use ternlight::tokenizer::{Rules, TextStream, Tokenizer};
 use ternlight::{Error, Result};
 
 use crate::Cli;
-use crate::options::{one_or_more, whole_number};
+use crate::options::{logit_bias, one_or_more, whole_number};
 use crate::output::Output;
 
 #[derive(Args)]
@@ -61,6 +62,9 @@ pub(crate) struct Generate {
     /// Subtract this number, from -2 to 2, once for each time that the answer has the token
     #[arg(long, value_name = "P", default_value_t = 0.0, allow_negative_numbers = true)]
     frequency_penalty: f32,
+    /// Add this number, from -100 to 100, to the logit of the token with this id; may be repeated
+    #[arg(long, value_name = "ID=BIAS", value_parser = logit_bias)]
+    logit_bias: Vec<(u32, f32)>,
     /// The same seed gives the same text
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole_number(0..=u32::MAX))]
     #[arg(allow_negative_numbers = true)]
@@ -189,9 +193,11 @@ pub(crate) fn generate(args: &Generate) -> Result<()> {
             presence_penalty: args.presence_penalty,
             frequency_penalty: args.frequency_penalty,
         },
+        logit_bias: Rc::new(args.logit_bias.iter().copied().collect()),
         stop: Vec::new(),
         prompt_lookup: args.prompt_lookup,
         max_thinking_tokens: args.max_thinking_tokens,
+        logprobs: None,
     };
     options.sampling.check()?;
     let reader = Reader::new(open(&args.model)?);
@@ -288,6 +294,7 @@ fn on_cpu(
         let channels = if text.begins_reasoning { Channels::reasoning() } else { Channels::new() };
         (template.encode(&model.tokenizer, &text)?, channels)
     };
+    options.check(model.config.n_vocab)?;
     let n_ctx = model.config.n_ctx;
     let context = args.context.unwrap_or(n_ctx);
     if context > n_ctx {
@@ -306,6 +313,7 @@ fn on_cpu(
     while tokens.len() < limit {
         let next = tokens.last().map_or(&ids[..], std::slice::from_ref);
         let mut logits = model.forward(next)?.pop().unwrap_or_default();
+        options.logit_bias.add_to(&mut logits);
         options.sampling.penalize(&mut logits, &ids, &tokens);
         let id = options
             .sampling

@@ -30,3 +30,10 @@ pub(crate) fn one_or_more(text: &str) -> Result<usize, String> {
 pub(crate) fn zero_or_more(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "must be a whole number, 0 or more".into())
 }
+
+/// The parser of a token's id and its bias.
+pub(crate) fn logit_bias(text: &str) -> Result<(u32, f32), String> {
+    let pair =
+        text.split_once('=').and_then(|(id, bias)| Some((id.parse().ok()?, bias.parse().ok()?)));
+    pair.ok_or_else(|| "must be the id of a token and a number, such as 42=-100".into())
+}

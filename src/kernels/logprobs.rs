@@ -1,0 +1,80 @@
+//! The likeliest tokens and their log-probabilities, in two kernels: `logprob_blocks` finds them in
+//! each vocabulary block, `logprob_record` those of all blocks. They read the model's own logits,
+//! before biases and penalties.
+
+use super::{FEW, NO_TOKEN, VOCAB_BLOCK, WORKGROUP, vocab_blocks};
+use crate::gpu::{Allocation, Buffer, Const};
+use crate::sampling::{Logprobs, MAX_LOGPROBS};
+
+/// Records that a text has: each position has the one of its number modulo this. Steps that are
+/// submitted together, and the tokens of a draft pass, are no more.
+pub const N_RECORDS: usize = FEW;
+
+/// What is told of one row of logits; `struct Record` in `logprob_record.wgsl`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct Record {
+    /// The row's token: in a step that chooses one token, that one.
+    pub id: u32,
+    /// Its logit.
+    logit: f32,
+    /// The greatest logit.
+    greatest: f32,
+    /// The sum of exp(logit - greatest) of all tokens.
+    weights: f32,
+    /// The likeliest tokens: bits of the logit, and the id.
+    top: [[u32; 2]; MAX_LOGPROBS],
+    /// With it, the records of a text fill a multiple of 256 bytes, at which a binding can begin.
+    pad: [u32; 4],
+}
+
+const _: () = assert!((N_RECORDS * size_of::<Record>()).is_multiple_of(256));
+
+impl Record {
+    /// The log-probabilities of the row's token and of the `n_top` likeliest ones.
+    pub fn logprobs(&self, n_top: usize) -> Logprobs {
+        self.logprobs_of(self.logit, n_top)
+    }
+
+    /// The log-probabilities of a token with this logit and of the `n_top` likeliest ones.
+    pub fn logprobs_of(&self, logit: f32, n_top: usize) -> Logprobs {
+        let of = |logit: f32| Logprobs::of(logit, self.greatest, f64::from(self.weights));
+        let top = self.top.iter().take(n_top).filter(|[_, id]| *id != NO_TOKEN);
+        Logprobs {
+            logprob: of(logit),
+            top: top.map(|&[bits, id]| (id, of(f32::from_bits(bits)))).collect(),
+        }
+    }
+}
+
+/// The likeliest tokens of each vocabulary block, from one kernel to the other.
+pub struct Likeliest {
+    /// `[n_rows, vocab_blocks]`: the greatest logit, and the sum of weights.
+    pub(super) weights: Buffer<[f32; 2]>,
+    /// `[n_rows, vocab_blocks, MAX_LOGPROBS]`: bits of the logit, id.
+    pub(super) tops: Buffer<[u32; 2]>,
+}
+
+impl Likeliest {
+    /// Asks for the buffers for `n_rows` rows of `n_vocab` logits.
+    pub fn allocate(a: &mut Allocation<'_>, n_rows: usize, n_vocab: usize) -> Self {
+        let blocks = n_rows * vocab_blocks(n_vocab);
+        Self {
+            weights: a.buffer("logprob_weights", blocks),
+            tops: a.buffer("logprob_tops", blocks * MAX_LOGPROBS),
+        }
+    }
+}
+
+/// The constants of both kernels.
+pub(super) fn consts(n_vocab: usize) -> Vec<Const> {
+    vec![
+        Const::U32("WORKGROUP", WORKGROUP),
+        Const::size("N_VOCAB", n_vocab),
+        Const::size("VOCAB_BLOCK", VOCAB_BLOCK),
+        Const::size("N_BLOCKS", vocab_blocks(n_vocab)),
+        Const::size("MAX_TOP", MAX_LOGPROBS),
+        Const::size("N_RECORDS", N_RECORDS),
+        Const::U32("NO_TOKEN", NO_TOKEN),
+    ]
+}
