@@ -1,4 +1,4 @@
-import { checkOptions, checkSignal, checkText } from './check.js'
+import { badOption, checkMessages, checkOptions, checkSignal, checkText } from './check.js'
 import { Generation } from './generation.js'
 import type { Run } from './generation.js'
 import type { ChatOptions, GenerateOptions, Message, Stats, Token } from './types.js'
@@ -12,6 +12,8 @@ export interface ChatModel {
   start(input: () => Promise<readonly Message[]>, options: GenerateOptions): Run
   /** The tokens of a conversation. */
   count(messages: readonly Message[]): Promise<number>
+  /** Saves what the KV cache has of a conversation, and a note. */
+  save(messages: readonly Message[], note: string): Promise<Blob>
   /** The most tokens of prompt and answer together. */
   contextLength: number
 }
@@ -28,6 +30,15 @@ const KEPT_SHARE = 1 / 2
 interface Exchange {
   user: Message
   answer?: Message
+}
+
+/** What is saved of a chat besides its keys and values: JSON. */
+interface Note {
+  before: readonly Message[]
+  /** Questions and answers in turn. */
+  said: readonly Message[]
+  dropped: number
+  overflow: NonNullable<ChatOptions['overflow']>
 }
 
 /**
@@ -89,6 +100,36 @@ export class Chat {
     }, signal)
   }
 
+  /**
+   * Saves the conversation, and its keys and values as far as the GPU still has them. A message that
+   * has no answer yet is not saved. `model.restoreChat()` makes a chat of it again, also after the
+   * page was loaded anew. It takes about as many bytes as the conversation has in the KV cache:
+   * `info.cacheBytes` of a whole context. Waits for the answers that run.
+   *
+   * Rejects with `device-lost`, `disposed`.
+   */
+  async save(): Promise<Blob> {
+    await this.#last
+    const said = this.#answered()
+    const before = this.#before
+    const note: Note = { before, said, dropped: this.#dropped, overflow: this.#overflow }
+    return this.#model.save(without([...before, ...said], this.#dropped), JSON.stringify(note))
+  }
+
+  /**
+   * The chat that a note tells of.
+   * @internal
+   */
+  static restored(model: ChatModel, note: string): Chat {
+    const { before, said, dropped, overflow } = read(note)
+    const chat = new Chat(model, before, overflow)
+    chat.#dropped = dropped
+    for (let index = 0; index + 1 < said.length; index += 2) {
+      chat.#exchanges.push({ user: said[index]!, answer: said[index + 1]! })
+    }
+    return chat
+  }
+
   /** Forgets everything but the messages that the chat was created with. */
   reset(): void {
     this.#dropped = 0
@@ -130,15 +171,13 @@ export class Chat {
   async #seen(messages: Message[], { maxTokens }: GenerateOptions): Promise<Message[]> {
     if (this.#overflow === 'error') return messages
     const { contextLength, count } = this.#model
-    const first = messages.findIndex(({ role }) => role !== 'system')
-    const without = (dropped: number) => [...messages.slice(0, first), ...messages.slice(first + dropped)]
-    let seen = without(this.#dropped)
+    let seen = without(messages, this.#dropped)
     let tokens = await count(seen)
     const answer = Math.min(maxTokens ?? Infinity, contextLength * ANSWER_SHARE)
     if (tokens + answer <= contextLength) return seen
-    for (const [index, { role }] of messages.slice(first).entries()) {
+    for (const [index, { role }] of messages.slice(firstSaid(messages)).entries()) {
       if (role !== 'user' || index <= this.#dropped) continue
-      seen = without(index)
+      seen = without(messages, index)
       tokens = await count(seen)
       // If the message is too long by itself, it fails, and the turns before it stay.
       if (tokens <= contextLength) this.#dropped = index
@@ -149,10 +188,42 @@ export class Chat {
 
   /** The conversation up to a question. Questions before it without an answer have failed. */
   #until(exchange: Exchange): Message[] {
-    const earlier = this.#exchanges.slice(0, Math.max(0, this.#exchanges.indexOf(exchange)))
-    const answered = earlier.filter(({ answer }) => answer)
-    return [...this.#before, ...answered.flatMap(said), exchange.user]
+    const earlier = Math.max(0, this.#exchanges.indexOf(exchange))
+    return [...this.#before, ...this.#answered(earlier), exchange.user]
   }
+
+  /** The questions that have an answer, with it, among the first `count`. */
+  #answered(count = this.#exchanges.length): Message[] {
+    return this.#exchanges.slice(0, count).filter(({ answer }) => answer).flatMap(said)
+  }
+}
+
+/** The index of the first message that is not the system's. */
+function firstSaid(messages: readonly Message[]): number {
+  const first = messages.findIndex(({ role }) => role !== 'system')
+  return first < 0 ? messages.length : first
+}
+
+/** The messages but for the first `dropped` after the system's. */
+function without(messages: readonly Message[], dropped: number): Message[] {
+  const first = firstSaid(messages)
+  return [...messages.slice(0, first), ...messages.slice(first + dropped)]
+}
+
+/** Reads a note, which anybody may have written. */
+function read(note: string): Note {
+  try {
+    const { before, said, dropped, overflow } = JSON.parse(note) as Note
+    checkMessages(before)
+    checkMessages(said)
+    const inTurn = said.every(({ role }, index) => role === (index % 2 ? 'assistant' : 'user'))
+    const isCount = Number.isInteger(dropped) && dropped >= 0 && dropped <= before.length + said.length
+    const overflows = overflow === 'error' || overflow === 'slide'
+    if (inTurn && said.length % 2 === 0 && isCount && overflows) {
+      return { before, said, dropped, overflow }
+    }
+  } catch { /* It is no note. */ }
+  throw badOption('chat', 'is damaged')
 }
 
 const said = ({ user, answer }: Exchange): Message[] => answer ? [user, answer] : [user]

@@ -93,5 +93,7 @@ const implementations: { [M in ModelMethod]: Implementation<M> } = {
   detokenize: (model, [ids]) => model.detokenize(ids),
   countTokens: (model, [input]) => model.countTokens(input),
   logits: (model, [ids]) => model.logits(ids),
+  saveChat: (model, [messages, note]) => model.saveChat(messages, note),
+  restoreChat: (model, [saved]) => model.restoreChat(saved),
   profile: (model, [position, tokens]) => model.profile(position, tokens)
 }

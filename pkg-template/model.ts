@@ -6,7 +6,7 @@ import type { ModelCache } from './cache.js'
 import { Chat } from './chat.js'
 import type { ChatModel } from './chat.js'
 import {
-  checkBoolean, checkChoice, checkCount, checkLoad, checkMessages, checkOptions, checkSignal,
+  badOption, checkBoolean, checkChoice, checkCount, checkLoad, checkMessages, checkOptions, checkSignal,
   checkText, report
 } from './check.js'
 import { WorkerTransport } from './worker-transport.js'
@@ -198,12 +198,23 @@ export class BitNet {
     checkMessages(messages)
     const before: Message[] = messages.map(({ role, content }) => ({ role, content }))
     if (system !== undefined) before.unshift({ role: 'system', content: system })
-    const model: ChatModel = {
-      start: (input, options) => this.#run(input, options),
-      count: messages => this.countTokens(messages),
-      contextLength: this.info.contextLength
-    }
-    return new Chat(model, before, overflow)
+    return new Chat(this.#chatModel(), before, overflow)
+  }
+
+  /**
+   * A chat that `chat.save()` has saved, with its keys and values: its next turn computes only what is
+   * new. The model must be the same, and loaded with the same `kv`, `activations` and `i2sLayout`.
+   *
+   * Rejects with `bad-option` for the chat of another model, and if the bytes are not those that were
+   * saved: a hash of all of them is among them. That finds damage, and no forgery. So restore only
+   * what you have kept yourself; bytes that somebody else has made, with a hash that fits, can make
+   * the model say anything, but do no more harm than any prompt. Also rejects with `io` if the blob
+   * cannot be read, with `device-lost`.
+   */
+  async restoreChat(saved: Blob): Promise<Chat> {
+    if (!(saved instanceof Blob)) throw badOption('chat', 'must be a Blob')
+    const note = await this.#queue(() => this.#transport.call('restoreChat', [saved]))
+    return Chat.restored(this.#chatModel(), note)
   }
 
   /**
@@ -266,6 +277,16 @@ export class BitNet {
 
   #awaitLoss(): void {
     this.#lost = new Promise(resolve => { this.#resolveLost = resolve })
+  }
+
+  #chatModel(): ChatModel {
+    return {
+      start: (input, options) => this.#run(input, options),
+      count: messages => this.countTokens(messages),
+      save: (messages, note) =>
+        this.#queue(() => this.#transport.call('saveChat', [messages, note])),
+      contextLength: this.info.contextLength
+    }
   }
 
   #run(input: () => Input | Promise<Input>, options: GenerateOptions): Run {

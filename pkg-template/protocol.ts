@@ -10,7 +10,7 @@ import type {
 } from './types.js'
 
 /** Raise this with every change to the messages: a page must not talk to an older worker. */
-export const VERSION = 6
+export const VERSION = 7
 
 /** Options that the page handles itself; the model never sees them. */
 type PageOptions = 'signal' | 'onProgress' | 'worker'
@@ -31,6 +31,9 @@ export interface Methods {
   detokenize: { args: [ids: Uint32Array], item: never, result: string }
   countTokens: { args: [input: string | readonly Message[]], item: never, result: number }
   logits: { args: [ids: Uint32Array], item: never, result: Float32Array }
+  saveChat: { args: [messages: readonly Message[], note: string], item: never, result: Blob }
+  /** The result is the note. */
+  restoreChat: { args: [saved: Blob], item: never, result: string }
   profile: { args: [position: number, tokens: number], item: never, result: Profile }
   /** Asks a worker which version it speaks. */
   hello: { args: [], item: never, result: Hello }

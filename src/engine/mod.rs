@@ -31,7 +31,7 @@ use choices::{Reading, Told};
 use forward::Width;
 use lm_head::Candidates;
 use state::{Slot, State};
-use upload::Upload;
+use upload::{Upload, Uploaded};
 use weights::Weights;
 
 /// How to hold the model.
@@ -96,6 +96,7 @@ pub struct Engine {
     plans: Plans,
     weights: Weights,
     candidates: Option<Candidates>,
+    sample: u64,
     /// Where the text of the steps to come begins in the KV cache.
     first: Cell<usize>,
     /// The memory's rate in GB/s, once it is measured.
@@ -282,13 +283,14 @@ impl Engine {
         };
         let plans = Plans::record(&mut recorder, &config, &weights, &state, candidates.as_ref());
         let slots = state.slots.len();
-        let engine = Self {
+        let mut engine = Self {
             gpu,
             config,
             state,
             plans,
             weights,
             candidates,
+            sample: 0,
             first: Cell::default(),
             bandwidth: Cell::default(),
             choosing: vec![RefCell::default(); slots],
@@ -303,7 +305,7 @@ impl Engine {
             i2s_arm: options.i2s_arm,
             long_factors: config.rope.takes_long_factors(state.n_ctx),
         };
-        let rope_divisors = upload.run(table, reader, progress).await?;
+        let Uploaded { rope_divisors, sample } = upload.run(table, reader, progress).await?;
         let angles = Angles::new(&config.rope, config.head_dim, rope_divisors.as_deref());
         state.write_rope_table(gpu, &angles);
         progress(Progress::Compile);
@@ -314,6 +316,7 @@ impl Engine {
         // The weights are there when a step has read them.
         engine.decode_and_sample(0, 1).take(gpu).await?;
         gpu.check()?;
+        engine.sample = sample;
         Ok(engine)
     }
 
@@ -353,6 +356,11 @@ impl Engine {
     /// The model's sizes.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// A hash of some bytes of each tensor. Other weights have another one.
+    pub fn sample(&self) -> u64 {
+        self.sample
     }
 
     /// The most tokens of a text.
@@ -401,6 +409,28 @@ impl Engine {
         self.plans =
             Plans::record(&mut recorder, &self.config, &self.weights, &self.state, candidates);
         Ok(true)
+    }
+
+    /// Buffers of the KV cache: the keys of the first block, its values, and so on.
+    pub fn cache_buffers(&self) -> usize {
+        2 * self.state.cache.len()
+    }
+
+    /// Bytes of a position in each of them.
+    pub fn position_bytes(&self) -> usize {
+        (self.state.bytes_per_position() / self.cache_buffers() as u64) as usize
+    }
+
+    /// Reads `n` positions of a buffer of the KV cache, from `first` on.
+    pub fn read_cache(&self, buffer: usize, first: usize, n: usize) -> Readback<u32> {
+        let words = self.position_bytes() / size_of::<u32>();
+        self.read(&self.state.cache_buffer(buffer).range(first * words, n * words))
+    }
+
+    /// Writes positions of a buffer of the KV cache, from `first` on: whole ones, as they were read.
+    pub fn write_cache(&self, buffer: usize, first: usize, bytes: &[u8]) {
+        let all = self.state.cache_buffer(buffer).cast::<u8>();
+        self.gpu.write(&all, first * self.position_bytes(), bytes);
     }
 
     /// Copies the keys and values of `n` positions of the KV cache.

@@ -277,6 +277,12 @@ impl State {
         }
     }
 
+    /// The keys of the first block, its values, and so on.
+    pub(super) fn cache_buffer(&self, index: usize) -> &Buffer<u32> {
+        let cache = &self.cache[index / 2];
+        if index.is_multiple_of(2) { &cache.keys } else { &cache.values }
+    }
+
     /// Positions that the KV cache has.
     pub(super) fn positions(&self) -> usize {
         let words = |cache: &KvCache| cache.keys.len() / words_per_position(&cache.shape);

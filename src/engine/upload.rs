@@ -1,6 +1,7 @@
 //! The way of the weights from the file to the GPU, a megabyte at a time.
 
 use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hasher};
 use std::ops::Range;
 
 use bytemuck::Pod;
@@ -23,6 +24,9 @@ const UPLOAD: usize = 1 << 20;
 /// Bytes after which the GPU is asked to tell when it has them. Asking takes half a millisecond.
 const FLUSH: usize = 4 << 20;
 
+/// Bytes at the beginning of each tensor that are hashed, to tell a model from its sisters.
+const SAMPLE: usize = 256;
+
 /// Such amounts in flight, at most.
 const MAX_IN_FLIGHT: usize = 2;
 
@@ -37,9 +41,16 @@ pub(super) struct Upload<'a> {
     pub(super) long_factors: bool,
 }
 
+/// What is left of the file besides the weights on the GPU.
+pub(super) struct Uploaded {
+    /// What divides the frequencies of RoPE, `[head_dim / 2]`, if the file has that.
+    pub(super) rope_divisors: Option<Vec<f32>>,
+    /// A hash of the first bytes of each tensor.
+    pub(super) sample: u64,
+}
+
 impl Upload<'_> {
-    /// Uploads every tensor of `table`, which is in the file's order. Returns what divides the
-    /// frequencies of RoPE, `[head_dim / 2]`, if the file has that.
+    /// Uploads every tensor of `table`, which is in the file's order.
     ///
     /// Errors: `bad-gguf` for values that no model has, and those of the source and the device.
     pub(super) async fn run<S: Source>(
@@ -47,9 +58,10 @@ impl Upload<'_> {
         table: &[Weight],
         reader: &mut Reader<S>,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<Option<Vec<f32>>> {
+    ) -> Result<Uploaded> {
         let total = reader.len();
         let mut rope_divisors = None;
+        let mut sample = DefaultHasher::new();
         let (mut in_flight, mut written) = (VecDeque::new(), 0);
         for weight in table {
             let tensor = &weight.tensor;
@@ -60,6 +72,9 @@ impl Upload<'_> {
                 // An I2_S tensor's last slice also takes its scale and padding.
                 let next = if end - at <= each + ternary::TAIL as u64 { end } else { at + each };
                 let mut bytes = reader.read(at..next).await?;
+                if at == tensor.offset {
+                    sample.write(&bytes[..bytes.len().min(SAMPLE)]);
+                }
                 let slice = Slice { gpu: self.gpu, weight, at: (at - tensor.offset) as usize };
                 rope_divisors = self.slice(&slice, &mut bytes)?.or(rope_divisors);
                 written += bytes.len();
@@ -77,7 +92,7 @@ impl Upload<'_> {
                 progress(Progress::Upload { loaded: at, total });
             }
         }
-        Ok(rope_divisors)
+        Ok(Uploaded { rope_divisors, sample: sample.finish() })
     }
 
     /// Bytes of a slice: whole rows of blocks, whole heads where their rows change places, and all

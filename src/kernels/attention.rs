@@ -5,7 +5,7 @@ use crate::gpu::{Access, Binding, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 
 /// How keys and values are held.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KvType {
     /// f16.

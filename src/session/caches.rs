@@ -144,6 +144,11 @@ impl Caches {
         self.all.values().filter(|cached| cached.conversation.is_some()).max_by_key(shared)
     }
 
+    /// Where the idle text that holds most of `ids` begins in the KV cache, and how many it holds.
+    pub(super) fn holding(&self, ids: &[u32]) -> Option<(usize, usize)> {
+        self.best(ids).map(|(id, n)| (self.all[&id].first(), n))
+    }
+
     /// Gives `ids` a range, for one generation: that of the text that has most of them, if it loses
     /// few tokens; or a new one, into which those it has are to be copied. Other texts may move.
     /// `None` if there is no room. The text's `filled` says how many of `ids` the range holds.

@@ -9,20 +9,20 @@ use crate::tokenizer::{TextStream, Tokenizer};
 pub(super) struct Conversation {
     messages: Vec<Message>,
     /// The prompt as text.
-    text: Prompt,
+    pub(super) text: Prompt,
     /// The prompt.
     pub(super) prompt: Vec<u32>,
     /// The answers in it that were generated here, in order.
-    answers: Vec<Answer>,
+    pub(super) answers: Vec<Answer>,
 }
 
 /// The end of an answer.
 #[derive(Clone, Copy)]
-struct Answer {
+pub(super) struct Answer {
     /// Bytes of the prompt's text up to the end of the answer.
-    bytes: usize,
+    pub(super) bytes: usize,
     /// Tokens up to the end of the answer.
-    tokens: usize,
+    pub(super) tokens: usize,
 }
 
 impl Conversation {

@@ -15,6 +15,7 @@ mod output;
 mod pace;
 mod pipeline;
 mod run;
+mod saved;
 mod serve;
 mod stats;
 mod stop;
@@ -126,6 +127,8 @@ pub struct Session {
     asked: Option<Conversation>,
     /// A hash of the file's header and length, to recognise the file.
     file: u64,
+    /// A hash of what keys and values depend on: the model, and how it was loaded.
+    saved_as: u64,
 }
 
 /// What a session needs to continue on another device, besides the weights.
@@ -159,14 +162,22 @@ impl Session {
             hasher.finish()
         };
         drop(gguf);
+        let EngineOptions { kv, i2s_arm, float_activations, .. } = options.engine;
         let parameters = table.iter().map(|w| w.tensor.ne.iter().product::<u64>()).sum();
         let engine = Engine::load(gpu, config, &table, reader, &options.engine, progress).await?;
         let config = engine.config();
+        let saved_as = {
+            let mut hasher = DefaultHasher::new();
+            let long_factors = config.rope.takes_long_factors(engine.n_ctx());
+            (file, engine.sample(), kv).hash(&mut hasher);
+            (i2s_arm, float_activations, long_factors).hash(&mut hasher);
+            hasher.finish()
+        };
         let info = Info {
             name: config.name.clone(),
             architecture: config.architecture.name.into(),
             context_length: engine.n_ctx(),
-            kv: options.engine.kv,
+            kv,
             vocab_size: config.n_vocab,
             parameters,
             bytes: reader.len(),
@@ -198,6 +209,7 @@ impl Session {
             info,
             asked: None,
             file,
+            saved_as,
         })
     }
 
@@ -264,13 +276,17 @@ impl Session {
         messages: &[Message],
         thinking: Option<bool>,
     ) -> Result<Vec<u32>> {
-        let template = Rc::clone(self.template()?);
-        let before = self.caches.conversing(messages);
-        let before = before.and_then(|text| Some((text.conversation.as_ref()?, &text.tokens[..])));
-        let asked = Conversation::new(&self.tokenizer, &template, messages, thinking, before)?;
+        let asked = self.conversation(messages, thinking)?;
         let prompt = asked.prompt.clone();
         self.asked = Some(asked);
         Ok(prompt)
+    }
+
+    /// The prompt of a conversation. Answers generated here keep their tokens.
+    fn conversation(&self, messages: &[Message], thinking: Option<bool>) -> Result<Conversation> {
+        let before = self.caches.conversing(messages);
+        let before = before.and_then(|text| Some((text.conversation.as_ref()?, &text.tokens[..])));
+        Conversation::new(&self.tokenizer, self.template()?, messages, thinking, before)
     }
 
     /// The logits after the last of `ids`, `[n_vocab]`.

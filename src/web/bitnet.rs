@@ -9,13 +9,14 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use futures_util::future::{Either, select};
-use js_sys::{Float32Array, Function, Uint32Array};
+use js_sys::{Float32Array, Function, Uint8Array, Uint32Array};
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
-use web_sys::AbortSignal;
+use web_sys::{AbortSignal, Blob};
 
 use super::abort::{aborted, or_abort};
+use super::blob::{BlobSource, Gathering};
 use super::error::bad_option;
 use super::options::{GenerateOptions, LoadOptions, boolean, integer};
 use super::progress::Reporter;
@@ -204,6 +205,32 @@ impl WasmModel {
         let logits = self.slot.lease().await?.session()?.logits(&ids).await?;
         self.slot.check()?;
         Ok(Float32Array::from(logits.as_slice()))
+    }
+
+    /// The conversation of `messages` with what the KV cache has of it, and `note`, as bytes.
+    #[wasm_bindgen(js_name = saveChat)]
+    pub async fn save_chat(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "readonly api.Message[]")] messages: JsValue,
+        note: String,
+    ) -> Result<Blob, JsValue> {
+        self.slot.check()?;
+        let messages = prompt::messages(&messages)?;
+        let mut saved = Gathering::default();
+        let mut write = |bytes: &[u8]| saved.push(&Uint8Array::from(bytes));
+        self.slot.lease().await?.session()?.save(&messages, &note, &mut write).await?;
+        self.slot.check()?;
+        Ok(saved.finish()?)
+    }
+
+    /// Makes the KV cache hold a conversation that was saved. Gives its note.
+    #[wasm_bindgen(js_name = restoreChat)]
+    pub async fn restore_chat(&self, saved: Blob) -> Result<String, JsValue> {
+        self.slot.check()?;
+        let mut source = BlobSource::new(saved);
+        let note = self.slot.lease().await?.session()?.restore(&mut source).await?;
+        self.slot.check()?;
+        Ok(note)
     }
 
     /// The time of each kernel in one step of `tokens` tokens after `position` tokens, and the

@@ -38,14 +38,18 @@ impl Input {
             return ids(input, tokenizer.n_vocab()).map(Self::Ids);
         }
         if Array::is_array(input) {
-            return messages(input).map(Self::Chat);
+            let messages = messages(input)?;
+            if messages.is_empty() {
+                return Err(bad_option("messages", "must not be empty"));
+            }
+            return Ok(Self::Chat(messages));
         }
         Err(bad_option("prompt", "must be a string, an array of messages or a Uint32Array of ids"))
     }
 }
 
 /// The messages of an array of `{ role, content }`.
-fn messages(input: &JsValue) -> Result<Vec<Message>> {
+pub(super) fn messages(input: &JsValue) -> Result<Vec<Message>> {
     let roles = [("system", Role::System), ("user", Role::User), ("assistant", Role::Assistant)];
     let mut messages = Vec::new();
     for (index, message) in Array::from(input).iter().enumerate() {
@@ -59,9 +63,6 @@ fn messages(input: &JsValue) -> Result<Vec<Message>> {
             role: fields.one_of("role", &roles)?.ok_or_else(|| absent("role"))?,
             content: fields.string("content")?.ok_or_else(|| absent("content"))?,
         });
-    }
-    if messages.is_empty() {
-        return Err(bad_option("messages", "must not be empty"));
     }
     Ok(messages)
 }

@@ -10,6 +10,13 @@ const words = messages => messages.flatMap(({ content }) => content.split(' ')).
 
 /** A chat of that model, and what the model saw of each turn. It answers with three words. */
 const chatOf = (contextLength, overflow, before = [SYSTEM]) => {
+  const { model, seen } = modelOf(contextLength)
+  const chat = new Chat(model, before, overflow)
+  const ask = async (text, options) => (await chat.send(text, options).stats).droppedMessages
+  return { chat, seen, ask, model }
+}
+
+const modelOf = contextLength => {
   const seen = []
   const model = {
     contextLength,
@@ -20,11 +27,10 @@ const chatOf = (contextLength, overflow, before = [SYSTEM]) => {
       seen.push(messages.map(({ content }) => content))
       onToken({ text: `so ${seen.length} it`, channel: 'answer' })
       return { finishReason: 'stop' }
-    }
+    },
+    save: async (messages, note) => ({ messages, note })
   }
-  const chat = new Chat(model, before, overflow)
-  const ask = async (text, options) => (await chat.send(text, options).stats).droppedMessages
-  return { chat, seen, ask }
+  return { model, seen }
 }
 
 test('the oldest turns slide out, the system message stays, and the turns after that find room', async () => {
@@ -58,4 +64,29 @@ test('without it, a conversation that is too long fails', async () => {
   const { ask } = chatOf(12, undefined, [])
   assert.equal(await ask('a b c'), undefined)
   await assert.rejects(ask('a b c d e f g'), /context-full/)
+})
+
+test('a chat is saved when its answers are there, and restored with all that it knew', async () => {
+  const { chat, seen, ask, model } = chatOf(24, 'slide')
+  for (const name of ['a', 'b', 'c', 'd']) await ask(`${name} b c`)
+  const running = chat.send('e b c')
+  const { messages, note } = await chat.save()
+  await running.text()
+  // What the model sees of it, without a message that slid out.
+  assert.deepEqual(messages.map(({ content }) => content), [...seen.at(-1), 'so 5 it'])
+  const restored = Chat.restored(model, note)
+  assert.deepEqual(restored.messages, chat.messages)
+  assert.equal((await restored.send('f b c').stats).droppedMessages, await ask('f b c'))
+  assert.deepEqual(seen.at(-2).slice(0, -1), seen.at(-1).slice(0, -1))
+
+  const said = JSON.parse(note)
+  const forged = [
+    'no note', 'null', '[]', '{}', { ...said, dropped: -1 }, { ...said, dropped: 99 }, { ...said, dropped: 0.5 },
+    { ...said, overflow: 'wrap' }, { ...said, said: said.said.slice(1) }, { ...said, said: said.said.toReversed() },
+    { ...said, before: [{ role: 'robot', content: '' }] }, { ...said, said: [{ role: 'user', content: 5 }] }
+  ]
+  for (const note of forged) {
+    const text = typeof note === 'string' ? note : JSON.stringify(note)
+    assert.throws(() => Chat.restored(model, text), error => error.code === 'bad-option' && /chat/.test(error.message), text)
+  }
 })

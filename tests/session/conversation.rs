@@ -81,3 +81,39 @@ fn answers_keep_their_tokens_whatever_comes_next() {
     // The memory of another model is refused.
     assert_error(Setup::default().small().recall(&memory), "integrity", &["another"]);
 }
+
+/// Chats that take turns compute only what is new, and so does a fork of one. Of more chats than are
+/// kept, the one used longest ago is computed again.
+#[test]
+fn chats_take_turns_and_the_oldest_is_given_up_first() {
+    let mut session = Setup::default().golden();
+    // Long ones: a text that loses only a few tokens gives up its range.
+    let system = |n: usize| says(Role::System, &format!("{n} dogs{}", " run".repeat(70)));
+    let mut chats: Vec<_> = (0..9).map(|n| vec![system(n)]).collect();
+    let mut turn = |chat: &mut Vec<Message>, question: &str| {
+        let known = chat.len() > 1;
+        chat.push(says(Role::User, question));
+        let prompt = session.chat_prompt(chat, None).unwrap();
+        let answer = generate(&mut session, &prompt, &greedy(5)).unwrap();
+        chat.push(says(Role::Assistant, &answer.text));
+        // What a turn needs not compute again: the turns before it, but for the end of the last answer.
+        let turn = tokens(&session, &chat[chat.len() - 2..chat.len() - 1]).len();
+        known.then(|| answer.stats.reused_tokens + turn + 1 >= prompt.len())
+    };
+    for question in ["Who are you?", "How small?", "Why?"] {
+        for (n, chat) in chats[..4].iter_mut().enumerate() {
+            let found = turn(chat, question);
+            assert_eq!(found, (question != "Who are you?").then_some(true), "{question} {n}");
+        }
+    }
+    let mut fork = chats[1].clone();
+    assert_eq!(turn(&mut fork, "Where is the boat?"), Some(true));
+    assert_eq!(turn(&mut chats[1], "Tell me a story."), Some(true));
+    // There is room for four more, and not for a fifth.
+    for chat in &mut chats[4..8] {
+        turn(chat, "Who are you?");
+    }
+    assert_eq!(turn(&mut chats[0], "And then?"), Some(true));
+    turn(&mut chats[8], "Who are you?");
+    assert_eq!([3, 2].map(|n| turn(&mut chats[n], "And then?")), [Some(true), Some(false)]);
+}

@@ -25,6 +25,7 @@ mod lookup;
 mod profile;
 mod refusals;
 mod sampled;
+mod saved;
 mod sentencepiece;
 mod soak;
 mod thinking;

@@ -326,7 +326,9 @@ for (const worker of [true, false]) {
         [`logits(new Uint32Array(33))`, 'context-full', /33 tokens.*32/],
         [`detokenize(Uint32Array.of(5000))`, 'bad-option', /5000/],
         [`tokenize(5)`, 'bad-option', /text/],
-        [`countTokens([])`, 'bad-option', /messages/]
+        [`countTokens([])`, 'bad-option', /messages/],
+        [`restoreChat('saved')`, 'bad-option', /chat.*Blob/],
+        [`restoreChat(new Blob(['saved', new Uint8Array(99)]))`, 'bad-option', /chat/]
       ]
       for (const [call, code, message] of failures) {
         const found = await failure(page, `await model.${call}`)
@@ -436,3 +438,30 @@ for (const worker of [true, false]) {
     })
   })
 }
+
+test('a saved chat goes on after the page was loaded anew', async ({ shared: page }) => {
+  await load(page, {}, GOLDEN_MODEL)
+  const before = await page.evaluate(async () => {
+    const chat = window.model.createChat({ system: 'Answer like a sailor.' })
+    await chat.send('Where is the boat?', { maxTokens: 7 }).text()
+    const saved = await chat.save()
+    const { messages } = chat
+    await (await caches.open('chats')).put('/chat', new Response(saved))
+    const next = chat.send('How small?', { maxTokens: 8 })
+    return { messages, text: await next.text(), stats: await next.stats }
+  })
+  await page.reload()
+  await page.waitForFunction(() => window.ternlight)
+  await load(page, {}, GOLDEN_MODEL)
+  const after = await page.evaluate(async () => {
+    const kept = await (await caches.open('chats')).match('/chat')
+    await caches.delete('chats')
+    const chat = await window.model.restoreChat(await kept!.blob())
+    const { messages } = chat
+    const next = chat.send('How small?', { maxTokens: 8 })
+    return { messages, text: await next.text(), stats: await next.stats }
+  })
+  expect([after.messages, after.text]).toEqual([before.messages, before.text])
+  expect(after.stats.reusedTokens).toBe(before.stats.reusedTokens)
+  expect(after.stats.reusedTokens).toBeGreaterThan(20)
+})

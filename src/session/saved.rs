@@ -1,0 +1,308 @@
+//! A conversation as bytes, with the keys and values that the KV cache holds of it.
+//!
+//! | bytes | |
+//! |---|---|
+//! | 8 | [`MAGIC`], which ends with the version |
+//! | 4 | the length of the head |
+//! | | the head: what it belongs to, and the conversation |
+//! | | the keys of the first block, its values, and so on, as the cache holds them |
+//! | 44 | the SHA-256 of all before it, in base64 |
+//!
+//! Numbers are little-endian; texts and lists have their length before them. The hash finds damage. It
+//! does not find bytes that somebody made up together with their hash: those may make the model say
+//! anything, as a prompt may. So whatever could lead out of a buffer is checked besides.
+
+use super::caches::Wanted;
+use super::conversation::{Answer, Conversation};
+use super::{MAX_KEPT, Session};
+use crate::chat::{Message, Role};
+use crate::error::{Error, Result};
+use crate::source::Source;
+use crate::transfer::Hasher;
+
+/// What a saved chat begins with. The last byte is the version.
+const MAGIC: [u8; 8] = *b"TERNCHT\x01";
+
+/// Bytes before the head.
+const FRONT: u64 = 12;
+
+/// Bytes of the head. What a context holds takes less.
+const MAX_HEAD: usize = 64 << 20;
+
+/// Bytes of the hash.
+const HASH: u64 = 44;
+
+/// What is wrong with bytes that are not those that were saved.
+const DAMAGED: &str = "is damaged";
+const CUT: &str = "has not all of its bytes, or too many";
+
+const ROLES: [Role; 3] = [Role::System, Role::User, Role::Assistant];
+
+/// What is saved besides keys and values.
+struct Head {
+    /// The hash of the model and of how it was loaded.
+    model: u64,
+    /// What the caller keeps with it.
+    note: String,
+    /// The messages of the next turn. Its question is not known yet.
+    messages: Vec<Message>,
+    /// The text of their prompt.
+    text: String,
+    /// Their prompt.
+    prompt: Vec<u32>,
+    /// The generated answers in it.
+    answers: Vec<Answer>,
+    /// How many tokens of the prompt have their keys and values here.
+    positions: usize,
+}
+
+impl Session {
+    /// Writes the conversation of `messages` with the keys and values that the KV cache has of it,
+    /// and `note`, which [`Session::restore`] gives back. `write` gets the head, then the keys or the
+    /// values of one block after the other, then the hash.
+    ///
+    /// Errors: those of [`Session::chat_prompt`] and of `write`; `device-lost`.
+    pub async fn save(
+        &mut self,
+        messages: &[Message],
+        note: &str,
+        write: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        self.engine.gpu().check()?;
+        // A future that was dropped may have left running texts.
+        self.caches.release_all();
+        let messages = with_question(messages);
+        let next = self.conversation(&messages, None)?;
+        let (first, positions) = self.caches.holding(&next.prompt).unwrap_or_default();
+        let head = Head {
+            model: self.saved_as,
+            note: note.into(),
+            messages,
+            text: next.text.marked.text().into(),
+            prompt: next.prompt,
+            answers: next.answers,
+            positions,
+        };
+        let mut hasher = Hasher::default();
+        let mut hashed = |bytes: &[u8]| {
+            hasher.update(bytes);
+            write(bytes)
+        };
+        hashed(&head.to_bytes())?;
+        for buffer in 0..self.engine.cache_buffers() {
+            if positions > 0 {
+                let words = self.engine.read_cache(buffer, first, positions);
+                hashed(bytemuck::cast_slice(&words.take(self.engine.gpu()).await?))?;
+            }
+        }
+        write(hasher.finish().as_bytes())
+    }
+
+    /// Makes the KV cache hold a conversation that [`Session::save`] wrote. Gives the note.
+    ///
+    /// Errors: `bad-option` (`chat`) if the bytes are damaged, or belong to another model or to other
+    /// options of loading; those of `source`; `device-lost`.
+    pub async fn restore<S: Source>(&mut self, source: &mut S) -> Result<String> {
+        self.engine.gpu().check()?;
+        // A future that was dropped may have left running texts.
+        self.caches.release_all();
+        let mut hasher = Hasher::default();
+        let (head, at) = Head::read(source, &mut hasher).await?;
+        if head.model != self.saved_as {
+            return Err(bad("belongs to another model, or to one loaded with other options"));
+        }
+        head.check(self.info.vocab_size)?;
+        let each = head.positions as u64 * self.engine.position_bytes() as u64;
+        if source.len() != at + each * self.engine.cache_buffers() as u64 + HASH {
+            return Err(bad(CUT));
+        }
+        let mut conversation =
+            Conversation::new(&self.tokenizer, self.template()?, &head.messages, None, None)?;
+        // In a context that has become too short, the next turn says so.
+        let n = head.positions;
+        let id = match (1..=self.engine.n_ctx()).contains(&n) {
+            true => self.place(&head.prompt[..n], Wanted { least: n, most: n }, MAX_KEPT).await?,
+            false => None,
+        };
+        let first = id.and_then(|id| self.caches.get(id)).map(|cached| {
+            // Until all is there, it holds nothing: this future may be dropped.
+            cached.filled = 0;
+            cached.first()
+        });
+        if let Err(error) = self.read_keys_and_values(source, (at, each), hasher, first).await {
+            self.caches.release_all();
+            return Err(error);
+        }
+        let Head { note, text, prompt, answers, .. } = head;
+        // Where the template writes another text now, such as another date, answers are encoded anew.
+        let is_same = conversation.text.marked.text() == text;
+        conversation.answers = if is_same { answers } else { Vec::new() };
+        conversation.prompt.clone_from(&prompt);
+        match id.and_then(|id| Some((id, self.caches.get(id)?))) {
+            Some((id, cached)) => {
+                cached.filled = n;
+                cached.tokens = prompt;
+                cached.conversation = Some(conversation);
+                self.caches.release(id);
+            }
+            None => self.caches.remember(prompt, Some(conversation)),
+        }
+        Ok(note)
+    }
+
+    /// Reads keys and values from byte `at` on, `each` bytes for each buffer of the cache, and the hash
+    /// behind them. They are written to the cache from position `first` on, or nowhere.
+    async fn read_keys_and_values<S: Source>(
+        &self,
+        source: &mut S,
+        (mut at, each): (u64, u64),
+        mut hasher: Hasher,
+        first: Option<usize>,
+    ) -> Result<()> {
+        for buffer in 0..self.engine.cache_buffers() {
+            let bytes = source.read(at..at + each).await?;
+            at += each;
+            hasher.update(&bytes);
+            if let Some(first) = first {
+                self.engine.write_cache(buffer, first, &bytes);
+                // No more than these bytes are on their way to the GPU.
+                let written = self.gpu().flush();
+                self.gpu().arrived(written).await;
+                self.gpu().check()?;
+            }
+        }
+        let hash = source.read(at..at + HASH).await?;
+        if hash == hasher.finish().as_bytes() { Ok(()) } else { Err(bad(DAMAGED)) }
+    }
+}
+
+impl Head {
+    /// The bytes before keys and values.
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut head = Writing(self.model.to_le_bytes().to_vec());
+        head.text(&self.note);
+        head.number(self.messages.len());
+        for Message { role, content } in &self.messages {
+            head.number(ROLES.iter().take_while(|other| *other != role).count());
+            head.text(content);
+        }
+        head.text(&self.text);
+        head.number(self.prompt.len());
+        self.prompt.iter().for_each(|&id| head.number(id as usize));
+        head.number(self.answers.len());
+        for Answer { bytes, tokens } in &self.answers {
+            head.number(*bytes);
+            head.number(*tokens);
+        }
+        head.number(self.positions);
+        let len = (head.0.len() as u32).to_le_bytes();
+        [&MAGIC[..], &len, &head.0].concat()
+    }
+
+    /// Reads the bytes before keys and values, and gives their number.
+    async fn read<S: Source>(source: &mut S, hasher: &mut Hasher) -> Result<(Self, u64)> {
+        let none = || bad("is no saved chat");
+        if source.len() < FRONT + HASH {
+            return Err(none());
+        }
+        let front = source.read(0..FRONT).await?;
+        let version = MAGIC.len() - 1;
+        if front[..version] != MAGIC[..version] {
+            return Err(none());
+        }
+        if front[version] != MAGIC[version] {
+            return Err(bad("was saved by another version of this package"));
+        }
+        let len = Reading(&front[MAGIC.len()..]).number().ok_or_else(none)?;
+        let end = FRONT + len as u64;
+        if len > MAX_HEAD {
+            return Err(bad(DAMAGED));
+        }
+        if source.len() < end + HASH {
+            return Err(bad(CUT));
+        }
+        let bytes = source.read(FRONT..end).await?;
+        hasher.update(&front);
+        hasher.update(&bytes);
+        Ok((Self::of(&mut Reading(&bytes)).ok_or_else(|| bad(DAMAGED))?, end))
+    }
+
+    fn of(bytes: &mut Reading<'_>) -> Option<Self> {
+        let head = Self {
+            model: u64::from_le_bytes(bytes.array()?),
+            note: bytes.text()?,
+            messages: bytes.list(|bytes| {
+                Some(Message { role: *ROLES.get(bytes.number()?)?, content: bytes.text()? })
+            })?,
+            text: bytes.text()?,
+            prompt: bytes.list(|bytes| Some(u32::from_le_bytes(bytes.array()?)))?,
+            answers: bytes
+                .list(|bytes| Some(Answer { bytes: bytes.number()?, tokens: bytes.number()? }))?,
+            positions: bytes.number()?,
+        };
+        bytes.0.is_empty().then_some(head)
+    }
+
+    /// Refuses what cannot be in a session whose vocabulary has `n_vocab` tokens.
+    fn check(&self, n_vocab: usize) -> Result<()> {
+        let is_answer = |answer: &Answer| {
+            answer.tokens <= self.prompt.len() && self.text.is_char_boundary(answer.bytes)
+        };
+        let is_sound = self.prompt.iter().all(|&id| (id as usize) < n_vocab)
+            && self.positions < self.prompt.len()
+            && self.answers.iter().all(is_answer);
+        if is_sound { Ok(()) } else { Err(bad(DAMAGED)) }
+    }
+}
+
+/// Bytes that numbers and texts are added to.
+struct Writing(Vec<u8>);
+
+impl Writing {
+    fn number(&mut self, n: usize) {
+        self.0.extend((n as u32).to_le_bytes());
+    }
+
+    fn text(&mut self, text: &str) {
+        self.number(text.len());
+        self.0.extend(text.as_bytes());
+    }
+}
+
+/// Bytes that numbers and texts are taken from; `None` where there are none.
+struct Reading<'a>(&'a [u8]);
+
+impl Reading<'_> {
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (array, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*array)
+    }
+
+    fn number(&mut self) -> Option<usize> {
+        Some(u32::from_le_bytes(self.array()?) as usize)
+    }
+
+    fn text(&mut self) -> Option<String> {
+        let len = self.number()?;
+        let (text, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        String::from_utf8(text.to_vec()).ok()
+    }
+
+    fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        // However many there shall be: the bytes end.
+        (0..self.number()?).map(|_| item(self)).collect()
+    }
+}
+
+/// The conversation with a question after it. What a prompt has before a question is the same for all
+/// of them.
+fn with_question(messages: &[Message]) -> Vec<Message> {
+    let question = Message { role: Role::User, content: "?".into() };
+    messages.iter().cloned().chain([question]).collect()
+}
+
+fn bad(why: &str) -> Error {
+    Error::BadOption { name: "chat".into(), why: why.into() }
+}
