@@ -1,10 +1,8 @@
 import { defineConfig } from '@playwright/test'
+import { DEMOS_PORT, PORT, serverPort, WORKERS } from './tests/web/ports'
 
-/** The tests' own server; tests/web/server.mjs also takes the port after it. */
-const PORT = Number(process.env.PORT ?? 8930)
-
-/** The built demos. */
-const DEMOS = { port: PORT + 2, specs: /(chat|tldr)\.spec\.ts/ }
+/** Tests of the built demos. */
+const DEMOS = /(chat|tldr)\.spec\.ts/
 
 /** Tests in another browser, which tests/web/firefox.ts starts. */
 const FIREFOX = /firefox\.spec\.ts/
@@ -12,8 +10,7 @@ const FIREFOX = /firefox\.spec\.ts/
 export default defineConfig({
   testDir: 'tests',
   testMatch: '**/*.spec.ts',
-  // A software GPU uses every core there is.
-  workers: 1,
+  workers: WORKERS,
   timeout: 180_000,
   reporter: 'list',
   outputDir: 'test-results',
@@ -31,20 +28,20 @@ export default defineConfig({
     }
   },
   projects: [
-    { name: 'package', testIgnore: [DEMOS.specs, FIREFOX], use: { baseURL: `http://localhost:${PORT}` } },
-    { name: 'demos', testMatch: DEMOS.specs, use: { baseURL: `http://localhost:${DEMOS.port}` } },
+    { name: 'package', testIgnore: [DEMOS, FIREFOX], use: { baseURL: `http://localhost:${PORT}` } },
+    { name: 'demos', testMatch: DEMOS, use: { baseURL: `http://localhost:${DEMOS_PORT}` } },
     { name: 'firefox', testMatch: FIREFOX, use: { baseURL: `http://localhost:${PORT}` } }
   ],
   webServer: [
-    {
+    ...Array.from({ length: WORKERS }, (_, worker) => ({
       command: 'node tests/web/server.mjs',
-      env: { PORT: String(PORT) },
-      url: `http://localhost:${PORT}/control/count`,
+      env: { PORT: String(serverPort(worker)) },
+      url: `http://localhost:${serverPort(worker)}/control/count`,
       reuseExistingServer: false
-    },
+    })),
     {
-      command: `npx vite preview --port ${DEMOS.port} --strictPort`,
-      url: `http://localhost:${DEMOS.port}`,
+      command: `npx vite preview --port ${DEMOS_PORT} --strictPort`,
+      url: `http://localhost:${DEMOS_PORT}`,
       reuseExistingServer: false
     }
   ]

@@ -7,12 +7,11 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { test as base, expect } from '@playwright/test'
 import type { Page } from '@playwright/test'
+import { ELSEWHERE, PORT as SERVER } from '../web/ports'
 
 export { expect }
 
-/** The tests' server is at this port, and at the next one as another origin, which has the model. */
-const SERVER = Number(process.env.PORT ?? 8930)
-export const MODEL = `http://localhost:${SERVER + 1}/tests/data/golden/golden.gguf`
+export const MODEL = `${ELSEWHERE}/tests/data/golden/golden.gguf`
 /** Ports for the apps. */
 export const PORT = SERVER + 10
 

@@ -15,9 +15,6 @@ export const WHO = 'I am a tiny story model. I can tell short stories and sum th
 export const STORY =
   'Daisy lost her silver bell at the river, and Ben helped her find it next to an old log.'
 
-/** The tests' own server, at its other origin, which lets every page read its files. */
-export const ELSEWHERE = `http://localhost:${Number(process.env.PORT ?? 8930) + 1}`
-
 /** Gives a function that fails if the page threw something uncaught since it was called last. */
 export const watchErrors = (page: Page) => {
   const thrown: string[] = []

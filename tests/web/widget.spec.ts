@@ -2,8 +2,7 @@
 // documentation names. What it looks like and says is in tldr.spec.ts, which uses it in the demo.
 import type { Page } from '@playwright/test'
 import { expect, GOLDEN_MODEL, server, test as base } from './harness'
-
-const OTHER = `http://localhost:${Number(process.env.PORT ?? 8930) + 1}`
+import { ELSEWHERE } from './ports'
 
 /** A page that notes what it throws, what its policy forbids, and what its widgets tell. */
 const test = base.extend({
@@ -106,11 +105,11 @@ test('the demos under a strict policy', async ({ page }) => {
 })
 
 test('from another origin, whose worker is made by blob', async ({ page, context }) => {
-  await visit(page, '/as/foreign/tests/web/widget.html', `${OTHER}/pkg/widget.js`)
+  await visit(page, '/as/foreign/tests/web/widget.html', `${ELSEWHERE}/pkg/widget.js`)
   await page.locator('#first').evaluate((widget, url) => {
     widget.setAttribute('model', url)
     widget.setAttribute('consent', 'given')
-  }, OTHER + GOLDEN_MODEL)
+  }, ELSEWHERE + GOLDEN_MODEL)
   await context.route('**/pkg/worker.js', route => route.abort())
   await click(page, 'first', 'Sum it up')
   await expect(page.locator('#first').getByRole('alert')).toContainText('the worker\'s script could not be loaded')
