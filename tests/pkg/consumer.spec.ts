@@ -6,6 +6,7 @@ import { expect, filesOf, MODEL, PORT, result, test } from './consumer'
 const VITE = resolve('node_modules/vite/bin/vite.js')
 const TSC = resolve('node_modules/typescript/bin/tsc')
 
+// Over ten seconds: it installs, compiles and builds, and five pages compile the kernels.
 test('a fresh Vite app: types, development server, build', async ({ page, install, serve }) => {
   const app = install('vite')
   execFileSync(process.execPath, [TSC, '--project', app], { stdio: 'pipe' })

@@ -1,4 +1,5 @@
-// `npm run bench`, as a user runs it.
+// `npm run bench`, as a user runs it. Each test takes some ten seconds: it starts a browser, and each load
+// compiles the kernels.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, test } from '@playwright/test'

@@ -3,9 +3,8 @@
 import type { Page, Request } from '@playwright/test'
 import { readFile } from 'node:fs/promises'
 import { describeNote, describeProgress, isLasting } from '../../pkg/words.js'
-import {
-  ELSEWHERE, expect, loseGpu, makeLosable, SLOW, test as base, watchErrors, WHO
-} from './demos.ts'
+import { expect, loseGpu, makeLosable, SLOW, test as base, watchErrors, WHO } from './demos.ts'
+import { ELSEWHERE } from './ports.ts'
 
 const MODEL = 'models/tiny-stories.gguf'
 /** A model of random weights that loads in no time. */
@@ -465,6 +464,7 @@ test('a load can be cancelled, and begun again', async ({ page }) => {
   await ready(page, /^tiny-bitnet/)
 })
 
+// Over ten seconds: three devices compile the kernels, one after the other.
 test('after a loss of the GPU the page says so, and the next message goes on', async ({ page }) => {
   await makeLosable(page.context())
   await page.goto('/chat/')

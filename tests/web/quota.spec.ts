@@ -174,11 +174,12 @@ test('the browser is asked once not to delete models on its own', async ({ harne
     StorageManager.prototype.persisted = async () => false
   })
   const asked = () => harness.evaluate(() => Number(sessionStorage.getItem('asked')))
-  const reload = async () => {
-    await harness.reload()
+  // Each page keeps its devices, so that its loads compile the kernels once.
+  const visit = async () => {
+    await harness.goto('/tests/web/harness.html?shared')
     await harness.waitForFunction(() => window.ternlight)
   }
-  await reload()
+  await visit()
   await load(harness, { cache: 'off' }, RANDOM_MODEL)
   expect(await asked()).toBe(0)
   // Nor is a model stored that comes from an address of the page's own.
@@ -187,7 +188,7 @@ test('the browser is asked once not to delete models on its own', async ({ harne
   await load(harness, {}, RANDOM_MODEL)
   await expect.poll(asked).toBe(1)
   await load(harness, { cache: 'refresh' }, RANDOM_MODEL)
-  await reload()
+  await visit()
   await load(harness, {}, RANDOM_MODEL)
   expect(await asked()).toBe(1)
   expect(typeof await harness.evaluate(() => window.ternlight.BitNet.cache.persist())).toBe('boolean')

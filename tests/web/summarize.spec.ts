@@ -51,7 +51,7 @@ for (const worker of [true, false]) {
   })
 }
 
-// It takes long to load the bundled model.
+// Over ten seconds: the bundled model is loaded, and gives three answers.
 test('the bundled model reads a text in passages, and says one sentence', async ({ shared: page }) => {
   await load(page, { context: 160 })
   const long = await summarize(page, DAY.repeat(6))

@@ -1,9 +1,10 @@
 // The TL;DR demo, driven as a person would. The expected summaries are the bundled model's greedy
 // ones: at every step the best token leads by 0.45 or more.
+//
+// Tests with a page of their own take over ten seconds: each page compiles the kernels anew.
 import type { Page } from '@playwright/test'
-import {
-  ELSEWHERE, expect, loseGpu, makeLosable, SLOW, STORY, test as base, watchErrors
-} from './demos.ts'
+import { expect, loseGpu, makeLosable, SLOW, STORY, test as base, watchErrors } from './demos.ts'
+import { ELSEWHERE } from './ports.ts'
 
 const OWN_TEXT =
   'Mia wanted to go to the beach, but it was raining. She was sad. Her brother Ben said, ' +
