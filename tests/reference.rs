@@ -111,6 +111,8 @@ fn the_first_layers_integers_are_exact() {
 /// The goldens are float64; here activations are f32 between operations. Where that changes an int8
 /// rounding, logits move by up to 0.3. So the continuation may differ after a token whose lead is
 /// smaller than that.
+///
+/// Over ten seconds: the reference is written to be read, not to be fast.
 #[test]
 fn the_bundled_model_agrees_with_its_goldens() {
     let goldens = json(GOLDENS);

@@ -1,6 +1,5 @@
-//! Tests whose result may depend on the driver. They run a model on a GPU in every way, and compare
-//! it with other programs and with itself. These tests run on each driver; those of `tests/session`
-//! run once.
+//! Tests of the whole model whose result may depend on the driver: they compare bits, not tokens.
+//! These tests run on each driver; those of `tests/session` run once.
 #![allow(clippy::unwrap_used, reason = "this is how tests fail")]
 
 #[path = "../support/setup.rs"]
@@ -9,4 +8,3 @@ mod setup;
 mod support;
 
 mod drafts;
-mod goldens;

@@ -4,6 +4,9 @@
 //! families. Inputs are hard on purpose: outliers, rows of zeros, sizes one past a workgroup. The
 //! references sum in f64, so each tolerance covers the kernel's error alone. A comment says where
 //! it comes from.
+//!
+//! Some tests take over ten seconds: each shape, format and variant is a pipeline of its own, and a
+//! software GPU is slow to compile it.
 #![allow(clippy::unwrap_used, reason = "this is how tests fail")]
 
 #[path = "../support/mod.rs"]

@@ -1,4 +1,5 @@
-//! A small model of every family on the GPU, compared with a float64 program.
+//! A small model of every family on the GPU, compared with a float64 program. That takes over ten
+//! seconds for each way to run them, because every model has pipelines of its own.
 
 use ternlight::native::block_on;
 use ternlight::session::{KvType, Session};

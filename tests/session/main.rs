@@ -1,6 +1,6 @@
 //! What does not depend on the driver, so these tests run on one: what a session adds to the model
-//! (caches, conversations, limits, refusals), and the graph of every family. The tests of
-//! `tests/engine` run on each driver.
+//! (caches, conversations, limits, refusals), the graph of every family, and the texts of every way
+//! to run a model. The tests of `tests/engine` run on each driver.
 #![allow(clippy::unwrap_used, reason = "this is how tests fail")]
 
 #[path = "../support/setup.rs"]
@@ -18,6 +18,7 @@ mod converted;
 mod families;
 mod formats;
 mod generate;
+mod goldens;
 mod hostile;
 mod lm_head;
 mod logits;

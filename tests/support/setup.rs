@@ -139,11 +139,6 @@ pub(crate) fn noise(n: usize) -> Vec<u32> {
     (0..n as u32).map(|i| (i * i + 7 * i) % 264).collect()
 }
 
-/// Whether the adapter is SwiftShader. With the bundled model, llvmpipe is five times as fast.
-pub(crate) fn is_slow(session: &Session) -> bool {
-    session.info().adapter.contains("SwiftShader")
-}
-
 /// A prompt with the reference's results.
 #[derive(Deserialize)]
 pub(crate) struct Golden {

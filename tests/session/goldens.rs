@@ -2,12 +2,13 @@
 //!
 //! Every lead in `tests/data/golden` is above 2, and a rounding changes far less. So any difference
 //! is an error. `tests/reference.rs` shows that every tensor of the model affects the tokens.
+//! `tests/web/goldens.spec.ts` has the texts from SwiftShader, which takes minutes for these tests.
 
 use std::time::Duration;
 
 use ternlight::session::{FinishReason, GenerateOptions, KvType, LmHead, Session, Stats};
 
-use crate::setup::{Golden, Goldens, Setup, generate, greedy, is_slow};
+use crate::setup::{Golden, Goldens, Setup, generate, greedy};
 
 /// Loads the model and generates all texts, with prompt lookup and without.
 #[track_caller]
@@ -24,17 +25,6 @@ fn check(setup: &Setup, kernels: &[&str]) -> Session {
 #[track_caller]
 fn check_texts(session: &mut Session) {
     let context = session.info().context_length;
-    // SwiftShader takes minutes for all prompts. tests/web/goldens.spec.ts gives it each of them.
-    if is_slow(session) {
-        for name in ["once", "count"] {
-            let goldens = Goldens::golden();
-            let golden = goldens.prompt(name);
-            let options =
-                GenerateOptions { prompt_lookup: Some(true), ..greedy(golden.greedy.len()) };
-            check_text(session, golden, &options);
-        }
-        return;
-    }
     let (mut drafted, mut accepted) = (0, 0);
     for golden in &Goldens::golden().prompts {
         // With small bindings the cache is small: the long prompt does not fit.
