@@ -1,8 +1,8 @@
-// Y = FACTOR * W Q for many tokens: packed rows of 2-bit codes times int8 rows with a scale for each
-// 32, on tiles in workgroup memory.
+// Y = FACTOR * W Q for many tokens: packed rows of codes of 1 or 2 bits times int8 rows with a scale for
+// each 32, on tiles in workgroup memory. Codes of 1 bit become codes of 2 bits on the way there.
 //
 // A workgroup computes TILE_ROWS rows by TILE_TOKENS tokens. Each of its 16 x 8 threads computes 4
-// x 4 of them, one block of BLOCK words of codes, 16 values each, after the other. Four rows are one
+// x 4 of them, one block of BLOCK words of 2-bit codes, 16 values each, after the other. Four rows are one
 // vector. Its codes are unpacked once for all tokens of a thread.
 //
 // MATRICES = 1: y[token][row] = product, or += product if ADD. MATRICES = 2: the rows come in
@@ -21,7 +21,7 @@
 
 // 16 x 8 threads, 4 x 4 results each.
 const_assert WORKGROUP == 128u && TILE_ROWS == 64u && TILE_TOKENS == 32u;
-const_assert BITS == 2u && GROUP >= 64u;
+const_assert BITS <= 2u && GROUP >= 64u;
 const_assert BLOCK == 8u || BLOCK == 16u;
 const_assert K % (16u * BLOCK) == 0u;
 
@@ -66,6 +66,12 @@ fn dot_rows(codes: vec4u, q: u32) -> vec4i {
     return vec4i(dot4(codes.x, q), dot4(codes.y, q), dot4(codes.z, q), dot4(codes.w, q));
 }
 
+// The words of 2-bit codes for four codes of 1 bit, the lowest bits of each byte.
+fn widened(words: vec4u) -> vec4u {
+    let pairs = (words | (words << vec4u(2u))) & vec4u(0x33333333u);
+    return ((pairs | (pairs << vec4u(1u))) & vec4u(0x55555555u)) << vec4u(1u);
+}
+
 fn dot_word(c0: vec4u, c1: vec4u, c2: vec4u, c3: vec4u, q: vec4u) -> vec4i {
     return dot_rows(c0, q.x) + dot_rows(c1, q.y) + dot_rows(c2, q.z) + dot_rows(c3, q.w);
 }
@@ -105,8 +111,20 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         for (var part = 0u; part < PARTS; part++) {
             let word = part * 8u + word_in;
             let at = block * BLOCK + word;
-            w_tile[word * QUAD_PITCH + quad_in] =
-                vec4u(w[w0 + at], w[w1 + at], w[w2 + at], w[w3 + at]);
+            if BITS == 1u {
+                // A word has the codes of two.
+                let words = vec4u(
+                    w[(w0 + at) / 2u],
+                    w[(w1 + at) / 2u],
+                    w[(w2 + at) / 2u],
+                    w[(w3 + at) / 2u],
+                );
+                w_tile[word * QUAD_PITCH + quad_in] =
+                    widened((words >> vec4u(at % 2u * 4u)) & vec4u(0x0f0f0f0fu));
+            } else {
+                w_tile[word * QUAD_PITCH + quad_in] =
+                    vec4u(w[w0 + at], w[w1 + at], w[w2 + at], w[w3 + at]);
+            }
             // Neighbouring lanes read neighbours of q.
             let word_of_q = word_in % (2u * PARTS) * 4u + word_in / (2u * PARTS) + part * 2u;
             let at_q = sixteen_at(block * BLOCK + word_of_q);

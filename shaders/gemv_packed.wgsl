@@ -15,13 +15,21 @@ fn input_factor(token: u32) -> f32 {
     return q_factor[token];
 }
 
+// The row's 64 activations number `i`.
+fn sixty4(token: u32, i: u32) -> Sixty4 {
+    let at = token * Q_VECTORS + sixteen_at(i * 4u);
+    let at_x = token * Q_SCALES + i * 2u;
+    return Sixty4(q[at], q[at + 8u], q[at + 16u], q[at + 24u], q_scale[at_x], q_scale[at_x + 1u]);
+}
+
 fn add_unit(sum: f32, token: u32, row: u32, unit: u32, a: vec4u, b: vec4u) -> f32 {
-    if BITS == 2u {
-        let at = token * Q_VECTORS + sixteen_at(unit * 4u);
-        let at_x = token * Q_SCALES + unit * 2u;
+    if BITS == 1u {
         let s = scale_offset(row, unit * UNIT).x;
-        let x = Sixty4(q[at], q[at + 8u], q[at + 16u], q[at + 24u], q_scale[at_x], q_scale[at_x + 1u]);
-        return add_sixty4(sum, s, a, x);
+        return add_bits(sum, s, a, sixty4(token, 2u * unit), sixty4(token, 2u * unit + 1u));
+    }
+    if BITS == 2u {
+        let s = scale_offset(row, unit * UNIT).x;
+        return add_sixty4(sum, s, a, sixty4(token, unit));
     }
     var v = sum;
     for (var group = 0u; group < UNIT / 32u; group++) {

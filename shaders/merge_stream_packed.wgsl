@@ -19,13 +19,18 @@ const GROUPS_EACH: u32 = (GROUPS + WORKGROUP - 1u) / WORKGROUP; // of a lane
 
 // Of every four values.
 var<workgroup> largest: array<f32, FOURS>;
-// The words of int8, [UNITS / 8][16][8] with a pitch of 136 words for each eight units: neighbouring
-// lanes read neighbours, each in a bank of its own.
-var<workgroup> q: array<u32, (UNITS + 7u) / 8u * 136u>;
-var<workgroup> q_scale: array<vec2f, 2u * UNITS>;
+// The words of int8, [UNITS / 8][UNIT / 4][8] with a pitch of PITCH words for each eight units:
+// neighbouring lanes read neighbours, each in a bank of its own.
+const PITCH: u32 = 2u * UNIT + 8u;
+var<workgroup> q: array<u32, (UNITS + 7u) / 8u * PITCH>;
+var<workgroup> q_scale: array<vec2f, GROUPS>;
 
-fn word_at(unit: u32, i: u32) -> u32 {
-    return unit / 8u * 136u + i * 8u + unit % 8u;
+// The word `i` of the row's 64 values number `which`.
+fn word_at(which: u32, i: u32) -> u32 {
+    if BITS == 1u {
+        return which / 16u * PITCH + (which % 2u * 16u + i) * 8u + which / 2u % 8u;
+    }
+    return which / 8u * PITCH + i * 8u + which % 8u;
 }
 
 fn largest_of_group(group: u32) -> f32 {
@@ -69,18 +74,18 @@ fn prepare_input(lane: u32) -> f32 {
     return 1.0;
 }
 
-fn four_words(unit: u32, i: u32) -> vec4u {
-    let at = word_at(unit, i);
+fn four_words(which: u32, i: u32) -> vec4u {
+    let at = word_at(which, i);
     return vec4u(q[at], q[at + 8u], q[at + 16u], q[at + 24u]);
 }
 
-fn sixty4(unit: u32) -> Sixty4 {
+fn sixty4(i: u32) -> Sixty4 {
     return Sixty4(
-        four_words(unit, 0u),
-        four_words(unit, 4u),
-        four_words(unit, 8u),
-        four_words(unit, 12u),
-        q_scale[unit * 2u],
-        q_scale[unit * 2u + 1u],
+        four_words(i, 0u),
+        four_words(i, 4u),
+        four_words(i, 8u),
+        four_words(i, 12u),
+        q_scale[i * 2u],
+        q_scale[i * 2u + 1u],
     );
 }

@@ -3,16 +3,22 @@
 // The kernel declares w, `array<vec4u>` [MATRICES, N_ROWS, K] codes, and w_scale, `array<u32>`
 // [MATRICES, N_ROWS, SCALE_WORDS]: f16 in pairs if SCALE_F16, else f32, each followed by its offset
 // if OFFSETS. A word of codes holds fours of consecutive values, a byte for each: the first four in
-// the lowest bits of the bytes, the next four in the bits above.
+// the lowest bits of the bytes, the next four in the bits above. A code of 1 bit is 0 or 2.
 
-const UNIT: u32 = select(32u, 64u, BITS == 2u); // values that a lane reads in one step
-const UNITS: u32 = K / UNIT;                    // in a row
-const VECTORS: u32 = UNIT * BITS / 128u;        // of codes in a unit: 1 or 2
+const UNIT: u32 = select(32u, 128u / BITS, BITS <= 2u); // values that a lane reads in one step
+const UNITS: u32 = K / UNIT;                            // in a row
+const VECTORS: u32 = UNIT * BITS / 128u;                // of codes in a unit: 1 or 2
 const STEPS: u32 = (UNITS + LANES - 1u) / LANES;
 
-const_assert BITS == 2u || BITS == 4u || BITS == 8u;
+const_assert BITS == 1u || BITS == 2u || BITS == 4u || BITS == 8u;
 const_assert K % UNIT == 0u;
 const_assert GROUP == 16u || GROUP % 32u == 0u;
+
+// Sixteen codes, one in each byte: those in the lower or the upper `half` of a word's bytes.
+fn codes1(word: u32, half: u32) -> vec4u {
+    let bits = (vec4u(word) >> (vec4u(0u, 1u, 2u, 3u) + 4u * half)) & vec4u(0x01010101u);
+    return bits << vec4u(1u);
+}
 
 // Sixteen codes, one in each byte.
 fn codes2(word: u32) -> vec4u {
@@ -25,6 +31,9 @@ fn codes4(words: vec2u) -> vec4u {
 
 // The sixteen codes number `i` of a unit. Codes of 8 bits are made signed: their ZERO is 128.
 fn sixteen(first: vec4u, second: vec4u, i: u32) -> vec4u {
+    if BITS == 1u {
+        return codes1(first[i / 2u], i % 2u);
+    }
     if BITS == 2u {
         return codes2(first[i]);
     }

@@ -30,9 +30,23 @@ struct Sixty4 {
     x2: vec2f,
 }
 
-// Two words of codes of 2 bits. Only those at the top are shifted down: the others count 4 and 16
-// times.
+// A word of codes of 1 bit. Only its upper half is shifted down: the bits count 1, 2, 4 and 8 times,
+// and a code is twice its bit.
+fn dot_bits(word: u32, q0: vec4u, q1: vec4u) -> i32 {
+    let upper = word >> 4u;
+    let once = dot4(word & 0x01010101u, q0.x) + dot4(upper & 0x01010101u, q1.x);
+    let twice = dot4(word & 0x02020202u, q0.y) + dot4(upper & 0x02020202u, q1.y);
+    let four_times = dot4(word & 0x04040404u, q0.z) + dot4(upper & 0x04040404u, q1.z);
+    let eight_times = dot4(word & 0x08080808u, q0.w) + dot4(upper & 0x08080808u, q1.w);
+    return 2 * once + twice + (four_times >> 1u) + (eight_times >> 2u);
+}
+
+// The products of 32 codes: two words of 2 bits, or one of 1 bit. Of 2 bits, only the codes at the top
+// are shifted down: the others count 4 and 16 times.
 fn dot_words(words: vec2u, q0: vec4u, q1: vec4u) -> i32 {
+    if BITS == 1u {
+        return dot_bits(words.x, q0, q1);
+    }
     let once = words & vec2u(0x03030303u);
     let four_times = words & vec2u(0x0c0c0c0cu);
     let sixteen_times = words & vec2u(0x30303030u);
@@ -42,7 +56,8 @@ fn dot_words(words: vec2u, q0: vec4u, q1: vec4u) -> i32 {
         + ((dot4(sixteen_times.x, q0.z) + dot4(sixteen_times.y, q1.z)) >> 4u);
 }
 
-// Adds the products of 64 codes of 2 bits, which have one scale `s`.
+// Adds the products of 64 codes, which have one scale `s`: four words of 2 bits, or two of 1 bit, each
+// of them twice.
 fn add_sixty4(sum: f32, s: f32, codes: vec4u, a: Sixty4) -> f32 {
     let first = dot_words(codes.xy, a.q0, a.q1);
     let second = dot_words(codes.zw, a.q2, a.q3);
@@ -50,6 +65,11 @@ fn add_sixty4(sum: f32, s: f32, codes: vec4u, a: Sixty4) -> f32 {
     return fma(s, fma(a.x2.x, f32(second), fma(-CODE_OF_ZERO, a.x2.y, v)), sum);
 }
 
+// Adds the products of 128 codes of 1 bit, which have one scale `s`.
+fn add_bits(sum: f32, s: f32, codes: vec4u, a: Sixty4, b: Sixty4) -> f32 {
+    return add_sixty4(add_sixty4(sum, s, codes.xxyy, a), s, codes.zzww, b);
+}
+
 // Codes of 8 bits are signed, so that groups of 16 need no sum of the activations.
 const_assert GROUP != 16u || BITS == 8u;
-const_assert BITS != 2u || GROUP % 64u == 0u;
+const_assert BITS > 2u || GROUP % UNIT == 0u;

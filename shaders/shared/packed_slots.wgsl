@@ -1,17 +1,19 @@
-// Packed rows of 2-bit codes times one vector. A slot of LANES neighbouring lanes shares EACH rows,
-// so that activations are read once for all of these.
+// Packed rows of codes of 1 or 2 bits times one vector. A slot of LANES neighbouring lanes shares
+// EACH rows, so that activations are read once for all of these.
 //
-// The kernel declares what packed.wgsl needs; sixty4(unit), which returns activations; and
-// prepare_input(lane), which the whole workgroup calls before, and which returns the factor of all
+// The kernel declares what packed.wgsl needs; sixty4(i), which returns the row's 64 activations number
+// `i`; and prepare_input(lane), which the whole workgroup calls before, and which returns the factor of all
 // products.
 
-const_assert BITS == 2u && GROUP >= 64u;
+const_assert BITS <= 2u && GROUP >= UNIT;
 const_assert EACH == 1u || EACH == 2u || EACH == 4u;
 
 // Drivers unroll a loop to a constant. On an NVIDIA H200 a model of short rows, four steps or fewer,
 // then decodes faster by 4 %. With longer rows it makes no difference, and more code: those take
 // the length of a buffer, which is no constant and never less than STEPS.
 const UNROLLED_STEPS: u32 = 4u;
+
+const SIXTY_FOURS: u32 = K / 64u; // activations of a row, 64 at a time
 
 // The word with the scale of a unit, and the scale.
 fn scale_word(row: u32, unit: u32) -> u32 {
@@ -53,6 +55,22 @@ fn load_codes(rows: vec4u, unit: u32) -> Codes {
     return c;
 }
 
+// Adds the products of a unit of 1-bit codes.
+fn add_unit_of_bits(sum: vec4f, c: Codes, unit: u32, inside: bool) -> vec4f {
+    let a = sixty4(2u * unit);
+    let b = sixty4(2u * unit + 1u);
+    var v = sum;
+    v.x = add_bits(v.x, select(0.0, scale_in(c.scales.x, unit), inside), c.row0, a, b);
+    if EACH > 1u {
+        v.y = add_bits(v.y, select(0.0, scale_in(c.scales.y, unit), inside), c.row1, a, b);
+    }
+    if EACH > 2u {
+        v.z = add_bits(v.z, select(0.0, scale_in(c.scales.z, unit), inside), c.row2, a, b);
+        v.w = add_bits(v.w, select(0.0, scale_in(c.scales.w, unit), inside), c.row3, a, b);
+    }
+    return v;
+}
+
 // The products with EACH rows of the shard. Every lane of the slot gets them.
 fn products(lane: u32, rows: vec4u) -> vec4f {
     let last = UNITS - 1u;
@@ -70,14 +88,18 @@ fn products(lane: u32, rows: vec4u) -> vec4f {
         let unit = min(i * LANES + mine, last);
         // Past the end of a row, a scale of 0 adds nothing.
         let inside = i * LANES + mine < UNITS;
-        let a = sixty4(unit);
-        sum.x = add_sixty4(sum.x, select(0.0, scale_in(c.scales.x, unit), inside), c.row0, a);
-        if EACH > 1u {
-            sum.y = add_sixty4(sum.y, select(0.0, scale_in(c.scales.y, unit), inside), c.row1, a);
-        }
-        if EACH > 2u {
-            sum.z = add_sixty4(sum.z, select(0.0, scale_in(c.scales.z, unit), inside), c.row2, a);
-            sum.w = add_sixty4(sum.w, select(0.0, scale_in(c.scales.w, unit), inside), c.row3, a);
+        if BITS == 1u {
+            sum = add_unit_of_bits(sum, c, unit, inside);
+        } else {
+            let a = sixty4(unit);
+            sum.x = add_sixty4(sum.x, select(0.0, scale_in(c.scales.x, unit), inside), c.row0, a);
+            if EACH > 1u {
+                sum.y = add_sixty4(sum.y, select(0.0, scale_in(c.scales.y, unit), inside), c.row1, a);
+            }
+            if EACH > 2u {
+                sum.z = add_sixty4(sum.z, select(0.0, scale_in(c.scales.z, unit), inside), c.row2, a);
+                sum.w = add_sixty4(sum.w, select(0.0, scale_in(c.scales.w, unit), inside), c.row3, a);
+            }
         }
     }
     if EACH < 4u {

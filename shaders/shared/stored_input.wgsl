@@ -5,7 +5,7 @@ fn input_vector(i: u32) -> vec4u {
     return q[i];
 }
 
-// The scales of a unit's two groups.
-fn input_scales(unit: u32) -> vec4f {
-    return q_scale[unit];
+// The scales of the two groups of 64 values.
+fn input_scales(i: u32) -> vec4f {
+    return q_scale[i];
 }

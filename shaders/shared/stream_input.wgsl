@@ -28,7 +28,7 @@ fn input_vector(i: u32) -> vec4u {
     return stream[i];
 }
 
-// The scales of a unit's two groups.
-fn input_scales(unit: u32) -> vec4f {
-    return bitcast<vec4f>(stream[SCALES_AT + unit]);
+// The scales of the two groups of 64 values.
+fn input_scales(i: u32) -> vec4f {
+    return bitcast<vec4f>(stream[SCALES_AT + i]);
 }

@@ -2,13 +2,15 @@
 //!
 //! A shader takes four consecutive codes out of a word with one shift and one mask, a byte for
 //! each. So a word interleaves such *fours*: the first is in the lowest bits of each byte, the next
-//! in the bits above. A word has four fours of 2 bits, two of 4 bits, or one of 8 bits.
+//! in the bits above. A word has eight fours of 1 bit, four of 2 bits, two of 4 bits, or one of 8 bits.
+//!
+//! A code of 1 bit is 0 or 2: with 1 for zero, as in ternary types, it stands for -1 or +1.
 
 /// Packs a code for each element. The codes must fill whole words.
 ///
 /// With 2 bits, byte `b` of a word has element `4 i + b` of its 16 elements in bits `2 i` and
 /// `2 i + 1`; with 4 bits, element `4 i + b` of 8 in bits `4 i` to `4 i + 3`; with 8 bits, element
-/// `b`.
+/// `b`. With 1 bit, bit `i` of byte `b` has element `4 i + b` of 32.
 pub fn pack(bits: u32, codes: &[u8]) -> Vec<u32> {
     let fours: Vec<u32> = codes.as_chunks::<4>().0.iter().map(|c| u32::from_le_bytes(*c)).collect();
     let mut words = Vec::with_capacity(codes.len() * bits as usize / 32);
@@ -19,15 +21,20 @@ pub fn pack(bits: u32, codes: &[u8]) -> Vec<u32> {
 /// Appends a code for each element of `words`.
 pub fn unpack(bits: u32, words: &[u32], codes: &mut Vec<u8>) {
     let mask = if bits == 8 { u32::MAX } else { 0x0101_0101 * ((1 << bits) - 1) };
+    let doubled = u32::from(bits == 1);
     codes.reserve(words.len() * 32 / bits as usize);
     for word in words {
-        (0..8 / bits).for_each(|i| codes.extend((word >> (bits * i) & mask).to_le_bytes()));
+        let four = |i| (word >> (bits * i) & mask) << doubled;
+        (0..8 / bits).for_each(|i| codes.extend(four(i).to_le_bytes()));
     }
 }
 
 /// Appends fours, each a byte for each code, as words.
 pub(super) fn interleave(bits: u32, fours: &[u32], words: &mut Vec<u32>) {
     match bits {
+        1 => words.extend(fours.as_chunks().0.iter().map(|fours: &[u32; 8]| {
+            fours.iter().enumerate().fold(0, |word, (i, four)| word | four >> 1 << i)
+        })),
         2 => words.extend(
             fours.as_chunks().0.iter().map(|&[a, b, c, d]: &[u32; 4]| a | b << 2 | c << 4 | d << 6),
         ),

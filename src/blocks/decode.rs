@@ -40,15 +40,15 @@ pub(super) fn q2_0<const BYTES: usize>(blocks: &[u8], out: &mut Vec<u32>) {
     }
 }
 
-/// A scale, then a byte for 8 elements. Bit 0 is −1 (code 0) and bit 1 is +1 (code 2).
+/// A scale, then a byte for 8 elements. A bit of 0 is −1, a bit of 1 is +1.
 pub(super) fn q1_0(blocks: &[u8], out: &mut Vec<u32>) {
     // Bit i goes to bit 8 i.
     let spread = |nibble: u32| (nibble * 0x0020_4081) & 0x0101_0101;
     for block in blocks.as_chunks::<18>().0 {
-        out.extend(block[2..].as_chunks::<2>().0.iter().map(|pair| {
-            let bits = u32::from(u16::from_le_bytes(*pair));
-            (0..4).fold(0, |word, i| word | spread(bits >> (4 * i) & 15) << (2 * i + 1))
-        }));
+        let natural: [u32; 4] = words(&block[2..]);
+        out.extend(
+            natural.map(|bits| (0..8).fold(0, |word, i| word | spread(bits >> (4 * i) & 15) << i)),
+        );
     }
 }
 

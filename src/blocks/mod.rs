@@ -24,7 +24,7 @@ pub struct BlockType {
     pub elements: usize,
     /// Bytes of a block in the file.
     pub bytes: usize,
-    /// Bits of an unpacked code: 2, 4 or 8.
+    /// Bits of a code on the GPU: 1, 2, 4 or 8.
     pub bits: u32,
     /// Elements that share a scale.
     pub group: usize,
@@ -132,7 +132,7 @@ pub static TABLE: &[BlockType] = &[
         ty: TensorType::Q1_0,
         elements: 128,
         bytes: 18,
-        bits: 2,
+        bits: 1,
         group: 128,
         zero: 1,
         scale_is_f16: true,
@@ -179,6 +179,11 @@ pub static TABLE: &[BlockType] = &[
 ];
 
 impl BlockType {
+    /// Whether the values are -1, 0 and +1 times a scale, or two of these.
+    pub fn is_ternary(&self) -> bool {
+        self.bits <= 2
+    }
+
     /// Appends the codes of `blocks` in the GPU's order (see [`pack`]), and a scale for each group.
     /// Types with offsets append an offset for each group too.
     ///

@@ -207,7 +207,7 @@ pub(super) fn decode(p: &mut Recorder, config: &Config, weights: &Weights, state
     }
     embed(p, config, weights, state, true);
     if let (Some(stream), Some(matrices), Activations::Groups(h), Activations::Groups(ff_h)) =
-        (&state.stream, weights.two_bit_matrices(), &state.h, &state.ff_h)
+        (&state.stream, weights.stream_matrices(), &state.h, &state.ff_h)
     {
         let buffers = StreamBuffers { stream, h, ff_h };
         stream_blocks(p, config, weights, &matrices, state, &buffers);
@@ -229,7 +229,7 @@ struct StreamBuffers<'a> {
     ff_h: &'a QuantizedGroups,
 }
 
-/// The blocks, where [`Weights::two_bit_matrices`] has theirs. Whatever adds to the residual stream
+/// The blocks, where [`Weights::stream_matrices`] has theirs. Whatever adds to the residual stream
 /// also makes it the input of the products after the next norm. So no dispatch norms it.
 fn stream_blocks(
     p: &mut Recorder,

@@ -52,7 +52,7 @@ impl AllInputs {
             stream: tuning.fused
                 && tuning.lanes >= MIN_LANES
                 && blocks == Inputs::Groups
-                && weights.two_bit_matrices().is_some(),
+                && weights.stream_matrices().is_some(),
             lm_head: if weights.lm_head().dense().is_some() { Inputs::Floats } else { packed },
         }
     }

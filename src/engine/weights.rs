@@ -126,8 +126,8 @@ impl Weights {
 
     /// The matrices of each block, in the order of [`Block`]'s fields, if the kernels of the residual
     /// stream take all of them.
-    pub(super) fn two_bit_matrices(&self) -> Option<Vec<[&Packed; 4]>> {
-        self.blocks.iter().map(Block::two_bit_matrices).collect()
+    pub(super) fn stream_matrices(&self) -> Option<Vec<[&Packed; 4]>> {
+        self.blocks.iter().map(Block::stream_matrices).collect()
     }
 
     /// Where the tensor goes.
@@ -158,13 +158,13 @@ impl Weights {
 }
 
 impl Block {
-    fn two_bit_matrices(&self) -> Option<[&Packed; 4]> {
+    fn stream_matrices(&self) -> Option<[&Packed; 4]> {
         let whole = |w: &Packed| w.ends_with_groups();
         let matrices = [
-            self.attn_qkv.two_bit(|_| true)?,
-            self.attn_output.two_bit(whole)?,
-            self.ffn_gate_up.two_bit(whole)?,
-            self.ffn_down.two_bit(whole)?,
+            self.attn_qkv.packed_ternary(|_| true)?,
+            self.attn_output.packed_ternary(whole)?,
+            self.ffn_gate_up.packed_ternary(whole)?,
+            self.ffn_down.packed_ternary(whole)?,
         ];
         let has_sub_norms = self.attn_sub_norm.is_some() || self.ffn_sub_norm.is_some();
         (!has_sub_norms).then_some(matrices)
@@ -192,10 +192,10 @@ impl Matrix {
         }
     }
 
-    /// The matrix, if it is packed in 2 bits and `fits`.
-    fn two_bit(&self, fits: impl Fn(&Packed) -> bool) -> Option<&Packed> {
+    /// The matrix, if it is packed in 1 or 2 bits and `fits`.
+    fn packed_ternary(&self, fits: impl Fn(&Packed) -> bool) -> Option<&Packed> {
         match self {
-            Self::Packed(w) if w.format.bits == 2 && fits(w) => Some(w),
+            Self::Packed(w) if w.format.is_ternary() && fits(w) => Some(w),
             _ => None,
         }
     }

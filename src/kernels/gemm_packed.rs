@@ -9,7 +9,7 @@ const TILE_ROWS: u32 = 64;
 const TILE_TOKENS: u32 = 32;
 const WORKGROUP: u32 = TILE_ROWS / 4 * (TILE_TOKENS / 4);
 
-/// Words of codes in a block, each of 16 columns.
+/// Words of 2-bit codes in a block, each of 16 columns.
 const BLOCK: usize = 8;
 /// The same for one tile of tokens or less: the card then waits for memory, and less often for more at
 /// a time. The tiles fill the 16 KiB of workgroup memory that every adapter has.
@@ -57,9 +57,10 @@ fn consts(
 }
 
 impl Packed {
-    /// Whether [`Recorder::gemm_packed`] takes the matrix: codes of 2 bits, and rows of whole tiles.
+    /// Whether [`Recorder::gemm_packed`] takes the matrix: codes of 1 or 2 bits, and rows of whole
+    /// tiles.
     pub fn fits_tiles(&self) -> bool {
-        self.format.bits == 2 && self.k.is_multiple_of(16 * BLOCK)
+        self.format.is_ternary() && self.k.is_multiple_of(16 * BLOCK)
     }
 }
 

@@ -40,7 +40,7 @@ fn consts(rows: &ShardRows, w: &Packed, product: Product, tuning: &Tuning, eps: 
 
 impl Recorder<'_> {
     /// `y` `[rows]` = the int8 quantisation of `activation(gate) * up`, with a scale for each 32
-    /// values. gate and up are the products of `w`, whose codes have 2 bits, with the norm of the
+    /// values. gate and up are the products of `w`, whose codes have 1 or 2 bits, with the norm of the
     /// residual stream `x`. `eps` is the norm's. The rows of each shard are a multiple of 32, and
     /// the device has at least [`MIN_LANES`](super::MIN_LANES) lanes for a row.
     pub fn norm_gated_packed(

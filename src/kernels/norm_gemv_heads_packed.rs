@@ -91,7 +91,7 @@ pub struct Heads<'a> {
 }
 
 impl Recorder<'_> {
-    /// The product of `w`, whose codes have 2 bits, with the norm of the residual stream `x`, as
+    /// The product of `w`, whose codes have 1 or 2 bits, with the norm of the residual stream `x`, as
     /// [`Recorder::norm_gemv_packed`], and then what [`Recorder::norm_rope_kv`] does. `eps` is the
     /// norm's of `x`. [`Packed::takes_heads`] says whether it takes `w`.
     pub fn norm_gemv_heads_packed(&mut self, w: &Packed, x: &Stream, eps: f32, to: &Heads<'_>) {

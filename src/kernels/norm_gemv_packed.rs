@@ -34,7 +34,7 @@ fn consts(rows: &ShardRows, w: &Packed, tuning: &Tuning, eps: f32) -> Vec<Const>
 }
 
 impl Recorder<'_> {
-    /// `y` `[rows]` = the product of `w`, whose codes have 2 bits, with the norm of the residual
+    /// `y` `[rows]` = the product of `w`, whose codes have 1 or 2 bits, with the norm of the residual
     /// stream `x`. `eps` is the norm's. The device has at least [`MIN_LANES`](super::MIN_LANES) lanes
     /// for a row.
     pub fn norm_gemv_packed(&mut self, w: &Packed, x: &Stream, eps: f32, y: &Buffer<f32>) {

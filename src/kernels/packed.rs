@@ -8,11 +8,12 @@ use std::ops::Range;
 /// How the values of a [`Packed`] matrix are held: `scale * (code - zero) - offset`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
-    /// Bits of a code: 2, 4 or 8.
+    /// Bits of a code: 1, 2, 4 or 8. A code of 1 bit is 0 or 2.
     pub bits: u32,
-    /// Values that share a scale: 16 (only with 8 bits), or a multiple of 32; with 2 bits, of 64.
+    /// Values that share a scale: 16 (only with 8 bits), or a multiple of 32; with 2 bits, of 64; with
+    /// 1 bit, of 128.
     pub group: usize,
-    /// The code of the value 0; with 8 bits always 128.
+    /// The code of the value 0; with 8 bits always 128, with 1 bit always 1.
     pub zero: i32,
     /// What is held for each group.
     pub scales: Scales,
@@ -25,7 +26,7 @@ pub enum Scales {
     F16,
     /// An f32 scale.
     F32,
-    /// An f32 scale and an f32 offset. Not with 2 bits.
+    /// An f32 scale and an f32 offset. Not with 1 or 2 bits.
     F32WithOffset,
 }
 
@@ -115,9 +116,14 @@ impl Format {
     /// Ternary codes in groups of 64 with f16 scales, for [`Kernel::example`].
     pub(super) const EXAMPLE: Self = Self { bits: 2, group: 64, zero: 1, scales: Scales::F16 };
 
+    /// Whether codes have 1 or 2 bits: the kernels of one token take no others.
+    pub const fn is_ternary(&self) -> bool {
+        self.bits <= 2
+    }
+
     /// Values that a lane reads in one step.
     pub const fn unit(&self) -> usize {
-        if self.bits == 2 { 64 } else { 32 }
+        if self.is_ternary() { 128 / self.bits as usize } else { 32 }
     }
 
     /// Words of codes in a row of `k` values.

@@ -39,7 +39,7 @@ pub(super) fn consts(rows: &ShardRows, w: &Packed, tuning: &Tuning) -> Vec<Const
 }
 
 impl Recorder<'_> {
-    /// Adds the product of `w`, whose codes have 2 bits, with one token's `q` to the residual stream
+    /// Adds the product of `w`, whose codes have 1 or 2 bits, with one token's `q` to the residual stream
     /// `x` `[rows]`. `stream` is then `x` as the input of `norm`, the norm that comes next. The rows
     /// of each shard are a multiple of 32, and the device has at least
     /// [`MIN_LANES`](super::MIN_LANES) lanes for a row.

@@ -8,7 +8,7 @@ use super::architecture::Architecture;
 use super::config::Config;
 use super::role::{Kind, Role};
 use super::rope::RopeScaling;
-use crate::blocks::{self, Fault, block_type};
+use crate::blocks::{self, BlockType, Fault, block_type};
 use crate::error::{Error, Result};
 use crate::gguf::{Gguf, TensorInfo, TensorType};
 use crate::ternary;
@@ -46,7 +46,7 @@ impl Kind {
                 // A type of four bits is what llama.cpp falls back to where rows do not divide by
                 // the blocks of a ternary one.
                 let fits = |ty: &TensorType| {
-                    *ty == TensorType::Q4_0 || block_type(*ty).is_some_and(|block| block.bits == 2)
+                    *ty == TensorType::Q4_0 || block_type(*ty).is_some_and(BlockType::is_ternary)
                 };
                 [TensorType::I2S].into_iter().chain(blocks.filter(fits)).collect()
             }

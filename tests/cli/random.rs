@@ -21,12 +21,19 @@ fn random_overwrites_a_file_only_with_force() {
     assert!(shown.contains("ternlight runs this model"), "{shown}");
 }
 
-/// Two shapes with types of their own, whole. The headers of all are tested beside the program.
+/// Shapes with types of their own, whole. The headers of all are tested beside the program.
 #[test]
 fn random_models_of_other_types_are_whole() {
-    for (shape, row) in [
-        ("bonsai-1.7b", "token_embd.weight                Q2_0 [2048, 151669], 87361344"),
-        ("bitcpm-0.5b", "blk.0.ffn_down.weight            TQ2_0 [4096, 1024], 1081344 bytes"),
+    const THIRDS: &str = "-1 33.6 %, 0 33.2 %, +1 33.2 %";
+    const HALVES: &str = "-1 50.0 %, 0 0.0 %, +1 50.0 %";
+    for (shape, row, shares) in [
+        ("bonsai-1.7b", "token_embd.weight                Q2_0 [2048, 151669], 87361344", THIRDS),
+        ("bonsai-1.7b-q1_0", "blk.0.attn_q.weight              Q1_0 [2048, 2048], 589824", HALVES),
+        (
+            "bitcpm-0.5b",
+            "blk.0.ffn_down.weight            TQ2_0 [4096, 1024], 1081344 bytes",
+            THIRDS,
+        ),
     ] {
         let model = target(&format!("random-{shape}.gguf"));
         assert_eq!(text(&["random", "--shape", shape, "--layers", "1", "--force", &model]), "");
@@ -34,7 +41,7 @@ fn random_models_of_other_types_are_whole() {
         fs::remove_file(&model).unwrap();
         let row = shown.lines().find(|line| line.starts_with(row)).unwrap_or(&shown);
         assert!(row.contains("  scales 0.0"), "{row}");
-        assert!(row.ends_with("-1 33.6 %, 0 33.2 %, +1 33.2 %"), "{row}");
+        assert!(row.ends_with(shares), "{row}");
         assert!(shown.ends_with("ternlight runs this model\n"), "{shown}");
     }
     let model = target("random-embedding.gguf");

@@ -24,10 +24,11 @@ use crate::support::Random;
 use crate::ternary_products::{BEFORE, cuts};
 
 /// A format of each kind: every number of bits, every kind of scale, groups of all sizes.
-const FORMATS: [Format; 7] = [
+const FORMATS: [Format; 8] = [
     Format { bits: 2, group: 64, zero: 1, scales: Scales::F16 },
     Format { bits: 2, group: 128, zero: 1, scales: Scales::F16 },
     Format { bits: 2, group: 256, zero: 1, scales: Scales::F16 },
+    Format { bits: 1, group: 128, zero: 1, scales: Scales::F16 },
     Format { bits: 4, group: 32, zero: 8, scales: Scales::F16 },
     Format { bits: 4, group: 32, zero: 0, scales: Scales::F32WithOffset },
     Format { bits: 8, group: 32, zero: 128, scales: Scales::F16 },
@@ -57,8 +58,12 @@ struct Matrix {
 impl Matrix {
     fn new(format: Format, k: usize, rows: usize, matrices: usize, random: &mut Random) -> Self {
         let n = matrices * rows * k;
-        let most = if format.bits == 2 { 3 } else { 1 << format.bits };
-        let codes = (0..n).map(|_| random.below(most) as u8).collect();
+        let mut code = || match format.bits {
+            1 => 2 * random.below(2),
+            2 => random.below(3),
+            bits => random.below(1 << bits),
+        };
+        let codes = (0..n).map(|_| code() as u8).collect();
         let mut scales: Vec<[f32; 2]> = (0..n / format.group)
             .map(|_| {
                 let scale = half::f16::from_f32(random.float() - 0.3).to_f32();
@@ -227,8 +232,8 @@ fn check_products(gpu: &Gpu, several: bool, floats: bool) {
     ];
     let mut random = Random(11);
     for (i, format) in FORMATS.into_iter().enumerate() {
-        // Codes of 2 bits take every shape, the others two of them.
-        let (k, rows) = SHAPES[(i + i / 3) % SHAPES.len()];
+        // Codes of 2 bits take every shape, those of 4 and of 8 two of them.
+        let (k, rows) = SHAPES[(i + (i + 1) / 4) % SHAPES.len()];
         let product = PRODUCTS[i % PRODUCTS.len()];
         let n_tokens = if several { [2, 3, 5, 8][i % 4] } else { 1 };
         let matrix = Matrix::new(format, k, rows, product.matrices(), &mut random);
@@ -409,9 +414,11 @@ fn rms_norm_quantize_groups_norms_first() {
     });
 }
 
-/// The formats of 2 bits, of which the kernels for cards are.
-fn ternary_formats() -> impl Iterator<Item = Format> {
-    FORMATS.into_iter().filter(|format| format.bits == 2)
+/// The formats of 1 and of 2 bits, of which the kernels for cards are. The one of 1 bit takes the last
+/// case as well, which is the largest.
+fn ternary_formats<T: Copy>(cases: [T; 3]) -> impl Iterator<Item = (Format, T)> {
+    let cases = cases.into_iter().chain([cases[2]]);
+    FORMATS.into_iter().filter(Format::is_ternary).zip(cases)
 }
 
 /// A stream of `k` values that nothing was written to.
@@ -428,8 +435,7 @@ fn products_of_the_stream_equal_products_of_its_norm() {
             return;
         }
         let mut random = Random(16);
-        for (format, (k, n_ff)) in ternary_formats().zip([(256, 64), (768, 352), (2304, 288usize)])
-        {
+        for (format, (k, n_ff)) in ternary_formats([(256, 64), (768, 352), (2304, 288usize)]) {
             let mut matrix =
                 |k, rows, matrices| Matrix::new(format, k, rows, matrices, &mut random);
             let n_ff = n_ff.next_multiple_of(format.group);
@@ -483,7 +489,7 @@ fn norm_gemv_heads_packed_equals_its_two_steps() {
         let mut checked = 0;
         use KvType::{F16, F32, Int8};
         let cases = [(256, 64, Int8), (768, 128, F32), (2304, 64, F16)];
-        for (format, (k, head_dim, kv)) in ternary_formats().zip(cases) {
+        for (format, (k, head_dim, kv)) in ternary_formats(cases) {
             let shape = AttentionShape { n_head: 3, n_head_kv: 1, head_dim, kv };
             let n_qkv = 5 * head_dim;
             let w = Matrix::new(format, k, n_qkv, 1, &mut random).upload(gpu, &[2 * head_dim]);
@@ -535,7 +541,7 @@ fn merge_stream_packed_equals_its_two_steps() {
             return;
         }
         let mut random = Random(19);
-        for (format, (n_head, head_dim)) in ternary_formats().zip([(4, 64), (20, 128), (32, 128)]) {
+        for (format, (n_head, head_dim)) in ternary_formats([(4, 64), (20, 128), (32, 128)]) {
             let shape = AttentionShape { n_head, n_head_kv: n_head / 4, head_dim, kv: KvType::F16 };
             let (k, rows) = (n_head * head_dim, 96);
             let w = Matrix::new(format, k, rows, 1, &mut random).upload(gpu, &[32]);
@@ -570,7 +576,7 @@ fn gemm_packed_multiplies_tiles() {
         let mut random = Random(18);
         let cases = [(128, 1, 1), (768, 65, 31), (2304, 130, 70)];
         let products = [Product::Gated(Activation::Silu), Product::Add, Product::Store];
-        for (format, (k, rows, n_tokens)) in ternary_formats().zip(cases).skip(i) {
+        for (format, (k, rows, n_tokens)) in ternary_formats(cases).skip(i) {
             let k = k.max(format.group);
             for product in products {
                 let matrix = Matrix::new(format, k, rows, product.matrices(), &mut random);
@@ -587,5 +593,76 @@ fn gemm_packed_multiplies_tiles() {
                 assert_close(&what, &read(gpu, &y), &expected, RELATIVE, |i| size[i]);
             }
         }
+    }
+}
+
+/// Rows of hard codes with scales that are powers of two or 0: no sum of products with integers is
+/// rounded, in whatever order it is added.
+fn hard_bits(format: Format, k: usize, rows: usize, matrices: usize) -> Matrix {
+    let mut random = Random(21);
+    let code = |row: usize, i: usize, random: &mut Random| match row % 5 {
+        0 => 0,
+        1 => 2,
+        2 => 2 * (i % 2),
+        3 => 2 * (i / 4 % 2),
+        _ => 2 * random.below(2),
+    };
+    let all = (0..matrices * rows).flat_map(|row| (0..k).map(move |i| (row, i)));
+    let codes = all.map(|(row, i)| code(row, i, &mut random) as u8).collect();
+    let scales = (0..matrices * rows * k / format.group)
+        .map(|group| [[1.0, -0.5, 0.0, 2.0][group % 4], 0.0])
+        .collect();
+    Matrix { format, k, rows, matrices, codes, scales }
+}
+
+/// Every group's largest activation is 127, so its scale is 1: all at the limits, or noise.
+fn hard_integers(n_tokens: usize, k: usize) -> Vec<f32> {
+    let mut random = Random(22);
+    let mut x: Vec<f32> = (0..n_tokens * k)
+        .map(|i| match i / k % 4 {
+            0 => 127.0,
+            1 => -127.0,
+            2 => [127.0, -127.0][i % 2],
+            _ => random.below(255) as f32 - 127.0,
+        })
+        .collect();
+    x.iter_mut().step_by(32).for_each(|x| *x = 127.0);
+    x
+}
+
+/// Codes of 1 bit give the bits of the same codes of 2 bits, in every kernel that both take.
+#[test]
+fn one_bit_gives_what_two_bits_give() {
+    // Rows that end within a block of 1024 values, and tokens that do not fill a tile.
+    let (k, rows, n_tokens) = (1152, 64, 5);
+    let x = hard_integers(n_tokens, k);
+    let ids: Vec<u32> = (0..n_tokens as u32).collect();
+    let gated = Product::Gated(Activation::Silu);
+    let results = |gpu: &Gpu, bits| {
+        let format = Format { bits, ..FORMATS[1] };
+        let w = hard_bits(format, k, rows, 1).upload(gpu, &[]);
+        let pair = hard_bits(format, k, rows, 2).upload(gpu, &[]);
+        let (q, _) = upload_groups(gpu, &x, k);
+        let (d_x, tokens) = (gpu.upload("x", &x), gpu.upload("tokens", &ids));
+        let y = [(); 5].map(|()| gpu.upload("y", &vec![BEFORE; n_tokens * rows]));
+        let embedded = gpu.upload("embedded", &vec![0f32; n_tokens * k]);
+        run(gpu, &step(3, n_tokens), |p| {
+            p.gemv_packed(&w, &q, &y[0], Product::Add, false);
+            p.gemv_packed(&pair, &q, &y[1], gated, true);
+            p.gemv_packed_floats(&w, &d_x, &y[2], Product::Store, true);
+            p.gemm_packed(&w, &q, &y[3], Product::Store, true);
+            p.gemm_packed(&pair, &q, &y[4], gated, false);
+            p.embed_packed(&tokens, &w, 12.0, &embedded, false);
+        });
+        let norm = Norm { weight: gpu.upload("weight", &vec![1f32; rows]), eps: 1e-6 };
+        let (sum, stream) = (gpu.upload("x", &vec![BEFORE; rows]), stream(gpu, rows));
+        if gpu.tuning.lanes >= MIN_LANES {
+            run(gpu, &step(3, 1), |p| p.stream_packed(&w, &q, &norm, &sum, &stream));
+        }
+        let floats: Vec<_> = y.iter().chain([&embedded, &sum]).map(|y| read(gpu, y)).collect();
+        (floats, read(gpu, &stream.words))
+    };
+    for gpu in [device(), of_16_lanes()] {
+        assert_eq!(results(gpu, 1), results(gpu, 2));
     }
 }

@@ -58,6 +58,9 @@ fn alternatives(kernel: &Kernel, variant: &Variant) -> Vec<Vec<Const>> {
         let others = match *constant {
             Const::Bool(name, value) => vec![vec![Const::Bool(name, !value)]],
             Const::U32("MATRICES", value) => vec![vec![Const::U32("MATRICES", 3 - value)]],
+            Const::U32("BITS", 2) => {
+                vec![vec![Const::U32("BITS", 1), Const::U32("GROUP", 128)]]
+            }
             Const::U32("TOKENS", 4) => vec![vec![Const::U32("TOKENS", 1)]],
             // 32 rows in a workgroup.
             Const::U32("LANES", 32) if kernel.name.ends_with("stream_packed") => vec![vec![

@@ -121,7 +121,7 @@ export const FAMILIES: readonly Family[] = [
   },
   {
     name: 'Bonsai, 1 bit',
-    about: 'About half the download of Ternary-Bonsai. Can reason before it answers.',
+    about: 'About half the download of Ternary-Bonsai, and of its weights in GPU memory. Can reason before it answers.',
     licence: 'Apache-2.0',
     weights: 'Q1_0',
     note: AS_PUBLISHED,

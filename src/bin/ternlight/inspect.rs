@@ -62,6 +62,13 @@ struct Content {
 }
 
 impl Content {
+    /// Counts -1 and +1 in words of 32 codes of 1 bit, whatever their order.
+    fn count_bits(&mut self, words: &[u32]) {
+        let plus: u64 = words.iter().map(|word| u64::from(word.count_ones())).sum();
+        self.counts[0] += 32 * words.len() as u64 - plus;
+        self.counts[2] += plus;
+    }
+
     /// Counts the codes -1, 0 and +1 in words of 16 codes, whatever their order.
     fn count(&mut self, words: impl Iterator<Item = u32>) {
         for word in words {
@@ -125,9 +132,11 @@ fn content(
                 return bad(what, range.start + row.offset_of(fault) as u64);
             }
             content.extend(&scales, &offsets);
-            // Codes of two bits stand for -1, 0 and +1 times the scale.
-            if row.bits == 2 {
-                content.count(words.iter().copied());
+            // Codes of 1 and 2 bits stand for -1, 0 and +1 times the scale.
+            match row.bits {
+                1 => content.count_bits(&words),
+                2 => content.count(words.iter().copied()),
+                _ => {}
             }
         }
     } else if tensor.ty == TensorType::I2S {

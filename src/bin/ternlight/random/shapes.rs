@@ -28,6 +28,15 @@ pub(crate) enum Shape {
     /// prism-ml/Ternary-Bonsai-8B: 36 layers, width 4096, Q2_0, 2.3 GB
     #[value(name = "bonsai-8b")]
     Bonsai8b,
+    /// prism-ml/Bonsai-1.7B: the same with weights of -1 and +1, Q1_0, 0.24 GB
+    #[value(name = "bonsai-1.7b-q1_0")]
+    Bonsai1_7bQ1_0,
+    /// prism-ml/Bonsai-4B: Q1_0, 0.57 GB
+    #[value(name = "bonsai-4b-q1_0")]
+    Bonsai4bQ1_0,
+    /// prism-ml/Bonsai-8B: Q1_0, 1.15 GB
+    #[value(name = "bonsai-8b-q1_0")]
+    Bonsai8bQ1_0,
     /// openbmb/BitCPM-CANN-0.5B: 24 layers, width 1024, TQ2_0, 0.24 GB
     #[value(name = "bitcpm-0.5b")]
     Bitcpm0_5b,
@@ -199,6 +208,9 @@ impl Shape {
                 head: Some(TensorType::Q2_0),
                 ..BONSAI
             },
+            Self::Bonsai1_7bQ1_0 => Self::Bonsai1_7b.sizes().with_weights(TensorType::Q1_0),
+            Self::Bonsai4bQ1_0 => Self::Bonsai4b.sizes().with_weights(TensorType::Q1_0),
+            Self::Bonsai8bQ1_0 => Self::Bonsai8b.sizes().with_weights(TensorType::Q1_0),
             Self::Bitcpm0_5b => BITCPM,
             // No configuration was at hand. The sizes of MiniCPM-1B with this vocabulary give a
             // file of 547 MB, and the published one has 551.
@@ -224,6 +236,11 @@ impl Shape {
 }
 
 impl Sizes {
+    /// These sizes with all matrices, and the vocabulary's, of another type.
+    fn with_weights(self, ty: TensorType) -> Self {
+        Self { body: ty, embedding: ty, head: self.head.map(|_| ty), ..self }
+    }
+
     /// These sizes as the loader would read them.
     pub(super) fn config(&self) -> Result<Config> {
         let architecture = Architecture::named(self.architecture)

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use half::f16;
 
 use ternlight::Result;
+use ternlight::blocks::{BlockType, block_type};
 use ternlight::gguf::{TensorEntry, TensorType};
 use ternlight::model::{Config, Kind, Role, RopeScaling};
 use ternlight::ternary::{self, Layout};
@@ -201,6 +202,10 @@ impl Tensor {
         let columns = self.ne[0];
         match self.ty {
             TensorType::I2S => bytes.extend((0..columns / 4).map(|_| noise.codes())),
+            TensorType::Q1_0 => (0..columns / 128).for_each(|_| {
+                bytes.extend(noise.near(scale));
+                bytes.extend((0..2).flat_map(|_| noise.next().to_le_bytes()));
+            }),
             TensorType::Q2_0 => (0..columns / 64).for_each(|_| {
                 bytes.extend(noise.near(scale));
                 bytes.extend((0..16).map(|_| noise.codes()));
@@ -234,7 +239,7 @@ fn loudness(row: usize, rows: usize, special: usize) -> f32 {
 }
 
 fn is_ternary(ty: TensorType) -> bool {
-    matches!(ty, TensorType::Q2_0 | TensorType::Tq2_0)
+    block_type(ty).is_some_and(BlockType::is_ternary)
 }
 
 fn push_halves(values: &[f32], scale: f32, bytes: &mut Vec<u8>) {
