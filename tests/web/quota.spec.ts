@@ -145,7 +145,11 @@ test('a disk too full for the rest: what is stored is read, and kept', async ({ 
   expect(kinds).toEqual(['resumed', 'not-stored'])
   await expectRandomModel(shared)
   expect(sent(await requests())).toBe(SIZE - bytes)
-  expect((await storedModels(shared))[0]).toMatchObject({ complete: false, bytes: bytes + 2 * MIB })
+  // Two parts fit. The file's last one, which is shorter, may come before others.
+  const [kept] = await storedModels(shared)
+  expect(kept!.complete).toBe(false)
+  expect(kept!.bytes).toBeGreaterThan(bytes + MIB)
+  expect(kept!.bytes).toBeLessThanOrEqual(bytes + 2 * MIB)
 })
 
 test('a browser that blocks IndexedDB loads models all the same', async ({ harness }) => {
