@@ -50,6 +50,14 @@ const SOFTWARE =
 /** The GPU's exact clock: by default web pages see steps of a tenth of a millisecond. */
 const EXACT_CLOCK = '--enable-webgpu-developer-features'
 const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.wasm': 'application/wasm' }
+/** What a card may lack, as options of a load. */
+const LIMITS = [
+  ['with everything', {}],
+  ['bindings of 128 MiB', { limits: { maxStorageBufferBindingSize: 128 << 20 } }],
+  ['without subgroups', { features: { subgroups: false } }],
+  ['without packed dot', { features: { packedDot: false } }],
+  ['without both', { features: { subgroups: false, packedDot: false } }]
+]
 
 await main(async () => {
   const options = parse()
@@ -231,15 +239,6 @@ async function visits(file, options) {
   }
   return { browser: `Chromium ${version}`, figures: loadFigures(all, VISITS).map(figure) }
 }
-
-/** What a card may lack, as options of a load. */
-const LIMITS = [
-  ['with everything', {}],
-  ['bindings of 128 MiB', { limits: { maxStorageBufferBindingSize: 128 << 20 } }],
-  ['without subgroups', { features: { subgroups: false } }],
-  ['without packed dot', { features: { packedDot: false } }],
-  ['without both', { features: { subgroups: false, packedDot: false } }]
-]
 
 /** Decoding as on smaller cards: the model in `file` is loaded anew for each. */
 async function limits(file, options) {
