@@ -35,7 +35,7 @@ const entry = (page: Page, name: string) =>
 /** The model's name is in the header as soon as the model can be used. */
 async function ready(page: Page, name = /tiny-stories/) {
   await expect(page.locator('#model-name')).toHaveText(name, SLOW)
-  await expect(page.locator('#loading')).toBeHidden()
+  await expect(page.locator('#loading')).toBeHidden(SLOW)
 }
 
 /** Asks for a short answer that is known. */

@@ -6,6 +6,7 @@
 //   /as/cut/PATH         the connection breaks in the middle; no ranges, no ETag
 //   /as/short/PATH       only the first half, with a Content-Length to match
 //   /as/slow/PATH        a tenth of the file every 100 ms; no ranges
+//   /as/slower/PATH      a fortieth
 //   /as/isolated/PATH    for a page that is isolated from other origins
 //   /as/strict/PATH      under a policy that allows scripts, workers and WebAssembly of this origin alone,
 //                        style sheets, and no address or HTML that is not of the package's policy
@@ -144,7 +145,8 @@ const REPLIES = {
   gzip: () => ({ gzip: true, ranges: false }),
   cut: size => ({ cut: size >> 1, ranges: false, etag: null }),
   short: size => ({ size: size >> 1 }),
-  slow: size => ({ pace: Math.ceil(size / 10), ms: 100, ranges: false })
+  slow: size => ({ pace: Math.ceil(size / 10), ms: 100, ranges: false }),
+  slower: size => ({ pace: Math.ceil(size / 40), ms: 100, ranges: false })
 }
 
 /** @param {Reply} reply */

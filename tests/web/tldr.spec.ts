@@ -175,7 +175,7 @@ test('stops, while loading and while writing', async ({ page, context }) => {
 test('tells the time left and what else happens, while it loads', async ({ page }) => {
   await withoutPreload(page)
   await page.goto('/tldr/')
-  await set(page, 'model', `${ELSEWHERE}/as/slow/tests/data/tiny/tiny-bitnet-b1.58.gguf`)
+  await set(page, 'model', `${ELSEWHERE}/as/slower/tests/data/tiny/tiny-bitnet-b1.58.gguf`)
   await button(page).click()
   const notes = widget(page).locator('#load-notes')
   await expect(notes).toContainText('it starts over: the server', SLOW)

@@ -98,6 +98,7 @@ test('the demos under a strict policy', async ({ page }) => {
   await expect(page.locator('#offline-state')).not.toContainText('could not')
 
   await page.goto(`/as/strict/dist/chat/index.html?model=${GOLDEN_MODEL}`)
+  await page.getByLabel(/Greedy/).check()
   await page.locator('#prompt').fill('Who are you?')
   await page.getByRole('button', { name: 'Send' }).click({ timeout: 60_000 })
   await expect(page.locator('#transcript .assistant')).toContainText('I am a very small model.')
