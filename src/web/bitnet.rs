@@ -34,11 +34,16 @@ use crate::tokenizer::Tokenizer;
 /// TypeScript queues them. The other calls can be made meanwhile.
 #[wasm_bindgen]
 pub struct WasmModel {
-    slot: Rc<Slot>,
+    /// `None` after `dispose`. JavaScript may keep the class for longer.
+    model: RefCell<Option<Rc<Model>>>,
+}
+
+struct Model {
+    slot: Slot,
     /// The calls of `generate` that wait.
-    calls: Rc<Calls<'static>>,
+    calls: Calls<'static>,
     /// Whether a task answers them.
-    serving: Rc<Cell<bool>>,
+    serving: Cell<bool>,
     tokenizer: Rc<Tokenizer>,
     template: Option<Rc<Template>>,
     info: Info,
@@ -68,13 +73,14 @@ impl WasmModel {
         let template = session.template().ok().map(Rc::clone);
         drop(lease);
         let (calls, serving) = Default::default();
-        Ok(Self { slot: Rc::new(slot), calls, serving, tokenizer, template, info })
+        let model = Model { slot, calls, serving, tokenizer, template, info };
+        Ok(Self { model: RefCell::new(Some(Rc::new(model))) })
     }
 
     /// What the model is and how it runs.
     #[wasm_bindgen(unchecked_return_type = "api.ModelInfo")]
     pub fn info(&self) -> Result<JsValue, JsValue> {
-        to_js(&self.info)
+        to_js(&self.model()?.info)
     }
 
     /// Generates text, calls `on_token(id, text, isAnswer, told)` for each token, and returns the
@@ -93,25 +99,28 @@ impl WasmModel {
         on_token: Function,
         signal: Option<AbortSignal>,
     ) -> Result<JsValue, JsValue> {
-        self.slot.check()?;
+        let model = self.model()?;
         let options = GenerateOptions::parse(options)?;
-        let prompt = match Input::parse(&self.tokenizer, &input, options.raw, options.special)? {
+        let prompt = match Input::parse(&model.tokenizer, &input, options.raw, options.special)? {
             Input::Chat(messages) => Prompt::Chat { messages, thinking: options.thinking },
             Input::Ids(ids) => Prompt::Ids(ids),
         };
         let asked = prompt.clone();
         let (told, thrown) = (Rc::new(Cell::new(false)), Rc::new(RefCell::new(None)));
         let tell = {
-            let (slot, signal) = (Rc::clone(&self.slot), signal.clone());
+            let (model, signal) = (Rc::clone(&model), signal.clone());
             let (told, thrown) = (Rc::clone(&told), Rc::clone(&thrown));
-            let tokenizer = Rc::clone(&self.tokenizer);
-            let stopped =
-                move || slot.is_disposed() || signal.as_ref().is_some_and(AbortSignal::aborted);
+            let stopped = {
+                let model = Rc::clone(&model);
+                move || {
+                    model.slot.is_disposed() || signal.as_ref().is_some_and(AbortSignal::aborted)
+                }
+            };
             move |token: Token| {
                 told.set(true);
                 let id = token.id.map_or(JsValue::UNDEFINED, JsValue::from);
                 let is_answer = (token.channel == Channel::Answer).into();
-                let logprobs = Told::of(&tokenizer, &token).map_err(JsValue::from);
+                let logprobs = Told::of(&model.tokenizer, &token).map_err(JsValue::from);
                 let logprobs = logprobs.and_then(|told| match told {
                     Some(told) => to_js(&told),
                     None => Ok(JsValue::UNDEFINED),
@@ -129,8 +138,8 @@ impl WasmModel {
                 }
             }
         };
-        let answer = self.calls.push(prompt, options.session, Box::new(tell));
-        self.serve();
+        let answer = model.calls.push(prompt, options.session, Box::new(tell));
+        model.serve();
         let answer = match &signal {
             None => answer.await,
             Some(signal) => match select(pin!(aborted(signal)), answer).await {
@@ -138,10 +147,10 @@ impl WasmModel {
                 // The next token ends it, with its true statistics.
                 Either::Left(((), answer)) if told.get() => answer.await,
                 // It waits, or is still computing the prompt, which may take long: drop it.
-                Either::Left(_) => Ok(Ok(aborted_before_the_first_token(self.count(&asked)))),
+                Either::Left(_) => Ok(Ok(aborted_before_the_first_token(model.count(&asked)))),
             },
         };
-        self.slot.check()?;
+        model.slot.check()?;
         let stats = answer.unwrap_or(Err(Error::Disposed))?;
         match thrown.take() {
             Some(thrown) => Err(thrown),
@@ -156,12 +165,12 @@ impl WasmModel {
         #[wasm_bindgen(unchecked_param_type = "string")] text: JsValue,
         #[wasm_bindgen(unchecked_param_type = "boolean")] special: JsValue,
     ) -> Result<Uint32Array, JsValue> {
-        self.slot.check()?;
+        let model = self.model()?;
         let text = text.as_string().ok_or_else(|| bad_option("text", "must be a string"))?;
         let ids = if boolean("special", &special)? {
-            self.tokenizer.encode_with_special(&text)?
+            model.tokenizer.encode_with_special(&text)?
         } else {
-            self.tokenizer.encode(&text)?
+            model.tokenizer.encode(&text)?
         };
         Ok(Uint32Array::from(ids.as_slice()))
     }
@@ -171,8 +180,8 @@ impl WasmModel {
         &self,
         #[wasm_bindgen(unchecked_param_type = "Uint32Array")] ids: JsValue,
     ) -> Result<String, JsValue> {
-        self.slot.check()?;
-        Ok(self.tokenizer.decode(&prompt::ids(&ids, self.info.vocab_size)?)?)
+        let model = self.model()?;
+        Ok(model.tokenizer.decode(&prompt::ids(&ids, model.info.vocab_size)?)?)
     }
 
     /// The number of tokens of a text, or of a conversation in the model's template.
@@ -181,14 +190,14 @@ impl WasmModel {
         &self,
         #[wasm_bindgen(unchecked_param_type = "string | readonly api.Message[]")] input: JsValue,
     ) -> Result<u32, JsValue> {
-        self.slot.check()?;
+        let model = self.model()?;
         let ids = match input.as_string() {
-            Some(text) => self.tokenizer.encode(&text)?,
-            None => match Input::parse(&self.tokenizer, &input, false, false)? {
+            Some(text) => model.tokenizer.encode(&text)?,
+            None => match Input::parse(&model.tokenizer, &input, false, false)? {
                 Input::Ids(ids) => ids,
                 Input::Chat(messages) => {
-                    let template = self.template.as_ref().ok_or_else(no_template)?;
-                    template.tokens(&self.tokenizer, &messages)?
+                    let template = model.template.as_ref().ok_or_else(no_template)?;
+                    template.tokens(&model.tokenizer, &messages)?
                 }
             },
         };
@@ -200,10 +209,10 @@ impl WasmModel {
         &self,
         #[wasm_bindgen(unchecked_param_type = "Uint32Array")] ids: JsValue,
     ) -> Result<Float32Array, JsValue> {
-        self.slot.check()?;
-        let ids = prompt::ids(&ids, self.info.vocab_size)?;
-        let logits = self.slot.lease().await?.session()?.logits(&ids).await?;
-        self.slot.check()?;
+        let model = self.model()?;
+        let ids = prompt::ids(&ids, model.info.vocab_size)?;
+        let logits = model.slot.lease().await?.session()?.logits(&ids).await?;
+        model.slot.check()?;
         Ok(Float32Array::from(logits.as_slice()))
     }
 
@@ -214,22 +223,22 @@ impl WasmModel {
         #[wasm_bindgen(unchecked_param_type = "readonly api.Message[]")] messages: JsValue,
         note: String,
     ) -> Result<Blob, JsValue> {
-        self.slot.check()?;
+        let model = self.model()?;
         let messages = prompt::messages(&messages)?;
         let mut saved = Gathering::default();
         let mut write = |bytes: &[u8]| saved.push(&Uint8Array::from(bytes));
-        self.slot.lease().await?.session()?.save(&messages, &note, &mut write).await?;
-        self.slot.check()?;
+        model.slot.lease().await?.session()?.save(&messages, &note, &mut write).await?;
+        model.slot.check()?;
         Ok(saved.finish()?)
     }
 
     /// Makes the KV cache hold a conversation that was saved. Gives its note.
     #[wasm_bindgen(js_name = restoreChat)]
     pub async fn restore_chat(&self, saved: Blob) -> Result<String, JsValue> {
-        self.slot.check()?;
+        let model = self.model()?;
         let mut source = BlobSource::new(saved);
-        let note = self.slot.lease().await?.session()?.restore(&mut source).await?;
-        self.slot.check()?;
+        let note = model.slot.lease().await?.session()?.restore(&mut source).await?;
+        model.slot.check()?;
         Ok(note)
     }
 
@@ -241,41 +250,49 @@ impl WasmModel {
         #[wasm_bindgen(unchecked_param_type = "number")] position: JsValue,
         #[wasm_bindgen(unchecked_param_type = "number")] tokens: JsValue,
     ) -> Result<JsValue, JsValue> {
-        self.slot.check()?;
+        let model = self.model()?;
         let position = integer("position", &position)? as usize;
         let tokens = integer("tokens", &tokens)? as usize;
-        let profile = self.slot.lease().await?.session()?.profile(position, tokens).await?;
-        self.slot.check()?;
+        let profile = model.slot.lease().await?.session()?.profile(position, tokens).await?;
+        model.slot.check()?;
         to_js(&profile)
     }
 
     /// Frees the model's memory, now or when the running call has ended.
     pub fn dispose(&self) {
-        self.slot.dispose();
+        if let Some(model) = self.model.take() {
+            model.slot.dispose();
+        }
     }
 }
 
 impl WasmModel {
+    fn model(&self) -> Result<Rc<Model>, Error> {
+        self.model.borrow().clone().ok_or(Error::Disposed)
+    }
+}
+
+impl Model {
     /// Answers the calls that wait, unless that is being done. If the device was lost, the model is
     /// restored first, which may take as long as loading.
-    fn serve(&self) {
+    fn serve(self: &Rc<Self>) {
         if self.serving.replace(true) {
             return;
         }
-        let (slot, calls) = (Rc::clone(&self.slot), Rc::clone(&self.calls));
-        let serving = Rc::clone(&self.serving);
+        let model = Rc::clone(self);
         spawn_local(async move {
+            let calls = &model.calls;
             while !calls.is_empty() {
-                match slot.lease().await {
+                match model.slot.lease().await {
                     // The calls that run get the error.
                     Ok(mut lease) => match lease.session() {
-                        Ok(session) => drop(session.serve(&calls).await),
+                        Ok(session) => drop(session.serve(calls).await),
                         Err(error) => calls.fail(error),
                     },
                     Err(error) => calls.fail(error),
                 }
             }
-            serving.set(false);
+            model.serving.set(false);
         });
     }
 

@@ -1,10 +1,10 @@
 //! Holds the session of a model between calls, and restores it after its device was lost.
 
-use std::cell::RefCell;
 use std::pin::pin;
 use std::rc::Rc;
 
 use futures_util::future::{Either, select};
+use futures_util::lock::{Mutex, MutexGuard};
 use js_sys::{Function, Uint8Array};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
@@ -19,8 +19,9 @@ use crate::session::{Memory, Session};
 
 /// The session of a model, or what is left of it.
 pub(super) struct Slot {
-    /// `None` while a call uses it.
-    held: RefCell<Option<Held>>,
+    /// Locked while a call uses it. An answer can be complete before its call is: steps in flight are
+    /// waited for, and the KV cache grows. `None` after `dispose`.
+    held: Mutex<Option<Held>>,
     origin: Origin,
     /// Aborted by `dispose`, which also ends a restore in progress.
     disposal: AbortController,
@@ -58,7 +59,7 @@ impl Slot {
         origin.watch(&session);
         let disposal =
             AbortController::new().map_err(|_| Error::Internal("no AbortController".into()))?;
-        Ok(Self { held: RefCell::new(Some(Held::Here(Box::new(session)))), origin, disposal })
+        Ok(Self { held: Mutex::new(Some(Held::Here(Box::new(session)))), origin, disposal })
     }
 
     /// Fails when the model was disposed of.
@@ -73,38 +74,28 @@ impl Slot {
     /// Frees the session, now or when the call that uses it ends.
     pub(super) fn dispose(&self) {
         self.disposal.abort();
-        self.held.take();
+        if let Some(mut held) = self.held.try_lock() {
+            held.take();
+        }
     }
 
-    /// The session, restored on a new device if its own was lost.
+    /// The session, when no other call uses it; restored on a new device if its own was lost.
     ///
     /// Errors: those of loading. The next call tries again then.
     pub(super) async fn lease(&self) -> Result<Lease<'_>> {
+        let mut lease = Lease { slot: self, held: self.held.lock().await };
         self.check()?;
-        let Some(held) = self.held.take() else {
-            return Err(Error::Internal("a call of this model is still running".into()));
-        };
-        let mut lease = Lease { slot: self, held: Some(held.if_alive()) };
-        if let Some(Held::Lost(memory)) = &lease.held {
+        lease.give_up_if_lost();
+        if let Some(Held::Lost(memory)) = &*lease.held {
             let (disposal, restored) = (self.disposal.signal(), self.origin.load_again(memory));
             let restored = match select(pin!(aborted(&disposal)), pin!(restored)).await {
                 Either::Left(_) => return Err(Error::Disposed),
                 Either::Right((restored, _)) => restored?,
             };
             self.check()?;
-            lease.held = Some(Held::Here(restored));
+            *lease.held = Some(Held::Here(restored));
         }
         Ok(lease)
-    }
-}
-
-impl Held {
-    /// Keeps the session if its device is alive, else the little that is needed to restore it.
-    fn if_alive(self) -> Self {
-        match self {
-            Self::Here(session) if session.gpu().is_lost() => Self::Lost(session.into_memory()),
-            held => held,
-        }
     }
 }
 
@@ -147,21 +138,34 @@ impl Origin {
 /// The session while a call uses it. Dropping the lease gives it back to the slot.
 pub(super) struct Lease<'a> {
     slot: &'a Slot,
-    held: Option<Held>,
+    held: MutexGuard<'a, Option<Held>>,
 }
 
 impl Lease<'_> {
     pub(super) fn session(&mut self) -> Result<&mut Session> {
-        match &mut self.held {
+        match &mut *self.held {
             Some(Held::Here(session)) => Ok(session),
             _ => Err(Error::Internal("no session in a lease".into())),
         }
+    }
+
+    /// Keeps of a session whose device is lost the little that is needed to restore it.
+    fn give_up_if_lost(&mut self) {
+        *self.held = match self.held.take() {
+            Some(Held::Here(session)) if session.gpu().is_lost() => {
+                Some(Held::Lost(session.into_memory()))
+            }
+            held => held,
+        };
     }
 }
 
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
-        let held = self.held.take().filter(|_| !self.slot.is_disposed());
-        self.slot.held.replace(held.map(Held::if_alive));
+        if self.slot.is_disposed() {
+            self.held.take();
+        } else {
+            self.give_up_if_lost();
+        }
     }
 }

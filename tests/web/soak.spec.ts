@@ -2,7 +2,7 @@
 // answer or with a code, and memory is in the end where it was. SOAK_SEED repeats the calls of a run
 // that failed: which of them meet depends on the time that each takes, so it may need several runs.
 import { readFileSync } from 'node:fs'
-import type { Page } from '@playwright/test'
+import type { Page, Worker as Thread } from '@playwright/test'
 import { wasmBytes, watchBuffers } from '../../scripts/bench/page.mjs'
 import { expect, GOLDEN_MODEL, goldens, MIB, test } from './harness'
 import type { RandomCalls } from './random-calls.mjs'
@@ -23,16 +23,33 @@ const BOUND = 60_000
 /** The list in the package's types. */
 const CODES = [...readFileSync('pkg/types.d.ts', 'utf8').split('type ErrorCode =')[1]!.split(';')[0]!.matchAll(/'(.+?)'/g)].map(([, code]) => code!)
 
+/** Keeps the workers that the page makes until it ends them. A browser may list for ever one that was ended while it started. */
+const watchWorkers = () => {
+  const scope = globalThis as unknown as { workersMade: Set<object>, Worker: object }
+  scope.workersMade = new Set()
+  scope.Worker = new Proxy(Worker, {
+    construct: (made, args) => {
+      const worker = Reflect.construct(made, args) as object
+      scope.workersMade.add(worker)
+      return worker
+    }
+  })
+  const { terminate } = Worker.prototype
+  Worker.prototype.terminate = function () {
+    scope.workersMade.delete(this)
+    terminate.call(this)
+  }
+}
+const workersMade = () => (globalThis as unknown as { workersMade: Set<object> }).workersMade.size
 const gpuBytes = () => (globalThis as unknown as { gpuBytesMade: number }).gpuBytesMade
 
 /**
  * What is held when no model is loaded. A model that was disposed of is freed when its worker gets to
  * that, and a load that was aborted early ends its worker when that has started.
  */
-const held = async (page: Page) => {
+const held = async (page: Page, worker: Thread) => {
   const patience = { timeout: BOUND }
-  await expect.poll(() => page.workers().map(worker => worker.url()), patience).toHaveLength(1)
-  const worker = page.workers()[0]!
+  await expect.poll(() => page.evaluate(workersMade), patience).toBe(0)
   await expect.poll(async () => await page.evaluate(gpuBytes) + await worker.evaluate(gpuBytes), patience).toBe(0)
   const inspector = await page.context().newCDPSession(page)
   await inspector.send('HeapProfiler.collectGarbage')
@@ -52,8 +69,9 @@ test('random calls end with the right answer or a code, and memory is where it w
   page.on('pageerror', error => thrown.push(String(error)))
   await page.goto('/tests/web/harness.html?shared')
   await page.waitForFunction(() => window.ternlight)
-  await page.evaluate(watchBuffers)
-  await page.workers()[0]!.evaluate(watchBuffers)
+  const worker = page.workers()[0]!
+  await page.evaluate(watchWorkers)
+  for (const thread of [page, worker]) await thread.evaluate(watchBuffers)
   await page.evaluate(async setup => {
     const { RandomCalls } = await import('/tests/web/random-calls.mjs' as string)
     window.calls = new RandomCalls(setup)
@@ -63,7 +81,7 @@ test('random calls end with the right answer or a code, and memory is where it w
     const wrong = await work
     expect(wrong, `with the seed ${SEED}`).toBeUndefined()
     expect(thrown, 'uncaught errors in the page').toEqual([])
-    const found = await held(page)
+    const found = await held(page, worker)
     console.log(Object.entries(found).map(([what, count]) => `${what} ${count}`).join(', '))
     return found
   }

@@ -1,7 +1,7 @@
 // What the benchmark measures, by its own functions: memory over many chats, and where the time
 // goes.
 import { soak, wasmBytes, watchBuffers } from '../../scripts/bench/page.mjs'
-import { expect, failure, load, RANDOM_MODEL, test } from './harness'
+import { expect, failure, load, MIB, RANDOM_MODEL, test } from './harness'
 
 test('chats that fill the context leave nothing behind in the memory of the crate or the GPU', async ({ harness: page }) => {
   await load(page, { context: 64 }, RANDOM_MODEL)
@@ -69,6 +69,22 @@ test('the first answers after a load find all that they need: the KV cache grows
   })
   expect(found.madeBeforeFirst).toEqual(Array(12).fill(0))
   expect(found.made).toBeGreaterThan(0)
+})
+
+test('models that were disposed of leave nothing behind in the memory of the crate', async ({ shared: page }) => {
+  const loads = (count: number) => page.evaluate(async ([url, count]) => {
+    for (let n = 0; n < count; n++) {
+      const model = await window.ternlight.BitNet.load(url, { worker: false, context: 64 })
+      // The answer is complete before what it left to do is done: the KV cache grows.
+      await model.generate(Uint32Array.of(1, 2, 3), { maxTokens: 1 }).text()
+      await model.logits(Uint32Array.of(1))
+      await model.dispose()
+    }
+  }, [RANDOM_MODEL, count] as const)
+  await loads(4)
+  const before = await page.evaluate(wasmBytes)
+  await loads(8)
+  expect(await page.evaluate(wasmBytes)).toBeLessThan(before + MIB)
 })
 
 test('the result of a call is not held on to, in this thread', async ({ harness: page }) => {
