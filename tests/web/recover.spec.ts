@@ -10,7 +10,7 @@ type Where = 'a worker' | "the caller's worker" | 'this thread'
 declare global {
   interface Window {
     /** Does something to the devices of the model's thread: see lost-devices.mjs. */
-    gpu(what: 'lose' | 'none' | 'some'): void
+    gpu(what: 'lose' | 'none' | 'some'): Promise<void>
     /** Loads a model into a thread whose devices can be lost. */
     loadThere(source: unknown, options?: object): Promise<import('../../pkg/index.js').BitNet>
     codeOf(work: Promise<unknown>): Promise<string>
@@ -33,7 +33,10 @@ const prepare = (page: Page, where: Where) => page.evaluate(async where => {
   const thread = () => where === 'this thread' ? false : where === 'a worker' ? true : new Worker(script(url), { type: 'module' })
   window.loadThere = (source, options) => window.ternlight.BitNet.load(source as string, { ...options, worker: thread() })
   const channel = new BroadcastChannel('gpu')
-  window.gpu = what => channel.postMessage(what)
+  window.gpu = what => new Promise(resolve => {
+    channel.onmessage = () => resolve()
+    channel.postMessage(what)
+  })
   window.codeOf = work => work.then(() => 'none', error => error.code ?? String(error))
 }, where)
 
@@ -64,7 +67,7 @@ for (const where of ['a worker', "the caller's worker", 'this thread'] as const)
       const waiting = model.logits(Uint32Array.from(who)).then(logits => logits.indexOf(Math.max(...logits)))
       const tokens = broken.tokens()
       for (let n = 0; n < 5; n++) await tokens.next()
-      window.gpu('lose')
+      void window.gpu('lose')
       const code = await window.codeOf(broken.stats)
       const rest = await window.codeOf((async () => { for await (const token of tokens) void token })())
       await loss
@@ -74,7 +77,7 @@ for (const where of ['a worker', "the caller's worker", 'this thread'] as const)
 
       // While nothing runs.
       loss = nextLoss()
-      window.gpu('lose')
+      void window.gpu('lose')
       await loss
       const last = chat.send(second!, { maxTokens: 5 })
       answers.push(await ids(last))
@@ -101,7 +104,7 @@ test('a restored model gives the golden text, from storage alone', async ({ harn
   try {
     const text = await harness.evaluate(async ([ids, maxTokens]) => {
       const lost = window.model.lost
-      window.gpu('lose')
+      void window.gpu('lose')
       await lost
       return window.model.generate(Uint32Array.from(ids), { maxTokens }).text()
     }, [golden.ids, golden.greedy.length] as const)
@@ -130,7 +133,7 @@ test('every source that can be read again brings the model back, and a stream sa
         const model = await window.loadThere(await (0, eval)(`(async () => ${source})()`), { cache: 'off' })
         const before = [...await model.logits(Uint32Array.of(1, 2, 3))]
         const lost = model.lost
-        window.gpu('lose')
+        void window.gpu('lose')
         await lost
         let message = ''
         const again = model.logits(Uint32Array.of(1, 2, 3)).catch(error => { message = error.message; throw error })
@@ -153,7 +156,7 @@ test('a model that cannot be restored says why, and a later call tries again', a
   }, [RANDOM_MODEL, cache] as const)
   const lose = () => harness.evaluate(async () => {
     const lost = window.model.lost
-    window.gpu('lose')
+    void window.gpu('lose')
     await lost
   })
   const call = () => failure(harness, `await model.logits(Uint32Array.of(1))`)
@@ -198,7 +201,7 @@ test('disposing and aborting end a restore in progress', async ({ harness }) => 
       const load = async () => {
         const model = await window.loadThere(url, { cache: 'off' })
         const lost = model.lost
-        window.gpu('lose')
+        void window.gpu('lose')
         await lost
         return model
       }
@@ -214,7 +217,7 @@ test('disposing and aborting end a restore in progress', async ({ harness }) => 
       const restored = await model.generate('Who are you?', { maxTokens: 4 }).text()
 
       const lost = model.lost
-      window.gpu('lose')
+      void window.gpu('lose')
       await lost
       const call = model.logits(Uint32Array.of(1))
       await soon()

@@ -71,7 +71,8 @@ test('random calls end with the right answer or a code, and memory is where it w
   await page.waitForFunction(() => window.ternlight)
   const worker = page.workers()[0]!
   await page.evaluate(watchWorkers)
-  for (const thread of [page, worker]) await thread.evaluate(watchBuffers)
+  await page.evaluate(watchBuffers)
+  await worker.evaluate(watchBuffers)
   await page.evaluate(async setup => {
     const { RandomCalls } = await import('/tests/web/random-calls.mjs' as string)
     window.calls = new RandomCalls(setup)
@@ -96,5 +97,6 @@ test('random calls end with the right answer or a code, and memory is where it w
   const after = found.at(-1)!
   expect(after.locks).toBe(before.locks)
   expect(after.heap).toBeLessThan(before.heap + MIB)
-  expect(after.wasm).toBeLessThan(before.wasm + 8 * MIB)
+  // Loads take 4 MiB each, and what lives on among them may keep the next from the same place.
+  expect(after.wasm).toBeLessThan(before.wasm + 16 * MIB)
 })
