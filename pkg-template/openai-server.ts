@@ -143,16 +143,24 @@ const reasonOf = ({ finishReason }: Stats) => finishReason === 'length' ? 'lengt
 /** Whether OpenAI's interface tells how likely the token was: not of the reasoning's. */
 const isTold = ({ channel, logprob }: Token) => channel === 'answer' && logprob !== undefined
 
+/**
+ * Starts the generations of a job together: they decode as a batch. `leave` stops those that run: if
+ * one fails, nobody needs the others.
+ */
+function start(model: Model, job: Job, signal: AbortSignal | undefined) {
+  const left = new AbortController()
+  const stop = AbortSignal.any(signal ? [signal, left.signal] : [left.signal])
+  const started = runs(model, job).map(({ index, input, options }) =>
+    ({ index, generation: model.generate(input, { ...options, signal: stop }) }))
+  return { started, leave: () => left.abort() }
+}
+
 async function whole<Whole, Part, Logprobs>(
   model: Model, job: Job, form: Form<Whole, Part, Logprobs>, signal: AbortSignal | undefined
 ): Promise<Framed<Whole>> {
   const choices: Whole[] = []
   const all: Stats[] = []
-  // All together: they decode as a batch. If one fails, nobody needs the others.
-  const failure = new AbortController()
-  const stop = AbortSignal.any(signal ? [signal, failure.signal] : [failure.signal])
-  const started = runs(model, job).map(({ index, input, options }) =>
-    ({ index, generation: model.generate(input, { ...options, signal: stop }) }))
+  const { started, leave } = start(model, job, signal)
   try {
     for (const { index, generation } of started) {
       const text = await generation.text()
@@ -165,40 +173,64 @@ async function whole<Whole, Part, Logprobs>(
       const logprobs = job.options.logprobs === undefined ? null : form.logprobs(told, 0)
       choices.push(form.whole(index, text, reasonOf(stats), logprobs))
     }
-  } catch (error) {
-    failure.abort()
-    throw error
+  } finally {
+    leave()
   }
   const fields = frame(form.id, form.object, job.model ?? nameOf(model))
   return { ...fields, choices, usage: usageOf(all, job.n) }
 }
 
-/** The chunks of a job, one generation after the other. The first comes with the first token. */
+/** The chunks of a job, those of all its generations as they come. */
 async function* chunks<Whole, Part, Logprobs>(
   model: Model, job: Job, form: Form<Whole, Part, Logprobs>, signal: AbortSignal
 ): AsyncGenerator<Framed<Part>, void, undefined> {
   const fields = frame(form.id, form.chunk, job.model ?? nameOf(model))
-  const chunk = (choice: Part) =>
-    ({ ...fields, choices: [choice], ...(job.usage ? { usage: null } : {}) })
   const all: Stats[] = []
-  for (const { index, input, options } of runs(model, job)) {
-    const generation = model.generate(input, { ...options, signal })
-    let opening = form.begin(index)
-    let at = 0
-    for await (const token of generation.tokens()) {
-      if (opening) yield chunk(opening)
-      opening = undefined
-      const logprobs = isTold(token) ? form.logprobs([token], at) : null
-      if (logprobs) at += ownText(token).length
-      const { text, channel } = token
-      if (logprobs || text && channel === 'answer') yield chunk(form.text(index, text, logprobs))
+  const { started, leave } = start(model, job, signal)
+  const parts = started.map(async function* ({ index, generation }) {
+    yield* partsOf(form, index, generation.tokens())
+    const stats = all[index] = await generation.stats
+    yield form.end(index, reasonOf(stats))
+  })
+  try {
+    for await (const choice of merged(parts)) {
+      yield { ...fields, choices: [choice], ...(job.usage ? { usage: null } : {}) }
     }
-    if (opening) yield chunk(opening)
-    const stats = await generation.stats
-    all.push(stats)
-    yield chunk(form.end(index, reasonOf(stats)))
+  } finally {
+    leave()
   }
   if (job.usage) yield { ...fields, choices: [], usage: usageOf(all, job.n) }
+}
+
+/** The parts of a choice, as its tokens come. The first comes with the first token. */
+async function* partsOf<Whole, Part, Logprobs>(
+  form: Form<Whole, Part, Logprobs>, index: number, tokens: AsyncIterable<Token>
+): AsyncGenerator<Part, void, undefined> {
+  let opening = form.begin(index)
+  let at = 0
+  for await (const token of tokens) {
+    if (opening) yield opening
+    opening = undefined
+    const logprobs = isTold(token) ? form.logprobs([token], at) : null
+    if (logprobs) at += ownText(token).length
+    const { text, channel } = token
+    if (logprobs || text && channel === 'answer') yield form.text(index, text, logprobs)
+  }
+  if (opening) yield opening
+}
+
+/** What all generators yield, as it comes. */
+async function* merged<T>(all: AsyncGenerator<T, void>[]): AsyncGenerator<T, void, undefined> {
+  const next = async (from: AsyncGenerator<T, void>) => ({ from, ...await from.next() })
+  const waiting = new Map(all.map(from => [from, next(from)]))
+  while (waiting.size > 0) {
+    const { from, done, value } = await Promise.race(waiting.values())
+    // It is asked again behind all others, which so get their turns.
+    waiting.delete(from)
+    if (done) continue
+    yield value as T
+    waiting.set(from, next(from))
+  }
 }
 
 /** Chunks that `controller` stops: then they end. */

@@ -29,7 +29,7 @@ interface CompletionRequestBase {
   logit_bias?: Record<string, number> | null
   /** A text that ends the answer, or several. */
   stop?: string | readonly string[] | null
-  /** How many choices to generate, those of a stream one after the other; from 1 to 128. Default: 1. */
+  /** How many choices to generate, as a batch; from 1 to 128. Default: 1. */
   n?: number | null
   /** Whether to get the answer in chunks as it comes. Default: `false`. */
   stream?: boolean | null

@@ -138,16 +138,25 @@ test('logprobs and logit_bias', async ({ shared: page }) => {
   expect(completion!.text_offset![1]).toBe(completion!.tokens![0]!.length)
 })
 
-test('a seed gives the same choices again, and each choice is another', async ({ shared: page }) => {
+test('a seed gives the same choices again, and each choice is another; streamed, they come together', async ({ shared: page }) => {
   await ready(page, GOLDEN_MODEL)
-  const [first, again, other, alone] = await page.evaluate(async () => {
+  const { texts: [first, again, other, alone], streamed, order } = await page.evaluate(async () => {
+    const asked = { ...window.who, temperature: 2, max_tokens: 12 }
     const texts = async (seed: number, n: number) =>
-      (await window.client.chat.completions.create({ ...window.who, temperature: 2, max_tokens: 12, seed, n })).choices.map(({ message }) => message.content)
-    return [await texts(7, 2), await texts(7, 2), await texts(99, 2), await texts(8, 1)]
+      (await window.client.chat.completions.create({ ...asked, seed, n })).choices.map(({ message }) => message.content)
+    const streamed = ['', '']
+    const order = []
+    for await (const { choices: [part] } of await window.client.chat.completions.create({ ...asked, seed: 7, n: 2, stream: true })) {
+      streamed[part!.index] += part!.delta.content ?? ''
+      order.push(part!.index)
+    }
+    return { texts: [await texts(7, 2), await texts(7, 2), await texts(99, 2), await texts(8, 1)], streamed, order }
   })
   expect(first).toEqual(again)
   expect(new Set([...first!, ...other!]).size).toBe(4)
   expect(alone).toEqual([first![1]])
+  expect(streamed).toEqual(first)
+  expect(order.indexOf(1)).toBeLessThan(order.lastIndexOf(0))
 })
 
 test('calls at once wait for each other; an abort ends its own', async ({ shared: page }) => {

@@ -30,11 +30,11 @@ const VALUES = [
 
 const OPTIONS = [
   'maxTokens', 'temperature', 'topK', 'topP', 'minP', 'repeatPenalty', 'presencePenalty', 'frequencyPenalty', 'seed',
-  'stop', 'promptLookup', 'thinking', 'maxThinkingTokens', 'raw', 'special', 'signal', 'no such option'
+  'stop', 'promptLookup', 'thinking', 'maxThinkingTokens', 'logprobs', 'logitBias', 'raw', 'special', 'signal', 'no such option'
 ]
 const LOAD_OPTIONS = [
-  'context', 'cache', 'integrity', 'stallTimeout', 'worker', 'kv', 'head', 'tokenizer', 'template', 'gpu', 'signal',
-  'onProgress', 'no such option'
+  'context', 'cache', 'integrity', 'stallTimeout', 'worker', 'kv', 'head', 'activations', 'i2sLayout', 'tokenizer', 'template',
+  'gpu', 'signal', 'onProgress', 'no such option'
 ]
 const REQUEST = [
   'model', 'messages', 'max_completion_tokens', 'temperature', 'top_p', 'presence_penalty', 'frequency_penalty', 'seed',
@@ -206,6 +206,7 @@ export class RandomCalls {
       { temperature: 1.5, topK: 5, topP: 0.9, minP: 0.01, seed: 2 },
       { repeatPenalty: 1.2 },
       { presencePenalty: 0.5, frequencyPenalty: 0.5, temperature: 1, seed: 3 },
+      { logitBias: { 300: -100, 13: 5 }, temperature: 0.5, seed: 4 },
       { promptLookup: false }
     ])
     return { drawing, maxTokens: 1 + this.#below(24) }
@@ -265,7 +266,14 @@ export class RandomCalls {
       run: async model => {
         const asked = this.#input()
         const { drawing, maxTokens } = this.#drawing()
-        await this.#check(asked, drawing, model.generate(asked.input, { ...asked.options, ...drawing, maxTokens }))
+        const telling = this.#chance(0.2) ? { logprobs: this.#below(21) } : {}
+        const generation = model.generate(asked.input, { ...asked.options, ...drawing, ...telling, maxTokens })
+        await this.#check(asked, drawing, generation)
+        if (telling.logprobs === undefined) return
+        for await (const { id, logprob, top } of generation.tokens()) {
+          const isTold = logprob <= 0 && top.length === telling.logprobs && top.every(one => one.logprob <= 0)
+          if (id !== undefined && !isTold) throw new Wrong(`${asked.name}: ${id} has ${logprob} and ${JSON.stringify(top)}`)
+        }
       }
     },
     'an answer that is left or aborted': {
@@ -310,6 +318,22 @@ export class RandomCalls {
         if (this.#chance(0.1)) this.#chats[this.#below(this.#chats.length)] = chat.fork()
         await this.#read(chat.send(this.#pick(TEXTS), { maxTokens: 1 + this.#below(20) }))
         if (chat.messages.some(({ content }) => typeof content !== 'string')) throw new Wrong('a message without a text')
+      }
+    },
+    'a chat that is saved': {
+      weight: 3,
+      run: async model => {
+        const chat = model.createChat()
+        await this.#read(chat.send(this.#pick(TEXTS), { maxTokens: 1 + this.#below(8) }))
+        const saved = await chat.save()
+        const restored = await model.restoreChat(saved)
+        if (JSON.stringify(restored.messages) !== JSON.stringify(chat.messages)) throw new Wrong(JSON.stringify(restored.messages))
+        const [text, forked] = await Promise.all([restored, chat.fork()].map(one => one.send('Why?', { maxTokens: 4 }).text()))
+        if (text !== forked) throw new Wrong(`${JSON.stringify(text)} is not ${JSON.stringify(forked)}`)
+        const bytes = new Uint8Array(await saved.arrayBuffer())
+        bytes[this.#below(bytes.length)] ^= 1 + this.#below(255)
+        const code = await model.restoreChat(new Blob([bytes])).then(() => 'none', error => error.code)
+        if (code !== 'bad-option' && !(this.#isLeaving && code === 'disposed')) throw new Wrong(`a damaged chat: ${code}`)
       }
     },
     'a first turn': {

@@ -97,6 +97,6 @@ test('random calls end with the right answer or a code, and memory is where it w
   const after = found.at(-1)!
   expect(after.locks).toBe(before.locks)
   expect(after.heap).toBeLessThan(before.heap + MIB)
-  // Loads take 4 MiB each, and what lives on among them may keep the next from the same place.
+  // Loads take 4 MiB each. What lives on in between may keep the next load from using them again.
   expect(after.wasm).toBeLessThan(before.wasm + 16 * MIB)
 })
