@@ -62,8 +62,8 @@ pub struct Variant {
     pub name: &'static str,
     /// Whether it uses subgroup operations; the const `SUBGROUP` then holds their size.
     pub subgroups: bool,
-    /// The shader's text without its constants.
-    pub wgsl: &'static str,
+    /// The files of the shader's text, without its constants.
+    pub wgsl: &'static [&'static str],
 }
 
 /// A compute kernel. The entry point is always `main`.
@@ -122,16 +122,53 @@ impl Variant {
             source.push_str(&Const::U32("SUBGROUP", lanes).wgsl());
         }
         source.extend(consts.iter().map(Const::wgsl));
-        source.push_str(self.wgsl);
+        source.extend(self.wgsl.iter().copied());
         source
     }
 }
 
-/// Joins shader files. WGSL needs no other preprocessor here: declarations may appear in any order.
+/// Writes a shader file to `bare` without its comments and indentation, as far as there is room.
+/// Returns the bytes of the whole result. A page downloads every shader, so they should be short.
+/// The lines stay as they are, because messages of front ends give their numbers.
+pub const fn strip(file: &str, bare: &mut [u8]) -> usize {
+    let file = file.as_bytes();
+    let (mut len, mut at) = (0, 0);
+    let (mut is_indentation, mut is_comment) = (true, false);
+    while at < file.len() {
+        let byte = file[at];
+        let is_line_end = byte == b'\n';
+        is_indentation = is_line_end || is_indentation && byte == b' ';
+        is_comment = !is_line_end
+            && (is_comment || byte == b'/' && at + 1 < file.len() && file[at + 1] == b'/');
+        if is_line_end || !is_indentation && !is_comment {
+            if len < bare.len() {
+                bare[len] = byte;
+            }
+            len += 1;
+        }
+        at += 1;
+    }
+    len
+}
+
+/// The texts of shader files, in parts: a file that many kernels share is in the binary once. WGSL
+/// needs no other preprocessor here: declarations may appear in any order.
 #[macro_export]
 macro_rules! wgsl {
     ($($($path:literal)+),+ $(,)?) => {
-        concat!($(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/shaders/", $($path,)+ ".wgsl"))),+)
+        &[$({
+            const FILE: &str =
+                include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/shaders/", $($path,)+ ".wgsl"));
+            const BARE: [u8; $crate::gpu::strip(FILE, &mut [])] = {
+                let mut bare = [0; _];
+                $crate::gpu::strip(FILE, &mut bare);
+                bare
+            };
+            match std::str::from_utf8(&BARE) {
+                Ok(bare) => bare,
+                Err(_) => FILE,
+            }
+        }),+]
     };
 }
 

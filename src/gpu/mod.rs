@@ -15,7 +15,7 @@ pub use allocation::Allocation;
 pub use buffer::{Buffer, Used};
 pub use device::{Flushed, Gpu, Subgroups};
 pub use fault::Loss;
-pub use kernel::{Access, Binding, Const, Dialect, Kernel, Variant};
+pub use kernel::{Access, Binding, Const, Dialect, Kernel, Variant, strip};
 pub use options::{FeatureCaps, GpuOptions, LimitCaps};
 pub use plan::{Bound, Extent, Plan, Recorder, Row, Step};
 pub use profile::KernelTime;

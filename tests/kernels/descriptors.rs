@@ -5,7 +5,7 @@ use std::mem::offset_of;
 
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use naga::{AddressSpace, Module, StorageAccess, TypeInner};
-use ternlight::gpu::{Access, Dialect, Step};
+use ternlight::gpu::{Access, Dialect, Step, strip};
 use ternlight::kernels::{ALL, SamplingParams};
 use ternlight::sampling::Sampling;
 
@@ -129,6 +129,21 @@ fn shared_numbers_are_constants_of_the_descriptors() {
         let file = entry.unwrap().path();
         let text = read_to_string(&file).unwrap();
         assert!(!text.contains("as in the shader"), "{}", file.display());
+    }
+}
+
+/// Comments and indentation are for readers of the files. A page does not download them.
+#[test]
+fn shaders_have_no_comments_and_no_indentation() {
+    let file = "const HALF: f32 = 1f / 2f; // Ω\n\nfn f() {\n    // Why.\n    g(HALF);\n}\n";
+    let mut bare = [0; 64];
+    let len = strip(file, &mut bare);
+    let expected = "const HALF: f32 = 1f / 2f; \n\nfn f() {\n\ng(HALF);\n}\n";
+    assert_eq!(std::str::from_utf8(&bare[..len]), Ok(expected));
+    assert_eq!(strip(file, &mut []), len);
+    for Shader { name, source, .. } in shaders(Dialect::Native) {
+        let is_bare = |line: &str| !line.starts_with(' ') && !line.contains("//");
+        assert!(source.lines().all(is_bare), "{name}");
     }
 }
 

@@ -52,7 +52,8 @@ fn alternatives(kernel: &Kernel, variant: &Variant) -> Vec<Vec<Const>> {
     });
     let mut all = vec![example.clone()];
     // Some constants are given to kernels that do not use them.
-    let used = example.iter().filter(|constant| variant.wgsl.contains(constant.name()));
+    let uses = |name| variant.wgsl.iter().any(|file| file.contains(name));
+    let used = example.iter().filter(|constant| uses(constant.name()));
     for constant in used {
         // Each alternative is a list of constants that belong together.
         let others = match *constant {
