@@ -5,20 +5,19 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use fancy_regex::Regex;
-
 use super::bytes::ByteAlphabet;
 use super::nfc::nfc;
 use super::rules::PreTokenizer;
 use super::symbols::join;
 use super::vocabulary::{Kind, Vocabulary};
+use super::words::Splitter;
 use crate::error::{Error, Result};
 use crate::gguf::{Metadata, Strings};
 
 /// Words, and the merges within them.
 pub(super) struct Bpe {
     nfc: bool,
-    regexes: Vec<Regex>,
+    splitters: Vec<Splitter>,
     alphabet: ByteAlphabet,
     /// The bytes that the vocabulary lacks. They are left out of a text.
     lacks: Vec<u8>,
@@ -56,10 +55,10 @@ impl Bpe {
             .collect();
         let merges = metadata.require("tokenizer.ggml.merges", Metadata::strings)?;
         let ranks = ranks(merges, &ids, &others)?;
-        let regexes = pre.regexes.iter().map(|regex| Regex::new(regex).map_err(internal));
-        let regexes = regexes.collect::<Result<_>>()?;
+        let splitters = pre.regexes.iter().map(|regex| Splitter::new(regex));
+        let splitters = splitters.collect::<Result<_>>()?;
         let (nfc, ignore_merges) = (pre.nfc, pre.ignore_merges);
-        Ok(Self { nfc, regexes, alphabet, lacks, ids, ranks, ignore_merges })
+        Ok(Self { nfc, splitters, alphabet, lacks, ids, ranks, ignore_merges })
     }
 
     /// Adds the tokens of `text` to `ids`.
@@ -86,21 +85,10 @@ impl Bpe {
     /// Where the words of `text` are.
     fn words(&self, text: &str) -> Result<Vec<Range<usize>>> {
         let mut words: Vec<_> = std::iter::once(0..text.len()).collect();
-        for regex in &self.regexes {
+        for splitter in &self.splitters {
             let mut parts = Vec::with_capacity(words.len());
             for word in words {
-                let mut end = word.start;
-                for found in regex.find_iter(&text[word.clone()]) {
-                    let found = found.map_err(|_| Error::BadOption {
-                        name: "prompt".into(),
-                        why: format!("after byte {end} there are too many spaces"),
-                    })?;
-                    let start = word.start + found.start();
-                    parts.push(end..start);
-                    end = word.start + found.end();
-                    parts.push(start..end);
-                }
-                parts.push(end..word.end);
+                splitter.split(text, word, &mut parts)?;
             }
             parts.retain(|part| !part.is_empty());
             words = parts;
@@ -171,8 +159,4 @@ fn ranks(
 
 fn unsupported<T>(why: String) -> Result<T> {
     Err(Error::UnsupportedModel(why))
-}
-
-fn internal(error: impl std::fmt::Display) -> Error {
-    Error::Internal(format!("tokenizer: {error}"))
 }

@@ -13,6 +13,7 @@ mod special;
 mod stream;
 mod symbols;
 mod vocabulary;
+mod words;
 
 use std::borrow::Cow;
 

@@ -10,7 +10,7 @@ use ternlight::source::Reader;
 use ternlight::tokenizer::Tokenizer;
 use unicode_normalization::UnicodeNormalization;
 
-use crate::support::{Kv, assert_error, json, read};
+use crate::support::{Kv, json, read};
 use crate::{bundled, check_rules, ids, of, vocabulary, with_value};
 
 /// Texts at the edges of the pre-tokenizer's rules, with the tokens that tiktoken gives them.
@@ -172,7 +172,7 @@ fn llama_cpps_vectors_are_exact() {
     }
 }
 
-/// On long runs regular expressions give up: no text may be lost, and none may take for ever.
+/// On long runs many regular expressions give up: no text may be lost, and none may take for ever.
 #[test]
 fn long_texts_are_whole() {
     let tokenizer = bundled();
@@ -183,7 +183,8 @@ fn long_texts_are_whole() {
         assert_eq!(tokenizer.decode(&ids).unwrap(), text, "{unit:?}");
     }
     println!("{:?}", start.elapsed());
-    // After a million steps back the engine gives up: that is an error, not a shorter text.
-    let text = "x".to_owned() + &" ".repeat(3_000_000) + "y";
-    assert_error(tokenizer.encode(&text), "bad-option", &["prompt", "after byte 1 "]);
+    // However long a run is, its last space belongs to the word after it.
+    let run = "x".to_owned() + &" ".repeat(2_999_999);
+    let apart = [tokenizer.encode(&run).unwrap(), tokenizer.encode(" y").unwrap()];
+    assert_eq!(tokenizer.encode(&(run + " y")).unwrap(), apart.concat());
 }
