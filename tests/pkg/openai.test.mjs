@@ -249,8 +249,14 @@ test('a stream has the role first, the reason last, then the usage, then [DONE]'
   assert.deepEqual([choices, usage.completion_tokens], [[], 6])
   assert.deepEqual(chunks.map(({ usage }) => usage), Array(8).fill(null))
   const deltas = [{ role: 'assistant', content: '', refusal: null }, { content: 'Hi' }, { content: '!' }, {}]
-  assert.deepEqual(chunks.map(({ choices }) => choices), [0, 1].flatMap(index => deltas.map((delta, at) =>
-    [{ index, delta, logprobs: null, finish_reason: at === 3 ? 'stop' : null }])))
+  const parts = chunks.flatMap(({ choices }) => choices)
+  for (const index of [0, 1]) {
+    assert.deepEqual(parts.filter(part => part.index === index), deltas.map((delta, at) =>
+      ({ index, delta, logprobs: null, finish_reason: at === 3 ? 'stop' : null })))
+  }
+  // Both choices come together.
+  const order = parts.map(({ index }) => index)
+  assert.ok(order.indexOf(1) < order.lastIndexOf(0), order.join())
 
   const plain = eventsOf(await (await answer(modelOf([]), CHAT_URL, post({ ...hello, stream: true }))).text())
   assert.deepEqual(plain.slice(0, -1).map(event => JSON.parse(event).choices[0].finish_reason), [null, 'stop'])
