@@ -16,10 +16,11 @@
 // [ALL_ROWS]
 @group(0) @binding(6) var<storage, read_write> y: array<f32>;
 
-const NORM: bool = true;
-
 fn weight(i: u32) -> vec4f {
-    return norm_weight[i];
+    if NORM {
+        return norm_weight[i];
+    }
+    return vec4f(1.0);
 }
 
 @compute @workgroup_size(WORKGROUP)

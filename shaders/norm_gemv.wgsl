@@ -1,4 +1,5 @@
-// y = W q for one token, where q is the int8 quantisation of the normed x: see normed_rows.wgsl.
+// y = W q for one token, where q is the int8 quantisation of x, normed if NORM: see
+// normed_rows.wgsl.
 //
 // MATRICES = 1: y[row] = product, or y[row] += product if ADD.
 // MATRICES = 2: the rows come in pairs, gate and up, and y[row] = activation(gate) * up.
@@ -9,10 +10,11 @@
 @group(0) @binding(3) var<storage, read> norm_weight: array<vec4f>; // [K]
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;       // [ALL_ROWS]
 
-const NORM: bool = true;
-
 fn weight(i: u32) -> vec4f {
-    return norm_weight[i];
+    if NORM {
+        return norm_weight[i];
+    }
+    return vec4f(1.0);
 }
 
 const ROWS: u32 = EACH / MATRICES; // of y, for each slot

@@ -5,8 +5,8 @@ use super::state::{Activations, Slot, State};
 use super::weights::{Block, Matrix, Vocabulary, Weights};
 use crate::gpu::{Buffer, Extent, Plan, Recorder};
 use crate::kernels::{
-    DenseType, Heads, KvCache, KvType, MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS, Norm, Packed, Product,
-    Quantized, QuantizedGroups, Stream,
+    DenseType, Heads, KvCache, KvType, Norm, Packed, Product, Quantized, QuantizedGroups, Stream,
+    Ternary, max_normed_columns, max_rope_columns,
 };
 use crate::model::Config;
 
@@ -274,6 +274,11 @@ fn stream_blocks(
     }
 }
 
+/// Whether a product with `w` norms its input, or just quantises it.
+fn norms(p: &Recorder, w: &Ternary) -> bool {
+    w.k <= max_normed_columns(p.tuning(), p.gpu().subgroups)
+}
+
 /// From the residual stream to queries, and to keys and values in the cache.
 fn qkv(p: &mut Recorder, config: &Config, block: &Block, state: &State, cache: &KvCache) {
     let State { x, h, qkv, q, rope_table, .. } = state;
@@ -281,14 +286,14 @@ fn qkv(p: &mut Recorder, config: &Config, block: &Block, state: &State, cache: &
     match &block.attn_qkv {
         Matrix::Ternary(w)
             if block.head_norms.is_none()
-                && w.k <= MAX_ROPE_COLUMNS
+                && w.k <= max_rope_columns(p.tuning(), p.gpu().subgroups)
                 && w.ends_with_heads(config.head_dim)
                 && cache.shape.kv != KvType::Int8 =>
         {
             return p.norm_gemv_rope_kv(w, x, norm, rope_table, q, cache);
         }
-        Matrix::Ternary(w) if w.k <= MAX_NORMED_COLUMNS => {
-            p.norm_gemv(w, x, norm, qkv, Product::Store);
+        Matrix::Ternary(w) if norms(p, w) => {
+            p.norm_gemv(w, x, Some(norm), qkv, Product::Store);
         }
         w => {
             let input = normed(p, x, norm, h);
@@ -301,11 +306,11 @@ fn qkv(p: &mut Recorder, config: &Config, block: &Block, state: &State, cache: &
 /// From the splits of attention to the residual stream.
 fn attn_output(p: &mut Recorder, config: &Config, block: &Block, state: &State) {
     let State { x, partials, .. } = state;
-    match (&block.attn_output, &block.attn_sub_norm) {
-        (Matrix::Ternary(w), Some(norm)) if w.k <= MAX_NORMED_COLUMNS => {
-            p.merge_norm_gemv(w, partials, norm, x);
+    match &block.attn_output {
+        Matrix::Ternary(w) if norms(p, w) => {
+            p.merge_norm_gemv(w, partials, block.attn_sub_norm.as_ref(), x);
         }
-        (w, _) => {
+        w => {
             let input = merged(p, config, block, state);
             multiply(p, Width::One, w, &input, x, Product::Add);
         }
@@ -316,20 +321,21 @@ fn feed_forward(p: &mut Recorder, config: &Config, block: &Block, state: &State)
     let State { x, h, ff, .. } = state;
     let product = Product::Gated(config.architecture.activation);
     match &block.ffn_gate_up {
-        Matrix::Ternary(w) if w.k <= MAX_NORMED_COLUMNS => {
-            p.norm_gemv(w, x, &block.ffn_norm, ff, product);
+        Matrix::Ternary(w) if norms(p, w) => {
+            p.norm_gemv(w, x, Some(&block.ffn_norm), ff, product);
         }
         w => {
             let input = normed(p, x, &block.ffn_norm, h);
             multiply(p, Width::One, w, &input, ff, product);
         }
     }
-    match (&block.ffn_down, &block.ffn_sub_norm) {
-        (Matrix::Ternary(w), Some(norm)) if w.k <= MAX_NORMED_COLUMNS => {
+    let norm = block.ffn_sub_norm.as_ref();
+    match &block.ffn_down {
+        Matrix::Ternary(w) if norms(p, w) => {
             p.norm_gemv(w, ff, norm, x, Product::Add);
         }
-        (w, norm) => {
-            let input = gated(p, config, norm.as_ref(), state);
+        w => {
+            let input = gated(p, config, norm, state);
             multiply(p, Width::One, w, &input, x, Product::Add);
         }
     }

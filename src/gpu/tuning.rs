@@ -15,8 +15,8 @@ pub struct Tuning {
     /// A card waits for memory: 32 lanes read a row in few steps, and more than a subgroup would
     /// need a barrier. A CPU reads no faster in lanes, and their sums cost it time.
     pub lanes: u32,
-    /// Threads of a workgroup that computes 32 values of the residual stream, a power of two. Each
-    /// lane then has fewer rows, and more of them wait for memory at once.
+    /// Threads of a workgroup that computes 32 values of the residual stream, or norms a long row, a
+    /// power of two. Each lane then has fewer rows, and more of them wait for memory at once.
     pub stream_threads: u32,
     /// Lanes that norm a row together. A row has work for few of them, and a CPU pays for each lane
     /// at every barrier.

@@ -1,3 +1,4 @@
+use super::rows::{norm_consts, norm_threads, weight_or};
 use super::{AttentionShape, Norm, Partials, Quantized, WORKGROUP};
 use crate::gpu::{Access, Const, Extent, Kernel, Recorder};
 use crate::lanes_variants;
@@ -28,13 +29,8 @@ pub(super) const KERNEL: Kernel = Kernel {
 };
 
 fn consts(shape: &AttentionShape, workgroup: u32, eps: Option<f32>) -> Vec<Const> {
-    let own = [
-        Const::U32("WORKGROUP", workgroup),
-        Const::size("K", shape.n_head * shape.head_dim),
-        Const::Bool("NORM", eps.is_some()),
-        Const::F32("EPS", eps.unwrap_or_default()),
-    ];
-    [shape.consts(), own.into()].concat()
+    let own = [Const::U32("WORKGROUP", workgroup), Const::size("K", shape.n_head * shape.head_dim)];
+    [shape.consts(), own.into(), norm_consts(eps)].concat()
 }
 
 impl Recorder<'_> {
@@ -42,12 +38,12 @@ impl Recorder<'_> {
     /// if there is a `norm`.
     pub fn attention_merge(&mut self, partials: &Partials, norm: Option<&Norm>, y: &Quantized) {
         let Partials { shape, sums, max_total } = partials;
-        // Without a norm, the kernel does not read its weight.
-        let weight = norm.map_or(sums, |norm| &norm.weight);
+        let weight = weight_or(norm, sums);
+        let threads = norm_threads(self.tuning(), shape.n_head * shape.head_dim);
         self.dispatch(
             &KERNEL,
-            &consts(shape, self.tuning().norm_lanes, norm.map(|norm| norm.eps)),
-            &[sums, max_total, weight, &y.q, &y.scale],
+            &consts(shape, threads, norm.map(|norm| norm.eps)),
+            &[sums, max_total, &weight, &y.q, &y.scale],
             [Extent::Tokens(1), Extent::Fixed(1), Extent::Fixed(1)],
         );
     }

@@ -1,10 +1,12 @@
-use super::rows::{RowGroups, ShardRows, TernaryProduct, ternary_consts};
-use super::{AttentionShape, Norm, Partials, Product, Ternary, WORKGROUP};
-use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
+use super::rows::{RowGroups, ShardRows, TernaryProduct, norm_consts, ternary_consts, weight_or};
+use super::{AttentionShape, Norm, Partials, Product, Ternary};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder, Tuning};
 use crate::lanes_variants;
 
 /// See `norm_gemv`.
-const ROW_GROUPS: RowGroups = RowGroups { workgroup: WORKGROUP, lanes: 16, each: 2 };
+fn row_groups(tuning: &Tuning, k: usize) -> RowGroups {
+    RowGroups::normed(tuning, k, 16)
+}
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "merge_norm_gemv",
@@ -29,34 +31,38 @@ pub(super) const KERNEL: Kernel = Kernel {
     ),
     example: || {
         let rows = ShardRows { k: 2560, all: 2560, shard: 0..2560 };
-        let consts = consts(&AttentionShape::EXAMPLE, 1e-5);
+        let groups = row_groups(&Tuning::card(None, 256), rows.k);
+        let consts = consts(&AttentionShape::EXAMPLE, groups, Some(1e-5));
         [ternary_consts(&rows, Product::Add, true), consts].concat()
     },
 };
 
-fn consts(shape: &AttentionShape, eps: f32) -> Vec<Const> {
-    [shape.consts(), ROW_GROUPS.consts(), vec![Const::F32("EPS", eps)]].concat()
+fn consts(shape: &AttentionShape, groups: RowGroups, eps: Option<f32>) -> Vec<Const> {
+    [shape.consts(), groups.consts(), norm_consts(eps)].concat()
 }
 
 impl Recorder<'_> {
     /// `y` `[rows]` += the product of `w` with one token's output of attention: merged from
-    /// `partials`, normed and quantised.
+    /// `partials`, normed if there is a `norm`, and quantised.
+    /// [`max_normed_columns`](super::max_normed_columns) says how long the rows of `w` may be.
     pub fn merge_norm_gemv(
         &mut self,
         w: &Ternary,
         partials: &Partials,
-        norm: &Norm,
+        norm: Option<&Norm>,
         y: &Buffer<f32>,
     ) {
         let Partials { shape, sums, max_total } = partials;
+        let groups = row_groups(self.tuning(), w.k);
+        let weight = weight_or(norm, sums);
         TernaryProduct {
             kernel: &KERNEL,
             w,
             product: Product::Add,
-            rows_per_workgroup: ROW_GROUPS.rows(),
+            rows_per_workgroup: groups.rows(),
             tokens: Extent::Fixed(1),
-            consts: consts(shape, norm.eps),
-            buffers: &[sums, max_total, &norm.weight, y],
+            consts: consts(shape, groups, norm.map(|norm| norm.eps)),
+            buffers: &[sums, max_total, &weight, y],
         }
         .record(self);
     }

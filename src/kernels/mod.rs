@@ -74,7 +74,7 @@ pub use packed::{Format, MIN_LANES, Packed, PackedShard, QuantizedGroups, Scales
 pub use penalize::Penalties;
 pub use probe_read::{PROBED_TOGETHER, probed_sums};
 pub use rescore::{MIN_NORM, rescored_blocks};
-pub use rows::{MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS};
+pub use rows::{long_row_consts, max_normed_columns, max_rope_columns};
 pub use sample_best::{VOCAB_BLOCK, vocab_blocks};
 pub use selection::{SamplingParams, Selection};
 pub use split_f16::MAX_SPLIT_COLUMNS;

@@ -1,14 +1,13 @@
-use super::rows::{RowGroups, ShardRows, TernaryProduct, ternary_consts};
-use super::{Norm, Product, Ternary, WORKGROUP};
-use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
+use super::rows::{RowGroups, ShardRows, TernaryProduct, norm_consts, ternary_consts, weight_or};
+use super::{Norm, Product, Ternary};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder, Tuning};
 use crate::lanes_variants;
 
 /// Each workgroup norms the input anew, so it has many rows; but so few that a large card has a
 /// workgroup for each of its processors. These numbers, and those of the other kernels that norm
 /// their input, are the best of those tried on an NVIDIA H200 with the sizes of the 2B-4T model.
-fn row_groups(product: Product) -> RowGroups {
-    let lanes = if product.matrices() == 2 { 8 } else { 16 };
-    RowGroups { workgroup: WORKGROUP, lanes, each: 2 }
+fn row_groups(tuning: &Tuning, k: usize, product: Product) -> RowGroups {
+    RowGroups::normed(tuning, k, if product.matrices() == 2 { 8 } else { 16 })
 }
 
 pub(super) const KERNEL: Kernel = Kernel {
@@ -30,32 +29,37 @@ pub(super) const KERNEL: Kernel = Kernel {
     example: || {
         let rows = ShardRows { k: 2560, all: 6912, shard: 0..6912 };
         let product = Product::EXAMPLE;
-        [ternary_consts(&rows, product, true), consts(product, 1e-5)].concat()
+        let groups = row_groups(&Tuning::card(None, 256), rows.k, product);
+        [ternary_consts(&rows, product, true), consts(groups, Some(1e-5))].concat()
     },
 };
 
-fn consts(product: Product, eps: f32) -> Vec<Const> {
-    [row_groups(product).consts(), vec![Const::F32("EPS", eps)]].concat()
+fn consts(groups: RowGroups, eps: Option<f32>) -> Vec<Const> {
+    [groups.consts(), norm_consts(eps)].concat()
 }
 
 impl Recorder<'_> {
-    /// The product of `w` with the norm of one token's `x` `[k]`, quantised. `y` is `[rows]`.
+    /// The product of `w` with one token's `x` `[k]`, which is normed if there is a `norm`, and
+    /// quantised. `y` is `[rows]`. [`max_normed_columns`](super::max_normed_columns) says how long
+    /// the rows of `w` may be.
     pub fn norm_gemv(
         &mut self,
         w: &Ternary,
         x: &Buffer<f32>,
-        norm: &Norm,
+        norm: Option<&Norm>,
         y: &Buffer<f32>,
         product: Product,
     ) {
+        let groups = row_groups(self.tuning(), w.k, product);
+        let weight = weight_or(norm, x);
         TernaryProduct {
             kernel: &KERNEL,
             w,
             product,
-            rows_per_workgroup: row_groups(product).rows(),
+            rows_per_workgroup: groups.rows(),
             tokens: Extent::Fixed(1),
-            consts: consts(product, norm.eps),
-            buffers: &[x, &norm.weight, y],
+            consts: consts(groups, norm.map(|norm| norm.eps)),
+            buffers: &[x, &weight, y],
         }
         .record(self);
     }

@@ -1,10 +1,12 @@
 use super::rows::{RowGroups, ShardRows, TernaryProduct, ternary_consts};
-use super::{AttentionShape, KvCache, Norm, Product, Ternary, WORKGROUP};
-use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
+use super::{AttentionShape, KvCache, Norm, Product, Ternary};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder, Tuning};
 use crate::lanes_variants;
 
 /// A slot computes the two values of a RoPE pair. See `norm_gemv` for the rest.
-const ROW_GROUPS: RowGroups = RowGroups { workgroup: WORKGROUP, lanes: 16, each: 2 };
+fn row_groups(tuning: &Tuning, k: usize) -> RowGroups {
+    RowGroups::normed(tuning, k, 16)
+}
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "norm_gemv_rope_kv",
@@ -29,13 +31,14 @@ pub(super) const KERNEL: Kernel = Kernel {
     ),
     example: || {
         let rows = ShardRows { k: 2560, all: 3840, shard: 0..3840 };
-        let consts = consts(&AttentionShape::EXAMPLE, 1e-5);
+        let groups = row_groups(&Tuning::card(None, 256), rows.k);
+        let consts = consts(&AttentionShape::EXAMPLE, groups, 1e-5);
         [ternary_consts(&rows, Product::Store, true), consts].concat()
     },
 };
 
-fn consts(shape: &AttentionShape, eps: f32) -> Vec<Const> {
-    [shape.consts(), ROW_GROUPS.consts(), vec![Const::F32("EPS", eps)]].concat()
+fn consts(shape: &AttentionShape, groups: RowGroups, eps: f32) -> Vec<Const> {
+    [shape.consts(), groups.consts(), vec![Const::F32("EPS", eps)]].concat()
 }
 
 impl Recorder<'_> {
@@ -43,7 +46,8 @@ impl Recorder<'_> {
     /// position, as in [`Recorder::rope_kv`]. q, divided by `sqrt(head_dim)`, goes to `q`; k and v
     /// go to `cache`.
     ///
-    /// The shards of `w` end where heads do. The cache is f16 or f32: a workgroup computes a part of
+    /// [`max_rope_columns`](super::max_rope_columns) says how long the rows of `w` may be. The
+    /// shards of `w` end where heads do. The cache is f16 or f32: a workgroup computes a part of
     /// a head, and the scale of an int8 head needs all of it.
     pub fn norm_gemv_rope_kv(
         &mut self,
@@ -54,13 +58,14 @@ impl Recorder<'_> {
         q: &Buffer<f32>,
         cache: &KvCache,
     ) {
+        let groups = row_groups(self.tuning(), w.k);
         TernaryProduct {
             kernel: &KERNEL,
             w,
             product: Product::Store,
-            rows_per_workgroup: ROW_GROUPS.rows(),
+            rows_per_workgroup: groups.rows(),
             tokens: Extent::Fixed(1),
-            consts: consts(&cache.shape, norm.eps),
+            consts: consts(&cache.shape, groups, norm.eps),
             buffers: &[x, &norm.weight, rope_table, q, &cache.keys, &cache.values],
         }
         .record(self);

@@ -1,3 +1,4 @@
+use super::rows::norm_threads;
 use super::{Quantized, WORKGROUP};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::lanes_variants;
@@ -18,7 +19,7 @@ impl Recorder<'_> {
     pub fn quantize_rows(&mut self, x: &Buffer<f32>, k: usize, y: &Quantized) {
         self.dispatch(
             &KERNEL,
-            &consts(self.tuning().norm_lanes, k),
+            &consts(norm_threads(self.tuning(), k), k),
             &[x, &y.q, &y.scale],
             [Extent::Tokens(1), Extent::Fixed(1), Extent::Fixed(1)],
         );

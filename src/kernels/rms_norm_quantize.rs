@@ -1,3 +1,4 @@
+use super::rows::norm_threads;
 use super::{Norm, Quantized, WORKGROUP};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::lanes_variants;
@@ -22,9 +23,10 @@ impl Recorder<'_> {
     /// `y` = the int8 quantisation of the norm of every token of `x` `[n_tokens, k]`, `k` a
     /// multiple of 128.
     pub fn rms_norm_quantize(&mut self, x: &Buffer<f32>, norm: &Norm, y: &Quantized) {
+        let k = norm.weight.len();
         self.dispatch(
             &KERNEL,
-            &consts(self.tuning().norm_lanes, norm.weight.len(), norm.eps),
+            &consts(norm_threads(self.tuning(), k), k, norm.eps),
             &[x, &norm.weight, &y.q, &y.scale],
             [Extent::Tokens(1), Extent::Fixed(1), Extent::Fixed(1)],
         );

@@ -2,14 +2,18 @@
 
 use std::ops::Range;
 
-use super::{Dense, DenseType, NO_TOKEN, Product, Shard, Ternary, in_a_row};
-use crate::gpu::{Bound, Buffer, Const, Extent, Kernel, Recorder, Used};
+use super::{Dense, DenseType, NO_TOKEN, Norm, Product, Shard, Ternary, WORKGROUP, in_a_row};
+use crate::gpu::{Bound, Buffer, Const, Extent, Kernel, Recorder, Subgroups, Tuning, Used};
 
-/// The longest row whose int8 activations fit into the 16 KiB of workgroup memory that every
-/// adapter has, beside what reductions without subgroup operations take.
-pub const MAX_NORMED_COLUMNS: usize = 8960;
-/// The same for `norm_gemv_rope_kv`, whose lanes also exchange their results.
-pub const MAX_ROPE_COLUMNS: usize = 8192;
+/// Bytes of workgroup memory that every adapter has. Adapters that offer more are not asked for it:
+/// longer rows would also need more registers than a thread has.
+const WORKGROUP_MEMORY: usize = 16 << 10;
+
+/// A row of more values is long: it has more threads, where a card allows them.
+const LONG_ROW: usize = 8960;
+
+/// Slots of a workgroup that norms a long row.
+const LONG_ROW_SLOTS: u32 = 16;
 
 /// How a workgroup divides rows: each slot of `lanes` neighbouring lanes computes `each` rows.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +42,71 @@ impl RowGroups {
             Const::U32("EACH", self.each),
         ]
     }
+
+    /// For a product with rows of `k` values that norms its input. Unless they are long, each has
+    /// `lanes` lanes.
+    pub(super) fn normed(tuning: &Tuning, k: usize, lanes: u32) -> Self {
+        if k > LONG_ROW {
+            return Self::long(tuning);
+        }
+        Self { workgroup: WORKGROUP, lanes, each: 2 }
+    }
+
+    fn long(tuning: &Tuning) -> Self {
+        let workgroup = tuning.stream_threads;
+        Self { workgroup, lanes: workgroup / LONG_ROW_SLOTS, each: 2 }
+    }
+
+    /// The longest row whose int8 activations fit into workgroup memory, beside the sums of
+    /// `shaders/shared/normed_rows.wgsl` and `others` bytes.
+    fn max_columns(self, subgroups: Option<Subgroups>, others: usize) -> usize {
+        let partials = match subgroups {
+            None => self.workgroup,
+            Some(Subgroups(lanes)) if lanes < self.workgroup => self.workgroup / lanes,
+            Some(_) => 1,
+        };
+        // The sum of squares with the largest value, the sum of the activations, those of two rows.
+        let bytes = |of_each: usize| (partials as usize * of_each).next_multiple_of(16);
+        let sums = bytes(8) + bytes(4) + bytes(8);
+        // Lanes read 64 values each in one step.
+        let step = self.lanes as usize * 64;
+        (WORKGROUP_MEMORY - sums - others) / step * step
+    }
+}
+
+/// The weight of `norm`, to bind. Without one, `other` stands for it, and nothing of it is used.
+pub(super) fn weight_or(norm: Option<&Norm>, other: &Buffer<f32>) -> Buffer<f32> {
+    match norm {
+        Some(norm) => norm.weight.clone(),
+        None => other.clone().using(Used::Fixed(0)),
+    }
+}
+
+/// The constants of a norm, or of none.
+pub(super) fn norm_consts(eps: Option<f32>) -> Vec<Const> {
+    vec![Const::Bool("NORM", eps.is_some()), Const::F32("EPS", eps.unwrap_or_default())]
+}
+
+/// Threads that norm a row of `k` values in a dispatch of its own. They are as many as in the
+/// products that norm it, so that all add up its squares in the same order.
+pub(super) fn norm_threads(tuning: &Tuning, k: usize) -> u32 {
+    if k > LONG_ROW && tuning.fused { tuning.stream_threads } else { tuning.norm_lanes }
+}
+
+/// The longest row that [`Recorder::norm_gemv`] and [`Recorder::merge_norm_gemv`] take.
+pub fn max_normed_columns(tuning: &Tuning, subgroups: Option<Subgroups>) -> usize {
+    RowGroups::long(tuning).max_columns(subgroups, 0)
+}
+
+/// The same for [`Recorder::norm_gemv_rope_kv`], whose lanes also exchange their results.
+pub fn max_rope_columns(tuning: &Tuning, subgroups: Option<Subgroups>) -> usize {
+    let results = 2 * LONG_ROW_SLOTS as usize * size_of::<f32>();
+    RowGroups::long(tuning).max_columns(subgroups, results)
+}
+
+/// The constants of rows of `k` values, more than [`LONG_ROW`], in these kernels.
+pub fn long_row_consts(tuning: &Tuning, k: usize) -> Vec<Const> {
+    [vec![Const::size("K", k)], RowGroups::long(tuning).consts()].concat()
 }
 
 /// The rows of one shard.

@@ -110,11 +110,17 @@ fn check_batches(engine: &Engine) {
     }
 }
 
-/// The same with packed matrices, whose sums are floats: one token and several take other kernels.
+/// The same with packed matrices, whose sums are floats, and without sub-norms: one token and several
+/// take other kernels.
 #[test]
-fn a_draft_pass_of_packed_matrices_equals_steps_of_one_token() {
+fn a_draft_pass_of_other_families_equals_steps_of_one_token() {
     use KvType::{F16, Int8};
-    for (model, kv) in [("qwen3-yarn-q2_0", F16), ("qwen3-yarn-q2_0", Int8), ("llama-tq1_0", F16)] {
+    for (model, kv) in [
+        ("qwen3-yarn-q2_0", F16),
+        ("qwen3-yarn-q2_0", Int8),
+        ("llama-tq1_0", F16),
+        ("llama-i2_s", F16),
+    ] {
         let bytes = std::fs::read(path(&format!("tests/data/models/{model}.gguf"))).unwrap();
         let engine = engine_of(&Setup::default().like_a_card().kv(kv), &bytes);
         engine.set_choosing(&Choosing::default());

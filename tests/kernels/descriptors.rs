@@ -5,11 +5,13 @@ use std::mem::offset_of;
 
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use naga::{AddressSpace, Module, StorageAccess, TypeInner};
-use ternlight::gpu::{Access, Dialect, Step, strip};
-use ternlight::kernels::{ALL, SamplingParams};
+use ternlight::gpu::{Access, Dialect, Step, Subgroups, Tuning, strip};
+use ternlight::kernels::{
+    ALL, SamplingParams, long_row_consts, max_normed_columns, max_rope_columns,
+};
 use ternlight::sampling::Sampling;
 
-use crate::shaders::{Shader, shaders};
+use crate::shaders::{Shader, replaced, shaders};
 use crate::support::path;
 
 /// The bindings are in the descriptor's order. `main` is a compute shader within the limits that
@@ -34,6 +36,41 @@ fn descriptors_match_shaders() {
         let storage = shader.kernel.bindings.iter().filter(|(_, access)| is_storage(*access));
         assert!(storage.count() <= 8, "{name}");
         assert_eq!(uses_subgroups(&shader), shader.subgroups, "{name}");
+    }
+}
+
+/// Rows of the greatest length fit into the workgroup memory that every adapter has, and longer ones
+/// do not.
+#[test]
+fn the_longest_rows_fill_workgroup_memory() {
+    type Columns = fn(&Tuning, Option<Subgroups>) -> usize;
+    let kernels: [(&str, Columns); 3] = [
+        ("norm_gemv", max_normed_columns),
+        ("merge_norm_gemv", max_normed_columns),
+        ("norm_gemv_rope_kv", max_rope_columns),
+    ];
+    for (name, max_columns) in kernels {
+        let kernel = ALL.iter().find(|kernel| kernel.name == name).unwrap();
+        for lanes in [None, Some(4), Some(8), Some(32), Some(128)] {
+            let subgroups = lanes.map(Subgroups);
+            let variant = kernel.variant(subgroups);
+            for threads in [256, 512] {
+                let tuning = Tuning::card(subgroups, threads);
+                let most = max_columns(&tuning, subgroups);
+                for k in [most, most + 128] {
+                    let consts = replaced(&(kernel.example)(), &long_row_consts(&tuning, k));
+                    let shader = Shader {
+                        kernel,
+                        name: format!("{name}, {k} columns, {lanes:?} of {threads} threads"),
+                        subgroups: variant.subgroups,
+                        source: variant.source(Dialect::Native, subgroups, &consts),
+                    };
+                    let (module, info) = parse(&shader);
+                    let fits = workgroup_bytes(&module, &info) <= 16 << 10;
+                    assert_eq!(fits, k == most, "{}", shader.name);
+                }
+            }
+        }
     }
 }
 
@@ -301,7 +338,7 @@ fn uniform(module: &Module, name: &str) -> Option<(Vec<(String, usize)>, usize)>
     Some((members, *span as usize))
 }
 
-/// The bytes of workgroup memory that `main` uses.
+/// The bytes of workgroup memory that `main` uses, as WebGPU counts them.
 fn workgroup_bytes(module: &Module, info: &ModuleInfo) -> u32 {
     module
         .global_variables
@@ -309,6 +346,7 @@ fn workgroup_bytes(module: &Module, info: &ModuleInfo) -> u32 {
         .filter(|(_, variable)| variable.space == AddressSpace::WorkGroup)
         .filter(|(handle, _)| !info.get_entry_point(0)[*handle].is_empty())
         .map(|(_, variable)| module.types[variable.ty].inner.size(module.to_ctx()))
+        .map(|bytes| bytes.next_multiple_of(16))
         .sum()
 }
 

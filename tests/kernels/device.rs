@@ -57,6 +57,13 @@ pub(crate) fn on_each_device_and_as_cards(test: impl Fn(&Gpu)) {
     }
 }
 
+/// Runs `test` with the tuning of a graphics card, with and without subgroup operations. For kernels
+/// that only cards run.
+pub(crate) fn on_each_card(test: impl Fn(&Gpu)) {
+    test(&AS_A_CARD);
+    test(&AS_A_CARD_WITHOUT_SUBGROUPS);
+}
+
 /// A device that multiplies int8 values as floats.
 pub(crate) fn with_float_products() -> &'static Gpu {
     &WITH_FLOAT_PRODUCTS

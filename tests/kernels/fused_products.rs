@@ -1,12 +1,12 @@
 //! `norm_gemv`, `norm_gemv_rope_kv` and `merge_norm_gemv`: products that norm their own input.
 
-use ternlight::gpu::{Gpu, Step};
-use ternlight::kernels::{AttentionShape, KvCache, KvType, MAX_NORMED_COLUMNS, Norm, Product};
+use ternlight::gpu::{Buffer, Gpu, Step};
+use ternlight::kernels::{AttentionShape, KvCache, KvType, Norm, Product, max_normed_columns};
 use ternlight::reference::ops;
 
 use crate::attention::{ATTENTION_DECODE, Case, STEPS, merged};
-use crate::device::{on_each_device, read, run, step, with_float_products};
-use crate::rms_norm::{NEAR_HALF, RELATIVE, hard_rows, hard_weight};
+use crate::device::{on_each_card, on_each_device, read, run, step, with_float_products};
+use crate::rms_norm::{NEAR_HALF, RELATIVE, hard_rows, hard_weight, quantized};
 use crate::rope_kv::{self, pair, rope_table, values};
 use crate::support::Random;
 use crate::ternary_products::{BEFORE, Matrix, PRODUCTS, SCALES, cuts};
@@ -20,8 +20,9 @@ struct Input {
 }
 
 impl Input {
-    fn new(x: &[f32], weight: &[f32]) -> Self {
-        let h = ops::rms_norm(x, weight, 1e-5);
+    /// Without a `weight`, it is not normed.
+    fn new(x: &[f32], weight: Option<&[f32]>) -> Self {
+        let h = weight.map_or_else(|| x.to_vec(), |weight| ops::rms_norm(x, weight, 1e-5));
         let (q, s) = ops::quantize(&h);
         let from_half = |h: &f32| {
             let value = f64::from(*h) * f64::from(s);
@@ -59,10 +60,47 @@ fn check(what: &str, found: &[f32], expected: &[(f32, f32)]) {
     }
 }
 
-/// `k` and rows: the least, about a workgroup's rows, the sizes of the 2B-4T model, the longest
-/// row.
+/// `k` and rows: the least, about a workgroup's rows, the sizes of the 2B-4T model, the longest row
+/// that does not count as long.
 const SHAPES: [(usize, usize); 6] =
-    [(128, 1), (384, 63), (2560, 65), (6912, 33), (640, 200), (MAX_NORMED_COLUMNS, 31)];
+    [(128, 1), (384, 63), (2560, 65), (6912, 33), (640, 200), (8960, 31)];
+
+/// `norm_gemv` with each of the hard rows, with a norm and without one.
+fn check_norm_gemv(
+    gpu: &Gpu,
+    (k, rows): (usize, usize),
+    product: Product,
+    cuts: &[usize],
+    random: &mut Random,
+) {
+    let (xs, weight) = (hard_rows(k, random), hard_weight(k, random));
+    let norm = Norm { weight: gpu.upload("weight", &weight), eps: 1e-5 };
+    let matrix = Matrix::new(k, rows, product, SCALES[1].0, random);
+    let w = matrix.upload(gpu, cuts);
+    for (token, x) in xs.chunks(k).enumerate() {
+        let d_x = gpu.upload("x", x);
+        for has_norm in [true, false] {
+            // Only outputs of attention and of gates come without a norm, and are added.
+            if !has_norm && product != Product::Add {
+                continue;
+            }
+            // One value more than there are rows: nothing may be written to it.
+            let y = gpu.upload("y", &vec![BEFORE; rows + 1]);
+            let norm = has_norm.then_some(&norm);
+            run(gpu, &step(3, 1), |p| p.norm_gemv(&w, &d_x, norm, &y, product));
+            let v = Input::new(x, has_norm.then_some(&weight)).times(&matrix);
+            let mut expected: Vec<_> = match product {
+                Product::Store => v,
+                Product::Add => v.into_iter().map(|(v, off)| (BEFORE + v, off + 1e-7)).collect(),
+                Product::Gated(_) => (0..rows).map(|i| glu(v[i], v[rows + i])).collect(),
+            };
+            expected.push((BEFORE, 0.0));
+            let what =
+                format!("{k} x {rows}, row {token}, {product:?}, {has_norm}, cut at {cuts:?}");
+            check(&what, &read(gpu, &y), &expected);
+        }
+    }
+}
 
 /// Every product, whole and in shards.
 #[test]
@@ -70,33 +108,53 @@ fn norm_gemv_handles_hard_rows() {
     let test = |gpu: &Gpu| {
         let mut random = Random(21);
         for (i, (k, rows)) in SHAPES.into_iter().enumerate() {
-            let product = PRODUCTS[i % 3];
-            let (xs, weight) = (hard_rows(k, &mut random), hard_weight(k, &mut random));
-            let norm = Norm { weight: gpu.upload("weight", &weight), eps: 1e-5 };
-            let matrix = Matrix::new(k, rows, product, SCALES[1].0, &mut random);
-            let cuts = cuts(rows, i);
-            let w = matrix.upload(gpu, &cuts);
-            for (token, x) in xs.chunks(k).enumerate() {
-                let d_x = gpu.upload("x", x);
-                // One value more than there are rows: nothing may be written to it.
-                let y = gpu.upload("y", &vec![BEFORE; rows + 1]);
-                run(gpu, &step(3, 1), |p| p.norm_gemv(&w, &d_x, &norm, &y, product));
-                let v = Input::new(x, &weight).times(&matrix);
-                let mut expected: Vec<_> = match product {
-                    Product::Store => v,
-                    Product::Add => {
-                        v.into_iter().map(|(v, off)| (BEFORE + v, off + 1e-7)).collect()
-                    }
-                    Product::Gated(_) => (0..rows).map(|i| glu(v[i], v[rows + i])).collect(),
-                };
-                expected.push((BEFORE, 0.0));
-                let what = format!("{k} x {rows}, row {token}, {product:?}, cut at {cuts:?}");
-                check(&what, &read(gpu, &y), &expected);
-            }
+            check_norm_gemv(gpu, (k, rows), PRODUCTS[i % 3], &cuts(rows, i), &mut random);
         }
     };
     on_each_device(test);
     test(with_float_products());
+}
+
+/// Long rows have as many threads as a card allows.
+#[test]
+fn norm_gemv_takes_long_rows() {
+    let test = |gpu: &Gpu| {
+        let mut random = Random(24);
+        let most = max_normed_columns(&gpu.tuning, gpu.subgroups);
+        for (i, k) in [9216, most].into_iter().enumerate() {
+            check_norm_gemv(gpu, (k, 35), PRODUCTS[i + 1], &cuts(35, i), &mut random);
+        }
+    };
+    on_each_card(test);
+    test(with_float_products());
+}
+
+/// A token must give the same bits in a chunk, which norms it in a dispatch of its own.
+#[test]
+fn products_that_norm_their_input_give_the_same_bits() {
+    on_each_card(|gpu| {
+        let mut random = Random(25);
+        let rows = 33;
+        for k in [2560, 9216] {
+            let (xs, weight) = (hard_rows(k, &mut random), hard_weight(k, &mut random));
+            let norm = Norm { weight: gpu.upload("weight", &weight), eps: 1e-5 };
+            let matrix = Matrix::new(k, rows, Product::Store, SCALES[1].0, &mut random);
+            let w = matrix.upload(gpu, &[]);
+            for x in xs.chunks(k) {
+                let d_x = gpu.upload("x", x);
+                let q = quantized(gpu, k, 1);
+                let [one, two]: [Buffer<f32>; 2] =
+                    [(); 2].map(|()| gpu.upload("y", &vec![BEFORE; rows]));
+                run(gpu, &step(3, 1), |p| {
+                    p.norm_gemv(&w, &d_x, Some(&norm), &one, Product::Store);
+                    p.rms_norm_quantize(&d_x, &norm, &q);
+                    p.gemv_i2s(&w, &q, &two, Product::Store);
+                });
+                let bits = |y| read(gpu, y).into_iter().map(f32::to_bits).collect::<Vec<_>>();
+                assert_eq!(bits(&one), bits(&two), "{k} columns");
+            }
+        }
+    });
 }
 
 fn check_qkv(gpu: &Gpu, shape: AttentionShape, pos: usize, random: &mut Random) {
@@ -119,7 +177,7 @@ fn check_qkv(gpu: &Gpu, shape: AttentionShape, pos: usize, random: &mut Random) 
     run(gpu, &step, |p| p.norm_gemv_rope_kv(&w, &d_x, &norm, &table, &q, &cache));
 
     let (mut v, off): (Vec<f32>, Vec<f32>) =
-        Input::new(&x, &weight).times(&matrix).into_iter().unzip();
+        Input::new(&x, Some(&weight)).times(&matrix).into_iter().unzip();
     ops::rope_halves(&mut v[..n_q + n_kv], &rope_kv::rope(pos, head_dim));
     let f16 = if kv == KvType::F16 { 1.0 / 1024.0 } else { 0.0 };
     let expected = |rows: std::ops::Range<usize>, scale: f32, relative: f32| -> Vec<(f32, f32)> {
@@ -179,14 +237,23 @@ fn merge_norm_gemv_merges_splits() {
                 }
                 let case = Case::new(shape, crate::attention::step(pos, 1, split_len), &mut random);
                 let partials = case.partials(gpu, ATTENTION_DECODE);
-                let y = gpu.upload("y", &vec![BEFORE; rows + 1]);
-                run(gpu, &case.step, |p| p.merge_norm_gemv(&w, &partials, &norm, &y));
                 // The expected values come from the GPU's partials: attention has its own test.
-                let v = Input::new(&merged(gpu, &case, &partials), &weight).times(&matrix);
-                let mut expected: Vec<_> =
-                    v.into_iter().map(|(v, off)| (BEFORE + v, off + 1e-7)).collect();
-                expected.push((BEFORE, 0.0));
-                check(&format!("{shape:?}, {:?}", case.step), &read(gpu, &y), &expected);
+                let merged = merged(gpu, &case, &partials);
+                for has_norm in [true, false] {
+                    // Pipelines are slow to compile: without a norm, one of each kind of head.
+                    if !has_norm && i % 3 == 0 {
+                        continue;
+                    }
+                    let y = gpu.upload("y", &vec![BEFORE; rows + 1]);
+                    let norm = has_norm.then_some(&norm);
+                    run(gpu, &case.step, |p| p.merge_norm_gemv(&w, &partials, norm, &y));
+                    let v = Input::new(&merged, has_norm.then_some(&weight)).times(&matrix);
+                    let mut expected: Vec<_> =
+                        v.into_iter().map(|(v, off)| (BEFORE + v, off + 1e-7)).collect();
+                    expected.push((BEFORE, 0.0));
+                    let what = format!("{shape:?}, {has_norm}, {:?}", case.step);
+                    check(&what, &read(gpu, &y), &expected);
+                }
             }
         }
     });

@@ -2,7 +2,8 @@
 
 use ternlight::gpu::Gpu;
 
-use crate::setup::Setup;
+use crate::setup::{Setup, small};
+use crate::support::{F32, I2_S, Kv, Random, path};
 
 /// If every tensor fits, small bindings cause no more dispatches.
 #[test]
@@ -28,5 +29,33 @@ fn every_session_uses_the_faster_product() {
         // On a processor with an instruction for integer products, float products take three times
         // as long.
         assert!(found(first.gpu()), "the slower product is used");
+    }
+}
+
+/// Each product of one token norms its input itself, or just quantises it: also where the
+/// feed-forward network is so wide that its activations take most of a workgroup's memory, and in
+/// models without sub-norms.
+#[test]
+fn a_block_of_i2_s_takes_five_dispatches() {
+    let mut wide = small();
+    wide.set("bitnet-b1.58.feed_forward_length", Kv::U32(12_288));
+    wide.tensors.retain(|tensor| !tensor.name.contains(".ffn_"));
+    let mut random = Random(5);
+    for block in 0..2 {
+        for (name, ne, type_id) in [
+            ("ffn_norm", &[128][..], F32),
+            ("ffn_gate", &[128, 12_288], I2_S),
+            ("ffn_up", &[128, 12_288], I2_S),
+            ("ffn_sub_norm", &[12_288], F32),
+            ("ffn_down", &[12_288, 128], I2_S),
+        ] {
+            wide.add(&format!("blk.{block}.{name}.weight"), ne, type_id, &mut random);
+        }
+    }
+    let without_sub_norms = std::fs::read(path("tests/data/models/llama-i2_s.gguf")).unwrap();
+    for bytes in [small().build(), wide.build(), without_sub_norms] {
+        let session = Setup::default().like_a_card().load(&bytes).unwrap();
+        let around = 5; // the embedding, the norm and three of the LM head
+        assert_eq!(session.info().dispatches_per_token, 2 * 5 + around);
     }
 }

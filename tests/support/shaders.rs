@@ -1,8 +1,9 @@
 //! The source of every variant of every kernel, for the tests that compile them.
 
-use ternlight::gpu::{Const, Dialect, Kernel, Subgroups, Variant};
+use ternlight::gpu::{Const, Dialect, Kernel, Subgroups, Tuning, Variant};
 use ternlight::kernels::{
-    ALL, AttentionShape, FEW, KvType, MAX_NORMED_COLUMNS, MAX_ROPE_COLUMNS, MIN_LANES,
+    ALL, AttentionShape, FEW, KvType, MIN_LANES, long_row_consts, max_normed_columns,
+    max_rope_columns,
 };
 
 /// One shader to compile.
@@ -22,12 +23,13 @@ pub(crate) fn shaders(dialect: Dialect) -> Vec<Shader> {
     let mut all = Vec::new();
     for kernel in ALL {
         for variant in kernel.variants {
-            for consts in alternatives(kernel, variant) {
-                all.extend(sizes(variant).iter().map(|&subgroups| Shader {
+            for &subgroups in sizes(variant) {
+                let alternatives = alternatives(kernel, variant, subgroups);
+                all.extend(alternatives.iter().map(|consts| Shader {
                     kernel,
-                    name: name(kernel, variant, subgroups, &consts),
+                    name: name(kernel, variant, subgroups, consts),
                     subgroups: variant.subgroups,
-                    source: variant.source(dialect, subgroups, &consts),
+                    source: variant.source(dialect, subgroups, consts),
                 }));
             }
         }
@@ -44,7 +46,11 @@ fn sizes(variant: &Variant) -> &'static [Option<Subgroups>] {
 
 /// The constants of the example, then variations of it. Each changes one constant that selects a
 /// way to compute, or takes the longest rows that workgroup memory holds.
-fn alternatives(kernel: &Kernel, variant: &Variant) -> Vec<Vec<Const>> {
+fn alternatives(
+    kernel: &Kernel,
+    variant: &Variant,
+    subgroups: Option<Subgroups>,
+) -> Vec<Vec<Const>> {
     let example = (kernel.example)();
     let workgroup = example.iter().find_map(|constant| match *constant {
         Const::U32("WORKGROUP", lanes) => Some(lanes),
@@ -74,11 +80,16 @@ fn alternatives(kernel: &Kernel, variant: &Variant) -> Vec<Vec<Const>> {
                 let slots = workgroup.unwrap_or_default() / fewest;
                 vec![vec![Const::U32("LANES", fewest), Const::U32("SLOTS", slots)]]
             }
-            Const::U32("K", _) => match kernel.name {
-                "norm_gemv" | "merge_norm_gemv" => vec![vec![Const::size("K", MAX_NORMED_COLUMNS)]],
-                "norm_gemv_rope_kv" => vec![vec![Const::size("K", MAX_ROPE_COLUMNS)]],
-                _ => continue,
-            },
+            Const::U32("K", _) => {
+                // Every device has as many threads.
+                let tuning = Tuning::card(subgroups, 256);
+                let k = match kernel.name {
+                    "norm_gemv" | "merge_norm_gemv" => max_normed_columns(&tuning, subgroups),
+                    "norm_gemv_rope_kv" => max_rope_columns(&tuning, subgroups),
+                    _ => continue,
+                };
+                vec![long_row_consts(&tuning, k)]
+            }
             Const::U32("KV_BITS", _) => KvType::ALL
                 .into_iter()
                 .filter(|&(_, kv)| kernel.name != "norm_gemv_rope_kv" || kv != KvType::Int8)
@@ -89,15 +100,18 @@ fn alternatives(kernel: &Kernel, variant: &Variant) -> Vec<Vec<Const>> {
                 .collect(),
             _ => continue,
         };
-        all.extend(others.iter().map(|others| {
-            let replaced = |constant: &Const| {
-                let other = others.iter().find(|other| other.name() == constant.name());
-                *other.unwrap_or(constant)
-            };
-            example.iter().map(replaced).collect()
-        }));
+        all.extend(others.iter().map(|others| replaced(&example, others)));
     }
     all
+}
+
+/// `consts`, with those of `others` instead of the ones of the same name.
+pub(crate) fn replaced(consts: &[Const], others: &[Const]) -> Vec<Const> {
+    let replaced = |constant: &Const| {
+        let other = others.iter().find(|other| other.name() == constant.name());
+        *other.unwrap_or(constant)
+    };
+    consts.iter().map(replaced).collect()
 }
 
 fn name(
