@@ -1,4 +1,4 @@
-// approx[row] = the rank of embd[row] · x, see noise.wgsl, from the upper bytes of embd alone, for the
+// approx[row] = embd[row] · x, or if RANKED the rank of that, see noise.wgsl, from the upper bytes of embd alone, for the
 // rows of up to three shards, see shards.wgsl. Each workgroup stores a lead: the largest of its values, and the error of that
 // row.
 
@@ -92,7 +92,10 @@ fn main(
             // Lanes share the rows: noise takes time.
             if i % LANES == lane % LANES && row + i < mine.end {
                 let other = FIRST_ROW + row + i;
-                let v = rank(sums[i] * f32(1u << shifts[other]), other);
+                var v = sums[i] * f32(1u << shifts[other]);
+                if RANKED {
+                    v = rank(v, other);
+                }
                 approx[other] = v;
                 if id == NO_TOKEN || v > value {
                     value = v;

@@ -25,25 +25,9 @@
 // the second shard
 @group(0) @binding(9) var<storage, read> embd_1: array<vec2u>;
 
-const_assert EACH == 1u;
-
-const_assert SHARD_2 == N_ROWS;
-
-// The rows of the workgroup.
-var<private> mine: Rows;
-
-fn eight_bytes(at: u32) -> vec2u {
-    if SHARD_1 < N_ROWS && mine.shard == 1u {
-        return embd_1[at];
-    }
-    return embd[at];
+fn approx_of(id: u32) -> f32 {
+    return approx[id];
 }
-
-const LOWEST: f32 = -3.4e38;
-
-var<workgroup> n_found: atomic<u32>;
-var<workgroup> n_candidates: u32;
-var<workgroup> candidates: array<u32, VOCAB_BLOCK>;
 
 // What a row's error is multiplied by, for the bound of its rank.
 fn error_unit(norm: f32) -> f32 {
@@ -56,18 +40,6 @@ fn error_unit(norm: f32) -> f32 {
 // What is added to that.
 fn error_of_noise() -> f32 {
     return select(0.0, NOISE_ERROR, sampling.inverse_temperature > 0.0);
-}
-
-// An upper bound of the norm of x. Called once, by the whole workgroup.
-fn norm_of_x(lane: u32) -> f32 {
-    var sum = 0.0;
-    for (var n = 0u; n < (K / 4u + WORKGROUP - 1u) / WORKGROUP; n++) {
-        let i = n * WORKGROUP + lane;
-        if i < K / 4u {
-            sum += dot(x[i], x[i]);
-        }
-    }
-    return (sqrt(group_sum_max(lane, vec2f(sum, 0.0)).x) + MIN_NORM) * SLACK;
 }
 
 // A lower bound of the greatest rank. Called once, by the whole workgroup.
@@ -88,46 +60,22 @@ fn greatest_lower_end(lane: u32, unit: f32) -> f32 {
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     mine = rows_of_group(group.x, VOCAB_BLOCK);
-    if lane == 0u {
-        atomicStore(&n_found, 0u);
-    }
     let unit = error_unit(norm_of_x(lane));
     let lower = greatest_lower_end(lane, unit);
-    // The order of the candidates varies, but the best one does not.
-    for (var i = 0u; i < VOCAB_BLOCK / WORKGROUP; i++) {
-        let row = mine.first + i * WORKGROUP + lane;
-        if row < mine.end {
-            let bound = error[FIRST_ROW + row] * unit + error_of_noise();
-            if !(approx[FIRST_ROW + row] + bound < lower) {
-                candidates[atomicAdd(&n_found, 1u)] = row;
-            }
-        }
-    }
-    workgroupBarrier();
-    if lane == 0u {
-        n_candidates = atomicLoad(&n_found);
-    }
-    let n = workgroupUniformLoad(&n_candidates);
+    let n = find_candidates(lane, lower, unit, error_of_noise());
     var value = 0.0;
     var id = NO_TOKEN;
     let repeats = (n + SLOTS - 1u) / SLOTS;
+    // The order of the candidates varies, but the best one does not.
     for (var i = 0u; i < repeats; i++) {
-        let slot = i * SLOTS + lane / LANES;
-        var sum = 0.0;
-        var row = 0u;
-        if slot < n {
-            row = candidates[slot];
-            sum = split_sum(row - mine.start, FIRST_ROW + row, lane % LANES);
-        }
-        let total = lanes_sum_f32(lane, sum);
-        if lane % LANES == 0u && slot < n {
-            let candidate = FIRST_ROW + row;
-            let v = rank(total, candidate);
-            let better = v > value || (v == value && candidate < id);
+        let candidate = score(lane, i * SLOTS, n);
+        if candidate.counts {
+            let v = rank(candidate.logit, candidate.id);
+            let better = v > value || (v == value && candidate.id < id);
             // NaN never wins.
             if v == v && (better || id == NO_TOKEN) {
                 value = v;
-                id = candidate;
+                id = candidate.id;
             }
         }
     }

@@ -5,7 +5,7 @@
 @group(0) @binding(0) var<uniform> sampling: Sampling;
 // [N_VOCAB]
 @group(0) @binding(1) var<storage, read> logits: array<f32>;
-// [N_BLOCKS]: keys
+// [N_GREATEST]: keys
 @group(0) @binding(2) var<storage, read> greatest: array<u32>;
 // [N_BINS, 2]
 @group(0) @binding(3) var<storage, read_write> bins: array<atomic<u32>>;

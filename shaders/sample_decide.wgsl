@@ -1,5 +1,5 @@
 // Decides which of the listed tokens top-k and top-p accept, and commits the best accepted token of
-// all. One workgroup.
+// all. One workgroup. Also empties what the kernels before it add to, for the next token.
 //
 // Tokens are in the order of their logits, and equal ones in the order of their ids. Top-k and top-p
 // each accept the first tokens up to a cut: those that weigh a given sum together. For top-k each
@@ -12,7 +12,7 @@
 // [1]
 @group(0) @binding(2) var<storage, read> border: array<Border>;
 // [1]
-@group(0) @binding(3) var<storage, read> n_undecided: array<u32>;
+@group(0) @binding(3) var<storage, read_write> n_undecided: array<u32>;
 // [N_VOCAB]: key, id
 @group(0) @binding(4) var<storage, read> undecided: array<vec2u>;
 // [N_BLOCKS]: bits of the value, id
@@ -23,6 +23,8 @@
 @group(0) @binding(7) var<storage, read_write> sampled: array<u32>;
 // [1]: key and rank of the last token that can be drawn
 @group(0) @binding(8) var<storage, read_write> cut: array<vec2u>;
+// [N_BINS]
+@group(0) @binding(9) var<storage, read_write> bins: array<vec2u>;
 
 const DIGITS: u32 = 256u;
 const KEY_DIGITS: u32 = 4u;
@@ -32,6 +34,8 @@ const FIRST_RANK: u32 = (1u << (8u * RANK_DIGITS)) - 1u;
 
 const_assert N_VOCAB <= FIRST_RANK;
 const_assert WORKGROUP == DIGITS;
+
+const_assert N_BINS % WORKGROUP == 0u;
 
 var<workgroup> histogram: array<atomic<u32>, DIGITS>;
 var<workgroup> sums: array<u32, DIGITS>;
@@ -188,5 +192,12 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         let last = select(k_cut, p_cut, p_ends_first);
         cut[0] = select(last, vec2u(least, 0u), last.x < least);
     }
+    for (var i = 0u; i < N_BINS / WORKGROUP; i++) {
+        bins[i * WORKGROUP + lane] = vec2u();
+    }
     commit(lane, value, id);
+    // Every lane has read it.
+    if lane == 0u {
+        n_undecided[0] = 0u;
+    }
 }

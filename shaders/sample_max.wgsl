@@ -1,15 +1,9 @@
-// The greatest logit of each vocabulary block. Also empties what the kernels after it add to.
+// The greatest logit of each vocabulary block.
 
 // [N_VOCAB]
 @group(0) @binding(0) var<storage, read> logits: array<f32>;
 // [N_BLOCKS]: keys
 @group(0) @binding(1) var<storage, read_write> greatest: array<u32>;
-// [N_BINS, 2]
-@group(0) @binding(2) var<storage, read_write> bins: array<u32>;
-// [1]
-@group(0) @binding(3) var<storage, read_write> n_undecided: array<u32>;
-
-const LANES_IN_ALL: u32 = N_BLOCKS * WORKGROUP;
 
 var<workgroup> greatest_of_block: atomic<u32>;
 
@@ -28,14 +22,5 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     workgroupBarrier();
     if lane == 0u {
         greatest[group.x] = atomicLoad(&greatest_of_block);
-        if group.x == 0u {
-            n_undecided[0] = 0u;
-        }
-    }
-    for (var n = 0u; n < (2u * N_BINS + LANES_IN_ALL - 1u) / LANES_IN_ALL; n++) {
-        let i = n * LANES_IN_ALL + group.x * WORKGROUP + lane;
-        if i < 2u * N_BINS {
-            bins[i] = 0u;
-        }
     }
 }

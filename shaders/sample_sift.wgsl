@@ -6,7 +6,7 @@
 @group(0) @binding(1) var<uniform> step: Step;
 // [N_VOCAB]
 @group(0) @binding(2) var<storage, read> logits: array<f32>;
-// [N_BLOCKS]: keys
+// [N_GREATEST]: keys
 @group(0) @binding(3) var<storage, read> greatest: array<u32>;
 // [N_BINS]: see sample_bins
 @group(0) @binding(4) var<storage, read> bins: array<vec2u>;
@@ -118,7 +118,8 @@ fn find_border(lane: u32, largest: u32) -> Border {
     }
     workgroupBarrier();
     let p = atomicLoad(&p_first);
-    let last = atomicLoad(&p_last);
+    // No token beyond top-k is accepted.
+    let last = min(atomicLoad(&p_last), k);
     return Border(largest, k, count_above(k), mass_above(k), p, last, mass_above(p));
 }
 

@@ -1,6 +1,6 @@
 var<workgroup> greatest_key: atomic<u32>;
 
-// The key of the greatest logit, from those of the vocabulary blocks. Called once, by the whole
+// The key of the greatest logit, from those of N_GREATEST blocks of tokens. Called once, by the whole
 // workgroup; a barrier for workgroup memory.
 fn greatest_of_all(lane: u32) -> u32 {
     if lane == 0u {
@@ -8,8 +8,8 @@ fn greatest_of_all(lane: u32) -> u32 {
     }
     workgroupBarrier();
     var key = 0u;
-    for (var n = 0u; n < (N_BLOCKS + WORKGROUP - 1u) / WORKGROUP; n++) {
-        key = max(key, greatest[min(n * WORKGROUP + lane, N_BLOCKS - 1u)]);
+    for (var n = 0u; n < (N_GREATEST + WORKGROUP - 1u) / WORKGROUP; n++) {
+        key = max(key, greatest[min(n * WORKGROUP + lane, N_GREATEST - 1u)]);
     }
     atomicMax(&greatest_key, key);
     workgroupBarrier();

@@ -7,3 +7,10 @@ fn key_of(value: f32) -> u32 {
     return select(key, 0u, magnitude > 0x7f800000u);
 }
 
+// Half the greatest f32. So the distance of two values is finite.
+const MAX_VALUE: f32 = 1.7e38;
+
+fn value_of(key: u32) -> f32 {
+    let value = bitcast<f32>(select(~key, key & 0x7fffffffu, key >= 0x80000000u));
+    return clamp(value, -MAX_VALUE, MAX_VALUE);
+}

@@ -4,14 +4,6 @@
 // Beyond the last bin no token is drawn. Those tokens share the last bin.
 const LAST_BIN: u32 = N_BINS - 1u;
 
-// Half the greatest f32. So the distance of two values is finite.
-const MAX_VALUE: f32 = 1.7e38;
-
-fn value_of(key: u32) -> f32 {
-    let value = bitcast<f32>(select(~key, key & 0x7fffffffu, key >= 0x80000000u));
-    return clamp(value, -MAX_VALUE, MAX_VALUE);
-}
-
 // How far below the greatest logit this one is, in bins.
 fn bins_below(greatest: u32, key: u32) -> f32 {
     let distance = value_of(greatest) - value_of(key);

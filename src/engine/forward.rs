@@ -358,10 +358,31 @@ pub(super) fn best(
         }
         Some((Candidates { approximation, best, .. }, w)) => {
             p.rms_norm(x, &weights.output_norm, last);
-            p.gemv_upper(&slot.sampling, w, last, approximation);
+            p.gemv_upper(&slot.sampling, w, last, approximation, true);
             p.rescore(&slot.sampling, w, last, approximation, best);
             p.sample_commit(best, &slot.token, &slot.sampled);
         }
+    }
+    p.finish()
+}
+
+/// From the residual stream of the step's last token to a token drawn from those that top-k, top-p and
+/// min-p keep, by way of the logits of those that they may keep. Empty without `candidates`.
+pub(super) fn kept(
+    p: &mut Recorder,
+    weights: &Weights,
+    state: &State,
+    candidates: Option<&Candidates>,
+    slot: &Slot,
+) -> Plan {
+    let State { x, last, logits, .. } = state;
+    if let Some((Candidates { approximation, greatest, .. }, w)) =
+        candidates.zip(weights.lm_head().dense())
+    {
+        p.rms_norm(x, &weights.output_norm, last);
+        p.gemv_upper(&slot.sampling, w, last, approximation, false);
+        p.rescore_kept(&slot.sampling, w, last, approximation, greatest);
+        choose_kept(p, state, slot, logits, greatest);
     }
     p.finish()
 }
@@ -447,12 +468,23 @@ fn choose_best(p: &mut Recorder, state: &State, slot: &Slot, logits: &Buffer<f32
 
 /// From logits to a token drawn from those that top-k, top-p and min-p keep.
 pub(super) fn filtered(p: &mut Recorder, state: &State, slot: &Slot, logits: &Buffer<f32>) -> Plan {
-    let State { selection, best, .. } = state;
-    p.sample_max(logits, selection);
-    p.sample_bins(&slot.sampling, logits, selection);
-    p.sample_sift(&slot.sampling, logits, selection, best);
-    p.sample_decide(&slot.sampling, selection, best, &slot.token, &slot.sampled);
+    let greatest = &state.selection.greatest;
+    p.sample_max(logits, greatest);
+    choose_kept(p, state, slot, logits, greatest);
     p.finish()
+}
+
+fn choose_kept(
+    p: &mut Recorder,
+    state: &State,
+    slot: &Slot,
+    logits: &Buffer<f32>,
+    greatest: &Buffer<u32>,
+) {
+    let State { selection, best, .. } = state;
+    p.sample_bins(&slot.sampling, logits, greatest, selection);
+    p.sample_sift(&slot.sampling, logits, greatest, selection, best);
+    p.sample_decide(&slot.sampling, selection, best, &slot.token, &slot.sampled);
 }
 
 /// A record of the model's `logits`, of which the slot's token was chosen.

@@ -4,17 +4,22 @@ use super::LmHead;
 use super::weights::Vocabulary;
 use crate::error::{Error, Result};
 use crate::gpu::{Buffer, Gpu, Plan, Recorder, Step};
-use crate::kernels::{Approximation, Dense, DenseType, MAX_SPLIT_COLUMNS, leads, rescored_blocks};
+use crate::kernels::{
+    Approximation, Dense, DenseType, MAX_SPLIT_COLUMNS, leads, pays, rescored_blocks,
+};
+use crate::sampling::Sampling;
 
 /// `auto` does not split an LM head of fewer bytes.
 const MIN_BYTES: usize = 32 << 20;
 
-/// What the greedy search on a split embedding takes.
+/// What the searches on a split embedding take.
 pub(super) struct Candidates {
     split: Plan,
     pub(super) approximation: Approximation,
     /// The best token of each vocabulary block.
     pub(super) best: Buffer<[u32; 2]>,
+    /// The key of the greatest logit of each vocabulary block.
+    pub(super) greatest: Buffer<u32>,
 }
 
 impl Candidates {
@@ -30,18 +35,25 @@ impl Candidates {
         approx: &Buffer<f32>,
     ) -> Result<Self> {
         let gpu = recorder.gpu();
-        let (approximation, best) = gpu
+        let (approximation, best, greatest) = gpu
             .allocating("the search for the best token", |allocation| {
                 let approximation = Approximation {
                     error: allocation.buffer("lm_head_error", embd.rows),
                     approx: approx.clone(),
                     leads: allocation.buffer("lm_head_leads", leads(gpu, embd)),
                 };
-                (approximation, allocation.buffer("lm_head_best", rescored_blocks(embd)))
+                let blocks = rescored_blocks(embd);
+                let best = allocation.buffer("lm_head_best", blocks);
+                (approximation, best, allocation.buffer("lm_head_greatest", blocks))
             })
             .await?;
         recorder.split_f16(embd, &approximation.error);
-        Ok(Self { split: recorder.finish(), approximation, best })
+        Ok(Self { split: recorder.finish(), approximation, best, greatest })
+    }
+
+    /// Whether a draw with these top-k, top-p and min-p takes [`forward::kept`](super::forward::kept).
+    pub(super) fn keep(&self, sampling: &Sampling) -> bool {
+        pays(sampling, self.approximation.leads.len())
     }
 
     /// Splits the values, which have been uploaded, for good. To be called once.

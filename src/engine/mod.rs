@@ -60,7 +60,7 @@ pub enum LmHead {
     F16,
     /// Each value split into two bytes, in no more memory. A token that is greedy, or drawn
     /// by the temperature alone, reads the upper bytes, and the lower ones only of rows that could be
-    /// the best.
+    /// the best. One drawn with top-k or min-p reads those of rows that these may keep, if they are few.
     Int8,
 }
 
@@ -141,7 +141,7 @@ impl Warming {
 }
 
 /// The recorded work. A step runs `decode`, `short` or `prefill`, and where a token is wanted then
-/// what a slot's `best` has, or `logits` and what chooses by them. A draft pass runs `few`, `few_logits`,
+/// what a slot's `best` or `kept` has, or `logits` and what chooses by them. A draft pass runs `few`, `few_logits`,
 /// `best_of_each` and perhaps `logprobs_each`. A step of several texts runs `few` and `few_logits`;
 /// then, for each text, `take_logits` and what chooses its token.
 struct Plans {
@@ -168,6 +168,9 @@ struct Plans {
 struct SlotPlans {
     /// The last token's hidden state to the best token, or to one drawn from all.
     best: Plan,
+    /// The last token's hidden state to one drawn from those that top-k, top-p and min-p keep. Empty
+    /// where the LM head is not split.
+    kept: Plan,
     /// The logits after each of few tokens to the best token after it.
     best_of_each: Plan,
     /// Makes adjusted logits of the model's, with biases and penalties.
@@ -210,6 +213,7 @@ impl Plans {
                 .iter()
                 .map(|slot| SlotPlans {
                     best: forward::best(recorder, weights, state, candidates, slot),
+                    kept: forward::kept(recorder, weights, state, candidates, slot),
                     best_of_each: forward::best_of_each(recorder, state, slot),
                     penalize: forward::penalize(recorder, state, slot),
                     by_logits: Choosers::record(recorder, state, slot, &state.logits),
@@ -230,10 +234,10 @@ impl Plans {
 
 impl SlotPlans {
     fn all(&self) -> impl Iterator<Item = &Plan> {
-        let Self { best, best_of_each, penalize, by_logits, by_adjusted, .. } = self;
+        let Self { best, kept, best_of_each, penalize, by_logits, by_adjusted, .. } = self;
         let choosers = [by_logits, by_adjusted].map(|by| [&by.drawn, &by.filtered]);
         let told = [&self.logprobs, &self.logprobs_each];
-        [best, best_of_each, penalize].into_iter().chain(choosers.into_iter().flatten()).chain(told)
+        [best, kept, best_of_each, penalize].into_iter().chain(choosers.into_iter().flatten()).chain(told)
     }
 
     /// From logits to a token, and what is told of it.
@@ -334,11 +338,12 @@ impl Engine {
             self.decode_and_sample(0, 1)
         };
         let drawn = Sampling { temperature: 1.0, ..Sampling::default() };
-        let filtered = Sampling { top_k: 1, repeat_penalty: 2.0, ..drawn };
+        let kept = Sampling { top_k: 1, ..drawn };
+        let filtered = Sampling { repeat_penalty: 2.0, ..kept };
         let told = Choosing { logprobs: Some(1), ..Choosing::default() };
         let greedy = Choosing::default();
         let first = (prompt(2), token(&greedy), prompt(forward::SHORT + 1));
-        let others = [&filtered.into(), &drawn.into(), &told, &greedy].map(token);
+        let others = [&filtered.into(), &kept.into(), &drawn.into(), &told, &greedy].map(token);
         let choices = (self.few_at(0) > 0).then(|| self.decode_and_choose(&[0, 0], 0));
         let (short, greedy, long) = first;
         Warming {
@@ -666,8 +671,13 @@ impl Engine {
         let layers = self.layers(step.n_tokens);
         let choosing = self.slot().1.borrow();
         let slot = &self.plans.slots[self.slot.get()];
-        if !choosing.is_filtered() && !choosing.is_adjusted() && choosing.logprobs.is_none() {
-            return vec![layers, &slot.best];
+        if !choosing.is_adjusted() && choosing.logprobs.is_none() {
+            if !choosing.is_filtered() {
+                return vec![layers, &slot.best];
+            }
+            if self.candidates.as_ref().is_some_and(|c| c.keep(&choosing.sampling)) {
+                return vec![layers, &slot.kept];
+            }
         }
         [layers, &self.plans.logits].into_iter().chain(slot.chosen(&choosing)).collect()
     }

@@ -35,7 +35,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     example: || {
         let rows = ShardRows { k: 2560, all: 128_256, shard: 0..1000 };
         let shards = shard_consts(&[0..600, 600..1000]);
-        [dense_consts(&rows, DenseType::F16Split, 0), shards, consts(32)].concat()
+        [dense_consts(&rows, DenseType::F16Split, 0), shards, consts(32, true)].concat()
     },
 };
 
@@ -53,8 +53,9 @@ fn rows_per_workgroup(lanes: u32) -> usize {
     repeats(lanes) * row_groups(lanes).rows()
 }
 
-fn consts(lanes: u32) -> Vec<Const> {
-    [row_groups(lanes).consts(), vec![Const::size("REPEATS", repeats(lanes))]].concat()
+fn consts(lanes: u32, ranked: bool) -> Vec<Const> {
+    let own = vec![Const::size("REPEATS", repeats(lanes)), Const::Bool("RANKED", ranked)];
+    [row_groups(lanes).consts(), own].concat()
 }
 
 /// The workgroups that compute the approximate logits of `embd`. Each gives a lead.
@@ -67,22 +68,23 @@ pub struct Approximation {
     /// `[rows]`: by how much the upper bytes alone put a row's logit off, relative to the norm of
     /// the hidden state. `split_f16` computes it.
     pub error: Buffer<f32>,
-    /// `[rows]`: the approximate ranks.
+    /// `[rows]`: the approximate logits or ranks.
     pub approx: Buffer<f32>,
-    /// `[leads()]`: the greatest approximate rank of each workgroup, and its row's error.
+    /// `[leads()]`: the greatest approximate value of each workgroup, and its row's error.
     pub leads: Buffer<[f32; 2]>,
 }
 
 impl Recorder<'_> {
-    /// `out.approx` = the ranks of `embd x` as far as the upper bytes of `embd` say, and `out.leads`,
-    /// by `out.error`. A token's rank is its logit, or when drawing the logit divided by the
-    /// temperature, with Gumbel noise.
+    /// `out.approx` = `embd x`, or their ranks if `ranked`, as far as the upper bytes of `embd` say,
+    /// and `out.leads`, by `out.error`. A token's rank is its logit, or when drawing the logit divided
+    /// by the temperature, with Gumbel noise.
     pub fn gemv_upper(
         &mut self,
         sampling: &Buffer<SamplingParams>,
         embd: &Dense,
         x: &Buffer<f32>,
         out: &Approximation,
+        ranked: bool,
     ) {
         debug_assert_eq!(embd.ty, DenseType::F16Split);
         let lanes = self.tuning().lanes;
@@ -91,7 +93,7 @@ impl Recorder<'_> {
             embd,
             together: TOGETHER,
             rows_per_workgroup: rows_per_workgroup(lanes),
-            consts: consts(lanes),
+            consts: consts(lanes, ranked),
             buffers: &[sampling, &embd.shifts, x, &out.error, &out.approx, &out.leads],
         }
         .record_using(self, |shard| Used::Fixed(shard.buffer.bytes() / 2));

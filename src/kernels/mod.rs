@@ -48,6 +48,7 @@ mod probe_read;
 mod quantize_groups;
 mod quantize_rows;
 mod rescore;
+mod rescore_kept;
 mod rms_norm;
 mod rms_norm_quantize;
 mod rms_norm_quantize_groups;
@@ -74,6 +75,7 @@ pub use packed::{Format, MIN_LANES, Packed, PackedShard, QuantizedGroups, Scales
 pub use penalize::Penalties;
 pub use probe_read::{PROBED_TOGETHER, probed_sums};
 pub use rescore::{MIN_NORM, rescored_blocks};
+pub use rescore_kept::pays;
 pub use rows::{long_row_consts, max_normed_columns, max_rope_columns};
 pub use sample_best::{VOCAB_BLOCK, vocab_blocks};
 pub use selection::{SamplingParams, Selection};
@@ -122,6 +124,7 @@ kernels! {
     quantize_groups,
     quantize_rows,
     rescore,
+    rescore_kept,
     rms_norm,
     rms_norm_quantize,
     rms_norm_quantize_groups,

@@ -94,7 +94,7 @@ use crate::gpu::{Access, Buffer, Const, Kernel, Recorder, Used};
 use crate::lanes_variants;
 
 /// The number of rows that one workgroup searches for the best token.
-const VOCAB_BLOCK: usize = 256;
+pub(super) const VOCAB_BLOCK: usize = 256;
 
 /// A factor that covers the rounding of a sum of squares.
 pub(super) const SLACK: f32 = 1.002;
@@ -106,10 +106,10 @@ pub const MIN_NORM: f32 = 1.0 / (1u64 << 56) as f32;
 const NOISE_ERROR: f32 = 1e-4;
 
 /// Above this norm of the hidden state, divided by the temperature, a rank might overflow.
-const MAX_NORM: f32 = 1e30;
+pub(super) const MAX_NORM: f32 = 1e30;
 
 /// Shards of one dispatch: as many as there are bindings for.
-const TOGETHER: usize = 2;
+pub(super) const TOGETHER: usize = 2;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "rescore",
@@ -134,6 +134,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/split_row",
         "shared/best",
         "shared/shards",
+        "shared/candidates",
         "rescore"
     ),
     example: || {
@@ -144,7 +145,7 @@ pub(super) const KERNEL: Kernel = Kernel {
 };
 
 /// The rows that a workgroup rescores at a time.
-fn row_groups(lanes: u32) -> RowGroups {
+pub(super) fn row_groups(lanes: u32) -> RowGroups {
     RowGroups { workgroup: WORKGROUP, lanes, each: 1 }
 }
 

@@ -1,6 +1,6 @@
-use super::selection::consts;
+use super::selection;
 use super::{SamplingParams, Selection, vocab_blocks};
-use crate::gpu::{Access, Buffer, Extent, Kernel, Recorder};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 
 pub(super) const KERNEL: Kernel = Kernel {
@@ -18,22 +18,27 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/greatest",
         "sample_bins"
     ),
-    example: || consts(128_256),
+    example: || consts(128_256, vocab_blocks(128_256)),
 };
 
+fn consts(n_vocab: usize, n_greatest: usize) -> Vec<Const> {
+    [selection::consts(n_vocab), vec![Const::size("N_GREATEST", n_greatest)]].concat()
+}
+
 impl Recorder<'_> {
-    /// Sorts the tokens of `logits` `[n_vocab]` into bins by their distance from the greatest, which
-    /// `sample_max` has found.
+    /// Sorts the tokens of `logits` `[n_vocab]` into bins by their distance from the greatest. The key
+    /// of that is the greatest of `greatest`. Every `sample_decide` leaves the bins empty.
     pub fn sample_bins(
         &mut self,
         sampling: &Buffer<SamplingParams>,
         logits: &Buffer<f32>,
+        greatest: &Buffer<u32>,
         selection: &Selection,
     ) {
-        let Selection { greatest, bins, .. } = selection;
+        let Selection { bins, .. } = selection;
         self.dispatch(
             &KERNEL,
-            &consts(logits.len()),
+            &consts(logits.len(), greatest.len()),
             &[sampling, logits, greatest, bins],
             [Extent::Fixed(vocab_blocks(logits.len()) as u32), Extent::Fixed(1), Extent::Fixed(1)],
         );

@@ -9,12 +9,13 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("sampling", Access::Uniform),
         ("step", Access::Step),
         ("border", Access::Read),
-        ("n_undecided", Access::Read),
+        ("n_undecided", Access::Write),
         ("undecided", Access::Read),
         ("best", Access::Read),
         ("tokens", Access::Write),
         ("sampled", Access::Write),
         ("cut", Access::Write),
+        ("bins", Access::Write),
     ],
     variants: one_variant!(
         "shared/step",
@@ -38,7 +39,8 @@ fn consts(n_vocab: usize, n_sampled: usize) -> Vec<Const> {
 impl Recorder<'_> {
     /// `tokens[0]` = the best of all tokens that top-k, top-p and min-p accept: of `best` and of
     /// those that `sample_sift` has listed; [`NO_TOKEN`](super::NO_TOKEN) where no logit is a
-    /// number. It is appended to `sampled`, whose first token is dropped.
+    /// number. It is appended to `sampled`, whose first token is dropped. Empties `selection` for the
+    /// next token.
     pub fn sample_decide(
         &mut self,
         sampling: &Buffer<SamplingParams>,
@@ -47,11 +49,11 @@ impl Recorder<'_> {
         tokens: &Buffer<u32>,
         sampled: &Buffer<u32>,
     ) {
-        let Selection { border, n_undecided, undecided, cut, .. } = selection;
+        let Selection { bins, border, n_undecided, undecided, cut, .. } = selection;
         self.dispatch(
             &KERNEL,
             &consts(undecided.len(), sampled.len()),
-            &[sampling, border, n_undecided, undecided, best, tokens, sampled, cut],
+            &[sampling, border, n_undecided, undecided, best, tokens, sampled, cut, bins],
             [Extent::Fixed(1); 3],
         );
     }

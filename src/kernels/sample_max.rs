@@ -1,5 +1,5 @@
 use super::selection::consts;
-use super::{Selection, vocab_blocks};
+use super::vocab_blocks;
 use crate::gpu::{Access, Buffer, Extent, Kernel, Recorder};
 use crate::one_variant;
 
@@ -8,21 +8,19 @@ pub(super) const KERNEL: Kernel = Kernel {
     bindings: &[
         ("logits", Access::Read),
         ("greatest", Access::Write),
-        ("bins", Access::Write),
-        ("n_undecided", Access::Write),
     ],
     variants: one_variant!("shared/keys", "sample_max"),
     example: || consts(128_256),
 };
 
 impl Recorder<'_> {
-    /// Finds the greatest of `logits` `[n_vocab]` in each vocabulary block, and empties `selection`.
-    pub fn sample_max(&mut self, logits: &Buffer<f32>, selection: &Selection) {
-        let Selection { greatest, bins, n_undecided, .. } = selection;
+    /// `greatest` `[vocab_blocks]` = the keys of the greatest of `logits` `[n_vocab]` in each vocabulary
+    /// block.
+    pub fn sample_max(&mut self, logits: &Buffer<f32>, greatest: &Buffer<u32>) {
         self.dispatch(
             &KERNEL,
             &consts(logits.len()),
-            &[logits, greatest, bins, n_undecided],
+            &[logits, greatest],
             [Extent::Fixed(vocab_blocks(logits.len()) as u32), Extent::Fixed(1), Extent::Fixed(1)],
         );
     }

@@ -1,6 +1,6 @@
-use super::selection::consts;
+use super::selection;
 use super::{SamplingParams, Selection, vocab_blocks};
-use crate::gpu::{Access, Buffer, Extent, Kernel, Recorder};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 
 pub(super) const KERNEL: Kernel = Kernel {
@@ -28,24 +28,29 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/best",
         "sample_sift"
     ),
-    example: || consts(128_256),
+    example: || consts(128_256, vocab_blocks(128_256)),
 };
+
+fn consts(n_vocab: usize, n_greatest: usize) -> Vec<Const> {
+    [selection::consts(n_vocab), vec![Const::size("N_GREATEST", n_greatest)]].concat()
+}
 
 impl Recorder<'_> {
     /// `best` `[vocab_blocks]` = the best token of each block of `logits` `[n_vocab]`, among those
     /// that top-k, top-p and min-p certainly accept. Lists those that they may accept, for
-    /// `sample_decide`. `sample_max` and `sample_bins` have run.
+    /// `sample_decide`. `sample_bins` has run, with the same `greatest`.
     pub fn sample_sift(
         &mut self,
         sampling: &Buffer<SamplingParams>,
         logits: &Buffer<f32>,
+        greatest: &Buffer<u32>,
         selection: &Selection,
         best: &Buffer<[u32; 2]>,
     ) {
-        let Selection { greatest, bins, n_undecided, undecided, border, .. } = selection;
+        let Selection { bins, n_undecided, undecided, border, .. } = selection;
         self.dispatch(
             &KERNEL,
-            &consts(logits.len()),
+            &consts(logits.len(), greatest.len()),
             &[sampling, logits, greatest, bins, best, n_undecided, undecided, border],
             [Extent::Fixed(vocab_blocks(logits.len()) as u32), Extent::Fixed(1), Extent::Fixed(1)],
         );

@@ -3,7 +3,8 @@
 //! The order of tokens is that of their logits, and among equal logits that of their ids. Each
 //! filter accepts the first tokens in this order. The kernels find how many:
 //!
-//! 1. `sample_max` finds the greatest logit.
+//! 1. `sample_max` finds the greatest logit. Where `rescore_kept` has computed the logits, it has
+//!    found the greatest too.
 //! 2. `sample_bins` sorts all tokens into bins by their distance from it. A bin is a 32nd of a nat
 //!    wide: it spans logits that differ by a 32nd of the temperature.
 //! 3. `sample_sift` adds up the bins. So it finds the bins in which top-k and top-p end. Of the
@@ -70,7 +71,7 @@ impl SamplingParams {
 /// What the kernels that apply top-k, top-p and min-p share.
 pub struct Selection {
     /// `[vocab_blocks]`: the key of the greatest logit of each block.
-    pub(super) greatest: Buffer<u32>,
+    pub greatest: Buffer<u32>,
     /// `[N_BINS]`: tokens, and what they weigh less than tokens at the bin's upper end.
     pub(super) bins: Buffer<[u32; 2]>,
     /// `[1]`: where top-k and top-p end, as far as the bins tell; `struct Border`.

@@ -66,7 +66,7 @@ impl LmHeads {
         p.sample_best(sampling, logits, &best[0]);
         p.sample_commit(&best[0], &tokens[0], &sampled);
         *plain = p.finish();
-        p.gemv_upper(sampling, embd, x, approximation);
+        p.gemv_upper(sampling, embd, x, approximation, true);
         p.rescore(sampling, embd, x, approximation, &best[1]);
         p.sample_commit(&best[1], &tokens[1], &sampled);
         *greedy = p.finish();

@@ -39,9 +39,9 @@ impl Sampler {
         p.sample_best(&sampling, &logits, &best);
         p.sample_commit(&best, &tokens, &sampled);
         let among_all = p.finish();
-        p.sample_max(&logits, &selection);
-        p.sample_bins(&sampling, &logits, &selection);
-        p.sample_sift(&sampling, &logits, &selection, &best);
+        p.sample_max(&logits, &selection.greatest);
+        p.sample_bins(&sampling, &logits, &selection.greatest, &selection);
+        p.sample_sift(&sampling, &logits, &selection.greatest, &selection, &best);
         p.sample_decide(&sampling, &selection, &best, &tokens, &sampled);
         let filtered = p.finish();
         Self { gpu, among_all, filtered, sampling, step, logits, selection, tokens, sampled }

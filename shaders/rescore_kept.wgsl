@@ -1,0 +1,115 @@
+// Computes the logits of the rows that top-k and min-p may keep, of up to two shards, see shards.wgsl. They
+// are those of gemv_lm_head. The other rows get no number. The approximate logits and their bounds tell
+// which rows may be kept: src/kernels/rescore_kept.rs has the proof.
+
+// [N_ROWS, 2, K] bytes
+@group(0) @binding(0) var<storage, read> embd: array<vec2u>;
+@group(0) @binding(1) var<uniform> sampling: Sampling;
+// [n_vocab], see split_f16
+@group(0) @binding(2) var<storage, read> shifts: array<u32>;
+// [K]
+@group(0) @binding(3) var<storage, read> x: array<vec4f>;
+// [n_vocab], see split_f16
+@group(0) @binding(4) var<storage, read> error: array<f32>;
+// [N_LEADS]: approximate logit and error of a row
+@group(0) @binding(5) var<storage, read> leads: array<vec2f>;
+// [n_vocab]: bits of the approximate logits, then of the logits
+@group(0) @binding(6) var<storage, read_write> logits: array<u32>;
+// [n_blocks]: key of the greatest logit
+@group(0) @binding(7) var<storage, read_write> greatest: array<u32>;
+// the second shard
+@group(0) @binding(8) var<storage, read> embd_1: array<vec2u>;
+
+const NOT_A_NUMBER: u32 = 0x7fffffffu;
+const OWN_LEADS: u32 = (N_LEADS + WORKGROUP - 1u) / WORKGROUP;
+
+// Bits of a key that are searched. The others are taken as 0, which gives a lower value.
+const KEY_BITS: u32 = 20u;
+
+var<private> own_leads: array<u32, OWN_LEADS>; // keys of their lower ends
+var<workgroup> greatest_of_block: atomic<u32>;
+
+fn approx_of(id: u32) -> f32 {
+    return bitcast<f32>(logits[id]);
+}
+
+// Takes this lane's leads. Returns the greatest of their lower ends.
+fn take_leads(lane: u32, norm: f32) -> f32 {
+    var greatest_end = LOWEST;
+    for (var n = 0u; n < OWN_LEADS; n++) {
+        let i = n * WORKGROUP + lane;
+        own_leads[n] = 0u;
+        if i < N_LEADS && norm < MAX_NORM {
+            let end = leads[i].x - leads[i].y * norm;
+            own_leads[n] = key_of(end);
+            if end > greatest_end {
+                greatest_end = end;
+            }
+        }
+    }
+    return greatest_end;
+}
+
+// A lower bound of the logit number top_k: as many leads have lower ends that are not below it. Called
+// once, by the whole workgroup.
+fn least_of_top_k(lane: u32) -> f32 {
+    var found = 0u;
+    for (var i = 0u; i < KEY_BITS; i++) {
+        let next = found | (0x80000000u >> i);
+        var own = 0;
+        for (var n = 0u; n < OWN_LEADS; n++) {
+            own += select(0, 1, own_leads[n] >= next);
+        }
+        if u32(group_sum_i32(lane, own)) >= sampling.top_k {
+            found = next;
+        }
+        workgroupBarrier(); // every lane has its sum before the next one
+    }
+    if found < key_of(LOWEST) {
+        return LOWEST;
+    }
+    return value_of(found);
+}
+
+// Rows whose upper ends are below this change no draw. Called once, by the whole workgroup.
+fn least_kept(lane: u32, norm: f32) -> f32 {
+    let greatest_end = group_max_vec2f(lane, vec2f(take_leads(lane, norm))).x;
+    var least = LOWEST;
+    if sampling.top_p >= 1.0 {
+        least = max(greatest_end, -MAX_VALUE) - sampling.reach;
+    }
+    if sampling.top_k > 0u {
+        let end = least_of_top_k(lane);
+        least = max(least, end - (BIN_AND_MORE / sampling.bins_per_logit + ROUNDING * abs(end)));
+    }
+    return least;
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
+    mine = rows_of_group(group.x, VOCAB_BLOCK);
+    if lane == 0u {
+        atomicStore(&greatest_of_block, 0u);
+    }
+    let norm = norm_of_x(lane);
+    let n = find_candidates(lane, least_kept(lane, norm), norm, 0.0);
+    for (var i = 0u; i < VOCAB_BLOCK / WORKGROUP; i++) {
+        let row = mine.first + i * WORKGROUP + lane;
+        if row < mine.end {
+            logits[FIRST_ROW + row] = NOT_A_NUMBER;
+        }
+    }
+    storageBarrier(); // that comes before the logits of candidates
+    let repeats = (n + SLOTS - 1u) / SLOTS;
+    for (var i = 0u; i < repeats; i++) {
+        let candidate = score(lane, i * SLOTS, n);
+        if candidate.counts {
+            logits[candidate.id] = bitcast<u32>(candidate.logit);
+            atomicMax(&greatest_of_block, key_of(candidate.logit));
+        }
+    }
+    workgroupBarrier();
+    if lane == 0u {
+        greatest[FIRST_GROUP + group.x] = atomicLoad(&greatest_of_block);
+    }
+}
