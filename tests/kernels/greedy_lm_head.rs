@@ -107,11 +107,11 @@ pub(crate) fn split(gpu: &Gpu, embd: &mut Dense) -> Buffer<f32> {
 }
 
 /// Nearly normal, with a standard deviation of 1.
-fn normal(random: &mut Random) -> f32 {
+pub(crate) fn normal(random: &mut Random) -> f32 {
     1.73 * (0..4).map(|_| random.float() - 0.5).sum::<f32>()
 }
 
-fn rounded(v: f32) -> f32 {
+pub(crate) fn rounded(v: f32) -> f32 {
     f16::from_f32(v).to_f32()
 }
 
@@ -208,7 +208,7 @@ fn hard_rows(k: usize, random: &mut Random) -> Vec<(&'static str, Vec<f32>)> {
 }
 
 /// Hidden states of `k` values that are hard to bound: `(name, state)`.
-fn hard_states(k: usize, random: &mut Random) -> Vec<(&'static str, Vec<f32>)> {
+pub(crate) fn hard_states(k: usize, random: &mut Random) -> Vec<(&'static str, Vec<f32>)> {
     let mut state = |f: &dyn Fn(usize, f32) -> f32| -> Vec<f32> {
         (0..k).map(|i| f(i, normal(random))).collect()
     };
@@ -281,7 +281,7 @@ fn approximate_logits_are_within_their_error() {
 
 /// An embedding of `rows` rows. Many rows are equal or nearly equal, and some are hard to bound. If
 /// `loud`, the hard rows include those whose logits exceed all others.
-fn adversarial(k: usize, rows: usize, loud: bool, random: &mut Random) -> Vec<Vec<f32>> {
+pub(crate) fn adversarial(k: usize, rows: usize, loud: bool, random: &mut Random) -> Vec<Vec<f32>> {
     let length = |row: &[f32]| norm(row.iter().map(|&e| f64::from(e)));
     let mut hard: Vec<Vec<f32>> = hard_rows(k, random).into_iter().map(|(_, row)| row).collect();
     hard.retain(|row| loud || length(row) < 0.06 * (k as f64).sqrt());

@@ -29,6 +29,7 @@ mod logprobs;
 mod packed_products;
 mod penalize;
 mod probe_read;
+mod rescore_kept;
 mod rms_norm;
 mod rope_kv;
 mod sampler;

@@ -1,0 +1,240 @@
+//! Draws with top-k and min-p from half of the LM head's bytes. `rescore_kept`, and the sampler's
+//! kernels after it, must choose what they choose from all logits: the token, and the last one that
+//! could be drawn, to the bit.
+
+use std::collections::HashSet;
+
+use ternlight::gpu::{Buffer, Gpu, Plan, Recorder, Step};
+use ternlight::kernels::{
+    Approximation, Dense, DenseType, NO_TOKEN, SamplingParams, Selection, leads, pays,
+    rescored_blocks, vocab_blocks,
+};
+use ternlight::native::block_on;
+use ternlight::sampling::Sampling;
+
+use crate::device::{device, on_each_device_and_as_cards, read, step};
+use crate::embed::upload;
+use crate::greedy_lm_head::{adversarial, hard_states, normal, rounded, split};
+use crate::support::Random;
+
+/// The sampler on one of the LM heads.
+struct Chooser {
+    plan: Plan,
+    logits: Buffer<f32>,
+    selection: Selection,
+    sampled: Buffer<u32>,
+}
+
+/// The f16 LM head and the split one, for the same embedding, each recorded once.
+struct LmHeads {
+    whole: Chooser,
+    half: Chooser,
+    x: Buffer<f32>,
+    sampling: Buffer<SamplingParams>,
+    step: Buffer<Step>,
+    n_leads: usize,
+}
+
+/// What one of them chose: the token, and the last one that could be drawn.
+type Chosen = (u32, [u32; 2]);
+
+impl LmHeads {
+    fn new(gpu: &Gpu, values: &[f32], k: usize, cuts: &[usize]) -> Self {
+        let f16 = upload(gpu, values, k, DenseType::F16, cuts);
+        let mut embd = upload(gpu, values, k, DenseType::F16, cuts);
+        let error = split(gpu, &mut embd);
+        let (x, sampling) = (gpu.buffer("x", k), gpu.buffer("sampling", 1));
+        let (step, n_leads) = (gpu.buffer("step", 1), leads(gpu, &embd));
+        let leads = gpu.buffer("leads", n_leads);
+        let chooser = |embd: &Dense| {
+            let rows = embd.rows;
+            let selection = gpu.allocating("a test", |a| Selection::allocate(a, rows));
+            let selection = block_on(selection).unwrap();
+            let (logits, sampled) = (gpu.buffer("logits", rows), gpu.buffer("sampled", 1));
+            let (tokens, best) = (gpu.buffer("tokens", 1), gpu.buffer("best", vocab_blocks(rows)));
+            let mut p = Recorder::new(gpu, &step);
+            let mut greatest = selection.greatest.clone();
+            if embd.ty == DenseType::F16Split {
+                let (error, leads) = (error.clone(), leads.clone());
+                let approximation = Approximation { error, approx: logits.clone(), leads };
+                greatest = gpu.buffer("greatest", rescored_blocks(embd));
+                p.gemv_upper(&sampling, embd, &x, &approximation, false);
+                p.rescore_kept(&sampling, embd, &x, &approximation, &greatest);
+            } else {
+                p.gemv_lm_head(embd, &x, &logits);
+                p.sample_max(&logits, &greatest);
+            }
+            p.sample_bins(&sampling, &logits, &greatest, &selection);
+            p.sample_sift(&sampling, &logits, &greatest, &selection, &best);
+            p.sample_decide(&sampling, &selection, &best, &tokens, &sampled);
+            Chooser { plan: p.finish(), logits, selection, sampled }
+        };
+        let [whole, half] = [&f16, &embd].map(chooser);
+        Self { whole, half, x, sampling, step, n_leads }
+    }
+
+    fn choose(&self, gpu: &Gpu, chooser: &Chooser, step: &Step) -> Chosen {
+        gpu.run(&[&chooser.plan], step);
+        (read(gpu, &chooser.sampled)[0], read(gpu, &chooser.selection.cut)[0])
+    }
+
+    /// Asserts that both choose the same, and that the half-read logits are right. Gives the token, and
+    /// the share of the rows that were read in full.
+    #[track_caller]
+    fn agree(&self, gpu: &Gpu, x: &[f32], sampling: &Sampling, what: &str) -> (u32, f64) {
+        let step = step(sampling.seed as usize % 999, 1);
+        gpu.write(&self.x, 0, x);
+        gpu.write(&self.sampling, 0, &[sampling.into()]);
+        gpu.write(&self.step, 0, &[step]);
+        let whole = self.choose(gpu, &self.whole, &step);
+        let half = self.choose(gpu, &self.half, &step);
+        let what = format!("{what}, {sampling:?}");
+        assert_eq!(half.0, whole.0, "{what}");
+        // With fewer tokens than top-k keeps, the last one is another, which min-p refuses.
+        if sampling.min_p == 0.0 || sampling.top_k == 0 {
+            assert_eq!(half.1, whole.1, "{what}: the last token that could be drawn");
+        }
+        let [all, found] = [&self.whole, &self.half].map(|chooser| read(gpu, &chooser.logits));
+        let pairs = found.iter().zip(&all).filter(|(found, _)| !found.is_nan());
+        let wrong = pairs.clone().find(|(found, all)| found.to_bits() != all.to_bits());
+        assert_eq!(wrong, None, "{what}");
+        (whole.0, pairs.count() as f64 / all.len() as f64)
+    }
+}
+
+fn sampling(temperature: f32, top_k: u32, top_p: f32, min_p: f32) -> Sampling {
+    Sampling { temperature, top_k, top_p, min_p, ..Sampling::default() }
+}
+
+/// All that [`pays`] takes for a large vocabulary, and others that work too.
+const SETTINGS: [(f32, u32, f32, f32); 14] = [
+    (0.8, 1, 1.0, 0.0),
+    (0.8, 2, 1.0, 0.0),
+    (1.3, 3, 0.9, 0.0),
+    (0.001, 3, 0.5, 0.0),
+    (20.0, 2, 0.7, 0.0),
+    (0.7, 40, 0.95, 0.0),
+    (2.5, 40, 0.9999999, 0.0),
+    (1.0, 250, 1.0, 0.0),
+    (1.0, u32::MAX, 0.9, 0.0),
+    (0.7, 0, 1.0, 0.05),
+    (0.7, 0, 1.0, 1.0),
+    (1.5, 5, 1.0, 0.1),
+    (1.5, 5, 0.9, 0.1),
+    (1e30, 4, 0.3, 0.0),
+];
+
+/// Embeddings with twins, near twins and rows that are hard to bound. Hidden states that are hard to
+/// bound, or point at a row with twins.
+#[test]
+fn the_drawn_token_equals_the_whole_lm_heads() {
+    on_each_device_and_as_cards(|gpu| {
+        let mut random = Random(31);
+        let mut chosen = HashSet::new();
+        // SwiftShader takes ten times as long.
+        let share = if gpu.adapter.contains("SwiftShader") { 10 } else { 1 };
+        for (k, rows, cuts, loud) in
+            [(128, 1100, &[][..], false), (384, 600, &[200, 300, 301, 500], true)]
+        {
+            let embedding = adversarial(k, rows, loud, &mut random);
+            let heads = LmHeads::new(gpu, &embedding.concat(), k, cuts);
+            let states = hard_states(k, &mut random);
+            for i in 0..140 / share {
+                let (temperature, top_k, top_p, min_p) = SETTINGS[i % SETTINGS.len()];
+                let sampling = Sampling {
+                    seed: (i * 7919) as u32,
+                    ..sampling(temperature, top_k, top_p, min_p)
+                };
+                let towards = &embedding[random.below(rows)];
+                let scale = [1.0, 1.0, 30.0, 1e-12][random.below(4)];
+                let x: Vec<f32> =
+                    towards.iter().map(|e| scale * (e + 0.5 * normal(&mut random))).collect();
+                let (name, hard) = &states[i % states.len()];
+                let what = format!("{k} x {rows}");
+                chosen.insert(heads.agree(gpu, &x, &sampling, &what).0);
+                chosen.insert(heads.agree(gpu, hard, &sampling, &format!("{what}, {name}")).0);
+            }
+        }
+        assert!(chosen.len() > 150 / share, "{} tokens", chosen.len());
+    });
+}
+
+/// In a large vocabulary most rows are ruled out, for all settings that pay. No row is where the temperature
+/// makes all tokens alike, or the settings keep all of them.
+#[test]
+fn rows_that_are_not_kept_are_ruled_out() {
+    let gpu = device();
+    let mut random = Random(32);
+    let (k, rows) = (128, 128_256);
+    let values: Vec<f32> = (0..k * rows).map(|_| rounded(0.05 * normal(&mut random))).collect();
+    let heads = LmHeads::new(gpu, &values, k, &[70_000]);
+    let state: Vec<f32> = (0..k).map(|_| 3.0 * normal(&mut random)).collect();
+    let towards: Vec<f32> = values[77 * k..78 * k].iter().map(|v| 100.0 * v).collect();
+    for (seed, settings) in (0..).zip(SETTINGS) {
+        let (temperature, top_k, top_p, min_p) = settings;
+        let sampling = Sampling { seed, ..sampling(temperature, top_k, top_p, min_p) };
+        let (_, random_share) = heads.agree(gpu, &state, &sampling, "a random state");
+        let (_, peaked_share) = heads.agree(gpu, &towards, &sampling, "a state like a row");
+        // A bin is as wide as the logits are apart.
+        let flattened = temperature > 1e6;
+        if flattened || !pays(&sampling, heads.n_leads) {
+            assert_eq!(random_share, 1.0, "{sampling:?}");
+        } else {
+            assert!(random_share < 0.5 && peaked_share < 0.5, "{random_share}, {peaked_share}");
+        }
+    }
+    // The flattest distribution: a zero for each.
+    let [flat, one] = [vec![0.0; k], towards].map(|x| {
+        (0..6)
+            .map(|seed| {
+                let sampling = Sampling { seed, ..sampling(1.0, 40, 0.9, 0.0) };
+                heads.agree(gpu, &x, &sampling, "flat, or one token").0
+            })
+            .collect::<HashSet<u32>>()
+    });
+    assert!(flat.len() > 1 && flat.iter().all(|&id| id < 40), "{flat:?}");
+    assert_eq!(one, HashSet::from([77]));
+}
+
+/// Equal rows at top-k's end: those with the lowest ids are kept, and all of them are read.
+#[test]
+fn ties_at_the_end_are_kept_by_their_ids() {
+    let mut random = Random(33);
+    let (k, rows) = (128, 4000);
+    let row: Vec<f32> = (0..k).map(|_| rounded(0.05 * normal(&mut random))).collect();
+    let other: Vec<f32> = row.iter().map(|e| -e).collect();
+    let equal = [5, 129, 131, 1024, 2000, 2001, 3999];
+    on_each_device_and_as_cards(|gpu| {
+        let rows_of = |id: usize| if equal.contains(&id) { &row } else { &other };
+        let values: Vec<f32> = (0..rows).flat_map(|id| rows_of(id).clone()).collect();
+        let heads = LmHeads::new(gpu, &values, k, &[2001]);
+        let x: Vec<f32> = row.iter().map(|e| 100.0 * e).collect();
+        for top_k in [1, 3, 5] {
+            let mut drawn = HashSet::new();
+            for seed in 0..60 {
+                let sampling = Sampling { seed, ..sampling(1.0, top_k, 1.0, 0.0) };
+                let (id, share) = heads.agree(gpu, &x, &sampling, "equal rows");
+                assert_eq!(share, 7.0 / rows as f64);
+                drawn.insert(id as usize);
+            }
+            assert_eq!(drawn, equal[..top_k as usize].iter().copied().collect());
+        }
+    });
+}
+
+#[test]
+fn a_hidden_state_of_nan_gives_no_token() {
+    let mut random = Random(34);
+    let values: Vec<f32> = (0..300 * 128).map(|_| rounded(normal(&mut random))).collect();
+    let heads = LmHeads::new(device(), &values, 128, &[]);
+    let settings = [sampling(0.7, 2, 0.9, 0.0), sampling(0.7, 0, 1.0, 0.1)];
+    for sampling in settings {
+        let chosen = heads.agree(device(), &vec![f32::NAN; 128], &sampling, "no numbers");
+        assert_eq!(chosen.0, NO_TOKEN);
+        let mut x = vec![1.0; 128];
+        x[5] = f32::INFINITY;
+        heads.agree(device(), &x, &sampling, "infinite");
+        let (_, share) = heads.agree(device(), &vec![1e31; 128], &sampling, "too large");
+        assert_eq!(share, 1.0);
+    }
+}
