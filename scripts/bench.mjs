@@ -10,7 +10,8 @@
 //               2b4t, tiny, bonsai-8b and others that `ternlight random --help` lists
 //   --lookup    times prompt lookup. With --shape, the model then counts, so that its answer copies
 //               a prompt that counts.
-//   --sampling  also times answers that are drawn: by the temperature alone, and with top-k and top-p
+//   --sampling  also times answers that are drawn: by the temperature alone, with top-k and top-p, and
+//                with min-p
 //   --batch     also times as many answers at once as decode together
 //   --visits    times only loads, --loads of each: first visits that store and that do not, in a new
 //               browser, and second ones; until the model can be used and until all is stored

@@ -147,7 +147,11 @@ export async function measure({
   }
   /** How `--sampling` draws tokens. */
   const temperature = { temperature: 0.7, seed: 7 }
-  const drawn = { temperature, 'top-k and top-p': { ...temperature, topK: 40, topP: 0.95 } }
+  const drawn = {
+    temperature,
+    'top-k and top-p': { ...temperature, topK: 40, topP: 0.95 },
+    'min-p': { ...temperature, minP: 0.05 }
+  }
   let bandwidth
   for (const length of decode.filter(length => length + tokens < contextLength)) {
     const what = `decode, ${length} tokens of context`

@@ -237,7 +237,10 @@ impl SlotPlans {
         let Self { best, kept, best_of_each, penalize, by_logits, by_adjusted, .. } = self;
         let choosers = [by_logits, by_adjusted].map(|by| [&by.drawn, &by.filtered]);
         let told = [&self.logprobs, &self.logprobs_each];
-        [best, kept, best_of_each, penalize].into_iter().chain(choosers.into_iter().flatten()).chain(told)
+        [best, kept, best_of_each, penalize]
+            .into_iter()
+            .chain(choosers.into_iter().flatten())
+            .chain(told)
     }
 
     /// From logits to a token, and what is told of it.

@@ -5,10 +5,7 @@ use crate::one_variant;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "sample_max",
-    bindings: &[
-        ("logits", Access::Read),
-        ("greatest", Access::Write),
-    ],
+    bindings: &[("logits", Access::Read), ("greatest", Access::Write)],
     variants: one_variant!("shared/keys", "sample_max"),
     example: || consts(128_256),
 };

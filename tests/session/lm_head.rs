@@ -13,13 +13,14 @@ fn lm_head(session: &Session) -> Vec<&str> {
     let kernels = session.info().kernels.iter().map(|name| name.split('/').next().unwrap());
     kernels
         .filter(|name| {
-            ["gemv_lm_head", "gemv_lm_head_split", "gemv_upper", "rescore"].contains(name)
+            ["gemv_lm_head", "gemv_lm_head_split", "gemv_upper", "rescore", "rescore_kept"]
+                .contains(name)
         })
         .collect()
 }
 
 const F16_HEAD: [&str; 1] = ["gemv_lm_head"];
-const INT8_HEAD: [&str; 3] = ["gemv_lm_head_split", "gemv_upper", "rescore"];
+const INT8_HEAD: [&str; 4] = ["gemv_lm_head_split", "gemv_upper", "rescore", "rescore_kept"];
 
 /// The defaults; without subgroups; with a card's tuning; with a card's tuning in shards.
 fn setups() -> [Setup; 4] {
@@ -39,10 +40,15 @@ fn both_lm_heads_give_the_same_tokens_and_logits() {
     let golden = goldens.prompt("once");
     let answers = |session: &mut Session| {
         let best = generate(session, &golden.ids, &greedy(40)).unwrap().ids;
-        let sampling = Sampling { temperature: 8.0, top_k: 40, seed: 3, ..Sampling::default() };
-        let options = GenerateOptions { sampling, ..greedy(20) };
-        let drawn = generate(session, &golden.ids, &options).unwrap().ids;
-        assert_ne!(drawn, best[..drawn.len()], "the best tokens were drawn");
+        let hot = Sampling { temperature: 8.0, seed: 3, ..Sampling::default() };
+        // One for which all logits are computed, one for which those are that min-p may keep.
+        let settings = [Sampling { top_k: 40, ..hot }, Sampling { min_p: 0.65, ..hot }];
+        let drawn = settings.map(|sampling| {
+            let options = GenerateOptions { sampling, ..greedy(20) };
+            let drawn = generate(session, &golden.ids, &options).unwrap().ids;
+            assert_ne!(drawn, best[..drawn.len()], "the best tokens were drawn");
+            drawn
+        });
         let logits = block_on(session.logits(&golden.ids)).unwrap();
         let bits: Vec<u32> = logits.iter().map(|v| v.to_bits()).collect();
         (best, drawn, bits)

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use ternlight::native::block_on;
 use ternlight::sampling::{LogitBias, Logprobs, Sampling};
-use ternlight::session::GenerateOptions;
+use ternlight::session::{GenerateOptions, LmHead};
 
 use crate::setup::{Setup, generate, greedy};
 
@@ -56,9 +56,12 @@ fn the_seed_decides_the_text() {
 /// in flight give the same tokens as one step at a time.
 #[test]
 fn steps_in_flight_change_nothing() {
-    for setup in [Setup::default(), Setup::default().like_a_fast_card()] {
+    let half = Setup::default().like_a_fast_card().head(LmHead::Int8);
+    for setup in [Setup::default(), Setup::default().like_a_fast_card(), half] {
         let mut session = setup.small();
-        let settings = settings().into_iter().chain(penalized());
+        let [filtered, all] = settings();
+        let near = Sampling { min_p: 0.1, ..all };
+        let settings = [filtered, all, near].into_iter().chain(penalized());
         for (seed, sampling) in settings.flat_map(|s| [(1, s), (2, s)]) {
             let options = options(seed, sampling);
             let mut ids = vec![1, 2, 3];

@@ -18,6 +18,7 @@ test('the benchmark measures what it says', async () => {
   const whats = [
     'time to first token, 32-token prompt', 'prefill, 32-token prompt', 'decode, 16 tokens of context',
     'decode, 16 tokens of context, temperature', 'decode, 16 tokens of context, top-k and top-p',
+    'decode, 16 tokens of context, min-p',
     '8 answers at once, their tokens together', 'abort to its answer', "abort to another answer's first token"
   ]
   const figures = report.figures.filter(({ what }: { what: string }) => whats.includes(what))

@@ -226,11 +226,12 @@ async fn generate(session: &mut Session, prompt: &[u32], tokens: usize) -> Resul
 }
 
 /// How `--sampling` draws tokens.
-fn drawn() -> [(&'static str, Sampling); 2] {
+fn drawn() -> [(&'static str, Sampling); 3] {
     let temperature = Sampling { temperature: 0.7, seed: 7, ..Sampling::default() };
     [
         ("temperature", temperature),
         ("top-k and top-p", Sampling { top_k: 40, top_p: 0.95, ..temperature }),
+        ("min-p", Sampling { min_p: 0.05, ..temperature }),
     ]
 }
 

@@ -57,7 +57,8 @@ pub(crate) struct Bench {
     /// model that counts, so that the answer copies the prompt
     #[arg(long)]
     lookup: bool,
-    /// Also time answers that are drawn: by the temperature alone, and with top-k and top-p
+    /// Also time answers that are drawn: by the temperature alone, with top-k and top-p, and
+    /// with min-p
     #[arg(long)]
     sampling: bool,
     /// Also time every kernel of one token and of one chunk of a prompt, at each length
