@@ -31,8 +31,8 @@
 //!
 //! # Min-p
 //!
-//! If top-p keeps all, no token's weight matters, and a token below min-p's limit changes no draw: it
-//! is not accepted, and a token that top-k does not accept because of it is lower yet. The greatest
+//! If top-p keeps all, no token's weight matters. A token below min-p's limit comes after all that min-p
+//! keeps. So top-k accepts the same of these, whether that token is there or not. The greatest
 //! logit is at least the greatest lower end `M`. `selection.wgsl` subtracts the same number from it as
 //! this kernel from `M`, and rounding keeps the order. So the limit for `M` is not above min-p's.
 //!
