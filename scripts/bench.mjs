@@ -3,15 +3,16 @@
 //   npm run bench -- [--model FILE | --shape SHAPE] [--decode 16,1024,3500]
 //                    [--prefill 256,1024,3500] [--tokens 128] [--runs 5] [--loads 3]
 //                    [--patience 120] [--head auto|f16|int8] [--kv f16|f32|int8] [--lookup]
-//                    [--sampling] [--batch] [--visits] [--limits] [--profile] [--soak TOKENS]
-//                    [--peer DIR] [--json] [--no-build]
+//                    [--sampling] [--options] [--batch] [--visits] [--limits] [--profile]
+//                    [--soak TOKENS] [--peer DIR] [--json] [--no-build]
 //
 //   --shape     random weights of that shape, in a temporary file that is deleted at the end:
 //               2b4t, tiny, bonsai-8b and others that `ternlight random --help` lists
 //   --lookup    times prompt lookup. With --shape, the model then counts, so that its answer copies
 //               a prompt that counts.
 //   --sampling  also times answers that are drawn: by the temperature alone, with top-k and top-p, and
-//                with min-p
+//               with min-p
+//   --options   also times answers with penalties, logit biases and logprobs
 //   --batch     also times as many answers at once as decode together
 //   --visits    times only loads, --loads of each: first visits that store and that do not, in a new
 //               browser, and second ones; until the model can be used and until all is stored
@@ -112,6 +113,7 @@ function parse() {
       kv: { type: 'string', default: 'f16' },
       lookup: { type: 'boolean', default: false },
       sampling: { type: 'boolean', default: false },
+      options: { type: 'boolean', default: false },
       batch: { type: 'boolean', default: false },
       visits: { type: 'boolean', default: false },
       limits: { type: 'boolean', default: false },
@@ -246,7 +248,7 @@ async function limits(file, options) {
   const { chromium } = await import('playwright-core')
   const server = await serve(file)
   const browser = await chromium.launch({ executablePath: findBrowser(), args: browserFlags() })
-  const only = { prefill: [], sampling: false, batch: false, profile: false }
+  const only = { prefill: [], sampling: false, options: false, batch: false, profile: false }
   const report = { browser: `Chromium ${browser.version()}`, limits: [] }
   try {
     const page = await open(browser, server)

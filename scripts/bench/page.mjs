@@ -72,7 +72,7 @@ export async function loadTimes(options) {
  * with the name of each figure before it is taken.
  */
 export async function measure({
-  decode, prefill, tokens, runs, patience, profile, sampling, batch
+  decode, prefill, tokens, runs, patience, profile, sampling, options, batch
 }) {
   const { model, tell } = globalThis
   const { contextLength, vocabSize } = model.info
@@ -86,9 +86,9 @@ export async function measure({
       (_, i) => (i * 31 + run * 977 + length * 13 + 1) % Math.min(vocabSize, 4000)
     )
   /** The statistics of an answer. It ends early when the patience does. */
-  const stats = async (length, run, maxTokens, drawn = {}) => {
+  const stats = async (length, run, maxTokens, more = {}) => {
     const start = performance.now()
-    const options = { maxTokens, promptLookup: false, ...drawn }
+    const options = { maxTokens, promptLookup: false, ...more }
     const generation = model.generate(prompt(length, run), options)
     let received = 0
     for await (const _ of generation.tokens())
@@ -145,13 +145,28 @@ export async function measure({
     )
     rate = (length / times.at(-1)) * 1000
   }
-  /** How `--sampling` draws tokens. */
   const temperature = { temperature: 0.7, seed: 7 }
+  const best = { ...temperature, topK: 40, topP: 0.95 }
+  /** How `--sampling` draws tokens. */
   const drawn = {
     temperature,
-    'top-k and top-p': { ...temperature, topK: 40, topP: 0.95 },
+    'top-k and top-p': best,
     'min-p': { ...temperature, minP: 0.05 }
   }
+  const penalties = { repeatPenalty: 1.1, presencePenalty: 0.3, frequencyPenalty: 0.3 }
+  /** As many biases as an OpenAI client may send. */
+  const logitBias = Object.fromEntries(Array.from({ length: 300 }, (_, id) => [id, -1]))
+  /** What `--options` asks for. */
+  const given = {
+    penalties,
+    logitBias: { logitBias },
+    logprobs: { logprobs: 5 },
+    'top-k, top-p and penalties': { ...best, ...penalties },
+    'top-k, top-p and logitBias': { ...best, logitBias },
+    'top-k, top-p and logprobs': { ...best, logprobs: 5 },
+    'top-k, top-p and all three': { ...best, ...penalties, logitBias, logprobs: 5 }
+  }
+  const ways = Object.entries({ ...(sampling && drawn), ...(options && given) })
   let bandwidth
   for (const length of decode.filter(length => length + tokens < contextLength)) {
     const what = `decode, ${length} tokens of context`
@@ -163,12 +178,12 @@ export async function measure({
     bandwidth = step?.bandwidth
     const bytesPerToken = step?.kernels.reduce((sum, { bytes }) => sum + bytes, 0)
     add(what, 'tok/s', rates, step && { bytesPerToken, bandwidth })
-    for (const [how, options] of sampling ? Object.entries(drawn) : []) {
+    for (const [how, way] of ways) {
       await tell(`${what}, ${how}`)
-      const drawnRates = await several(
-        async run => (await stats(length, run, tokens, options)).decodeTokensPerSecond
+      const rates = await several(
+        async run => (await stats(length, run, tokens, way)).decodeTokensPerSecond
       )
-      add(`${what}, ${how}`, 'tok/s', drawnRates)
+      add(`${what}, ${how}`, 'tok/s', rates)
     }
   }
   if (batch) {

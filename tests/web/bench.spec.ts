@@ -14,11 +14,13 @@ const bench = async (...args: string[]) => {
 }
 
 test('the benchmark measures what it says', async () => {
-  const { report, told } = await bench('--runs', '2', '--loads', '1', '--sampling', '--batch', '--profile', '--soak', '20')
+  const { report, told } = await bench('--runs', '2', '--loads', '1', '--sampling', '--options', '--batch', '--profile', '--soak', '20')
   const whats = [
     'time to first token, 32-token prompt', 'prefill, 32-token prompt', 'decode, 16 tokens of context',
     'decode, 16 tokens of context, temperature', 'decode, 16 tokens of context, top-k and top-p',
-    'decode, 16 tokens of context, min-p',
+    'decode, 16 tokens of context, min-p', 'decode, 16 tokens of context, penalties',
+    'decode, 16 tokens of context, logitBias', 'decode, 16 tokens of context, logprobs',
+    ...['penalties', 'logitBias', 'logprobs', 'all three'].map(what => `decode, 16 tokens of context, top-k, top-p and ${what}`),
     '8 answers at once, their tokens together', 'abort to its answer', "abort to another answer's first token"
   ]
   const figures = report.figures.filter(({ what }: { what: string }) => whats.includes(what))
