@@ -51,7 +51,7 @@ impl Candidates {
         Ok(Self { split: recorder.finish(), approximation, best, greatest })
     }
 
-    /// Whether a draw with these top-k, top-p and min-p takes [`forward::kept`](super::forward::kept).
+    /// Whether a draw with these top-k, top-p and min-p takes the plan `kept`.
     pub(super) fn keep(&self, sampling: &Sampling) -> bool {
         pays(sampling, self.approximation.leads.len())
     }
