@@ -160,10 +160,13 @@ fn the_drawn_token_equals_the_whole_lm_heads() {
 }
 
 /// In a large vocabulary most rows are ruled out, for all settings that pay. No row is where the temperature
-/// makes all tokens alike, or the settings keep all of them.
+/// makes all tokens alike, or the settings keep all of them. SwiftShader would take minutes.
 #[test]
 fn rows_that_are_not_kept_are_ruled_out() {
     let gpu = of_16_lanes();
+    if gpu.adapter.contains("SwiftShader") {
+        return;
+    }
     let mut random = Random(32);
     let (k, rows) = (128, 128_256);
     let values: Vec<f32> = (0..k * rows).map(|_| rounded(0.05 * normal(&mut random))).collect();
