@@ -128,6 +128,11 @@ export interface GpuOptions {
     subgroups?: boolean
     /** Whether to multiply int8 values four at a time, or else as floats. Default: the faster. */
     packedDot?: boolean
+    /**
+     * `false`: no matrix units, even where the browser offers them. Chromium does behind a flag; they
+     * then multiply the int8 matrices of prompts. Texts are the same.
+     */
+    matrixUnits?: boolean
     /** Whether to use the kernels tuned for CPUs. Default: if the adapter is a CPU. */
     software?: boolean
   }

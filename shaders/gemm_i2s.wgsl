@@ -3,54 +3,17 @@
 // A workgroup computes TILE_ROWS rows by TILE_TOKENS tokens. Each of its 16 x 8 threads computes 4
 // x 4 of them, one 128-element block of K after the other. Four rows are one vector. Its codes are
 // unpacked once for all tokens of a thread.
-//
-// MATRICES = 1: y[token][row] = product, or += product if ADD. MATRICES = 2: the rows come in
-// pairs, gate and up, and y[token][row] = activation(gate) * up. A tile then holds 32 pairs. Gate and up
-// alternate, so that one thread has both.
-
-@group(0) @binding(0) var<uniform> step: Step;
-// [MATRICES, N_ROWS, K] codes
-@group(0) @binding(1) var<storage, read> w: array<u32>;
-// [MATRICES, ALL_ROWS]
-@group(0) @binding(2) var<storage, read> w_scale: array<f32>;
-// [n_tokens, K] int8, see quantize.wgsl
-@group(0) @binding(3) var<storage, read> q: array<vec4u>;
-// [n_tokens]: s, sum of q
-@group(0) @binding(4) var<storage, read> q_scale: array<vec2f>;
-// [n_tokens, ALL_ROWS]
-@group(0) @binding(5) var<storage, read_write> y: array<f32>;
 
 // 16 x 8 threads, 4 x 4 results each.
 const_assert WORKGROUP == 128u && TILE_ROWS == 64u && TILE_TOKENS == 32u;
 
 const QUADS: u32 = TILE_ROWS / 4u; // of rows
-const WORDS: u32 = K / 16u;
 const BLOCK: u32 = 8u; // words of codes in a 128-element block
 const QUAD_PITCH: u32 = QUADS + 1u; // one more, so that words are in different banks
 const TOKEN_PITCH: u32 = BLOCK + 1u; // the same for tokens
 
 var<workgroup> w_tile: array<vec4u, BLOCK * QUAD_PITCH>;        // [BLOCK][QUADS]
 var<workgroup> q_tile: array<vec4u, TILE_TOKENS * TOKEN_PITCH>; // [TILE_TOKENS][BLOCK]
-
-// The row of y to which tile row `i` belongs.
-fn row_of(tile: u32, i: u32) -> u32 {
-    return tile * (TILE_ROWS / MATRICES) + i / MATRICES;
-}
-
-// The word where the codes of tile row `i` begin. Rows past the last use the last row's codes. They
-// are not stored.
-fn codes_of(tile: u32, i: u32) -> u32 {
-    return (i % MATRICES * N_ROWS + min(row_of(tile, i), N_ROWS - 1u)) * WORDS;
-}
-
-fn store(token: u32, row: u32, v: f32) {
-    let at = token * ALL_ROWS + FIRST_ROW + row;
-    if ADD {
-        y[at] += v;
-    } else {
-        y[at] = v;
-    }
-}
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
@@ -106,23 +69,14 @@ fn finish(token: u32, tile: u32, first: u32, d: vec4i) {
     if token >= step.n_tokens {
         return;
     }
-    let t = q_scale[token];
     if MATRICES == 1u {
         for (var i = 0u; i < 4u; i++) {
-            let row = row_of(tile, first + i);
-            if row < N_ROWS {
-                store(token, row, product(d[i], t, w_scale[FIRST_ROW + row]));
-            }
+            finish_row(token, tile, first + i, d[i]);
         }
     } else {
         for (var pair = 0u; pair < 2u; pair++) {
             let i = 2u * pair;
-            let row = row_of(tile, first + i);
-            if row < N_ROWS {
-                let gate = product(d[i], t, w_scale[FIRST_ROW + row]);
-                let up = product(d[i + 1u], t, w_scale[ALL_ROWS + FIRST_ROW + row]);
-                store(token, row, gated(gate, up));
-            }
+            finish_pair(token, tile, first + i, d[i], d[i + 1u]);
         }
     }
 }

@@ -64,11 +64,12 @@ async fn time(gpu: &mut Gpu, packed: bool) -> Result<f64> {
     shortest
 }
 
+/// Bits without a pattern: a card may be faster with zeros.
+pub(super) fn noise(n: usize) -> Vec<u32> {
+    (0..n as u32).map(|i| i.wrapping_mul(2_654_435_761) ^ (i >> 3)).collect()
+}
+
 async fn time_products(gpu: &Gpu) -> Result<f64> {
-    // Bits without a pattern: a card may be faster with zeros.
-    let noise = |n: usize| -> Vec<u32> {
-        (0..n as u32).map(|i| i.wrapping_mul(2_654_435_761) ^ (i >> 3)).collect()
-    };
     let codes: Vec<u32> = noise(SIZE * SIZE / 16).iter().map(|w| w & 0x5555_5555).collect();
     let w = Ternary {
         k: SIZE,

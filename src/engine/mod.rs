@@ -7,6 +7,7 @@ mod choices;
 mod dot;
 mod forward;
 mod lm_head;
+mod matrix_units;
 mod state;
 mod upload;
 mod weights;
@@ -278,6 +279,7 @@ impl Engine {
     ) -> Result<Self> {
         check_shape(&config)?;
         dot::choose(&mut gpu).await?;
+        matrix_units::choose(&mut gpu).await?;
         let mut weights = Weights::allocate(&gpu, &config, table).await?;
         lm_head::check(options.head, weights.lm_head())?;
         let state = State::allocate(&gpu, &config, &weights, options).await?;

@@ -34,12 +34,17 @@ pub struct Gpu {
     pub software: bool,
     /// The subgroups, if subgroup operations are used.
     pub subgroups: Option<Subgroups>,
+    /// Whether products of int8 matrices use the adapter's matrix units. A load tests them, and does
+    /// without where that fails.
+    pub matrix_units: bool,
     /// How work is divided here.
     pub tuning: Tuning,
     /// Bytes one storage binding may span.
     pub max_binding: u64,
     /// Bytes one buffer may hold.
     pub max_buffer: u64,
+    /// Bytes that the threads of a workgroup may share.
+    pub workgroup_memory: u32,
     pub(super) faults: Faults,
     pub(super) allocated: AtomicU64,
     /// The compiled pipelines, by their source.
@@ -137,6 +142,10 @@ impl Gpu {
             (wanted.contains(wgpu::Features::SUBGROUP) && has_subgroups(&device) && even)
                 .then_some(Subgroups(info.subgroup_min_size));
 
+        let matrix_units = options.features.matrix_units != Some(false)
+            && subgroups == Some(Subgroups(32))
+            && has_matrix_units(&device);
+
         let faults = Faults::default();
         let noting = faults.clone();
         device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
@@ -158,11 +167,13 @@ impl Gpu {
         let tuning = if software { Tuning::cpu() } else { Tuning::card(subgroups, max_threads) };
         let packed_dot = options.features.packed_dot.or(tuning.packed_dot);
         Ok(Self {
+            workgroup_memory: device.limits().max_compute_workgroup_storage_size,
             device,
             queue,
             software,
             adapter,
             subgroups,
+            matrix_units,
             tuning: Tuning { packed_dot, ..tuning },
             max_binding,
             max_buffer,
@@ -289,4 +300,18 @@ fn has_subgroups(device: &wgpu::Device) -> bool {
 #[cfg(target_arch = "wasm32")]
 fn has_subgroups(device: &wgpu::Device) -> bool {
     device.as_webgpu().is_some_and(|device| device.features().has("subgroups"))
+}
+
+/// wgpu does not know int8 matrices natively.
+#[cfg(not(target_arch = "wasm32"))]
+fn has_matrix_units(_device: &wgpu::Device) -> bool {
+    false
+}
+
+/// The feature is asked for where the adapter multiplies matrices of the size that the kernel takes:
+/// see features.ts.
+#[cfg(target_arch = "wasm32")]
+fn has_matrix_units(device: &wgpu::Device) -> bool {
+    let feature = "chromium-experimental-subgroup-matrix";
+    device.as_webgpu().is_some_and(|device| device.features().has(feature))
 }

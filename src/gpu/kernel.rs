@@ -62,6 +62,8 @@ pub struct Variant {
     pub name: &'static str,
     /// Whether it uses subgroup operations; the const `SUBGROUP` then holds their size.
     pub subgroups: bool,
+    /// Whether it uses the adapter's matrix units. naga does not know them.
+    pub matrix_units: bool,
     /// The files of the shader's text, without its constants.
     pub wgsl: &'static [&'static str],
 }
@@ -95,10 +97,12 @@ impl Dialect {
 
 impl Kernel {
     /// The best variant for a device.
-    pub fn variant(&self, subgroups: Option<Subgroups>) -> &'static Variant {
+    pub fn variant(&self, subgroups: Option<Subgroups>, matrix_units: bool) -> &'static Variant {
         self.variants
             .iter()
-            .find(|v| subgroups.is_some() || !v.subgroups)
+            .find(|v| {
+                (subgroups.is_some() || !v.subgroups) && (matrix_units || !v.matrix_units)
+            })
             .unwrap_or(&self.variants[self.variants.len() - 1])
     }
 }
@@ -115,6 +119,9 @@ impl Variant {
         consts: &[Const],
     ) -> String {
         let mut source = String::new();
+        if self.matrix_units {
+            source.push_str("enable chromium_experimental_subgroup_matrix;\n");
+        }
         if let (true, Some(Subgroups(lanes))) = (self.subgroups, subgroups) {
             if dialect == Dialect::Browser {
                 source.push_str("enable subgroups;\n");
@@ -182,11 +189,13 @@ macro_rules! lanes_variants {
             $crate::gpu::Variant {
                 name: "subgroup",
                 subgroups: true,
+                matrix_units: false,
                 wgsl: $crate::wgsl!($("shared/" $name "_subgroup",)+ $($path),+),
             },
             $crate::gpu::Variant {
                 name: "workgroup",
                 subgroups: false,
+                matrix_units: false,
                 wgsl: $crate::wgsl!($("shared/" $name "_workgroup",)+ $($path),+),
             },
         ]
@@ -197,6 +206,11 @@ macro_rules! lanes_variants {
 #[macro_export]
 macro_rules! one_variant {
     ($($path:literal),+ $(,)?) => {
-        &[$crate::gpu::Variant { name: "", subgroups: false, wgsl: $crate::wgsl!($($path),+) }]
+        &[$crate::gpu::Variant {
+            name: "",
+            subgroups: false,
+            matrix_units: false,
+            wgsl: $crate::wgsl!($($path),+),
+        }]
     };
 }

@@ -34,4 +34,6 @@ pub struct FeatureCaps {
     pub software: Option<bool>,
     /// Multiply four int8 values in one operation; `None`: whichever way is faster.
     pub packed_dot: Option<bool>,
+    /// Matrix units, which a browser may offer.
+    pub matrix_units: Option<bool>,
 }

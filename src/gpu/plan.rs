@@ -211,7 +211,7 @@ impl<'gpu> Recorder<'gpu> {
         buffers: &[&dyn Bound],
         workgroups: [Extent; 3],
     ) {
-        let variant = kernel.variant(self.gpu.subgroups);
+        let variant = kernel.variant(self.gpu.subgroups, self.gpu.matrix_units);
         let source = variant.source(Dialect::HERE, self.gpu.subgroups, consts);
         let pipeline = self.gpu.pipeline(kernel, source);
         let mut buffers = buffers.iter().copied();

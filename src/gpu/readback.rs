@@ -144,6 +144,21 @@ impl Gpu {
         }
     }
 
+    /// The values that `work` computes; `None` if WebGPU refuses something of it. Its errors are then
+    /// not the device's.
+    ///
+    /// Errors: `device-lost`.
+    pub async fn try_read<T: Pod>(&self, work: impl FnOnce() -> Readback<T>) -> Result<Option<Vec<T>>> {
+        let refused = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
+        let failed = self.device.push_error_scope(wgpu::ErrorFilter::Internal);
+        let readback = work();
+        let (failed, refused) = (failed.pop(), refused.pop());
+        if failed.await.is_some() || refused.await.is_some() {
+            return Ok(None);
+        }
+        readback.take(self).await.map(Some)
+    }
+
     /// All values of `buffer`.
     pub async fn read<T: Pod>(&self, buffer: &Buffer<T>) -> Result<Vec<T>> {
         self.run_and_read(&[], &Step::default(), buffer, buffer.len()).take(self).await

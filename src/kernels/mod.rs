@@ -21,6 +21,7 @@ mod embed;
 mod embed_packed;
 mod gemm_few;
 mod gemm_i2s;
+mod gemm_i2s_matrix;
 mod gemm_lm_head;
 mod gemm_packed;
 mod gemv_i2s;
@@ -68,6 +69,7 @@ mod weight;
 
 pub use attention::{AttentionShape, KvCache, KvType, Partials};
 pub use attention_merge::MAX_SPLITS;
+pub use gemm_i2s_matrix::MatrixTile;
 pub use gemv_upper::{Approximation, leads};
 pub use logprobs::{Likeliest, N_RECORDS, Record};
 pub use norm_gemv_heads_packed::Heads;
@@ -99,6 +101,7 @@ kernels! {
     embed_packed,
     gemm_few,
     gemm_i2s,
+    gemm_i2s_matrix,
     gemm_lm_head,
     gemm_packed,
     gemv_i2s,

@@ -5,7 +5,7 @@
 //! ```text
 //! types error log abort timer digest    what crosses the border to JavaScript, and how
 //! options prompt progress               what a page asks for, and what it is told
-//! subgroups opening                     a device, and a load in progress
+//! features opening                      a device, and a load in progress
 //! bytes tabs store                      models on this device, and which tab downloads one
 //! blob stream remote                    bytes, from wherever a page has them
 //! open                                  from a source and options to a loaded session
@@ -23,7 +23,7 @@ mod digest;
 mod options;
 mod prompt;
 mod progress;
-mod subgroups;
+mod features;
 mod opening;
 mod bytes;
 mod tabs;

@@ -8,9 +8,9 @@ use js_sys::Reflect;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
 
+use super::features;
 use super::options::LoadOptions;
 use super::progress::Reporter;
-use super::subgroups;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::session::Session;
@@ -81,7 +81,7 @@ impl<'a> Opening<'a> {
 
 async fn open_gpu(options: &LoadOptions) -> Result<Gpu> {
     require_webgpu()?;
-    subgroups::ask();
+    features::ask();
     Gpu::open(&options.gpu).await
 }
 

@@ -109,6 +109,7 @@ fn gpu(value: JsValue) -> Result<GpuOptions> {
             subgroups: features.bool("subgroups")?,
             software: features.bool("software")?,
             packed_dot: features.bool("packedDot")?,
+            matrix_units: features.bool("matrixUnits")?,
         },
     };
     limits.finish()?;

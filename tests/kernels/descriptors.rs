@@ -135,7 +135,7 @@ const FAMILIES: [(&str, &[&str]); 9] = [
             "sample_sift",
         ],
     ),
-    ("ternary_products", &["gemm_few", "gemm_i2s", "gemv_i2s"]),
+    ("ternary_products", &["gemm_few", "gemm_i2s", "gemm_i2s_matrix", "gemv_i2s"]),
 ];
 
 #[test]
@@ -222,10 +222,21 @@ fn browsers_can_prove_that_loops_end() {
 /// rejects the directive.
 #[test]
 fn subgroups_are_enabled_in_browsers_only() {
-    for (native, browser) in shaders(Dialect::Native).iter().zip(shaders(Dialect::Browser)) {
+    let browser = shaders(Dialect::Browser).into_iter().filter(|shader| !shader.matrix_units);
+    for (native, browser) in shaders(Dialect::Native).iter().zip(browser) {
         let expected = if native.subgroups { "enable subgroups;\n" } else { "" };
         assert_eq!(browser.source, format!("{expected}{}", native.source), "{}", native.name);
     }
+}
+
+/// Chromium has matrix units and subgroups only where both are enabled.
+#[test]
+fn matrix_units_are_enabled() {
+    let mut shaders = shaders(Dialect::Browser);
+    shaders.retain(|shader| shader.matrix_units);
+    let enabled = "enable chromium_experimental_subgroup_matrix;\nenable subgroups;\n";
+    assert!(!shaders.is_empty());
+    assert!(shaders.iter().all(|shader| shader.source.starts_with(enabled)));
 }
 
 #[test]

@@ -15,6 +15,7 @@ fn main() {
             serde_json::json!({
                 "name": shader.name,
                 "subgroups": shader.subgroups,
+                "matrixUnits": shader.matrix_units,
                 "bindings": bindings,
                 "source": shader.source,
             })

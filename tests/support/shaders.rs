@@ -2,7 +2,7 @@
 
 use ternlight::gpu::{Const, Dialect, Kernel, Subgroups, Tuning, Variant};
 use ternlight::kernels::{
-    ALL, AttentionShape, FEW, KvType, MIN_LANES, long_row_consts, max_normed_columns,
+    ALL, AttentionShape, FEW, KvType, MIN_LANES, MatrixTile, long_row_consts, max_normed_columns,
     max_rope_columns,
 };
 
@@ -14,21 +14,26 @@ pub(crate) struct Shader {
     pub(crate) name: String,
     /// Whether the device must have subgroup operations.
     pub(crate) subgroups: bool,
+    /// Whether the device must have matrix units.
+    pub(crate) matrix_units: bool,
     /// The WGSL.
     pub(crate) source: String,
 }
 
-/// Every variant of every kernel, with the constants of its example and with each alternative.
+/// Every variant of every kernel, with the constants of its example and with each alternative. naga
+/// does not know matrix units.
 pub(crate) fn shaders(dialect: Dialect) -> Vec<Shader> {
     let mut all = Vec::new();
     for kernel in ALL {
-        for variant in kernel.variants {
+        let is_known = |v: &&Variant| dialect == Dialect::Browser || !v.matrix_units;
+        for variant in kernel.variants.iter().filter(is_known) {
             for &subgroups in sizes(variant) {
                 let alternatives = alternatives(kernel, variant, subgroups);
                 all.extend(alternatives.iter().map(|consts| Shader {
                     kernel,
                     name: name(kernel, variant, subgroups, consts),
                     subgroups: variant.subgroups,
+                    matrix_units: variant.matrix_units,
                     source: variant.source(dialect, subgroups, consts),
                 }));
             }
@@ -41,7 +46,11 @@ pub(crate) fn shaders(dialect: Dialect) -> Vec<Shader> {
 fn sizes(variant: &Variant) -> &'static [Option<Subgroups>] {
     const SIZES: [Option<Subgroups>; 3] =
         [Some(Subgroups(4)), Some(Subgroups(32)), Some(Subgroups(128))];
-    if variant.subgroups { &SIZES } else { &[None] }
+    match variant {
+        Variant { matrix_units: true, .. } => &SIZES[1..2],
+        Variant { subgroups: true, .. } => &SIZES,
+        _ => &[None],
+    }
 }
 
 /// The constants of the example, then variations of it. Each changes one constant that selects a
@@ -80,6 +89,8 @@ fn alternatives(
                 let slots = workgroup.unwrap_or_default() / fewest;
                 vec![vec![Const::U32("LANES", fewest), Const::U32("SLOTS", slots)]]
             }
+            // More workgroup memory than every adapter has.
+            Const::U32("TILE_ROWS", _) if variant.matrix_units => vec![MatrixTile::Large.consts()],
             Const::U32("K", _) => {
                 // Every device has as many threads.
                 let tuning = Tuning::card(subgroups, 256);

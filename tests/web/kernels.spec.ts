@@ -6,6 +6,7 @@ import { expect, test } from '@playwright/test'
 interface Shader {
   name: string
   subgroups: boolean
+  matrixUnits: boolean
   bindings: ('Uniform' | 'Read' | 'Write')[]
   source: string
 }
@@ -25,8 +26,12 @@ const dump = () => {
 const compile = async ({ shaders, all = false }: { shaders: Shader[], all?: boolean }) => {
   const adapter = await navigator.gpu.requestAdapter()
   if (!adapter) throw new Error('this browser has no WebGPU adapter')
-  const requiredFeatures = (['subgroups'] as const).filter(feature => adapter.features.has(feature))
-  const device = await adapter.requestDevice({ requiredFeatures })
+  const features = ['subgroups', 'chromium-experimental-subgroup-matrix'] as GPUFeatureName[]
+  const requiredFeatures = features.filter(feature => adapter.features.has(feature))
+  const hasMatrixUnits = requiredFeatures.includes(features[1]!)
+  const { maxComputeWorkgroupStorageSize } = adapter.limits
+  const requiredLimits = hasMatrixUnits ? { maxComputeWorkgroupStorageSize } : {}
+  const device = await adapter.requestDevice({ requiredFeatures, requiredLimits })
   const types = { Uniform: 'uniform', Read: 'read-only-storage', Write: 'storage' } as const
   const kernels = new Set<string>()
   const compileOne = async ({ name, bindings, source }: Shader) => {
@@ -49,12 +54,12 @@ const compile = async ({ shaders, all = false }: { shaders: Shader[], all?: bool
     ]
   }
   const faults: Record<string, string[]> = {}
-  for (const shader of shaders) {
+  for (const shader of shaders.filter(({ matrixUnits }) => hasMatrixUnits || !matrixUnits)) {
     const found = await compileOne(shader)
     if (found.length > 0) faults[shader.name] = found
   }
   device.destroy()
-  return { subgroups: requiredFeatures.length > 0, faults }
+  return { subgroups: adapter.features.has(features[0]!), faults }
 }
 
 for (const all of [false, true]) {

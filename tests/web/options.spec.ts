@@ -63,6 +63,7 @@ const LOAD: Row[] = [
   ['gpu.features', ...OBJECT],
   ['gpu.features.subgroups', ...FLAG],
   ['gpu.features.packedDot', ...FLAG],
+  ['gpu.features.matrixUnits', ...FLAG],
   ['gpu.features.software', ...FLAG],
   ['contxt', ...UNKNOWN],
   ['gpu.limit', ...UNKNOWN],

@@ -1,0 +1,62 @@
+// wgpu 30 cannot ask a browser for the features `subgroups` and `chromium-experimental-subgroup-matrix`:
+// its web back end does not map them. So this wraps the browser's own `requestDevice`, once, and only
+// for devices with our label. Remove it when wgpu maps the features. What devices need in Firefox is
+// done here too: see hurry.ts.
+import { hurry } from './hurry.js'
+
+/** The label of the crate's devices. */
+const LABEL = 'ternlight'
+/** Products of small matrices, which Chromium offers with `--enable-unsafe-webgpu`. */
+const MATRICES = 'chromium-experimental-subgroup-matrix'
+/** Bytes of workgroup memory for which tiles of such products are made; fewer will do. */
+const TILES = 48 << 10
+
+interface Adapter {
+  features: ReadonlySet<string>
+  limits: { maxComputeWorkgroupStorageSize: number }
+  info: { subgroupMatrixConfigs?: Iterable<MatrixConfig> }
+  requestDevice(descriptor?: DeviceDescriptor): Promise<Parameters<typeof hurry>[0]>
+}
+
+interface MatrixConfig {
+  componentType: string
+  resultComponentType: string
+  M: number
+  N: number
+  K: number
+}
+
+interface DeviceDescriptor {
+  label?: string
+  requiredFeatures?: Iterable<string>
+  requiredLimits?: Record<string, number>
+}
+
+/** Whether it multiplies the matrices of our kernel: int8, 16 x 32 by 32 x 16. */
+const hasMatrices = ({ features, info }: Adapter): boolean =>
+  features.has(MATRICES) && [...(info.subgroupMatrixConfigs ?? [])].some(config =>
+    config.componentType === 'i8' && config.resultComponentType === 'i32' &&
+    config.M === 16 && config.N === 16 && config.K === 32)
+
+let wrapped = false
+
+/** Makes `requestDevice` ask for what the adapter has, and hurry what it gives. */
+export function askForFeatures(): void {
+  const { GPUAdapter } = globalThis as { GPUAdapter?: { prototype: Adapter } }
+  if (wrapped || !GPUAdapter) return
+  wrapped = true
+  const requestDevice = GPUAdapter.prototype.requestDevice
+  GPUAdapter.prototype.requestDevice = async function (descriptor) {
+    if (descriptor?.label !== LABEL) return requestDevice.call(this, descriptor)
+    const requiredFeatures = [...(descriptor.requiredFeatures ?? [])]
+    const requiredLimits = { ...descriptor.requiredLimits }
+    if (this.features.has('subgroups')) requiredFeatures.push('subgroups')
+    if (hasMatrices(this)) {
+      requiredFeatures.push(MATRICES)
+      requiredLimits.maxComputeWorkgroupStorageSize = Math.min(TILES, this.limits.maxComputeWorkgroupStorageSize)
+    }
+    const device = await requestDevice.call(this, { ...descriptor, requiredFeatures, requiredLimits })
+    hurry(device)
+    return device
+  }
+}

@@ -1,0 +1,78 @@
+//! Tests the adapter's matrix units before they are used.
+//!
+//! Browsers offer them as an experiment. So a load compares small products with those of the ordinary
+//! kernel, to the last bit. Where anything differs or does not compile, it does without them.
+
+use super::dot::noise;
+use crate::error::Result;
+use crate::gpu::{Gpu, Readback, Recorder, Step};
+use crate::kernels::{MatrixTile, Product, Quantized, Shard, Ternary};
+use crate::model::Activation;
+
+/// Columns, rows and tokens: several blocks, and more than a tile of any size.
+const COLUMNS: usize = 256;
+const ROWS: usize = 132;
+const TOKENS: usize = 130;
+
+/// Clears `gpu.matrix_units` unless they compute what they should.
+///
+/// Errors: those of the device.
+pub(super) async fn choose(gpu: &mut Gpu) -> Result<()> {
+    if gpu.matrix_units {
+        gpu.matrix_units = pass(gpu, Product::Add).await?
+            && pass(gpu, Product::Gated(Activation::Silu)).await?;
+    }
+    Ok(())
+}
+
+/// Whether all tiles give the numbers of the ordinary kernel.
+async fn pass(gpu: &Gpu, product: Product) -> Result<bool> {
+    let matrices = product.matrices();
+    let rows = ROWS / matrices;
+    let scale: Vec<f32> = (0..ROWS).map(|i| 0.0123 + 0.1 * i as f32).collect();
+    let w = Ternary {
+        k: COLUMNS,
+        rows,
+        matrices,
+        shards: vec![Shard {
+            buffer: gpu.upload("matrix_w", &noise(ROWS * COLUMNS / 16)),
+            rows: 0..rows,
+        }],
+        scale: gpu.upload("matrix_w_scale", &scale),
+    };
+    let mut q = noise(TOKENS * COLUMNS / 4);
+    // Tokens with the largest and the smallest values.
+    q[..COLUMNS / 4].fill(0x7f7f_7f7f);
+    q[COLUMNS / 4..COLUMNS / 2].fill(0x8080_8080);
+    let q_scale: Vec<[f32; 2]> = (0..TOKENS).map(|i| [53.7 / (i as f32 + 0.3), i as f32]).collect();
+    let x = Quantized {
+        q: gpu.upload("matrix_q", &q),
+        scale: gpu.upload("matrix_q_scale", &q_scale),
+    };
+    let before = vec![0.375f32.to_bits(); TOKENS * rows];
+    let y = gpu.upload("matrix_y", &before);
+    let step = Step { n_tokens: TOKENS as u32, ..Step::default() };
+    let d_step = gpu.upload("matrix_step", &[step]);
+    let run = |tile: Option<MatrixTile>| -> Readback<u32> {
+        gpu.write(&y, 0, &before);
+        let mut recorder = Recorder::new(gpu, &d_step);
+        let floats = y.cast::<f32>();
+        match tile {
+            Some(tile) => recorder.gemm_i2s_matrix(&w, &x, &floats, product, tile),
+            None => recorder.gemm_i2s(&w, &x, &floats, product),
+        }
+        gpu.run_and_read(&[&recorder.finish()], &step, &y, y.len())
+    };
+    let expected = run(None).take(gpu).await?;
+    let mut passed = true;
+    for tile in MatrixTile::ALL.into_iter().filter(|tile| tile.fits(gpu)) {
+        passed = passed && gpu.try_read(|| run(Some(tile))).await?.as_ref() == Some(&expected);
+    }
+    w.shards.iter().for_each(|shard| gpu.free(&shard.buffer));
+    gpu.free(&w.scale);
+    gpu.free(&x.q);
+    gpu.free(&x.scale);
+    gpu.free(&y);
+    gpu.free(&d_step);
+    Ok(passed)
+}
