@@ -4,7 +4,7 @@
 //                    [--prefill 256,1024,3500] [--tokens 128] [--runs 5] [--loads 3]
 //                    [--patience 120] [--head auto|f16|int8] [--kv f16|f32|int8] [--lookup]
 //                    [--sampling] [--options] [--batch] [--visits] [--limits] [--profile]
-//                    [--soak TOKENS] [--peer DIR] [--json] [--no-build]
+//                    [--soak TOKENS] [--no-matrix-units] [--peer DIR] [--json] [--no-build]
 //
 //   --shape     random weights of that shape, in a temporary file that is deleted at the end:
 //               2b4t, tiny, bonsai-8b and others that `ternlight random --help` lists
@@ -18,6 +18,7 @@
 //               browser, and second ones; until the model can be used and until all is stored
 //   --limits    times only decoding, with all that the card has and with less: bindings of 128 MiB, no
 //               subgroups, products of int8 as floats
+//   --no-matrix-units  does without them where the browser offers them
 //   --patience  seconds for each figure. Where its runs take longer, there are fewer of them; where
 //               a single run would, the figure is left out.
 //   --peer      compares with a built 0xBitNet in DIR, on the same file, in the same browser and
@@ -119,6 +120,7 @@ function parse() {
       limits: { type: 'boolean', default: false },
       profile: { type: 'boolean', default: false },
       soak: { type: 'string', default: '0' },
+      'matrix-units': { type: 'boolean', default: true },
       peer: { type: 'string' },
       json: { type: 'boolean', default: false },
       build: { type: 'boolean', default: true }
@@ -190,7 +192,8 @@ async function bench(file, { build, json, model, shape, lookup, peer, visits, li
   try {
     const page = await open(browser, server)
     await page.exposeFunction('tell', tell)
-    await page.evaluate(inPage.load, { head: options.head, kv: options.kv })
+    const gpu = { features: { matrixUnits: options['matrix-units'] } }
+    await page.evaluate(inPage.load, { head: options.head, kv: options.kv, gpu })
     const measured = await page.evaluate(inPage.measure, options)
     const figures = [...loadFigures(loads), ...measured.figures].map(figure)
     if (lookup) tell('prompt lookup')

@@ -248,7 +248,7 @@ fn gemm_i2s_matrix_gives_the_numbers_of_gemm_i2s() {
     let products = [Product::Store, Product::Add, Product::Gated(Activation::Silu)];
     for product in products {
         let scale = SCALES[1].0;
-        let w = Matrix::new(k, rows, product, scale, &mut random).upload(gpu, &cuts(rows, 1));
+        let w = Matrix::new(k, rows, product, scale, &mut random).upload(gpu, &[]);
         let x = Activations::new(k, n_tokens, scale, &mut random).upload(gpu, k);
         let bits = |multiply: Multiply| -> Vec<u32> {
             let y = output(gpu, rows, n_tokens);

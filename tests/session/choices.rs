@@ -1,6 +1,9 @@
 //! What a load chooses by itself.
 
 use ternlight::gpu::Gpu;
+use ternlight::native::block_on;
+use ternlight::session::{LoadOptions, Session};
+use ternlight::source::Reader;
 
 use crate::setup::{Setup, small};
 use crate::support::{F32, I2_S, Kv, Random, path};
@@ -58,4 +61,20 @@ fn a_block_of_i2_s_takes_five_dispatches() {
         let around = 5; // the embedding, the norm and three of the LM head
         assert_eq!(session.info().dispatches_per_token, 2 * 5 + around);
     }
+}
+
+/// Matrix units that fail their test are not used, and cause no error. Natively their kernel does not
+/// even compile.
+#[test]
+fn a_load_does_without_matrix_units_that_fail() {
+    let mut gpu = Setup::default().like_a_card().open();
+    gpu.matrix_units = true;
+    let file = small().build();
+    let mut reader = Reader::new(&file[..]);
+    let (options, mut untold) = (LoadOptions::default(), |_| {});
+    let load = Session::load(gpu, &mut reader, &options, &mut untold);
+    let session = block_on(load).unwrap();
+    assert!(!session.gpu().matrix_units);
+    let is_used = |name| session.info().kernels.iter().any(|kernel| kernel == name);
+    assert!(is_used("gemm_i2s") && !is_used("gemm_i2s_matrix"));
 }
