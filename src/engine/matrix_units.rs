@@ -19,8 +19,8 @@ const TOKENS: usize = 130;
 /// Errors: those of the device.
 pub(super) async fn choose(gpu: &mut Gpu) -> Result<()> {
     if gpu.matrix_units {
-        gpu.matrix_units = pass(gpu, Product::Add).await?
-            && pass(gpu, Product::Gated(Activation::Silu)).await?;
+        gpu.matrix_units =
+            pass(gpu, Product::Add).await? && pass(gpu, Product::Gated(Activation::Silu)).await?;
     }
     Ok(())
 }
@@ -45,10 +45,8 @@ async fn pass(gpu: &Gpu, product: Product) -> Result<bool> {
     q[..COLUMNS / 4].fill(0x7f7f_7f7f);
     q[COLUMNS / 4..COLUMNS / 2].fill(0x8080_8080);
     let q_scale: Vec<[f32; 2]> = (0..TOKENS).map(|i| [53.7 / (i as f32 + 0.3), i as f32]).collect();
-    let x = Quantized {
-        q: gpu.upload("matrix_q", &q),
-        scale: gpu.upload("matrix_q_scale", &q_scale),
-    };
+    let x =
+        Quantized { q: gpu.upload("matrix_q", &q), scale: gpu.upload("matrix_q_scale", &q_scale) };
     let before = vec![0.375f32.to_bits(); TOKENS * rows];
     let y = gpu.upload("matrix_y", &before);
     let step = Step { n_tokens: TOKENS as u32, ..Step::default() };

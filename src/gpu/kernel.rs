@@ -100,9 +100,7 @@ impl Kernel {
     pub fn variant(&self, subgroups: Option<Subgroups>, matrix_units: bool) -> &'static Variant {
         self.variants
             .iter()
-            .find(|v| {
-                (subgroups.is_some() || !v.subgroups) && (matrix_units || !v.matrix_units)
-            })
+            .find(|v| (subgroups.is_some() || !v.subgroups) && (matrix_units || !v.matrix_units))
             .unwrap_or(&self.variants[self.variants.len() - 1])
     }
 }

@@ -148,7 +148,10 @@ impl Gpu {
     /// not the device's.
     ///
     /// Errors: `device-lost`.
-    pub async fn try_read<T: Pod>(&self, work: impl FnOnce() -> Readback<T>) -> Result<Option<Vec<T>>> {
+    pub async fn try_read<T: Pod>(
+        &self,
+        work: impl FnOnce() -> Readback<T>,
+    ) -> Result<Option<Vec<T>>> {
         let refused = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
         let failed = self.device.push_error_scope(wgpu::ErrorFilter::Internal);
         let readback = work();

@@ -1,0 +1,71 @@
+// Matrix units, on an adapter that has none: the page gets fakes of what a browser with them says of
+// its adapter, and the emulation of what they compute.
+import { readFileSync } from 'node:fs'
+import { expect, RANDOM_MODEL, test } from './harness'
+
+const shader = (name: string) => readFileSync(`shaders/shared/${name}.wgsl`, 'utf8')
+const SHADERS = { real: shader('matrix_units'), emulated: shader('matrix_units_emulated') }
+const FEATURE = 'chromium-experimental-subgroup-matrix'
+/** The matrices of the kernel. */
+const CONFIG = { componentType: 'i8', resultComponentType: 'i32', M: 16, N: 16, K: 32 }
+
+interface Adapter {
+  config?: Partial<typeof CONFIG>
+  /** What its matrix units compute; without it their shaders do not compile. */
+  computes?: 'the products' | 'something else'
+  matrixUnits?: boolean
+}
+
+/** What was asked of the adapter, and the products of prompts of a model that was loaded there. */
+const load = async ({ adapter, feature, config, shaders: { real, emulated }, model }: {
+  adapter: Adapter, feature: string, config: object, shaders: typeof SHADERS, model: string
+}) => {
+  const fake = <T extends object>(proto: T, name: string, value: (own: never) => unknown) => {
+    const own = Object.getOwnPropertyDescriptor(proto, name)
+    Object.defineProperty(proto, name, { get() { return value(own?.get?.call(this) as never) } })
+  }
+  const withFeature = (own: ReadonlySet<string>) => new Set([...own, feature])
+  let asked: { features: string[], limit: number | undefined } | undefined
+  fake(GPUAdapter.prototype, 'features', withFeature)
+  fake(GPUAdapterInfo.prototype, 'subgroupMatrixConfigs', () => [config])
+  for (const size of ['subgroupMinSize', 'subgroupMaxSize']) fake(GPUAdapterInfo.prototype, size, () => 32)
+  const { requestDevice } = GPUAdapter.prototype
+  GPUAdapter.prototype.requestDevice = function (descriptor) {
+    const features = [...descriptor!.requiredFeatures!] as string[]
+    asked = { features, limit: descriptor!.requiredLimits!.maxComputeWorkgroupStorageSize }
+    const requiredFeatures = features.filter(name => name !== feature) as GPUFeatureName[]
+    return requestDevice.call(this, { ...descriptor, requiredFeatures })
+  }
+  fake(GPUDevice.prototype, 'features', own => asked!.features.includes(feature) ? withFeature(own) : own)
+  const { createShaderModule } = GPUDevice.prototype
+  GPUDevice.prototype.createShaderModule = function ({ code }) {
+    if (adapter.computes && code.includes(real)) {
+      const other = adapter.computes === 'something else' ? emulated.replace('+=', '-=') : emulated
+      code = code.replace(/^enable chromium.*\n/, '').replace(real, other)
+    }
+    return createShaderModule.call(this, { code })
+  }
+  const { matrixUnits } = adapter
+  const gpu = { features: { software: false, packedDot: true, matrixUnits } }
+  const { info } = await window.ternlight.BitNet.load(model, { worker: false, cache: 'off', gpu })
+  return { asked, products: info.kernels.filter(kernel => kernel.startsWith('gemm_i2s')) }
+}
+
+const rows: [string, Adapter, string][] = [
+  ['those of the kernel', { computes: 'the products' }, 'gemm_i2s_matrix'],
+  ['those that compute something else', { computes: 'something else' }, 'gemm_i2s'],
+  ['those that do not compile', {}, 'gemm_i2s'],
+  ['those that are switched off', { computes: 'the products', matrixUnits: false }, 'gemm_i2s'],
+  ['those of other sizes', { computes: 'the products', config: { K: 16 } }, 'gemm_i2s']
+]
+
+for (const [what, adapter, product] of rows) {
+  test(`matrix units: ${what}`, async ({ harness }) => {
+    const config = { ...CONFIG, ...adapter.config }
+    const given = { adapter, feature: FEATURE, config, shaders: SHADERS, model: RANDOM_MODEL }
+    const { asked, products } = await harness.evaluate(load, given)
+    expect(products).toEqual([product])
+    expect(asked!.features.includes(FEATURE)).toBe(!adapter.config)
+    expect(asked!.limit! > 16 << 10).toBe(!adapter.config)
+  })
+}
