@@ -49,10 +49,3 @@ fn dot_rows(codes: vec4u, q: u32) -> vec4i {
 fn add_rows(sum: vec4i, c0: vec4u, c1: vec4u, c2: vec4u, c3: vec4u, q: vec4u) -> vec4i {
     return sum + dot_rows(c0, q.x) + dot_rows(c1, q.y) + dot_rows(c2, q.z) + dot_rows(c3, q.w);
 }
-
-// The matrix product (D - sum(q)) / s * scale, from the integer product D of codes 0, 1 and 2.
-// The order of operations is bitnet.cpp's. |D - sum(q)| < 2^24, so the conversion to f32 is exact.
-
-fn product(d: i32, q_scale: vec2f, scale: f32) -> f32 {
-    return f32(d - i32(q_scale.y)) / q_scale.x * scale;
-}

@@ -21,7 +21,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("q_scale", Access::Read),
         ("y", Access::Write),
     ],
-    variants: lanes_variants!("lanes"; "shared/step", "shared/dot4", "shared/gated", "shared/ternary", "gemm_few"),
+    variants: lanes_variants!("lanes"; "shared/step", "shared/dot4", "shared/gated", "shared/ternary", "shared/ternary_product", "gemm_few"),
     example: || {
         let rows = ShardRows { k: 2560, all: 6912, shard: 0..6912 };
         [ternary_consts(&rows, Product::EXAMPLE, true), consts(row_groups(32))].concat()

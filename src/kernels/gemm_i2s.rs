@@ -23,6 +23,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/dot4",
         "shared/gated",
         "shared/ternary",
+        "shared/ternary_product",
         "shared/ternary_tiles",
         "gemm_i2s"
     ),

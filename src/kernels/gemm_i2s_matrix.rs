@@ -20,9 +20,8 @@ pub(super) const KERNEL: Kernel = Kernel {
             matrix_units: true,
             wgsl: wgsl!(
                 "shared/step",
-                "shared/dot4",
                 "shared/gated",
-                "shared/ternary",
+                "shared/ternary_product",
                 "shared/ternary_tiles",
                 "shared/matrix_units",
                 "gemm_i2s_matrix"
@@ -38,7 +37,7 @@ pub(super) const KERNEL: Kernel = Kernel {
                 "shared/step",
                 "shared/dot4",
                 "shared/gated",
-                "shared/ternary",
+                "shared/ternary_product",
                 "shared/ternary_tiles",
                 "shared/matrix_units_emulated",
                 "gemm_i2s_matrix"

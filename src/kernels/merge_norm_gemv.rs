@@ -21,7 +21,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     ],
     variants: lanes_variants!("lanes", "group";
         "shared/step",
-        "shared/dot4", "shared/gated", "shared/ternary",
+        "shared/dot4", "shared/gated", "shared/ternary", "shared/ternary_product",
         "shared/quantize",
         "shared/merged",
         "shared/merged_input",

@@ -20,7 +20,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("y", Access::Write),
     ],
     variants: lanes_variants!("lanes", "group";
-        "shared/dot4", "shared/gated", "shared/ternary",
+        "shared/dot4", "shared/gated", "shared/ternary", "shared/ternary_product",
         "shared/quantize",
         "shared/normed_input",
         "shared/normed_rows",

@@ -23,7 +23,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     ],
     variants: lanes_variants!("lanes", "group";
         "shared/step", "shared/rope_kv", "shared/kv_row",
-        "shared/dot4", "shared/gated", "shared/ternary",
+        "shared/dot4", "shared/gated", "shared/ternary", "shared/ternary_product",
         "shared/quantize",
         "shared/normed_input",
         "shared/normed_rows",
