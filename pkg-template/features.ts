@@ -8,12 +8,9 @@ import { hurry } from './hurry.js'
 const LABEL = 'ternlight'
 /** Products of small matrices, which Chromium offers with `--enable-unsafe-webgpu`. */
 const MATRICES = 'chromium-experimental-subgroup-matrix'
-/** Bytes of workgroup memory for which tiles of such products are made; fewer will do. */
-const TILES = 48 << 10
 
 interface Adapter {
   features: ReadonlySet<string>
-  limits: { maxComputeWorkgroupStorageSize: number }
   info: { subgroupMatrixConfigs?: Iterable<MatrixConfig> }
   requestDevice(descriptor?: DeviceDescriptor): Promise<Parameters<typeof hurry>[0]>
 }
@@ -29,7 +26,6 @@ interface MatrixConfig {
 interface DeviceDescriptor {
   label?: string
   requiredFeatures?: Iterable<string>
-  requiredLimits?: Record<string, number>
 }
 
 /** Whether it multiplies the matrices of our kernel: int8, 16 x 32 by 32 x 16. */
@@ -49,13 +45,9 @@ export function askForFeatures(): void {
   GPUAdapter.prototype.requestDevice = async function (descriptor) {
     if (descriptor?.label !== LABEL) return requestDevice.call(this, descriptor)
     const requiredFeatures = [...(descriptor.requiredFeatures ?? [])]
-    const requiredLimits = { ...descriptor.requiredLimits }
     if (this.features.has('subgroups')) requiredFeatures.push('subgroups')
-    if (hasMatrices(this)) {
-      requiredFeatures.push(MATRICES)
-      requiredLimits.maxComputeWorkgroupStorageSize = Math.min(TILES, this.limits.maxComputeWorkgroupStorageSize)
-    }
-    const device = await requestDevice.call(this, { ...descriptor, requiredFeatures, requiredLimits })
+    if (hasMatrices(this)) requiredFeatures.push(MATRICES)
+    const device = await requestDevice.call(this, { ...descriptor, requiredFeatures })
     hurry(device)
     return device
   }

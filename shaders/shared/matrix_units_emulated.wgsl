@@ -1,45 +1,40 @@
 // What matrix_units.wgsl does, with ordinary operations, so that adapters without matrix units can
 // test the kernel. It is slow.
 //
-// Each of 32 lanes holds eight sums of a matrix: half of a token's. Of what is multiplied it only
-// notes the place.
+// Each of 32 lanes holds eight sums of a matrix: half of a token's.
 
-alias Tokens = u32;
-alias Rows = u32;
 alias Sums = array<i32, 8>;
+alias TileSums = array<Sums, 8>; // [4][2]: tokens, rows
+
+const BLOCK: u32 = 2u; // then the tile fits into the workgroup memory that every adapter has
 
 var<private> own_token: u32;
-var<private> own_rows: u32;
+var<private> own_row: u32;
 
-fn load_tokens(at: u32) -> Tokens {
-    return at + own_token * PITCH;
+// The part of the tile that 32 lanes compute: subgroups here have other sizes.
+fn part_of(lane: u32, subgroup: u32) -> u32 {
+    own_token = lane % 32u / 2u;
+    own_row = lane % 2u * 8u;
+    return lane / 32u;
 }
 
-fn load_rows(at: u32) -> Rows {
-    return at + own_rows * PITCH;
-}
-
-fn add_products(before: Sums, tokens: Tokens, rows: Rows) -> Sums {
-    var sums = before;
-    for (var i = 0u; i < 8u; i++) {
-        for (var word = 0u; word < 8u; word++) {
-            let q = bitcast<u32>(tiles[tokens + word]);
-            sums[i] += dot4(bitcast<u32>(tiles[rows + i * PITCH + word]), q);
+fn add_block(sums: ptr<function, TileSums>, down: u32, across: u32) {
+    for (var matrix = 0u; matrix < 8u; matrix++) {
+        let token = (matrix / 2u * 16u + own_token) * PITCH;
+        let first_row = matrix % 2u * 16u + own_row;
+        for (var i = 0u; i < 8u; i++) {
+            let row = (first_row + i) * PITCH;
+            for (var word = 0u; word < 4u * BLOCK; word++) {
+                let q = bitcast<u32>(q_tiles[down][token + word]);
+                (*sums)[matrix][i] += dot4(bitcast<u32>(w_tiles[across][row + word]), q);
+            }
         }
     }
-    return sums;
 }
 
-fn store_sums(at: u32, given: Sums) {
+fn store_sums(given: Sums, down: u32, at: u32) {
     var sums = given;
     for (var i = 0u; i < 8u; i++) {
-        tiles[at + own_token * TILE_ROWS + own_rows + i] = sums[i];
+        q_tiles[down][own_token * SUMS_PITCH + at + own_row + i] = sums[i];
     }
-}
-
-@compute @workgroup_size(WORKGROUP)
-fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
-    own_token = lane % 32u / 2u;
-    own_rows = lane % 2u * 8u;
-    multiply(group, lane, lane / 32u);
 }

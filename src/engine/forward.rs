@@ -5,8 +5,8 @@ use super::state::{Activations, Slot, State};
 use super::weights::{Block, Matrix, Vocabulary, Weights};
 use crate::gpu::{Buffer, Extent, Plan, Recorder};
 use crate::kernels::{
-    DenseType, Heads, KvCache, KvType, MatrixTile, Norm, Packed, Product, Quantized,
-    QuantizedGroups, Stream, Ternary, max_normed_columns, max_rope_columns,
+    DenseType, Heads, KvCache, KvType, Norm, Packed, Product, Quantized, QuantizedGroups, Stream,
+    Ternary, max_normed_columns, max_rope_columns,
 };
 use crate::model::Config;
 
@@ -173,7 +173,7 @@ fn multiply(
             // workgroups to fill a card.
             Width::Few | Width::Short if p.tuning().tiles => p.gemm_few(w, x, y, product),
             Width::Chunk if p.tuning().tiles && p.gpu().matrix_units => {
-                p.gemm_i2s_matrix(w, x, y, product, MatrixTile::of(w, p.gpu()));
+                p.gemm_i2s_matrix(w, x, y, product);
             }
             Width::Chunk if p.tuning().tiles => p.gemm_i2s(w, x, y, product),
             _ => p.gemv_i2s_of_several(w, x, y, product),

@@ -18,6 +18,10 @@ const MIN_BINDING: u64 = 64 * 1024;
 /// Threads of a workgroup that are asked for, where the adapter has as many.
 const MAX_THREADS: u32 = 512;
 
+/// Bytes of workgroup memory that products with matrix units take. All other kernels take what every
+/// adapter has.
+pub const MATRIX_MEMORY: u32 = 36 << 10;
+
 /// Lanes in a subgroup, on devices where all subgroups have the same size.
 ///
 /// Adapters whose subgroups vary in size (some of Intel and Apple) run the kernels without them.
@@ -43,8 +47,6 @@ pub struct Gpu {
     pub max_binding: u64,
     /// Bytes one buffer may hold.
     pub max_buffer: u64,
-    /// Bytes that the threads of a workgroup may share.
-    pub workgroup_memory: u32,
     pub(super) faults: Faults,
     pub(super) allocated: AtomicU64,
     /// The compiled pipelines, by their source.
@@ -89,8 +91,8 @@ impl Gpu {
     async fn request(adapter: &wgpu::Adapter, options: &GpuOptions) -> Result<Self> {
         let offered = adapter.limits();
         let cap = |offered: u64, cap: Option<u64>| cap.map_or(offered, |cap| offered.min(cap));
-        // Large bindings mean few shards and few dispatches, and see `Tuning::stream_threads`. All
-        // other limits are WebGPU's defaults, which every adapter has.
+        // Large bindings mean few shards and few dispatches, and see `Tuning::stream_threads`. See also
+        // MATRIX_MEMORY. All other limits are WebGPU's defaults, which every adapter has.
         let max_buffer = cap(offered.max_buffer_size, options.limits.max_buffer_size);
         let max_binding = cap(
             offered.max_storage_buffer_binding_size,
@@ -117,6 +119,9 @@ impl Gpu {
                 .min(max_binding.max(128 << 20)),
             max_compute_invocations_per_workgroup: max_threads,
             max_compute_workgroup_size_x: max_threads,
+            max_compute_workgroup_storage_size: offered
+                .max_compute_workgroup_storage_size
+                .min(MATRIX_MEMORY),
             ..wgpu::Limits::default()
         };
         let wanted = if options.features.subgroups == Some(false) {
@@ -144,7 +149,8 @@ impl Gpu {
 
         let matrix_units = options.features.matrix_units != Some(false)
             && subgroups == Some(Subgroups(32))
-            && has_matrix_units(&device);
+            && has_matrix_units(&device)
+            && device.limits().max_compute_workgroup_storage_size >= MATRIX_MEMORY;
 
         let faults = Faults::default();
         let noting = faults.clone();
@@ -167,7 +173,6 @@ impl Gpu {
         let tuning = if software { Tuning::cpu() } else { Tuning::card(subgroups, max_threads) };
         let packed_dot = options.features.packed_dot.or(tuning.packed_dot);
         Ok(Self {
-            workgroup_memory: device.limits().max_compute_workgroup_storage_size,
             device,
             queue,
             software,

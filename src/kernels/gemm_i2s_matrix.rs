@@ -1,6 +1,6 @@
 use super::rows::{ShardRows, TernaryProduct, ternary_consts};
 use super::{Product, Quantized, Ternary};
-use crate::gpu::{Access, Buffer, Const, Extent, Gpu, Kernel, Recorder, Variant};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, MATRIX_MEMORY, Recorder, Variant};
 use crate::wgsl;
 
 pub(super) const KERNEL: Kernel = Kernel {
@@ -31,7 +31,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         #[cfg(not(target_arch = "wasm32"))]
         Variant {
             name: "emulated",
-            subgroups: false,
+            subgroups: true,
             matrix_units: false,
             wgsl: wgsl!(
                 "shared/step",
@@ -46,89 +46,36 @@ pub(super) const KERNEL: Kernel = Kernel {
     ],
     example: || {
         let rows = ShardRows { k: 2560, all: 6912, shard: 0..6912 };
-        [ternary_consts(&rows, Product::EXAMPLE, true), MatrixTile::Small.consts()].concat()
+        [ternary_consts(&rows, Product::EXAMPLE, true), consts().into()].concat()
     },
 };
 
-/// Rows of a matrix for which large tiles still fill a card with workgroups.
-const MANY_ROWS: usize = 8192;
+/// Rows, and tokens, of a workgroup's tile.
+const TILE: u32 = 128;
 
-/// What a workgroup computes at a time with matrix units.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MatrixTile {
-    /// 64 rows by 64 tokens: any adapter has the workgroup memory.
-    Small,
-    /// 128 rows by 128 tokens, which read each value half as often.
-    Large,
-}
+// 128 codes of each row, and 128 activations of each token, a byte each, with 16 bytes between them.
+const _: () = assert!(2 * TILE * (128 + 16) <= MATRIX_MEMORY);
 
-impl MatrixTile {
-    /// Every size.
-    pub const ALL: [Self; 2] = [Self::Small, Self::Large];
-
-    /// The better one for `w`.
-    pub fn of(w: &Ternary, gpu: &Gpu) -> Self {
-        let is_large = w.rows * w.matrices >= MANY_ROWS && Self::Large.fits(gpu);
-        if is_large { Self::Large } else { Self::Small }
-    }
-
-    /// Whether the workgroup memory of the device holds it.
-    pub fn fits(self, gpu: &Gpu) -> bool {
-        // Rows of four more words, so that neighbours are in different banks.
-        2 * self.side() * (16 * self.block() + 16) <= gpu.workgroup_memory
-    }
-
-    /// Rows, and tokens.
-    const fn side(self) -> u32 {
-        match self {
-            Self::Small => 64,
-            Self::Large => 128,
-        }
-    }
-
-    /// Words of codes that a row has in the tile at a time.
-    const fn block(self) -> u32 {
-        match self {
-            Self::Small => 4,
-            Self::Large => 8,
-        }
-    }
-
-    /// What the shader knows of it.
-    pub fn consts(self) -> Vec<Const> {
-        let (down, across) = match self {
-            Self::Small => (2, 2),
-            Self::Large => (4, 2),
-        };
-        vec![
-            Const::U32("WORKGROUP", 32 * down * across),
-            Const::U32("TILE_ROWS", self.side()),
-            Const::U32("TILE_TOKENS", self.side()),
-            Const::U32("BLOCK", self.block()),
-            Const::U32("DOWN", down),
-            Const::U32("ACROSS", across),
-        ]
-    }
+fn consts() -> [Const; 3] {
+    [Const::U32("WORKGROUP", 256), Const::U32("TILE_ROWS", TILE), Const::U32("TILE_TOKENS", TILE)]
 }
 
 impl Recorder<'_> {
-    /// Like [`Recorder::gemm_i2s`], with the adapter's matrix units. The device must have them, and
-    /// the tile must fit.
+    /// Like [`Recorder::gemm_i2s`], with the adapter's matrix units, which the device must have.
     pub fn gemm_i2s_matrix(
         &mut self,
         w: &Ternary,
         x: &Quantized,
         y: &Buffer<f32>,
         product: Product,
-        tile: MatrixTile,
     ) {
         TernaryProduct {
             kernel: &KERNEL,
             w,
             product,
-            rows_per_workgroup: tile.side() as usize,
-            tokens: Extent::Tokens(tile.side()),
-            consts: tile.consts(),
+            rows_per_workgroup: TILE as usize,
+            tokens: Extent::Tokens(TILE),
+            consts: consts().into(),
             buffers: &[&x.q, &x.scale, y],
         }
         .record(self);

@@ -69,7 +69,6 @@ mod weight;
 
 pub use attention::{AttentionShape, KvCache, KvType, Partials};
 pub use attention_merge::MAX_SPLITS;
-pub use gemm_i2s_matrix::MatrixTile;
 pub use gemv_upper::{Approximation, leads};
 pub use logprobs::{Likeliest, N_RECORDS, Record};
 pub use norm_gemv_heads_packed::Heads;

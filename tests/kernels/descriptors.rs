@@ -53,7 +53,7 @@ fn the_longest_rows_fill_workgroup_memory() {
         let kernel = ALL.iter().find(|kernel| kernel.name == name).unwrap();
         for lanes in [None, Some(4), Some(8), Some(32), Some(128)] {
             let subgroups = lanes.map(Subgroups);
-            let variant = kernel.variant(subgroups);
+            let variant = kernel.variant(subgroups, false);
             for threads in [256, 512] {
                 let tuning = Tuning::card(subgroups, threads);
                 let most = max_columns(&tuning, subgroups);
@@ -63,6 +63,7 @@ fn the_longest_rows_fill_workgroup_memory() {
                         kernel,
                         name: format!("{name}, {k} columns, {lanes:?} of {threads} threads"),
                         subgroups: variant.subgroups,
+                        matrix_units: false,
                         source: variant.source(Dialect::Native, subgroups, &consts),
                     };
                     let (module, info) = parse(&shader);
@@ -365,4 +366,5 @@ fn uses_subgroups(shader: &Shader) -> bool {
     shader.source.contains("subgroupShuffle")
         || shader.source.contains("subgroupAdd")
         || shader.source.contains("subgroupMax")
+        || shader.source.contains("subgroup_id")
 }

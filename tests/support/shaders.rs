@@ -2,7 +2,7 @@
 
 use ternlight::gpu::{Const, Dialect, Kernel, Subgroups, Tuning, Variant};
 use ternlight::kernels::{
-    ALL, AttentionShape, FEW, KvType, MIN_LANES, MatrixTile, long_row_consts, max_normed_columns,
+    ALL, AttentionShape, FEW, KvType, MIN_LANES, long_row_consts, max_normed_columns,
     max_rope_columns,
 };
 
@@ -89,8 +89,6 @@ fn alternatives(
                 let slots = workgroup.unwrap_or_default() / fewest;
                 vec![vec![Const::U32("LANES", fewest), Const::U32("SLOTS", slots)]]
             }
-            // More workgroup memory than every adapter has.
-            Const::U32("TILE_ROWS", _) if variant.matrix_units => vec![MatrixTile::Large.consts()],
             Const::U32("K", _) => {
                 // Every device has as many threads.
                 let tuning = Tuning::card(subgroups, 256);

@@ -3,11 +3,16 @@
 import { readFileSync } from 'node:fs'
 import { expect, RANDOM_MODEL, test } from './harness'
 
+/** A shader's text as the package has it: without indentation and comments. */
 const shader = (name: string) => readFileSync(`shaders/shared/${name}.wgsl`, 'utf8')
+  .replace(/^ +/gm, '').replace(/\/\/.*/g, '')
 const SHADERS = { real: shader('matrix_units'), emulated: shader('matrix_units_emulated') }
 const FEATURE = 'chromium-experimental-subgroup-matrix'
 /** The matrices of the kernel. */
 const CONFIG = { componentType: 'i8', resultComponentType: 'i32', M: 16, N: 16, K: 32 }
+
+/** Bytes of workgroup memory that the kernel takes, and more than this adapter has. */
+const MEMORY = 48 << 10
 
 interface Adapter {
   config?: Partial<typeof CONFIG>
