@@ -6,26 +6,18 @@
 
 const MAGIC: u32 = 0x4b000000u; // the bits of 2^23
 
-// Four int8 values, the first and the third times `s`, the others times `s` / `pitch`.
-fn int8_floats(q: u32, s: f32, pitch: f32) -> vec4f {
+// Four int8 values.
+fn int8_floats(q: u32) -> vec4f {
     let u = q ^ 0x80808080u; // 128 more than each value
     let bits = vec4u(u, u, u >> 16u, u >> 16u) & vec4u(0xffu, 0xff00u, 0xffu, 0xff00u);
-    let low = vec2f(s, s / pitch / 256.0);
+    let low = vec2f(1.0, 1.0 / 256.0);
     let zero = vec2f(8388736.0, 8421376.0); // 2^23 + 128, and 2^23 + 128 * 256
     return fma(bitcast<vec4f>(bits | vec4u(MAGIC)), low.xyxy, -(zero * low).xyxy);
-}
-
-// Four codes of two bits, `shift` bits up in their bytes, as floats: the first and the third times
-// 2^shift, the others times 256 * 2^shift.
-fn code_floats(word: u32, shift: u32) -> vec4f {
-    let mask = vec2u(3u << shift, 0x300u << shift);
-    let bits = vec4u(word, word, word >> 16u, word >> 16u) & mask.xyxy;
-    return bitcast<vec4f>(bits | vec4u(MAGIC)) - vec4f(8388608.0);
 }
 
 fn dot4(a: u32, b: u32) -> i32 {
     if PACKED_DOT {
         return dot4I8Packed(a, b);
     }
-    return i32(dot(int8_floats(a, 1.0, 1.0), int8_floats(b, 1.0, 1.0)));
+    return i32(dot(int8_floats(a), int8_floats(b)));
 }

@@ -13,9 +13,16 @@ const_assert EACH == 1u || EACH == 2u;
 // neighbours. Past the end of a row they are multiplied with codes of 0.
 var<workgroup> q: array<vec4u, STEPS * 4u * LANES>;
 
+fn stored(values: vec4u) -> vec4u {
+    if PACKED_DOT {
+        return values;
+    }
+    return turned(values);
+}
+
 fn put(token: u32, word: u32, values: vec4u) {
     let vector = word / 4u;
-    q[(vector / LANES * 4u + word % 4u) * LANES + vector % LANES] = values;
+    q[(vector / LANES * 4u + word % 4u) * LANES + vector % LANES] = stored(values);
 }
 
 // The codes of `row` that a lane reads in one step.
@@ -44,21 +51,29 @@ fn whole(d: vec3i) -> i32 {
     return d.x + (d.y >> 2u) + (d.z >> 4u);
 }
 
-// The sums of the EACH rows without PACKED_DOT.
-struct FloatSums {
-    row0: vec4f,
-    row1: vec4f,
+// The same for both rows of a slot, without PACKED_DOT. The activations become twos once for both.
+struct RowTwos {
+    row0: vec2i,
+    row1: vec2i,
 }
 
-// Adds the products of a word of codes of each row. The activations become floats once for all rows.
-fn add_floats(sums: FloatSums, words: vec2u, q: vec4u) -> FloatSums {
-    let x = sixteen_floats(q);
+fn add_row_twos(sums: RowTwos, words: vec2u, turned: vec4u) -> RowTwos {
+    let x = twos(turned);
     var s = sums;
-    s.row0 = add_word(s.row0, words.x, x);
+    s.row0 = add_twos(s.row0, words.x, x);
     if EACH > 1u {
-        s.row1 = add_word(s.row1, words.y, x);
+        s.row1 = add_twos(s.row1, words.y, x);
     }
     return s;
+}
+
+fn dot_twos(codes0: vec4u, codes1: vec4u, q0: vec4u, q1: vec4u, q2: vec4u, q3: vec4u) -> vec2i {
+    var s = RowTwos(vec2i(NO_TWOS), vec2i(NO_TWOS));
+    s = add_row_twos(s, vec2u(codes0.x, codes1.x), q0);
+    s = add_row_twos(s, vec2u(codes0.y, codes1.y), q1);
+    s = add_row_twos(s, vec2u(codes0.z, codes1.z), q2);
+    s = add_row_twos(s, vec2u(codes0.w, codes1.w), q3);
+    return vec2i(whole_twos(s.row0), whole_twos(s.row1));
 }
 
 // The products D of q with the EACH rows of the slot, and the scale and sum of q. Every lane of the
@@ -82,30 +97,24 @@ fn products(lane: u32, rows: vec2u) -> Products {
     let q_scale = norm_input(0u, lane);
     var sum0 = vec3i();
     var sum1 = vec3i();
-    var floats = FloatSums();
+    var sum = vec2i();
     for (var i = 0u; i < STEPS; i++) {
         let at = i * 4u * LANES + lane % LANES;
+        let q0 = q[at];
+        let q1 = q[at + LANES];
+        let q2 = q[at + 2u * LANES];
+        let q3 = q[at + 3u * LANES];
         if PACKED_DOT {
-            let q0 = q[at];
-            let q1 = q[at + LANES];
-            let q2 = q[at + 2u * LANES];
-            let q3 = q[at + 3u * LANES];
             sum0 += dot_codes(codes0[i], q0, q1, q2, q3);
             if EACH > 1u {
                 sum1 += dot_codes(codes1[i], q0, q1, q2, q3);
             }
         } else {
-            let c0 = codes0[i];
-            let c1 = codes1[i];
-            floats = add_floats(floats, vec2u(c0.x, c1.x), q[at]);
-            floats = add_floats(floats, vec2u(c0.y, c1.y), q[at + LANES]);
-            floats = add_floats(floats, vec2u(c0.z, c1.z), q[at + 2u * LANES]);
-            floats = add_floats(floats, vec2u(c0.w, c1.w), q[at + 3u * LANES]);
+            sum += dot_twos(codes0[i], codes1[i], q0, q1, q2, q3);
         }
     }
-    var sum = vec2i(whole(sum0), whole(sum1));
-    if !PACKED_DOT {
-        sum = vec2i(whole_sum(floats.row0), whole_sum(floats.row1));
+    if PACKED_DOT {
+        sum = vec2i(whole(sum0), whole(sum1));
     }
     return Products(lanes_sum_vec2i(lane, sum), q_scale);
 }

@@ -8,35 +8,58 @@ fn dot_word(word: u32, q: vec4u) -> i32 {
             + dot4((word >> 2u) & 0x03030303u, q.z)
             + dot4(word & 0x03030303u, q.w);
     }
-    return whole_sum(add_word(vec4f(), word, sixteen_floats(q)));
+    return whole_twos(add_twos(vec2i(NO_TWOS), word, twos(turned(q))));
 }
 
-// The sixteen activations of a word of codes, as floats that make up for what code_floats multiplies
-// the codes by.
-struct Sixteen {
-    a: vec4f,
-    b: vec4f,
-    c: vec4f,
-    d: vec4f,
+// Without PACKED_DOT, one multiplication of integers makes two products. a + b * 2^16 are two
+// activations. Their codes are 16 bits apart in a word, but in the other order: c_b + c_a * 2^16. The
+// multiplication gives a * c_b + (a * c_a + b * c_b) * 2^16, and what does not fit into 32 bits is
+// not wanted. The lower half of a sum is of no use, but it must stay within 2^15, or else it would
+// change the upper half.
+
+// The activations of a word of codes in twos: even are the third and the first of each group, odd are
+// the fourth and the second.
+struct Twos {
+    even: vec4i,
+    odd: vec4i,
 }
 
-fn sixteen_floats(q: vec4u) -> Sixteen {
-    return Sixteen(
-        int8_floats(q.x, 1.0 / 64.0, 256.0),
-        int8_floats(q.y, 1.0 / 16.0, 256.0),
-        int8_floats(q.z, 1.0 / 4.0, 256.0),
-        int8_floats(q.w, 1.0, 256.0),
+// 128 more than each activation, with the halves of each word exchanged.
+fn turned(q: vec4u) -> vec4u {
+    return ((q << vec4u(16u)) | (q >> vec4u(16u))) ^ vec4u(0x80808080u);
+}
+
+fn twos(turned: vec4u) -> Twos {
+    return Twos(
+        vec4i(turned & vec4u(0x00ff00ffu)) - vec4i(0x00800080),
+        vec4i((turned >> vec4u(8u)) & vec4u(0x00ff00ffu)) - vec4i(0x00800080),
     );
 }
 
-// Adds the products of a word of codes. All sums are exact: they are below 2^24.
-fn add_word(sum: vec4f, word: u32, q: Sixteen) -> vec4f {
-    let ab = fma(code_floats(word, 4u), q.b, fma(code_floats(word, 6u), q.a, sum));
-    return fma(code_floats(word, 0u), q.d, fma(code_floats(word, 2u), q.c, ab));
+// Sums begin with this, so that whole_twos rounds to the nearest.
+const NO_TWOS: i32 = 0x8000;
+
+// Adds the products of a word of codes. Every other code is not shifted down, so it counts 4 times: in
+// sum.y. That has room for four words: 16 * (2 * 127 * 2) * 4 < 2^15.
+fn add_twos(sum: vec2i, word: u32, q: Twos) -> vec2i {
+    let words = bitcast<vec4i>(vec4u(word, word >> 4u, word >> 8u, word >> 12u));
+    let ones = words & vec4i(0x00030003);
+    let fours = words & vec4i(0x000c000c);
+    // Each product is added to the sum separately, because cards multiply and add in one operation.
+    var s = sum;
+    s.x += ones.x * q.even.w;
+    s.x += ones.y * q.even.y;
+    s.x += ones.z * q.odd.w;
+    s.x += ones.w * q.odd.y;
+    s.y += fours.x * q.even.z;
+    s.y += fours.y * q.even.x;
+    s.y += fours.z * q.odd.z;
+    s.y += fours.w * q.odd.x;
+    return s;
 }
 
-fn whole_sum(v: vec4f) -> i32 {
-    return i32((v.x + v.y) + (v.z + v.w));
+fn whole_twos(sum: vec2i) -> i32 {
+    return (sum.x >> 16u) + (sum.y >> 18u);
 }
 
 // Four codes of each of four rows times the same four activations.

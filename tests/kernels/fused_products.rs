@@ -73,7 +73,11 @@ fn check_norm_gemv(
     cuts: &[usize],
     random: &mut Random,
 ) {
-    let (xs, weight) = (hard_rows(k, random), hard_weight(k, random));
+    let (mut xs, weight) = (hard_rows(k, random), hard_weight(k, random));
+    // The largest int8 values, for the largest sums: the matrix has rows of equal codes.
+    for largest in [0.7, -0.7] {
+        xs.extend(vec![largest; k]);
+    }
     let norm = Norm { weight: gpu.upload("weight", &weight), eps: 1e-5 };
     let matrix = Matrix::new(k, rows, product, SCALES[1].0, random);
     let w = matrix.upload(gpu, cuts);
@@ -204,7 +208,7 @@ fn check_qkv(gpu: &Gpu, shape: AttentionShape, pos: usize, random: &mut Random) 
 
 #[test]
 fn norm_gemv_rope_kv_rotates_and_stores() {
-    on_each_device(|gpu| {
+    let test = |gpu: &Gpu| {
         let mut random = Random(22);
         use KvType::{F16, F32};
         for (n_head, n_head_kv, head_dim, kv) in
@@ -215,12 +219,14 @@ fn norm_gemv_rope_kv_rotates_and_stores() {
                 check_qkv(gpu, shape, pos, &mut random);
             }
         }
-    });
+    };
+    on_each_device(test);
+    test(with_float_products());
 }
 
 #[test]
 fn merge_norm_gemv_merges_splits() {
-    on_each_device(|gpu| {
+    let test = |gpu: &Gpu| {
         let mut random = Random(23);
         for (i, (n_head, n_head_kv, head_dim)) in
             [(2, 1, 64), (20, 5, 128), (4, 2, 96), (16, 16, 8)].into_iter().enumerate()
@@ -256,5 +262,7 @@ fn merge_norm_gemv_merges_splits() {
                 }
             }
         }
-    });
+    };
+    on_each_device(test);
+    test(with_float_products());
 }
