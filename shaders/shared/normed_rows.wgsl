@@ -9,20 +9,32 @@ const STEPS: u32 = (VECTORS + LANES - 1u) / LANES; // to read a row
 
 const_assert EACH == 1u || EACH == 2u;
 
-// The activations for each word of codes, [STEPS][4][LANES], so that neighbouring lanes read
-// neighbours. Past the end of a row they are multiplied with codes of 0.
-var<workgroup> q: array<vec4u, STEPS * 4u * LANES>;
+const WIDTH: u32 = select(1u, 2u, WIDE && !PACKED_DOT); // vectors of activations for a word of codes
 
-fn stored(values: vec4u) -> vec4u {
-    if PACKED_DOT {
-        return values;
-    }
-    return turned(values);
-}
+// The activations for each word of codes, [STEPS][4][WIDTH][LANES], so that neighbouring lanes read
+// neighbours. Past the end of a row they are multiplied with codes of 0. Without PACKED_DOT they are
+// twos if they are WIDE, or else turned.
+var<workgroup> q: array<vec4u, STEPS * 4u * WIDTH * LANES>;
 
 fn put(token: u32, word: u32, values: vec4u) {
     let vector = word / 4u;
-    q[(vector / LANES * 4u + word % 4u) * LANES + vector % LANES] = stored(values);
+    let at = (vector / LANES * 4u + word % 4u) * WIDTH * LANES + vector % LANES;
+    if PACKED_DOT {
+        q[at] = values;
+    } else if WIDE {
+        let x = twos(turned(values));
+        q[at] = bitcast<vec4u>(x.even);
+        q[at + LANES] = bitcast<vec4u>(x.odd);
+    } else {
+        q[at] = turned(values);
+    }
+}
+
+fn twos_at(at: u32) -> Twos {
+    if WIDE {
+        return Twos(bitcast<vec4i>(q[at]), bitcast<vec4i>(q[at + LANES]));
+    }
+    return twos(q[at]);
 }
 
 // The codes of `row` that a lane reads in one step.
@@ -51,28 +63,29 @@ fn whole(d: vec3i) -> i32 {
     return d.x + (d.y >> 2u) + (d.z >> 4u);
 }
 
-// The same for both rows of a slot, without PACKED_DOT. The activations become twos once for both.
+// The sums of the EACH rows without PACKED_DOT.
 struct RowTwos {
     row0: vec2i,
     row1: vec2i,
 }
 
-fn add_row_twos(sums: RowTwos, words: vec2u, turned: vec4u) -> RowTwos {
-    let x = twos(turned);
+// Adds the products of a word of codes of each row. All rows share the twos.
+fn add_row_twos(sums: RowTwos, words: vec2u, q: Twos) -> RowTwos {
     var s = sums;
-    s.row0 = add_twos(s.row0, words.x, x);
+    s.row0 = add_twos(s.row0, words.x, q);
     if EACH > 1u {
-        s.row1 = add_twos(s.row1, words.y, x);
+        s.row1 = add_twos(s.row1, words.y, q);
     }
     return s;
 }
 
-fn dot_twos(codes0: vec4u, codes1: vec4u, q0: vec4u, q1: vec4u, q2: vec4u, q3: vec4u) -> vec2i {
+// The products of four words of codes of each row. The activations of the first are at `at`.
+fn dot_twos(codes0: vec4u, codes1: vec4u, at: u32) -> vec2i {
     var s = RowTwos(vec2i(NO_TWOS), vec2i(NO_TWOS));
-    s = add_row_twos(s, vec2u(codes0.x, codes1.x), q0);
-    s = add_row_twos(s, vec2u(codes0.y, codes1.y), q1);
-    s = add_row_twos(s, vec2u(codes0.z, codes1.z), q2);
-    s = add_row_twos(s, vec2u(codes0.w, codes1.w), q3);
+    s = add_row_twos(s, vec2u(codes0.x, codes1.x), twos_at(at));
+    s = add_row_twos(s, vec2u(codes0.y, codes1.y), twos_at(at + WIDTH * LANES));
+    s = add_row_twos(s, vec2u(codes0.z, codes1.z), twos_at(at + 2u * WIDTH * LANES));
+    s = add_row_twos(s, vec2u(codes0.w, codes1.w), twos_at(at + 3u * WIDTH * LANES));
     return vec2i(whole_twos(s.row0), whole_twos(s.row1));
 }
 
@@ -99,18 +112,18 @@ fn products(lane: u32, rows: vec2u) -> Products {
     var sum1 = vec3i();
     var sum = vec2i();
     for (var i = 0u; i < STEPS; i++) {
-        let at = i * 4u * LANES + lane % LANES;
-        let q0 = q[at];
-        let q1 = q[at + LANES];
-        let q2 = q[at + 2u * LANES];
-        let q3 = q[at + 3u * LANES];
+        let at = i * 4u * WIDTH * LANES + lane % LANES;
         if PACKED_DOT {
+            let q0 = q[at];
+            let q1 = q[at + LANES];
+            let q2 = q[at + 2u * LANES];
+            let q3 = q[at + 3u * LANES];
             sum0 += dot_codes(codes0[i], q0, q1, q2, q3);
             if EACH > 1u {
                 sum1 += dot_codes(codes1[i], q0, q1, q2, q3);
             }
         } else {
-            sum += dot_twos(codes0[i], codes1[i], q0, q1, q2, q3);
+            sum += dot_twos(codes0[i], codes1[i], at);
         }
     }
     if PACKED_DOT {

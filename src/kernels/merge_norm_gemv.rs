@@ -32,13 +32,13 @@ pub(super) const KERNEL: Kernel = Kernel {
     example: || {
         let rows = ShardRows { k: 2560, all: 2560, shard: 0..2560 };
         let groups = row_groups(&Tuning::card(None, 256), rows.k);
-        let consts = consts(&AttentionShape::EXAMPLE, groups, Some(1e-5));
+        let consts = consts(&AttentionShape::EXAMPLE, groups.normed_consts_if(false), Some(1e-5));
         [ternary_consts(&rows, Product::Add, true), consts].concat()
     },
 };
 
-fn consts(shape: &AttentionShape, groups: RowGroups, eps: Option<f32>) -> Vec<Const> {
-    [shape.consts(), groups.consts(), norm_consts(eps)].concat()
+fn consts(shape: &AttentionShape, groups: Vec<Const>, eps: Option<f32>) -> Vec<Const> {
+    [shape.consts(), groups, norm_consts(eps)].concat()
 }
 
 impl Recorder<'_> {
@@ -61,7 +61,11 @@ impl Recorder<'_> {
             product: Product::Add,
             rows_per_workgroup: groups.rows(),
             tokens: Extent::Fixed(1),
-            consts: consts(shape, groups, norm.map(|norm| norm.eps)),
+            consts: consts(
+                shape,
+                groups.normed_consts(self.gpu(), w.k, 0),
+                norm.map(|norm| norm.eps),
+            ),
             buffers: &[sums, max_total, &weight, y],
         }
         .record(self);

@@ -30,12 +30,13 @@ pub(super) const KERNEL: Kernel = Kernel {
         let rows = ShardRows { k: 2560, all: 6912, shard: 0..6912 };
         let product = Product::EXAMPLE;
         let groups = row_groups(&Tuning::card(None, 256), rows.k, product);
-        [ternary_consts(&rows, product, true), consts(groups, Some(1e-5))].concat()
+        [ternary_consts(&rows, product, true), consts(groups.normed_consts_if(false), Some(1e-5))]
+            .concat()
     },
 };
 
-fn consts(groups: RowGroups, eps: Option<f32>) -> Vec<Const> {
-    [groups.consts(), norm_consts(eps)].concat()
+fn consts(groups: Vec<Const>, eps: Option<f32>) -> Vec<Const> {
+    [groups, norm_consts(eps)].concat()
 }
 
 impl Recorder<'_> {
@@ -58,7 +59,7 @@ impl Recorder<'_> {
             product,
             rows_per_workgroup: groups.rows(),
             tokens: Extent::Fixed(1),
-            consts: consts(groups, norm.map(|norm| norm.eps)),
+            consts: consts(groups.normed_consts(self.gpu(), w.k, 0), norm.map(|norm| norm.eps)),
             buffers: &[x, &weight, y],
         }
         .record(self);

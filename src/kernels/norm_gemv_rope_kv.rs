@@ -32,13 +32,13 @@ pub(super) const KERNEL: Kernel = Kernel {
     example: || {
         let rows = ShardRows { k: 2560, all: 3840, shard: 0..3840 };
         let groups = row_groups(&Tuning::card(None, 256), rows.k);
-        let consts = consts(&AttentionShape::EXAMPLE, groups, 1e-5);
+        let consts = consts(&AttentionShape::EXAMPLE, groups.normed_consts_if(false), 1e-5);
         [ternary_consts(&rows, Product::Store, true), consts].concat()
     },
 };
 
-fn consts(shape: &AttentionShape, groups: RowGroups, eps: f32) -> Vec<Const> {
-    [shape.consts(), groups.consts(), vec![Const::F32("EPS", eps)]].concat()
+fn consts(shape: &AttentionShape, groups: Vec<Const>, eps: f32) -> Vec<Const> {
+    [shape.consts(), groups, vec![Const::F32("EPS", eps)]].concat()
 }
 
 impl Recorder<'_> {
@@ -65,7 +65,11 @@ impl Recorder<'_> {
             product: Product::Store,
             rows_per_workgroup: groups.rows(),
             tokens: Extent::Fixed(1),
-            consts: consts(&cache.shape, groups, norm.eps),
+            consts: consts(
+                &cache.shape,
+                groups.normed_consts(self.gpu(), w.k, groups.results()),
+                norm.eps,
+            ),
             buffers: &[x, &norm.weight, rope_table, q, &cache.keys, &cache.values],
         }
         .record(self);

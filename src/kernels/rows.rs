@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Dense, DenseType, NO_TOKEN, Norm, Product, Shard, Ternary, WORKGROUP, in_a_row};
-use crate::gpu::{Bound, Buffer, Const, Extent, Kernel, Recorder, Subgroups, Tuning, Used};
+use crate::gpu::{Bound, Buffer, Const, Extent, Gpu, Kernel, Recorder, Subgroups, Tuning, Used};
 
 /// Bytes of workgroup memory that every adapter has. Adapters that offer more are not asked for it:
 /// longer rows would also need more registers than a thread has.
@@ -57,9 +57,25 @@ impl RowGroups {
         Self { workgroup, lanes: workgroup / LONG_ROW_SLOTS, each: 2 }
     }
 
-    /// The longest row whose int8 activations fit into workgroup memory, beside the sums of
-    /// `shaders/shared/normed_rows.wgsl` and `others` bytes.
-    fn max_columns(self, subgroups: Option<Subgroups>, others: usize) -> usize {
+    /// The constants for a product that norms its input, with `others` bytes of workgroup memory.
+    pub(super) fn normed_consts(self, gpu: &Gpu, k: usize, others: usize) -> Vec<Const> {
+        let fit = k <= self.max_columns(gpu.subgroups, others, 2);
+        self.normed_consts_if(fit && !gpu.tuning.has_packed_dot())
+    }
+
+    /// The same, where activations of 16 bits are in workgroup memory or not.
+    pub(super) fn normed_consts_if(self, wide: bool) -> Vec<Const> {
+        [self.consts(), vec![Const::Bool("WIDE", wide)]].concat()
+    }
+
+    /// Bytes of workgroup memory for the results of each slot.
+    pub(super) const fn results(self) -> usize {
+        self.rows() * size_of::<f32>()
+    }
+
+    /// The longest row whose activations of `size` bytes fit into workgroup memory, beside the sums
+    /// of `shaders/shared/normed_rows.wgsl` and `others` bytes.
+    fn max_columns(self, subgroups: Option<Subgroups>, others: usize, size: usize) -> usize {
         let partials = match subgroups {
             None => self.workgroup,
             Some(Subgroups(lanes)) if lanes < self.workgroup => self.workgroup / lanes,
@@ -70,7 +86,7 @@ impl RowGroups {
         let sums = bytes(8) + bytes(4) + bytes(8);
         // Lanes read 64 values each in one step.
         let step = self.lanes as usize * 64;
-        (WORKGROUP_MEMORY - sums - others) / step * step
+        (WORKGROUP_MEMORY - sums - others) / (step * size) * step
     }
 }
 
@@ -95,13 +111,13 @@ pub(super) fn norm_threads(tuning: &Tuning, k: usize) -> u32 {
 
 /// The longest row that [`Recorder::norm_gemv`] and [`Recorder::merge_norm_gemv`] take.
 pub fn max_normed_columns(tuning: &Tuning, subgroups: Option<Subgroups>) -> usize {
-    RowGroups::long(tuning).max_columns(subgroups, 0)
+    RowGroups::long(tuning).max_columns(subgroups, 0, 1)
 }
 
 /// The same for [`Recorder::norm_gemv_rope_kv`], whose lanes also exchange their results.
 pub fn max_rope_columns(tuning: &Tuning, subgroups: Option<Subgroups>) -> usize {
-    let results = 2 * LONG_ROW_SLOTS as usize * size_of::<f32>();
-    RowGroups::long(tuning).max_columns(subgroups, results)
+    let groups = RowGroups::long(tuning);
+    groups.max_columns(subgroups, groups.results(), 1)
 }
 
 /// The constants of rows of `k` values, more than [`LONG_ROW`], in these kernels.
