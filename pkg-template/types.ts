@@ -126,7 +126,7 @@ export interface GpuOptions {
   features?: {
     /** `false`: no subgroup operations, even where the adapter has them. */
     subgroups?: boolean
-    /** Whether to multiply int8 values four at a time, or else as floats. Default: the faster. */
+    /** Whether to multiply int8 values four at a time, or else fewer. Default: the faster. */
     packedDot?: boolean
     /**
      * `false`: no matrix units, even where the browser offers them. Chromium does behind a flag; they

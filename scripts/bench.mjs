@@ -17,7 +17,7 @@
 //   --visits    times only loads, --loads of each: first visits that store and that do not, in a new
 //               browser, and second ones; until the model can be used and until all is stored
 //   --limits    times only decoding, with all that the card has and with less: bindings of 128 MiB, no
-//               subgroups, products of int8 as floats
+//               subgroups, no products of four int8 values at once
 //   --no-matrix-units  does without them where the browser offers them
 //   --patience  seconds for each figure. Where its runs take longer, there are fewer of them; where
 //               a single run would, the figure is left out.

@@ -1,5 +1,6 @@
 // Products of four int8 values with four others. With PACKED_DOT that is one operation. Otherwise it
-// uses floats, which hold these sums exactly. Loading a model measures which is faster.
+// uses floats, which hold these sums exactly; ternary.wgsl has a better way for its codes. Loading a
+// model measures which is faster.
 //
 // Cards convert integers to floats at a quarter of the rate of other operations, or less. But bits
 // of the mantissa of 2^23 are the integer that is added to 2^23.

@@ -1,8 +1,8 @@
 //! Measures which way to multiply int8 values is faster on this adapter.
 //!
-//! Most cards multiply four pairs in one operation. On others the browser has to emulate that with
-//! single multiplications, and floats are faster. Nothing in WebGPU tells them apart. The results
-//! are the same.
+//! Most cards multiply four pairs in one operation. On others the browser has to emulate that, and
+//! what ternary.wgsl does instead is faster. Nothing in WebGPU tells them apart. The results are the
+//! same.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -27,7 +27,7 @@ const MAX_REPEATS: f64 = 64.0;
 /// Runs that are timed; the shortest counts.
 const RUNS: usize = 3;
 
-/// Floats must be faster by this factor, because a run's time varies.
+/// Without that operation, products must be faster by this factor, because a run's time varies.
 const MARGIN: f64 = 1.2;
 
 /// The results, by the adapter's name.
@@ -45,8 +45,8 @@ pub(super) async fn choose(gpu: &mut Gpu) -> Result<()> {
         Some(packed) => packed,
         None => {
             let packed = time(gpu, true).await?;
-            let floats = time(gpu, false).await?;
-            let packed = packed <= floats * MARGIN;
+            let fewer = time(gpu, false).await?;
+            let packed = packed <= fewer * MARGIN;
             let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
             found.insert(gpu.adapter.clone(), packed);
             packed

@@ -248,7 +248,7 @@ impl<'gpu> Recorder<'gpu> {
             label += &format!("/{}", variant.name);
         }
         if consts.contains(&Const::Bool("PACKED_DOT", false)) {
-            label += "/f32-dot";
+            label += "/no-packed-dot";
         }
         let used = bound.iter().map(|(access, buffer)| (*access, buffer.used())).collect();
         let stepped = bound.iter().any(|(access, _)| *access == Access::Step);

@@ -24,9 +24,8 @@ pub struct Tuning {
     /// Rows of the LM head, 1 or 4, that the same lanes compute together in a draft pass: each
     /// token is read once for all of them. On a CPU this only makes compiling slower.
     pub lm_head_rows: u32,
-    /// Whether to multiply four int8 values in one operation rather than as floats; `None`: measure
-    /// it when a model loads. CPUs have the operation: on two software adapters floats take three
-    /// times as long.
+    /// Whether to multiply four int8 values in one operation, rather than two or one; `None`: measure
+    /// it when a model loads. CPUs have the operation.
     pub packed_dot: Option<bool>,
     /// Whether products and attention of several tokens work on tiles in workgroup memory. A card
     /// then reads each weight once. A CPU has caches of its own, and pays for every barrier.

@@ -13,7 +13,7 @@ static WITHOUT_SUBGROUPS: LazyLock<Gpu> = LazyLock::new(|| open(Some(false)));
 static AS_A_CARD: LazyLock<Gpu> = LazyLock::new(|| as_a_card(None));
 static AS_A_CARD_WITHOUT_SUBGROUPS: LazyLock<Gpu> = LazyLock::new(|| as_a_card(Some(false)));
 
-static WITH_FLOAT_PRODUCTS: LazyLock<Gpu> = LazyLock::new(|| {
+static WITHOUT_PACKED_DOT: LazyLock<Gpu> = LazyLock::new(|| {
     let mut gpu = as_a_card(None);
     gpu.tuning.packed_dot = Some(false);
     gpu
@@ -64,9 +64,9 @@ pub(crate) fn on_each_card(test: impl Fn(&Gpu)) {
     test(&AS_A_CARD_WITHOUT_SUBGROUPS);
 }
 
-/// A device that multiplies int8 values as floats.
-pub(crate) fn with_float_products() -> &'static Gpu {
-    &WITH_FLOAT_PRODUCTS
+/// A device that does not multiply four int8 values in one operation.
+pub(crate) fn without_packed_dot() -> &'static Gpu {
+    &WITHOUT_PACKED_DOT
 }
 
 /// A card whose rows have 16 lanes: then a slot of the residual stream has two rows.

@@ -5,7 +5,7 @@ use ternlight::kernels::{AttentionShape, KvCache, KvType, Norm, Product, max_nor
 use ternlight::reference::ops;
 
 use crate::attention::{ATTENTION_DECODE, Case, STEPS, merged};
-use crate::device::{on_each_card, on_each_device, read, run, step, with_float_products};
+use crate::device::{on_each_card, on_each_device, read, run, step, without_packed_dot};
 use crate::rms_norm::{NEAR_HALF, RELATIVE, hard_rows, hard_weight, quantized};
 use crate::rope_kv::{self, pair, rope_table, values};
 use crate::support::Random;
@@ -116,7 +116,7 @@ fn norm_gemv_handles_hard_rows() {
         }
     };
     on_each_device(test);
-    test(with_float_products());
+    test(without_packed_dot());
 }
 
 /// Long rows have as many threads as a card allows.
@@ -130,7 +130,7 @@ fn norm_gemv_takes_long_rows() {
         }
     };
     on_each_card(test);
-    test(with_float_products());
+    test(without_packed_dot());
 }
 
 /// A token must give the same bits in a chunk, which norms it in a dispatch of its own.
@@ -221,7 +221,7 @@ fn norm_gemv_rope_kv_rotates_and_stores() {
         }
     };
     on_each_device(test);
-    test(with_float_products());
+    test(without_packed_dot());
 }
 
 #[test]
@@ -264,5 +264,5 @@ fn merge_norm_gemv_merges_splits() {
         }
     };
     on_each_device(test);
-    test(with_float_products());
+    test(without_packed_dot());
 }

@@ -15,7 +15,7 @@ use ternlight::reference::ops;
 use crate::attention::{self, ATTENTION, Case};
 use crate::device::{
     assert_close, device, of_16_lanes, on_each_device, on_each_device_and_as_cards, read, run,
-    step, with_float_products,
+    step, without_packed_dot,
 };
 
 use crate::rms_norm::{hard_rows, hard_weight};
@@ -266,7 +266,7 @@ fn check_products(gpu: &Gpu, several: bool, floats: bool) {
 #[test]
 fn gemv_packed_multiplies_every_format() {
     on_each_device_and_as_cards(|gpu| check_products(gpu, false, false));
-    check_products(with_float_products(), false, false);
+    check_products(without_packed_dot(), false, false);
 }
 
 #[test]
@@ -572,7 +572,7 @@ fn merge_stream_packed_equals_its_two_steps() {
 
 #[test]
 fn gemm_packed_multiplies_tiles() {
-    for (i, gpu) in [device(), with_float_products()].into_iter().enumerate() {
+    for (i, gpu) in [device(), without_packed_dot()].into_iter().enumerate() {
         let mut random = Random(18);
         let cases = [(128, 1, 1), (768, 65, 31), (2304, 130, 70)];
         let products = [Product::Gated(Activation::Silu), Product::Add, Product::Store];

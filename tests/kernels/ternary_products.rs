@@ -8,7 +8,7 @@ use ternlight::reference::ops;
 use ternlight::ternary::{Layout, pack};
 
 use crate::device::{
-    assert_close, device, on_each_device_and_as_cards, read, run, step, with_float_products,
+    assert_close, device, on_each_device_and_as_cards, read, run, step, without_packed_dot,
 };
 use crate::rms_norm::pack_quantized;
 use crate::support::Random;
@@ -209,8 +209,8 @@ fn products_of_several_tokens_are_exact() {
 
 /// Floats hold the sums of int8 products exactly.
 #[test]
-fn products_of_floats_are_exact() {
-    let gpu = with_float_products();
+fn products_without_packed_dot_are_exact() {
+    let gpu = without_packed_dot();
     check_products(gpu, &[1, 2], |p, w, x, y, product| {
         p.gemv_i2s(w, x, y, product);
     });

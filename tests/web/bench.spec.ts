@@ -60,7 +60,7 @@ test('the benchmark of limits decodes without what it says', async () => {
     expect(figures.map(({ what }: { what: string }) => what)).toEqual(['decode, 16 tokens of context'])
     expect(figures[0].median).toBeGreaterThan(0)
     expect(kernels.some((kernel: string) => kernel.includes('/subgroup'))).toBe(!['without subgroups', 'without both'].includes(name))
-    expect(kernels.some((kernel: string) => kernel.includes('/f32-dot'))).toBe(['without packed dot', 'without both'].includes(name))
+    expect(kernels.some((kernel: string) => kernel.includes('/no-packed-dot'))).toBe(['without packed dot', 'without both'].includes(name))
   }
   expect(told).toContain('measuring: without subgroups: decode, 16 tokens of context\n')
 })

@@ -47,7 +47,7 @@ const variants: Record<string, Variant> = {
       expect(usesSubgroups(info)).toBe(true)
     }
   },
-  'with the kernels of a card, products of floats': { options: card(false), prompts: FEW, shows: isCard },
+  'with the kernels of a card, without packed dot': { options: card(false), prompts: FEW, shows: isCard },
   'with the kernels of a card without subgroups': {
     options: card(true, false), prompts: FEW, shows: info => {
       isCard(info)

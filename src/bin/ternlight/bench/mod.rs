@@ -77,7 +77,7 @@ pub(crate) struct Bench {
     /// Use no subgroup operations, even where the adapter has them
     #[arg(long)]
     no_subgroups: bool,
-    /// Whether to multiply int8 values four at a time, or else as floats [default: the faster]
+    /// Whether to multiply int8 values four at a time, or else fewer [default: the faster]
     #[arg(long, value_name = "BOOL")]
     packed_dot: Option<bool>,
     /// Ask the adapter for bindings of no more than this many bytes [default: all that it has]
