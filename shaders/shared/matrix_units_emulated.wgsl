@@ -26,7 +26,7 @@ fn add_block(sums: ptr<function, TileSums>, down: u32, across: u32) {
             let row = (first_row + i) * PITCH;
             for (var word = 0u; word < 4u * BLOCK; word++) {
                 let q = bitcast<u32>(q_tiles[down][token + word]);
-                (*sums)[matrix][i] += dot4(bitcast<u32>(w_tiles[across][row + word]), q);
+                (*sums)[matrix][i] += dot4I8Packed(bitcast<u32>(w_tiles[across][row + word]), q);
             }
         }
     }

@@ -35,7 +35,6 @@ pub(super) const KERNEL: Kernel = Kernel {
             matrix_units: false,
             wgsl: wgsl!(
                 "shared/step",
-                "shared/dot4",
                 "shared/gated",
                 "shared/ternary_product",
                 "shared/ternary_tiles",
