@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::{Dense, DenseType, NO_TOKEN, Norm, Product, Shard, Ternary, WORKGROUP, in_a_row};
 use crate::gpu::{Bound, Buffer, Const, Extent, Gpu, Kernel, Recorder, Subgroups, Tuning, Used};
 
-/// Bytes of workgroup memory that every adapter has. Adapters that offer more are not asked for it:
-/// longer rows would also need more registers than a thread has.
+/// Bytes of workgroup memory that every adapter has. More would not help: longer rows would also need
+/// more registers than a thread has.
 const WORKGROUP_MEMORY: usize = 16 << 10;
 
 /// A row of more values is long: it has more threads, where a card allows them.
