@@ -25,7 +25,7 @@ pub struct Tuning {
     /// token is read once for all of them. On a CPU this only makes compiling slower.
     pub lm_head_rows: u32,
     /// Whether to multiply four int8 values in one operation, rather than two or one; `None`: measure
-    /// it when a model loads. CPUs have the operation.
+    /// which is faster when a model loads. CPUs have an operation for four.
     pub packed_dot: Option<bool>,
     /// Whether products and attention of several tokens work on tiles in workgroup memory. A card
     /// then reads each weight once. A CPU has caches of its own, and pays for every barrier.

@@ -211,9 +211,9 @@ fn ties_at_the_end_are_kept_by_their_ids() {
         let values: Vec<f32> = (0..rows).flat_map(|id| rows_of(id).clone()).collect();
         let heads = LmHeads::new(gpu, &values, k, &[2001]);
         let x: Vec<f32> = row.iter().map(|e| 100.0 * e).collect();
-        for top_k in [1, 3, 5] {
+        for top_k in [1, 5] {
             let mut drawn = HashSet::new();
-            for seed in 0..30 {
+            for seed in 0..20 {
                 let sampling = Sampling { seed, ..sampling(1.0, top_k, 1.0, 0.0) };
                 let (id, share) = heads.agree(gpu, &x, &sampling, "equal rows");
                 // A CPU has so few leads that other rows are among the best.

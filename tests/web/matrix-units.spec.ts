@@ -1,5 +1,5 @@
-// Matrix units, on an adapter that has none: the page gets fakes of what a browser with them says of
-// its adapter, and the emulation of what they compute.
+// Matrix units, on an adapter that has none. The page fakes what a browser says of an adapter that has
+// them, and emulates what they compute.
 import { readFileSync } from 'node:fs'
 import { expect, RANDOM_MODEL, test } from './harness'
 
