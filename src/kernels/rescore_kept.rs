@@ -17,8 +17,8 @@
 //! somewhat more than a bin's width below `L`. So all tokens of bin `b` and those before it are there,
 //! with their logits. No count, no weight and no list that top-k and top-p use has any other token:
 //!
-//! - `sample_sift` adds up bins from the first on, and `b` is where the count reaches `k`. Top-p ends
-//!   in bin `b` or before, since it is a share of what top-k accepts.
+//! - `sample_sift` adds up bins from the first on, and `b` is where the count reaches `k`. Top-p keeps
+//!   a share of what top-k accepts, so it ends in bin `b` or before.
 //! - `sample_decide` gets the tokens of bin `b` and of those in which top-p may end.
 //!
 //! If `b` is the last bin, then top-k accepts all tokens before it, and they are there too.
