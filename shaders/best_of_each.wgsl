@@ -1,12 +1,25 @@
-// The greedy choice after each token of a step, in each vocabulary block: the greatest sum of logit
-// and bias, and the lowest id among equals.
+// The greedy choice after each token of a draft pass, in each vocabulary block: the token with the
+// greatest logit, with its bias and its penalties, and the lowest id among equals. The counts are those
+// of the text before the tokens that are not certain: those of the pass, and those of the pass before it
+// if that is still in flight. Each row adds those of them that come before it.
 
-// [n_tokens, N_VOCAB]
-@group(0) @binding(0) var<storage, read> logits: array<f32>;
+@group(0) @binding(0) var<uniform> penalties: Penalties;
+@group(0) @binding(1) var<uniform> step: Step;
+@group(0) @binding(2) var<storage, read> tokens: array<u32>;
+// [N_VOCAB], as in penalize
+@group(0) @binding(3) var<storage, read> counts: array<u32>;
 // [N_VOCAB]
-@group(0) @binding(1) var<storage, read> biases: array<f32>;
-// [n_tokens, n_blocks]: bits of the logit, id
-@group(0) @binding(2) var<storage, read_write> best: array<vec2u>;
+@group(0) @binding(4) var<storage, read> biases: array<f32>;
+// [n_tokens, N_VOCAB]
+@group(0) @binding(5) var<storage, read> logits: array<f32>;
+// [n_tokens, n_blocks]
+@group(0) @binding(6) var<storage, read_write> best: array<Best>;
+
+struct Best {
+    value: u32, // the bits of the logit with its bias and penalties
+    id: u32,
+    logit: u32, // the bits of the model's own logit
+}
 
 @compute @workgroup_size(WORKGROUP)
 fn main(
@@ -15,12 +28,18 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let row = group.y * N_VOCAB;
+    let first = step.token - step.uncertain;
+    let n_uncertain = step.uncertain + group.y + 1u;
     var value = 0.0;
     var id = NO_TOKEN;
     for (var n = 0u; n < VOCAB_BLOCK / WORKGROUP; n++) {
         let candidate = group.x * VOCAB_BLOCK + n * WORKGROUP + lane;
         if candidate < N_VOCAB {
-            let v = logits[row + candidate] + biases[candidate];
+            var count = counts[candidate];
+            for (var i = 0u; i < n_uncertain; i++) {
+                count += u32(tokens[first + i] == candidate);
+            }
+            let v = penalized(logits[row + candidate] + biases[candidate], count);
             // Ids ascend, so the lowest id wins among equals. NaN never wins.
             if v > value || (id == NO_TOKEN && v == v) {
                 value = v;
@@ -31,6 +50,7 @@ fn main(
     reduce(lane, value, id);
     if lane == 0u {
         let logit = select(logits[row + min(ids[0], N_VOCAB - 1u)], 0.0, ids[0] == NO_TOKEN);
-        best[group.y * groups.x + group.x] = vec2u(bitcast<u32>(logit), ids[0]);
+        best[group.y * groups.x + group.x] =
+            Best(bitcast<u32>(values[0]), ids[0], bitcast<u32>(logit));
     }
 }

@@ -2,17 +2,6 @@
 // the step's token, if the GPU chose it: the caller has counted those before. A lane has the same
 // tokens in every step, so no other lane changes its counts.
 
-struct Penalties {
-    repeat: f32,         // divides positive logits of tokens in the prompt or the output,
-    inverse_repeat: f32, // and its inverse
-    presence: f32,       // subtracted if the output has the token
-    frequency: f32,      // subtracted once for each time
-    n_counted: u32,      // tokens of prompt and output that the caller has counted
-    pad0: u32,
-    pad1: u32,
-    pad2: u32,
-}
-
 @group(0) @binding(0) var<uniform> penalties: Penalties;
 @group(0) @binding(1) var<uniform> step: Step;
 // [chunk]
@@ -37,13 +26,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
                 count += 1u;
                 counts[id] = count;
             }
-            var v = logits[id] + biases[id];
-            if count != 0u {
-                let repeated = v * select(penalties.repeat, penalties.inverse_repeat, v > 0.0);
-                let times = f32(count & ~IN_PROMPT);
-                v = repeated - penalties.frequency * times - penalties.presence * min(times, 1.0);
-            }
-            adjusted[id] = v;
+            adjusted[id] = penalized(logits[id] + biases[id], count);
         }
     }
 }

@@ -7,7 +7,7 @@ struct Step {
     first: u32,     // where the text's positions begin in the buffers of the cache
     token: u32,     // index of the first token's id
     row: u32,       // of a batch: the row from which a token is chosen
-    pad: u32,
+    uncertain: u32, // tokens before the first one that are not certain to stay
     rows: array<Row, 14>, // each token's, where they are few
 }
 

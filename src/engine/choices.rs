@@ -6,7 +6,7 @@ use super::MAX_BATCH_STEPS;
 use super::state::SLOT_WORDS;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, Readback};
-use crate::kernels::{N_RECORDS, NO_TOKEN, Record};
+use crate::kernels::{BestOfBlock, N_RECORDS, NO_TOKEN, Record};
 use crate::sampling::{LogitBias, Logprobs, Sampling};
 
 /// How tokens are chosen, and what is told of them. The default is greedy.
@@ -102,11 +102,9 @@ impl Chosen {
 /// What [`Engine::decode_and_choose`](super::Engine::decode_and_choose) chose. Several may be in
 /// flight.
 pub struct Choices {
-    /// `[n_tokens, vocab_blocks]`: the best token of each vocabulary block, as its logit's bits and
-    /// its id.
-    pub(super) best: Readback<[u32; 2]>,
+    /// `[n_tokens, vocab_blocks]`.
+    pub(super) best: Readback<BestOfBlock>,
     pub(super) vocab_blocks: usize,
-    pub(super) bias: Rc<LogitBias>,
     pub(super) records: Option<(Readback<Record>, Told)>,
 }
 
@@ -116,14 +114,14 @@ impl Choices {
     /// Errors: `device-lost`.
     pub async fn take(self, gpu: &Gpu) -> Result<Vec<Choice>> {
         let best = self.best.take(gpu).await?;
-        let chosen = best.chunks(self.vocab_blocks).map(|blocks| best_of(blocks, &self.bias));
+        let chosen = best.chunks(self.vocab_blocks).map(best_of);
         let Some((records, told)) = self.records else {
-            return Ok(chosen.map(|[_, id]| Choice::from(id)).collect());
+            return Ok(chosen.map(|best| Choice::from(best.id)).collect());
         };
         let records = records.take(gpu).await?;
-        let choice = |([bits, id], record): ([u32; 2], Result<&Record>)| {
-            let logprobs = record?.logprobs_of(f32::from_bits(bits), told.n_top);
-            Ok(Choice { id, logprobs: Some(logprobs) })
+        let choice = |(best, record): (BestOfBlock, Result<&Record>)| {
+            let logprobs = record?.logprobs_of(best.logit, told.n_top);
+            Ok(Choice { id: best.id, logprobs: Some(logprobs) })
         };
         chosen.zip(told.records(&records)).map(choice).collect()
     }
@@ -162,13 +160,11 @@ impl Sampled {
     }
 }
 
-/// The one of the blocks' best with the greatest sum of logit and bias, and the lowest id among
-/// equals. The GPU adds up the same floats.
-fn best_of(blocks: &[[u32; 2]], bias: &LogitBias) -> [u32; 2] {
-    let value = |[bits, id]: [u32; 2]| f32::from_bits(bits) + bias.of(id);
-    let numbers = blocks.iter().copied().filter(|[_, id]| *id != NO_TOKEN);
-    let best = numbers.reduce(|a, b| if value(b) > value(a) { b } else { a });
-    best.unwrap_or([0, NO_TOKEN])
+/// The best of all blocks: the lowest id among equals.
+fn best_of(blocks: &[BestOfBlock]) -> BestOfBlock {
+    let numbers = blocks.iter().copied().filter(|best| best.id != NO_TOKEN);
+    let best = numbers.reduce(|a, b| if b.value > a.value { b } else { a });
+    best.unwrap_or(BestOfBlock { value: 0.0, id: NO_TOKEN, logit: 0.0 })
 }
 
 #[cfg(test)]
@@ -178,21 +174,14 @@ mod tests {
     #[test]
     fn the_best_of_all_blocks_is_the_lowest_id_among_equals() {
         let best = |of: &[(f32, u32)]| {
-            let of: Vec<_> = of.iter().map(|(value, id)| [value.to_bits(), *id]).collect();
-            best_of(&of, &LogitBias::default())[1]
+            let blocks: Vec<_> =
+                of.iter().map(|&(value, id)| BestOfBlock { value, id, logit: -value }).collect();
+            best_of(&blocks).id
         };
         let none = (0.0, NO_TOKEN);
         assert_eq!(best(&[(-2.0, 7), (-1.0, 1030), (-1.0, 2050)]), 1030);
         assert_eq!(best(&[none, (f32::NEG_INFINITY, 1100), none]), 1100);
         assert_eq!(best(&[none, (-0.5, 1100), (0.5, 2100)]), 2100);
         assert_eq!(best(&[none, none]), NO_TOKEN);
-    }
-
-    #[test]
-    fn the_best_by_biased_logits_keeps_its_own_logit() {
-        let bias: LogitBias = [(7, -1.5), (2050, 2.0)].into_iter().collect();
-        let of = [[2f32.to_bits(), 7], [1f32.to_bits(), 1030], [(-0.5f32).to_bits(), 2050]];
-        assert_eq!(best_of(&of, &bias), of[2]);
-        assert_eq!(best_of(&of[..2], &bias), of[1]);
     }
 }

@@ -413,7 +413,9 @@ pub(super) fn few_logits(p: &mut Recorder, weights: &Weights, state: &State) -> 
 
 /// From the logits after each of few tokens to the best token after it, of every vocabulary block.
 pub(super) fn best_of_each(p: &mut Recorder, state: &State, slot: &Slot) -> Plan {
-    p.best_of_each(&state.few_logits, &slot.biases, &state.few_best);
+    let Slot { penalties, counts, biases, .. } = slot;
+    let State { tokens, few_logits, few_best, .. } = state;
+    p.best_of_each(penalties, tokens, counts, biases, few_logits, few_best);
     p.finish()
 }
 

@@ -13,7 +13,6 @@ mod upload;
 mod weights;
 
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
 
 use serde::Serialize;
 
@@ -349,7 +348,7 @@ impl Engine {
         let greedy = Choosing::default();
         let first = (prompt(2), token(&greedy), prompt(forward::SHORT + 1));
         let others = [&filtered.into(), &kept.into(), &drawn.into(), &told, &greedy].map(token);
-        let choices = (self.few_at(0) > 0).then(|| self.decode_and_choose(&[0, 0], 0));
+        let choices = (self.few_at(0) > 0).then(|| self.decode_and_choose(&[0, 0], 0, &[]));
         let (short, greedy, long) = first;
         Warming {
             prompts: [short, long],
@@ -490,6 +489,7 @@ impl Engine {
         let Choosing { sampling, bias, logprobs } = choosing;
         let params = SamplingParams::from(sampling).telling_of(logprobs.unwrap_or(0));
         self.gpu.write(&slot.sampling, 0, &[params]);
+        self.gpu.write(&slot.penalties, 0, &[Penalties::new(sampling, 0)]);
         let before = cell.replace(choosing.clone());
         if before.bias != *bias {
             let mut biases = vec![0.0; self.config.n_vocab];
@@ -508,6 +508,18 @@ impl Engine {
         let counts = Penalties::counts(self.config.n_vocab, prompt, output);
         self.gpu.write(&slot.penalties, 0, &[penalties]);
         self.gpu.write(&slot.counts, 0, &counts);
+    }
+
+    /// Counts `ids` anew, in a text that has them: those that a draft pass got right. The GPU has not
+    /// counted them.
+    pub fn recount(&self, ids: &[u32], prompt: &[u32], output: &[u32]) {
+        let (slot, choosing) = self.slot();
+        if !choosing.borrow().sampling.is_penalized() {
+            return;
+        }
+        for &id in ids {
+            self.gpu.write(&slot.counts, id as usize, &[Penalties::count(id, prompt, output)]);
+        }
     }
 
     /// Puts at most [`Engine::chunk`] tokens through the layers, filling the KV cache from `pos`
@@ -608,12 +620,18 @@ impl Engine {
     /// Puts at most [`Engine::few_at`] tokens through the layers at `pos`, and chooses greedily
     /// after each. The results are those of single steps, to the last bit. Several calls may be in
     /// flight.
-    pub fn decode_and_choose(&self, ids: &[u32], pos: usize) -> Choices {
+    ///
+    /// `uncertain`: the tokens before them that were not counted, because the call that computes them is
+    /// still in flight; at most as many as a call takes. The next token is chosen as if all were
+    /// right. Whoever finds how many are tells [`Engine::recount`].
+    pub fn decode_and_choose(&self, ids: &[u32], pos: usize, uncertain: &[u32]) -> Choices {
         let token = self.state.first_token();
         let step = self.at(self.state.few_step(pos, ids.len()), token);
+        let step = Step { uncertain: uncertain.len() as u32, ..step };
+        self.gpu.write(&self.state.tokens, token - uncertain.len(), uncertain);
         self.write_step(ids, &step);
         let (slot, choosing) = self.slot();
-        let Choosing { bias, logprobs, .. } = &*choosing.borrow();
+        let logprobs = choosing.borrow().logprobs;
         let Plans { few, few_logits, slots, .. } = &self.plans;
         let SlotPlans { best_of_each, logprobs_each, .. } = &slots[self.slot.get()];
         let plans = [few, few_logits, best_of_each, logprobs_each];
@@ -622,7 +640,7 @@ impl Engine {
         let len = ids.len() * vocab_blocks;
         let best = self.gpu.run_and_read(plans, &step, &self.state.few_best, len);
         let told = |n_top| (self.read(&slot.records), Told { pos, n: ids.len(), n_top });
-        Choices { best, vocab_blocks, bias: Rc::clone(bias), records: logprobs.map(told) }
+        Choices { best, vocab_blocks, records: logprobs.map(told) }
     }
 
     /// The best rate of the memory, in GB/s: that of a kernel that only reads. The first call takes

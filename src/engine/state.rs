@@ -5,8 +5,9 @@ use super::{EngineOptions, MAX_BATCH_STEPS};
 use crate::error::{Error, Result};
 use crate::gpu::{Allocation, Buffer, Gpu, Row, Step, Tuning, Used};
 use crate::kernels::{
-    AttentionShape, FEW, KvCache, Likeliest, MAX_SPLITS, MIN_LANES, N_RECORDS, Partials, Penalties,
-    Quantized, QuantizedGroups, Record, SamplingParams, Selection, Stream, vocab_blocks,
+    AttentionShape, BestOfBlock, FEW, KvCache, Likeliest, MAX_SPLITS, MIN_LANES, N_RECORDS,
+    Partials, Penalties, Quantized, QuantizedGroups, Record, SamplingParams, Selection, Stream,
+    vocab_blocks,
 };
 use crate::model::{Angles, Config};
 
@@ -87,8 +88,9 @@ pub(super) struct State {
     max_prefill_splits: usize,
     /// The step, and those that are submitted with it.
     pub(super) step: Buffer<Step>,
-    /// The token that was chosen last in each slot, from which the next step embeds it; then the
-    /// tokens of a chunk or of a draft pass `[chunk]`.
+    /// The token that was chosen last in each slot, from which the next step embeds it; then room for
+    /// those before a draft pass that are uncertain; then the tokens of a chunk or of a draft pass
+    /// `[chunk]`.
     pub(super) tokens: Buffer<u32>,
     /// The residual stream `[chunk, n_embd]`.
     pub(super) x: Buffer<f32>,
@@ -119,7 +121,7 @@ pub(super) struct State {
     /// `logits` for each `[few, n_vocab]`.
     pub(super) few_logits: Buffer<f32>,
     /// For each, the best token of each vocabulary block `[few, vocab_blocks]`.
-    pub(super) few_best: Buffer<[u32; 2]>,
+    pub(super) few_best: Buffer<BestOfBlock>,
     /// cos and sin of every position's angles `[n_ctx, head_dim / 2]`.
     pub(super) rope_table: Buffer<[f32; 2]>,
     /// Keys and values of each block, of several texts.
@@ -214,7 +216,7 @@ impl State {
         let scratch = [chunk * n_qkv, splits * n_q, chunk * n_ff, few.max(1) * n_vocab];
         let scratch = a.buffer::<f32>("scratch", scratch.into_iter().max().unwrap_or(0));
         let n_slots = few.max(1);
-        let tokens = a.buffer("tokens", n_slots * SLOT_WORDS + chunk);
+        let tokens = a.buffer("tokens", (n_slots + 1) * SLOT_WORDS + chunk);
         let sampled = a.buffer("sampled", n_slots * SLOT_WORDS);
         let records = a.buffer("records", n_slots * N_RECORDS);
         let slots = slots(a, n_vocab, [&tokens, &sampled], &records);
@@ -250,7 +252,7 @@ impl State {
             logits: a.buffer("logits", n_vocab),
             few_last: a.buffer("few_last", few * n_embd).using(rows(n_embd)),
             few_logits: scratch.first(few * n_vocab).using(rows(n_vocab)),
-            few_best: a.buffer("few_best", few * blocks).using(rows(2 * blocks)),
+            few_best: a.buffer("few_best", few * blocks).using(rows(3 * blocks)),
             rope_table: a.buffer("rope_table", n_ctx * config.head_dim / 2).using(angles),
             cache: caches(a, shape, config.n_layer, n_ctx),
             adjusted: scratch.first(n_vocab),
@@ -391,7 +393,7 @@ impl State {
 
     /// The index in `tokens` of the first token of a chunk or of a draft pass.
     pub(super) fn first_token(&self) -> usize {
-        self.slots.len() * SLOT_WORDS
+        (self.slots.len() + 1) * SLOT_WORDS
     }
 
     fn split_step(pos: usize, n_tokens: usize, end: usize, (min, max): (usize, usize)) -> Step {

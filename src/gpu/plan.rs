@@ -26,8 +26,9 @@ pub struct Step {
     pub token: u32,
     /// Of a batch: the row from which a token is chosen.
     pub row: u32,
-    /// Unused.
-    pub pad: u32,
+    /// Of a draft pass: tokens right before its own, in the buffer of ids, that are not certain to stay
+    /// in the text, because the pass that drafted them is still in flight.
+    pub uncertain: u32,
     /// A row for each token of a step of few tokens. With 14 rows a `Step` has 256 bytes, which every
     /// card accepts as the distance of dynamic offsets.
     pub rows: [Row; 14],

@@ -1,13 +1,34 @@
-use super::{NO_TOKEN, VOCAB_BLOCK, WORKGROUP, vocab_blocks};
+use super::penalize::IN_PROMPT;
+use super::{NO_TOKEN, Penalties, VOCAB_BLOCK, WORKGROUP, vocab_blocks};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "best_of_each",
-    bindings: &[("logits", Access::Read), ("biases", Access::Read), ("best", Access::Write)],
-    variants: one_variant!("shared/best", "best_of_each"),
+    bindings: &[
+        ("penalties", Access::Uniform),
+        ("step", Access::Step),
+        ("tokens", Access::Read),
+        ("counts", Access::Read),
+        ("biases", Access::Read),
+        ("logits", Access::Read),
+        ("best", Access::Write),
+    ],
+    variants: one_variant!("shared/step", "shared/penalties", "shared/best", "best_of_each"),
     example: || consts(128_256),
 };
+
+/// The best token of a vocabulary block; `struct Best` in the shader.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct BestOfBlock {
+    /// Its logit with its bias and its penalties.
+    pub value: f32,
+    /// Its id; [`NO_TOKEN`] where no logit is a number.
+    pub id: u32,
+    /// The model's own logit.
+    pub logit: f32,
+}
 
 fn consts(n_vocab: usize) -> Vec<Const> {
     vec![
@@ -15,24 +36,30 @@ fn consts(n_vocab: usize) -> Vec<Const> {
         Const::size("N_VOCAB", n_vocab),
         Const::size("VOCAB_BLOCK", VOCAB_BLOCK),
         Const::U32("NO_TOKEN", NO_TOKEN),
+        Const::U32("IN_PROMPT", IN_PROMPT),
     ]
 }
 
 impl Recorder<'_> {
-    /// `best` `[n_tokens, vocab_blocks]` = for each token and each vocabulary block the token with
-    /// the greatest sum of `logits` `[n_tokens, n_vocab]` and `biases` `[n_vocab]`: the bits of its
-    /// logit, and its id, the lowest among equals. [`NO_TOKEN`] where no logit is a number.
+    /// `best` `[n_tokens, vocab_blocks]` = for each token of a draft pass and each vocabulary block the
+    /// token with the greatest of `logits` `[n_tokens, n_vocab]`, with `biases` `[n_vocab]` and
+    /// `penalties`; the lowest id among equals. `counts` is [`Penalties::counts`] of the text before the
+    /// pass, without the [`Step::uncertain`](crate::gpu::Step::uncertain) tokens that come before those
+    /// of the pass in `tokens`.
     pub fn best_of_each(
         &mut self,
-        logits: &Buffer<f32>,
+        penalties: &Buffer<Penalties>,
+        tokens: &Buffer<u32>,
+        counts: &Buffer<u32>,
         biases: &Buffer<f32>,
-        best: &Buffer<[u32; 2]>,
+        logits: &Buffer<f32>,
+        best: &Buffer<BestOfBlock>,
     ) {
         let n_vocab = biases.len();
         self.dispatch(
             &KERNEL,
             &consts(n_vocab),
-            &[logits, biases, best],
+            &[penalties, tokens, counts, biases, logits, best],
             [Extent::Fixed(vocab_blocks(n_vocab) as u32), Extent::Tokens(1), Extent::Fixed(1)],
         );
     }

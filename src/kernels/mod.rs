@@ -69,6 +69,7 @@ mod weight;
 
 pub use attention::{AttentionShape, KvCache, KvType, Partials};
 pub use attention_merge::MAX_SPLITS;
+pub use best_of_each::BestOfBlock;
 pub use gemv_upper::{Approximation, leads};
 pub use logprobs::{Likeliest, N_RECORDS, Record};
 pub use norm_gemv_heads_packed::Heads;

@@ -4,7 +4,7 @@ use crate::one_variant;
 use crate::sampling::Sampling;
 
 /// In the count of a token that the prompt has.
-const IN_PROMPT: u32 = 1 << 31;
+pub(super) const IN_PROMPT: u32 = 1 << 31;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "penalize",
@@ -17,7 +17,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("logits", Access::Read),
         ("adjusted", Access::Write),
     ],
-    variants: one_variant!("shared/step", "penalize"),
+    variants: one_variant!("shared/step", "shared/penalties", "penalize"),
     example: || consts(128_256),
 };
 
@@ -30,7 +30,7 @@ fn consts(n_vocab: usize) -> Vec<Const> {
     ]
 }
 
-/// The penalties as the kernel reads them; `struct Penalties` in its shader.
+/// The penalties as kernels read them; `struct Penalties` in shared/penalties.wgsl.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct Penalties {
@@ -70,6 +70,12 @@ impl Penalties {
             }
         }
         counts
+    }
+
+    /// One of [`Penalties::counts`].
+    pub fn count(id: u32, prompt: &[u32], output: &[u32]) -> u32 {
+        let times = output.iter().filter(|other| **other == id).count() as u32;
+        times | if prompt.contains(&id) { IN_PROMPT } else { 0 }
     }
 }
 

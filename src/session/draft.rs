@@ -78,7 +78,7 @@ impl<C> Drafter<C> {
                 if draft.is_empty() {
                     return Ok(Vec::new());
                 }
-                submit(run, [&[last], &draft[..]].concat(), *run.filled)
+                submit(run, [&[last], &draft[..]].concat(), *run.filled, &[])
             }
         };
         self.submit_behind_pass(run, &pass);
@@ -89,6 +89,10 @@ impl<C> Drafter<C> {
         if !all {
             self.ahead = None;
         }
+        let right = &pass.ids[..=accepted];
+        let text = [&run.tokens[..], &right[1..]].concat();
+        let (prompt, output) = text.split_at(run.prompt);
+        run.model.recount(right, prompt, output);
         *run.filled += accepted + 1;
         run.left -= accepted + 1;
         run.last_is_on_gpu = false;
@@ -123,7 +127,7 @@ impl<C> Drafter<C> {
             let pos = *run.filled + pass.ids.len();
             let expected = [&run.tokens[..], &pass.ids[1..]].concat();
             let ids = lookup::draft(&expected, max_pass(run, pos, pass.ids.len()));
-            self.ahead = (ids.len() > 1).then(|| submit(run, ids, pos));
+            self.ahead = (ids.len() > 1).then(|| submit(run, ids, pos, &pass.ids));
         }
     }
 
@@ -143,7 +147,7 @@ impl<C> Drafter<C> {
         let max_tokens = max_pass(run, pos, 0);
         let expected = lookup::draft(run.tokens, steps - 1 + max_tokens);
         if max_tokens > 1 && !expected.is_empty() {
-            self.ahead = Some(submit(run, expected[steps - 1..].to_vec(), pos));
+            self.ahead = Some(submit(run, expected[steps - 1..].to_vec(), pos, &[]));
             run.last_is_on_gpu = false;
         }
     }
@@ -154,8 +158,14 @@ fn max_pass<M: Model>(run: &Run<'_, M>, pos: usize, before: usize) -> usize {
     run.model.max_draft_pass(pos).min(run.left.saturating_sub(before))
 }
 
-fn submit<M: Model>(run: &mut Run<'_, M>, ids: Vec<u32>, pos: usize) -> DraftPass<M::Choices> {
+/// Submits a pass behind another one, of which `uncertain` are the tokens.
+fn submit<M: Model>(
+    run: &mut Run<'_, M>,
+    ids: Vec<u32>,
+    pos: usize,
+    uncertain: &[u32],
+) -> DraftPass<M::Choices> {
     run.stats.draft_passes += 1;
     run.stats.drafted_tokens += ids.len() - 1;
-    DraftPass { choices: run.model.decode_and_choose(&ids, pos), ids }
+    DraftPass { choices: run.model.decode_and_choose(&ids, pos, uncertain), ids }
 }

@@ -18,6 +18,8 @@ pub(super) struct Fake {
     cache: RefCell<Vec<u32>>,
     /// The token that a step chose last, "in GPU memory".
     last: Cell<u32>,
+    /// Tokens of the text that are counted for the penalties.
+    counted: RefCell<Vec<u32>>,
     calls: RefCell<Vec<Call>>,
 }
 
@@ -43,6 +45,7 @@ impl Fake {
             next,
             cache: RefCell::default(),
             last: Cell::default(),
+            counted: RefCell::default(),
             calls: RefCell::default(),
         }
     }
@@ -68,6 +71,13 @@ impl Fake {
         (self.next)(&cache[..=pos])
     }
 
+    /// A step counts its token.
+    fn count(&self, id: u32, pos: usize) {
+        let mut counted = self.counted.borrow_mut();
+        assert_eq!(counted.len(), pos, "position {pos} is counted");
+        counted.push(id);
+    }
+
     fn called(&self, call: Call) {
         self.calls.borrow_mut().push(call);
     }
@@ -81,6 +91,7 @@ impl Model for Fake {
         self.called(Call::Prefill(ids.len()));
         for (pos, &id) in (pos..).zip(ids) {
             self.last.set(self.compute(id, pos));
+            self.count(id, pos);
         }
         vec![self.last.get()]
     }
@@ -88,16 +99,26 @@ impl Model for Fake {
     fn decode_and_sample(&self, pos: usize, steps: usize) -> Vec<u32> {
         self.called(Call::Decode(steps));
         let step = |pos| {
-            self.last.set(self.compute(self.last.get(), pos));
+            let id = self.last.get();
+            self.last.set(self.compute(id, pos));
+            self.count(id, pos);
             self.last.get()
         };
         (pos..pos + steps).map(step).collect()
     }
 
-    fn decode_and_choose(&self, ids: &[u32], pos: usize) -> Vec<u32> {
+    fn decode_and_choose(&self, ids: &[u32], pos: usize, uncertain: &[u32]) -> Vec<u32> {
         self.called(Call::Draft(ids.len()));
         assert!(ids.len() <= self.max_draft_pass);
+        let supposed = [&self.counted.borrow()[..], uncertain].concat();
+        assert_eq!(supposed, self.cache.borrow()[..pos], "what the penalties of a draft count");
         (pos..).zip(ids).map(|(pos, &id)| self.compute(id, pos)).collect()
+    }
+
+    fn recount(&self, ids: &[u32], prompt: &[u32], output: &[u32]) {
+        let mut counted = self.counted.borrow_mut();
+        counted.extend(ids);
+        assert_eq!(*counted, [prompt, output].concat());
     }
 
     fn max_draft_pass(&self, _: usize) -> usize {
@@ -141,6 +162,7 @@ impl Setup {
         Run {
             model,
             tokens: &mut self.tokens,
+            prompt: prompt.len(),
             filled: &mut self.filled,
             pace: &mut self.pace,
             stats: Stats::default(),

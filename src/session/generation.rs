@@ -70,8 +70,7 @@ impl Generation<'_> {
 
     /// Whether drafts give the same tokens as steps.
     pub(super) fn can_draft(&self) -> bool {
-        let sampling = &self.options.sampling;
-        sampling.is_greedy() && !sampling.is_penalized()
+        self.options.sampling.is_greedy()
     }
 
     /// Tokens that its text may have.

@@ -19,8 +19,13 @@ pub(super) trait Model {
     /// chose, each other one the token that the step before it chose.
     fn decode_and_sample(&self, pos: usize, steps: usize) -> Self::Tokens;
 
-    /// Computes `ids` from position `pos` on and chooses greedily after each of them.
-    fn decode_and_choose(&self, ids: &[u32], pos: usize) -> Self::Choices;
+    /// Computes `ids` from position `pos` on and chooses greedily after each of them. `uncertain`: the
+    /// tokens before them that are drafts too, in a pass that is still in flight.
+    fn decode_and_choose(&self, ids: &[u32], pos: usize, uncertain: &[u32]) -> Self::Choices;
+
+    /// Counts tokens for the penalties: those that a draft pass was right to compute. The text that
+    /// ends with them is `prompt` and `output`. Steps count theirs by themselves.
+    fn recount(&self, ids: &[u32], prompt: &[u32], output: &[u32]);
 
     /// Most tokens of a draft pass at `pos`; 0 if there can be none.
     fn max_draft_pass(&self, pos: usize) -> usize;
@@ -44,8 +49,12 @@ impl Model for Engine {
         self.decode_and_sample(pos, steps)
     }
 
-    fn decode_and_choose(&self, ids: &[u32], pos: usize) -> Choices {
-        self.decode_and_choose(ids, pos)
+    fn decode_and_choose(&self, ids: &[u32], pos: usize, uncertain: &[u32]) -> Choices {
+        self.decode_and_choose(ids, pos, uncertain)
+    }
+
+    fn recount(&self, ids: &[u32], prompt: &[u32], output: &[u32]) {
+        self.recount(ids, prompt, output);
     }
 
     fn max_draft_pass(&self, pos: usize) -> usize {
@@ -66,6 +75,8 @@ pub(super) struct Run<'a, M> {
     pub(super) model: &'a M,
     /// The prompt and the tokens after it.
     pub(super) tokens: &'a mut Vec<u32>,
+    /// How many of them are the prompt.
+    pub(super) prompt: usize,
     /// Positions of the KV cache that are filled, or will be by the steps in flight.
     pub(super) filled: &'a mut usize,
     pub(super) pace: &'a mut Pace,

@@ -255,8 +255,16 @@ impl Session {
             let left = (text.room().min(one.most()) + 1).saturating_sub(text.tokens.len());
             let Cached { tokens, filled, .. } = text;
             let stats = std::mem::take(&mut one.stats);
-            let run =
-                Run { model: engine, tokens, filled, pace, left, stats, last_is_on_gpu: false };
+            let run = Run {
+                model: engine,
+                tokens,
+                prompt: one.prompt,
+                filled,
+                pace,
+                left,
+                stats,
+                last_is_on_gpu: false,
+            };
             let mut decoder = Decoder::new(run, drafts && one.can_draft());
             let mut next = Next::Token;
             let mut joined = false;

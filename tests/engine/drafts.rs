@@ -27,7 +27,7 @@ fn choices(engine: &Engine, ids: &[u32], mut pos: usize, n: usize) -> (Vec<Choic
         let draft = &rest[..rest.len().min(n).min(engine.few_at(pos))];
         let found = match draft {
             [_] => block_on(engine.prefill_and_sample(draft, pos).take(gpu)),
-            _ => block_on(engine.decode_and_choose(draft, pos).take(gpu)),
+            _ => block_on(engine.decode_and_choose(draft, pos, &[]).take(gpu)),
         };
         pos += draft.len();
         chosen.extend(found.unwrap());

@@ -1,8 +1,67 @@
 //! `best_of_each` makes the greedy choices of a draft pass.
 
-use ternlight::kernels::{NO_TOKEN, VOCAB_BLOCK, vocab_blocks};
+use ternlight::gpu::{Gpu, Step};
+use ternlight::kernels::{BestOfBlock, NO_TOKEN, Penalties, VOCAB_BLOCK, vocab_blocks};
+use ternlight::sampling::Sampling;
 
 use crate::device::{on_each_device, read, run, step};
+use crate::support::Random;
+
+/// A draft pass after a text.
+#[derive(Default)]
+struct Pass {
+    sampling: Sampling,
+    biases: Vec<f32>,
+    prompt: Vec<u32>,
+    output: Vec<u32>,
+    /// Tokens of a pass before it, and its own.
+    uncertain: Vec<u32>,
+    ids: Vec<u32>,
+    /// The logits after each of its own.
+    rows: Vec<Vec<f32>>,
+}
+
+impl Pass {
+    /// What the kernel finds. `before` fills its buffer.
+    fn best(&self, gpu: &Gpu, before: &[BestOfBlock]) -> Vec<BestOfBlock> {
+        let n_vocab = self.biases.len();
+        let penalties = gpu.upload("penalties", &[Penalties::new(&self.sampling, 0)]);
+        let counts = Penalties::counts(n_vocab, &self.prompt, &self.output);
+        let counts = gpu.upload("counts", &counts);
+        let first = 5;
+        let tokens = [&vec![7; first][..], &self.uncertain, &self.ids].concat();
+        let tokens = gpu.upload("tokens", &tokens);
+        let biases = gpu.upload("biases", &self.biases);
+        let logits = gpu.upload("logits", &self.rows.concat());
+        let best = gpu.upload("best", before);
+        let step = Step {
+            token: (first + self.uncertain.len()) as u32,
+            uncertain: self.uncertain.len() as u32,
+            ..step(40, self.rows.len())
+        };
+        run(gpu, &step, |p| p.best_of_each(&penalties, &tokens, &counts, &biases, &logits, &best));
+        read(gpu, &best)
+    }
+
+    /// What it is to find: the blocks of a row.
+    fn expected(&self, row: usize) -> Vec<BestOfBlock> {
+        let output = [&self.output[..], &self.uncertain, &self.ids[..=row]].concat();
+        let logits = &self.rows[row];
+        let mut values: Vec<f32> = logits.iter().zip(&self.biases).map(|(a, b)| a + b).collect();
+        self.sampling.penalize(&mut values, &self.prompt, &output);
+        let of_block = |(at, values): (usize, &[f32])| {
+            let numbers = values.iter().enumerate().filter(|(_, v)| !v.is_nan());
+            let best = numbers.reduce(|a, b| if b.1 > a.1 { b } else { a });
+            best.map_or(NONE, |(i, &value)| {
+                let id = at * VOCAB_BLOCK + i;
+                BestOfBlock { value, id: id as u32, logit: logits[id] }
+            })
+        };
+        values.chunks(VOCAB_BLOCK).enumerate().map(of_block).collect()
+    }
+}
+
+const NONE: BestOfBlock = BestOfBlock { value: 0.0, id: NO_TOKEN, logit: 0.0 };
 
 #[test]
 fn best_of_each_takes_the_lowest_id_among_equals() {
@@ -13,50 +72,71 @@ fn best_of_each_takes_the_lowest_id_among_equals() {
                 let value = |i: usize| at.iter().find(|(j, _)| *j == i).map_or(rest, |(_, v)| *v);
                 (0..n_vocab).map(value).collect()
             };
-            let rows = [
+            let rows = vec![
                 row(&[(last, 1.0)], -3.0),
                 row(&[(last, 2.0), (last / 2, 2.0)], -3.0),
                 row(&[], f32::NEG_INFINITY),
                 row(&[(last, -5.0)], f32::NAN),
                 row(&[], f32::NAN),
             ];
-            let size = vocab_blocks(n_vocab);
-            let logits = gpu.upload("logits", &rows.concat());
-            let best = gpu.upload("best", &vec![[1, 77u32]; (rows.len() + 1) * size]);
-            let biases = gpu.buffer("biases", n_vocab);
-            run(gpu, &step(3, rows.len()), |p| p.best_of_each(&logits, &biases, &best));
-            let of_block = |(at, logits): (usize, &[f32])| {
-                let numbers = logits.iter().enumerate().filter(|(_, v)| !v.is_nan());
-                let best = numbers.reduce(|a, b| if b.1 > a.1 { b } else { a });
-                best.map_or([0, NO_TOKEN], |(i, v)| [v.to_bits(), (at * VOCAB_BLOCK + i) as u32])
+            let pass = Pass {
+                biases: vec![0.0; n_vocab],
+                ids: vec![0; rows.len()],
+                rows,
+                ..Pass::default()
             };
-            let expected: Vec<[u32; 2]> = rows
-                .iter()
-                .flat_map(|row| row.chunks(VOCAB_BLOCK).enumerate().map(of_block))
-                .chain(vec![[1, 77]; size])
+            let size = vocab_blocks(n_vocab);
+            let other = BestOfBlock { value: 1.0, id: 77, logit: 2.0 };
+            let expected: Vec<_> = (0..pass.rows.len())
+                .flat_map(|row| pass.expected(row))
+                .chain(vec![other; size])
                 .collect();
-            assert_eq!(read(gpu, &best), expected, "{n_vocab}");
+            let found = pass.best(gpu, &vec![other; expected.len()]);
+            assert_eq!(found, expected, "{n_vocab}");
         }
     });
 }
 
-/// The best by the sum of logit and bias is told with its own logit.
+/// Tokens of the pass, and of the one before it, count for the rows that come after them alone. All
+/// numbers are exact.
 #[test]
-fn best_of_each_adds_the_biases() {
+fn best_of_each_takes_biases_and_penalties_into_account() {
     on_each_device(|gpu| {
+        let mut random = Random(9);
         let n_vocab = 1030;
-        let of = |at: &[(usize, f32)], rest: f32| {
-            let mut values = vec![rest; n_vocab];
-            at.iter().for_each(|&(i, value)| values[i] = value);
-            values
-        };
-        let biases = gpu.upload("biases", &of(&[(7, -1.5), (1029, 3.0), (5, 100.0)], 0.0));
-        let rows = [of(&[(7, 2.0), (9, 1.0), (1028, 2.5)], 0.0), of(&[(5, f32::NAN)], -1.0)];
-        let logits = gpu.upload("logits", &rows.concat());
-        let best = gpu.buffer("best", 4);
-        run(gpu, &step(0, 2), |p| p.best_of_each(&logits, &biases, &best));
-        let expected = [(0.0, 5), (0.0, 1029), (-1.0, 0), (-1.0, 1029)];
-        let expected = expected.map(|(logit, id): (f32, u32)| [logit.to_bits(), id]);
-        assert_eq!(read(gpu, &best), expected);
+        let mut eighth = || (64.0 * random.float()).floor() / 8.0 - 4.0;
+        let settings = [[1.0, 0.0, 0.0], [2.0, 0.0, 0.0], [1.0, 0.5, 0.25], [0.5, -0.5, 2.0]];
+        for [repeat_penalty, presence_penalty, frequency_penalty] in settings {
+            let sampling = Sampling {
+                repeat_penalty,
+                presence_penalty,
+                frequency_penalty,
+                ..Sampling::default()
+            };
+            let mut biases = vec![0.0; n_vocab];
+            for (id, bias) in [(7, -1.5), (1029, 3.0), (5, 100.0)] {
+                biases[id] = bias;
+            }
+            let mut rows: Vec<Vec<f32>> =
+                (0..6).map(|_| (0..n_vocab).map(|_| eighth()).collect()).collect();
+            for row in &mut rows {
+                // The tokens of the text are near the best, so that their penalties decide.
+                for id in [3, 4, 6, 9, 1025, 1026] {
+                    row[id] += 4.0;
+                }
+                row[5] = f32::NAN;
+            }
+            let pass = Pass {
+                sampling,
+                biases,
+                prompt: vec![3, 9, 600],
+                output: vec![4, 4, 9, 1025],
+                uncertain: vec![1026, 6],
+                ids: vec![6, 1026, 3, 3, 4, 1029],
+                rows,
+            };
+            let expected: Vec<_> = (0..6).flat_map(|row| pass.expected(row)).collect();
+            assert_eq!(pass.best(gpu, &vec![NONE; expected.len()]), expected, "{sampling:?}");
+        }
     });
 }

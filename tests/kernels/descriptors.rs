@@ -250,7 +250,7 @@ fn the_step_is_laid_out_as_the_shaders_read_it() {
         ("first", offset_of!(Step, first)),
         ("token", offset_of!(Step, token)),
         ("row", offset_of!(Step, row)),
-        ("pad", offset_of!(Step, pad)),
+        ("uncertain", offset_of!(Step, uncertain)),
         ("rows", offset_of!(Step, rows)),
     ];
     let mut seen = 0;

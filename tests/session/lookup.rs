@@ -1,6 +1,7 @@
 //! Prompt lookup gives the same greedy text in fewer steps.
 
 use std::ops::ControlFlow;
+use std::rc::Rc;
 
 use ternlight::native::block_on;
 use ternlight::session::{FinishReason, GenerateOptions, Session};
@@ -49,6 +50,31 @@ fn a_repeated_text_takes_fewer_steps_and_stays_the_same() {
         let stats = &found.stats;
         assert!(stats.draft_passes <= 6 && stats.accepted_tokens >= 24, "{stats:?}");
         check_same(&mut session, &prompt, &greedy(40));
+    }
+}
+
+/// What is drafted changes the logits of what is drafted after it. Weak penalties leave the text as it
+/// repeats itself; strong ones end that in the middle of drafts.
+#[test]
+fn penalties_biases_and_logprobs_are_the_same_in_drafts() {
+    for setup in setups() {
+        let mut session = setup.small();
+        let prompt = repeating(&mut session);
+        for (repeat, presence, frequency, repeats) in
+            [(1.0001, 0.0, 0.0001, true), (1.0, 0.3, 0.02, false), (1.02, 0.0, 0.05, false)]
+        {
+            let mut options = greedy(60);
+            options.sampling.repeat_penalty = repeat;
+            options.sampling.presence_penalty = presence;
+            options.sampling.frequency_penalty = frequency;
+            options.logit_bias = Rc::new([(3, 0.01), (100, -0.5)].into_iter().collect());
+            options.logprobs = Some(2);
+            check_same(&mut session, &prompt, &options);
+            let found = generate(&mut session, &prompt, &with_lookup(true, options)).unwrap();
+            let stats = &found.stats;
+            assert!(stats.accepted_tokens >= if repeats { 40 } else { 1 }, "{stats:?}");
+            assert!(repeats || stats.accepted_tokens < stats.drafted_tokens, "{stats:?}");
+        }
     }
 }
 
