@@ -390,8 +390,7 @@ export interface GenerateOptions {
   stop?: string[]
   /**
    * Whether to draft the next tokens where the text repeats itself, as summaries and edits do, and
-   * to check several in one step. It never changes the text, and applies to greedy answers without
-   * penalties only.
+   * to check several in one step. It never changes the text, and applies to greedy answers only.
    * Default: `true` on GPUs; on CPUs it is no faster.
    */
   promptLookup?: boolean

@@ -12,7 +12,7 @@
 //               a prompt that counts.
 //   --sampling  also times answers that are drawn: by the temperature alone, with top-k and top-p, and
 //               with min-p
-//   --options   also times answers with penalties, logit biases and logprobs
+//   --options   also times answers with penalties, logit biases and logprobs; with --lookup those too
 //   --batch     also times as many answers at once as decode together
 //   --visits    times only loads, --loads of each: first visits that store and that do not, in a new
 //               browser, and second ones; until the model can be used and until all is stored
@@ -61,6 +61,12 @@ const LIMITS = [
   ['without packed dot', { features: { packedDot: false } }],
   ['without both', { features: { subgroups: false, packedDot: false } }]
 ]
+/** What `--options` asks for: as many biases as an OpenAI client may send. */
+const OPTIONS = {
+  penalties: { repeatPenalty: 1.1, presencePenalty: 0.3, frequencyPenalty: 0.3 },
+  logitBias: { logitBias: Object.fromEntries(Array.from({ length: 300 }, (_, id) => [id, -1])) },
+  logprobs: { logprobs: 5 }
+}
 
 await main(async () => {
   const options = parse()
@@ -142,6 +148,7 @@ function parse() {
   }
   return {
     ...values,
+    options: values.options ? OPTIONS : undefined,
     model: values.model ?? inRoot('models', 'tiny-stories.gguf'),
     decode: numbers('decode'),
     prefill: numbers('prefill', values.prefill ?? (values.peer ? PROMPTS : '256,1024,3500')),
@@ -251,7 +258,7 @@ async function limits(file, options) {
   const { chromium } = await import('playwright-core')
   const server = await serve(file)
   const browser = await chromium.launch({ executablePath: findBrowser(), args: browserFlags() })
-  const only = { prefill: [], sampling: false, options: false, batch: false, profile: false }
+  const only = { prefill: [], sampling: false, options: undefined, batch: false, profile: false }
   const report = { browser: `Chromium ${browser.version()}`, limits: [] }
   try {
     const page = await open(browser, server)

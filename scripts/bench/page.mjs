@@ -153,18 +153,15 @@ export async function measure({
     'top-k and top-p': best,
     'min-p': { ...temperature, minP: 0.05 }
   }
-  const penalties = { repeatPenalty: 1.1, presencePenalty: 0.3, frequencyPenalty: 0.3 }
-  /** As many biases as an OpenAI client may send. */
-  const logitBias = Object.fromEntries(Array.from({ length: 300 }, (_, id) => [id, -1]))
   /** What `--options` asks for. */
   const given = {
-    penalties,
-    logitBias: { logitBias },
-    logprobs: { logprobs: 5 },
-    'top-k, top-p and penalties': { ...best, ...penalties },
-    'top-k, top-p and logitBias': { ...best, logitBias },
-    'top-k, top-p and logprobs': { ...best, logprobs: 5 },
-    'top-k, top-p and all three': { ...best, ...penalties, logitBias, logprobs: 5 }
+    ...options,
+    'top-k, top-p and penalties': { ...best, ...options?.penalties },
+    'top-k, top-p and logitBias': { ...best, ...options?.logitBias },
+    'top-k, top-p and logprobs': { ...best, ...options?.logprobs },
+    'top-k, top-p and all three': {
+      ...best, ...options?.penalties, ...options?.logitBias, ...options?.logprobs
+    }
   }
   const ways = Object.entries({ ...(sampling && drawn), ...(options && given) })
   let bandwidth
@@ -247,33 +244,38 @@ export async function measure({
 /**
  * Times answers of `tokens` tokens with prompt lookup and without. The prompt counts up, then
  * starts over; a model of `ternlight random --counting` continues the count, so its answer repeats
- * the prompt. In the second round one token in `changed` of the prompt is another, so that some
- * drafts are wrong.
+ * the prompt. In a second round one token in `changed` of the prompt is another, so that some drafts
+ * are wrong. All that again with each of `options`, if there are any.
+ *
+ * @param {{ tokens: number, runs: number, options?: Record<string, object> }} given
  */
-export async function lookups({ tokens, runs }) {
+export async function lookups({ tokens, runs, options }) {
   const { model } = globalThis
   const { contextLength, vocabSize } = model.info
   const START = 16
-  const answer = async (text, promptLookup) => {
-    const generation = model.generate(text, { maxTokens: tokens, promptLookup })
+  const answer = async (text, promptLookup, more) => {
+    const generation = model.generate(text, { maxTokens: tokens, promptLookup, ...more })
     const ids = []
     for await (const { id } of generation.tokens()) if (id !== undefined) ids.push(id)
     return { ids, stats: await generation.stats }
   }
   const found = []
-  for (const changed of [undefined, 20]) {
+  const rounds = Object.entries({ none: {}, ...options }).flatMap(([given, more]) =>
+    [undefined, 20].map(changed => ({ changed, given, more }))
+  )
+  for (const { changed, given, more } of rounds) {
     const all = Array.from({ length: tokens + START }, (_, i) =>
       changed && i % changed === changed - 1 ? i + (vocabSize >> 1) : i
     )
     const text = Uint32Array.from([...all, ...all.keys().take(START)], id => id % vocabSize)
     if (text.length + tokens > contextLength) continue
     // The first answer warms up.
-    let last = await answer(text, true)
-    const expected = await answer(text, false)
+    let last = await answer(text, true, more)
+    const expected = await answer(text, false, more)
     const rates = { plain: [], lookup: [] }
     for (let run = 0; run < runs; run++) {
-      rates.plain.push((await answer(text, false)).stats.decodeTokensPerSecond)
-      last = await answer(text, true)
+      rates.plain.push((await answer(text, false, more)).stats.decodeTokensPerSecond)
+      last = await answer(text, true, more)
       rates.lookup.push(last.stats.decodeTokensPerSecond)
       if (String(last.ids) !== String(expected.ids))
         throw new Error('prompt lookup changed an answer')
@@ -281,6 +283,7 @@ export async function lookups({ tokens, runs }) {
     const { draftedTokens, acceptedTokens, draftPasses } = last.stats
     found.push({
       changed,
+      ...(given !== 'none' && { given }),
       promptTokens: text.length,
       tokens: last.ids.length,
       ...rates,

@@ -127,6 +127,7 @@ export function table({
   }
   for (const {
     changed,
+    given,
     gain,
     draftPasses,
     draftedTokens,
@@ -134,7 +135,8 @@ export function table({
     plain,
     lookup
   } of lookups) {
-    const what = changed ? `one in ${changed} replaced` : 'copied unchanged'
+    const copied = changed ? `one in ${changed} replaced` : 'copied unchanged'
+    const what = given ? `${copied}, ${given}` : copied
     const drafted = draftedTokens / Math.max(1, draftPasses)
     lines.push(
       `${what}: ${gain.toFixed(2)} times as fast; draft passes: ${draftPasses}, ` +
