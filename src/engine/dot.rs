@@ -37,23 +37,27 @@ static FOUND: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
 ///
 /// Errors: those of the device.
 pub(super) async fn choose(gpu: &mut Gpu) -> Result<()> {
-    if gpu.tuning.packed_dot.is_some() {
-        return Ok(());
-    }
-    let known = FOUND.lock().unwrap_or_else(PoisonError::into_inner).get(&gpu.adapter).copied();
-    let packed = match known {
+    let packed = match known(gpu.tuning.packed_dot, &gpu.adapter) {
         Some(packed) => packed,
         None => {
-            let packed = time(gpu, true).await?;
-            let fewer = time(gpu, false).await?;
-            let packed = packed <= fewer * MARGIN;
-            let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
-            found.insert(gpu.adapter.clone(), packed);
-            packed
+            let times = [time(gpu, true).await?, time(gpu, false).await?];
+            found(&gpu.adapter, times)
         }
     };
     gpu.tuning.packed_dot = Some(packed);
     Ok(())
+}
+
+/// What was asked for; else what was found on the adapter before; `None` if that is to be measured.
+fn known(asked: Option<bool>, adapter: &str) -> Option<bool> {
+    asked.or_else(|| FOUND.lock().unwrap_or_else(PoisonError::into_inner).get(adapter).copied())
+}
+
+/// Whether to use the operation on the adapter, of the seconds that a run takes with it and without it.
+fn found(adapter: &str, [packed, fewer]: [f64; 2]) -> bool {
+    let is_packed = packed <= fewer * MARGIN;
+    FOUND.lock().unwrap_or_else(PoisonError::into_inner).insert(adapter.to_owned(), is_packed);
+    is_packed
 }
 
 /// Seconds that a run takes.
@@ -111,4 +115,29 @@ async fn time_products(gpu: &Gpu) -> Result<f64> {
     gpu.free(&y);
     gpu.free(&d_step);
     Ok(shortest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_operation_is_used_unless_it_is_slower_by_the_margin() {
+        assert!(found("faster", [0.5, 1.0]));
+        assert!(found("a little slower", [1.1, 1.0]));
+        assert!(!found("slower", [1.3, 1.0]));
+    }
+
+    #[test]
+    fn an_adapter_is_measured_once_and_only_if_nothing_was_asked_for() {
+        assert_eq!(known(None, "new"), None);
+        for asked in [false, true] {
+            assert_eq!(known(Some(asked), "new"), Some(asked));
+        }
+        assert!(!found("slow", [2.0, 1.0]));
+        assert!(found("fast", [1.0, 2.0]));
+        assert_eq!([known(None, "slow"), known(None, "fast")], [Some(false), Some(true)]);
+        assert_eq!(known(Some(true), "slow"), Some(true));
+        assert_eq!(known(None, "new"), None);
+    }
 }

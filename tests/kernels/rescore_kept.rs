@@ -115,7 +115,7 @@ const SETTINGS: [(f32, u32, f32, f32); 14] = [
     (20.0, 2, 0.7, 0.0),
     (0.7, 40, 0.95, 0.0),
     (2.5, 40, 0.9999999, 0.0),
-    (1.0, 250, 1.0, 0.0),
+    (1.0, 40, 1.0, 0.0),
     (1.0, u32::MAX, 0.9, 0.0),
     (0.7, 0, 1.0, 0.05),
     (0.7, 0, 1.0, 1.0),
@@ -131,6 +131,7 @@ fn the_drawn_token_equals_the_whole_lm_heads() {
     on_each_device_and_as_cards(|gpu| {
         let mut random = Random(31);
         let mut chosen = HashSet::new();
+        let mut settings = SETTINGS.into_iter().cycle();
         // SwiftShader takes ten times as long.
         let share = if gpu.adapter.contains("SwiftShader") { 10 } else { 1 };
         for (k, rows, cuts, loud) in
@@ -139,8 +140,8 @@ fn the_drawn_token_equals_the_whole_lm_heads() {
             let embedding = adversarial(k, rows, loud, &mut random);
             let heads = LmHeads::new(gpu, &embedding.concat(), k, cuts);
             let states = hard_states(k, &mut random);
-            for i in 0..70 / share {
-                let (temperature, top_k, top_p, min_p) = SETTINGS[i % SETTINGS.len()];
+            for (i, settings) in (0..70 / share).zip(&mut settings) {
+                let (temperature, top_k, top_p, min_p) = settings;
                 let sampling = Sampling {
                     seed: (i * 7919) as u32,
                     ..sampling(temperature, top_k, top_p, min_p)
@@ -159,65 +160,62 @@ fn the_drawn_token_equals_the_whole_lm_heads() {
     });
 }
 
-/// In a large vocabulary most rows are ruled out, for all settings that pay. No row is where the temperature
-/// makes all tokens alike, or the settings keep all of them. SwiftShader would take minutes.
+/// Most rows are ruled out, for all settings that pay. No row is where the temperature makes all tokens
+/// alike, or the settings keep all of them.
 #[test]
 fn rows_that_are_not_kept_are_ruled_out() {
     let gpu = of_16_lanes();
-    if gpu.adapter.contains("SwiftShader") {
-        return;
-    }
     let mut random = Random(32);
-    let (k, rows) = (128, 128_256);
+    // With that many rows, a lane has several leads. SwiftShader takes ten times as long.
+    let rows = if gpu.adapter.contains("SwiftShader") { 20_608 } else { 33_280 };
+    let k = 128;
     let values: Vec<f32> = (0..k * rows).map(|_| rounded(0.05 * normal(&mut random))).collect();
-    let heads = LmHeads::new(gpu, &values, k, &[70_000]);
-    let state: Vec<f32> = (0..k).map(|_| 3.0 * normal(&mut random)).collect();
+    let heads = LmHeads::new(gpu, &values, k, &[7_000]);
     let towards: Vec<f32> = values[77 * k..78 * k].iter().map(|v| 100.0 * v).collect();
-    for (seed, settings) in (0..).zip(SETTINGS) {
+    let state: Vec<f32> = (0..k).map(|_| 3.0 * normal(&mut random)).collect();
+    let states = [("a state like a row", towards), ("a random state", state)];
+    for (seed, settings) in SETTINGS.into_iter().enumerate() {
         let (temperature, top_k, top_p, min_p) = settings;
-        let sampling = Sampling { seed, ..sampling(temperature, top_k, top_p, min_p) };
-        let (_, random_share) = heads.agree(gpu, &state, &sampling, "a random state");
-        let (_, peaked_share) = heads.agree(gpu, &towards, &sampling, "a state like a row");
+        let sampling = Sampling { seed: seed as u32, ..sampling(temperature, top_k, top_p, min_p) };
+        let (name, x) = &states[seed % 2];
+        let (_, share) = heads.agree(gpu, x, &sampling, name);
         if pays(&sampling, heads.n_leads) && temperature < 1e6 {
-            assert!(random_share < 0.5 && peaked_share < 0.5, "{random_share}, {peaked_share}");
+            assert!(share < 0.5, "{name}, {sampling:?}: {share}");
         } else {
             // A bin is as wide as the logits are apart.
-            assert_eq!(random_share, 1.0, "{sampling:?}");
+            assert_eq!(share, 1.0, "{name}, {sampling:?}");
         }
     }
-    // The flattest distribution: a zero for each.
-    let [flat, one] = [vec![0.0; k], towards].map(|x| {
-        (0..6)
-            .map(|seed| {
-                let sampling = Sampling { seed, ..sampling(1.0, 40, 0.9, 0.0) };
-                heads.agree(gpu, &x, &sampling, "flat, or one token").0
-            })
-            .collect::<HashSet<u32>>()
-    });
+    // One token, and the flattest distribution: a zero for each.
+    let drawn = |x: &[f32], what| {
+        let draws = (0..2).map(|seed| Sampling { seed, ..sampling(1.0, 40, 0.9, 0.0) });
+        draws.map(|sampling| heads.agree(gpu, x, &sampling, what).0).collect::<HashSet<u32>>()
+    };
+    assert_eq!(drawn(&states[0].1, "one token"), HashSet::from([77]));
+    let flat = drawn(&vec![0.0; k], "flat");
     assert!(flat.len() > 1 && flat.iter().all(|&id| id < 40), "{flat:?}");
-    assert_eq!(one, HashSet::from([77]));
 }
 
 /// Equal rows at top-k's end: those with the lowest ids are kept, and all of them are read.
 #[test]
 fn ties_at_the_end_are_kept_by_their_ids() {
     let mut random = Random(33);
-    let (k, rows) = (128, 4000);
+    let (k, rows) = (128, 1300);
     let row: Vec<f32> = (0..k).map(|_| rounded(0.05 * normal(&mut random))).collect();
     let other: Vec<f32> = row.iter().map(|e| -e).collect();
-    let equal = [5, 129, 131, 1024, 2000, 2001, 3999];
+    let equal = [5, 129, 131, 1024, 1100, 1101, 1299];
     on_each_device_and_as_cards(|gpu| {
         let rows_of = |id: usize| if equal.contains(&id) { &row } else { &other };
         let values: Vec<f32> = (0..rows).flat_map(|id| rows_of(id).clone()).collect();
-        let heads = LmHeads::new(gpu, &values, k, &[2001]);
+        let heads = LmHeads::new(gpu, &values, k, &[1101]);
         let x: Vec<f32> = row.iter().map(|e| 100.0 * e).collect();
-        for top_k in [1, 5] {
+        for top_k in [1, 3, 5] {
             let mut drawn = HashSet::new();
-            for seed in 0..20 {
+            for seed in 0..4 * top_k {
                 let sampling = Sampling { seed, ..sampling(1.0, top_k, 1.0, 0.0) };
                 let (id, share) = heads.agree(gpu, &x, &sampling, "equal rows");
-                // A CPU has so few leads that other rows are among the best.
-                if pays(&sampling, heads.n_leads) {
+                // Where leads are few, other rows are among them.
+                if heads.n_leads > equal.len() {
                     assert_eq!(share, 7.0 / rows as f64);
                 }
                 drawn.insert(id as usize);
