@@ -165,8 +165,12 @@ type Multiply = fn(&mut Recorder, &Ternary, &Quantized, &Buffer<f32>, Product);
 
 /// Checks every product with each scale, whole and in shards. All take all token counts.
 fn check_products(gpu: &Gpu, counts: &[usize], multiply: Multiply) {
+    check_shapes(gpu, &SHAPES, counts, multiply);
+}
+
+fn check_shapes(gpu: &Gpu, shapes: &[(usize, usize)], counts: &[usize], multiply: Multiply) {
     let mut random = Random(1);
-    for (i, (k, rows)) in SHAPES.into_iter().enumerate() {
+    for (i, &(k, rows)) in shapes.iter().enumerate() {
         let product = PRODUCTS[i % 3];
         let (scale, relative) = SCALES[i / 3 % 2];
         let matrix = Matrix::new(k, rows, product, scale, &mut random);
@@ -231,10 +235,10 @@ fn gemm_i2s_is_exact() {
     });
 }
 
-/// A tile and a token.
+/// A tile and a token; with the smallest shapes also other counts at the borders of tiles.
 #[test]
 fn gemm_i2s_matrix_is_exact() {
-    check_products(device(), &[129], |p, w, x, y, product| {
-        p.gemm_i2s_matrix(w, x, y, product);
-    });
+    let multiply: Multiply = |p, w, x, y, product| p.gemm_i2s_matrix(w, x, y, product);
+    check_products(device(), &[129], multiply);
+    check_shapes(device(), &SHAPES[..2], &[1, 127, 128, 257], multiply);
 }
