@@ -467,6 +467,12 @@ impl Engine {
         kernels
     }
 
+    /// The kernels of one decode step with their variants, in their order, as tokens are chosen in the
+    /// slot.
+    pub fn kernels_of_token(&self) -> Vec<&str> {
+        self.to_token(&self.single(0)).into_iter().flat_map(Plan::labels).collect()
+    }
+
     /// Dispatches of one greedy decode step.
     pub fn dispatches_per_token(&self) -> usize {
         self.greedy(1).iter().map(|plan| plan.len()).sum()

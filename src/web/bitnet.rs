@@ -193,7 +193,7 @@ impl WasmModel {
         let model = self.model()?;
         let ids = match input.as_string() {
             Some(text) => model.tokenizer.encode(&text)?,
-            None => match Input::parse(&model.tokenizer, &input, false, false)? {
+            None => match Input::messages_or_ids(&model.tokenizer, "input", &input)? {
                 Input::Ids(ids) => ids,
                 Input::Chat(messages) => {
                     let template = model.template.as_ref().ok_or_else(no_template)?;

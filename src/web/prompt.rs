@@ -34,6 +34,15 @@ impl Input {
                 Ok(Self::Chat(vec![Message { role: Role::User, content: text }]))
             };
         }
+        Self::messages_or_ids(tokenizer, "prompt", input)
+    }
+
+    /// What is no string. Errors call it `name`.
+    pub(super) fn messages_or_ids(
+        tokenizer: &Tokenizer,
+        name: &str,
+        input: &JsValue,
+    ) -> Result<Self> {
         if input.is_instance_of::<Uint32Array>() {
             return ids(input, tokenizer.n_vocab()).map(Self::Ids);
         }
@@ -44,7 +53,7 @@ impl Input {
             }
             return Ok(Self::Chat(messages));
         }
-        Err(bad_option("prompt", "must be a string, an array of messages or a Uint32Array of ids"))
+        Err(bad_option(name, "must be a string, an array of messages or a Uint32Array of ids"))
     }
 }
 

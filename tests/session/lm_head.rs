@@ -1,16 +1,21 @@
 //! Both forms of the LM head give the same tokens and the same logits, to the bit.
 
 use half::f16;
+use ternlight::engine::Choosing;
 use ternlight::native::block_on;
 use ternlight::sampling::Sampling;
 use ternlight::session::{GenerateOptions, LmHead, Session};
 
-use crate::setup::{Goldens, Setup, generate, greedy, small};
-use crate::support::{BF16, F32, File, Kv, assert_error};
+use crate::setup::{Goldens, Setup, engine_of, generate, greedy, small};
+use crate::support::{BF16, F32, File, Kv, assert_error, path};
 
 /// The LM head's kernels, without their variants.
 fn lm_head(session: &Session) -> Vec<&str> {
-    let kernels = session.info().kernels.iter().map(|name| name.split('/').next().unwrap());
+    lm_head_of(session.info().kernels.iter().map(|name| &**name))
+}
+
+fn lm_head_of<'a>(kernels: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let kernels = kernels.into_iter().map(|name| name.split('/').next().unwrap());
     kernels
         .filter(|name| {
             ["gemv_lm_head", "gemv_lm_head_split", "gemv_upper", "rescore", "rescore_kept"]
@@ -73,6 +78,34 @@ fn both_lm_heads_give_the_same_tokens_and_logits() {
         let fewer = dispatches - session.info().dispatches_per_token;
         let sharded = setup.gpu.limits.max_storage_buffer_binding_size.is_some();
         assert_eq!(fewer, usize::from(sharded));
+    }
+}
+
+/// A token reads half of a split LM head, unless its choice takes all logits.
+#[test]
+fn tokens_read_half_of_a_split_lm_head() {
+    let file = std::fs::read(path("tests/data/golden/golden.gguf")).unwrap();
+    let [split, whole] = [LmHead::Int8, LmHead::F16]
+        .map(|head| engine_of(&Setup::default().no_subgroups().like_a_card().head(head), &file));
+    let drawn = Sampling { temperature: 1.0, ..Sampling::default() };
+    let best = ["gemv_upper", "rescore"];
+    let kept = ["gemv_upper", "rescore_kept"];
+    let all = ["gemv_lm_head_split"];
+    let cases: [(Choosing, &[&str]); 7] = [
+        (Sampling::default().into(), &best),
+        (drawn.into(), &best),
+        (Sampling { top_k: 1, ..drawn }.into(), &kept),
+        (Sampling { min_p: 0.1, ..drawn }.into(), &kept),
+        // A vocabulary of 606 tokens is too small for more of them.
+        (Sampling { top_k: 2, ..drawn }.into(), &all),
+        (Sampling { top_p: 0.9, ..drawn }.into(), &all),
+        (Choosing { logprobs: Some(0), ..Choosing::default() }, &all),
+    ];
+    for (choosing, kernels) in cases {
+        for (engine, kernels) in [(&split, kernels), (&whole, &["gemv_lm_head"])] {
+            engine.set_choosing(&choosing);
+            assert_eq!(lm_head_of(engine.kernels_of_token()), kernels, "{choosing:?}");
+        }
     }
 }
 

@@ -327,6 +327,7 @@ for (const worker of [true, false]) {
         [`detokenize(Uint32Array.of(5000))`, 'bad-option', /5000/],
         [`tokenize(5)`, 'bad-option', /text/],
         [`countTokens([])`, 'bad-option', /messages/],
+        [`countTokens(7)`, 'bad-option', /`input`.*string/],
         [`restoreChat('saved')`, 'bad-option', /chat.*Blob/],
         [`restoreChat(new Blob(['saved', new Uint8Array(99)]))`, 'bad-option', /chat/]
       ]
