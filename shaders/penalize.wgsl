@@ -1,6 +1,4 @@
-// Changes the logits of tokens that have a bias, and of those that the text has already. First counts
-// the step's token, if the GPU chose it: the caller has counted those before. A lane has the same
-// tokens in every step, so no other lane changes its counts.
+// Changes the logits of tokens that have a bias, and of those that the text has already.
 
 @group(0) @binding(0) var<uniform> penalties: Penalties;
 @group(0) @binding(1) var<uniform> step: Step;
@@ -17,16 +15,10 @@
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
-    let is_output = step.n_tokens == 1u && step.pos >= penalties.n_counted;
     for (var n = 0u; n < VOCAB_BLOCK / WORKGROUP; n++) {
         let id = group.x * VOCAB_BLOCK + n * WORKGROUP + lane;
         if id < N_VOCAB {
-            var count = counts[id];
-            if is_output && id == tokens[0] {
-                count += 1u;
-                counts[id] = count;
-            }
-            adjusted[id] = penalized(logits[id] + biases[id], count);
+            adjusted[id] = penalized(logits[id] + biases[id], counted(id));
         }
     }
 }

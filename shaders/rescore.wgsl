@@ -1,6 +1,6 @@
 // Finds the best token in each block of rows of up to two shards, see shards.wgsl. It is the token that gemv_lm_head and
-// sample_best would find. The approximate ranks rule out most rows. The others are computed again from
-// all of their bytes.
+// sample_best would find, with penalize between them if ADJUSTED. The approximate ranks rule out most rows.
+// The others are computed again from all of their bytes.
 //
 // A row's rank is within a bound of approx[row]: it has a lower and an upper end. The greatest rank is
 // at least every lead's lower end. A row whose upper end is below that is ruled out.
@@ -16,30 +16,54 @@
 @group(0) @binding(4) var<storage, read> x: array<vec4f>;
 // [n_vocab], see split_f16
 @group(0) @binding(5) var<storage, read> error: array<f32>;
-// [n_vocab], see gemv_upper
-@group(0) @binding(6) var<storage, read> approx: array<f32>;
+// [n_vocab]: the bits of a rank, see gemv_upper; if ADJUSTED those of Adjusted, see penalize_upper
+@group(0) @binding(6) var<storage, read> approx: array<u32>;
 // [N_LEADS]: approx and error of a row
 @group(0) @binding(7) var<storage, read> leads: array<vec2f>;
 // [n_blocks]: bits of the value, id
 @group(0) @binding(8) var<storage, read_write> best: array<vec2u>;
+@group(0) @binding(9) var<uniform> penalties: Penalties;
 // the second shard
-@group(0) @binding(9) var<storage, read> embd_1: array<vec2u>;
+@group(0) @binding(10) var<storage, read> embd_1: array<vec2u>;
+
+const WORDS: u32 = select(1u, 3u, ADJUSTED);
 
 fn approx_of(id: u32) -> f32 {
-    return approx[id];
+    return bitcast<f32>(approx[WORDS * id]);
+}
+
+// A logit with its bias and its penalties.
+fn adjusted(logit: f32, id: u32) -> f32 {
+    if ADJUSTED {
+        return penalized(logit + bitcast<f32>(approx[WORDS * id + 1u]), approx[WORDS * id + 2u]);
+    }
+    return logit;
 }
 
 // What a row's error is multiplied by, for the bound of its rank.
 fn error_unit(norm: f32) -> f32 {
-    if sampling.inverse_temperature > 0.0 {
-        return norm * sampling.inverse_temperature;
+    var unit = norm;
+    if ADJUSTED {
+        unit *= penalties.stretch;
     }
-    return norm;
+    if sampling.inverse_temperature > 0.0 {
+        unit *= sampling.inverse_temperature;
+    }
+    return unit;
 }
 
 // What is added to that.
-fn error_of_noise() -> f32 {
-    return select(0.0, NOISE_ERROR, sampling.inverse_temperature > 0.0);
+fn more_error() -> f32 {
+    var more = 0.0;
+    if ADJUSTED {
+        let most = penalties.stretch * MAX_BIAS + abs(penalties.presence)
+            + abs(penalties.frequency) * f32(step.pos + step.n_tokens);
+        more = ROUNDING * most;
+    }
+    if sampling.inverse_temperature > 0.0 {
+        more = more * sampling.inverse_temperature + NOISE_ERROR;
+    }
+    return more;
 }
 
 // A lower bound of the greatest rank. Called once, by the whole workgroup.
@@ -50,7 +74,7 @@ fn greatest_lower_end(lane: u32, unit: f32) -> f32 {
             let i = n * WORKGROUP + lane;
             if i < N_LEADS {
                 let lead = leads[i];
-                lower = max(lower, lead.x - (lead.y * unit + error_of_noise()));
+                lower = max(lower, lead.x - (lead.y * unit + more_error()));
             }
         }
     }
@@ -62,7 +86,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     mine = rows_of_group(group.x, VOCAB_BLOCK);
     let unit = error_unit(norm_of_x(lane));
     let lower = greatest_lower_end(lane, unit);
-    let n = find_candidates(lane, lower, unit, error_of_noise());
+    let n = find_candidates(lane, lower, unit, more_error());
     var value = 0.0;
     var id = NO_TOKEN;
     let repeats = (n + SLOTS - 1u) / SLOTS;
@@ -70,7 +94,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     for (var i = 0u; i < repeats; i++) {
         let candidate = score(lane, i * SLOTS, n);
         if candidate.counts {
-            let v = rank(candidate.logit, candidate.id);
+            let v = rank(adjusted(candidate.logit, candidate.id), candidate.id);
             let better = v > value || (v == value && candidate.id < id);
             // NaN never wins.
             if v == v && (better || id == NO_TOKEN) {

@@ -6,9 +6,9 @@ struct Penalties {
     presence: f32,       // subtracted if the output has the token
     frequency: f32,      // subtracted once for each time
     n_counted: u32,      // tokens of prompt and output that the caller has counted
+    stretch: f32,        // the largest factor of the difference of two logits of a token
     pad0: u32,
     pad1: u32,
-    pad2: u32,
 }
 
 // A logit with its penalties. `count`: how often the output has the token, and IN_PROMPT if the prompt
@@ -19,5 +19,6 @@ fn penalized(v: f32, count: u32) -> f32 {
     }
     let repeated = v * select(penalties.repeat, penalties.inverse_repeat, v > 0.0);
     let times = f32(count & ~IN_PROMPT);
-    return repeated - penalties.frequency * times - penalties.presence * min(times, 1.0);
+    // Of two products, compilers could fuse either with the subtraction.
+    return fma(-penalties.frequency, times, repeated) - penalties.presence * min(times, 1.0);
 }

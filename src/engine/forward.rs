@@ -362,9 +362,32 @@ pub(super) fn best(
         Some((Candidates { approximation, best, .. }, w)) => {
             p.rms_norm(x, &weights.output_norm, last);
             p.gemv_upper(&slot.sampling, w, last, approximation, true);
-            p.rescore(&slot.sampling, w, last, approximation, best);
+            p.rescore(&slot.sampling, &slot.penalties, w, last, approximation, best);
             p.sample_commit(best, &slot.token, &slot.sampled);
         }
+    }
+    p.finish()
+}
+
+/// The same by way of `candidates`, with the biases of a slot and the penalties of its text. Empty
+/// without `candidates`.
+pub(super) fn best_adjusted(
+    p: &mut Recorder,
+    weights: &Weights,
+    state: &State,
+    candidates: Option<&Candidates>,
+    slot: &Slot,
+) -> Plan {
+    let State { x, last, .. } = state;
+    let Slot { sampling, penalties, token, .. } = slot;
+    if let Some((Candidates { approximation, adjusted, best, .. }, w)) =
+        candidates.zip(weights.lm_head().dense())
+    {
+        p.rms_norm(x, &weights.output_norm, last);
+        p.gemv_upper(sampling, w, last, approximation, false);
+        p.penalize_upper(sampling, slot.adjustments(), token, approximation, adjusted);
+        p.rescore(sampling, penalties, w, last, adjusted, best);
+        p.sample_commit(best, token, &slot.sampled);
     }
     p.finish()
 }
@@ -413,9 +436,7 @@ pub(super) fn few_logits(p: &mut Recorder, weights: &Weights, state: &State) -> 
 
 /// From the logits after each of few tokens to the best token after it, of every vocabulary block.
 pub(super) fn best_of_each(p: &mut Recorder, state: &State, slot: &Slot) -> Plan {
-    let Slot { penalties, counts, biases, .. } = slot;
-    let State { tokens, few_logits, few_best, .. } = state;
-    p.best_of_each(penalties, tokens, counts, biases, few_logits, few_best);
+    p.best_of_each(slot.adjustments(), &state.tokens, &state.few_logits, &state.few_best);
     p.finish()
 }
 
@@ -455,8 +476,7 @@ fn lm_head(p: &mut Recorder, weights: &Weights, state: &State) {
 
 /// Makes `adjusted` of `logits`, with the biases of a slot and the penalties of its text.
 pub(super) fn penalize(p: &mut Recorder, state: &State, slot: &Slot) -> Plan {
-    let Slot { penalties, token, counts, biases, .. } = slot;
-    p.penalize(penalties, token, counts, biases, &state.logits, &state.adjusted);
+    p.penalize(slot.adjustments(), &slot.token, &state.logits, &state.adjusted);
     p.finish()
 }
 

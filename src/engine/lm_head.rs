@@ -5,7 +5,8 @@ use super::weights::Vocabulary;
 use crate::error::{Error, Result};
 use crate::gpu::{Buffer, Gpu, Plan, Recorder, Step};
 use crate::kernels::{
-    Approximation, Dense, DenseType, MAX_SPLIT_COLUMNS, leads, pays, rescored_blocks,
+    Approximation, Dense, DenseType, MAX_SPLIT_COLUMNS, adjusted_leads, leads, pays,
+    rescored_blocks,
 };
 use crate::sampling::Sampling;
 
@@ -16,6 +17,8 @@ const MIN_BYTES: usize = 32 << 20;
 pub(super) struct Candidates {
     split: Plan,
     pub(super) approximation: Approximation,
+    /// The same with biases and penalties.
+    pub(super) adjusted: Approximation,
     /// The best token of each vocabulary block.
     pub(super) best: Buffer<[u32; 2]>,
     /// The key of the greatest logit of each vocabulary block.
@@ -26,29 +29,33 @@ impl Candidates {
     /// Allocates the buffers, and records how to split `embd`. [`Candidates::split`] does it later,
     /// but all plans that are recorded from now on take `embd` as split.
     ///
-    /// `approx` holds the approximate logits.
+    /// `approx` holds the approximate logits, `adjusted` those with biases and penalties.
     ///
     /// Errors: `out-of-memory`.
     pub(super) async fn prepare(
         recorder: &mut Recorder<'_>,
         embd: &mut Dense,
-        approx: &Buffer<f32>,
+        [approx, adjusted]: [&Buffer<f32>; 2],
     ) -> Result<Self> {
         let gpu = recorder.gpu();
-        let (approximation, best, greatest) = gpu
+        let (approximation, adjusted, best, greatest) = gpu
             .allocating("the search for the best token", |allocation| {
                 let approximation = Approximation {
                     error: allocation.buffer("lm_head_error", embd.rows),
                     approx: approx.clone(),
                     leads: allocation.buffer("lm_head_leads", leads(gpu, embd)),
+                    adjusted: false,
                 };
+                let leads = allocation.buffer("lm_head_leads", adjusted_leads(embd.rows));
+                let (error, approx) = (approximation.error.clone(), adjusted.clone());
+                let adjusted = Approximation { error, approx, leads, adjusted: true };
                 let blocks = rescored_blocks(embd);
                 let best = allocation.buffer("lm_head_best", blocks);
-                (approximation, best, allocation.buffer("lm_head_greatest", blocks))
+                (approximation, adjusted, best, allocation.buffer("lm_head_greatest", blocks))
             })
             .await?;
         recorder.split_f16(embd, &approximation.error);
-        Ok(Self { split: recorder.finish(), approximation, best, greatest })
+        Ok(Self { split: recorder.finish(), approximation, adjusted, best, greatest })
     }
 
     /// Whether a draw with these top-k, top-p and min-p takes the plan `kept`.

@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::gpu::{Buffer, Gpu, KernelTime, Plan, Readback, Recorder, Step};
-use crate::kernels::{N_RECORDS, Penalties, SamplingParams, vocab_blocks};
+use crate::kernels::{N_RECORDS, Penalties, SamplingParams, adjusts_little, vocab_blocks};
 use crate::model::{Angles, Config, Weight};
 use crate::sampling::Sampling;
 use crate::source::{Reader, Source};
@@ -141,7 +141,7 @@ impl Warming {
 }
 
 /// The recorded work. A step runs `decode`, `short` or `prefill`, and where a token is wanted then
-/// what a slot's `best` or `kept` has, or `logits` and what chooses by them. A draft pass runs `few`, `few_logits`,
+/// what a slot's `best`, `kept` or `best_adjusted` has, or `logits` and what chooses by them. A draft pass runs `few`, `few_logits`,
 /// `best_of_each` and perhaps `logprobs_each`. A step of several texts runs `few` and `few_logits`;
 /// then, for each text, `take_logits` and what chooses its token.
 struct Plans {
@@ -171,6 +171,8 @@ struct SlotPlans {
     /// The last token's hidden state to one drawn from those that top-k, top-p and min-p keep. Empty
     /// where the LM head is not split.
     kept: Plan,
+    /// Like `best`, with biases and penalties. Empty where the LM head is not split.
+    best_adjusted: Plan,
     /// The logits after each of few tokens to the best token after it.
     best_of_each: Plan,
     /// Makes adjusted logits of the model's, with biases and penalties.
@@ -214,6 +216,9 @@ impl Plans {
                 .map(|slot| SlotPlans {
                     best: forward::best(recorder, weights, state, candidates, slot),
                     kept: forward::kept(recorder, weights, state, candidates, slot),
+                    best_adjusted: forward::best_adjusted(
+                        recorder, weights, state, candidates, slot,
+                    ),
                     best_of_each: forward::best_of_each(recorder, state, slot),
                     penalize: forward::penalize(recorder, state, slot),
                     by_logits: Choosers::record(recorder, state, slot, &state.logits),
@@ -234,10 +239,11 @@ impl Plans {
 
 impl SlotPlans {
     fn all(&self) -> impl Iterator<Item = &Plan> {
-        let Self { best, kept, best_of_each, penalize, by_logits, by_adjusted, .. } = self;
+        let Self { best, kept, best_adjusted, best_of_each, penalize, .. } = self;
+        let Self { by_logits, by_adjusted, .. } = self;
         let choosers = [by_logits, by_adjusted].map(|by| [&by.drawn, &by.filtered]);
         let told = [&self.logprobs, &self.logprobs_each];
-        [best, kept, best_of_each, penalize]
+        [best, kept, best_adjusted, best_of_each, penalize]
             .into_iter()
             .chain(choosers.into_iter().flatten())
             .chain(told)
@@ -286,7 +292,10 @@ impl Engine {
         let mut recorder = Recorder::new(&gpu, &state.step);
         let splits = lm_head::splits(options.head, weights.lm_head(), &gpu);
         let candidates = match weights.lm_head_mut().dense_mut().filter(|_| splits) {
-            Some(w) => Some(Candidates::prepare(&mut recorder, w, &state.logits).await?),
+            Some(w) => {
+                let approx = [&state.logits, &state.adjusted_upper];
+                Some(Candidates::prepare(&mut recorder, w, approx).await?)
+            }
             None => None,
         };
         let plans = Plans::record(&mut recorder, &config, &weights, &state, candidates.as_ref());
@@ -347,14 +356,12 @@ impl Engine {
         let told = Choosing { logprobs: Some(1), ..Choosing::default() };
         let greedy = Choosing::default();
         let first = (prompt(2), token(&greedy), prompt(forward::SHORT + 1));
-        let others = [&filtered.into(), &kept.into(), &drawn.into(), &told, &greedy].map(token);
+        let penalized = Sampling { repeat_penalty: 2.0, ..Sampling::default() };
+        let others = [penalized, filtered, kept, drawn].map(Choosing::from);
+        let others = others.iter().chain([&told, &greedy]).map(token);
         let choices = (self.few_at(0) > 0).then(|| self.decode_and_choose(&[0, 0], 0, &[]));
         let (short, greedy, long) = first;
-        Warming {
-            prompts: [short, long],
-            tokens: others.into_iter().chain([greedy]).collect(),
-            choices,
-        }
+        Warming { prompts: [short, long], tokens: others.chain([greedy]).collect(), choices }
     }
 
     /// The device.
@@ -700,15 +707,26 @@ impl Engine {
         let layers = self.layers(step.n_tokens);
         let choosing = self.slot().1.borrow();
         let slot = &self.plans.slots[self.slot.get()];
-        if !choosing.is_adjusted() && choosing.logprobs.is_none() {
-            if !choosing.is_filtered() {
-                return vec![layers, &slot.best];
-            }
-            if self.candidates.as_ref().is_some_and(|c| c.keep(&choosing.sampling)) {
-                return vec![layers, &slot.kept];
+        match self.without_logits(slot, &choosing) {
+            Some(choose) => vec![layers, choose],
+            None => {
+                [layers, &self.plans.logits].into_iter().chain(slot.chosen(&choosing)).collect()
             }
         }
-        [layers, &self.plans.logits].into_iter().chain(slot.chosen(&choosing)).collect()
+    }
+
+    /// From the last token's hidden state to a token, where nothing else takes all logits.
+    fn without_logits<'a>(&self, slot: &'a SlotPlans, choosing: &Choosing) -> Option<&'a Plan> {
+        if choosing.logprobs.is_some() {
+            return None;
+        }
+        let sampling = &choosing.sampling;
+        match (choosing.is_adjusted(), choosing.is_filtered(), &self.candidates) {
+            (false, false, _) => Some(&slot.best),
+            (false, true, Some(candidates)) => candidates.keep(sampling).then_some(&slot.kept),
+            (true, false, Some(_)) => adjusts_little(sampling).then_some(&slot.best_adjusted),
+            _ => None,
+        }
     }
 
     fn layers(&self, n_tokens: u32) -> &Plan {

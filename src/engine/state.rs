@@ -5,9 +5,9 @@ use super::{EngineOptions, MAX_BATCH_STEPS};
 use crate::error::{Error, Result};
 use crate::gpu::{Allocation, Buffer, Gpu, Row, Step, Tuning, Used};
 use crate::kernels::{
-    AttentionShape, BestOfBlock, FEW, KvCache, Likeliest, MAX_SPLITS, MIN_LANES, N_RECORDS,
-    Partials, Penalties, Quantized, QuantizedGroups, Record, SamplingParams, Selection, Stream,
-    vocab_blocks,
+    ADJUSTED_WORDS, Adjustments, AttentionShape, BestOfBlock, FEW, KvCache, Likeliest, MAX_SPLITS,
+    MIN_LANES, N_RECORDS, Partials, Penalties, Quantized, QuantizedGroups, Record, SamplingParams,
+    Selection, Stream, vocab_blocks,
 };
 use crate::model::{Angles, Config};
 
@@ -71,7 +71,7 @@ pub(super) enum Activations {
 
 /// Buffers that the plans read and write.
 ///
-/// `qkv`, the sums of `partials`, `ff`, `few_logits` and `adjusted` have the same memory: each is
+/// `qkv`, the sums of `partials`, `ff`, `few_logits`, `adjusted` and `adjusted_upper` have the same memory: each is
 /// written after the one before it was read for the last time. In a step of several texts `adjusted`
 /// overwrites the first row of `few_logits`, which `logits` has taken by then.
 pub(super) struct State {
@@ -131,6 +131,8 @@ pub(super) struct State {
     pub(super) selection: Selection,
     /// The logits with a text's biases and penalties `[n_vocab]`.
     pub(super) adjusted: Buffer<f32>,
+    /// The approximate ones `[n_vocab, ADJUSTED_WORDS]`.
+    pub(super) adjusted_upper: Buffer<f32>,
     pub(super) likeliest: Likeliest,
     pub(super) best: Buffer<[u32; 2]>,
     /// [`Slot::sampled`] of all slots, [`SLOT_WORDS`] apart.
@@ -158,6 +160,13 @@ pub(super) struct Slot {
     pub(super) token: Buffer<u32>,
     /// The tokens chosen last, in their order `[MAX_BATCH_STEPS]`.
     pub(super) sampled: Buffer<u32>,
+}
+
+impl Slot {
+    pub(super) fn adjustments(&self) -> Adjustments<'_> {
+        let Self { penalties, counts, biases, .. } = self;
+        Adjustments { penalties, counts, biases }
+    }
 }
 
 impl State {
@@ -213,7 +222,8 @@ impl State {
 
         let a = allocation;
         let n_qkv = n_qkv(config);
-        let scratch = [chunk * n_qkv, splits * n_q, chunk * n_ff, few.max(1) * n_vocab];
+        let of_vocab = few.max(ADJUSTED_WORDS) * n_vocab;
+        let scratch = [chunk * n_qkv, splits * n_q, chunk * n_ff, of_vocab];
         let scratch = a.buffer::<f32>("scratch", scratch.into_iter().max().unwrap_or(0));
         let n_slots = few.max(1);
         let tokens = a.buffer("tokens", (n_slots + 1) * SLOT_WORDS + chunk);
@@ -256,6 +266,7 @@ impl State {
             rope_table: a.buffer("rope_table", n_ctx * config.head_dim / 2).using(angles),
             cache: caches(a, shape, config.n_layer, n_ctx),
             adjusted: scratch.first(n_vocab),
+            adjusted_upper: scratch.first(ADJUSTED_WORDS * n_vocab),
             scratch,
             selection: Selection::allocate(a, n_vocab),
             likeliest: Likeliest::allocate(a, n_slots, n_vocab),

@@ -1,5 +1,5 @@
 use super::penalize::IN_PROMPT;
-use super::{NO_TOKEN, Penalties, VOCAB_BLOCK, WORKGROUP, vocab_blocks};
+use super::{Adjustments, NO_TOKEN, VOCAB_BLOCK, WORKGROUP, vocab_blocks};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 
@@ -42,19 +42,17 @@ fn consts(n_vocab: usize) -> Vec<Const> {
 
 impl Recorder<'_> {
     /// `best` `[n_tokens, vocab_blocks]` = for each token of a draft pass and each vocabulary block the
-    /// token with the greatest of `logits` `[n_tokens, n_vocab]`, with `biases` `[n_vocab]` and
-    /// `penalties`; the lowest id among equals. `counts` is [`Penalties::counts`] of the text before the
-    /// pass, without the [`Step::uncertain`](crate::gpu::Step::uncertain) tokens that come before those
+    /// token with the greatest of `logits` `[n_tokens, n_vocab]`, with its bias and its
+    /// penalties; the lowest id among equals. Counted is the text before the pass, without the [`Step::uncertain`](crate::gpu::Step::uncertain) tokens that come before those
     /// of the pass in `tokens`.
     pub fn best_of_each(
         &mut self,
-        penalties: &Buffer<Penalties>,
+        by: Adjustments<'_>,
         tokens: &Buffer<u32>,
-        counts: &Buffer<u32>,
-        biases: &Buffer<f32>,
         logits: &Buffer<f32>,
         best: &Buffer<BestOfBlock>,
     ) {
+        let Adjustments { penalties, counts, biases } = by;
         let n_vocab = biases.len();
         self.dispatch(
             &KERNEL,

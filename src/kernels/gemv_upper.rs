@@ -72,6 +72,8 @@ pub struct Approximation {
     pub approx: Buffer<f32>,
     /// `[leads()]`: the greatest approximate value of each workgroup, and its row's error.
     pub leads: Buffer<[f32; 2]>,
+    /// Whether `penalize_upper` has written the ranks and the leads: with biases and penalties.
+    pub adjusted: bool,
 }
 
 impl Recorder<'_> {

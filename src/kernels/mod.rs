@@ -45,6 +45,7 @@ mod norm_gemv_rope_kv;
 mod norm_rope_kv;
 mod packed;
 mod penalize;
+mod penalize_upper;
 mod probe_read;
 mod quantize_groups;
 mod quantize_rows;
@@ -74,9 +75,10 @@ pub use gemv_upper::{Approximation, leads};
 pub use logprobs::{Likeliest, N_RECORDS, Record};
 pub use norm_gemv_heads_packed::Heads;
 pub use packed::{Format, MIN_LANES, Packed, PackedShard, QuantizedGroups, Scales, Stream};
-pub use penalize::Penalties;
+pub use penalize::{Adjustments, Penalties};
+pub use penalize_upper::{ADJUSTED_WORDS, adjusted_leads};
 pub use probe_read::{PROBED_TOGETHER, probed_sums};
-pub use rescore::{MIN_NORM, rescored_blocks};
+pub use rescore::{MIN_NORM, adjusts_little, rescored_blocks};
 pub use rescore_kept::pays;
 pub use rows::{long_row_consts, max_normed_columns, max_rope_columns};
 pub use sample_best::{VOCAB_BLOCK, vocab_blocks};
@@ -123,6 +125,7 @@ kernels! {
     norm_gemv_rope_kv,
     norm_rope_kv,
     penalize,
+    penalize_upper,
     probe_read,
     quantize_groups,
     quantize_rows,

@@ -17,17 +17,23 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("logits", Access::Read),
         ("adjusted", Access::Write),
     ],
-    variants: one_variant!("shared/step", "shared/penalties", "penalize"),
+    variants: one_variant!("shared/step", "shared/penalties", "shared/counted", "penalize"),
     example: || consts(128_256),
 };
 
-fn consts(n_vocab: usize) -> Vec<Const> {
+pub(super) fn consts(n_vocab: usize) -> Vec<Const> {
     vec![
         Const::U32("WORKGROUP", WORKGROUP),
         Const::size("N_VOCAB", n_vocab),
         Const::size("VOCAB_BLOCK", VOCAB_BLOCK),
         Const::U32("IN_PROMPT", IN_PROMPT),
     ]
+}
+
+/// The largest factor of the difference of two logits of a token: one may be divided by `repeat_penalty`,
+/// or multiplied with it.
+pub(super) fn stretch(sampling: &Sampling) -> f32 {
+    sampling.repeat_penalty.max(sampling.repeat_penalty.recip())
 }
 
 /// The penalties as kernels read them; `struct Penalties` in shared/penalties.wgsl.
@@ -39,7 +45,8 @@ pub struct Penalties {
     presence: f32,
     frequency: f32,
     n_counted: u32,
-    pad: [u32; 3],
+    stretch: f32,
+    pad: [u32; 2],
 }
 
 impl Penalties {
@@ -51,7 +58,8 @@ impl Penalties {
             presence: sampling.presence_penalty,
             frequency: sampling.frequency_penalty,
             n_counted: n_counted as u32,
-            pad: [0; 3],
+            stretch: stretch(sampling),
+            pad: [0; 2],
         }
     }
 
@@ -79,23 +87,32 @@ impl Penalties {
     }
 }
 
+/// What changes the logits of a text's tokens.
+#[derive(Clone, Copy)]
+pub struct Adjustments<'a> {
+    /// The penalties.
+    pub penalties: &'a Buffer<Penalties>,
+    /// [`Penalties::counts`] `[n_vocab]`.
+    pub counts: &'a Buffer<u32>,
+    /// What is added `[n_vocab]`.
+    pub biases: &'a Buffer<f32>,
+}
+
 impl Recorder<'_> {
-    /// `adjusted` `[n_vocab]` = `logits` with `biases` added, and lowered for tokens that the text
-    /// has already. `counts` is [`Penalties::counts`]; the step's token is added if it comes after
-    /// those counted there.
+    /// `adjusted` `[n_vocab]` = `logits` with their biases, and lowered for tokens that the text has
+    /// already. The step's token, the first of `tokens`, is counted if it comes after those that the
+    /// caller has counted.
     pub fn penalize(
         &mut self,
-        penalties: &Buffer<Penalties>,
+        by: Adjustments<'_>,
         tokens: &Buffer<u32>,
-        counts: &Buffer<u32>,
-        biases: &Buffer<f32>,
         logits: &Buffer<f32>,
         adjusted: &Buffer<f32>,
     ) {
         self.dispatch(
             &KERNEL,
             &consts(logits.len()),
-            &[penalties, tokens, counts, biases, logits, adjusted],
+            &[by.penalties, tokens, by.counts, by.biases, logits, adjusted],
             [Extent::Fixed(vocab_blocks(logits.len()) as u32), Extent::Fixed(1), Extent::Fixed(1)],
         );
     }

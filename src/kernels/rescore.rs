@@ -72,6 +72,21 @@
 //! noise is below 18, and two kernels may compute it with logarithms that differ in the last bits.
 //! `NOISE_ERROR` is twenty times what both take.
 //!
+//! # Biases and penalties
+//!
+//! A token's logit may get a bias `b`, then a factor `r` by its sign, and lose `p`, the frequency
+//! penalty times a count, and `q`, the presence penalty. Between the two kernels, `penalize_upper` does
+//! that to all approximate logits, and this one to the logits of the candidates. Without rounding, the
+//! distance of two logits grows by at most `S`, the larger of the repeat penalty and its inverse: the
+//! factor changes where the logit is 0. So the bound is `S B`, or `S B / T` for a token that is drawn.
+//!
+//! Rounding changes each of the two results by at most `u (4 S (|v| + |b|) + 3 |p| + |q|)`, where `v` is
+//! the logit: one addition before the factor, the product, two subtractions. The test and the rank
+//! round results of at most `S (|v| + |b|) + |p| + |q|`, twice each. The spare part of `S B` covers
+//! what has `|v|`: `14u S |v|` of the `16u S (|e| + |d|) |x|` that are there. The rest is less than
+//! `16u (S |b| + |p| + |q|)`, which the test adds to the bound, with the greatest bias that is allowed, and
+//! the penalty for a token that is the whole text.
+//!
 //! # How many candidates there are
 //!
 //! `|d|` is 0.026 of `|e|`. For 393 hidden states of the bundled model, the median is 2 candidates
@@ -88,10 +103,12 @@
 //!   That leaves 5 candidates in the bundled model, but five rows of six in the Gaussian embedding.
 //! - A norm for each of 8 or 10 slices of a row. They rule out hardly more rows than one norm.
 
+use super::penalize::{IN_PROMPT, stretch};
 use super::rows::{LmHeadRows, RowGroups, ShardRows, dense_consts, shard_consts, workgroups};
-use super::{Approximation, Dense, DenseType, SamplingParams, WORKGROUP};
+use super::{Approximation, Dense, DenseType, Penalties, SamplingParams, WORKGROUP};
 use crate::gpu::{Access, Buffer, Const, Kernel, Recorder, Used};
 use crate::lanes_variants;
+use crate::sampling::{MAX_BIAS, Sampling};
 
 /// The number of rows that one workgroup searches for the best token.
 pub(super) const VOCAB_BLOCK: usize = 256;
@@ -104,6 +121,12 @@ pub const MIN_NORM: f32 = 1.0 / (1u64 << 56) as f32;
 
 /// What the noise adds to the bound of a drawn token's rank.
 const NOISE_ERROR: f32 = 1e-4;
+
+/// `16u`: what rounding takes of biases and penalties, as a share of the largest.
+const ROUNDING: f32 = 1.0 / (1u32 << 20) as f32;
+
+/// With a larger [`stretch`], logits could overflow, and hardly any row would be ruled out.
+const MAX_STRETCH: f32 = 16.0;
 
 /// Above this norm of the hidden state, divided by the temperature, a rank might overflow.
 pub(super) const MAX_NORM: f32 = 1e30;
@@ -123,12 +146,14 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("approx", Access::Read),
         ("leads", Access::Read),
         ("best", Access::Write),
+        ("penalties", Access::Uniform),
         ("embd_1", Access::Read),
     ],
     variants: lanes_variants!("lanes", "group";
         "shared/step",
         "shared/sampling",
         "shared/noise",
+        "shared/penalties",
         "shared/split_f16",
         "shared/f16_products",
         "shared/split_row",
@@ -140,7 +165,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     example: || {
         let rows = ShardRows { k: 2560, all: 128_256, shard: 0..1000 };
         let shards = shard_consts(&[0..600, 600..1000]);
-        [dense_consts(&rows, DenseType::F16Split, 0), shards, consts(32, 2004)].concat()
+        [dense_consts(&rows, DenseType::F16Split, 0), shards, consts(32, 2004, true)].concat()
     },
 };
 
@@ -149,7 +174,7 @@ pub(super) fn row_groups(lanes: u32) -> RowGroups {
     RowGroups { workgroup: WORKGROUP, lanes, each: 1 }
 }
 
-fn consts(lanes: u32, n_leads: usize) -> Vec<Const> {
+fn consts(lanes: u32, n_leads: usize, adjusted: bool) -> Vec<Const> {
     let own = [
         Const::size("VOCAB_BLOCK", VOCAB_BLOCK),
         Const::size("N_LEADS", n_leads),
@@ -157,8 +182,17 @@ fn consts(lanes: u32, n_leads: usize) -> Vec<Const> {
         Const::F32("MIN_NORM", MIN_NORM),
         Const::F32("MAX_NORM", MAX_NORM),
         Const::F32("NOISE_ERROR", NOISE_ERROR),
+        Const::Bool("ADJUSTED", adjusted),
+        Const::F32("MAX_BIAS", MAX_BIAS),
+        Const::F32("ROUNDING", ROUNDING),
+        Const::U32("IN_PROMPT", IN_PROMPT),
     ];
     [row_groups(lanes).consts(), own.into()].concat()
+}
+
+/// Whether half of the LM head's bytes may decide with such penalties.
+pub fn adjusts_little(sampling: &Sampling) -> bool {
+    stretch(sampling) <= MAX_STRETCH
 }
 
 /// The number of vocabulary blocks of [`Recorder::rescore`]. No block is in two shards.
@@ -168,17 +202,19 @@ pub fn rescored_blocks(embd: &Dense) -> usize {
 
 impl Recorder<'_> {
     /// Finds the best of the ranks of `embd x` in each vocabulary block, by way of the approximate
-    /// ones. `best` is `[rescored_blocks()]`: the bits of the rank, and its id.
+    /// ones. `best` is `[rescored_blocks()]`: the bits of the rank, and its id. `penalties` matter
+    /// where the approximation is adjusted.
     pub fn rescore(
         &mut self,
         sampling: &Buffer<SamplingParams>,
+        penalties: &Buffer<Penalties>,
         embd: &Dense,
         x: &Buffer<f32>,
         approximation: &Approximation,
         best: &Buffer<[u32; 2]>,
     ) {
         debug_assert_eq!(embd.ty, DenseType::F16Split);
-        let Approximation { error, approx, leads } = approximation;
+        let Approximation { error, approx, leads, adjusted } = approximation;
         // The hidden state decides how many rows are read. It is at least one.
         let one = Used::Fixed((embd.k * embd.ty.bytes() / embd.shards.len()) as u64);
         LmHeadRows {
@@ -186,8 +222,8 @@ impl Recorder<'_> {
             embd,
             together: TOGETHER,
             rows_per_workgroup: VOCAB_BLOCK,
-            consts: consts(self.tuning().lanes, leads.len()),
-            buffers: &[sampling, &embd.shifts, x, error, approx, leads, best],
+            consts: consts(self.tuning().lanes, leads.len(), *adjusted),
+            buffers: &[sampling, &embd.shifts, x, error, approx, leads, best, penalties],
         }
         .record_using(self, |_| one);
     }

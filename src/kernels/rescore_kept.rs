@@ -129,7 +129,7 @@ impl Recorder<'_> {
         greatest: &Buffer<u32>,
     ) {
         debug_assert_eq!(embd.ty, DenseType::F16Split);
-        let Approximation { error, approx, leads } = approximation;
+        let Approximation { error, approx, leads, .. } = approximation;
         // The hidden state decides how many rows are read. It is at least one.
         let one = Used::Fixed((embd.k * embd.ty.bytes() / embd.shards.len()) as u64);
         LmHeadRows {

@@ -1,7 +1,9 @@
 //! `best_of_each` makes the greedy choices of a draft pass.
 
 use ternlight::gpu::{Gpu, Step};
-use ternlight::kernels::{BestOfBlock, NO_TOKEN, Penalties, VOCAB_BLOCK, vocab_blocks};
+use ternlight::kernels::{
+    Adjustments, BestOfBlock, NO_TOKEN, Penalties, VOCAB_BLOCK, vocab_blocks,
+};
 use ternlight::sampling::Sampling;
 
 use crate::device::{on_each_device, read, run, step};
@@ -34,12 +36,13 @@ impl Pass {
         let biases = gpu.upload("biases", &self.biases);
         let logits = gpu.upload("logits", &self.rows.concat());
         let best = gpu.upload("best", before);
+        let by = Adjustments { penalties: &penalties, counts: &counts, biases: &biases };
         let step = Step {
             token: (first + self.uncertain.len()) as u32,
             uncertain: self.uncertain.len() as u32,
             ..step(40, self.rows.len())
         };
-        run(gpu, &step, |p| p.best_of_each(&penalties, &tokens, &counts, &biases, &logits, &best));
+        run(gpu, &step, |p| p.best_of_each(by, &tokens, &logits, &best));
         read(gpu, &best)
     }
 

@@ -105,7 +105,10 @@ const FAMILIES: [(&str, &[&str]); 9] = [
         ],
     ),
     ("fused_products", &["merge_norm_gemv", "norm_gemv", "norm_gemv_rope_kv"]),
-    ("greedy_lm_head", &["gemv_lm_head_split", "gemv_upper", "rescore", "split_f16"]),
+    (
+        "greedy_lm_head",
+        &["gemv_lm_head_split", "gemv_upper", "penalize_upper", "rescore", "split_f16"],
+    ),
     ("logprobs", &["logprob_blocks", "logprob_record"]),
     (
         "packed_products",

@@ -1,14 +1,14 @@
 //! The greedy LM head of an embedding that is split into bytes: `split_f16`, `gemv_lm_head_split`,
-//! `gemv_upper` and `rescore`. The results must equal those of `gemv_lm_head` and `sample_best` to
-//! the bit.
+//! `gemv_upper`, `penalize_upper` and `rescore`. The results must equal those of `gemv_lm_head`, `penalize`
+//! and `sample_best` to the bit.
 
 use std::collections::HashSet;
 
 use half::f16;
 use ternlight::gpu::{Buffer, Gpu, Plan, Recorder};
 use ternlight::kernels::{
-    Approximation, Dense, DenseType, MIN_NORM, NO_TOKEN, SamplingParams, leads, rescored_blocks,
-    vocab_blocks,
+    ADJUSTED_WORDS, Adjustments, Approximation, Dense, DenseType, MIN_NORM, NO_TOKEN, Penalties,
+    SamplingParams, adjusted_leads, adjusts_little, leads, rescored_blocks, vocab_blocks,
 };
 use ternlight::sampling::Sampling;
 
@@ -20,6 +20,9 @@ use crate::support::Random;
 struct LmHeads {
     plain: Plan,
     greedy: Plan,
+    /// Both with biases and penalties.
+    adjusted: [Plan; 2],
+    text: [Text; 2],
     embd: Dense,
     x: Buffer<f32>,
     logits: Buffer<f32>,
@@ -27,6 +30,28 @@ struct LmHeads {
     best: [Buffer<[u32; 2]>; 2],
     tokens: [Buffer<u32>; 2],
     sampling: Buffer<SamplingParams>,
+}
+
+/// What changes the logits of a text's tokens.
+struct Text {
+    penalties: Buffer<Penalties>,
+    counts: Buffer<u32>,
+    biases: Buffer<f32>,
+}
+
+impl Text {
+    fn new(gpu: &Gpu, rows: usize) -> Self {
+        Self {
+            penalties: gpu.upload("penalties", &[Penalties::new(&Sampling::default(), 0)]),
+            counts: gpu.buffer("counts", rows),
+            biases: gpu.buffer("biases", rows),
+        }
+    }
+
+    fn adjustments(&self) -> Adjustments<'_> {
+        let Self { penalties, counts, biases } = self;
+        Adjustments { penalties, counts, biases }
+    }
 }
 
 /// The result of an LM head: the bits of the best logit, its token, and the token written for the
@@ -39,15 +64,18 @@ impl LmHeads {
         let mut embd = upload(gpu, values, k, DenseType::F16, cuts);
         let error = split(gpu, &mut embd);
         let rows = embd.rows;
-        let mut heads = Self {
+        let heads = Self {
             plain: Plan::default(),
             greedy: Plan::default(),
+            adjusted: Default::default(),
+            text: [Text::new(gpu, rows), Text::new(gpu, rows)],
             x: gpu.buffer("x", k),
             logits: gpu.upload("logits", &vec![f32::NAN; rows]),
             approximation: Approximation {
                 error,
                 approx: gpu.upload("approx", &vec![f32::NAN; rows]),
                 leads: gpu.upload("leads", &vec![[f32::MAX, 0.0]; leads(gpu, &embd)]),
+                adjusted: false,
             },
             best: [
                 gpu.buffer("best", vocab_blocks(rows)),
@@ -57,26 +85,49 @@ impl LmHeads {
             sampling: gpu.upload("sampling", &[(&Sampling::default()).into()]),
             embd,
         };
-        let Self { plain, greedy, embd, x, logits, approximation, best, tokens, sampling } =
-            &mut heads;
+        let Self { embd, x, logits, approximation, best, tokens, sampling, .. } = &heads;
         let step = gpu.upload("step", &[step(0, 1)]);
         let sampled = gpu.buffer("sampled", 1);
         let mut p = Recorder::new(gpu, &step);
         p.gemv_lm_head(&f16, x, logits);
         p.sample_best(sampling, logits, &best[0]);
         p.sample_commit(&best[0], &tokens[0], &sampled);
-        *plain = p.finish();
+        let plain = p.finish();
+        let [whole, half] = &heads.text;
         p.gemv_upper(sampling, embd, x, approximation, true);
-        p.rescore(sampling, embd, x, approximation, &best[1]);
+        p.rescore(sampling, &half.penalties, embd, x, approximation, &best[1]);
         p.sample_commit(&best[1], &tokens[1], &sampled);
-        *greedy = p.finish();
-        heads
+        let greedy = p.finish();
+
+        let penalized = gpu.buffer("penalized", rows);
+        p.gemv_lm_head(&f16, x, logits);
+        p.penalize(whole.adjustments(), &tokens[0], logits, &penalized);
+        p.sample_best(sampling, &penalized, &best[0]);
+        p.sample_commit(&best[0], &tokens[0], &sampled);
+        let by_all = p.finish();
+        let adjusted = Approximation {
+            error: approximation.error.clone(),
+            approx: gpu.buffer("adjusted", ADJUSTED_WORDS * rows),
+            leads: gpu.upload("leads", &vec![[f32::MAX, 0.0]; adjusted_leads(rows)]),
+            adjusted: true,
+        };
+        p.gemv_upper(sampling, embd, x, approximation, false);
+        p.penalize_upper(sampling, half.adjustments(), &tokens[1], approximation, &adjusted);
+        p.rescore(sampling, &half.penalties, embd, x, &adjusted, &best[1]);
+        p.sample_commit(&best[1], &tokens[1], &sampled);
+        let by_half = p.finish();
+        Self { plain, greedy, adjusted: [by_all, by_half], ..heads }
     }
 
     /// The results of both LM heads for one hidden state.
     fn best(&self, gpu: &Gpu, x: &[f32]) -> [Best; 2] {
+        self.best_of([&self.plain, &self.greedy], gpu, x)
+    }
+
+    /// The results of two plans for one hidden state.
+    fn best_of(&self, plans: [&Plan; 2], gpu: &Gpu, x: &[f32]) -> [Best; 2] {
         gpu.write(&self.x, 0, x);
-        gpu.run(&[&self.plain, &self.greedy], &step(0, 1));
+        gpu.run(&plans, &step(0, 1));
         [0, 1].map(|i| {
             let mut best = (0, NO_TOKEN);
             for [bits, id] in read(gpu, &self.best[i]) {
@@ -362,6 +413,65 @@ fn a_drawn_token_equals_the_f16_lm_heads() {
     });
 }
 
+/// With biases and penalties too, greedily and drawn. Each token that is chosen counts for the next.
+#[test]
+fn an_adjusted_token_equals_the_f16_lm_heads() {
+    on_each_device_and_as_cards(|gpu| {
+        let mut random = Random(28);
+        let (k, rows) = (384, 600);
+        let embedding = adversarial(k, rows, true, &mut random);
+        let heads = LmHeads::new(gpu, &embedding.concat(), k, &[300, 301]);
+        let mut states: Vec<Vec<f32>> =
+            hard_states(k, &mut random).into_iter().map(|(_, x)| x).collect();
+        // Near the rows, so that few tokens compete.
+        states.extend((0..6).map(|_| {
+            let towards = &embedding[random.below(rows)];
+            towards.iter().map(|e| 30.0 * (e + 0.05 * normal(&mut random))).collect()
+        }));
+        let settings = [
+            [1.0, 0.0, 0.0, 0.0],
+            [1.3, 0.0, 0.0, 0.0],
+            [0.1, -2.0, 0.0, 0.5],
+            [16.0, 0.5, 2.0, 0.0],
+            [1.0, 2.0, -2.0, 3.0],
+        ];
+        let mut chosen = HashSet::new();
+        for [repeat_penalty, presence_penalty, frequency_penalty, temperature] in settings {
+            let penalties = Sampling {
+                repeat_penalty,
+                presence_penalty,
+                frequency_penalty,
+                temperature,
+                seed: 5,
+                ..Sampling::default()
+            };
+            assert!(adjusts_little(&penalties));
+            let mut id = || random.below(rows) as u32;
+            let (prompt, output): (Vec<u32>, Vec<u32>) =
+                (0..200).map(|_| (id(), [3, 5, 9, id()][id() as usize % 4])).unzip();
+            let counts = Penalties::counts(rows, &prompt, &output);
+            let mut biases = vec![0.0; rows];
+            for bias in [100.0, -100.0, 0.01, -0.5, 3.0] {
+                biases[id() as usize] = bias;
+            }
+            gpu.write(&heads.sampling, 0, &[(&penalties).into()]);
+            for text in &heads.text {
+                gpu.write(&text.penalties, 0, &[Penalties::new(&penalties, 0)]);
+                gpu.write(&text.counts, 0, &counts);
+                gpu.write(&text.biases, 0, &biases);
+            }
+            for (n, x) in states.iter().enumerate() {
+                let [all, half] = heads.best_of(heads.adjusted.each_ref(), gpu, x);
+                assert_eq!(half, all, "{penalties:?}, state {n}");
+                chosen.insert(half.1);
+            }
+            let counts = heads.text.each_ref().map(|text| read(gpu, &text.counts));
+            assert_eq!(counts[0], counts[1]);
+        }
+        assert!(chosen.len() > 15, "{} tokens", chosen.len());
+    });
+}
+
 /// Equal rows in different workgroups and shards: the lowest id wins.
 #[test]
 fn the_lowest_of_equal_rows_wins() {
@@ -425,6 +535,11 @@ fn rules_most_rows_out(gpu: &Gpu, deviation: f32, outlier: Option<f32>) {
     let x: Vec<f32> = values[7 * k..8 * k].iter().map(|e| e / deviation).collect();
     let expected = heads.agree(gpu, &x, "before");
     assert_eq!(expected, 7);
+    let penalties = Sampling { presence_penalty: 1.0, ..Sampling::default() };
+    for text in &heads.text {
+        gpu.write(&text.penalties, 0, &[Penalties::new(&penalties, 1)]);
+        gpu.write(&text.counts, 0, &Penalties::counts(rows, &[], &[3, 7, 8]));
+    }
 
     let norm_x = norm(x.iter().map(|&x| f64::from(x))) as f32;
     let (approx, error) =
@@ -439,6 +554,9 @@ fn rules_most_rows_out(gpu: &Gpu, deviation: f32, outlier: Option<f32>) {
         let buffer = heads.embd.shards[0].buffer.cast::<u8>();
         gpu.write(&buffer, 2 * k * id + k, &vec![0xff; k]);
     }
-    gpu.run(&[&heads.greedy], &step(0, 1));
-    assert_eq!(read(gpu, &heads.tokens[1]), [7]);
+    for plan in [&heads.greedy, &heads.adjusted[1]] {
+        gpu.write(&heads.tokens[1], 0, &[0]);
+        gpu.run(&[plan], &step(0, 1));
+        assert_eq!(read(gpu, &heads.tokens[1]), [7]);
+    }
 }

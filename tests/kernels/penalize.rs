@@ -1,7 +1,7 @@
 //! `penalize` changes the logits of tokens that have a bias or that the text has already.
 
 use ternlight::gpu::Recorder;
-use ternlight::kernels::Penalties;
+use ternlight::kernels::{Adjustments, Penalties};
 use ternlight::sampling::{LogitBias, Sampling};
 
 use crate::device::{assert_close, device, read, step};
@@ -44,7 +44,8 @@ fn penalize_counts_every_token_once() {
             let adjusted = gpu.buffer("adjusted", n_vocab);
             let steps = gpu.buffer("step", 1);
             let mut p = Recorder::new(gpu, &steps);
-            p.penalize(&penalties, &tokens, &counts, &biases, &logits, &adjusted);
+            let by = Adjustments { penalties: &penalties, counts: &counts, biases: &biases };
+            p.penalize(by, &tokens, &logits, &adjusted);
             let plan = p.finish();
 
             // The last chunk of the text, a single token of it, then tokens that the GPU chose.

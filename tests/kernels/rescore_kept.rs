@@ -56,7 +56,8 @@ impl LmHeads {
             let mut greatest = selection.greatest.clone();
             if embd.ty == DenseType::F16Split {
                 let (error, leads) = (error.clone(), leads.clone());
-                let approximation = Approximation { error, approx: logits.clone(), leads };
+                let approximation =
+                    Approximation { error, approx: logits.clone(), leads, adjusted: false };
                 greatest = gpu.buffer("greatest", rescored_blocks(embd));
                 p.gemv_upper(&sampling, embd, &x, &approximation, false);
                 p.rescore_kept(&sampling, embd, &x, &approximation, &greatest);

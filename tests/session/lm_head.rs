@@ -1,5 +1,7 @@
 //! Both forms of the LM head give the same tokens and the same logits, to the bit.
 
+use std::rc::Rc;
+
 use half::f16;
 use ternlight::engine::Choosing;
 use ternlight::native::block_on;
@@ -18,14 +20,22 @@ fn lm_head_of<'a>(kernels: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let kernels = kernels.into_iter().map(|name| name.split('/').next().unwrap());
     kernels
         .filter(|name| {
-            ["gemv_lm_head", "gemv_lm_head_split", "gemv_upper", "rescore", "rescore_kept"]
-                .contains(name)
+            [
+                "gemv_lm_head",
+                "gemv_lm_head_split",
+                "gemv_upper",
+                "penalize_upper",
+                "rescore",
+                "rescore_kept",
+            ]
+            .contains(name)
         })
         .collect()
 }
 
 const F16_HEAD: [&str; 1] = ["gemv_lm_head"];
-const INT8_HEAD: [&str; 4] = ["gemv_lm_head_split", "gemv_upper", "rescore", "rescore_kept"];
+const INT8_HEAD: [&str; 5] =
+    ["gemv_lm_head_split", "gemv_upper", "penalize_upper", "rescore", "rescore_kept"];
 
 /// The defaults; without subgroups; with a card's tuning; with a card's tuning in shards.
 fn setups() -> [Setup; 4] {
@@ -54,9 +64,18 @@ fn both_lm_heads_give_the_same_tokens_and_logits() {
             assert_ne!(drawn, best[..drawn.len()], "the best tokens were drawn");
             drawn
         });
+        let adjusted = [0.0, 8.0].map(|temperature| {
+            let sampling =
+                Sampling { temperature, repeat_penalty: 1.2, frequency_penalty: 0.5, ..hot };
+            let logit_bias = Rc::new([(best[0], -2.0), (best[1], 0.5)].into_iter().collect());
+            let options = GenerateOptions { sampling, logit_bias, ..greedy(30) };
+            let adjusted = generate(session, &golden.ids, &options).unwrap().ids;
+            assert_ne!(adjusted, best[..adjusted.len()], "biases and penalties matter");
+            adjusted
+        });
         let logits = block_on(session.logits(&golden.ids)).unwrap();
         let bits: Vec<u32> = logits.iter().map(|v| v.to_bits()).collect();
-        (best, drawn, bits)
+        (best, drawn, adjusted, bits)
     };
     for setup in setups() {
         let mut setup = setup.head(LmHead::F16);

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use ternlight::native::block_on;
-use ternlight::session::{FinishReason, GenerateOptions, Session};
+use ternlight::session::{FinishReason, GenerateOptions, LmHead, Session};
 
 use crate::setup::{Setup, generate, greedy};
 
@@ -57,7 +57,8 @@ fn a_repeated_text_takes_fewer_steps_and_stays_the_same() {
 /// repeats itself; strong ones end that in the middle of drafts.
 #[test]
 fn penalties_biases_and_logprobs_are_the_same_in_drafts() {
-    for setup in setups() {
+    let half = Setup::default().like_a_card().head(LmHead::Int8);
+    for setup in setups().into_iter().chain([half]) {
         let mut session = setup.small();
         let prompt = repeating(&mut session);
         for (repeat, presence, frequency, repeats) in
@@ -68,6 +69,7 @@ fn penalties_biases_and_logprobs_are_the_same_in_drafts() {
             options.sampling.presence_penalty = presence;
             options.sampling.frequency_penalty = frequency;
             options.logit_bias = Rc::new([(3, 0.01), (100, -0.5)].into_iter().collect());
+            check_same(&mut session, &prompt, &options);
             options.logprobs = Some(2);
             check_same(&mut session, &prompt, &options);
             let found = generate(&mut session, &prompt, &with_lookup(true, options)).unwrap();
