@@ -60,7 +60,8 @@ pub enum LmHead {
     F16,
     /// Each value split into two bytes, in no more memory. A token that is greedy, or drawn
     /// by the temperature alone, reads the upper bytes, and the lower ones only of rows that could be
-    /// the best. One drawn with top-k or min-p reads those of rows that these may keep, if they are few.
+    /// the best, also with biases and penalties. One drawn with top-k or min-p, without these, reads
+    /// those of rows that may be kept, if they are few.
     Int8,
 }
 

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use ternlight::native::block_on;
-use ternlight::session::{FinishReason, GenerateOptions, LmHead, Session};
+use ternlight::session::{FinishReason, GenerateOptions, LmHead, Session, Stats};
 
 use crate::setup::{Setup, generate, greedy};
 
@@ -27,8 +27,8 @@ fn repeating(session: &mut Session) -> Vec<u32> {
     [start, ids].concat()
 }
 
-/// Asserts that a generation with prompt lookup equals one without.
-fn check_same(session: &mut Session, prompt: &[u32], options: &GenerateOptions) {
+/// Asserts that a generation with prompt lookup equals one without. Gives its statistics.
+fn check_same(session: &mut Session, prompt: &[u32], options: &GenerateOptions) -> Stats {
     let plain = generate(session, prompt, &with_lookup(false, options.clone())).unwrap();
     let found = generate(session, prompt, &with_lookup(true, options.clone())).unwrap();
     assert_eq!(found.ids, plain.ids);
@@ -38,6 +38,7 @@ fn check_same(session: &mut Session, prompt: &[u32], options: &GenerateOptions) 
     let stats = found.stats;
     assert!(stats.accepted_tokens <= stats.drafted_tokens);
     assert!(stats.drafted_tokens <= 7 * stats.draft_passes);
+    stats
 }
 
 #[test]
@@ -61,21 +62,18 @@ fn penalties_biases_and_logprobs_are_the_same_in_drafts() {
     for setup in setups().into_iter().chain([half]) {
         let mut session = setup.small();
         let prompt = repeating(&mut session);
-        for (repeat, presence, frequency, repeats) in
+        for (repeat, presence, frequency, weak) in
             [(1.0001, 0.0, 0.0001, true), (1.0, 0.3, 0.02, false), (1.02, 0.0, 0.05, false)]
         {
-            let mut options = greedy(60);
+            let mut options = greedy(40);
             options.sampling.repeat_penalty = repeat;
             options.sampling.presence_penalty = presence;
             options.sampling.frequency_penalty = frequency;
             options.logit_bias = Rc::new([(3, 0.01), (100, -0.5)].into_iter().collect());
-            check_same(&mut session, &prompt, &options);
-            options.logprobs = Some(2);
-            check_same(&mut session, &prompt, &options);
-            let found = generate(&mut session, &prompt, &with_lookup(true, options)).unwrap();
-            let stats = &found.stats;
-            assert!(stats.accepted_tokens >= if repeats { 40 } else { 1 }, "{stats:?}");
-            assert!(repeats || stats.accepted_tokens < stats.drafted_tokens, "{stats:?}");
+            options.logprobs = weak.then_some(2);
+            let stats = check_same(&mut session, &prompt, &options);
+            assert!(stats.accepted_tokens >= if weak { 24 } else { 1 }, "{stats:?}");
+            assert!(weak || stats.accepted_tokens < stats.drafted_tokens, "{stats:?}");
         }
     }
 }
