@@ -44,7 +44,7 @@ fn adjusted(logit: f32, id: u32) -> f32 {
 fn error_unit(norm: f32) -> f32 {
     var unit = norm;
     if ADJUSTED {
-        unit *= penalties.stretch;
+        unit *= penalties.growth;
     }
     if sampling.inverse_temperature > 0.0 {
         unit *= sampling.inverse_temperature;
@@ -56,7 +56,7 @@ fn error_unit(norm: f32) -> f32 {
 fn more_error() -> f32 {
     var more = 0.0;
     if ADJUSTED {
-        let most = penalties.stretch * MAX_BIAS + abs(penalties.presence)
+        let most = penalties.growth * MAX_BIAS + abs(penalties.presence)
             + abs(penalties.frequency) * f32(step.pos + step.n_tokens);
         more = ROUNDING * most;
     }

@@ -32,7 +32,7 @@ pub(super) fn consts(n_vocab: usize) -> Vec<Const> {
 
 /// The largest factor of the difference of two logits of a token: one may be divided by `repeat_penalty`,
 /// or multiplied with it.
-pub(super) fn stretch(sampling: &Sampling) -> f32 {
+pub(super) fn growth(sampling: &Sampling) -> f32 {
     sampling.repeat_penalty.max(sampling.repeat_penalty.recip())
 }
 
@@ -45,7 +45,7 @@ pub struct Penalties {
     presence: f32,
     frequency: f32,
     n_counted: u32,
-    stretch: f32,
+    growth: f32,
     pad: [u32; 2],
 }
 
@@ -58,7 +58,7 @@ impl Penalties {
             presence: sampling.presence_penalty,
             frequency: sampling.frequency_penalty,
             n_counted: n_counted as u32,
-            stretch: stretch(sampling),
+            growth: growth(sampling),
             pad: [0; 2],
         }
     }

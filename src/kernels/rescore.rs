@@ -103,7 +103,7 @@
 //!   That leaves 5 candidates in the bundled model, but five rows of six in the Gaussian embedding.
 //! - A norm for each of 8 or 10 slices of a row. They rule out hardly more rows than one norm.
 
-use super::penalize::{IN_PROMPT, stretch};
+use super::penalize::{IN_PROMPT, growth};
 use super::rows::{LmHeadRows, RowGroups, ShardRows, dense_consts, shard_consts, workgroups};
 use super::{Approximation, Dense, DenseType, Penalties, SamplingParams, WORKGROUP};
 use crate::gpu::{Access, Buffer, Const, Kernel, Recorder, Used};
@@ -125,8 +125,8 @@ const NOISE_ERROR: f32 = 1e-4;
 /// `16u`: what rounding takes of biases and penalties, as a share of the largest.
 const ROUNDING: f32 = 1.0 / (1u32 << 20) as f32;
 
-/// With a larger [`stretch`], logits could overflow, and hardly any row would be ruled out.
-const MAX_STRETCH: f32 = 16.0;
+/// With a larger [`growth`], logits could overflow, and hardly any row would be ruled out.
+const MAX_GROWTH: f32 = 16.0;
 
 /// Above this norm of the hidden state, divided by the temperature, a rank might overflow.
 pub(super) const MAX_NORM: f32 = 1e30;
@@ -192,7 +192,7 @@ fn consts(lanes: u32, n_leads: usize, adjusted: bool) -> Vec<Const> {
 
 /// Whether half of the LM head's bytes may decide with such penalties.
 pub fn adjusts_little(sampling: &Sampling) -> bool {
-    stretch(sampling) <= MAX_STRETCH
+    growth(sampling) <= MAX_GROWTH
 }
 
 /// The number of vocabulary blocks of [`Recorder::rescore`]. No block is in two shards.
