@@ -19,8 +19,6 @@
 
 const_assert HEADS <= 2u; // the components of a vec2f
 
-const LANES: u32 = 4u;
-const EACH: u32 = select(2u, 1u, HEAD_DIM > 128u); // longer heads take more registers
 const SLOTS: u32 = WORKGROUP / LANES;
 const TILE: u32 = EACH * SLOTS; // positions at a time
 const QUADS: u32 = HEAD_DIM / 4u;

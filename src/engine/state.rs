@@ -7,7 +7,7 @@ use crate::gpu::{Allocation, Buffer, Gpu, Row, Step, Tuning, Used};
 use crate::kernels::{
     ADJUSTED_WORDS, Adjustments, AttentionShape, BestOfBlock, FEW, KvCache, Likeliest, MAX_SPLITS,
     MIN_LANES, N_RECORDS, Partials, Penalties, Quantized, QuantizedGroups, Record, SamplingParams,
-    Selection, Stream, vocab_blocks,
+    Selection, Stream, decoded_positions, vocab_blocks,
 };
 use crate::model::{Angles, Config};
 
@@ -207,7 +207,8 @@ impl State {
         [n_ctx, chunk]: [usize; 2],
     ) -> Self {
         let gpu = allocation.gpu();
-        let (min_split, max_prefill_splits) = (gpu.tuning.min_split, gpu.tuning.max_prefill_splits);
+        let min_split = gpu.tuning.min_split.min(decoded_positions(&shape));
+        let max_prefill_splits = gpu.tuning.max_prefill_splits;
         let (n_embd, n_ff, n_vocab) = (config.n_embd, config.n_ff, config.n_vocab);
         let n_q = config.n_embd_q();
         let widest = n_vocab.max(MAX_SPLITS as usize * n_q);

@@ -37,10 +37,11 @@ pub struct Tuning {
     /// Whether `lm_head: auto` may split the f16 values of the LM head into bytes. A CPU computes
     /// longer on half of the bytes than it reads the other half.
     pub split_lm_head: bool,
-    /// Prompt tokens of one prefill step, at most. 512 fill a large card with tiles.
+    /// Prompt tokens of one prefill step, at most. 512 fill a large card with tiles. With 1024, the end
+    /// of each dispatch, when some of the card has nothing left to do, comes half as often.
     pub chunk: usize,
-    /// Positions of a decode step's split are a multiple of this. A card's kernel takes 128 at a
-    /// time. A CPU may have more cores than there are heads, and is busy with shorter splits.
+    /// Positions of a decode step's split are a multiple of this, or of fewer where the kernel takes
+    /// fewer at a time. A card's takes 128. A CPU may have more cores than there are heads, and is busy with shorter splits.
     pub min_split: usize,
     /// Splits of a prefill step's attention, at most: each takes memory for every token of a chunk.
     /// Tokens alone keep a CPU busy.
@@ -74,7 +75,7 @@ impl Tuning {
             tiles: true,
             fused: true,
             split_lm_head: true,
-            chunk: 512,
+            chunk: 1024,
             min_split: 128,
             max_prefill_splits: 4,
             max_batches: 4,

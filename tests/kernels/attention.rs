@@ -236,6 +236,18 @@ fn attention_sees_the_past_in_all_splits() {
     }
 }
 
+/// Wide queries are divided otherwise.
+#[test]
+fn attention_of_wide_queries_sees_the_past() {
+    let mut random = Random(19);
+    for (n_head, n_head_kv, head_dim) in [(24, 8, 128), (11, 11, 256)] {
+        let shape = AttentionShape { n_head, n_head_kv, head_dim, kv: KvType::F16 };
+        for (pos, n_tokens, split_len) in [(0, 1, 64), (299, 1, 64), (299, 1, 320), (60, 5, 64)] {
+            Case::new(shape, step(pos, n_tokens, split_len), &mut random).check();
+        }
+    }
+}
+
 /// The types in turn. Heads that int8 does not take are f16.
 fn kv(head_dim: usize, turn: usize) -> KvType {
     match KvType::ALL[turn % 3].1 {

@@ -27,12 +27,16 @@ pub(crate) struct Setup {
     pub(crate) like_a_card: bool,
     /// Submit several steps at once, as for a fast card.
     pub(crate) like_a_fast_card: bool,
+    /// Prompt tokens of a prefill step, at most; `None`: as many as the adapter is tuned for.
+    pub(crate) chunk: Option<usize>,
 }
 
 impl Setup {
     pub(crate) fn open(&self) -> Gpu {
-        block_on(Gpu::open(&self.gpu))
-            .expect("these tests need a GPU adapter; Mesa's llvmpipe will do")
+        let mut gpu = block_on(Gpu::open(&self.gpu))
+            .expect("these tests need a GPU adapter; Mesa's llvmpipe will do");
+        gpu.tuning.chunk = self.chunk.unwrap_or(gpu.tuning.chunk);
+        gpu
     }
 
     pub(crate) fn load(&self, bytes: &[u8]) -> Result<Session> {
@@ -70,6 +74,8 @@ impl Setup {
         self.gpu.features.software = Some(false);
         // Do not time both products: in every test, that takes too long.
         self.gpu.features.packed_dot = Some(true);
+        // Half of a card's: prompts of several chunks are shorter then.
+        self.chunk = Some(512);
         self
     }
 
