@@ -75,20 +75,16 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     var sum7 = vec4i();
     for (var at_step = 0u; at_step < STEPS; at_step++) {
         let at = min(at_step * LANES + lane % LANES, WORDS - 1u);
-        let words = codes[at_step];
-        let c0 = (words >> vec4u(6u)) & vec4u(0x03030303u);
-        let c1 = (words >> vec4u(4u)) & vec4u(0x03030303u);
-        let c2 = (words >> vec4u(2u)) & vec4u(0x03030303u);
-        let c3 = words & vec4u(0x03030303u);
+        let four = four_rows(codes[at_step]);
         let at_q = first_token * WORDS + at;
-        sum0 = add_rows(sum0, c0, c1, c2, c3, q[at_q]);
-        sum1 = add_rows(sum1, c0, c1, c2, c3, q[at_q + WORDS]);
-        sum2 = add_rows(sum2, c0, c1, c2, c3, q[at_q + 2u * WORDS]);
-        sum3 = add_rows(sum3, c0, c1, c2, c3, q[at_q + 3u * WORDS]);
-        sum4 = add_rows(sum4, c0, c1, c2, c3, q[at_q + 4u * WORDS]);
-        sum5 = add_rows(sum5, c0, c1, c2, c3, q[at_q + 5u * WORDS]);
-        sum6 = add_rows(sum6, c0, c1, c2, c3, q[at_q + 6u * WORDS]);
-        sum7 = add_rows(sum7, c0, c1, c2, c3, q[at_q + 7u * WORDS]);
+        sum0 = add_rows(sum0, four, q[at_q]);
+        sum1 = add_rows(sum1, four, q[at_q + WORDS]);
+        sum2 = add_rows(sum2, four, q[at_q + 2u * WORDS]);
+        sum3 = add_rows(sum3, four, q[at_q + 3u * WORDS]);
+        sum4 = add_rows(sum4, four, q[at_q + 4u * WORDS]);
+        sum5 = add_rows(sum5, four, q[at_q + 5u * WORDS]);
+        sum6 = add_rows(sum6, four, q[at_q + 6u * WORDS]);
+        sum7 = add_rows(sum7, four, q[at_q + 7u * WORDS]);
     }
     var d = lanes_sum_vec4i(lane, sum0);
     d = select(d, lanes_sum_vec4i(lane, sum1), lane % LANES == 1u);

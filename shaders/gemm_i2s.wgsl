@@ -46,16 +46,12 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         q_tile[(quad_in + 16u) * TOKEN_PITCH + word_in] = q[q1 + at];
         workgroupBarrier();
         for (var word = 0u; word < BLOCK; word++) {
-            let w4 = w_tile[word * QUAD_PITCH + my_quad];
-            let c0 = (w4 >> vec4u(6u)) & vec4u(0x03030303u);
-            let c1 = (w4 >> vec4u(4u)) & vec4u(0x03030303u);
-            let c2 = (w4 >> vec4u(2u)) & vec4u(0x03030303u);
-            let c3 = w4 & vec4u(0x03030303u);
+            let four = four_rows(w_tile[word * QUAD_PITCH + my_quad]);
             let at_token = my_token * TOKEN_PITCH + word;
-            sum0 = add_rows(sum0, c0, c1, c2, c3, q_tile[at_token]);
-            sum1 = add_rows(sum1, c0, c1, c2, c3, q_tile[at_token + 8u * TOKEN_PITCH]);
-            sum2 = add_rows(sum2, c0, c1, c2, c3, q_tile[at_token + 16u * TOKEN_PITCH]);
-            sum3 = add_rows(sum3, c0, c1, c2, c3, q_tile[at_token + 24u * TOKEN_PITCH]);
+            sum0 = add_rows(sum0, four, q_tile[at_token]);
+            sum1 = add_rows(sum1, four, q_tile[at_token + 8u * TOKEN_PITCH]);
+            sum2 = add_rows(sum2, four, q_tile[at_token + 16u * TOKEN_PITCH]);
+            sum3 = add_rows(sum3, four, q_tile[at_token + 24u * TOKEN_PITCH]);
         }
     }
     finish(first_token + my_token, group.x, 4u * my_quad, sum0);

@@ -62,13 +62,40 @@ fn whole_twos(sum: vec2i) -> i32 {
     return (sum.x >> 16u) + (sum.y >> 18u);
 }
 
-// Four codes of each of four rows times the same four activations.
+// A word of codes of each of four rows, and with PACKED_DOT the same unpacked, four to a word.
+struct FourRows {
+    words: vec4u,
+    c0: vec4u,
+    c1: vec4u,
+    c2: vec4u,
+    c3: vec4u,
+}
+
+fn four_rows(words: vec4u) -> FourRows {
+    if PACKED_DOT {
+        return FourRows(
+            words,
+            (words >> vec4u(6u)) & vec4u(0x03030303u),
+            (words >> vec4u(4u)) & vec4u(0x03030303u),
+            (words >> vec4u(2u)) & vec4u(0x03030303u),
+            words & vec4u(0x03030303u),
+        );
+    }
+    return FourRows(words, vec4u(), vec4u(), vec4u(), vec4u());
+}
+
+// Four codes of each row times the same four activations.
 fn dot_rows(codes: vec4u, q: u32) -> vec4i {
     return vec4i(dot4(codes.x, q), dot4(codes.y, q), dot4(codes.z, q), dot4(codes.w, q));
 }
 
-// The same for an unpacked word of codes of each row. Each product is added to the sum separately,
-// because cards multiply and add in one operation.
-fn add_rows(sum: vec4i, c0: vec4u, c1: vec4u, c2: vec4u, c3: vec4u, q: vec4u) -> vec4i {
-    return sum + dot_rows(c0, q.x) + dot_rows(c1, q.y) + dot_rows(c2, q.z) + dot_rows(c3, q.w);
+// Adds the products of each row's word with the same sixteen activations. Each product is added to
+// the sum separately, because cards multiply and add in one operation.
+fn add_rows(sum: vec4i, rows: FourRows, q: vec4u) -> vec4i {
+    if PACKED_DOT {
+        return sum + dot_rows(rows.c0, q.x) + dot_rows(rows.c1, q.y) + dot_rows(rows.c2, q.z)
+            + dot_rows(rows.c3, q.w);
+    }
+    let w = rows.words;
+    return sum + vec4i(dot_word(w.x, q), dot_word(w.y, q), dot_word(w.z, q), dot_word(w.w, q));
 }

@@ -211,7 +211,7 @@ fn products_of_several_tokens_are_exact() {
     });
 }
 
-/// Floats hold the sums of int8 products exactly.
+/// Two products in one integer do not change each other.
 #[test]
 fn products_without_packed_dot_are_exact() {
     let gpu = without_packed_dot();
