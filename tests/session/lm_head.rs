@@ -108,11 +108,18 @@ fn tokens_read_half_of_a_split_lm_head() {
         .map(|head| engine_of(&Setup::default().no_subgroups().like_a_card().head(head), &file));
     let drawn = Sampling { temperature: 1.0, ..Sampling::default() };
     let best = ["gemv_upper", "rescore"];
+    let adjusted = ["gemv_upper", "penalize_upper", "rescore"];
     let kept = ["gemv_upper", "rescore_kept"];
     let all = ["gemv_lm_head_split"];
-    let cases: [(Choosing, &[&str]); 7] = [
+    let bias = Rc::new([(7, 2.0)].into_iter().collect());
+    let penalized = Sampling { repeat_penalty: 1.1, ..Sampling::default() };
+    let cases: [(Choosing, &[&str]); 11] = [
         (Sampling::default().into(), &best),
         (drawn.into(), &best),
+        (Choosing { bias, ..drawn.into() }, &adjusted),
+        (penalized.into(), &adjusted),
+        (Sampling { repeat_penalty: 17.0, ..penalized }.into(), &all),
+        (Sampling { repeat_penalty: 1.1, top_k: 1, ..drawn }.into(), &all),
         (Sampling { top_k: 1, ..drawn }.into(), &kept),
         (Sampling { min_p: 0.1, ..drawn }.into(), &kept),
         // A vocabulary of 606 tokens is too small for more of them.
