@@ -63,15 +63,19 @@ fn middle_bits(upper: u32) -> vec2u {
 
 // Four f16 values, as before the split: two in each word.
 fn joined(upper: u32, lower: u32, shift: u32) -> vec2u {
-    let bytes = vec2u(lower, lower >> 8u);
-    let halves = middle_bits(upper)
-        | ((bytes << vec2u(7u)) & vec2u(TOP_BITS))
-        | (bytes & vec2u(0x007f007fu));
     // Few rows have a shift, and nothing is to be moved back in the others.
     if shift == 0u {
-        return halves;
+        return joined_halves(upper, lower);
     }
-    return moved_back(halves, shift);
+    return moved_back(joined_halves(upper, lower), shift);
+}
+
+// The same for a row without a shift.
+fn joined_halves(upper: u32, lower: u32) -> vec2u {
+    let bytes = vec2u(lower, lower >> 8u);
+    return middle_bits(upper)
+        | ((bytes << vec2u(7u)) & vec2u(TOP_BITS))
+        | (bytes & vec2u(0x007f007fu));
 }
 
 // Four values from their upper bytes alone, divided by 2^shift: each is the middle of the possible

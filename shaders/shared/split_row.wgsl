@@ -11,7 +11,19 @@ fn split_sum(row: u32, id: u32, lane: u32) -> f32 {
     let lower = upper + EIGHTS;
     let shift = shifts[id];
     var sum = 0.0;
-    // Drivers unroll a constant number of steps, so that all loads are in flight together.
+    // Drivers unroll a constant number of steps without branches, so that all loads are in flight
+    // together. So the few rows that have a shift take a loop of their own.
+    if shift == 0u {
+        for (var at_step = 0u; at_step < STEPS; at_step++) {
+            let i = at_step * LANES + lane;
+            if EIGHTS % LANES == 0u || i < EIGHTS {
+                let u = eight_bytes(upper + i);
+                let l = eight_bytes(lower + i);
+                sum = add_eight(sum, i, vec4u(joined_halves(u.x, l.x), joined_halves(u.y, l.y)));
+            }
+        }
+        return sum;
+    }
     for (var at_step = 0u; at_step < STEPS; at_step++) {
         let i = at_step * LANES + lane;
         if EIGHTS % LANES == 0u || i < EIGHTS {
