@@ -1,7 +1,8 @@
 // The greedy choice after each token of a draft pass, in each vocabulary block: the token with the
-// greatest logit, with its bias and its penalties, and the lowest id among equals. The counts are those
-// of the text before the tokens that are not certain: those of the pass, and those of the pass before it
-// if that is still in flight. Each row adds those of them that come before it.
+// greatest logit, with its bias and its penalties, and the lowest id among equals.
+//
+// Some tokens are not counted yet, because they may turn out wrong: those of the pass, and those of the
+// pass before it if that is still in flight. Each row adds those of them that come before its logits.
 
 @group(0) @binding(0) var<uniform> penalties: Penalties;
 @group(0) @binding(1) var<uniform> step: Step;

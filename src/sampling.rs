@@ -63,12 +63,6 @@ impl LogitBias {
         self.0.is_empty()
     }
 
-    /// What is added to the logit of token `id`.
-    pub fn of(&self, id: u32) -> f32 {
-        let at = self.0.binary_search_by_key(&id, |(id, _)| *id);
-        at.map_or(0.0, |at| self.0[at].1)
-    }
-
     /// Adds the biases to the `logits` `[n_vocab]`.
     pub fn add_to(&self, logits: &mut [f32]) {
         for &(id, bias) in &self.0 {

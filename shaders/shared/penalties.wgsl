@@ -6,7 +6,7 @@ struct Penalties {
     presence: f32,       // subtracted if the output has the token
     frequency: f32,      // subtracted once for each time
     n_counted: u32,      // tokens of prompt and output that the caller has counted
-    growth: f32,        // the largest factor of the difference of two logits of a token
+    growth: f32,         // the largest factor of the difference of two logits of a token
     pad0: u32,
     pad1: u32,
 }

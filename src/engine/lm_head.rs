@@ -5,8 +5,7 @@ use super::weights::Vocabulary;
 use crate::error::{Error, Result};
 use crate::gpu::{Buffer, Gpu, Plan, Recorder, Step};
 use crate::kernels::{
-    Approximation, Dense, DenseType, MAX_SPLIT_COLUMNS, adjusted_leads, leads, pays,
-    rescored_blocks,
+    Approximation, Dense, DenseType, MAX_SPLIT_COLUMNS, leads, pays, rescored_blocks, vocab_blocks,
 };
 use crate::sampling::Sampling;
 
@@ -46,7 +45,7 @@ impl Candidates {
                     leads: allocation.buffer("lm_head_leads", leads(gpu, embd)),
                     adjusted: false,
                 };
-                let leads = allocation.buffer("lm_head_leads", adjusted_leads(embd.rows));
+                let leads = allocation.buffer("lm_head_leads", vocab_blocks(embd.rows));
                 let (error, approx) = (approximation.error.clone(), adjusted.clone());
                 let adjusted = Approximation { error, approx, leads, adjusted: true };
                 let blocks = rescored_blocks(embd);

@@ -142,9 +142,9 @@ impl Warming {
 }
 
 /// The recorded work. A step runs `decode`, `short` or `prefill`, and where a token is wanted then
-/// what a slot's `best`, `kept` or `best_adjusted` has, or `logits` and what chooses by them. A draft pass runs `few`, `few_logits`,
-/// `best_of_each` and perhaps `logprobs_each`. A step of several texts runs `few` and `few_logits`;
-/// then, for each text, `take_logits` and what chooses its token.
+/// what a slot's `best`, `kept` or `best_adjusted` has, or `logits` and what chooses by them. A draft
+/// pass runs `few`, `few_logits`, `best_of_each` and perhaps `logprobs_each`. A step of several texts
+/// runs `few` and `few_logits`; then, for each text, `take_logits` and what chooses its token.
 struct Plans {
     /// One token through the layers.
     decode: Plan,

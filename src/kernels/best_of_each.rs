@@ -42,9 +42,12 @@ fn consts(n_vocab: usize) -> Vec<Const> {
 
 impl Recorder<'_> {
     /// `best` `[n_tokens, vocab_blocks]` = for each token of a draft pass and each vocabulary block the
-    /// token with the greatest of `logits` `[n_tokens, n_vocab]`, with its bias and its
-    /// penalties; the lowest id among equals. Counted is the text before the pass, without the [`Step::uncertain`](crate::gpu::Step::uncertain) tokens that come before those
-    /// of the pass in `tokens`.
+    /// token with the greatest of `logits` `[n_tokens, n_vocab]`, with its bias and its penalties; the
+    /// lowest id among equals.
+    ///
+    /// `by.counts` are those of the text before the pass, without the
+    /// [`Step::uncertain`](crate::gpu::Step::uncertain) tokens that come before those of the pass in
+    /// `tokens`.
     pub fn best_of_each(
         &mut self,
         by: Adjustments<'_>,

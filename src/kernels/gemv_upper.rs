@@ -68,7 +68,8 @@ pub struct Approximation {
     /// `[rows]`: by how much the upper bytes alone put a row's logit off, relative to the norm of
     /// the hidden state. `split_f16` computes it.
     pub error: Buffer<f32>,
-    /// `[rows]`: the approximate logits or ranks.
+    /// `[rows]`: the approximate logits or ranks. If adjusted,
+    /// `[rows, ADJUSTED_WORDS]`: ranks, with what changes a logit.
     pub approx: Buffer<f32>,
     /// `[leads()]`: the greatest approximate value of each workgroup, and its row's error.
     pub leads: Buffer<[f32; 2]>,

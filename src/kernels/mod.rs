@@ -77,7 +77,7 @@ pub use logprobs::{Likeliest, N_RECORDS, Record};
 pub use norm_gemv_heads_packed::Heads;
 pub use packed::{Format, MIN_LANES, Packed, PackedShard, QuantizedGroups, Scales, Stream};
 pub use penalize::{Adjustments, Penalties};
-pub use penalize_upper::{ADJUSTED_WORDS, adjusted_leads};
+pub use penalize_upper::ADJUSTED_WORDS;
 pub use probe_read::{PROBED_TOGETHER, probed_sums};
 pub use rescore::{MIN_NORM, adjusts_little, rescored_blocks};
 pub use rescore_kept::pays;

@@ -35,15 +35,10 @@ fn consts(n_vocab: usize) -> Vec<Const> {
     [penalize::consts(n_vocab), vec![Const::U32("NO_TOKEN", NO_TOKEN)]].concat()
 }
 
-/// The leads of an approximation whose logits have biases and penalties.
-pub fn adjusted_leads(n_vocab: usize) -> usize {
-    vocab_blocks(n_vocab)
-}
-
 impl Recorder<'_> {
     /// Like [`Recorder::penalize`], for the approximate logits of `from`. `to.approx`
     /// `[n_vocab, ADJUSTED_WORDS]` gets their ranks, with what changes a logit; `to.leads`
-    /// `[adjusted_leads()]` the greatest ones.
+    /// `[vocab_blocks]` the greatest ones.
     pub fn penalize_upper(
         &mut self,
         sampling: &Buffer<SamplingParams>,

@@ -8,7 +8,7 @@ use half::f16;
 use ternlight::gpu::{Buffer, Gpu, Plan, Recorder};
 use ternlight::kernels::{
     ADJUSTED_WORDS, Adjustments, Approximation, Dense, DenseType, MIN_NORM, NO_TOKEN, Penalties,
-    SamplingParams, adjusted_leads, adjusts_little, leads, rescored_blocks, vocab_blocks,
+    SamplingParams, adjusts_little, leads, rescored_blocks, vocab_blocks,
 };
 use ternlight::sampling::Sampling;
 
@@ -108,7 +108,7 @@ impl LmHeads {
         let adjusted = Approximation {
             error: approximation.error.clone(),
             approx: gpu.buffer("adjusted", ADJUSTED_WORDS * rows),
-            leads: gpu.upload("leads", &vec![[f32::MAX, 0.0]; adjusted_leads(rows)]),
+            leads: gpu.upload("leads", &vec![[f32::MAX, 0.0]; vocab_blocks(rows)]),
             adjusted: true,
         };
         p.gemv_upper(sampling, embd, x, approximation, false);
