@@ -4,12 +4,13 @@ export type { Chat } from './chat.js'
 export type { Generation } from './generation.js'
 export type { ModelCache } from './cache.js'
 export type {
-  Availability, ChatOptions, DeviceLoss, ErrorCode, GenerateOptions, GpuOptions, Input, KernelTime,
-  LoadOptions, Message, ModelInfo, Profile, Progress, ProgressNote, Source, Stats, StoredModel,
-  SummarizeOptions, SummaryProgress, Token, TokenizeOptions, Verdict
+  Alternative, Availability, ChatOptions, DeviceLoss, ErrorCode, GenerateOptions, GpuOptions, Input,
+  KernelTime, LoadOptions, Message, ModelInfo, Profile, Progress, ProgressNote, Source, Stats,
+  StoredModel, SummarizeOptions, SummaryProgress, Token, TokenizeOptions, Verdict
 } from './types.js'
 export type {
   ChatCompletion, ChatCompletionChoice, ChatCompletionChunk, ChatCompletionChunkChoice,
   ChatCompletionMessageParam, ChatCompletionOptions, ChatCompletionRequest, ChatCompletions,
-  ChatCompletionStream, CompletionUsage, FinishReason
+  ChatCompletionStream, ChatLogprobs, CompletionChoice, CompletionLogprobs, CompletionUsage,
+  FinishReason, TokenLogprob
 } from './openai-types.js'

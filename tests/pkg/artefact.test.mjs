@@ -29,3 +29,15 @@ test('crate, package and changelog have one version', () => {
   const lock = readText('Cargo.lock')
   assert.match(lock, new RegExp(`name = "ternlight"\nversion = "${version}"`))
 })
+
+test('every type that others refer to is exported, and so in the documentation', () => {
+  const index = readFileSync(join(PKG, 'index.d.ts'), 'utf8')
+  const exported = new Set(index.match(/\w+/g))
+  const declaration = /^export (?:interface|type) (\w+)/gm
+  for (const file of ['types.d.ts', 'openai-types.d.ts']) {
+    const declared = readFileSync(join(PKG, file), 'utf8').matchAll(declaration)
+    const names = Array.from(declared, ([, name]) => name)
+    assert.ok(names.length > 5, file)
+    assert.deepEqual(names.filter(name => !exported.has(name)), [], `${file}: not in index.d.ts`)
+  }
+})
