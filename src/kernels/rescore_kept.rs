@@ -18,7 +18,7 @@
 //! with their logits. No count, no weight and no list that top-k and top-p use has any other token:
 //!
 //! - `sample_sift` adds up bins from the first on, and `b` is where the count reaches `k`. Top-p keeps
-//!   a share of what top-k accepts, so it ends in bin `b` or before.
+//!   some of the tokens that top-k accepts, so it ends in bin `b` or before.
 //! - `sample_decide` gets the tokens of bin `b` and of those in which top-p may end.
 //!
 //! If `b` is the last bin, then top-k accepts all tokens before it, and they are there too.

@@ -158,7 +158,7 @@ fn max_pass<M: Model>(run: &Run<'_, M>, pos: usize, before: usize) -> usize {
     run.model.max_draft_pass(pos).min(run.left.saturating_sub(before))
 }
 
-/// Submits a pass behind another one, of which `uncertain` are the tokens.
+/// Submits a pass. `uncertain`: the tokens of the pass in flight before it; empty if there is none.
 fn submit<M: Model>(
     run: &mut Run<'_, M>,
     ids: Vec<u32>,

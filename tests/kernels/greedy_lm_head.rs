@@ -436,7 +436,7 @@ fn an_adjusted_token_equals_the_f16_lm_heads() {
             [1.0, 2.0, -2.0, 3.0],
         ];
         let mut chosen = HashSet::new();
-        // SwiftShader takes ten times as long.
+        // SwiftShader takes ten times as long: each setting runs on a quarter of the states there.
         let share = if gpu.adapter.contains("SwiftShader") { 4 } else { 1 };
         for [repeat_penalty, presence_penalty, frequency_penalty, temperature] in settings {
             let penalties = Sampling {

@@ -54,8 +54,8 @@ fn a_repeated_text_takes_fewer_steps_and_stays_the_same() {
     }
 }
 
-/// What is drafted changes the logits of what is drafted after it. Weak penalties leave the text as it
-/// repeats itself; strong ones end that in the middle of drafts.
+/// With penalties, each drafted token changes the logits after it. With weak penalties the text goes on
+/// repeating itself. With strong ones it stops, in the middle of drafts.
 #[test]
 fn penalties_biases_and_logprobs_are_the_same_in_drafts() {
     let half = Setup::default().like_a_card().head(LmHead::Int8);
