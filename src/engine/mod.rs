@@ -347,19 +347,21 @@ impl Engine {
             let tokens = self.chunk().min(self.n_ctx()).min(n);
             self.prefill(&vec![0; tokens], 0, tokens)
         };
-        let token = |choosing: &Choosing| {
+        let token = |pos: usize, choosing: &Choosing| {
             self.set_choosing(choosing);
-            self.decode_and_sample(0, 1)
+            self.decode_and_sample(pos, 1)
         };
+        // Attention of a text that is not short has a pipeline of its own.
+        let further = crate::kernels::SHORT.min(self.n_ctx() - 1);
         let drawn = Sampling { temperature: 1.0, ..Sampling::default() };
         let kept = Sampling { top_k: 1, ..drawn };
         let filtered = Sampling { repeat_penalty: 2.0, ..kept };
         let told = Choosing { logprobs: Some(1), ..Choosing::default() };
         let greedy = Choosing::default();
-        let first = (prompt(2), token(&greedy), prompt(forward::SHORT + 1));
+        let first = (prompt(2), token(0, &greedy), prompt(forward::SHORT + 1));
         let penalized = Sampling { repeat_penalty: 2.0, ..Sampling::default() };
         let others = [penalized, filtered, kept, drawn].map(Choosing::from);
-        let others = others.iter().chain([&told, &greedy]).map(token);
+        let others = others.iter().chain([&told, &greedy]).map(|choosing| token(further, choosing));
         let choices = (self.few_at(0) > 0).then(|| self.decode_and_choose(&[0, 0], 0, &[]));
         let (short, greedy, long) = first;
         Warming { prompts: [short, long], tokens: others.chain([greedy]).collect(), choices }

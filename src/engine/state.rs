@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use crate::gpu::{Allocation, Buffer, Gpu, Row, Step, Tuning, Used};
 use crate::kernels::{
     ADJUSTED_WORDS, Adjustments, AttentionShape, BestOfBlock, FEW, KvCache, Likeliest, MAX_SPLITS,
-    MIN_LANES, N_RECORDS, Partials, Penalties, Quantized, QuantizedGroups, Record, SamplingParams,
-    Selection, Stream, decoded_positions, vocab_blocks,
+    MIN_LANES, N_RECORDS, Partials, Penalties, Quantized, QuantizedGroups, Record, SHORT,
+    SHORT_SPLIT, SamplingParams, Selection, Stream, decoded_positions, vocab_blocks,
 };
 use crate::model::{Angles, Config};
 
@@ -370,20 +370,29 @@ impl State {
     /// A step of `n_tokens` after `pos`, out of those of a step that would end at `end`. It splits
     /// the context as that step would: sums of floats depend on where they are split.
     pub(super) fn step_towards(&self, pos: usize, n_tokens: usize, end: usize) -> Step {
-        Self::split_step(pos, n_tokens, end, (MIN_PREFILL_SPLIT, self.max_prefill_splits))
+        let split_len = split_len(end, MIN_PREFILL_SPLIT, self.max_prefill_splits);
+        Self::split_step(pos, n_tokens, split_len)
     }
 
     /// A step of one token or few. It splits the context alike for each of them, if there are no
     /// more than [`State::few_at`].
     pub(super) fn few_step(&self, pos: usize, n_tokens: usize) -> Step {
-        Self::split_step(pos, n_tokens, pos + n_tokens, (self.min_split, MAX_SPLITS as usize))
+        Self::split_step(pos, n_tokens, self.few_split(pos + n_tokens))
+    }
+
+    /// Positions in one split of a step of one token or few that ends at `end`.
+    fn few_split(&self, end: usize) -> usize {
+        if end <= SHORT {
+            return self.min_split.min(SHORT_SPLIT);
+        }
+        split_len(end, self.min_split, MAX_SPLITS as usize)
     }
 
     /// The most tokens of a draft pass after `pos`: up to where a single token would split the
     /// context differently.
     pub(super) fn few_at(&self, pos: usize) -> usize {
-        let alike = self.min_split * MAX_SPLITS as usize;
-        self.few.min(alike - pos % alike)
+        let alike = |n: &usize| self.few_split(pos + n) == self.few_split(pos + 1);
+        (1..=self.few).rev().find(alike).unwrap_or(0)
     }
 
     /// A step of few tokens, each of a text of its own, as a single step of that text would be.
@@ -408,8 +417,7 @@ impl State {
         (self.slots.len() + 1) * SLOT_WORDS
     }
 
-    fn split_step(pos: usize, n_tokens: usize, end: usize, (min, max): (usize, usize)) -> Step {
-        let split_len = end.div_ceil(min * max) * min;
+    fn split_step(pos: usize, n_tokens: usize, split_len: usize) -> Step {
         Step {
             pos: pos as u32,
             n_tokens: n_tokens as u32,
@@ -418,6 +426,12 @@ impl State {
             ..Step::default()
         }
     }
+}
+
+/// Positions in one split of a step that ends at `end`: a multiple of `min`, so that there are at most
+/// `max` splits.
+fn split_len(end: usize, min: usize, max: usize) -> usize {
+    end.div_ceil(min * max) * min
 }
 
 impl Activations {

@@ -6,7 +6,7 @@
 use std::num::NonZero;
 use std::sync::PoisonError;
 
-use super::{Access, Buffer, Const, Dialect, Gpu, Kernel, Tuning, Used};
+use super::{Access, Buffer, Const, Dialect, Gpu, Kernel, Tuning, Used, Variant};
 
 /// What varies from step to step; kernels read it from a uniform buffer.
 #[repr(C)]
@@ -96,21 +96,32 @@ impl Used {
 }
 
 pub(super) struct Dispatch {
-    pipeline: wgpu::ComputePipeline,
+    way: Way,
+    /// Another way, and the steps that take it.
+    instead: Option<(fn(&Step) -> bool, Way)>,
     bind_group: wgpu::BindGroup,
     /// Whether the bind group has the step.
     stepped: bool,
-    workgroups: [Extent; 3],
     used: Vec<(Access, Used)>,
     pub(super) label: String,
+}
+
+/// How a dispatch is done.
+struct Way {
+    pipeline: wgpu::ComputePipeline,
+    workgroups: [Extent; 3],
 }
 
 impl Dispatch {
     /// Encodes it for `step`, which is number `index` in the buffer of steps.
     pub(super) fn encode(&self, pass: &mut wgpu::ComputePass<'_>, step: &Step, index: usize) {
-        let [x, y, z] = self.workgroups.map(|extent| extent.at(step));
+        let Way { pipeline, workgroups } = match &self.instead {
+            Some((is_taken, other)) if is_taken(step) => other,
+            _ => &self.way,
+        };
+        let [x, y, z] = workgroups.map(|extent| extent.at(step));
         let offset = [(index * size_of::<Step>()) as u32];
-        pass.set_pipeline(&self.pipeline);
+        pass.set_pipeline(pipeline);
         pass.set_bind_group(0, &self.bind_group, if self.stepped { &offset[..] } else { &[] });
         pass.dispatch_workgroups(x, y, z);
     }
@@ -212,9 +223,8 @@ impl<'gpu> Recorder<'gpu> {
         buffers: &[&dyn Bound],
         workgroups: [Extent; 3],
     ) {
-        let variant = kernel.variant(self.gpu.subgroups, self.gpu.matrix_units);
-        let source = variant.source(Dialect::HERE, self.gpu.subgroups, consts);
-        let pipeline = self.gpu.pipeline(kernel, source);
+        let variant = self.gpu.variant(kernel);
+        let pipeline = self.gpu.pipeline(kernel, consts);
         let mut buffers = buffers.iter().copied();
         let bound: Vec<(Access, &dyn Bound)> = kernel
             .bindings
@@ -253,14 +263,30 @@ impl<'gpu> Recorder<'gpu> {
         }
         let used = bound.iter().map(|(access, buffer)| (*access, buffer.used())).collect();
         let stepped = bound.iter().any(|(access, _)| *access == Access::Step);
+        let way = Way { pipeline, workgroups };
         self.plan.dispatches.push(Dispatch {
-            pipeline,
+            way,
+            instead: None,
             bind_group,
             stepped,
-            workgroups,
             used,
             label,
         });
+    }
+
+    /// Gives the last dispatch, which is of `kernel`, other `consts` and `workgroups` in the steps that
+    /// `is_taken` chooses.
+    pub fn instead(
+        &mut self,
+        is_taken: fn(&Step) -> bool,
+        kernel: &Kernel,
+        consts: &[Const],
+        workgroups: [Extent; 3],
+    ) {
+        let pipeline = self.gpu.pipeline(kernel, consts);
+        if let Some(last) = self.plan.dispatches.last_mut() {
+            last.instead = Some((is_taken, Way { pipeline, workgroups }));
+        }
     }
 }
 
@@ -303,8 +329,13 @@ impl Gpu {
         unsafe { self.device.create_shader_module_trusted(shader, checks) }
     }
 
-    /// The pipeline of a source, compiled unless it is already.
-    fn pipeline(&self, kernel: &Kernel, source: String) -> wgpu::ComputePipeline {
+    fn variant(&self, kernel: &Kernel) -> &'static Variant {
+        kernel.variant(self.subgroups, self.matrix_units)
+    }
+
+    /// The pipeline of a kernel, compiled unless it is already.
+    fn pipeline(&self, kernel: &Kernel, consts: &[Const]) -> wgpu::ComputePipeline {
+        let source = self.variant(kernel).source(Dialect::HERE, self.subgroups, consts);
         let pipelines = || self.pipelines.lock().unwrap_or_else(PoisonError::into_inner);
         let known = pipelines().get(&source).cloned();
         known.unwrap_or_else(|| {

@@ -41,7 +41,7 @@ pub struct Tuning {
     /// of each dispatch, when some of the card has nothing left to do, comes half as often.
     pub chunk: usize,
     /// Positions of a decode step's split are a multiple of this, or of fewer where the kernel takes
-    /// fewer at a time. A card's takes 128. A CPU may have more cores than there are heads, and is busy
+    /// fewer at a time, or where the text is short. A card's takes 128. A CPU may have more cores than there are heads, and is busy
     /// with shorter splits.
     pub min_split: usize,
     /// Splits of a prefill step's attention, at most: each takes memory for every token of a chunk.

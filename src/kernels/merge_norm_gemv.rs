@@ -5,7 +5,7 @@ use crate::lanes_variants;
 
 /// See `norm_gemv`.
 fn row_groups(tuning: &Tuning, k: usize) -> RowGroups {
-    RowGroups::normed(tuning, k, 16)
+    RowGroups::normed(tuning, k, 16, 1)
 }
 
 pub(super) const KERNEL: Kernel = Kernel {

@@ -69,7 +69,7 @@ mod take_logits;
 mod weight;
 
 pub use attention::{AttentionShape, KvCache, KvType, Partials};
-pub use attention_decode::decoded_positions;
+pub use attention_decode::{SHORT, SHORT_SPLIT, decoded_positions};
 pub use attention_merge::MAX_SPLITS;
 pub use best_of_each::BestOfBlock;
 pub use gemv_upper::{Approximation, leads};

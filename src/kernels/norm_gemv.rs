@@ -7,7 +7,8 @@ use crate::lanes_variants;
 /// workgroup for each of its processors. These numbers, and those of the other kernels that norm
 /// their input, are the best of those tried on an NVIDIA H200 with the sizes of the 2B-4T model.
 fn row_groups(tuning: &Tuning, k: usize, product: Product) -> RowGroups {
-    RowGroups::normed(tuning, k, if product.matrices() == 2 { 8 } else { 16 })
+    let matrices = product.matrices();
+    RowGroups::normed(tuning, k, if matrices == 2 { 8 } else { 16 }, matrices as u32)
 }
 
 pub(super) const KERNEL: Kernel = Kernel {

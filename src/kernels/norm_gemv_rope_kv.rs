@@ -5,7 +5,7 @@ use crate::lanes_variants;
 
 /// A slot computes the two values of a RoPE pair. See `norm_gemv` for the rest.
 fn row_groups(tuning: &Tuning, k: usize) -> RowGroups {
-    RowGroups::normed(tuning, k, 16)
+    RowGroups::normed(tuning, k, 16, 2)
 }
 
 pub(super) const KERNEL: Kernel = Kernel {
