@@ -4,6 +4,7 @@
 use std::rc::Rc;
 use ternlight::engine::{Choice, Choosing, Engine, MAX_BATCH_STEPS};
 
+use ternlight::kernels::SHORT;
 use ternlight::native::block_on;
 use ternlight::sampling::Sampling;
 use ternlight::session::KvType;
@@ -36,8 +37,8 @@ fn choices(engine: &Engine, ids: &[u32], mut pos: usize, n: usize) -> (Vec<Choic
     (chosen, logits)
 }
 
-/// The positions include the first, those around 128, where a tile of attention ends, and those
-/// around 1537, from where on attention splits the context more coarsely. Far into the context,
+/// The positions include the first, those around [`SHORT`], from where on a card takes another kernel of
+/// attention and longer splits, and those around 1537, from where on splits are longer again. Far into the context,
 /// only the first and the last positions of the cache are filled. The rest of the cache is the same
 /// for all runs.
 #[test]
@@ -46,8 +47,8 @@ fn a_draft_pass_equals_steps_of_one_token() {
     for setup in [Setup::default(), card().no_subgroups(), card().kv(KvType::Int8)] {
         let engine = engine(&setup);
         let ids = noise(1600);
-        for (cached, n) in [(0, 11), (120, 16), (1525, 20)] {
-            engine.set_choosing(&if cached == 120 { told() } else { Choosing::default() });
+        for (cached, n) in [(0, 11), (SHORT - 8, 16), (1525, 20)] {
+            engine.set_choosing(&if cached == SHORT - 8 { told() } else { Choosing::default() });
             engine.count(&[], &[]);
             let filled = cached.min(engine.chunk()).min(64);
             for pos in [0, cached - filled].into_iter().filter(|_| filled > 0) {
@@ -73,8 +74,8 @@ fn batches_are_steps_one_by_one() {
 }
 
 fn check_batches(engine: &Engine) {
-    /// From here, the batches go beyond a tile of attention.
-    const START: usize = 120;
+    /// From here, the batches go beyond a short text.
+    const START: usize = SHORT - 8;
     let gpu = engine.gpu();
     let prompt = noise(START);
     let drawn = Sampling { temperature: 2.0, seed: 3, ..Sampling::default() };
@@ -90,7 +91,7 @@ fn check_batches(engine: &Engine) {
         };
         let batches = [1, MAX_BATCH_STEPS, 2, MAX_BATCH_STEPS, MAX_BATCH_STEPS, 3];
         let n = batches.iter().sum::<usize>();
-        assert!(START + n > 128);
+        assert!(START + n > SHORT);
         let first = start();
         let one_by_one: Vec<Choice> = (START..START + n)
             .flat_map(|pos| block_on(engine.decode_and_sample(pos, 1).take(gpu)).unwrap())
