@@ -97,8 +97,7 @@ impl Used {
 
 pub(super) struct Dispatch {
     way: Way,
-    /// Another way, and the steps that take it.
-    instead: Option<(fn(&Step) -> bool, Way)>,
+    instead: Option<Instead>,
     bind_group: wgpu::BindGroup,
     /// Whether the bind group has the step.
     stepped: bool,
@@ -112,11 +111,17 @@ struct Way {
     workgroups: [Extent; 3],
 }
 
+/// Another way, and the steps that take it.
+struct Instead {
+    is_taken: fn(&Step) -> bool,
+    way: Way,
+}
+
 impl Dispatch {
     /// Encodes it for `step`, which is number `index` in the buffer of steps.
     pub(super) fn encode(&self, pass: &mut wgpu::ComputePass<'_>, step: &Step, index: usize) {
         let Way { pipeline, workgroups } = match &self.instead {
-            Some((is_taken, other)) if is_taken(step) => other,
+            Some(Instead { is_taken, way }) if is_taken(step) => way,
             _ => &self.way,
         };
         let [x, y, z] = workgroups.map(|extent| extent.at(step));
@@ -285,7 +290,7 @@ impl<'gpu> Recorder<'gpu> {
     ) {
         let pipeline = self.gpu.pipeline(kernel, consts);
         if let Some(last) = self.plan.dispatches.last_mut() {
-            last.instead = Some((is_taken, Way { pipeline, workgroups }));
+            last.instead = Some(Instead { is_taken, way: Way { pipeline, workgroups } });
         }
     }
 }
