@@ -1,5 +1,6 @@
 // softmax(q · k) v of 1 or 2 (HEADS) query heads that share a KV head, for one of a few tokens,
-// over one split of the context. The split is read once (online softmax).
+// over one split of the context. The split is read once (online softmax). ONE_TILE: no split is longer
+// than a tile.
 //
 // Scores: LANES lanes share EACH positions. They score them for all heads and read the queries
 // once.
@@ -87,7 +88,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         wq[lane] = queries[(token * N_HEAD + first_head) * QUADS + lane];
     }
     // Every split runs the same number of tiles. A tile that begins after `end` adds nothing.
-    let tiles = (min(row.split_len, row.pos + 1u) + TILE - 1u) / TILE;
+    let tiles = select((min(row.split_len, row.pos + 1u) + TILE - 1u) / TILE, 1u, ONE_TILE);
     var largest = vec2f(-1e30); // by head
     var total = vec2f();
     var sum0 = vec4f();

@@ -26,8 +26,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         head_values[slot] = FACTOR * v;
     }
     workgroupBarrier();
+    let squares = squares_of_head(lane);
     if lane < HALF / 2u {
-        store_rotated(head, 0u, 2u * lane, rotation);
+        store_rotated(head, 0u, 2u * lane, squares, rotation);
     }
     finish_head(lane, head, 0u);
 }

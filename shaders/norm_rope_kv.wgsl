@@ -10,24 +10,24 @@
 @group(0) @binding(5) var<storage, read_write> k_cache: array<u32>;
 @group(0) @binding(6) var<storage, read_write> v_cache: array<u32>;
 
-const FOURS: u32 = HEAD_DIM / 4u;
 const PAIRS_EACH: u32 = (HALF / 2u + WORKGROUP - 1u) / WORKGROUP; // twos of pairs of a lane
-const FOURS_EACH: u32 = (FOURS + WORKGROUP - 1u) / WORKGROUP; // of a lane
+const QUADS_EACH: u32 = (QUADS + WORKGROUP - 1u) / WORKGROUP; // of a lane
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let head = group.y * (N_HEAD + 2u * N_HEAD_KV) + group.x;
-    for (var n = 0u; n < FOURS_EACH; n++) {
+    for (var n = 0u; n < QUADS_EACH; n++) {
         let i = n * WORKGROUP + lane;
-        if i < FOURS {
-            head_values[i] = qkv[head * FOURS + i];
+        if i < QUADS {
+            head_values[i] = qkv[head * QUADS + i];
         }
     }
     workgroupBarrier();
+    let squares = squares_of_head(lane);
     for (var n = 0u; n < PAIRS_EACH; n++) {
         let i = 2u * (n * WORKGROUP + lane);
         if i < HALF {
-            store_rotated(group.x, group.y, i, rotation_of(group.x, group.y, i));
+            store_rotated(group.x, group.y, i, squares, rotation_of(group.x, group.y, i));
         }
     }
     finish_head(lane, group.x, group.y);

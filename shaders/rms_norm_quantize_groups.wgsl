@@ -48,7 +48,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3u, @builtin(local_invocation_index
                 vec2f(scale, scale * f32(sum.x + sum.y + sum.z + sum.w));
         }
     }
-    let all = group_sum_max(lane, vec2f(squares, 0.0)).x;
+    let all = group_sum_f32(lane, squares);
     if lane == 0u {
         q_factor[row] = inverseSqrt(all / f32(K) + EPS);
     }

@@ -8,6 +8,11 @@ const GROUP_STEP: u32 = min(WORKGROUP, SUBGROUP);
 const GROUP_HALVINGS: u32 = countTrailingZeros(GROUP_STEP);
 
 var<workgroup> group_partial_sum_max: array<vec2f, GROUP_PARTIALS>;
+// Lanes whose floats are added, at most. So a sum has one order, whatever WORKGROUP is.
+const SUM_LANES: u32 = 256u;
+const SUM_PARTIALS: u32 = min(GROUP_PARTIALS, max(SUM_LANES / SUBGROUP, 1u));
+
+var<workgroup> group_partial_sum_f32: array<f32, GROUP_PARTIALS>;
 var<workgroup> group_partial_sum_i32: array<i32, GROUP_PARTIALS>;
 var<workgroup> group_partial_max_vec2f: array<vec2f, GROUP_PARTIALS>;
 
@@ -28,6 +33,23 @@ fn group_sum_max(lane: u32, value: vec2f) -> vec2f {
     for (var i = 1u; i < GROUP_PARTIALS; i++) {
         let other = group_partial_sum_max[i];
         v = vec2f(v.x + other.x, max(v.y, other.y));
+    }
+    return v;
+}
+
+// The sum of the first SUM_LANES values.
+fn group_sum_f32(lane: u32, value: f32) -> f32 {
+    var v = value;
+    for (var i = 0u; i < GROUP_HALVINGS; i++) {
+        v += subgroupShuffleXor(v, GROUP_STEP >> (i + 1u));
+    }
+    if lane % SUBGROUP == 0u {
+        group_partial_sum_f32[lane / SUBGROUP] = v;
+    }
+    workgroupBarrier();
+    v = group_partial_sum_f32[0];
+    for (var i = 1u; i < SUM_PARTIALS; i++) {
+        v += group_partial_sum_f32[i];
     }
     return v;
 }

@@ -10,6 +10,11 @@ const GROUP_SECONDS: u32 = 1u << (countTrailingZeros(WORKGROUP) / 2u);
 const GROUP_FIRSTS: u32 = WORKGROUP / GROUP_SECONDS;
 
 var<workgroup> group_partial_sum_max: array<vec2f, WORKGROUP>;
+// Lanes whose floats are added, at most. So a sum has one order, whatever WORKGROUP is.
+const SUM_LANES: u32 = 256u;
+const_assert WORKGROUP <= SUM_LANES;
+
+var<workgroup> group_partial_sum_f32: array<f32, WORKGROUP>;
 var<workgroup> group_partial_sum_i32: array<i32, WORKGROUP>;
 var<workgroup> group_partial_max_vec2f: array<vec2f, WORKGROUP>;
 
@@ -32,6 +37,25 @@ fn group_sum_max(lane: u32, value: vec2f) -> vec2f {
     v = group_partial_sum_max[0];
     for (var i = 1u; i < GROUP_SECONDS; i++) {
         v = sum_max(v, group_partial_sum_max[i]);
+    }
+    return v;
+}
+
+// The sum of the first SUM_LANES values.
+fn group_sum_f32(lane: u32, value: f32) -> f32 {
+    var v = value;
+    group_partial_sum_f32[lane] = v;
+    workgroupBarrier();
+    if lane < GROUP_SECONDS {
+        for (var i = 1u; i < GROUP_FIRSTS; i++) {
+            v += group_partial_sum_f32[lane + i * GROUP_SECONDS];
+        }
+        group_partial_sum_f32[lane] = v;
+    }
+    workgroupBarrier();
+    v = group_partial_sum_f32[0];
+    for (var i = 1u; i < GROUP_SECONDS; i++) {
+        v += group_partial_sum_f32[i];
     }
     return v;
 }

@@ -35,25 +35,34 @@ fn weighted(sum: vec4f, s: Shares, p0: vec4f, p1: vec4f, p2: vec4f, p3: vec4f) -
     return sum * s.shrink + s.share.x * p0 + s.share.y * p1 + s.share.z * p2 + s.share.w * p3;
 }
 
-// Vector `i` of a token's outputs.
-fn merged(token: u32, i: u32) -> vec4f {
-    let head = 4u * i / HEAD_DIM;
-    let first = token * step.n_splits;
+// A vector of the splits so far.
+struct Splits {
+    sum: vec4f, // not divided by the total
+    total: f32,
+    largest: f32,
+}
+
+fn add_four(before: Splits, first: u32, split: u32, i: u32) -> Splits {
     let last = step.n_splits - 1u;
-    var largest = -1e30;
-    var total = 0.0;
-    var sum = vec4f();
-    let fours = (step.n_splits + 3u) / 4u;
-    for (var four = 0u; four < fours; four++) {
-        let split = 4u * four;
-        let p0 = partial_sums[(first + split) * (K / 4u) + i];
-        let p1 = partial_sums[(first + min(split + 1u, last)) * (K / 4u) + i];
-        let p2 = partial_sums[(first + min(split + 2u, last)) * (K / 4u) + i];
-        let p3 = partial_sums[(first + min(split + 3u, last)) * (K / 4u) + i];
-        let s = shares_of(first, split, head, largest);
-        largest = s.largest;
-        total = fma(total, s.shrink, s.total);
-        sum = weighted(sum, s, p0, p1, p2, p3);
+    let p0 = partial_sums[(first + split) * (K / 4u) + i];
+    let p1 = partial_sums[(first + min(split + 1u, last)) * (K / 4u) + i];
+    let p2 = partial_sums[(first + min(split + 2u, last)) * (K / 4u) + i];
+    let p3 = partial_sums[(first + min(split + 3u, last)) * (K / 4u) + i];
+    let s = shares_of(first, split, 4u * i / HEAD_DIM, before.largest);
+    let total = fma(before.total, s.shrink, s.total);
+    return Splits(weighted(before.sum, s, p0, p1, p2, p3), total, s.largest);
+}
+
+// Vector `i` of a token's outputs. At the begin of a loop drivers wait for what the kernel has loaded
+// before: so there is none. There are 12 splits at most.
+fn merged(token: u32, i: u32) -> vec4f {
+    let first = token * step.n_splits;
+    var v = add_four(Splits(vec4f(), 0.0, -1e30), first, 0u, i);
+    if step.n_splits > 4u {
+        v = add_four(v, first, 4u, i);
     }
-    return sum / total;
+    if step.n_splits > 8u {
+        v = add_four(v, first, 8u, i);
+    }
+    return v.sum / v.total;
 }

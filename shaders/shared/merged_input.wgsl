@@ -1,5 +1,5 @@
 // Merges the splits of attention into the input of normed_input.wgsl. See merged.wgsl, which says
-// what the kernel declares.
+// what the kernel declares; and FEW_SPLITS: whether there are four splits at most.
 
 struct FourSplits {
     first: Input,
@@ -44,13 +44,13 @@ fn input(token: u32, i: u32) -> Input {
     var total = 0.0;
     var sum = Input();
     var next = load_splits(first, 0u, i);
-    let fours = (step.n_splits + 3u) / 4u;
+    let fours = select((step.n_splits + 3u) / 4u, 1u, FEW_SPLITS);
     for (var four = 0u; four < fours; four++) {
         let split = 4u * four;
         let p = next;
         let s = shares_of(first, split, head, largest);
         // Load the next splits while these are added.
-        if split + 4u < step.n_splits {
+        if !FEW_SPLITS && split + 4u < step.n_splits {
             next = load_splits(first, split + 4u, i);
         }
         largest = s.largest;

@@ -9,6 +9,9 @@ const STEPS: u32 = (VECTORS + LANES - 1u) / LANES; // to read a row
 
 const_assert EACH == 1u || EACH == 2u;
 
+// Codes are loaded so many steps ahead. All at once is fastest as long as they are few registers.
+const AHEAD: u32 = select(3u, STEPS, STEPS * EACH <= 12u);
+
 const WIDTH: u32 = select(1u, 2u, WIDE && !PACKED_DOT); // vectors of activations for a word of codes
 
 // The activations for each word of codes, [STEPS][4][WIDTH][LANES], so that neighbouring lanes read
@@ -101,7 +104,7 @@ fn products(lane: u32, rows: vec2u) -> Products {
     // There is a variable for each row, because indexing by a loop's variable is slow on drivers.
     var codes0: array<vec4u, STEPS>;
     var codes1: array<vec4u, STEPS>;
-    for (var i = 0u; i < STEPS; i++) {
+    for (var i = 0u; i < AHEAD; i++) {
         codes0[i] = codes(rows.x, i, lane);
         if EACH > 1u {
             codes1[i] = codes(rows.y, i, lane);
@@ -112,6 +115,12 @@ fn products(lane: u32, rows: vec2u) -> Products {
     var sum1 = vec3i();
     var sum = vec2i();
     for (var i = 0u; i < STEPS; i++) {
+        if AHEAD < STEPS && i + AHEAD < STEPS {
+            codes0[i + AHEAD] = codes(rows.x, i + AHEAD, lane);
+            if EACH > 1u {
+                codes1[i + AHEAD] = codes(rows.y, i + AHEAD, lane);
+            }
+        }
         let at = i * 4u * WIDTH * LANES + lane % LANES;
         if PACKED_DOT {
             let q0 = q[at];

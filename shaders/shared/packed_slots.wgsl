@@ -8,10 +8,8 @@
 const_assert BITS <= 2u && GROUP >= UNIT;
 const_assert EACH == 1u || EACH == 2u || EACH == 4u;
 
-// Drivers unroll a loop to a constant. On an NVIDIA H200 a model of short rows, four steps or fewer,
-// then decodes faster by 4 %. With longer rows it makes no difference, and more code: those take
-// the length of a buffer, which is no constant and never less than STEPS.
-const UNROLLED_STEPS: u32 = 4u;
+// Codes are loaded so many steps ahead: they come from memory, the activations from a cache.
+const AHEAD: u32 = min(2u, STEPS);
 
 const SIXTY_FOURS: u32 = K / 64u; // activations of a row, 64 at a time
 
@@ -72,19 +70,23 @@ fn add_unit_of_bits(sum: vec4f, c: Codes, unit: u32, inside: bool) -> vec4f {
 }
 
 // The products with EACH rows of the shard. Every lane of the slot gets them.
+//
+// The codes of every step have a variable of their own. Where steps share two of them, a driver waits for
+// all loads in flight before each step: an NVIDIA H200 then decodes an 8B slower by a tenth.
 fn products(lane: u32, rows: vec4u) -> vec4f {
     let last = UNITS - 1u;
     let mine = lane % LANES;
-    // Codes are loaded two steps ahead: they come from memory, the activations from a cache.
-    var next = load_codes(rows, min(mine, last));
-    var after = load_codes(rows, min(mine + LANES, last));
+    var codes: array<Codes, STEPS>;
+    for (var i = 0u; i < AHEAD; i++) {
+        codes[i] = load_codes(rows, min(i * LANES + mine, last));
+    }
     let factor = prepare_input(lane);
-    let steps = select(min(STEPS, arrayLength(&w)), STEPS, STEPS <= UNROLLED_STEPS);
     var sum = vec4f();
-    for (var i = 0u; i < steps; i++) {
-        let c = next;
-        next = after;
-        after = load_codes(rows, min((i + 2u) * LANES + mine, last));
+    for (var i = 0u; i < STEPS; i++) {
+        if i + AHEAD < STEPS {
+            codes[i + AHEAD] = load_codes(rows, min((i + AHEAD) * LANES + mine, last));
+        }
+        let c = codes[i];
         let unit = min(i * LANES + mine, last);
         // Past the end of a row, a scale of 0 adds nothing.
         let inside = i * LANES + mine < UNITS;

@@ -3,9 +3,12 @@
 // operation that could be fused with another is explicit.
 //
 // The kernel declares head_norms, `array<f32>` [2][HEAD_DIM] of q and of k; rope_table,
-// `array<vec2f>` [n_ctx, HEAD_DIM / 2]: cos, sin; and what store_head.wgsl says.
+// `array<vec2f>` [n_ctx, HEAD_DIM / 2]: cos, sin; and what store_head.wgsl says. It includes
+// lanes_subgroup.wgsl or lanes_workgroup.wgsl.
 
-var<workgroup> head_values: array<vec4f, HEAD_DIM / 4u>;
+const QUADS: u32 = HEAD_DIM / 4u;
+
+var<workgroup> head_values: array<vec4f, QUADS>;
 
 // How the values i, i + 1, i + HALF and i + HALF + 1 of a head are normed and rotated.
 struct Rotation {
@@ -34,16 +37,23 @@ fn two_values(i: u32) -> vec2f {
     return select(four.xy, four.zw, i % 4u == 2u);
 }
 
+// The sum of the squares of head_values. The whole workgroup calls it.
+fn squares_of_head(lane: u32) -> f32 {
+    var squares = 0.0;
+    for (var n = 0u; n < (QUADS + LANES - 1u) / LANES; n++) {
+        let i = n * LANES + lane % LANES;
+        if i < QUADS {
+            squares += square_of(head_values[i]);
+        }
+    }
+    return lanes_sum_f32(lane, squares);
+}
+
 // Norms, rotates and stores the values i, i + 1, i + HALF and i + HALF + 1 of head_values. See
 // store_head.wgsl: the kernel calls finish_head.
-fn store_rotated(head: u32, token: u32, i: u32, rotation: Rotation) {
+fn store_rotated(head: u32, token: u32, i: u32, squares: f32, rotation: Rotation) {
     var v = Pairs(two_values(i), two_values(i + HALF));
     if head < N_HEAD + N_HEAD_KV {
-        var squares = 0.0;
-        for (var n = 0u; n < HEAD_DIM / 4u; n++) {
-            let v = head_values[n];
-            squares = fma(v.w, v.w, fma(v.z, v.z, fma(v.y, v.y, fma(v.x, v.x, squares))));
-        }
         let scale = inverseSqrt(squares / f32(HEAD_DIM) + EPS)
             * select(1.0, inverseSqrt(f32(HEAD_DIM)), head < N_HEAD);
         let normed =

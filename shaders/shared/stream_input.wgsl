@@ -8,20 +8,18 @@
 const SCALES_AT: u32 = Q_VECTORS;
 const SQUARES_AT: u32 = SCALES_AT + K / 64u;
 const GROUPS: u32 = K / 32u;
-// The sum of squares has one order, whatever WORKGROUP is.
-const NORM_LANES: u32 = 256u;
-const GROUPS_EACH: u32 = (GROUPS + NORM_LANES - 1u) / NORM_LANES; // of a lane
+const GROUPS_EACH: u32 = (GROUPS + SUM_LANES - 1u) / SUM_LANES; // of a lane
 
 fn prepare_input(lane: u32) -> f32 {
     stage_input(lane);
     var squares = 0.0;
     for (var n = 0u; n < GROUPS_EACH; n++) {
-        let group = n * NORM_LANES + lane;
-        if lane < NORM_LANES && group < GROUPS {
+        let group = n * SUM_LANES + lane;
+        if lane < SUM_LANES && group < GROUPS {
             squares += bitcast<f32>(stream[SQUARES_AT + group / 4u][group % 4u]);
         }
     }
-    return inverseSqrt(group_sum_max(lane, vec2f(squares, 0.0)).x / f32(K) + EPS);
+    return inverseSqrt(group_sum_f32(lane, squares) / f32(K) + EPS);
 }
 
 fn input_vector(i: u32) -> vec4u {

@@ -14,6 +14,11 @@ use crate::model::{Angles, Config};
 /// Positions of a prefill step's split are a multiple of this.
 const MIN_PREFILL_SPLIT: usize = 256;
 
+/// Values of attention's splits that a product merges, at most: each of its workgroups reads all of them.
+/// On an NVIDIA H200, splits of 4096 values are merged faster if there are 8 than with 12, and with 2560
+/// values it is the other way round.
+const MERGED_VALUES: usize = 8 * 4096;
+
 /// Bytes of KV cache that are taken by default. Who wants a larger context asks for it.
 const MAX_CACHE: usize = 1 << 30;
 
@@ -84,6 +89,8 @@ pub(super) struct State {
     pub(super) few: usize,
     /// Positions of a decode step's split are a multiple of this.
     min_split: usize,
+    /// Splits of a decode step, at most.
+    max_splits: usize,
     /// Splits of a prefill step's attention, at most.
     max_prefill_splits: usize,
     /// The step, and those that are submitted with it.
@@ -211,10 +218,12 @@ impl State {
         let max_prefill_splits = gpu.tuning.max_prefill_splits;
         let (n_embd, n_ff, n_vocab) = (config.n_embd, config.n_ff, config.n_vocab);
         let n_q = config.n_embd_q();
-        let widest = n_vocab.max(MAX_SPLITS as usize * n_q);
+        // A short text has as many as it has, whatever the width.
+        let max_splits = (MERGED_VALUES / n_q).clamp(SHORT / SHORT_SPLIT, MAX_SPLITS as usize);
+        let widest = n_vocab.max(max_splits * n_q);
         let few_fit = FEW * widest * size_of::<f32>() <= gpu.max_binding as usize;
         let few = if chunk >= FEW && few_fit { FEW } else { 0 };
-        let splits = (chunk * max_prefill_splits).max(MAX_SPLITS as usize * few.max(1));
+        let splits = (chunk * max_prefill_splits).max(max_splits * few.max(1));
         let blocks = vocab_blocks(n_vocab);
         // Of a buffer with a row for each token, a step uses as many rows as it has tokens.
         let rows = |len: usize| Used::Tokens(4 * len as u64);
@@ -236,6 +245,7 @@ impl State {
             chunk,
             few,
             min_split,
+            max_splits,
             max_prefill_splits,
             step: a
                 .buffer("step", MAX_BATCH_STEPS * (1 + FEW))
@@ -385,7 +395,7 @@ impl State {
         if end <= SHORT {
             return self.min_split.min(SHORT_SPLIT);
         }
-        split_len(end, self.min_split, MAX_SPLITS as usize)
+        split_len(end, self.min_split, self.max_splits)
     }
 
     /// The most tokens of a draft pass after `pos`: up to where a single token would split the

@@ -7,6 +7,9 @@ use crate::lanes_variants;
 /// with more of them these take longer than the attention gains.
 pub const MAX_SPLITS: u32 = 12;
 
+// As many as `shaders/shared/merged.wgsl` adds.
+const _: () = assert!(MAX_SPLITS == 12);
+
 pub(super) const KERNEL: Kernel = Kernel {
     name: "attention_merge",
     bindings: &[
@@ -29,7 +32,11 @@ pub(super) const KERNEL: Kernel = Kernel {
 };
 
 fn consts(shape: &AttentionShape, workgroup: u32, eps: Option<f32>) -> Vec<Const> {
-    let own = [Const::U32("WORKGROUP", workgroup), Const::size("K", shape.n_head * shape.head_dim)];
+    let own = [
+        Const::U32("WORKGROUP", workgroup),
+        Const::size("K", shape.n_head * shape.head_dim),
+        Const::Bool("FEW_SPLITS", false),
+    ];
     [shape.consts(), own.into(), norm_consts(eps)].concat()
 }
 

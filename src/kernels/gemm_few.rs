@@ -43,6 +43,7 @@ impl Recorder<'_> {
             rows_per_workgroup: groups.rows(),
             tokens: Extent::Tokens(FEW as u32),
             consts: consts(groups),
+            instead: None,
             buffers: &[&x.q, &x.scale, y],
         }
         .record(self);

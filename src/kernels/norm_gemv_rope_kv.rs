@@ -70,6 +70,7 @@ impl Recorder<'_> {
                 groups.normed_consts(self.gpu(), w.k, groups.results()),
                 norm.eps,
             ),
+            instead: None,
             buffers: &[x, &norm.weight, rope_table, q, &cache.keys, &cache.values],
         }
         .record(self);

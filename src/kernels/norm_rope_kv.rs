@@ -1,6 +1,7 @@
-use super::{AttentionShape, KvCache, Norm};
-use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
-use crate::one_variant;
+use super::packed::lanes_of;
+use super::{AttentionShape, KvCache, Norm, Product};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder, Tuning};
+use crate::lanes_variants;
 
 /// Threads for a head. Each takes two pairs of a head of 256.
 pub(super) const WORKGROUP: u32 = 64;
@@ -16,7 +17,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("k_cache", Access::Write),
         ("v_cache", Access::Write),
     ],
-    variants: one_variant!(
+    variants: lanes_variants!("lanes";
         "shared/step",
         "shared/rows",
         "shared/rope_kv",
@@ -26,12 +27,17 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/rotated_head",
         "norm_rope_kv"
     ),
-    example: || consts(&AttentionShape::EXAMPLE, 1e-6, true),
+    example: || consts(&Tuning::card(None, 256), &AttentionShape::EXAMPLE, 1e-6, true),
 };
 
-fn consts(shape: &AttentionShape, eps: f32, rows: bool) -> Vec<Const> {
-    let own =
-        [Const::Bool("ROWS", rows), Const::U32("WORKGROUP", WORKGROUP), Const::F32("EPS", eps)];
+fn consts(tuning: &Tuning, shape: &AttentionShape, eps: f32, rows: bool) -> Vec<Const> {
+    let own = [
+        Const::Bool("ROWS", rows),
+        Const::U32("WORKGROUP", WORKGROUP),
+        // As in `norm_gemv_heads_packed`, which gives the same bits.
+        Const::U32("LANES", lanes_of(Product::Store, tuning.lanes)),
+        Const::F32("EPS", eps),
+    ];
     [shape.consts(), own.into()].concat()
 }
 
@@ -51,7 +57,7 @@ impl Recorder<'_> {
         let heads = (shape.n_head + 2 * shape.n_head_kv) as u32;
         self.dispatch(
             &KERNEL,
-            &consts(shape, norms.eps, rows),
+            &consts(self.tuning(), shape, norms.eps, rows),
             &[qkv, &norms.weight, rope_table, q, keys, values],
             [Extent::Fixed(heads), Extent::Tokens(1), Extent::Fixed(1)],
         );

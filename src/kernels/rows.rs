@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use super::{Dense, DenseType, NO_TOKEN, Norm, Product, Shard, Ternary, WORKGROUP, in_a_row};
-use crate::gpu::{Bound, Buffer, Const, Extent, Gpu, Kernel, Recorder, Subgroups, Tuning, Used};
+use crate::gpu::{
+    Bound, Buffer, Const, Extent, Gpu, Kernel, Recorder, Step, Subgroups, Tuning, Used,
+};
 
 /// Bytes of workgroup memory that every adapter has. More would not help: longer rows would also need
 /// more registers than a thread has.
@@ -161,6 +163,12 @@ pub(super) fn ternary_consts(rows: &ShardRows, product: Product, packed_dot: boo
     consts
 }
 
+/// Other constants of a kernel, and the steps that take them.
+pub(super) struct Instead {
+    pub(super) is_taken: fn(&Step) -> bool,
+    pub(super) consts: Vec<Const>,
+}
+
 /// A product of a ternary matrix, as one dispatch for each shard.
 pub(super) struct TernaryProduct<'a> {
     pub(super) kernel: &'static Kernel,
@@ -172,6 +180,7 @@ pub(super) struct TernaryProduct<'a> {
     pub(super) tokens: Extent,
     /// The kernel's own constants.
     pub(super) consts: Vec<Const>,
+    pub(super) instead: Option<Instead>,
     /// What the kernel binds after `w` and `w_scale`.
     pub(super) buffers: &'a [&'a dyn Bound],
 }
@@ -183,11 +192,15 @@ impl TernaryProduct<'_> {
         let packed_dot = recorder.tuning().has_packed_dot();
         for Shard { buffer, rows } in &w.shards {
             let rows = ShardRows { k: w.k, all: w.rows, shard: rows.clone() };
-            let consts = [ternary_consts(&rows, product, packed_dot), self.consts.clone()].concat();
+            let consts =
+                |own: &[Const]| [&ternary_consts(&rows, product, packed_dot), own].concat();
             let buffers = [&[buffer as &dyn Bound, &w.scale], self.buffers].concat();
             let groups = (rows.shard.len() * w.matrices).div_ceil(self.rows_per_workgroup);
             let groups = [Extent::Fixed(groups as u32), self.tokens, Extent::Fixed(1)];
-            recorder.dispatch(kernel, &consts, &buffers, groups);
+            recorder.dispatch(kernel, &consts(&self.consts), &buffers, groups);
+            if let Some(Instead { is_taken, consts: own }) = &self.instead {
+                recorder.instead(*is_taken, kernel, &consts(own), groups);
+            }
         }
     }
 }

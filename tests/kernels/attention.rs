@@ -236,7 +236,6 @@ fn attention_sees_the_past_in_all_splits() {
     }
 }
 
-/// Wide queries are divided otherwise.
 #[test]
 fn attention_of_wide_queries_sees_the_past() {
     let mut random = Random(19);
