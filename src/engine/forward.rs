@@ -5,8 +5,8 @@ use super::state::{Activations, Slot, State};
 use super::weights::{Block, Matrix, Vocabulary, Weights};
 use crate::gpu::{Buffer, Extent, Plan, Recorder};
 use crate::kernels::{
-    DenseType, Heads, KvCache, KvType, Norm, Packed, Product, Quantized, QuantizedGroups, Stream,
-    Ternary, max_normed_columns, max_rope_columns,
+    Dense, DenseType, Heads, KvCache, KvType, Norm, Packed, Product, Quantized, QuantizedGroups,
+    Stream, Ternary, max_normed_columns, max_rope_columns,
 };
 use crate::model::Config;
 
@@ -353,18 +353,12 @@ pub(super) fn best(
     candidates: Option<&Candidates>,
     slot: &Slot,
 ) -> Plan {
-    let State { x, last, .. } = state;
     match candidates.zip(weights.lm_head().dense()) {
         None => {
             lm_head(p, weights, state);
             choose_best(p, state, slot, &state.logits);
         }
-        Some((Candidates { approximation, best, .. }, w)) => {
-            p.rms_norm(x, &weights.output_norm, last);
-            p.gemv_upper(&slot.sampling, w, last, approximation, true);
-            p.rescore(&slot.sampling, &slot.penalties, w, last, approximation, best);
-            p.sample_commit(best, &slot.token, &slot.sampled);
-        }
+        Some(by) => best_by(p, weights, state, by, slot, false),
     }
     p.finish()
 }
@@ -378,18 +372,33 @@ pub(super) fn best_adjusted(
     candidates: Option<&Candidates>,
     slot: &Slot,
 ) -> Plan {
-    let State { x, last, .. } = state;
-    let Slot { sampling, penalties, token, .. } = slot;
-    if let Some((Candidates { approximation, adjusted, best, .. }, w)) =
-        candidates.zip(weights.lm_head().dense())
-    {
-        p.rms_norm(x, &weights.output_norm, last);
-        p.gemv_upper(sampling, w, last, approximation, false);
-        p.penalize_upper(sampling, slot.adjustments(), token, approximation, adjusted);
-        p.rescore(sampling, penalties, w, last, adjusted, best);
-        p.sample_commit(best, token, &slot.sampled);
+    if let Some(by) = candidates.zip(weights.lm_head().dense()) {
+        best_by(p, weights, state, by, slot, true);
     }
     p.finish()
+}
+
+fn best_by(
+    p: &mut Recorder,
+    weights: &Weights,
+    state: &State,
+    (candidates, w): (&Candidates, &Dense),
+    slot: &Slot,
+    adjusts: bool,
+) {
+    let Candidates { approximation, adjusted, best, .. } = candidates;
+    let State { x, last, .. } = state;
+    let Slot { sampling, penalties, token, .. } = slot;
+    p.rms_norm(x, &weights.output_norm, last);
+    p.gemv_upper(sampling, w, last, approximation, !adjusts);
+    let by = if adjusts {
+        p.penalize_upper(sampling, slot.adjustments(), token, approximation, adjusted);
+        adjusted
+    } else {
+        approximation
+    };
+    p.rescore(sampling, penalties, w, last, by, best);
+    p.sample_commit(best, token, &slot.sampled);
 }
 
 /// From the residual stream of the step's last token to a token drawn from those that top-k, top-p and

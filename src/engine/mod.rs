@@ -8,6 +8,7 @@ mod dot;
 mod forward;
 mod lm_head;
 mod matrix_units;
+mod plans;
 mod state;
 mod upload;
 mod weights;
@@ -28,8 +29,8 @@ pub use crate::kernels::KvType;
 pub use choices::{Choice, Choices, Choosing, Chosen, Sampled};
 
 use choices::{Reading, Told};
-use forward::Width;
 use lm_head::Candidates;
+use plans::{Plans, SlotPlans};
 use state::{Slot, State};
 use upload::{Upload, Uploaded};
 use weights::Weights;
@@ -141,135 +142,6 @@ impl Warming {
     }
 }
 
-/// The recorded work. A step runs `decode`, `short` or `prefill`, and where a token is wanted then
-/// what a slot's `best`, `kept` or `best_adjusted` has, or `logits` and what chooses by them. A draft
-/// pass runs `few`, `few_logits`, `best_of_each` and perhaps `logprobs_each`. A step of several texts
-/// runs `few` and `few_logits`; then, for each text, `take_logits` and what chooses its token.
-struct Plans {
-    /// One token through the layers.
-    decode: Plan,
-    /// A chunk of tokens through the layers.
-    prefill: Plan,
-    /// The same for at most [`SHORT`](forward::SHORT) tokens.
-    short: Plan,
-    /// Few tokens through the layers.
-    few: Plan,
-    /// Their hidden states to the logits after each.
-    few_logits: Plan,
-    /// Their logits to those after one of them.
-    take_logits: Plan,
-    /// The last token's hidden state to logits.
-    logits: Plan,
-    /// Those of each slot.
-    slots: Vec<SlotPlans>,
-}
-
-/// What chooses a token for the text of a slot. By logits that is one of `by_logits`; or `penalize`
-/// and one of `by_adjusted`. Then perhaps `logprobs`.
-struct SlotPlans {
-    /// The last token's hidden state to the best token, or to one drawn from all.
-    best: Plan,
-    /// The last token's hidden state to one drawn from those that top-k, top-p and min-p keep. Empty
-    /// where the LM head is not split.
-    kept: Plan,
-    /// Like `best`, with biases and penalties. Empty where the LM head is not split.
-    best_adjusted: Plan,
-    /// The logits after each of few tokens to the best token after it.
-    best_of_each: Plan,
-    /// Makes adjusted logits of the model's, with biases and penalties.
-    penalize: Plan,
-    by_logits: Choosers,
-    by_adjusted: Choosers,
-    /// What is told of the token that was chosen.
-    logprobs: Plan,
-    /// What is told of the tokens of a draft pass.
-    logprobs_each: Plan,
-}
-
-/// Both choose a token by the same logits.
-struct Choosers {
-    /// The best token, or one drawn from all.
-    drawn: Plan,
-    /// A token drawn from those that top-k, top-p and min-p keep.
-    filtered: Plan,
-}
-
-impl Plans {
-    fn record(
-        recorder: &mut Recorder,
-        config: &Config,
-        weights: &Weights,
-        state: &State,
-        candidates: Option<&Candidates>,
-    ) -> Self {
-        Self {
-            // Kernels are compiled in this order: those of the first answer come first.
-            short: forward::layers(recorder, config, weights, state, Width::Short),
-            decode: forward::decode(recorder, config, weights, state),
-            prefill: forward::layers(recorder, config, weights, state, Width::Chunk),
-            few: forward::layers(recorder, config, weights, state, Width::Few),
-            few_logits: forward::few_logits(recorder, weights, state),
-            take_logits: forward::take_logits(recorder, state),
-            logits: forward::logits(recorder, weights, state),
-            slots: state
-                .slots
-                .iter()
-                .map(|slot| SlotPlans {
-                    best: forward::best(recorder, weights, state, candidates, slot),
-                    kept: forward::kept(recorder, weights, state, candidates, slot),
-                    best_adjusted: forward::best_adjusted(
-                        recorder, weights, state, candidates, slot,
-                    ),
-                    best_of_each: forward::best_of_each(recorder, state, slot),
-                    penalize: forward::penalize(recorder, state, slot),
-                    by_logits: Choosers::record(recorder, state, slot, &state.logits),
-                    by_adjusted: Choosers::record(recorder, state, slot, &state.adjusted),
-                    logprobs: forward::logprobs(recorder, state, slot),
-                    logprobs_each: forward::logprobs_each(recorder, state, slot),
-                })
-                .collect(),
-        }
-    }
-
-    fn all(&self) -> impl Iterator<Item = &Plan> {
-        let Self { decode, short, prefill, few, few_logits, take_logits, logits, slots } = self;
-        let slots = slots.iter().flat_map(SlotPlans::all);
-        [decode, short, prefill, few, few_logits, take_logits, logits].into_iter().chain(slots)
-    }
-}
-
-impl SlotPlans {
-    fn all(&self) -> impl Iterator<Item = &Plan> {
-        let Self { best, kept, best_adjusted, best_of_each, penalize, .. } = self;
-        let Self { by_logits, by_adjusted, .. } = self;
-        let choosers = [by_logits, by_adjusted].map(|by| [&by.drawn, &by.filtered]);
-        let told = [&self.logprobs, &self.logprobs_each];
-        [best, kept, best_adjusted, best_of_each, penalize]
-            .into_iter()
-            .chain(choosers.into_iter().flatten())
-            .chain(told)
-    }
-
-    /// From logits to a token, and what is told of it.
-    fn chosen(&self, choosing: &Choosing) -> impl Iterator<Item = &Plan> + use<'_> {
-        let adjusts = choosing.is_adjusted();
-        let Choosers { drawn, filtered } =
-            if adjusts { &self.by_adjusted } else { &self.by_logits };
-        let choose = if choosing.is_filtered() { filtered } else { drawn };
-        let told = choosing.logprobs.map(|_| &self.logprobs);
-        adjusts.then_some(&self.penalize).into_iter().chain([choose]).chain(told)
-    }
-}
-
-impl Choosers {
-    fn record(p: &mut Recorder, state: &State, slot: &Slot, logits: &Buffer<f32>) -> Self {
-        Self {
-            drawn: forward::drawn(p, state, slot, logits),
-            filtered: forward::filtered(p, state, slot, logits),
-        }
-    }
-}
-
 impl Engine {
     /// Loads the tensors of `table` from `reader` to `gpu`, and records the plans.
     ///
@@ -351,20 +223,23 @@ impl Engine {
             self.set_choosing(choosing);
             self.decode_and_sample(pos, 1)
         };
-        // Attention of a text that is not short has a pipeline of its own.
-        let further = crate::kernels::SHORT.min(self.n_ctx() - 1);
         let drawn = Sampling { temperature: 1.0, ..Sampling::default() };
         let kept = Sampling { top_k: 1, ..drawn };
         let filtered = Sampling { repeat_penalty: 2.0, ..kept };
         let told = Choosing { logprobs: Some(1), ..Choosing::default() };
         let greedy = Choosing::default();
-        let first = (prompt(2), token(0, &greedy), prompt(forward::SHORT + 1));
-        let penalized = Sampling { repeat_penalty: 2.0, ..Sampling::default() };
-        let others = [penalized, filtered, kept, drawn].map(Choosing::from);
-        let others = others.iter().chain([&told, &greedy]).map(|choosing| token(further, choosing));
+        let (short, first, long) = (prompt(2), token(0, &greedy), prompt(forward::SHORT + 1));
         let choices = (self.few_at(0) > 0).then(|| self.decode_and_choose(&[0, 0], 0, &[]));
-        let (short, greedy, long) = first;
-        Warming { prompts: [short, long], tokens: others.chain([greedy]).collect(), choices }
+        let penalized = Sampling { repeat_penalty: 2.0, ..Sampling::default() };
+        let mut tokens = vec![first];
+        for choosing in [penalized, filtered, kept, drawn].map(Choosing::from).iter().chain([&told])
+        {
+            tokens.push(token(0, choosing));
+        }
+        // The last one, so that tokens are chosen greedily from now on. Attention of long splits, and the
+        // merge of many, have pipelines of their own.
+        tokens.push(token(self.state.far_position(), &greedy));
+        Warming { prompts: [short, long], tokens, choices }
     }
 
     /// The device.

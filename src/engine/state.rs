@@ -398,6 +398,11 @@ impl State {
         split_len(end, self.min_split, self.max_splits)
     }
 
+    /// A position whose step has long splits, and many, if any step does.
+    pub(super) fn far_position(&self) -> usize {
+        (self.min_split * self.max_splits).min(self.n_ctx - 1)
+    }
+
     /// The most tokens of a draft pass after `pos`: up to where a single token would split the
     /// context differently.
     pub(super) fn few_at(&self, pos: usize) -> usize {

@@ -1,0 +1,137 @@
+//! The recorded work.
+
+use super::choices::Choosing;
+use super::forward::{self, Width};
+use super::lm_head::Candidates;
+use super::state::{Slot, State};
+use super::weights::Weights;
+use crate::gpu::{Buffer, Plan, Recorder};
+use crate::model::Config;
+
+/// A step runs `decode`, `short` or `prefill`, and where a token is wanted then what a slot's `best`,
+/// `kept` or `best_adjusted` has, or `logits` and what chooses by them. A draft pass runs `few`, `few_logits`, `best_of_each` and perhaps `logprobs_each`. A step of several texts
+/// runs `few` and `few_logits`; then, for each text, `take_logits` and what chooses its token.
+pub(super) struct Plans {
+    /// One token through the layers.
+    pub(super) decode: Plan,
+    /// A chunk of tokens through the layers.
+    pub(super) prefill: Plan,
+    /// The same for at most [`SHORT`](forward::SHORT) tokens.
+    pub(super) short: Plan,
+    /// Few tokens through the layers.
+    pub(super) few: Plan,
+    /// Their hidden states to the logits after each.
+    pub(super) few_logits: Plan,
+    /// Their logits to those after one of them.
+    pub(super) take_logits: Plan,
+    /// The last token's hidden state to logits.
+    pub(super) logits: Plan,
+    /// Those of each slot.
+    pub(super) slots: Vec<SlotPlans>,
+}
+
+/// What chooses a token for the text of a slot. By logits that is one of `by_logits`; or `penalize`
+/// and one of `by_adjusted`. Then perhaps `logprobs`.
+pub(super) struct SlotPlans {
+    /// The last token's hidden state to the best token, or to one drawn from all.
+    pub(super) best: Plan,
+    /// The last token's hidden state to one drawn from those that top-k, top-p and min-p keep. Empty
+    /// where the LM head is not split.
+    pub(super) kept: Plan,
+    /// Like `best`, with biases and penalties. Empty where the LM head is not split.
+    pub(super) best_adjusted: Plan,
+    /// The logits after each of few tokens to the best token after it.
+    pub(super) best_of_each: Plan,
+    /// Makes adjusted logits of the model's, with biases and penalties.
+    pub(super) penalize: Plan,
+    by_logits: Choosers,
+    by_adjusted: Choosers,
+    /// What is told of the token that was chosen.
+    pub(super) logprobs: Plan,
+    /// What is told of the tokens of a draft pass.
+    pub(super) logprobs_each: Plan,
+}
+
+/// Both choose a token by the same logits.
+pub(super) struct Choosers {
+    /// The best token, or one drawn from all.
+    drawn: Plan,
+    /// A token drawn from those that top-k, top-p and min-p keep.
+    filtered: Plan,
+}
+
+impl Plans {
+    pub(super) fn record(
+        recorder: &mut Recorder,
+        config: &Config,
+        weights: &Weights,
+        state: &State,
+        candidates: Option<&Candidates>,
+    ) -> Self {
+        Self {
+            // Kernels are compiled in this order: those of the first answer come first.
+            short: forward::layers(recorder, config, weights, state, Width::Short),
+            decode: forward::decode(recorder, config, weights, state),
+            prefill: forward::layers(recorder, config, weights, state, Width::Chunk),
+            few: forward::layers(recorder, config, weights, state, Width::Few),
+            few_logits: forward::few_logits(recorder, weights, state),
+            take_logits: forward::take_logits(recorder, state),
+            logits: forward::logits(recorder, weights, state),
+            slots: state
+                .slots
+                .iter()
+                .map(|slot| SlotPlans {
+                    best: forward::best(recorder, weights, state, candidates, slot),
+                    kept: forward::kept(recorder, weights, state, candidates, slot),
+                    best_adjusted: forward::best_adjusted(
+                        recorder, weights, state, candidates, slot,
+                    ),
+                    best_of_each: forward::best_of_each(recorder, state, slot),
+                    penalize: forward::penalize(recorder, state, slot),
+                    by_logits: Choosers::record(recorder, state, slot, &state.logits),
+                    by_adjusted: Choosers::record(recorder, state, slot, &state.adjusted),
+                    logprobs: forward::logprobs(recorder, state, slot),
+                    logprobs_each: forward::logprobs_each(recorder, state, slot),
+                })
+                .collect(),
+        }
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Plan> {
+        let Self { decode, short, prefill, few, few_logits, take_logits, logits, slots } = self;
+        let slots = slots.iter().flat_map(SlotPlans::all);
+        [decode, short, prefill, few, few_logits, take_logits, logits].into_iter().chain(slots)
+    }
+}
+
+impl SlotPlans {
+    fn all(&self) -> impl Iterator<Item = &Plan> {
+        let Self { best, kept, best_adjusted, best_of_each, penalize, .. } = self;
+        let Self { by_logits, by_adjusted, .. } = self;
+        let choosers = [by_logits, by_adjusted].map(|by| [&by.drawn, &by.filtered]);
+        let told = [&self.logprobs, &self.logprobs_each];
+        [best, kept, best_adjusted, best_of_each, penalize]
+            .into_iter()
+            .chain(choosers.into_iter().flatten())
+            .chain(told)
+    }
+
+    /// From logits to a token, and what is told of it.
+    pub(super) fn chosen(&self, choosing: &Choosing) -> impl Iterator<Item = &Plan> + use<'_> {
+        let adjusts = choosing.is_adjusted();
+        let Choosers { drawn, filtered } =
+            if adjusts { &self.by_adjusted } else { &self.by_logits };
+        let choose = if choosing.is_filtered() { filtered } else { drawn };
+        let told = choosing.logprobs.map(|_| &self.logprobs);
+        adjusts.then_some(&self.penalize).into_iter().chain([choose]).chain(told)
+    }
+}
+
+impl Choosers {
+    fn record(p: &mut Recorder, state: &State, slot: &Slot, logits: &Buffer<f32>) -> Self {
+        Self {
+            drawn: forward::drawn(p, state, slot, logits),
+            filtered: forward::filtered(p, state, slot, logits),
+        }
+    }
+}
