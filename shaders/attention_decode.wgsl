@@ -1,6 +1,6 @@
 // softmax(q · k) v of 1 or 2 (HEADS) query heads that share a KV head, for one of a few tokens,
-// over one split of the context. The split is read once (online softmax). ONE_TILE: no split is longer
-// than a tile.
+// over one split of the context. The split is read once (online softmax). With ONE_TILE no split is
+// longer than a tile.
 //
 // Scores: LANES lanes share EACH positions. They score them for all heads and read the queries
 // once.

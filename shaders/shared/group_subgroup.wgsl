@@ -8,7 +8,7 @@ const GROUP_STEP: u32 = min(WORKGROUP, SUBGROUP);
 const GROUP_HALVINGS: u32 = countTrailingZeros(GROUP_STEP);
 
 var<workgroup> group_partial_sum_max: array<vec2f, GROUP_PARTIALS>;
-// Lanes whose floats are added, at most. So a sum has one order, whatever WORKGROUP is.
+// Lanes whose values group_sum_f32 adds, at most. So a sum has one order, whatever WORKGROUP is.
 const SUM_LANES: u32 = 256u;
 const SUM_PARTIALS: u32 = min(GROUP_PARTIALS, max(SUM_LANES / SUBGROUP, 1u));
 

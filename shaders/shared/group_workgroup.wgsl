@@ -10,7 +10,7 @@ const GROUP_SECONDS: u32 = 1u << (countTrailingZeros(WORKGROUP) / 2u);
 const GROUP_FIRSTS: u32 = WORKGROUP / GROUP_SECONDS;
 
 var<workgroup> group_partial_sum_max: array<vec2f, WORKGROUP>;
-// Lanes whose floats are added, at most. So a sum has one order, whatever WORKGROUP is.
+// Lanes whose values group_sum_f32 adds, at most. There are no more here.
 const SUM_LANES: u32 = 256u;
 const_assert WORKGROUP <= SUM_LANES;
 

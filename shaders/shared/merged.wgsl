@@ -53,8 +53,8 @@ fn add_four(before: Splits, first: u32, split: u32, i: u32) -> Splits {
     return Splits(weighted(before.sum, s, p0, p1, p2, p3), total, s.largest);
 }
 
-// Vector `i` of a token's outputs. At the begin of a loop drivers wait for what the kernel has loaded
-// before: so there is none. There are 12 splits at most.
+// Vector `i` of a token's outputs. There are 12 splits at most. With a loop over them an NVIDIA H200
+// decodes a 4B slower by 3 %: it seems that a loop waits for all that was loaded before it.
 fn merged(token: u32, i: u32) -> vec4f {
     let first = token * step.n_splits;
     var v = add_four(Splits(vec4f(), 0.0, -1e30), first, 0u, i);

@@ -9,7 +9,7 @@ const STEPS: u32 = (VECTORS + LANES - 1u) / LANES; // to read a row
 
 const_assert EACH == 1u || EACH == 2u;
 
-// Codes are loaded so many steps ahead. All at once is fastest as long as they are few registers.
+// Codes are loaded so many steps ahead. All at once is fastest, unless they take too many registers.
 const AHEAD: u32 = select(3u, STEPS, STEPS * EACH <= 12u);
 
 const WIDTH: u32 = select(1u, 2u, WIDE && !PACKED_DOT); // vectors of activations for a word of codes

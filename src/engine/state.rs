@@ -218,7 +218,7 @@ impl State {
         let max_prefill_splits = gpu.tuning.max_prefill_splits;
         let (n_embd, n_ff, n_vocab) = (config.n_embd, config.n_ff, config.n_vocab);
         let n_q = config.n_embd_q();
-        // A short text has as many as it has, whatever the width.
+        // A short text may have four, whatever the width.
         let max_splits = (MERGED_VALUES / n_q).clamp(SHORT / SHORT_SPLIT, MAX_SPLITS as usize);
         let widest = n_vocab.max(max_splits * n_q);
         let few_fit = FEW * widest * size_of::<f32>() <= gpu.max_binding as usize;
@@ -398,7 +398,7 @@ impl State {
         split_len(end, self.min_split, self.max_splits)
     }
 
-    /// A position whose step has long splits, and many, if any step does.
+    /// A position whose step has long splits, and many, as far as the context is long enough.
     pub(super) fn far_position(&self) -> usize {
         (self.min_split * self.max_splits).min(self.n_ctx - 1)
     }
