@@ -26,7 +26,6 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         y[four_at(at * 8u + lane)] = quantized.word;
     }
     if lane == 0u {
-        let scale = quantized.largest / 127.0;
-        y_scale[at] = vec2f(scale, scale * quantized.sum);
+        y_scale[at] = vec2f(quantized.scale, quantized.scaled_sum);
     }
 }

@@ -13,6 +13,11 @@
 const GROUPS: u32 = K / 32u;
 const GROUPS_EACH: u32 = (GROUPS + WORKGROUP - 1u) / WORKGROUP; // of a thread
 
+// In the order of eight_sum_f32.
+fn sum_of_eight(v: array<f32, 8>) -> f32 {
+    return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
+}
+
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) workgroup: vec3u, @builtin(local_invocation_index) lane: u32) {
     let token = select(step.n_tokens - 1u, workgroup.x, ALL_TOKENS);
@@ -23,15 +28,15 @@ fn main(@builtin(workgroup_id) workgroup: vec3u, @builtin(local_invocation_index
         let group = n * WORKGROUP + lane;
         if group < GROUPS {
             var h: array<vec4f, 8>;
-            var of_group = 0.0;
+            var of_four: array<f32, 8>;
             var largest = 0.0;
             for (var i = 0u; i < 8u; i++) {
                 let v = x[token * (K / 4u) + group * 8u + i];
-                of_group += square_of(v);
+                of_four[i] = square_of(v);
                 h[i] = v * norm_weight[group * 8u + i];
                 largest = max(largest, largest_of(h[i]));
             }
-            squares += of_group;
+            squares += sum_of_eight(of_four);
             let per = per_scale(largest);
             var words: array<u32, 8>;
             var sum = vec4i();

@@ -3,13 +3,12 @@
 // the norm need not norm their input. See packed_slots.wgsl and quantize_results.wgsl. A workgroup
 // has 32 rows.
 //
-// The kernel declares norm_weight, `array<f32>` [ALL_ROWS]; x, `array<f32>` [ALL_ROWS]; and stream,
-// `array<u32>`, the words that stream_input.wgsl reads.
+// The kernel declares norm_weight, `array<f32>` [ALL_ROWS]; x, `array<f32>` [ALL_ROWS]; and what
+// put_in_stream.wgsl needs.
 
 const_assert SLOTS * EACH == 32u && N_ROWS % 32u == 0u;
 
-const SCALES_AT: u32 = (ALL_ROWS + 511u) / 512u * 128u;
-const SQUARES_AT: u32 = SCALES_AT + ALL_ROWS / 16u;
+const STREAM_ROWS: u32 = ALL_ROWS;
 
 var<workgroup> after_adding: array<f32, 32>;
 
@@ -31,27 +30,13 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     }
     let group_at = FIRST_ROW / 32u + group.x;
     let quantized = quantized_results(lane);
-    if lane < 8u {
-        stream[four_at(group_at * 8u + lane)] = quantized.word;
-    }
-    if lane == 0u {
-        let scale = quantized.largest / 127.0;
-        stream[SCALES_AT + 2u * group_at] = bitcast<u32>(scale);
-        stream[SCALES_AT + 2u * group_at + 1u] = bitcast<u32>(scale * quantized.sum);
-    }
-    // A lane that has nothing else to do.
-    if lane == WORKGROUP - 1u {
-        var squares = 0.0;
-        for (var i = 0u; i < 8u; i++) {
-            let at = 4u * i;
-            let four = vec4f(
-                after_adding[at],
-                after_adding[at + 1u],
-                after_adding[at + 2u],
-                after_adding[at + 3u],
-            );
-            squares += square_of(four);
-        }
-        stream[SQUARES_AT + group_at] = bitcast<u32>(squares);
-    }
+    let at_four = lane % 8u * 4u;
+    let four = vec4f(
+        after_adding[at_four],
+        after_adding[at_four + 1u],
+        after_adding[at_four + 2u],
+        after_adding[at_four + 3u],
+    );
+    let squares = eight_sum_f32(lane, square_of(four));
+    put_in_stream(FIRST_ROW / 4u + group.x * 8u + lane, quantized, squares, lane < 8u);
 }

@@ -58,6 +58,9 @@ pub(super) fn layers(
         let input = gated(p, config, block.ffn_sub_norm.as_ref(), state);
         multiply(p, width, &block.ffn_down, &input, x, Product::Add);
     }
+    if let (Some((_, stream)), false) = (lm_head_of_stream(weights, state), has_rows) {
+        p.stream_of_last(x, &weights.output_norm, stream);
+    }
     p.finish()
 }
 
@@ -246,15 +249,13 @@ fn stream_blocks(
     let StreamBuffers { stream, h, ff_h } = *buffers;
     let activation = config.architecture.activation;
     let mut next_norms = weights.blocks.iter().skip(1).map(|block| &block.attn_norm);
-    for (i, (block, cache)) in weights.blocks.iter().zip(&state.cache).enumerate() {
-        let [w_qkv, w_output, w_gate_up, w_down] = matrices[i];
+    if let Some(first) = weights.blocks.first() {
+        p.stream_of_last(x, &first.attn_norm, stream);
+    }
+    let blocks = weights.blocks.iter().zip(&state.cache).zip(matrices);
+    for ((block, cache), &[w_qkv, w_output, w_gate_up, w_down]) in blocks {
         let eps = block.attn_norm.eps;
         match &block.head_norms {
-            _ if i == 0 => {
-                p.rms_norm_quantize_groups(x, &block.attn_norm, h);
-                p.gemv_packed(w_qkv, h, qkv, Product::Store, false);
-                rotate(p, block, qkv, rope_table, q, cache, true);
-            }
             Some(norms) if w_qkv.takes_heads(p.tuning(), config.head_dim) => {
                 let heads = Heads { norms, rope_table, q, cache };
                 p.norm_gemv_heads_packed(w_qkv, stream, eps, &heads);
@@ -461,9 +462,25 @@ pub(super) fn logits(p: &mut Recorder, weights: &Weights, state: &State) -> Plan
     p.finish()
 }
 
+/// The LM head and its input, where it takes the residual stream as the matrices of the blocks do.
+/// Whatever puts tokens through the layers then leaves that of the last one.
+fn lm_head_of_stream<'a>(
+    weights: &'a Weights,
+    state: &'a State,
+) -> Option<(&'a Packed, &'a Stream)> {
+    match (weights.lm_head(), &state.stream) {
+        (Vocabulary::Packed(w), Some(stream)) if w.format.is_ternary() => Some((w, stream)),
+        _ => None,
+    }
+}
+
 fn lm_head(p: &mut Recorder, weights: &Weights, state: &State) {
     let State { x, last, last_q, logits, .. } = state;
     let norm = &weights.output_norm;
+    if let Some((w, stream)) = lm_head_of_stream(weights, state) {
+        p.norm_gemv_packed(w, stream, norm.eps, logits);
+        return;
+    }
     match (weights.lm_head(), last_q) {
         (Vocabulary::Packed(w), Some(q)) => {
             p.rms_norm_quantize_groups_of_last(x, norm, q);

@@ -20,16 +20,19 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("x", Access::Write),
         ("stream", Access::Write),
     ],
-    variants: lanes_variants!("lanes";
+    variants: lanes_variants!("lanes", "eights";
         "shared/step",
         "shared/dot4",
         "shared/packed",
         "shared/packed_dot",
         "shared/groups",
         "shared/quantize_group",
+        "shared/quantize_eights",
         "shared/quantize_results",
+        "shared/put_in_stream",
         "shared/merged",
         "shared/packed_slots",
+        "shared/copied_input",
         "shared/stream_rows",
         "merge_stream_packed"
     ),

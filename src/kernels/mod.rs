@@ -64,6 +64,7 @@ mod sample_max;
 mod sample_sift;
 mod selection;
 mod split_f16;
+mod stream_of_last;
 mod stream_packed;
 mod take_logits;
 mod weight;
@@ -143,6 +144,7 @@ kernels! {
     sample_max,
     sample_sift,
     split_f16,
+    stream_of_last,
     stream_packed,
     take_logits,
 }

@@ -14,15 +14,17 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("y", Access::Write),
         ("y_scale", Access::Write),
     ],
-    variants: lanes_variants!("lanes", "group";
+    variants: lanes_variants!("lanes", "group", "eights";
         "shared/dot4",
         "shared/gated",
         "shared/packed",
         "shared/packed_dot",
         "shared/groups",
         "shared/quantize_group",
+        "shared/quantize_eights",
         "shared/quantize_results",
         "shared/packed_slots",
+        "shared/copied_input",
         "shared/staged_input",
         "shared/stream_input",
         "norm_gated_packed"

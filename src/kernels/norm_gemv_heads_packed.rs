@@ -28,6 +28,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/packed_dot",
         "shared/groups",
         "shared/packed_slots",
+        "shared/copied_input",
         "shared/staged_input",
         "shared/stream_input",
         "shared/rope_kv", "shared/kv_row", "shared/quantize_group", "shared/store_head",

@@ -18,6 +18,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/packed_dot",
         "shared/groups",
         "shared/packed_slots",
+        "shared/copied_input",
         "shared/staged_input",
         "shared/stream_input",
         "norm_gemv_packed"

@@ -123,6 +123,7 @@ const FAMILIES: [(&str, &[&str]); 9] = [
             "norm_gemv_packed",
             "quantize_groups",
             "rms_norm_quantize_groups",
+            "stream_of_last",
             "stream_packed",
         ],
     ),

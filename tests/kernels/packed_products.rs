@@ -468,6 +468,11 @@ fn products_of_the_stream_equal_products_of_its_norm() {
             });
             assert_eq!(read(gpu, &x[0]), read(gpu, &x[1]), "{format:?}");
             assert_eq!(read(gpu, &y[0]), read(gpu, &y[1]), "{format:?}");
+            // The last of three tokens makes the same stream.
+            let three = [&hard_rows(k, &mut random)[..2 * k], &read(gpu, &x[0])].concat();
+            let (three, of_last) = (gpu.upload("x", &three), self::stream(gpu, k));
+            run(gpu, &step(3, 3), |p| p.stream_of_last(&three, &norm, &of_last));
+            assert_eq!(read(gpu, &of_last.words), read(gpu, &stream.words), "{format:?}");
             // The factor of a matrix is for what is added. It is not applied before quantising.
             let [found, expected] = gated.map(|y| read_groups(gpu, &y, n_ff));
             assert_eq!(found.0, expected.0, "{format:?}");
