@@ -47,25 +47,27 @@ fn sixteen(first: vec4u, second: vec4u, i: u32) -> vec4u {
 const SIXTEENS: u32 = UNIT / 16u;
 const CODE_OF_ZERO: f32 = select(f32(ZERO), 0.0, BITS == 8u);
 
-// The f16 number `i` of a row of scales.
-fn scale_f16(row: u32, i: u32) -> f32 {
-    let pair = unpack2x16float(w_scale[row * SCALE_WORDS + i / 2u]);
+// The f16 number `i` of a row of scales, which is in this word.
+fn f16_in(word: u32, i: u32) -> f32 {
+    let pair = unpack2x16float(word);
     return select(pair.x, pair.y, i % 2u == 1u);
 }
 
 // The scale and the offset of the value `at` of a row of scales.
 fn scale_offset(row: u32, at: u32) -> vec2f {
+    let first = row * SCALE_WORDS;
     let group = at / GROUP;
     if SCALE_F16 {
-        return vec2f(scale_f16(row, group), 0.0);
+        return vec2f(f16_in(w_scale[first + group / 2u], group), 0.0);
     }
     if OFFSETS {
-        let at_pair = row * SCALE_WORDS + 2u * group;
+        let at_pair = first + 2u * group;
         return bitcast<vec2f>(vec2u(w_scale[at_pair], w_scale[at_pair + 1u]));
     }
-    let factors = bitcast<i32>(w_scale[row * SCALE_WORDS + F16_WORDS + group / 4u]);
+    let i = group / GROUPS_OF_F16;
+    let factors = bitcast<i32>(w_scale[first + F16_WORDS + group / 4u]);
     let factor = extractBits(factors, 8u * (group % 4u), 8u);
-    return vec2f(scale_f16(row, group / GROUPS_OF_F16) * f32(factor), 0.0);
+    return vec2f(f16_in(w_scale[first + i / 2u], i) * f32(factor), 0.0);
 }
 
 // The values of four codes.
