@@ -7,7 +7,7 @@ use std::fs;
 
 use half::f16;
 use support::{Random, f16_offsets, floats, path, random_blocks};
-use ternlight::blocks::{BlockType, Fault, Scales, TABLE, block_type, pack, quantize, unpack};
+use ternlight::blocks::{BlockScales, BlockType, Fault, TABLE, block_type, pack, quantize, unpack};
 use ternlight::gguf::TensorType;
 
 /// The types, each with its vectors. The older Q2_0 has the bytes of PQ2_0.
@@ -146,13 +146,13 @@ fn blocks_have_the_values_of_their_specification() {
         row.unpack(&blocks, &mut codes, &mut group_scales, &mut offsets).unwrap();
         let elements = 16 * row.elements;
         assert_eq!((codes.len(), group_scales.len()), (elements, elements / row.group), "{ty}");
-        let has_offsets = matches!(row.scales, Scales::WithOffsets(_));
+        let has_offsets = matches!(row.scales, BlockScales::WithOffsets(_));
         assert_eq!(offsets.len(), if has_offsets { group_scales.len() } else { 0 }, "{ty}");
         // A code of 1 bit is 0 or 2.
         let most = [0, 2, 3, 0, 15, 0, 0, 0, 255][row.bits as usize];
         assert!(codes.iter().all(|&code| code <= most && (row.bits != 1 || code != 1)), "{ty}");
         let f16s = |scale: &f32| f16::from_f32(*scale).to_f32() == *scale;
-        let are_f16 = matches!(row.scales, Scales::F16(_));
+        let are_f16 = matches!(row.scales, BlockScales::F16(_));
         assert_eq!(group_scales.iter().all(f16s), are_f16, "{ty}");
         assert_eq!(row.values(&blocks).unwrap(), expected(row, &blocks), "{ty}");
     }

@@ -31,14 +31,14 @@ pub struct BlockType {
     /// The code of the value 0.
     pub zero: i32,
     /// What a block has for each group.
-    pub scales: Scales,
+    pub scales: BlockScales,
     /// Appends the codes of whole blocks in the GPU's order.
     codes: fn(&[u8], &mut Vec<u32>),
 }
 
 /// What the blocks of a type have for each group, with the function that reads it from whole blocks.
 #[derive(Clone, Copy, Debug)]
-pub enum Scales {
+pub enum BlockScales {
     /// An f16 scale. Appends the scales.
     F16(fn(&[u8], &mut Vec<f32>)),
     /// An int8 factor of the block's f16: their product is the scale. Appends the f16 of each block,
@@ -71,7 +71,7 @@ pub static TABLE: &[BlockType] = &[
         bits: 4,
         group: 32,
         zero: 8,
-        scales: Scales::F16(decode::f16_at::<0, 18>),
+        scales: BlockScales::F16(decode::f16_at::<0, 18>),
         codes: decode::q4_0,
     },
     BlockType {
@@ -81,7 +81,7 @@ pub static TABLE: &[BlockType] = &[
         bits: 8,
         group: 32,
         zero: 128,
-        scales: Scales::F16(decode::f16_at::<0, 34>),
+        scales: BlockScales::F16(decode::f16_at::<0, 34>),
         codes: decode::q8_0,
     },
     BlockType {
@@ -91,7 +91,7 @@ pub static TABLE: &[BlockType] = &[
         bits: 4,
         group: 32,
         zero: 0,
-        scales: Scales::WithOffsets(decode::q4_k_scales),
+        scales: BlockScales::WithOffsets(decode::q4_k_scales),
         codes: decode::q4_k,
     },
     BlockType {
@@ -101,7 +101,7 @@ pub static TABLE: &[BlockType] = &[
         bits: 8,
         group: 16,
         zero: 128,
-        scales: Scales::Factors(decode::q6_k_scales),
+        scales: BlockScales::Factors(decode::q6_k_scales),
         codes: decode::q6_k,
     },
     BlockType {
@@ -111,7 +111,7 @@ pub static TABLE: &[BlockType] = &[
         bits: 2,
         group: 256,
         zero: 1,
-        scales: Scales::F16(decode::f16_at::<52, 54>),
+        scales: BlockScales::F16(decode::f16_at::<52, 54>),
         codes: decode::tq1_0,
     },
     BlockType {
@@ -121,7 +121,7 @@ pub static TABLE: &[BlockType] = &[
         bits: 2,
         group: 256,
         zero: 1,
-        scales: Scales::F16(decode::f16_at::<64, 66>),
+        scales: BlockScales::F16(decode::f16_at::<64, 66>),
         codes: decode::tq2_0,
     },
     BlockType {
@@ -131,7 +131,7 @@ pub static TABLE: &[BlockType] = &[
         bits: 1,
         group: 128,
         zero: 1,
-        scales: Scales::F16(decode::f16_at::<0, 18>),
+        scales: BlockScales::F16(decode::f16_at::<0, 18>),
         codes: decode::q1_0,
     },
     BlockType {
@@ -141,7 +141,7 @@ pub static TABLE: &[BlockType] = &[
         bits: 2,
         group: 64,
         zero: 1,
-        scales: Scales::F16(decode::f16_at::<0, 18>),
+        scales: BlockScales::F16(decode::f16_at::<0, 18>),
         codes: decode::q2_0::<18>,
     },
     BlockType {
@@ -151,7 +151,7 @@ pub static TABLE: &[BlockType] = &[
         bits: 2,
         group: 128,
         zero: 1,
-        scales: Scales::F16(decode::f16_at::<0, 34>),
+        scales: BlockScales::F16(decode::f16_at::<0, 34>),
         codes: decode::q2_0::<34>,
     },
     BlockType {
@@ -161,7 +161,7 @@ pub static TABLE: &[BlockType] = &[
         bits: 2,
         group: 128,
         zero: 1,
-        scales: Scales::F16(decode::f16_at::<0, 34>),
+        scales: BlockScales::F16(decode::f16_at::<0, 34>),
         codes: decode::q2_0::<34>,
     },
 ];
@@ -190,8 +190,8 @@ impl BlockType {
         let begin = (words.len(), scales.len(), offsets.len());
         (self.codes)(blocks, words);
         match self.scales {
-            Scales::F16(read) => read(blocks, scales),
-            Scales::Factors(read) => {
+            BlockScales::F16(read) => read(blocks, scales),
+            BlockScales::Factors(read) => {
                 let (mut of_blocks, mut factors) = (Vec::new(), Vec::new());
                 read(blocks, &mut of_blocks, &mut factors);
                 let groups = factors.chunks_exact(self.elements / self.group).zip(of_blocks);
@@ -199,7 +199,7 @@ impl BlockType {
                     factors.iter().map(move |&factor| of_block * f32::from(factor))
                 }));
             }
-            Scales::WithOffsets(read) => read(blocks, scales, offsets),
+            BlockScales::WithOffsets(read) => read(blocks, scales, offsets),
         }
         if self.bits == 2
             && let Some(element) = codes::find_3(&words[begin.0..])

@@ -9,7 +9,7 @@ use half::f16;
 
 use super::Progress;
 use super::weights::{Stacked, Target, Weights};
-use crate::blocks::{BlockType, Scales, block_type};
+use crate::blocks::{BlockScales, BlockType, block_type};
 use crate::error::{Error, Result};
 use crate::gguf::TensorType;
 use crate::gpu::{Buffer, Gpu};
@@ -227,8 +227,8 @@ impl Slice<'_> {
             .repack(bytes, &mut codes, &mut scales, &mut offsets)
             .map_err(|fault| self.weight.fault(self.at as u64, fault))?;
         let mut scales: Vec<u32> = match block.scales {
-            Scales::F16(_) => scales.chunks(k / block.group).flat_map(f16_pairs).collect(),
-            Scales::Factors(read) => {
+            BlockScales::F16(_) => scales.chunks(k / block.group).flat_map(f16_pairs).collect(),
+            BlockScales::Factors(read) => {
                 let (mut of_blocks, mut factors) = (Vec::new(), Vec::new());
                 read(bytes, &mut of_blocks, &mut factors);
                 let rows =
@@ -236,7 +236,7 @@ impl Slice<'_> {
                 rows.flat_map(|(f16s, factors)| f16_pairs(f16s).chain(factor_words(factors)))
                     .collect()
             }
-            Scales::WithOffsets(_) => {
+            BlockScales::WithOffsets(_) => {
                 let pairs = scales.iter().zip(&offsets);
                 pairs.flat_map(|(scale, offset)| [scale.to_bits(), offset.to_bits()]).collect()
             }

@@ -1,6 +1,6 @@
 //! The weights on the GPU: their buffers, and which tensor of the file goes where.
 
-use crate::blocks::{self, block_type};
+use crate::blocks::{BlockScales, block_type};
 use crate::error::Result;
 use crate::gguf::TensorType;
 use crate::gpu::{Allocation, Buffer, Gpu};
@@ -283,9 +283,9 @@ impl Shapes<'_> {
     fn format(&self, role: Role, block: usize) -> Option<Format> {
         let row = block_type(self.ty(role, block)?)?;
         let scales = match row.scales {
-            blocks::Scales::F16(_) => Scales::F16,
-            blocks::Scales::Factors(_) => Scales::Factors(row.elements / row.group),
-            blocks::Scales::WithOffsets(_) => Scales::F32WithOffset,
+            BlockScales::F16(_) => Scales::F16,
+            BlockScales::Factors(_) => Scales::Factors(row.elements / row.group),
+            BlockScales::WithOffsets(_) => Scales::F32WithOffset,
         };
         Some(Format { bits: row.bits, group: row.group, zero: row.zero, scales })
     }

@@ -13,7 +13,7 @@ use ternlight::ternary::{Layout, TAIL, pack, unpack};
 
 use crate::setup::{Setup, cosine, generate, greedy, small};
 use crate::support::families::distance;
-use crate::support::{BF16, F16, F32, I2_S, Random, Sizes, block_type_of, llama};
+use crate::support::{BF16, F16, F32, I2_S, Random, Sizes, block_type_of, llama, path};
 
 const IDS: [u32; 6] = [3, 1, 4, 1, 5, 259];
 
@@ -98,6 +98,18 @@ fn packed_embeddings_longer_than_a_slice_are_read() {
         let ids = [0, 1, 3, 5, 4].map(|fifths| (n_vocab * fifths / 5).min(n_vocab - 1) as u32);
         check(row.ty, &file, in_shards(exact(Setup::default()), 700 << 10), &ids);
     }
+}
+
+/// A row of 256 has an f16 and 16 factors in Q6_K, and eight f16 in Q8_0. The codes of both have 8 bits.
+#[test]
+fn scales_of_q6_k_take_as_much_as_in_the_file() {
+    let [q6_k, q8_0] = ["q6_k", "q8_0"].map(|ty| {
+        let file = format!("tests/data/models/bitnet-b1.58-embd-{ty}.gguf");
+        let session = Setup::default().load(&std::fs::read(path(&file)).unwrap()).unwrap();
+        session.info().bytes_per_token
+    });
+    // A token reads every row, and one a second time. A row has an even number of f16.
+    assert_eq!(q6_k - q8_0, (288 + 1) * (2 * 2 + 16 - 8 * 2));
 }
 
 /// In `llama`, the rows of a head of q and k change positions.
