@@ -163,7 +163,8 @@ fn a_matrix_of_q4_0_may_be_beside_ternary_ones() {
 /// of the file has none but these.
 #[test]
 fn rows_beyond_the_tokens_are_never_chosen() {
-    let n_embd = 128;
+    // Enough for two shards of 64 KiB or more.
+    let (n_embd, n_vocab) = (128, 600);
     let hot = Sampling { temperature: 2.0, seed: 3, ..Sampling::default() };
     let settings = [Sampling::default(), hot, Sampling { top_k: 40, ..hot }];
     let answers = |session: &mut Session| {
@@ -177,8 +178,9 @@ fn rows_beyond_the_tokens_are_never_chosen() {
         [Setup::default, || in_shards(Setup::default().like_a_card(), 64 << 10)];
     for (type_id, heads) in [(F16, &[LmHead::F16, LmHead::Int8][..]), (Q8_0, &[LmHead::Auto])] {
         let mut file = small();
+        file.widen_vocabulary(n_vocab);
         file.tensors.retain(|tensor| tensor.name != EMBEDDING);
-        file.add(EMBEDDING, &[n_embd, 264], type_id, &mut Random(5));
+        file.add(EMBEDDING, &[n_embd, n_vocab as u64], type_id, &mut Random(5));
         let plain = file.build();
 
         let row = |sign: f32| -> Vec<u8> {
