@@ -6,23 +6,22 @@ mod support;
 use std::fs;
 
 use half::f16;
-use support::{Random, floats, path};
-use ternlight::blocks::{BlockType, Fault, TABLE, block_type, pack, quantize, unpack};
+use support::{Random, f16_offsets, floats, path, random_blocks};
+use ternlight::blocks::{BlockScales, BlockType, Fault, TABLE, block_type, pack, quantize, unpack};
 use ternlight::gguf::TensorType;
 
-/// The types, each with its vectors and the offsets of its f16 scales. The older Q2_0 has the bytes
-/// of PQ2_0.
-const VECTORS: &[(TensorType, &str, &[usize])] = &[
-    (TensorType::Q4_0, "Q4_0", &[0]),
-    (TensorType::Q8_0, "Q8_0", &[0]),
-    (TensorType::Q4K, "Q4_K", &[0, 2]),
-    (TensorType::Q6K, "Q6_K", &[208]),
-    (TensorType::Tq1_0, "TQ1_0", &[52]),
-    (TensorType::Tq2_0, "TQ2_0", &[64]),
-    (TensorType::Q1_0, "Q1_0", &[0]),
-    (TensorType::Q2_0, "Q2_0", &[0]),
-    (TensorType::Q2_0Of128, "PQ2_0", &[0]),
-    (TensorType::Pq2_0, "PQ2_0", &[0]),
+/// The types, each with its vectors. The older Q2_0 has the bytes of PQ2_0.
+const VECTORS: &[(TensorType, &str)] = &[
+    (TensorType::Q4_0, "Q4_0"),
+    (TensorType::Q8_0, "Q8_0"),
+    (TensorType::Q4K, "Q4_K"),
+    (TensorType::Q6K, "Q6_K"),
+    (TensorType::Tq1_0, "TQ1_0"),
+    (TensorType::Tq2_0, "TQ2_0"),
+    (TensorType::Q1_0, "Q1_0"),
+    (TensorType::Q2_0, "Q2_0"),
+    (TensorType::Q2_0Of128, "PQ2_0"),
+    (TensorType::Pq2_0, "PQ2_0"),
 ];
 
 fn vector(name: &str) -> (Vec<u8>, Vec<f32>) {
@@ -99,27 +98,17 @@ fn expected(row: &BlockType, blocks: &[u8]) -> Vec<f32> {
     blocks.flat_map(|block| (0..row.elements).map(|e| value(row, block, e))).collect()
 }
 
-/// Random blocks without code 3, whose scales are `scales` in turn.
-fn random_blocks(row: &BlockType, offsets_of_scales: &[usize], scales: &[f16]) -> Vec<u8> {
-    let mut random = Random(row.bytes as u64);
-    let mut blocks: Vec<u8> = (0..row.bytes * 16).map(|_| random.next() as u8).collect();
-    if row.ty != TensorType::Tq1_0 && row.bits == 2 {
-        // Clears the lower bit of each code 3.
-        blocks.iter_mut().for_each(|byte| *byte &= !(*byte >> 1 & 0x55));
-    }
-    for (block, scale) in blocks.chunks_mut(row.bytes).zip(scales.iter().cycle()) {
-        for &at in offsets_of_scales {
-            block[at..at + 2].copy_from_slice(&scale.to_le_bytes());
-        }
-    }
-    blocks
+/// Sixteen random blocks whose scales are `scales` in turn.
+fn blocks_of(row: &BlockType, scales: &[f16]) -> Vec<u8> {
+    let mut scales = scales.iter().copied().cycle();
+    random_blocks(row, 16, &mut Random(row.bytes as u64), |_| scales.next().unwrap())
 }
 
 #[test]
 fn every_type_of_the_table_has_vectors() {
     assert_eq!(VECTORS.len(), TABLE.len());
     for row in TABLE {
-        assert!(VECTORS.iter().any(|(ty, ..)| *ty == row.ty), "{}", row.ty);
+        assert!(VECTORS.iter().any(|(ty, _)| *ty == row.ty), "{}", row.ty);
         assert_eq!(row.elements % row.group, 0, "{}", row.ty);
         assert_eq!(block_type(row.ty).unwrap().bytes, row.bytes);
     }
@@ -129,7 +118,7 @@ fn every_type_of_the_table_has_vectors() {
 
 #[test]
 fn blocks_have_the_values_that_other_programs_give_them() {
-    for &(ty, name, _) in VECTORS {
+    for &(ty, name) in VECTORS {
         let row = block_type(ty).unwrap();
         let (mut blocks, expected) = vector(name);
         let is_q2_0 = ["Q2_0", "PQ2_0"].contains(&name);
@@ -150,19 +139,21 @@ fn blocks_have_the_values_that_other_programs_give_them() {
 #[test]
 fn blocks_have_the_values_of_their_specification() {
     let scales = [0.0, -0.0, 5.96e-8, -3.0e-7, 6.1e-5, 1.0, -0.37, 65504.0].map(f16::from_f32);
-    for &(ty, _, offsets_of_scales) in VECTORS {
+    for &(ty, _) in VECTORS {
         let row = block_type(ty).unwrap();
-        let blocks = random_blocks(row, offsets_of_scales, &scales);
+        let blocks = blocks_of(row, &scales);
         let (mut codes, mut group_scales, mut offsets) = (vec![], vec![], vec![]);
         row.unpack(&blocks, &mut codes, &mut group_scales, &mut offsets).unwrap();
         let elements = 16 * row.elements;
         assert_eq!((codes.len(), group_scales.len()), (elements, elements / row.group), "{ty}");
-        assert_eq!(offsets.len(), if row.has_offset { group_scales.len() } else { 0 }, "{ty}");
+        let has_offsets = matches!(row.scales, BlockScales::WithOffsets(_));
+        assert_eq!(offsets.len(), if has_offsets { group_scales.len() } else { 0 }, "{ty}");
         // A code of 1 bit is 0 or 2.
         let most = [0, 2, 3, 0, 15, 0, 0, 0, 255][row.bits as usize];
         assert!(codes.iter().all(|&code| code <= most && (row.bits != 1 || code != 1)), "{ty}");
         let f16s = |scale: &f32| f16::from_f32(*scale).to_f32() == *scale;
-        assert_eq!(group_scales.iter().all(f16s), row.scale_is_f16, "{ty}");
+        let are_f16 = matches!(row.scales, BlockScales::F16(_));
+        assert_eq!(group_scales.iter().all(f16s), are_f16, "{ty}");
         assert_eq!(row.values(&blocks).unwrap(), expected(row, &blocks), "{ty}");
     }
 }
@@ -182,9 +173,9 @@ fn tq1_0_wraps_at_8_bits() {
 
 #[test]
 fn codes_are_appended_in_the_order_of_the_gpu() {
-    for &(ty, _, offsets_of_scales) in VECTORS {
+    for &(ty, _) in VECTORS {
         let row = block_type(ty).unwrap();
-        let blocks = random_blocks(row, offsets_of_scales, &[f16::ONE]);
+        let blocks = blocks_of(row, &[f16::ONE]);
         let (mut codes, mut words) = (vec![], vec![7]);
         row.unpack(&blocks, &mut codes, &mut vec![], &mut vec![]).unwrap();
         row.repack(&blocks, &mut words, &mut vec![1.0], &mut vec![]).unwrap();
@@ -212,8 +203,7 @@ fn a_code_that_no_value_has_is_refused_with_its_offset() {
         (TensorType::Tq2_0, 0),
     ] {
         let row = block_type(ty).unwrap();
-        let offsets_of_scales = VECTORS.iter().find(|(other, ..)| *other == ty).unwrap().2;
-        let good = random_blocks(row, offsets_of_scales, &[f16::ONE]);
+        let good = blocks_of(row, &[f16::ONE]);
         for byte in [0, 1, 5, row.bytes - 3] {
             for field in 0..4 {
                 let mut blocks = good.clone();
@@ -236,11 +226,11 @@ fn a_code_that_no_value_has_is_refused_with_its_offset() {
 
 #[test]
 fn a_scale_that_is_not_finite_is_refused_with_its_offset() {
-    for &(ty, _, offsets_of_scales) in VECTORS {
+    for &(ty, _) in VECTORS {
         let row = block_type(ty).unwrap();
         for scale in [f16::INFINITY, f16::NEG_INFINITY, f16::NAN] {
-            for &at in offsets_of_scales {
-                let mut blocks = random_blocks(row, offsets_of_scales, &[f16::ONE]);
+            for &at in f16_offsets(ty) {
+                let mut blocks = blocks_of(row, &[f16::ONE]);
                 blocks[5 * row.bytes + at..][..2].copy_from_slice(&scale.to_le_bytes());
                 let fault = row.values(&blocks).unwrap_err();
                 assert_eq!(fault, Fault::Scale(5 * row.elements / row.group), "{ty} {scale}");

@@ -184,6 +184,22 @@ fn embeddings_may_be_of_three_types() {
     }
 }
 
+/// They pad the vocabulary. Some files count them in `vocab_size`.
+#[test]
+fn an_embedding_may_have_more_rows_than_tokens() {
+    let expected = load(&tiny()).unwrap().forward(&[1, 2, 3]).unwrap();
+    let mut file = tiny();
+    let tensor = file.tensor("token_embd.weight");
+    tensor.ne[1] = 320;
+    tensor.bytes.resize(320 * 128 * 2, 0x7b);
+    for vocab_size in [264, 320] {
+        file.set(&arch("vocab_size"), Kv::U32(vocab_size));
+        let mut model = load(&file).unwrap();
+        assert_eq!(model.config.n_vocab, 264);
+        assert_eq!(model.forward(&[1, 2, 3]).unwrap(), expected);
+    }
+}
+
 #[test]
 fn floats_of_16_bits_have_the_values_of_another_implementation() {
     for (name, ty) in [("F16", TensorType::F16), ("BF16", TensorType::Bf16)] {

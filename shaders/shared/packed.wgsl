@@ -1,8 +1,9 @@
 // Rows of codes of BITS bits with a scale for each GROUP of values: scale * (code - ZERO) - offset.
 //
 // The kernel declares w, `array<vec4u>` [MATRICES, N_ROWS, K] codes, and w_scale, `array<u32>`
-// [MATRICES, N_ROWS, SCALE_WORDS]: f16 in pairs if SCALE_F16, else f32, each followed by its offset
-// if OFFSETS. A word of codes holds fours of consecutive values, a byte for each: the first four in
+// [MATRICES, N_ROWS, SCALE_WORDS]: f16 in pairs if SCALE_F16; f32, each followed by its offset, if
+// OFFSETS; else F16_WORDS of f16 in pairs, each for GROUPS_OF_F16 groups, and then an int8 for each
+// group, which multiplies its f16. A word of codes holds fours of consecutive values, a byte for each: the first four in
 // the lowest bits of the bytes, the next four in the bits above. A code of 1 bit is 0 or 2.
 
 const UNIT: u32 = select(32u, 128u / BITS, BITS <= 2u); // values that a lane reads in one step
@@ -46,18 +47,27 @@ fn sixteen(first: vec4u, second: vec4u, i: u32) -> vec4u {
 const SIXTEENS: u32 = UNIT / 16u;
 const CODE_OF_ZERO: f32 = select(f32(ZERO), 0.0, BITS == 8u);
 
+// The f16 number `i` of a row of scales, which is in this word.
+fn f16_in(word: u32, i: u32) -> f32 {
+    let pair = unpack2x16float(word);
+    return select(pair.x, pair.y, i % 2u == 1u);
+}
+
 // The scale and the offset of the value `at` of a row of scales.
 fn scale_offset(row: u32, at: u32) -> vec2f {
+    let first = row * SCALE_WORDS;
     let group = at / GROUP;
     if SCALE_F16 {
-        let pair = unpack2x16float(w_scale[row * SCALE_WORDS + group / 2u]);
-        return vec2f(select(pair.x, pair.y, group % 2u == 1u), 0.0);
+        return vec2f(f16_in(w_scale[first + group / 2u], group), 0.0);
     }
     if OFFSETS {
-        let at_pair = row * SCALE_WORDS + 2u * group;
+        let at_pair = first + 2u * group;
         return bitcast<vec2f>(vec2u(w_scale[at_pair], w_scale[at_pair + 1u]));
     }
-    return vec2f(bitcast<f32>(w_scale[row * SCALE_WORDS + group]), 0.0);
+    let i = group / GROUPS_OF_F16;
+    let factors = bitcast<i32>(w_scale[first + F16_WORDS + group / 4u]);
+    let factor = extractBits(factors, 8u * (group % 4u), 8u);
+    return vec2f(f16_in(w_scale[first + i / 2u], i) * f32(factor), 0.0);
 }
 
 // The values of four codes.

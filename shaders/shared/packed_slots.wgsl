@@ -13,18 +13,13 @@ const AHEAD: u32 = min(2u, STEPS);
 
 const SIXTY_FOURS: u32 = K / 64u; // activations of a row, 64 at a time
 
-// The word with the scale of a unit, and the scale.
+// The word with the scale of a unit, and the scale. Codes of 1 and 2 bits have scales of f16.
 fn scale_word(row: u32, unit: u32) -> u32 {
-    let group = unit * UNIT / GROUP;
-    return w_scale[row * SCALE_WORDS + select(group, group / 2u, SCALE_F16)];
+    return w_scale[row * SCALE_WORDS + unit * UNIT / GROUP / 2u];
 }
 
 fn scale_in(word: u32, unit: u32) -> f32 {
-    if SCALE_F16 {
-        let pair = unpack2x16float(word);
-        return select(pair.x, pair.y, unit * UNIT / GROUP % 2u == 1u);
-    }
-    return bitcast<f32>(word);
+    return f16_in(word, unit * UNIT / GROUP);
 }
 
 // What a lane reads of a unit of its rows.

@@ -24,11 +24,7 @@ fn f16_of(bytes: &[u8], at: usize) -> f32 {
 }
 
 /// The scale of each block of `BYTES` bytes, an f16 at `AT`.
-pub(super) fn f16_at<const AT: usize, const BYTES: usize>(
-    blocks: &[u8],
-    scales: &mut Vec<f32>,
-    _: &mut Vec<f32>,
-) {
+pub(super) fn f16_at<const AT: usize, const BYTES: usize>(blocks: &[u8], scales: &mut Vec<f32>) {
     scales.extend(blocks.as_chunks::<BYTES>().0.iter().map(|block| f16_of(block, AT)));
 }
 
@@ -149,10 +145,10 @@ pub(super) fn q6_k(blocks: &[u8], out: &mut Vec<u32>) {
     }
 }
 
-pub(super) fn q6_k_scales(blocks: &[u8], scales: &mut Vec<f32>, _: &mut Vec<f32>) {
+pub(super) fn q6_k_scales(blocks: &[u8], of_blocks: &mut Vec<f32>, factors: &mut Vec<i8>) {
     for block in blocks.as_chunks::<210>().0 {
-        let d = f16_of(block, 208);
-        scales.extend(block[192..208].iter().map(|&factor| d * f32::from(factor as i8)));
+        of_blocks.push(f16_of(block, 208));
+        factors.extend(block[192..208].iter().map(|&factor| factor as i8));
     }
 }
 

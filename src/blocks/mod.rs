@@ -30,14 +30,22 @@ pub struct BlockType {
     pub group: usize,
     /// The code of the value 0.
     pub zero: i32,
-    /// Whether every scale is an f16. The others are products of an f16 and an integer.
-    pub scale_is_f16: bool,
-    /// Whether groups have an offset.
-    pub has_offset: bool,
+    /// What a block has for each group.
+    pub scales: BlockScales,
     /// Appends the codes of whole blocks in the GPU's order.
     codes: fn(&[u8], &mut Vec<u32>),
-    /// Appends the scales and the offsets of whole blocks.
-    scales: fn(&[u8], &mut Vec<f32>, &mut Vec<f32>),
+}
+
+/// What the blocks of a type have for each group, with the function that reads it from whole blocks.
+#[derive(Clone, Copy, Debug)]
+pub enum BlockScales {
+    /// An f16 scale. Appends the scales.
+    F16(fn(&[u8], &mut Vec<f32>)),
+    /// An int8 factor of the block's f16: their product is the scale. Appends the f16 of each block,
+    /// and the factors.
+    Factors(fn(&[u8], &mut Vec<f32>, &mut Vec<i8>)),
+    /// A scale and an offset, each a product of an f16 and an integer. Appends scales and offsets.
+    WithOffsets(fn(&[u8], &mut Vec<f32>, &mut Vec<f32>)),
 }
 
 /// What is wrong with a block.
@@ -63,10 +71,8 @@ pub static TABLE: &[BlockType] = &[
         bits: 4,
         group: 32,
         zero: 8,
-        scale_is_f16: true,
-        has_offset: false,
+        scales: BlockScales::F16(decode::f16_at::<0, 18>),
         codes: decode::q4_0,
-        scales: decode::f16_at::<0, 18>,
     },
     BlockType {
         ty: TensorType::Q8_0,
@@ -75,10 +81,8 @@ pub static TABLE: &[BlockType] = &[
         bits: 8,
         group: 32,
         zero: 128,
-        scale_is_f16: true,
-        has_offset: false,
+        scales: BlockScales::F16(decode::f16_at::<0, 34>),
         codes: decode::q8_0,
-        scales: decode::f16_at::<0, 34>,
     },
     BlockType {
         ty: TensorType::Q4K,
@@ -87,10 +91,8 @@ pub static TABLE: &[BlockType] = &[
         bits: 4,
         group: 32,
         zero: 0,
-        scale_is_f16: false,
-        has_offset: true,
+        scales: BlockScales::WithOffsets(decode::q4_k_scales),
         codes: decode::q4_k,
-        scales: decode::q4_k_scales,
     },
     BlockType {
         ty: TensorType::Q6K,
@@ -99,10 +101,8 @@ pub static TABLE: &[BlockType] = &[
         bits: 8,
         group: 16,
         zero: 128,
-        scale_is_f16: false,
-        has_offset: false,
+        scales: BlockScales::Factors(decode::q6_k_scales),
         codes: decode::q6_k,
-        scales: decode::q6_k_scales,
     },
     BlockType {
         ty: TensorType::Tq1_0,
@@ -111,10 +111,8 @@ pub static TABLE: &[BlockType] = &[
         bits: 2,
         group: 256,
         zero: 1,
-        scale_is_f16: true,
-        has_offset: false,
+        scales: BlockScales::F16(decode::f16_at::<52, 54>),
         codes: decode::tq1_0,
-        scales: decode::f16_at::<52, 54>,
     },
     BlockType {
         ty: TensorType::Tq2_0,
@@ -123,10 +121,8 @@ pub static TABLE: &[BlockType] = &[
         bits: 2,
         group: 256,
         zero: 1,
-        scale_is_f16: true,
-        has_offset: false,
+        scales: BlockScales::F16(decode::f16_at::<64, 66>),
         codes: decode::tq2_0,
-        scales: decode::f16_at::<64, 66>,
     },
     BlockType {
         ty: TensorType::Q1_0,
@@ -135,10 +131,8 @@ pub static TABLE: &[BlockType] = &[
         bits: 1,
         group: 128,
         zero: 1,
-        scale_is_f16: true,
-        has_offset: false,
+        scales: BlockScales::F16(decode::f16_at::<0, 18>),
         codes: decode::q1_0,
-        scales: decode::f16_at::<0, 18>,
     },
     BlockType {
         ty: TensorType::Q2_0,
@@ -147,10 +141,8 @@ pub static TABLE: &[BlockType] = &[
         bits: 2,
         group: 64,
         zero: 1,
-        scale_is_f16: true,
-        has_offset: false,
+        scales: BlockScales::F16(decode::f16_at::<0, 18>),
         codes: decode::q2_0::<18>,
-        scales: decode::f16_at::<0, 18>,
     },
     BlockType {
         ty: TensorType::Q2_0Of128,
@@ -159,10 +151,8 @@ pub static TABLE: &[BlockType] = &[
         bits: 2,
         group: 128,
         zero: 1,
-        scale_is_f16: true,
-        has_offset: false,
+        scales: BlockScales::F16(decode::f16_at::<0, 34>),
         codes: decode::q2_0::<34>,
-        scales: decode::f16_at::<0, 34>,
     },
     BlockType {
         ty: TensorType::Pq2_0,
@@ -171,10 +161,8 @@ pub static TABLE: &[BlockType] = &[
         bits: 2,
         group: 128,
         zero: 1,
-        scale_is_f16: true,
-        has_offset: false,
+        scales: BlockScales::F16(decode::f16_at::<0, 34>),
         codes: decode::q2_0::<34>,
-        scales: decode::f16_at::<0, 34>,
     },
 ];
 
@@ -201,7 +189,18 @@ impl BlockType {
         assert!(blocks.len().is_multiple_of(self.bytes), "{} of {} bytes", self.ty, blocks.len());
         let begin = (words.len(), scales.len(), offsets.len());
         (self.codes)(blocks, words);
-        (self.scales)(blocks, scales, offsets);
+        match self.scales {
+            BlockScales::F16(read) => read(blocks, scales),
+            BlockScales::Factors(read) => {
+                let (mut of_blocks, mut factors) = (Vec::new(), Vec::new());
+                read(blocks, &mut of_blocks, &mut factors);
+                let groups = factors.chunks_exact(self.elements / self.group).zip(of_blocks);
+                scales.extend(groups.flat_map(|(factors, of_block)| {
+                    factors.iter().map(move |&factor| of_block * f32::from(factor))
+                }));
+            }
+            BlockScales::WithOffsets(read) => read(blocks, scales, offsets),
+        }
         if self.bits == 2
             && let Some(element) = codes::find_3(&words[begin.0..])
         {

@@ -27,6 +27,7 @@ use crate::source::{Reader, Source};
 pub use crate::gpu::MAX_BATCH_STEPS;
 pub use crate::kernels::KvType;
 pub use choices::{Choice, Choices, Choosing, Chosen, Sampled};
+pub use upload::UPLOAD;
 
 use choices::{Reading, Told};
 use lm_head::Candidates;

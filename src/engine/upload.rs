@@ -9,17 +9,17 @@ use half::f16;
 
 use super::Progress;
 use super::weights::{Stacked, Target, Weights};
-use crate::blocks::{BlockType, block_type};
+use crate::blocks::{BlockScales, BlockType, block_type};
 use crate::error::{Error, Result};
 use crate::gguf::TensorType;
 use crate::gpu::{Buffer, Gpu};
-use crate::kernels::{Dense, Packed, Scales, Ternary};
+use crate::kernels::{Dense, Packed, Ternary};
 use crate::model::{Config, Kind, Role, RopePairs, Weight};
 use crate::source::{Reader, Source};
 use crate::ternary;
 
 /// Bytes that are read and uploaded together, unless rows that belong together are longer.
-const UPLOAD: usize = 1 << 20;
+pub const UPLOAD: usize = 1 << 20;
 
 /// Bytes after which the GPU is asked to tell when it has them. Asking takes half a millisecond.
 const FLUSH: usize = 4 << 20;
@@ -226,10 +226,17 @@ impl Slice<'_> {
         block
             .repack(bytes, &mut codes, &mut scales, &mut offsets)
             .map_err(|fault| self.weight.fault(self.at as u64, fault))?;
-        let mut scales: Vec<u32> = match format.scales {
-            Scales::F16 => scales.chunks(k / block.group).flat_map(f16_pairs).collect(),
-            Scales::F32 => scales.iter().map(|scale| scale.to_bits()).collect(),
-            Scales::F32WithOffset => {
+        let mut scales: Vec<u32> = match block.scales {
+            BlockScales::F16(_) => scales.chunks(k / block.group).flat_map(f16_pairs).collect(),
+            BlockScales::Factors(read) => {
+                let (mut of_blocks, mut factors) = (Vec::new(), Vec::new());
+                read(bytes, &mut of_blocks, &mut factors);
+                let rows =
+                    of_blocks.chunks(k / block.elements).zip(factors.chunks(k / block.group));
+                rows.flat_map(|(f16s, factors)| f16_pairs(f16s).chain(factor_words(factors)))
+                    .collect()
+            }
+            BlockScales::WithOffsets(_) => {
                 let pairs = scales.iter().zip(&offsets);
                 pairs.flat_map(|(scale, offset)| [scale.to_bits(), offset.to_bits()]).collect()
             }
@@ -302,6 +309,11 @@ fn part_pairs<T: Pod>(rows: &mut [T], row_len: usize, head_dim: usize) {
 fn f16_pairs(row: &[f32]) -> impl Iterator<Item = u32> + '_ {
     let bits = |scale: f32| u32::from(f16::from_f32(scale).to_bits());
     row.chunks(2).map(move |pair| bits(pair[0]) | pair.get(1).map_or(0, |&scale| bits(scale) << 16))
+}
+
+/// The factors of a row. Blocks have a multiple of four of them.
+fn factor_words(row: &[i8]) -> impl Iterator<Item = u32> + '_ {
+    row.as_chunks().0.iter().map(|four| u32::from_le_bytes(four.map(|factor| factor as u8)))
 }
 
 /// Whether all of these f16 are numbers. Looks at four at a time: this runs on the CPU, and an

@@ -1,6 +1,6 @@
 //! The weights on the GPU: their buffers, and which tensor of the file goes where.
 
-use crate::blocks::block_type;
+use crate::blocks::{BlockScales, block_type};
 use crate::error::Result;
 use crate::gguf::TensorType;
 use crate::gpu::{Allocation, Buffer, Gpu};
@@ -282,10 +282,10 @@ impl Shapes<'_> {
     /// How the GPU holds a tensor of blocks; `None` if it is none.
     fn format(&self, role: Role, block: usize) -> Option<Format> {
         let row = block_type(self.ty(role, block)?)?;
-        let scales = match (row.has_offset, row.scale_is_f16) {
-            (true, _) => Scales::F32WithOffset,
-            (false, true) => Scales::F16,
-            (false, false) => Scales::F32,
+        let scales = match row.scales {
+            BlockScales::F16(_) => Scales::F16,
+            BlockScales::Factors(_) => Scales::Factors(row.elements / row.group),
+            BlockScales::WithOffsets(_) => Scales::F32WithOffset,
         };
         Some(Format { bits: row.bits, group: row.group, zero: row.zero, scales })
     }

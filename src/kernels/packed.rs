@@ -24,8 +24,9 @@ pub struct Format {
 pub enum Scales {
     /// An f16 scale. A row has an even number of them, the last one unused if need be.
     F16,
-    /// An f32 scale.
-    F32,
+    /// An int8 factor of an f16 that so many neighbouring groups share: their product is the scale. A
+    /// row has its f16, an even number of them as above, then its factors. Not with 1 or 2 bits.
+    Factors(usize),
     /// An f32 scale and an f32 offset. Not with 1 or 2 bits.
     F32WithOffset,
 }
@@ -135,9 +136,22 @@ impl Format {
     pub const fn scale_words(&self, k: usize) -> usize {
         let groups = k.div_ceil(self.group);
         match self.scales {
-            Scales::F16 => groups.div_ceil(2),
-            Scales::F32 => groups,
+            Scales::F16 => self.f16_words(k),
+            Scales::Factors(_) => self.f16_words(k) + groups.div_ceil(4),
             Scales::F32WithOffset => 2 * groups,
+        }
+    }
+
+    /// Words of f16 in a row of `k` values.
+    const fn f16_words(&self, k: usize) -> usize {
+        k.div_ceil(self.group * self.groups_of_f16()).div_ceil(2)
+    }
+
+    /// Groups that share an f16.
+    const fn groups_of_f16(&self) -> usize {
+        match self.scales {
+            Scales::Factors(groups) => groups,
+            Scales::F16 | Scales::F32WithOffset => 1,
         }
     }
 
@@ -150,6 +164,8 @@ impl Format {
             Const::Bool("SCALE_F16", self.scales == Scales::F16),
             Const::Bool("OFFSETS", self.scales == Scales::F32WithOffset),
             Const::size("SCALE_WORDS", self.scale_words(k)),
+            Const::size("GROUPS_OF_F16", self.groups_of_f16()),
+            Const::size("F16_WORDS", self.f16_words(k)),
         ]
     }
 }

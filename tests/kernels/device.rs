@@ -22,6 +22,7 @@ static WITHOUT_PACKED_DOT: LazyLock<Gpu> = LazyLock::new(|| {
 static AS_A_CARD_OF_16_LANES: LazyLock<Gpu> = LazyLock::new(|| {
     let mut gpu = as_a_card(Some(false));
     gpu.tuning.lanes = 16;
+    gpu.tuning.packed_dot = Some(false);
     gpu
 });
 
@@ -69,7 +70,8 @@ pub(crate) fn without_packed_dot() -> &'static Gpu {
     &WITHOUT_PACKED_DOT
 }
 
-/// A card whose rows have 16 lanes: then a slot of the residual stream has two rows.
+/// A card whose rows have 16 lanes: then a slot of the residual stream has two rows. It does not multiply
+/// four int8 values in one operation either.
 pub(crate) fn of_16_lanes() -> &'static Gpu {
     &AS_A_CARD_OF_16_LANES
 }

@@ -32,7 +32,7 @@ const FORMATS: [Format; 8] = [
     Format { bits: 4, group: 32, zero: 8, scales: Scales::F16 },
     Format { bits: 4, group: 32, zero: 0, scales: Scales::F32WithOffset },
     Format { bits: 8, group: 32, zero: 128, scales: Scales::F16 },
-    Format { bits: 8, group: 16, zero: 128, scales: Scales::F32 },
+    Format { bits: 8, group: 16, zero: 128, scales: Scales::Factors(16) },
 ];
 
 /// `k` and rows: a single row, rows with an odd number of groups and a lane's last step cut short,
@@ -40,6 +40,9 @@ const FORMATS: [Format; 8] = [
 const SHAPES: [(usize, usize); 3] = [(256, 1), (768, 63), (2304, 300)];
 
 const FACTOR: f32 = 0.25;
+
+/// The smallest f16 above 0.
+const MIN_F16: f32 = 1.0 / 16_777_216.0;
 
 /// The error of f32 sums of a few thousand products, of which each has about five roundings.
 const RELATIVE: f32 = 4e-6;
@@ -64,22 +67,22 @@ impl Matrix {
             bits => random.below(1 << bits),
         };
         let codes = (0..n).map(|_| code() as u8).collect();
-        let mut scales: Vec<[f32; 2]> = (0..n / format.group)
-            .map(|_| {
+        let scales = (0..n / format.group)
+            .map(|group| {
                 let scale = half::f16::from_f32(random.float() - 0.3).to_f32();
-                match format.scales {
-                    Scales::F16 => [scale, 0.0],
-                    Scales::F32 => [scale * 17.0, 0.0],
-                    Scales::F32WithOffset => [scale * 17.0, random.float() - 0.5],
+                match (format.scales, group) {
+                    (Scales::Factors(together), _) => {
+                        let (of_all, factor) = factors(together, group);
+                        [of_all.to_f32() * f32::from(factor), 0.0]
+                    }
+                    // A group of zeros, and one of tiny values.
+                    (_, 0) => [0.0; 2],
+                    (_, 1) => [MIN_F16, 0.0],
+                    (Scales::F16, _) => [scale, 0.0],
+                    (Scales::F32WithOffset, _) => [scale * 17.0, random.float() - 0.5],
                 }
             })
             .collect();
-        // A group of zeros, and one of tiny values.
-        scales[0] = [0.0; 2];
-        if let Some(second) = scales.get_mut(1) {
-            // The smallest f16 above 0.
-            *second = [2f32.powi(-24), 0.0];
-        }
         Self { format, k, rows, matrices, codes, scales }
     }
 
@@ -96,19 +99,23 @@ impl Matrix {
     /// The matrix on a GPU, cut before the rows in `cuts`.
     fn upload(&self, gpu: &Gpu, cuts: &[usize]) -> Packed {
         let Self { format, k, rows, matrices, .. } = *self;
-        let half = |scale: f32| u32::from(half::f16::from_f32(scale).to_bits());
         let in_shard = |rows: std::ops::Range<usize>| {
             (0..matrices).flat_map(move |m| rows.clone().map(move |row| m * self.rows + row))
         };
         let scales_of = |row: usize| -> Vec<u32> {
-            let row = &self.scales[row * k / format.group..][..k / format.group];
+            let groups = row * k / format.group..(row + 1) * k / format.group;
+            let scales = &self.scales[groups.clone()];
             match format.scales {
-                Scales::F16 => row
-                    .chunks(2)
-                    .map(|pair| half(pair[0][0]) | pair.get(1).map_or(0, |p| half(p[0]) << 16))
-                    .collect(),
-                Scales::F32 => row.iter().map(|[scale, _]| scale.to_bits()).collect(),
-                Scales::F32WithOffset => row.iter().flatten().map(|v| v.to_bits()).collect(),
+                Scales::F16 => pairs(scales.iter().map(|s| half::f16::from_f32(s[0]))),
+                Scales::Factors(together) => {
+                    let factors = groups.map(|group| factors(together, group));
+                    let of_all = factors.clone().step_by(together).map(|(of_all, _)| of_all);
+                    let mut words = pairs(of_all);
+                    let bytes: Vec<u8> = factors.map(|(_, factor)| factor as u8).collect();
+                    words.extend(bytes.as_chunks().0.iter().map(|b| u32::from_le_bytes(*b)));
+                    words
+                }
+                Scales::F32WithOffset => scales.iter().flatten().map(|v| v.to_bits()).collect(),
             }
         };
         let mut first = 0;
@@ -165,6 +172,19 @@ impl Matrix {
         }
         (y, size)
     }
+}
+
+/// The f16 that a group shares with `together` - 1 others, and its own factor. Every factor occurs, and
+/// f16 of all kinds.
+fn factors(together: usize, group: usize) -> (half::f16, i8) {
+    let of_all = [0.02, -0.07, MIN_F16, 0.0, 1.3][group / together % 5];
+    (half::f16::from_f32(of_all), (37 * group) as i8)
+}
+
+/// Two f16 in a word. The last one may be alone.
+fn pairs(halves: impl Iterator<Item = half::f16>) -> Vec<u32> {
+    let bits: Vec<u32> = halves.map(|half| u32::from(half.to_bits())).collect();
+    bits.chunks(2).map(|pair| pair[0] | pair.get(1).map_or(0, |second| second << 16)).collect()
 }
 
 /// The int8 activations of `x`, and the values that they stand for.

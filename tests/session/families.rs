@@ -62,6 +62,15 @@ fn with_the_tuning_of_a_card_too() {
     check(|| Setup::default().like_a_card(), |expected| 1.1 * expected.others);
 }
 
+/// Such cards are tested with one model: the kernels by themselves have more.
+#[test]
+fn with_the_tuning_of_a_card_that_has_neither_subgroups_nor_packed_products_too() {
+    let one =
+        expectations().into_iter().filter(|expected| expected.model == "qwen3-q2_0").collect();
+    let setup = || Setup::default().like_a_card().no_subgroups().packed_dot(Some(false));
+    check_those(one, setup, |expected| 1.1 * expected.others);
+}
+
 /// The step of an int8 is 1/127 of its head's largest value: that moves the logits by about 1 % of
 /// their deviation, and in a model of I2_S, whose roundings it tips, by half as much again as f16
 /// does. docs/PERFORMANCE.md has the figures. Long prompts average the error of a key.

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use ternlight::engine::UPLOAD;
+use ternlight::gguf::type_id::{Q2_0, Q4_0};
 use ternlight::native::block_on;
 use ternlight::sampling::Sampling;
 use ternlight::session::{GenerateOptions, LoadOptions, Session};
@@ -9,7 +11,7 @@ use ternlight::source::{Reader, Source};
 use ternlight::{Error, Result};
 
 use crate::setup::{Setup, generate, greedy};
-use crate::support::{File, I2_S, Random, assert_error, tiny};
+use crate::support::{File, I2_S, Random, Sizes, assert_error, llama, read, tiny};
 
 fn load(bytes: &[u8]) -> Result<()> {
     Setup::default().load(bytes).map(|_: Session| ())
@@ -71,6 +73,28 @@ fn nan_and_infinite_values_are_refused() {
         let half = half::f16::from_f32(value).to_le_bytes();
         file.tensor("token_embd.weight").bytes[300..302].copy_from_slice(&half);
         assert_error(load_file(&file), "bad-gguf", &["token_embd.weight"]);
+    }
+}
+
+/// What is wrong is beyond the first slice, and is found with the tensor's name and its block's offset.
+#[test]
+fn bad_blocks_are_refused_with_their_offset() {
+    let sizes = Sizes { n_vocab: 264, n_embd: 256, n_layer: 1, n_head: 1, n_ff: 16_384 };
+    let name = "blk.0.ffn_up.weight";
+    // In blocks of 18 bytes, the scale comes first.
+    for (type_id, byte, value, what) in
+        [(Q2_0, 7, 0x0c, "code 3"), (Q2_0, 1, 0x7c, "scale"), (Q4_0, 1, 0xfc, "scale")]
+    {
+        let mut file = llama(sizes, |_| type_id);
+        let n_blocks = file.tensor(name).bytes.len() / 18;
+        for block in [UPLOAD / 18 + 100, n_blocks - 1] {
+            let mut file = file.clone();
+            file.tensor(name).bytes[18 * block + byte] |= value;
+            let bytes = file.build();
+            let tensor = read(&bytes).unwrap().tensor(name).unwrap().clone();
+            let offset = format!("byte {})", tensor.offset + 18 * block as u64);
+            assert_error(load(&bytes), "bad-gguf", &[&format!("`{name}`"), what, &offset]);
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use ternlight::sampling::Sampling;
 use ternlight::session::{GenerateOptions, LmHead, Session};
 
 use crate::setup::{Goldens, Setup, engine_of, generate, greedy, small};
-use crate::support::{BF16, F32, File, Kv, assert_error, path};
+use crate::support::{BF16, F32, File, assert_error, path};
 
 /// The LM head's kernels, without their variants.
 fn lm_head(session: &Session) -> Vec<&str> {
@@ -188,16 +188,7 @@ fn auto_splits_the_embedding_if_that_is_faster() {
 /// Adds tokens to the file until its embedding has 32 MiB.
 fn widen(file: &mut File) {
     let n_vocab: usize = (32 << 20) / 256;
-    let n = n_vocab - 264;
-    for (key, value) in &mut file.metadata {
-        match (key.as_str(), value) {
-            ("tokenizer.ggml.tokens", Kv::Strs(tokens)) => {
-                tokens.extend((0..n).map(|i| format!("more{i}").into_bytes()));
-            }
-            ("tokenizer.ggml.token_type", Kv::I32s(types)) => types.extend(vec![1; n]),
-            _ => {}
-        }
-    }
+    file.widen_vocabulary(n_vocab);
     let tensor = file.tensor("token_embd.weight");
     tensor.ne[1] = n_vocab as u64;
     tensor.bytes.resize(n_vocab * 256, 0x11);

@@ -8,8 +8,10 @@ use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
+use half::f16;
+use ternlight::blocks::{BlockType, TABLE};
 use ternlight::chat::{Message, Template, TemplateChoice, no_template};
-use ternlight::gguf::{Gguf, Header, Metadata, TensorEntry, Value};
+use ternlight::gguf::{Gguf, Header, Metadata, TensorEntry, TensorType, Value};
 use ternlight::native::{FileSource, block_on};
 use ternlight::source::Reader;
 use ternlight::ternary::{self, Layout};
@@ -162,6 +164,97 @@ pub fn tiny() -> File {
     file
 }
 
+/// Sizes of a [`llama`]. Every head has 64 values, and keys and values of its own.
+#[derive(Clone, Copy)]
+pub struct Sizes {
+    pub n_vocab: usize,
+    pub n_embd: usize,
+    pub n_layer: usize,
+    pub n_head: usize,
+    pub n_ff: usize,
+}
+
+/// A random model of the architecture `llama`, with the tokenizer of [`tiny`] and a context of 64. `ty`
+/// gives the type of a matrix by its name, such as `token_embd` or `blk.0.attn_q`.
+pub fn llama(sizes: Sizes, ty: impl Fn(&str) -> u32) -> File {
+    let Sizes { n_vocab, n_embd, n_layer, n_head, n_ff } = sizes;
+    let mut file = tiny();
+    file.rename("llama");
+    file.tensors.clear();
+    file.widen_vocabulary(n_vocab);
+    for (name, value) in [
+        ("embedding_length", n_embd),
+        ("block_count", n_layer),
+        ("feed_forward_length", n_ff),
+        ("attention.key_length", 64),
+        ("attention.head_count", n_head),
+        ("attention.head_count_kv", n_head),
+    ] {
+        file.set(&format!("llama.{name}"), Kv::U32(value as u32));
+    }
+    let n_q = 64 * n_head;
+    let mut random = Random(2);
+    let mut add = |name: &str, ne: &[usize]| {
+        let ne: Vec<u64> = ne.iter().map(|&n| n as u64).collect();
+        let type_id = if ne.len() == 1 { F32 } else { ty(name) };
+        file.add(&format!("{name}.weight"), &ne, type_id, &mut random);
+    };
+    add("token_embd", &[n_embd, n_vocab]);
+    for block in 0..n_layer {
+        for (name, ne) in [
+            ("attn_norm", &[n_embd][..]),
+            ("attn_q", &[n_embd, n_q]),
+            ("attn_k", &[n_embd, n_q]),
+            ("attn_v", &[n_embd, n_q]),
+            ("attn_output", &[n_q, n_embd]),
+            ("ffn_norm", &[n_embd]),
+            ("ffn_gate", &[n_embd, n_ff]),
+            ("ffn_up", &[n_embd, n_ff]),
+            ("ffn_down", &[n_ff, n_embd]),
+        ] {
+            add(&format!("blk.{block}.{name}"), ne);
+        }
+    }
+    add("output_norm", &[n_embd]);
+    file
+}
+
+/// The type with this number whose blocks ggml has.
+#[track_caller]
+pub fn block_type_of(type_id: u32) -> &'static BlockType {
+    TABLE.iter().find(|row| row.ty.id() == type_id).expect("a type with blocks")
+}
+
+/// Where a block of the type has its f16.
+pub fn f16_offsets(ty: TensorType) -> &'static [usize] {
+    match ty {
+        TensorType::Q4K => &[0, 2],
+        TensorType::Q6K => &[208],
+        TensorType::Tq1_0 => &[52],
+        TensorType::Tq2_0 => &[64],
+        _ => &[0],
+    }
+}
+
+/// `n` random blocks without code 3. `scale` gives the f16 of each.
+pub fn random_blocks(
+    row: &BlockType,
+    n: usize,
+    random: &mut Random,
+    mut scale: impl FnMut(&mut Random) -> f16,
+) -> Vec<u8> {
+    let mut blocks: Vec<u8> = (0..row.bytes * n).map(|_| random.next() as u8).collect();
+    if row.ty != TensorType::Tq1_0 && row.bits == 2 {
+        // Clears the lower bit of each code 3.
+        blocks.iter_mut().for_each(|byte| *byte &= !(*byte >> 1 & 0x55));
+    }
+    for block in blocks.chunks_mut(row.bytes) {
+        let scale = scale(random).to_le_bytes();
+        f16_offsets(row.ty).iter().for_each(|&at| block[at..at + 2].copy_from_slice(&scale));
+    }
+    blocks
+}
+
 impl File {
     /// A file without metadata and tensors.
     pub fn empty() -> Self {
@@ -211,7 +304,7 @@ impl File {
         match type_id {
             F32 => (0..n).for_each(|_| bytes.extend((0.5 + random.float()).to_le_bytes())),
             F16 => (0..n).for_each(|_| {
-                bytes.extend(half::f16::from_f32(random.float() - 0.5).to_le_bytes());
+                bytes.extend(f16::from_f32(random.float() - 0.5).to_le_bytes());
             }),
             BF16 => (0..n).for_each(|_| {
                 bytes.extend(half::bf16::from_f32(random.float() - 0.5).to_le_bytes());
@@ -223,9 +316,30 @@ impl File {
                 // Padding must not matter: some writers do not clear it.
                 bytes.extend((0..28).map(|_| random.next() as u8));
             }
-            other => panic!("type {other}"),
+            other => {
+                let row = block_type_of(other);
+                // The values of types with more codes are about as large.
+                let most = row.zero.max(1) as f32;
+                let scale =
+                    |random: &mut Random| f16::from_f32((0.02 + 0.1 * random.float()) / most);
+                bytes = random_blocks(row, n / row.elements, random, scale);
+            }
         }
         self.tensors.push(Tensor { name: name.into(), ne: ne.to_vec(), type_id, bytes });
+        self
+    }
+
+    /// Adds tokens until there are `n_vocab`.
+    pub fn widen_vocabulary(&mut self, n_vocab: usize) -> &mut Self {
+        for (key, value) in &mut self.metadata {
+            match (key.as_str(), value) {
+                ("tokenizer.ggml.tokens", Kv::Strs(tokens)) => {
+                    tokens.extend((tokens.len()..n_vocab).map(|i| format!("more{i}").into_bytes()));
+                }
+                ("tokenizer.ggml.token_type", Kv::I32s(types)) => types.resize(n_vocab, 1),
+                _ => {}
+            }
+        }
         self
     }
 
