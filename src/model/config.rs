@@ -235,8 +235,10 @@ impl Keys<'_> {
         let scaling = match kind {
             "none" => RopeScaling::Linear { factor: 1.0 },
             "linear" => RopeScaling::Linear { factor },
+            // YaRN's ramp divides by the base's logarithm.
             "yarn" if base <= 1.0 => {
-                return unsupported(format!("YaRN with a base of {base}"));
+                let key = self.key("rope.freq_base");
+                return unsupported(format!("`{key}` is {base}; YaRN needs more than 1"));
             }
             "yarn" => {
                 self.expect_usual_yarn()?;
