@@ -5,6 +5,7 @@ mod support;
 
 use std::collections::BTreeSet;
 
+use support::families::OF_EACH_ARCHITECTURE;
 use support::{
     BF16, F16, F32, File, I2_S, Kv, N_LAYER, Random, Tensor, assert_error, floats, path, read, tiny,
 };
@@ -303,17 +304,6 @@ fn tensors_that_are_not_used_are_refused() {
     }
 }
 
-/// A file of each architecture; llama and bitnet with scales in blocks and without.
-const FAMILIES: [&str; 7] = [
-    "bitnet-b1.58-embd-q6_k",
-    "bitnet-i2_s",
-    "bitnet-tq2_0",
-    "llama-i2_s",
-    "llama-tq2_0",
-    "minicpm-tq2_0",
-    "qwen3-q2_0",
-];
-
 /// Every tensor of every family is missing, then has a row or an element too few, then is of each
 /// type that it may not have.
 #[test]
@@ -321,7 +311,7 @@ fn every_tensor_of_every_family_is_checked() {
     const OF_VECTORS: [u32; 2] = [Q8_0, Q2_0];
     const OF_MATRICES: [u32; 6] = [F32, F16, BF16, Q8_0, Q4_K, Q6_K];
     let mut seen = BTreeSet::new();
-    for model in FAMILIES {
+    for model in OF_EACH_ARCHITECTURE {
         let whole = File::family(model);
         table(&whole).unwrap();
         for (index, Tensor { name, ne, type_id, .. }) in whole.tensors.iter().enumerate() {
@@ -390,7 +380,7 @@ fn every_familys_keys_are_required_and_in_range() {
         "feed_forward_length",
     ];
     let scales = ["embedding_scale", "logit_scale", "residual_scale"];
-    for model in FAMILIES {
+    for model in OF_EACH_ARCHITECTURE {
         let whole = File::family(model);
         let name = config(&whole).unwrap().architecture.name;
         let scales = if name == "minicpm" { &scales[..] } else { &[] };
