@@ -12,7 +12,7 @@ use support::{
 use ternlight::blocks::TABLE;
 use ternlight::gguf::type_id::{Q1_0, Q2_0, Q4_0, Q4_K, Q6_K, Q8_0};
 use ternlight::gguf::{TensorInfo, TensorType};
-use ternlight::model::{Config, Role, RopeScaling, Weight, weights};
+use ternlight::model::{ARCHITECTURES, Config, Role, RopeScaling, Weight, weights};
 use ternlight::native::block_on;
 use ternlight::reference::Reference;
 use ternlight::source::Reader;
@@ -310,10 +310,11 @@ fn tensors_that_are_not_used_are_refused() {
 fn every_tensor_of_every_family_is_checked() {
     const OF_VECTORS: [u32; 2] = [Q8_0, Q2_0];
     const OF_MATRICES: [u32; 6] = [F32, F16, BF16, Q8_0, Q4_K, Q6_K];
-    let mut seen = BTreeSet::new();
+    let (mut seen, mut names) = (BTreeSet::new(), BTreeSet::new());
     for model in OF_EACH_ARCHITECTURE {
         let whole = File::family(model);
         table(&whole).unwrap();
+        names.insert(config(&whole).unwrap().architecture.name);
         for (index, Tensor { name, ne, type_id, .. }) in whole.tensors.iter().enumerate() {
             // Without an LM head, the embedding is it.
             if name != "output.weight" {
@@ -349,6 +350,9 @@ fn every_tensor_of_every_family_is_checked() {
             }
         }
     }
+    // Another name of `bitnet-b1.58`.
+    names.insert("bitnet-25");
+    assert_eq!(names.len(), ARCHITECTURES.len(), "{names:?}");
     assert_eq!(seen.len(), OF_VECTORS.len() + OF_MATRICES.len() + 1, "{seen:?}");
 }
 

@@ -45,7 +45,7 @@ pub fn outside(variable: &str, what: &str) -> Option<PathBuf> {
     if folder.is_none() {
         // Not `println`, whose text a test that passes does not show.
         let note = format!("NOT CHECKED: {variable} names no folder with {what}\n");
-        std::io::stderr().write_all(note.as_bytes()).expect("a place to write to");
+        std::io::stderr().write_all(note.as_bytes()).expect("standard error takes everything");
     }
     folder
 }
