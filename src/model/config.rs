@@ -1,7 +1,7 @@
 //! The sizes of a model, and checks of everything in the metadata that this crate relies on.
 
 use crate::error::{Error, Result};
-use crate::gguf::{Gguf, Metadata, Value};
+use crate::gguf::{Gguf, Metadata, Value, shortened};
 
 use super::architecture::{ARCHITECTURES, Architecture};
 use super::role::Role;
@@ -298,6 +298,7 @@ impl Keys<'_> {
         if let Some(key) =
             self.metadata.iter().map(|(key, _)| key).find(|key| key.starts_with("prism.hadamard."))
         {
+            let key = shortened(key);
             return unsupported(format!("`{key}`: the weights are in a rotated basis"));
         }
         let neutral = |name: &str, value: &Value| match value {
