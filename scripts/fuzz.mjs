@@ -2,7 +2,7 @@
 //
 //   npm run fuzz -- 600       ten minutes for each target; the default is one minute
 //
-// `cargo test`, and with it `npm test`, tries each target for a second.
+// `cargo test`, and with it `npm test`, tries each target for a second or less.
 import { run } from './process.mjs'
 import { main, Stop } from './report.mjs'
 import { setUpNative } from './setup/steps.mjs'

@@ -4,10 +4,10 @@
 mod support;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Deserialize;
-use support::{File, Kv, assert_error, chat_tokens, json, open, path, read, tiny};
+use support::{File, Kv, assert_error, chat_tokens, json, open, outside, path, read, tiny};
 use ternlight::chat::{Inputs, Message, Prompt, Role, Template, TemplateChoice, Value};
 use ternlight::gguf::{Gguf, Metadata};
 use ternlight::model::Config;
@@ -160,16 +160,19 @@ fn templates_give_what_jinja2_gives() {
     }
 }
 
-/// The families' own templates, where they are on this machine: in the folder that the variable
-/// `TERNLIGHT_CHAT_VECTORS` names, beside `vectors.json`.
+/// The folder with the families' own templates and `vectors.json`, if it is on this machine.
+fn families_templates() -> Option<PathBuf> {
+    outside("TERNLIGHT_CHAT_VECTORS", "the families' templates")
+}
+
 #[test]
 fn the_families_templates_give_what_jinja2_gives() {
-    let Some(folder) = std::env::var_os("TERNLIGHT_CHAT_VECTORS") else { return };
-    let text = fs::read_to_string(Path::new(&folder).join("vectors.json")).unwrap();
+    let Some(folder) = families_templates() else { return };
+    let text = fs::read_to_string(folder.join("vectors.json")).unwrap();
     let cases = vectors(&text);
     for case in &cases {
         let name = format!("{}.jinja", case.template);
-        case.check(&given(&fs::read_to_string(Path::new(&folder).join(name)).unwrap()));
+        case.check(&given(&fs::read_to_string(folder.join(name)).unwrap()));
     }
     println!("{} prompts are right", cases.len());
     assert_eq!(cases.len(), 61);
@@ -179,9 +182,9 @@ fn the_families_templates_give_what_jinja2_gives() {
 /// machine too: see `TERNLIGHT_TOKENIZER_VECTORS` in `tests/tokenizer/libraries.rs`.
 #[test]
 fn the_families_templates_give_llama_cpps_tokens() {
-    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let Some(chat) = folder("TERNLIGHT_CHAT_VECTORS") else { return };
-    let Some(vocabularies) = folder("TERNLIGHT_TOKENIZER_VECTORS") else { return };
+    let Some(chat) = families_templates() else { return };
+    let vocabularies = outside("TERNLIGHT_TOKENIZER_VECTORS", "llama.cpp's vocabularies");
+    let Some(vocabularies) = vocabularies else { return };
     let cases = vectors(&fs::read_to_string(chat.join("vectors.json")).unwrap());
     let mut checked = 0;
     for (name, vocabulary) in [("qwen3", "qwen3.gguf"), ("llama3", "llama-bpe.gguf")] {
@@ -316,9 +319,9 @@ fn what_messages_say_never_becomes_a_special_token() {
         let template = given(&fs::read_to_string(path(&file)).unwrap());
         check_hostile(name, &tokenizer, &template);
     }
-    let Some(folder) = std::env::var_os("TERNLIGHT_CHAT_VECTORS") else { return };
+    let Some(folder) = families_templates() else { return };
     for name in ["qwen3", "chatml", "falcon3", "llama3"] {
-        let file = Path::new(&folder).join(format!("{name}.jinja"));
+        let file = folder.join(format!("{name}.jinja"));
         check_hostile(name, &tokenizer, &given(&fs::read_to_string(file).unwrap()));
     }
 }

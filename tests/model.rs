@@ -3,11 +3,16 @@
 
 mod support;
 
+use std::collections::BTreeSet;
+
+use support::families::OF_EACH_ARCHITECTURE;
 use support::{
     BF16, F16, F32, File, I2_S, Kv, N_LAYER, Random, Tensor, assert_error, floats, path, read, tiny,
 };
+use ternlight::blocks::TABLE;
+use ternlight::gguf::type_id::{Q1_0, Q2_0, Q4_0, Q4_K, Q6_K, Q8_0};
 use ternlight::gguf::{TensorInfo, TensorType};
-use ternlight::model::{Config, Role, Weight, weights};
+use ternlight::model::{ARCHITECTURES, Config, Role, RopeScaling, Weight, weights};
 use ternlight::native::block_on;
 use ternlight::reference::Reference;
 use ternlight::source::Reader;
@@ -24,6 +29,13 @@ fn table(file: &File) -> Result<Vec<Weight>> {
 
 fn load(file: &File) -> Result<Reference> {
     block_on(Reference::load(&mut Reader::new(file.build().as_slice())))
+}
+
+/// Gives a tensor another shape and type.
+fn replace(file: &mut File, index: usize, ne: &[u64], type_id: u32) {
+    let name = file.tensors[index].name.clone();
+    file.add(&name, ne, type_id, &mut Random(3));
+    file.tensors.swap_remove(index);
 }
 
 fn arch(name: &str) -> String {
@@ -248,8 +260,7 @@ fn misshapen_tensors_are_named() {
     ] {
         let mut file = tiny();
         let index = file.tensors.iter().position(|tensor| tensor.name == name).unwrap();
-        file.add(name, ne, type_id, &mut Random(3));
-        file.tensors.swap_remove(index);
+        replace(&mut file, index, ne, type_id);
         let facts = [&[name], facts].concat();
         assert_error(table(&file), "tensor-shape", &facts);
     }
@@ -269,14 +280,12 @@ fn types_of_other_cpus_are_explained() {
 /// A model's matrices are all of I2_S or all of blocks, and those of a stack are of one type.
 #[test]
 fn mixed_matrices_are_refused() {
-    /// The numbers of two types, and the weights in their blocks of 18 bytes.
-    const Q4_0: (u32, usize) = (2, 32);
-    const Q1_0: (u32, usize) = (41, 128);
-    // Blocks of zeros are valid.
-    let retyped = |mut file: File, of: &str, (type_id, block): (u32, usize)| {
-        for tensor in file.tensors.iter_mut().filter(|t| t.ne.len() == 2 && t.name.contains(of)) {
-            let elements = tensor.ne.iter().product::<u64>() as usize;
-            (tensor.type_id, tensor.bytes) = (type_id, vec![0; elements / block * 18]);
+    let retyped = |mut file: File, of: &str, type_id: u32| {
+        for index in 0..file.tensors.len() {
+            let Tensor { name, ne, .. } = file.tensors[index].clone();
+            if ne.len() == 2 && name.contains(of) {
+                replace(&mut file, index, &ne, type_id);
+            }
         }
         file
     };
@@ -295,6 +304,238 @@ fn tensors_that_are_not_used_are_refused() {
         let mut file = tiny();
         file.add(name, &[32], F32, &mut Random(4));
         assert_error(table(&file), "unsupported-model", &[&format!("`{name}`")]);
+    }
+    for (model, others) in [
+        ("bitnet-i2_s", &["rope_freqs", "blk.0.attn_q_norm", "rope_factors_short"][..]),
+        ("llama-tq2_0", &["blk.0.attn_q_norm", "blk.0.attn_sub_norm", "rope_factors_long"]),
+        ("minicpm-tq2_0", &["rope_freqs", "blk.0.attn_k_norm", "blk.0.ffn_sub_norm"]),
+        ("qwen3-q2_0", &["rope_freqs", "blk.0.ffn_sub_norm", "rope_factors_short"]),
+    ] {
+        let names = others.iter().map(|name| format!("{name}.weight"));
+        for name in names.chain(["blk.0.attn_q.bias".into()]) {
+            let mut file = File::family(model);
+            file.add(&name, &[32], F32, &mut Random(4));
+            assert_error(table(&file), "unsupported-model", &[&format!("`{name}`")]);
+        }
+    }
+}
+
+/// Every tensor of every family is missing, then has a row or an element too few, then is of each
+/// type that it may not have.
+#[test]
+fn every_tensor_of_every_family_is_checked() {
+    const OF_VECTORS: [u32; 2] = [Q8_0, Q2_0];
+    const OF_MATRICES: [u32; 6] = [F32, F16, BF16, Q8_0, Q4_K, Q6_K];
+    let (mut seen, mut names) = (BTreeSet::new(), BTreeSet::new());
+    for model in OF_EACH_ARCHITECTURE {
+        let whole = File::family(model);
+        table(&whole).unwrap();
+        names.insert(config(&whole).unwrap().architecture.name);
+        for (index, Tensor { name, ne, type_id, .. }) in whole.tensors.iter().enumerate() {
+            // Without an LM head, the embedding is it.
+            if name != "output.weight" {
+                let mut file = whole.clone();
+                file.tensors.remove(index);
+                assert_error(table(&file), "missing-tensor", &[name]);
+            }
+            let changed = |ne: &[u64], type_id: u32| {
+                let mut file = whole.clone();
+                replace(&mut file, index, ne, type_id);
+                table(&file)
+            };
+            let mut short = ne.clone();
+            *short.last_mut().unwrap() -= 1;
+            let one_dimensional = ne.len() == 1;
+            let type_id = if one_dimensional { F32 } else { *type_id };
+            assert_error(changed(&short, type_id), "tensor-shape", &[name, &format!("{short:?}")]);
+
+            let wrong = match &**name {
+                _ if one_dimensional => &OF_VECTORS[..],
+                "token_embd.weight" | "output.weight" => &[I2_S],
+                _ => &OF_MATRICES,
+            };
+            for &type_id in wrong {
+                // A tensor whose rows are no whole blocks is none of this type.
+                let block = TABLE.iter().find(|row| row.ty.id() == type_id);
+                let block = block.map_or(if type_id == I2_S { 128 } else { 1 }, |b| b.elements);
+                if !ne[0].is_multiple_of(block as u64) {
+                    continue;
+                }
+                assert_error(changed(ne, type_id), "tensor-shape", &[name, &format!("{ne:?}")]);
+                seen.insert((one_dimensional, type_id));
+            }
+        }
+    }
+    // Another name of `bitnet-b1.58`.
+    names.insert("bitnet-25");
+    assert_eq!(names.len(), ARCHITECTURES.len(), "{names:?}");
+    assert_eq!(seen.len(), OF_VECTORS.len() + OF_MATRICES.len() + 1, "{seen:?}");
+}
+
+/// llama's divisors of RoPE's frequencies are the one tensor that none of the files has.
+#[test]
+fn the_divisors_of_llama_are_checked() {
+    let with = |ne: &[u64], type_id| {
+        let mut file = File::family("llama-tq2_0");
+        file.add("rope_freqs.weight", ne, type_id, &mut Random(4));
+        table(&file)
+    };
+    let head_dim = Config::from_gguf(&read(&File::family("llama-tq2_0").build()).unwrap());
+    let pairs = head_dim.unwrap().head_dim as u64 / 2;
+    with(&[pairs], F32).unwrap();
+    for (ne, type_id) in [(pairs - 1, F32), (2 * pairs, F32), (pairs, Q8_0)] {
+        let facts = ["`rope_freqs.weight`", &*format!("needs F16 or F32 or BF16 [{pairs}]")];
+        assert_error(with(&[ne], type_id), "tensor-shape", &facts);
+    }
+}
+
+#[test]
+fn every_familys_keys_are_required_and_in_range() {
+    let common = [
+        "attention.head_count",
+        "attention.layer_norm_rms_epsilon",
+        "block_count",
+        "context_length",
+        "embedding_length",
+        "feed_forward_length",
+    ];
+    let scales = ["embedding_scale", "logit_scale", "residual_scale"];
+    for model in OF_EACH_ARCHITECTURE {
+        let whole = File::family(model);
+        let name = config(&whole).unwrap().architecture.name;
+        let scales = if name == "minicpm" { &scales[..] } else { &[] };
+        for key in common.iter().chain(scales) {
+            let key = format!("{name}.{key}");
+            let mut file = whole.clone();
+            file.remove(&key);
+            assert_error(config(&file), "unsupported-model", &[&key]);
+            file.set(&key, Kv::Str("x".into()));
+            assert_error(config(&file), "unsupported-model", &[&key]);
+        }
+        for key in scales {
+            let key = format!("{name}.{key}");
+            for bad in [0.0, -1.0, f32::NAN, f32::INFINITY] {
+                let mut file = whole.clone();
+                file.set(&key, Kv::F32(bad));
+                assert_error(config(&file), "unsupported-model", &[&key, &bad.to_string()]);
+            }
+        }
+    }
+}
+
+/// The scaling of RoPE that a file says, after these changes to its keys.
+fn scaling(model: &str, keys: &[(&str, Kv)]) -> Result<RopeScaling> {
+    let mut file = File::family(model);
+    let (architecture, _) = model.split_once('-').unwrap();
+    for (key, value) in keys {
+        file.set(&format!("{architecture}.rope.{key}"), value.clone());
+    }
+    config(&file).map(|config| config.rope.scaling)
+}
+
+#[test]
+fn frequencies_are_divided_by_the_factor_of_either_key() {
+    let kind = |kind: &str| ("scaling.type", Kv::Str(kind.into()));
+    let factor = |factor| ("scaling.factor", Kv::F32(factor));
+    let old = |factor| ("scale_linear", Kv::F32(factor));
+    for (keys, expected) in [
+        (&[kind("linear"), factor(4.0)][..], 4.0),
+        (&[factor(2.5)], 2.5),
+        (&[old(8.0)], 8.0),
+        (&[factor(2.0), old(8.0)], 2.0),
+        // 0 says that there is no factor.
+        (&[factor(0.0)], 1.0),
+        (&[old(0.0)], 1.0),
+        (&[kind("none"), factor(4.0)], 1.0),
+        (&[], 1.0),
+    ] {
+        let found = scaling("llama-tq2_0", keys).unwrap();
+        assert_eq!(found, RopeScaling::Linear { factor: expected }, "{keys:?}");
+    }
+    for bad in [-1.0, 0.999, f32::NAN, f32::INFINITY] {
+        for (key, value) in [factor(bad), old(bad)] {
+            let facts = [&*format!("llama.rope.{key}"), &bad.to_string()];
+            assert_error(scaling("llama-tq2_0", &[(key, value)]), "unsupported-model", &facts);
+        }
+    }
+}
+
+#[test]
+fn settings_of_yarn_that_would_compute_something_else_are_refused() {
+    let model = "qwen3-yarn-q2_0";
+    let usual = scaling(model, &[]).unwrap();
+    assert!(matches!(usual, RopeScaling::Yarn { .. }), "{usual:?}");
+    let refused = |key: &str, bad: f32| {
+        let facts = [&*format!("`qwen3.rope.{key}`"), &bad.to_string()];
+        assert_error(scaling(model, &[(key, Kv::F32(bad))]), "unsupported-model", &facts);
+    };
+    for (key, neutral) in [
+        ("scaling.yarn_ext_factor", 1.0),
+        ("scaling.yarn_attn_factor", 1.0),
+        ("scaling.yarn_beta_fast", 32.0),
+        ("scaling.yarn_beta_slow", 1.0),
+        ("scaling.yarn_log_multiplier", 0.0),
+    ] {
+        assert_eq!(scaling(model, &[(key, Kv::F32(neutral))]).unwrap(), usual, "{key}");
+        for bad in [neutral + 0.5, -1.0, f32::NAN, f32::INFINITY] {
+            refused(key, bad);
+        }
+    }
+    // The ramp divides by the logarithm of the base.
+    for base in [1.0, 0.5] {
+        refused("freq_base", base);
+    }
+    for factor in [0.5, -4.0, f32::NAN, f32::INFINITY] {
+        refused("scaling.factor", factor);
+    }
+    let original = ("scaling.original_context_length", Kv::U32(0));
+    let facts = ["original_context_length` is 0"];
+    assert_error(scaling(model, &[original]), "unsupported-model", &facts);
+}
+
+#[test]
+fn longrope_has_both_tensors_of_factors_and_they_have_longrope() {
+    let factors = ["rope_factors_short.weight", "rope_factors_long.weight"];
+    let key = "minicpm.rope.scaling.type";
+    let without = |names: &[&str]| {
+        let mut file = File::family("minicpm-tq2_0");
+        file.tensors.retain(|tensor| !names.contains(&&*tensor.name));
+        file
+    };
+    assert_error(table(&without(&factors)), "missing-tensor", &factors[..1]);
+    for kind in [Some("linear"), Some("none"), Some("yarn"), None] {
+        let other = |mut file: File| {
+            match kind {
+                Some(kind) => file.set(key, Kv::Str(kind.into())),
+                None => file.remove(key),
+            };
+            table(&file)
+        };
+        assert_error(other(without(&[])), "unsupported-model", &["`rope.scaling.type`"]);
+        for name in factors {
+            assert_error(other(without(&[name])), "missing-tensor", &[name]);
+        }
+        other(without(&factors)).unwrap();
+    }
+}
+
+/// Each divides a frequency, whichever of two tensors the context takes.
+#[test]
+fn divisors_of_frequencies_are_positive_numbers() {
+    for (model, name) in [
+        ("llama-tq2_0", "rope_freqs.weight"),
+        ("minicpm-tq2_0", "rope_factors_short.weight"),
+        ("minicpm-tq2_0", "rope_factors_long.weight"),
+    ] {
+        let mut file = File::family(model);
+        if model == "llama-tq2_0" {
+            file.add(name, &[32], F32, &mut Random(4));
+        }
+        load(&file).unwrap();
+        for bad in [0.0, -1.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            file.tensor(name).bytes[12..16].copy_from_slice(&bad.to_le_bytes());
+            assert_error(load(&file), "bad-gguf", &[&format!("element 3 of tensor `{name}`")]);
+        }
     }
 }
 

@@ -11,6 +11,7 @@ mod volumes;
 mod write;
 
 pub use tensor::{TensorInfo, TensorType, type_id};
+pub(crate) use value::shortened;
 pub use value::{Metadata, Numbers, Strings, Value};
 pub use volumes::Joined;
 pub use write::{Header, TensorEntry};

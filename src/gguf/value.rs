@@ -277,14 +277,20 @@ impl Metadata {
         for _ in 0..count {
             let key = cursor.name(65535, "a metadata key")?;
             if !seen.insert(key.clone()) {
+                let key = shortened(&key);
                 return cursor.bad(format_args!("metadata key `{key}` appears twice"));
             }
             let kind = cursor.u32("a value's type")?;
-            let value = value(cursor, kind, &key)?;
+            let value = value(cursor, kind, shortened(&key))?;
             entries.push((key, value));
         }
         Ok(Self { entries })
     }
+}
+
+/// A key for people: that of a damaged file can be all of its vocabulary.
+pub(crate) fn shortened(key: &str) -> &str {
+    key.char_indices().nth(100).map_or(key, |(end, _)| &key[..end])
 }
 
 /// The format's numbers for types of values.

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::write::Header;
-use super::{Gguf, TensorInfo, Value};
+use super::{Gguf, TensorInfo, Value, shortened};
 use crate::error::{Error, Result};
 use crate::source::{Reader, Source};
 
@@ -122,6 +122,7 @@ fn check(gguf: &Gguf, first: Option<&Gguf>, index: usize, count: usize) -> Resul
     });
     match other {
         Some((key, _)) => {
+            let key = shortened(key);
             Err(format!("it is of another model than the first, which has another `{key}`"))
         }
         None => Ok(()),

@@ -1,7 +1,7 @@
 //! The sizes of a model, and checks of everything in the metadata that this crate relies on.
 
 use crate::error::{Error, Result};
-use crate::gguf::{Gguf, Metadata, Value};
+use crate::gguf::{Gguf, Metadata, Value, shortened};
 
 use super::architecture::{ARCHITECTURES, Architecture};
 use super::role::Role;
@@ -47,6 +47,11 @@ pub struct Config {
 const MAX_ELEMENTS: u64 = 1 << 30;
 
 impl Config {
+    /// Tokens of a vocabulary, at most.
+    pub const MAX_VOCAB: usize = 1 << 22;
+    /// The largest width of a head that a file may say.
+    pub const MAX_HEAD_DIM: usize = 1 << 12;
+
     /// Reads the metadata. Refuses a model that this crate would compute wrongly.
     ///
     /// Errors: `unsupported-model`, which names the key and its value.
@@ -149,7 +154,6 @@ impl Config {
 /// The size of the vocabulary: the number of tokens, or `vocab_size` in a file without tokens. A
 /// file that has both may count the rows of its embedding, which can be more.
 fn n_vocab(keys: &Keys<'_>, gguf: &Gguf) -> Result<usize> {
-    const MAX: usize = 1 << 22;
     let tokens = keys.metadata.strings("tokenizer.ggml.tokens")?.map(|tokens| tokens.len());
     let embd = gguf.tensor(&format!("{}.weight", Role::TokenEmbd.name()));
     let rows = embd.and_then(|embd| embd.ne.get(1)).copied();
@@ -157,8 +161,8 @@ fn n_vocab(keys: &Keys<'_>, gguf: &Gguf) -> Result<usize> {
         (Some(size), Some(tokens)) if size != tokens as u64 && Some(size) != rows => {
             unsupported(format!("vocab_size is {size}, but there are {tokens} tokens"))
         }
-        (_, Some(tokens)) if (1..=MAX).contains(&tokens) => Ok(tokens),
-        _ => keys.size("vocab_size", MAX),
+        (_, Some(tokens)) if (1..=Config::MAX_VOCAB).contains(&tokens) => Ok(tokens),
+        _ => keys.size("vocab_size", Config::MAX_VOCAB),
     }
 }
 
@@ -203,7 +207,7 @@ impl Keys<'_> {
     /// The width of a head. Several keys may say it: they must agree.
     fn head_dim(&self, n_embd: usize, n_head: usize) -> Result<usize> {
         let head_dim = match self.integer("attention.key_length")? {
-            Some(_) => self.size("attention.key_length", 1 << 12)?,
+            Some(_) => self.size("attention.key_length", Config::MAX_HEAD_DIM)?,
             None if n_embd.is_multiple_of(n_head) => n_embd / n_head,
             None => {
                 return unsupported(format!("{n_head} heads do not divide a width of {n_embd}"));
@@ -235,8 +239,10 @@ impl Keys<'_> {
         let scaling = match kind {
             "none" => RopeScaling::Linear { factor: 1.0 },
             "linear" => RopeScaling::Linear { factor },
+            // YaRN's ramp divides by the base's logarithm.
             "yarn" if base <= 1.0 => {
-                return unsupported(format!("YaRN with a base of {base}"));
+                let key = self.key("rope.freq_base");
+                return unsupported(format!("`{key}` is {base}; YaRN needs more than 1"));
             }
             "yarn" => {
                 self.expect_usual_yarn()?;
@@ -292,6 +298,7 @@ impl Keys<'_> {
         if let Some(key) =
             self.metadata.iter().map(|(key, _)| key).find(|key| key.starts_with("prism.hadamard."))
         {
+            let key = shortened(key);
             return unsupported(format!("`{key}`: the weights are in a rotated basis"));
         }
         let neutral = |name: &str, value: &Value| match value {

@@ -221,10 +221,15 @@ impl Reference {
         };
         let mut weights = Weights::default();
         weights.blocks.resize_with(config.n_layer, Block::default);
-        for weight in table.iter().filter(|weight| weight.role != unused) {
+        for weight in &table {
             let tensor = &weight.tensor;
             let bytes = reader.read(tensor.offset..tensor.offset + tensor.len).await?;
-            weights.put(weight, &bytes, options.layout)?;
+            if weight.role == unused {
+                // Other contexts take it, so the file is bad if it is.
+                weight.divisors(&bytes)?;
+            } else {
+                weights.put(weight, &bytes, options.layout)?;
+            }
         }
         let angles = Angles::new(&config.rope, config.head_dim, weights.rope_divisors.as_deref());
         let cache = (0..config.n_layer).map(|_| KvCache::default()).collect();

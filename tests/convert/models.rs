@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 use ternlight::gguf::{Gguf, TensorType};
+use ternlight::model::{Config, RopeScaling};
 use ternlight::native::{FileSource, block_on};
 use ternlight::reference::Reference;
 use ternlight::source::Reader;
@@ -40,6 +41,21 @@ fn converted_models_compute_what_transformers_computes() {
         let off = distance(&found, &expected);
         println!("{name} {args:?}: {off:.2e}");
         assert!(off < limit, "{name} {args:?}: {off}");
+    }
+}
+
+/// Old folders call the type by another name.
+#[test]
+fn linear_scaling_is_what_readers_divide_by() {
+    for key in ["type", "rope_type"] {
+        let folder = Folder::new("linear", "llama");
+        folder.edit_json("config.json", |config| {
+            config["rope_scaling"] = json!({key: "linear", "factor": 4.0});
+        });
+        let gguf = header(&folder.converted(&[]));
+        let scaling = Config::from_gguf(&gguf).unwrap().rope.scaling;
+        assert_eq!(scaling, RopeScaling::Linear { factor: 4.0 }, "{key}");
+        assert!(gguf.tensor("rope_freqs.weight").is_none());
     }
 }
 

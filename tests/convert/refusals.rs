@@ -62,7 +62,17 @@ fn configurations_that_compute_something_else_are_refused() {
         refused("bitnet", &format!("/quantization_config/{key}"), value, &[key]);
     }
     refused("minicpm", "/rope_scaling/short_factor", json!([0.0]), &["not positive"]);
-    refused("llama", "/rope_scaling/factor", json!(0), &["not positive"]);
+    for (kind, factor) in [("linear", 0.0), ("linear", 0.5), ("llama3", 0.0), ("llama3", -1.0)] {
+        let rope = json!({
+            "rope_type": kind, "factor": factor, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 64
+        });
+        let facts = ["`factor`", &factor.to_string(), "1 or more"];
+        refused("llama", "/rope_scaling", rope, &facts);
+    }
+    refused("qwen3", "/rope_scaling/factor", json!(0), &["`factor`", "1 or more"]);
+    refused("llama", "/head_dim", json!(1 << 13), &["8192", "`head_dim`"]);
+    refused("llama", "/vocab_size", json!((1 << 22) + 1), &["4194305", "`vocab_size`"]);
     // The longrope of a short list is seen by the file's own reader.
     let folder = Folder::new("configurations", "minicpm");
     folder.edit_json("config.json", |config| config["rope_scaling"]["long_factor"] = json!([1.0]));

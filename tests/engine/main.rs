@@ -1,5 +1,5 @@
-//! Tests of the whole model whose result may depend on the driver: they compare bits, not tokens.
-//! These tests run on each driver; those of `tests/session` run once.
+//! Tests of the whole model whose result may depend on the driver: they compare bits, or logits, not
+//! tokens. These tests run on each driver; those of `tests/session` run once.
 #![allow(clippy::unwrap_used, reason = "this is how tests fail")]
 
 #[path = "../support/setup.rs"]
@@ -8,3 +8,4 @@ mod setup;
 mod support;
 
 mod drafts;
+mod families;

@@ -12,17 +12,51 @@ use ternlight::native::block_on;
 use ternlight::reference::Reference;
 use ternlight::source::Reader;
 
+use crate::metadata::setting;
 use crate::run::{Input, Limits, assert_named, fuzz};
 use crate::support::{File, Kv, path, read, tiny};
 
 /// A valid model of one block.
-pub(crate) static BASE: LazyLock<File> = LazyLock::new(|| {
-    let mut file = tiny();
-    file.set("bitnet-b1.58.block_count", Kv::U32(1));
+pub(crate) static BASE: LazyLock<File> = LazyLock::new(|| first_block(tiny(), "bitnet-b1.58"));
+
+/// Valid models of one block: BASE, one of each other architecture, and one of each kind of blocks,
+/// of which two have the same number and are told apart by the tensors' spacing.
+pub(crate) static BASES: LazyLock<Vec<File>> = LazyLock::new(|| {
+    let families = [
+        ("bitnet", "bitnet-i2_s"),
+        ("bitnet-b1.58", "bitnet-b1.58-embd-q6_k"),
+        ("llama", "llama-tq1_0"),
+        ("llama", "llama-tq2_0"),
+        ("minicpm", "minicpm-tq2_0"),
+        ("qwen3", "qwen3-tq2_0"),
+        ("qwen3", "qwen3-yarn-q2_0"),
+        ("qwen3", "qwen3-yarn-q2_0-legacy-g128"),
+        ("qwen3", "qwen3-yarn-q1_0"),
+    ];
+    let families = families.map(|(arch, model)| first_block(File::family(model), arch));
+    [BASE.clone()].into_iter().chain(families).collect()
+});
+
+fn first_block(mut file: File, architecture: &str) -> File {
+    file.set(&format!("{architecture}.block_count"), Kv::U32(1));
     file.tensors
         .retain(|tensor| !tensor.name.starts_with("blk.") || tensor.name.starts_with("blk.0."));
     file
-});
+}
+
+/// Tensors that some models have and others do not.
+const TENSORS: &[&str] = &[
+    "output.weight",
+    "rope_freqs.weight",
+    "rope_factors_short.weight",
+    "rope_factors_long.weight",
+    "blk.0.attn_q_norm.weight",
+    "blk.0.attn_k_norm.weight",
+    "blk.0.attn_sub_norm.weight",
+    "blk.0.ffn_sub_norm.weight",
+    "blk.0.attn_q.bias",
+    "blk.0.attn_q.scale",
+];
 
 /// Valid and invalid files that other programs wrote.
 static OTHERS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
@@ -49,7 +83,13 @@ pub(crate) fn number() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// A change to a tensor's entry in the table.
+/// Floats at which arithmetic goes wrong.
+pub(crate) fn float() -> impl Strategy<Value = f32> {
+    let edges = vec![0.0, -0.0, 1.0, 0.5, -1.0, 1e-38, 3e38, f32::NAN, f32::INFINITY];
+    prop_oneof![select(edges), any::<f32>()]
+}
+
+/// A change to a tensor.
 #[derive(Clone, Debug)]
 enum Change {
     Type(u32),
@@ -59,6 +99,10 @@ enum Change {
     Bytes(usize),
     Remove,
     Twice,
+    /// Once more, by this name.
+    As(&'static str),
+    /// A float of it becomes this one.
+    Float(Index, f32),
 }
 
 fn change() -> impl Strategy<Value = Change> {
@@ -70,6 +114,8 @@ fn change() -> impl Strategy<Value = Change> {
         (0..5000usize).prop_map(Change::Bytes),
         Just(Change::Remove),
         Just(Change::Twice),
+        select(TENSORS).prop_map(Change::As),
+        (any::<Index>(), float()).prop_map(|(at, value)| Change::Float(at, value)),
     ]
 }
 
@@ -85,9 +131,18 @@ fn apply(file: &mut File, at: &Index, change: &Change) {
         Change::Name(name) => tensor.name.clone_from(name),
         Change::Bytes(len) => tensor.bytes.resize(*len, 0x55),
         Change::Remove => drop(file.tensors.remove(at)),
-        Change::Twice => {
-            let again = tensor.clone();
+        Change::Twice | Change::As(_) => {
+            let mut again = tensor.clone();
+            if let Change::As(name) = change {
+                again.name = (*name).into();
+            }
             file.tensors.push(again);
+        }
+        Change::Float(at, value) => {
+            let (floats, _) = tensor.bytes.as_chunks_mut();
+            if !floats.is_empty() {
+                *at.get_mut(floats) = value.to_le_bytes();
+            }
         }
     }
 }
@@ -150,9 +205,11 @@ pub(crate) fn spoil(bytes: &mut Vec<u8>, damage: &Damage) {
 }
 
 fn inputs() -> impl Strategy<Value = Input> {
-    let changed = vec((any::<Index>(), change()), 0..4).prop_map(|changes| {
-        let mut file = BASE.clone();
+    let changes = (vec((any::<Index>(), change()), 0..4), vec(setting(), 0..3));
+    let changed = (any::<Index>(), changes).prop_map(|(base, (changes, settings))| {
+        let mut file = base.get(&BASES).clone();
         changes.iter().for_each(|(at, change)| apply(&mut file, at, change));
+        settings.into_iter().for_each(|setting| setting.apply(&mut file));
         file.build()
     });
     let other = any::<Index>().prop_map(|which| OTHERS[which.index(OTHERS.len())].clone());

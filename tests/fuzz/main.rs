@@ -2,7 +2,7 @@
 //! memory, and returns a value or an error with a code; it never panics.
 //!
 //! Each target first tries the files in `tests/data/fuzz/TARGET`, then random ones for
-//! `FUZZ_SECONDS` (1 by default). An input that fails is made as small as possible and written to
+//! `FUZZ_SECONDS` (1 by default, or less). An input that fails is made as small as possible and written to
 //! `target/fuzz`. Move it to `tests/data/fuzz/TARGET`: it is tried first from then on.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail and report this way")]
 
@@ -11,6 +11,7 @@ mod support;
 
 mod allocation;
 mod blocks;
+mod convert;
 mod gguf;
 mod manifest;
 mod metadata;

@@ -29,6 +29,23 @@ impl fmt::Debug for Input {
     }
 }
 
+/// Several files as one input, each after its length in four bytes.
+pub(crate) fn join(files: impl IntoIterator<Item = Vec<u8>>) -> Input {
+    let with_len = |file: Vec<u8>| [&(file.len() as u32).to_le_bytes()[..], &file].concat();
+    Input(files.into_iter().flat_map(with_len).collect())
+}
+
+/// The files of an input.
+pub(crate) fn split(mut bytes: &[u8]) -> Vec<&[u8]> {
+    let mut files = Vec::new();
+    while let Some((len, rest)) = bytes.split_first_chunk() {
+        let (file, rest) = rest.split_at(rest.len().min(u32::from_le_bytes(*len) as usize));
+        files.push(file);
+        bytes = rest;
+    }
+    files
+}
+
 /// What a target may use.
 pub(crate) struct Limits {
     /// Bytes held at once for any input.
@@ -44,7 +61,18 @@ pub(crate) fn fuzz(
     inputs: impl Strategy<Value = Input>,
     target: impl Fn(&[u8]),
 ) {
-    let seconds = std::env::var("FUZZ_SECONDS").map_or(1.0, |text| text.parse().unwrap());
+    fuzz_for(1.0, name, limits, inputs, target);
+}
+
+/// The same, for so many seconds if `FUZZ_SECONDS` does not say.
+pub(crate) fn fuzz_for(
+    seconds: f64,
+    name: &str,
+    limits: &Limits,
+    inputs: impl Strategy<Value = Input>,
+    target: impl Fn(&[u8]),
+) {
+    let seconds = std::env::var("FUZZ_SECONDS").map_or(seconds, |text| text.parse().unwrap());
     let check = |input: &[u8]| {
         let started = Instant::now();
         let ((), held) = most_held(|| target(input));

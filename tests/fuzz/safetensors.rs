@@ -5,13 +5,9 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 
+use crate::convert::{SECONDS, safetensors as reader};
 use crate::gguf::{damage, number, spoil};
-use crate::run::{Input, Limits, fuzz};
-
-/// The command line's own reader: it is part of no library.
-#[path = "../../src/bin/ternlight/convert/safetensors.rs"]
-#[allow(dead_code, unreachable_pub, reason = "the target uses a part")]
-mod reader;
+use crate::run::{Input, Limits, fuzz_for};
 
 /// A tensor's description, right or wrong, and how many bytes it adds to the data.
 fn tensor() -> impl Strategy<Value = (String, Value, Option<(u64, u64)>, usize)> {
@@ -91,5 +87,6 @@ fn target(bytes: &[u8]) {
 
 #[test]
 fn safetensors() {
-    fuzz("safetensors", &Limits { memory: 1 << 20, memory_per_byte: 64 }, inputs(), target);
+    let limits = Limits { memory: 1 << 20, memory_per_byte: 64 };
+    fuzz_for(SECONDS, "safetensors", &limits, inputs(), target);
 }

@@ -10,7 +10,7 @@ use ternlight::transfer::VolumeName;
 
 use crate::gguf::{BASE, damage, spoil};
 use crate::metadata::value;
-use crate::run::{Input, Limits, assert_named, fuzz};
+use crate::run::{Input, Limits, assert_named, fuzz, join, split};
 use crate::support::{File, Kv};
 
 /// A change to the metadata of one volume.
@@ -26,7 +26,6 @@ fn change() -> impl Strategy<Value = (Index, &'static str, Kv)> {
     (any::<Index>(), key, prop_oneof![2 => small, 1 => value()])
 }
 
-/// Volumes, each after its length in four bytes.
 fn inputs() -> impl Strategy<Value = Input> {
     let cuts = vec(0..=BASE.tensors.len(), 1..4);
     let damaged = vec((any::<Index>(), damage()), 0..2);
@@ -42,19 +41,8 @@ fn inputs() -> impl Strategy<Value = Input> {
             let at = at.index(volumes.len());
             spoil(&mut volumes[at], &damage);
         }
-        let with_len = |bytes: Vec<u8>| [&(bytes.len() as u32).to_le_bytes()[..], &bytes].concat();
-        Input(volumes.into_iter().flat_map(with_len).collect())
+        join(volumes)
     })
-}
-
-fn volumes(mut bytes: &[u8]) -> Vec<&[u8]> {
-    let mut volumes = Vec::new();
-    while let Some((len, rest)) = bytes.split_first_chunk() {
-        let (volume, rest) = rest.split_at(rest.len().min(u32::from_le_bytes(*len) as usize));
-        volumes.push(volume);
-        bytes = rest;
-    }
-    volumes
 }
 
 fn target(bytes: &[u8]) {
@@ -62,7 +50,7 @@ fn target(bytes: &[u8]) {
     if let Some(name) = VolumeName::parse(&name) {
         let _ = name.all();
     }
-    let volumes = volumes(bytes);
+    let volumes = split(bytes);
     if volumes.is_empty() {
         return;
     }

@@ -5,61 +5,28 @@ use std::io::Write;
 
 use ternlight::gguf::{Header, TensorType, type_id};
 use ternlight::native::block_on;
-use ternlight::session::{KvType, Session};
+use ternlight::session::KvType;
 
-use crate::setup::Setup;
+use crate::setup::{Setup, check_families};
 use crate::support::families::{Expected, distance, expectations};
 use crate::support::{path, read};
-
-/// How far the logits are off when all tokens come at once up to the first expected position, and
-/// then one by one.
-fn off(session: &mut Session, expected: &Expected) -> f64 {
-    let Expected { ids, first, logits, .. } = expected;
-    let found: Vec<f32> = (first + 1..=ids.len())
-        .flat_map(|n| block_on(session.logits(&ids[..n])).unwrap())
-        .collect();
-    distance(&found, logits)
-}
-
-fn check(setup: impl Fn() -> Setup, allowed: impl Fn(&Expected) -> f64) {
-    check_those(expectations(), setup, allowed);
-}
-
-fn check_those(
-    expectations: Vec<Expected>,
-    setup: impl Fn() -> Setup,
-    allowed: impl Fn(&Expected) -> f64,
-) {
-    let mut bad = Vec::new();
-    for expected in expectations {
-        let bytes = std::fs::read(path(&format!("tests/data/models/{}.gguf", expected.model)));
-        let mut session = setup().context(expected.context).load(&bytes.unwrap()).unwrap();
-        let off = off(&mut session, &expected);
-        if off > allowed(&expected) {
-            bad.push(format!("{}: {off:.2e}", expected.name));
-        }
-    }
-    assert!(bad.is_empty(), "{bad:#?}");
-}
 
 /// With float activations and an f32 cache nothing is rounded: this proves the graph.
 #[test]
 fn with_float_activations_every_family_has_its_logits() {
-    let exact = || Setup::default().float_activations().kv(KvType::F32);
-    let allowed = |e: &Expected| if e.rounds_inputs { 1.1 * e.others } else { 1e-4 };
-    check(exact, allowed);
-    check(|| exact().like_a_card(), allowed);
+    check_families(expectations(), Setup::exact, Expected::of_floats);
+    check_families(expectations(), || Setup::exact().like_a_card(), Expected::of_floats);
 }
 
 /// int8 activations are no further off than those of the program the file was made for.
 #[test]
 fn with_int8_activations_every_family_is_as_near_as_other_programs() {
-    check(Setup::default, |expected| 1.1 * expected.others);
+    check_families(expectations(), Setup::default, Expected::of_int8);
 }
 
 #[test]
 fn with_the_tuning_of_a_card_too() {
-    check(|| Setup::default().like_a_card(), |expected| 1.1 * expected.others);
+    check_families(expectations(), || Setup::default().like_a_card(), Expected::of_int8);
 }
 
 /// Such cards are tested with one model: the kernels by themselves have more.
@@ -78,7 +45,7 @@ fn with_the_tuning_of_a_card_that_has_neither_subgroups_nor_packed_products_too(
 fn with_an_int8_cache_every_family_is_nearly_as_near() {
     let allowed = |e: &Expected| if e.rounds_inputs { 1.6 * e.others } else { 1.5e-2 };
     let short = expectations().into_iter().filter(|expected| expected.ids.len() <= 100).collect();
-    check_those(short, || Setup::default().float_activations().kv(KvType::Int8), allowed);
+    check_families(short, || Setup::default().float_activations().kv(KvType::Int8), allowed);
 }
 
 /// The file with each tensor of Q1_0 as one of PQ2_0: the same scales, and two bits for -1 and +1.

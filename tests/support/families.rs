@@ -26,6 +26,29 @@ pub struct Expected {
     pub rounds_inputs: bool,
 }
 
+impl Expected {
+    /// How far the logits may be off where nothing is rounded.
+    pub fn of_floats(&self) -> f64 {
+        if self.rounds_inputs { self.of_int8() } else { 1e-4 }
+    }
+
+    /// How far they may be off with inputs of int8: hardly further than other programs.
+    pub fn of_int8(&self) -> f64 {
+        1.1 * self.others
+    }
+}
+
+/// A file of each architecture; llama and bitnet with scales in blocks and without.
+pub const OF_EACH_ARCHITECTURE: [&str; 7] = [
+    "bitnet-b1.58-embd-q6_k",
+    "bitnet-i2_s",
+    "bitnet-tq2_0",
+    "llama-i2_s",
+    "llama-tq2_0",
+    "minicpm-tq2_0",
+    "qwen3-q2_0",
+];
+
 /// Every expectation. Models of the same weights in other types share theirs.
 pub fn expectations() -> Vec<Expected> {
     let manifest = json("tests/data/models/manifest.json");

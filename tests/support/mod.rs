@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use half::f16;
 use ternlight::blocks::{BlockType, TABLE};
 use ternlight::chat::{Message, Template, TemplateChoice, no_template};
-use ternlight::gguf::{Gguf, Header, Metadata, TensorEntry, TensorType, Value};
+use ternlight::gguf::{Gguf, Header, Metadata, TensorEntry, TensorInfo, TensorType, Value};
 use ternlight::native::{FileSource, block_on};
 use ternlight::source::Reader;
 use ternlight::ternary::{self, Layout};
@@ -37,6 +37,18 @@ pub fn json(name: &str) -> serde_json::Value {
 pub fn floats(name: &str) -> Vec<f32> {
     let bytes = fs::read(path(name)).expect(name);
     bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect()
+}
+
+/// The folder that an environment variable names. It has `what`, which may not be copied into this
+/// repository. Where the variable is not set, a note says what was not checked.
+pub fn outside(variable: &str, what: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os(variable).map(PathBuf::from);
+    if folder.is_none() {
+        // Not `println`, whose text a test that passes does not show.
+        let note = format!("NOT CHECKED: {variable} names no folder with {what}\n");
+        std::io::stderr().write_all(note.as_bytes()).expect("standard error takes everything");
+    }
+    folder
 }
 
 /// The header of a file in memory.
@@ -78,6 +90,8 @@ pub enum Kv {
     Strs(Vec<Vec<u8>>),
     I32s(Vec<i32>),
     F32s(Vec<f32>),
+    /// As it was in a file.
+    Read(Value),
 }
 
 /// A tensor to write.
@@ -261,6 +275,23 @@ impl File {
         Self { version: 3, alignment: 32, metadata: vec![], tensors: vec![] }
     }
 
+    /// A valid file of `tests/data/models`.
+    pub fn family(model: &str) -> Self {
+        let bytes = fs::read(path(&format!("tests/data/models/{model}.gguf"))).expect(model);
+        let gguf = read(&bytes).expect(model);
+        let tensor = |tensor: &TensorInfo| Tensor {
+            name: tensor.name.clone(),
+            ne: tensor.ne.clone(),
+            type_id: tensor.ty.id(),
+            bytes: bytes[tensor.offset as usize..][..tensor.len as usize].to_vec(),
+        };
+        Self {
+            metadata: gguf.metadata.iter().map(|(k, v)| (k.into(), Kv::Read(v.clone()))).collect(),
+            tensors: gguf.tensors.iter().map(tensor).collect(),
+            ..Self::empty()
+        }
+    }
+
     /// Sets a metadata value. An existing key keeps its position.
     pub fn set(&mut self, key: &str, value: Kv) -> &mut Self {
         match self.metadata.iter_mut().find(|(k, _)| k == key) {
@@ -297,7 +328,7 @@ impl File {
         self.tensors.iter_mut().find(|tensor| tensor.name == name).expect(name)
     }
 
-    /// Adds a tensor of random values.
+    /// Adds a tensor of random values; of a type with blocks, one of zeros.
     pub fn add(&mut self, name: &str, ne: &[u64], type_id: u32, random: &mut Random) -> &mut Self {
         let n = ne.iter().product::<u64>() as usize;
         let mut bytes = Vec::new();
@@ -397,6 +428,7 @@ impl From<&Kv> for Value {
             Kv::Strs(v) => Self::Strings(v.iter().collect()),
             Kv::I32s(v) => Self::Numbers(v.iter().copied().collect()),
             Kv::F32s(v) => Self::Numbers(v.iter().copied().collect()),
+            Kv::Read(v) => v.clone(),
         }
     }
 }

@@ -16,6 +16,7 @@ use ternlight::sampling::Logprobs;
 use ternlight::session::{GenerateOptions, KvType, LmHead, LoadOptions, Session, Stats};
 use ternlight::source::Reader;
 
+use crate::support::families::{Expected, distance};
 use crate::support::{File, Kv, path, tiny};
 
 /// How a test loads and runs its model.
@@ -99,6 +100,11 @@ impl Setup {
         self
     }
 
+    /// Nothing is rounded to fewer bits than f32, but for the inputs of matrices of I2_S.
+    pub(crate) fn exact() -> Self {
+        Self::default().float_activations().kv(KvType::F32)
+    }
+
     pub(crate) fn head(mut self, head: LmHead) -> Self {
         self.load.engine.head = head;
         self
@@ -108,6 +114,29 @@ impl Setup {
         self.load.engine.context = Some(context);
         self
     }
+}
+
+/// Compares models with what is expected of them. All tokens come at once up to the first expected
+/// position, and then one by one.
+pub(crate) fn check_families(
+    expectations: Vec<Expected>,
+    setup: impl Fn() -> Setup,
+    allowed: impl Fn(&Expected) -> f64,
+) {
+    let mut bad = Vec::new();
+    for expected in expectations {
+        let Expected { model, name, ids, first, logits, .. } = &expected;
+        let bytes = fs::read(path(&format!("tests/data/models/{model}.gguf"))).unwrap();
+        let mut session = setup().context(expected.context).load(&bytes).unwrap();
+        let found: Vec<f32> = (first + 1..=ids.len())
+            .flat_map(|n| block_on(session.logits(&ids[..n])).unwrap())
+            .collect();
+        let off = distance(&found, logits);
+        if off > allowed(&expected) {
+            bad.push(format!("{name}: {off:.2e}"));
+        }
+    }
+    assert!(bad.is_empty(), "{bad:#?}");
 }
 
 /// A random model of two blocks, with a context of a few chunks.

@@ -1,7 +1,5 @@
 //! Tokens as tiktoken, `tokenizers`, `sentencepiece` and llama.cpp give them.
 
-use std::io::Write;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use ternlight::gguf::Gguf;
@@ -10,7 +8,7 @@ use ternlight::source::Reader;
 use ternlight::tokenizer::Tokenizer;
 use unicode_normalization::UnicodeNormalization;
 
-use crate::support::{Kv, json, read};
+use crate::support::{Kv, json, outside, read};
 use crate::{bundled, check_rules, ids, of, vocabulary, with_value};
 
 /// Texts at the edges of the pre-tokenizer's rules, with the tokens that tiktoken gives them.
@@ -94,10 +92,7 @@ fn sentencepiece_gives_its_librarys_tokens() {
 /// `NAME.special.out`, `NAME.special-as-text.out`.
 #[test]
 fn llama_cpps_vectors_are_exact() {
-    let Some(folder) = std::env::var_os("TERNLIGHT_TOKENIZER_VECTORS").map(PathBuf::from) else {
-        // Not `println`, whose text a test that passes does not show.
-        let note = "NOT CHECKED: TERNLIGHT_TOKENIZER_VECTORS names no folder with llama.cpp's\n";
-        std::io::stderr().write_all(note.as_bytes()).unwrap();
+    let Some(folder) = outside("TERNLIGHT_TOKENIZER_VECTORS", "llama.cpp's vocabularies") else {
         return;
     };
     let texts = |name: &str| -> Vec<String> {

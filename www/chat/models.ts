@@ -45,7 +45,8 @@ export const pageOf = ({ repository }: KnownModel): string | undefined =>
 
 const MIB = 2 ** 20
 
-// Bonsai's files are about to be renamed, so only their repositories are here.
+// Of Bonsai and Falcon only the repositories are here: Bonsai's files are about to be renamed, and we
+// do not know what Falcon's are called.
 export const FAMILIES: readonly Family[] = [
   {
     name: 'With this page',
@@ -149,15 +150,15 @@ export const FAMILIES: readonly Family[] = [
     models: [
       {
         name: 'Falcon-E 1B Instruct', parameters: '1B', bytes: 666e6,
-        repository: 'tiiuae/Falcon-E-1B-Instruct-GGUF', file: 'ggml-model-i2_s.gguf'
+        repository: 'tiiuae/Falcon-E-1B-Instruct-GGUF'
       },
       {
         name: 'Falcon-E 3B Instruct', parameters: '3B', bytes: 1.0e9,
-        repository: 'tiiuae/Falcon-E-3B-Instruct-GGUF', file: 'ggml-model-i2_s.gguf'
+        repository: 'tiiuae/Falcon-E-3B-Instruct-GGUF'
       },
       {
-        name: 'Falcon3 7B Instruct, 1.58 bit', parameters: '7B', bytes: 3.28e9, context: 32_768, vocabulary: 131_072,
-        repository: 'tiiuae/Falcon3-7B-Instruct-1.58bit-GGUF', file: 'ggml-model-i2_s.gguf'
+        name: 'Falcon3 7B Instruct, 1.58 bit', parameters: '7B', bytes: 3.27e9, context: 32_768, vocabulary: 131_072,
+        repository: 'tiiuae/Falcon3-7B-Instruct-1.58bit-GGUF'
       }
     ]
   }

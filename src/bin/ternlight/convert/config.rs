@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use ternlight::gguf::Value;
-use ternlight::model::Architecture;
+use ternlight::model::{Architecture, Config};
 use ternlight::{Error, Result};
 
 use super::object::Object;
@@ -173,6 +173,14 @@ pub(super) fn model(map: Map<String, Json>, name: &str) -> Result<Model> {
         None if class.plain_heads && n_head > 0 && width.is_multiple_of(n_head) => width / n_head,
         None => config.require("head_dim", Object::integer)?,
     };
+    // Lists will be as long as these are.
+    for (key, value, max) in
+        [("vocab_size", n_vocab, Config::MAX_VOCAB), ("head_dim", head_dim, Config::MAX_HEAD_DIM)]
+    {
+        if value > max as u64 {
+            return unsupported(format!("config.json says {value} for `{key}`, more than {max}"));
+        }
+    }
     sizes.integer("vocab_size", n_vocab)?;
     sizes.integer("context_length", n_ctx)?;
     sizes.integer("embedding_length", width)?;
@@ -274,7 +282,13 @@ fn rope(
         return unsupported(format!("RoPE of the type `{}` in a {}", short(kind), class.name));
     }
     let original = || scaling.require("original_max_position_embeddings", Object::integer);
-    let factor = || scaling.require("factor", Object::number);
+    // A file of GGUF would take 0 for 1.
+    let factor = || match scaling.require("factor", Object::number)? {
+        factor if factor >= 1.0 => Ok(factor),
+        factor => {
+            unsupported(format!("`factor` of RoPE in config.json is {factor}, not 1 or more"))
+        }
+    };
     let text = |text: &str| Value::String(text.into());
     let mut tensors = Vec::new();
     match kind {
