@@ -19,7 +19,9 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::gpu::{Buffer, Gpu, KernelTime, Plan, Readback, Recorder, Step};
-use crate::kernels::{N_RECORDS, Penalties, SamplingParams, adjusts_little, vocab_blocks};
+use crate::kernels::{
+    N_RECORDS, Penalties, SamplingParams, adjusts_little, pays_mostly, vocab_blocks,
+};
 use crate::model::{Angles, Config, Weight};
 use crate::sampling::Sampling;
 use crate::source::{Reader, Source};
@@ -601,7 +603,8 @@ impl Engine {
         let sampling = &choosing.sampling;
         match (choosing.is_adjusted(), choosing.is_filtered(), &self.candidates) {
             (false, false, _) => Some(&slot.best),
-            (false, true, Some(candidates)) => candidates.keep(sampling).then_some(&slot.kept),
+            (false, true, Some(candidates)) if candidates.keep(sampling) => Some(&slot.kept),
+            (false, true, Some(_)) => pays_mostly(sampling).then_some(&slot.kept_by_share),
             (true, false, Some(_)) => adjusts_little(sampling).then_some(&slot.best_adjusted),
             _ => None,
         }
