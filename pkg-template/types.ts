@@ -531,6 +531,21 @@ export interface KernelTime {
   share: number
 }
 
+/** Options of `model.profile`: how the step chooses its token. Default: greedily. */
+export type ProfileOptions = Pick<
+  GenerateOptions,
+  | 'temperature'
+  | 'topK'
+  | 'topP'
+  | 'minP'
+  | 'repeatPenalty'
+  | 'presencePenalty'
+  | 'frequencyPenalty'
+  | 'logitBias'
+  | 'logprobs'
+  | 'seed'
+>
+
 /** Where the time of a step goes, by the GPU's own clock. */
 export interface Profile {
   /** The most that the memory can give, in GB/s: the rate of a kernel that only reads. */

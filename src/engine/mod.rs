@@ -554,15 +554,21 @@ impl Engine {
         self.greedy(step.n_tokens).iter().map(|plan| plan.bytes(&step)).sum()
     }
 
-    /// The time of each kernel in one greedy step of `n_tokens`, at most [`Engine::chunk`], with
-    /// `pos` tokens in the cache.
+    /// The time of each kernel in one step of `n_tokens`, at most [`Engine::chunk`], with `pos` tokens in
+    /// the cache. Its token is chosen in this way, and so are those that follow.
     ///
     /// Errors: `missing-feature` without timestamp queries.
-    pub async fn profile(&self, pos: usize, n_tokens: usize) -> Result<Profile> {
+    pub async fn profile(
+        &self,
+        pos: usize,
+        n_tokens: usize,
+        choosing: &Choosing,
+    ) -> Result<Profile> {
+        self.set_choosing(choosing);
         let bandwidth = self.bandwidth().await?;
         let step = self.at(self.state.step(pos, n_tokens), self.token_of(n_tokens));
         self.gpu.write(&self.state.step, 0, &[step]);
-        let kernels = self.gpu.profile(&self.greedy(step.n_tokens), &step, bandwidth).await?;
+        let kernels = self.gpu.profile(&self.to_token(&step), &step, bandwidth).await?;
         Ok(Profile { bandwidth, kernels })
     }
 
