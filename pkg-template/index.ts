@@ -5,8 +5,8 @@ export type { Generation } from './generation.js'
 export type { ModelCache } from './cache.js'
 export type {
   Alternative, Availability, ChatOptions, DeviceLoss, ErrorCode, GenerateOptions, GpuOptions, Input,
-  KernelTime, LoadOptions, Message, ModelInfo, Profile, Progress, ProgressNote, Source, Stats,
-  StoredModel, SummarizeOptions, SummaryProgress, Token, TokenizeOptions, Verdict
+  KernelTime, LoadOptions, Message, ModelInfo, Profile, ProfileOptions, Progress, ProgressNote,
+  Source, Stats, StoredModel, SummarizeOptions, SummaryProgress, Token, TokenizeOptions, Verdict
 } from './types.js'
 export type {
   ChatCompletion, ChatCompletionChoice, ChatCompletionChunk, ChatCompletionChunkChoice,

@@ -95,5 +95,5 @@ const implementations: { [M in ModelMethod]: Implementation<M> } = {
   logits: (model, [ids]) => model.logits(ids),
   saveChat: (model, [messages, note]) => model.saveChat(messages, note),
   restoreChat: (model, [saved]) => model.restoreChat(saved),
-  profile: (model, [position, tokens]) => model.profile(position, tokens)
+  profile: (model, [position, tokens, options]) => model.profile(position, tokens, options)
 }

@@ -20,7 +20,7 @@ import type { PortableSource, Transport } from './protocol.js'
 import { portable } from './source.js'
 import type {
   Availability, ChatOptions, DeviceLoss, GenerateOptions, Input, LoadOptions, Message, ModelInfo,
-  Profile, Progress, Source, SummarizeOptions, TokenizeOptions
+  Profile, ProfileOptions, Progress, Source, SummarizeOptions, TokenizeOptions
 } from './types.js'
 
 /**
@@ -250,15 +250,17 @@ export class BitNet {
   /**
    * Measures the time of each kernel in one step of `tokens` after `position` tokens, by the GPU's
    * own clock. 1 token (default) is a step of an answer; more are a chunk of a prompt, at most as
-   * many as are computed at once. `position` is 0 by default.
+   * many as are computed at once. `position` is 0 by default. `options` say how the step chooses its
+   * token: greedily, unless they say otherwise.
    *
-   * Rejects with `bad-option` for numbers outside the context, with `missing-feature` if the GPU
-   * has no such clock. The next generation computes its whole prompt.
+   * Rejects with `bad-option` for numbers outside the context and for wrong options, with
+   * `missing-feature` if the GPU has no such clock. The next generation computes its whole prompt.
    */
-  async profile(position = 0, tokens = 1): Promise<Profile> {
+  async profile(position = 0, tokens = 1, options: ProfileOptions = {}): Promise<Profile> {
     checkCount('position', position)
     checkCount('tokens', tokens)
-    return this.#queue(() => this.#transport.call('profile', [position, tokens]))
+    checkOptions(options)
+    return this.#queue(() => this.#transport.call('profile', [position, tokens, options]))
   }
 
   /**

@@ -5,12 +5,12 @@
 // shape for ever, so that a page and a worker of two releases can tell each other apart.
 import { BitNetError } from './error.js'
 import type {
-  DeviceLoss, ErrorCode, GenerateOptions, Input, LoadOptions, Message, ModelInfo, Profile, Progress,
-  Source, Stats, Token
+  DeviceLoss, ErrorCode, GenerateOptions, Input, LoadOptions, Message, ModelInfo, Profile,
+  ProfileOptions, Progress, Source, Stats, Token
 } from './types.js'
 
 /** Raise this with every change to the messages: a page must not talk to an older worker. */
-export const VERSION = 7
+export const VERSION = 8
 
 /** Options that the page handles itself; the model never sees them. */
 type PageOptions = 'signal' | 'onProgress' | 'worker'
@@ -34,7 +34,11 @@ export interface Methods {
   saveChat: { args: [messages: readonly Message[], note: string], item: never, result: Blob }
   /** The result is the note. */
   restoreChat: { args: [saved: Blob], item: never, result: string }
-  profile: { args: [position: number, tokens: number], item: never, result: Profile }
+  profile: {
+    args: [position: number, tokens: number, options: ProfileOptions]
+    item: never
+    result: Profile
+  }
   /** Asks a worker which version it speaks. */
   hello: { args: [], item: never, result: Hello }
   /** Frees the model that the call `loadId` has loaded, and leaves the worker running. */

@@ -85,9 +85,9 @@ export interface LoadOptions {
   /**
    * How the GPU holds the weights of the LM head. `f16`: as in the file. `int8`: each weight is
    * split into an upper and a lower byte. To choose a token that is greedy, or drawn by the
-   * temperature alone, the GPU then reads hardly more than the upper bytes. With top-k or min-p it
-   * also reads the lower ones of tokens that may be kept. Both take the same memory and give the
-   * same tokens. `auto` (default): the faster one on this GPU.
+   * temperature alone, the GPU then reads hardly more than the upper bytes. With top-k, top-p or
+   * min-p it also reads the lower ones of tokens that may be kept. Both take the same memory and
+   * give the same tokens. `auto` (default): the faster one on this GPU.
    */
   head?: 'auto' | 'f16' | 'int8'
   /**
@@ -530,6 +530,21 @@ export interface KernelTime {
   /** That rate as a share of `Profile.bandwidth`. */
   share: number
 }
+
+/** Options of `model.profile`: how the step chooses its token. Default: greedily. */
+export type ProfileOptions = Pick<
+  GenerateOptions,
+  | 'temperature'
+  | 'topK'
+  | 'topP'
+  | 'minP'
+  | 'repeatPenalty'
+  | 'presencePenalty'
+  | 'frequencyPenalty'
+  | 'logitBias'
+  | 'logprobs'
+  | 'seed'
+>
 
 /** Where the time of a step goes, by the GPU's own clock. */
 export interface Profile {

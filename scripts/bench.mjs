@@ -10,8 +10,8 @@
 //               2b4t, tiny, bonsai-8b and others that `ternlight random --help` lists
 //   --lookup    times prompt lookup. With --shape, the model then counts, so that its answer copies
 //               a prompt that counts.
-//   --sampling  also times answers that are drawn: by the temperature alone, with top-k and top-p, and
-//               with min-p
+//   --sampling  also times answers that are drawn: by the temperature alone, with top-k and top-p, with
+//               top-p alone and with min-p
 //   --options   also times answers with penalties, logit biases and logprobs; with --lookup those too
 //   --batch     also times as many answers at once as decode together
 //   --visits    times only loads, --loads of each: first visits that store and that do not, in a new

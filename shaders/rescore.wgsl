@@ -32,6 +32,8 @@ fn approx_of(id: u32) -> f32 {
     return bitcast<f32>(approx[WORDS * id]);
 }
 
+fn rule_out(below: f32) {}
+
 // A logit with its bias and its penalties.
 fn adjusted(logit: f32, id: u32) -> f32 {
     if ADJUSTED {

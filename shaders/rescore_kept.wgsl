@@ -1,6 +1,6 @@
-// Computes the logits of the rows that top-k and min-p may keep, of up to two shards, see shards.wgsl. They
-// are those of gemv_lm_head. The other rows get no number. The approximate logits and their bounds tell
-// which rows may be kept: src/kernels/rescore_kept.rs has the proof.
+// Computes the logits of the rows that top-k, top-p and min-p may keep, of up to two shards, see shards.wgsl.
+// They are those of gemv_lm_head. The other rows get no number. The approximate logits and their bounds
+// tell which rows may be kept: src/kernels/rescore_kept.rs has the proof.
 
 // [N_ROWS, 2, K] bytes
 @group(0) @binding(0) var<storage, read> embd: array<vec2u>;
@@ -15,22 +15,34 @@
 @group(0) @binding(5) var<storage, read> leads: array<vec2f>;
 // [n_vocab]: bits of the approximate logits, then of the logits
 @group(0) @binding(6) var<storage, read_write> logits: array<u32>;
-// [n_blocks]: key of the greatest logit
+// [3, N_BLOCKS]: key of the greatest logit; bits of what rows without a number may weigh at most, where a row
+// at the limit weighs 1; bits of that limit
 @group(0) @binding(7) var<storage, read_write> greatest: array<u32>;
 // the second shard
 @group(0) @binding(8) var<storage, read> embd_1: array<vec2u>;
 
-const NOT_A_NUMBER: u32 = 0x7fffffffu;
 const OWN_LEADS: u32 = (N_LEADS + WORKGROUP - 1u) / WORKGROUP;
 
 // Bits of a key that are searched. The others are taken as 0, which gives a lower value.
 const KEY_BITS: u32 = 20u;
 
 var<private> own_leads: array<u32, OWN_LEADS>; // keys of their lower ends
+var<private> own_ruled_out: f32; // what they may weigh
 var<workgroup> greatest_of_block: atomic<u32>;
+
+// Whether top-p alone ends the tokens that are kept. Then those that are ruled out count too.
+fn takes_share_of_all() -> bool {
+    return sampling.top_p < 1.0 && sampling.top_k == 0u;
+}
 
 fn approx_of(id: u32) -> f32 {
     return bitcast<f32>(logits[id]);
+}
+
+fn rule_out(below: f32) {
+    if takes_share_of_all() {
+        own_ruled_out += exp(-below * sampling.inverse_temperature);
+    }
 }
 
 // Takes this lane's leads. Returns the greatest of their lower ends.
@@ -71,12 +83,15 @@ fn least_of_top_k(lane: u32) -> f32 {
     return value_of(found);
 }
 
-// Rows whose upper ends are below this change no draw. Called once, by the whole workgroup.
+// Rows whose upper ends are below this change no draw. With top-p alone, sample_check decides that. Called once, by the whole workgroup.
 fn least_kept(lane: u32, norm: f32) -> f32 {
     let greatest_end = group_max_vec2f(lane, vec2f(take_leads(lane, norm))).x;
     var least = LOWEST;
     if sampling.top_p >= 1.0 {
         least = max(greatest_end, -MAX_VALUE) - sampling.reach;
+    }
+    if takes_share_of_all() {
+        least = max(greatest_end, -MAX_VALUE) - NATS / sampling.inverse_temperature;
     }
     if sampling.top_k > 0u {
         let end = least_of_top_k(lane);
@@ -92,7 +107,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         atomicStore(&greatest_of_block, 0u);
     }
     let norm = norm_of_x(lane);
-    let n = find_candidates(lane, least_kept(lane, norm), norm, 0.0);
+    let least = least_kept(lane, norm);
+    let n = find_candidates(lane, least, norm, 0.0);
+    let ruled_out = group_sum_f32(lane, own_ruled_out);
     for (var i = 0u; i < VOCAB_BLOCK / WORKGROUP; i++) {
         let row = mine.first + i * WORKGROUP + lane;
         if row < mine.end {
@@ -110,6 +127,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     }
     workgroupBarrier();
     if lane == 0u {
-        greatest[FIRST_GROUP + group.x] = atomicLoad(&greatest_of_block);
+        let block = FIRST_GROUP + group.x;
+        greatest[block] = atomicLoad(&greatest_of_block);
+        greatest[N_BLOCKS + block] = bitcast<u32>(ruled_out);
+        greatest[2u * N_BLOCKS + block] = bitcast<u32>(least);
     }
 }

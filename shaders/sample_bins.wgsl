@@ -12,13 +12,6 @@
 
 var<workgroup> of_block: array<atomic<u32>, 2u * N_BINS>;
 
-// How much less exp(-below / BINS_PER_NAT) is than 1, for a part of a bin. The unit is
-// 1 / (BINS_PER_NAT * FINE), so that the sum of all tokens fits.
-fn missing(below: f32) -> u32 {
-    let nats = below / BINS_PER_NAT;
-    return u32(FINE * below * (1.0 - nats * (0.5 - nats / 6.0)));
-}
-
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     for (var n = 0u; n < 2u * N_BINS / WORKGROUP; n++) {

@@ -96,10 +96,10 @@ export async function measure({
     return generation.stats
   }
   /** The kernels' times in the third step: the first two warm up. Undefined without timestamps. */
-  const kernels = async (context, tokens) => {
+  const kernels = async (context, tokens, way) => {
     let last
     for (let n = 0; n < 3; n++) {
-      last = await model.profile(context, tokens).catch(error => {
+      last = await model.profile(context, tokens, way).catch(error => {
         if (error.code !== 'missing-feature') throw error
       })
     }
@@ -151,6 +151,7 @@ export async function measure({
   const drawn = {
     temperature,
     'top-k and top-p': best,
+    'top-p': { ...temperature, topP: 0.95 },
     'min-p': { ...temperature, minP: 0.05 }
   }
   /** What `--options` asks for. */
@@ -225,18 +226,20 @@ export async function measure({
   }
   const profiles = []
   const chunk = 512
-  const steps = profile
-    ? [
-        ...decode.map(context => [context, 1]),
-        ...prefill.map(length => [Math.max(0, length - chunk), Math.min(length, chunk)])
-      ]
-    : []
-  for (const [context, tokens] of steps.filter(
-    ([context, tokens]) => context + tokens <= contextLength
-  )) {
-    if (!(await hasTime(`profile of ${tokens} tokens after ${context}`, 3 * tokens))) continue
-    const step = await kernels(context, tokens)
-    if (step) profiles.push({ context, tokens, kernels: step.kernels })
+  const greedyAndDrawn = context => [
+    { context, tokens: 1 },
+    ...Object.keys(sampling ? drawn : {}).map(how => ({ context, tokens: 1, drawn: how }))
+  ]
+  const lastChunk = length => ({
+    context: Math.max(0, length - chunk), tokens: Math.min(length, chunk)
+  })
+  const steps = profile ? [...decode.flatMap(greedyAndDrawn), ...prefill.map(lastChunk)] : []
+  for (const step of steps.filter(({ context, tokens }) => context + tokens <= contextLength)) {
+    const how = step.drawn ? `, ${step.drawn}` : ''
+    const what = `profile of ${step.tokens} tokens after ${step.context}${how}`
+    if (!(await hasTime(what, 3 * step.tokens))) continue
+    const found = await kernels(step.context, step.tokens, drawn[step.drawn])
+    if (found) profiles.push({ ...step, kernels: found.kernels })
   }
   return { info: model.info, bandwidth, figures, leftOut, profiles }
 }

@@ -144,9 +144,10 @@ export function table({
     )
     lines.push(...[plain, lookup].map(figure => `  ${row(figure, 42)}`))
   }
-  for (const { context, tokens, kernels } of profiles) {
+  for (const { context, tokens, drawn, kernels } of profiles) {
     const total = kernels.reduce((sum, { microseconds }) => sum + microseconds, 0)
-    lines.push('', `${tokens} tokens after ${context}: ${total.toFixed(0)} us in kernels`)
+    const how = drawn ? `, ${drawn}` : ''
+    lines.push('', `${tokens} tokens after ${context}${how}: ${total.toFixed(0)} us in kernels`)
     for (const { kernel, calls, microseconds, bytes, gigabytesPerSecond, share } of kernels) {
       const each = (microseconds / calls).toFixed(1).padStart(8)
       const all = microseconds.toFixed(0).padStart(8)

@@ -1,7 +1,7 @@
-// The rows of a workgroup that could matter, by what the upper bytes say of them: the candidates. They are
-// computed again from all of their bytes. src/kernels/rescore.rs has the proof.
+// The rows of a workgroup that could matter: the candidates. Their logits are computed from all of their
+// bytes.
 //
-// The kernel declares embd, embd_1, x, shifts, error, and approx_of(id): the approximate value of a row.
+// The kernel declares embd, embd_1, x and shifts.
 
 const_assert EACH == 1u;
 
@@ -17,41 +17,24 @@ fn eight_bytes(at: u32) -> vec2u {
     return embd[at];
 }
 
-const LOWEST: f32 = -3.4e38;
-
 var<workgroup> n_found: atomic<u32>;
 var<workgroup> n_candidates: u32;
 var<workgroup> candidates: array<u32, VOCAB_BLOCK>;
 
-// An upper bound of the norm of x. Called once, by the whole workgroup.
-fn norm_of_x(lane: u32) -> f32 {
-    var sum = 0.0;
-    for (var n = 0u; n < (K / 4u + WORKGROUP - 1u) / WORKGROUP; n++) {
-        let i = n * WORKGROUP + lane;
-        if i < K / 4u {
-            sum += dot(x[i], x[i]);
-        }
-    }
-    return (sqrt(group_sum_max(lane, vec2f(sum, 0.0)).x) + MIN_NORM) * SLACK;
-}
-
-// Lists the candidates of the workgroup: the rows whose upper ends are not below `lower`. A row's bound
-// is its error times `unit`, and `more`. Returns how many they are. Their order varies. Called once, by
-// the whole workgroup.
-fn find_candidates(lane: u32, lower: f32, unit: f32, more: f32) -> u32 {
+// Begins the list of candidates. Called once, by the whole workgroup.
+fn begin_candidates(lane: u32) {
     if lane == 0u {
         atomicStore(&n_found, 0u);
     }
     workgroupBarrier();
-    for (var i = 0u; i < VOCAB_BLOCK / WORKGROUP; i++) {
-        let row = mine.first + i * WORKGROUP + lane;
-        if row < mine.end {
-            let bound = error[FIRST_ROW + row] * unit + more;
-            if !(approx_of(FIRST_ROW + row) + bound < lower) {
-                candidates[atomicAdd(&n_found, 1u)] = row;
-            }
-        }
-    }
+}
+
+fn add_candidate(row: u32) {
+    candidates[atomicAdd(&n_found, 1u)] = row;
+}
+
+// How many candidates there are. Their order varies. Called once, by the whole workgroup.
+fn count_candidates(lane: u32) -> u32 {
     workgroupBarrier();
     if lane == 0u {
         n_candidates = atomicLoad(&n_found);

@@ -14,3 +14,6 @@ fn value_of(key: u32) -> f32 {
     let value = bitcast<f32>(select(~key, key & 0x7fffffffu, key >= 0x80000000u));
     return clamp(value, -MAX_VALUE, MAX_VALUE);
 }
+
+// The bits of a logit that was not computed.
+const NOT_A_NUMBER: u32 = 0x7fffffffu;

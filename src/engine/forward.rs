@@ -411,16 +411,48 @@ pub(super) fn kept(
     candidates: Option<&Candidates>,
     slot: &Slot,
 ) -> Plan {
-    let State { x, last, logits, .. } = state;
-    if let Some((Candidates { approximation, greatest, .. }, w)) =
-        candidates.zip(weights.lm_head().dense())
-    {
-        p.rms_norm(x, &weights.output_norm, last);
-        p.gemv_upper(&slot.sampling, w, last, approximation, false);
-        p.rescore_kept(&slot.sampling, w, last, approximation, greatest);
-        choose_kept(p, state, slot, logits, greatest);
+    if let Some(by) = candidates.zip(weights.lm_head().dense()) {
+        let greatest = kept_logits(p, weights, state, by, slot);
+        sift(p, state, slot, &state.logits, greatest);
     }
     p.finish()
+}
+
+/// The same for top-p without top-k. Where the logits of the tokens that may be kept do not tell where it
+/// ends, the others are computed too.
+pub(super) fn kept_by_share(
+    p: &mut Recorder,
+    weights: &Weights,
+    state: &State,
+    candidates: Option<&Candidates>,
+    slot: &Slot,
+) -> Plan {
+    if let Some((by, w)) = candidates.zip(weights.lm_head().dense()) {
+        let State { last, logits, selection, .. } = state;
+        let greatest = kept_logits(p, weights, state, (by, w), slot);
+        p.sample_check(&slot.sampling, selection, &by.rescored);
+        p.rescore_rest(&slot.sampling, w, last, logits, selection, &by.rescored);
+        sift(p, state, slot, logits, greatest);
+    }
+    p.finish()
+}
+
+/// From the residual stream of the step's last token to the logits of tokens that may be kept, in bins.
+/// Gives the keys of the greatest.
+fn kept_logits<'a>(
+    p: &mut Recorder,
+    weights: &Weights,
+    state: &State,
+    (candidates, w): (&'a Candidates, &Dense),
+    slot: &Slot,
+) -> &'a Buffer<u32> {
+    let Candidates { approximation, rescored, .. } = candidates;
+    let State { x, last, logits, selection, .. } = state;
+    p.rms_norm(x, &weights.output_norm, last);
+    p.gemv_upper(&slot.sampling, w, last, approximation, false);
+    p.rescore_kept(&slot.sampling, w, last, approximation, rescored);
+    p.sample_bins(&slot.sampling, logits, &rescored.greatest, selection);
+    &rescored.greatest
 }
 
 /// From the residual stream of few tokens to the logits after each.
@@ -521,11 +553,13 @@ fn choose_best(p: &mut Recorder, state: &State, slot: &Slot, logits: &Buffer<f32
 pub(super) fn filtered(p: &mut Recorder, state: &State, slot: &Slot, logits: &Buffer<f32>) -> Plan {
     let greatest = &state.selection.greatest;
     p.sample_max(logits, greatest);
-    choose_kept(p, state, slot, logits, greatest);
+    p.sample_bins(&slot.sampling, logits, greatest, &state.selection);
+    sift(p, state, slot, logits, greatest);
     p.finish()
 }
 
-fn choose_kept(
+/// From logits in bins to a token.
+fn sift(
     p: &mut Recorder,
     state: &State,
     slot: &Slot,
@@ -533,7 +567,6 @@ fn choose_kept(
     greatest: &Buffer<u32>,
 ) {
     let State { selection, best, .. } = state;
-    p.sample_bins(&slot.sampling, logits, greatest, selection);
     p.sample_sift(&slot.sampling, logits, greatest, selection, best);
     p.sample_decide(&slot.sampling, selection, best, &slot.token, &slot.sampled);
 }

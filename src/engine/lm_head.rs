@@ -5,7 +5,8 @@ use super::weights::Vocabulary;
 use crate::error::{Error, Result};
 use crate::gpu::{Buffer, Gpu, Plan, Recorder, Step};
 use crate::kernels::{
-    Approximation, Dense, DenseType, MAX_SPLIT_COLUMNS, leads, pays, rescored_blocks, vocab_blocks,
+    Approximation, Dense, DenseType, MAX_SPLIT_COLUMNS, Rescored, leads, pays, rescored_blocks,
+    vocab_blocks,
 };
 use crate::sampling::Sampling;
 
@@ -20,8 +21,8 @@ pub(super) struct Candidates {
     pub(super) adjusted: Approximation,
     /// The best token of each vocabulary block.
     pub(super) best: Buffer<[u32; 2]>,
-    /// The key of the greatest logit of each vocabulary block.
-    pub(super) greatest: Buffer<u32>,
+    /// What the kernels that find logits tell each other.
+    pub(super) rescored: Rescored,
 }
 
 impl Candidates {
@@ -37,7 +38,7 @@ impl Candidates {
         [approx, adjusted]: [&Buffer<f32>; 2],
     ) -> Result<Self> {
         let gpu = recorder.gpu();
-        let (approximation, adjusted, best, greatest) = gpu
+        let (approximation, adjusted, best, rescored) = gpu
             .allocating("the search for the best token", |allocation| {
                 let approximation = Approximation {
                     error: allocation.buffer("lm_head_error", embd.rows),
@@ -48,13 +49,12 @@ impl Candidates {
                 let leads = allocation.buffer("lm_head_leads", vocab_blocks(embd.rows));
                 let (error, approx) = (approximation.error.clone(), adjusted.clone());
                 let adjusted = Approximation { error, approx, leads, adjusted: true };
-                let blocks = rescored_blocks(embd);
-                let best = allocation.buffer("lm_head_best", blocks);
-                (approximation, adjusted, best, allocation.buffer("lm_head_greatest", blocks))
+                let best = allocation.buffer("lm_head_best", rescored_blocks(embd));
+                (approximation, adjusted, best, Rescored::allocate(allocation, embd))
             })
             .await?;
         recorder.split_f16(embd, &approximation.error);
-        Ok(Self { split: recorder.finish(), approximation, adjusted, best, greatest })
+        Ok(Self { split: recorder.finish(), approximation, adjusted, best, rescored })
     }
 
     /// Whether a draw with these top-k, top-p and min-p takes the plan `kept`.

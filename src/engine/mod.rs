@@ -19,7 +19,9 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::gpu::{Buffer, Gpu, KernelTime, Plan, Readback, Recorder, Step};
-use crate::kernels::{N_RECORDS, Penalties, SamplingParams, adjusts_little, vocab_blocks};
+use crate::kernels::{
+    N_RECORDS, Penalties, SamplingParams, adjusts_little, pays_mostly, vocab_blocks,
+};
 use crate::model::{Angles, Config, Weight};
 use crate::sampling::Sampling;
 use crate::source::{Reader, Source};
@@ -553,15 +555,21 @@ impl Engine {
         self.greedy(step.n_tokens).iter().map(|plan| plan.bytes(&step)).sum()
     }
 
-    /// The time of each kernel in one greedy step of `n_tokens`, at most [`Engine::chunk`], with
-    /// `pos` tokens in the cache.
+    /// The time of each kernel in one step of `n_tokens`, at most [`Engine::chunk`], with `pos` tokens in
+    /// the cache. Its token is chosen in this way, and so are those that follow.
     ///
     /// Errors: `missing-feature` without timestamp queries.
-    pub async fn profile(&self, pos: usize, n_tokens: usize) -> Result<Profile> {
+    pub async fn profile(
+        &self,
+        pos: usize,
+        n_tokens: usize,
+        choosing: &Choosing,
+    ) -> Result<Profile> {
+        self.set_choosing(choosing);
         let bandwidth = self.bandwidth().await?;
         let step = self.at(self.state.step(pos, n_tokens), self.token_of(n_tokens));
         self.gpu.write(&self.state.step, 0, &[step]);
-        let kernels = self.gpu.profile(&self.greedy(step.n_tokens), &step, bandwidth).await?;
+        let kernels = self.gpu.profile(&self.to_token(&step), &step, bandwidth).await?;
         Ok(Profile { bandwidth, kernels })
     }
 
@@ -602,7 +610,8 @@ impl Engine {
         let sampling = &choosing.sampling;
         match (choosing.is_adjusted(), choosing.is_filtered(), &self.candidates) {
             (false, false, _) => Some(&slot.best),
-            (false, true, Some(candidates)) => candidates.keep(sampling).then_some(&slot.kept),
+            (false, true, Some(candidates)) if candidates.keep(sampling) => Some(&slot.kept),
+            (false, true, Some(_)) => pays_mostly(sampling).then_some(&slot.kept_by_share),
             (true, false, Some(_)) => adjusts_little(sampling).then_some(&slot.best_adjusted),
             _ => None,
         }

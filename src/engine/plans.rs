@@ -9,7 +9,7 @@ use crate::gpu::{Buffer, Plan, Recorder};
 use crate::model::Config;
 
 /// A step runs `decode`, `short` or `prefill`, and where a token is wanted then what a slot's `best`,
-/// `kept` or `best_adjusted` has, or `logits` and what chooses by them. A draft pass runs `few`, `few_logits`, `best_of_each` and perhaps `logprobs_each`. A step of several texts
+/// `kept`, `kept_by_share` or `best_adjusted` has, or `logits` and what chooses by them. A draft pass runs `few`, `few_logits`, `best_of_each` and perhaps `logprobs_each`. A step of several texts
 /// runs `few` and `few_logits`; then, for each text, `take_logits` and what chooses its token.
 pub(super) struct Plans {
     /// One token through the layers.
@@ -38,6 +38,8 @@ pub(super) struct SlotPlans {
     /// The last token's hidden state to one drawn from those that top-k, top-p and min-p keep. Empty
     /// where the LM head is not split.
     pub(super) kept: Plan,
+    /// The same for top-p without top-k.
+    pub(super) kept_by_share: Plan,
     /// Like `best`, with biases and penalties. Empty where the LM head is not split.
     pub(super) best_adjusted: Plan,
     /// The logits after each of few tokens to the best token after it.
@@ -83,6 +85,9 @@ impl Plans {
                 .map(|slot| SlotPlans {
                     best: forward::best(recorder, weights, state, candidates, slot),
                     kept: forward::kept(recorder, weights, state, candidates, slot),
+                    kept_by_share: forward::kept_by_share(
+                        recorder, weights, state, candidates, slot,
+                    ),
                     best_adjusted: forward::best_adjusted(
                         recorder, weights, state, candidates, slot,
                     ),
@@ -106,11 +111,11 @@ impl Plans {
 
 impl SlotPlans {
     fn all(&self) -> impl Iterator<Item = &Plan> {
-        let Self { best, kept, best_adjusted, best_of_each, penalize, .. } = self;
+        let Self { best, kept, kept_by_share, best_adjusted, best_of_each, penalize, .. } = self;
         let Self { by_logits, by_adjusted, .. } = self;
         let choosers = [by_logits, by_adjusted].map(|by| [&by.drawn, &by.filtered]);
         let told = [&self.logprobs, &self.logprobs_each];
-        [best, kept, best_adjusted, best_of_each, penalize]
+        [best, kept, kept_by_share, best_adjusted, best_of_each, penalize]
             .into_iter()
             .chain(choosers.into_iter().flatten())
             .chain(told)

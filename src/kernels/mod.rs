@@ -51,6 +51,7 @@ mod quantize_groups;
 mod quantize_rows;
 mod rescore;
 mod rescore_kept;
+mod rescore_rest;
 mod rms_norm;
 mod rms_norm_quantize;
 mod rms_norm_quantize_groups;
@@ -58,6 +59,7 @@ mod rope_kv;
 mod rows;
 mod sample_best;
 mod sample_bins;
+mod sample_check;
 mod sample_commit;
 mod sample_decide;
 mod sample_max;
@@ -81,7 +83,7 @@ pub use penalize::{Adjustments, Penalties};
 pub use penalize_upper::ADJUSTED_WORDS;
 pub use probe_read::{PROBED_TOGETHER, probed_sums};
 pub use rescore::{MIN_NORM, adjusts_little, rescored_blocks};
-pub use rescore_kept::pays;
+pub use rescore_kept::{Rescored, pays, pays_mostly};
 pub use rows::{long_row_consts, max_normed_columns, max_rope_columns};
 pub use sample_best::{VOCAB_BLOCK, vocab_blocks};
 pub use selection::{SamplingParams, Selection};
@@ -133,12 +135,14 @@ kernels! {
     quantize_rows,
     rescore,
     rescore_kept,
+    rescore_rest,
     rms_norm,
     rms_norm_quantize,
     rms_norm_quantize_groups,
     rope_kv,
     sample_best,
     sample_bins,
+    sample_check,
     sample_commit,
     sample_decide,
     sample_max,

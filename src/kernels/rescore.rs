@@ -160,6 +160,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/best",
         "shared/shards",
         "shared/candidates",
+        "shared/upper_ends",
         "rescore"
     ),
     example: || {

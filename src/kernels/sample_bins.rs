@@ -16,6 +16,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/keys",
         "shared/selection",
         "shared/greatest",
+        "shared/missing",
         "sample_bins"
     ),
     example: || consts(128_256, vocab_blocks(128_256)),

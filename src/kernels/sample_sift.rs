@@ -25,6 +25,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/perturbed",
         "shared/greatest",
         "shared/border",
+        "shared/bin_sums",
         "shared/best",
         "sample_sift"
     ),

@@ -99,18 +99,25 @@ impl Selection {
     }
 }
 
-/// The constants of all these kernels.
-pub(super) fn consts(n_vocab: usize) -> Vec<Const> {
+/// The constants of the bins.
+pub(super) fn bin_consts(n_vocab: usize) -> Vec<Const> {
     // Sums over the vocabulary of parts of a whole, in integers, stay below 2^32.
     let fine = (u32::MAX / n_vocab as u32).clamp(1, 1 << 23);
     vec![
+        Const::size("N_BINS", N_BINS),
+        Const::F32("BINS_PER_NAT", BINS_PER_NAT),
+        Const::F32("FINE", (1u32 << fine.ilog2()) as f32),
+    ]
+}
+
+/// The constants of all these kernels.
+pub(super) fn consts(n_vocab: usize) -> Vec<Const> {
+    let own = vec![
         Const::U32("WORKGROUP", WORKGROUP),
         Const::size("N_VOCAB", n_vocab),
         Const::size("VOCAB_BLOCK", VOCAB_BLOCK),
         Const::size("N_BLOCKS", vocab_blocks(n_vocab)),
         Const::U32("NO_TOKEN", NO_TOKEN),
-        Const::size("N_BINS", N_BINS),
-        Const::F32("BINS_PER_NAT", BINS_PER_NAT),
-        Const::F32("FINE", (1u32 << fine.ilog2()) as f32),
-    ]
+    ];
+    [own, bin_consts(n_vocab)].concat()
 }

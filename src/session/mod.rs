@@ -27,7 +27,7 @@ use serde::Serialize;
 use web_time::{Duration, Instant};
 
 use crate::chat::{self, Message, Template, TemplateChoice};
-use crate::engine::{Engine, EngineOptions};
+use crate::engine::{Choosing, Engine, EngineOptions};
 use crate::error::{Error, Result};
 use crate::gguf::Gguf;
 use crate::gpu::Gpu;
@@ -318,10 +318,16 @@ impl Session {
     }
 
     /// The time of each kernel in one step of `n_tokens` after `pos` tokens: one token is decoded,
-    /// several are computed as a prompt, at most one chunk of it. This overwrites the KV cache.
+    /// several are computed as a prompt, at most one chunk of it. The next token is chosen as `choosing`
+    /// says. This overwrites the KV cache.
     ///
     /// Errors: `bad-option` (beyond the context), `missing-feature` without timestamp queries.
-    pub async fn profile(&mut self, pos: usize, n_tokens: usize) -> Result<Profile> {
+    pub async fn profile(
+        &mut self,
+        pos: usize,
+        n_tokens: usize,
+        choosing: &Choosing,
+    ) -> Result<Profile> {
         let n_ctx = self.engine.n_ctx();
         if n_tokens == 0 || pos.saturating_add(n_tokens) > n_ctx {
             let why =
@@ -330,7 +336,7 @@ impl Session {
         }
         self.caches.clear();
         self.engine.use_cache(0);
-        self.engine.profile(pos, n_tokens.min(self.engine.chunk())).await
+        self.engine.profile(pos, n_tokens.min(self.engine.chunk()), choosing).await
     }
 
     /// Keeps as many steps in flight as if each took `time`, whatever it takes. For tests, which

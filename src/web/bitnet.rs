@@ -18,7 +18,7 @@ use web_sys::{AbortSignal, Blob};
 use super::abort::{aborted, or_abort};
 use super::blob::{BlobSource, Gathering};
 use super::error::bad_option;
-use super::options::{GenerateOptions, LoadOptions, boolean, integer};
+use super::options::{self, GenerateOptions, LoadOptions, boolean, integer};
 use super::progress::Reporter;
 use super::prompt::{self, Input};
 use super::slot::Slot;
@@ -243,17 +243,20 @@ impl WasmModel {
     }
 
     /// The time of each kernel in one step of `tokens` tokens after `position` tokens, and the
-    /// memory's best rate.
+    /// memory's best rate. `options` say how its token is chosen.
     #[wasm_bindgen(unchecked_return_type = "api.Profile")]
     pub async fn profile(
         &self,
         #[wasm_bindgen(unchecked_param_type = "number")] position: JsValue,
         #[wasm_bindgen(unchecked_param_type = "number")] tokens: JsValue,
+        #[wasm_bindgen(unchecked_param_type = "api.ProfileOptions")] options: JsValue,
     ) -> Result<JsValue, JsValue> {
         let model = self.model()?;
         let position = integer("position", &position)? as usize;
         let tokens = integer("tokens", &tokens)? as usize;
-        let profile = model.slot.lease().await?.session()?.profile(position, tokens).await?;
+        let choosing = options::profile(options)?;
+        let profile =
+            model.slot.lease().await?.session()?.profile(position, tokens, &choosing).await?;
         model.slot.check()?;
         to_js(&profile)
     }

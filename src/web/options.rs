@@ -7,7 +7,7 @@ use js_sys::{Array, Object, Reflect};
 use wasm_bindgen::prelude::*;
 
 use super::error::{bad_option, text};
-use crate::engine::{EngineOptions, KvType};
+use crate::engine::{Choosing, EngineOptions, KvType};
 use crate::error::Result;
 use crate::gpu::{FeatureCaps, GpuOptions, LimitCaps};
 use crate::sampling::{LogitBias, MAX_BIAS, MAX_LOGPROBS, Sampling};
@@ -132,43 +132,13 @@ pub(super) struct GenerateOptions {
 impl GenerateOptions {
     pub(super) fn parse(value: JsValue) -> Result<Self> {
         let mut fields = Fields::new("options", value)?;
-        let default = Sampling::default();
-        let max_f32 = f64::from(f32::MAX);
-        let two = "a number from -2 to 2";
-        let sampling = Sampling {
-            temperature: fields
-                .number("temperature", 0.0..=f64::MAX, "a number, 0 or more")?
-                .map_or(default.temperature, |value| value.min(max_f32) as f32),
-            top_k: fields.u32("topK", 0)?.unwrap_or(default.top_k),
-            top_p: fields
-                .number("topP", f64::MIN_POSITIVE..=1.0, "a number above 0 and at most 1")?
-                .map_or(default.top_p, |value| (value as f32).max(f32::MIN_POSITIVE)),
-            min_p: fields
-                .number("minP", 0.0..=1.0, "a number from 0 to 1")?
-                .map_or(default.min_p, |value| value as f32),
-            // Without a seed, every call draws another text.
-            seed: fields
-                .u32("seed", 0)?
-                .unwrap_or_else(|| (js_sys::Math::random() * f64::from(u32::MAX)) as u32),
-            repeat_penalty: fields
-                .number("repeatPenalty", f64::MIN_POSITIVE..=f64::MAX, "a number above 0")?
-                .map_or(default.repeat_penalty, |value| {
-                    value.clamp(f64::from(f32::MIN_POSITIVE), max_f32) as f32
-                }),
-            presence_penalty: fields
-                .number("presencePenalty", -2.0..=2.0, two)?
-                .map_or(default.presence_penalty, |value| value as f32),
-            frequency_penalty: fields
-                .number("frequencyPenalty", -2.0..=2.0, two)?
-                .map_or(default.frequency_penalty, |value| value as f32),
-        };
-        sampling.check()?;
+        let Choosing { sampling, bias, logprobs } = choosing(&mut fields)?;
         let options = Self {
             session: session::GenerateOptions {
                 max_tokens: fields.u32("maxTokens", 1)?.map(|n| n as usize),
                 sampling,
-                logit_bias: Rc::new(logit_bias(&mut fields)?),
-                logprobs: fields.integer("logprobs", 0..=MAX_LOGPROBS as u64)?.map(|n| n as usize),
+                logit_bias: bias,
+                logprobs,
                 stop: fields.strings("stop")?.unwrap_or_default(),
                 prompt_lookup: fields.bool("promptLookup")?,
                 max_thinking_tokens: fields.u32("maxThinkingTokens", 1)?.map(|n| n as usize),
@@ -189,6 +159,52 @@ impl GenerateOptions {
         fields.finish()?;
         Ok(options)
     }
+}
+
+/// The options of `profile`.
+pub(super) fn profile(value: JsValue) -> Result<Choosing> {
+    let mut fields = Fields::new("options", value)?;
+    let choosing = choosing(&mut fields)?;
+    fields.finish()?;
+    Ok(choosing)
+}
+
+/// The options that say how tokens are chosen.
+fn choosing(fields: &mut Fields) -> Result<Choosing> {
+    let default = Sampling::default();
+    let max_f32 = f64::from(f32::MAX);
+    let two = "a number from -2 to 2";
+    let sampling = Sampling {
+        temperature: fields
+            .number("temperature", 0.0..=f64::MAX, "a number, 0 or more")?
+            .map_or(default.temperature, |value| value.min(max_f32) as f32),
+        top_k: fields.u32("topK", 0)?.unwrap_or(default.top_k),
+        top_p: fields
+            .number("topP", f64::MIN_POSITIVE..=1.0, "a number above 0 and at most 1")?
+            .map_or(default.top_p, |value| (value as f32).max(f32::MIN_POSITIVE)),
+        min_p: fields
+            .number("minP", 0.0..=1.0, "a number from 0 to 1")?
+            .map_or(default.min_p, |value| value as f32),
+        // Without a seed, every call draws another text.
+        seed: fields
+            .u32("seed", 0)?
+            .unwrap_or_else(|| (js_sys::Math::random() * f64::from(u32::MAX)) as u32),
+        repeat_penalty: fields
+            .number("repeatPenalty", f64::MIN_POSITIVE..=f64::MAX, "a number above 0")?
+            .map_or(default.repeat_penalty, |value| {
+                value.clamp(f64::from(f32::MIN_POSITIVE), max_f32) as f32
+            }),
+        presence_penalty: fields
+            .number("presencePenalty", -2.0..=2.0, two)?
+            .map_or(default.presence_penalty, |value| value as f32),
+        frequency_penalty: fields
+            .number("frequencyPenalty", -2.0..=2.0, two)?
+            .map_or(default.frequency_penalty, |value| value as f32),
+    };
+    sampling.check()?;
+    let bias = Rc::new(logit_bias(fields)?);
+    let logprobs = fields.integer("logprobs", 0..=MAX_LOGPROBS as u64)?.map(|n| n as usize);
+    Ok(Choosing { sampling, bias, logprobs })
 }
 
 /// The option `logitBias`: an object with a number for each id.

@@ -92,7 +92,7 @@ fn every_shader_has_a_kernel_of_its_name() {
 }
 
 /// Kernels whose tests share a file.
-const FAMILIES: [(&str, &[&str]); 9] = [
+const FAMILIES: [(&str, &[&str]); 10] = [
     (
         "attention",
         &[
@@ -127,6 +127,7 @@ const FAMILIES: [(&str, &[&str]); 9] = [
             "stream_packed",
         ],
     ),
+    ("rescore_kept", &["rescore_kept", "rescore_rest", "sample_check"]),
     ("rms_norm", &["quantize_rows", "rms_norm", "rms_norm_quantize"]),
     ("rope_kv", &["norm_rope_kv", "rope_kv"]),
     (

@@ -1,13 +1,13 @@
-//! Draws with top-k and min-p from half of the LM head's bytes. `rescore_kept`, and the sampler's
-//! kernels after it, must choose what they choose from all logits: the token, and the last one that
-//! could be drawn, to the bit.
+//! Draws with top-k, top-p and min-p from half of the LM head's bytes. `rescore_kept`, `sample_check`,
+//! `rescore_rest`, and the sampler's kernels after them, must choose what these choose from all logits: the
+//! token, and the last one that could be drawn, to the bit.
 
 use std::collections::HashSet;
 
 use ternlight::gpu::{Buffer, Gpu, Plan, Recorder, Step};
 use ternlight::kernels::{
-    Approximation, Dense, DenseType, NO_TOKEN, SamplingParams, Selection, leads, pays,
-    rescored_blocks, vocab_blocks,
+    Approximation, Dense, DenseType, NO_TOKEN, Rescored, SamplingParams, Selection, leads, pays,
+    vocab_blocks,
 };
 use ternlight::native::block_on;
 use ternlight::sampling::Sampling;
@@ -20,6 +20,8 @@ use crate::support::Random;
 /// The sampler on one of the LM heads.
 struct Chooser {
     plan: Plan,
+    /// The same for top-p without top-k.
+    by_share: Plan,
     logits: Buffer<f32>,
     selection: Selection,
     sampled: Buffer<u32>,
@@ -53,29 +55,38 @@ impl LmHeads {
             let (logits, sampled) = (gpu.buffer("logits", rows), gpu.buffer("sampled", 1));
             let (tokens, best) = (gpu.buffer("tokens", 1), gpu.buffer("best", vocab_blocks(rows)));
             let mut p = Recorder::new(gpu, &step);
-            let mut greatest = selection.greatest.clone();
-            if embd.ty == DenseType::F16Split {
-                let (error, leads) = (error.clone(), leads.clone());
-                let approximation =
-                    Approximation { error, approx: logits.clone(), leads, adjusted: false };
-                greatest = gpu.buffer("greatest", rescored_blocks(embd));
-                p.gemv_upper(&sampling, embd, &x, &approximation, false);
-                p.rescore_kept(&sampling, embd, &x, &approximation, &greatest);
-            } else {
-                p.gemv_lm_head(embd, &x, &logits);
-                p.sample_max(&logits, &greatest);
-            }
-            p.sample_bins(&sampling, &logits, &greatest, &selection);
-            p.sample_sift(&sampling, &logits, &greatest, &selection, &best);
-            p.sample_decide(&sampling, &selection, &best, &tokens, &sampled);
-            Chooser { plan: p.finish(), logits, selection, sampled }
+            let rescored = gpu.allocating("a test", |a| Rescored::allocate(a, embd));
+            let rescored = block_on(rescored).unwrap();
+            let half = embd.ty == DenseType::F16Split;
+            let greatest = if half { &rescored.greatest } else { &selection.greatest };
+            let [plan, by_share] = [false, true].map(|by_share| {
+                if half {
+                    let (error, leads) = (error.clone(), leads.clone());
+                    let approximation =
+                        Approximation { error, approx: logits.clone(), leads, adjusted: false };
+                    p.gemv_upper(&sampling, embd, &x, &approximation, false);
+                    p.rescore_kept(&sampling, embd, &x, &approximation, &rescored);
+                } else {
+                    p.gemv_lm_head(embd, &x, &logits);
+                    p.sample_max(&logits, greatest);
+                }
+                p.sample_bins(&sampling, &logits, greatest, &selection);
+                if half && by_share {
+                    p.sample_check(&sampling, &selection, &rescored);
+                    p.rescore_rest(&sampling, embd, &x, &logits, &selection, &rescored);
+                }
+                p.sample_sift(&sampling, &logits, greatest, &selection, &best);
+                p.sample_decide(&sampling, &selection, &best, &tokens, &sampled);
+                p.finish()
+            });
+            Chooser { plan, by_share, logits, selection, sampled }
         };
         let [whole, half] = [&f16, &embd].map(chooser);
         Self { whole, half, x, sampling, step, n_leads }
     }
 
-    fn choose(&self, gpu: &Gpu, chooser: &Chooser, step: &Step) -> Chosen {
-        gpu.run(&[&chooser.plan], step);
+    fn choose(&self, gpu: &Gpu, chooser: &Chooser, by_share: bool, step: &Step) -> Chosen {
+        gpu.run(&[if by_share { &chooser.by_share } else { &chooser.plan }], step);
         (read(gpu, &chooser.sampled)[0], read(gpu, &chooser.selection.cut)[0])
     }
 
@@ -87,8 +98,9 @@ impl LmHeads {
         gpu.write(&self.x, 0, x);
         gpu.write(&self.sampling, 0, &[sampling.into()]);
         gpu.write(&self.step, 0, &[step]);
-        let whole = self.choose(gpu, &self.whole, &step);
-        let half = self.choose(gpu, &self.half, &step);
+        let by_share = takes_share_of_all(sampling);
+        let whole = self.choose(gpu, &self.whole, by_share, &step);
+        let half = self.choose(gpu, &self.half, by_share, &step);
         let what = format!("{what}, {sampling:?}");
         assert_eq!(half.0, whole.0, "{what}");
         // With fewer tokens than top-k keeps, the last one is another, which min-p refuses.
@@ -103,12 +115,22 @@ impl LmHeads {
     }
 }
 
+/// Whether the weights of all tokens decide.
+fn takes_share_of_all(sampling: &Sampling) -> bool {
+    sampling.top_k == 0 && sampling.top_p < 1.0
+}
+
 fn sampling(temperature: f32, top_k: u32, top_p: f32, min_p: f32) -> Sampling {
     Sampling { temperature, top_k, top_p, min_p, ..Sampling::default() }
 }
 
 /// All that [`pays`] takes for a large vocabulary, and others that work too.
-const SETTINGS: [(f32, u32, f32, f32); 14] = [
+const SETTINGS: [(f32, u32, f32, f32); 19] = [
+    (0.7, 0, 0.95, 0.0),
+    (1.0, 0, 0.4, 0.1),
+    (0.01, 0, 0.9999999, 0.0),
+    (2.0, 0, 1e-9, 0.0),
+    (1e30, 0, 0.3, 0.0),
     (0.8, 1, 1.0, 0.0),
     (0.8, 2, 1.0, 0.0),
     (1.3, 3, 0.9, 0.0),
@@ -161,7 +183,7 @@ fn the_drawn_token_equals_the_whole_lm_heads() {
     });
 }
 
-/// Most rows are ruled out, for all settings that pay. No row is where the temperature makes all tokens
+/// Most rows are ruled out, for all settings that pay but top-p alone. No row is where the temperature makes all tokens
 /// alike, or the settings keep all of them.
 #[test]
 fn rows_that_are_not_kept_are_ruled_out() {
@@ -179,6 +201,10 @@ fn rows_that_are_not_kept_are_ruled_out() {
         let (temperature, top_k, top_p, min_p) = settings;
         let sampling = Sampling { seed: seed as u32, ..sampling(temperature, top_k, top_p, min_p) };
         let (name, x) = &states[seed % 2];
+        // The next test is about these.
+        if takes_share_of_all(&sampling) {
+            continue;
+        }
         let (_, share) = heads.agree(gpu, x, &sampling, name);
         if pays(&sampling, heads.n_leads) && temperature < 1e6 {
             assert!(share < 0.5, "{name}, {sampling:?}: {share}");
@@ -195,6 +221,97 @@ fn rows_that_are_not_kept_are_ruled_out() {
     assert_eq!(drawn(&states[0].1, "one token"), HashSet::from([77]));
     let flat = drawn(&vec![0.0; k], "flat");
     assert!(flat.len() > 1 && flat.iter().all(|&id| id < 40), "{flat:?}");
+}
+
+fn length(row: &[f32]) -> f32 {
+    row.iter().map(|v| v * v).sum::<f32>().sqrt()
+}
+
+/// With top-p alone, hardly any row is read in full where few tokens have the weight, whatever the size of
+/// the values. All are read where many share it, or two have equal logits at the end.
+#[test]
+fn top_p_alone_rules_rows_out_where_few_tokens_have_the_weight() {
+    let (k, rows) = (128, 1500);
+    on_each_device_and_as_cards(|gpu| {
+        let mut random = Random(35);
+        for deviation in [0.02, 0.5, 3.0] {
+            let mut values: Vec<f32> =
+                (0..k * rows).map(|_| rounded(deviation * normal(&mut random))).collect();
+            // A twin.
+            values.copy_within(7 * k..8 * k, 1300 * k);
+            let heads = LmHeads::new(gpu, &values, k, &[900]);
+            let row = |id: usize| &values[id * k..][..k];
+            // These get logits of nearly that, and the others normal ones of nearly 2.6.
+            let towards = |peaks: &[(usize, f32)]| -> Vec<f32> {
+                let part = |i: usize, &(id, logit): &(usize, f32)| {
+                    logit * row(id)[i] / length(row(id)).powi(2)
+                };
+                (0..k).map(|i| peaks.iter().map(|peak| part(i, peak)).sum()).collect()
+            };
+            let one = towards(&[(5, 30.0)]);
+            let two = towards(&[(5, 30.0), (901, 30.5)]);
+            let twins = towards(&[(7, 30.0)]);
+            let flat = towards(&[(5, 0.1)]);
+            let few = 2.0 / rows as f64;
+            for (name, x, top_p, most) in [
+                ("one", &one, 0.95, Some(few)),
+                ("one", &one, 1e-9, Some(few)),
+                ("one", &one, 0.9999999, None),
+                ("two", &two, 0.1, Some(few)),
+                ("two", &two, 0.9, Some(few)),
+                ("twins", &twins, 0.4, None),
+                ("twins", &twins, 0.9, None),
+                ("flat", &flat, 0.1, None),
+                ("flat", &flat, 0.95, None),
+            ] {
+                let sampling = Sampling { seed: 3, ..sampling(0.7, 0, top_p, 0.0) };
+                let what = format!("{name}, deviation {deviation}");
+                let (_, share) = heads.agree(gpu, x, &sampling, &what);
+                let expected = most.map_or(share == 1.0, |most| share <= most);
+                assert!(expected, "{what}, top-p {top_p}: {share}");
+            }
+            // Top-p ends among some, or in one of those after them.
+            let (n, mut ruled_out) = (20, 0);
+            for seed in 0..n {
+                let peaks: Vec<_> =
+                    (20..26).map(|id| (id * 50, 4.5 + 4.0 * random.float())).collect();
+                let sampling =
+                    Sampling { seed, ..sampling(0.9, 0, 0.5 + 0.49 * random.float(), 0.0) };
+                let (_, share) = heads.agree(gpu, &towards(&peaks), &sampling, "some");
+                ruled_out += u32::from(share < 1.0);
+            }
+            assert!(0 < ruled_out && ruled_out < n, "{ruled_out} of {n}");
+        }
+    });
+}
+
+/// What the rows that are ruled out may weigh counts. One token is far above all others, and those weigh 0.4 times
+/// as much, all together.
+#[test]
+fn the_weight_of_ruled_out_rows_counts() {
+    let gpu = of_16_lanes();
+    let mut random = Random(36);
+    let (k, rows) = (128, 2000);
+    let best: Vec<f32> = (0..k).map(|_| rounded(0.1 * normal(&mut random))).collect();
+    let square = length(&best).powi(2);
+    let values: Vec<f32> = (0..rows)
+        .flat_map(|id| {
+            let size = if id == 1234 { 1.0 } else { 0.15 };
+            best.iter().map(move |v| rounded(size * v)).collect::<Vec<f32>>()
+        })
+        .collect();
+    let heads = LmHeads::new(gpu, &values, k, &[]);
+    let x: Vec<f32> = best.iter().map(|v| 10.0 / square * v).collect();
+    let (mut alone, mut ruled_out) = (0, 0);
+    for percent in 60..75 {
+        let sampling = Sampling { seed: percent, ..sampling(1.0, 0, percent as f32 / 100.0, 0.0) };
+        let (_, share) = heads.agree(gpu, &x, &sampling, "a long tail");
+        // The last token that can be drawn, as the bits of its logit with another sign.
+        let [key, _] = read(gpu, &heads.half.selection.cut)[0];
+        alone += u32::from(f32::from_bits(key & 0x7fff_ffff) > 5.0);
+        ruled_out += u32::from(share < 1.0);
+    }
+    assert!(0 < ruled_out && ruled_out < alone && alone < 15, "{ruled_out} of {alone}");
 }
 
 /// Equal rows at top-k's end: those with the lowest ids are kept, and all of them are read.
@@ -231,7 +348,8 @@ fn a_hidden_state_of_nan_gives_no_token() {
     let mut random = Random(34);
     let values: Vec<f32> = (0..300 * 128).map(|_| rounded(normal(&mut random))).collect();
     let heads = LmHeads::new(device(), &values, 128, &[]);
-    let settings = [sampling(0.7, 2, 0.9, 0.0), sampling(0.7, 0, 1.0, 0.1)];
+    let settings =
+        [sampling(0.7, 2, 0.9, 0.0), sampling(0.7, 0, 1.0, 0.1), sampling(0.7, 0, 0.9, 0.0)];
     for sampling in settings {
         let chosen = heads.agree(device(), &vec![f32::NAN; 128], &sampling, "no numbers");
         assert_eq!(chosen.0, NO_TOKEN);

@@ -2,6 +2,8 @@
 //! min-p, `sample_max`, `sample_bins`, `sample_sift` and `sample_decide` choose among those that
 //! these keep.
 
+use std::collections::HashMap;
+
 use ternlight::gpu::{Buffer, Gpu, Plan, Recorder, Step};
 use ternlight::kernels::{NO_TOKEN, SamplingParams, Selection, vocab_blocks};
 use ternlight::native::block_on;
@@ -9,6 +11,10 @@ use ternlight::sampling::Sampling;
 
 use crate::device::{device, read, step};
 use crate::support::Random;
+use crate::support::chi_square::chi_square;
+
+/// Draws that wait for the caller to look at them.
+const DRAWN: usize = 64;
 
 /// The sampler of one vocabulary, recorded once.
 struct Sampler {
@@ -33,7 +39,7 @@ impl Sampler {
         let logits = gpu.buffer("logits", n_vocab);
         let selection = gpu.allocating("a test", |a| Selection::allocate(a, n_vocab));
         let selection = block_on(selection).unwrap();
-        let (tokens, sampled) = (gpu.buffer("tokens", 2), gpu.buffer("sampled", 1));
+        let (tokens, sampled) = (gpu.buffer("tokens", 2), gpu.buffer("sampled", DRAWN));
         let best = gpu.buffer("best", vocab_blocks(n_vocab));
         let mut p = Recorder::new(gpu, &step);
         p.sample_best(&sampling, &logits, &best);
@@ -70,13 +76,27 @@ impl Sampler {
 
     /// The token after `position` others.
     fn choose(&self, sampling: &Sampling, position: usize) -> u32 {
+        self.submit(sampling, position);
+        read(self.gpu, &self.sampled)[DRAWN - 1]
+    }
+
+    /// One token for each of `draws`, which says how and after how many others.
+    fn draw(&self, draws: &[(Sampling, usize)]) -> Vec<u32> {
+        let together = |draws: &[(Sampling, usize)]| {
+            draws.iter().for_each(|(sampling, position)| self.submit(sampling, *position));
+            read(self.gpu, &self.sampled).split_off(DRAWN - draws.len())
+        };
+        draws.chunks(DRAWN).flat_map(together).collect()
+    }
+
+    /// Chooses a token, to be read later.
+    fn submit(&self, sampling: &Sampling, position: usize) {
         let step = step(position - 1, 1);
         self.gpu.write(&self.sampling, 0, &[sampling.into()]);
         self.gpu.write(&self.step, 0, &[step]);
         let filtered = sampling.is_filtered() && !sampling.is_greedy();
         let plan = if filtered { &self.filtered } else { &self.among_all };
         self.gpu.run(&[plan], &step);
-        read(self.gpu, &self.sampled)[0]
     }
 }
 
@@ -228,6 +248,53 @@ fn differs(what: &str, sampling: &Sampling, logits: &[f32], position: usize, fou
     let second = sampling.choose(&nudged, position as u32);
     assert_eq!(second, Some(found), "{what}: chose {found}, not {expected}");
     true
+}
+
+/// Draws have the probabilities of the tokens that are kept, over seeds and over positions. So have those of
+/// all the tokens together that few draws meet.
+#[test]
+fn draws_follow_the_probabilities() {
+    // Three blocks of tokens: likely ones, two of them alike, among many that are seldom drawn.
+    let mut logits = vec![-4.5; 2100];
+    let likely = [(3, 2.0), (500, 1.0), (1023, 1.5), (1024, 1.5), (1700, 0.5), (2099, 2.25)];
+    likely.iter().for_each(|&(id, logit)| logits[id] = logit);
+    let sampler = Sampler::new(logits.len());
+    sampler.put(&logits);
+    let outcome = |id: u32| likely.iter().map(|(id, _)| *id as u32).find(|other| *other == id);
+    let shares = |sampling: &Sampling| {
+        let weight = |id: u32| f64::from(logits[id as usize] / sampling.temperature).exp();
+        let mut kept = (0..logits.len() as u32).collect::<Vec<_>>();
+        if sampling.is_filtered() {
+            kept = sampling.kept(&logits);
+        }
+        let all: f64 = kept.iter().map(|&id| weight(id)).sum();
+        let mut shares = HashMap::new();
+        kept.iter().for_each(|&id| *shares.entry(outcome(id)).or_default() += weight(id) / all);
+        shares
+    };
+    for (temperature, top_k, top_p, min_p, outcomes) in [
+        (0.7, 0, 1.0, 0.0, 7),
+        (1.0, 0, 1.0, 0.0, 7),
+        (1.0, 5, 0.9, 0.0, 4),
+        (1.0, 0, 0.5, 0.0, 5),
+        (1.0, 0, 1.0, 0.16, 6),
+    ] {
+        let sampling = sampling(temperature, top_k, top_p, min_p);
+        let of = |seed: u32| Sampling { seed, ..sampling };
+        let over_seeds: Vec<_> = (0..600).map(|seed| (of(seed), 77)).collect();
+        let over_positions: Vec<_> = (1..601).map(|position| (of(5), position)).collect();
+        let expected = shares(&sampling);
+        assert_eq!(expected.len(), outcomes, "{sampling:?}");
+        let hotter = Sampling { temperature: 2.0 * temperature, ..sampling };
+        for draws in [over_seeds, over_positions] {
+            let drawn: Vec<_> = sampler.draw(&draws).into_iter().map(outcome).collect();
+            let found = chi_square(&drawn, &expected);
+            assert!(found < 1.0, "{sampling:?}: {found}");
+            // The test can tell other probabilities of the same tokens.
+            let other = shares(&hotter);
+            assert!(other.len() != outcomes || chi_square(&drawn, &other) > 1.0, "{sampling:?}");
+        }
+    }
 }
 
 /// Among many equal tokens, the one with the largest noise is chosen. That noise is hard to

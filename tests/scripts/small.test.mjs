@@ -393,7 +393,10 @@ test('the report is printed as a table, with profiles, prompt lookup and a soak 
     ],
     leftOut: [{ what: 'prefill, 3500-token prompt', seconds: 600 }],
     lookups: [lookup],
-    profiles: [{ context: 16, tokens: 1, kernels: [kernel] }],
+    profiles: [
+      { context: 16, tokens: 1, kernels: [kernel] },
+      { context: 16, tokens: 1, drawn: 'min-p', kernels: [kernel] }
+    ],
     soak: {
       tokens: 2000,
       chats: 3,
@@ -416,6 +419,7 @@ test('the report is printed as a table, with profiles, prompt lookup and a soak 
     'prompt lookup: 128 tokens after 160 that count up and begin again; the same tokens without it',
     'copied unchanged: 2.50 times as fast; draft passes: 20, accepted in each: 4.50 of 6.00 tokens',
     '1 tokens after 16: 600 us in kernels',
+    '1 tokens after 16, min-p: 600 us in kernels',
     '2000 tokens in 3 chats: the first at 400.0 tok/s, the last at 390.0 (391.0 at the same positions when first reached)',
     'thousand by thousand: 400.0, 390.0 tok/s',
     'wasm memory: 1 bytes after the first token, 2 at the end; GPU buffers: 3 bytes, 4 at the end'

@@ -27,6 +27,7 @@ fn lm_head_of<'a>(kernels: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
                 "penalize_upper",
                 "rescore",
                 "rescore_kept",
+                "rescore_rest",
             ]
             .contains(name)
         })
@@ -34,8 +35,14 @@ fn lm_head_of<'a>(kernels: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
 }
 
 const F16_HEAD: [&str; 1] = ["gemv_lm_head"];
-const INT8_HEAD: [&str; 5] =
-    ["gemv_lm_head_split", "gemv_upper", "penalize_upper", "rescore", "rescore_kept"];
+const INT8_HEAD: [&str; 6] = [
+    "gemv_lm_head_split",
+    "gemv_upper",
+    "penalize_upper",
+    "rescore",
+    "rescore_kept",
+    "rescore_rest",
+];
 
 /// The defaults; without subgroups; with a card's tuning; with a card's tuning in shards.
 fn setups() -> [Setup; 4] {
@@ -56,8 +63,12 @@ fn both_lm_heads_give_the_same_tokens_and_logits() {
     let answers = |session: &mut Session| {
         let best = generate(session, &golden.ids, &greedy(40)).unwrap().ids;
         let hot = Sampling { temperature: 8.0, seed: 3, ..Sampling::default() };
-        // One for which all logits are computed, one for which those are that min-p may keep.
-        let settings = [Sampling { top_k: 40, ..hot }, Sampling { min_p: 0.65, ..hot }];
+        // One for which all logits are computed, and others for which those are that may be kept.
+        let settings = [
+            Sampling { top_k: 40, ..hot },
+            Sampling { min_p: 0.65, ..hot },
+            Sampling { top_p: 0.99, temperature: 1.0, ..hot },
+        ];
         let drawn = settings.map(|sampling| {
             let options = GenerateOptions { sampling, ..greedy(20) };
             let drawn = generate(session, &golden.ids, &options).unwrap().ids;
@@ -110,10 +121,11 @@ fn tokens_read_half_of_a_split_lm_head() {
     let best = ["gemv_upper", "rescore"];
     let adjusted = ["gemv_upper", "penalize_upper", "rescore"];
     let kept = ["gemv_upper", "rescore_kept"];
+    let by_share = ["gemv_upper", "rescore_kept", "rescore_rest"];
     let all = ["gemv_lm_head_split"];
     let bias = Rc::new([(7, 2.0)].into_iter().collect());
     let penalized = Sampling { repeat_penalty: 1.1, ..Sampling::default() };
-    let cases: [(Choosing, &[&str]); 11] = [
+    let cases: [(Choosing, &[&str]); 15] = [
         (Sampling::default().into(), &best),
         (drawn.into(), &best),
         (Choosing { bias, ..drawn.into() }, &adjusted),
@@ -124,7 +136,12 @@ fn tokens_read_half_of_a_split_lm_head() {
         (Sampling { min_p: 0.1, ..drawn }.into(), &kept),
         // A vocabulary of 606 tokens is too small for more of them.
         (Sampling { top_k: 2, ..drawn }.into(), &all),
-        (Sampling { top_p: 0.9, ..drawn }.into(), &all),
+        (Sampling { top_k: 2, top_p: 0.9, ..drawn }.into(), &all),
+        (Sampling { top_p: 0.9, ..drawn }.into(), &by_share),
+        (Sampling { top_p: 0.9, min_p: 0.1, ..drawn }.into(), &by_share),
+        // Many tokens share the weight.
+        (Sampling { top_p: 0.995, ..drawn }.into(), &all),
+        (Sampling { top_p: 0.9, temperature: 1.5, ..drawn }.into(), &all),
         (Choosing { logprobs: Some(0), ..Choosing::default() }, &all),
     ];
     for (choosing, kernels) in cases {

@@ -1,7 +1,11 @@
 //! The profile of a step: its time, its bytes, and how they compare with the memory's speed.
 
+use std::collections::BTreeSet;
+
+use ternlight::engine::Choosing;
 use ternlight::gpu::LimitCaps;
 use ternlight::native::block_on;
+use ternlight::sampling::Sampling;
 use ternlight::session::{KvType, LmHead, Session};
 
 use crate::setup::{Setup, generate, greedy};
@@ -68,7 +72,7 @@ fn measuring_the_bandwidth_frees_its_memory() {
 }
 
 /// The profiler runs a step and so overwrites the cache at its position. The next generation must
-/// still be right.
+/// still be right. It is greedy again, whatever the profiled step was.
 #[test]
 fn profiling_leaves_the_session_usable() {
     let mut session = Setup::default().small();
@@ -78,14 +82,14 @@ fn profiling_leaves_the_session_usable() {
     let found = generate(&mut session, &prompt, &greedy(8)).unwrap();
     assert_eq!((found.stats.reused_tokens, found.ids), (0, expected.ids));
     for (pos, tokens) in [(1020, 5), (0, 0), (usize::MAX, 1)] {
-        let error = block_on(session.profile(pos, tokens)).unwrap_err();
+        let error = block_on(session.profile(pos, tokens, &Choosing::default())).unwrap_err();
         assert_eq!(error.code(), "bad-option");
     }
 }
 
 /// The profile adds up if the adapter has timestamps. llvmpipe has them.
 fn check(session: &mut Session) {
-    let profile = match block_on(session.profile(10, 1)) {
+    let profile = match block_on(session.profile(10, 1, &Choosing::default())) {
         Ok(profile) => profile,
         Err(error) => {
             let adapter = &session.info().adapter;
@@ -97,7 +101,8 @@ fn check(session: &mut Session) {
     assert_eq!(calls, session.info().dispatches_per_token);
     let bytes: u64 = profile.kernels.iter().map(|kernel| kernel.bytes).sum();
     assert_eq!(bytes, session.bytes_per_token(10));
-    for kernel in profile.kernels {
+    let greedy: BTreeSet<_> = profile.kernels.iter().map(|kernel| &*kernel.kernel).collect();
+    for kernel in &profile.kernels {
         assert!(session.info().kernels.contains(&kernel.kernel));
         let rate = kernel.bytes as f64 / kernel.microseconds / 1e3;
         assert!((kernel.gigabytes_per_second - rate).abs() <= 1e-9 * rate, "{kernel:?}");
@@ -105,5 +110,20 @@ fn check(session: &mut Session) {
             (kernel.share - rate / profile.bandwidth).abs() <= 1e-9 * kernel.share,
             "{kernel:?}"
         );
+    }
+    // A step that draws has the kernels that choose its token, and those before are the same.
+    let drawn = Sampling { temperature: 0.7, top_k: 40, top_p: 0.95, ..Sampling::default() };
+    let penalized = Sampling { repeat_penalty: 1.1, ..drawn };
+    let filter = ["sample_bins", "sample_decide", "sample_max", "sample_sift"];
+    for (sampling, more) in
+        [(drawn, &filter[..]), (penalized, &[&["penalize"], &filter[..]].concat())]
+    {
+        let drawn = block_on(session.profile(10, 1, &sampling.into())).unwrap();
+        let kernels: Vec<_> = drawn.kernels.iter().map(|kernel| &*kernel.kernel).collect();
+        let mut others: Vec<_> = kernels.iter().copied().filter(|k| !greedy.contains(k)).collect();
+        others.sort_unstable();
+        assert_eq!(others, more, "{sampling:?}");
+        let missing: Vec<_> = greedy.iter().filter(|k| !kernels.contains(k)).collect();
+        assert_eq!(missing, [&"sample_best", &"sample_commit"]);
     }
 }

@@ -18,7 +18,7 @@ test('the benchmark measures what it says', async () => {
   const whats = [
     'time to first token, 32-token prompt', 'prefill, 32-token prompt', 'decode, 16 tokens of context',
     'decode, 16 tokens of context, temperature', 'decode, 16 tokens of context, top-k and top-p',
-    'decode, 16 tokens of context, min-p', 'decode, 16 tokens of context, penalties',
+    'decode, 16 tokens of context, top-p', 'decode, 16 tokens of context, min-p', 'decode, 16 tokens of context, penalties',
     'decode, 16 tokens of context, logitBias', 'decode, 16 tokens of context, logprobs',
     ...['penalties', 'logitBias', 'logprobs', 'all three'].map(what => `decode, 16 tokens of context, top-k, top-p and ${what}`),
     '8 answers at once, their tokens together', 'abort to its answer', "abort to another answer's first token"
@@ -35,7 +35,12 @@ test('the benchmark measures what it says', async () => {
   expect(report.figures).toContainEqual(expect.objectContaining({ what: 'load from storage', runs: 1 }))
   const early = { what: 'time to first token, 16-token prompt, right after the load' }
   expect(report.figures).toContainEqual(expect.objectContaining(early))
-  expect(report.profiles.map(({ context, tokens }: { context: number, tokens: number }) => [context, tokens])).toEqual([[16, 1], [0, 32]])
+  const profiles = report.profiles.map((step: { context: number, tokens: number, drawn?: string }) => [step.context, step.tokens, step.drawn])
+  expect(profiles).toEqual([
+    [16, 1, undefined], [16, 1, 'temperature'], [16, 1, 'top-k and top-p'], [16, 1, 'top-p'], [16, 1, 'min-p'], [0, 32, undefined]
+  ])
+  const sifted = report.profiles.map(({ kernels }: { kernels: { kernel: string }[] }) => kernels.some(({ kernel }) => kernel === 'sample_sift'))
+  expect(sifted).toEqual([false, false, true, true, true, false])
   expect(report.soak.tokens).toBe(20)
   expect(report.leftOut).toEqual([])
   expect(told).toContain('measuring: decode, 16 tokens of context\n')

@@ -52,7 +52,10 @@ test('wrong arguments are refused by name, in the words of JavaScript', async ({
     [`model.tokenize('x', { raw: true })`]: /`raw`: no such option/,
     [`model.profile('all')`]: /`position`: must be an integer from 0 to 4294967295/,
     'model.profile(0, 1.5)': /`tokens`: must be an integer from 0 to 4294967295/,
-    'model.profile(-1)': /`position`: must be an integer from 0 to 4294967295/
+    'model.profile(-1)': /`position`: must be an integer from 0 to 4294967295/,
+    'model.profile(0, 1, { topP: 2 })': /`topP`: must be a number above 0 and at most 1/,
+    'model.profile(0, 1, { maxTokens: 2 })': /`maxTokens`: there is no such option/,
+    'model.profile(0, 1, null)': /`options`: must be an object/
   }
   for (const [call, message] of Object.entries(refused)) {
     const found = await failure(shared, `await ${call}`)

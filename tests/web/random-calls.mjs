@@ -423,7 +423,7 @@ export class RandomCalls {
       weight: 1,
       fails: ['missing-feature'],
       run: async model => {
-        const { kernels } = await model.profile(this.#below(100), 1)
+        const { kernels } = await model.profile(this.#below(100), 1, this.#pick([{}, { temperature: 1, topP: 0.9 }]))
         if (kernels.length === 0) throw new Wrong('no kernels')
       }
     },
@@ -536,7 +536,7 @@ export class RandomCalls {
       () => model.detokenize(value),
       () => model.countTokens(value),
       () => model.logits(value),
-      () => model.profile(value, value),
+      () => model.profile(value, value, value),
       () => drain(model.chat.completions.create(value)),
       () => drain(model.chat.completions.create(asking)),
       () => drain(model.chat.completions.create(asking)),

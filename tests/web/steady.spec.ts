@@ -127,4 +127,7 @@ test('profile() gives the time of each kernel and the bandwidth of memory', asyn
   // Keys and values of 20 more positions, of 256 f16 in 8 layers.
   expect(sum('bytes', late) - sum('bytes')).toBe(20 * 2 * 256 * 2 * 8)
   expect(await failure(page, 'await model.profile(1024)')).toMatchObject({ code: 'bad-option' })
+  const drawn = await page.evaluate(async () => (await window.model.profile(100, 1, { temperature: 0.7, topK: 40 })).kernels)
+  expect(drawn.map(({ kernel }) => kernel)).toContain('sample_sift')
+  expect(early.kernels.map(({ kernel }) => kernel)).not.toContain('sample_sift')
 })

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use ternlight::Result;
 use ternlight::engine::EngineOptions;
-use ternlight::gpu::Gpu;
+use ternlight::gpu::{Gpu, KernelTime};
 use ternlight::native::open;
 use ternlight::sampling::Sampling;
 use ternlight::session::{GenerateOptions, LoadOptions, Progress, Session, Stats};
@@ -80,9 +80,15 @@ pub(super) async fn measure(args: &Bench, path: &Path) -> Result<Report> {
         let tokens = args.decode.iter().map(|&len| (len, 1));
         let chunks = args.prefill.iter().map(|&len| (len.saturating_sub(CHUNK), CHUNK.min(len)));
         for (before, tokens) in tokens.chain(chunks).filter(|step| step.0 + step.1 <= context) {
-            let what = format!("profile of {tokens} tokens after {before}");
-            if patience.allows(&what, 3 * tokens) {
-                profiles.push(profile(session, before, tokens).await?);
+            let ways = drawn().into_iter().filter(|_| args.sampling && tokens == 1);
+            let ways = ways.map(|(how, sampling)| (Some(how), sampling));
+            for (drawn, sampling) in [(None, Sampling::default())].into_iter().chain(ways) {
+                let how = drawn.map(|how| format!(", {how}")).unwrap_or_default();
+                let what = format!("profile of {tokens} tokens after {before}{how}");
+                if patience.allows(&what, 3 * tokens) {
+                    let kernels = profile(session, before, tokens, sampling).await?;
+                    profiles.push(StepProfile { context: before, tokens, drawn, kernels });
+                }
             }
         }
     }
@@ -178,10 +184,16 @@ async fn load(args: &Bench, path: &Path) -> Result<(Session, Vec<Figure>, f64)> 
 }
 
 /// The times of a third step: the first two warm up.
-async fn profile(session: &mut Session, context: usize, tokens: usize) -> Result<StepProfile> {
-    session.profile(context, tokens).await?;
-    session.profile(context, tokens).await?;
-    Ok(StepProfile { context, tokens, kernels: session.profile(context, tokens).await?.kernels })
+async fn profile(
+    session: &mut Session,
+    context: usize,
+    tokens: usize,
+    sampling: Sampling,
+) -> Result<Vec<KernelTime>> {
+    let choosing = sampling.into();
+    session.profile(context, tokens, &choosing).await?;
+    session.profile(context, tokens, &choosing).await?;
+    Ok(session.profile(context, tokens, &choosing).await?.kernels)
 }
 
 /// Stops answers in the middle, and takes the milliseconds until `generate` returns, and until
@@ -226,11 +238,12 @@ async fn generate(session: &mut Session, prompt: &[u32], tokens: usize) -> Resul
 }
 
 /// How `--sampling` draws tokens.
-fn drawn() -> [(&'static str, Sampling); 3] {
+fn drawn() -> [(&'static str, Sampling); 4] {
     let temperature = Sampling { temperature: 0.7, seed: 7, ..Sampling::default() };
     [
         ("temperature", temperature),
         ("top-k and top-p", Sampling { top_k: 40, top_p: 0.95, ..temperature }),
+        ("top-p", Sampling { top_p: 0.95, ..temperature }),
         ("min-p", Sampling { min_p: 0.05, ..temperature }),
     ]
 }

@@ -57,11 +57,12 @@ pub(crate) struct Bench {
     /// model that counts, so that the answer copies the prompt
     #[arg(long)]
     lookup: bool,
-    /// Also time answers that are drawn: by the temperature alone, with top-k and top-p, and
-    /// with min-p
+    /// Also time answers that are drawn: by the temperature alone, with top-k and top-p, with top-p
+    /// alone and with min-p
     #[arg(long)]
     sampling: bool,
-    /// Also time every kernel of one token and of one chunk of a prompt, at each length
+    /// Also time every kernel of one token and of one chunk of a prompt, at each length; with
+    /// --sampling also of tokens that are drawn
     #[arg(long)]
     profile: bool,
     /// Also generate this many tokens in a row, in chats that fill the context one after another

@@ -27,6 +27,9 @@ pub(super) struct Report {
 pub(super) struct StepProfile {
     pub(super) context: usize,
     pub(super) tokens: usize,
+    /// How the next token is drawn, unless it is the best one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) drawn: Option<&'static str>,
     pub(super) kernels: Vec<KernelTime>,
 }
 
@@ -99,9 +102,10 @@ impl Report {
             text += &format!("left out because it takes about {:.0} min: {what}\n", seconds / 60.0);
         }
         text += &lookups(&self.lookups);
-        for StepProfile { context, tokens, kernels } in &self.profiles {
+        for StepProfile { context, tokens, drawn, kernels } in &self.profiles {
             let total: f64 = kernels.iter().map(|k| k.microseconds).sum();
-            text += &format!("\n{tokens} tokens after {context}: {total:.0} us in kernels\n");
+            let how = drawn.map(|how| format!(", {how}")).unwrap_or_default();
+            text += &format!("\n{tokens} tokens after {context}{how}: {total:.0} us in kernels\n");
             for KernelTime { kernel, calls, microseconds, bytes, gigabytes_per_second, share } in
                 kernels
             {
