@@ -122,24 +122,25 @@ mod browser {
 
     pub(super) struct Elsewhere {
         module: wgpu::ShaderModule,
-        promise: Option<Promise>,
+        compiled: Option<JsFuture>,
     }
 
     impl Pipeline {
         pub(super) fn create_elsewhere(&self) -> Elsewhere {
             let module = self.module();
-            let promise = self.device.as_webgpu().map(|device| {
-                create_elsewhere(device, &mut || {
+            // Somebody waits for it from now on: a failure of which nobody knows is told to the page.
+            let compiled = self.device.as_webgpu().map(|device| {
+                JsFuture::from(create_elsewhere(device, &mut || {
                     self.create(&module);
-                })
+                }))
             });
-            Elsewhere { module, promise }
+            Elsewhere { module, compiled }
         }
     }
 
     impl Elsewhere {
         pub(super) async fn done(self, pipeline: &Pipeline) -> Option<wgpu::ComputePipeline> {
-            let compiled = JsFuture::from(self.promise?).await.ok()?;
+            let compiled = self.compiled?.await.ok()?;
             let mut created = None;
             created_elsewhere(pipeline.device.as_webgpu()?, &compiled, &mut || {
                 created = Some(pipeline.create(&self.module));
