@@ -688,3 +688,29 @@ fn check_shape(config: &Config) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    #[test]
+    fn each_gets_on_while_the_other_waits_and_an_error_ends_both() {
+        let mut context = Context::from_waker(Waker::noop());
+        let mut polls = 0;
+        let second_time = poll_fn(move |_| {
+            polls += 1;
+            if polls == 2 { Poll::Ready(Ok('a')) } else { Poll::Pending }
+        });
+        let mut done = pin!(both(second_time, ready(Ok('b'))));
+        assert!(done.as_mut().poll(&mut context).is_pending());
+        assert!(matches!(done.as_mut().poll(&mut context), Poll::Ready(Ok(('a', 'b')))));
+
+        let failed = ready(Err::<(), _>(Error::Disposed));
+        let mut done = pin!(both(pending::<Result<()>>(), failed));
+        let Poll::Ready(Err(error)) = done.as_mut().poll(&mut context) else { panic!("it waits") };
+        assert_eq!(error.code(), "disposed");
+    }
+}
