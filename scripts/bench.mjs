@@ -15,7 +15,8 @@
 //   --options   also times answers with penalties, logit biases and logprobs; with --lookup those too
 //   --batch     also times as many answers at once as decode together
 //   --visits    times only loads, --loads of each: first visits that store and that do not, in a new
-//               browser, and second ones; until the model can be used and until all is stored
+//               browser for which the GPU's driver has compiled nothing yet (on Linux), and second
+//               ones; until the model can be used, until all is stored, until all is compiled
 //   --limits    times only decoding, with all that the card has and with less: bindings of 128 MiB, no
 //               subgroups, no products of four int8 values at once
 //   --no-matrix-units  does without them where the browser offers them

@@ -3,7 +3,7 @@
 // Playwright attaches a debugger. A page with one keeps up to 200 MB of what it fetches, so its
 // memory and its times would be wrong.
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,7 +11,21 @@ import { join } from 'node:path'
 /** Milliseconds between two readings of the memory. */
 const INTERVAL = 20
 
-/** A browser with a profile on disk, like a visitor's: a private window would store in memory. */
+/**
+ * Makes the drivers of NVIDIA and of Mesa keep what they have compiled in `folder`. By default the
+ * browsers of a machine share it, so that a new one finds kernels compiled.
+ */
+const driverCache = folder => ({
+  __GL_SHADER_DISK_CACHE: '1',
+  __GL_SHADER_DISK_CACHE_PATH: folder,
+  MESA_SHADER_CACHE_DISABLE: 'false',
+  MESA_SHADER_CACHE_DIR: folder
+})
+
+/**
+ * A browser with a profile on disk, like a visitor's: a private window would store in memory. On
+ * Linux the GPU's driver has a cache of its own for each, which is empty at first.
+ */
 export class LoneBrowser {
   #folder = mkdtempSync(join(tmpdir(), 'ternlight-'))
   #process
@@ -39,7 +53,10 @@ export class LoneBrowser {
       ...args,
       `${url}?asks=${asks}`
     ]
-    browser.#process = spawn(executable, flags, { stdio: 'ignore', detached: true })
+    const compiled = join(browser.#folder, 'driver-cache')
+    mkdirSync(compiled)
+    const env = { ...process.env, ...driverCache(compiled) }
+    browser.#process = spawn(executable, flags, { stdio: 'ignore', detached: true, env })
     process.once('exit', browser.#leave)
     browser.#ended = new Promise((_, reject) =>
       browser.#process.once('exit', () => reject(new Error('the browser ended')))

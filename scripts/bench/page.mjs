@@ -8,33 +8,48 @@ export async function load(options) {
 }
 
 /**
- * Loads the model, generates one token and disposes of the model once it is stored. Times are in
- * milliseconds. `compiled` is the time of all kernels: from the first that is asked for until the GPU
- * has done the first work behind the last.
+ * Loads the model, generates one token and disposes of the model once it is stored and all kernels
+ * are compiled. Times are in milliseconds. `compiled` is the time of the kernels that the load waits
+ * for: from the first that is asked for until the last is there. `rest` is from when the model can be
+ * used until all others are compiled.
  */
 export async function loadTimes(options) {
   const { BitNet } = await import('/pkg/index.js')
   const channel = new BroadcastChannel('compiled')
-  let compiled
-  channel.onmessage = ({ data }) => {
-    compiled = data
-  }
+  /** What is told of kernels: when it was, the time since the first was asked for, and how many are open. */
+  const told = []
+  channel.onmessage = ({ data }) => told.push(data)
   /** In the worker, before the package is asked for anything. */
   const watch = () => {
     const channel = new BroadcastChannel('compiled')
-    let [first, isNew] = [undefined, false]
-    const { createComputePipeline } = GPUDevice.prototype
+    let [first, open, atOnce] = [undefined, 0, 0]
+    const tell = more => {
+      const now = performance.now()
+      first ??= now
+      open += more
+      channel.postMessage({ at: performance.timeOrigin + now, since: now - first, open })
+    }
+    const { createComputePipeline, createComputePipelineAsync } = GPUDevice.prototype
     const { submit } = GPUQueue.prototype
+    GPUDevice.prototype.createComputePipelineAsync = function (descriptor) {
+      tell(1)
+      const pipeline = createComputePipelineAsync.call(this, descriptor)
+      const done = () => tell(-1)
+      void pipeline.then(done, done)
+      return pipeline
+    }
     GPUDevice.prototype.createComputePipeline = function (descriptor) {
-      first ??= performance.now()
-      isNew = true
+      tell(1)
+      atOnce++
       return createComputePipeline.call(this, descriptor)
     }
+    // The GPU does the work behind it when it is compiled.
     GPUQueue.prototype.submit = function (commands) {
       submit.call(this, commands)
-      if (!isNew) return
-      isNew = false
-      void this.onSubmittedWorkDone().then(() => channel.postMessage(performance.now() - first))
+      if (atOnce === 0) return
+      const compiled = atOnce
+      atOnce = 0
+      void this.onSubmittedWorkDone().then(() => tell(-compiled))
     }
   }
   const script = `import '${location.origin}/pkg/worker.js'; (${watch})()`
@@ -48,16 +63,23 @@ export async function loadTimes(options) {
   }
   const model = await BitNet.load('/model.gguf', { ...options, worker, onProgress })
   const ready = performance.now()
+  const readyAt = performance.timeOrigin + ready
   const prompt = Uint32Array.from({ length: 16 }, (_, i) => i * 31 + 1)
   for await (const _ of model.generate(prompt, { maxTokens: 1 }).tokens());
   const token = performance.now()
   await model.stored
   const stored = performance.now()
+  // Each is asked for right after the one before it.
+  const QUIET = 300
+  const isQuiet = ({ at, open }) =>
+    open === 0 && performance.timeOrigin + performance.now() - at > QUIET
+  while (!isQuiet(told.at(-1))) await new Promise(resolve => setTimeout(resolve, QUIET))
   await model.dispose()
   worker.terminate()
   channel.close()
   return {
-    compiled,
+    compiled: told.findLast(({ at }) => at <= readyAt).since,
+    rest: Math.max(0, told.at(-1).at - readyAt),
     whole: ready - start,
     ready: ready - lastByte,
     token: token - lastByte,

@@ -62,6 +62,11 @@ impl Candidates {
         pays(sampling, self.approximation.leads.len())
     }
 
+    /// What [`Candidates::split`] runs.
+    pub(super) fn splitting(&self) -> &Plan {
+        &self.split
+    }
+
     /// Splits the values, which have been uploaded, for good. To be called once.
     pub(super) fn split(&self, gpu: &Gpu) {
         gpu.run(&[&self.split], &Step::default());

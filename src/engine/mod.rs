@@ -14,6 +14,9 @@ mod upload;
 mod weights;
 
 use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 
 use serde::Serialize;
 
@@ -23,7 +26,6 @@ use crate::kernels::{
     N_RECORDS, Penalties, SamplingParams, adjusts_little, pays_mostly, vocab_blocks,
 };
 use crate::model::{Angles, Config, Weight};
-use crate::sampling::Sampling;
 use crate::source::{Reader, Source};
 
 pub use crate::gpu::MAX_BATCH_STEPS;
@@ -79,7 +81,8 @@ pub enum Progress {
         /// Bytes in the file.
         total: u64,
     },
-    /// All bytes are there. The GPU finishes what it was given, all kernels compiled and run once.
+    /// All bytes are there. The GPU finishes what it was given: the kernels of a first answer are
+    /// compiled and run once.
     Compile,
 }
 
@@ -123,11 +126,10 @@ pub struct Seat {
     pub pos: usize,
 }
 
-/// Steps in flight that run every kernel.
+/// Steps in flight that run every kernel of a first answer.
 struct Warming {
     prompts: [Readback<u32>; 2],
-    tokens: Vec<Chosen>,
-    choices: Option<Choices>,
+    tokens: [Chosen; 2],
 }
 
 impl Warming {
@@ -137,9 +139,6 @@ impl Warming {
         }
         for token in self.tokens {
             token.take(gpu).await?;
-        }
-        if let Some(choices) = self.choices {
-            choices.take(gpu).await?;
         }
         Ok(())
     }
@@ -164,7 +163,6 @@ impl Engine {
         let mut weights = Weights::allocate(&gpu, &config, table).await?;
         lm_head::check(options.head, weights.lm_head())?;
         let state = State::allocate(&gpu, &config, &weights, options).await?;
-        // Before the bytes come: browsers compile in other threads, while this one waits for bytes.
         let mut recorder = Recorder::new(&gpu, &state.step);
         let splits = lm_head::splits(options.head, weights.lm_head(), &gpu);
         let candidates = match weights.lm_head_mut().dense_mut().filter(|_| splits) {
@@ -189,7 +187,6 @@ impl Engine {
             choosing: vec![RefCell::default(); slots],
             slot: Cell::default(),
         };
-        let warming = engine.warm_up();
         let Self { gpu, config, weights, state, .. } = &engine;
         let upload = Upload {
             gpu,
@@ -198,7 +195,9 @@ impl Engine {
             i2s_arm: options.i2s_arm,
             long_factors: config.rope.takes_long_factors(state.n_ctx),
         };
-        let Uploaded { rope_divisors, sample } = upload.run(table, reader, progress).await?;
+        let (warming, uploaded) =
+            both(engine.warm_up(), upload.run(table, reader, progress)).await?;
+        let Uploaded { rope_divisors, sample } = uploaded;
         let angles = Angles::new(&config.rope, config.head_dim, rope_divisors.as_deref());
         state.write_rope_table(gpu, &angles);
         progress(Progress::Compile);
@@ -213,36 +212,31 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Submits every kernel once: browsers and drivers compile on first use, and no generation should
-    /// wait for that. What the first answer needs comes first. It works without the weights, so
-    /// that it need not wait for their bytes; what it leaves in the cache is overwritten before it is
-    /// read.
-    fn warm_up(&self) -> Warming {
+    /// Compiles what an answer needs with options as they are by default, and submits all of it once:
+    /// drivers do more on first use, and no answer should wait for that. It works without the weights,
+    /// so that it need not wait for their bytes; what it leaves in the cache is overwritten before it
+    /// is read.
+    async fn warm_up(&self) -> Result<Warming> {
+        let [layers, best] = self.greedy(1);
+        let Plans { short, prefill, .. } = &self.plans;
+        let split = self.candidates.as_ref().map(Candidates::splitting);
+        let plans = [short, layers, best, prefill].into_iter().chain(split);
+        self.gpu.compile(plans).await;
         let prompt = |n: usize| {
             let tokens = self.chunk().min(self.n_ctx()).min(n);
             self.prefill(&vec![0; tokens], 0, tokens)
         };
-        let token = |pos: usize, choosing: &Choosing| {
-            self.set_choosing(choosing);
-            self.decode_and_sample(pos, 1)
-        };
-        let drawn = Sampling { temperature: 1.0, ..Sampling::default() };
-        let kept = Sampling { top_k: 1, ..drawn };
-        let filtered = Sampling { repeat_penalty: 2.0, ..kept };
-        let told = Choosing { logprobs: Some(1), ..Choosing::default() };
-        let greedy = Choosing::default();
-        let (short, first, long) = (prompt(2), token(0, &greedy), prompt(forward::SHORT + 1));
-        let choices = (self.few_at(0) > 0).then(|| self.decode_and_choose(&[0, 0], 0, &[]));
-        let penalized = Sampling { repeat_penalty: 2.0, ..Sampling::default() };
-        let mut tokens = vec![first];
-        for choosing in [penalized, filtered, kept, drawn].map(Choosing::from).iter().chain([&told])
-        {
-            tokens.push(token(0, choosing));
-        }
-        // The last one, so that tokens are chosen greedily from now on. Attention of long splits, and the
-        // merge of many, have pipelines of their own.
-        tokens.push(token(self.state.far_position(), &greedy));
-        Warming { prompts: [short, long], tokens, choices }
+        let [first, long] = [prompt(2), prompt(forward::SHORT + 1)];
+        // Attention of long splits, and the merge of many, have pipelines of their own.
+        let tokens = [0, self.state.far_position()].map(|pos| self.decode_and_sample(pos, 1));
+        Ok(Warming { prompts: [first, long], tokens })
+    }
+
+    /// Compiles one more of the kernels that a load leaves for later: those of drafts, of several
+    /// texts at once, and of other ways to choose a token. `None` when there is none left. Steps need
+    /// not wait for it: they compile what they need and find missing.
+    pub fn compile_next(&self) -> Option<impl Future<Output = ()> + use<>> {
+        self.gpu.compile_next()
     }
 
     /// The device.
@@ -665,6 +659,35 @@ impl Engine {
     }
 }
 
+/// Both results. Each gets on while the other waits. Fails as soon as one does.
+async fn both<A, B>(
+    first: impl Future<Output = Result<A>>,
+    second: impl Future<Output = Result<B>>,
+) -> Result<(A, B)> {
+    let (mut first, mut second) = (pin!(first), pin!(second));
+    let (mut a, mut b) = (None, None);
+    poll_fn(|context| {
+        if a.is_none()
+            && let Poll::Ready(done) = first.as_mut().poll(context)
+        {
+            a = Some(done?);
+        }
+        if b.is_none()
+            && let Poll::Ready(done) = second.as_mut().poll(context)
+        {
+            b = Some(done?);
+        }
+        match (a.take(), b.take()) {
+            (Some(a), Some(b)) => Poll::Ready(Ok((a, b))),
+            one => {
+                (a, b) = one;
+                Poll::Pending
+            }
+        }
+    })
+    .await
+}
+
 /// What the attention kernels demand of a model beyond [`Config`]'s own rules.
 fn check_shape(config: &Config) -> Result<()> {
     if !config.head_dim.is_multiple_of(8) || config.head_dim > 512 {
@@ -674,4 +697,30 @@ fn check_shape(config: &Config) -> Result<()> {
         )));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    #[test]
+    fn each_gets_on_while_the_other_waits_and_an_error_ends_both() {
+        let mut context = Context::from_waker(Waker::noop());
+        let mut polls = 0;
+        let second_time = poll_fn(move |_| {
+            polls += 1;
+            if polls == 2 { Poll::Ready(Ok('a')) } else { Poll::Pending }
+        });
+        let mut done = pin!(both(second_time, ready(Ok('b'))));
+        assert!(done.as_mut().poll(&mut context).is_pending());
+        assert!(matches!(done.as_mut().poll(&mut context), Poll::Ready(Ok(('a', 'b')))));
+
+        let failed = ready(Err::<(), _>(Error::Disposed));
+        let mut done = pin!(both(pending::<Result<()>>(), failed));
+        let Poll::Ready(Err(error)) = done.as_mut().poll(&mut context) else { panic!("it waits") };
+        assert_eq!(error.code(), "disposed");
+    }
 }

@@ -71,7 +71,8 @@ impl Plans {
         candidates: Option<&Candidates>,
     ) -> Self {
         Self {
-            // Kernels are compiled in this order: those of the first answer come first.
+            // What a load leaves for later is compiled in this order: what is asked for most comes
+            // first.
             short: forward::layers(recorder, config, weights, state, Width::Short),
             decode: forward::decode(recorder, config, weights, state),
             prefill: forward::layers(recorder, config, weights, state, Width::Chunk),
@@ -84,16 +85,16 @@ impl Plans {
                 .iter()
                 .map(|slot| SlotPlans {
                     best: forward::best(recorder, weights, state, candidates, slot),
+                    best_of_each: forward::best_of_each(recorder, state, slot),
                     kept: forward::kept(recorder, weights, state, candidates, slot),
                     kept_by_share: forward::kept_by_share(
                         recorder, weights, state, candidates, slot,
                     ),
+                    by_logits: Choosers::record(recorder, state, slot, &state.logits),
                     best_adjusted: forward::best_adjusted(
                         recorder, weights, state, candidates, slot,
                     ),
-                    best_of_each: forward::best_of_each(recorder, state, slot),
                     penalize: forward::penalize(recorder, state, slot),
-                    by_logits: Choosers::record(recorder, state, slot, &state.logits),
                     by_adjusted: Choosers::record(recorder, state, slot, &state.adjusted),
                     logprobs: forward::logprobs(recorder, state, slot),
                     logprobs_each: forward::logprobs_each(recorder, state, slot),

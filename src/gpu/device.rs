@@ -1,6 +1,5 @@
 //! The device: which features and limits are asked for, and why.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,6 +7,7 @@ use bytemuck::Pod;
 use futures_channel::oneshot;
 
 use super::fault::{Faults, Loss};
+use super::pipeline::Pipeline;
 use super::{Buffer, GpuOptions, Tuning};
 use crate::error::{Error, Result};
 
@@ -49,8 +49,8 @@ pub struct Gpu {
     pub max_buffer: u64,
     pub(super) faults: Faults,
     pub(super) allocated: AtomicU64,
-    /// The compiled pipelines, by their source.
-    pub(super) pipelines: Mutex<HashMap<String, wgpu::ComputePipeline>>,
+    /// The pipelines that were recorded, in that order.
+    pub(super) pipelines: Mutex<Vec<Arc<Pipeline>>>,
     /// Small staging buffers that no readback uses.
     pub(super) idle_staging: Mutex<Vec<wgpu::Buffer>>,
 }
@@ -184,7 +184,7 @@ impl Gpu {
             max_buffer,
             faults,
             allocated: AtomicU64::new(0),
-            pipelines: Mutex::new(HashMap::new()),
+            pipelines: Mutex::default(),
             idle_staging: Mutex::new(Vec::new()),
         })
     }

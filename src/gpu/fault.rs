@@ -1,7 +1,10 @@
 //! Errors that a device reports by itself: WebGPU's errors do not throw, and a device can be lost
 //! at any time.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 
 use futures_channel::oneshot;
 use serde::Serialize;
@@ -71,6 +74,23 @@ impl Faults {
         told
     }
 
+    /// Ends with `work`, or when the device is lost or freed: a browser may leave its promises open then.
+    pub(super) fn unless_gone<F: Future<Output = ()>>(
+        &self,
+        work: F,
+    ) -> impl Future<Output = ()> + use<F> {
+        let gone = self.wait();
+        async move {
+            let (mut gone, mut work) = (pin!(gone), pin!(work));
+            poll_fn(|context| {
+                let is_done = work.as_mut().poll(context).is_ready();
+                let ends = is_done || gone.as_mut().poll(context).is_ready();
+                if ends { Poll::Ready(()) } else { Poll::Pending }
+            })
+            .await;
+        }
+    }
+
     /// Notes that the device is freed, which is no loss. If a call has found the device lost, its
     /// callback is still to come, and who waits keeps waiting for that.
     pub(super) fn end(&self) {
@@ -84,9 +104,39 @@ impl Faults {
     }
 }
 
+/// What `work` gives, which is done at once; `None` if WebGPU refuses something of it. Its errors are
+/// then not the device's.
+pub(super) fn attempt<T, F: FnOnce() -> T>(
+    device: &wgpu::Device,
+    work: F,
+) -> impl Future<Output = Option<T>> + use<T, F> {
+    let refused = device.push_error_scope(wgpu::ErrorFilter::Validation);
+    let failed = device.push_error_scope(wgpu::ErrorFilter::Internal);
+    let result = work();
+    let (failed, refused) = (failed.pop(), refused.pop());
+    async move { (failed.await.is_none() && refused.await.is_none()).then_some(result) }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::task::{Context, Waker};
+
     use super::*;
+
+    #[test]
+    fn work_that_never_ends_ends_with_the_device() {
+        let loss = Loss { reason: "unknown", message: String::new() };
+        let ends: [fn(&Faults, &Loss); 2] =
+            [|faults, loss| faults.lose(loss), |faults, _| faults.end()];
+        for end in ends {
+            let faults = Faults::default();
+            let mut work = pin!(faults.unless_gone(std::future::pending()));
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(work.as_mut().poll(&mut context).is_pending());
+            end(&faults, &loss);
+            assert!(work.as_mut().poll(&mut context).is_ready());
+        }
+    }
 
     #[test]
     fn the_error_of_a_lost_device_always_gives_a_reason() {

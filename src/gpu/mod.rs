@@ -6,6 +6,7 @@ mod device;
 mod fault;
 mod kernel;
 mod options;
+mod pipeline;
 mod plan;
 mod profile;
 mod readback;

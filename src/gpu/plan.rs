@@ -1,12 +1,13 @@
-//! A forward pass as data: every dispatch with its pipeline and bind group made up front.
+//! A forward pass as data: every dispatch with its bind group made up front.
 //!
 //! In a browser each wgpu call crosses from wasm to JavaScript. The bind groups are made once, at
 //! load, so that three calls are left for each dispatch and token.
 
 use std::num::NonZero;
-use std::sync::PoisonError;
+use std::sync::Arc;
 
-use super::{Access, Buffer, Const, Dialect, Gpu, Kernel, Tuning, Used, Variant};
+use super::pipeline::Pipeline;
+use super::{Access, Buffer, Const, Gpu, Kernel, Tuning, Used};
 
 /// What varies from step to step; kernels read it from a uniform buffer.
 #[repr(C)]
@@ -107,7 +108,7 @@ pub(super) struct Dispatch {
 
 /// How a dispatch is done.
 struct Way {
-    pipeline: wgpu::ComputePipeline,
+    pipeline: Arc<Pipeline>,
     workgroups: [Extent; 3],
 }
 
@@ -126,7 +127,7 @@ impl Dispatch {
         };
         let [x, y, z] = workgroups.map(|extent| extent.at(step));
         let offset = [(index * size_of::<Step>()) as u32];
-        pass.set_pipeline(pipeline);
+        pass.set_pipeline(pipeline.get());
         pass.set_bind_group(0, &self.bind_group, if self.stepped { &offset[..] } else { &[] });
         pass.dispatch_workgroups(x, y, z);
     }
@@ -147,7 +148,8 @@ pub struct Plan {
 
 /// Records dispatches into a plan. The kernels are its methods.
 ///
-/// All plans of a device share pipelines: each distinct one is compiled once.
+/// All plans of a device share pipelines: each distinct one is compiled once, before it is needed or
+/// when it first is: see [`Gpu::compile`].
 pub struct Recorder<'gpu> {
     gpu: &'gpu Gpu,
     step: Buffer<Step>,
@@ -173,6 +175,15 @@ impl Plan {
     /// Bytes that its kernels read and write in a step, each at least once.
     pub fn bytes(&self, step: &Step) -> u64 {
         self.dispatches.iter().map(|dispatch| dispatch.bytes(step)).sum()
+    }
+
+    /// The pipelines of its dispatches, some more than once.
+    pub(super) fn pipelines(&self) -> impl Iterator<Item = &Arc<Pipeline>> {
+        let ways = self.dispatches.iter().flat_map(|dispatch| {
+            let instead = dispatch.instead.as_ref().map(|instead| &instead.way);
+            [&dispatch.way].into_iter().chain(instead)
+        });
+        ways.map(|way| &way.pipeline)
     }
 
     pub(super) fn dispatches(&self) -> &[Dispatch] {
@@ -256,7 +267,7 @@ impl<'gpu> Recorder<'gpu> {
             .collect();
         let bind_group = self.gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: Some(kernel.name),
-            layout: &pipeline.get_bind_group_layout(0),
+            layout: &pipeline.layout,
             entries: &entries,
         });
         let mut label = kernel.name.to_owned();
@@ -316,89 +327,5 @@ impl Gpu {
                 dispatch.encode(&mut pass, &step, index);
             }
         }
-    }
-
-    /// In a browser, which adds its own checks.
-    #[cfg(target_arch = "wasm32")]
-    fn shader_module(&self, shader: wgpu::ShaderModuleDescriptor<'_>) -> wgpu::ShaderModule {
-        self.device.create_shader_module(shader)
-    }
-
-    /// Natively, without naga's loop counters: they keep drivers from unrolling loops.
-    #[cfg(not(target_arch = "wasm32"))]
-    #[allow(unsafe_code, reason = "every loop of the crate's own shaders ends")]
-    fn shader_module(&self, shader: wgpu::ShaderModuleDescriptor<'_>) -> wgpu::ShaderModule {
-        let checks = wgpu::ShaderRuntimeChecks { force_loop_bounding: false, ..Default::default() };
-        // SAFETY: all shaders are this crate's own. None is made from a model's or a caller's text,
-        // and their loops count up to constants or to checked sizes. Bounds checks stay.
-        unsafe { self.device.create_shader_module_trusted(shader, checks) }
-    }
-
-    fn variant(&self, kernel: &Kernel) -> &'static Variant {
-        kernel.variant(self.subgroups, self.matrix_units)
-    }
-
-    /// The pipeline of a kernel, compiled unless it is already.
-    fn pipeline(&self, kernel: &Kernel, consts: &[Const]) -> wgpu::ComputePipeline {
-        let source = self.variant(kernel).source(Dialect::HERE, self.subgroups, consts);
-        let pipelines = || self.pipelines.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = pipelines().get(&source).cloned();
-        known.unwrap_or_else(|| {
-            let compiled = self.compile(kernel, &source);
-            pipelines().insert(source, compiled.clone());
-            compiled
-        })
-    }
-
-    fn compile(&self, kernel: &Kernel, source: &str) -> wgpu::ComputePipeline {
-        let module = self.shader_module(wgpu::ShaderModuleDescriptor {
-            label: Some(kernel.name),
-            source: wgpu::ShaderSource::Wgsl(source.into()),
-        });
-        let entries: Vec<_> = kernel
-            .bindings
-            .iter()
-            .enumerate()
-            .map(|(i, (_, access))| layout_entry(i, *access))
-            .collect();
-        let layout = self.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
-            label: Some(kernel.name),
-            entries: &entries,
-        });
-        let pipeline_layout = self.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-            label: Some(kernel.name),
-            bind_group_layouts: &[Some(&layout)],
-            immediate_size: 0,
-        });
-        self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-            label: Some(kernel.name),
-            layout: Some(&pipeline_layout),
-            module: &module,
-            entry_point: Some("main"),
-            compilation_options: wgpu::PipelineCompilationOptions {
-                // Every kernel writes its workgroup memory before it reads it.
-                zero_initialize_workgroup_memory: false,
-                ..Default::default()
-            },
-            cache: None,
-        })
-    }
-}
-
-fn layout_entry(index: usize, access: Access) -> wgpu::BindGroupLayoutEntry {
-    let ty = match access {
-        Access::Uniform | Access::Step => wgpu::BufferBindingType::Uniform,
-        Access::Read => wgpu::BufferBindingType::Storage { read_only: true },
-        Access::Write => wgpu::BufferBindingType::Storage { read_only: false },
-    };
-    wgpu::BindGroupLayoutEntry {
-        binding: index as u32,
-        visibility: wgpu::ShaderStages::COMPUTE,
-        ty: wgpu::BindingType::Buffer {
-            ty,
-            has_dynamic_offset: access == Access::Step,
-            min_binding_size: None,
-        },
-        count: None,
     }
 }

@@ -6,6 +6,7 @@ use std::sync::PoisonError;
 use bytemuck::Pod;
 use futures_channel::oneshot;
 
+use super::fault::attempt;
 use super::{Buffer, Gpu, Plan, Step};
 use crate::error::{Error, Result};
 
@@ -152,13 +153,7 @@ impl Gpu {
         &self,
         work: impl FnOnce() -> Readback<T>,
     ) -> Result<Option<Vec<T>>> {
-        let refused = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
-        let failed = self.device.push_error_scope(wgpu::ErrorFilter::Internal);
-        let readback = work();
-        let (failed, refused) = (failed.pop(), refused.pop());
-        if failed.await.is_some() || refused.await.is_some() {
-            return Ok(None);
-        }
+        let Some(readback) = attempt(&self.device, work).await else { return Ok(None) };
         readback.take(self).await.map(Some)
     }
 
@@ -171,12 +166,12 @@ impl Gpu {
 impl<T: Pod> Readback<T> {
     /// Waits for the values.
     pub async fn take(self, gpu: &Gpu) -> Result<Vec<T>> {
-        // Reading fails only if the device is lost. The device's own callback, which may know why,
-        // comes before or after.
+        // Reading fails only if the device is lost, or has noted an error of what computes the values. Its
+        // own callback, which may know why it is lost, comes before or after.
         let lost = |why: &str| {
             let error = Error::DeviceLost(format!("its results could not be read{why}"));
             gpu.faults.note(error.clone());
-            error
+            gpu.check().err().unwrap_or(error)
         };
         #[cfg(not(target_arch = "wasm32"))]
         gpu.device

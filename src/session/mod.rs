@@ -248,6 +248,13 @@ impl Session {
         self.engine.gpu()
     }
 
+    /// Compiles one more of the kernels that no first answer needs, without a need to hold on to the
+    /// session. `None` when there is none left. A call may be made at any time: it compiles what it
+    /// needs and finds missing.
+    pub fn compile_next(&self) -> Option<impl Future<Output = ()> + use<>> {
+        self.engine.compile_next()
+    }
+
     /// What the model is, and how it runs.
     pub fn info(&self) -> &Info {
         &self.info

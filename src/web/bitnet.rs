@@ -44,6 +44,8 @@ struct Model {
     calls: Calls<'static>,
     /// Whether a task answers them.
     serving: Cell<bool>,
+    /// Whether a task compiles what the load has left for later.
+    compiling: Cell<bool>,
     tokenizer: Rc<Tokenizer>,
     template: Option<Rc<Template>>,
     info: Info,
@@ -72,9 +74,10 @@ impl WasmModel {
         let (tokenizer, info) = (Rc::clone(session.tokenizer()), session.info().clone());
         let template = session.template().ok().map(Rc::clone);
         drop(lease);
-        let (calls, serving) = Default::default();
-        let model = Model { slot, calls, serving, tokenizer, template, info };
-        Ok(Self { model: RefCell::new(Some(Rc::new(model))) })
+        let (calls, serving, compiling) = Default::default();
+        let model = Rc::new(Model { slot, calls, serving, compiling, tokenizer, template, info });
+        model.compile_rest();
+        Ok(Self { model: RefCell::new(Some(model)) })
     }
 
     /// What the model is and how it runs.
@@ -296,6 +299,20 @@ impl Model {
                 }
             }
             model.serving.set(false);
+            // The model may have been restored, and that is a load too.
+            model.compile_rest();
+        });
+    }
+
+    /// Compiles what the load has left for later, unless that is being done.
+    fn compile_rest(self: &Rc<Self>) {
+        if self.compiling.replace(true) {
+            return;
+        }
+        let model = Rc::clone(self);
+        spawn_local(async move {
+            model.slot.compile_rest().await;
+            model.compiling.set(false);
         });
     }
 

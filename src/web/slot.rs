@@ -71,6 +71,19 @@ impl Slot {
         self.disposal.signal().aborted()
     }
 
+    /// Compiles what the load has left for later, a kernel at a time, when no call uses the session. A
+    /// call that comes waits for none. Ends when all is compiled, or the session is gone.
+    pub(super) async fn compile_rest(&self) {
+        loop {
+            let next = match &*self.held.lock().await {
+                Some(Held::Here(session)) => session.compile_next(),
+                _ => None,
+            };
+            let Some(next) = next else { return };
+            next.await;
+        }
+    }
+
     /// Frees the session, now or when the call that uses it ends.
     pub(super) fn dispose(&self) {
         self.disposal.abort();

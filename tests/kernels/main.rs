@@ -27,6 +27,7 @@ mod gemv_lm_head;
 mod greedy_lm_head;
 mod logprobs;
 mod packed_products;
+mod pipelines;
 mod penalize;
 mod probe_read;
 mod rescore_kept;

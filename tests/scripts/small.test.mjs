@@ -239,6 +239,7 @@ test('loads are told apart by where the bytes came from', () => {
   const load = n => ({
     cold: {
       compiled: 3 * n,
+      rest: 4 * n,
       whole: 1000 * n,
       stored: 2000 * n,
       ready: n,
@@ -246,21 +247,23 @@ test('loads are told apart by where the bytes came from', () => {
       most: { renderer: n << 20, browser: 0, together: (2 * n) << 20 }
     },
     // As where nobody can tell.
-    stored: { compiled: n, whole: 500 * n, ready: n, token: n, most: {} }
+    stored: { compiled: n, rest: 0, whole: 500 * n, ready: n, token: n, most: {} }
   })
   const figures = loadFigures([load(1), load(3)])
   assert.deepEqual(figures[0], { what: 'load from the server', unit: 's', values: [1, 3] })
   const found = Object.fromEntries(figures.slice(1).map(({ what, values }) => [what, values]))
   assert.deepEqual(found, {
     'load and store, from the server': [2, 6],
-    'all kernels compiled, from the server': [3, 9],
+    "first answer's kernels compiled, from the server": [3, 9],
+    'ready to all kernels compiled, from the server': [4, 12],
     'last byte to ready, from the server': [1, 3],
     'last byte to first token, from the server': [2, 6],
     "memory in the page's process, from the server": [1, 3],
     "memory in the browser's, from the server": [0, 0],
     "memory in all but the GPU's, from the server": [2, 6],
     'load from storage': [0.5, 1.5],
-    'all kernels compiled, from storage': [1, 3],
+    "first answer's kernels compiled, from storage": [1, 3],
+    'ready to all kernels compiled, from storage': [0, 0],
     'last byte to ready, from storage': [1, 3],
     'last byte to first token, from storage': [1, 3],
     "memory in the page's process, from storage": [0, 0],

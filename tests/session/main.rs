@@ -13,6 +13,7 @@ mod batch;
 mod cache;
 mod choices;
 mod chunks;
+mod compiling;
 mod conversation;
 mod converted;
 mod families;

@@ -14,7 +14,7 @@ GPUAdapter.prototype.requestDevice = async function (descriptor) {
 
 /** A device that is given back by `destroy()`. */
 const kept = (device, giveBack) => {
-  const { createBuffer, createComputePipeline, createShaderModule } = GPUDevice.prototype
+  const { createBuffer, createComputePipeline, createComputePipelineAsync, createShaderModule } = GPUDevice.prototype
   const buffers = new Set()
   // The browser reuses a pipeline as long as the page holds on to one with the same code.
   const codes = new WeakMap()
@@ -29,11 +29,13 @@ const kept = (device, giveBack) => {
     codes.set(module, descriptor.code)
     return module
   }
-  device.createComputePipeline = descriptor => {
-    const pipeline = createComputePipeline.call(device, descriptor)
+  const keep = (descriptor, pipeline) => {
     pipelines.set(codes.get(descriptor.compute.module), pipeline)
     return pipeline
   }
+  device.createComputePipeline = descriptor => keep(descriptor, createComputePipeline.call(device, descriptor))
+  device.createComputePipelineAsync = async descriptor =>
+    keep(descriptor, await createComputePipelineAsync.call(device, descriptor))
   device.destroy = () => {
     device.onuncapturederror = null
     for (const buffer of buffers) buffer.destroy()

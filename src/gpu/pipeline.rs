@@ -1,0 +1,229 @@
+//! Pipelines: one for each source. They are compiled before they are needed where there is time, and
+//! otherwise by who uses them first.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError};
+
+use super::fault::attempt;
+use super::{Access, Const, Dialect, Gpu, Kernel, Plan, Variant};
+
+/// A kernel with its constants.
+pub(super) struct Pipeline {
+    device: wgpu::Device,
+    name: &'static str,
+    source: String,
+    pub(super) layout: wgpu::BindGroupLayout,
+    compiled: OnceLock<wgpu::ComputePipeline>,
+    /// Whether somebody has begun to compile it before it was needed.
+    is_begun: AtomicBool,
+}
+
+impl Pipeline {
+    /// The pipeline, compiled now unless it is already.
+    pub(super) fn get(&self) -> &wgpu::ComputePipeline {
+        self.compiled.get_or_init(|| self.create(&self.module()))
+    }
+
+    /// Begins to compile it, unless it is compiled or somebody has begun. What fails is noted nowhere:
+    /// who uses the pipeline compiles it again, and gets the error.
+    fn begin(self: &Arc<Self>) -> Option<impl Future<Output = ()> + use<>> {
+        if self.compiled.get().is_some() || self.is_begun.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        let this = Arc::clone(self);
+        let begun = attempt(&self.device, move || this.create_elsewhere());
+        let this = Arc::clone(self);
+        Some(async move {
+            if let Some(elsewhere) = begun.await
+                && let Some(compiled) = elsewhere.done(&this).await
+            {
+                // A call may have needed it meanwhile.
+                let _ = this.compiled.set(compiled);
+            }
+        })
+    }
+
+    /// In a browser, which adds its own checks.
+    #[cfg(target_arch = "wasm32")]
+    fn module(&self) -> wgpu::ShaderModule {
+        self.device.create_shader_module(self.shader())
+    }
+
+    /// Natively, without naga's loop counters: they keep drivers from unrolling loops.
+    #[cfg(not(target_arch = "wasm32"))]
+    #[allow(unsafe_code, reason = "every loop of the crate's own shaders ends")]
+    fn module(&self) -> wgpu::ShaderModule {
+        let checks = wgpu::ShaderRuntimeChecks { force_loop_bounding: false, ..Default::default() };
+        // SAFETY: all shaders are this crate's own. None is made from a model's or a caller's text,
+        // and their loops count up to constants or to checked sizes. Bounds checks stay.
+        unsafe { self.device.create_shader_module_trusted(self.shader(), checks) }
+    }
+
+    fn shader(&self) -> wgpu::ShaderModuleDescriptor<'_> {
+        let source = wgpu::ShaderSource::Wgsl(self.source.as_str().into());
+        wgpu::ShaderModuleDescriptor { label: Some(self.name), source }
+    }
+
+    fn create(&self, module: &wgpu::ShaderModule) -> wgpu::ComputePipeline {
+        let layout = self.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+            label: Some(self.name),
+            bind_group_layouts: &[Some(&self.layout)],
+            immediate_size: 0,
+        });
+        self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label: Some(self.name),
+            layout: Some(&layout),
+            module,
+            entry_point: Some("main"),
+            compilation_options: wgpu::PipelineCompilationOptions {
+                // Every kernel writes its workgroup memory before it reads it.
+                zero_initialize_workgroup_memory: false,
+                ..Default::default()
+            },
+            cache: None,
+        })
+    }
+
+    /// Natively there is nowhere else.
+    #[cfg(not(target_arch = "wasm32"))]
+    fn create_elsewhere(&self) -> Elsewhere {
+        Elsewhere(self.create(&self.module()))
+    }
+}
+
+/// A pipeline that is compiled already.
+#[cfg(not(target_arch = "wasm32"))]
+struct Elsewhere(wgpu::ComputePipeline);
+
+#[cfg(not(target_arch = "wasm32"))]
+impl Elsewhere {
+    async fn done(self, _pipeline: &Pipeline) -> Option<wgpu::ComputePipeline> {
+        Some(self.0)
+    }
+}
+
+/// Where a browser compiles a pipeline while its thread for the GPU does other things.
+#[cfg(target_arch = "wasm32")]
+mod browser {
+    use js_sys::Promise;
+    use wasm_bindgen::prelude::*;
+    use wasm_bindgen_futures::JsFuture;
+
+    use super::Pipeline;
+
+    // This is JavaScript because it exchanges a method of the device for a moment: see compile.ts.
+    #[wasm_bindgen(raw_module = "./compile.js")]
+    extern "C" {
+        #[wasm_bindgen(js_name = createElsewhere)]
+        fn create_elsewhere(device: &JsValue, create: &mut dyn FnMut()) -> Promise;
+        #[wasm_bindgen(js_name = createdElsewhere)]
+        fn created_elsewhere(device: &JsValue, pipeline: &JsValue, create: &mut dyn FnMut());
+    }
+
+    pub(super) struct Elsewhere {
+        module: wgpu::ShaderModule,
+        compiled: Option<JsFuture>,
+    }
+
+    impl Pipeline {
+        pub(super) fn create_elsewhere(&self) -> Elsewhere {
+            let module = self.module();
+            // Somebody waits for it from now on: a failure of which nobody knows is told to the page.
+            let compiled = self.device.as_webgpu().map(|device| {
+                JsFuture::from(create_elsewhere(device, &mut || {
+                    self.create(&module);
+                }))
+            });
+            Elsewhere { module, compiled }
+        }
+    }
+
+    impl Elsewhere {
+        pub(super) async fn done(self, pipeline: &Pipeline) -> Option<wgpu::ComputePipeline> {
+            let compiled = self.compiled?.await.ok()?;
+            let mut created = None;
+            created_elsewhere(pipeline.device.as_webgpu()?, &compiled, &mut || {
+                created = Some(pipeline.create(&self.module));
+            });
+            created
+        }
+    }
+}
+
+impl Gpu {
+    /// The pipeline of a kernel: the same for the same source.
+    pub(super) fn pipeline(&self, kernel: &Kernel, consts: &[Const]) -> Arc<Pipeline> {
+        let source = self.variant(kernel).source(Dialect::HERE, self.subgroups, consts);
+        let mut pipelines = self.pipelines.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = pipelines.iter().find(|known| known.source == source) {
+            return Arc::clone(known);
+        }
+        let entries: Vec<_> =
+            (0..).zip(kernel.bindings).map(|(i, (_, access))| layout_entry(i, *access)).collect();
+        let layout = self.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+            label: Some(kernel.name),
+            entries: &entries,
+        });
+        #[cfg_attr(
+            target_arch = "wasm32",
+            allow(clippy::arc_with_non_send_sync, reason = "natively it is both")
+        )]
+        let pipeline = Arc::new(Pipeline {
+            device: self.device.clone(),
+            name: kernel.name,
+            source,
+            layout,
+            compiled: OnceLock::new(),
+            is_begun: AtomicBool::new(false),
+        });
+        pipelines.push(Arc::clone(&pipeline));
+        pipeline
+    }
+
+    pub(super) fn variant(&self, kernel: &Kernel) -> &'static Variant {
+        kernel.variant(self.subgroups, self.matrix_units)
+    }
+
+    /// Compiles what `plans` need. It has begun with all of it when this returns: browsers compile
+    /// several pipelines at a time, in threads of their own.
+    pub fn compile<'a, P: IntoIterator<Item = &'a Plan>>(
+        &self,
+        plans: P,
+    ) -> impl Future<Output = ()> + use<'a, P> {
+        let pipelines = plans.into_iter().flat_map(Plan::pipelines);
+        let begun: Vec<_> = pipelines.filter_map(Pipeline::begin).collect();
+        self.faults.unless_gone(async move {
+            for one in begun {
+                one.await;
+            }
+        })
+    }
+
+    /// Compiles one more of the pipelines that are recorded, in the order of their recording. `None`
+    /// when each is compiled, or somebody has begun with it; and when the device is lost.
+    pub fn compile_next(&self) -> Option<impl Future<Output = ()> + use<>> {
+        if self.is_lost() {
+            return None;
+        }
+        let pipelines = self.pipelines.lock().unwrap_or_else(PoisonError::into_inner);
+        pipelines.iter().find_map(Pipeline::begin).map(|begun| self.faults.unless_gone(begun))
+    }
+}
+
+fn layout_entry(index: u32, access: Access) -> wgpu::BindGroupLayoutEntry {
+    let ty = match access {
+        Access::Uniform | Access::Step => wgpu::BufferBindingType::Uniform,
+        Access::Read => wgpu::BufferBindingType::Storage { read_only: true },
+        Access::Write => wgpu::BufferBindingType::Storage { read_only: false },
+    };
+    wgpu::BindGroupLayoutEntry {
+        binding: index,
+        visibility: wgpu::ShaderStages::COMPUTE,
+        ty: wgpu::BindingType::Buffer {
+            ty,
+            has_dynamic_offset: access == Access::Step,
+            min_binding_size: None,
+        },
+        count: None,
+    }
+}
