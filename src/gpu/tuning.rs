@@ -79,7 +79,7 @@ impl Tuning {
             chunk: 1024,
             min_split: 128,
             max_prefill_splits: 4,
-            max_batches: 4,
+            max_batches: 6,
             max_batch_steps: MAX_BATCH_STEPS,
             prompt_lookup: true,
             probe_bytes: 256 << 20,

@@ -139,7 +139,7 @@ mod tests {
                 assert!(left <= MAX_TIME.max(one), "{left:?} of {step} ms steps at token {n}");
                 // One is taken, the others are in flight.
                 if n >= 2 && step >= 5 {
-                    let full = (80 / step).clamp(1, 4) as usize;
+                    let full = (80 / step).clamp(1, 6) as usize;
                     assert_eq!(steps, full - 1, "{step} ms, token {n}");
                 }
             }
@@ -154,7 +154,7 @@ mod tests {
             assert_eq!(pace.batch_steps(), batch_steps, "{step} ms");
             // After the beginning, which takes single steps.
             let unused = || steps[40..].iter().map(|(unused, _)| *unused);
-            let max = 4 * batch_steps;
+            let max = pace.max_batches * batch_steps;
             assert_eq!(unused().max(), Some(max - 1), "{step} ms");
             assert_eq!(unused().min(), Some(max - batch_steps), "{step} ms");
         }
@@ -167,14 +167,14 @@ mod tests {
         // Token 20 is the first slow one; steps submitted before it came are still computed.
         for (n, (steps, _)) in in_flight.into_iter().enumerate() {
             match n {
-                3..20 => assert_eq!(steps, 3, "token {n}"),
-                20..24 => assert_eq!(steps, 23 - n, "token {n}"),
-                24.. => assert_eq!(steps, 0, "token {n}"),
+                5..20 => assert_eq!(steps, 5, "token {n}"),
+                20..26 => assert_eq!(steps, 25 - n, "token {n}"),
+                26.. => assert_eq!(steps, 0, "token {n}"),
                 _ => {}
             }
         }
         // A few tokens after the card is fast again, that is noticed too.
-        assert_eq!(run(&mut pace, 10, |_| 6, |_| 0)[9].0, 3);
+        assert_eq!(run(&mut pace, 12, |_| 6, |_| 0)[11].0, 5);
     }
 
     #[test]
@@ -183,7 +183,7 @@ mod tests {
         let in_flight = run(&mut pace, 100, |n| if n < 40 { 1 } else { 20 }, |_| 0);
         for (n, (unused, left)) in in_flight.into_iter().enumerate() {
             assert!(unused < pace.max_batches * pace.max_batch_steps, "{unused} at token {n}");
-            if !(24..56).contains(&n) {
+            if !(16..64).contains(&n) {
                 assert!(left <= MAX_TIME, "{left:?} at token {n}");
             }
         }
@@ -202,10 +202,10 @@ mod tests {
     fn the_pace_outlasts_a_generation_but_not_the_time_between_two() {
         let mut pace = Pace::new(&Tuning::card(None, 256));
         run(&mut pace, 10, |_| 5, |_| 0);
-        assert!(pace.has_room(3, 3, 1) && !pace.has_room(4, 4, 1));
+        assert!(pace.has_room(5, 5, 1) && !pace.has_room(6, 6, 1));
         pace.pause();
         pace.came(Instant::now() + Duration::from_secs(1000), 1);
-        assert!(pace.has_room(3, 3, 1) && !pace.has_room(4, 4, 1));
+        assert!(pace.has_room(5, 5, 1) && !pace.has_room(6, 6, 1));
     }
 
     #[test]

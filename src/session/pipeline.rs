@@ -111,14 +111,14 @@ mod tests {
     }
 
     #[test]
-    fn four_batches_are_in_flight_where_steps_are_fast() {
-        let calls = calls(Duration::from_millis(1), 4, 33);
+    fn six_batches_are_in_flight_where_steps_are_fast() {
+        let calls = calls(Duration::from_millis(1), 4, 41);
         let mut expected = vec![Call::Prefill(3), Call::Tokens(1)];
-        expected.extend(repeat_n(Call::Decode(4), 4));
+        expected.extend(repeat_n(Call::Decode(4), 6));
         for _ in 0..4 {
             expected.extend([Call::Tokens(4), Call::Decode(4)]);
         }
-        expected.extend(repeat_n(Call::Tokens(4), 4));
+        expected.extend(repeat_n(Call::Tokens(4), 6));
         assert_eq!(calls, expected);
     }
 
@@ -147,6 +147,7 @@ mod tests {
         run.last_is_on_gpu = false;
         pipeline.fill(&mut run, 1);
         // The token itself, and steps behind it.
+        // Of the five that are wanted, one was the first.
         assert_eq!((pipeline.batches(), pipeline.steps()), (4, 4));
         let submitted = [Call::Prefill(1), Call::Decode(1), Call::Decode(1), Call::Decode(1)];
         assert_eq!(fake.calls()[2..], submitted);
