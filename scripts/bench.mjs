@@ -1,13 +1,17 @@
 // `npm run bench`: times a model in a real browser, with the package as it is published.
 //
-//   npm run bench -- [--model FILE | --shape SHAPE] [--decode 16,1024,3500]
-//                    [--prefill 256,1024,3500] [--tokens 128] [--runs 5] [--loads 3]
-//                    [--patience 120] [--head auto|f16|int8] [--kv f16|f32|int8] [--lookup]
-//                    [--sampling] [--options] [--batch] [--visits] [--limits] [--profile]
-//                    [--soak TOKENS] [--no-matrix-units] [--peer DIR] [--json] [--no-build]
+//   npm run bench -- [--model FILE | --shape SHAPE [--embedding-deviation D]]
+//                    [--decode 16,1024,3500] [--prefill 16,256,1024,3500] [--tokens 128]
+//                    [--runs 5] [--loads 3] [--patience 120] [--context N]
+//                    [--head auto|f16|int8] [--kv f16|f32|int8] [--lookup] [--sampling]
+//                    [--options] [--batch] [--profile] [--soak TOKENS] [--visits | --limits]
+//                    [--no-matrix-units] [--peer DIR] [--json] [--no-build]
 //
 //   --shape     random weights of that shape, in a temporary file that is deleted at the end:
 //               2b4t, tiny, bonsai-8b and others that `ternlight random --help` lists
+//   --embedding-deviation  draws the values of the embedding from a normal distribution of this
+//               standard deviation; at 0.5, some rows of 2b4t have values of 2 and more
+//   --context   loads the model with a context of N tokens; by default it has what 1 GiB holds
 //   --lookup    times prompt lookup. With --shape, the model then counts, so that its answer copies
 //               a prompt that counts.
 //   --sampling  also times answers that are drawn: by the temperature alone, with top-k and top-p, with
@@ -19,6 +23,8 @@
 //               ones; until the model can be used, until all is stored, until all is compiled
 //   --limits    times only decoding, with all that the card has and with less: bindings of 128 MiB, no
 //               subgroups, no products of four int8 values at once
+//               Neither of these two, nor --peer, goes with what adds figures: --lookup, --sampling,
+//               --options, --batch, --profile, --soak
 //   --no-matrix-units  does without them where the browser offers them
 //   --patience  seconds for each figure. Where its runs take longer, there are fewer of them; where
 //               a single run would, the figure is left out.
@@ -62,6 +68,10 @@ const LIMITS = [
   ['without packed dot', { features: { packedDot: false } }],
   ['without both', { features: { subgroups: false, packedDot: false } }]
 ]
+/** Each is a report of its own. */
+const REPORTS = ['peer', 'visits', 'limits']
+/** What adds figures to the usual report. */
+const ADDITIONS = ['lookup', 'sampling', 'options', 'batch', 'profile', 'soak']
 /** What `--options` asks for: as many biases as an OpenAI client may send. */
 const OPTIONS = {
   penalties: { repeatPenalty: 1.1, presencePenalty: 0.3, frequencyPenalty: 0.3 },
@@ -81,7 +91,11 @@ await main(async () => {
   if (options.shape) {
     file = join(tmpdir(), `ternlight-bench-${process.pid}.gguf`)
     process.once('exit', () => rmSync(file, { force: true }))
-    const counting = options.lookup ? ['--counting'] : []
+    const deviation = options['embedding-deviation']
+    const weights = [
+      ...(options.lookup ? ['--counting'] : []),
+      ...(deviation ? [`--embedding-deviation=${deviation}`] : [])
+    ]
     run('cargo', [
       'run',
       '--quiet',
@@ -90,7 +104,7 @@ await main(async () => {
       'random',
       '--shape',
       options.shape,
-      ...counting,
+      ...weights,
       file
     ])
   }
@@ -111,12 +125,14 @@ function parse() {
     options: {
       model: { type: 'string' },
       shape: { type: 'string' },
+      'embedding-deviation': { type: 'string' },
       decode: { type: 'string', default: '16,1024,3500' },
       prefill: { type: 'string' },
       tokens: { type: 'string', default: '128' },
       runs: { type: 'string', default: '5' },
       loads: { type: 'string', default: '3' },
       patience: { type: 'string', default: '120' },
+      context: { type: 'string' },
       head: { type: 'string', default: 'auto' },
       kv: { type: 'string', default: 'f16' },
       lookup: { type: 'boolean', default: false },
@@ -134,8 +150,17 @@ function parse() {
     }
   })
   if (values.model && values.shape) throw new Stop('--model and --shape exclude each other.')
-  const [one, other] = ['peer', 'visits', 'limits'].filter(mode => values[mode])
-  if (other) throw new Stop(`--${one} and --${other} exclude each other.`)
+  const deviates = 'embedding-deviation'
+  if (values[deviates] && !values.shape) throw new Stop(`--${deviates} goes with --shape only.`)
+  const given = name => values[name] && values[name] !== '0'
+  const exclude = names => {
+    const [one, other] = names.filter(given)
+    if (other) throw new Stop(`--${one} and --${other} exclude each other.`)
+  }
+  exclude(REPORTS)
+  for (const addition of ADDITIONS) exclude([...REPORTS, addition])
+  exclude(['peer', 'context'])
+  exclude(['lookup', deviates])
   const number = name => {
     const value = Number(values[name])
     const least = ['patience', 'soak'].includes(name) ? 0 : 1
@@ -152,14 +177,20 @@ function parse() {
     options: values.options ? OPTIONS : undefined,
     model: values.model ?? inRoot('models', 'tiny-stories.gguf'),
     decode: numbers('decode'),
-    prefill: numbers('prefill', values.prefill ?? (values.peer ? PROMPTS : '256,1024,3500')),
+    prefill: numbers('prefill', values.prefill ?? (values.peer ? PROMPTS : '16,256,1024,3500')),
     tokens: number('tokens'),
     runs: number('runs'),
     loads: number('loads'),
     patience: number('patience'),
+    context: values.context === undefined ? undefined : number('context'),
     soak: number('soak'),
     peer: values.peer && peerFolder(values.peer)
   }
+}
+
+/** The options of a load that say how the model is held. */
+function held({ context, head, kv }) {
+  return { context, head, kv }
 }
 
 /** The flags with which the browser reaches the GPU. */
@@ -201,7 +232,7 @@ async function bench(file, { build, json, model, shape, lookup, peer, visits, li
     const page = await open(browser, server)
     await page.exposeFunction('tell', tell)
     const gpu = { features: { matrixUnits: options['matrix-units'] } }
-    await page.evaluate(inPage.load, { head: options.head, kv: options.kv, gpu })
+    await page.evaluate(inPage.load, { ...held(options), gpu })
     const measured = await page.evaluate(inPage.measure, options)
     const figures = [...loadFigures(loads), ...measured.figures].map(figure)
     if (lookup) tell('prompt lookup')
@@ -259,15 +290,15 @@ async function limits(file, options) {
   const { chromium } = await import('playwright-core')
   const server = await serve(file)
   const browser = await chromium.launch({ executablePath: findBrowser(), args: browserFlags() })
-  const only = { prefill: [], sampling: false, options: undefined, batch: false, profile: false }
   const report = { browser: `Chromium ${browser.version()}`, limits: [] }
   try {
     const page = await open(browser, server)
     await page.exposeFunction('tell', what => tell(`${report.limits.at(-1).name}: ${what}`))
     for (const [name, gpu] of LIMITS) {
       report.limits.push({ name })
-      await page.evaluate(inPage.load, { head: options.head, kv: options.kv, gpu })
-      const { info, figures, leftOut } = await page.evaluate(inPage.measure, { ...options, ...only })
+      await page.evaluate(inPage.load, { ...held(options), gpu })
+      const only = { ...options, prefill: [] }
+      const { info, figures, leftOut } = await page.evaluate(inPage.measure, only)
       await page.evaluate(() => globalThis.model.dispose())
       report.info ??= info
       const decode = figures.filter(({ what }) => what.startsWith('decode')).map(figure)
@@ -288,7 +319,7 @@ async function loadAlone(server, args, options) {
 }
 
 /** Times loads one after the other, each with its `cache`, in a browser that does nothing else. */
-async function loadsAlone(server, args, { head, kv }, caches) {
+async function loadsAlone(server, args, options, caches) {
   const browser = await LoneBrowser.open(
     findBrowser(),
     args,
@@ -297,7 +328,7 @@ async function loadsAlone(server, args, { head, kv }, caches) {
   try {
     const loads = []
     for (const cache of caches) {
-      const { answer, most } = await browser.ask(inPage.loadTimes, { head, kv, cache })
+      const { answer, most } = await browser.ask(inPage.loadTimes, { ...held(options), cache })
       loads.push({ ...answer, most })
     }
     return loads

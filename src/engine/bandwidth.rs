@@ -15,7 +15,13 @@ const LONG_ENOUGH: Duration = Duration::from_millis(60);
 const MAX_REPEATS: usize = 4096;
 
 /// Measurements to take. The best counts, because others use the memory too.
-const TIMES: usize = 3;
+const MIN_TIMES: usize = 3;
+
+/// Measurements after which the best counts, even if no other comes near it.
+const MAX_TIMES: usize = 8;
+
+/// How much longer the second best may have taken.
+const NEAR: f64 = 1.1;
 
 /// Bytes of noise that are written together.
 const NOISE: usize = 4 << 20;
@@ -75,23 +81,93 @@ async fn measure(recorder: &mut Recorder<'_>, buffers: &[Buffer<[u32; 4]>]) -> R
     }
     let plan = recorder.finish();
     let bytes: u64 = buffers.iter().map(Buffer::bytes).sum();
-    let mut repeats = 1;
-    let mut best = read(gpu, &plan, &sums, repeats).await?;
-    while best < LONG_ENOUGH && repeats < MAX_REPEATS {
-        repeats *= 2;
-        best = read(gpu, &plan, &sums, repeats).await?;
-    }
-    for _ in 1..TIMES {
-        best = best.min(read(gpu, &plan, &sums, repeats).await?);
-    }
+    let seconds = seconds(async |repeats| read(gpu, &plan, &sums, repeats).await).await;
     gpu.free(&sums);
-    // A coarse clock may have seen no time at all.
-    let seconds = best.max(Duration::from_micros(1)).as_secs_f64();
-    Ok(bytes as f64 * repeats as f64 / seconds / 1e9)
+    Ok(bytes as f64 / seconds? / 1e9)
+}
+
+/// The seconds of one repeat. `take` runs as many as it is told, and says how long all took.
+async fn seconds(mut take: impl AsyncFnMut(usize) -> Result<Duration>) -> Result<f64> {
+    // It waits for the kernel to compile and for the noise to arrive, which is no reading.
+    take(1).await?;
+    let mut repeats = 1;
+    loop {
+        let mut times = Vec::new();
+        while times.len() < MAX_TIMES && !(times.len() >= MIN_TIMES && agree(&times)) {
+            times.push(take(repeats).await?);
+            times.sort_unstable();
+            // More repeats are needed in any case.
+            if times[0] < LONG_ENOUGH && repeats < MAX_REPEATS {
+                break;
+            }
+        }
+        // All must be long: a disturbed one may seem to be.
+        if times[0] >= LONG_ENOUGH || repeats >= MAX_REPEATS {
+            // A coarse clock may have seen no time at all.
+            let best = times[0].max(Duration::from_micros(1));
+            return Ok(best.as_secs_f64() / repeats as f64);
+        }
+        repeats *= 2;
+    }
+}
+
+/// Whether the best two of the sorted `times` are near each other.
+fn agree(times: &[Duration]) -> bool {
+    times[1].as_secs_f64() <= NEAR * times[0].as_secs_f64()
 }
 
 async fn read(gpu: &Gpu, plan: &Plan, sums: &Buffer<u32>, repeats: usize) -> Result<Duration> {
     let started = Instant::now();
     gpu.run_and_read(&vec![plan; repeats], &Step::default(), sums, 1).take(gpu).await?;
     Ok(started.elapsed())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "this is how tests fail")]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    /// The measured milliseconds of one repeat on a card that takes 0.064, and how many runs it took.
+    /// `disturbed` gives the milliseconds that a run takes longer, by its number.
+    fn measured(disturbed: impl Fn(usize) -> f64) -> (f64, usize) {
+        let mut runs = 0;
+        let take = async |repeats| {
+            let more = disturbed(runs);
+            runs += 1;
+            // Submitting and waiting take two milliseconds.
+            Ok(Duration::from_secs_f64((2.0 + 0.064 * repeats as f64 + more) / 1e3))
+        };
+        let mut context = Context::from_waker(Waker::noop());
+        let Poll::Ready(seconds) = pin!(seconds(take)).poll(&mut context) else {
+            panic!("it waits")
+        };
+        (seconds.unwrap() * 1e3, runs)
+    }
+
+    #[test]
+    fn the_speed_is_that_of_many_repeats_whatever_disturbs_some_runs() {
+        let (undisturbed, runs) = measured(|_| 0.0);
+        assert!((0.064..0.067).contains(&undisturbed), "{undisturbed} ms");
+        // The first run, eleven up to 1024 repeats, and two more.
+        assert_eq!(runs, 1 + 11 + 2);
+        for disturbed in 0..runs {
+            let (found, _) = measured(|run| if run == disturbed { 100.0 } else { 0.0 });
+            assert!((0.064..0.067).contains(&found), "{found} ms with run {disturbed} disturbed");
+        }
+    }
+
+    #[test]
+    fn it_is_measured_again_until_two_runs_agree() {
+        // The last ones, from when there are many repeats, get faster by and by.
+        let slow = |run: usize| if run >= 11 { 200.0 * 0.5_f64.powi(run as i32 - 11) } else { 0.0 };
+        let (found, runs) = measured(slow);
+        assert!((0.064..0.075).contains(&found), "{found} ms");
+        assert!((17..=21).contains(&runs), "{runs} runs");
+        // Where none agrees, there is an end.
+        let (_, runs) = measured(|run| 1e6 / (run + 1) as f64 / (run + 1) as f64);
+        assert_eq!(runs, 1 + MAX_TIMES);
+    }
 }

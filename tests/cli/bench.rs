@@ -11,14 +11,15 @@ use crate::{file, target, ternlight, text};
 #[test]
 fn bench_reports_figures_with_bytes_and_a_soak() {
     let model = file("bench.gguf", &tiny().build());
-    let lengths = ["--decode", "8,99", "--prefill", "16", "--tokens", "4"];
+    let lengths = ["--decode", "8,99", "--tokens", "4"];
     let times = ["--runs", "2", "--loads", "1", "--sampling", "--soak", "100", "--json"];
     let report = text(&[&["bench", "--model", &model], &lengths[..], &times[..]].concat());
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     let number = |value: &serde_json::Value| value.as_f64().unwrap();
     let figures = report["figures"].as_array().unwrap();
     let whats: Vec<_> = figures.iter().map(|figure| figure["what"].as_str().unwrap()).collect();
-    // There is no figure for 99 tokens: they do not fit into the context of 64.
+    // There is no figure for 99 tokens: they do not fit into the context of 64. Of the usual prompts
+    // that of 16 does.
     let expected = [
         "load from a file",
         "last byte to ready",
@@ -61,12 +62,23 @@ fn bench_reports_figures_with_bytes_and_a_soak() {
 fn bench_reports_the_figures_that_it_leaves_out_for_time() {
     let model = file("bench-patience.gguf", &tiny().build());
     let args = ["--decode", "8", "--prefill", "16,32", "--tokens", "4", "--patience", "0"];
-    let gpu = ["--kv", "int8", "--no-subgroups", "--packed-dot", "false", "--max-binding", "65536"];
+    let gpu = [
+        "--context",
+        "40",
+        "--kv",
+        "int8",
+        "--no-subgroups",
+        "--packed-dot",
+        "false",
+        "--max-binding",
+        "65536",
+    ];
     let report = text(&[&["bench", "--model", &model, "--json"], &args[..], &gpu].concat());
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     let kernels = report["info"]["kernels"].as_array().unwrap();
     assert!(kernels.iter().all(|name| !name.as_str().unwrap().ends_with("/subgroup")), "{report}");
     assert_eq!(report["info"]["kv"], "int8");
+    assert_eq!(report["info"]["contextLength"], 40);
     let figures = report["figures"].as_array().unwrap();
     // Loading and aborting are measured once in any case.
     assert_eq!(figures.len(), 5);

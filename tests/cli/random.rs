@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{assert_fails, target, text};
+use crate::{assert_fails, assert_wrong_usage, target, text};
 
 #[test]
 fn random_overwrites_a_file_only_with_force() {
@@ -52,6 +52,32 @@ fn random_models_of_other_types_are_whole() {
         assert!(shown.contains(&format!("{row} [512, 4096]")), "{shown}");
         assert!(shown.ends_with("ternlight runs this model\n"), "{shown}");
     }
+}
+
+#[test]
+fn an_embedding_of_f16_gets_the_deviation_that_was_asked_for() {
+    let model = target("random-deviation.gguf");
+    let shape = ["random", "--shape", "tiny", "--layers", "1", "--force"];
+    let deviation = ["--embedding-deviation", "0.5", &model];
+    assert_eq!(text(&[&shape[..], &deviation].concat()), "");
+    let shown = text(&["inspect", &model]);
+    assert!(shown.contains("random, embedding deviation 0.5"), "{shown}");
+    assert!(shown.ends_with("ternlight runs this model\n"), "{shown}");
+    for wrong in ["0", "-1", "nan", "inf", "10001", "much"] {
+        let args = ["--embedding-deviation", wrong, &model];
+        let expected = ["embedding-deviation", "must be a number from 0.0001 to 10000"];
+        assert_wrong_usage(&[&shape[..], &args].concat(), &expected);
+    }
+    let q8_0 = [&shape[..], &["--embedding", "q8_0"], &deviation].concat();
+    assert_fails(&q8_0, "bad-option", &["embedding-deviation", "F16", "Q8_0"]);
+    let counting = [&shape[..], &["--counting"], &deviation].concat();
+    assert_wrong_usage(&counting, &["--embedding-deviation", "--counting"]);
+    let bench = ["bench", "--embedding-deviation", "0.5"];
+    assert_wrong_usage(&bench, &["--shape"]);
+    let bench = [&bench[..], &["--shape", "bonsai-1.7b"]].concat();
+    assert_fails(&bench, "bad-option", &["embedding-deviation", "F16", "Q2_0"]);
+    let bench = [&bench[..], &["--lookup"]].concat();
+    assert_wrong_usage(&bench, &["--embedding-deviation", "--lookup"]);
 }
 
 #[test]

@@ -346,6 +346,18 @@ test('the benchmark refuses what it does not understand, before it builds or ope
     [['--peer', tmpdir()], 'there is no index.js in it.'],
     [['--model', 'a', '--shape', 'tiny'], '--model and --shape exclude each other.'],
     [['--visits', '--limits'], '--visits and --limits exclude each other.'],
+    ...['lookup', 'sampling', 'options', 'batch', 'profile'].map(addition => [
+      ['--visits', `--${addition}`],
+      `--visits and --${addition} exclude each other.`
+    ]),
+    [['--limits', '--soak', '9'], '--limits and --soak exclude each other.'],
+    [['--peer', tmpdir(), '--context', '9'], '--peer and --context exclude each other.'],
+    [
+      ['--shape', 'tiny', '--embedding-deviation', '1', '--lookup'],
+      '--lookup and --embedding-deviation exclude each other.'
+    ],
+    [['--embedding-deviation', '1'], '--embedding-deviation goes with --shape only.'],
+    [['--context', '0'], '--context takes a whole number from 1, not `0`.'],
     [['--runs', '0'], '--runs takes a whole number from 1, not `0`.'],
     [
       ['--prefill', '16,many'],

@@ -6,7 +6,7 @@ import { expect, test } from '@playwright/test'
 
 /** Its report on the package as it was built, and what it says meanwhile. */
 const bench = async (...args: string[]) => {
-  const script = ['scripts/bench.mjs', '--no-build', '--json', '--model', 'tests/data/golden/golden.gguf', '--decode', '16', '--prefill', '32', '--tokens', '8', ...args]
+  const script = ['scripts/bench.mjs', '--no-build', '--json', '--model', 'tests/data/golden/golden.gguf', '--decode', '16', '--tokens', '8', ...args]
   const { executablePath, args: flags } = test.info().project.use.launchOptions!
   const env = { ...process.env, CHROMIUM: executablePath!, CHROMIUM_GPU_FLAGS: ['--headless=new', ...flags!].join(' ') }
   const { stdout, stderr } = await promisify(execFile)(process.execPath, script, { env, maxBuffer: 1 << 24 })
@@ -14,7 +14,7 @@ const bench = async (...args: string[]) => {
 }
 
 test('the benchmark measures what it says', async () => {
-  const { report, told } = await bench('--runs', '2', '--loads', '1', '--sampling', '--options', '--batch', '--profile', '--soak', '20')
+  const { report, told } = await bench('--prefill', '32', '--runs', '2', '--loads', '1', '--sampling', '--options', '--batch', '--profile', '--soak', '20')
   const whats = [
     'time to first token, 32-token prompt', 'prefill, 32-token prompt', 'decode, 16 tokens of context',
     'decode, 16 tokens of context, temperature', 'decode, 16 tokens of context, top-k and top-p',
@@ -59,7 +59,8 @@ test('the benchmark of visits has the times until the model can be used and unti
 })
 
 test('the benchmark of limits decodes without what it says', async () => {
-  const { report, told } = await bench('--limits', '--runs', '1')
+  const { report, told } = await bench('--limits', '--runs', '1', '--context', '300', '--kv', 'int8')
+  expect(report.info).toMatchObject({ contextLength: 300, kv: 'int8' })
   const names = ['with everything', 'bindings of 128 MiB', 'without subgroups', 'without packed dot', 'without both']
   expect(report.limits.map(({ name }: { name: string }) => name)).toEqual(names)
   for (const { name, kernels, figures } of report.limits) {
@@ -72,8 +73,11 @@ test('the benchmark of limits decodes without what it says', async () => {
 })
 
 test('the benchmark leaves out what takes longer than it has patience for', async () => {
-  const { report, told } = await bench('--loads', '2', '--patience', '0')
-  expect(report.leftOut.map(({ what }: { what: string }) => what)).toEqual(['time to first token, 32-token prompt', 'decode, 16 tokens of context'])
+  const { report, told } = await bench('--loads', '2', '--patience', '0', '--context', '300')
+  expect(report.info.contextLength).toBe(300)
+  // Longer prompts do not fit into the context.
+  const whats = [16, 256].map(length => `time to first token, ${length}-token prompt`)
+  expect(report.leftOut.map(({ what }: { what: string }) => what)).toEqual([...whats, 'decode, 16 tokens of context'])
   for (const { seconds } of report.leftOut) expect(seconds).toBeGreaterThan(0)
   for (const { runs } of report.figures) expect(runs).toBe(1)
   expect(told).toBe('measuring: load 1 of 2\nmeasuring: abort\n')

@@ -11,10 +11,28 @@ pub(crate) fn whole_number<T>(
 where
     T: FromStr + PartialOrd + Display + Clone + Send + Sync + 'static,
 {
+    within("a whole number", range)
+}
+
+/// The parser of a number within `range`.
+pub(crate) fn number(
+    range: RangeInclusive<f32>,
+) -> impl Fn(&str) -> Result<f32, String> + Clone + Send + Sync + 'static {
+    within("a number", range)
+}
+
+fn within<T>(
+    what: &'static str,
+    range: RangeInclusive<T>,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
+where
+    T: FromStr + PartialOrd + Display + Clone + Send + Sync + 'static,
+{
     move |text| {
-        text.parse().ok().filter(|number| range.contains(number)).ok_or_else(|| {
-            format!("must be a whole number from {} to {}", range.start(), range.end())
-        })
+        text.parse()
+            .ok()
+            .filter(|number| range.contains(number))
+            .ok_or_else(|| format!("must be {what} from {} to {}", range.start(), range.end()))
     }
 }
 

@@ -163,7 +163,8 @@ async fn load(args: &Bench, path: &Path) -> Result<(Session, Vec<Figure>, f64)> 
             }
         };
         let (head, kv) = (args.head.into(), args.kv.into());
-        let engine = EngineOptions { head, kv, ..EngineOptions::default() };
+        let context = args.context;
+        let engine = EngineOptions { context, head, kv, ..EngineOptions::default() };
         let options = LoadOptions { engine, ..LoadOptions::default() };
         let mut session = Session::load(gpu, &mut reader, &options, &mut on_progress).await?;
         loads.push(started.elapsed().as_secs_f64());

@@ -16,9 +16,9 @@ use ternlight::session::GenerateOptions;
 use ternlight::{Error, Result};
 
 use crate::generate::{KvArg, LmHeadArg};
-use crate::options::{one_or_more, zero_or_more};
+use crate::options::{number, one_or_more, zero_or_more};
 use crate::output::print;
-use crate::random::{self, Shape};
+use crate::random::{self, DEVIATIONS, Rows, Shape};
 
 #[derive(Args)]
 pub(crate) struct Bench {
@@ -28,12 +28,16 @@ pub(crate) struct Bench {
     /// Random weights of this shape, in a temporary file that is deleted at the end
     #[arg(long, value_enum)]
     shape: Option<Shape>,
+    /// The standard deviation of the embedding's values, as of `ternlight random`
+    #[arg(long, value_name = "D", value_parser = number(DEVIATIONS))]
+    #[arg(requires = "shape", conflicts_with = "lookup", allow_negative_numbers = true)]
+    embedding_deviation: Option<f32>,
     /// Lengths of the context to decode at
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [16, 1024, 3500])]
     #[arg(value_parser = one_or_more, allow_negative_numbers = true)]
     decode: Vec<usize>,
     /// Lengths of the prompts to time
-    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [256, 1024, 3500])]
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [16, 256, 1024, 3500])]
     #[arg(value_parser = one_or_more, allow_negative_numbers = true)]
     prefill: Vec<usize>,
     /// Tokens to generate for each decode figure
@@ -69,6 +73,9 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "TOKENS")]
     #[arg(value_parser = one_or_more, allow_negative_numbers = true)]
     soak: Option<usize>,
+    /// Tokens of context [default: the model's limit, up to 1 GiB]
+    #[arg(long, value_name = "N", value_parser = one_or_more, allow_negative_numbers = true)]
+    context: Option<usize>,
     /// How keys and values are stored
     #[arg(long, value_name = "TYPE", value_enum, default_value_t = KvArg::F16)]
     kv: KvArg,
@@ -126,7 +133,8 @@ pub(crate) fn bench(args: &Bench) -> Result<()> {
             let name = format!("ternlight-bench-{}.gguf", std::process::id());
             let path = std::env::temp_dir().join(name);
             remove_if_interrupted(&path)?;
-            let written = random::write(&sizes, args.lookup, &path, true);
+            let rows = Rows::new(args.lookup, args.embedding_deviation);
+            let written = random::write(&sizes, rows, &path, true);
             written.inspect_err(|_| remove(&path))?;
             (path, true)
         }

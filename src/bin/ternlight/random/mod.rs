@@ -15,9 +15,10 @@ use ternlight::gguf::{Header, TensorType, Value};
 use ternlight::model::{Config, RopeScaling};
 use ternlight::{Error, Result};
 
-use crate::options::whole_number;
+use crate::options::{number, whole_number};
 
 pub(crate) use shapes::{Shape, Sizes};
+pub(crate) use tensors::DEVIATIONS;
 use tensors::{Noise, Tensor, tensors};
 
 #[derive(Args)]
@@ -33,6 +34,12 @@ pub(crate) struct Random {
     /// shape's]
     #[arg(long, value_name = "TYPE", value_enum)]
     embedding: Option<Embedding>,
+    /// Draw the values of the embedding, and of the LM head if that is a tensor of its own, from a
+    /// normal distribution of this standard deviation. Both must be F16 [default: uniform, of some
+    /// 0.6]
+    #[arg(long, value_name = "D", value_parser = number(DEVIATIONS), conflicts_with = "counting")]
+    #[arg(allow_negative_numbers = true)]
+    embedding_deviation: Option<f32>,
     /// Make a model that counts: each token is followed by the next one, up to a multiple of the
     /// width. Where the prompt counts too, the answer copies it
     #[arg(long)]
@@ -80,13 +87,36 @@ pub(crate) fn random(args: &Random) -> Result<()> {
     if args.counting {
         sizes.check_counting("counting")?;
     }
-    write(&sizes, args.counting, &args.file, args.force)
+    let rows = Rows::new(args.counting, args.embedding_deviation);
+    write(&sizes, rows, &args.file, args.force)
+}
+
+/// What the rows of the vocabulary hold.
+#[derive(Clone, Copy)]
+pub(crate) enum Rows {
+    /// What is usual for their type.
+    Usual,
+    /// What makes the model count.
+    Counting,
+    /// Values of a normal distribution of this standard deviation.
+    Normal(f32),
+}
+
+impl Rows {
+    /// The options exclude each other.
+    pub(crate) fn new(counting: bool, deviation: Option<f32>) -> Self {
+        match deviation {
+            _ if counting => Self::Counting,
+            Some(deviation) => Self::Normal(deviation),
+            None => Self::Usual,
+        }
+    }
 }
 
 /// Writes a model to `path`, the same bytes every time. Unless `overwrite`, a file that exists is
 /// an error.
-pub(crate) fn write(sizes: &Sizes, counting: bool, path: &Path, overwrite: bool) -> Result<()> {
-    let model = Model::new(sizes, counting)?;
+pub(crate) fn write(sizes: &Sizes, rows: Rows, path: &Path, overwrite: bool) -> Result<()> {
+    let model = Model::new(sizes, rows)?;
     let failed = |error: io::Error| Error::unwritable(path.display().to_string(), error);
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).create_new(!overwrite);
@@ -107,14 +137,22 @@ struct Model {
 }
 
 impl Model {
-    fn new(sizes: &Sizes, counting: bool) -> Result<Self> {
+    fn new(sizes: &Sizes, rows: Rows) -> Result<Self> {
         let config = sizes.config()?;
         let mut tensors = tensors(sizes, &config)?;
-        if counting {
-            tensors.iter_mut().for_each(Tensor::count);
-        }
-        let name = if counting { "random, counting" } else { "random" };
-        let mut metadata = metadata(&config, name);
+        let name = match rows {
+            Rows::Usual => "random".into(),
+            Rows::Counting => {
+                tensors.iter_mut().for_each(Tensor::count);
+                "random, counting".into()
+            }
+            Rows::Normal(deviation) => {
+                sizes.check_deviation()?;
+                tensors.iter_mut().for_each(|tensor| tensor.deviate(deviation));
+                format!("random, embedding deviation {deviation}")
+            }
+        };
+        let mut metadata = metadata(&config, &name);
         metadata.extend(sizes.vocabulary.metadata(sizes.n_vocab));
         let entries = tensors.iter().map(Tensor::entry).collect();
         let header = Header { version: 3, alignment: 32, metadata, tensors: entries };
@@ -187,6 +225,7 @@ fn row_bytes(ty: TensorType, columns: usize) -> Result<usize> {
 mod tests {
     use std::ops::Range;
 
+    use half::f16;
     use sha2::{Digest, Sha256};
     use ternlight::gguf::Gguf;
     use ternlight::model::weights;
@@ -232,7 +271,7 @@ mod tests {
             let (f16, q8_0, q6_k) = (TensorType::F16, TensorType::Q8_0, TensorType::Q6K);
             for embedding in [sizes.embedding, f16, q8_0, q6_k] {
                 let sizes = Sizes { embedding, ..sizes };
-                let model = Model::new(&sizes, false).unwrap();
+                let model = Model::new(&sizes, Rows::Usual).unwrap();
                 let header = header(&model);
                 let padded = model.header.tensors.iter().map(|t| t.len.next_multiple_of(32));
                 let len = header.len() as u64 + padded.sum::<u64>();
@@ -269,10 +308,40 @@ mod tests {
             (Shape::Bitcpm1b, 0.551e9),
             (Shape::FalconE3b, 1.0e9),
         ] {
-            let model = Model::new(&shape.sizes(), false).unwrap();
+            let model = Model::new(&shape.sizes(), Rows::Usual).unwrap();
             let bytes: u64 = model.header.tensors.iter().map(|tensor| tensor.len).sum();
             let ratio = bytes as f64 / published;
             assert!((0.98..1.02).contains(&ratio), "{shape:?}: {bytes} bytes");
+        }
+    }
+
+    /// The values of the rows that are not of special tokens.
+    fn embedding(deviation: f32) -> Vec<f32> {
+        let sizes = Sizes { n_layer: 1, ..Shape::Tiny.sizes() };
+        let model = Model::new(&sizes, Rows::Normal(deviation)).unwrap();
+        let mut bytes = Vec::new();
+        model.tensors[0].write(&mut Noise::new(), &mut bytes).unwrap();
+        bytes.truncate(2 * (sizes.n_vocab - sizes.vocabulary.special.len()) * sizes.n_embd);
+        let halves = bytes.chunks_exact(2).map(|half| f16::from_le_bytes([half[0], half[1]]));
+        halves.map(f32::from).collect()
+    }
+
+    #[test]
+    fn an_embedding_has_the_deviation_that_was_asked_for() {
+        let values = embedding(0.5);
+        let mean = |of: &dyn Fn(f64) -> f64| {
+            values.iter().map(|&value| of(value.into())).sum::<f64>() / values.len() as f64
+        };
+        assert!(mean(&|x| x).abs() < 0.002);
+        assert!((mean(&|x| x * x).sqrt() - 0.5).abs() < 0.002);
+        // One value in 15 787 lies beyond four deviations: of uniform ones none would.
+        let beyond = 15_787.0 * mean(&|x| if x.abs() >= 2.0 { 1.0 } else { 0.0 });
+        assert!((0.7..1.3).contains(&beyond), "{beyond} of what is expected");
+        for deviation in [*DEVIATIONS.start(), *DEVIATIONS.end()] {
+            let values = embedding(deviation);
+            assert!(values.iter().all(|value| value.is_finite()), "{deviation}");
+            let zeros = values.iter().filter(|&&value| value == 0.0).count();
+            assert!(zeros < values.len() / 100, "{zeros} zeros at {deviation}");
         }
     }
 
@@ -280,16 +349,16 @@ mod tests {
     #[test]
     fn the_shapes_of_bitnet_stay_byte_for_byte() {
         let with_layers = |shape: Shape, n_layer: usize| Sizes { n_layer, ..shape.sizes() };
-        for (layers, counting, expected) in [
-            (1, false, "d3871c87f5815669abcff058033f69f790feeea6b3cf70bb5cdfbd4e1a8e33af"),
-            (2, true, "6e1e1032c94a66548b97a8d97efbd61636bc4b2b24c28e31e99db0a3ffad6337"),
+        for (layers, rows, expected) in [
+            (1, Rows::Usual, "d3871c87f5815669abcff058033f69f790feeea6b3cf70bb5cdfbd4e1a8e33af"),
+            (2, Rows::Counting, "6e1e1032c94a66548b97a8d97efbd61636bc4b2b24c28e31e99db0a3ffad6337"),
         ] {
-            let model = Model::new(&with_layers(Shape::Tiny, layers), counting).unwrap();
+            let model = Model::new(&with_layers(Shape::Tiny, layers), rows).unwrap();
             let mut bytes = Vec::new();
             model.write(&mut bytes).unwrap();
             assert_eq!(digest(&bytes), expected, "{layers} layers");
         }
-        let model = Model::new(&with_layers(Shape::Bitnet2b4t, 1), false).unwrap();
+        let model = Model::new(&with_layers(Shape::Bitnet2b4t, 1), Rows::Usual).unwrap();
         assert_eq!(
             digest(&header(&model)),
             "43d6b27cd5ac8de8b11611e09bf206f443758d9fab276e8ec9df5148b4177962"

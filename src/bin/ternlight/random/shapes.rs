@@ -269,6 +269,18 @@ impl Sizes {
         })
     }
 
+    /// Refuses sizes whose vocabulary's rows cannot hold any values.
+    pub(super) fn check_deviation(&self) -> Result<()> {
+        let types = [Some(self.embedding), self.head].into_iter().flatten();
+        match types.into_iter().find(|&ty| ty != TensorType::F16) {
+            None => Ok(()),
+            Some(ty) => Err(Error::BadOption {
+                name: "embedding-deviation".into(),
+                why: format!("only an embedding and an LM head of F16 take one, not of {ty}"),
+            }),
+        }
+    }
+
     /// Refuses sizes whose tensors cannot be those of a model that counts. `option` asked for one.
     pub(crate) fn check_counting(&self, option: &str) -> Result<()> {
         let vocabulary = (self.embedding, self.head);

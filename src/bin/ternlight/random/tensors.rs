@@ -1,6 +1,7 @@
 //! The tensors of a model with random weights.
 
 use std::io::{self, Write};
+use std::ops::RangeInclusive;
 
 use half::f16;
 
@@ -15,6 +16,10 @@ use super::{Sizes, row_bytes};
 /// The scale of a [`Fill::Shift`] matrix: large enough that the shifted values outweigh what the
 /// residual stream holds already.
 const SHIFT_SCALE: f32 = 8.0;
+
+/// The standard deviations that an embedding can get. As an f16, no value is infinite, since
+/// [`Noise::normal`] gives none beyond six deviations, and few are 0.
+pub(crate) const DEVIATIONS: RangeInclusive<f32> = 1e-4..=1e4;
 
 /// A tensor and the rule that fills it.
 pub(super) struct Tensor {
@@ -37,6 +42,8 @@ enum Fill {
     /// Rows of the vocabulary. Values that are not ternary are up to `size`. The last rows are
     /// those of `special` tokens.
     Rows { size: f32, special: usize },
+    /// Like `Rows`, of F16: values of a normal distribution.
+    Normal { deviation: f32, special: usize },
     /// Like `Rows`: one row of noise; each row after it is the row before, rotated by one value. A
     /// new row of noise starts when the rotation has come full circle.
     Rotated { special: usize },
@@ -129,6 +136,13 @@ impl Tensor {
         };
     }
 
+    /// Gives values of a normal distribution to this tensor if it has rows of the vocabulary.
+    pub(super) fn deviate(&mut self, deviation: f32) {
+        if let Fill::Rows { special, .. } = self.fill {
+            self.fill = Fill::Normal { deviation, special };
+        }
+    }
+
     /// Its row of the tensor table.
     pub(super) fn entry(&self) -> TensorEntry {
         TensorEntry {
@@ -165,6 +179,10 @@ impl Tensor {
                         values = (0..columns).map(|_| noise.value()).collect();
                     }
                     push_halves(&values, loudness(row, rows, special), &mut bytes);
+                }
+                Fill::Normal { deviation, special } => {
+                    values = (0..columns).map(|_| noise.normal()).collect();
+                    push_halves(&values, deviation * loudness(row, rows, special), &mut bytes);
                 }
                 Fill::Rows { size, special } => {
                     let loudness = loudness(row, rows, special);
@@ -265,6 +283,14 @@ impl Noise {
     /// In [-1, 1).
     fn value(&mut self) -> f32 {
         (self.next() >> 40) as f32 / (1 << 23) as f32 - 1.0
+    }
+
+    /// Of a normal distribution with a standard deviation of 1, by the method of Box and Muller.
+    fn normal(&mut self) -> f32 {
+        // In (0, 1]: the root is 5.9 at most.
+        let chance = ((self.next() >> 39) + 1) as f32 / (1 << 25) as f32;
+        let turned = std::f32::consts::PI * self.value();
+        (-2.0 * chance.ln()).sqrt() * turned.cos()
     }
 
     /// Four ternary codes.
