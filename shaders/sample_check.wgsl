@@ -9,9 +9,9 @@
 // [1]: 1 if the other logits are needed
 @group(0) @binding(3) var<storage, read_write> rest: array<u32>;
 
-// Covers the rounding of sums, see there.
+// What may be off of a sum and of what it is compared with.
 const MARGIN: f32 = 4.0 * SUM_ERROR;
-// Covers the rounding of weights.
+// Covers the rounding of a weight.
 const WEIGHT_SLACK: f32 = 1.01;
 
 var<workgroup> nearest: atomic<u32>; // the key that all logits which were not computed are below
@@ -53,6 +53,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     workgroupBarrier();
     if lane == 0u {
         let bin = atomicLoad(&p_bin);
+        // All of this has to be so. A comparison with what is no number is not.
         let one = bin < LAST_BIN && count_to[bin] - count_above(bin) == 1u;
         let ends = mass_to[bin] >= sampling.top_p * (mass + more) * (1.0 + MARGIN);
         let apart = u32(bins_below(largest, atomicLoad(&nearest))) > bin;

@@ -232,6 +232,12 @@ impl Engine {
         Ok(Warming { prompts: [first, long], tokens })
     }
 
+    /// Compiles what chooses tokens as it was set, unless that is done: several kernels at a time.
+    /// Steps would compile one after the other.
+    pub async fn compile_choosing(&self) {
+        self.gpu.compile(self.to_token(&self.single(0))).await;
+    }
+
     /// Compiles one more of the kernels that a load leaves for later: those of drafts, of several
     /// texts at once, and of other ways to choose a token. `None` when there is none left. Steps need
     /// not wait for it: they compile what they need and find missing.

@@ -70,7 +70,9 @@ impl Faults {
     /// Resolves when the device is lost; fails when it is freed.
     pub(super) fn wait(&self) -> oneshot::Receiver<Loss> {
         let (tell, told) = oneshot::channel();
-        self.noted().waiting.push(tell);
+        let waiting = &mut self.noted().waiting;
+        waiting.retain(|other| !other.is_canceled());
+        waiting.push(tell);
         told
     }
 
@@ -136,6 +138,14 @@ mod tests {
             end(&faults, &loss);
             assert!(work.as_mut().poll(&mut context).is_ready());
         }
+    }
+
+    #[test]
+    fn who_waits_no_more_leaves_nothing_behind() {
+        let faults = Faults::default();
+        let _waits = faults.wait();
+        (0..9).for_each(|_| drop(faults.unless_gone(std::future::ready(()))));
+        assert!(faults.noted().waiting.len() <= 2);
     }
 
     #[test]

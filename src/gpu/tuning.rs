@@ -51,8 +51,9 @@ pub struct Tuning {
     ///
     /// Waiting for each token costs a fast card two thirds of its speed. A browser prepares all
     /// steps of a batch before the GPU gets the first: with two batches of four the GPU waits so
-    /// long that single steps are faster, and with three it still waits. A CPU gains nothing, and
-    /// would compute tokens that nobody wants.
+    /// long that single steps are faster, and with three it still waits. An answer begins with batches
+    /// of one step, so it needs more of them. A CPU gains nothing, and would compute tokens that nobody
+    /// wants.
     pub max_batches: usize,
     /// Steps of one batch, at most [`MAX_BATCH_STEPS`].
     pub max_batch_steps: usize,

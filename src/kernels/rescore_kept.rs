@@ -59,10 +59,12 @@
 //! follows gets what `sample_max` and `sample_bins` give for all logits. Both kernels are always submitted:
 //! nobody waits for the answer of the check, and `rescore_rest` ends at once where it is not needed.
 //!
-//! The margin is four times `SUM_ERROR` of `bin_sums.wgsl`: each of two weights may be off by one of it, and
-//! `sample_sift` takes one. What a row weighs at most is off by less than a hundredth, which `U` gets on
-//! top: a weight of more than 10⁻³⁰ has an exponent above -70, which two roundings change by less than
-//! 2⁻¹⁷, and a smaller one is nothing beside the margin.
+//! The margin is four times `SUM_ERROR` of `bin_sums.wgsl`: the sums with and without the rows that are ruled
+//! out may be off by one of it each, and `sample_sift` takes one. A token of the last bin weighs nothing in
+//! either sum. `U` gets a hundredth on top. That covers what rounding takes of it: a weight is the product of
+//! two exponentials, of a row below the limit and of the limit below `G`. Where these are numbers down to -70,
+//! each rounds by less than 2⁻¹⁶, and `exp` in WGSL is off by less than 2⁻¹⁵ of its value. Smaller weights
+//! are nothing beside the margin.
 //!
 //! # Which draws it pays for
 //!
@@ -74,9 +76,10 @@
 //!
 //! Top-p alone depends on the text. Where a few tokens have most of the weight, nearly all rows are ruled out,
 //! and half of the bytes are read. Where the check fails, it is half as many again as the LM head has. This
-//! was computed for 392 hidden states of the bundled model, whose bound is 1.35 logits:
+//! was computed for 392 hidden states of the bundled model, whose bound is 1.35 logits. The last columns are
+//! for other values of `NATS`:
 //!
-//! | temperature | top-p | checks that hold | bytes read, of all | 4 nats instead | 2 nats |
+//! | temperature | top-p | checks that hold | bytes read, of all | with 4 nats | with 2 nats |
 //! |---|---|---|---|---|---|
 //! | 0.7 | 0.9 | 91 % | 60 % | 66 % | 71 % |
 //! | 0.7 | 0.95 | 86 % | 65 % | 71 % | 76 % |

@@ -216,6 +216,7 @@ impl Session {
         generation.stats.reused_tokens = text.filled;
         self.engine.use_slot(slot);
         self.engine.set_choosing(&generation.options.choosing());
+        self.engine.compile_choosing().await;
         running.all.push(generation);
         Ok(())
     }

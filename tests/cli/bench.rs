@@ -12,7 +12,8 @@ use crate::{file, target, ternlight, text};
 fn bench_reports_figures_with_bytes_and_a_soak() {
     let model = file("bench.gguf", &tiny().build());
     let lengths = ["--decode", "8,99", "--tokens", "4"];
-    let times = ["--runs", "2", "--loads", "1", "--sampling", "--soak", "100", "--json"];
+    let times =
+        ["--runs", "2", "--loads", "1", "--sampling", "--profile", "--soak", "100", "--json"];
     let report = text(&[&["bench", "--model", &model], &lengths[..], &times[..]].concat());
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     let number = |value: &serde_json::Value| value.as_f64().unwrap();
@@ -49,6 +50,11 @@ fn bench_reports_figures_with_bytes_and_a_soak() {
     let rate = number(&decode["median"]) * number(&decode["bytesPerToken"]) / 1e9;
     let share = rate / number(&report["bandwidth"]);
     assert!((number(&decode["share"]) - share).abs() <= 1e-6 * share, "{decode}");
+
+    let profiles = report["profiles"].as_array().unwrap();
+    let drawn: Vec<_> = profiles.iter().map(|step| step["drawn"].as_str().unwrap_or("")).collect();
+    // Those of a token, then that of a prompt.
+    assert_eq!(drawn, ["", "temperature", "top-k and top-p", "top-p", "min-p", ""]);
 
     let soak = &report["soak"];
     assert_eq!(soak["tokens"], 100);
