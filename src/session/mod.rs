@@ -87,7 +87,8 @@ pub struct Info {
     pub adapter: String,
     /// Dispatches of one greedy decode step.
     pub dispatches_per_token: usize,
-    /// Bytes that a greedy decode step moves, with an empty context: the weights that it reads.
+    /// Bytes that a greedy decode step moves, with an empty context: the weights that it reads. Of the rows
+    /// of the LM head that are computed again, one is counted.
     pub bytes_per_token: u64,
     /// The kernel variants in use, `name` or `name/variant`.
     pub kernels: Vec<String>,
