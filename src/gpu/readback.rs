@@ -1,7 +1,11 @@
 //! Results that are copied back from the GPU.
 
+#[cfg(not(target_arch = "wasm32"))]
+use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::sync::PoisonError;
+#[cfg(not(target_arch = "wasm32"))]
+use std::task::Poll;
 
 use bytemuck::Pod;
 use futures_channel::oneshot;
@@ -164,7 +168,7 @@ impl Gpu {
 }
 
 impl<T: Pod> Readback<T> {
-    /// Waits for the values.
+    /// Waits for the values. Natively that blocks the thread; its other tasks run before.
     pub async fn take(self, gpu: &Gpu) -> Result<Vec<T>> {
         // Reading fails only if the device is lost, or has noted an error of what computes the values. Its
         // own callback, which may know why it is lost, comes before or after.
@@ -173,6 +177,8 @@ impl<T: Pod> Readback<T> {
             gpu.faults.note(error.clone());
             gpu.check().err().unwrap_or(error)
         };
+        #[cfg(not(target_arch = "wasm32"))]
+        let_others_run().await;
         #[cfg(not(target_arch = "wasm32"))]
         gpu.device
             .poll(wgpu::PollType::Wait { submission_index: Some(self.submission), timeout: None })
@@ -196,4 +202,18 @@ impl<T: Pod> Readback<T> {
         }
         Ok(values)
     }
+}
+
+/// Lets the other tasks of the thread run once. One of them may make a call, as in a browser.
+#[cfg(not(target_arch = "wasm32"))]
+async fn let_others_run() {
+    let mut they_ran = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut they_ran, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }

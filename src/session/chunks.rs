@@ -7,7 +7,7 @@
 
 use std::iter::successors;
 
-use web_time::Duration;
+use web_time::{Duration, Instant};
 
 /// A chunk should take at most this long. An NVIDIA H200 computes 1024 tokens of a model of 8 billion
 /// weights in it; in chunks of 512 it took 3 % longer, in chunks of 256 another twentieth.
@@ -21,12 +21,14 @@ pub(super) struct Chunks {
     max_tokens: usize,
     /// Seconds for each token of the last chunk.
     each: Option<f64>,
+    /// When the last chunk was done.
+    free: Option<Instant>,
 }
 
 impl Chunks {
     /// The engine has room for `max_tokens`.
     pub(super) fn new(max_tokens: usize) -> Self {
-        Self { max_tokens, each: None }
+        Self { max_tokens, each: None, free: None }
     }
 
     /// Tokens in the next chunk: few, until it is known how long they take.
@@ -51,8 +53,15 @@ impl Chunks {
         }
     }
 
-    /// Must be called after each chunk with the time it took.
-    pub(super) fn took(&mut self, tokens: usize, time: Duration) {
+    /// Must be called when a chunk is done, with the time when it was submitted. It began when the chunk
+    /// before it was done.
+    pub(super) fn done(&mut self, tokens: usize, submitted: Instant, now: Instant) {
+        let began = self.free.map_or(submitted, |free| free.max(submitted));
+        self.took(tokens, now - began);
+        self.free = Some(now);
+    }
+
+    fn took(&mut self, tokens: usize, time: Duration) {
         self.each = Some(time.as_secs_f64() / tokens as f64);
     }
 
@@ -101,6 +110,20 @@ mod tests {
             assert_eq!(sizes(room, 10, 10), [room; 6]);
             assert_eq!(sizes(room, 10, 50_000), [room; 6]);
         }
+    }
+
+    #[test]
+    fn the_time_in_which_a_chunk_waits_for_another_does_not_count() {
+        let mut chunks = Chunks::new(512);
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        chunks.done(64, at(0), at(64));
+        assert_eq!(chunks.tokens(), 128);
+        chunks.done(64, at(1), at(80));
+        assert_eq!(chunks.tokens(), 512);
+        // Nor does the time in which there was none.
+        chunks.done(64, at(1000), at(1016));
+        assert_eq!(chunks.tokens(), 512);
     }
 
     #[test]

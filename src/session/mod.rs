@@ -30,7 +30,7 @@ use crate::chat::{self, Message, Template, TemplateChoice};
 use crate::engine::{Choosing, Engine, EngineOptions};
 use crate::error::{Error, Result};
 use crate::gguf::Gguf;
-use crate::gpu::Gpu;
+use crate::gpu::{Gpu, Readback};
 use crate::model::{Config, weights::weights};
 use crate::source::{Reader, Source};
 use crate::tokenizer::{Rules, Tokenizer};
@@ -87,7 +87,8 @@ pub struct Info {
     pub adapter: String,
     /// Dispatches of one greedy decode step.
     pub dispatches_per_token: usize,
-    /// Bytes that a greedy decode step moves, with an empty context: the weights that it reads.
+    /// Bytes that a greedy decode step moves, with an empty context: the weights that it reads. Of the rows
+    /// of the LM head that are computed again, one is counted.
     pub bytes_per_token: u64,
     /// The kernel variants in use, `name` or `name/variant`.
     pub kernels: Vec<String>,
@@ -303,10 +304,10 @@ impl Session {
         self.caches.release_all();
         let wanted = Wanted { least: ids.len(), most: ids.len() };
         let Some(id) = self.place(ids, wanted, MAX_KEPT).await? else { return Err(given_up()) };
-        if let Some(text) = self.caches.get(id) {
-            self.engine.use_cache(text.first());
-        }
-        self.prefill(id, &|| false).await?;
+        let Some(text) = self.caches.get(id) else { return Err(given_up()) };
+        self.engine.use_cache(text.first());
+        let from = text.filled;
+        self.prefill(id, from, &|| false).await?;
         let Some(text) = self.caches.get(id) else { return Err(given_up()) };
         let pos = std::mem::replace(&mut text.filled, ids.len());
         self.caches.release(id);
@@ -402,35 +403,61 @@ impl Session {
     }
 
     /// Computes a text from what is filled, except for the last chunk: that is left to the step
-    /// which chooses a token. The next chunk is prepared while one is computed, so that stopping
-    /// leaves at most two chunks to finish. Gives whether it is done, rather than stopped.
-    async fn prefill(&mut self, id: CacheId, stopped: &dyn Fn() -> bool) -> Result<bool> {
+    /// which chooses a token. The first chunk began at `from`. The next chunk is prepared while one is
+    /// computed, so that stopping leaves at most two chunks to finish.
+    async fn prefill(
+        &mut self,
+        id: CacheId,
+        from: usize,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Prefilled> {
         let Some(text) = self.caches.get(id) else { return Err(given_up()) };
-        let (ids, from) = (&text.tokens, text.filled);
         let mut before = None;
-        // When the chunk before `before` was done.
-        let mut free = Instant::now();
-        let mut pos = from;
         loop {
-            let (tokens, end) = self.chunks.next(from, pos, ids.len());
-            if pos + tokens == ids.len() {
-                return Ok(true);
+            let (pos, len) = (text.filled, text.tokens.len());
+            let (tokens, end) = self.chunks.next(from, pos, len);
+            if pos + tokens == len {
+                return Ok(Prefilled::Done);
             }
             if stopped() {
-                return Ok(false);
+                return Ok(Prefilled::Stopped(before));
             }
-            let running = self.engine.prefill(&ids[pos..pos + tokens], pos, end);
-            pos += tokens;
-            text.filled = pos;
-            if let Some((done, tokens, submitted)) =
-                before.replace((running, tokens, Instant::now()))
-            {
-                done.take(self.engine.gpu()).await?;
-                let now = Instant::now();
-                self.chunks.took(tokens, now - free.max(submitted));
-                free = now;
+            let chunk = Chunk::submit(&self.engine, &text.tokens[pos..pos + tokens], pos, end);
+            text.filled += tokens;
+            if let Some(before) = before.replace(chunk) {
+                before.take(self.engine.gpu(), &mut self.chunks).await?;
             }
         }
+    }
+}
+
+/// How far [`Session::prefill`] has come.
+enum Prefilled {
+    /// To the last chunk.
+    Done,
+    /// Not as far: it was stopped. This chunk may be in flight.
+    Stopped(Option<Chunk>),
+}
+
+/// A chunk of a prompt in flight.
+struct Chunk {
+    tokens: usize,
+    done: Readback<u32>,
+    submitted: Instant,
+}
+
+impl Chunk {
+    /// Submits `ids`; the arguments are those of [`Engine::prefill`].
+    fn submit(engine: &Engine, ids: &[u32], pos: usize, end: usize) -> Self {
+        let done = engine.prefill(ids, pos, end);
+        Self { tokens: ids.len(), done, submitted: Instant::now() }
+    }
+
+    /// Waits until it is done, and tells `chunks` how long it took.
+    async fn take(self, gpu: &Gpu, chunks: &mut Chunks) -> Result<()> {
+        self.done.take(gpu).await?;
+        chunks.done(self.tokens, self.submitted, Instant::now());
+        Ok(())
     }
 }
 

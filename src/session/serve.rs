@@ -16,11 +16,10 @@ use super::output::{Output, Token};
 use super::pace::Pace;
 use super::run::Run;
 use super::stats::{FinishReason, Stats};
-use super::{MAX_KEPT, MAX_SHARED, Session, given_up};
+use super::{Chunk, MAX_KEPT, MAX_SHARED, Prefilled, Session, given_up};
 use crate::chat::Channels;
 use crate::engine::{Choice, Chosen, Engine, Sampled, Seat};
 use crate::error::{Error, Result};
-use crate::gpu::Readback;
 
 /// Chunks of prompts in flight, at most: one is prepared while another is computed.
 const MAX_CHUNKS: usize = 2;
@@ -30,8 +29,6 @@ struct Running<'a> {
     all: Vec<Generation<'a>>,
     in_flight: VecDeque<Work>,
     pace: Pace,
-    /// When the chunk before those in flight was done.
-    chunks_free: Instant,
     serials: u64,
     /// Whether the call that waits first has found no room.
     blocked: bool,
@@ -40,7 +37,7 @@ struct Running<'a> {
 /// What was submitted.
 enum Work {
     /// A chunk of a prompt.
-    Chunk { tokens: usize, done: Readback<u32>, submitted: Instant },
+    Chunk(Chunk),
     /// The end of a prompt, which chooses a token.
     First { serial: u64, tokens: Chosen },
     /// `n` steps of several texts.
@@ -88,7 +85,6 @@ impl Session {
             all: Vec::new(),
             in_flight: VecDeque::new(),
             pace: Pace::like(&self.pace, &self.engine.gpu().tuning),
-            chunks_free: Instant::now(),
             serials: 0,
             blocked: false,
         };
@@ -113,7 +109,7 @@ impl Session {
                 1 if running.in_flight.is_empty() => {
                     let Some(mut one) = running.all.pop() else { continue };
                     (one.decodes, one.in_flight) = (false, 0);
-                    match self.alone(&mut one, calls, running.blocked).await {
+                    match self.alone(&mut one, calls, running).await {
                         Ok(Alone::Joined) => running.all.push(one),
                         Ok(Alone::Ended) => {
                             self.caches.release(one.text);
@@ -181,6 +177,7 @@ impl Session {
             started,
             first: None,
             serial: running.serials,
+            prompted: None,
             decodes: false,
             in_flight: 0,
             options,
@@ -235,20 +232,30 @@ impl Session {
     }
 
     /// Runs a generation without others, until it ends or a call can join.
+    ///
+    /// Whoever comes while its prompt is computed need not wait for more than the chunks in flight.
     async fn alone(
         &mut self,
         one: &mut Generation<'_>,
         calls: &Calls<'_>,
-        blocked: bool,
+        running: &mut Running<'_>,
     ) -> Result<Alone> {
-        let joins = self.engine.slots() > 1 && !blocked;
+        let can_join = self.engine.slots() > 1 && !running.blocked;
+        let joins = || can_join && !calls.is_empty();
         let tokenizer = Rc::clone(&self.tokenizer);
         let drafts = one.options.prompt_lookup.unwrap_or(self.engine.gpu().tuning.prompt_lookup);
         loop {
             self.use_text(one)?;
-            if !self.prefill(one.text, &|| one.is_canceled()).await? {
-                one.stats.finish_reason = FinishReason::Abort;
-                return Ok(Alone::Ended);
+            let stopped = || one.is_canceled() || joins();
+            if let Prefilled::Stopped(chunk) = self.prefill(one.text, one.from, &stopped).await? {
+                if one.is_canceled() {
+                    one.stats.finish_reason = FinishReason::Abort;
+                    return Ok(Alone::Ended);
+                }
+                // It had its turn: the prompts of those who join come first.
+                one.prompted = chunk.as_ref().map(|chunk| chunk.submitted);
+                running.in_flight.extend(chunk.map(Work::Chunk));
+                return Ok(Alone::Joined);
             }
             let Self { engine, info, caches, pace, chunks, .. } = self;
             let Some(text) = caches.get(one.text) else { return Err(given_up()) };
@@ -280,12 +287,12 @@ impl Session {
                 if first {
                     chunks.took_at_most(one.prompt - one.reused, one.started.elapsed());
                 }
-                joined = joined || joins && !calls.is_empty();
+                joined = joined || joins();
             }
             one.stats = decoder.finish();
             let has_room = match next {
                 Next::End => return Ok(Alone::Ended),
-                Next::Close(ids) => self.extend(one, &ids).await?,
+                Next::Close(ids) => self.close(one, &ids).await?,
                 Next::Token if joined => true,
                 Next::Token => self.extend(one, &[]).await?,
             };
@@ -316,7 +323,8 @@ impl Session {
         loop {
             let steps: usize = running.in_flight.iter().map(Work::steps).sum();
             let batch_steps = running.pace.batch_steps();
-            if !running.in_flight.is_empty()
+            // However slow the card is, chunks of prompts do not keep a batch out.
+            if running.in_flight.iter().any(|work| matches!(work, Work::Batch { .. }))
                 && !running.pace.has_room(running.in_flight.len(), steps, batch_steps)
             {
                 return Ok(());
@@ -350,10 +358,12 @@ impl Session {
         }
     }
 
-    /// Submits a chunk of each prompt that is not computed yet, as far as few are in flight.
+    /// Submits a chunk of each prompt that is not computed yet, as far as few are in flight. Prompts
+    /// take turns, so that a short one need not wait for all of a long one.
     fn submit_prompts(&mut self, running: &mut Running<'_>) -> Result<()> {
+        running.all.sort_by_key(|one| one.prompted);
         for one in running.all.iter_mut().filter(|one| !one.decodes && one.in_flight == 0) {
-            let chunks = running.in_flight.iter().filter(|work| matches!(work, Work::Chunk { .. }));
+            let chunks = running.in_flight.iter().filter(|work| matches!(work, Work::Chunk(_)));
             if chunks.count() >= MAX_CHUNKS {
                 return Ok(());
             }
@@ -380,9 +390,9 @@ impl Session {
                 one.in_flight = 1;
                 one.decodes = true;
             } else {
-                let done = self.engine.prefill(ids, pos, end);
-                let submitted = Instant::now();
-                running.in_flight.push_back(Work::Chunk { tokens, done, submitted });
+                let chunk = Chunk::submit(&self.engine, ids, pos, end);
+                one.prompted = Some(chunk.submitted);
+                running.in_flight.push_back(Work::Chunk(chunk));
             }
         }
         Ok(())
@@ -393,11 +403,8 @@ impl Session {
         let gpu = self.engine.gpu();
         match running.in_flight.pop_front() {
             None => Err(given_up()),
-            Some(Work::Chunk { tokens, done, submitted }) => {
-                done.take(gpu).await?;
-                let now = Instant::now();
-                self.chunks.took(tokens, now - running.chunks_free.max(submitted));
-                running.chunks_free = now;
+            Some(Work::Chunk(chunk)) => {
+                chunk.take(gpu, &mut self.chunks).await?;
                 running.pace.pause();
                 Ok(())
             }
@@ -446,10 +453,7 @@ impl Session {
                     one.in_flight = 0;
                     one.decodes = false;
                     // Without room it waits for that of another.
-                    self.extend(one, &ids).await?;
-                    if let Some(text) = self.caches.get(one.text) {
-                        one.from = text.filled;
-                    }
+                    self.close(one, &ids).await?;
                     return Ok(());
                 }
                 end => {
@@ -484,6 +488,15 @@ impl Session {
         self.engine.use_cache(text.first());
         self.engine.use_slot(one.slot);
         Ok(())
+    }
+
+    /// Adds what [`Next::Close`] has to a text, and gives it room. Gives whether there was room.
+    async fn close(&mut self, one: &mut Generation<'_>, ids: &[u32]) -> Result<bool> {
+        let has_room = self.extend(one, ids).await?;
+        if let Some(text) = self.caches.get(one.text) {
+            one.from = text.filled;
+        }
+        Ok(has_room)
     }
 
     /// Adds `ids` to a text, and gives it room for more tokens; perhaps another range. Gives whether
@@ -524,7 +537,7 @@ impl Work {
     /// Steps that take the time of one.
     fn steps(&self) -> usize {
         match self {
-            Self::Chunk { .. } | Self::First { .. } => 1,
+            Self::Chunk(_) | Self::First { .. } => 1,
             Self::Batch { n, .. } => *n,
         }
     }

@@ -1,30 +1,33 @@
 //! Calls that decode together: each gets the tokens that it gets alone.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
+use std::pin::pin;
 use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use futures_channel::oneshot::Receiver;
 use ternlight::Result;
-use ternlight::native::block_on;
 use ternlight::sampling::{LogitBias, Logprobs, Sampling};
 use ternlight::session::{Calls, FinishReason, GenerateOptions, KvType, Prompt, Session, Stats};
 
-use crate::setup::{Setup, generate, greedy, noise};
+use crate::setup::{Setup, generate, greedy, noise, small};
+use crate::support::Kv;
 
-/// A call: it is made when those before it have got so many tokens together, and stops after so many
-/// of its own.
+/// A call: it is made when those before it have got so many tokens together and the GPU has been waited
+/// for so often, and stops after so many tokens of its own.
 #[derive(Clone)]
 struct Asked {
     after: usize,
+    after_waits: usize,
     ids: Vec<u32>,
     options: GenerateOptions,
     stops_after: usize,
 }
 
 fn asked(after: usize, ids: Vec<u32>, options: GenerateOptions) -> Asked {
-    Asked { after, ids, options, stops_after: usize::MAX }
+    Asked { after, after_waits: 0, ids, options, stops_after: usize::MAX }
 }
 
 /// The tokens of a call with what is told of each.
@@ -38,19 +41,27 @@ type Found = (Told, Option<Receiver<Result<Stats>>>);
 struct Served {
     calls: Calls<'static>,
     waiting: RefCell<Vec<Asked>>,
+    /// How often the GPU has been waited for.
+    waits: Cell<usize>,
     found: RefCell<Vec<Found>>,
+    /// The calls that have a token, in the order in which they got their first.
+    begun: RefCell<Vec<usize>>,
 }
 
 impl Served {
     /// Makes the calls whose time has come.
     fn push(self: &Rc<Self>) {
         let total: usize = self.found.borrow().iter().map(|(ids, _)| ids.len()).sum();
-        while self.waiting.borrow().first().is_some_and(|next| next.after <= total) {
+        let is_due = |next: &Asked| next.after <= total && next.after_waits <= self.waits.get();
+        while self.waiting.borrow().first().is_some_and(is_due) {
             let Asked { ids, options, stops_after, .. } = self.waiting.borrow_mut().remove(0);
             let (index, this) = (self.found.borrow().len(), Rc::clone(self));
             self.found.borrow_mut().push((Vec::new(), None));
             let on_token = move |token: ternlight::session::Token| {
                 let mut found = this.found.borrow_mut();
+                if found[index].0.is_empty() {
+                    this.begun.borrow_mut().push(index);
+                }
                 found[index].0.extend(token.id.map(|id| (id, token.logprobs)));
                 let is_enough = found[index].0.len() >= stops_after;
                 drop(found);
@@ -64,14 +75,31 @@ impl Served {
 }
 
 fn serve(session: &mut Session, asked: &[Asked]) -> Vec<(Told, Result<Stats>)> {
+    serve_in_order(session, asked).0
+}
+
+/// Also gives the calls in the order in which they got their first tokens.
+fn serve_in_order(
+    session: &mut Session,
+    asked: &[Asked],
+) -> (Vec<(Told, Result<Stats>)>, Vec<usize>) {
     let served = Rc::new(Served::default());
     served.waiting.replace(asked.to_vec());
     served.push();
-    block_on(session.serve(&served.calls)).unwrap();
+    let mut serving = pin!(session.serve(&served.calls));
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        if let Poll::Ready(done) = serving.as_mut().poll(&mut context) {
+            break done.unwrap();
+        }
+        served.waits.set(served.waits.get() + 1);
+        served.push();
+    }
     let found = std::mem::take(&mut *served.found.borrow_mut());
     assert_eq!(found.len(), asked.len(), "all calls were made");
     let answer = |answer: Option<Receiver<_>>| answer.unwrap().try_recv().unwrap().unwrap();
-    found.into_iter().map(|(told, received)| (told, answer(received))).collect()
+    let found = found.into_iter().map(|(told, received)| (told, answer(received))).collect();
+    (found, served.begun.take())
 }
 
 /// How a text is chosen: greedily, and in every other way.
@@ -140,6 +168,48 @@ fn each_call_gets_the_tokens_that_it_gets_alone() {
         let expected = generate(&mut alone, &asked[9].ids, &asked[9].options).unwrap();
         assert_eq!(again.ids, expected.ids);
     }
+}
+
+/// A call that comes while the long prompt of another is computed joins between two chunks of it,
+/// whether that other runs alone or in a batch.
+#[test]
+fn no_call_waits_for_the_long_prompt_of_another() {
+    let setup = Setup::default();
+    let mut session = setup.small();
+    let mut alone = setup.small();
+    let long = |after| asked(after, noise(900), options(1, 5));
+    let joining = Asked { after_waits: 3, ..asked(0, noise(30), options(0, 5)) };
+    let to_one = vec![long(0), joining];
+    let to_batch = vec![
+        asked(0, noise(10), options(2, 40)),
+        long(1),
+        asked(4, noise(20)[5..].to_vec(), options(3, 5)),
+    ];
+    for (asked, expected) in [(to_one, vec![1, 0]), (to_batch, vec![0, 2, 1])] {
+        session.forget();
+        let (found, begun) = serve_in_order(&mut session, &asked);
+        assert_eq!(begun, expected);
+        for (asked, (told, _)) in asked.iter().zip(found) {
+            alone.forget();
+            assert_eq!(told, generate(&mut alone, &asked.ids, &asked.options).unwrap().told);
+        }
+    }
+}
+
+/// A call that comes while a prompt is computed, and cannot join, does not change where its chunks end.
+/// From 1025 tokens on, that decides how attention splits the context.
+#[test]
+fn a_prompt_that_was_interrupted_has_the_same_logits() {
+    let setup = Setup::default().like_a_card();
+    let mut file = small();
+    file.set("bitnet-b1.58.context_length", Kv::U32(2200));
+    let mut session = setup.load(&file.build()).unwrap();
+    let long = asked(0, noise(1300), options(0, 2));
+    let empty = Asked { after_waits: 1, ..asked(0, Vec::new(), greedy(1)) };
+    let found = serve(&mut session, &[long.clone(), empty]);
+    assert_eq!(found[1].1.as_ref().unwrap_err().code(), "bad-option");
+    session.forget();
+    assert_eq!(found[0].0, generate(&mut session, &long.ids, &long.options).unwrap().told);
 }
 
 /// What is wrong with one call is its own error. The others do not notice.
