@@ -138,15 +138,24 @@ export async function measure({
   const add = (what, unit, values, more = {}) => figures.push({ what, unit, values, ...more })
   /** Seconds of work after which a card that was idle has its full clock. */
   const AWAKE = 1
-  const [early, loaded] = [[], performance.now()]
+  /** Seconds without a call. In them, the kernels are compiled that the load did not wait for. */
+  const QUIET = 3
   /** Prompt tokens per second, as last measured. */
   let rate
-  for (let run = 0; run === 0 || since(loaded) < Math.min(AWAKE, patience); run++) {
-    // Not the prompts of the figures to come.
-    const { timeToFirstToken, prefillTokensPerSecond } = await stats(16, 10_000 + run, 1)
-    early.push(timeToFirstToken)
-    rate = prefillTokensPerSecond
+  /** Times of short prompts in a row, until the card is awake. */
+  const awaken = async ids => {
+    const [times, start] = [[], performance.now()]
+    while (times.length === 0 || since(start) < Math.min(AWAKE, patience)) {
+      // Not the prompts of the figures to come.
+      const { timeToFirstToken, prefillTokensPerSecond } = await stats(16, ids + times.length, 1)
+      times.push(timeToFirstToken)
+      rate = prefillTokensPerSecond
+    }
+    return times
   }
+  const early = await awaken(10_000)
+  await new Promise(resolve => setTimeout(resolve, 1000 * Math.min(QUIET, patience)))
+  await awaken(20_000)
   add('time to first token, 16-token prompt, right after the load', 'ms', early.slice(0, runs))
   /** Whether there is time to prefill `tokens` for `what`. */
   const hasTime = async (what, tokens) => {
