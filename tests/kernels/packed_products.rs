@@ -1,7 +1,7 @@
 //! Packed matrices: `gemv_packed`, `gemv_packed_floats` and `gemm_packed` multiply, `embed_packed`
 //! looks rows up. `quantize_groups` and `rms_norm_quantize_groups` make the int8 activations. For a
-//! single token, `stream_packed` and `norm_gated_packed` also make what the next product needs, and
-//! `norm_gemv_packed` and `norm_gemv_heads_packed` take it.
+//! single token, `stream_packed` and `norm_gated_packed` also make what the next product needs, as
+//! `stream_of_last` does for the first one. `norm_gemv_packed` and `norm_gemv_heads_packed` take it.
 
 use ternlight::blocks::pack;
 use ternlight::gpu::Gpu;
