@@ -1,14 +1,14 @@
-// wgpu 30 cannot ask a browser for pipelines that are compiled in another thread: it does not call
-// `createComputePipelineAsync`. What the browser compiles without that holds up all work of the GPU that is
-// submitted after it. So the device's `createComputePipeline` is another one while wgpu calls it. Remove
-// this when wgpu can ask.
+// wgpu 30 cannot ask a browser to compile a pipeline in another thread: it does not call
+// `createComputePipelineAsync`. What the browser compiles without that holds up all work that is submitted to
+// the GPU after it. So this replaces the device's `createComputePipeline` while wgpu calls it. Remove this when
+// wgpu can ask.
 
 interface Device {
   createComputePipeline(descriptor: unknown): unknown
   createComputePipelineAsync(descriptor: unknown): Promise<unknown>
 }
 
-/** Calls `create`, during which the device creates pipelines by `instead`. */
+/** Calls `create`, and lets the device create pipelines by `instead` until it returns. */
 function exchanged(device: Device, instead: Device['createComputePipeline'], create: () => void): void {
   const before = Object.getOwnPropertyDescriptor(device, 'createComputePipeline')
   device.createComputePipeline = instead
@@ -20,14 +20,14 @@ function exchanged(device: Device, instead: Device['createComputePipeline'], cre
   }
 }
 
-/** Compiles, in another thread, the pipeline that `create` creates. Nobody may use what that gets. */
+/** Compiles, in another thread, the pipeline that `create` asks for. What `create` gets must not be used. */
 export function createElsewhere(device: Device, create: () => void): Promise<unknown> {
   let asked: unknown
   exchanged(device, descriptor => (asked = descriptor), create)
   return device.createComputePipelineAsync(asked)
 }
 
-/** Makes `create` get the pipeline that was compiled so. */
+/** Calls `create`, which gets the `pipeline` that `createElsewhere` has compiled. */
 export function createdElsewhere(device: Device, pipeline: unknown, create: () => void): void {
   exchanged(device, () => pipeline, create)
 }

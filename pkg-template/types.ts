@@ -258,8 +258,9 @@ export interface ModelInfo {
   dispatchesPerToken: number
   /**
    * Bytes that the GPU moves for one greedy token when the context is empty: hardly more than the
-   * weights that it reads. Half of the LM head's bytes mostly give the token: of the other half, those
-   * of one row are counted. Where many tokens are almost as likely, the GPU reads those of more rows.
+   * weights that it reads. Where the LM head is split (see `head`), its upper bytes are mostly enough,
+   * and the lower ones of a single row are counted. Where many tokens are almost as likely, the GPU
+   * reads those of more rows.
    */
   bytesPerToken: number
   /** The kernels in use, as `name` or `name/variant`. */

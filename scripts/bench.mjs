@@ -23,7 +23,7 @@
 //               ones; until the model can be used, until all is stored, until all is compiled
 //   --limits    times only decoding, with all that the card has and with less: bindings of 128 MiB, no
 //               subgroups, no products of four int8 values at once
-//               Neither of these two, nor --peer, goes with what adds figures: --lookup, --sampling,
+//               --visits, --limits and --peer refuse what adds figures: --lookup, --sampling,
 //               --options, --batch, --profile, --soak
 //   --no-matrix-units  does without them where the browser offers them
 //   --patience  seconds for each figure. Where its runs take longer, there are fewer of them; where
@@ -70,7 +70,7 @@ const LIMITS = [
 ]
 /** Each is a report of its own. */
 const REPORTS = ['peer', 'visits', 'limits']
-/** What adds figures to the usual report. */
+/** Each adds figures to the usual report. */
 const ADDITIONS = ['lookup', 'sampling', 'options', 'batch', 'profile', 'soak']
 /** What `--options` asks for: as many biases as an OpenAI client may send. */
 const OPTIONS = {

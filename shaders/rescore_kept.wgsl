@@ -1,6 +1,6 @@
 // Computes the logits of the rows that top-k, top-p and min-p may keep, of up to two shards, see shards.wgsl.
-// They are those of gemv_lm_head. The other rows get no number. The approximate logits and their bounds
-// tell which rows may be kept: src/kernels/rescore_kept.rs has the proof.
+// They are those of gemv_lm_head. The other rows are ruled out, and get NaN. The approximate logits and their
+// bounds tell which rows may be kept: src/kernels/rescore_kept.rs has the proof.
 
 // [N_ROWS, 2, K] bytes
 @group(0) @binding(0) var<storage, read> embd: array<vec2u>;
@@ -15,8 +15,8 @@
 @group(0) @binding(5) var<storage, read> leads: array<vec2f>;
 // [n_vocab]: bits of the approximate logits, then of the logits
 @group(0) @binding(6) var<storage, read_write> logits: array<u32>;
-// [3, N_BLOCKS]: key of the greatest logit; bits of what rows without a number may weigh at most, where a row
-// at the limit weighs 1; bits of that limit
+// [3, N_BLOCKS], of each block: the key of its greatest logit; an upper bound of what its rows that are ruled out
+// weigh, if a row at the limit weighs 1, as bits; that limit, as bits
 @group(0) @binding(7) var<storage, read_write> greatest: array<u32>;
 // the second shard
 @group(0) @binding(8) var<storage, read> embd_1: array<vec2u>;
@@ -27,10 +27,10 @@ const OWN_LEADS: u32 = (N_LEADS + WORKGROUP - 1u) / WORKGROUP;
 const KEY_BITS: u32 = 20u;
 
 var<private> own_leads: array<u32, OWN_LEADS>; // keys of their lower ends
-var<private> own_ruled_out: f32; // what they may weigh
+var<private> own_ruled_out: f32; // a bound of what the lane's rows that are ruled out weigh
 var<workgroup> greatest_of_block: atomic<u32>;
 
-// Whether top-p alone ends the tokens that are kept. Then those that are ruled out count too.
+// Whether there is top-p without top-k. Then the weight of the rows that are ruled out counts too.
 fn takes_share_of_all() -> bool {
     return sampling.top_p < 1.0 && sampling.top_k == 0u;
 }
@@ -83,7 +83,8 @@ fn least_of_top_k(lane: u32) -> f32 {
     return value_of(found);
 }
 
-// Rows whose upper ends are below this change no draw. With top-p alone, sample_check decides that. Called once, by the whole workgroup.
+// Rows whose upper ends are below this change no draw. With top-p alone they may, and sample_check finds out.
+// Called once, by the whole workgroup.
 fn least_kept(lane: u32, norm: f32) -> f32 {
     let greatest_end = group_max_vec2f(lane, vec2f(take_leads(lane, norm))).x;
     var least = LOWEST;

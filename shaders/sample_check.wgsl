@@ -1,4 +1,4 @@
-// Whether top-p ends at the same token whatever the logits are that rescore_kept did not compute. If not,
+// Checks that top-p ends at the same token, whatever the logits that rescore_kept left out. If it may not,
 // rescore_rest computes them. One workgroup. src/kernels/rescore_kept.rs has the proof.
 
 @group(0) @binding(0) var<uniform> sampling: Sampling;
@@ -9,15 +9,15 @@
 // [1]: 1 if the other logits are needed
 @group(0) @binding(3) var<storage, read_write> rest: array<u32>;
 
-// What may be off of a sum and of what it is compared with.
+// Covers the errors of both sums that are compared, and the margin of sample_sift.
 const MARGIN: f32 = 4.0 * SUM_ERROR;
 // Covers the rounding of a weight.
 const WEIGHT_SLACK: f32 = 1.01;
 
-var<workgroup> nearest: atomic<u32>; // the key that all logits which were not computed are below
+var<workgroup> nearest: atomic<u32>; // all logits that were left out have keys below this
 var<workgroup> p_bin: atomic<u32>;
 
-// Bounds what the rows without a logit weigh, for lane 0. Called once, by the whole workgroup.
+// An upper bound of what the rows that are ruled out weigh, for lane 0. Called once, by the whole workgroup.
 fn ruled_out(lane: u32, largest: u32) -> f32 {
     var weight = 0.0;
     for (var n = 0u; n < (N_GREATEST + WORKGROUP - 1u) / WORKGROUP; n++) {
@@ -53,7 +53,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     workgroupBarrier();
     if lane == 0u {
         let bin = atomicLoad(&p_bin);
-        // All of this has to be so. A comparison with what is no number is not.
+        // All three must hold. A comparison with NaN does not.
         let one = bin < LAST_BIN && count_to[bin] - count_above(bin) == 1u;
         let ends = mass_to[bin] >= sampling.top_p * (mass + more) * (1.0 + MARGIN);
         let apart = u32(bins_below(largest, atomicLoad(&nearest))) > bin;

@@ -196,7 +196,7 @@ fn embeddings_may_be_of_three_types() {
     }
 }
 
-/// They pad the vocabulary. Some files count them in `vocab_size`.
+/// Such rows pad the vocabulary. Some files count them in `vocab_size`.
 #[test]
 fn an_embedding_may_have_more_rows_than_tokens() {
     let expected = load(&tiny()).unwrap().forward(&[1, 2, 3]).unwrap();

@@ -16,7 +16,7 @@ export async function load(options) {
 export async function loadTimes(options) {
   const { BitNet } = await import('/pkg/index.js')
   const channel = new BroadcastChannel('compiled')
-  /** What is told of kernels: when it was, the time since the first was asked for, and how many are open. */
+  /** Reports on kernels: the time, the time since the first was asked for, and how many are being compiled. */
   const told = []
   channel.onmessage = ({ data }) => told.push(data)
   /** In the worker, before the package is asked for anything. */
@@ -43,7 +43,7 @@ export async function loadTimes(options) {
       atOnce++
       return createComputePipeline.call(this, descriptor)
     }
-    // The GPU does the work behind it when it is compiled.
+    // The GPU does the work that is submitted next only when they are compiled.
     GPUQueue.prototype.submit = function (commands) {
       submit.call(this, commands)
       if (atOnce === 0) return
@@ -69,7 +69,7 @@ export async function loadTimes(options) {
   const token = performance.now()
   await model.stored
   const stored = performance.now()
-  // Each is asked for right after the one before it.
+  // Each kernel is asked for right after the one before it, so a pause means that all are there.
   const QUIET = 300
   const isQuiet = ({ at, open }) =>
     open === 0 && performance.timeOrigin + performance.now() - at > QUIET
@@ -138,7 +138,7 @@ export async function measure({
   const add = (what, unit, values, more = {}) => figures.push({ what, unit, values, ...more })
   /** Seconds of work after which a card that was idle has its full clock. */
   const AWAKE = 1
-  /** Seconds without a call. In them, the kernels are compiled that the load did not wait for. */
+  /** Seconds without a call, in which the kernels are compiled that the load did not wait for. */
   const QUIET = 3
   /** Prompt tokens per second, as last measured. */
   let rate

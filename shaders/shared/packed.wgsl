@@ -3,8 +3,8 @@
 // The kernel declares w, `array<vec4u>` [MATRICES, N_ROWS, K] codes, and w_scale, `array<u32>`
 // [MATRICES, N_ROWS, SCALE_WORDS]: f16 in pairs if SCALE_F16; f32, each followed by its offset, if
 // OFFSETS; else F16_WORDS of f16 in pairs, each for GROUPS_OF_F16 groups, and then an int8 for each
-// group, which multiplies its f16. A word of codes holds fours of consecutive values, a byte for each: the first four in
-// the lowest bits of the bytes, the next four in the bits above. A code of 1 bit is 0 or 2.
+// group, which multiplies its f16. A word of codes holds fours of consecutive values, a byte for each: the
+// first four in the lowest bits of the bytes, the next four in the bits above. A code of 1 bit is 0 or 2.
 
 const UNIT: u32 = select(32u, 128u / BITS, BITS <= 2u); // values that a lane reads in one step
 const UNITS: u32 = K / UNIT;                            // in a row

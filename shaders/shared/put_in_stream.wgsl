@@ -5,7 +5,7 @@
 const SCALES_AT: u32 = (STREAM_ROWS + 511u) / 512u * 128u;
 const SQUARES_AT: u32 = SCALES_AT + STREAM_ROWS / 16u;
 
-// The four values number `i` are `is_mine`. `squares` is the sum of the squares of their group.
+// Writes the four values number `i` if `is_mine`. `squares` is the sum of the squares of their group.
 fn put_in_stream(i: u32, four: Quantized, squares: f32, is_mine: bool) {
     if is_mine {
         stream[four_at(i)] = four.word;

@@ -1,4 +1,4 @@
-// Finds the candidates by what the upper bytes say of each row. src/kernels/rescore.rs has the proof.
+// Finds the candidates by bounds that the upper bytes give for each row. src/kernels/rescore.rs has the proof.
 //
 // The kernel declares x, error, approx_of(id): the approximate value of a row, and rule_out(below): what
 // to do with a row whose upper end is that far below the limit.

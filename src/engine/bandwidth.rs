@@ -14,13 +14,13 @@ use crate::kernels::probed_sums;
 const LONG_ENOUGH: Duration = Duration::from_millis(60);
 const MAX_REPEATS: usize = 4096;
 
-/// Measurements to take. The best counts, because others use the memory too.
+/// Measurements to take, at least. The best counts, because others use the memory too.
 const MIN_TIMES: usize = 3;
 
-/// Measurements after which the best counts, even if no other comes near it.
+/// Measurements to take, at most. Then the best counts, even if no other is near it.
 const MAX_TIMES: usize = 8;
 
-/// How much longer the second best may have taken.
+/// How much longer than the best the second best may have taken.
 const NEAR: f64 = 1.1;
 
 /// Bytes of noise that are written together.
@@ -86,9 +86,9 @@ async fn measure(recorder: &mut Recorder<'_>, buffers: &[Buffer<[u32; 4]>]) -> R
     Ok(bytes as f64 / seconds? / 1e9)
 }
 
-/// The seconds of one repeat. `take` runs as many as it is told, and says how long all took.
+/// The seconds of one repeat. `take` runs a number of repeats, and gives the time of all of them.
 async fn seconds(mut take: impl AsyncFnMut(usize) -> Result<Duration>) -> Result<f64> {
-    // It waits for the kernel to compile and for the noise to arrive, which is no reading.
+    // The first run also waits for the kernel to compile and for the noise to arrive.
     take(1).await?;
     let mut repeats = 1;
     loop {
@@ -101,7 +101,7 @@ async fn seconds(mut take: impl AsyncFnMut(usize) -> Result<Duration>) -> Result
                 break;
             }
         }
-        // All must be long: a disturbed one may seem to be.
+        // Even the shortest must be long enough. Another may only seem so, because it was disturbed.
         if times[0] >= LONG_ENOUGH || repeats >= MAX_REPEATS {
             // A coarse clock may have seen no time at all.
             let best = times[0].max(Duration::from_micros(1));
@@ -161,12 +161,12 @@ mod tests {
 
     #[test]
     fn it_is_measured_again_until_two_runs_agree() {
-        // The last ones, from when there are many repeats, get faster by and by.
+        // Each of the last ones, which have many repeats, is faster than the one before.
         let slow = |run: usize| if run >= 11 { 200.0 * 0.5_f64.powi(run as i32 - 11) } else { 0.0 };
         let (found, runs) = measured(slow);
         assert!((0.064..0.075).contains(&found), "{found} ms");
         assert!((17..=21).contains(&runs), "{runs} runs");
-        // Where none agrees, there is an end.
+        // It ends even if none agree.
         let (_, runs) = measured(|run| 1e6 / (run + 1) as f64 / (run + 1) as f64);
         assert_eq!(runs, 1 + MAX_TIMES);
     }

@@ -495,7 +495,7 @@ pub(super) fn logits(p: &mut Recorder, weights: &Weights, state: &State) -> Plan
 }
 
 /// The LM head and its input, where it takes the residual stream as the matrices of the blocks do.
-/// Whatever puts tokens through the layers then leaves that of the last one.
+/// Every plan of layers then ends by writing the last token's stream.
 fn lm_head_of_stream<'a>(
     weights: &'a Weights,
     state: &'a State,

@@ -21,7 +21,7 @@ pub(super) struct Candidates {
     pub(super) adjusted: Approximation,
     /// The best token of each vocabulary block.
     pub(super) best: Buffer<[u32; 2]>,
-    /// What the kernels that find logits tell each other.
+    /// What the kernels that find logits pass to each other.
     pub(super) rescored: Rescored,
 }
 

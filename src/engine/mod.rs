@@ -66,8 +66,8 @@ pub enum LmHead {
     F16,
     /// Each value split into two bytes, in no more memory. A token that is greedy, or drawn
     /// by the temperature alone, reads the upper bytes, and the lower ones only of rows that could be
-    /// the best, also with biases and penalties. One drawn with top-k or min-p, without these, reads
-    /// those of rows that may be kept, if they are few.
+    /// the best, also with biases and penalties. One drawn with top-k, top-p or min-p, without these,
+    /// reads those of rows that may be kept, where they should be few.
     Int8,
 }
 
@@ -212,10 +212,9 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Compiles what an answer needs with options as they are by default, and submits all of it once:
-    /// drivers do more on first use, and no answer should wait for that. It works without the weights,
-    /// so that it need not wait for their bytes; what it leaves in the cache is overwritten before it
-    /// is read.
+    /// Compiles what an answer with default options needs, and submits all of it once: drivers do more
+    /// on first use, and no answer should wait for that. It works without the weights, so that it need
+    /// not wait for their bytes. What it leaves in the cache is overwritten before it is read.
     async fn warm_up(&self) -> Result<Warming> {
         let [layers, best] = self.greedy(1);
         let Plans { short, prefill, .. } = &self.plans;
@@ -232,15 +231,15 @@ impl Engine {
         Ok(Warming { prompts: [first, long], tokens })
     }
 
-    /// Compiles what chooses tokens as it was set, unless that is done: several kernels at a time.
-    /// Steps would compile one after the other.
+    /// Compiles the kernels that choose tokens in the way that was set, several at a time. Without
+    /// this, steps would compile them one after the other.
     pub async fn compile_choosing(&self) {
         self.gpu.compile(self.to_token(&self.single(0))).await;
     }
 
     /// Compiles one more of the kernels that a load leaves for later: those of drafts, of several
-    /// texts at once, and of other ways to choose a token. `None` when there is none left. Steps need
-    /// not wait for it: they compile what they need and find missing.
+    /// texts at once, and of other ways to choose a token. `None` when none is left. Steps need not wait
+    /// for it: they compile what is missing.
     pub fn compile_next(&self) -> Option<impl Future<Output = ()> + use<>> {
         self.gpu.compile_next()
     }
@@ -556,7 +555,7 @@ impl Engine {
     }
 
     /// The time of each kernel in one step of `n_tokens`, at most [`Engine::chunk`], with `pos` tokens in
-    /// the cache. Its token is chosen in this way, and so are those that follow.
+    /// the cache. Its token is chosen as `choosing` says, and so are those after it.
     ///
     /// Errors: `missing-feature` without timestamp queries.
     pub async fn profile(
@@ -665,7 +664,7 @@ impl Engine {
     }
 }
 
-/// Both results. Each gets on while the other waits. Fails as soon as one does.
+/// Waits for both at once. Fails as soon as one does.
 async fn both<A, B>(
     first: impl Future<Output = Result<A>>,
     second: impl Future<Output = Result<B>>,

@@ -8,9 +8,10 @@ use super::weights::Weights;
 use crate::gpu::{Buffer, Plan, Recorder};
 use crate::model::Config;
 
-/// A step runs `decode`, `short` or `prefill`, and where a token is wanted then what a slot's `best`,
-/// `kept`, `kept_by_share` or `best_adjusted` has, or `logits` and what chooses by them. A draft pass runs `few`, `few_logits`, `best_of_each` and perhaps `logprobs_each`. A step of several texts
-/// runs `few` and `few_logits`; then, for each text, `take_logits` and what chooses its token.
+/// A step runs `decode`, `short` or `prefill`. Where a token is wanted, it then runs a slot's `best`,
+/// `kept`, `kept_by_share` or `best_adjusted`, or `logits` and what chooses by them. A draft pass runs
+/// `few`, `few_logits`, `best_of_each` and perhaps `logprobs_each`. A step of several texts runs `few`
+/// and `few_logits`; then, for each text, `take_logits` and what chooses its token.
 pub(super) struct Plans {
     /// One token through the layers.
     pub(super) decode: Plan,
@@ -71,8 +72,7 @@ impl Plans {
         candidates: Option<&Candidates>,
     ) -> Self {
         Self {
-            // What a load leaves for later is compiled in this order: what is asked for most comes
-            // first.
+            // What a load leaves for later is compiled in this order: what most calls need comes first.
             short: forward::layers(recorder, config, weights, state, Width::Short),
             decode: forward::decode(recorder, config, weights, state),
             prefill: forward::layers(recorder, config, weights, state, Width::Chunk),

@@ -311,7 +311,7 @@ fn f16_pairs(row: &[f32]) -> impl Iterator<Item = u32> + '_ {
     row.chunks(2).map(move |pair| bits(pair[0]) | pair.get(1).map_or(0, |&scale| bits(scale) << 16))
 }
 
-/// The factors of a row. Blocks have a multiple of four of them.
+/// The factors of a row, four in a word. Blocks have a multiple of four.
 fn factor_words(row: &[i8]) -> impl Iterator<Item = u32> + '_ {
     row.as_chunks().0.iter().map(|four| u32::from_le_bytes(four.map(|factor| factor as u8)))
 }

@@ -288,7 +288,7 @@ impl Metadata {
     }
 }
 
-/// A key for people: that of a damaged file can be all of its vocabulary.
+/// A key, short enough for a message: a damaged file can have a key as long as its vocabulary.
 pub(crate) fn shortened(key: &str) -> &str {
     key.char_indices().nth(100).map_or(key, |(end, _)| &key[..end])
 }

@@ -49,7 +49,7 @@ pub struct Gpu {
     pub max_buffer: u64,
     pub(super) faults: Faults,
     pub(super) allocated: AtomicU64,
-    /// The pipelines that were recorded, in that order.
+    /// The pipelines of all plans, in the order in which they were recorded.
     pub(super) pipelines: Mutex<Vec<Arc<Pipeline>>>,
     /// Small staging buffers that no readback uses.
     pub(super) idle_staging: Mutex<Vec<wgpu::Buffer>>,

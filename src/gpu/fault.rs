@@ -106,7 +106,7 @@ impl Faults {
     }
 }
 
-/// What `work` gives, which is done at once; `None` if WebGPU refuses something of it. Its errors are
+/// Does `work` at once. Gives its result, or `None` if WebGPU refuses something in it: that error is
 /// then not the device's.
 pub(super) fn attempt<T, F: FnOnce() -> T>(
     device: &wgpu::Device,

@@ -1,5 +1,5 @@
 //! Pipelines: one for each source. They are compiled before they are needed where there is time, and
-//! otherwise by who uses them first.
+//! otherwise on first use.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};
@@ -14,7 +14,7 @@ pub(super) struct Pipeline {
     source: String,
     pub(super) layout: wgpu::BindGroupLayout,
     compiled: OnceLock<wgpu::ComputePipeline>,
-    /// Whether somebody has begun to compile it before it was needed.
+    /// Whether compiling it ahead of use has begun.
     is_begun: AtomicBool,
 }
 
@@ -24,8 +24,8 @@ impl Pipeline {
         self.compiled.get_or_init(|| self.create(&self.module()))
     }
 
-    /// Begins to compile it, unless it is compiled or somebody has begun. What fails is noted nowhere:
-    /// who uses the pipeline compiles it again, and gets the error.
+    /// Begins to compile it, unless that was done or begun before. An error is dropped here: the first
+    /// use compiles the pipeline again, and reports it.
     fn begin(self: &Arc<Self>) -> Option<impl Future<Output = ()> + use<>> {
         if self.compiled.get().is_some() || self.is_begun.swap(true, Ordering::Relaxed) {
             return None;
@@ -128,7 +128,7 @@ mod browser {
     impl Pipeline {
         pub(super) fn create_elsewhere(&self) -> Elsewhere {
             let module = self.module();
-            // Somebody waits for it from now on: a failure of which nobody knows is told to the page.
+            // It is awaited from now on: a promise that fails while nobody waits is an error of the page.
             let compiled = self.device.as_webgpu().map(|device| {
                 JsFuture::from(create_elsewhere(device, &mut || {
                     self.create(&module);
@@ -184,8 +184,8 @@ impl Gpu {
         kernel.variant(self.subgroups, self.matrix_units)
     }
 
-    /// Compiles what `plans` need. It has begun with all of it when this returns: browsers compile
-    /// several pipelines at a time, in threads of their own.
+    /// Compiles what `plans` need. All of it has begun when this returns: browsers compile several
+    /// pipelines at a time, in threads of their own.
     pub fn compile<'a, P: IntoIterator<Item = &'a Plan>>(
         &self,
         plans: P,
@@ -199,8 +199,8 @@ impl Gpu {
         })
     }
 
-    /// Compiles one more of the pipelines that are recorded, in the order of their recording. `None`
-    /// when each is compiled, or somebody has begun with it; and when the device is lost.
+    /// Compiles the next pipeline, in the order in which they were recorded. `None` when all are
+    /// compiled or begun, or when the device is lost.
     pub fn compile_next(&self) -> Option<impl Future<Output = ()> + use<>> {
         if self.is_lost() {
             return None;

@@ -148,8 +148,8 @@ pub struct Plan {
 
 /// Records dispatches into a plan. The kernels are its methods.
 ///
-/// All plans of a device share pipelines: each distinct one is compiled once, before it is needed or
-/// when it first is: see [`Gpu::compile`].
+/// All plans of a device share pipelines. Each distinct one is compiled once: ahead, by
+/// [`Gpu::compile`], or on first use.
 pub struct Recorder<'gpu> {
     gpu: &'gpu Gpu,
     step: Buffer<Step>,

@@ -168,10 +168,10 @@ impl Gpu {
 }
 
 impl<T: Pod> Readback<T> {
-    /// Waits for the values. Natively that blocks the thread; its other tasks run before.
+    /// Waits for the values. Natively that blocks the thread, after its other tasks have run once.
     pub async fn take(self, gpu: &Gpu) -> Result<Vec<T>> {
-        // Reading fails only if the device is lost, or has noted an error of what computes the values. Its
-        // own callback, which may know why it is lost, comes before or after.
+        // Reading fails only if the device is lost, or if there was an error in computing the values. The
+        // device's own callback, which may know why it is lost, comes before or after.
         let lost = |why: &str| {
             let error = Error::DeviceLost(format!("its results could not be read{why}"));
             gpu.faults.note(error.clone());

@@ -24,8 +24,8 @@ pub struct Format {
 pub enum Scales {
     /// An f16 scale. A row has an even number of them, the last one unused if need be.
     F16,
-    /// An int8 factor of an f16 that so many neighbouring groups share: their product is the scale. A
-    /// row has its f16, an even number of them as above, then its factors. Not with 1 or 2 bits.
+    /// An int8 factor, and an f16 that this many neighbouring groups share: their product is the scale.
+    /// A row has its f16, an even number of them as above, then its factors. Not with 1 or 2 bits.
     Factors(usize),
     /// An f32 scale and an f32 offset. Not with 1 or 2 bits.
     F32WithOffset,

@@ -40,9 +40,9 @@
 //! # Top-p alone
 //!
 //! Without top-k, the weights of all tokens together decide. So the limit rules out the rows that are likely
-//! to weigh little: it is `NATS` below `M`. What they weigh at most is added up: `U`, the sum of
-//! `exp((A + B - G) / T)`, where `G` is the greatest logit. That logit is there, because the lead of `M` is.
-//! `sample_bins` sorts the logits that are there. Then `sample_check` finds out whether `U` could matter:
+//! to weigh little: it is `NATS` below `M`. They weigh at most `U`, the sum of their `exp((A + B - G) / T)`,
+//! where `G` is the greatest logit. That logit is there, because the lead of `M` is. `sample_bins` sorts the
+//! logits that are there. Then `sample_check` finds out whether `U` could matter:
 //!
 //! - Let `P` be the weight of the tokens that are there. Let `b` be the first bin to which they weigh `p P`
 //!   or more, less a margin.
@@ -59,10 +59,10 @@
 //! follows gets what `sample_max` and `sample_bins` give for all logits. Both kernels are always submitted:
 //! nobody waits for the answer of the check, and `rescore_rest` ends at once where it is not needed.
 //!
-//! The margin is four times `SUM_ERROR` of `bin_sums.wgsl`: the sums with and without the rows that are ruled
-//! out may be off by one of it each, and `sample_sift` takes one. A token of the last bin weighs nothing in
-//! either sum. `U` gets a hundredth on top. That covers what rounding takes of it: a weight is the product of
-//! two exponentials, of a row below the limit and of the limit below `G`. Where these are numbers down to -70,
+//! The margin is four times `SUM_ERROR` of `bin_sums.wgsl`. The sums with and without the rows that are ruled
+//! out may each be off by one `SUM_ERROR`, and `sample_sift` takes one. A token of the last bin weighs nothing
+//! in either sum. `U` gets a hundredth on top, which covers rounding: a weight is the product of two
+//! exponentials, of a row below the limit and of the limit below `G`. Where these are numbers down to -70,
 //! each rounds by less than 2⁻¹⁶, and `exp` in WGSL is off by less than 2⁻¹⁵ of its value. Smaller weights
 //! are nothing beside the margin.
 //!
@@ -75,9 +75,9 @@
 //! and two fifths for 250.
 //!
 //! Top-p alone depends on the text. Where a few tokens have most of the weight, nearly all rows are ruled out,
-//! and half of the bytes are read. Where the check fails, it is half as many again as the LM head has. This
-//! was computed for 392 hidden states of the bundled model, whose bound is 1.35 logits. The last columns are
-//! for other values of `NATS`:
+//! and half of the bytes are read. Where the check fails, one and a half times all bytes are read. This was
+//! computed for 392 hidden states of the bundled model, whose bound is 1.35 logits. The last columns are for
+//! other values of `NATS`:
 //!
 //! | temperature | top-p | checks that hold | bytes read, of all | with 4 nats | with 2 nats |
 //! |---|---|---|---|---|---|
@@ -88,7 +88,7 @@
 //! | 1 | 0.95 | 72 % | 78 % | 83 % | 91 % |
 //! | 1 | 0.99 | 59 % | 91 % | 98 % | 104 % |
 //!
-//! A Gaussian embedding has no such tokens: with top-p alone, all of its rows are read.
+//! With a Gaussian embedding, many tokens share the weight: top-p alone reads all of its rows.
 
 use super::rescore::{
     MAX_NORM, MIN_NORM, SLACK, TOGETHER, VOCAB_BLOCK, rescored_blocks, row_groups,
@@ -172,17 +172,18 @@ pub fn pays(sampling: &Sampling, n_leads: usize) -> bool {
     few || near
 }
 
-/// Whether [`Recorder::rescore_rest`] is seldom needed, where top-p alone draws from a usual text.
+/// Whether top-p alone seldom needs [`Recorder::rescore_rest`] in usual texts.
 pub fn pays_mostly(sampling: &Sampling) -> bool {
     let alone = sampling.top_k == 0 && sampling.top_p <= MAX_SHARE;
     alone && sampling.temperature <= MAX_TEMPERATURE
 }
 
-/// What the kernels that find logits tell each other, and those that choose among them.
+/// What the kernels that find logits pass to each other, and to those that choose among them.
 pub struct Rescored {
     /// `[rescored_blocks()]`: the key of the greatest logit of each vocabulary block.
     pub greatest: Buffer<u32>,
-    /// `[3, rescored_blocks()]`: these keys, and what the rows without a logit may weigh.
+    /// `[3, rescored_blocks()]`: these keys, and a bound of what the rows that are ruled out weigh, see
+    /// `rescore_kept.wgsl`.
     pub(super) blocks: Buffer<u32>,
     /// `[1]`: whether their logits are needed.
     pub(super) rest: Buffer<u32>,
@@ -199,7 +200,7 @@ impl Rescored {
 
 impl Recorder<'_> {
     /// Makes logits of the approximate logits in `approximation`, which `gemv_upper` has computed: those
-    /// of all rows of `embd` that top-k, top-p and min-p may keep. The others are no numbers. With top-p, and
+    /// of all rows of `embd` that top-k, top-p and min-p may keep. The others become NaN. With top-p, and
     /// without top-k, `sample_bins`, [`Recorder::sample_check`] and [`Recorder::rescore_rest`] have to follow.
     pub fn rescore_kept(
         &mut self,

@@ -225,7 +225,7 @@ impl Reference {
             let tensor = &weight.tensor;
             let bytes = reader.read(tensor.offset..tensor.offset + tensor.len).await?;
             if weight.role == unused {
-                // Other contexts take it, so the file is bad if it is.
+                // Other contexts take this tensor. If it is bad, so is the file.
                 weight.divisors(&bytes)?;
             } else {
                 weights.put(weight, &bytes, options.layout)?;

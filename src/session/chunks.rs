@@ -53,8 +53,8 @@ impl Chunks {
         }
     }
 
-    /// Must be called when a chunk is done, with the time when it was submitted. It began when the chunk
-    /// before it was done.
+    /// Must be called when a chunk is done, with the time when it was submitted. It began then, or when
+    /// the chunk before it was done, if that was later.
     pub(super) fn done(&mut self, tokens: usize, submitted: Instant, now: Instant) {
         let began = self.free.map_or(submitted, |free| free.max(submitted));
         self.took(tokens, now - began);

@@ -45,7 +45,8 @@ pub(super) struct Generation<'a> {
     pub(super) first: Option<Instant>,
     /// What the steps in flight belong to: it changes when they are of no use any more.
     pub(super) serial: u64,
-    /// When a chunk of its prompt was submitted last while others run; `None` at first. Prompts take turns.
+    /// When a chunk of its prompt was last submitted while others run; `None` at first. By this, prompts
+    /// take turns.
     pub(super) prompted: Option<Instant>,
     /// Whether its whole text was submitted, so that the steps of a batch can continue it.
     pub(super) decodes: bool,

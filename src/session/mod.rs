@@ -249,9 +249,9 @@ impl Session {
         self.engine.gpu()
     }
 
-    /// Compiles one more of the kernels that no first answer needs, without a need to hold on to the
-    /// session. `None` when there is none left. A call may be made at any time: it compiles what it
-    /// needs and finds missing.
+    /// Compiles one more of the kernels that a first answer does not need. The future does not borrow
+    /// the session. `None` when none is left. Calls may be made meanwhile: they compile what they need
+    /// and find missing.
     pub fn compile_next(&self) -> Option<impl Future<Output = ()> + use<>> {
         self.engine.compile_next()
     }

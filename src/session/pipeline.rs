@@ -146,8 +146,7 @@ mod tests {
         run.tokens.extend(first.iter().map(|choice| choice.id));
         run.last_is_on_gpu = false;
         pipeline.fill(&mut run, 1);
-        // The token itself, and steps behind it.
-        // Of the five that are wanted, one was the first.
+        // The token itself, and steps behind it: five tokens are wanted, and the first is here.
         assert_eq!((pipeline.batches(), pipeline.steps()), (4, 4));
         let submitted = [Call::Prefill(1), Call::Decode(1), Call::Decode(1), Call::Decode(1)];
         assert_eq!(fake.calls()[2..], submitted);

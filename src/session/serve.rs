@@ -233,7 +233,7 @@ impl Session {
 
     /// Runs a generation without others, until it ends or a call can join.
     ///
-    /// Whoever comes while its prompt is computed need not wait for more than the chunks in flight.
+    /// A call that arrives while its prompt is computed waits for no more than the chunks in flight.
     async fn alone(
         &mut self,
         one: &mut Generation<'_>,
@@ -490,7 +490,7 @@ impl Session {
         Ok(())
     }
 
-    /// Adds what [`Next::Close`] has to a text, and gives it room. Gives whether there was room.
+    /// Adds the ids of [`Next::Close`] to a text, and gives it room. Gives whether there was room.
     async fn close(&mut self, one: &mut Generation<'_>, ids: &[u32]) -> Result<bool> {
         let has_room = self.extend(one, ids).await?;
         if let Some(text) = self.caches.get(one.text) {

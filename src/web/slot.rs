@@ -71,8 +71,8 @@ impl Slot {
         self.disposal.signal().aborted()
     }
 
-    /// Compiles what the load has left for later, a kernel at a time, when no call uses the session. A
-    /// call that comes waits for none. Ends when all is compiled, or the session is gone.
+    /// Compiles what the load has left for later, a kernel at a time, when no call uses the session. No
+    /// call waits for it. Ends when all is compiled, or the session is gone.
     pub(super) async fn compile_rest(&self) {
         loop {
             let next = match &*self.held.lock().await {

@@ -1,5 +1,5 @@
-//! Target: the readers of a folder from Hugging Face, of which `tests/fuzz/safetensors.rs` tries the
-//! header of the weights by itself.
+//! Target: the readers of a folder from Hugging Face. `tests/fuzz/safetensors.rs` tries the header of the
+//! weights by itself.
 #![allow(dead_code, unreachable_pub, reason = "the targets use a part of the command line")]
 
 use std::fs;
@@ -29,12 +29,12 @@ pub(crate) mod safetensors;
 #[path = "../../src/bin/ternlight/convert/tokenizer.rs"]
 mod tokenizer;
 
-/// The two targets of `ternlight convert` share the second of one.
+/// The two targets of `ternlight convert` share one second.
 pub(crate) const SECONDS: f64 = 0.5;
 
 const INDEX: &str = "model.safetensors.index.json";
 
-/// The files of an input, in this order. All but the index say something of every model.
+/// The files of an input, in this order. All but the index are read for every model.
 const FILES: [&str; 5] =
     ["config.json", "tokenizer.json", "tokenizer_config.json", "generation_config.json", INDEX];
 
@@ -223,7 +223,7 @@ fn read(folder: &Path) -> ternlight::Result<()> {
 
 fn target(bytes: &[u8]) {
     let folder = path("target/tmp/fuzz-convert");
-    // Over a file that is there, some file systems wait until the bytes are on the disk.
+    // Some file systems wait for the disk when a file is overwritten.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
     let files = split(bytes);
@@ -233,7 +233,7 @@ fn target(bytes: &[u8]) {
     if let Err(error) = read(&folder) {
         assert_named(&error);
     }
-    // No file of the index is there. Those of another folder are never opened.
+    // None of the files in the index exists. Files of another folder are never opened.
     let Err(error) = checkpoint::Checkpoint::open(&folder) else { return };
     assert_named(&error);
     assert_eq!(error.code(), "io", "{error}");

@@ -19,8 +19,8 @@ use crate::support::{File, Kv, path, read, tiny};
 /// A valid model of one block.
 pub(crate) static BASE: LazyLock<File> = LazyLock::new(|| first_block(tiny(), "bitnet-b1.58"));
 
-/// Valid models of one block: BASE, one of each other architecture, and one of each kind of blocks,
-/// of which two have the same number and are told apart by the tensors' spacing.
+/// Valid models of one block: BASE, one of each other architecture, and one of each kind of blocks. Two
+/// kinds have the same number, and the tensors' spacing tells them apart.
 pub(crate) static BASES: LazyLock<Vec<File>> = LazyLock::new(|| {
     let families = [
         ("bitnet", "bitnet-i2_s"),
@@ -99,9 +99,9 @@ enum Change {
     Bytes(usize),
     Remove,
     Twice,
-    /// Once more, by this name.
+    /// Adds a copy with this name.
     As(&'static str),
-    /// A float of it becomes this one.
+    /// Sets one of its floats.
     Float(Index, f32),
 }
 

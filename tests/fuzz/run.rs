@@ -64,7 +64,7 @@ pub(crate) fn fuzz(
     fuzz_for(1.0, name, limits, inputs, target);
 }
 
-/// The same, for so many seconds if `FUZZ_SECONDS` does not say.
+/// The same, for `seconds` unless `FUZZ_SECONDS` is set.
 pub(crate) fn fuzz_for(
     seconds: f64,
     name: &str,

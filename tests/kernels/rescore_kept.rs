@@ -183,8 +183,8 @@ fn the_drawn_token_equals_the_whole_lm_heads() {
     });
 }
 
-/// Most rows are ruled out, for all settings that pay but top-p alone. No row is where the temperature makes all tokens
-/// alike, or the settings keep all of them.
+/// With each setting that pays, except top-p alone, most rows are ruled out. None is where the temperature
+/// makes all tokens alike, or the settings keep all of them.
 #[test]
 fn rows_that_are_not_kept_are_ruled_out() {
     let gpu = of_16_lanes();
@@ -241,7 +241,7 @@ fn top_p_alone_rules_rows_out_where_few_tokens_have_the_weight() {
             values.copy_within(7 * k..8 * k, 1300 * k);
             let heads = LmHeads::new(gpu, &values, k, &[900]);
             let row = |id: usize| &values[id * k..][..k];
-            // These get logits of nearly that, and the others normal ones of nearly 2.6.
+            // The rows of `peaks` get nearly these logits. The others are normal, of nearly 2.6.
             let towards = |peaks: &[(usize, f32)]| -> Vec<f32> {
                 let part = |i: usize, &(id, logit): &(usize, f32)| {
                     logit * row(id)[i] / length(row(id)).powi(2)
@@ -270,7 +270,7 @@ fn top_p_alone_rules_rows_out_where_few_tokens_have_the_weight() {
                 let expected = most.map_or(share == 1.0, |most| share <= most);
                 assert!(expected, "{what}, top-p {top_p}: {share}");
             }
-            // Top-p ends among some, or in one of those after them.
+            // Top-p ends at one of a few likely tokens, or after them.
             let (n, mut ruled_out) = (20, 0);
             for seed in 0..n {
                 let peaks: Vec<_> =
@@ -285,8 +285,8 @@ fn top_p_alone_rules_rows_out_where_few_tokens_have_the_weight() {
     });
 }
 
-/// What the rows that are ruled out may weigh counts. One token is far above all others, and those weigh 0.4 times
-/// as much, all together.
+/// The check counts what the rows that are ruled out may weigh. One token is far above all others, which
+/// together weigh 0.4 times as much.
 #[test]
 fn the_weight_of_ruled_out_rows_counts() {
     let gpu = of_16_lanes();

@@ -13,7 +13,7 @@ use crate::device::{device, read, step};
 use crate::support::Random;
 use crate::support::chi_square::chi_square;
 
-/// Draws that wait for the caller to look at them.
+/// Draws that are read together.
 const DRAWN: usize = 64;
 
 /// The sampler of one vocabulary, recorded once.
@@ -80,7 +80,7 @@ impl Sampler {
         read(self.gpu, &self.sampled)[DRAWN - 1]
     }
 
-    /// One token for each of `draws`, which says how and after how many others.
+    /// One token for each of `draws`: how it is drawn, and its position.
     fn draw(&self, draws: &[(Sampling, usize)]) -> Vec<u32> {
         let together = |draws: &[(Sampling, usize)]| {
             draws.iter().for_each(|(sampling, position)| self.submit(sampling, *position));
@@ -250,8 +250,8 @@ fn differs(what: &str, sampling: &Sampling, logits: &[f32], position: usize, fou
     true
 }
 
-/// Draws have the probabilities of the tokens that are kept, over seeds and over positions. So have those of
-/// all the tokens together that few draws meet.
+/// Over seeds and over positions, each token that is kept is drawn as often as its probability says. The
+/// unlikely ones count together.
 #[test]
 fn draws_follow_the_probabilities() {
     // Three blocks of tokens: likely ones, two of them alike, among many that are seldom drawn.
@@ -290,7 +290,7 @@ fn draws_follow_the_probabilities() {
             let drawn: Vec<_> = sampler.draw(&draws).into_iter().map(outcome).collect();
             let found = chi_square(&drawn, &expected);
             assert!(found < 1.0, "{sampling:?}: {found}");
-            // The test can tell other probabilities of the same tokens.
+            // Other probabilities of the same tokens would fail.
             let other = shares(&hotter);
             assert!(other.len() != outcomes || chi_square(&drawn, &other) > 1.0, "{sampling:?}");
         }

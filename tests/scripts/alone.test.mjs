@@ -1,4 +1,4 @@
-// The browser of the benchmark, with a program in its stead that answers as alone.html does.
+// The browser of the benchmark. A program stands in for it, and answers as alone.html does.
 import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,7 +14,7 @@ const PAGE = `
     found = { answer: await (0, eval)('(' + work + ')')(argument) }
   }`
 
-/** What is asked there: the driver's caches, and what is in them. Leaves something behind. */
+/** What the program is asked for: the driver's caches and their content. It adds a file to them. */
 const caches = async () => {
   const { readdirSync, writeFileSync } = await process.getBuiltinModule('node:fs')
   const { __GL_SHADER_DISK_CACHE_PATH: nvidia, MESA_SHADER_CACHE_DIR: mesa } = process.env

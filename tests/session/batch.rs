@@ -15,8 +15,8 @@ use ternlight::session::{Calls, FinishReason, GenerateOptions, KvType, Prompt, S
 use crate::setup::{Setup, generate, greedy, noise, small};
 use crate::support::Kv;
 
-/// A call: it is made when those before it have got so many tokens together and the GPU has been waited
-/// for so often, and stops after so many tokens of its own.
+/// A call. It is made when those before it have `after` tokens together and the GPU has been waited for
+/// `after_waits` times. It stops after `stops_after` tokens of its own.
 #[derive(Clone)]
 struct Asked {
     after: usize,
@@ -170,8 +170,8 @@ fn each_call_gets_the_tokens_that_it_gets_alone() {
     }
 }
 
-/// A call that comes while the long prompt of another is computed joins between two chunks of it,
-/// whether that other runs alone or in a batch.
+/// A call that arrives while the long prompt of another is computed joins between two of its chunks,
+/// whether the other runs alone or in a batch.
 #[test]
 fn no_call_waits_for_the_long_prompt_of_another() {
     let setup = Setup::default();
@@ -196,8 +196,8 @@ fn no_call_waits_for_the_long_prompt_of_another() {
     }
 }
 
-/// A call that comes while a prompt is computed, and cannot join, does not change where its chunks end.
-/// From 1025 tokens on, that decides how attention splits the context.
+/// A call that arrives while a prompt is computed, and cannot join, does not change where the prompt's
+/// chunks end. From 1025 tokens on, that decides how attention splits the context.
 #[test]
 fn a_prompt_that_was_interrupted_has_the_same_logits() {
     let setup = Setup::default().like_a_card();

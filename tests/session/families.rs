@@ -29,7 +29,7 @@ fn with_the_tuning_of_a_card_too() {
     check_families(expectations(), || Setup::default().like_a_card(), Expected::of_int8);
 }
 
-/// Such cards are tested with one model: the kernels by themselves have more.
+/// One model is enough: the tests of the kernels cover such cards.
 #[test]
 fn with_the_tuning_of_a_card_that_has_neither_subgroups_nor_packed_products_too() {
     let one =

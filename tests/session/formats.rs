@@ -60,12 +60,12 @@ fn embeddings_may_be_f32_and_bf16() {
 
 const EMBEDDING: &str = "token_embd.weight";
 
-/// With this nothing is rounded but the sums.
+/// Rounds nothing but sums.
 fn exact(setup: Setup) -> Setup {
     setup.float_activations().kv(KvType::F32)
 }
 
-/// With shards of at most so many bytes.
+/// With shards of at most `bytes` bytes.
 fn in_shards(mut setup: Setup, bytes: u64) -> Setup {
     setup.gpu.limits.max_storage_buffer_binding_size = Some(bytes);
     setup
@@ -159,8 +159,8 @@ fn a_matrix_of_q4_0_may_be_beside_ternary_ones() {
     }
 }
 
-/// They pad the vocabulary. Here each would have the largest logit by far, or the smallest, and a slice
-/// of the file has none but these.
+/// Such rows pad the vocabulary. Here each would have the largest logit by far, or the smallest, and one
+/// slice of the file has no other rows.
 #[test]
 fn rows_beyond_the_tokens_are_never_chosen() {
     // Enough for two shards of 64 KiB or more.

@@ -63,7 +63,7 @@ fn both_lm_heads_give_the_same_tokens_and_logits() {
     let answers = |session: &mut Session| {
         let best = generate(session, &golden.ids, &greedy(40)).unwrap().ids;
         let hot = Sampling { temperature: 8.0, seed: 3, ..Sampling::default() };
-        // One for which all logits are computed, and others for which those are that may be kept.
+        // The first needs all logits, the others only those of tokens that may be kept.
         let settings = [
             Sampling { top_k: 40, ..hot },
             Sampling { min_p: 0.65, ..hot },

@@ -7,9 +7,9 @@ use std::hash::Hash;
 /// The deviation from the mean that one normal value in ten thousand exceeds.
 const Z: f64 = 3.719;
 
-/// Pearson's χ² of how often each outcome was drawn, against the `shares` of the outcomes, as a part of what
-/// one fair sampler in ten thousand exceeds; of outcomes that are hardly ever drawn, a few more do. The seeds
-/// of a test are fixed, so it passes always or never.
+/// Pearson's χ² of the draws against the `shares` of the outcomes, divided by the value that one fair sampler
+/// in ten thousand exceeds. Where outcomes are hardly ever drawn, a few more samplers exceed it. The seeds of a
+/// test are fixed, so it passes always or never.
 #[track_caller]
 pub fn chi_square<K: Clone + Debug + Eq + Hash>(draws: &[K], shares: &HashMap<K, f64>) -> f64 {
     let mut counts: HashMap<&K, f64> = HashMap::new();

@@ -5,7 +5,7 @@ import type { Page } from '@playwright/test'
 interface Kernels {
   /** Their names, in the order in which they were asked for. */
   asked: string[]
-  /** How many are being compiled, and the most that were at a time since that was last set. */
+  /** How many are being compiled, and the most at a time since `most` was last set. */
   open: number
   most: number
   /** The next one that is asked for is held back until `release`. */
@@ -13,7 +13,7 @@ interface Kernels {
   release(): void
   /** Its name, once it is held back. */
   held: Promise<string>
-  /** Does not compile. */
+  /** The name of one that does not compile. */
   broken?: string
 }
 
@@ -79,7 +79,7 @@ test('a load compiles what a greedy answer needs, all at once; the others come b
   expect(later).toBe(1)
 })
 
-test('a call that comes meanwhile waits for no kernel but its own, which are compiled together; disposing does not either', async ({ harness: page }) => {
+test('while kernels are compiled, a call waits only for its own, which are compiled together; disposing waits for none', async ({ harness: page }) => {
   await watch(page)
   const answers = await page.evaluate(async url => {
     const { BitNet } = window.ternlight

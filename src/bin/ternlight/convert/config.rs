@@ -173,7 +173,7 @@ pub(super) fn model(map: Map<String, Json>, name: &str) -> Result<Model> {
         None if class.plain_heads && n_head > 0 && width.is_multiple_of(n_head) => width / n_head,
         None => config.require("head_dim", Object::integer)?,
     };
-    // Lists will be as long as these are.
+    // Lists of these lengths are made later.
     for (key, value, max) in
         [("vocab_size", n_vocab, Config::MAX_VOCAB), ("head_dim", head_dim, Config::MAX_HEAD_DIM)]
     {
@@ -282,7 +282,7 @@ fn rope(
         return unsupported(format!("RoPE of the type `{}` in a {}", short(kind), class.name));
     }
     let original = || scaling.require("original_max_position_embeddings", Object::integer);
-    // A file of GGUF would take 0 for 1.
+    // In GGUF a factor of 0 means 1.
     let factor = || match scaling.require("factor", Object::number)? {
         factor if factor >= 1.0 => Ok(factor),
         factor => {

@@ -269,7 +269,7 @@ impl Sizes {
         })
     }
 
-    /// Refuses sizes whose vocabulary's rows cannot hold any values.
+    /// Refuses sizes whose embedding or LM head has another type than F16: no other can hold all values.
     pub(super) fn check_deviation(&self) -> Result<()> {
         let types = [Some(self.embedding), self.head].into_iter().flatten();
         match types.into_iter().find(|&ty| ty != TensorType::F16) {
