@@ -1,5 +1,6 @@
 // `npm run bench`, as a user runs it. Each test takes some ten seconds: it starts a browser, and each load
-// compiles the kernels.
+// compiles the kernels. That of limits takes half a minute: it loads five times, and the benchmark waits
+// after each.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, test } from '@playwright/test'
