@@ -25,7 +25,7 @@ use crate::web::timer::sleep;
 
 /// Bytes that are fetched or written at the same time, of all files of a model. They are in memory. When
 /// the disk is slower than the network, the download waits for it.
-const MAX_WAITING: u64 = 18 << 20;
+const MAX_WAITING: u64 = 10 << 20;
 
 /// Milliseconds before each attempt to write after other files were deleted: browsers free the room
 /// late. Chromium deletes what a page has read two to five seconds after the page let go of it.
