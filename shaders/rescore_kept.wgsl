@@ -15,8 +15,8 @@
 @group(0) @binding(5) var<storage, read> leads: array<vec2f>;
 // [n_vocab]: bits of the approximate logits, then of the logits
 @group(0) @binding(6) var<storage, read_write> logits: array<u32>;
-// [3, N_BLOCKS], of each block: the key of its greatest logit; an upper bound of what its rows that are ruled out
-// weigh, if a row at the limit weighs 1, as bits; that limit, as bits
+// [3, N_BLOCKS]. First the key of each block's greatest logit. Then the most that its rows without a logit can
+// weigh together, as bits; a row at the limit weighs 1. Then that limit, as bits.
 @group(0) @binding(7) var<storage, read_write> greatest: array<u32>;
 // the second shard
 @group(0) @binding(8) var<storage, read> embd_1: array<vec2u>;
@@ -27,10 +27,10 @@ const OWN_LEADS: u32 = (N_LEADS + WORKGROUP - 1u) / WORKGROUP;
 const KEY_BITS: u32 = 20u;
 
 var<private> own_leads: array<u32, OWN_LEADS>; // keys of their lower ends
-var<private> own_ruled_out: f32; // a bound of what the lane's rows that are ruled out weigh
+var<private> own_ruled_out: f32; // the most that the lane's rows without a logit can weigh
 var<workgroup> greatest_of_block: atomic<u32>;
 
-// Whether there is top-p without top-k. Then the weight of the rows that are ruled out counts too.
+// Whether there is top-p without top-k. Then the weight of the rows without a logit counts too.
 fn takes_share_of_all() -> bool {
     return sampling.top_p < 1.0 && sampling.top_k == 0u;
 }

@@ -17,7 +17,7 @@ const WEIGHT_SLACK: f32 = 1.01;
 var<workgroup> nearest: atomic<u32>; // all logits that were left out have keys below this
 var<workgroup> p_bin: atomic<u32>;
 
-// An upper bound of what the rows that are ruled out weigh, for lane 0. Called once, by the whole workgroup.
+// The most that all rows without a logit can weigh together, for lane 0. Called once, by the whole workgroup.
 fn ruled_out(lane: u32, largest: u32) -> f32 {
     var weight = 0.0;
     for (var n = 0u; n < (N_GREATEST + WORKGROUP - 1u) / WORKGROUP; n++) {

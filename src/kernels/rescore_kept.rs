@@ -182,8 +182,8 @@ pub fn pays_mostly(sampling: &Sampling) -> bool {
 pub struct Rescored {
     /// `[rescored_blocks()]`: the key of the greatest logit of each vocabulary block.
     pub greatest: Buffer<u32>,
-    /// `[3, rescored_blocks()]`: these keys, and a bound of what the rows that are ruled out weigh, see
-    /// `rescore_kept.wgsl`.
+    /// `[3, rescored_blocks()]`: these keys, and how much the rows without a logit can weigh at most.
+    /// `rescore_kept.wgsl` says how.
     pub(super) blocks: Buffer<u32>,
     /// `[1]`: whether their logits are needed.
     pub(super) rest: Buffer<u32>,

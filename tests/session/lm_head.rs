@@ -18,20 +18,7 @@ fn lm_head(session: &Session) -> Vec<&str> {
 
 fn lm_head_of<'a>(kernels: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let kernels = kernels.into_iter().map(|name| name.split('/').next().unwrap());
-    kernels
-        .filter(|name| {
-            [
-                "gemv_lm_head",
-                "gemv_lm_head_split",
-                "gemv_upper",
-                "penalize_upper",
-                "rescore",
-                "rescore_kept",
-                "rescore_rest",
-            ]
-            .contains(name)
-        })
-        .collect()
+    kernels.filter(|name| F16_HEAD.iter().chain(&INT8_HEAD).any(|known| known == name)).collect()
 }
 
 const F16_HEAD: [&str; 1] = ["gemv_lm_head"];
