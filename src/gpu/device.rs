@@ -1,5 +1,6 @@
 //! The device: which features and limits are asked for, and why.
 
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,10 +29,18 @@ pub const MATRIX_MEMORY: u32 = 36 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subgroups(pub u32);
 
-/// A device, its queue, and what was granted.
-pub struct Gpu {
+/// A device and its queue, for whoever writes to it while another has the [`Gpu`]. A clone is of the
+/// same device, which ends with its `Gpu`.
+#[derive(Clone)]
+pub struct Link {
     pub(super) device: wgpu::Device,
     pub(super) queue: wgpu::Queue,
+    pub(super) faults: Faults,
+}
+
+/// A device, its queue, and what was granted.
+pub struct Gpu {
+    link: Link,
     /// The adapter's name, as the platform gives it.
     pub adapter: String,
     /// Whether the adapter is a CPU.
@@ -47,7 +56,6 @@ pub struct Gpu {
     pub max_binding: u64,
     /// Bytes one buffer may hold.
     pub max_buffer: u64,
-    pub(super) faults: Faults,
     pub(super) allocated: AtomicU64,
     /// The pipelines of all plans, in the order in which they were recorded.
     pub(super) pipelines: Mutex<Vec<Arc<Pipeline>>>,
@@ -173,8 +181,7 @@ impl Gpu {
         let tuning = if software { Tuning::cpu() } else { Tuning::card(subgroups, max_threads) };
         let packed_dot = options.features.packed_dot.or(tuning.packed_dot);
         Ok(Self {
-            device,
-            queue,
+            link: Link { device, queue, faults },
             software,
             adapter,
             subgroups,
@@ -182,16 +189,10 @@ impl Gpu {
             tuning: Tuning { packed_dot, ..tuning },
             max_binding,
             max_buffer,
-            faults,
             allocated: AtomicU64::new(0),
             pipelines: Mutex::default(),
             idle_staging: Mutex::new(Vec::new()),
         })
-    }
-
-    /// The first error that the device reported by itself, if any: WebGPU's errors do not throw.
-    pub fn check(&self) -> Result<()> {
-        self.faults.check()
     }
 
     /// Whether the device is lost, for good: another has to be opened.
@@ -211,6 +212,28 @@ impl Gpu {
         buffer
     }
 
+    /// Bytes of all buffers, those kept for readbacks included.
+    pub fn allocated(&self) -> u64 {
+        let idle = self.idle_staging.lock().unwrap_or_else(PoisonError::into_inner);
+        let staging: u64 = idle.iter().map(wgpu::Buffer::size).sum();
+        self.allocated.load(Ordering::Relaxed) + staging
+    }
+
+    /// Frees a buffer that has an allocation to itself at once: a browser would keep its memory
+    /// until it collects garbage.
+    pub fn free<T>(&self, buffer: &Buffer<T>) {
+        debug_assert_eq!(buffer.offset, 0, "packed with others");
+        buffer.raw.destroy();
+        self.allocated.fetch_sub(buffer.bytes(), Ordering::Relaxed);
+    }
+}
+
+impl Link {
+    /// The first error that the device reported by itself, if any: WebGPU's errors do not throw.
+    pub fn check(&self) -> Result<()> {
+        self.faults.check()
+    }
+
     /// Writes `data` from element `at` on. Both ends must be multiples of 4 bytes.
     pub fn write<T: Pod>(&self, buffer: &Buffer<T>, at: usize, data: &[T]) {
         if !data.is_empty() {
@@ -219,7 +242,7 @@ impl Gpu {
         }
     }
 
-    /// Submits what was written; [`Gpu::arrived`] waits for it.
+    /// Submits what was written; [`Link::arrived`] waits for it.
     pub fn flush(&self) -> Flushed {
         let (tell, told) = oneshot::channel();
         self.queue.submit([]);
@@ -239,20 +262,13 @@ impl Gpu {
         let _ = self.device.poll(wgpu::PollType::wait_indefinitely());
         let _ = flushed.0.await;
     }
+}
 
-    /// Bytes of all buffers, those kept for readbacks included.
-    pub fn allocated(&self) -> u64 {
-        let idle = self.idle_staging.lock().unwrap_or_else(PoisonError::into_inner);
-        let staging: u64 = idle.iter().map(wgpu::Buffer::size).sum();
-        self.allocated.load(Ordering::Relaxed) + staging
-    }
+impl Deref for Gpu {
+    type Target = Link;
 
-    /// Frees a buffer that has an allocation to itself at once: a browser would keep its memory
-    /// until it collects garbage.
-    pub fn free<T>(&self, buffer: &Buffer<T>) {
-        debug_assert_eq!(buffer.offset, 0, "packed with others");
-        buffer.raw.destroy();
-        self.allocated.fetch_sub(buffer.bytes(), Ordering::Relaxed);
+    fn deref(&self) -> &Link {
+        &self.link
     }
 }
 

@@ -14,7 +14,7 @@ mod tuning;
 
 pub use allocation::Allocation;
 pub use buffer::{Buffer, Used};
-pub use device::{Flushed, Gpu, MATRIX_MEMORY, Subgroups};
+pub use device::{Flushed, Gpu, Link, MATRIX_MEMORY, Subgroups};
 pub use fault::Loss;
 pub use kernel::{Access, Binding, Const, Dialect, Kernel, Variant, strip};
 pub use options::{FeatureCaps, GpuOptions, LimitCaps};
