@@ -16,12 +16,13 @@ mod weights;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::pin::pin;
+use std::rc::Rc;
 use std::task::Poll;
 
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::gpu::{Buffer, Gpu, KernelTime, Plan, Readback, Recorder, Step};
+use crate::gpu::{Buffer, Gpu, KernelTime, Link, Plan, Readback, Recorder, Step};
 use crate::kernels::{
     N_RECORDS, Penalties, SamplingParams, adjusts_little, pays_mostly, vocab_blocks,
 };
@@ -102,7 +103,7 @@ pub struct Engine {
     config: Config,
     state: State,
     plans: Plans,
-    weights: Weights,
+    weights: Rc<Weights>,
     candidates: Option<Candidates>,
     sample: u64,
     /// Where the text of the steps to come begins in the KV cache.
@@ -158,45 +159,54 @@ impl Engine {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Self> {
         check_shape(&config)?;
+        // This measures times, so the GPU has nothing else to do yet.
         dot::choose(&mut gpu).await?;
-        matrix_units::choose(&mut gpu).await?;
         let mut weights = Weights::allocate(&gpu, &config, table).await?;
         lm_head::check(options.head, weights.lm_head())?;
         let state = State::allocate(&gpu, &config, &weights, options).await?;
-        let mut recorder = Recorder::new(&gpu, &state.step);
         let splits = lm_head::splits(options.head, weights.lm_head(), &gpu);
         let candidates = match weights.lm_head_mut().dense_mut().filter(|_| splits) {
             Some(w) => {
+                let mut recorder = Recorder::new(&gpu, &state.step);
                 let approx = [&state.logits, &state.adjusted_upper];
                 Some(Candidates::prepare(&mut recorder, w, approx).await?)
             }
             None => None,
         };
-        let plans = Plans::record(&mut recorder, &config, &weights, &state, candidates.as_ref());
-        let slots = state.slots.len();
-        let mut engine = Self {
-            gpu,
-            config,
-            state,
-            plans,
-            weights,
-            candidates,
-            sample: 0,
-            first: Cell::default(),
-            bandwidth: Cell::default(),
-            choosing: vec![RefCell::default(); slots],
-            slot: Cell::default(),
-        };
-        let Self { gpu, config, weights, state, .. } = &engine;
+        let weights = Rc::new(weights);
         let upload = Upload {
-            gpu,
-            config,
-            weights,
+            gpu: Link::clone(&gpu),
+            config: &config,
+            weights: &weights,
             i2s_arm: options.i2s_arm,
             long_factors: config.rope.takes_long_factors(state.n_ctx),
         };
-        let (warming, uploaded) =
-            both(engine.warm_up(), upload.run(table, reader, progress)).await?;
+        let ready = async {
+            matrix_units::choose(&mut gpu).await?;
+            let mut recorder = Recorder::new(&gpu, &state.step);
+            let plans =
+                Plans::record(&mut recorder, &config, &weights, &state, candidates.as_ref());
+            let slots = state.slots.len();
+            let engine = Self {
+                gpu,
+                config: config.clone(),
+                state,
+                plans,
+                weights: Rc::clone(&weights),
+                candidates,
+                sample: 0,
+                first: Cell::default(),
+                bandwidth: Cell::default(),
+                choosing: vec![RefCell::default(); slots],
+                slot: Cell::default(),
+            };
+            let warming = engine.warm_up().await?;
+            Ok((engine, warming))
+        };
+        // The upload begins first, because recording the plans does not pause.
+        let (uploaded, (mut engine, warming)) =
+            both(upload.run(table, reader, progress), ready).await?;
+        let Self { gpu, state, .. } = &engine;
         let Uploaded { rope_divisors, sample } = uploaded;
         let angles = Angles::new(&config.rope, config.head_dim, rope_divisors.as_deref());
         state.write_rope_table(gpu, &angles);

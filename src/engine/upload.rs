@@ -12,7 +12,7 @@ use super::weights::{Stacked, Target, Weights};
 use crate::blocks::{BlockScales, BlockType, block_type};
 use crate::error::{Error, Result};
 use crate::gguf::TensorType;
-use crate::gpu::{Buffer, Gpu};
+use crate::gpu::{Buffer, Link};
 use crate::kernels::{Dense, Packed, Ternary};
 use crate::model::{Config, Kind, Role, RopePairs, Weight};
 use crate::source::{Reader, Source};
@@ -32,7 +32,7 @@ const MAX_IN_FLIGHT: usize = 2;
 
 /// How to read the file.
 pub(super) struct Upload<'a> {
-    pub(super) gpu: &'a Gpu,
+    pub(super) gpu: Link,
     pub(super) config: &'a Config,
     pub(super) weights: &'a Weights,
     /// The file's I2_S codes are in the layout of ARM builds.
@@ -75,7 +75,7 @@ impl Upload<'_> {
                 if at == tensor.offset {
                     sample.write(&bytes[..bytes.len().min(SAMPLE)]);
                 }
-                let slice = Slice { gpu: self.gpu, weight, at: (at - tensor.offset) as usize };
+                let slice = Slice { gpu: &self.gpu, weight, at: (at - tensor.offset) as usize };
                 rope_divisors = self.slice(&slice, &mut bytes)?.or(rope_divisors);
                 written += bytes.len();
                 if written >= FLUSH {
@@ -168,7 +168,7 @@ impl Upload<'_> {
 
 /// A slice of a tensor: of which, and the byte at which it begins.
 struct Slice<'a> {
-    gpu: &'a Gpu,
+    gpu: &'a Link,
     weight: &'a Weight,
     at: usize,
 }

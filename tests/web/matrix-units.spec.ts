@@ -19,6 +19,8 @@ interface Adapter {
   computes?: 'the products' | 'something else'
   matrixUnits?: boolean
   memory?: number
+  /** Nothing can be read from it before it has some of the weights. */
+  late?: boolean
 }
 
 /** What was asked of the adapter, and the products of prompts of a model that was loaded there. */
@@ -51,6 +53,20 @@ const load = async ({ adapter, feature, memory, config, shaders: { real, emulate
     }
     return createShaderModule.call(this, { code })
   }
+  if (adapter.late) {
+    const { writeBuffer } = GPUQueue.prototype
+    const { mapAsync } = GPUBuffer.prototype
+    const begun = new Promise<void>(resolve => {
+      GPUQueue.prototype.writeBuffer = function (...args: Parameters<typeof writeBuffer>) {
+        if (args[0].label === 'weights') resolve()
+        return writeBuffer.apply(this, args)
+      }
+    })
+    GPUBuffer.prototype.mapAsync = async function (...range) {
+      await begun
+      return mapAsync.apply(this, range)
+    }
+  }
   const { matrixUnits } = adapter
   const gpu = { features: { software: false, packedDot: true, matrixUnits } }
   const { info } = await window.ternlight.BitNet.load(model, { worker: false, cache: 'off', gpu })
@@ -59,6 +75,8 @@ const load = async ({ adapter, feature, memory, config, shaders: { real, emulate
 
 const rows: [string, Adapter, string][] = [
   ['those of the kernel', { computes: 'the products' }, 'gemm_i2s_matrix'],
+  // The upload does not wait for the test of the matrix units, which reads from the adapter.
+  ['those that tell their products after the upload has begun', { computes: 'the products', late: true }, 'gemm_i2s_matrix'],
   ['those that compute something else', { computes: 'something else' }, 'gemm_i2s'],
   ['those that do not compile', {}, 'gemm_i2s'],
   ['those that are switched off', { computes: 'the products', matrixUnits: false }, 'gemm_i2s'],
