@@ -43,6 +43,9 @@ fn twos_at(at: u32) -> Twos {
 // The codes of `row` that a lane reads in one step.
 fn codes(row: u32, at_step: u32, lane: u32) -> vec4u {
     let i = at_step * LANES + lane % LANES;
+    if VECTORS % LANES == 0u {
+        return w[row * VECTORS + i];
+    }
     return select(vec4u(), w[row * VECTORS + min(i, VECTORS - 1u)], i < VECTORS);
 }
 

@@ -5,7 +5,8 @@ use crate::lanes_variants;
 
 /// A slot computes the two values of a RoPE pair. See `norm_gemv` for the rest.
 fn row_groups(tuning: &Tuning, k: usize) -> RowGroups {
-    RowGroups::normed(tuning, k, 16, 2)
+    // With 32 lanes, rows of 4096 values are 1 % of a decode step faster, and rows of 2560 are slower.
+    RowGroups::normed(tuning, k, if k >= 4096 { 32 } else { 16 }, 2)
 }
 
 pub(super) const KERNEL: Kernel = Kernel {
