@@ -1,7 +1,7 @@
 // The gated activation of one token, quantised to int8 with a scale for each 32: gate and up are
 // rows times the normed and quantised residual stream. See packed_slots.wgsl,
-// stream_input.wgsl and quantize_results.wgsl. A slot has a row of gate and the same row of up, and
-// a workgroup has 32 of each.
+// stream_input.wgsl and quantize_results.wgsl. A slot has one or two rows of gate and the same rows of
+// up, and a workgroup has 32 of each.
 
 @group(0) @binding(0) var<storage, read> w: array<vec4u>;
 @group(0) @binding(1) var<storage, read> w_scale: array<u32>;
@@ -10,15 +10,20 @@
 // [ALL_ROWS / 32]: scale, and scale times the sum of y
 @group(0) @binding(4) var<storage, read_write> y_scale: array<vec2f>;
 
-const_assert SLOTS == 32u && EACH == 2u && N_ROWS % 32u == 0u;
+const PAIRS: u32 = EACH / 2u; // of a slot
+
+const_assert SLOTS * PAIRS == 32u && N_ROWS % 32u == 0u;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
-    let pair = lane / LANES;
+    let pair = lane / LANES * PAIRS;
     let row = group.x * 32u + pair;
-    let v = products(lane, vec4u(row, N_ROWS + row, 0u, 0u));
+    let v = products(lane, vec4u(row, N_ROWS + row, row + 1u, N_ROWS + row + 1u));
     if lane % LANES == 0u {
         results[pair] = gated(v.x, v.y);
+        if PAIRS == 2u {
+            results[pair + 1u] = gated(v.z, v.w);
+        }
     }
     let at = FIRST_ROW / 32u + group.x;
     let quantized = quantized_results(lane);

@@ -190,7 +190,7 @@ impl PackedProduct<'_> {
         let Self { kernel, w, product, several, .. } = self;
         debug_assert_eq!(w.matrices, product.matrices(), "{}: {product:?}", kernel.name);
         let tuning = recorder.tuning();
-        let groups = row_groups(product, tuning.lanes);
+        let groups = row_groups(w.k, product, tuning.lanes);
         let (tokens, along) =
             if several { (TOKENS, Extent::Tokens(TOKENS)) } else { (1, Extent::Fixed(1)) };
         for PackedShard { codes, scales, rows } in &w.shards {
@@ -222,8 +222,17 @@ pub(super) fn lanes_of(product: Product, lanes: u32) -> u32 {
     })
 }
 
-fn row_groups(product: Product, lanes: u32) -> RowGroups {
-    RowGroups { workgroup: WORKGROUP, lanes: lanes_of(product, lanes), each: 1 }
+/// The same for rows of `k` values.
+fn lanes_of_rows(k: usize, product: Product, lanes: u32) -> u32 {
+    match product {
+        // Twice as many lanes have two pairs of rows each, and read the activations once for both.
+        Product::Gated(_) if k.is_multiple_of(4096) => lanes.min(16),
+        _ => lanes_of(product, lanes),
+    }
+}
+
+fn row_groups(k: usize, product: Product, lanes: u32) -> RowGroups {
+    RowGroups { workgroup: WORKGROUP, lanes: lanes_of_rows(k, product, lanes), each: 1 }
 }
 
 /// The constants that all products of packed matrices have in common.
@@ -244,7 +253,7 @@ pub(super) fn slots_consts(
     product: Product,
     tuning: &Tuning,
 ) -> Vec<Const> {
-    let lanes = lanes_of(product, tuning.lanes);
+    let lanes = lanes_of_rows(w.k, product, tuning.lanes);
     let workgroup = match product {
         Product::Add => tuning.stream_threads.min(32 * lanes),
         Product::Store | Product::Gated(_) => WORKGROUP,
@@ -277,5 +286,5 @@ pub(super) fn example_matrix(matrices: usize) -> (ShardRows, Packed) {
 pub(super) fn example() -> Vec<Const> {
     let product = Product::EXAMPLE;
     let (rows, w) = example_matrix(product.matrices());
-    consts(&rows, &w, product, true, (row_groups(product, 32), TOKENS))
+    consts(&rows, &w, product, true, (row_groups(rows.k, product, 32), TOKENS))
 }
