@@ -20,7 +20,7 @@
 //   --batch     also times as many answers at once as decode together
 //   --visits    times only loads, --loads of each: first visits that store and that do not, in a new
 //               browser for which the GPU's driver has compiled nothing yet (on Linux), and second
-//               ones; until the model can be used, until all is stored, until all is compiled
+//               ones in the same browser; until the model can be used, until all is stored, until all is compiled
 //   --limits    times only decoding, with all that the card has and with less: bindings of 128 MiB, no
 //               subgroups, no products of four int8 values at once
 //               --visits, --limits and --peer refuse what adds figures: --lookup, --sampling,
@@ -188,9 +188,9 @@ function parse() {
   }
 }
 
-/** The options of a load that say how the model is held. */
-function held({ context, head, kv }) {
-  return { context, head, kv }
+/** The options of a load that say how the model is held, and on what. */
+function held({ context, head, kv, 'matrix-units': matrixUnits }) {
+  return { context, head, kv, gpu: { features: { matrixUnits } } }
 }
 
 /** The flags with which the browser reaches the GPU. */
@@ -231,8 +231,7 @@ async function bench(file, { build, json, model, shape, lookup, peer, visits, li
   try {
     const page = await open(browser, server)
     await page.exposeFunction('tell', tell)
-    const gpu = { features: { matrixUnits: options['matrix-units'] } }
-    await page.evaluate(inPage.load, { ...held(options), gpu })
+    await page.evaluate(inPage.load, held(options))
     const measured = await page.evaluate(inPage.measure, options)
     const figures = [...loadFigures(loads), ...measured.figures].map(figure)
     if (lookup) tell('prompt lookup')
@@ -275,8 +274,8 @@ async function visits(file, options) {
     for (let run = 1; run <= options.loads; run++) {
       tell(`visits ${run} of ${options.loads}`)
       const [first, second] = await loadsAlone(server, args, options, ['use', 'only'])
-      const [notStored, cached] = await loadsAlone(server, args, options, ['off', 'off'])
-      all.push({ first, second, notStored, cached })
+      const [notStored, again] = await loadsAlone(server, args, options, ['off', 'off'])
+      all.push({ first, second, notStored, again })
     }
   } finally {
     server.close()

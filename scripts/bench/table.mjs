@@ -18,7 +18,7 @@ export const VISITS = [
   ['first', 'first visit', true],
   ['second', 'second visit'],
   ['notStored', 'not storing, first visit'],
-  ['cached', "not storing, from the browser's cache"]
+  ['again', 'not storing, again']
 ]
 
 /** The figures of several loads of the given kinds, as `loadTimes` in page.mjs gives them. */
