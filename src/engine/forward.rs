@@ -211,7 +211,6 @@ pub(super) fn decode(p: &mut Recorder, config: &Config, weights: &Weights, state
     if !p.tuning().fused {
         return layers(p, config, weights, state, Width::One);
     }
-    embed(p, config, weights, state, true);
     if let (Some(stream), Some(matrices), Activations::Groups(h), Activations::Groups(ff_h)) =
         (&state.stream, weights.stream_matrices(), &state.h, &state.ff_h)
     {
@@ -219,6 +218,7 @@ pub(super) fn decode(p: &mut Recorder, config: &Config, weights: &Weights, state
         stream_blocks(p, config, weights, &matrices, state, &buffers);
         return p.finish();
     }
+    embed(p, config, weights, state, true);
     for (block, cache) in weights.blocks.iter().zip(&state.cache) {
         qkv(p, config, block, state, cache);
         attend(p, Width::One, state, cache);
@@ -248,9 +248,15 @@ fn stream_blocks(
     let State { x, qkv, q, rope_table, partials, .. } = state;
     let StreamBuffers { stream, h, ff_h } = *buffers;
     let activation = config.architecture.activation;
-    let mut next_norms = weights.blocks.iter().skip(1).map(|block| &block.attn_norm);
-    if let Some(first) = weights.blocks.first() {
-        p.stream_of_last(x, &first.attn_norm, stream);
+    let mut next_norms = weights.blocks.iter().map(|block| &block.attn_norm);
+    match (&weights.token_embd, next_norms.next()) {
+        (Vocabulary::Packed(embd), Some(norm)) => {
+            p.embed_stream(&state.tokens, embd, config.embedding_scale, norm, x, stream);
+        }
+        (_, norm) => {
+            embed(p, config, weights, state, true);
+            norm.into_iter().for_each(|norm| p.stream_of_last(x, norm, stream));
+        }
     }
     let blocks = weights.blocks.iter().zip(&state.cache).zip(matrices);
     for ((block, cache), &[w_qkv, w_output, w_gate_up, w_down]) in blocks {

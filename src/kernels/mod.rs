@@ -19,6 +19,7 @@ mod attention_prefill;
 mod best_of_each;
 mod embed;
 mod embed_packed;
+mod embed_stream;
 mod gemm_few;
 mod gemm_i2s;
 mod gemm_i2s_matrix;
@@ -105,6 +106,7 @@ kernels! {
     best_of_each,
     embed,
     embed_packed,
+    embed_stream,
     gemm_few,
     gemm_i2s,
     gemm_i2s_matrix,

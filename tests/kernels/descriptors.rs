@@ -114,6 +114,7 @@ const FAMILIES: [(&str, &[&str]); 10] = [
         "packed_products",
         &[
             "embed_packed",
+            "embed_stream",
             "gemm_packed",
             "gemv_packed",
             "gemv_packed_floats",

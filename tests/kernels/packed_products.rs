@@ -358,6 +358,34 @@ fn embed_packed_looks_rows_up() {
 }
 
 #[test]
+fn embed_stream_gives_what_embed_packed_and_stream_of_last_give() {
+    on_each_device_and_as_cards(|gpu| {
+        let mut random = Random(31);
+        let (k, rows) = (768, 70);
+        for format in FORMATS {
+            let w = Matrix::new(format, k, rows, 1, &mut random).upload(gpu, &[20, 21]);
+            let norm =
+                Norm { weight: gpu.upload("weight", &hard_weight(k, &mut random)), eps: 1e-6 };
+            for id in [0, 19, 20, 21, rows as u32 - 1] {
+                let tokens = gpu.upload("tokens", &[7, 7, id]);
+                let mut step = step(3, 1);
+                step.rows[0].token = 2;
+                let x = [(); 2].map(|()| gpu.upload("x", &vec![f32::NAN; k]));
+                let streams = [(); 2].map(|()| stream(gpu, k));
+                run(gpu, &step, |p| {
+                    p.embed_stream(&tokens, &w, 12.0, &norm, &x[0], &streams[0]);
+                    p.embed_packed(&tokens, &w, 12.0, &x[1], true);
+                    p.stream_of_last(&x[1], &norm, &streams[1]);
+                });
+                assert_eq!(read(gpu, &x[0]), read(gpu, &x[1]), "{format:?}, {id}");
+                let words = streams.map(|stream| read(gpu, &stream.words));
+                assert_eq!(words[0], words[1], "{format:?}, {id}");
+            }
+        }
+    });
+}
+
+#[test]
 fn quantize_groups_rounds_each_group_by_its_own_scale() {
     on_each_device(|gpu| {
         let mut random = Random(14);
@@ -455,7 +483,7 @@ fn products_of_the_stream_equal_products_of_its_norm() {
             return;
         }
         let mut random = Random(16);
-        for (format, (k, n_ff)) in ternary_formats([(256, 64), (768, 352), (2304, 288usize)]) {
+        for (format, (k, n_ff)) in ternary_formats([(256, 64), (768, 352), (4096, 288usize)]) {
             let mut matrix =
                 |k, rows, matrices| Matrix::new(format, k, rows, matrices, &mut random);
             let n_ff = n_ff.next_multiple_of(format.group);
