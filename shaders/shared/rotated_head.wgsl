@@ -4,11 +4,14 @@
 //
 // The kernel declares head_norms, `array<f32>` [2][HEAD_DIM] of q and of k; rope_table,
 // `array<vec2f>` [n_ctx, HEAD_DIM / 2]: cos, sin; and what store_head.wgsl says. It includes
-// lanes_subgroup.wgsl or lanes_workgroup.wgsl.
+// eights_subgroup.wgsl or eights_workgroup.wgsl.
 
 const QUADS: u32 = HEAD_DIM / 4u;
 
+const EIGHTS: u32 = (QUADS + 7u) / 8u;
+
 var<workgroup> head_values: array<vec4f, QUADS>;
+var<workgroup> eight_squares: array<f32, EIGHTS>; // the sums of each eight of these
 
 // How the values i, i + 1, i + HALF and i + HALF + 1 of a head are normed and rotated.
 struct Rotation {
@@ -39,14 +42,20 @@ fn two_values(i: u32) -> vec2f {
 
 // The sum of the squares of head_values. The whole workgroup calls it.
 fn squares_of_head(lane: u32) -> f32 {
-    var squares = 0.0;
-    for (var n = 0u; n < (QUADS + LANES - 1u) / LANES; n++) {
-        let i = n * LANES + lane % LANES;
-        if i < QUADS {
-            squares += square_of(head_values[i]);
+    for (var n = 0u; n < (QUADS + WORKGROUP - 1u) / WORKGROUP; n++) {
+        let i = n * WORKGROUP + lane;
+        let square = square_of(head_values[min(i, QUADS - 1u)]);
+        let sum = eight_sum_f32(lane, select(0.0, square, i < QUADS));
+        if i < QUADS && i % 8u == 0u {
+            eight_squares[i / 8u] = sum;
         }
     }
-    return lanes_sum_f32(lane, squares);
+    workgroupBarrier();
+    var squares = 0.0;
+    for (var i = 0u; i < EIGHTS; i++) {
+        squares += eight_squares[i];
+    }
+    return squares;
 }
 
 // Norms, rotates and stores the values i, i + 1, i + HALF and i + HALF + 1 of head_values. See

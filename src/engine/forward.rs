@@ -262,16 +262,22 @@ fn stream_blocks(
     for ((block, cache), &[w_qkv, w_output, w_gate_up, w_down]) in blocks {
         let eps = block.attn_norm.eps;
         match &block.head_norms {
+            // Attention writes its sums where qkv is, so here it has the place of many tokens' queries.
+            Some(norms) if cache.shape.norms_in_attention(p.gpu()) && q.len() >= w_qkv.rows => {
+                p.norm_gemv_packed(w_qkv, stream, eps, q);
+                p.norm_attention_decode(q, norms, rope_table, cache, partials);
+            }
             Some(norms) if w_qkv.takes_heads(p.tuning(), config.head_dim) => {
                 let heads = Heads { norms, rope_table, q, cache };
                 p.norm_gemv_heads_packed(w_qkv, stream, eps, &heads);
+                attend(p, Width::One, state, cache);
             }
             _ => {
                 p.norm_gemv_packed(w_qkv, stream, eps, qkv);
                 rotate(p, block, qkv, rope_table, q, cache, true);
+                attend(p, Width::One, state, cache);
             }
         }
-        attend(p, Width::One, state, cache);
         if w_output.merges() {
             p.merge_stream_packed(w_output, partials, &block.ffn_norm, x, stream);
         } else {

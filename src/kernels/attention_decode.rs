@@ -19,7 +19,7 @@ pub const SHORT_SPLIT: usize = POSITIONS;
 /// How a workgroup takes heads and positions. A single token leaves most of a card idle: with less work
 /// in each, there are more workgroups.
 #[derive(Clone, Copy)]
-struct Work {
+pub(super) struct Work {
     /// Heads that read a key or a value together, at most.
     heads: usize,
     /// Positions that the same lanes score.
@@ -30,16 +30,16 @@ struct Work {
 
 /// With short splits, a workgroup takes less. On an NVIDIA H200 BitNet 2B-4T decodes 3 % faster so, from
 /// 16 to 256 positions; at 1024, it was 3 % slower.
-const SHORT_WORK: Work = Work { heads: 1, each: 1, one_tile: true };
+pub(super) const SHORT_WORK: Work = Work { heads: 1, each: 1, one_tile: true };
 
-fn work(shape: &AttentionShape) -> Work {
+pub(super) fn work(shape: &AttentionShape) -> Work {
     // Longer heads take more registers.
     Work { heads: 2, each: if shape.head_dim > 128 { 1 } else { 2 }, one_tile: false }
 }
 
 /// Whether every token's splits are short. A split of [`SHORT_SPLIT`] has the same bits either way:
 /// whatever [`work`] takes beyond its end adds zeros. So a text is the same alone and in a batch.
-fn is_short(step: &Step) -> bool {
+pub(super) fn is_short(step: &Step) -> bool {
     let mut rows = step.rows.iter().take(step.n_tokens as usize);
     rows.all(|row| row.split_len as usize <= SHORT_SPLIT)
 }
@@ -52,11 +52,17 @@ pub fn decoded_positions(shape: &AttentionShape) -> usize {
 pub(super) const KERNEL: Kernel = Kernel {
     name: "attention_decode",
     bindings: BINDINGS,
-    variants: lanes_variants!("lanes", "group"; "shared/step", "shared/kv_row", "shared/kv_values", "attention_decode"),
+    variants: lanes_variants!("lanes", "group";
+        "shared/step",
+        "shared/kv_row",
+        "shared/kv_values",
+        "shared/attention_of_few",
+        "attention_decode"
+    ),
     example: || consts(&AttentionShape::EXAMPLE, work(&AttentionShape::EXAMPLE)),
 };
 
-fn consts(shape: &AttentionShape, work: Work) -> Vec<Const> {
+pub(super) fn consts(shape: &AttentionShape, work: Work) -> Vec<Const> {
     let own = [
         Const::U32("WORKGROUP", WORKGROUP),
         Const::size("LANES", LANES),
@@ -67,7 +73,7 @@ fn consts(shape: &AttentionShape, work: Work) -> Vec<Const> {
     [shape.consts(), own.into()].concat()
 }
 
-fn workgroups(shape: &AttentionShape, work: Work) -> [Extent; 3] {
+pub(super) fn workgroups(shape: &AttentionShape, work: Work) -> [Extent; 3] {
     let heads = shape.n_head / shape.heads_together(work.heads);
     [Extent::Fixed(heads as u32), Extent::Splits, Extent::Tokens(1)]
 }

@@ -38,6 +38,7 @@ mod merge_norm_gemv;
 mod merge_quantize;
 mod merge_splits;
 mod merge_stream_packed;
+mod norm_attention_decode;
 mod norm_gated_packed;
 mod norm_gemv;
 mod norm_gemv_heads_packed;
@@ -124,6 +125,7 @@ kernels! {
     merge_quantize,
     merge_splits,
     merge_stream_packed,
+    norm_attention_decode,
     norm_gated_packed,
     norm_gemv,
     norm_gemv_heads_packed,

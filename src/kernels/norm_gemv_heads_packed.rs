@@ -20,7 +20,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("k_cache", Access::Write),
         ("v_cache", Access::Write),
     ],
-    variants: lanes_variants!("lanes", "group";
+    variants: lanes_variants!("lanes", "group", "eights";
         "shared/step",
         "shared/rows",
         "shared/dot4",

@@ -1,7 +1,6 @@
-use super::packed::lanes_of;
-use super::{AttentionShape, KvCache, Norm, Product};
-use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder, Tuning};
-use crate::lanes_variants;
+use super::{AttentionShape, KvCache, Norm};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
+use crate::one_variant;
 
 /// Threads for a head. Each takes two pairs of a head of 256.
 pub(super) const WORKGROUP: u32 = 64;
@@ -17,27 +16,24 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("k_cache", Access::Write),
         ("v_cache", Access::Write),
     ],
-    variants: lanes_variants!("lanes";
+    variants: one_variant!(
         "shared/step",
         "shared/rows",
         "shared/rope_kv",
         "shared/kv_row",
         "shared/quantize_group",
         "shared/store_head",
+        // Subgroups may have fewer lanes than eight.
+        "shared/eights_workgroup",
         "shared/rotated_head",
         "norm_rope_kv"
     ),
-    example: || consts(&Tuning::card(None, 256), &AttentionShape::EXAMPLE, 1e-6, true),
+    example: || consts(&AttentionShape::EXAMPLE, 1e-6, true),
 };
 
-fn consts(tuning: &Tuning, shape: &AttentionShape, eps: f32, rows: bool) -> Vec<Const> {
-    let own = [
-        Const::Bool("ROWS", rows),
-        Const::U32("WORKGROUP", WORKGROUP),
-        // As in `norm_gemv_heads_packed`, which gives the same bits.
-        Const::U32("LANES", lanes_of(Product::Store, tuning.lanes)),
-        Const::F32("EPS", eps),
-    ];
+fn consts(shape: &AttentionShape, eps: f32, rows: bool) -> Vec<Const> {
+    let own =
+        [Const::Bool("ROWS", rows), Const::U32("WORKGROUP", WORKGROUP), Const::F32("EPS", eps)];
     [shape.consts(), own.into()].concat()
 }
 
@@ -57,7 +53,7 @@ impl Recorder<'_> {
         let heads = (shape.n_head + 2 * shape.n_head_kv) as u32;
         self.dispatch(
             &KERNEL,
-            &consts(self.tuning(), shape, norms.eps, rows),
+            &consts(shape, norms.eps, rows),
             &[qkv, &norms.weight, rope_table, q, keys, values],
             [Extent::Fixed(heads), Extent::Tokens(1), Extent::Fixed(1)],
         );

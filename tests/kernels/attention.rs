@@ -6,10 +6,10 @@ use ternlight::gpu::{Buffer, Gpu, Recorder, Row, Step};
 use ternlight::kernels::{AttentionShape, KvCache, KvType, Norm, Partials};
 use ternlight::reference::ops;
 
-use crate::device::{assert_close, device, on_each_device, read, run};
+use crate::device::{assert_close, device, on_each_device, on_each_device_and_as_cards, read, run};
 use crate::packed_products::{check_groups, groups};
-use crate::rms_norm::{check_quantized, quantized};
-use crate::rope_kv::{BEFORE, values};
+use crate::rms_norm::{check_quantized, hard_weight, quantized};
+use crate::rope_kv::{BEFORE, rope_table, values};
 use crate::support::Random;
 
 /// One of the three kernels. All take the same buffers.
@@ -85,15 +85,20 @@ impl Case {
         rows.chunks(self.shape.row_words()).flat_map(|row| values(row, &self.shape)).collect()
     }
 
-    /// Runs one of the kernels.
-    pub(crate) fn partials(&self, gpu: &Gpu, kernel: Attention) -> Partials {
+    fn empty_partials(&self, gpu: &Gpu) -> Partials {
         let Self { shape, step, .. } = self;
         let heads = (step.n_tokens * step.n_splits) as usize * shape.n_head;
-        let partials = Partials {
+        Partials {
             shape: *shape,
             sums: gpu.upload("partial_sums", &vec![f32::NAN; heads * shape.head_dim]),
             max_total: gpu.upload("partial_max_total", &vec![[f32::NAN; 2]; heads]),
-        };
+        }
+    }
+
+    /// Runs one of the kernels.
+    pub(crate) fn partials(&self, gpu: &Gpu, kernel: Attention) -> Partials {
+        let Self { shape, step, .. } = self;
+        let partials = self.empty_partials(gpu);
         let q = gpu.upload("q", &self.q);
         // Another text's positions come first. Their floats and scales are NaN.
         let first = 3;
@@ -253,6 +258,58 @@ fn kv(head_dim: usize, turn: usize) -> KvType {
         KvType::Int8 if !head_dim.is_multiple_of(16) => KvType::F16,
         kv => kv,
     }
+}
+
+/// Where attention norms, rotates and stores what is new, everything has the bits of steps of their own. The
+/// cache has no numbers yet where the key and the value come.
+#[test]
+fn norm_attention_decode_equals_its_two_steps() {
+    let check = |gpu: &Gpu| {
+        let mut random = Random(23);
+        let shapes = [(2, 2, 64), (4, 1, 64), (8, 2, 128), (6, 2, 128), (3, 1, 128)];
+        for (i, (n_head, n_head_kv, head_dim)) in shapes.into_iter().enumerate() {
+            let shape = AttentionShape { n_head, n_head_kv, head_dim, kv: KvType::ALL[i % 2].1 };
+            if !shape.norms_in_attention(gpu) {
+                continue;
+            }
+            for (pos, split_len) in [(0, 64), (63, 64), (64, 64), (128, 256), (699, 64), (699, 700)]
+            {
+                let case = Case::new(shape, step(pos, 1, split_len), &mut random);
+                let n_qkv = (n_head + 2 * n_head_kv) * head_dim;
+                let products = (0..n_qkv).map(|_| 6.0 * random.float() - 3.0).collect::<Vec<_>>();
+                let qkv = gpu.upload("qkv", &products);
+                let weights = hard_weight(2 * head_dim, &mut random);
+                let norms = Norm { weight: gpu.upload("norms", &weights), eps: 1e-6 };
+                let table = gpu.upload("rope_table", &rope_table(pos as usize + 1, head_dim));
+                let q = gpu.upload("q", &vec![f32::NAN; n_head * head_dim]);
+                let outputs = [(); 2].map(|()| {
+                    let [keys, values] = [&case.k, &case.v].map(|of| {
+                        let mut rows = case.rows(of);
+                        rows[pos as usize * shape.row_words()..].fill(u32::MAX);
+                        gpu.upload("cache", &rows)
+                    });
+                    (KvCache { shape, keys, values }, case.empty_partials(gpu))
+                });
+                let [(cache, partials), (expected_cache, expected)] = &outputs;
+                run(gpu, &case.step, |p| {
+                    p.norm_attention_decode(&qkv, &norms, &table, cache, partials);
+
+                    p.norm_rope_kv(&qkv, &norms, &table, &q, expected_cache, true);
+                    p.attention_decode(&q, expected_cache, expected);
+                });
+                let what = format!("{shape:?}, {pos} in splits of {split_len}");
+                assert_eq!(read(gpu, &cache.keys), read(gpu, &expected_cache.keys), "{what}");
+                assert_eq!(read(gpu, &cache.values), read(gpu, &expected_cache.values), "{what}");
+                assert_eq!(
+                    read(gpu, &partials.max_total),
+                    read(gpu, &expected.max_total),
+                    "{what}"
+                );
+                assert_eq!(read(gpu, &partials.sums), read(gpu, &expected.sums), "{what}");
+            }
+        }
+    };
+    on_each_device_and_as_cards(check);
 }
 
 /// The last of 32 768 positions, in splits as long as a step has.

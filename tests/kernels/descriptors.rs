@@ -102,6 +102,7 @@ const FAMILIES: [(&str, &[&str]); 10] = [
             "attention_prefill",
             "merge_quantize",
             "merge_splits",
+            "norm_attention_decode",
         ],
     ),
     ("fused_products", &["merge_norm_gemv", "norm_gemv", "norm_gemv_rope_kv"]),
