@@ -26,6 +26,8 @@ pub enum Used {
     /// This many for each position of the KV cache: a kernel reads all filled positions, and writes
     /// those of the step's tokens.
     Positions(u64),
+    /// This many for each filled position of the KV cache, by a kernel that reads it and also writes.
+    Filled(u64),
 }
 
 impl<T> Buffer<T> {

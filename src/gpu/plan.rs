@@ -91,7 +91,7 @@ impl Used {
             Self::Tokens(bytes) => bytes * tokens,
             Self::Splits(bytes) => bytes * tokens * u64::from(step.n_splits),
             Self::Positions(bytes) if access == Access::Write => bytes * tokens,
-            Self::Positions(bytes) => bytes * (u64::from(step.pos) + tokens),
+            Self::Positions(bytes) | Self::Filled(bytes) => bytes * (u64::from(step.pos) + tokens),
         }
     }
 }

@@ -1,6 +1,6 @@
 use super::attention_decode::{SHORT_WORK, Work, consts, is_short, work, workgroups};
 use super::{AttentionShape, KvCache, KvType, Norm, Partials};
-use crate::gpu::{Access, Bound, Buffer, Const, Gpu, Kernel, Recorder, Subgroups, Variant};
+use crate::gpu::{Access, Bound, Buffer, Const, Gpu, Kernel, Recorder, Subgroups, Used, Variant};
 use crate::wgsl;
 
 pub(super) const KERNEL: Kernel = Kernel {
@@ -58,9 +58,12 @@ impl Recorder<'_> {
         cache: &KvCache,
         out: &Partials,
     ) {
-        let KvCache { shape, keys, values } = cache;
+        let shape = &cache.shape;
+        let filled = Used::Filled(shape.cache_bytes(1) as u64);
+        let [keys, values] =
+            [&cache.keys, &cache.values].map(|buffer| buffer.clone().using(filled));
         let buffers: [&dyn Bound; 7] =
-            [qkv, &norms.weight, rope_table, keys, values, &out.sums, &out.max_total];
+            [qkv, &norms.weight, rope_table, &keys, &values, &out.sums, &out.max_total];
         let as_consts = |work| normed_consts(shape, work, norms.eps);
         let work = work(shape);
         self.dispatch(&KERNEL, &as_consts(work), &buffers, workgroups(shape, work));

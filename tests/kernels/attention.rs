@@ -291,9 +291,14 @@ fn norm_attention_decode_equals_its_two_steps() {
                     (KvCache { shape, keys, values }, case.empty_partials(gpu))
                 });
                 let [(cache, partials), (expected_cache, expected)] = &outputs;
+                let mut recorder = Recorder::new(gpu, &gpu.upload("step", &[case.step]));
+                recorder.norm_attention_decode(&qkv, &norms, &table, cache, partials);
+                let plan = recorder.finish();
+                let further = Step { pos: pos + 1, ..case.step };
+                let more = plan.bytes(&further) - plan.bytes(&case.step);
+                assert_eq!(more, 2 * shape.cache_bytes(1) as u64);
+                gpu.run(&[&plan], &case.step);
                 run(gpu, &case.step, |p| {
-                    p.norm_attention_decode(&qkv, &norms, &table, cache, partials);
-
                     p.norm_rope_kv(&qkv, &norms, &table, &q, expected_cache, true);
                     p.attention_decode(&q, expected_cache, expected);
                 });
