@@ -262,7 +262,7 @@ fn stream_blocks(
     for ((block, cache), &[w_qkv, w_output, w_gate_up, w_down]) in blocks {
         let eps = block.attn_norm.eps;
         match &block.head_norms {
-            // Attention writes its sums where qkv is, so here it has the place of many tokens' queries.
+            // Attention writes its sums to the memory of `qkv`. `q` has room for many tokens' queries.
             Some(norms) if cache.shape.norms_in_attention(p.gpu()) && q.len() >= w_qkv.rows => {
                 p.norm_gemv_packed(w_qkv, stream, eps, q);
                 p.norm_attention_decode(q, norms, rope_table, cache, partials);
