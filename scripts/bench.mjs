@@ -20,7 +20,8 @@
 //   --batch     also times as many answers at once as decode together
 //   --visits    times only loads, --loads of each: first visits that store and that do not, in a new
 //               browser for which the GPU's driver has compiled nothing yet (on Linux), and second
-//               ones in the same browser; until the model can be used, until all is stored, until all is compiled
+//               ones in the same browser; until the model can be used, until all is stored, until
+//               all is compiled
 //   --limits    times only decoding, with all that the card has and with less: bindings of 128 MiB, no
 //               subgroups, no products of four int8 values at once
 //               --visits, --limits and --peer refuse what adds figures: --lookup, --sampling,
@@ -295,7 +296,9 @@ async function limits(file, options) {
     await page.exposeFunction('tell', what => tell(`${report.limits.at(-1).name}: ${what}`))
     for (const [name, gpu] of LIMITS) {
       report.limits.push({ name })
-      await page.evaluate(inPage.load, { ...held(options), gpu })
+      const { gpu: { features }, ...base } = held(options)
+      const capped = { ...gpu, features: { ...features, ...gpu.features } }
+      await page.evaluate(inPage.load, { ...base, gpu: capped })
       const only = { ...options, prefill: [] }
       const { info, figures, leftOut } = await page.evaluate(inPage.measure, only)
       await page.evaluate(() => globalThis.model.dispose())

@@ -1,6 +1,8 @@
-// Attention of one token, see attention_of_few.wgsl, from the products of its queries, key and value. Each
-// workgroup norms and rotates those that it needs, as norm_rope_kv does. One of those that share a KV
-// head stores its key and value. The cache has floats.
+// Attention of one token, see attention_of_few.wgsl, from the products of its queries, key and value.
+// Each workgroup norms and rotates those that it needs, as norm_rope_kv does. Of the workgroups that
+// share a KV head, the first one stores the key and the value, in the split that has the token's
+// position. Others may load that position meanwhile. They do not use what they load there: they take
+// newest_key and newest_value. The cache is of f16 or f32.
 
 @group(0) @binding(0) var<uniform> step: Step;
 @group(0) @binding(1) var<storage, read> qkv: array<vec4f>; // [N_Q + 2 N_KV]
@@ -11,7 +13,8 @@
 @group(0) @binding(6) var<storage, read_write> partial_sums: array<vec4f>;
 @group(0) @binding(7) var<storage, read_write> partial_max_total: array<vec2f>;
 
-const_assert QUADS % 8u == 0u && WORKGROUP >= (HEADS + 2u) * QUADS;
+// The XOR in `turned` takes a power of two.
+const_assert QUADS >= 8u && (QUADS & (QUADS - 1u)) == 0u && WORKGROUP >= (HEADS + 2u) * QUADS;
 
 const EIGHTS: u32 = QUADS / 8u;
 

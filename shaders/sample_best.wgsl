@@ -1,4 +1,5 @@
-// The best token of each vocabulary block: the one with the greatest rank, see noise.wgsl.
+// The best token of each vocabulary block: the one with the greatest logit, or if RANKED the one with the
+// greatest rank, see noise.wgsl.
 
 @group(0) @binding(0) var<uniform> sampling: Sampling;
 @group(0) @binding(1) var<uniform> step: Step;
@@ -14,7 +15,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     for (var i = 0u; i < VOCAB_BLOCK / WORKGROUP; i++) {
         let candidate = group.x * VOCAB_BLOCK + i * WORKGROUP + lane;
         if candidate < N_VOCAB {
-            let v = rank(logits[candidate], candidate);
+            var v = logits[candidate];
+            if RANKED {
+                v = rank(v, candidate);
+            }
             // Ids ascend, so the lowest id wins among equals. NaN never wins.
             if v > value || (id == NO_TOKEN && v == v) {
                 value = v;

@@ -6,13 +6,15 @@
 // once.
 // Sums: a lane sums four values of each head, over every V_SLOTS-th position of a tile.
 //
-// The kernel declares step; k_cache, `array<vec4u>` [positions, KV_ROW]; v_cache, `array<vec2u>`
-// [positions, KV_ROW]; partial_sums, `array<vec4f>` [n_tokens, n_splits, N_HEAD, HEAD_DIM], not
-// normalised; partial_max_total, `array<vec2f>` [n_tokens, n_splits, N_HEAD]: largest score, sum of exp.
-// And make_queries(lane, token, first_head, head_kv, row), which puts the queries into wq, and which the
-// whole workgroup calls while the first keys and values are on their way; store_newest(lane, first_head,
-// head_kv, row), for the split that has the token's own position; and key_words(words, vector, is_newest)
-// and value_of(v, quad, is_newest): what was loaded, or what is newer.
+// The kernel declares
+// - step; k_cache, `array<vec4u>`, and v_cache, `array<vec2u>`, both [positions, KV_ROW];
+// - partial_sums, `array<vec4f>` [n_tokens, n_splits, N_HEAD, HEAD_DIM], not normalised;
+// - partial_max_total, `array<vec2f>` [n_tokens, n_splits, N_HEAD]: largest score, sum of exp;
+// - make_queries(lane, token, first_head, head_kv, row), which fills wq. The whole workgroup calls it
+//   while the first keys and values are loaded;
+// - store_newest(lane, first_head, head_kv, row), called in the split that has the token's position;
+// - key_words(words, vector, is_newest) and value_of(v, quad, is_newest): what was loaded, or what the
+//   kernel has instead for the token's own position.
 
 const_assert HEADS <= 2u; // the components of a vec2f
 

@@ -262,10 +262,12 @@ fn stream_blocks(
     for ((block, cache), &[w_qkv, w_output, w_gate_up, w_down]) in blocks {
         let eps = block.attn_norm.eps;
         match &block.head_norms {
-            // Attention writes its sums to the memory of `qkv`. `q` has room for many tokens' queries.
+            // Attention writes its sums to the memory of `qkv`. So the products go to `q`, which has room
+            // for the queries of many tokens.
             Some(norms) if cache.shape.norms_in_attention(p.gpu()) && q.len() >= w_qkv.rows => {
-                p.norm_gemv_packed(w_qkv, stream, eps, q);
-                p.norm_attention_decode(q, norms, rope_table, cache, partials);
+                let products = q.first(w_qkv.rows);
+                p.norm_gemv_packed(w_qkv, stream, eps, &products);
+                p.norm_attention_decode(&products, norms, rope_table, cache, partials);
             }
             Some(norms) if w_qkv.takes_heads(p.tuning(), config.head_dim) => {
                 let heads = Heads { norms, rope_table, q, cache };
@@ -357,8 +359,8 @@ fn feed_forward(p: &mut Recorder, config: &Config, block: &Block, state: &State)
     }
 }
 
-/// From the residual stream of the step's last token to the best next token, or to one drawn from all:
-/// by way of all logits, or, where there are `candidates`, of as few as it takes.
+/// From the residual stream of the step's last token to the best next token, by way of all logits. Where
+/// there are `candidates`, to that or to one drawn from all, by way of as few logits as it takes.
 pub(super) fn best(
     p: &mut Recorder,
     weights: &Weights,
@@ -369,7 +371,7 @@ pub(super) fn best(
     match candidates.zip(weights.lm_head().dense()) {
         None => {
             lm_head(p, weights, state);
-            choose_best(p, state, slot, &state.logits);
+            choose_best(p, state, slot, &state.logits, false);
         }
         Some(by) => best_by(p, weights, state, by, slot, false),
     }
@@ -552,12 +554,12 @@ pub(super) fn penalize(p: &mut Recorder, state: &State, slot: &Slot) -> Plan {
 
 /// From logits to a token: the best one, or one drawn from all.
 pub(super) fn drawn(p: &mut Recorder, state: &State, slot: &Slot, logits: &Buffer<f32>) -> Plan {
-    choose_best(p, state, slot, logits);
+    choose_best(p, state, slot, logits, true);
     p.finish()
 }
 
-fn choose_best(p: &mut Recorder, state: &State, slot: &Slot, logits: &Buffer<f32>) {
-    p.sample_best(&slot.sampling, logits, &state.best);
+fn choose_best(p: &mut Recorder, state: &State, slot: &Slot, logits: &Buffer<f32>, ranked: bool) {
+    p.sample_best(&slot.sampling, logits, &state.best, ranked);
     p.sample_commit(&state.best, &slot.token, &slot.sampled);
 }
 

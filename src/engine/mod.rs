@@ -103,6 +103,7 @@ pub struct Engine {
     config: Config,
     state: State,
     plans: Plans,
+    /// Shared with the upload, which may go on while the engine is made.
     weights: Rc<Weights>,
     candidates: Option<Candidates>,
     sample: u64,
@@ -160,6 +161,7 @@ impl Engine {
     ) -> Result<Self> {
         check_shape(&config)?;
         // This measures times, so the GPU has nothing else to do yet.
+        // This measures times, so nothing may be uploaded yet.
         dot::choose(&mut gpu).await?;
         let mut weights = Weights::allocate(&gpu, &config, table).await?;
         lm_head::check(options.head, weights.lm_head())?;
@@ -203,7 +205,8 @@ impl Engine {
             let warming = engine.warm_up().await?;
             Ok((engine, warming))
         };
-        // The upload begins first, because recording the plans does not pause.
+        // The upload begins first, because recording the plans does not pause. Natively it does not pause
+        // either: there the plans come after it.
         let (uploaded, (mut engine, warming)) =
             both(upload.run(table, reader, progress), ready).await?;
         let Self { gpu, state, .. } = &engine;
@@ -618,7 +621,8 @@ impl Engine {
         }
         let sampling = &choosing.sampling;
         match (choosing.is_adjusted(), choosing.is_filtered(), &self.candidates) {
-            (false, false, _) => Some(&slot.best),
+            (false, false, Some(_)) => Some(&slot.best),
+            (false, false, None) => sampling.is_greedy().then_some(&slot.best),
             (false, true, Some(candidates)) if candidates.keep(sampling) => Some(&slot.kept),
             (false, true, Some(_)) => pays_mostly(sampling).then_some(&slot.kept_by_share),
             (true, false, Some(_)) => adjusts_little(sampling).then_some(&slot.best_adjusted),

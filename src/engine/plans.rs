@@ -34,7 +34,8 @@ pub(super) struct Plans {
 /// What chooses a token for the text of a slot. By logits that is one of `by_logits`; or `penalize`
 /// and one of `by_adjusted`. Then perhaps `logprobs`.
 pub(super) struct SlotPlans {
-    /// The last token's hidden state to the best token, or to one drawn from all.
+    /// The last token's hidden state to the best token, or where the LM head is split also to one drawn
+    /// from all.
     pub(super) best: Plan,
     /// The last token's hidden state to one drawn from those that top-k, top-p and min-p keep. Empty
     /// where the LM head is not split.

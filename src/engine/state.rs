@@ -106,8 +106,9 @@ pub(super) struct State {
     pub(super) h: Activations,
     /// `[chunk, n_q + 2 n_kv]`.
     pub(super) qkv: Buffer<f32>,
-    /// Queries, rotated by position and scaled `[chunk, n_q]`. Afterwards the outputs of attention,
-    /// where they are not quantised at once.
+    /// Queries, rotated by position and scaled `[chunk, n_q]`. In a step of one token whose attention
+    /// norms them, the products of queries, key and value. Afterwards the outputs of attention, where they
+    /// are not quantised at once.
     pub(super) q: Buffer<f32>,
     pub(super) partials: Partials,
     /// The gated activation `[chunk, n_ff]`.

@@ -26,7 +26,8 @@ pub enum Used {
     /// This many for each position of the KV cache: a kernel reads all filled positions, and writes
     /// those of the step's tokens.
     Positions(u64),
-    /// This many for each filled position of the KV cache, by a kernel that reads it and also writes.
+    /// This many for each filled position of the KV cache. The kernel reads all of them, and writes
+    /// those of the step's tokens.
     Filled(u64),
 }
 

@@ -179,7 +179,7 @@ macro_rules! wgsl {
 
 /// The two variants of a kernel that reduces over lanes. `shared/NAME_subgroup.wgsl` and
 /// `shared/NAME_workgroup.wgsl` declare the same functions; the names come before the semicolon:
-/// `lanes` over the lanes of a row, `group` over a whole workgroup.
+/// `lanes` over the lanes of a row, `group` over a whole workgroup, `eights` over each eight lanes.
 #[macro_export]
 macro_rules! lanes_variants {
     ($($name:literal),+; $($path:literal),+ $(,)?) => {

@@ -38,7 +38,7 @@ fn consts(rows: &ShardRows, format: &Format, scale: f32) -> Vec<Const> {
 impl Recorder<'_> {
     /// `x` `[k]` = `scale * embd[token]` for the step's only token, as [`Recorder::embed_packed`], and
     /// `stream` = the same as the input of `norm`, as [`Recorder::stream_of_last`]. One dispatch for
-    /// each shard.
+    /// each shard. The device has at least [`MIN_LANES`](super::MIN_LANES) lanes for a row.
     pub fn embed_stream(
         &mut self,
         tokens: &Buffer<u32>,

@@ -40,7 +40,8 @@ fn normed_consts(shape: &AttentionShape, work: Work, eps: f32) -> Vec<Const> {
 }
 
 impl AttentionShape {
-    /// Whether [`Recorder::norm_attention_decode`] takes such heads.
+    /// Whether [`Recorder::norm_attention_decode`] takes such heads on `gpu`. The scale of an int8 head
+    /// needs all of it. Eight lanes sum squares together.
     pub fn norms_in_attention(&self, gpu: &Gpu) -> bool {
         let lanes = gpu.subgroups.map_or(0, |Subgroups(lanes)| lanes);
         lanes >= 8 && [64, 128].contains(&self.head_dim) && self.kv != KvType::Int8

@@ -50,8 +50,8 @@ fn consts(
     eps: f32,
 ) -> Vec<Const> {
     let groups = RowGroups {
-        workgroup: threads(tuning, shape.head_dim),
-        lanes: lanes_of(Product::Store, tuning.lanes),
+        workgroup: threads(tuning, rows.k, shape.head_dim),
+        lanes: lanes_of(rows.k, Product::Store, tuning.lanes),
         each: EACH,
     };
     let product = packed_consts(rows, w, Product::Store, tuning.has_packed_dot());
@@ -64,9 +64,9 @@ fn consts(
     .concat()
 }
 
-/// Threads for a head.
-fn threads(tuning: &Tuning, head_dim: usize) -> u32 {
-    lanes_of(Product::Store, tuning.lanes) * head_dim as u32 / EACH
+/// Threads for a head of rows of `k` values.
+fn threads(tuning: &Tuning, k: usize, head_dim: usize) -> u32 {
+    lanes_of(k, Product::Store, tuning.lanes) * head_dim as u32 / EACH
 }
 
 impl Packed {
@@ -74,7 +74,7 @@ impl Packed {
     pub fn takes_heads(&self, tuning: &Tuning, head_dim: usize) -> bool {
         head_dim.is_power_of_two()
             && (64..=256).contains(&head_dim)
-            && threads(tuning, head_dim) <= tuning.stream_threads
+            && threads(tuning, self.k, head_dim) <= tuning.stream_threads
             && self.shards.iter().all(|shard| shard.rows.end.is_multiple_of(head_dim))
     }
 }

@@ -23,7 +23,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/kv_row",
         "shared/quantize_group",
         "shared/store_head",
-        // Subgroups may have fewer lanes than eight.
+        // Not with subgroups: they may have fewer lanes than eight.
         "shared/eights_workgroup",
         "shared/rotated_head",
         "norm_rope_kv"

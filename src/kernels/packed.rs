@@ -211,28 +211,21 @@ impl PackedProduct<'_> {
 /// The kernels of one token whose workgroups have 32 rows need as many lanes for a row.
 pub const MIN_LANES: u32 = WORKGROUP / 32;
 
-/// Lanes that share a row of a packed matrix, where the adapter is given `lanes` or more. Sums of
-/// floats depend on it, so it is the same in every kernel that computes a row: a token must give the
-/// same bits alone and among others.
-pub(super) fn lanes_of(product: Product, lanes: u32) -> u32 {
+/// Lanes that share a row of `k` values of a packed matrix, where the adapter is given `lanes` or more.
+/// Sums of floats depend on it, so it is the same in every kernel that computes a row: a token must give
+/// the same bits alone and among others.
+pub(super) fn lanes_of(k: usize, product: Product, lanes: u32) -> u32 {
     lanes.min(match product {
+        // A slot has two pairs of such rows, and reads the activations once for both.
+        Product::Gated(_) if k.is_multiple_of(4096) => 16,
         Product::Gated(_) => 8,
         Product::Store => 16,
         Product::Add => 32,
     })
 }
 
-/// The same for rows of `k` values.
-fn lanes_of_rows(k: usize, product: Product, lanes: u32) -> u32 {
-    match product {
-        // Twice as many lanes have two pairs of rows each, and read the activations once for both.
-        Product::Gated(_) if k.is_multiple_of(4096) => lanes.min(16),
-        _ => lanes_of(product, lanes),
-    }
-}
-
 fn row_groups(k: usize, product: Product, lanes: u32) -> RowGroups {
-    RowGroups { workgroup: WORKGROUP, lanes: lanes_of_rows(k, product, lanes), each: 1 }
+    RowGroups { workgroup: WORKGROUP, lanes: lanes_of(k, product, lanes), each: 1 }
 }
 
 /// The constants that all products of packed matrices have in common.
@@ -253,7 +246,7 @@ pub(super) fn slots_consts(
     product: Product,
     tuning: &Tuning,
 ) -> Vec<Const> {
-    let lanes = lanes_of_rows(w.k, product, tuning.lanes);
+    let lanes = lanes_of(w.k, product, tuning.lanes);
     let workgroup = match product {
         Product::Add => tuning.stream_threads.min(32 * lanes),
         Product::Store | Product::Gated(_) => WORKGROUP,

@@ -20,15 +20,16 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/best",
         "sample_best"
     ),
-    example: || consts(128_256),
+    example: || consts(128_256, true),
 };
 
-fn consts(n_vocab: usize) -> Vec<Const> {
+fn consts(n_vocab: usize, ranked: bool) -> Vec<Const> {
     vec![
         Const::U32("WORKGROUP", WORKGROUP),
         Const::size("N_VOCAB", n_vocab),
         Const::size("VOCAB_BLOCK", VOCAB_BLOCK),
         Const::U32("NO_TOKEN", NO_TOKEN),
+        Const::Bool("RANKED", ranked),
     ]
 }
 
@@ -38,17 +39,18 @@ pub const fn vocab_blocks(n_vocab: usize) -> usize {
 }
 
 impl Recorder<'_> {
-    /// `best` `[vocab_blocks]` = the best of each block of `logits`, with Gumbel noise unless
-    /// greedy.
+    /// `best` `[vocab_blocks]` = the best of each block of `logits`. If `ranked`, with Gumbel noise
+    /// unless greedy. A CPU computes the noise even where it is not used.
     pub fn sample_best(
         &mut self,
         sampling: &Buffer<SamplingParams>,
         logits: &Buffer<f32>,
         best: &Buffer<[u32; 2]>,
+        ranked: bool,
     ) {
         self.dispatch(
             &KERNEL,
-            &consts(logits.len()),
+            &consts(logits.len(), ranked),
             &[sampling, logits, best],
             [Extent::Fixed(vocab_blocks(logits.len()) as u32), Extent::Fixed(1), Extent::Fixed(1)],
         );

@@ -1,8 +1,10 @@
 //! `attention`, `attention_decode` and `attention_prefill` compute splits of the context.
 //! `attention_merge` merges the splits, then norms and quantises.
 
+use std::cell::Cell;
+
 use half::f16;
-use ternlight::gpu::{Buffer, Gpu, Recorder, Row, Step};
+use ternlight::gpu::{Buffer, Gpu, Recorder, Row, Step, Subgroups};
 use ternlight::kernels::{AttentionShape, KvCache, KvType, Norm, Partials};
 use ternlight::reference::ops;
 
@@ -264,6 +266,7 @@ fn kv(head_dim: usize, turn: usize) -> KvType {
 /// cache has no numbers yet where the key and the value come.
 #[test]
 fn norm_attention_decode_equals_its_two_steps() {
+    let checked = Cell::new(0);
     let check = |gpu: &Gpu| {
         let mut random = Random(23);
         let shapes = [(2, 2, 64), (4, 1, 64), (8, 2, 128), (6, 2, 128), (3, 1, 128)];
@@ -274,7 +277,11 @@ fn norm_attention_decode_equals_its_two_steps() {
             }
             for (pos, split_len) in [(0, 64), (63, 64), (64, 64), (128, 256), (699, 64), (699, 700)]
             {
+                checked.set(checked.get() + 1);
                 let case = Case::new(shape, step(pos, 1, split_len), &mut random);
+                // Another text's positions come first.
+                let first = 3;
+                let step = Step { first, ..case.step }.with_rows();
                 let n_qkv = (n_head + 2 * n_head_kv) * head_dim;
                 let products = (0..n_qkv).map(|_| 6.0 * random.float() - 3.0).collect::<Vec<_>>();
                 let qkv = gpu.upload("qkv", &products);
@@ -284,21 +291,22 @@ fn norm_attention_decode_equals_its_two_steps() {
                 let q = gpu.upload("q", &vec![f32::NAN; n_head * head_dim]);
                 let outputs = [(); 2].map(|()| {
                     let [keys, values] = [&case.k, &case.v].map(|of| {
-                        let mut rows = case.rows(of);
-                        rows[pos as usize * shape.row_words()..].fill(u32::MAX);
+                        let others = vec![u32::MAX; first as usize * shape.row_words()];
+                        let mut rows = [others, case.rows(of)].concat();
+                        rows[(first + pos) as usize * shape.row_words()..].fill(u32::MAX);
                         gpu.upload("cache", &rows)
                     });
                     (KvCache { shape, keys, values }, case.empty_partials(gpu))
                 });
                 let [(cache, partials), (expected_cache, expected)] = &outputs;
-                let mut recorder = Recorder::new(gpu, &gpu.upload("step", &[case.step]));
+                let mut recorder = Recorder::new(gpu, &gpu.upload("step", &[step]));
                 recorder.norm_attention_decode(&qkv, &norms, &table, cache, partials);
                 let plan = recorder.finish();
-                let further = Step { pos: pos + 1, ..case.step };
-                let more = plan.bytes(&further) - plan.bytes(&case.step);
+                let further = Step { pos: pos + 1, ..step };
+                let more = plan.bytes(&further) - plan.bytes(&step);
                 assert_eq!(more, 2 * shape.cache_bytes(1) as u64);
-                gpu.run(&[&plan], &case.step);
-                run(gpu, &case.step, |p| {
+                gpu.run(&[&plan], &step);
+                run(gpu, &step, |p| {
                     p.norm_rope_kv(&qkv, &norms, &table, &q, expected_cache, true);
                     p.attention_decode(&q, expected_cache, expected);
                 });
@@ -315,6 +323,8 @@ fn norm_attention_decode_equals_its_two_steps() {
         }
     };
     on_each_device_and_as_cards(check);
+    let can = device().subgroups.is_some_and(|Subgroups(lanes)| lanes >= 8);
+    assert_eq!(checked.get() > 0, can);
 }
 
 /// The last of 32 768 positions, in splits as long as a step has.

@@ -161,12 +161,11 @@ fn products_that_norm_their_input_give_the_same_bits() {
     });
 }
 
-fn check_qkv(gpu: &Gpu, shape: AttentionShape, pos: usize, random: &mut Random) {
-    const K: usize = 384;
+fn check_qkv(gpu: &Gpu, k: usize, shape: AttentionShape, pos: usize, random: &mut Random) {
     let AttentionShape { n_head, n_head_kv, head_dim, kv } = shape;
     let (n_q, n_kv) = (n_head * head_dim, n_head_kv * head_dim);
-    let (x, weight) = (hard_rows(K, random)[..K].to_vec(), hard_weight(K, random));
-    let matrix = Matrix::new(K, n_q + 2 * n_kv, Product::Store, SCALES[0].0, random);
+    let (x, weight) = (hard_rows(k, random)[..k].to_vec(), hard_weight(k, random));
+    let matrix = Matrix::new(k, n_q + 2 * n_kv, Product::Store, SCALES[0].0, random);
     // Each shard ends at the end of a head.
     let w = matrix.upload(gpu, &[head_dim, n_q + n_kv]);
     let n_ctx = pos + 2;
@@ -216,9 +215,12 @@ fn norm_gemv_rope_kv_rotates_and_stores() {
         {
             for pos in [0, 5, 700] {
                 let shape = AttentionShape { n_head, n_head_kv, head_dim, kv };
-                check_qkv(gpu, shape, pos, &mut random);
+                check_qkv(gpu, 384, shape, pos, &mut random);
             }
         }
+        // Such rows have more lanes.
+        let shape = AttentionShape { n_head: 1, n_head_kv: 1, head_dim: 64, kv: F16 };
+        check_qkv(gpu, 4096, shape, 5, &mut random);
     };
     on_each_device(test);
     test(without_packed_dot());

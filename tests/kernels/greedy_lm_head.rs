@@ -90,7 +90,7 @@ impl LmHeads {
         let sampled = gpu.buffer("sampled", 1);
         let mut p = Recorder::new(gpu, &step);
         p.gemv_lm_head(&f16, x, logits);
-        p.sample_best(sampling, logits, &best[0]);
+        p.sample_best(sampling, logits, &best[0], true);
         p.sample_commit(&best[0], &tokens[0], &sampled);
         let plain = p.finish();
         let [whole, half] = &heads.text;
@@ -102,7 +102,7 @@ impl LmHeads {
         let penalized = gpu.buffer("penalized", rows);
         p.gemv_lm_head(&f16, x, logits);
         p.penalize(whole.adjustments(), &tokens[0], logits, &penalized);
-        p.sample_best(sampling, &penalized, &best[0]);
+        p.sample_best(sampling, &penalized, &best[0], true);
         p.sample_commit(&best[0], &tokens[0], &sampled);
         let by_all = p.finish();
         let adjusted = Approximation {

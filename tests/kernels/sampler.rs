@@ -42,7 +42,7 @@ impl Sampler {
         let (tokens, sampled) = (gpu.buffer("tokens", 2), gpu.buffer("sampled", DRAWN));
         let best = gpu.buffer("best", vocab_blocks(n_vocab));
         let mut p = Recorder::new(gpu, &step);
-        p.sample_best(&sampling, &logits, &best);
+        p.sample_best(&sampling, &logits, &best, true);
         p.sample_commit(&best, &tokens, &sampled);
         let among_all = p.finish();
         p.sample_max(&logits, &selection.greatest);
