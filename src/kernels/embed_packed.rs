@@ -1,7 +1,7 @@
 use super::WORKGROUP;
 use super::packed::{Format, Packed};
 use super::rows::ShardRows;
-use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder, Used};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 
 pub(super) const KERNEL: Kernel = Kernel {
@@ -41,11 +41,7 @@ impl Recorder<'_> {
         has_rows: bool,
     ) {
         for shard in &embd.shards {
-            // A row for each token, from one of the shards.
-            let share =
-                |words: usize| Used::Tokens((4 * words * shard.rows.len() / embd.rows) as u64);
-            let codes = shard.codes.clone().using(share(embd.format.code_words(embd.k)));
-            let scales = shard.scales.clone().using(share(embd.format.scale_words(embd.k)));
+            let [codes, scales] = embd.looked_up(shard);
             let rows = ShardRows { k: embd.k, all: embd.rows, shard: shard.rows.clone() };
             self.dispatch(
                 &KERNEL,

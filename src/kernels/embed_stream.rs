@@ -1,7 +1,7 @@
 use super::packed::{Format, Packed, Stream};
 use super::rows::ShardRows;
 use super::{Norm, WORKGROUP, in_a_row};
-use crate::gpu::{Access, Buffer, Const, Kernel, Recorder, Used};
+use crate::gpu::{Access, Buffer, Const, Kernel, Recorder};
 use crate::lanes_variants;
 
 pub(super) const KERNEL: Kernel = Kernel {
@@ -49,11 +49,7 @@ impl Recorder<'_> {
         stream: &Stream,
     ) {
         for shard in &embd.shards {
-            // One row, from one of the shards.
-            let share =
-                |words: usize| Used::Fixed((4 * words * shard.rows.len() / embd.rows) as u64);
-            let codes = shard.codes.clone().using(share(embd.format.code_words(embd.k)));
-            let scales = shard.scales.clone().using(share(embd.format.scale_words(embd.k)));
+            let [codes, scales] = embd.looked_up(shard);
             let rows = ShardRows { k: embd.k, all: embd.rows, shard: shard.rows.clone() };
             self.dispatch(
                 &KERNEL,

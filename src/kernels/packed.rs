@@ -2,7 +2,7 @@
 
 use super::rows::{RowGroups, ShardRows};
 use super::{Product, WORKGROUP};
-use crate::gpu::{Bound, Buffer, Const, Extent, Kernel, Recorder, Tuning};
+use crate::gpu::{Bound, Buffer, Const, Extent, Kernel, Recorder, Tuning, Used};
 use std::ops::Range;
 
 /// How the values of a [`Packed`] matrix are held: `scale * (code - zero) - offset`.
@@ -110,6 +110,16 @@ impl Packed {
     /// Whether every 32 rows, which share a scale as activations, are in one shard.
     pub fn ends_with_groups(&self) -> bool {
         self.shards.iter().all(|shard| shard.rows.end.is_multiple_of(32))
+    }
+
+    /// The codes and the scales of a shard, of which a step uses a row for each token, from one of the
+    /// shards.
+    pub(super) fn looked_up(&self, shard: &PackedShard) -> [Buffer<u32>; 2] {
+        let share = |words: usize| Used::Tokens((4 * words * shard.rows.len() / self.rows) as u64);
+        [
+            shard.codes.clone().using(share(self.format.code_words(self.k))),
+            shard.scales.clone().using(share(self.format.scale_words(self.k))),
+        ]
     }
 }
 
