@@ -14,11 +14,9 @@ mod upload;
 mod weights;
 
 use std::cell::{Cell, RefCell};
-use std::future::poll_fn;
-use std::pin::pin;
 use std::rc::Rc;
-use std::task::Poll;
 
+use futures_util::future::try_join;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
@@ -208,7 +206,7 @@ impl Engine {
         // The upload begins first, because recording the plans does not pause. Natively it does not pause
         // either: there the plans come after it.
         let (uploaded, (mut engine, warming)) =
-            both(upload.run(table, reader, progress), ready).await?;
+            try_join(upload.run(table, reader, progress), ready).await?;
         let Self { gpu, state, .. } = &engine;
         let Uploaded { rope_divisors, sample } = uploaded;
         let angles = Angles::new(&config.rope, config.head_dim, rope_divisors.as_deref());
@@ -678,35 +676,6 @@ impl Engine {
     }
 }
 
-/// Waits for both at once. Fails as soon as one does.
-async fn both<A, B>(
-    first: impl Future<Output = Result<A>>,
-    second: impl Future<Output = Result<B>>,
-) -> Result<(A, B)> {
-    let (mut first, mut second) = (pin!(first), pin!(second));
-    let (mut a, mut b) = (None, None);
-    poll_fn(|context| {
-        if a.is_none()
-            && let Poll::Ready(done) = first.as_mut().poll(context)
-        {
-            a = Some(done?);
-        }
-        if b.is_none()
-            && let Poll::Ready(done) = second.as_mut().poll(context)
-        {
-            b = Some(done?);
-        }
-        match (a.take(), b.take()) {
-            (Some(a), Some(b)) => Poll::Ready(Ok((a, b))),
-            one => {
-                (a, b) = one;
-                Poll::Pending
-            }
-        }
-    })
-    .await
-}
-
 /// What the attention kernels demand of a model beyond [`Config`]'s own rules.
 fn check_shape(config: &Config) -> Result<()> {
     if !config.head_dim.is_multiple_of(8) || config.head_dim > 512 {
@@ -716,30 +685,4 @@ fn check_shape(config: &Config) -> Result<()> {
         )));
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::future::{pending, ready};
-    use std::task::{Context, Waker};
-
-    use super::*;
-
-    #[test]
-    fn each_gets_on_while_the_other_waits_and_an_error_ends_both() {
-        let mut context = Context::from_waker(Waker::noop());
-        let mut polls = 0;
-        let second_time = poll_fn(move |_| {
-            polls += 1;
-            if polls == 2 { Poll::Ready(Ok('a')) } else { Poll::Pending }
-        });
-        let mut done = pin!(both(second_time, ready(Ok('b'))));
-        assert!(done.as_mut().poll(&mut context).is_pending());
-        assert!(matches!(done.as_mut().poll(&mut context), Poll::Ready(Ok(('a', 'b')))));
-
-        let failed = ready(Err::<(), _>(Error::Disposed));
-        let mut done = pin!(both(pending::<Result<()>>(), failed));
-        let Poll::Ready(Err(error)) = done.as_mut().poll(&mut context) else { panic!("it waits") };
-        assert_eq!(error.code(), "disposed");
-    }
 }
