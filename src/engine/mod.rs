@@ -158,7 +158,6 @@ impl Engine {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Self> {
         check_shape(&config)?;
-        // This measures times, so the GPU has nothing else to do yet.
         // This measures times, so nothing may be uploaded yet.
         dot::choose(&mut gpu).await?;
         let mut weights = Weights::allocate(&gpu, &config, table).await?;

@@ -1,6 +1,5 @@
 //! The way of the weights from the file to the GPU, a megabyte at a time.
 
-use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hasher};
 use std::ops::Range;
 
@@ -12,7 +11,7 @@ use super::weights::{Stacked, Target, Weights};
 use crate::blocks::{BlockScales, BlockType, block_type};
 use crate::error::{Error, Result};
 use crate::gguf::TensorType;
-use crate::gpu::{Buffer, Link};
+use crate::gpu::{Buffer, Link, Uploader};
 use crate::kernels::{Dense, Packed, Ternary};
 use crate::model::{Config, Kind, Role, RopePairs, Weight};
 use crate::source::{Reader, Source};
@@ -21,14 +20,8 @@ use crate::ternary;
 /// Bytes that are read and uploaded together, unless rows that belong together are longer.
 pub const UPLOAD: usize = 1 << 20;
 
-/// Bytes after which the GPU is asked to tell when it has them. Asking takes half a millisecond.
-const FLUSH: usize = 4 << 20;
-
 /// Bytes at the beginning of each tensor that are hashed, to tell a model from its sisters.
 const SAMPLE: usize = 256;
-
-/// Such amounts in flight, at most.
-const MAX_IN_FLIGHT: usize = 2;
 
 /// How to read the file.
 pub(super) struct Upload<'a> {
@@ -62,7 +55,7 @@ impl Upload<'_> {
         let total = reader.len();
         let mut rope_divisors = None;
         let mut sample = DefaultHasher::new();
-        let (mut in_flight, mut written) = (VecDeque::new(), 0);
+        let mut uploader = Uploader::new(&self.gpu);
         for weight in table {
             let tensor = &weight.tensor;
             let end = tensor.offset + tensor.len;
@@ -75,23 +68,15 @@ impl Upload<'_> {
                 if at == tensor.offset {
                     sample.write(&bytes[..bytes.len().min(SAMPLE)]);
                 }
-                let slice = Slice { gpu: &self.gpu, weight, at: (at - tensor.offset) as usize };
-                rope_divisors = self.slice(&slice, &mut bytes)?.or(rope_divisors);
-                written += bytes.len();
-                if written >= FLUSH {
-                    written = 0;
-                    in_flight.push_back(self.gpu.flush());
-                }
-                if in_flight.len() > MAX_IN_FLIGHT
-                    && let Some(first) = in_flight.pop_front()
-                {
-                    self.gpu.arrived(first).await;
-                }
-                self.gpu.check()?;
+                let at_byte = (at - tensor.offset) as usize;
+                let slice = Slice { uploader: &mut uploader, weight, at: at_byte };
+                rope_divisors = self.slice(slice, &mut bytes).await?.or(rope_divisors);
                 at = next;
                 progress(Progress::Upload { loaded: at, total });
             }
         }
+        uploader.submit();
+        self.gpu.check()?;
         Ok(Uploaded { rope_divisors, sample: sample.finish() })
     }
 
@@ -121,7 +106,7 @@ impl Upload<'_> {
     }
 
     /// Uploads a slice, or returns the divisors of RoPE's frequencies that it is.
-    fn slice(&self, slice: &Slice<'_>, bytes: &mut [u8]) -> Result<Option<Vec<f32>>> {
+    async fn slice(&self, mut slice: Slice<'_>, bytes: &mut [u8]) -> Result<Option<Vec<f32>>> {
         let (weight, config) = (slice.weight, self.config);
         match self.weights.target(config, weight) {
             Target::Vector(buffer) => {
@@ -129,23 +114,25 @@ impl Upload<'_> {
                 if weight.role == Role::OutputNorm {
                     values.iter_mut().for_each(|value| *value /= config.logit_scale);
                 }
-                self.gpu.write(&buffer, 0, &values);
+                slice.uploader.write(&buffer, 0, &values).await?;
             }
-            Target::Dense(matrix) => slice.dense(matrix, bytes)?,
-            Target::Packed(to) => slice.packed(&to, bytes, self.head_dim_if_swapped(weight))?,
+            Target::Dense(matrix) => slice.dense(matrix, bytes).await?,
+            Target::Packed(to) => {
+                slice.packed(&to, bytes, self.head_dim_if_swapped(weight)).await?
+            }
             Target::Ternary(to) => {
                 let codes = weight.rows() * weight.columns() / 4 - slice.at;
                 let (codes, tail) = bytes.split_at_mut(codes.min(bytes.len()));
                 if self.i2s_arm {
                     ternary::repack_arm(codes);
                 }
-                slice.ternary(&to, codes, self.head_dim_if_swapped(weight))?;
+                slice.ternary(&to, codes, self.head_dim_if_swapped(weight)).await?;
                 if !tail.is_empty() {
                     let factor = match weight.role {
                         Role::AttnOutput | Role::FfnDown => config.residual_scale,
                         _ => 1.0,
                     };
-                    slice.scale(&to, weight.scale(tail)? * factor);
+                    slice.scale(&to, weight.scale(tail)? * factor).await?;
                 }
             }
             Target::Kept => {
@@ -168,36 +155,36 @@ impl Upload<'_> {
 
 /// A slice of a tensor: of which, and the byte at which it begins.
 struct Slice<'a> {
-    gpu: &'a Link,
+    uploader: &'a mut Uploader,
     weight: &'a Weight,
     at: usize,
 }
 
 impl Slice<'_> {
-    fn dense(&self, matrix: &Dense, bytes: &[u8]) -> Result<()> {
+    async fn dense(&mut self, matrix: &Dense, bytes: &[u8]) -> Result<()> {
         let halves = || bytes.as_chunks().0.iter().map(|b| u16::from_le_bytes(*b));
         let shards = || matrix.shards.iter().map(|shard| (&shard.buffer, &shard.rows));
         match self.weight.tensor.ty {
             TensorType::F16 => {
                 self.finite(are_finite(bytes))?;
-                self.write(shards(), matrix.k * 2, (0, self.at), bytes);
+                self.write(shards(), matrix.k * 2, (0, self.at), bytes).await?;
             }
             TensorType::Bf16 => {
                 let values: Vec<u32> = halves().map(|bits| u32::from(bits) << 16).collect();
                 self.finite(values.iter().all(|bits| f32::from_bits(*bits).is_finite()))?;
                 let bytes = bytemuck::cast_slice(&values);
-                self.write(shards(), matrix.k * 4, (0, self.at * 2), bytes);
+                self.write(shards(), matrix.k * 4, (0, self.at * 2), bytes).await?;
             }
             _ => {
                 self.finite(floats(bytes).all(f32::is_finite))?;
-                self.write(shards(), matrix.k * 4, (0, self.at), bytes);
+                self.write(shards(), matrix.k * 4, (0, self.at), bytes).await?;
             }
         }
         Ok(())
     }
 
-    fn ternary(
-        &self,
+    async fn ternary(
+        &mut self,
         to: &Stacked<'_, Ternary>,
         codes: &mut [u8],
         swapped: Option<usize>,
@@ -209,17 +196,23 @@ impl Slice<'_> {
         }
         let shards = to.w.shards.iter().map(|shard| (&shard.buffer, &shard.rows));
         let at = to.first_row * row_bytes + self.at;
-        self.write(shards, row_bytes, (to.matrix, at), codes);
+        self.write(shards, row_bytes, (to.matrix, at), codes).await?;
         Ok(())
     }
 
     /// One scale for every row of the tensor.
-    fn scale(&self, to: &Stacked<'_, Ternary>, scale: f32) {
+    async fn scale(&mut self, to: &Stacked<'_, Ternary>, scale: f32) -> Result<()> {
         let scales = vec![scale; self.weight.rows()];
-        self.gpu.write(&to.w.scale, to.matrix * to.w.rows + to.first_row, &scales);
+        let at = to.matrix * to.w.rows + to.first_row;
+        self.uploader.write(&to.w.scale, at, &scales).await
     }
 
-    fn packed(&self, to: &Stacked<'_, Packed>, bytes: &[u8], swapped: Option<usize>) -> Result<()> {
+    async fn packed(
+        &mut self,
+        to: &Stacked<'_, Packed>,
+        bytes: &[u8],
+        swapped: Option<usize>,
+    ) -> Result<()> {
         let Packed { k, format, shards, .. } = to.w;
         let block = self.block()?;
         let (mut codes, mut scales, mut offsets) = (Vec::new(), Vec::new(), Vec::new());
@@ -252,7 +245,8 @@ impl Slice<'_> {
             let shards =
                 shards.iter().map(|shard| ([&shard.codes, &shard.scales][plane], &shard.rows));
             let at = first_row * row_words * 4;
-            self.write(shards, row_words * 4, (to.matrix, at), bytemuck::cast_slice(&words));
+            self.write(shards, row_words * 4, (to.matrix, at), bytemuck::cast_slice(&words))
+                .await?;
         }
         Ok(())
     }
@@ -264,21 +258,23 @@ impl Slice<'_> {
 
     /// Writes `bytes`, which begin at byte `at` of a matrix, to the shards that hold them. Rows
     /// beyond the last shard pad the vocabulary, and are left out.
-    fn write<'a>(
-        &self,
+    async fn write<'a>(
+        &mut self,
         shards: impl Iterator<Item = (&'a Buffer<u32>, &'a Range<usize>)>,
         row_bytes: usize,
         (matrix, at): (usize, usize),
         bytes: &[u8],
-    ) {
+    ) -> Result<()> {
         for (buffer, rows) in shards {
             let (start, end) = (rows.start * row_bytes, rows.end * row_bytes);
             let (from, to) = (at.max(start), (at + bytes.len()).min(end));
             if from < to {
                 let offset = matrix * (end - start) + from - start;
-                self.gpu.write(&buffer.cast::<u8>(), offset, &bytes[from - at..to - at]);
+                let bytes = &bytes[from - at..to - at];
+                self.uploader.write(&buffer.cast::<u8>(), offset, bytes).await?;
             }
         }
+        Ok(())
     }
 
     fn finite(&self, is: bool) -> Result<()> {

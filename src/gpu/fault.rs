@@ -1,12 +1,11 @@
 //! Errors that a device reports by itself: WebGPU's errors do not throw, and a device can be lost
 //! at any time.
 
-use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
 
 use futures_channel::oneshot;
+use futures_util::future::{Either, select};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
@@ -58,6 +57,15 @@ impl Faults {
         }
     }
 
+    /// The error of a call that failed, as it does if the device is lost or reported an error before:
+    /// that error, or one that says what could not be done. The device's own callback, which may know
+    /// why it is lost, comes before or after.
+    pub(super) fn failed(&self, what: &str) -> Error {
+        let error = Error::DeviceLost(what.into());
+        self.note(error.clone());
+        self.check().err().unwrap_or(error)
+    }
+
     /// Fails with the error that was noted, if any.
     pub(super) fn check(&self) -> Result<()> {
         self.noted().first.clone().map_or(Ok(()), Err)
@@ -76,20 +84,18 @@ impl Faults {
         told
     }
 
-    /// Ends with `work`, or when the device is lost or freed: a browser may leave its promises open then.
-    pub(super) fn unless_gone<F: Future<Output = ()>>(
+    /// The result of `work`, or `None` when the device is lost or freed: a browser may leave its promises
+    /// open then.
+    pub(super) fn unless_gone<T, F: Future<Output = T>>(
         &self,
         work: F,
-    ) -> impl Future<Output = ()> + use<F> {
+    ) -> impl Future<Output = Option<T>> + use<T, F> {
         let gone = self.wait();
         async move {
-            let (mut gone, mut work) = (pin!(gone), pin!(work));
-            poll_fn(|context| {
-                let is_done = work.as_mut().poll(context).is_ready();
-                let ends = is_done || gone.as_mut().poll(context).is_ready();
-                if ends { Poll::Ready(()) } else { Poll::Pending }
-            })
-            .await;
+            match select(pin!(work), gone).await {
+                Either::Left((result, _)) => Some(result),
+                Either::Right(_) => None,
+            }
         }
     }
 
@@ -132,7 +138,7 @@ mod tests {
             [|faults, loss| faults.lose(loss), |faults, _| faults.end()];
         for end in ends {
             let faults = Faults::default();
-            let mut work = pin!(faults.unless_gone(std::future::pending()));
+            let mut work = pin!(faults.unless_gone(std::future::pending::<()>()));
             let mut context = Context::from_waker(Waker::noop());
             assert!(work.as_mut().poll(&mut context).is_pending());
             end(&faults, &loss);

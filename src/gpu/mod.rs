@@ -11,6 +11,7 @@ mod plan;
 mod profile;
 mod readback;
 mod tuning;
+mod uploader;
 
 pub use allocation::Allocation;
 pub use buffer::{Buffer, Used};
@@ -22,3 +23,4 @@ pub use plan::{Bound, Extent, Plan, Recorder, Row, Step};
 pub use profile::KernelTime;
 pub use readback::Readback;
 pub use tuning::{MAX_BATCH_STEPS, Tuning};
+pub use uploader::Uploader;

@@ -4,6 +4,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};
 
+use futures_util::FutureExt;
+
 use super::fault::attempt;
 use super::{Access, Const, Dialect, Gpu, Kernel, Plan, Variant};
 
@@ -192,11 +194,12 @@ impl Gpu {
     ) -> impl Future<Output = ()> + use<'a, P> {
         let pipelines = plans.into_iter().flat_map(Plan::pipelines);
         let begun: Vec<_> = pipelines.filter_map(Pipeline::begin).collect();
-        self.faults.unless_gone(async move {
+        let all = async move {
             for one in begun {
                 one.await;
             }
-        })
+        };
+        self.faults.unless_gone(all).map(drop)
     }
 
     /// Compiles the next pipeline, in the order in which they were recorded. `None` when all are
@@ -206,7 +209,8 @@ impl Gpu {
             return None;
         }
         let pipelines = self.pipelines.lock().unwrap_or_else(PoisonError::into_inner);
-        pipelines.iter().find_map(Pipeline::begin).map(|begun| self.faults.unless_gone(begun))
+        let begun = pipelines.iter().find_map(Pipeline::begin)?;
+        Some(self.faults.unless_gone(begun).map(drop))
     }
 }
 

@@ -12,7 +12,7 @@ use futures_channel::oneshot;
 
 use super::fault::attempt;
 use super::{Buffer, Gpu, Plan, Step};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Staging buffers of up to this many bytes are kept for the next readback. It copies tokens, or the
 /// best of each vocabulary block for each token of a draft.
@@ -170,28 +170,22 @@ impl Gpu {
 impl<T: Pod> Readback<T> {
     /// Waits for the values. Natively that blocks the thread, after its other tasks have run once.
     pub async fn take(self, gpu: &Gpu) -> Result<Vec<T>> {
-        // Reading fails only if the device is lost, or if there was an error in computing the values. The
-        // device's own callback, which may know why it is lost, comes before or after.
-        let lost = |why: &str| {
-            let error = Error::DeviceLost(format!("its results could not be read{why}"));
-            gpu.faults.note(error.clone());
-            gpu.check().err().unwrap_or(error)
-        };
+        let failed = |why: &str| gpu.faults.failed(&format!("its results could not be read{why}"));
         #[cfg(not(target_arch = "wasm32"))]
         let_others_run().await;
         #[cfg(not(target_arch = "wasm32"))]
         gpu.device
             .poll(wgpu::PollType::Wait { submission_index: Some(self.submission), timeout: None })
-            .map_err(|error| lost(&format!(" ({error})")))?;
+            .map_err(|error| failed(&format!(" ({error})")))?;
         let outcome = self.mapped.await;
         gpu.check()?;
         // wgpu's error says no more than that it failed.
-        let Ok(Ok(())) = outcome else { return Err(lost("")) };
+        let Ok(Ok(())) = outcome else { return Err(failed("")) };
         let view = self
             .staging
             .slice(..self.size)
             .get_mapped_range()
-            .map_err(|error| lost(&format!(" ({error})")))?;
+            .map_err(|error| failed(&format!(" ({error})")))?;
         // The mapping need not be aligned for T, so the values are copied one by one.
         let values = view.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect();
         drop(view);
