@@ -16,7 +16,7 @@ const STAGING: u64 = 1 << 20;
 
 /// Staging buffers, at most. They bound what is in flight: data that is written faster than it
 /// arrives would pile up.
-const MOST: usize = 12;
+const MOST: usize = 6;
 
 /// Uploads much data. Some of it may not be submitted before [`Uploader::submit`].
 pub struct Uploader {
