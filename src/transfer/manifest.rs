@@ -18,13 +18,10 @@ const SCHEMA: u32 = 2;
 /// The most bytes in a stored part.
 pub const MAX_PART: u64 = 16 << 20;
 
-/// The most bytes fetched by one request, if they are stored. A few such parts are in memory at a time,
-/// some of them in several processes, and a load that is broken off loses them. Smaller parts take
-/// longer to store.
+/// The most bytes in a part that is fetched. A few such parts are in memory at a time, some of them in
+/// several processes, and a load that is broken off loses them. Smaller parts take longer to store.
 const MAX_FETCH: u64 = 4 << 20;
-/// The same, if they are not stored: in Chromium a request costs as much as the copies of some MiB.
-const MAX_UNSTORED: u64 = 6 << 20;
-/// The fewest bytes fetched by one request, unless fewer are left. The first request asks for these.
+/// The fewest bytes in such a part, unless fewer are left. The first request asks for these.
 const MIN_FETCH: u64 = 1 << 20;
 
 /// A file that is stored, whole or in part.
@@ -207,10 +204,9 @@ impl Manifest {
         Some(self.stored.remove(index))
     }
 
-    /// The whole file of `total` bytes in order: what is stored, and what has to be fetched. `kept`:
-    /// that will be stored.
-    pub fn parts(&self, total: u64, kept: bool) -> Vec<Part> {
-        let size = fetch_size(total, if kept { MAX_FETCH } else { MAX_UNSTORED });
+    /// The whole file of `total` bytes in order: what is stored, and what has to be fetched.
+    pub fn parts(&self, total: u64) -> Vec<Part> {
+        let size = fetch_size(total);
         let mut parts = Vec::new();
         let mut at = 0;
         let missing = |mut from: u64, to: u64, parts: &mut Vec<Part>| {
@@ -234,7 +230,7 @@ impl Manifest {
     /// The bytes that the first request asks for, before anything else is known.
     pub fn first_missing(&self) -> Range<u64> {
         let total = self.total.unwrap_or(MIN_FETCH);
-        let found = self.parts(total, true).into_iter().find_map(|part| match part {
+        let found = self.parts(total).into_iter().find_map(|part| match part {
             Part::Missing(range) => Some(range),
             Part::Stored(_) => None,
         });
@@ -242,9 +238,10 @@ impl Manifest {
     }
 }
 
-/// Bytes of each request. Small files are fetched in several parts too: in parallel, and resumable.
-fn fetch_size(total: u64, most: u64) -> u64 {
-    (total / 16).clamp(MIN_FETCH, most).next_multiple_of(MIN_FETCH)
+/// Bytes of each part that is fetched. Small files are fetched in several too: in parallel, and
+/// resumable.
+fn fetch_size(total: u64) -> u64 {
+    (total / 16).clamp(MIN_FETCH, MAX_FETCH).next_multiple_of(MIN_FETCH)
 }
 
 impl StoredPart {
@@ -330,15 +327,13 @@ mod tests {
                 if stored.iter().any(|part| part.end() > total) {
                     continue;
                 }
-                for (kept, most) in [(true, MAX_FETCH), (false, MAX_UNSTORED)] {
-                    let parts = manifest(total, stored).parts(total, kept);
-                    let ranges = || parts.iter().map(Part::range);
-                    let starts = [0].into_iter().chain(ranges().map(|range| range.end));
-                    assert!(starts.eq(ranges().map(|range| range.start).chain([total])));
-                    let longest = ranges().map(|range| range.end - range.start).max().unwrap_or(0);
-                    assert!(longest <= most && !ranges().any(|range| range.is_empty()));
-                    assert_eq!(longest == most, total >= 300 * MIB);
-                }
+                let parts = manifest(total, stored).parts(total);
+                let ranges = || parts.iter().map(Part::range);
+                let starts = [0].into_iter().chain(ranges().map(|range| range.end));
+                assert!(starts.eq(ranges().map(|range| range.start).chain([total])));
+                let longest = ranges().map(|range| range.end - range.start).max().unwrap_or(0);
+                assert!(longest <= MAX_FETCH && !ranges().any(|range| range.is_empty()));
+                assert_eq!(longest == MAX_FETCH, total >= 300 * MIB);
             }
         }
     }

@@ -68,13 +68,12 @@ impl Bytes {
         self.view(0..self.length)
     }
 
-    /// Appends as many of `bytes` as fit, and returns the others.
-    pub(super) fn push(&mut self, bytes: &Uint8Array) -> Uint8Array {
+    /// Appends as many of `bytes` as fit.
+    pub(super) fn push(&mut self, bytes: &Uint8Array) {
         let taken = bytes.length().min(self.missing());
         let end = self.length + taken;
         self.view(self.length..end).set(&bytes.subarray(0, taken), 0);
         self.length = end;
-        bytes.subarray(taken, bytes.length())
     }
 
     /// The array, for another thread, which has it until [`Bytes::give_back`].
@@ -112,8 +111,9 @@ pub(super) struct StreamReader(Kind);
 enum Kind {
     /// The stream fills our array.
     Filling(ReadableStreamByobReader, Bytes),
-    /// The stream brings its own arrays: some browsers can do no better.
-    Bringing(ReadableStreamDefaultReader),
+    /// The stream brings its own arrays: some browsers can do no better. The bytes that were not asked
+    /// for yet wait.
+    Bringing(ReadableStreamDefaultReader, Uint8Array),
 }
 
 impl StreamReader {
@@ -121,27 +121,41 @@ impl StreamReader {
     pub(super) fn new(stream: &ReadableStream, pool: &ArrayPool) -> Result<Self, JsValue> {
         Ok(Self(match ReadableStreamByobReader::new(stream) {
             Ok(reader) => Kind::Filling(reader, pool.take(STEP)),
-            Err(_) => Kind::Bringing(ReadableStreamDefaultReader::new(stream)?),
+            Err(_) => Kind::Bringing(
+                ReadableStreamDefaultReader::new(stream)?,
+                Uint8Array::new_with_length(0),
+            ),
         }))
     }
 
-    /// The next bytes, valid until the next call; `None` at the end. `watched` awaits the promise.
+    /// The next bytes, at most `most`, valid until the next call; `None` at the end. `watched` awaits the
+    /// promise.
     pub(super) async fn next<E>(
         &mut self,
+        most: u32,
         watched: impl AsyncFnOnce(Promise) -> Result<JsValue, E>,
     ) -> Result<Option<Uint8Array>, E> {
-        let promise = match &self.0 {
+        match &mut self.0 {
             Kind::Filling(reader, buffer) => {
-                reader.read_with_array_buffer_view(&buffer.view(0..STEP))
+                let room = buffer.view(0..most.min(STEP));
+                let result = watched(reader.read_with_array_buffer_view(&room)).await?;
+                Ok(buffer.take_back(&result))
             }
-            Kind::Bringing(reader) => reader.read(),
-        };
-        let result = watched(promise).await?;
-        Ok(match &mut self.0 {
-            Kind::Filling(_, buffer) => buffer.take_back(&result),
-            Kind::Bringing(_) if get(&result, "done").is_truthy() => None,
-            Kind::Bringing(_) => get(&result, "value").dyn_into().ok(),
-        })
+            Kind::Bringing(reader, waiting) => {
+                if waiting.length() == 0 {
+                    let result = watched(reader.read()).await?;
+                    let value = get(&result, "value").dyn_into();
+                    match value {
+                        Ok(bytes) if !get(&result, "done").is_truthy() => *waiting = bytes,
+                        _ => return Ok(None),
+                    }
+                }
+                let (taken, all) = (most.min(waiting.length()), waiting.length());
+                let bytes = waiting.subarray(0, taken);
+                *waiting = waiting.subarray(taken, all);
+                Ok(Some(bytes))
+            }
+        }
     }
 }
 
@@ -149,7 +163,7 @@ impl Drop for StreamReader {
     fn drop(&mut self) {
         let cancelled = JsFuture::from(match &self.0 {
             Kind::Filling(reader, _) => reader.cancel(),
-            Kind::Bringing(reader) => reader.cancel(),
+            Kind::Bringing(reader, _) => reader.cancel(),
         });
         // Cancelling a stream that has failed rejects. There is nobody to tell.
         spawn_local(async move {

@@ -75,6 +75,8 @@ impl Load<'_> {
             writer,
             begun: Cell::new(!file.stored.is_empty()),
             first: RefCell::new(Some(response)),
+            reach: Cell::default(),
+            passed: Cell::default(),
         })
     }
 
@@ -91,8 +93,7 @@ impl Load<'_> {
         let stored = if matches!(feed, Feed::Sequential(_)) { 0 } else { file.bytes() };
         self.opening.reporter.begin(Phase::Download, (total, stored), 1.0);
         let wanted = self.opening.options.integrity.as_ref();
-        let parts =
-            PartSource::new(feed, file.parts(total, writer.is_some()), total, wanted.is_some());
+        let parts = PartSource::new(feed, file.parts(total), total, wanted.is_some());
         // Only a whole file can be compared, and one response ends only with its last byte.
         let to_the_end = wanted.is_some() || !in_parts;
         let (finished, mut parts) = self.session(parts, to_the_end).await;

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
 
+use futures_channel::oneshot;
 use js_sys::Uint8Array;
 
 use super::request::{Address, Body, FileRequest, FileResponse, ask};
@@ -16,6 +17,12 @@ use crate::web::timer::sleep;
 /// After this many milliseconds, the bytes of an unfinished part are stored: a slow connection that
 /// breaks for good loses no more than these.
 const STORE_AFTER: f64 = 10_000.0;
+
+/// Milliseconds that a request should take. A request costs the browser as much as the copies of some
+/// MiB, so on a fast connection each asks for several parts.
+const REQUEST_TIME: f64 = 100.0;
+/// The fewest bytes whose time tells how fast the connection is. Fewer may have waited in a buffer.
+const MEASURED: u32 = 4 << 20;
 
 /// Fetches one version of a file.
 pub(super) struct Fetcher {
@@ -36,6 +43,11 @@ pub(super) struct Fetcher {
     pub(super) first: RefCell<Option<FileResponse>>,
     /// Whether some bytes of the file are here, from this load or an earlier one.
     pub(super) begun: Cell<bool>,
+    /// Bytes that a request may ask for, if a part has fewer.
+    pub(super) reach: Cell<u64>,
+    /// Brings the body of the part that was begun last, once that part has its bytes. It fails at once
+    /// if no more bytes will come.
+    pub(super) passed: Cell<Option<oneshot::Receiver<Body>>>,
 }
 
 /// Waits before another attempt. Gives the fault back if there is to be none.
@@ -60,20 +72,48 @@ impl Fetcher {
         ask(&self.address, &request, &self.pool).await
     }
 
-    /// Fetches and stores the bytes of a range.
-    pub(super) async fn part(&self, range: Range<u64>) -> Result<Bytes, Fault> {
-        let mut part = PartBuffer::new(self, self.writer.as_ref(), range).await;
+    /// Fetches and stores the bytes of `range`. A request for them asks for the bytes until `until`,
+    /// whose parts have to follow in order. They come from the same body then, one after the other;
+    /// parts with requests of their own come at the same time.
+    pub(super) async fn part(&self, range: Range<u64>, until: u64) -> Result<Bytes, Fault> {
+        let (pass_on, passed) = oneshot::channel();
+        let (passed, mut pass_on) = (self.passed.replace(Some(passed)), Some(pass_on));
+        let mut body = match passed {
+            Some(passed) => passed.await.ok(),
+            None => None,
+        };
+        // A server may send less than it was asked for.
+        body.take_if(|body| body.position() != range.start || body.end() < range.end);
+        let mut part = PartBuffer::new(self, self.writer.as_ref(), range.clone()).await;
         let mut backoff = Backoff::default();
         loop {
-            let had = part.bytes.length();
-            let step = match self.body_of(part.missing()).await {
-                Ok(mut body) => part.fill(&mut body).await,
+            let (had, since) = (part.bytes.length(), js_sys::Date::now());
+            // The next part need not wait for a body that ends with this one.
+            pass_on.take_if(|_| body.as_ref().map_or(until, Body::end) <= range.end);
+            let body = match body.take() {
+                Some(body) => Ok(body),
+                None => self.body_of(part.missing().start..until).await,
+            };
+            let step = match body {
+                Ok(mut body) => part.fill(&mut body).await.map(|()| body),
                 Err(fault) => Err(fault),
             };
+            let came = part.bytes.length() - had;
             match step {
-                Ok(()) => return Ok(part.finish()),
+                Ok(body) => {
+                    if came >= MEASURED {
+                        let milliseconds = (js_sys::Date::now() - since).max(1.0);
+                        self.reach.set((f64::from(came) * REQUEST_TIME / milliseconds) as u64);
+                    }
+                    if let Some(pass_on) = pass_on {
+                        // Nobody takes it after the last part.
+                        let _ = pass_on.send(body);
+                    }
+                    return Ok(part.finish());
+                }
                 Err(fault) => {
-                    if part.bytes.length() > had {
+                    self.reach.set(0);
+                    if came > 0 {
                         backoff.progressed();
                     }
                     let waited = wait(&mut backoff, self.begun.get(), fault).await;
@@ -139,7 +179,7 @@ impl<'a> PartBuffer<'a> {
     /// Reads a body until the buffer is full.
     async fn fill(&mut self, body: &mut Body) -> Result<(), Fault> {
         while self.bytes.missing() > 0 {
-            let Some(bytes) = body.next().await? else {
+            let Some(bytes) = body.next(self.bytes.missing().into()).await? else {
                 let (found, missing) = (self.bytes.length(), self.bytes.missing());
                 let expected = found + missing;
                 return Err(body.fault(format!("a part ended after {found} of {expected} bytes")));
@@ -149,18 +189,14 @@ impl<'a> PartBuffer<'a> {
         Ok(())
     }
 
-    /// Takes as many of `bytes` as fit, and returns the others.
-    fn take(&mut self, bytes: &Uint8Array) -> Uint8Array {
-        let rest = self.bytes.push(bytes);
-        let taken = bytes.length() - rest.length();
-        if taken > 0 {
-            self.fetcher.begun.set(true);
-            self.fetcher.reporter.advance(u64::from(taken));
-        }
+    /// Appends `bytes`, which must fit.
+    fn take(&mut self, bytes: &Uint8Array) {
+        self.bytes.push(bytes);
+        self.fetcher.begun.set(true);
+        self.fetcher.reporter.advance(bytes.length().into());
         if js_sys::Date::now() - self.since > STORE_AFTER {
             self.store();
         }
-        rest
     }
 
     /// Gives the writer the bytes that it does not have yet.
@@ -188,10 +224,8 @@ impl<'a> PartBuffer<'a> {
 pub(super) struct SequentialReader {
     fetcher: Rc<Fetcher>,
     body: Option<Body>,
-    /// Offset of `rest` in the file.
+    /// Offset in the file of the next byte.
     position: u64,
-    /// Bytes that came after the end of the last part.
-    rest: Uint8Array,
     /// What the first response said.
     length: Length,
 }
@@ -199,7 +233,7 @@ pub(super) struct SequentialReader {
 impl SequentialReader {
     pub(super) fn new(fetcher: Rc<Fetcher>, length: Length) -> Self {
         let body = fetcher.first.borrow_mut().take().map(|first| first.body);
-        Self { fetcher, body, position: 0, rest: Uint8Array::new_with_length(0), length }
+        Self { fetcher, body, position: 0, length }
     }
 
     /// The next bytes, which are those of `range`. There may be fewer at the end of a file of unknown
@@ -236,19 +270,18 @@ impl SequentialReader {
         if self.body.is_none() {
             self.reconnect().await?;
         }
-        loop {
-            let before = self.rest.length();
-            self.rest = part.take(&self.rest);
-            self.position += u64::from(before - self.rest.length());
-            let Some(body) = &mut self.body else { return Ok(()) };
-            if part.bytes.missing() == 0 {
-                return Ok(());
-            }
-            match body.next().await? {
-                Some(bytes) => self.rest = bytes,
+        while let Some(body) = &mut self.body
+            && part.bytes.missing() > 0
+        {
+            match body.next(part.bytes.missing().into()).await? {
+                Some(bytes) => {
+                    part.take(&bytes);
+                    self.position += u64::from(bytes.length());
+                }
                 None => return self.ended(),
             }
         }
+        Ok(())
     }
 
     fn ended(&self) -> Result<(), Fault> {
@@ -278,12 +311,10 @@ impl SequentialReader {
             Content::Whole(_) => self.position,
         };
         while skip > 0 {
-            let Some(bytes) = body.next().await? else {
+            let Some(bytes) = body.next(skip).await? else {
                 return Err(Fault::Restart(Cause::Changed));
             };
-            let skipped = skip.min(u64::from(bytes.length()));
-            self.rest = bytes.subarray(skipped as u32, bytes.length());
-            skip -= skipped;
+            skip -= u64::from(bytes.length());
         }
         self.body = Some(body);
         Ok(())
@@ -295,9 +326,9 @@ impl SequentialReader {
         let (Length::Claimed(claimed), Some(body)) = (self.length, &mut self.body) else {
             return false;
         };
-        let mut length = self.position + u64::from(self.rest.length());
+        let mut length = self.position;
         while length <= claimed {
-            match body.next().await {
+            match body.next(u64::MAX).await {
                 Ok(Some(bytes)) => length += u64::from(bytes.length()),
                 Ok(None) => return length != claimed,
                 Err(_) => return false,

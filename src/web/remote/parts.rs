@@ -130,7 +130,9 @@ impl PartSource {
                     in_flight.is_empty() || may && ahead.fits(part.length())
                 }) {
                     let counted = ahead.count(part.length());
-                    let got = get(part, stored.clone(), fetcher.clone());
+                    let reach = fetcher.as_ref().map_or(0, |fetcher| fetcher.reach.get());
+                    let until = run_end(&part.range(), &self.parts, reach);
+                    let got = get(part, until, stored.clone(), fetcher.clone());
                     // A task of its own goes on while the reader waits for something else. It ends
                     // when its handle is dropped.
                     let (task, handle) = async { (got.await, counted) }.remote_handle();
@@ -214,8 +216,19 @@ impl PartSource {
     }
 }
 
+/// The end of `range` and of those of the `parts` after it that are missing too, so long as there are
+/// not more than `reach` bytes.
+fn run_end(range: &Range<u64>, parts: &VecDeque<Part>, reach: u64) -> u64 {
+    let ends = parts.iter().map_while(|part| match part {
+        Part::Missing(missing) => Some(missing.end),
+        Part::Stored(_) => None,
+    });
+    ends.take_while(|end| end - range.start <= reach).last().unwrap_or(range.end)
+}
+
 async fn get(
     part: Part,
+    until: u64,
     stored: Option<StoredFile>,
     fetcher: Option<Rc<Fetcher>>,
 ) -> Result<Bytes, Fault> {
@@ -226,7 +239,7 @@ async fn get(
         return Ok(bytes);
     }
     match (part, fetcher) {
-        (_, Some(fetcher)) => fetcher.part(range).await,
+        (_, Some(fetcher)) => fetcher.part(range, until).await,
         (Part::Stored(_), None) => Err(Fault::Restart(Cause::Damaged)),
         (part, None) => Err(Error::Internal(format!("nowhere to get {part:?} from")).into()),
     }

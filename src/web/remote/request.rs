@@ -144,9 +144,9 @@ pub(super) async fn ask(
         is_cors: response.type_() == ResponseType::Cors,
     };
     let content = facts.content(request.range.as_ref(), url)?;
-    let left = match &content {
-        Content::Part(part) => part.range.end - part.range.start,
-        Content::Whole(_) => u64::MAX,
+    let range = match &content {
+        Content::Part(part) => part.range.clone(),
+        Content::Whole(_) => 0..u64::MAX,
     };
     let body = response.body().ok_or_else(|| failed("the response has no body".into()))?;
     let reader = StreamReader::new(&body, pool).map_err(failed)?;
@@ -154,7 +154,7 @@ pub(super) async fn ask(
         content,
         version: Version { etag: header("etag"), last_modified: header("last-modified") },
         final_url: response.url(),
-        body: Body { reader, connection, left },
+        body: Body { reader, connection, range },
     })
 }
 
@@ -197,20 +197,33 @@ impl Drop for Connection {
 pub(super) struct Body {
     reader: StreamReader,
     connection: Connection,
-    /// The most bytes that may still come.
-    left: u64,
+    /// Where the bytes to come are in the file, at most.
+    range: Range<u64>,
 }
 
 impl Body {
-    /// The next bytes, valid until the next call; `None` at the end.
-    pub(super) async fn next(&mut self) -> Result<Option<Uint8Array>, Fault> {
+    /// The next bytes, at most `most`, valid until the next call; `None` at the end.
+    pub(super) async fn next(&mut self, most: u64) -> Result<Option<Uint8Array>, Fault> {
         let connection = &self.connection;
-        let read = self.reader.next(async |promise| connection.watch(promise).await).await?;
+        let most = u32::try_from(most).unwrap_or(u32::MAX);
+        let read = self.reader.next(most, async |promise| connection.watch(promise).await).await?;
         let Some(bytes) = read else { return Ok(None) };
-        // More bytes than the part has: nobody knows where they belong.
-        let left = self.left.checked_sub(u64::from(bytes.length()));
-        self.left = left.ok_or(Fault::Restart(Cause::NoRanges))?;
+        self.range.start += u64::from(bytes.length());
+        // More bytes than the response promised: nobody knows where they belong.
+        if self.range.start > self.range.end {
+            return Err(Fault::Restart(Cause::NoRanges));
+        }
         Ok(Some(bytes))
+    }
+
+    /// The offset in the file of the next byte.
+    pub(super) fn position(&self) -> u64 {
+        self.range.start
+    }
+
+    /// The offset in the file after the last byte; for a whole file, no less than that.
+    pub(super) fn end(&self) -> u64 {
+        self.range.end
     }
 
     /// A fault in what came. Another attempt may help.

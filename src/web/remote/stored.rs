@@ -29,7 +29,7 @@ impl Load<'_> {
         reporter.begin(Phase::Cache, (total, 0), 1.0);
         let hashed = wanted.is_some() && !is_known;
         let feed = Feed::parts(Some(self.stored_file(storage, file, false)), None, &self.ahead);
-        let parts = PartSource::new(feed, file.parts(total, true), total, hashed);
+        let parts = PartSource::new(feed, file.parts(total), total, hashed);
         let (finished, parts) = self.session(parts, hashed).await;
         let (session, hash) = match (finished, parts.restart.get()) {
             (Err(_), Some(_)) if self.cache == CacheMode::Only => {

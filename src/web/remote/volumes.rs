@@ -205,7 +205,7 @@ impl Load<'_> {
             let total = file.bytes();
             let feed =
                 Feed::parts(Some(self.stored_file(storage, file, !alone)), None, &self.ahead);
-            let parts = PartSource::new(feed, file.parts(total, true), total, false).patient();
+            let parts = PartSource::new(feed, file.parts(total), total, false).patient();
             let restart = Rc::clone(&parts.restart);
             return Ok(Volume { parts, total, stored: total, download: None, restart });
         }
@@ -233,8 +233,7 @@ impl Load<'_> {
         let writer = fetcher.writer.clone();
         let stored = self.storage.as_ref().map(|storage| self.stored_file(storage, &file, true));
         let feed = Feed::parts(stored, Some(fetcher), &self.ahead);
-        let parts =
-            PartSource::new(feed, file.parts(total, writer.is_some()), total, false).patient();
+        let parts = PartSource::new(feed, file.parts(total), total, false).patient();
         let restart = Rc::clone(&parts.restart);
         let stored = file.bytes();
         Ok(Volume { parts, total, stored, download: Some(Download { file, writer }), restart })
