@@ -10,6 +10,7 @@ mod draft;
 mod fake;
 mod generate;
 mod generation;
+mod header;
 mod lookup;
 mod output;
 mod pace;
@@ -23,21 +24,21 @@ mod stop;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
+use futures_util::future::try_join;
 use serde::Serialize;
 use web_time::{Duration, Instant};
 
 use crate::chat::{self, Message, Template, TemplateChoice};
 use crate::engine::{Choosing, Engine, EngineOptions};
 use crate::error::{Error, Result};
-use crate::gguf::Gguf;
 use crate::gpu::{Gpu, Readback};
-use crate::model::{Config, weights::weights};
 use crate::source::{Reader, Source};
 use crate::tokenizer::{Rules, Tokenizer};
 
 use caches::{CacheId, Caches, Copied, Wanted};
 use chunks::Chunks;
 use conversation::Conversation;
+use header::Header;
 use pace::Pace;
 
 pub use crate::chat::Channel;
@@ -140,29 +141,20 @@ pub struct Memory {
 }
 
 impl Session {
-    /// Loads a GGUF file from `reader` onto `gpu`, tensor by tensor.
+    /// Loads a GGUF file from `reader` onto `gpu`, tensor by tensor. The file's header is read while the
+    /// device opens.
     ///
     /// Errors: whatever is wrong with the file (`bad-gguf`, `unsupported-model`, `missing-tensor`,
-    /// `tensor-shape`), the options (`bad-option`), the GPU (`out-of-memory`), the source.
+    /// `tensor-shape`), the options (`bad-option`), the GPU (`out-of-memory`), the source; those of
+    /// `gpu`.
     pub async fn load<S: Source>(
-        gpu: Gpu,
+        gpu: impl Future<Output = Result<Gpu>>,
         reader: &mut Reader<S>,
         options: &LoadOptions,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Self> {
-        let gguf = Gguf::read(reader).await?;
-        let config = Config::from_gguf(&gguf)?;
-        let table = weights(&config, &gguf)?;
-        let tokenizer = Tokenizer::from_gguf_with(&gguf, &config, options.tokenizer)?;
-        let template = Template::new(&gguf.metadata, &tokenizer, &options.template)?;
-        let stop_tokens = stop_texts(&gguf, &tokenizer)?;
-        let file = {
-            let mut hasher = DefaultHasher::new();
-            reader.len().hash(&mut hasher);
-            reader.front(gguf.data_start).await?.get(..gguf.data_start as usize).hash(&mut hasher);
-            hasher.finish()
-        };
-        drop(gguf);
+        let (gpu, header) = try_join(gpu, Header::read(reader, options)).await?;
+        let Header { config, table, tokenizer, template, stop_tokens, file } = header;
         let EngineOptions { kv, i2s_arm, float_activations, .. } = options.engine;
         let parameters = table.iter().map(|w| w.tensor.ne.iter().product::<u64>()).sum();
         let engine = Engine::load(gpu, config, &table, reader, &options.engine, progress).await?;
@@ -464,12 +456,4 @@ impl Chunk {
 /// What cannot be: a text that a generation uses gives nothing up.
 fn given_up() -> Error {
     Error::Internal("a running text has no room in the KV cache".into())
-}
-
-/// The texts of the tokens that end an answer.
-fn stop_texts(gguf: &Gguf, tokenizer: &Tokenizer) -> Result<Vec<String>> {
-    let tokens = gguf.metadata.strings("tokenizer.ggml.tokens")?;
-    let text = |&id: &u32| tokens.and_then(|tokens| tokens.get(id as usize));
-    let texts = tokenizer.stop().iter().filter_map(text);
-    Ok(texts.map(|text| String::from_utf8_lossy(text).into_owned()).collect())
 }

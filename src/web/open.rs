@@ -26,7 +26,7 @@ pub(super) async fn open(
     options: &LoadOptions,
     reporter: &Rc<Reporter>,
 ) -> Result<Session> {
-    let opening = Opening::new(options, reporter).await?;
+    let opening = Opening::new(options, reporter)?;
     let session = if let Some(blob) = source.dyn_ref::<Blob>() {
         local(&opening, BlobSource::new(blob.clone())).await
     } else if let Some(buffer) = source.dyn_ref::<ArrayBuffer>() {

@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use futures_util::future::LocalBoxFuture;
+use futures_util::FutureExt;
+use futures_util::future::{LocalBoxFuture, ready};
 use js_sys::Reflect;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
@@ -21,8 +22,8 @@ use crate::transfer::Phase;
 pub(super) struct Opening<'a> {
     pub(super) options: &'a LoadOptions,
     pub(super) reporter: &'a Rc<Reporter>,
-    /// The device, until an attempt takes it.
-    gpu: RefCell<Option<Gpu>>,
+    /// The device, which may still be opening, until an attempt takes it.
+    gpu: RefCell<Option<LocalBoxFuture<'static, Result<Gpu>>>>,
     /// What is to be done once the model can be used.
     behind: RefCell<Option<Behind>>,
 }
@@ -31,12 +32,28 @@ pub(super) struct Opening<'a> {
 pub(super) type Behind = LocalBoxFuture<'static, bool>;
 
 impl<'a> Opening<'a> {
-    /// Opens a device, so that the likeliest failure comes before a gigabyte is downloaded.
+    /// Begins to open a device, so that the likeliest failure comes before a gigabyte is downloaded. In a
+    /// new browser that takes as long as the file's header.
     ///
-    /// Errors: `no-webgpu`, and those of [`Gpu::open`].
-    pub(super) async fn new(options: &'a LoadOptions, reporter: &'a Rc<Reporter>) -> Result<Self> {
-        let gpu = open_gpu(options).await?;
-        Ok(Self { options, reporter, gpu: RefCell::new(Some(gpu)), behind: RefCell::default() })
+    /// Errors: `no-webgpu`.
+    pub(super) fn new(options: &'a LoadOptions, reporter: &'a Rc<Reporter>) -> Result<Self> {
+        require_webgpu()?;
+        features::ask();
+        let options_of_gpu = options.gpu.clone();
+        let (task, gpu) = async move { Gpu::open(&options_of_gpu).await }.remote_handle();
+        // It opens while the load waits for something else.
+        spawn_local(task);
+        let gpu = RefCell::new(Some(gpu.boxed_local()));
+        Ok(Self { options, reporter, gpu, behind: RefCell::default() })
+    }
+
+    /// Waits until the device is open.
+    ///
+    /// Errors: those of [`Gpu::open`].
+    pub(super) async fn opened(&self) -> Result<()> {
+        let gpu = self.gpu().await?;
+        self.gpu.replace(Some(ready(Ok(gpu)).boxed_local()));
+        Ok(())
     }
 
     /// Loads a session. `counted`: the source reports its bytes itself.
@@ -48,7 +65,7 @@ impl<'a> Opening<'a> {
         counted: bool,
     ) -> Result<Session> {
         let mut told = |progress| self.reporter.session(!counted, progress);
-        Session::load(self.gpu().await?, reader, &self.options.session, &mut told).await
+        Session::load(self.gpu(), reader, &self.options.session, &mut told).await
     }
 
     /// Does `work` once the model can be used.
@@ -73,16 +90,10 @@ impl<'a> Opening<'a> {
     async fn gpu(&self) -> Result<Gpu> {
         let first = self.gpu.take();
         match first {
-            Some(gpu) => Ok(gpu),
-            None => open_gpu(self.options).await,
+            Some(gpu) => gpu.await,
+            None => Gpu::open(&self.options.gpu).await,
         }
     }
-}
-
-async fn open_gpu(options: &LoadOptions) -> Result<Gpu> {
-    require_webgpu()?;
-    features::ask();
-    Gpu::open(&options.gpu).await
 }
 
 /// Distinguishes a browser without WebGPU from one without an adapter.

@@ -1,5 +1,7 @@
 //! What a load chooses by itself.
 
+use std::future::ready;
+
 use ternlight::gpu::Gpu;
 use ternlight::native::block_on;
 use ternlight::session::{LoadOptions, Session};
@@ -67,7 +69,7 @@ fn a_load_does_without_matrix_units_that_fail() {
     let file = small().build();
     let mut reader = Reader::new(&file[..]);
     let (options, mut untold) = (LoadOptions::default(), |_| {});
-    let load = Session::load(gpu, &mut reader, &options, &mut untold);
+    let load = Session::load(ready(Ok(gpu)), &mut reader, &options, &mut untold);
     let session = block_on(load).unwrap();
     assert!(!session.gpu().matrix_units);
     let is_used = |name| session.info().kernels.iter().any(|kernel| kernel == name);

@@ -1,5 +1,6 @@
 //! Damaged and hostile files are refused with an error, or load and do no harm.
 
+use std::future::ready;
 use std::ops::Range;
 
 use ternlight::engine::UPLOAD;
@@ -147,7 +148,8 @@ fn the_error_of_a_failing_source_is_passed_on() {
         let mut reader = Reader::new(Broken { bytes: &bytes, at });
         let setup = Setup::default();
         let options = LoadOptions::default();
-        let outcome = block_on(Session::load(setup.open(), &mut reader, &options, &mut |_| {}));
+        let outcome =
+            block_on(Session::load(ready(Ok(setup.open())), &mut reader, &options, &mut |_| {}));
         assert_error(outcome.map(|_| ()), "network", &["the model", "unplugged"]);
     }
 }

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test crate uses a part")]
 
 use std::fs;
+use std::future::ready;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -43,7 +44,7 @@ impl Setup {
     pub(crate) fn load(&self, bytes: &[u8]) -> Result<Session> {
         let mut reader = Reader::new(bytes);
         let mut session =
-            block_on(Session::load(self.open(), &mut reader, &self.load, &mut |_| {}))?;
+            block_on(Session::load(ready(Ok(self.open())), &mut reader, &self.load, &mut |_| {}))?;
         if self.like_a_fast_card {
             session.suppose_steps_of(Duration::from_millis(1));
         }

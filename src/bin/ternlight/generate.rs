@@ -247,7 +247,8 @@ fn on_gpu(
         template: args.template(),
     };
     block_on(async {
-        let gpu = Gpu::open(&GpuOptions::default()).await?;
+        let gpu_options = GpuOptions::default();
+        let gpu = Gpu::open(&gpu_options);
         let mut session = Session::load(gpu, &mut reader, &load, &mut show_progress).await?;
         for note in &session.info().notes {
             let _ = writeln!(io::stderr(), "note: {note}");

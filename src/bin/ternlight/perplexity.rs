@@ -133,7 +133,8 @@ fn on_gpu(
         ..LoadOptions::default()
     };
     block_on(async {
-        let gpu = Gpu::open(&GpuOptions::default()).await?;
+        let gpu_options = GpuOptions::default();
+        let gpu = Gpu::open(&gpu_options);
         let mut session = Session::load(gpu, reader, &load, &mut show_progress).await?;
         for note in &session.info().notes {
             let _ = writeln!(io::stderr(), "note: {note}");

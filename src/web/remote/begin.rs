@@ -3,7 +3,7 @@
 use super::fetcher::wait;
 use super::load::Load;
 use super::request::{FileRequest, FileResponse, ask};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::transfer::{Backoff, Cause, Content, Fault, Length, Manifest, Note, Version};
 use crate::web::options::CacheMode;
 use crate::web::store::{Room, new_file};
@@ -41,7 +41,7 @@ impl Load<'_> {
                 if self.volume.is_none() {
                     self.opening.reporter.resumed(file.bytes());
                 }
-                let stored = self.has_room(&file, total).await;
+                let stored = self.has_room(&file, total).await?;
                 Ok(Begun { response, file, stored })
             } else {
                 self.discard(&file).await;
@@ -57,7 +57,7 @@ impl Load<'_> {
         file.final_url = Some(response.final_url.clone());
         file.version = response.version.clone();
         file.total = total;
-        let stored = self.has_room(&file, total).await && self.create(&file).await;
+        let stored = self.has_room(&file, total).await? && self.create(&file).await;
         Ok(Begun { response, file, stored })
     }
 
@@ -118,14 +118,18 @@ impl Load<'_> {
     }
 
     /// Whether the rest of `file` will fit into the storage; deletes other models if that helps.
-    async fn has_room(&self, file: &Manifest, total: Option<u64>) -> bool {
-        let Some(storage) = &self.storage else { return false };
-        let Some(needed) = total.map(|total| total - file.bytes()) else { return true };
+    async fn has_room(&self, file: &Manifest, total: Option<u64>) -> Result<bool> {
+        let Some(storage) = &self.storage else { return Ok(false) };
+        let Some(needed) = total.map(|total| total - file.bytes()) else { return Ok(true) };
+        if !storage.fits(needed).await {
+            // Other models are not deleted for one that cannot run here.
+            self.opening.opened().await?;
+        }
         let (reporter, url) = (self.opening.reporter, &self.address.url);
         match storage.make_room(url, needed).await {
             Room::Made(evicted) => {
                 reporter.evicted(evicted);
-                true
+                Ok(true)
             }
             Room::Not { possible } => {
                 let why = format!("{needed} bytes are needed, {possible} are possible");
@@ -134,7 +138,7 @@ impl Load<'_> {
                     // For a better error when only the stored copy is allowed.
                     let _ = storage.refuse(url, needed).await;
                 }
-                false
+                Ok(false)
             }
         }
     }

@@ -24,11 +24,16 @@ pub(in crate::web) enum Room {
 }
 
 impl Storage {
+    /// Whether `needed` bytes will fit, as far as the browser says, and nothing has to be deleted.
+    pub(in crate::web) async fn fits(&self, needed: u64) -> bool {
+        free().await.is_none_or(|free| free >= with_margin(needed))
+    }
+
     /// Makes room for `needed` bytes of `url`. Other models are deleted, the one used longest ago
     /// first, but only if that is enough, and none that a tab is loading now.
     pub(in crate::web) async fn make_room(&self, url: &str, needed: u64) -> Room {
         match free().await {
-            Some(free) => self.evict(free, url, needed as f64 * (1.0 + MARGIN)).await,
+            Some(free) => self.evict(free, url, with_margin(needed)).await,
             None => Room::Made(Vec::new()),
         }
     }
@@ -75,6 +80,10 @@ impl Storage {
         }
         Room::Made(evicted)
     }
+}
+
+fn with_margin(needed: u64) -> f64 {
+    needed as f64 * (1.0 + MARGIN)
 }
 
 /// Bytes that the browser still grants this origin, if it says so.

@@ -155,7 +155,8 @@ async fn load(args: &Bench, path: &Path) -> Result<(Session, Vec<Figure>, f64)> 
         tell(&format!("load {} of {}", loads.len() + 1, args.loads));
         let started = Instant::now();
         let mut last_byte = started;
-        let gpu = Gpu::open(&args.gpu()).await?;
+        let gpu_options = args.gpu();
+        let gpu = Gpu::open(&gpu_options);
         let mut reader = Reader::new(open(path)?);
         let mut on_progress = |progress| {
             if let Progress::Upload { .. } = progress {

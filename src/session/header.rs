@@ -1,0 +1,53 @@
+//! What a session needs of a file besides its weights.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::LoadOptions;
+use crate::chat::Template;
+use crate::error::Result;
+use crate::gguf::Gguf;
+use crate::model::weights::weights;
+use crate::model::{Config, Weight};
+use crate::source::{Reader, Source};
+use crate::tokenizer::Tokenizer;
+
+pub(super) struct Header {
+    pub(super) config: Config,
+    /// The model's tensors, in the file's order.
+    pub(super) table: Vec<Weight>,
+    pub(super) tokenizer: Tokenizer,
+    pub(super) template: Option<Template>,
+    /// The texts of the tokens that end an answer.
+    pub(super) stop_tokens: Vec<String>,
+    /// A hash of the file's header and length, to recognise the file.
+    pub(super) file: u64,
+}
+
+impl Header {
+    /// Reads everything before the first tensor.
+    ///
+    /// Errors: whatever is wrong with it (`bad-gguf`, `unsupported-model`, `missing-tensor`,
+    /// `tensor-shape`), with the template that was chosen (`bad-option`), and those of the source.
+    pub(super) async fn read<S: Source>(
+        reader: &mut Reader<S>,
+        options: &LoadOptions,
+    ) -> Result<Self> {
+        let gguf = Gguf::read(reader).await?;
+        let config = Config::from_gguf(&gguf)?;
+        let table = weights(&config, &gguf)?;
+        let tokenizer = Tokenizer::from_gguf_with(&gguf, &config, options.tokenizer)?;
+        let template = Template::new(&gguf.metadata, &tokenizer, &options.template)?;
+        let stop_tokens = stop_texts(&gguf, &tokenizer)?;
+        let mut hasher = DefaultHasher::new();
+        reader.len().hash(&mut hasher);
+        reader.front(gguf.data_start).await?.get(..gguf.data_start as usize).hash(&mut hasher);
+        Ok(Self { config, table, tokenizer, template, stop_tokens, file: hasher.finish() })
+    }
+}
+
+fn stop_texts(gguf: &Gguf, tokenizer: &Tokenizer) -> Result<Vec<String>> {
+    let tokens = gguf.metadata.strings("tokenizer.ggml.tokens")?;
+    let text = |&id: &u32| tokens.and_then(|tokens| tokens.get(id as usize));
+    let texts = tokenizer.stop().iter().filter_map(text);
+    Ok(texts.map(|text| String::from_utf8_lossy(text).into_owned()).collect())
+}
