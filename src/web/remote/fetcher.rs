@@ -21,6 +21,8 @@ const STORE_AFTER: f64 = 10_000.0;
 /// Milliseconds that a request should take. A request costs the browser as much as the copies of some
 /// MiB, so on a fast connection each asks for several parts.
 const REQUEST_TIME: f64 = 100.0;
+/// The most bytes that a request asks for. A browser keeps more in memory of a response that is longer.
+const MAX_REQUEST: u64 = 16 << 20;
 /// The fewest bytes whose time tells how fast the connection is. Fewer may have waited in a buffer.
 const MEASURED: u32 = 4 << 20;
 
@@ -103,7 +105,8 @@ impl Fetcher {
                 Ok(body) => {
                     if came >= MEASURED {
                         let milliseconds = (js_sys::Date::now() - since).max(1.0);
-                        self.reach.set((f64::from(came) * REQUEST_TIME / milliseconds) as u64);
+                        let reach = f64::from(came) * REQUEST_TIME / milliseconds;
+                        self.reach.set((reach as u64).min(MAX_REQUEST));
                     }
                     if let Some(pass_on) = pass_on {
                         // Nobody takes it after the last part.
