@@ -7,6 +7,7 @@ mod choices;
 mod dot;
 mod forward;
 mod lm_head;
+mod load;
 mod matrix_units;
 mod plans;
 mod state;
@@ -16,16 +17,14 @@ mod weights;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use futures_util::future::try_join;
 use serde::Serialize;
 
-use crate::error::{Error, Result};
-use crate::gpu::{Buffer, Gpu, KernelTime, Link, Plan, Readback, Recorder, Step};
+use crate::error::Result;
+use crate::gpu::{Buffer, Gpu, KernelTime, Plan, Readback, Recorder, Step};
 use crate::kernels::{
     N_RECORDS, Penalties, SamplingParams, adjusts_little, pays_mostly, vocab_blocks,
 };
-use crate::model::{Angles, Config, Weight};
-use crate::source::{Reader, Source};
+use crate::model::Config;
 
 pub use crate::gpu::MAX_BATCH_STEPS;
 pub use crate::kernels::KvType;
@@ -36,7 +35,6 @@ use choices::{Reading, Told};
 use lm_head::Candidates;
 use plans::{Plans, SlotPlans};
 use state::{Slot, State};
-use upload::{Upload, Uploaded};
 use weights::Weights;
 
 /// How to hold the model.
@@ -126,121 +124,7 @@ pub struct Seat {
     pub pos: usize,
 }
 
-/// Steps in flight that run every kernel of a first answer.
-struct Warming {
-    prompts: [Readback<u32>; 2],
-    tokens: [Chosen; 2],
-}
-
-impl Warming {
-    async fn done(self, gpu: &Gpu) -> Result<()> {
-        for prompt in self.prompts {
-            prompt.take(gpu).await?;
-        }
-        for token in self.tokens {
-            token.take(gpu).await?;
-        }
-        Ok(())
-    }
-}
-
 impl Engine {
-    /// Loads the tensors of `table` from `reader` to `gpu`, and records the plans.
-    ///
-    /// Errors: `unsupported-model`, `bad-option` (context, kv), `out-of-memory`, `bad-gguf` (values
-    /// that no model has), and those of the source.
-    pub async fn load<S: Source>(
-        mut gpu: Gpu,
-        config: Config,
-        table: &[Weight],
-        reader: &mut Reader<S>,
-        options: &EngineOptions,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<Self> {
-        check_shape(&config)?;
-        // This measures times, so nothing may be uploaded yet.
-        dot::choose(&mut gpu).await?;
-        let mut weights = Weights::allocate(&gpu, &config, table).await?;
-        lm_head::check(options.head, weights.lm_head())?;
-        let state = State::allocate(&gpu, &config, &weights, options).await?;
-        let splits = lm_head::splits(options.head, weights.lm_head(), &gpu);
-        let candidates = match weights.lm_head_mut().dense_mut().filter(|_| splits) {
-            Some(w) => {
-                let mut recorder = Recorder::new(&gpu, &state.step);
-                let approx = [&state.logits, &state.adjusted_upper];
-                Some(Candidates::prepare(&mut recorder, w, approx).await?)
-            }
-            None => None,
-        };
-        let weights = Rc::new(weights);
-        let upload = Upload {
-            gpu: Link::clone(&gpu),
-            config: &config,
-            weights: &weights,
-            i2s_arm: options.i2s_arm,
-            long_factors: config.rope.takes_long_factors(state.n_ctx),
-        };
-        let ready = async {
-            matrix_units::choose(&mut gpu).await?;
-            let mut recorder = Recorder::new(&gpu, &state.step);
-            let plans =
-                Plans::record(&mut recorder, &config, &weights, &state, candidates.as_ref());
-            let slots = state.slots.len();
-            let engine = Self {
-                gpu,
-                config: config.clone(),
-                state,
-                plans,
-                weights: Rc::clone(&weights),
-                candidates,
-                sample: 0,
-                first: Cell::default(),
-                bandwidth: Cell::default(),
-                choosing: vec![RefCell::default(); slots],
-                slot: Cell::default(),
-            };
-            let warming = engine.warm_up().await?;
-            Ok((engine, warming))
-        };
-        // The upload begins first, because recording the plans does not pause. Natively it does not pause
-        // either: there the plans come after it.
-        let (uploaded, (mut engine, warming)) =
-            try_join(upload.run(table, reader, progress), ready).await?;
-        let Self { gpu, state, .. } = &engine;
-        let Uploaded { rope_divisors, sample } = uploaded;
-        let angles = Angles::new(&config.rope, config.head_dim, rope_divisors.as_deref());
-        state.write_rope_table(gpu, &angles);
-        progress(Progress::Compile);
-        if let Some(candidates) = &engine.candidates {
-            candidates.split(gpu);
-        }
-        warming.done(gpu).await?;
-        // The weights are there when a step has read them.
-        engine.decode_and_sample(0, 1).take(gpu).await?;
-        gpu.check()?;
-        engine.sample = sample;
-        Ok(engine)
-    }
-
-    /// Compiles what an answer with default options needs, and submits all of it once: drivers do more
-    /// on first use, and no answer should wait for that. It works without the weights, so that it need
-    /// not wait for their bytes. What it leaves in the cache is overwritten before it is read.
-    async fn warm_up(&self) -> Result<Warming> {
-        let [layers, best] = self.greedy(1);
-        let Plans { short, prefill, .. } = &self.plans;
-        let split = self.candidates.as_ref().map(Candidates::splitting);
-        let plans = [short, layers, best, prefill].into_iter().chain(split);
-        self.gpu.compile(plans).await;
-        let prompt = |n: usize| {
-            let tokens = self.chunk().min(self.n_ctx()).min(n);
-            self.prefill(&vec![0; tokens], 0, tokens)
-        };
-        let [first, long] = [prompt(2), prompt(forward::SHORT + 1)];
-        // Attention of long splits, and the merge of many, have pipelines of their own.
-        let tokens = [0, self.state.far_position()].map(|pos| self.decode_and_sample(pos, 1));
-        Ok(Warming { prompts: [first, long], tokens })
-    }
-
     /// Compiles the kernels that choose tokens in the way that was set, several at a time. Without
     /// this, steps would compile them one after the other.
     pub async fn compile_choosing(&self) {
@@ -673,15 +557,4 @@ impl Engine {
         self.gpu.write(&self.state.tokens, step.token as usize, ids);
         self.gpu.write(&self.state.step, 0, std::slice::from_ref(step));
     }
-}
-
-/// What the attention kernels demand of a model beyond [`Config`]'s own rules.
-fn check_shape(config: &Config) -> Result<()> {
-    if !config.head_dim.is_multiple_of(8) || config.head_dim > 512 {
-        return Err(Error::UnsupportedModel(format!(
-            "heads of {} values; the GPU kernels take multiples of 8 up to 512",
-            config.head_dim
-        )));
-    }
-    Ok(())
 }

@@ -7,6 +7,9 @@ const read = path => readFileSync(fileURLToPath(new URL(`../data/${path}`, impor
 /** Ten parts of 1 MiB, the last one shorter. */
 export const SPREAD_SIZE = 10_342_944
 
+/** Eighteen parts of 4 MiB, after a first of 1 MiB. */
+export const WIDE_SIZE = 73 << 20
+
 /** Tensors of a GGUF file begin at multiples of this. */
 const ALIGNMENT = 32
 
@@ -20,8 +23,8 @@ const ALIGNMENT = 32
 export function spreadModel() {
   const small = read('tiny/tiny-bitnet-b1.58.gguf')
   const { tensors, dataStart } = header(small)
-  const room = SPREAD_SIZE - small.length
-  const spread = Buffer.alloc(SPREAD_SIZE)
+  const room = size - small.length
+  const spread = Buffer.alloc(size)
   small.copy(spread, 0, 0, dataStart)
   for (const [index, { start, offsetField }] of tensors.entries()) {
     const moved = start + Math.floor(room * index / (tensors.length - 1) / ALIGNMENT) * ALIGNMENT

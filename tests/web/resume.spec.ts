@@ -3,8 +3,9 @@
 import type { Page } from '@playwright/test'
 import {
   expect, expectRandomModel, heldHalfway, load, loadFailure, loadReporting, MIB, open, scripted,
-  sent, SIZE, storedModels, test
+  sent, SIZE, storedModels, test, type Reply
 } from './harness'
+import { WIDE_SIZE } from './models.mjs'
 
 /** What a held server has sent. */
 const HALF = 5 * MIB
@@ -102,6 +103,28 @@ test('four parts are fetched at a time', async ({ shared }) => {
   expect(new Set(seen.slice(1, 5).map(({ range }) => range)).size).toBe(4)
   expect(sent(seen)).toBe(SIZE)
   await expectRandomModel(shared)
+})
+
+test('on a fast connection a request asks for several parts, and one that breaks is made again for the rest', async ({ shared }) => {
+  const part = 4 * MIB
+  // Shorter than a request of several parts.
+  const then = Array<Reply>(10).fill({ cut: part + MIB })
+  const { path, requests } = await scripted(shared, { then }, '/wide.gguf')
+  // A clock that stands still: every part comes in no time.
+  const clock = await shared.evaluateHandle(() => {
+    const { now } = Date
+    Date.now = () => 0
+    return () => { Date.now = now }
+  })
+  const { notes } = await loadReporting(shared, path, { worker: false, cache: 'off' })
+  await clock.evaluate(restore => restore())
+  expect(notes).toEqual([])
+  await expectRandomModel(shared)
+  const seen = await requests()
+  const ranges = seen.map(({ range }) => /=(\d+)-(\d+)/.exec(range!)!.slice(1).map(Number) as [number, number])
+  expect(Math.max(...ranges.map(([first, last]) => last + 1 - first))).toBe(4 * part)
+  expect(ranges.some(([first]) => (first - MIB) % part === MIB)).toBe(true)
+  expect(sent(seen)).toBe(WIDE_SIZE)
 })
 
 test('a file that has changed since is fetched anew', async ({ shared }) => {

@@ -21,7 +21,8 @@ const STORE_AFTER: f64 = 10_000.0;
 /// Milliseconds that a request should take. A request costs the browser as much as the copies of some
 /// MiB, so on a fast connection each asks for several parts.
 const REQUEST_TIME: f64 = 100.0;
-/// The most bytes that a request asks for. A browser keeps more in memory of a response that is longer.
+/// The most bytes that such a request asks for. Without a limit, a load took 178 MiB of memory instead of
+/// 106: the browser reads a long response ahead.
 const MAX_REQUEST: u64 = 16 << 20;
 /// The fewest bytes whose time tells how fast the connection is. Fewer may have waited in a buffer.
 const MEASURED: u32 = 4 << 20;

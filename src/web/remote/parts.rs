@@ -17,7 +17,7 @@ use crate::transfer::{Cause, Fault, Hasher, Part};
 use crate::web::bytes::Bytes;
 use crate::web::store::StoredFile;
 
-/// Parts of a file that are requested at the same time, at most.
+/// Parts of a file that are being fetched at the same time, at most.
 const REQUESTED: usize = 4;
 /// Bytes of the parts that are requested or read from storage at the same time: enough for the threads
 /// that do it. They are in memory. All files of a model share them, but each may always have a part.
@@ -50,8 +50,8 @@ impl Drop for Counted {
 
 /// Where the bytes of a load come from.
 pub(super) enum Feed {
-    /// Each part separately, several at a time: stored ones from the storage, the others by a request
-    /// each.
+    /// Each part separately, several at a time: stored ones from the storage, the others by requests. On a
+    /// fast connection a request asks for several parts, which then come one after the other.
     Parts {
         stored: Option<StoredFile>,
         fetcher: Option<Rc<Fetcher>>,
