@@ -18,9 +18,10 @@ const ALIGNMENT = 32
  * and store; they need a model only to see that the bytes came through. Its tensors are spread over
  * the file, so that each part has some: the first begins after the header, the last ends with the
  * file.
+ * @param {number} [size] bytes of the file
  * @returns {Buffer}
  */
-export function spreadModel() {
+export function spreadModel(size = SPREAD_SIZE) {
   const small = read('tiny/tiny-bitnet-b1.58.gguf')
   const { tensors, dataStart } = header(small)
   const room = size - small.length
