@@ -18,7 +18,7 @@ const STAGING: u64 = 1 << 20;
 /// arrives would pile up.
 const MOST: usize = 6;
 
-/// Uploads much data. Some of it may not be submitted before [`Uploader::submit`].
+/// Uploads much data. [`Uploader::submit`] submits the last of it.
 pub struct Uploader {
     link: Link,
     /// The staging buffer that is being filled.

@@ -46,10 +46,10 @@ pub(super) struct Fetcher {
     pub(super) first: RefCell<Option<FileResponse>>,
     /// Whether some bytes of the file are here, from this load or an earlier one.
     pub(super) begun: Cell<bool>,
-    /// Bytes that a request may ask for, if a part has fewer.
+    /// How many bytes a request should ask for. It always asks for a whole part.
     pub(super) reach: Cell<u64>,
-    /// Brings the body of the part that was begun last, once that part has its bytes. It fails at once
-    /// if no more bytes will come.
+    /// Brings the body from which the last part is read, once that part is complete. It fails if the next
+    /// part has to make a request of its own.
     pub(super) passed: Cell<Option<oneshot::Receiver<Body>>>,
 }
 
@@ -75,9 +75,9 @@ impl Fetcher {
         ask(&self.address, &request, &self.pool).await
     }
 
-    /// Fetches and stores the bytes of `range`. A request for them asks for the bytes until `until`,
-    /// whose parts have to follow in order. They come from the same body then, one after the other;
-    /// parts with requests of their own come at the same time.
+    /// Fetches and stores the bytes of `range`. Its request asks for all bytes before `until`, and the
+    /// parts that follow read on in its body, one after the other. So they must be asked for in order.
+    /// Parts with requests of their own come at the same time.
     pub(super) async fn part(&self, range: Range<u64>, until: u64) -> Result<Bytes, Fault> {
         let (pass_on, passed) = oneshot::channel();
         let (passed, mut pass_on) = (self.passed.replace(Some(passed)), Some(pass_on));
