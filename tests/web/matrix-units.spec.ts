@@ -54,16 +54,17 @@ const load = async ({ adapter, feature, memory, config, shaders: { real, emulate
     return createShaderModule.call(this, { code })
   }
   if (adapter.late) {
-    const { writeBuffer } = GPUQueue.prototype
+    const { copyBufferToBuffer } = GPUCommandEncoder.prototype
     const { mapAsync } = GPUBuffer.prototype
     const begun = new Promise<void>(resolve => {
-      GPUQueue.prototype.writeBuffer = function (...args: Parameters<typeof writeBuffer>) {
-        if (args[0].label === 'weights') resolve()
-        return writeBuffer.apply(this, args)
+      // Weights are copied from buffers of this name.
+      GPUCommandEncoder.prototype.copyBufferToBuffer = function (...args: unknown[]) {
+        if ((args[0] as GPUBuffer).label === 'upload') resolve()
+        return Reflect.apply(copyBufferToBuffer, this, args)
       }
     })
     GPUBuffer.prototype.mapAsync = async function (...range) {
-      await begun
+      if (this.label === 'readback') await begun
       return mapAsync.apply(this, range)
     }
   }
