@@ -30,12 +30,11 @@ fn load_splits(first: u32, split: u32, i: u32) -> FourSplits {
 
 fn input(token: u32, i: u32) -> Input {
     if HEAD_DIM % 128u != 0u {
-        return Input(
-            merged(token, i),
-            merged(token, i + 8u),
-            merged(token, i + 16u),
-            merged(token, i + 24u),
-        );
+        var parts: array<vec4f, 4>;
+        for (var part = 0u; part < 4u; part++) {
+            parts[part] = merged(token, i + 8u * part);
+        }
+        return Input(parts[0], parts[1], parts[2], parts[3]);
     }
     // The four vectors belong to one head.
     let head = 4u * i / HEAD_DIM;

@@ -17,10 +17,14 @@ use crate::gpu::{Gpu, Link, Readback, Recorder};
 use crate::model::{Angles, Config, Weight};
 use crate::source::{Reader, Source};
 
+/// Whether a load also warms up the kernels of long prompts and far positions. In a browser that is done
+/// while the bytes of the model come. Natively it would hold up all who need none of them.
+const WARMS_LONG: bool = cfg!(target_arch = "wasm32");
+
 /// Steps in flight that run every kernel of a first answer.
 struct Warming {
-    prompts: [Readback<u32>; 2],
-    tokens: [Chosen; 2],
+    prompts: Vec<Readback<u32>>,
+    tokens: Vec<Chosen>,
 }
 
 impl Warming {
@@ -120,16 +124,21 @@ impl Engine {
         let [layers, best] = self.greedy(1);
         let Plans { short, prefill, .. } = &self.plans;
         let split = self.candidates.as_ref().map(Candidates::splitting);
-        let plans = [short, layers, best, prefill].into_iter().chain(split);
+        let long = WARMS_LONG.then_some(prefill);
+        let plans = [short, layers, best].into_iter().chain(long).chain(split);
         self.gpu.compile(plans).await;
         let prompt = |n: usize| {
             let tokens = self.chunk().min(self.n_ctx()).min(n);
             self.prefill(&vec![0; tokens], 0, tokens)
         };
-        let [first, long] = [prompt(2), prompt(forward::SHORT + 1)];
-        // Attention of long splits, and the merge of many, have pipelines of their own.
-        let tokens = [0, self.state.far_position()].map(|pos| self.decode_and_sample(pos, 1));
-        Ok(Warming { prompts: [first, long], tokens })
+        let mut prompts = vec![prompt(2)];
+        let mut tokens = vec![self.decode_and_sample(0, 1)];
+        if WARMS_LONG {
+            prompts.push(prompt(forward::SHORT + 1));
+            // Attention of long splits, and the merge of many, have pipelines of their own.
+            tokens.push(self.decode_and_sample(self.state.far_position(), 1));
+        }
+        Ok(Warming { prompts, tokens })
     }
 }
 

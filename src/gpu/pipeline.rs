@@ -4,8 +4,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};
 
+#[cfg(not(target_arch = "wasm32"))]
+use futures_channel::oneshot;
 use futures_util::FutureExt;
 
+#[cfg(not(target_arch = "wasm32"))]
 use super::fault::attempt;
 use super::{Access, Const, Dialect, Gpu, Kernel, Plan, Variant};
 
@@ -26,19 +29,16 @@ impl Pipeline {
         self.compiled.get_or_init(|| self.create(&self.module()))
     }
 
-    /// Begins to compile it, unless that was done or begun before. An error is dropped here: the first
-    /// use compiles the pipeline again, and reports it.
+    /// Begins to compile it elsewhere, unless that was done or begun before. An error is dropped here: the
+    /// first use compiles the pipeline again, and reports it.
     fn begin(self: &Arc<Self>) -> Option<impl Future<Output = ()> + use<>> {
         if self.compiled.get().is_some() || self.is_begun.swap(true, Ordering::Relaxed) {
             return None;
         }
-        let this = Arc::clone(self);
-        let begun = attempt(&self.device, move || this.create_elsewhere());
+        let compiled = self.compile_elsewhere();
         let this = Arc::clone(self);
         Some(async move {
-            if let Some(elsewhere) = begun.await
-                && let Some(compiled) = elsewhere.done(&this).await
-            {
+            if let Some(compiled) = compiled.await {
                 // A call may have needed it meanwhile.
                 let _ = this.compiled.set(compiled);
             }
@@ -86,32 +86,33 @@ impl Pipeline {
         })
     }
 
-    /// Natively there is nowhere else.
+    /// Natively in a thread of its own.
     #[cfg(not(target_arch = "wasm32"))]
-    fn create_elsewhere(&self) -> Elsewhere {
-        Elsewhere(self.create(&self.module()))
-    }
-}
-
-/// A pipeline that is compiled already.
-#[cfg(not(target_arch = "wasm32"))]
-struct Elsewhere(wgpu::ComputePipeline);
-
-#[cfg(not(target_arch = "wasm32"))]
-impl Elsewhere {
-    async fn done(self, _pipeline: &Pipeline) -> Option<wgpu::ComputePipeline> {
-        Some(self.0)
+    fn compile_elsewhere(
+        self: &Arc<Self>,
+    ) -> impl Future<Output = Option<wgpu::ComputePipeline>> + use<> {
+        let this = Arc::clone(self);
+        let (tell, told) = oneshot::channel();
+        std::thread::spawn(move || {
+            let compiled = attempt(&this.device, || this.create(&this.module()));
+            // Nobody listens any more if the load was given up.
+            let _ = tell.send(pollster::block_on(compiled));
+        });
+        told.map(|compiled| compiled.ok().flatten())
     }
 }
 
 /// Where a browser compiles a pipeline while its thread for the GPU does other things.
 #[cfg(target_arch = "wasm32")]
 mod browser {
+    use std::sync::Arc;
+
     use js_sys::Promise;
     use wasm_bindgen::prelude::*;
     use wasm_bindgen_futures::JsFuture;
 
     use super::Pipeline;
+    use crate::gpu::fault::attempt;
 
     // This is JavaScript because it exchanges a method of the device for a moment: see compile.ts.
     #[wasm_bindgen(raw_module = "./compile.js")]
@@ -122,13 +123,22 @@ mod browser {
         fn created_elsewhere(device: &JsValue, pipeline: &JsValue, create: &mut dyn FnMut());
     }
 
-    pub(super) struct Elsewhere {
+    struct Elsewhere {
         module: wgpu::ShaderModule,
         compiled: Option<JsFuture>,
     }
 
     impl Pipeline {
-        pub(super) fn create_elsewhere(&self) -> Elsewhere {
+        pub(super) fn compile_elsewhere(
+            self: &Arc<Self>,
+        ) -> impl Future<Output = Option<wgpu::ComputePipeline>> + use<> {
+            let this = Arc::clone(self);
+            let begun = attempt(&self.device, move || this.create_elsewhere());
+            let this = Arc::clone(self);
+            async move { begun.await?.done(&this).await }
+        }
+
+        fn create_elsewhere(&self) -> Elsewhere {
             let module = self.module();
             // It is awaited from now on: a promise that fails while nobody waits is an error of the page.
             let compiled = self.device.as_webgpu().map(|device| {
@@ -141,7 +151,7 @@ mod browser {
     }
 
     impl Elsewhere {
-        pub(super) async fn done(self, pipeline: &Pipeline) -> Option<wgpu::ComputePipeline> {
+        async fn done(self, pipeline: &Pipeline) -> Option<wgpu::ComputePipeline> {
             let compiled = self.compiled?.await.ok()?;
             let mut created = None;
             created_elsewhere(pipeline.device.as_webgpu()?, &compiled, &mut || {
