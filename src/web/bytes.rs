@@ -76,6 +76,11 @@ impl Bytes {
         self.length = end;
     }
 
+    /// Forgets the bytes.
+    pub(super) fn clear(&mut self) {
+        self.length = 0;
+    }
+
     /// The array, for another thread, which has it until [`Bytes::give_back`].
     pub(super) fn lend(&self) -> ArrayBuffer {
         self.array.clone()

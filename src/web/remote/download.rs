@@ -76,6 +76,8 @@ impl Load<'_> {
             begun: Cell::new(!file.stored.is_empty()),
             first: RefCell::new(Some(response)),
             reach: Cell::default(),
+            threads: RefCell::default(),
+            may_thread: Cell::new(self.address.is_plain()),
             passed: Cell::default(),
         })
     }

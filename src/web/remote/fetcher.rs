@@ -8,6 +8,7 @@ use futures_channel::oneshot;
 use js_sys::Uint8Array;
 
 use super::request::{Address, Body, FileRequest, FileResponse, ask};
+use super::threads::{Run, Threads};
 use crate::transfer::{Backoff, Cause, Content, Fault, Length, Version};
 use crate::web::bytes::{ArrayPool, Bytes};
 use crate::web::progress::Reporter;
@@ -24,6 +25,11 @@ const REQUEST_TIME: f64 = 100.0;
 /// The most bytes that such a request asks for. Without a limit, a load took 178 MiB of memory instead of
 /// 106: the browser reads a long response ahead.
 const MAX_REQUEST: u64 = 16 << 20;
+/// The same for a request that a thread makes. What one brings waits in memory until the bytes before it,
+/// which another brings, have come.
+const MAX_OF_THREAD: u64 = 8 << 20;
+/// Threads are started if so many bytes are to come. Fewer come as soon without them.
+const WORTH_THREADS: u64 = 32 << 20;
 /// The fewest bytes whose time tells how fast the connection is. Fewer may have waited in a buffer.
 const MEASURED: u32 = 4 << 20;
 
@@ -46,11 +52,21 @@ pub(super) struct Fetcher {
     pub(super) first: RefCell<Option<FileResponse>>,
     /// Whether some bytes of the file are here, from this load or an earlier one.
     pub(super) begun: Cell<bool>,
-    /// How many bytes a request should ask for. It always asks for a whole part.
+    /// How many bytes come in [`REQUEST_TIME`], up to [`MAX_REQUEST`]; 0 if that is not known.
     pub(super) reach: Cell<u64>,
-    /// Brings the body from which the last part is read, once that part is complete. It fails if the next
-    /// part has to make a request of its own.
-    pub(super) passed: Cell<Option<oneshot::Receiver<Body>>>,
+    /// Threads that make requests, once the connection is known to be fast.
+    pub(super) threads: RefCell<Option<Rc<Threads>>>,
+    /// Whether threads may be started.
+    pub(super) may_thread: Cell<bool>,
+    /// Brings the response of the last part, once the next part may read on in it. It fails if the next part
+    /// has to make a request of its own.
+    pub(super) passed: Cell<Option<oneshot::Receiver<Passed>>>,
+}
+
+/// A response with more bytes than those of one part.
+pub(super) enum Passed {
+    Body(Body),
+    Run(Rc<Run>),
 }
 
 /// Waits before another attempt. Gives the fault back if there is to be none.
@@ -64,30 +80,87 @@ pub(super) async fn wait(backoff: &mut Backoff, begun: bool, fault: Fault) -> Re
 }
 
 impl Fetcher {
-    async fn ask(&self, range: Option<Range<u64>>) -> Result<FileResponse, Fault> {
+    fn request(&self, range: Option<Range<u64>>) -> FileRequest {
         let validator = || self.version.validator().map(Into::into);
-        let request = FileRequest {
+        FileRequest {
             if_range: self.conditional.then(validator).flatten(),
             range,
             stored: self.writer.is_some(),
             stall_timeout: self.stall_timeout,
-        };
-        ask(&self.address, &request, &self.pool).await
+        }
+    }
+
+    async fn ask(&self, range: Option<Range<u64>>) -> Result<FileResponse, Fault> {
+        ask(&self.address, &self.request(range), &self.pool).await
+    }
+
+    fn running(&self) -> Option<Rc<Threads>> {
+        self.threads.borrow().clone().filter(|threads| threads.run())
+    }
+
+    /// Whether threads make the requests.
+    pub(super) fn is_threaded(&self) -> bool {
+        self.running().is_some()
+    }
+
+    /// Learns from the milliseconds that `came` bytes took. `left` bytes are to come.
+    fn measure(&self, came: u32, milliseconds: f64, left: u64) {
+        let reach = (f64::from(came) * REQUEST_TIME / milliseconds.max(1.0)) as u64;
+        if reach >= MAX_REQUEST && left >= WORTH_THREADS && self.may_thread.take() {
+            self.threads.replace(Threads::start().map(Rc::new));
+        }
+        self.reach.set(reach.min(MAX_REQUEST));
+    }
+
+    /// How many bytes a request should ask for. It always asks for a whole part.
+    pub(super) fn reach(&self) -> u64 {
+        self.reach.get().min(if self.is_threaded() { MAX_OF_THREAD } else { MAX_REQUEST })
+    }
+
+    /// Makes all further requests in this thread. They may succeed, if the page has changed `fetch` here.
+    fn give_up_threads(&self) {
+        self.reach.set(0);
+        self.threads.take();
     }
 
     /// Fetches and stores the bytes of `range`. Its request asks for all bytes before `until`, and the
-    /// parts that follow read on in its body, one after the other. So they must be asked for in order.
+    /// parts that follow read on in its response, one after the other. So they must be asked for in order.
     /// Parts with requests of their own come at the same time.
-    pub(super) async fn part(&self, range: Range<u64>, until: u64) -> Result<Bytes, Fault> {
+    pub(super) async fn part(&self, range: Range<u64>, mut until: u64) -> Result<Bytes, Fault> {
         let (pass_on, passed) = oneshot::channel();
         let (passed, mut pass_on) = (self.passed.replace(Some(passed)), Some(pass_on));
-        let mut body = match passed {
+        let passed = match passed {
             Some(passed) => passed.await.ok(),
             None => None,
         };
+        let mut part = PartBuffer::new(self, self.writer.as_ref(), range.clone()).await;
+        let (mut body, mut run) = match passed {
+            Some(Passed::Body(body)) => (Some(body), None),
+            Some(Passed::Run(run)) => (None, Some(run)),
+            None => (None, self.run(range.start..until)),
+        };
+        if let Some(run) = run.take_if(|run| run.continues_with(&range)) {
+            let filled = run.fill(&mut part.bytes);
+            match pass_on.take() {
+                Some(pass_on) if !run.is_ordered() => {
+                    // Nobody takes it after the last part.
+                    let _ = pass_on.send(Passed::Run(Rc::clone(&run)));
+                }
+                _ => {}
+            }
+            filled.await;
+            if !self.brings_the_file(run.head().await) {
+                part.bytes.clear();
+            }
+            part.advance();
+            if part.bytes.missing() == 0 {
+                return Ok(part.finish());
+            }
+            self.give_up_threads();
+            until = range.end;
+        }
         // A server may send less than it was asked for.
         body.take_if(|body| body.position() != range.start || body.end() < range.end);
-        let mut part = PartBuffer::new(self, self.writer.as_ref(), range.clone()).await;
         let mut backoff = Backoff::default();
         loop {
             let (had, since) = (part.bytes.length(), js_sys::Date::now());
@@ -105,13 +178,12 @@ impl Fetcher {
             match step {
                 Ok(body) => {
                     if came >= MEASURED {
-                        let milliseconds = (js_sys::Date::now() - since).max(1.0);
-                        let reach = f64::from(came) * REQUEST_TIME / milliseconds;
-                        self.reach.set((reach as u64).min(MAX_REQUEST));
+                        let left = self.total.unwrap_or(0).saturating_sub(range.end);
+                        self.measure(came, js_sys::Date::now() - since, left);
                     }
                     if let Some(pass_on) = pass_on {
                         // Nobody takes it after the last part.
-                        let _ = pass_on.send(body);
+                        let _ = pass_on.send(Passed::Body(body));
                     }
                     return Ok(part.finish());
                 }
@@ -128,6 +200,20 @@ impl Fetcher {
                 }
             }
         }
+    }
+
+    /// A request for `range` in another thread, if threads run.
+    fn run(&self, range: Range<u64>) -> Option<Rc<Run>> {
+        let run = self.running()?.ask(&self.address, self.request(None), range)?;
+        Some(Rc::new(run))
+    }
+
+    /// Whether a response has bytes of this version of the file.
+    fn brings_the_file(&self, head: Option<(Content, Version)>) -> bool {
+        head.is_some_and(|(content, version)| {
+            let is_part = matches!(content, Content::Part(part) if Some(part.total) == self.total);
+            is_part && version.is_same(&self.version)
+        })
     }
 
     async fn body_of(&self, range: Range<u64>) -> Result<Body, Fault> {
@@ -191,6 +277,15 @@ impl<'a> PartBuffer<'a> {
             self.take(&bytes);
         }
         Ok(())
+    }
+
+    /// Reports the bytes that came into the empty buffer.
+    fn advance(&self) {
+        let came = self.bytes.length();
+        if came > 0 {
+            self.fetcher.begun.set(true);
+            self.fetcher.reporter.advance(came.into());
+        }
     }
 
     /// Appends `bytes`, which must fit.

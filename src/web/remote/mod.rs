@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! request    one request: asks, checks the response, reads its body
+//! threads    requests that other threads make
 //! fetcher    one version of a file over many requests: retries, continues
 //! parts      the parts of a file in order, from storage and network
 //! load       what all attempts of a load have in common
@@ -16,6 +17,7 @@
 //! meanwhile, or when the server does not do what it seemed to do.
 
 mod request;
+mod threads;
 mod fetcher;
 mod parts;
 mod load;

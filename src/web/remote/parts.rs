@@ -22,14 +22,17 @@ const REQUESTED: usize = 4;
 /// Bytes of the parts that are requested or read from storage at the same time: enough for the threads
 /// that do it. They are in memory. All files of a model share them, but each may always have a part.
 const MAX_AHEAD: u64 = 12 << 20;
+/// The same while threads make requests, of two parts each: two requests and the beginning of a third.
+const THREADED: usize = 6;
+const MAX_AHEAD_THREADED: u64 = 24 << 20;
 
 /// The bytes in memory of parts that are ahead of the reader, in all files of a model.
 #[derive(Clone, Default)]
 pub(super) struct Ahead(Rc<Cell<u64>>);
 
 impl Ahead {
-    fn fits(&self, bytes: u64) -> bool {
-        self.0.get() + bytes <= MAX_AHEAD
+    fn fits(&self, bytes: u64, most: u64) -> bool {
+        self.0.get() + bytes <= most
     }
 
     fn count(&self, bytes: u64) -> Counted {
@@ -122,15 +125,20 @@ impl PartSource {
             },
             Feed::Parts { stored, fetcher, ahead, in_flight } => {
                 while let Some(part) = self.parts.pop_front_if(|part| {
+                    let is_threaded = fetcher.as_ref().is_some_and(|fetcher| fetcher.is_threaded());
+                    let (requested, most) = match is_threaded {
+                        true => (THREADED, MAX_AHEAD_THREADED),
+                        false => (REQUESTED, MAX_AHEAD),
+                    };
                     let may = match part {
                         _ if self.patient => false,
-                        Part::Missing(_) => in_flight.len() < REQUESTED,
+                        Part::Missing(_) => in_flight.len() < requested,
                         Part::Stored(_) => true,
                     };
-                    in_flight.is_empty() || may && ahead.fits(part.length())
+                    in_flight.is_empty() || may && ahead.fits(part.length(), most)
                 }) {
                     let counted = ahead.count(part.length());
-                    let reach = fetcher.as_ref().map_or(0, |fetcher| fetcher.reach.get());
+                    let reach = fetcher.as_ref().map_or(0, |fetcher| fetcher.reach());
                     let until = run_end(&part.range(), &self.parts, reach);
                     let got = get(part, until, stored.clone(), fetcher.clone());
                     // A task of its own goes on while the reader waits for something else. It ends

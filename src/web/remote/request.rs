@@ -60,6 +60,11 @@ impl Address {
         Ok(Self { url: url.to_owned(), resource })
     }
 
+    /// Whether a thread can ask for it: a `Request` cannot be sent to one.
+    pub(super) fn is_plain(&self) -> bool {
+        self.resource.is_string()
+    }
+
     /// Whether the address means the same tomorrow: `blob:` and `data:` are not worth storing.
     pub(in crate::web) fn is_lasting(&self) -> bool {
         self.url.starts_with("http://") || self.url.starts_with("https://")
@@ -103,6 +108,20 @@ pub(super) struct FileRequest {
     pub(super) stall_timeout: f64,
 }
 
+impl FileRequest {
+    /// Errors: what the `Request` of the address throws.
+    pub(super) fn headers(&self, address: &Address) -> Result<Headers, JsValue> {
+        let headers = address.headers()?;
+        if let Some(range) = &self.range {
+            headers.set("range", &format!("bytes={}-{}", range.start, range.end - 1))?;
+            if let Some(validator) = &self.if_range {
+                headers.set("if-range", validator)?;
+            }
+        }
+        Ok(headers)
+    }
+}
+
 /// Asks for the file at `address`. Its bytes pass through arrays of `pool`.
 ///
 /// Faults: those of [`ResponseFacts::content`]; transient `network` if no response comes.
@@ -116,14 +135,7 @@ pub(super) async fn ask(
     let controller = AbortController::new().map_err(failed)?;
     let init = RequestInit::new();
     init.set_signal(Some(&controller.signal()));
-    let headers = address.headers().map_err(failed)?;
-    if let Some(range) = &request.range {
-        let range = format!("bytes={}-{}", range.start, range.end - 1);
-        headers.set("range", &range).map_err(failed)?;
-        if let Some(validator) = &request.if_range {
-            headers.set("if-range", validator).map_err(failed)?;
-        }
-    }
+    let headers = request.headers(address).map_err(failed)?;
     init.set_headers(&headers);
     // Once Chromium's HTTP cache has a part, it answers a request for the whole file with 206.
     if request.stored || request.range.is_some() {
@@ -133,7 +145,25 @@ pub(super) async fn ask(
     let connection = Connection { controller, watchdog, url: url.clone() };
     let response = connection.watch(fetch(&address.resource, &init)).await?;
     let response: Response = response.unchecked_into();
+    let (content, version) = head(&response, request, url)?;
+    let range = match &content {
+        Content::Part(part) => part.range.clone(),
+        Content::Whole(_) => 0..u64::MAX,
+    };
+    let body = response.body().ok_or_else(|| failed("the response has no body".into()))?;
+    let reader = StreamReader::new(&body, pool).map_err(failed)?;
+    let body = Body { reader, connection, range };
+    Ok(FileResponse { content, version, final_url: response.url(), body })
+}
 
+/// What a response to `request` brings, and of which version.
+///
+/// Faults: those of [`ResponseFacts::content`].
+pub(super) fn head(
+    response: &Response,
+    request: &FileRequest,
+    url: &str,
+) -> Result<(Content, Version), Fault> {
     let header = |name: &str| response.headers().get(name).ok().flatten();
     let facts = ResponseFacts {
         status: response.status(),
@@ -144,18 +174,8 @@ pub(super) async fn ask(
         is_cors: response.type_() == ResponseType::Cors,
     };
     let content = facts.content(request.range.as_ref(), url)?;
-    let range = match &content {
-        Content::Part(part) => part.range.clone(),
-        Content::Whole(_) => 0..u64::MAX,
-    };
-    let body = response.body().ok_or_else(|| failed("the response has no body".into()))?;
-    let reader = StreamReader::new(&body, pool).map_err(failed)?;
-    Ok(FileResponse {
-        content,
-        version: Version { etag: header("etag"), last_modified: header("last-modified") },
-        final_url: response.url(),
-        body: Body { reader, connection, range },
-    })
+    let version = Version { etag: header("etag"), last_modified: header("last-modified") };
+    Ok((content, version))
 }
 
 /// The milliseconds in a `Retry-After`, which has seconds or a date.

@@ -9,7 +9,8 @@ await build({
   entryPoints: {
     main: 'main.js',
     worker: 'ternlight/worker',
-    'disk-worker': 'ternlight/disk-worker'
+    'disk-worker': 'ternlight/disk-worker',
+    'fetch-worker': 'ternlight/fetch-worker'
   },
   outdir,
   bundle: true,

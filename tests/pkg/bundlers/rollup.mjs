@@ -10,7 +10,8 @@ const bundle = await rollup({
   input: {
     main: 'main.js',
     worker: 'ternlight/worker',
-    'disk-worker': 'ternlight/disk-worker'
+    'disk-worker': 'ternlight/disk-worker',
+    'fetch-worker': 'ternlight/fetch-worker'
   },
   plugins: [resolve()]
 })

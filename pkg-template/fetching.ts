@@ -1,0 +1,115 @@
+// Requests that other threads make, for the crate: see fetch-worker.ts.
+import { spawn } from './spawn.js'
+
+/** One thread does not keep up with the thread that loads. */
+const THREADS = 2
+
+/** A request, whose port takes orders and brings reports. */
+export interface Asked {
+  url: string
+  headers: [string, string][]
+  port: MessagePort
+}
+
+/** Fill the array with the first or next `length` bytes of the response. `null` aborts the request. */
+export type Order = { array: ArrayBuffer, length: number } | null
+
+/** The head of the response, and then an answer to each order; or why there is no response. */
+export type Report = { head: Head } | Filled | { failed: string }
+
+/** What the crate reads of a response. */
+interface Head {
+  status: number
+  type: ResponseType
+  url: string
+  headers: [string, string][]
+}
+
+/** An array that came back. It has `length` bytes: fewer than ordered if the response broke off. */
+export interface Filled {
+  array: ArrayBuffer
+  length: number
+}
+
+export class FetchThreads {
+  #all: Worker[] = []
+  #running: Worker[] = []
+  /** Requests so far: the threads take turns. */
+  #requests = 0
+
+  /** Whether this machine has processors for them. */
+  static help(): boolean {
+    return navigator.hardwareConcurrency >= 2 * THREADS
+  }
+
+  /** Starts the threads. */
+  constructor() {
+    for (let n = 0; n < THREADS; n++) {
+      const thread = spawn(
+        new URL('./fetch-worker.js', import.meta.url),
+        () => new Worker(new URL('./fetch-worker.js', import.meta.url), { type: 'module' })
+      )
+      this.#all.push(thread)
+      thread.onmessage = () => this.#running.push(thread)
+    }
+  }
+
+  /** Whether one runs. Where the page's policy allows no workers, none ever does. */
+  get run(): boolean {
+    return this.#running.length > 0
+  }
+
+  /** Asks for `url`, past the HTTP cache. Aborting `signal` ends all waits. */
+  ask(url: string, headers: Headers, signal: AbortSignal): ThreadRequest {
+    const { port1, port2 } = new MessageChannel()
+    const asked: Asked = { url, headers: [...headers], port: port2 }
+    this.#running[this.#requests++ % this.#running.length]!.postMessage(asked, [port2])
+    return new ThreadRequest(port1, signal)
+  }
+
+  end(): void {
+    for (const thread of this.#all) thread.terminate()
+  }
+}
+
+/** A request in another thread. */
+export class ThreadRequest {
+  /** Resolves to what the crate reads of a `Response`. */
+  readonly head: Promise<object>
+  #port: MessagePort
+  /** Those who wait for their arrays. */
+  #waiting: ((filled: Filled | undefined) => void)[] = []
+  #ended = false
+
+  constructor(port: MessagePort, signal: AbortSignal) {
+    this.#port = port
+    this.head = new Promise((resolve, reject) => {
+      const fail = (why: string) => {
+        this.#ended = true
+        reject(new TypeError(why))
+        for (const receive of this.#waiting.splice(0)) receive(undefined)
+      }
+      port.onmessage = ({ data }: MessageEvent<Report>) => {
+        if ('head' in data) resolve({ ...data.head, headers: new Headers(data.head.headers) })
+        else if ('failed' in data) fail(data.failed)
+        else this.#waiting.shift()?.(data)
+      }
+      signal.addEventListener('abort', () => {
+        port.postMessage(null)
+        fail('the request was aborted')
+      })
+    })
+  }
+
+  /**
+   * Fills `array` with the first or next `length` bytes of the response, or with those that come before it
+   * breaks off. If the thread keeps the array, another one comes back.
+   */
+  async fill(array: ArrayBuffer, length: number): Promise<Filled> {
+    if (this.#ended) return { array, length: 0 }
+    const size = array.byteLength
+    const filled = new Promise<Filled | undefined>(resolve => this.#waiting.push(resolve))
+    this.#port.postMessage({ array, length }, [array])
+    return await filled ?? { array: new ArrayBuffer(size), length: 0 }
+  }
+}

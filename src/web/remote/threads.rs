@@ -1,0 +1,161 @@
+//! Requests that other threads make: on a fast connection, reading responses takes a thread as long as
+//! all else that a load does. Whatever fails here is done again in the load's own thread.
+
+use std::cell::Cell;
+use std::ops::Range;
+use std::rc::Rc;
+
+use futures_util::FutureExt;
+use futures_util::future::{LocalBoxFuture, Shared};
+use js_sys::{ArrayBuffer, Promise};
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::JsFuture;
+use web_sys::AbortController;
+
+use super::request::{Address, FileRequest, head};
+use crate::transfer::{Content, Version};
+use crate::web::bytes::Bytes;
+use crate::web::timer::Watchdog;
+
+mod browser {
+    use web_sys::{AbortSignal, Headers};
+
+    use super::*;
+
+    #[wasm_bindgen(raw_module = "./fetching.js")]
+    extern "C" {
+        pub(super) type FetchThreads;
+        #[wasm_bindgen(static_method_of = FetchThreads)]
+        pub(super) fn help() -> bool;
+        #[wasm_bindgen(constructor)]
+        pub(super) fn new() -> FetchThreads;
+        #[wasm_bindgen(method, getter)]
+        pub(super) fn run(this: &FetchThreads) -> bool;
+        #[wasm_bindgen(method)]
+        pub(super) fn ask(
+            this: &FetchThreads,
+            url: &str,
+            headers: &Headers,
+            signal: &AbortSignal,
+        ) -> ThreadRequest;
+        #[wasm_bindgen(method)]
+        pub(super) fn end(this: &FetchThreads);
+
+        pub(super) type ThreadRequest;
+        #[wasm_bindgen(method, getter)]
+        pub(super) fn head(this: &ThreadRequest) -> Promise;
+        #[wasm_bindgen(method)]
+        pub(super) fn fill(this: &ThreadRequest, array: &ArrayBuffer, length: u32) -> Promise;
+
+        pub(super) type Filled;
+        #[wasm_bindgen(method, getter)]
+        pub(super) fn array(this: &Filled) -> ArrayBuffer;
+        #[wasm_bindgen(method, getter)]
+        pub(super) fn length(this: &Filled) -> u32;
+    }
+}
+
+use browser::{FetchThreads, Filled, ThreadRequest};
+
+/// Threads that make requests. They end when this is dropped.
+pub(super) struct Threads(FetchThreads);
+
+impl Threads {
+    /// `None` where this machine has no processors for them.
+    pub(super) fn start() -> Option<Self> {
+        FetchThreads::help().then(|| Self(FetchThreads::new()))
+    }
+
+    /// Whether they run by now.
+    pub(super) fn run(&self) -> bool {
+        self.0.run()
+    }
+
+    /// Asks for a range of the file at `address`. `None` if the request cannot be made.
+    pub(super) fn ask(
+        self: &Rc<Self>,
+        address: &Address,
+        request: FileRequest,
+        range: Range<u64>,
+    ) -> Option<Run> {
+        let controller = AbortController::new().ok()?;
+        let request = FileRequest { range: Some(range.clone()), ..request };
+        let headers = request.headers(address).ok()?;
+        let asked = self.0.ask(&address.url, &headers, &controller.signal());
+        let (stall_timeout, url) = (request.stall_timeout, address.url.clone());
+        let came = JsFuture::from(asked.head());
+        let head = async move {
+            let response = came.await.ok()?.unchecked_into();
+            head(&response, &request, &url).ok()
+        };
+        Some(Run {
+            threads: Rc::clone(self),
+            request: asked,
+            controller,
+            stall_timeout,
+            head: head.boxed_local().shared(),
+            ordered: Cell::new(range.start),
+            end: range.end,
+        })
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// A request for a run of parts, which come one after the other. Dropping it aborts the request.
+pub(super) struct Run {
+    /// They run as long as one of their requests.
+    #[expect(dead_code, reason = "it is held")]
+    threads: Rc<Threads>,
+    request: ThreadRequest,
+    controller: AbortController,
+    stall_timeout: f64,
+    head: Shared<LocalBoxFuture<'static, Option<(Content, Version)>>>,
+    /// The offset in the file of the first byte that is not ordered yet.
+    ordered: Cell<u64>,
+    /// The offset in the file after the last byte.
+    end: u64,
+}
+
+impl Run {
+    /// Whether the next bytes to order are those of `range`.
+    pub(super) fn continues_with(&self, range: &Range<u64>) -> bool {
+        self.ordered.get() == range.start && range.end <= self.end
+    }
+
+    /// Whether no more bytes are to be ordered.
+    pub(super) fn is_ordered(&self) -> bool {
+        self.ordered.get() == self.end
+    }
+
+    /// What the response brings, and of which version.
+    pub(super) async fn head(&self) -> Option<(Content, Version)> {
+        self.head.clone().await
+    }
+
+    /// Orders the next bytes, as many as are missing in the empty buffer `bytes`. What came is in it at
+    /// the end, even if the response broke off.
+    pub(super) fn fill(&self, bytes: &mut Bytes) -> impl Future<Output = ()> {
+        let length = bytes.missing();
+        self.ordered.set(self.ordered.get() + u64::from(length));
+        let filled = self.request.fill(&bytes.lend(), length);
+        let watchdog = Watchdog::new(self.controller.clone(), self.stall_timeout);
+        async move {
+            // It does not reject.
+            if let Ok(filled) = watchdog.watch(filled).await {
+                let filled: Filled = filled.unchecked_into();
+                bytes.give_back(filled.array(), filled.length());
+            }
+        }
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        self.controller.abort();
+    }
+}
