@@ -67,9 +67,9 @@ pub(in crate::web) struct Writer {
     /// Held during a write: only one transaction at a time may make room.
     writing: Mutex<()>,
     stopped: Cell<bool>,
-    /// The slots that this file uses.
+    /// The bytes of this file that are not stored yet.
     own: Slots,
-    /// Those of all files of the model.
+    /// Those of all files of the model that are in memory.
     all: Rc<Slots>,
 }
 
@@ -102,14 +102,27 @@ impl Slots {
     }
 }
 
-/// The right to hold a part of so many bytes in memory, until they are on the disk or given up.
-pub(in crate::web) struct WriteSlot(Rc<Writer>, u64);
+/// The right to hold the bytes of a part in memory, until they are on the disk or given up.
+pub(in crate::web) struct WriteSlot {
+    writer: Rc<Writer>,
+    bytes: u64,
+    /// How many of them may be in memory still.
+    in_memory: Cell<u64>,
+}
+
+impl WriteSlot {
+    /// Tells that so many of the bytes are no more in memory.
+    fn let_go(&self, bytes: u64) {
+        let bytes = bytes.min(self.in_memory.get());
+        self.in_memory.set(self.in_memory.get() - bytes);
+        self.writer.all.free(bytes);
+    }
+}
 
 impl Drop for WriteSlot {
     fn drop(&mut self) {
-        let Self(writer, bytes) = self;
-        writer.own.free(*bytes);
-        writer.all.free(*bytes);
+        self.let_go(self.bytes);
+        self.writer.own.free(self.bytes);
     }
 }
 
@@ -153,12 +166,12 @@ impl Writer {
         self.all.until(MAX_WAITING.saturating_sub(bytes)).await;
         self.own.take(bytes);
         self.all.take(bytes);
-        Rc::new(WriteSlot(Rc::clone(self), bytes))
+        Rc::new(WriteSlot { writer: Rc::clone(self), bytes, in_memory: Cell::new(bytes) })
     }
 
     /// Stores a copy of `bytes`, which begin at the offset `start`. Returns at once.
     pub(in crate::web) fn put(slot: &Rc<WriteSlot>, start: u64, bytes: &Uint8Array) {
-        let this = &slot.0;
+        let this = &slot.writer;
         if this.stopped.get() {
             return;
         }
@@ -171,6 +184,9 @@ impl Writer {
             let length = u64::from(copy.length());
             let done = match this.part(start, copy).await {
                 Ok(part) => {
+                    if part.blob.is_none() {
+                        slot.let_go(length);
+                    }
                     this.queue.borrow_mut().push(part);
                     this.commit().await
                 }
