@@ -1,5 +1,5 @@
-// A thread that makes requests and reads their responses. A browser makes a new array for each piece of a
-// response. On a fast connection that takes a thread as long as all else that a load does.
+// A thread that makes requests and reads their responses. A browser makes a new array for whatever it has
+// received. On a fast connection that takes a thread as long as all else that a load does.
 import type { Asked, Filled, Order, Report } from './fetching.js'
 
 // Declared here, because the standard types of pages and of workers cannot be used together.
@@ -42,7 +42,7 @@ function answer({ url, headers, port }: Asked): void {
 
 /** Reads into the array until it is full or the stream ends. */
 async function fill(
-  { array, length: wanted }: Filled, reader: ReadableStreamBYOBReader
+  { array, length: wanted }: NonNullable<Order>, reader: ReadableStreamBYOBReader
 ): Promise<Filled> {
   const bytes = new Uint8Array(array, 0, wanted)
   let length = 0

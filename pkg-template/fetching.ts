@@ -1,8 +1,8 @@
 // Requests that other threads make, for the crate: see fetch-worker.ts.
 import { spawn } from './spawn.js'
 
-/** One thread does not keep up with the thread that loads. */
-const THREADS = 2
+/** A machine with fewer processors has none for threads like these. */
+const PROCESSORS = 4
 
 /** A request, whose port takes orders and brings reports. */
 export interface Asked {
@@ -39,22 +39,28 @@ export class FetchThreads {
 
   /** Whether this machine has processors for them. */
   static help(): boolean {
-    return navigator.hardwareConcurrency >= 2 * THREADS
+    return navigator.hardwareConcurrency >= PROCESSORS
   }
 
-  /** Starts the threads. */
-  constructor() {
-    for (let n = 0; n < THREADS; n++) {
-      const thread = spawn(
-        new URL('./fetch-worker.js', import.meta.url),
-        () => new Worker(new URL('./fetch-worker.js', import.meta.url), { type: 'module' })
-      )
-      this.#all.push(thread)
-      thread.onmessage = () => this.#running.push(thread)
+  /** Starts so many threads. */
+  constructor(threads: number) {
+    try {
+      for (let n = 0; n < threads; n++) this.#start()
+    } catch {
+      // The page's policy, or a browser whose workers have none of their own.
     }
   }
 
-  /** Whether one runs. Where the page's policy allows no workers, none ever does. */
+  #start(): void {
+    const thread = spawn(
+      new URL('./fetch-worker.js', import.meta.url),
+      () => new Worker(new URL('./fetch-worker.js', import.meta.url), { type: 'module' })
+    )
+    this.#all.push(thread)
+    thread.onmessage = () => this.#running.push(thread)
+  }
+
+  /** Whether one runs by now. */
   get run(): boolean {
     return this.#running.length > 0
   }
@@ -96,6 +102,7 @@ export class ThreadRequest {
       }
       signal.addEventListener('abort', () => {
         port.postMessage(null)
+        port.close()
         fail('the request was aborted')
       })
     })

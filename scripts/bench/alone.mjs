@@ -64,6 +64,7 @@ export class LoneBrowser {
     // `ask` races against this promise; without a handler its rejection would end the process.
     browser.#ended.catch(() => {})
     await Promise.race([ready, browser.#ended])
+    await browser.#settled()
     return browser
   }
 
@@ -131,6 +132,20 @@ export class LoneBrowser {
 
   #remove() {
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
+  }
+
+  /**
+   * Resolves once the browser itself has started, or after three seconds. In the first half second
+   * Chromium's own pages take 27 MiB, which would count as the load's.
+   */
+  async #settled() {
+    let [before, same] = [0, 0]
+    for (let n = 0; n < 30 && same < 5; n++) {
+      await new Promise(resolve => setTimeout(resolve, 100))
+      const { together } = this.#memory()
+      same = Math.abs(together - before) < 1 << 20 ? same + 1 : 0
+      before = together
+    }
   }
 
   /** Resolves to what the page posts next. */

@@ -107,7 +107,9 @@ impl Fetcher {
     fn measure(&self, came: u32, milliseconds: f64, left: u64) {
         let reach = (f64::from(came) * REQUEST_TIME / milliseconds.max(1.0)) as u64;
         if reach >= MAX_REQUEST && left >= WORTH_THREADS && self.may_thread.take() {
-            self.threads.replace(Threads::start().map(Rc::new));
+            // One keeps up with the disk, but not with the GPU.
+            let threads = if self.writer.is_some() { 1 } else { 2 };
+            self.threads.replace(Threads::start(threads).map(Rc::new));
         }
         self.reach.set(reach.min(MAX_REQUEST));
     }

@@ -28,7 +28,7 @@ mod browser {
         #[wasm_bindgen(static_method_of = FetchThreads)]
         pub(super) fn help() -> bool;
         #[wasm_bindgen(constructor)]
-        pub(super) fn new() -> FetchThreads;
+        pub(super) fn new(threads: u32) -> FetchThreads;
         #[wasm_bindgen(method, getter)]
         pub(super) fn run(this: &FetchThreads) -> bool;
         #[wasm_bindgen(method)]
@@ -61,9 +61,9 @@ use browser::{FetchThreads, Filled, ThreadRequest};
 pub(super) struct Threads(FetchThreads);
 
 impl Threads {
-    /// `None` where this machine has no processors for them.
-    pub(super) fn start() -> Option<Self> {
-        FetchThreads::help().then(|| Self(FetchThreads::new()))
+    /// Starts so many. `None` where the machine has no processors for them.
+    pub(super) fn start(threads: u32) -> Option<Self> {
+        FetchThreads::help().then(|| Self(FetchThreads::new(threads)))
     }
 
     /// Whether they run by now.
