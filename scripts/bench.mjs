@@ -37,14 +37,14 @@
 //
 // CHROMIUM names the browser, CHROMIUM_GPU_FLAGS the flags with which it reaches the GPU. Without
 // them it runs on SwiftShader, as in the tests, which says nothing about speed.
-import { createReadStream, rmSync, statSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { extname, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { LoneBrowser } from './bench/alone.mjs'
 import * as inPage from './bench/page.mjs'
 import { comparePeer, comparisonTable, peerFolder, PROMPTS } from './bench/peer.mjs'
+import { serve } from './bench/server.mjs'
 import {
   figure, limitsTable, loadFigures, lookupGain, table, VISITS, visitsTable
 } from './bench/table.mjs'
@@ -60,7 +60,6 @@ const SOFTWARE =
   '--enable-features=Vulkan'
 /** The GPU's exact clock: by default web pages see steps of a tenth of a millisecond. */
 const EXACT_CLOCK = '--enable-webgpu-developer-features'
-const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.wasm': 'application/wasm' }
 /** What a card may lack, as options of a load. */
 const LIMITS = [
   ['with everything', {}],
@@ -204,10 +203,9 @@ function browserFlags() {
 async function beside(file, options) {
   const server = await serve(file, options.peer)
   try {
-    return await comparePeer(findBrowser(), browserFlags(), address(server), options, tell)
+    return await comparePeer(findBrowser(), browserFlags(), server.address, options, tell)
   } finally {
     server.close()
-    server.closeAllConnections()
   }
 }
 
@@ -280,7 +278,6 @@ async function visits(file, options) {
     }
   } finally {
     server.close()
-    server.closeAllConnections()
   }
   return { browser: `Chromium ${version}`, figures: loadFigures(all, VISITS).map(figure) }
 }
@@ -325,7 +322,7 @@ async function loadsAlone(server, args, options, caches) {
   const browser = await LoneBrowser.open(
     findBrowser(),
     args,
-    `${address(server)}/scripts/bench/alone.html`
+    `${server.address}/scripts/bench/alone.html`
   )
   try {
     const loads = []
@@ -339,14 +336,10 @@ async function loadsAlone(server, args, options, caches) {
   }
 }
 
-function address(server) {
-  return `http://localhost:${server.address().port}`
-}
-
 async function open(browser, server) {
   const page = await (await browser.newContext()).newPage()
   page.on('pageerror', error => console.error(String(error)))
-  await page.goto(`${address(server)}/`)
+  await page.goto(`${server.address}/`)
   return page
 }
 
@@ -371,47 +364,4 @@ async function runSoak(page, tokens) {
 /** The bytes of the crate's memory in the model's worker. */
 function wasmBytes(page) {
   return page.workers()[0].evaluate(inPage.wasmBytes)
-}
-
-/**
- * Serves the package, the model, the peer and an empty page. The headers make the browser's clock
- * exact.
- */
-function serve(model, peer) {
-  const server = createServer((request, response) => {
-    const path = new URL(request.url, 'http://localhost').pathname
-    response.setHeader('cross-origin-opener-policy', 'same-origin')
-    response.setHeader('cross-origin-embedder-policy', 'require-corp')
-    if (path === '/')
-      return response
-        .setHeader('content-type', 'text/html')
-        .end('<!doctype html><title>bench</title>')
-    const file = fileFor(path, model, peer)
-    let size
-    try {
-      ;({ size } = statSync(file))
-    } catch {
-      return response.writeHead(404).end()
-    }
-    // Ranges, as static hosts have them, let the package fetch several parts at a time.
-    const asked = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '')
-    const [start, end] = asked
-      ? [Number(asked[1]), Math.min(Number(asked[2]), size - 1)]
-      : [0, size - 1]
-    const range = { 'content-range': `bytes ${start}-${end}/${size}` }
-    if (asked) response.writeHead(206, { ...headers(file, end - start + 1), ...range })
-    else response.writeHead(200, headers(file, size))
-    createReadStream(file, { start, end, highWaterMark: 1 << 20 }).pipe(response)
-  })
-  return new Promise(resolve => server.listen(0, '127.0.0.1', () => resolve(server)))
-}
-
-function fileFor(path, model, peer) {
-  if (path === '/model.gguf') return model
-  return peer && path.startsWith('/peer/') ? join(peer, path.slice('/peer/'.length)) : inRoot(path)
-}
-
-function headers(file, length) {
-  const type = TYPES[extname(file)] ?? 'application/octet-stream'
-  return { 'content-type': type, 'content-length': length, etag: '"bench"' }
 }

@@ -17,10 +17,6 @@ use crate::gpu::{Gpu, Link, Readback, Recorder};
 use crate::model::{Angles, Config, Weight};
 use crate::source::{Reader, Source};
 
-/// Whether a load also warms up the kernels of long prompts and far positions. In a browser that is done
-/// while the bytes of the model come. Natively it would hold up all who need none of them.
-const WARMS_LONG: bool = cfg!(target_arch = "wasm32");
-
 /// Steps in flight that run every kernel of a first answer.
 struct Warming {
     prompts: Vec<Readback<u32>>,
@@ -124,7 +120,8 @@ impl Engine {
         let [layers, best] = self.greedy(1);
         let Plans { short, prefill, .. } = &self.plans;
         let split = self.candidates.as_ref().map(Candidates::splitting);
-        let long = WARMS_LONG.then_some(prefill);
+        let warms_long = self.gpu.tuning.warms_long;
+        let long = warms_long.then_some(prefill);
         let plans = [short, layers, best].into_iter().chain(long).chain(split);
         self.gpu.compile(plans).await;
         let prompt = |n: usize| {
@@ -133,7 +130,7 @@ impl Engine {
         };
         let mut prompts = vec![prompt(2)];
         let mut tokens = vec![self.decode_and_sample(0, 1)];
-        if WARMS_LONG {
+        if warms_long {
             prompts.push(prompt(forward::SHORT + 1));
             // Attention of long splits, and the merge of many, have pipelines of their own.
             tokens.push(self.decode_and_sample(self.state.far_position(), 1));

@@ -60,6 +60,9 @@ pub struct Tuning {
     /// Whether generations use prompt lookup unless told otherwise. On a CPU a draft pass of eight
     /// tokens costs as much as it saves.
     pub prompt_lookup: bool,
+    /// Whether a load also compiles and runs the kernels of long prompts and far positions. A CPU would
+    /// compile them for longer than it runs them.
+    pub warms_long: bool,
     /// Bytes that the measurement of the memory's speed reads: several times what caches hold.
     pub probe_bytes: u64,
 }
@@ -83,6 +86,7 @@ impl Tuning {
             max_batches: 6,
             max_batch_steps: MAX_BATCH_STEPS,
             prompt_lookup: true,
+            warms_long: true,
             probe_bytes: 256 << 20,
         }
     }
@@ -104,6 +108,7 @@ impl Tuning {
             max_batches: 1,
             max_batch_steps: 1,
             prompt_lookup: false,
+            warms_long: false,
             probe_bytes: 64 << 20,
         }
     }

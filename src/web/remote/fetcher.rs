@@ -98,9 +98,9 @@ impl Fetcher {
         self.threads.borrow().clone().filter(|threads| threads.run())
     }
 
-    /// Whether threads make the requests.
-    pub(super) fn is_threaded(&self) -> bool {
-        self.running().is_some()
+    /// Whether two threads make the requests, which come at the same time.
+    pub(super) fn has_threads(&self) -> bool {
+        self.writer.is_none() && self.running().is_some()
     }
 
     /// Learns from the milliseconds that `came` bytes took. `left` bytes are to come.
@@ -116,7 +116,8 @@ impl Fetcher {
 
     /// How many bytes a request should ask for. It always asks for a whole part.
     pub(super) fn reach(&self) -> u64 {
-        self.reach.get().min(if self.is_threaded() { MAX_OF_THREAD } else { MAX_REQUEST })
+        let threads = self.running().is_some();
+        self.reach.get().min(if threads { MAX_OF_THREAD } else { MAX_REQUEST })
     }
 
     /// Makes all further requests in this thread. They may succeed, if the page has changed `fetch` here.
