@@ -14,39 +14,51 @@ const STEP = 512 << 10
 const steps: ArrayBuffer[] = []
 
 scope.addEventListener('message', ({ data }) => answer(data))
-scope.postMessage('running')
+if (hasByteStreams()) scope.postMessage('running')
 
-function answer({ url, headers, port }: Asked): void {
+function hasByteStreams(): boolean {
+  try {
+    new Response('').body!.getReader({ mode: 'byob' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+function answer({ url, headers, patience, port }: Asked): void {
   const controller = new AbortController()
-  const report = (report: Report, transfer: Transferable[] = []) => port.postMessage(report, transfer)
   const { signal } = controller
-  const reader = fetch(url, { headers, signal, cache: 'no-store' }).then(response => {
-    const { status, type, url, body } = response
-    report({ head: { status, type, url, headers: [...response.headers] } })
+  const report = (report: Report, transfer: Transferable[] = []) => port.postMessage(report, transfer)
+  const reader = fetch(url, { headers, signal, cache: 'no-store' }).then(({ status, type, headers, body }) => {
+    report({ head: { status, type, headers: [...headers] } })
     return body!.getReader({ mode: 'byob' })
   })
-  reader.catch((error: unknown) => report({ failed: String(error) }))
-  let last: Promise<unknown> = reader
+  let last: Promise<unknown> = reader.catch(() => report('failed'))
   port.onmessage = ({ data: order }: MessageEvent<Order>) => {
-    if (order) {
-      last = last.then(async () => {
-        const filled = await fill(order, await reader)
-        report(filled, [filled.array])
-      })
-    } else {
+    if (!order) {
       controller.abort()
       port.close()
+      return
     }
+    last = last.then(async () => {
+      const slow = setTimeout(() => controller.abort(), patience)
+      const filled = await fill(order, reader)
+      clearTimeout(slow)
+      // What comes now would be taken for the next bytes.
+      if (filled.length < order.length) controller.abort()
+      report(filled, [filled.array])
+    })
   }
 }
 
 /** Reads into the array until it is full or the stream ends. */
 async function fill(
-  { array, length: wanted }: NonNullable<Order>, reader: ReadableStreamBYOBReader
+  { array, length: wanted }: NonNullable<Order>, stream: Promise<ReadableStreamBYOBReader>
 ): Promise<Filled> {
   const bytes = new Uint8Array(array, 0, wanted)
   let length = 0
   try {
+    const reader = await stream
     while (length < wanted) {
       // A read that fails keeps its array. So what has come is in another one.
       const step = steps.pop() ?? new ArrayBuffer(STEP)

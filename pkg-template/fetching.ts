@@ -8,24 +8,25 @@ const PROCESSORS = 4
 export interface Asked {
   url: string
   headers: [string, string][]
+  /** The most milliseconds for each order. */
+  patience: number
   port: MessagePort
 }
 
 /** Fill the array with the first or next `length` bytes of the response. `null` aborts the request. */
 export type Order = { array: ArrayBuffer, length: number } | null
 
-/** The head of the response, and then an answer to each order; or why there is no response. */
-export type Report = { head: Head } | Filled | { failed: string }
+/** The head of the response, and then an answer to each order; or that there is no response. */
+export type Report = { head: Head } | Filled | 'failed'
 
 /** What the crate reads of a response. */
 interface Head {
   status: number
   type: ResponseType
-  url: string
   headers: [string, string][]
 }
 
-/** An array that came back. It has `length` bytes: fewer than ordered if the response broke off. */
+/** An array that came back. It has `length` bytes: fewer than ordered if the response broke off or is slow. */
 export interface Filled {
   array: ArrayBuffer
   length: number
@@ -58,6 +59,8 @@ export class FetchThreads {
     )
     this.#all.push(thread)
     thread.onmessage = () => this.#running.push(thread)
+    // A load does without one whose script was not loaded.
+    thread.onerror = event => event.preventDefault()
   }
 
   /** Whether one runs by now. */
@@ -66,9 +69,9 @@ export class FetchThreads {
   }
 
   /** Asks for `url`, past the HTTP cache. Aborting `signal` ends all waits. */
-  ask(url: string, headers: Headers, signal: AbortSignal): ThreadRequest {
+  ask(url: string, headers: Headers, patience: number, signal: AbortSignal): ThreadRequest {
     const { port1, port2 } = new MessageChannel()
-    const asked: Asked = { url, headers: [...headers], port: port2 }
+    const asked: Asked = { url, headers: [...headers], patience, port: port2 }
     this.#running[this.#requests++ % this.#running.length]!.postMessage(asked, [port2])
     return new ThreadRequest(port1, signal)
   }
@@ -80,8 +83,8 @@ export class FetchThreads {
 
 /** A request in another thread. */
 export class ThreadRequest {
-  /** Resolves to what the crate reads of a `Response`. */
-  readonly head: Promise<object>
+  /** Resolves to what the crate reads of a `Response`. Rejects if there is none. */
+  readonly response: Promise<object>
   #port: MessagePort
   /** Those who wait for their arrays. */
   #waiting: ((filled: Filled | undefined) => void)[] = []
@@ -89,21 +92,21 @@ export class ThreadRequest {
 
   constructor(port: MessagePort, signal: AbortSignal) {
     this.#port = port
-    this.head = new Promise((resolve, reject) => {
-      const fail = (why: string) => {
+    this.response = new Promise((resolve, reject) => {
+      const end = () => {
         this.#ended = true
-        reject(new TypeError(why))
+        reject()
         for (const receive of this.#waiting.splice(0)) receive(undefined)
       }
       port.onmessage = ({ data }: MessageEvent<Report>) => {
-        if ('head' in data) resolve({ ...data.head, headers: new Headers(data.head.headers) })
-        else if ('failed' in data) fail(data.failed)
+        if (data === 'failed') end()
+        else if ('head' in data) resolve({ ...data.head, headers: new Headers(data.head.headers) })
         else this.#waiting.shift()?.(data)
       }
       signal.addEventListener('abort', () => {
         port.postMessage(null)
         port.close()
-        fail('the request was aborted')
+        end()
       })
     })
   }

@@ -113,8 +113,8 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Compiles what an answer with default options needs, and submits all of it once: drivers do more
-    /// on first use, and no answer should wait for that. It works without the weights, so that it need
+    /// Compiles what an answer with default options needs (on a CPU, one to a short prompt), and submits all
+    /// of it once: drivers do more on first use, and no answer should wait for that. It works without the weights, so that it need
     /// not wait for their bytes. What it leaves in the cache is overwritten before it is read.
     async fn warm_up(&self) -> Result<Warming> {
         let [layers, best] = self.greedy(1);

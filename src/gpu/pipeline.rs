@@ -93,11 +93,13 @@ impl Pipeline {
     ) -> impl Future<Output = Option<wgpu::ComputePipeline>> + use<> {
         let this = Arc::clone(self);
         let (tell, told) = oneshot::channel();
-        std::thread::spawn(move || {
+        let compile = move || {
             let compiled = attempt(&this.device, || this.create(&this.module()));
             // Nobody listens any more if the load was given up.
             let _ = tell.send(pollster::block_on(compiled));
-        });
+        };
+        // Where there are no more threads, the first use compiles it.
+        let _ = std::thread::Builder::new().spawn(compile);
         told.map(|compiled| compiled.ok().flatten())
     }
 }
@@ -196,8 +198,8 @@ impl Gpu {
         kernel.variant(self.subgroups, self.matrix_units)
     }
 
-    /// Compiles what `plans` need. All of it has begun when this returns: browsers compile several
-    /// pipelines at a time, in threads of their own.
+    /// Compiles what `plans` need. All of it has begun when this returns: several pipelines are compiled at
+    /// a time, in threads of their own.
     pub fn compile<'a, P: IntoIterator<Item = &'a Plan>>(
         &self,
         plans: P,

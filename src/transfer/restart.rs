@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 const MAX_RESTARTS: usize = 4;
 
 /// Why no bytes come.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Fault {
     /// Another attempt may help.
     Transient {

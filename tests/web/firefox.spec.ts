@@ -4,11 +4,12 @@ import { SLOW, STORY, WHO } from './demos'
 import { expect, firefoxPath, test } from './firefox'
 import type { FirefoxTab } from './firefox'
 import {
-  bundledGoldens, continuation, expectedIds, expectRandomModel, failure, GOLDEN_MODEL, goldens,
-  goldensInOrder, heldHalfway, load, loadFailure, loadReporting, MIB, MODEL, scripted, sent, server,
+  asked, bundledGoldens, continuation, expectedIds, expectRandomModel, failure, GOLDEN_MODEL, goldens,
+  goldensInOrder, heldHalfway, load, loadFailure, loadFast, loadReporting, MIB, MODEL, scripted, sent, server,
   SIZE, SPREAD_MODEL, storedModels
 } from './harness'
 import type { Golden } from './harness'
+import { WIDE_SIZE } from './models.mjs'
 
 // Setup installs Firefox where it can. Where it cannot, it says so, and the other tests still run.
 test.skip(!firefoxPath, 'no Firefox, or none that is new enough')
@@ -104,6 +105,12 @@ test('a download that was aborted goes on where it was, and then works offline',
   expect(stored.find(model => model.url === url)).toMatchObject({ bytes: SIZE, complete: true })
   const verdict = await tab.evaluate(path => window.ternlight.BitNet.cache.verify(path), path)
   expect(verdict).toMatchObject({ bytes: SIZE, damagedBytes: 0 })
+})
+
+test('on a fast connection two threads make the requests', async ({ tabs: [tab] }) => {
+  const seen = await loadFast(tab)
+  expect(seen.filter(request => asked(request)[1] === 8 * MIB).length).toBeGreaterThan(2)
+  expect(sent(seen)).toBe(WIDE_SIZE)
 })
 
 test('two tabs download once', async ({ tabs: [tab, other] }) => {

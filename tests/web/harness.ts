@@ -18,6 +18,8 @@ declare global {
     model: ternlight.BitNet
     /** What the load in progress reported last. */
     progress: ternlight.Progress | undefined
+    /** What `makeFast` has changed: the threads of the page that run, and what undoes it. */
+    fast: { threads: number, undo(): void }
     /** In a shared page: the worker that keeps its devices. See shared-page.mjs. */
     worker?: Worker
     /** In a shared page: undoes what a test has changed. */
@@ -249,6 +251,51 @@ export const scripted = async (page: InPage, first: Script = {}, file = SPREAD_M
 
 /** Bytes that the server has sent. */
 export const sent = (requests: Request[]) => requests.reduce((sum, { sent }) => sum + sent, 0)
+
+/** The offset of the first byte that was asked for, and how many were. */
+export const asked = ({ range }: Request): [number, number] => {
+  const [first, last] = /=(\d+)-(\d+)/.exec(range!)!.slice(1).map(Number) as [number, number]
+  return [first, last + 1 - first]
+}
+
+/** Makes the connection a fast one, by a clock that stands still, on a machine with so many processors. */
+export const makeFast = (page: InPage, processors: number) => page.evaluate(processors => {
+  const { now } = Date
+  const { Worker } = window
+  Date.now = () => 0
+  Object.defineProperty(navigator, 'hardwareConcurrency', { value: processors, configurable: true })
+  window.Worker = class extends Worker {
+    constructor(url: string | URL, options?: WorkerOptions) {
+      super(url, options)
+      this.addEventListener('message', () => { window.fast.threads++ }, { once: true })
+    }
+  }
+  const undo = () => {
+    Date.now = now
+    window.Worker = Worker
+    delete (navigator as { hardwareConcurrency?: number }).hardwareConcurrency
+  }
+  window.fast = { threads: 0, undo }
+}, processors)
+
+/**
+ * Loads a file of 73 MiB on a fast connection, without storing it. Two threads run before most of it is
+ * asked for; `then` says how their first requests are answered. Returns all requests.
+ */
+export const loadFast = async (page: InPage, then: Reply[] = []) => {
+  // While the second answer is held, nothing is asked for but the next parts.
+  const replies: Reply[] = [{}, { hold: MIB }, {}, {}, ...then]
+  const { path, requests, release } = await scripted(page, { then: replies }, '/wide.gguf')
+  await makeFast(page, 4)
+  const loading = loadReporting(page, path, { worker: false, cache: 'off', stallTimeout: 8000 })
+  await expect.poll(() => page.evaluate(() => window.fast.threads)).toBe(2)
+  await release()
+  const { notes } = await loading
+  await page.evaluate(() => window.fast.undo())
+  expect(notes).toEqual([])
+  await expectRandomModel(page)
+  return requests()
+}
 
 /** A script for a file whose first five parts come, and the others when the test releases them. */
 export const heldHalfway = (reply: Reply = {}) => ({

@@ -2,8 +2,8 @@
 // all of them.
 import type { Page } from '@playwright/test'
 import {
-  expect, expectRandomModel, heldHalfway, load, loadFailure, loadReporting, MIB, open, scripted,
-  sent, SIZE, storedModels, test, type Reply, type Request
+  asked, expect, expectRandomModel, heldHalfway, load, loadFailure, loadFast, loadReporting, makeFast, MIB,
+  open, scripted, sent, SIZE, storedModels, test, type Reply
 } from './harness'
 import { WIDE_SIZE } from './models.mjs'
 
@@ -105,46 +105,14 @@ test('four parts are fetched at a time', async ({ shared }) => {
   await expectRandomModel(shared)
 })
 
-/**
- * Makes the connection a fast one, by a clock that stands still, on a machine with so many processors. Returns
- * how many threads of the page run, and what undoes it.
- */
-const makeFast = (page: Page, processors: number) => page.evaluateHandle(processors => {
-  const { now } = Date
-  const { Worker } = window
-  let threads = 0
-  Date.now = () => 0
-  Object.defineProperty(navigator, 'hardwareConcurrency', { value: processors, configurable: true })
-  window.Worker = class extends Worker {
-    constructor(url: string | URL, options?: WorkerOptions) {
-      super(url, options)
-      this.addEventListener('message', () => { threads++ }, { once: true })
-    }
-  }
-  return {
-    threads: () => threads,
-    undo: () => {
-      Date.now = now
-      window.Worker = Worker
-      delete (navigator as { hardwareConcurrency?: number }).hardwareConcurrency
-    }
-  }
-}, processors)
-
-/** The offset of the first byte that was asked for, and how many were. */
-const asked = ({ range }: Request): [number, number] => {
-  const [first, last] = /=(\d+)-(\d+)/.exec(range!)!.slice(1).map(Number) as [number, number]
-  return [first, last + 1 - first]
-}
-
 test('on a fast connection a request asks for several parts, and one that breaks is made again for the rest', async ({ shared }) => {
   const part = 4 * MIB
   // Shorter than a request of several parts.
   const then = Array<Reply>(10).fill({ cut: part + MIB })
   const { path, requests } = await scripted(shared, { then }, '/wide.gguf')
-  const fast = await makeFast(shared, 2)
+  await makeFast(shared, 2)
   const { notes } = await loadReporting(shared, path, { worker: false, cache: 'off' })
-  await fast.evaluate(({ undo }) => undo())
+  await shared.evaluate(() => window.fast.undo())
   expect(notes).toEqual([])
   await expectRandomModel(shared)
   const seen = await requests()
@@ -153,20 +121,15 @@ test('on a fast connection a request asks for several parts, and one that breaks
   expect(sent(seen)).toBe(WIDE_SIZE)
 })
 
-for (const [what, reply] of [['breaks off', { cut: 5 * MIB }], ['is refused', { status: 403 }]] as const) {
+for (const [what, reply] of Object.entries<Reply>({
+  'breaks off': { cut: 5 * MIB },
+  'is refused': { status: 403 },
+  'is of another version': { etag: '"tuesday"', cut: 0 },
+  // Two seconds of waiting are a quarter of the stall timeout.
+  'stalls': { stall: 5 * MIB }
+})) {
   test(`on a fast connection two threads make the requests, and what ${what} is asked for without them`, async ({ shared }) => {
-    // While the second answer is held, nothing more is asked for than the next parts.
-    const then: Reply[] = [{}, { hold: MIB }, {}, {}, reply, reply]
-    const { path, requests, release } = await scripted(shared, { then }, '/wide.gguf')
-    const fast = await makeFast(shared, 4)
-    const loading = loadReporting(shared, path, { worker: false, cache: 'off' })
-    await expect.poll(() => fast.evaluate(({ threads }) => threads())).toBe(2)
-    await release()
-    const { notes } = await loading
-    await fast.evaluate(({ undo }) => undo())
-    expect(notes).toEqual([])
-    await expectRandomModel(shared)
-    const seen = await requests()
+    const seen = await loadFast(shared, [reply, reply])
     const broken = seen.filter(request => request.sent < asked(request)[1])
     expect(broken.map(request => asked(request)[1])).toEqual([8 * MIB, 8 * MIB])
     expect(sent(seen)).toBe(WIDE_SIZE)

@@ -98,7 +98,7 @@ impl Fetcher {
         self.threads.borrow().clone().filter(|threads| threads.run())
     }
 
-    /// Whether two threads make the requests, which come at the same time.
+    /// Whether several threads may make the requests, which then come at the same time.
     pub(super) fn has_threads(&self) -> bool {
         self.writer.is_none() && self.running().is_some()
     }
@@ -120,7 +120,8 @@ impl Fetcher {
         self.reach.get().min(if threads { MAX_OF_THREAD } else { MAX_REQUEST })
     }
 
-    /// Makes all further requests in this thread. They may succeed, if the page has changed `fetch` here.
+    /// Makes all further requests in this thread. A page may have changed `fetch` here, so they may succeed
+    /// where others failed.
     fn give_up_threads(&self) {
         self.reach.set(0);
         self.threads.take();
@@ -137,22 +138,23 @@ impl Fetcher {
             None => None,
         };
         let mut part = PartBuffer::new(self, self.writer.as_ref(), range.clone()).await;
-        let (mut body, mut run) = match passed {
+        let mut backoff = Backoff::default();
+        let (mut body, run) = match passed {
             Some(Passed::Body(body)) => (Some(body), None),
             Some(Passed::Run(run)) => (None, Some(run)),
             None => (None, self.run(range.start..until)),
         };
-        if let Some(run) = run.take_if(|run| run.continues_with(&range)) {
+        if let Some(run) = run.filter(|run| run.continues_with(&range)) {
             let filled = run.fill(&mut part.bytes);
-            match pass_on.take() {
-                Some(pass_on) if !run.is_ordered() => {
-                    // Nobody takes it after the last part.
-                    let _ = pass_on.send(Passed::Run(Rc::clone(&run)));
-                }
-                _ => {}
+            if let Some(pass_on) = pass_on.take()
+                && !run.is_ordered()
+            {
+                // Nobody takes it after the last part.
+                let _ = pass_on.send(Passed::Run(Rc::clone(&run)));
             }
             filled.await;
-            if !self.brings_the_file(run.head().await) {
+            let brings = run.brings(&self.version, self.total).await;
+            if !matches!(brings, Ok(true)) {
                 part.bytes.clear();
             }
             part.advance();
@@ -161,10 +163,12 @@ impl Fetcher {
             }
             self.give_up_threads();
             until = range.end;
+            if let Err(fault) = brings {
+                wait(&mut backoff, self.begun.get(), fault).await?;
+            }
         }
         // A server may send less than it was asked for.
         body.take_if(|body| body.position() != range.start || body.end() < range.end);
-        let mut backoff = Backoff::default();
         loop {
             let (had, since) = (part.bytes.length(), js_sys::Date::now());
             // The next part need not wait for a body that ends with this one.
@@ -209,14 +213,6 @@ impl Fetcher {
     fn run(&self, range: Range<u64>) -> Option<Rc<Run>> {
         let run = self.running()?.ask(&self.address, self.request(None), range)?;
         Some(Rc::new(run))
-    }
-
-    /// Whether a response has bytes of this version of the file.
-    fn brings_the_file(&self, head: Option<(Content, Version)>) -> bool {
-        head.is_some_and(|(content, version)| {
-            let is_part = matches!(content, Content::Part(part) if Some(part.total) == self.total);
-            is_part && version.is_same(&self.version)
-        })
     }
 
     async fn body_of(&self, range: Range<u64>) -> Result<Body, Fault> {

@@ -22,7 +22,7 @@ const REQUESTED: usize = 4;
 /// Bytes of the parts that are requested or read from storage at the same time: enough for the threads
 /// that do it. They are in memory. All files of a model share them, but each may always have a part.
 const MAX_AHEAD: u64 = 12 << 20;
-/// The same while two threads make requests, of two parts each: two requests and the beginning of a third.
+/// The same while two threads make requests, of two parts each: one each, and the next.
 const THREADED: usize = 6;
 const MAX_AHEAD_THREADED: u64 = 24 << 20;
 
@@ -124,12 +124,12 @@ impl PartSource {
                 None => None,
             },
             Feed::Parts { stored, fetcher, ahead, in_flight } => {
+                let (requested, most) =
+                    match fetcher.as_ref().is_some_and(|fetcher| fetcher.has_threads()) {
+                        true => (THREADED, MAX_AHEAD_THREADED),
+                        false => (REQUESTED, MAX_AHEAD),
+                    };
                 while let Some(part) = self.parts.pop_front_if(|part| {
-                    let (requested, most) =
-                        match fetcher.as_ref().is_some_and(|fetcher| fetcher.has_threads()) {
-                            true => (THREADED, MAX_AHEAD_THREADED),
-                            false => (REQUESTED, MAX_AHEAD),
-                        };
                     let may = match part {
                         _ if self.patient => false,
                         Part::Missing(_) => in_flight.len() < requested,
@@ -147,6 +147,8 @@ impl PartSource {
                     spawn_local(task);
                     in_flight.push_back(handle);
                 }
+                // Tasks have it. Its threads end with the last of them.
+                fetcher.take_if(|_| self.parts.is_empty());
                 let next = in_flight.next().await.map(|(got, _)| got).transpose()?;
                 self.patient = false;
                 next

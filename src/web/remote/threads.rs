@@ -13,7 +13,7 @@ use wasm_bindgen_futures::JsFuture;
 use web_sys::AbortController;
 
 use super::request::{Address, FileRequest, head};
-use crate::transfer::{Content, Version};
+use crate::transfer::{Content, Fault, Version};
 use crate::web::bytes::Bytes;
 use crate::web::timer::Watchdog;
 
@@ -36,6 +36,7 @@ mod browser {
             this: &FetchThreads,
             url: &str,
             headers: &Headers,
+            patience: f64,
             signal: &AbortSignal,
         ) -> ThreadRequest;
         #[wasm_bindgen(method)]
@@ -43,7 +44,7 @@ mod browser {
 
         pub(super) type ThreadRequest;
         #[wasm_bindgen(method, getter)]
-        pub(super) fn head(this: &ThreadRequest) -> Promise;
+        pub(super) fn response(this: &ThreadRequest) -> Promise;
         #[wasm_bindgen(method)]
         pub(super) fn fill(this: &ThreadRequest, array: &ArrayBuffer, length: u32) -> Promise;
 
@@ -56,6 +57,13 @@ mod browser {
 }
 
 use browser::{FetchThreads, Filled, ThreadRequest};
+
+/// Into how many the stall timeout is divided, each the time that a part may take: a thread gives up what
+/// is slow before its request counts as stalled.
+const PATIENCE: f64 = 4.0;
+
+/// What a response brings, and of which version; or the server's refusal, if there is a response.
+type Answer = Result<(Content, Version), Option<Fault>>;
 
 /// Threads that make requests. They end when this is dropped.
 pub(super) struct Threads(FetchThreads);
@@ -81,19 +89,20 @@ impl Threads {
         let controller = AbortController::new().ok()?;
         let request = FileRequest { range: Some(range.clone()), ..request };
         let headers = request.headers(address).ok()?;
-        let asked = self.0.ask(&address.url, &headers, &controller.signal());
         let (stall_timeout, url) = (request.stall_timeout, address.url.clone());
-        let came = JsFuture::from(asked.head());
-        let head = async move {
-            let response = came.await.ok()?.unchecked_into();
-            head(&response, &request, &url).ok()
+        let patience = stall_timeout / PATIENCE;
+        let asked = self.0.ask(&url, &headers, patience, &controller.signal());
+        let response = JsFuture::from(asked.response());
+        let answer = async move {
+            let response = response.await.map_err(|_| None)?;
+            head(response.unchecked_ref(), &request, &url).map_err(Some)
         };
         Some(Run {
             threads: Rc::clone(self),
             request: asked,
             controller,
             stall_timeout,
-            head: head.boxed_local().shared(),
+            answer: answer.boxed_local().shared(),
             ordered: Cell::new(range.start),
             end: range.end,
         })
@@ -114,7 +123,7 @@ pub(super) struct Run {
     request: ThreadRequest,
     controller: AbortController,
     stall_timeout: f64,
-    head: Shared<LocalBoxFuture<'static, Option<(Content, Version)>>>,
+    answer: Shared<LocalBoxFuture<'static, Answer>>,
     /// The offset in the file of the first byte that is not ordered yet.
     ordered: Cell<u64>,
     /// The offset in the file after the last byte.
@@ -132,9 +141,22 @@ impl Run {
         self.ordered.get() == self.end
     }
 
-    /// What the response brings, and of which version.
-    pub(super) async fn head(&self) -> Option<(Content, Version)> {
-        self.head.clone().await
+    /// Whether its response has all bytes that were asked for, of this version of a file of `total` bytes.
+    ///
+    /// Errors: the server's refusal, if another attempt may help.
+    pub(super) async fn brings(
+        &self,
+        version: &Version,
+        total: Option<u64>,
+    ) -> Result<bool, Fault> {
+        match self.answer.clone().await {
+            Ok((Content::Part(part), found)) => {
+                let is_whole = Some(part.total) == total && part.range.end == self.end;
+                Ok(is_whole && found.is_same(version))
+            }
+            Err(Some(fault @ Fault::Transient { .. })) => Err(fault),
+            _ => Ok(false),
+        }
     }
 
     /// Orders the next bytes, as many as are missing in the empty buffer `bytes`. What came is in it at
