@@ -64,7 +64,7 @@ export class FetchThreads {
   }
 
   /** Whether one runs by now. */
-  get run(): boolean {
+  get running(): boolean {
     return this.#running.length > 0
   }
 

@@ -94,13 +94,13 @@ impl Fetcher {
         ask(&self.address, &self.request(range), &self.pool).await
     }
 
-    fn running(&self) -> Option<Rc<Threads>> {
-        self.threads.borrow().clone().filter(|threads| threads.run())
+    fn running_threads(&self) -> Option<Rc<Threads>> {
+        self.threads.borrow().clone().filter(|threads| threads.are_running())
     }
 
     /// Whether several threads may make the requests, which then come at the same time.
     pub(super) fn has_threads(&self) -> bool {
-        self.writer.is_none() && self.running().is_some()
+        self.writer.is_none() && self.running_threads().is_some()
     }
 
     /// Learns from the milliseconds that `came` bytes took. `left` bytes are to come.
@@ -116,7 +116,7 @@ impl Fetcher {
 
     /// How many bytes a request should ask for. It always asks for a whole part.
     pub(super) fn reach(&self) -> u64 {
-        let threads = self.running().is_some();
+        let threads = self.running_threads().is_some();
         self.reach.get().min(if threads { MAX_OF_THREAD } else { MAX_REQUEST })
     }
 
@@ -142,7 +142,7 @@ impl Fetcher {
         let (mut body, run) = match passed {
             Some(Passed::Body(body)) => (Some(body), None),
             Some(Passed::Run(run)) => (None, Some(run)),
-            None => (None, self.run(range.start..until)),
+            None => (None, self.run_elsewhere(range.start..until)),
         };
         if let Some(run) = run.filter(|run| run.continues_with(&range)) {
             let filled = run.fill(&mut part.bytes);
@@ -210,8 +210,8 @@ impl Fetcher {
     }
 
     /// A request for `range` in another thread, if threads run.
-    fn run(&self, range: Range<u64>) -> Option<Rc<Run>> {
-        let run = self.running()?.ask(&self.address, self.request(None), range)?;
+    fn run_elsewhere(&self, range: Range<u64>) -> Option<Rc<Run>> {
+        let run = self.running_threads()?.ask(&self.address, self.request(Some(range)))?;
         Some(Rc::new(run))
     }
 

@@ -30,7 +30,7 @@ mod browser {
         #[wasm_bindgen(constructor)]
         pub(super) fn new(threads: u32) -> FetchThreads;
         #[wasm_bindgen(method, getter)]
-        pub(super) fn run(this: &FetchThreads) -> bool;
+        pub(super) fn running(this: &FetchThreads) -> bool;
         #[wasm_bindgen(method)]
         pub(super) fn ask(
             this: &FetchThreads,
@@ -74,20 +74,15 @@ impl Threads {
         FetchThreads::help().then(|| Self(FetchThreads::new(threads)))
     }
 
-    /// Whether they run by now.
-    pub(super) fn run(&self) -> bool {
-        self.0.run()
+    /// Whether any of them runs by now.
+    pub(super) fn are_running(&self) -> bool {
+        self.0.running()
     }
 
     /// Asks for a range of the file at `address`. `None` if the request cannot be made.
-    pub(super) fn ask(
-        self: &Rc<Self>,
-        address: &Address,
-        request: FileRequest,
-        range: Range<u64>,
-    ) -> Option<Run> {
+    pub(super) fn ask(self: &Rc<Self>, address: &Address, request: FileRequest) -> Option<Run> {
         let controller = AbortController::new().ok()?;
-        let request = FileRequest { range: Some(range.clone()), ..request };
+        let range = request.range.clone()?;
         let headers = request.headers(address).ok()?;
         let (stall_timeout, url) = (request.stall_timeout, address.url.clone());
         let patience = stall_timeout / PATIENCE;
