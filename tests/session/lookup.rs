@@ -72,7 +72,9 @@ fn penalties_biases_and_logprobs_are_the_same_in_drafts() {
             options.logit_bias = Rc::new([(3, 0.01), (100, -0.5)].into_iter().collect());
             options.logprobs = weak.then_some(2);
             let stats = check_same(&mut session, &prompt, &options);
-            assert!(stats.accepted_tokens >= if weak { 24 } else { 1 }, "{stats:?}");
+            // Two whole passes. On a busy machine there may be no more: steps come slowly then, and drafts
+            // wait for those in flight.
+            assert!(stats.accepted_tokens >= if weak { 14 } else { 1 }, "{stats:?}");
             assert!(weak || stats.accepted_tokens < stats.drafted_tokens, "{stats:?}");
         }
     }
