@@ -10,7 +10,7 @@ const scope = globalThis as unknown as {
 
 /** The most bytes that are read at a time. */
 const STEP = 512 << 10
-/** Arrays of so many bytes that are free at the moment. */
+/** Free arrays of `STEP` bytes. */
 const steps: ArrayBuffer[] = []
 
 scope.addEventListener('message', ({ data }) => answer(data))

@@ -1,7 +1,7 @@
 // Requests that other threads make, for the crate: see fetch-worker.ts.
 import { spawn } from './spawn.js'
 
-/** A machine with fewer processors has none for threads like these. */
+/** A machine with fewer processors is busy without these threads. */
 const PROCESSORS = 4
 
 /** A request, whose port takes orders and brings reports. */
@@ -38,12 +38,12 @@ export class FetchThreads {
   /** Requests so far: the threads take turns. */
   #requests = 0
 
-  /** Whether this machine has processors for them. */
+  /** Whether this machine has enough processors for them. */
   static help(): boolean {
     return navigator.hardwareConcurrency >= PROCESSORS
   }
 
-  /** Starts so many threads. */
+  /** Starts `threads` workers. */
   constructor(threads: number) {
     try {
       for (let n = 0; n < threads; n++) this.#start()

@@ -258,7 +258,7 @@ export const asked = ({ range }: Request): [number, number] => {
   return [first, last + 1 - first]
 }
 
-/** Makes the connection a fast one, by a clock that stands still, on a machine with so many processors. */
+/** Makes the connection look fast, with a clock that stands still, on a machine with `processors` processors. */
 export const makeFast = (page: InPage, processors: number) => page.evaluate(processors => {
   const { now } = Date
   const { Worker } = window

@@ -28,7 +28,7 @@ const MAX_REQUEST: u64 = 16 << 20;
 /// The same for a request that a thread makes. What one brings waits in memory until the bytes before it,
 /// which another brings, have come.
 const MAX_OF_THREAD: u64 = 8 << 20;
-/// Threads are started if so many bytes are to come. Fewer come as soon without them.
+/// Threads start only if at least this many bytes are left to fetch.
 const WORTH_THREADS: u64 = 32 << 20;
 /// The fewest bytes whose time tells how fast the connection is. Fewer may have waited in a buffer.
 const MEASURED: u32 = 4 << 20;

@@ -69,7 +69,7 @@ type Answer = Result<(Content, Version), Option<Fault>>;
 pub(super) struct Threads(FetchThreads);
 
 impl Threads {
-    /// Starts so many. `None` where the machine has no processors for them.
+    /// Starts `threads` of them. `None` if the machine has too few processors.
     pub(super) fn start(threads: u32) -> Option<Self> {
         FetchThreads::help().then(|| Self(FetchThreads::new(threads)))
     }

@@ -111,7 +111,7 @@ pub(in crate::web) struct WriteSlot {
 }
 
 impl WriteSlot {
-    /// Tells that so many of the bytes are no more in memory.
+    /// Frees the memory of `bytes` more bytes.
     fn let_go(&self, bytes: u64) {
         let bytes = bytes.min(self.in_memory.get());
         self.in_memory.set(self.in_memory.get() - bytes);
