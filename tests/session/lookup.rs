@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::rc::Rc;
+use std::time::Duration;
 
 use ternlight::native::block_on;
 use ternlight::session::{FinishReason, GenerateOptions, LmHead, Session, Stats};
@@ -61,6 +62,8 @@ fn penalties_biases_and_logprobs_are_the_same_in_drafts() {
     let half = Setup::default().like_a_card().head(LmHead::Int8);
     for setup in setups().into_iter().chain([half]) {
         let mut session = setup.small();
+        // On a busy machine steps are slow, and fewer tokens are drafted.
+        session.suppose_steps_of(Duration::from_millis(1));
         let prompt = repeating(&mut session);
         for (repeat, presence, frequency, weak) in
             [(1.0001, 0.0, 0.0001, true), (1.0, 0.3, 0.02, false), (1.02, 0.0, 0.05, false)]
@@ -72,9 +75,7 @@ fn penalties_biases_and_logprobs_are_the_same_in_drafts() {
             options.logit_bias = Rc::new([(3, 0.01), (100, -0.5)].into_iter().collect());
             options.logprobs = weak.then_some(2);
             let stats = check_same(&mut session, &prompt, &options);
-            // Two whole passes. On a busy machine there may be no more: steps come slowly then, and drafts
-            // wait for those in flight.
-            assert!(stats.accepted_tokens >= if weak { 14 } else { 1 }, "{stats:?}");
+            assert!(stats.accepted_tokens >= if weak { 24 } else { 1 }, "{stats:?}");
             assert!(weak || stats.accepted_tokens < stats.drafted_tokens, "{stats:?}");
         }
     }
