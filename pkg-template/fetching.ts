@@ -1,7 +1,7 @@
 // Requests that other threads make, for the crate: see fetch-worker.ts.
 import { spawn } from './spawn.js'
 
-/** A machine with fewer processors is busy without these threads. */
+/** A machine with fewer processors has none to spare. */
 const PROCESSORS = 4
 
 /** A request, whose port takes orders and brings reports. */

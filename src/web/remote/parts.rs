@@ -147,7 +147,7 @@ impl PartSource {
                     spawn_local(task);
                     in_flight.push_back(handle);
                 }
-                // Tasks have it. Its threads end with the last of them.
+                // The tasks in flight hold the fetcher. Its threads end with the last of them.
                 fetcher.take_if(|_| self.parts.is_empty());
                 let next = in_flight.next().await.map(|(got, _)| got).transpose()?;
                 self.patient = false;

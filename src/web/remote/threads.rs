@@ -58,8 +58,8 @@ mod browser {
 
 use browser::{FetchThreads, Filled, ThreadRequest};
 
-/// Into how many the stall timeout is divided, each the time that a part may take: a thread gives up what
-/// is slow before its request counts as stalled.
+/// The stall timeout is this many times as long as a part may take. So a thread gives up a slow part before
+/// the load takes the request for stalled.
 const PATIENCE: f64 = 4.0;
 
 /// What a response brings, and of which version; or the server's refusal, if there is a response.
@@ -112,7 +112,7 @@ impl Drop for Threads {
 
 /// A request for a run of parts, which come one after the other. Dropping it aborts the request.
 pub(super) struct Run {
-    /// They run as long as one of their requests.
+    /// The threads must not end before their requests.
     #[expect(dead_code, reason = "it is held")]
     threads: Rc<Threads>,
     request: ThreadRequest,
