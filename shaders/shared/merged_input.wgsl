@@ -1,5 +1,5 @@
 // Merges the splits of attention into the input of normed_input.wgsl. See merged.wgsl, which says
-// what the kernel declares; and FEW_SPLITS: whether there are four splits at most.
+// what the kernel declares.
 
 struct FourSplits {
     first: Input,
@@ -19,13 +19,19 @@ fn load_split(row: u32, i: u32) -> Input {
 }
 
 fn load_splits(first: u32, split: u32, i: u32) -> FourSplits {
-    let last = step.n_splits - 1u;
-    return FourSplits(
-        load_split(first + split, i),
-        load_split(first + min(split + 1u, last), i),
-        load_split(first + min(split + 2u, last), i),
-        load_split(first + min(split + 3u, last), i),
-    );
+    let last = n_splits() - 1u;
+    var splits: FourSplits;
+    splits.first = load_split(first + split, i);
+    if SECOND {
+        splits.second = load_split(first + min(split + 1u, last), i);
+    }
+    if THIRD {
+        splits.third = load_split(first + min(split + 2u, last), i);
+    }
+    if FOURTH {
+        splits.fourth = load_split(first + min(split + 3u, last), i);
+    }
+    return splits;
 }
 
 fn input(token: u32, i: u32) -> Input {
@@ -38,18 +44,18 @@ fn input(token: u32, i: u32) -> Input {
     }
     // The four vectors belong to one head.
     let head = 4u * i / HEAD_DIM;
-    let first = token * step.n_splits;
+    let first = token * n_splits();
     var largest = -1e30;
     var total = 0.0;
     var sum = Input();
     var next = load_splits(first, 0u, i);
-    let fours = select((step.n_splits + 3u) / 4u, 1u, FEW_SPLITS);
+    let fours = select((step.n_splits + 3u) / 4u, 1u, SPLITS > 0u);
     for (var four = 0u; four < fours; four++) {
         let split = 4u * four;
         let p = next;
         let s = shares_of(first, split, head, largest);
         // Load the next splits while these are added.
-        if !FEW_SPLITS && split + 4u < step.n_splits {
+        if SPLITS == 0u && split + 4u < step.n_splits {
             next = load_splits(first, split + 4u, i);
         }
         largest = s.largest;
@@ -59,5 +65,6 @@ fn input(token: u32, i: u32) -> Input {
         sum.c = weighted(sum.c, s, p.first.c, p.second.c, p.third.c, p.fourth.c);
         sum.d = weighted(sum.d, s, p.first.d, p.second.d, p.third.d, p.fourth.d);
     }
-    return Input(sum.a / total, sum.b / total, sum.c / total, sum.d / total);
+    let share = 1.0 / total;
+    return Input(sum.a * share, sum.b * share, sum.c * share, sum.d * share);
 }

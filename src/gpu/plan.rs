@@ -98,7 +98,8 @@ impl Used {
 
 pub(super) struct Dispatch {
     way: Way,
-    instead: Option<Instead>,
+    /// The first of these that is taken is done instead.
+    instead: Vec<Instead>,
     bind_group: wgpu::BindGroup,
     /// Whether the bind group has the step.
     stepped: bool,
@@ -121,10 +122,8 @@ struct Instead {
 impl Dispatch {
     /// Encodes it for `step`, which is number `index` in the buffer of steps.
     pub(super) fn encode(&self, pass: &mut wgpu::ComputePass<'_>, step: &Step, index: usize) {
-        let Way { pipeline, workgroups } = match &self.instead {
-            Some(Instead { is_taken, way }) if is_taken(step) => way,
-            _ => &self.way,
-        };
+        let instead = self.instead.iter().find(|instead| (instead.is_taken)(step));
+        let Way { pipeline, workgroups } = instead.map_or(&self.way, |instead| &instead.way);
         let [x, y, z] = workgroups.map(|extent| extent.at(step));
         let offset = [(index * size_of::<Step>()) as u32];
         pass.set_pipeline(pipeline.get());
@@ -180,7 +179,7 @@ impl Plan {
     /// The pipelines of its dispatches, some more than once.
     pub(super) fn pipelines(&self) -> impl Iterator<Item = &Arc<Pipeline>> {
         let ways = self.dispatches.iter().flat_map(|dispatch| {
-            let instead = dispatch.instead.as_ref().map(|instead| &instead.way);
+            let instead = dispatch.instead.iter().map(|instead| &instead.way);
             [&dispatch.way].into_iter().chain(instead)
         });
         ways.map(|way| &way.pipeline)
@@ -282,7 +281,7 @@ impl<'gpu> Recorder<'gpu> {
         let way = Way { pipeline, workgroups };
         self.plan.dispatches.push(Dispatch {
             way,
-            instead: None,
+            instead: Vec::new(),
             bind_group,
             stepped,
             used,
@@ -291,7 +290,7 @@ impl<'gpu> Recorder<'gpu> {
     }
 
     /// Gives the last dispatch, which is of `kernel`, other `consts` and `workgroups` in the steps that
-    /// `is_taken` chooses.
+    /// `is_taken` chooses, unless an earlier call chose the step.
     pub fn instead(
         &mut self,
         is_taken: fn(&Step) -> bool,
@@ -301,7 +300,7 @@ impl<'gpu> Recorder<'gpu> {
     ) {
         let pipeline = self.gpu.pipeline(kernel, consts);
         if let Some(last) = self.plan.dispatches.last_mut() {
-            last.instead = Some(Instead { is_taken, way: Way { pipeline, workgroups } });
+            last.instead.push(Instead { is_taken, way: Way { pipeline, workgroups } });
         }
     }
 }

@@ -1,14 +1,8 @@
 use super::rows::{norm_consts, norm_threads, weight_or};
+use super::splits::{UNKNOWN, splits_const};
 use super::{AttentionShape, Norm, Partials, Quantized, WORKGROUP};
 use crate::gpu::{Access, Const, Extent, Kernel, Recorder};
 use crate::lanes_variants;
-
-/// Splits of one token's attention, at most. All products with the merged output read all partials:
-/// with more of them these take longer than the attention gains.
-pub const MAX_SPLITS: u32 = 12;
-
-// As many as `shaders/shared/merged.wgsl` adds.
-const _: () = assert!(MAX_SPLITS == 12);
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "attention_merge",
@@ -35,7 +29,7 @@ fn consts(shape: &AttentionShape, workgroup: u32, eps: Option<f32>) -> Vec<Const
     let own = [
         Const::U32("WORKGROUP", workgroup),
         Const::size("K", shape.n_head * shape.head_dim),
-        Const::Bool("FEW_SPLITS", false),
+        splits_const(UNKNOWN),
     ];
     [shape.consts(), own.into(), norm_consts(eps)].concat()
 }

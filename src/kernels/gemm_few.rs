@@ -43,7 +43,7 @@ impl Recorder<'_> {
             rows_per_workgroup: groups.rows(),
             tokens: Extent::Tokens(FEW as u32),
             consts: consts(groups),
-            instead: None,
+            instead: Vec::new(),
             buffers: &[&x.q, &x.scale, y],
         }
         .record(self);

@@ -52,7 +52,7 @@ impl Recorder<'_> {
             rows_per_workgroup: TILE_ROWS as usize,
             tokens: Extent::Tokens(TILE_TOKENS),
             consts: consts(),
-            instead: None,
+            instead: Vec::new(),
             buffers: &[&x.q, &x.scale, y],
         }
         .record(self);

@@ -75,7 +75,7 @@ impl Recorder<'_> {
             rows_per_workgroup: TILE as usize,
             tokens: Extent::Tokens(TILE),
             consts: consts().into(),
-            instead: None,
+            instead: Vec::new(),
             buffers: &[&x.q, &x.scale, y],
         }
         .record(self);

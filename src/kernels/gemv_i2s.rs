@@ -65,7 +65,7 @@ impl Recorder<'_> {
             rows_per_workgroup: groups.rows(),
             tokens: Extent::Tokens(tokens),
             consts: consts(groups, tokens),
-            instead: None,
+            instead: Vec::new(),
             buffers: &[&x.q, &x.scale, y],
         }
         .record(self);

@@ -1,8 +1,9 @@
 use super::rows::{
     Instead, RowGroups, ShardRows, TernaryProduct, norm_consts, ternary_consts, weight_or,
 };
+use super::splits::{KNOWN, UNKNOWN, splits_const};
 use super::{AttentionShape, Norm, Partials, Product, Ternary};
-use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder, Step, Tuning};
+use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder, Tuning};
 use crate::lanes_variants;
 
 /// See `norm_gemv`.
@@ -35,25 +36,13 @@ pub(super) const KERNEL: Kernel = Kernel {
         let rows = ShardRows { k: 2560, all: 2560, shard: 0..2560 };
         let groups = row_groups(&Tuning::card(None, 256), rows.k);
         let consts =
-            consts(&AttentionShape::EXAMPLE, groups.normed_consts_if(false), Some(1e-5), false);
+            consts(&AttentionShape::EXAMPLE, groups.normed_consts_if(false), Some(1e-5), UNKNOWN);
         [ternary_consts(&rows, Product::Add, true), consts].concat()
     },
 };
 
-/// Splits that are merged without a loop. On an NVIDIA H200 2B-4T decodes 3 % faster so.
-const FEW_SPLITS: u32 = 4;
-
-fn has_few_splits(step: &Step) -> bool {
-    step.n_splits <= FEW_SPLITS
-}
-
-fn consts(
-    shape: &AttentionShape,
-    groups: Vec<Const>,
-    eps: Option<f32>,
-    few_splits: bool,
-) -> Vec<Const> {
-    let own = vec![Const::Bool("FEW_SPLITS", few_splits)];
+fn consts(shape: &AttentionShape, groups: Vec<Const>, eps: Option<f32>, splits: u32) -> Vec<Const> {
+    let own = vec![splits_const(splits)];
     [shape.consts(), groups, norm_consts(eps), own].concat()
 }
 
@@ -71,18 +60,19 @@ impl Recorder<'_> {
         let Partials { shape, sums, max_total } = partials;
         let groups = row_groups(self.tuning(), w.k);
         let weight = weight_or(norm, sums);
-        let consts = |few_splits| {
+        let consts = |splits| {
             let groups = groups.normed_consts(self.gpu(), w.k, 0);
-            consts(shape, groups, norm.map(|norm| norm.eps), few_splits)
+            consts(shape, groups, norm.map(|norm| norm.eps), splits)
         };
+        let known = KNOWN.map(|(splits, is_taken)| Instead { is_taken, consts: consts(splits) });
         TernaryProduct {
             kernel: &KERNEL,
             w,
             product: Product::Add,
             rows_per_workgroup: groups.rows(),
             tokens: Extent::Fixed(1),
-            consts: consts(false),
-            instead: Some(Instead { is_taken: has_few_splits, consts: consts(true) }),
+            consts: consts(UNKNOWN),
+            instead: known.into(),
             buffers: &[sums, max_total, &weight, y],
         }
         .record(self);

@@ -1,4 +1,5 @@
 use super::packed::QuantizedGroups;
+use super::splits::{UNKNOWN, splits_const};
 use super::{AttentionShape, Partials};
 use crate::gpu::{Access, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
@@ -27,7 +28,11 @@ pub(super) const KERNEL: Kernel = Kernel {
 };
 
 fn consts(shape: &AttentionShape) -> Vec<Const> {
-    let own = [Const::U32("WORKGROUP", WORKGROUP), Const::size("K", shape.n_head * shape.head_dim)];
+    let own = [
+        Const::U32("WORKGROUP", WORKGROUP),
+        Const::size("K", shape.n_head * shape.head_dim),
+        splits_const(UNKNOWN),
+    ];
     [shape.consts(), own.into()].concat()
 }
 

@@ -1,3 +1,4 @@
+use super::splits::{UNKNOWN, splits_const};
 use super::{AttentionShape, Partials, WORKGROUP};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
@@ -15,7 +16,11 @@ pub(super) const KERNEL: Kernel = Kernel {
 };
 
 fn consts(shape: &AttentionShape) -> Vec<Const> {
-    let own = [Const::U32("WORKGROUP", WORKGROUP), Const::size("K", shape.n_head * shape.head_dim)];
+    let own = [
+        Const::U32("WORKGROUP", WORKGROUP),
+        Const::size("K", shape.n_head * shape.head_dim),
+        splits_const(UNKNOWN),
+    ];
     [shape.consts(), own.into()].concat()
 }
 

@@ -1,5 +1,6 @@
 use super::packed::{Packed, Stream, example_matrix};
 use super::rows::ShardRows;
+use super::splits::{KNOWN, UNKNOWN, splits_const};
 use super::{AttentionShape, Norm, Partials, in_a_row, stream_packed};
 use crate::gpu::{Access, Buffer, Const, Kernel, Recorder, Tuning};
 use crate::lanes_variants;
@@ -40,12 +41,19 @@ pub(super) const KERNEL: Kernel = Kernel {
         let (_, w) = example_matrix(1);
         let shape = AttentionShape { n_head: MAX_COLUMNS / 128, ..AttentionShape::EXAMPLE };
         let rows = ShardRows { k: MAX_COLUMNS, all: w.rows, shard: 0..w.rows };
-        consts(&rows, &w, &Tuning::card(None, 256), &shape)
+        consts(&rows, &w, &Tuning::card(None, 256), &shape, UNKNOWN)
     },
 };
 
-fn consts(rows: &ShardRows, w: &Packed, tuning: &Tuning, shape: &AttentionShape) -> Vec<Const> {
-    [stream_packed::consts(rows, w, tuning), shape.consts()].concat()
+fn consts(
+    rows: &ShardRows,
+    w: &Packed,
+    tuning: &Tuning,
+    shape: &AttentionShape,
+    splits: u32,
+) -> Vec<Const> {
+    let own = vec![splits_const(splits)];
+    [stream_packed::consts(rows, w, tuning), shape.consts(), own].concat()
 }
 
 impl Packed {
@@ -69,12 +77,18 @@ impl Recorder<'_> {
         let Partials { shape, sums, max_total } = partials;
         for shard in &w.shards {
             let rows = ShardRows { k: w.k, all: w.rows, shard: shard.rows.clone() };
+            let tuning = self.tuning();
+            let consts = |splits| consts(&rows, w, tuning, shape, splits);
+            let groups = in_a_row(rows.shard.len() / 32);
             self.dispatch(
                 &KERNEL,
-                &consts(&rows, w, self.tuning(), shape),
+                &consts(UNKNOWN),
                 &[&shard.codes, &shard.scales, sums, max_total, &norm.weight, x, &stream.words],
-                in_a_row(rows.shard.len() / 32),
+                groups,
             );
+            for (splits, is_taken) in KNOWN {
+                self.instead(is_taken, &KERNEL, &consts(splits), groups);
+            }
         }
     }
 }

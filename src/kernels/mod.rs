@@ -68,6 +68,7 @@ mod sample_max;
 mod sample_sift;
 mod selection;
 mod split_f16;
+mod splits;
 mod stream_of_last;
 mod stream_packed;
 mod take_logits;
@@ -75,7 +76,6 @@ mod weight;
 
 pub use attention::{AttentionShape, KvCache, KvType, Partials};
 pub use attention_decode::{SHORT, SHORT_SPLIT, decoded_positions};
-pub use attention_merge::MAX_SPLITS;
 pub use best_of_each::BestOfBlock;
 pub use gemv_upper::{Approximation, leads};
 pub use logprobs::{Likeliest, N_RECORDS, Record};
@@ -90,6 +90,7 @@ pub use rows::{long_row_consts, max_normed_columns, max_rope_columns};
 pub use sample_best::{VOCAB_BLOCK, vocab_blocks};
 pub use selection::{SamplingParams, Selection};
 pub use split_f16::MAX_SPLIT_COLUMNS;
+pub use splits::MAX_SPLITS;
 pub use weight::{Dense, DenseType, Norm, Product, Quantized, Shard, Ternary};
 
 macro_rules! kernels {

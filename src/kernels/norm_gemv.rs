@@ -61,7 +61,7 @@ impl Recorder<'_> {
             rows_per_workgroup: groups.rows(),
             tokens: Extent::Fixed(1),
             consts: consts(groups.normed_consts(self.gpu(), w.k, 0), norm.map(|norm| norm.eps)),
-            instead: None,
+            instead: Vec::new(),
             buffers: &[x, &weight, y],
         }
         .record(self);

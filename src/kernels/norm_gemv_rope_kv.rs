@@ -71,7 +71,7 @@ impl Recorder<'_> {
                 groups.normed_consts(self.gpu(), w.k, groups.results()),
                 norm.eps,
             ),
-            instead: None,
+            instead: Vec::new(),
             buffers: &[x, &norm.weight, rope_table, q, &cache.keys, &cache.values],
         }
         .record(self);

@@ -180,7 +180,7 @@ pub(super) struct TernaryProduct<'a> {
     pub(super) tokens: Extent,
     /// The kernel's own constants.
     pub(super) consts: Vec<Const>,
-    pub(super) instead: Option<Instead>,
+    pub(super) instead: Vec<Instead>,
     /// What the kernel binds after `w` and `w_scale`.
     pub(super) buffers: &'a [&'a dyn Bound],
 }
@@ -198,7 +198,7 @@ impl TernaryProduct<'_> {
             let groups = (rows.shard.len() * w.matrices).div_ceil(self.rows_per_workgroup);
             let groups = [Extent::Fixed(groups as u32), self.tokens, Extent::Fixed(1)];
             recorder.dispatch(kernel, &consts(&self.consts), &buffers, groups);
-            if let Some(Instead { is_taken, consts: own }) = &self.instead {
+            for Instead { is_taken, consts: own } in &self.instead {
                 recorder.instead(*is_taken, kernel, &consts(own), groups);
             }
         }

@@ -600,14 +600,16 @@ fn merge_stream_packed_equals_its_two_steps() {
             return;
         }
         let mut random = Random(19);
-        for (format, (n_head, head_dim)) in ternary_formats([(4, 64), (20, 128), (32, 128)]) {
+        let shapes = ternary_formats([(4, 64), (20, 128), (32, 128)]);
+        for (i, (format, (n_head, head_dim))) in (0..).zip(shapes) {
             let shape = AttentionShape { n_head, n_head_kv: n_head / 4, head_dim, kv: KvType::F16 };
             let (k, rows) = (n_head * head_dim, 96);
             let w = Matrix::new(format, k, rows, 1, &mut random).upload(gpu, &[32]);
             assert!(w.merges());
             let weight = hard_weight(rows, &mut random);
             let norm = Norm { weight: gpu.upload("weight", &weight), eps: 1e-6 };
-            for (pos, split_len) in [(0, 64), (700, 100)] {
+            // Up to four splits, each number has a pipeline of its own.
+            for (pos, split_len) in [(0, 64), (64 * (1 + i), 64), (700, 100)] {
                 let case = Case::new(shape, attention::step(pos, 1, split_len), &mut random);
                 let partials = case.partials(gpu, ATTENTION);
                 let x = [(); 2].map(|()| gpu.upload("x", &[BEFORE; 96]));
