@@ -38,6 +38,6 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     }
     let p = products(lane, min(first + vec2u(0u, 1u), vec2u(N_ROWS - 1u)));
     if is_mine {
-        y[at] = before + product(p.d[mine], p.q_scale, scale);
+        y[at] = before + product(select(p.d.x, p.d.y, mine == 1u), p.q_scale, scale);
     }
 }

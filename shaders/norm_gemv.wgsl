@@ -46,11 +46,11 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         each % MATRICES * N_ROWS + min(first + each / MATRICES, vec2u(N_ROWS - 1u)),
     );
     if is_mine {
-        let v = product(p.d[mine * MATRICES], p.q_scale, scale);
         if MATRICES == 2u {
-            y[at] = gated(v, product(p.d[mine * MATRICES + 1u], p.q_scale, up_scale));
+            let gate = product(p.d.x, p.q_scale, scale);
+            y[at] = gated(gate, product(p.d.y, p.q_scale, up_scale));
         } else {
-            y[at] = before + v;
+            y[at] = before + product(select(p.d.x, p.d.y, mine == 1u), p.q_scale, scale);
         }
     }
 }

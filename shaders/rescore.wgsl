@@ -80,7 +80,7 @@ fn greatest_lower_end(lane: u32, unit: f32) -> f32 {
             }
         }
     }
-    return group_max_vec2f(lane, vec2f(lower)).x;
+    return group_max_f32(lane, lower);
 }
 
 @compute @workgroup_size(WORKGROUP)

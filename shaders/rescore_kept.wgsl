@@ -86,7 +86,7 @@ fn least_of_top_k(lane: u32) -> f32 {
 // Rows whose upper ends are below this change no draw. With top-p alone they may, and sample_check finds out.
 // Called once, by the whole workgroup.
 fn least_kept(lane: u32, norm: f32) -> f32 {
-    let greatest_end = group_max_vec2f(lane, vec2f(take_leads(lane, norm))).x;
+    let greatest_end = group_max_f32(lane, take_leads(lane, norm));
     var least = LOWEST;
     if sampling.top_p >= 1.0 {
         least = max(greatest_end, -MAX_VALUE) - sampling.reach;

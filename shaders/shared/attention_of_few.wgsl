@@ -68,6 +68,22 @@ fn value(position: u32, head_kv: u32, four: u32) -> vec4f {
         * bitcast<f32>(v_cache[position * (KV_ROW / 2u) + scale / 2u][scale % 2u]);
 }
 
+// Sums over the lanes of a position and maxima over the workgroup, for each head. Lanes exchange nothing
+// for a head that is not there.
+fn heads_sum(lane: u32, v: vec2f) -> vec2f {
+    if HEADS == 1u {
+        return vec2f(lanes_sum_f32(lane, v.x));
+    }
+    return lanes_sum_vec2f(lane, v);
+}
+
+fn heads_max(lane: u32, v: vec2f) -> vec2f {
+    if HEADS == 1u {
+        return vec2f(group_max_f32(lane, v.x));
+    }
+    return group_max_vec2f(lane, v);
+}
+
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let first_head = group.x * HEADS;
@@ -139,11 +155,11 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         }
         var tile_largest = vec2f(-1e30);
         for (var n = 0u; n < EACH; n++) {
-            let sum = lanes_sum_vec2f(lane, score[n]) * scales[n];
+            let sum = heads_sum(lane, score[n]) * scales[n];
             score[n] = select(vec2f(-1e30), sum, position + n * SLOTS < end);
             tile_largest = max(tile_largest, score[n]);
         }
-        tile_largest = max(largest, group_max_vec2f(lane, tile_largest));
+        tile_largest = max(largest, heads_max(lane, tile_largest));
         for (var n = 0u; n < EACH; n++) {
             if lane % LANES == n {
                 let weight = exp(score[n] - tile_largest);

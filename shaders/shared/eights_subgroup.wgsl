@@ -1,30 +1,30 @@
 // Reductions over each eight neighbouring lanes, with subgroup operations. Every lane gets the result.
 // Subgroups have eight lanes or more. The whole workgroup must call each function. Twin of
-// eights_workgroup.wgsl.
+// eights_workgroup.wgsl. See lanes_subgroup.wgsl for why near lanes are swapped instead of shuffled.
 
 // No `value` may be negative.
 fn eight_max_f32(lane: u32, value: f32) -> f32 {
-    var v = max(value, subgroupShuffleXor(value, 1u));
-    v = max(v, subgroupShuffleXor(v, 2u));
+    var v = max(value, quadSwapX(value));
+    v = max(v, quadSwapY(v));
     return max(v, subgroupShuffleXor(v, 4u));
 }
 
 fn eight_sum_f32(lane: u32, value: f32) -> f32 {
-    var v = value + subgroupShuffleXor(value, 1u);
-    v += subgroupShuffleXor(v, 2u);
+    var v = value + quadSwapX(value);
+    v += quadSwapY(v);
     return v + subgroupShuffleXor(v, 4u);
 }
 
 fn eight_sum_i32(lane: u32, value: i32) -> i32 {
-    var v = value + subgroupShuffleXor(value, 1u);
-    v += subgroupShuffleXor(v, 2u);
+    var v = value + quadSwapX(value);
+    v += quadSwapY(v);
     return v + subgroupShuffleXor(v, 4u);
 }
 
 // The words of each four neighbouring lanes, in their order.
 fn words_of_four(lane: u32, word: u32) -> vec4u {
-    let other = subgroupShuffleXor(word, 1u);
+    let other = quadSwapX(word);
     let two = select(vec2u(word, other), vec2u(other, word), lane % 2u == 1u);
-    let others = vec2u(subgroupShuffleXor(two.x, 2u), subgroupShuffleXor(two.y, 2u));
+    let others = quadSwapY(two);
     return select(vec4u(two, others), vec4u(others, two), lane % 4u >= 2u);
 }

@@ -16,6 +16,7 @@ const_assert WORKGROUP <= SUM_LANES;
 
 var<workgroup> group_partial_sum_f32: array<f32, WORKGROUP>;
 var<workgroup> group_partial_sum_i32: array<i32, WORKGROUP>;
+var<workgroup> group_partial_max_f32: array<f32, WORKGROUP>;
 var<workgroup> group_partial_max_vec2f: array<vec2f, WORKGROUP>;
 
 fn sum_max(a: vec2f, b: vec2f) -> vec2f {
@@ -74,6 +75,24 @@ fn group_sum_i32(lane: u32, value: i32) -> i32 {
     v = group_partial_sum_i32[0];
     for (var i = 1u; i < GROUP_SECONDS; i++) {
         v = v + group_partial_sum_i32[i];
+    }
+    return v;
+}
+
+fn group_max_f32(lane: u32, value: f32) -> f32 {
+    var v = value;
+    group_partial_max_f32[lane] = v;
+    workgroupBarrier();
+    if lane < GROUP_SECONDS {
+        for (var i = 1u; i < GROUP_FIRSTS; i++) {
+            v = max(v, group_partial_max_f32[lane + i * GROUP_SECONDS]);
+        }
+        group_partial_max_f32[lane] = v;
+    }
+    workgroupBarrier();
+    v = group_partial_max_f32[0];
+    for (var i = 1u; i < GROUP_SECONDS; i++) {
+        v = max(v, group_partial_max_f32[i]);
     }
     return v;
 }

@@ -1,9 +1,12 @@
 // Reductions over groups of LANES neighbouring lanes of a workgroup, with subgroup operations.
 // Every lane of a group gets the result. LANES and SUBGROUP are powers of two. The whole workgroup
 // must call each function. Twin of lanes_workgroup.wgsl.
+//
+// Lanes exchange values with those that are farthest first. Chromium adds a check to each shuffle, but
+// none to the swaps of lanes that are two apart or one.
 
 const LANES_PER_STEP: u32 = min(LANES, SUBGROUP);
-const HALVINGS: u32 = countTrailingZeros(LANES_PER_STEP);
+const SHUFFLES: u32 = max(countTrailingZeros(LANES_PER_STEP), 2u) - 2u;
 const PARTIALS: u32 = max(WORKGROUP / SUBGROUP, 1u);
 const PARTIALS_PER_GROUP: u32 = LANES / LANES_PER_STEP;
 
@@ -16,8 +19,14 @@ var<workgroup> partial_sum_vec4f: array<vec4f, PARTIALS>;
 
 fn lanes_sum_f32(lane: u32, value: f32) -> f32 {
     var v = value;
-    for (var i = 0u; i < HALVINGS; i++) {
+    for (var i = 0u; i < SHUFFLES; i++) {
         v += subgroupShuffleXor(v, LANES_PER_STEP >> (i + 1u));
+    }
+    if LANES_PER_STEP >= 4u {
+        v += quadSwapY(v);
+    }
+    if LANES_PER_STEP >= 2u {
+        v += quadSwapX(v);
     }
     if PARTIALS_PER_GROUP > 1u {
         if lane % SUBGROUP == 0u {
@@ -36,8 +45,14 @@ fn lanes_sum_f32(lane: u32, value: f32) -> f32 {
 
 fn lanes_sum_i32(lane: u32, value: i32) -> i32 {
     var v = value;
-    for (var i = 0u; i < HALVINGS; i++) {
+    for (var i = 0u; i < SHUFFLES; i++) {
         v += subgroupShuffleXor(v, LANES_PER_STEP >> (i + 1u));
+    }
+    if LANES_PER_STEP >= 4u {
+        v += quadSwapY(v);
+    }
+    if LANES_PER_STEP >= 2u {
+        v += quadSwapX(v);
     }
     if PARTIALS_PER_GROUP > 1u {
         if lane % SUBGROUP == 0u {
@@ -54,10 +69,26 @@ fn lanes_sum_i32(lane: u32, value: i32) -> i32 {
     return v;
 }
 
+// Integers have the same sum in any order, and cards have one operation for it, over a whole subgroup.
 fn lanes_sum_vec2i(lane: u32, value: vec2i) -> vec2i {
+    if LANES == SUBGROUP {
+        return subgroupAdd(value);
+    }
+    if 2u * LANES == SUBGROUP {
+        let is_first = lane % SUBGROUP < LANES;
+        let first = subgroupAdd(select(vec2i(), value, is_first));
+        let second = subgroupAdd(select(value, vec2i(), is_first));
+        return select(second, first, is_first);
+    }
     var v = value;
-    for (var i = 0u; i < HALVINGS; i++) {
+    for (var i = 0u; i < SHUFFLES; i++) {
         v += subgroupShuffleXor(v, LANES_PER_STEP >> (i + 1u));
+    }
+    if LANES_PER_STEP >= 4u {
+        v += quadSwapY(v);
+    }
+    if LANES_PER_STEP >= 2u {
+        v += quadSwapX(v);
     }
     if PARTIALS_PER_GROUP > 1u {
         if lane % SUBGROUP == 0u {
@@ -76,8 +107,14 @@ fn lanes_sum_vec2i(lane: u32, value: vec2i) -> vec2i {
 
 fn lanes_sum_vec4i(lane: u32, value: vec4i) -> vec4i {
     var v = value;
-    for (var i = 0u; i < HALVINGS; i++) {
+    for (var i = 0u; i < SHUFFLES; i++) {
         v += subgroupShuffleXor(v, LANES_PER_STEP >> (i + 1u));
+    }
+    if LANES_PER_STEP >= 4u {
+        v += quadSwapY(v);
+    }
+    if LANES_PER_STEP >= 2u {
+        v += quadSwapX(v);
     }
     if PARTIALS_PER_GROUP > 1u {
         if lane % SUBGROUP == 0u {
@@ -96,8 +133,14 @@ fn lanes_sum_vec4i(lane: u32, value: vec4i) -> vec4i {
 
 fn lanes_sum_vec2f(lane: u32, value: vec2f) -> vec2f {
     var v = value;
-    for (var i = 0u; i < HALVINGS; i++) {
+    for (var i = 0u; i < SHUFFLES; i++) {
         v += subgroupShuffleXor(v, LANES_PER_STEP >> (i + 1u));
+    }
+    if LANES_PER_STEP >= 4u {
+        v += quadSwapY(v);
+    }
+    if LANES_PER_STEP >= 2u {
+        v += quadSwapX(v);
     }
     if PARTIALS_PER_GROUP > 1u {
         if lane % SUBGROUP == 0u {
@@ -116,8 +159,14 @@ fn lanes_sum_vec2f(lane: u32, value: vec2f) -> vec2f {
 
 fn lanes_sum_vec4f(lane: u32, value: vec4f) -> vec4f {
     var v = value;
-    for (var i = 0u; i < HALVINGS; i++) {
+    for (var i = 0u; i < SHUFFLES; i++) {
         v += subgroupShuffleXor(v, LANES_PER_STEP >> (i + 1u));
+    }
+    if LANES_PER_STEP >= 4u {
+        v += quadSwapY(v);
+    }
+    if LANES_PER_STEP >= 2u {
+        v += quadSwapX(v);
     }
     if PARTIALS_PER_GROUP > 1u {
         if lane % SUBGROUP == 0u {

@@ -15,8 +15,12 @@ fn per_scale(largest: f32) -> f32 {
     return select(0.0, 127.0 / largest, largest > 1e-30);
 }
 
+// See quantize.wgsl.
+const ROUNDER: f32 = 12582912.0;
+const ROUNDER_BITS: i32 = 0x4b400000;
+
 fn rounded(x: vec4f, per: f32) -> vec4i {
-    return vec4i(clamp(round(x * per), vec4f(-127.0), vec4f(127.0)));
+    return bitcast<vec4i>(clamp(x * per, vec4f(-127.0), vec4f(127.0)) + ROUNDER) - vec4i(ROUNDER_BITS);
 }
 
 fn packed_bytes(v: vec4i) -> u32 {
