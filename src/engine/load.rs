@@ -132,8 +132,7 @@ impl Engine {
         let mut tokens = vec![self.decode_and_sample(0, 1)];
         if warms_long {
             prompts.push(prompt(forward::SHORT + 1));
-            // Attention of long splits, and the merge of many, have pipelines of their own.
-            tokens.push(self.decode_and_sample(self.state.far_position(), 1));
+            tokens.extend(self.state.later_positions().map(|pos| self.decode_and_sample(pos, 1)));
         }
         Ok(Warming { prompts, tokens })
     }
