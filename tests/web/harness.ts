@@ -194,6 +194,7 @@ export const server = async (page: InPage, what: 'count' | 'on' | 'off') =>
 
 /** How the server answers one request; server.mjs says what each of these means. */
 export interface Reply {
+  after?: number
   status?: number
   redirect?: string
   drop?: boolean
@@ -215,11 +216,12 @@ export interface Reply {
 
 /**
  * The server's answers under one path: `then` one for each request, `always` for all of them and
- * those after.
+ * those after, `from` for the requests that begin at an offset.
  */
 export interface Script {
   always?: Reply
   then?: Reply[]
+  from?: Record<number, Reply>
 }
 
 /** A request that the server has seen, and how many bytes it sent. */
@@ -283,9 +285,13 @@ export const makeFast = (page: InPage, processors: number) => page.evaluate(proc
  * asked for; `then` says how their first requests are answered. Returns all requests.
  */
 export const loadFast = async (page: InPage, then: Reply[] = []) => {
-  // While the second answer is held, nothing is asked for but the next parts.
-  const replies: Reply[] = [{}, { hold: MIB }, {}, {}, ...then]
-  const { path, requests, release } = await scripted(page, { then: replies }, '/wide.gguf')
+  // While the second part is held, only two more are asked for. The answers of `then` wait for each other: what
+  // fails is asked for again at once, and that request should not get the next of them.
+  const before: Reply[] = [{}, {}, {}, {}]
+  const after = before.length + then.length
+  const replies = [...before, ...then.map(reply => ({ ...reply, after }))]
+  const from = { [MIB]: { hold: MIB } }
+  const { path, requests, release } = await scripted(page, { then: replies, from }, '/wide.gguf')
   await makeFast(page, 4)
   const loading = loadReporting(page, path, { worker: false, cache: 'off', stallTimeout: 8000 })
   await expect.poll(() => page.evaluate(() => window.fast.threads)).toBe(2)

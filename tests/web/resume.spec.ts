@@ -132,7 +132,10 @@ for (const [what, reply] of Object.entries<Reply>({
     const seen = await loadFast(shared, [reply, reply])
     const broken = seen.filter(request => request.sent < asked(request)[1])
     expect(broken.map(request => asked(request)[1])).toEqual([8 * MIB, 8 * MIB])
-    expect(sent(seen)).toBe(WIDE_SIZE)
+    // The browser may lose what it had not read when a connection broke.
+    const again = sent(seen) - WIDE_SIZE
+    expect(again).toBeGreaterThanOrEqual(0)
+    expect(again).toBeLessThanOrEqual(sent(broken) / 2)
   })
 }
 

@@ -21,7 +21,7 @@
 //   /control/release/NAME  what the script holds goes on, now and from now on
 //
 // A script's `then` lists how to answer the first requests; `always` holds for every request, also
-// for those after the list. `Reply` below says what an answer can be. Tests that do not need a time
+// for those after the list; `from` for those that begin at an offset, whenever they come. `Reply` below says what an answer can be. Tests that do not need a time
 // do not depend on one.
 //
 // The second port is another origin, with CORS.
@@ -44,6 +44,7 @@ const TYPES = {
 /**
  * How to answer one request.
  * @typedef {object} Reply
+ * @property {number} [after] answer only when so many requests have come under the path, this one included
  * @property {number} [status] answer with this status and no file
  * @property {string} [redirect] redirect to this address
  * @property {boolean} [drop] send nothing and end the connection
@@ -69,6 +70,7 @@ let count = 0
  * @typedef {object} Script
  * @property {Reply} always
  * @property {Reply[]} then
+ * @property {Record<number, Reply>} from
  * @property {object[]} requests
  * @property {() => void} release
  * @property {Promise<void>} released
@@ -90,10 +92,17 @@ const answer = (request, response) => {
   response.setHeader('content-type', TYPES[extname(rest)] ?? 'application/octet-stream')
   if (kind === 'as') return serve(request, response, bytes, REPLIES[name](bytes.length))
   const script = scripts.get(name)
-  const reply = { ...script.always, ...script.then.shift() }
+  const first = /=(\d+)-/.exec(request.headers.range ?? '')?.[1]
+  const reply = { ...script.always, ...script.then.shift(), ...script.from[first] }
   const entry = { range: request.headers.range, ifRange: request.headers['if-range'], status: 0, sent: 0 }
   script.requests.push(entry)
-  return serve(request, response, bytes, reply, entry, script.released)
+  return arrived(script, reply.after ?? 0)
+    .then(() => serve(request, response, bytes, reply, entry, script.released))
+}
+
+/** Resolves when so many requests have come. */
+const arrived = async (script, requests) => {
+  while (script.requests.length < requests) await new Promise(resolve => setTimeout(resolve, 10))
 }
 
 /** The files that were served, by path: models are asked for in many parts. */
@@ -216,7 +225,7 @@ const control = async (what, request, response) => {
     for await (const data of request) text += data
     let release
     const released = new Promise(resolve => { release = resolve })
-    scripts.set(name, { always: {}, then: [], ...JSON.parse(text), requests: [], release, released })
+    scripts.set(name, { always: {}, then: [], from: {}, ...JSON.parse(text), requests: [], release, released })
   }
   response.end(JSON.stringify(scripts.get(name)?.requests ?? []))
 }
