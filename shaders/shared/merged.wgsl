@@ -6,8 +6,8 @@
 // is N_HEAD * HEAD_DIM. A split that sees no position changes no bit of the result. So a token
 // gives the same bits in a step of one token and in a step of several.
 //
-// SPLITS is their number if the pipeline is for steps with so many, or else 0. Where it is known, nothing
-// is loaded for splits that are not there.
+// SPLITS is the number of splits in the steps that the pipeline is for. Only these are loaded. SPLITS is 0
+// if the pipeline is for any number.
 
 const_assert SPLITS <= 4u; // merged_input.wgsl then adds four once
 

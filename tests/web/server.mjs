@@ -44,7 +44,7 @@ const TYPES = {
 /**
  * How to answer one request.
  * @typedef {object} Reply
- * @property {number} [after] answer only when so many requests have come under the path, this one included
+ * @property {number} [after] wait with the answer until the path has had this many requests
  * @property {number} [status] answer with this status and no file
  * @property {string} [redirect] redirect to this address
  * @property {boolean} [drop] send nothing and end the connection
@@ -100,9 +100,9 @@ const answer = (request, response) => {
     .then(() => serve(request, response, bytes, reply, entry, script.released))
 }
 
-/** Resolves when so many requests have come. */
-const arrived = async (script, requests) => {
-  while (script.requests.length < requests) await new Promise(resolve => setTimeout(resolve, 10))
+/** Waits until the script has had `count` requests. */
+const arrived = async (script, count) => {
+  while (script.requests.length < count) await new Promise(resolve => setTimeout(resolve, 10))
 }
 
 /** The files that were served, by path: models are asked for in many parts. */
