@@ -68,8 +68,8 @@ fn value(position: u32, head_kv: u32, four: u32) -> vec4f {
         * bitcast<f32>(v_cache[position * (KV_ROW / 2u) + scale / 2u][scale % 2u]);
 }
 
-// Sums over the lanes of a position and maxima over the workgroup, for each head. Lanes exchange nothing
-// for a head that is not there.
+// For each head, the sum over the lanes of a position, and the largest over the workgroup. Where there is
+// one head, lanes exchange nothing for a second.
 fn heads_sum(lane: u32, v: vec2f) -> vec2f {
     if HEADS == 1u {
         return vec2f(lanes_sum_f32(lane, v.x));
