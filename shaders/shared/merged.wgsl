@@ -6,19 +6,13 @@
 // is N_HEAD * HEAD_DIM. A split that sees no position changes no bit of the result. So a token
 // gives the same bits in a step of one token and in a step of several.
 //
-// SPLITS is the number of splits in the steps that the pipeline is for. Only these are loaded. SPLITS is 0
-// if the pipeline is for any number.
+// The pipeline is for steps with MOST_SPLITS splits at most: 1, 4 or 12.
 
-const_assert SPLITS <= 4u; // merged_input.wgsl then adds four once
-
-// Which of four splits are loaded besides the first.
-const SECOND: bool = SPLITS != 1u;
-const THIRD: bool = SPLITS == 0u || SPLITS > 2u;
-const FOURTH: bool = SPLITS == 0u || SPLITS > 3u;
+const SINGLE: bool = MOST_SPLITS == 1u;
 
 fn n_splits() -> u32 {
-    if SPLITS > 0u {
-        return SPLITS;
+    if SINGLE {
+        return 1u;
     }
     return step.n_splits;
 }
@@ -38,13 +32,9 @@ fn shares_of(first: u32, split: u32, head: u32, before: f32) -> Shares {
     var ml1 = ml0;
     var ml2 = ml0;
     var ml3 = ml0;
-    if SECOND {
+    if !SINGLE {
         ml1 = partial_max_total[(first + min(split + 1u, last)) * N_HEAD + head];
-    }
-    if THIRD {
         ml2 = partial_max_total[(first + min(split + 2u, last)) * N_HEAD + head];
-    }
-    if FOURTH {
         ml3 = partial_max_total[(first + min(split + 3u, last)) * N_HEAD + head];
     }
     let m = vec4f(ml0.x, ml1.x, ml2.x, ml3.x);
@@ -58,17 +48,11 @@ fn shares_of(first: u32, split: u32, head: u32, before: f32) -> Shares {
 // Adds the weighted vectors of four splits to the sum. Only here do drivers choose the operations:
 // with explicit fma, decoding with 1024 tokens of context is a twentieth slower on an NVIDIA H200.
 fn weighted(sum: vec4f, s: Shares, p0: vec4f, p1: vec4f, p2: vec4f, p3: vec4f) -> vec4f {
-    var v = sum * s.shrink + s.share.x * p0;
-    if SECOND {
-        v += s.share.y * p1;
+    let v = sum * s.shrink + s.share.x * p0;
+    if SINGLE {
+        return v;
     }
-    if THIRD {
-        v += s.share.z * p2;
-    }
-    if FOURTH {
-        v += s.share.w * p3;
-    }
-    return v;
+    return v + s.share.y * p1 + s.share.z * p2 + s.share.w * p3;
 }
 
 // A vector of the splits so far.
@@ -84,13 +68,9 @@ fn add_four(before: Splits, first: u32, split: u32, i: u32) -> Splits {
     var p1 = vec4f();
     var p2 = vec4f();
     var p3 = vec4f();
-    if SECOND {
+    if !SINGLE {
         p1 = partial_sums[(first + min(split + 1u, last)) * (K / 4u) + i];
-    }
-    if THIRD {
         p2 = partial_sums[(first + min(split + 2u, last)) * (K / 4u) + i];
-    }
-    if FOURTH {
         p3 = partial_sums[(first + min(split + 3u, last)) * (K / 4u) + i];
     }
     let s = shares_of(first, split, 4u * i / HEAD_DIM, before.largest);
@@ -103,10 +83,10 @@ fn add_four(before: Splits, first: u32, split: u32, i: u32) -> Splits {
 fn merged(token: u32, i: u32) -> vec4f {
     let first = token * n_splits();
     var v = add_four(Splits(vec4f(), 0.0, -1e30), first, 0u, i);
-    if n_splits() > 4u {
+    if MOST_SPLITS > 4u && n_splits() > 4u {
         v = add_four(v, first, 4u, i);
     }
-    if n_splits() > 8u {
+    if MOST_SPLITS > 8u && n_splits() > 8u {
         v = add_four(v, first, 8u, i);
     }
     return v.sum * (1.0 / v.total); // one division instead of four

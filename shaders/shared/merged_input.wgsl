@@ -22,13 +22,9 @@ fn load_splits(first: u32, split: u32, i: u32) -> FourSplits {
     let last = n_splits() - 1u;
     var splits: FourSplits;
     splits.first = load_split(first + split, i);
-    if SECOND {
+    if !SINGLE {
         splits.second = load_split(first + min(split + 1u, last), i);
-    }
-    if THIRD {
         splits.third = load_split(first + min(split + 2u, last), i);
-    }
-    if FOURTH {
         splits.fourth = load_split(first + min(split + 3u, last), i);
     }
     return splits;
@@ -49,13 +45,13 @@ fn input(token: u32, i: u32) -> Input {
     var total = 0.0;
     var sum = Input();
     var next = load_splits(first, 0u, i);
-    let fours = select((step.n_splits + 3u) / 4u, 1u, SPLITS > 0u);
+    let fours = select((n_splits() + 3u) / 4u, 1u, MOST_SPLITS <= 4u);
     for (var four = 0u; four < fours; four++) {
         let split = 4u * four;
         let p = next;
         let s = shares_of(first, split, head, largest);
         // Load the next splits while these are added.
-        if SPLITS == 0u && split + 4u < step.n_splits {
+        if MOST_SPLITS > 4u && split + 4u < n_splits() {
             next = load_splits(first, split + 4u, i);
         }
         largest = s.largest;

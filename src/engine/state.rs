@@ -400,11 +400,9 @@ impl State {
     }
 
     /// Positions whose steps have other pipelines than the first one's, as far as the context is long
-    /// enough: with each number of short splits, and with long splits, and many of them.
-    pub(super) fn later_positions(&self) -> impl Iterator<Item = usize> {
-        let short = (SHORT_SPLIT..SHORT).step_by(SHORT_SPLIT);
-        let later = short.chain([self.min_split * self.max_splits]);
-        later.map(|pos| pos.min(self.n_ctx - 1))
+    /// enough: with a few short splits, and with many long ones.
+    pub(super) fn later_positions(&self) -> [usize; 2] {
+        [SHORT_SPLIT, self.min_split * self.max_splits].map(|pos| pos.min(self.n_ctx - 1))
     }
 
     /// The most tokens of a draft pass after `pos`: up to where a single token would split the

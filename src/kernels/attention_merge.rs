@@ -1,5 +1,5 @@
 use super::rows::{norm_consts, norm_threads, weight_or};
-use super::splits::{UNKNOWN, splits_const};
+use super::splits::{MAX_SPLITS, splits_const};
 use super::{AttentionShape, Norm, Partials, Quantized, WORKGROUP};
 use crate::gpu::{Access, Const, Extent, Kernel, Recorder};
 use crate::lanes_variants;
@@ -29,7 +29,7 @@ fn consts(shape: &AttentionShape, workgroup: u32, eps: Option<f32>) -> Vec<Const
     let own = [
         Const::U32("WORKGROUP", workgroup),
         Const::size("K", shape.n_head * shape.head_dim),
-        splits_const(UNKNOWN),
+        splits_const(MAX_SPLITS),
     ];
     [shape.consts(), own.into(), norm_consts(eps)].concat()
 }

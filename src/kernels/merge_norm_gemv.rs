@@ -1,7 +1,7 @@
 use super::rows::{
     Instead, RowGroups, ShardRows, TernaryProduct, norm_consts, ternary_consts, weight_or,
 };
-use super::splits::{KNOWN, UNKNOWN, splits_const};
+use super::splits::{FEW_SPLITS, MAX_SPLITS, splits_const};
 use super::{AttentionShape, Norm, Partials, Product, Ternary};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder, Tuning};
 use crate::lanes_variants;
@@ -35,8 +35,12 @@ pub(super) const KERNEL: Kernel = Kernel {
     example: || {
         let rows = ShardRows { k: 2560, all: 2560, shard: 0..2560 };
         let groups = row_groups(&Tuning::card(None, 256), rows.k);
-        let consts =
-            consts(&AttentionShape::EXAMPLE, groups.normed_consts_if(false), Some(1e-5), UNKNOWN);
+        let consts = consts(
+            &AttentionShape::EXAMPLE,
+            groups.normed_consts_if(false),
+            Some(1e-5),
+            MAX_SPLITS,
+        );
         [ternary_consts(&rows, Product::Add, true), consts].concat()
     },
 };
@@ -64,15 +68,15 @@ impl Recorder<'_> {
             let groups = groups.normed_consts(self.gpu(), w.k, 0);
             consts(shape, groups, norm.map(|norm| norm.eps), splits)
         };
-        let known = KNOWN.map(|(splits, is_taken)| Instead { is_taken, consts: consts(splits) });
+        let few = FEW_SPLITS.map(|(splits, is_taken)| Instead { is_taken, consts: consts(splits) });
         TernaryProduct {
             kernel: &KERNEL,
             w,
             product: Product::Add,
             rows_per_workgroup: groups.rows(),
             tokens: Extent::Fixed(1),
-            consts: consts(UNKNOWN),
-            instead: known.into(),
+            consts: consts(MAX_SPLITS),
+            instead: few.into(),
             buffers: &[sums, max_total, &weight, y],
         }
         .record(self);

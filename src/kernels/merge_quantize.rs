@@ -1,5 +1,5 @@
 use super::packed::QuantizedGroups;
-use super::splits::{UNKNOWN, splits_const};
+use super::splits::{MAX_SPLITS, splits_const};
 use super::{AttentionShape, Partials};
 use crate::gpu::{Access, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
@@ -31,7 +31,7 @@ fn consts(shape: &AttentionShape) -> Vec<Const> {
     let own = [
         Const::U32("WORKGROUP", WORKGROUP),
         Const::size("K", shape.n_head * shape.head_dim),
-        splits_const(UNKNOWN),
+        splits_const(MAX_SPLITS),
     ];
     [shape.consts(), own.into()].concat()
 }

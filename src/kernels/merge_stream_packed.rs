@@ -1,6 +1,6 @@
 use super::packed::{Packed, Stream, example_matrix};
 use super::rows::ShardRows;
-use super::splits::{KNOWN, UNKNOWN, splits_const};
+use super::splits::{FEW_SPLITS, MAX_SPLITS, splits_const};
 use super::{AttentionShape, Norm, Partials, in_a_row, stream_packed};
 use crate::gpu::{Access, Buffer, Const, Kernel, Recorder, Tuning};
 use crate::lanes_variants;
@@ -41,7 +41,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         let (_, w) = example_matrix(1);
         let shape = AttentionShape { n_head: MAX_COLUMNS / 128, ..AttentionShape::EXAMPLE };
         let rows = ShardRows { k: MAX_COLUMNS, all: w.rows, shard: 0..w.rows };
-        consts(&rows, &w, &Tuning::card(None, 256), &shape, UNKNOWN)
+        consts(&rows, &w, &Tuning::card(None, 256), &shape, MAX_SPLITS)
     },
 };
 
@@ -82,11 +82,11 @@ impl Recorder<'_> {
             let groups = in_a_row(rows.shard.len() / 32);
             self.dispatch(
                 &KERNEL,
-                &consts(UNKNOWN),
+                &consts(MAX_SPLITS),
                 &[&shard.codes, &shard.scales, sums, max_total, &norm.weight, x, &stream.words],
                 groups,
             );
-            for (splits, is_taken) in KNOWN {
+            for (splits, is_taken) in FEW_SPLITS {
                 self.instead(is_taken, &KERNEL, &consts(splits), groups);
             }
         }
