@@ -69,11 +69,13 @@ export async function loadTimes(options) {
   const token = performance.now()
   await model.stored
   const stored = performance.now()
-  // Each kernel is asked for right after the one before it, so a pause means that all are there.
-  const QUIET = 300
+  // Each kernel is asked for right after the one before it, so a pause means that all are there. The first is asked for
+  // when the answer has ended: on a CPU, a second after its token.
+  const [QUIET, STEP] = [1500, 100]
+  const storedAt = performance.timeOrigin + stored
   const isQuiet = ({ at, open }) =>
-    open === 0 && performance.timeOrigin + performance.now() - at > QUIET
-  while (!isQuiet(told.at(-1))) await new Promise(resolve => setTimeout(resolve, QUIET))
+    open === 0 && performance.timeOrigin + performance.now() - Math.max(at, storedAt) > QUIET
+  while (!isQuiet(told.at(-1))) await new Promise(resolve => setTimeout(resolve, STEP))
   await model.dispose()
   worker.terminate()
   channel.close()

@@ -6,9 +6,9 @@
 // is N_HEAD * HEAD_DIM. A split that sees no position changes no bit of the result. So a token
 // gives the same bits in a step of one token and in a step of several.
 //
-// The pipeline is for steps with MOST_SPLITS splits at most: 1, 4 or 12.
+// The pipeline is for steps with MAX_SPLITS splits at most: 1, 4 or 12.
 
-const SINGLE: bool = MOST_SPLITS == 1u;
+const SINGLE: bool = MAX_SPLITS == 1u;
 
 fn n_splits() -> u32 {
     if SINGLE {
@@ -83,10 +83,10 @@ fn add_four(before: Splits, first: u32, split: u32, i: u32) -> Splits {
 fn merged(token: u32, i: u32) -> vec4f {
     let first = token * n_splits();
     var v = add_four(Splits(vec4f(), 0.0, -1e30), first, 0u, i);
-    if MOST_SPLITS > 4u && n_splits() > 4u {
+    if MAX_SPLITS > 4u && n_splits() > 4u {
         v = add_four(v, first, 4u, i);
     }
-    if MOST_SPLITS > 8u && n_splits() > 8u {
+    if MAX_SPLITS > 8u && n_splits() > 8u {
         v = add_four(v, first, 8u, i);
     }
     return v.sum * (1.0 / v.total); // one division instead of four

@@ -45,13 +45,13 @@ fn input(token: u32, i: u32) -> Input {
     var total = 0.0;
     var sum = Input();
     var next = load_splits(first, 0u, i);
-    let fours = select((n_splits() + 3u) / 4u, 1u, MOST_SPLITS <= 4u);
+    let fours = select((n_splits() + 3u) / 4u, 1u, MAX_SPLITS <= 4u);
     for (var four = 0u; four < fours; four++) {
         let split = 4u * four;
         let p = next;
         let s = shares_of(first, split, head, largest);
         // Load the next splits while these are added.
-        if MOST_SPLITS > 4u && split + 4u < n_splits() {
+        if MAX_SPLITS > 4u && split + 4u < n_splits() {
             next = load_splits(first, split + 4u, i);
         }
         largest = s.largest;

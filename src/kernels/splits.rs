@@ -21,5 +21,5 @@ fn has_at_most<const SPLITS: u32>(step: &Step) -> bool {
 
 /// The constant of `shaders/shared/merged.wgsl`: the most splits of the steps that a pipeline is for.
 pub(super) fn splits_const(most: u32) -> Const {
-    Const::U32("MOST_SPLITS", most)
+    Const::U32("MAX_SPLITS", most)
 }
