@@ -23,8 +23,8 @@ export default defineConfig({
   appType: 'mpa',
   resolve: {
     alias: [
-      { find: /^ternlight$/, replacement: resolve(here, 'pkg/index.js') },
-      { find: /^ternlight\/(.*)$/, replacement: resolve(here, 'pkg/$1.js') }
+      { find: /^tritloom$/, replacement: resolve(here, 'pkg/index.js') },
+      { find: /^tritloom\/(.*)$/, replacement: resolve(here, 'pkg/$1.js') }
     ]
   },
   plugins: [bundledModel(resolve(here, 'models/tiny-stories.gguf')), offlineFiles()],

@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 fn main() -> ExitCode {
     // cargo passes `--bench` to every benchmark.
     let options = args_os().skip(1).filter(|option| option != "--bench");
-    match Command::new(env!("CARGO_BIN_EXE_ternlight")).arg("bench").args(options).status() {
+    match Command::new(env!("CARGO_BIN_EXE_tritloom")).arg("bench").args(options).status() {
         Ok(status) if status.success() => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
     }

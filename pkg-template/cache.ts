@@ -38,7 +38,7 @@ export interface ModelCache {
 
 /** Only the compiled crate knows how models are stored; it is loaded when it is first needed. */
 const crate = async () => {
-  const [glue, { ready }] = await Promise.all([import('./ternlight.js'), import('./wasm.js')])
+  const [glue, { ready }] = await Promise.all([import('./tritloom.js'), import('./wasm.js')])
   await ready()
   return glue
 }
@@ -65,7 +65,7 @@ export const cache: ModelCache = {
 }
 
 /** Where this page notes that it has asked: some browsers ask the visitor, who is asked once. */
-const ASKED = 'ternlight-asked-to-persist'
+const ASKED = 'tritloom-asked-to-persist'
 
 /** Asks the browser not to delete models on its own, unless it was asked before. */
 export async function persistOnce(): Promise<void> {

@@ -111,6 +111,6 @@ function close(): void {
 
 async function fileHandle(name: string, create: boolean): Promise<HandleSource> {
   const root = await navigator.storage.getDirectory()
-  const folder = await root.getDirectoryHandle('ternlight', { create })
+  const folder = await root.getDirectoryHandle('tritloom', { create })
   return await folder.getFileHandle(name, { create }) as HandleSource
 }

@@ -3,7 +3,7 @@
 import { whenFree } from './life.js'
 import { spawn } from './spawn.js'
 
-const FOLDER = 'ternlight'
+const FOLDER = 'tritloom'
 /**
  * Threads that read: hashing takes most of their time. The first one writes what the others have hashed.
  * More would take memory, and the load could not use what they read.

@@ -5,7 +5,7 @@
 import { hurry } from './hurry.js'
 
 /** The label of the crate's devices. */
-const LABEL = 'ternlight'
+const LABEL = 'tritloom'
 /** Products of small matrices, which Chromium offers with `--enable-unsafe-webgpu`. */
 const MATRICES = 'chromium-experimental-subgroup-matrix'
 

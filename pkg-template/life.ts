@@ -4,7 +4,7 @@
 /** Takes a lock until this thread ends, in whatever way. Resolves to its name. */
 export const holdLock = (of: string): Promise<string | undefined> =>
   new Promise(resolve => {
-    const name = `ternlight-${of}-${crypto.randomUUID()}`
+    const name = `tritloom-${of}-${crypto.randomUUID()}`
     const held = () => {
       resolve(name)
       return new Promise<never>(() => {})

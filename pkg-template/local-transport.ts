@@ -4,7 +4,7 @@ import type { BitNetError } from './error.js'
 import type { Methods, ModelMethod, PortableSource, Streaming, Transport } from './protocol.js'
 import { received } from './source.js'
 import type { DeviceLoss, ModelInfo, Progress, Token } from './types.js'
-import { WasmModel } from './ternlight.js'
+import { WasmModel } from './tritloom.js'
 import { ready, watch } from './wasm.js'
 
 type Implementation<M extends ModelMethod> = (

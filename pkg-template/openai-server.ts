@@ -40,7 +40,7 @@ export async function create(
 }
 
 /** What answers call the model, where the request does not. */
-const nameOf = (model: Model): string => model.info.name || 'ternlight'
+const nameOf = (model: Model): string => model.info.name || 'tritloom'
 
 /** `model.fetch`. */
 export async function answer(
@@ -93,7 +93,7 @@ function decoded(name: string): string {
 
 /** No file says when its model was made: 0. */
 const described = (id: string) =>
-  ({ id, object: 'model', created: 0, owned_by: 'ternlight' })
+  ({ id, object: 'model', created: 0, owned_by: 'tritloom' })
 
 async function bodyOf(request: Request): Promise<unknown> {
   allow(request, 'POST')

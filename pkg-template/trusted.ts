@@ -1,5 +1,5 @@
 // Trusted Types. A page whose content security policy has `require-trusted-types-for 'script'` takes
-// addresses of scripts and HTML from policies alone, which it may name: `trusted-types ternlight`.
+// addresses of scripts and HTML from policies alone, which it may name: `trusted-types tritloom`.
 
 interface Policy {
   createHTML(html: string): string
@@ -19,7 +19,7 @@ const policy = createPolicy()
 function createPolicy(): Policy | undefined {
   const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes }
   try {
-    return trustedTypes?.createPolicy('ternlight', { createHTML: html => html, createScriptURL: url => url })
+    return trustedTypes?.createPolicy('tritloom', { createHTML: html => html, createScriptURL: url => url })
   } catch {
     return undefined
   }

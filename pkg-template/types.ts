@@ -72,7 +72,7 @@ export interface LoadOptions {
   context?: number
   /**
    * Where the model runs. `true` (default): in a worker of its own, which ends with the model.
-   * `false`: in this thread. A `Worker`: in that one. Its script must be `ternlight/worker` or
+   * `false`: in this thread. A `Worker`: in that one. Its script must be `tritloom/worker` or
    * import it. It holds one model at a time, and `dispose()` leaves it running.
    */
   worker?: boolean | Worker

@@ -1,6 +1,6 @@
 // The compiled crate: loaded once per thread, when it is first needed.
 import { BitNetError } from './error.js'
-import init, { onPanic } from './ternlight.js'
+import init, { onPanic } from './tritloom.js'
 
 let loading: Promise<void> | undefined
 let crashed: BitNetError | undefined
@@ -28,12 +28,12 @@ async function start(): Promise<void> {
   } catch (error) {
     loading = undefined
     const why = error instanceof Error ? error.message : error
-    throw new BitNetError('network', `could not load ternlight_bg.wasm: ${why}`)
+    throw new BitNetError('network', `could not load tritloom_bg.wasm: ${why}`)
   }
   onPanic(crash)
   // Some crashes do not panic: traps, and exceptions of the browser that pass through the crate.
   globalThis.addEventListener('error', ({ error, message }: ErrorEvent) => {
-    const isOurs = error instanceof WebAssembly.RuntimeError || /ternlight_bg/.test(error?.stack)
+    const isOurs = error instanceof WebAssembly.RuntimeError || /tritloom_bg/.test(error?.stack)
     if (isOurs) crash(message)
   })
 }

@@ -144,7 +144,7 @@ export class WorkerTransport implements Transport {
   }
 
   async #greet(): Promise<void> {
-    const silent = 'bad option `worker`: it does not answer; make it from `ternlight/worker`'
+    const silent = 'bad option `worker`: it does not answer; make it from `tritloom/worker`'
     const giveUp = () => this.#end(new BitNetError('bad-option', silent))
     const patience = setTimeout(giveUp, PATIENCE)
     try {

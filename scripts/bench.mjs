@@ -8,7 +8,7 @@
 //                    [--no-matrix-units] [--peer DIR] [--json] [--no-build]
 //
 //   --shape     random weights of that shape, in a temporary file that is deleted at the end:
-//               2b4t, tiny, bonsai-8b and others that `ternlight random --help` lists
+//               2b4t, tiny, bonsai-8b and others that `tritloom random --help` lists
 //   --embedding-deviation  draws the values of the embedding from a normal distribution of this
 //               standard deviation; at 0.5, some rows of 2b4t have values of 2 and more
 //   --context   loads the model with a context of N tokens; by default it has what 1 GiB holds
@@ -89,7 +89,7 @@ await main(async () => {
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130))
   let file = resolve(options.model)
   if (options.shape) {
-    file = join(tmpdir(), `ternlight-bench-${process.pid}.gguf`)
+    file = join(tmpdir(), `tritloom-bench-${process.pid}.gguf`)
     process.once('exit', () => rmSync(file, { force: true }))
     const deviation = options['embedding-deviation']
     const weights = [

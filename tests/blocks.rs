@@ -7,8 +7,8 @@ use std::fs;
 
 use half::f16;
 use support::{Random, f16_offsets, floats, path, random_blocks};
-use ternlight::blocks::{BlockScales, BlockType, Fault, TABLE, block_type, pack, quantize, unpack};
-use ternlight::gguf::TensorType;
+use tritloom::blocks::{BlockScales, BlockType, Fault, TABLE, block_type, pack, quantize, unpack};
+use tritloom::gguf::TensorType;
 
 /// The types, each with its vectors. The older Q2_0 has the bytes of PQ2_0.
 const VECTORS: &[(TensorType, &str)] = &[

@@ -8,12 +8,12 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use support::{File, Kv, assert_error, chat_tokens, json, open, outside, path, read, tiny};
-use ternlight::chat::{Inputs, Message, Prompt, Role, Template, TemplateChoice, Value};
-use ternlight::gguf::{Gguf, Metadata};
-use ternlight::model::Config;
-use ternlight::native::{FileSource, block_on};
-use ternlight::source::Reader;
-use ternlight::tokenizer::Tokenizer;
+use tritloom::chat::{Inputs, Message, Prompt, Role, Template, TemplateChoice, Value};
+use tritloom::gguf::{Gguf, Metadata};
+use tritloom::model::Config;
+use tritloom::native::{FileSource, block_on};
+use tritloom::source::Reader;
+use tritloom::tokenizer::Tokenizer;
 
 /// The metadata and the tokenizer of the bundled model.
 fn bundled() -> (Metadata, Tokenizer) {
@@ -162,7 +162,7 @@ fn templates_give_what_jinja2_gives() {
 
 /// The folder with the families' own templates and `vectors.json`, if it is on this machine.
 fn families_templates() -> Option<PathBuf> {
-    outside("TERNLIGHT_CHAT_VECTORS", "the families' templates")
+    outside("TRITLOOM_CHAT_VECTORS", "the families' templates")
 }
 
 #[test]
@@ -179,11 +179,11 @@ fn the_families_templates_give_what_jinja2_gives() {
 }
 
 /// The tokens of the same prompts as llama.cpp gives them, where the vocabularies are on this
-/// machine too: see `TERNLIGHT_TOKENIZER_VECTORS` in `tests/tokenizer/libraries.rs`.
+/// machine too: see `TRITLOOM_TOKENIZER_VECTORS` in `tests/tokenizer/libraries.rs`.
 #[test]
 fn the_families_templates_give_llama_cpps_tokens() {
     let Some(chat) = families_templates() else { return };
-    let vocabularies = outside("TERNLIGHT_TOKENIZER_VECTORS", "llama.cpp's vocabularies");
+    let vocabularies = outside("TRITLOOM_TOKENIZER_VECTORS", "llama.cpp's vocabularies");
     let Some(vocabularies) = vocabularies else { return };
     let cases = vectors(&fs::read_to_string(chat.join("vectors.json")).unwrap());
     let mut checked = 0;

@@ -1,6 +1,6 @@
 //! The error codes are the same in the crate, in its list of codes, and in the package's types.
 
-use ternlight::Error;
+use tritloom::Error;
 
 const ERROR: &str = include_str!("../src/error.rs");
 const TYPES: &str = include_str!("../pkg-template/types.ts");

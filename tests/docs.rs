@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ternlight::Error;
+use tritloom::Error;
 
 const MAX_README_LINES: usize = 130;
 

@@ -5,10 +5,10 @@ mod support;
 
 use support::families::{Expected, distance, expectations};
 use support::{json, open};
-use ternlight::model::{Angles, Rope, RopeScaling};
+use tritloom::model::{Angles, Rope, RopeScaling};
 
-use ternlight::native::block_on;
-use ternlight::reference::{Reference, ReferenceOptions};
+use tritloom::native::block_on;
+use tritloom::reference::{Reference, ReferenceOptions};
 
 fn logits(expected: &Expected) -> Vec<f32> {
     let options = ReferenceOptions { context: Some(expected.context), ..Default::default() };

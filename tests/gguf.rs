@@ -9,13 +9,13 @@ use std::io::Write;
 use std::ops::Range;
 
 use support::{F32, File, I2_S, Kv, Random, Tensor, assert_error, read, tiny};
-use ternlight::gguf::type_id::Q2_0;
-use ternlight::gguf::{Gguf, Header, TensorEntry, TensorType, Value};
-use ternlight::model::{Config, weights};
-use ternlight::native::{FileSource, block_on};
-use ternlight::source::{Reader, Source};
-use ternlight::tokenizer::Tokenizer;
-use ternlight::{Result, model};
+use tritloom::gguf::type_id::Q2_0;
+use tritloom::gguf::{Gguf, Header, TensorEntry, TensorType, Value};
+use tritloom::model::{Config, weights};
+use tritloom::native::{FileSource, block_on};
+use tritloom::source::{Reader, Source};
+use tritloom::tokenizer::Tokenizer;
+use tritloom::{Result, model};
 
 /// The reader accepts and refuses the files that `manifest.json` says it should.
 #[test]

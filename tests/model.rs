@@ -9,14 +9,14 @@ use support::families::OF_EACH_ARCHITECTURE;
 use support::{
     BF16, F16, F32, File, I2_S, Kv, N_LAYER, Random, Tensor, assert_error, floats, path, read, tiny,
 };
-use ternlight::blocks::TABLE;
-use ternlight::gguf::type_id::{Q1_0, Q2_0, Q4_0, Q4_K, Q6_K, Q8_0};
-use ternlight::gguf::{TensorInfo, TensorType};
-use ternlight::model::{ARCHITECTURES, Config, Role, RopeScaling, Weight, weights};
-use ternlight::native::block_on;
-use ternlight::reference::Reference;
-use ternlight::source::Reader;
-use ternlight::{Error, Result};
+use tritloom::blocks::TABLE;
+use tritloom::gguf::type_id::{Q1_0, Q2_0, Q4_0, Q4_K, Q6_K, Q8_0};
+use tritloom::gguf::{TensorInfo, TensorType};
+use tritloom::model::{ARCHITECTURES, Config, Role, RopeScaling, Weight, weights};
+use tritloom::native::block_on;
+use tritloom::reference::Reference;
+use tritloom::source::Reader;
+use tritloom::{Error, Result};
 
 fn config(file: &File) -> Result<Config> {
     Config::from_gguf(&read(&file.build()).unwrap())

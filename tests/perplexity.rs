@@ -10,11 +10,11 @@ use std::cell::Cell;
 use setup::Setup;
 use support::families::{Expected, expectations};
 use support::{open, path};
-use ternlight::Result;
-use ternlight::native::block_on;
-use ternlight::perplexity::{Perplexity, Windows, perplexity};
-use ternlight::reference::{Reference, ReferenceOptions};
-use ternlight::session::{KvType, Session};
+use tritloom::Result;
+use tritloom::native::block_on;
+use tritloom::perplexity::{Perplexity, Windows, perplexity};
+use tritloom::reference::{Reference, ReferenceOptions};
+use tritloom::session::{KvType, Session};
 
 /// `-ln p` of a token.
 fn loss(logits: &[f32], id: u32) -> f64 {

@@ -5,14 +5,14 @@ mod support;
 
 use serde_json::Value;
 use support::{assert_error, chat_tokens, floats, json, open, tiny};
-use ternlight::chat::{self, Message};
-use ternlight::gguf::Gguf;
-use ternlight::model::Activation;
-use ternlight::model::{Config, Role, weights};
-use ternlight::native::block_on;
-use ternlight::reference::{Reference, ReferenceOptions, ops};
-use ternlight::source::Reader;
-use ternlight::ternary::{Layout, TAIL, unpack};
+use tritloom::chat::{self, Message};
+use tritloom::gguf::Gguf;
+use tritloom::model::Activation;
+use tritloom::model::{Config, Role, weights};
+use tritloom::native::block_on;
+use tritloom::reference::{Reference, ReferenceOptions, ops};
+use tritloom::source::Reader;
+use tritloom::ternary::{Layout, TAIL, unpack};
 
 const GOLDENS: &str = "models/tiny-stories.goldens.json";
 
@@ -291,7 +291,7 @@ fn the_arm_layout_is_read() {
     for tensor in file.tensors.iter_mut().filter(|tensor| tensor.type_id == support::I2_S) {
         let n = tensor.bytes.len() - TAIL;
         let values = unpack(&tensor.bytes[..n], Layout::X86);
-        tensor.bytes[..n].copy_from_slice(&ternlight::ternary::pack(&values, Layout::Arm));
+        tensor.bytes[..n].copy_from_slice(&tritloom::ternary::pack(&values, Layout::Arm));
     }
     let bytes = file.build();
     let load = |layout| {

@@ -1,4 +1,4 @@
-//! `ternlight requantize`: a smaller embedding, and nothing else changed.
+//! `tritloom requantize`: a smaller embedding, and nothing else changed.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "this is how tests fail and report")]
 
 mod support;
@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use support::{BF16, F16, F32, File, Kv, Random, path, read, tiny};
-use ternlight::blocks::{block_type, quantize};
-use ternlight::gguf::{TensorType, type_id};
+use tritloom::blocks::{block_type, quantize};
+use tritloom::gguf::{TensorType, type_id};
 
 const EMBEDDING: &str = "token_embd.weight";
 
@@ -28,7 +28,7 @@ fn written(name: &str, file: &File) -> PathBuf {
 }
 
 fn requantize(input: &Path, output: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ternlight"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tritloom"));
     command.arg("requantize").arg(input).arg(output).args(args).output().unwrap()
 }
 

@@ -7,8 +7,8 @@ mod support;
 use std::fs;
 
 use support::{Random, floats, json, path};
-use ternlight::reference::ops;
-use ternlight::ternary::{Layout, TAIL, check_codes, pack, repack_arm, scale, unpack};
+use tritloom::reference::ops;
+use tritloom::ternary::{Layout, TAIL, check_codes, pack, repack_arm, scale, unpack};
 
 fn vector(name: &str) -> (Vec<u8>, f32) {
     let mut bytes = fs::read(path(&format!("tests/data/quant/{name}.bin"))).unwrap();

@@ -7,11 +7,11 @@ use std::fs;
 use std::path::PathBuf;
 
 use support::{F16, File, Kv, Random, assert_error, path, read, tiny};
-use ternlight::Result;
-use ternlight::gguf::{Gguf, Joined};
-use ternlight::native::{block_on, open};
-use ternlight::source::{Reader, Source};
-use ternlight::transfer::VolumeName;
+use tritloom::Result;
+use tritloom::gguf::{Gguf, Joined};
+use tritloom::native::{block_on, open};
+use tritloom::source::{Reader, Source};
+use tritloom::transfer::VolumeName;
 
 fn join(volumes: &[File]) -> Result<Vec<u8>> {
     let bytes: Vec<Vec<u8>> = volumes.iter().map(File::build).collect();

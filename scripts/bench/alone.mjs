@@ -27,7 +27,7 @@ const driverCache = folder => ({
  * Linux the GPU's driver has a cache of its own for each, which is empty at first.
  */
 export class LoneBrowser {
-  #folder = mkdtempSync(join(tmpdir(), 'ternlight-'))
+  #folder = mkdtempSync(join(tmpdir(), 'tritloom-'))
   #process
   #ended
   #server

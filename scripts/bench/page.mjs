@@ -279,7 +279,7 @@ export async function measure({
 
 /**
  * Times answers of `tokens` tokens with prompt lookup and without. The prompt counts up, then
- * starts over; a model of `ternlight random --counting` continues the count, so its answer repeats
+ * starts over; a model of `tritloom random --counting` continues the count, so its answer repeats
  * the prompt. In a second round one token in `changed` of the prompt is another, so that some drafts
  * are wrong. All that again with each of `options`, if there are any.
  *
@@ -387,7 +387,7 @@ export async function soak(tokens) {
 /** Runs in the worker: the size of the crate's memory, in bytes. */
 export async function wasmBytes() {
   // The module is loaded already: a second call returns it.
-  const { default: init } = await import(`${location.origin}/pkg/ternlight.js`)
+  const { default: init } = await import(`${location.origin}/pkg/tritloom.js`)
   return (await init()).memory.buffer.byteLength
 }
 

@@ -2,7 +2,7 @@
 // can use nothing outside itself.
 
 /**
- * Loads the model with the peer, then with ternlight, and leaves both in the page. Each generates
+ * Loads the model with the peer, then with tritloom, and leaves both in the page. Each generates
  * one token. Resolves to two times for each, in milliseconds from the call of `load`: until it
  * resolves, and until the first token. Fails if the peer needs more than `patience` seconds.
  */
@@ -52,7 +52,7 @@ export async function loadBoth({ cache, patience }) {
 
 /**
  * Times the answers of both, in turn, to a prompt of `words` words. The peer prints on the console
- * how many tokens its prompt has; ternlight gets a prompt of as many. Both are timed as a page sees
+ * how many tokens its prompt has; tritloom gets a prompt of as many. Both are timed as a page sees
  * them: when it makes the call, and when tokens come. If the peer gives no token, that was the last
  * run.
  */
@@ -111,7 +111,7 @@ export async function answerBoth({ words, tokens, runs, patience }) {
     const decode = at.length > 1 ? (1000 * (at.length - 1)) / (at.at(-1) - at[0]) : undefined
     return { first, decode, hangs }
   }
-  // Other tokens in each run. The peer reads its prompt anew each time; ternlight would find the
+  // Other tokens in each run. The peer reads its prompt anew each time; tritloom would find the
   // same prompt in its KV cache.
   const prompt = run =>
     Uint32Array.from(

@@ -1,4 +1,4 @@
-// `npm run bench -- --peer DIR`: the same file in ternlight and in another engine, in one browser
+// `npm run bench -- --peer DIR`: the same file in tritloom and in another engine, in one browser
 // and one run.
 //
 // DIR holds a built 0xBitNet: an index.js that exports `BitNet` with `load(url)` and
@@ -88,7 +88,7 @@ export const comparisonTable = ({ peer, browser, info, rows }) => {
     const [median, least, most] = [value.median, value.least, value.most].map(n => n.toFixed(1))
     return `${median.padStart(9)} (${least} to ${most}, n=${value.runs})`.padEnd(WIDTHS.side)
   }
-  const columns = ['ternlight', peer].map(name => name.padStart(9).padEnd(WIDTHS.side))
+  const columns = ['tritloom', peer].map(name => name.padStart(9).padEnd(WIDTHS.side))
   return [
     `${info.name} on ${info.adapter}, ${browser}: one file, one browser, one run`,
     '',

@@ -9,8 +9,8 @@ import { TARGET, wasmEnvironment } from '../setup/wasm-target.mjs'
 /** wasm-pack writes here first, so that a failing build leaves the last pkg/ as it was. */
 const STAGE = inRoot('target', 'wasm-pack')
 const OPTIMISED = inRoot('target', 'wasm-opt')
-export const WASM = 'ternlight_bg.wasm'
-const GLUE = ['ternlight.js', 'ternlight.d.ts', `${WASM}.d.ts`]
+export const WASM = 'tritloom_bg.wasm'
+const GLUE = ['tritloom.js', 'tritloom.d.ts', `${WASM}.d.ts`]
 
 /** Compiles the crate; the paths of the package's files that this makes, by name. */
 export const buildWasm = () => {
@@ -26,7 +26,7 @@ export const buildWasm = () => {
     '--no-pack',
     '--no-gitignore',
     '--out-name',
-    'ternlight',
+    'tritloom',
     '--out-dir',
     STAGE
   ]
@@ -39,7 +39,7 @@ export const buildWasm = () => {
 const withoutOurPaths = env => {
   const sysroot = capture('rustc', ['--print', 'sysroot'], { env })
   const names = {
-    [resolve(ROOT)]: 'ternlight',
+    [resolve(ROOT)]: 'tritloom',
     [CARGO_HOME]: 'cargo',
     ...(sysroot && { [sysroot]: 'rust' })
   }

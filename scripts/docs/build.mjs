@@ -32,7 +32,7 @@ export const buildDocs = async () => {
     await runQuietly(command, [...args, 'ci', '--prefix', HERE], { cwd: HERE, log: 'docs-npm' })
   }
   const options = {
-    name: 'ternlight',
+    name: 'tritloom',
     entryPoints: entryPoints(),
     projectDocuments: documents().map(path => inRoot(path)),
     readme: inRoot('README.md'),

@@ -14,7 +14,7 @@ const APPLICATION = '/Applications/Firefox.app/Contents/MacOS/firefox'
 /** The names of machines in Mozilla's downloads. */
 const MACHINES = { 'linux x64': 'linux64', 'linux arm64': 'linux64-aarch64' }
 /** Where a download is unpacked. */
-const folder = () => join(homedir(), '.cache', 'ternlight', 'firefox')
+const folder = () => join(homedir(), '.cache', 'tritloom', 'firefox')
 
 const versionOf = path => versionIn(capture(path, ['--version']))
 

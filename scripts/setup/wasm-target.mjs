@@ -82,7 +82,7 @@ const fromDebian = async () => {
 
 /** Builds std with an empty crate and copies it to where rustc looks for it. */
 const buildStandardLibrary = async env => {
-  const crate = mkdtempSync(join(tmpdir(), 'ternlight-std-'))
+  const crate = mkdtempSync(join(tmpdir(), 'tritloom-std-'))
   try {
     writeFileSync(
       join(crate, 'Cargo.toml'),

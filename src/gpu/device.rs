@@ -139,7 +139,7 @@ impl Gpu {
         };
         let (device, queue) = adapter
             .request_device(&wgpu::DeviceDescriptor {
-                label: Some("ternlight"),
+                label: Some("tritloom"),
                 required_features: adapter.features() & wanted,
                 required_limits,
                 ..Default::default()

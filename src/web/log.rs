@@ -13,7 +13,7 @@ thread_local! {
 
 /// Writes a warning to the console.
 pub(super) fn warn(message: &str) {
-    web_sys::console::warn_1(&JsValue::from_str(&format!("ternlight: {message}")));
+    web_sys::console::warn_1(&JsValue::from_str(&format!("tritloom: {message}")));
 }
 
 /// Makes a panic print its message to the console and call `callback` with it.

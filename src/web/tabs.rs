@@ -72,7 +72,7 @@ async fn request(url: &str, if_free: bool) -> Option<Option<Lock>> {
         let _ = tell.send(Some(Lock { release }));
         held
     });
-    let name = format!("ternlight-load {url}");
+    let name = format!("tritloom-load {url}");
     let asked = locks.request(&name, &options, callback.unchecked_ref()).ok()?;
     // The promise settles after the lock was released. It settles first only if there will be no
     // lock: a frame without storage has none.
@@ -82,7 +82,7 @@ async fn request(url: &str, if_free: bool) -> Option<Option<Lock>> {
     }
 }
 
-const CHANNEL: &str = "ternlight-load";
+const CHANNEL: &str = "tritloom-load";
 
 /// Tells other tabs how the download of `url` goes, until it is dropped.
 pub(super) struct Announcement(Rc<Reporter>);

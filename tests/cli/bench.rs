@@ -1,4 +1,4 @@
-//! `ternlight bench`.
+//! `tritloom bench`.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use crate::support::tiny;
-use crate::{file, target, ternlight, text};
+use crate::{file, target, text, tritloom};
 
 #[test]
 fn bench_reports_figures_with_bytes_and_a_soak() {
@@ -140,7 +140,7 @@ fn bench_removes_its_model_when_it_is_interrupted() {
     let files = || fs::read_dir(&folder).unwrap().count();
     for signal in ["-INT", "-TERM"] {
         let args = ["bench", "--shape", "tiny", "--soak", "100000"];
-        let mut command = ternlight(&args);
+        let mut command = tritloom(&args);
         let mut child = command.env("TMPDIR", &folder).stderr(Stdio::piped()).spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
         // At this point it has written its model and loads it.

@@ -1,6 +1,6 @@
-//! `ternlight inspect`.
+//! `tritloom inspect`.
 
-use ternlight::gguf::type_id::Q2_0;
+use tritloom::gguf::type_id::Q2_0;
 
 use crate::support::{File, Kv, Tensor, tiny};
 use crate::{assert_fails, file, text};
@@ -13,7 +13,7 @@ fn inspect_shows_the_content_of_a_file() {
         "general.architecture = \"bitnet-b1.58\"",
         "bitnet-b1.58.rope.freq_base = 10000",
         "token_embd.weight                F16 [512, 4096], 4194304 bytes",
-        "ternlight runs this model",
+        "tritloom runs this model",
     ] {
         assert!(shown.lines().any(|shown| shown == line), "no line {line:?} in\n{shown}");
     }

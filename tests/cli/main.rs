@@ -19,20 +19,20 @@ use std::process::{Command, Output, Stdio};
 
 use support::path;
 
-pub(crate) fn ternlight(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ternlight"));
+pub(crate) fn tritloom(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tritloom"));
     command.args(args).current_dir(path(""));
     command
 }
 
 /// Runs the program to its end.
 pub(crate) fn run(args: &[&str]) -> Output {
-    ternlight(args).output().unwrap()
+    tritloom(args).output().unwrap()
 }
 
 /// Runs the program with `input` piped to its standard input.
 pub(crate) fn run_with_input(args: &[&str], input: &[u8]) -> Output {
-    let mut command = ternlight(args);
+    let mut command = tritloom(args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     // A command that refuses its arguments ends without reading its input.

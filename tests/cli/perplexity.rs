@@ -1,4 +1,4 @@
-//! `ternlight perplexity`.
+//! `tritloom perplexity`.
 
 use crate::{assert_fails, assert_wrong_usage, file, text};
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read;
 use std::process::{Command, Stdio};
 
-use crate::{SHORT, assert_failed, assert_fails, run_with_input, target, ternlight, text, text_of};
+use crate::{SHORT, assert_failed, assert_fails, run_with_input, target, text, text_of, tritloom};
 
 #[test]
 fn a_dash_or_a_pipe_reads_the_prompt_from_standard_input() {
@@ -46,7 +46,7 @@ fn a_model_from_a_pipe_is_refused() {
 fn a_write_that_fails_is_an_error() {
     for args in [&[SHORT, &["Hi"]].concat()[..], &["inspect", "models/tiny-stories.gguf"]] {
         let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let output = ternlight(args).stdout(full).output().unwrap();
+        let output = tritloom(args).stdout(full).output().unwrap();
         assert_failed(args, output, "io", &["could not write standard output"]);
     }
     let random = ["random", "--shape", "tiny", "--layers", "1", "--force", "/dev/full"];
@@ -57,7 +57,7 @@ fn a_write_that_fails_is_an_error() {
 
 #[test]
 fn a_closed_pipe_stops_the_text() {
-    let mut child = ternlight(&["--cpu", "Tell me a story about a brave cat"])
+    let mut child = tritloom(&["--cpu", "Tell me a story about a brave cat"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -1,4 +1,4 @@
-//! `ternlight random`: models of random weights.
+//! `tritloom random`: models of random weights.
 
 use std::fs;
 
@@ -18,7 +18,7 @@ fn random_overwrites_a_file_only_with_force() {
     assert!(fs::read(&model).unwrap() == written, "the second file differs from the first");
     let shown = text(&["inspect", &model]);
     assert!(shown.contains("bitnet-b1.58.block_count = 1"), "{shown}");
-    assert!(shown.contains("ternlight runs this model"), "{shown}");
+    assert!(shown.contains("tritloom runs this model"), "{shown}");
 }
 
 /// Shapes with types of their own, whole. The headers of all are tested beside the program.
@@ -42,7 +42,7 @@ fn random_models_of_other_types_are_whole() {
         let row = shown.lines().find(|line| line.starts_with(row)).unwrap_or(&shown);
         assert!(row.contains("  scales 0.0"), "{row}");
         assert!(row.ends_with(shares), "{row}");
-        assert!(shown.ends_with("ternlight runs this model\n"), "{shown}");
+        assert!(shown.ends_with("tritloom runs this model\n"), "{shown}");
     }
     let model = target("random-embedding.gguf");
     for (embedding, row) in [("q8_0", "Q8_0"), ("q6_k", "Q6_K"), ("f16", "F16")] {
@@ -50,7 +50,7 @@ fn random_models_of_other_types_are_whole() {
         assert_eq!(text(&[&["random"], &shape[..], &["--force", &model]].concat()), "");
         let shown = text(&["inspect", &model]);
         assert!(shown.contains(&format!("{row} [512, 4096]")), "{shown}");
-        assert!(shown.ends_with("ternlight runs this model\n"), "{shown}");
+        assert!(shown.ends_with("tritloom runs this model\n"), "{shown}");
     }
 }
 
@@ -62,7 +62,7 @@ fn an_embedding_of_f16_gets_the_deviation_that_was_asked_for() {
     assert_eq!(text(&[&shape[..], &deviation].concat()), "");
     let shown = text(&["inspect", &model]);
     assert!(shown.contains("random, embedding deviation 0.5"), "{shown}");
-    assert!(shown.ends_with("ternlight runs this model\n"), "{shown}");
+    assert!(shown.ends_with("tritloom runs this model\n"), "{shown}");
     for wrong in ["0", "-1", "nan", "inf", "10001", "much"] {
         let args = ["--embedding-deviation", wrong, &model];
         let expected = ["embedding-deviation", "must be a number from 0.0001 to 10000"];

@@ -9,7 +9,7 @@ use crate::{SHORT, assert_fails, assert_wrong_usage, run, text};
 #[test]
 fn crate_package_and_changelog_have_one_version() {
     let version = env!("CARGO_PKG_VERSION");
-    assert_eq!(text(&["--version"]), format!("ternlight {version}\n"));
+    assert_eq!(text(&["--version"]), format!("tritloom {version}\n"));
     assert_eq!(json("pkg-template/package.json")["version"], "0.0.0");
     let changes = fs::read_to_string(path("CHANGELOG.md")).unwrap();
     let (_, newest) = changes.split_once("\n## ").unwrap();

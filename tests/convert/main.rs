@@ -1,4 +1,4 @@
-//! `ternlight convert`: folders from Hugging Face become files that compute the same.
+//! `tritloom convert`: folders from Hugging Face become files that compute the same.
 //!
 //! The folders are in `tests/data/convert`, with the logits that transformers gives for them.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "this is how tests fail and report")]
@@ -18,11 +18,11 @@ use std::process::{Command, Output};
 use half::{bf16, f16};
 use serde_json::{Value, json};
 use support::path;
-use ternlight::blocks::block_type;
-use ternlight::gguf::{Gguf, TensorType};
-use ternlight::native::{FileSource, block_on};
-use ternlight::source::Reader;
-use ternlight::ternary::{self, Layout};
+use tritloom::blocks::block_type;
+use tritloom::gguf::{Gguf, TensorType};
+use tritloom::native::{FileSource, block_on};
+use tritloom::source::Reader;
+use tritloom::ternary::{self, Layout};
 
 /// Tensors of a safetensors file: type, shape and bytes.
 type Tensors = BTreeMap<String, (String, Vec<usize>, Vec<u8>)>;
@@ -100,7 +100,7 @@ fn assert_refused(done: &Output, code: &str, facts: &[&str]) {
 }
 
 fn convert(folder: &Path, out: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ternlight"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tritloom"));
     command.arg("convert").arg(folder).arg(out).args(args).output().unwrap()
 }
 
@@ -151,7 +151,7 @@ fn header(file: &Path) -> Gguf {
 /// Every tensor of a GGUF file: its type and its values.
 fn decoded(file: &Path) -> BTreeMap<String, (TensorType, Vec<f32>)> {
     let bytes = fs::read(file).unwrap();
-    let decode = |tensor: &ternlight::gguf::TensorInfo| {
+    let decode = |tensor: &tritloom::gguf::TensorInfo| {
         let bytes = &bytes[tensor.offset as usize..][..tensor.len as usize];
         match tensor.ty {
             TensorType::F32 => values("F32", bytes),

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use serde_json::json;
-use ternlight::gguf::{Gguf, TensorType};
-use ternlight::model::{Config, RopeScaling};
-use ternlight::native::{FileSource, block_on};
-use ternlight::reference::Reference;
-use ternlight::source::Reader;
-use ternlight::tokenizer::Tokenizer;
+use tritloom::gguf::{Gguf, TensorType};
+use tritloom::model::{Config, RopeScaling};
+use tritloom::native::{FileSource, block_on};
+use tritloom::reference::Reference;
+use tritloom::source::Reader;
+use tritloom::tokenizer::Tokenizer;
 
 use crate::support::families::distance;
 use crate::support::{self, floats};
@@ -64,9 +64,9 @@ fn inspect_says_that_converted_models_run() {
     for name in ["bitnet", "llama", "qwen3", "minicpm"] {
         let out = Folder::new(&format!("inspect-{name}"), name).converted(&[]);
         let shown =
-            Command::new(env!("CARGO_BIN_EXE_ternlight")).arg("inspect").arg(out).output().unwrap();
+            Command::new(env!("CARGO_BIN_EXE_tritloom")).arg("inspect").arg(out).output().unwrap();
         let shown = String::from_utf8(shown.stdout).unwrap();
-        assert!(shown.ends_with("ternlight runs this model\n"), "{shown}");
+        assert!(shown.ends_with("tritloom runs this model\n"), "{shown}");
     }
 }
 

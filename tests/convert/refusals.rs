@@ -4,7 +4,7 @@ use std::fs;
 
 use half::bf16;
 use serde_json::{Value, json};
-use ternlight::gguf::TensorType;
+use tritloom::gguf::TensorType;
 
 use crate::support::path;
 use crate::{Folder, Tensors, assert_refused, convert, decoded, pack, ternarised, values};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use serde_json::{Value, json};
-use ternlight::tokenizer::Tokenizer;
+use tritloom::tokenizer::Tokenizer;
 
 use crate::{Folder, header, support};
 

@@ -2,12 +2,12 @@
 //! take over ten seconds, because they run hundreds of steps.
 
 use std::rc::Rc;
-use ternlight::engine::{Choice, Choosing, Engine, MAX_BATCH_STEPS};
+use tritloom::engine::{Choice, Choosing, Engine, MAX_BATCH_STEPS};
 
-use ternlight::kernels::SHORT;
-use ternlight::native::block_on;
-use ternlight::sampling::Sampling;
-use ternlight::session::KvType;
+use tritloom::kernels::SHORT;
+use tritloom::native::block_on;
+use tritloom::sampling::Sampling;
+use tritloom::session::KvType;
 
 use crate::setup::{Setup, engine, engine_of, noise};
 use crate::support::path;

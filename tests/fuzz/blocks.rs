@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use ternlight::blocks::{Fault, TABLE, pack, quantize, unpack};
+use tritloom::blocks::{Fault, TABLE, pack, quantize, unpack};
 
 use crate::run::{Input, Limits, fuzz};
 

@@ -16,20 +16,20 @@ use crate::run::{Input, Limits, assert_named, fuzz_for, join, split};
 use crate::support::path;
 
 // The command line's own readers: they are part of no library.
-#[path = "../../src/bin/ternlight/convert/checkpoint.rs"]
+#[path = "../../src/bin/tritloom/convert/checkpoint.rs"]
 mod checkpoint;
-#[path = "../../src/bin/ternlight/convert/config.rs"]
+#[path = "../../src/bin/tritloom/convert/config.rs"]
 mod config;
-#[path = "../../src/bin/ternlight/convert/object.rs"]
+#[path = "../../src/bin/tritloom/convert/object.rs"]
 mod object;
-#[path = "../../src/bin/ternlight/convert/pre_tokenizer.rs"]
+#[path = "../../src/bin/tritloom/convert/pre_tokenizer.rs"]
 mod pre_tokenizer;
-#[path = "../../src/bin/ternlight/convert/safetensors.rs"]
+#[path = "../../src/bin/tritloom/convert/safetensors.rs"]
 pub(crate) mod safetensors;
-#[path = "../../src/bin/ternlight/convert/tokenizer.rs"]
+#[path = "../../src/bin/tritloom/convert/tokenizer.rs"]
 mod tokenizer;
 
-/// The two targets of `ternlight convert` share one second.
+/// The two targets of `tritloom convert` share one second.
 pub(crate) const SECONDS: f64 = 0.5;
 
 const INDEX: &str = "model.safetensors.index.json";
@@ -204,13 +204,13 @@ fn inputs() -> impl Strategy<Value = Input> {
     })
 }
 
-/// Reads a folder as `ternlight convert` does before it looks at the weights.
-fn read(folder: &Path) -> ternlight::Result<()> {
+/// Reads a folder as `tritloom convert` does before it looks at the weights.
+fn read(folder: &Path) -> tritloom::Result<()> {
     let map: Map<String, Value> = checkpoint::json(folder, "config.json")?;
     let model = config::model(map.clone(), "fuzz")?;
     let (metadata, _) = tokenizer::metadata(folder, &map, model.n_vocab)?;
     for (key, value) in metadata {
-        use ternlight::gguf::Value::{Numbers, Strings};
+        use tritloom::gguf::Value::{Numbers, Strings};
         let len = match value {
             Strings(strings) if key.ends_with(".tokens") => strings.len(),
             Numbers(numbers) => numbers.len(),

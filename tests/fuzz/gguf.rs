@@ -6,11 +6,11 @@ use std::sync::LazyLock;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use ternlight::gguf::type_id::PQ2_0;
-use ternlight::model::{Config, weights};
-use ternlight::native::block_on;
-use ternlight::reference::Reference;
-use ternlight::source::Reader;
+use tritloom::gguf::type_id::PQ2_0;
+use tritloom::model::{Config, weights};
+use tritloom::native::block_on;
+use tritloom::reference::Reference;
+use tritloom::source::Reader;
 
 use crate::metadata::setting;
 use crate::run::{Input, Limits, assert_named, fuzz};

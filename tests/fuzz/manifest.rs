@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
-use ternlight::transfer::{MAX_PART, MAX_TOTAL, Manifest, Part, Record};
+use tritloom::transfer::{MAX_PART, MAX_TOTAL, Manifest, Part, Record};
 
 use crate::gguf::{damage, number, spoil};
 use crate::run::{Input, Limits, fuzz};

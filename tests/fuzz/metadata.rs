@@ -3,9 +3,9 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use ternlight::Error;
-use ternlight::gguf::Metadata;
-use ternlight::model::Config;
+use tritloom::Error;
+use tritloom::gguf::Metadata;
+use tritloom::model::Config;
 
 use crate::gguf::{BASES, damage, float, number, spoil};
 use crate::run::{Input, Limits, assert_named, fuzz};

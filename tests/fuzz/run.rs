@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
-use ternlight::Error;
+use tritloom::Error;
 
 use crate::allocation::most_held;
 use crate::support::path;

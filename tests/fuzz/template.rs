@@ -3,8 +3,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use ternlight::chat::{Message, Role, Template, TemplateChoice};
-use ternlight::tokenizer::Tokenizer;
+use tritloom::chat::{Message, Role, Template, TemplateChoice};
+use tritloom::tokenizer::Tokenizer;
 
 use crate::gguf::BASE;
 use crate::run::{Input, Limits, assert_named, fuzz};

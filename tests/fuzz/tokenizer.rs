@@ -3,8 +3,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use ternlight::model::Config;
-use ternlight::tokenizer::{Part, Rules, Special, TextStream, Tokenizer};
+use tritloom::model::Config;
+use tritloom::tokenizer::{Part, Rules, Special, TextStream, Tokenizer};
 
 use crate::gguf::{BASE, damage, number, spoil};
 use crate::metadata::value;

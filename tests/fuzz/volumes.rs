@@ -3,10 +3,10 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use ternlight::gguf::{Gguf, Joined};
-use ternlight::native::block_on;
-use ternlight::source::{Reader, Source};
-use ternlight::transfer::VolumeName;
+use tritloom::gguf::{Gguf, Joined};
+use tritloom::native::block_on;
+use tritloom::source::{Reader, Source};
+use tritloom::transfer::VolumeName;
 
 use crate::gguf::{BASE, damage, spoil};
 use crate::metadata::value;

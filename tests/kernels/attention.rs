@@ -4,9 +4,9 @@
 use std::cell::Cell;
 
 use half::f16;
-use ternlight::gpu::{Buffer, Gpu, Recorder, Row, Step, Subgroups};
-use ternlight::kernels::{AttentionShape, KvCache, KvType, Norm, Partials};
-use ternlight::reference::ops;
+use tritloom::gpu::{Buffer, Gpu, Recorder, Row, Step, Subgroups};
+use tritloom::kernels::{AttentionShape, KvCache, KvType, Norm, Partials};
+use tritloom::reference::ops;
 
 use crate::device::{assert_close, device, on_each_device, on_each_device_and_as_cards, read, run};
 use crate::packed_products::{check_groups, groups};

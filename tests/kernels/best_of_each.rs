@@ -1,10 +1,8 @@
 //! `best_of_each` makes the greedy choices of a draft pass.
 
-use ternlight::gpu::{Gpu, Step};
-use ternlight::kernels::{
-    Adjustments, BestOfBlock, NO_TOKEN, Penalties, VOCAB_BLOCK, vocab_blocks,
-};
-use ternlight::sampling::Sampling;
+use tritloom::gpu::{Gpu, Step};
+use tritloom::kernels::{Adjustments, BestOfBlock, NO_TOKEN, Penalties, VOCAB_BLOCK, vocab_blocks};
+use tritloom::sampling::Sampling;
 
 use crate::device::{on_each_device, read, run, step};
 use crate::support::Random;

@@ -5,11 +5,11 @@ use std::mem::offset_of;
 
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use naga::{AddressSpace, Module, StorageAccess, TypeInner};
-use ternlight::gpu::{Access, Dialect, Step, Subgroups, Tuning, strip};
-use ternlight::kernels::{
+use tritloom::gpu::{Access, Dialect, Step, Subgroups, Tuning, strip};
+use tritloom::kernels::{
     ALL, SamplingParams, long_row_consts, max_normed_columns, max_rope_columns,
 };
-use ternlight::sampling::Sampling;
+use tritloom::sampling::Sampling;
 
 use crate::shaders::{Shader, replaced, shaders};
 use crate::support::path;

@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use bytemuck::Pod;
-use ternlight::gpu::{Buffer, FeatureCaps, Gpu, GpuOptions, Recorder, Step};
-use ternlight::native::block_on;
+use tritloom::gpu::{Buffer, FeatureCaps, Gpu, GpuOptions, Recorder, Step};
+use tritloom::native::block_on;
 
 // All tests share one device of each kind. Opening a device takes longer than most tests, and a
 // pipeline that one test compiles serves the others.

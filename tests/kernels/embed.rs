@@ -1,8 +1,8 @@
 //! `embed` looks tokens up in the embedding.
 
 use half::f16;
-use ternlight::gpu::Gpu;
-use ternlight::kernels::{Dense, DenseType, Shard};
+use tritloom::gpu::Gpu;
+use tritloom::kernels::{Dense, DenseType, Shard};
 
 use crate::device::{device, read, run, step};
 use crate::greedy_lm_head::split;

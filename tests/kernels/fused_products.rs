@@ -1,8 +1,8 @@
 //! `norm_gemv`, `norm_gemv_rope_kv` and `merge_norm_gemv`: products that norm their own input.
 
-use ternlight::gpu::{Buffer, Gpu, Step};
-use ternlight::kernels::{AttentionShape, KvCache, KvType, Norm, Product, max_normed_columns};
-use ternlight::reference::ops;
+use tritloom::gpu::{Buffer, Gpu, Step};
+use tritloom::kernels::{AttentionShape, KvCache, KvType, Norm, Product, max_normed_columns};
+use tritloom::reference::ops;
 
 use crate::attention::{ATTENTION_DECODE, Case, merged};
 use crate::device::{on_each_card, on_each_device, read, run, step, without_packed_dot};

@@ -1,6 +1,6 @@
 //! `gemm_lm_head` computes the LM head of a draft pass.
 
-use ternlight::kernels::{DenseType, FEW};
+use tritloom::kernels::{DenseType, FEW};
 
 use crate::device::{on_each_device_and_as_cards, read, run, step};
 use crate::embed::{hard_values, upload};

@@ -2,8 +2,8 @@
 //! the LM head of an embedding that is split into bytes.
 
 use half::f16;
-use ternlight::kernels::DenseType;
-use ternlight::reference::ops;
+use tritloom::kernels::DenseType;
+use tritloom::reference::ops;
 
 use crate::device::{assert_close, on_each_device_and_as_cards, read, run, step};
 use crate::embed::{hard_values, upload};

@@ -5,12 +5,12 @@
 use std::collections::HashSet;
 
 use half::f16;
-use ternlight::gpu::{Buffer, Gpu, Plan, Recorder};
-use ternlight::kernels::{
+use tritloom::gpu::{Buffer, Gpu, Plan, Recorder};
+use tritloom::kernels::{
     ADJUSTED_WORDS, Adjustments, Approximation, Dense, DenseType, MIN_NORM, NO_TOKEN, Penalties,
     SamplingParams, adjusts_little, leads, rescored_blocks, vocab_blocks,
 };
-use ternlight::sampling::Sampling;
+use tritloom::sampling::Sampling;
 
 use crate::device::{device, on_each_device, on_each_device_and_as_cards, read, run, step};
 use crate::embed::{hard_values, upload};

@@ -1,9 +1,9 @@
 //! `logprob_blocks` and `logprob_record` find the likeliest tokens and all log-probabilities.
 
-use ternlight::gpu::{Extent, Gpu, Recorder};
-use ternlight::kernels::{Likeliest, N_RECORDS, Record, SamplingParams};
-use ternlight::native::block_on;
-use ternlight::sampling::{Logprobs, MAX_LOGPROBS, Sampling};
+use tritloom::gpu::{Extent, Gpu, Recorder};
+use tritloom::kernels::{Likeliest, N_RECORDS, Record, SamplingParams};
+use tritloom::native::block_on;
+use tritloom::sampling::{Logprobs, MAX_LOGPROBS, Sampling};
 
 use crate::device::{device, read, step};
 use crate::support::Random;

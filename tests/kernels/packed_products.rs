@@ -3,14 +3,14 @@
 //! single token, `stream_packed` and `norm_gated_packed` also make what the next product needs, as
 //! `stream_of_last` does for the first one. `norm_gemv_packed` and `norm_gemv_heads_packed` take it.
 
-use ternlight::blocks::pack;
-use ternlight::gpu::Gpu;
-use ternlight::kernels::{
+use tritloom::blocks::pack;
+use tritloom::gpu::Gpu;
+use tritloom::kernels::{
     AttentionShape, Format, Heads, KvCache, KvType, MIN_LANES, Norm, Packed, PackedShard, Product,
     QuantizedGroups, Scales, Stream,
 };
-use ternlight::model::Activation;
-use ternlight::reference::ops;
+use tritloom::model::Activation;
+use tritloom::reference::ops;
 
 use crate::attention::{self, ATTENTION, Case};
 use crate::device::{

@@ -1,8 +1,8 @@
 //! `penalize` changes the logits of tokens that have a bias or that the text has already.
 
-use ternlight::gpu::Recorder;
-use ternlight::kernels::{Adjustments, Penalties};
-use ternlight::sampling::{LogitBias, Sampling};
+use tritloom::gpu::Recorder;
+use tritloom::kernels::{Adjustments, Penalties};
+use tritloom::sampling::{LogitBias, Sampling};
 
 use crate::device::{assert_close, device, read, step};
 use crate::support::Random;

@@ -1,9 +1,9 @@
 //! Pipelines that are compiled before they are needed, and those that do not compile.
 
-use ternlight::gpu::{
+use tritloom::gpu::{
     Access, Const, Extent, Gpu, GpuOptions, Kernel, Plan, Recorder, Step, Variant,
 };
-use ternlight::native::block_on;
+use tritloom::native::block_on;
 
 /// Writes the constant `VALUE`. With 0 it does not compile: an array has a length.
 const KERNEL: Kernel = Kernel {
@@ -25,7 +25,7 @@ const KERNEL: Kernel = Kernel {
 };
 
 /// Runs one after the other; gives what the last of them writes.
-fn last(gpu: &Gpu, plans: &[Plan], y: &ternlight::gpu::Buffer<u32>) -> ternlight::Result<Vec<u32>> {
+fn last(gpu: &Gpu, plans: &[Plan], y: &tritloom::gpu::Buffer<u32>) -> tritloom::Result<Vec<u32>> {
     let plans: Vec<&Plan> = plans.iter().collect();
     block_on(gpu.run_and_read(&plans, &Step::default(), y, 1).take(gpu))
 }

@@ -1,7 +1,7 @@
 //! `probe_read` takes as long as reading takes. Its sums show that it reads everything once.
 
-use ternlight::gpu::Buffer;
-use ternlight::kernels::{PROBED_TOGETHER, probed_sums};
+use tritloom::gpu::Buffer;
+use tritloom::kernels::{PROBED_TOGETHER, probed_sums};
 
 use crate::device::{device, read, run, step};
 use crate::support::Random;

@@ -4,13 +4,13 @@
 
 use std::collections::HashSet;
 
-use ternlight::gpu::{Buffer, Gpu, Plan, Recorder, Step};
-use ternlight::kernels::{
+use tritloom::gpu::{Buffer, Gpu, Plan, Recorder, Step};
+use tritloom::kernels::{
     Approximation, Dense, DenseType, NO_TOKEN, Rescored, SamplingParams, Selection, leads, pays,
     vocab_blocks,
 };
-use ternlight::native::block_on;
-use ternlight::sampling::Sampling;
+use tritloom::native::block_on;
+use tritloom::sampling::Sampling;
 
 use crate::device::{device, of_16_lanes, on_each_device_and_as_cards, read, step};
 use crate::embed::upload;

@@ -1,9 +1,9 @@
 //! `rms_norm` norms the last token or every token. `rms_norm_quantize` norms and quantises every
 //! token, `quantize_rows` only quantises.
 
-use ternlight::gpu::Gpu;
-use ternlight::kernels::{Norm, Quantized};
-use ternlight::reference::ops;
+use tritloom::gpu::Gpu;
+use tritloom::kernels::{Norm, Quantized};
+use tritloom::reference::ops;
 
 use crate::device::{assert_close, on_each_device, read, run, step};
 use crate::support::Random;

@@ -1,9 +1,9 @@
 //! `rope_kv` rotates queries and keys and fills the cache. `norm_rope_kv` norms the heads first.
 
 use half::f16;
-use ternlight::gpu::{Gpu, Row, Step};
-use ternlight::kernels::{AttentionShape, KvCache, KvType, Norm};
-use ternlight::reference::ops;
+use tritloom::gpu::{Gpu, Row, Step};
+use tritloom::kernels::{AttentionShape, KvCache, KvType, Norm};
+use tritloom::reference::ops;
 
 use crate::device::{assert_close, device, read, run, step};
 use crate::rms_norm::hard_weight;

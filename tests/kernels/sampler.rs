@@ -4,10 +4,10 @@
 
 use std::collections::HashMap;
 
-use ternlight::gpu::{Buffer, Gpu, Plan, Recorder, Step};
-use ternlight::kernels::{NO_TOKEN, SamplingParams, Selection, vocab_blocks};
-use ternlight::native::block_on;
-use ternlight::sampling::Sampling;
+use tritloom::gpu::{Buffer, Gpu, Plan, Recorder, Step};
+use tritloom::kernels::{NO_TOKEN, SamplingParams, Selection, vocab_blocks};
+use tritloom::native::block_on;
+use tritloom::sampling::Sampling;
 
 use crate::device::{device, read, step};
 use crate::support::Random;

@@ -1,6 +1,6 @@
 //! `take_logits` copies a row of the logits of a batch.
 
-use ternlight::gpu::Step;
+use tritloom::gpu::Step;
 
 use crate::device::{device, read, run, step};
 

@@ -1,11 +1,11 @@
 //! Products of ternary matrices: `gemv_i2s` for one token, `gemm_few` for a few, `gemm_i2s` for
 //! many, and `gemm_i2s_matrix` with matrix units. No adapter of the tests has these, so they are emulated.
 
-use ternlight::gpu::{Buffer, Gpu, Recorder};
-use ternlight::kernels::{Product, Quantized, Shard, Ternary};
-use ternlight::model::Activation;
-use ternlight::reference::ops;
-use ternlight::ternary::{Layout, pack};
+use tritloom::gpu::{Buffer, Gpu, Recorder};
+use tritloom::kernels::{Product, Quantized, Shard, Ternary};
+use tritloom::model::Activation;
+use tritloom::reference::ops;
+use tritloom::ternary::{Layout, pack};
 
 use crate::device::{
     assert_close, device, on_each_device_and_as_cards, read, run, step, without_packed_dot,

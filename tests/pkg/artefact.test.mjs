@@ -11,7 +11,7 @@ const PKG = fileURLToPath(new URL('../../pkg', import.meta.url))
 
 test('no file of the package names a folder of the machine that built it', () => {
   const names = readdirSync(PKG).filter(name => /\.(js|map|ts|wasm|json|md)$/.test(name))
-  assert.ok(names.includes('ternlight_bg.wasm'))
+  assert.ok(names.includes('tritloom_bg.wasm'))
   const folders = [homedir(), resolve(inRoot()), CARGO_HOME].filter(folder => folder.length > 1)
   for (const name of names) {
     const bytes = readFileSync(join(PKG, name))
@@ -27,7 +27,7 @@ test('crate, package and changelog have one version', () => {
   const [, entries] = readText('CHANGELOG.md').split(/\n## \[(.*)/s)
   assert.equal(/\b\d+\.\d+\.\d+\b/.exec(entries)?.[0], version)
   const lock = readText('Cargo.lock')
-  assert.match(lock, new RegExp(`name = "ternlight"\nversion = "${version}"`))
+  assert.match(lock, new RegExp(`name = "tritloom"\nversion = "${version}"`))
 })
 
 test('every type that others refer to is exported, and so in the documentation', () => {

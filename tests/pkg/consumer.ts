@@ -24,7 +24,7 @@ type Serve = (command: string[], cwd: string, url: string, env?: Record<string, 
 export const test = base.extend<{ serve: Serve }, { install: (app: string) => string }>({
   install: [
     async ({}, use) => {
-      const folder = mkdtempSync(join(tmpdir(), 'ternlight-consumer-'))
+      const folder = mkdtempSync(join(tmpdir(), 'tritloom-consumer-'))
       execFileSync('npm', ['pack', '--pack-destination', folder], { cwd: resolve('pkg'), stdio: 'pipe' })
       const tarball = join(folder, readdirSync(folder).find(name => name.endsWith('.tgz'))!)
       await use(app => {

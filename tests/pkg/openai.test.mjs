@@ -341,7 +341,7 @@ test('addresses, methods and bodies that cannot be answered', async () => {
 test('the models: the loaded one, and any by its name', async () => {
   const model = modelOf([])
   const of = async path => (await answer(model, `https://host/proxy/v1${path}`)).json()
-  const one = { id: 'tiny', object: 'model', created: 0, owned_by: 'ternlight' }
+  const one = { id: 'tiny', object: 'model', created: 0, owned_by: 'tritloom' }
   assert.deepEqual(await of('/models'), { object: 'list', data: [one] })
   assert.deepEqual(await of('/models/org%2Fname'), { ...one, id: 'org/name' })
   assert.deepEqual(await of('/models/100%'), { ...one, id: '100%' })

@@ -13,8 +13,8 @@ const described = JSON.parse(readFileSync(join(PKG, 'package.json'), 'utf8'))
 
 /** Made by wasm-pack, or copied. */
 const OTHERS = [
-  'CHANGELOG.md', 'LICENSE-APACHE', 'LICENSE-MIT', 'README.md', 'package.json', 'readability.d.ts', 'readability.js', 'ternlight.d.ts',
-  'ternlight.js', 'ternlight_bg.wasm', 'ternlight_bg.wasm.d.ts'
+  'CHANGELOG.md', 'LICENSE-APACHE', 'LICENSE-MIT', 'README.md', 'package.json', 'readability.d.ts', 'readability.js', 'tritloom.d.ts',
+  'tritloom.js', 'tritloom_bg.wasm', 'tritloom_bg.wasm.d.ts'
 ]
 
 const run = (command, args) => {
@@ -35,7 +35,7 @@ test('what would be published: each source compiled, with its types and its map,
   assert.equal(status, 0, said)
   const found = JSON.parse(stdout)
   const { id, files } = found.files ? found : Object.values(found)[0]
-  assert.equal(id, `ternlight@${described.version}`)
+  assert.equal(id, `tritloom@${described.version}`)
   const sources = readdirSync(inRoot('pkg-template')).filter(name => name.endsWith('.ts'))
   const compiled = sources.flatMap(source => {
     const name = source.replace(/\.ts$/, '')
@@ -67,6 +67,6 @@ test('types are found by every way to resolve ES modules', () => {
   const { status, said } = run(nodeTool('attw'), ['--pack', PKG, '--profile', 'esm-only', '--format', 'ascii', '--no-color', '--no-emoji'])
   assert.equal(status, 0, said)
   for (const entry of Object.keys(described.exports)) {
-    assert.ok(said.includes(`"ternlight${entry.slice(1)}"`), `${entry}\n${said}`)
+    assert.ok(said.includes(`"tritloom${entry.slice(1)}"`), `${entry}\n${said}`)
   }
 })

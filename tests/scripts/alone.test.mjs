@@ -25,7 +25,7 @@ const caches = async () => {
 
 test('each new browser has an empty cache of the driver, which lasts until it is closed', async t => {
   if (process.platform === 'win32') return t.skip('the program is a shell script')
-  const folder = mkdtempSync(join(tmpdir(), 'ternlight-alone-'))
+  const folder = mkdtempSync(join(tmpdir(), 'tritloom-alone-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const [page, browser] = ['page.mjs', 'browser'].map(name => join(folder, name))
   writeFileSync(page, PAGE)

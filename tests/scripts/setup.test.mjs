@@ -42,7 +42,7 @@ const waitFor = name =>
 let directory
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'ternlight-setup-'))
+  directory = mkdtempSync(join(tmpdir(), 'tritloom-setup-'))
   mkdirSync(join(directory, 'bin'))
 })
 
@@ -256,7 +256,7 @@ test('missing browsers come from apt-get', { skip: !isRoot }, () => {
 })
 
 test('a Firefox that is too old stays, and Mozilla has a newer one', () => {
-  const folder = join(directory, '.cache', 'ternlight', 'firefox')
+  const folder = join(directory, '.cache', 'tritloom', 'firefox')
   const { status, stdout, stderr, calls } = setUpWith(
     {
       ...PRESENT,

@@ -66,7 +66,7 @@ test("Node packages: a missing and another version differ, another platform's do
 })
 
 test('a module over the size budget stops the build, one below it does not', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'ternlight-size-'))
+  const directory = mkdtempSync(join(tmpdir(), 'tritloom-size-'))
   try {
     const path = join(directory, 'module.wasm')
     writeFileSync(path, Buffer.alloc(2 * BUDGET))
@@ -80,7 +80,7 @@ test('a module over the size budget stops the build, one below it does not', () 
 })
 
 test('an entry counts with what it imports at once, not with what it imports later', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'ternlight-entries-'))
+  const directory = mkdtempSync(join(tmpdir(), 'tritloom-entries-'))
   const write = (name, text) => writeFileSync(join(directory, name), text)
   const bytes = size => `export const text = '${randomBytes(size).toString('base64')}'`
   try {
@@ -125,18 +125,18 @@ test("the test programs are taken from cargo's messages, in order of their names
       executable
     })
   const messages = [
-    artifact('ternlight', 'lib', null, false),
-    artifact('ternlight', 'bin', '/t/ternlight', false),
-    artifact('ternlight', 'rlib', '/t/ternlight-1'),
-    artifact('ternlight', 'bin', '/t/ternlight-2'),
+    artifact('tritloom', 'lib', null, false),
+    artifact('tritloom', 'bin', '/t/tritloom', false),
+    artifact('tritloom', 'rlib', '/t/tritloom-1'),
+    artifact('tritloom', 'bin', '/t/tritloom-2'),
     artifact('kernels', 'test', '/t/kernels-3'),
     'something that a build script printed',
     JSON.stringify({ reason: 'build-finished', success: true })
   ]
   assert.deepEqual(testPrograms(messages.join('\n')), [
     { name: 'kernels', path: '/t/kernels-3' },
-    { name: 'src (bin)', path: '/t/ternlight-2' },
-    { name: 'src (lib)', path: '/t/ternlight-1' }
+    { name: 'src (bin)', path: '/t/tritloom-2' },
+    { name: 'src (lib)', path: '/t/tritloom-1' }
   ])
 })
 
@@ -272,7 +272,7 @@ test('loads are told apart by where the bytes came from', () => {
   })
 })
 
-test('a comparison has a column for ternlight and one for the peer, with token counts that the peer reports', () => {
+test('a comparison has a column for tritloom and one for the peer, with token counts that the peer reports', () => {
   const info = { name: 'a model', adapter: 'a card' }
   const cold = {
     ours: { loaded: 1500, first: 1600 },
@@ -320,7 +320,7 @@ test('a comparison has a column for ternlight and one for the peer, with token c
   )
   const [title, , columns, ...rows] = comparisonTable(report).split('\n')
   assert.equal(title, 'a model on a card, Chrome/156.0.1.2: one file, one browser, one run')
-  assert.match(columns, /^ +ternlight +0xbitnet$/)
+  assert.match(columns, /^ +tritloom +0xbitnet$/)
   assert.match(
     rows[4],
     /^time to first token, 427-token prompt +ms +60\.0 \(50\.0 to 70\.0, n=2\) +750\.0 \(748\.0 to 752\.0, n=2\)$/
@@ -330,7 +330,7 @@ test('a comparison has a column for ternlight and one for the peer, with token c
 
 test('a peer is a folder with an index.js', () => {
   assert.throws(() => peerFolder(tmpdir()), /--peer .*: there is no index\.js in it\./)
-  const directory = mkdtempSync(join(tmpdir(), 'ternlight-peer-'))
+  const directory = mkdtempSync(join(tmpdir(), 'tritloom-peer-'))
   try {
     writeFileSync(join(directory, 'index.js'), '')
     assert.equal(peerFolder(relative(process.cwd(), directory)), directory)

@@ -8,9 +8,9 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use futures_channel::oneshot::Receiver;
-use ternlight::Result;
-use ternlight::sampling::{LogitBias, Logprobs, Sampling};
-use ternlight::session::{Calls, FinishReason, GenerateOptions, KvType, Prompt, Session, Stats};
+use tritloom::Result;
+use tritloom::sampling::{LogitBias, Logprobs, Sampling};
+use tritloom::session::{Calls, FinishReason, GenerateOptions, KvType, Prompt, Session, Stats};
 
 use crate::setup::{Setup, generate, greedy, noise, small};
 use crate::support::Kv;
@@ -57,7 +57,7 @@ impl Served {
             let Asked { ids, options, stops_after, .. } = self.waiting.borrow_mut().remove(0);
             let (index, this) = (self.found.borrow().len(), Rc::clone(self));
             self.found.borrow_mut().push((Vec::new(), None));
-            let on_token = move |token: ternlight::session::Token| {
+            let on_token = move |token: tritloom::session::Token| {
                 let mut found = this.found.borrow_mut();
                 if found[index].0.is_empty() {
                     this.begun.borrow_mut().push(index);

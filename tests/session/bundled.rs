@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use ternlight::session::FinishReason;
+use tritloom::session::FinishReason;
 
 use crate::logits::short_prompts;
 use crate::setup::{Goldens, Setup, generate, greedy};

@@ -1,7 +1,7 @@
 //! The KV cache holds the values that would be computed, and nothing is computed twice.
 
-use ternlight::native::block_on;
-use ternlight::session::{GenerateOptions, KvType, Session};
+use tritloom::native::block_on;
+use tritloom::session::{GenerateOptions, KvType, Session};
 
 use crate::setup::{Goldens, Setup, argmax, cosine, generate, greedy, largest_difference, noise};
 

@@ -2,10 +2,10 @@
 
 use std::future::ready;
 
-use ternlight::gpu::Gpu;
-use ternlight::native::block_on;
-use ternlight::session::{LoadOptions, Session};
-use ternlight::source::Reader;
+use tritloom::gpu::Gpu;
+use tritloom::native::block_on;
+use tritloom::session::{LoadOptions, Session};
+use tritloom::source::Reader;
 
 use crate::setup::{Setup, small};
 use crate::support::{F32, I2_S, Kv, Random, path};

@@ -1,7 +1,7 @@
 //! The size of the chunks does not change the logits by a bit.
 
-use ternlight::engine::Engine;
-use ternlight::native::block_on;
+use tritloom::engine::Engine;
+use tritloom::native::block_on;
 
 use crate::setup::{Setup, engine, noise};
 

@@ -1,8 +1,8 @@
 //! What a load leaves for later: kernels that a first answer does not need.
 
-use ternlight::native::block_on;
-use ternlight::sampling::{Logprobs, Sampling};
-use ternlight::session::{GenerateOptions, Session};
+use tritloom::native::block_on;
+use tritloom::sampling::{Logprobs, Sampling};
+use tritloom::session::{GenerateOptions, Session};
 
 use crate::setup::{Setup, generate, greedy};
 

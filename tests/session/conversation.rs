@@ -1,7 +1,7 @@
 //! In a chat, an answer keeps the tokens that were generated.
 
-use ternlight::chat::{Message, Role};
-use ternlight::session::Session;
+use tritloom::chat::{Message, Role};
+use tritloom::session::Session;
 
 use crate::setup::{Setup, generate, greedy};
 use crate::support::assert_error;

@@ -3,9 +3,9 @@
 use std::fs;
 use std::process::Command;
 
-use ternlight::native::block_on;
-use ternlight::reference::Reference;
-use ternlight::session::KvType;
+use tritloom::native::block_on;
+use tritloom::reference::Reference;
+use tritloom::session::KvType;
 
 use crate::setup::Setup;
 use crate::support::families::distance;
@@ -14,7 +14,7 @@ use crate::support::{json, open, path};
 /// Runs a command with these arguments and, as the last, the file that it is to write.
 fn written(name: &str, args: &[&str]) -> String {
     let name = format!("target/tmp/engine-{}-{name}.gguf", std::process::id());
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ternlight"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tritloom"));
     let done = command.current_dir(path("")).args(args).arg(&name).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     name

@@ -3,9 +3,9 @@
 
 use std::io::Write;
 
-use ternlight::gguf::{Header, TensorType, type_id};
-use ternlight::native::block_on;
-use ternlight::session::KvType;
+use tritloom::gguf::{Header, TensorType, type_id};
+use tritloom::native::block_on;
+use tritloom::session::KvType;
 
 use crate::setup::{Setup, check_families};
 use crate::support::families::{Expected, distance, expectations};

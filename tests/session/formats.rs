@@ -1,15 +1,15 @@
 //! The same weights in another format give the same logits.
 
 use half::{bf16, f16};
-use ternlight::engine::UPLOAD;
-use ternlight::gguf::TensorType;
-use ternlight::gguf::type_id::{Q1_0, Q2_0, Q4_0, Q4_K, Q6_K, Q8_0};
-use ternlight::native::block_on;
-use ternlight::reference::Reference;
-use ternlight::sampling::Sampling;
-use ternlight::session::{GenerateOptions, KvType, LmHead, Session};
-use ternlight::source::Reader;
-use ternlight::ternary::{Layout, TAIL, pack, unpack};
+use tritloom::engine::UPLOAD;
+use tritloom::gguf::TensorType;
+use tritloom::gguf::type_id::{Q1_0, Q2_0, Q4_0, Q4_K, Q6_K, Q8_0};
+use tritloom::native::block_on;
+use tritloom::reference::Reference;
+use tritloom::sampling::Sampling;
+use tritloom::session::{GenerateOptions, KvType, LmHead, Session};
+use tritloom::source::Reader;
+use tritloom::ternary::{Layout, TAIL, pack, unpack};
 
 use crate::setup::{Setup, cosine, generate, greedy, small};
 use crate::support::families::distance;

@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use ternlight::native::block_on;
-use ternlight::session::{FinishReason, GenerateOptions, Session};
+use tritloom::native::block_on;
+use tritloom::session::{FinishReason, GenerateOptions, Session};
 
 use crate::setup::{Goldens, Setup, generate, greedy};
 

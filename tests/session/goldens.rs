@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use ternlight::session::{FinishReason, GenerateOptions, KvType, LmHead, Session, Stats};
+use tritloom::session::{FinishReason, GenerateOptions, KvType, LmHead, Session, Stats};
 
 use crate::setup::{Golden, Goldens, Setup, generate, greedy};
 

@@ -3,13 +3,13 @@
 use std::future::ready;
 use std::ops::Range;
 
-use ternlight::engine::UPLOAD;
-use ternlight::gguf::type_id::{Q2_0, Q4_0};
-use ternlight::native::block_on;
-use ternlight::sampling::Sampling;
-use ternlight::session::{GenerateOptions, LoadOptions, Session};
-use ternlight::source::{Reader, Source};
-use ternlight::{Error, Result};
+use tritloom::engine::UPLOAD;
+use tritloom::gguf::type_id::{Q2_0, Q4_0};
+use tritloom::native::block_on;
+use tritloom::sampling::Sampling;
+use tritloom::session::{GenerateOptions, LoadOptions, Session};
+use tritloom::source::{Reader, Source};
+use tritloom::{Error, Result};
 
 use crate::setup::{Setup, generate, greedy};
 use crate::support::{File, I2_S, Random, Sizes, assert_error, llama, read, tiny};

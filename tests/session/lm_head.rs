@@ -3,10 +3,10 @@
 use std::rc::Rc;
 
 use half::f16;
-use ternlight::engine::Choosing;
-use ternlight::native::block_on;
-use ternlight::sampling::Sampling;
-use ternlight::session::{GenerateOptions, LmHead, Session};
+use tritloom::engine::Choosing;
+use tritloom::native::block_on;
+use tritloom::sampling::Sampling;
+use tritloom::session::{GenerateOptions, LmHead, Session};
 
 use crate::setup::{Goldens, Setup, engine_of, generate, greedy, small};
 use crate::support::{BF16, F32, File, assert_error, path};

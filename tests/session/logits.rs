@@ -1,9 +1,9 @@
 //! Logits are compared with those of other programs.
 
-use ternlight::native::block_on;
-use ternlight::reference::Reference;
-use ternlight::session::{KvType, Session};
-use ternlight::source::Reader;
+use tritloom::native::block_on;
+use tritloom::reference::Reference;
+use tritloom::session::{KvType, Session};
+use tritloom::source::Reader;
 
 use crate::setup::{Golden, Goldens, Setup, Top, argmax, cosine, largest_difference, small};
 use crate::support::{floats, json, open, path};

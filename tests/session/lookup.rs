@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::Duration;
 
-use ternlight::native::block_on;
-use ternlight::session::{FinishReason, GenerateOptions, LmHead, Session, Stats};
+use tritloom::native::block_on;
+use tritloom::session::{FinishReason, GenerateOptions, LmHead, Session, Stats};
 
 use crate::setup::{Setup, generate, greedy};
 

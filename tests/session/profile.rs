@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use ternlight::engine::Choosing;
-use ternlight::gpu::LimitCaps;
-use ternlight::native::block_on;
-use ternlight::sampling::Sampling;
-use ternlight::session::{KvType, LmHead, Session};
+use tritloom::engine::Choosing;
+use tritloom::gpu::LimitCaps;
+use tritloom::native::block_on;
+use tritloom::sampling::Sampling;
+use tritloom::session::{KvType, LmHead, Session};
 
 use crate::setup::{Setup, generate, greedy};
 

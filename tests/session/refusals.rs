@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use ternlight::gpu::{Gpu, GpuOptions};
-use ternlight::native::block_on;
-use ternlight::sampling::Sampling;
-use ternlight::session::{GenerateOptions, KvType, Session};
+use tritloom::gpu::{Gpu, GpuOptions};
+use tritloom::native::block_on;
+use tritloom::sampling::Sampling;
+use tritloom::session::{GenerateOptions, KvType, Session};
 
 use crate::setup::{Setup, generate, greedy, small};
 use crate::support::{Kv, assert_error};

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use ternlight::native::block_on;
-use ternlight::sampling::{LogitBias, Logprobs, Sampling};
-use ternlight::session::{GenerateOptions, LmHead};
+use tritloom::native::block_on;
+use tritloom::sampling::{LogitBias, Logprobs, Sampling};
+use tritloom::session::{GenerateOptions, LmHead};
 
 use crate::setup::{Setup, generate, greedy};
 use crate::support::chi_square::chi_square;

@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use ternlight::Result;
-use ternlight::chat::{Message, Role};
-use ternlight::gguf::Gguf;
-use ternlight::native::block_on;
-use ternlight::session::{KvType, Session};
-use ternlight::source::Reader;
-use ternlight::transfer::Hasher;
+use tritloom::Result;
+use tritloom::chat::{Message, Role};
+use tritloom::gguf::Gguf;
+use tritloom::native::block_on;
+use tritloom::session::{KvType, Session};
+use tritloom::source::Reader;
+use tritloom::transfer::Hasher;
 
 use crate::setup::{Output, Setup, generate, greedy};
 use crate::support::{assert_error, path};

@@ -2,8 +2,8 @@
 
 use half::f16;
 
-use ternlight::chat::{Message, Role, TemplateChoice};
-use ternlight::session::GenerateOptions;
+use tritloom::chat::{Message, Role, TemplateChoice};
+use tritloom::session::GenerateOptions;
 
 use crate::setup::{Setup, generate, greedy, small};
 use crate::support::{F16, File, Kv, Random};

@@ -1,6 +1,6 @@
 //! Memory does not grow with the number of chats and tokens, once a few texts are kept.
 
-use ternlight::session::GenerateOptions;
+use tritloom::session::GenerateOptions;
 
 use crate::setup::{Setup, generate, greedy};
 

@@ -4,9 +4,9 @@
 
 use std::ops::ControlFlow;
 
-use ternlight::chat::{Message, Role, TemplateChoice};
-use ternlight::native::block_on;
-use ternlight::session::{Channel, FinishReason, GenerateOptions, Session, Stats, Token};
+use tritloom::chat::{Message, Role, TemplateChoice};
+use tritloom::native::block_on;
+use tritloom::session::{Channel, FinishReason, GenerateOptions, Session, Stats, Token};
 
 use crate::setup::{Setup, greedy};
 use crate::support::{assert_error, path};

@@ -4,7 +4,7 @@
 #[path = "shaders.rs"]
 mod shaders;
 
-use ternlight::gpu::Dialect;
+use tritloom::gpu::Dialect;
 
 fn main() {
     let shaders: Vec<_> = shaders::shaders(Dialect::Browser)

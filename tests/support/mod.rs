@@ -10,14 +10,14 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use half::f16;
-use ternlight::blocks::{BlockType, TABLE};
-use ternlight::chat::{Message, Template, TemplateChoice, no_template};
-use ternlight::gguf::{Gguf, Header, Metadata, TensorEntry, TensorInfo, TensorType, Value};
-use ternlight::native::{FileSource, block_on};
-use ternlight::source::Reader;
-use ternlight::ternary::{self, Layout};
-use ternlight::tokenizer::Tokenizer;
-use ternlight::{Error, Result};
+use tritloom::blocks::{BlockType, TABLE};
+use tritloom::chat::{Message, Template, TemplateChoice, no_template};
+use tritloom::gguf::{Gguf, Header, Metadata, TensorEntry, TensorInfo, TensorType, Value};
+use tritloom::native::{FileSource, block_on};
+use tritloom::source::Reader;
+use tritloom::ternary::{self, Layout};
+use tritloom::tokenizer::Tokenizer;
+use tritloom::{Error, Result};
 
 /// A path in the repository.
 pub fn path(name: &str) -> PathBuf {
@@ -113,7 +113,7 @@ pub struct File {
     pub tensors: Vec<Tensor>,
 }
 
-pub use ternlight::gguf::type_id::{BF16, F16, F32, I2_S};
+pub use tritloom::gguf::type_id::{BF16, F16, F32, I2_S};
 
 /// The blocks of [`tiny`]. There are more than ten, so their names sort in another order than their
 /// numbers.

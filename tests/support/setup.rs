@@ -7,15 +7,15 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use serde::Deserialize;
-use ternlight::Result;
-use ternlight::engine::Engine;
-use ternlight::gguf::Gguf;
-use ternlight::gpu::{Gpu, GpuOptions};
-use ternlight::model::{Config, weights::weights};
-use ternlight::native::block_on;
-use ternlight::sampling::Logprobs;
-use ternlight::session::{GenerateOptions, KvType, LmHead, LoadOptions, Session, Stats};
-use ternlight::source::Reader;
+use tritloom::Result;
+use tritloom::engine::Engine;
+use tritloom::gguf::Gguf;
+use tritloom::gpu::{Gpu, GpuOptions};
+use tritloom::model::{Config, weights::weights};
+use tritloom::native::block_on;
+use tritloom::sampling::Logprobs;
+use tritloom::session::{GenerateOptions, KvType, LmHead, LoadOptions, Session, Stats};
+use tritloom::source::Reader;
 
 use crate::support::families::{Expected, distance};
 use crate::support::{File, Kv, path, tiny};

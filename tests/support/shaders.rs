@@ -1,7 +1,7 @@
 //! The source of every variant of every kernel, for the tests that compile them.
 
-use ternlight::gpu::{Const, Dialect, Kernel, Subgroups, Tuning, Variant};
-use ternlight::kernels::{
+use tritloom::gpu::{Const, Dialect, Kernel, Subgroups, Tuning, Variant};
+use tritloom::kernels::{
     ALL, AttentionShape, FEW, KvType, MIN_LANES, long_row_consts, max_normed_columns,
     max_rope_columns,
 };

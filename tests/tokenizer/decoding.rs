@@ -1,6 +1,6 @@
 //! Tokens to text, all at once and as a stream.
 
-use ternlight::tokenizer::TextStream;
+use tritloom::tokenizer::TextStream;
 
 use crate::support::{Kv, Random, assert_error, tiny};
 use crate::{bundled, of, of_rules};

@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use ternlight::gguf::Gguf;
-use ternlight::native::{FileSource, block_on};
-use ternlight::source::Reader;
-use ternlight::tokenizer::Tokenizer;
+use tritloom::gguf::Gguf;
+use tritloom::native::{FileSource, block_on};
+use tritloom::source::Reader;
+use tritloom::tokenizer::Tokenizer;
 use unicode_normalization::UnicodeNormalization;
 
 use crate::support::{Kv, json, outside, read};
@@ -86,13 +86,13 @@ fn sentencepiece_gives_its_librarys_tokens() {
 }
 
 /// llama.cpp's tokens in vocabularies that may not be copied into this repository.
-/// `TERNLIGHT_TOKENIZER_VECTORS` names a folder with `NAME.gguf` (vocabularies), `cases.inp`,
+/// `TRITLOOM_TOKENIZER_VECTORS` names a folder with `NAME.gguf` (vocabularies), `cases.inp`,
 /// `more.inp` and `special.inp` (texts between lines `__ggml_vocab_test__`), and lines of ids for
 /// each text: `NAME.out` of the cases, `NAME.more.out`, and of the texts with special tokens
 /// `NAME.special.out`, `NAME.special-as-text.out`.
 #[test]
 fn llama_cpps_vectors_are_exact() {
-    let Some(folder) = outside("TERNLIGHT_TOKENIZER_VECTORS", "llama.cpp's vocabularies") else {
+    let Some(folder) = outside("TRITLOOM_TOKENIZER_VECTORS", "llama.cpp's vocabularies") else {
         return;
     };
     let texts = |name: &str| -> Vec<String> {

@@ -11,11 +11,11 @@ mod metadata;
 mod special;
 
 use support::{File, Kv, json, open, read};
-use ternlight::Result;
-use ternlight::gguf::{Gguf, Header, Metadata, Value};
-use ternlight::model::Config;
-use ternlight::native::block_on;
-use ternlight::tokenizer::Tokenizer;
+use tritloom::Result;
+use tritloom::gguf::{Gguf, Header, Metadata, Value};
+use tritloom::model::Config;
+use tritloom::native::block_on;
+use tritloom::tokenizer::Tokenizer;
 use unicode_normalization::UnicodeNormalization;
 
 /// The tokenizer of the bundled model.

@@ -1,8 +1,8 @@
 //! What a file says of its tokenizer, what it leaves out, and what is refused.
 
-use ternlight::gguf::Value;
-use ternlight::model::Config;
-use ternlight::tokenizer::{Rules, Tokenizer};
+use tritloom::gguf::Value;
+use tritloom::model::Config;
+use tritloom::tokenizer::{Rules, Tokenizer};
 
 use crate::support::{File, Kv, assert_error, json, read, tiny};
 use crate::{check_rules, kinds_of, list, of, of_rules, vocabulary, with_value};

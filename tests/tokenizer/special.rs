@@ -1,6 +1,6 @@
 //! Special tokens: which text may become one, and which of them end an answer.
 
-use ternlight::tokenizer::{Part, Special};
+use tritloom::tokenizer::{Part, Special};
 
 use crate::support::{Kv, tiny};
 use crate::{bundled, kinds_of, list, of, of_rules};

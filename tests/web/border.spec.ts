@@ -79,7 +79,7 @@ test("messages of the caller's own disturb neither worker nor page", async ({ sh
     worker.addEventListener('message', ({ data }) => {
       if (all.some(message => JSON.stringify(message) === JSON.stringify(data))) echoes += 1
     })
-    const model = await window.ternlight.BitNet.load(url, { worker })
+    const model = await window.tritloom.BitNet.load(url, { worker })
     for (const message of all) worker.postMessage(message)
     const logits = await model.logits(Uint32Array.of(1))
     return { logits: logits.length, echoes, all: all.length }

@@ -64,7 +64,7 @@ const settled = async (page: Page) => {
 test('a load compiles what a greedy answer needs, all at once; the others come behind it, one at a time', async ({ harness: page }) => {
   await watch(page)
   const [first, most] = await page.evaluate(async url => {
-    window.model = await window.ternlight.BitNet.load(url, { worker: false, context: 64 })
+    window.model = await window.tritloom.BitNet.load(url, { worker: false, context: 64 })
     const { asked, most } = window.kernels
     window.kernels.most = 0
     return [[...asked], most] as const
@@ -82,7 +82,7 @@ test('a load compiles what a greedy answer needs, all at once; the others come b
 test('while kernels are compiled, a call waits only for its own, which are compiled together; disposing waits for none', async ({ harness: page }) => {
   await watch(page)
   const answers = await page.evaluate(async url => {
-    const { BitNet } = window.ternlight
+    const { BitNet } = window.tritloom
     const model = await BitNet.load(url, { worker: false, context: 64 })
     window.kernels.hold = true
     await window.kernels.held
@@ -108,7 +108,7 @@ test('a kernel that does not compile fails the call that needs it, and no other'
   await watch(page)
   const text = await page.evaluate(async url => {
     window.kernels.broken = 'penalize'
-    window.model = await window.ternlight.BitNet.load(url, { worker: false, context: 64 })
+    window.model = await window.tritloom.BitNet.load(url, { worker: false, context: 64 })
     return window.model.generate(Uint32Array.of(1, 2, 3), { maxTokens: 4 }).text()
   }, RANDOM_MODEL)
   expect(text).not.toBe('')

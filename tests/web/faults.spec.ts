@@ -87,7 +87,7 @@ for (const [what, fault] of Object.entries(overcome)) {
     if (requests !== undefined) expect(seen.length).toBe(requests)
     const stored = await storedModels(shared)
     expect(stored.map(({ url, bytes, complete }) => [url, bytes, complete])).toEqual([[server.url, size, true]])
-    const verdict = await shared.evaluate(path => window.ternlight.BitNet.cache.verify(path), server.path)
+    const verdict = await shared.evaluate(path => window.tritloom.BitNet.cache.verify(path), server.path)
     expect(verdict).toEqual({ whole: true, bytes: size, damagedBytes: 0 })
   })
 }

@@ -25,7 +25,7 @@ const expectGoldens = async (tab: FirefoxTab, goldens: Golden[]) => {
 }
 
 test('an adapter without a name is known for a CPU', async ({ tabs: [tab] }) => {
-  const found = await tab.evaluate(() => window.ternlight.BitNet.availability())
+  const found = await tab.evaluate(() => window.tritloom.BitNet.availability())
   expect(found).toMatchObject({ available: true, software: true })
   expect(found.adapter).toBe('')
   const { adapter, kernels } = await load(tab, {}, GOLDEN_MODEL)
@@ -75,7 +75,7 @@ test('an abort ends a generation, and the next one is right', async ({ tabs: [ta
 test('a download that was aborted goes on where it was, and then works offline', async ({ tabs: [tab] }) => {
   const { path, url, rewrite, requests } = await scripted(tab, heldHalfway())
   const stopped = await tab.evaluate(async ([path, bytes]) => {
-    const { cache } = window.ternlight.BitNet
+    const { cache } = window.tritloom.BitNet
     const abort = new AbortController()
     const loading = window.load(path, { signal: abort.signal }).catch((error: Error) => error.message)
     const stored = async () => (await cache.list()).find(({ url }) => url.endsWith(path))?.bytes ?? 0
@@ -103,7 +103,7 @@ test('a download that was aborted goes on where it was, and then works offline',
   }
   const stored = await storedModels(tab)
   expect(stored.find(model => model.url === url)).toMatchObject({ bytes: SIZE, complete: true })
-  const verdict = await tab.evaluate(path => window.ternlight.BitNet.cache.verify(path), path)
+  const verdict = await tab.evaluate(path => window.tritloom.BitNet.cache.verify(path), path)
   expect(verdict).toMatchObject({ bytes: SIZE, damagedBytes: 0 })
 })
 

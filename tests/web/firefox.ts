@@ -109,7 +109,7 @@ export const test = base.extend<{ uncaught: void }, { both: Tab[], tabs: [Firefo
       const { port } = server.address() as AddressInfo
       const pages = tabs.map((_, index) => `${baseURL}/tests/web/firefox.html?inbox=http://localhost:${port}/${index}`)
 
-      const profile = mkdtempSync(join(tmpdir(), 'ternlight-firefox-'))
+      const profile = mkdtempSync(join(tmpdir(), 'tritloom-firefox-'))
       writeFileSync(join(profile, 'user.js'), PREFERENCES)
       // On Linux the driver of the native tests, unless the environment names another.
       const driver = process.env.VK_DRIVER_FILES || llvmpipe()

@@ -417,7 +417,7 @@ for (const worker of [true, false]) {
 
     test('`await using` lets go of the model', async ({ shared: page }) => {
       const code = await page.evaluate(async ([url, worker]) => {
-        const { BitNet } = window.ternlight
+        const { BitNet } = window.tritloom
         const model = await BitNet.load(url, { worker })
         await model[Symbol.asyncDispose]()
         return model.tokenize('x').catch(error => error.code)
@@ -427,7 +427,7 @@ for (const worker of [true, false]) {
 
     test('two models live side by side', async ({ shared: page }) => {
       const found = await page.evaluate(async ([url, worker]) => {
-        const { BitNet } = window.ternlight
+        const { BitNet } = window.tritloom
         const [a, b] = await Promise.all([BitNet.load(url, { worker }), BitNet.load(url, { worker })])
         const ids = Uint32Array.of(1, 2, 3)
         const [x, y] = await Promise.all([a.logits(ids), b.logits(ids)])
@@ -452,7 +452,7 @@ test('a saved chat goes on after the page was loaded anew', async ({ shared: pag
     return { messages, text: await next.text(), stats: await next.stats }
   })
   await page.reload()
-  await page.waitForFunction(() => window.ternlight)
+  await page.waitForFunction(() => window.tritloom)
   await load(page, {}, GOLDEN_MODEL)
   const after = await page.evaluate(async () => {
     const kept = await (await caches.open('chats')).match('/chat')

@@ -3,21 +3,21 @@
 import { readFileSync } from 'node:fs'
 import { test as base, expect } from '@playwright/test'
 import type { Browser, BrowserContext, Page } from '@playwright/test'
-import type * as ternlight from '../../pkg/index.js'
+import type * as tritloom from '../../pkg/index.js'
 import { SPREAD_SIZE } from './models.mjs'
 
 declare global {
   interface Window {
-    ternlight: typeof ternlight
+    tritloom: typeof tritloom
     /**
      * `BitNet.load` in the page's kept worker, if it has one; the model that was loaded before is
      * let go. Resolves when the model is stored.
      */
-    load(source: ternlight.Source, options?: ternlight.LoadOptions): Promise<ternlight.BitNet>
+    load(source: tritloom.Source, options?: tritloom.LoadOptions): Promise<tritloom.BitNet>
     /** The model that `load` gave last. */
-    model: ternlight.BitNet
+    model: tritloom.BitNet
     /** What the load in progress reported last. */
-    progress: ternlight.Progress | undefined
+    progress: tritloom.Progress | undefined
     /** What `makeFast` has changed: the threads of the page that run, and what undoes it. */
     fast: { threads: number, undo(): void }
     /** In a shared page: the worker that keeps its devices. See shared-page.mjs. */
@@ -114,7 +114,7 @@ export interface Harness {
 const prepare = async (page: Page): Promise<Harness> => {
   const thrown = uncaught(page)
   await page.goto('/tests/web/harness.html')
-  await page.waitForFunction(() => window.ternlight)
+  await page.waitForFunction(() => window.tritloom)
   const close = async () => {
     await page.close()
     expect(thrown, 'uncaught errors in the page').toEqual([])
@@ -151,14 +151,14 @@ export const test = base.extend<{ harness: Page, shared: Page }, { sharedPage: {
       const page = await context.newPage()
       const thrown = uncaught(page)
       await page.goto('/tests/web/harness.html?shared')
-      await page.waitForFunction(() => window.ternlight)
+      await page.waitForFunction(() => window.tritloom)
       await use({ page, thrown })
       await context.close()
     },
     { scope: 'worker' }
   ],
   shared: async ({ sharedPage: { page, thrown } }, use) => {
-    await page.evaluate(() => window.ternlight.BitNet.cache.clear())
+    await page.evaluate(() => window.tritloom.BitNet.cache.clear())
     await use(page)
     await page.evaluate(() => window.restore())
     expect(thrown.splice(0), 'uncaught errors in the page').toEqual([])
@@ -168,15 +168,15 @@ export const test = base.extend<{ harness: Page, shared: Page }, { sharedPage: {
 export { expect }
 
 /** Loads a model into the page, as `window.model`. */
-export const load = (page: InPage, options: ternlight.LoadOptions = {}, url = MODEL) =>
+export const load = (page: InPage, options: tritloom.LoadOptions = {}, url = MODEL) =>
   page.evaluate(async ([url, options]) => (await window.load(url, options)).info, [url, options] as const)
 
 /** How work in the page fails: `code` of a BitNetError, else the error's name. */
 export const failure = (page: InPage, work: string) =>
   page.evaluate(async work => {
-    const { BitNetError } = window.ternlight
+    const { BitNetError } = window.tritloom
     try {
-      await (0, eval)(`(async () => { const { BitNet } = ternlight; ${work} })()`)
+      await (0, eval)(`(async () => { const { BitNet } = tritloom; ${work} })()`)
       return { code: 'none', message: 'it succeeded' }
     } catch (error) {
       if (error instanceof BitNetError) return { code: error.code as string, message: error.message }
@@ -185,7 +185,7 @@ export const failure = (page: InPage, work: string) =>
   }, work)
 
 /** How loading from an address fails. */
-export const loadFailure = (page: InPage, url: string, options: ternlight.LoadOptions = {}) =>
+export const loadFailure = (page: InPage, url: string, options: tritloom.LoadOptions = {}) =>
   failure(page, `await load(${JSON.stringify(url)}, ${JSON.stringify(options)})`)
 
 /** Requests for models that the server has seen; `off` makes it refuse them. */
@@ -345,11 +345,11 @@ export const expectRandomModel = async (page: InPage) => {
 }
 
 /** Loads and keeps the reports: the notes, their kinds, and all reports. */
-export const loadReporting = (page: InPage, url: string, options: ternlight.LoadOptions = {}) =>
+export const loadReporting = (page: InPage, url: string, options: tritloom.LoadOptions = {}) =>
   page.evaluate(async ([url, options]) => {
-    const reports: ternlight.Progress[] = []
+    const reports: tritloom.Progress[] = []
     window.progress = undefined
-    const onProgress = (progress: ternlight.Progress) => {
+    const onProgress = (progress: tritloom.Progress) => {
       reports.push(progress)
       window.progress = progress
     }
@@ -361,10 +361,10 @@ export const loadReporting = (page: InPage, url: string, options: ternlight.Load
 export const untilWaiting = (page: Page) =>
   page.waitForFunction(() => window.progress?.notes.some(({ kind }) => kind === 'waiting'))
 
-export const expectNeverBack = (reports: ternlight.Progress[]) => {
+export const expectNeverBack = (reports: tritloom.Progress[]) => {
   const fractions = reports.map(({ fraction }) => fraction)
   expect(fractions).toEqual([...fractions].sort((a, b) => a - b))
 }
 
 /** What is stored on the device. */
-export const storedModels = (page: InPage) => page.evaluate(() => window.ternlight.BitNet.cache.list())
+export const storedModels = (page: InPage) => page.evaluate(() => window.tritloom.BitNet.cache.list())

@@ -115,14 +115,14 @@ test.describe('storage', () => {
     const again = await storedModels(shared)
     expect(again.length).toBe(1)
     expect(again[0]!.added).toBeGreaterThan(stored!.added)
-    await shared.evaluate(url => window.ternlight.BitNet.cache.delete(url), SMALL)
+    await shared.evaluate(url => window.tritloom.BitNet.cache.delete(url), SMALL)
     expect(await storedModels(shared)).toEqual([])
     await load(shared, { cache: 'off' }, SMALL)
     expect(await storedModels(shared)).toEqual([])
     await load(shared, {}, SMALL)
-    await shared.evaluate(() => window.ternlight.BitNet.cache.clear())
+    await shared.evaluate(() => window.tritloom.BitNet.cache.clear())
     expect(await storedModels(shared)).toEqual([])
-    expect((await shared.evaluate(() => window.ternlight.BitNet.cache.estimate())).quota).toBeGreaterThan(0)
+    expect((await shared.evaluate(() => window.tritloom.BitNet.cache.estimate())).quota).toBeGreaterThan(0)
   })
 
   test('a compressed response of another origin, which shows the wrong length, is stored', async ({ shared }) => {
@@ -173,7 +173,7 @@ test.describe('aborting', () => {
   for (const worker of [true, false]) {
     test(`stops the download with the signal's reason, ${worker ? 'in a worker' : 'in this thread'}`, async ({ shared }) => {
       const found = await shared.evaluate(async ([source, worker]) => {
-        const { BitNet } = window.ternlight
+        const { BitNet } = window.tritloom
         const abort = new AbortController()
         const reason = new Error('changed my mind')
         let reports = 0
@@ -254,14 +254,14 @@ test.describe('without WebGPU', () => {
     await harness.evaluate(() => { delete (Navigator.prototype as { gpu?: unknown }).gpu })
     const found = await loadFailure(harness, MODEL, { worker: false })
     expect(found).toMatchObject({ code: 'no-webgpu', message: expect.stringContaining('WebGPU') })
-    const availability = await harness.evaluate(() => window.ternlight.BitNet.availability())
+    const availability = await harness.evaluate(() => window.tritloom.BitNet.availability())
     expect(availability).toMatchObject({ available: false, reason: expect.stringContaining('WebGPU') })
   })
 
   test('a browser that has no adapter', async ({ harness }) => {
     await harness.evaluate(() => { GPU.prototype.requestAdapter = async () => null })
     expect((await loadFailure(harness, MODEL, { worker: false })).code).toBe('no-adapter')
-    const availability = await harness.evaluate(() => window.ternlight.BitNet.availability())
+    const availability = await harness.evaluate(() => window.tritloom.BitNet.availability())
     expect(availability).toMatchObject({ available: false, reason: expect.stringContaining('adapter') })
   })
 
@@ -272,7 +272,7 @@ test.describe('without WebGPU', () => {
     try {
       const page = await browser.newPage({ baseURL: baseURL! })
       await page.goto('/tests/web/harness.html')
-      await page.waitForFunction(() => window.ternlight)
+      await page.waitForFunction(() => window.tritloom)
       expect((await loadFailure(page, MODEL)).code).toMatch(/^no-(webgpu|adapter)$/)
     } finally {
       await browser.close()
@@ -281,7 +281,7 @@ test.describe('without WebGPU', () => {
 })
 
 test('availability describes the adapter', async ({ shared }) => {
-  const found = await shared.evaluate(() => window.ternlight.BitNet.availability())
+  const found = await shared.evaluate(() => window.tritloom.BitNet.availability())
   expect(found).toMatchObject({ available: true, software: true, adapter: expect.stringMatching(/swiftshader/i) })
   expect(found.features).toContain('subgroups')
   expect(found.limits.maxStorageBufferBindingSize).toBeGreaterThanOrEqual(128 << 20)

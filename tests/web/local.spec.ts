@@ -39,7 +39,7 @@ test('an array that is detached while it is read is an error, now and when the G
       devices.push(device)
       return device
     }
-    const { BitNet } = window.ternlight
+    const { BitNet } = window.tritloom
     const bytes = await (await fetch(url)).arrayBuffer()
     const codes = []
     const other = bytes.slice()
@@ -92,7 +92,7 @@ for (const worker of [true, false]) {
       const found = await shared.evaluate(async ([source, worker, ids, maxTokens]) => {
         const model = await window.load(await (0, eval)(`(async () => ${source})()`), worker ? {} : { worker })
         const text = await model.generate(Uint32Array.from(ids), { maxTokens }).text()
-        return { text, stored: await window.ternlight.BitNet.cache.list() }
+        return { text, stored: await window.tritloom.BitNet.cache.list() }
       }, [source, worker, golden.ids, golden.greedy.length] as const)
       expect(found, name).toEqual({ text: golden.greedy_text, stored: [] })
     }
@@ -123,7 +123,7 @@ for (const worker of [true, false]) {
   })
 
   test(`a file that changes on the disk is an error, ${where}`, async ({ shared }) => {
-    const folder = mkdtempSync(join(tmpdir(), 'ternlight-'))
+    const folder = mkdtempSync(join(tmpdir(), 'tritloom-'))
     const path = join(folder, 'model.gguf')
     try {
       for (const [change, code] of [
@@ -143,7 +143,7 @@ for (const worker of [true, false]) {
   })
 
   test(`a file that changes while it is read is an error, ${where}`, async ({ harness }) => {
-    const folder = mkdtempSync(join(tmpdir(), 'ternlight-'))
+    const folder = mkdtempSync(join(tmpdir(), 'tritloom-'))
     const path = join(folder, 'model.gguf')
     try {
       writeFileSync(path, spreadModel())

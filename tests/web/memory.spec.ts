@@ -42,7 +42,7 @@ test('memory that runs out is an error that names what was needed, and all of it
   await harness.route('/endless.gguf', route => route.fulfill({ body: bytes }))
   for (const worker of [false, true]) {
     const found = await harness.evaluate(async worker => {
-      const { BitNet } = window.ternlight
+      const { BitNet } = window.tritloom
       const devices: GPUDevice[] = []
       const requestDevice = GPUAdapter.prototype.requestDevice
       GPUAdapter.prototype.requestDevice = async function (descriptor) {

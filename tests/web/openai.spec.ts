@@ -1,7 +1,7 @@
 // OpenAI's own client asks a loaded model, in the worker and in this thread. What needs no GPU is
 // in tests/pkg/openai.test.mjs.
 import type OpenAI from 'openai'
-import type * as ternlight from '../../pkg/index.js'
+import type * as tritloom from '../../pkg/index.js'
 import { expect, GOLDEN_MODEL, goldens, load, test } from './harness'
 import { giveOpenAI } from './openai'
 import type { Page } from '@playwright/test'
@@ -28,11 +28,11 @@ declare global {
 }
 
 // What we give is of the client's types: `tsc` compares them.
-export const whole = (given: ternlight.ChatCompletion): OpenAI.ChatCompletion => given
-export const chunk = (given: ternlight.ChatCompletionChunk): OpenAI.ChatCompletionChunk => given
+export const whole = (given: tritloom.ChatCompletion): OpenAI.ChatCompletion => given
+export const chunk = (given: tritloom.ChatCompletionChunk): OpenAI.ChatCompletionChunk => given
 
 /** Loads a model, and makes a client of it. */
-const ready = async (page: Page, url: string, options: ternlight.LoadOptions = {}) => {
+const ready = async (page: Page, url: string, options: tritloom.LoadOptions = {}) => {
   await load(page, options, url)
   await giveOpenAI(page)
   await page.evaluate(() => {

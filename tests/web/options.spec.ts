@@ -168,10 +168,10 @@ const FAILURES = `async calls => {
   const found = []
   for (const call of calls) {
     try {
-      await (0, eval)('(async (BitNet, model) => { await ' + call + ' })')(ternlight.BitNet, window.model)
+      await (0, eval)('(async (BitNet, model) => { await ' + call + ' })')(tritloom.BitNet, window.model)
       found.push('none')
     } catch (error) {
-      found.push(error instanceof ternlight.BitNetError ? error.code + ': ' + error.message : String(error))
+      found.push(error instanceof tritloom.BitNetError ? error.code + ': ' + error.message : String(error))
     }
   }
   return found
@@ -199,7 +199,7 @@ test('a wrong value of any option is refused in JavaScript\'s terms', async ({ h
   await check(rows(LOAD.slice(0, 2).map(([option, [value], message]) => [option, [value!], message]), load(true)))
 
   await harness.evaluate(async url => {
-    window.model = await window.ternlight.BitNet.load(url, { worker: false })
+    window.model = await window.tritloom.BitNet.load(url, { worker: false })
   }, RANDOM_MODEL)
   await check(rows(GENERATE, options => `model.generate('x', ${options}).text()`))
   await check(CALLS.map(([call, name, message]) =>
@@ -211,8 +211,8 @@ test('a wrong value of any option is refused in JavaScript\'s terms', async ({ h
 test('an address that is none is refused by the storage too', async ({ harness }) => {
   const found = await harness.evaluate(async () => {
     // Loads the crate.
-    await window.ternlight.BitNet.cache.list()
-    const { cacheDelete, cacheVerify } = await import('/pkg/ternlight.js' as string)
+    await window.tritloom.BitNet.cache.list()
+    const { cacheDelete, cacheVerify } = await import('/pkg/tritloom.js' as string)
     const calls = [cacheDelete, cacheVerify].flatMap(call =>
       ['http://', 'model.gguf', '', 5, null, undefined].map(url => call(url)))
     const outcomes = await Promise.allSettled(calls)

@@ -93,7 +93,7 @@ test('files fill the disk in the middle: another model gives way, or the load do
   expect((await loadFailure(shared, large.path, { cache: 'only', ...HERE })).code).toBe('storage-full')
   const files = await shared.evaluate(async () => {
     const names: string[] = []
-    const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle('ternlight')
+    const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle('tritloom')
     for await (const name of (folder as unknown as { keys(): AsyncIterable<string> }).keys()) names.push(name)
     return names.length
   })
@@ -181,7 +181,7 @@ test('the browser is asked once not to delete models on its own', async ({ harne
   // Each page keeps its devices, so that its loads compile the kernels once.
   const visit = async () => {
     await harness.goto('/tests/web/harness.html?shared')
-    await harness.waitForFunction(() => window.ternlight)
+    await harness.waitForFunction(() => window.tritloom)
   }
   await visit()
   await load(harness, { cache: 'off' }, RANDOM_MODEL)
@@ -195,5 +195,5 @@ test('the browser is asked once not to delete models on its own', async ({ harne
   await visit()
   await load(harness, {}, RANDOM_MODEL)
   expect(await asked()).toBe(1)
-  expect(typeof await harness.evaluate(() => window.ternlight.BitNet.cache.persist())).toBe('boolean')
+  expect(typeof await harness.evaluate(() => window.tritloom.BitNet.cache.persist())).toBe('boolean')
 })

@@ -69,7 +69,7 @@ export class RandomCalls {
    * than `bound` milliseconds hangs.
    */
   constructor({ seed, url, goldens, codes, bound }) {
-    const { BitNet, BitNetError } = globalThis.ternlight
+    const { BitNet, BitNetError } = globalThis.tritloom
     this.#BitNet = BitNet
     this.#BitNetError = BitNetError
     this.#draw = drawFrom(seed)

@@ -27,21 +27,21 @@ const blocks = files.flatMap(blocksOf)
  * place to show things.
  */
 const run = async ([code, url]: [code: string, url: string]) => {
-  const { ternlight } = window
+  const { tritloom } = window
   const effects: string[] = []
-  const exported = new Set(Object.keys(ternlight))
-  const body = code.replace(/^import \{(.*)\} from 'ternlight'$/gm, (_, names: string) => {
+  const exported = new Set(Object.keys(tritloom))
+  const body = code.replace(/^import \{(.*)\} from 'tritloom'$/gm, (_, names: string) => {
     for (const name of names.split(',')) if (!exported.has(name.trim())) throw new Error(`no such export: ${name}`)
     return ''
   }).replace(/^import OpenAI from 'openai'$/m, 'const OpenAI = window.openai.default')
-  const BitNet = new Proxy(ternlight.BitNet, {
+  const BitNet = new Proxy(tritloom.BitNet, {
     get: (target, name) => name !== 'load' ? Reflect.get(target, name) : (source: unknown, options: object) => {
       effects.push(`load ${source}`)
       return window.load(typeof source === 'string' ? url : source as Blob, options)
     }
   })
   const context = {
-    ...ternlight,
+    ...tritloom,
     BitNet,
     model: window.model,
     chat: window.model.createChat(),

@@ -31,7 +31,7 @@ const prepare = (page: Page, where: Where) => page.evaluate(async where => {
     }
   }
   const thread = () => where === 'this thread' ? false : where === 'a worker' ? true : new Worker(script(url), { type: 'module' })
-  window.loadThere = (source, options) => window.ternlight.BitNet.load(source as string, { ...options, worker: thread() })
+  window.loadThere = (source, options) => window.tritloom.BitNet.load(source as string, { ...options, worker: thread() })
   const channel = new BroadcastChannel('gpu')
   window.gpu = what => new Promise(resolve => {
     channel.onmessage = () => resolve()
@@ -171,7 +171,7 @@ test('a model that cannot be restored says why, and a later call tries again', a
 
   // Neither stored nor on the network.
   await lose()
-  await harness.evaluate(url => window.ternlight.BitNet.cache.delete(url), RANDOM_MODEL)
+  await harness.evaluate(url => window.tritloom.BitNet.cache.delete(url), RANDOM_MODEL)
   await server(harness, 'off')
   expect((await call()).code).toBe('network')
   await server(harness, 'on')
@@ -180,7 +180,7 @@ test('a model that cannot be restored says why, and a later call tries again', a
 
   await load('only')
   await lose()
-  await harness.evaluate(url => window.ternlight.BitNet.cache.delete(url), RANDOM_MODEL)
+  await harness.evaluate(url => window.tritloom.BitNet.cache.delete(url), RANDOM_MODEL)
   expect((await call()).code).toBe('not-cached')
   await harness.evaluate(() => window.model.dispose())
 
@@ -257,9 +257,9 @@ test("the death of the browser's GPU process is a loss like any other", async ({
   try {
     const page = await browser.newPage({ baseURL })
     await page.goto('/tests/web/harness.html')
-    await page.waitForFunction(() => window.ternlight)
+    await page.waitForFunction(() => window.tritloom)
     const answer = (ids: number[], maxTokens: number) => page.evaluate(async ([url, ids, maxTokens]) => {
-      window.model ??= await window.ternlight.BitNet.load(url)
+      window.model ??= await window.tritloom.BitNet.load(url)
       const lost = window.model.lost
       const generation = window.model.generate(Uint32Array.from(ids), { maxTokens })
       return generation.text().catch(async error => `${error.code}, ${(await lost).reason}, ${error.message}`)
@@ -279,7 +279,7 @@ test("the death of the browser's GPU process is a loss like any other", async ({
 
 test('a page that is frozen and shown again goes on', async ({ harness }) => {
   const golden = bundledGoldens.prompts.find(({ name }) => name === 'who')!
-  await harness.evaluate(async url => { window.model = await window.ternlight.BitNet.load(url) }, MODEL)
+  await harness.evaluate(async url => { window.model = await window.tritloom.BitNet.load(url) }, MODEL)
   await harness.evaluate(([ids, maxTokens]) => {
     const generation = window.model.generate(Uint32Array.from(ids), { maxTokens })
     Object.assign(window, { generation, seen: [] })

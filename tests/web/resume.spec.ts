@@ -13,7 +13,7 @@ const HALF = 5 * MIB
 /** Loads until so much is stored, then aborts. */
 const breakOff = (page: Page, path: string, bytes = HALF) =>
   page.evaluate(async ([path, bytes]) => {
-    const { cache } = window.ternlight.BitNet
+    const { cache } = window.tritloom.BitNet
     const abort = new AbortController()
     const loading = window.load(path, { signal: abort.signal }).catch(error => error)
     const stored = async () => (await cache.list())[0]?.bytes ?? 0
@@ -62,7 +62,7 @@ for (const [what, end] of Object.entries({
     const { path, url, rewrite, requests } = await scripted(shared, heldHalfway())
     void first.page.evaluate(path => { void window.load(path) }, path)
     // As in `breakOff`.
-    const readable = (path: string) => window.ternlight.BitNet.cache.verify(path).then(({ bytes }) => bytes, () => 0)
+    const readable = (path: string) => window.tritloom.BitNet.cache.verify(path).then(({ bytes }) => bytes, () => 0)
     await expect.poll(() => shared.evaluate(readable, path), { intervals: [50] }).toBe(HALF)
     await end(first.page)
     await first.page.close()
@@ -183,7 +183,7 @@ test('a server without ranges: the load says so, reads again when the connection
   expect((await requests()).map(({ status, sent }) => [status, sent])).toEqual([[200, 5 * MIB], [200, SIZE]])
   await expectWhole(shared, path, url)
   // What an earlier load has stored is used.
-  await shared.evaluate(() => window.ternlight.BitNet.cache.clear())
+  await shared.evaluate(() => window.tritloom.BitNet.cache.clear())
   await rewrite(heldHalfway())
   await breakOff(shared, path)
   const before = (await storedModels(shared))[0]!
@@ -207,7 +207,7 @@ test('another origin: in parts if the page may see the headers, else in one', as
   // A condition would need the other origin's leave, so its ETag is compared instead.
   expect(seen.every(({ status, ifRange }) => status === 206 && !ifRange)).toBe(true)
   await expectWhole(shared, other(open.path), other(open.path))
-  await shared.evaluate(() => window.ternlight.BitNet.cache.clear())
+  await shared.evaluate(() => window.tritloom.BitNet.cache.clear())
 
   const closed = await scripted(shared)
   const { kinds } = await loadReporting(shared, other(closed.path))

@@ -138,7 +138,7 @@ const content = path => {
 }
 
 /** No text becomes a script, but by the policies of the package and of the page itself. */
-const TRUSTED = `require-trusted-types-for 'script'; trusted-types ternlight page`
+const TRUSTED = `require-trusted-types-for 'script'; trusted-types tritloom page`
 /** No more than the package and the demos need; models come from the other port. */
 const STRICT = `default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; ` +
   `connect-src 'self' http://localhost:*; style-src 'self'; img-src 'self' data:; ${TRUSTED}`

@@ -68,7 +68,7 @@ test('random calls end with the right answer or a code, and memory is where it w
   const thrown: string[] = []
   page.on('pageerror', error => thrown.push(String(error)))
   await page.goto('/tests/web/harness.html?shared')
-  await page.waitForFunction(() => window.ternlight)
+  await page.waitForFunction(() => window.tritloom)
   const worker = page.workers()[0]!
   await page.evaluate(watchWorkers)
   await page.evaluate(watchBuffers)

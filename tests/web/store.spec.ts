@@ -19,7 +19,7 @@ declare global {
 /** Does some work on the database itself: `work` gets it, and a function that awaits a request. */
 const inDatabase = (page: Page, work: string) =>
   page.evaluate(work => new Promise((resolve, reject) => {
-    const opening = indexedDB.open('ternlight')
+    const opening = indexedDB.open('tritloom')
     opening.onerror = () => reject(opening.error)
     opening.onsuccess = async () => {
       const database = opening.result
@@ -47,7 +47,7 @@ const records = (page: Page) =>
 
 /** The names of the files with the bytes. */
 const filesOnDisk = (page: Page) => page.evaluate(async () => {
-  const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle('ternlight', { create: true })
+  const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle('tritloom', { create: true })
   const names: string[] = []
   for await (const name of (folder as unknown as { keys(): AsyncIterable<string> }).keys()) names.push(name)
   return names
@@ -58,7 +58,7 @@ const flip = async (page: Page, index: number) => {
   const [{ id, chunks }] = await records(page) as [StoredFile]
   const part = chunks[index]!
   await page.evaluate(async ([id, at]) => {
-    const file = await (await (await navigator.storage.getDirectory()).getDirectoryHandle('ternlight')).getFileHandle(id)
+    const file = await (await (await navigator.storage.getDirectory()).getDirectoryHandle('tritloom')).getFileHandle(id)
     const byte = new Uint8Array(await (await file.getFile()).slice(at, at + 1).arrayBuffer())
     const writable = await file.createWritable({ keepExistingData: true })
     await writable.write({ type: 'write', position: at, data: Uint8Array.of(byte[0]! ^ 1) })
@@ -72,7 +72,7 @@ const withoutFiles = (page: Page) => page.evaluate(() => {
   StorageManager.prototype.getDirectory = async () => { throw new DOMException('no files here', 'SecurityError') }
 })
 
-const verify = (page: Page, path: string) => page.evaluate(path => window.ternlight.BitNet.cache.verify(path), path)
+const verify = (page: Page, path: string) => page.evaluate(path => window.tritloom.BitNet.cache.verify(path), path)
 
 const integrityOf = (bytes: Uint8Array) => `sha256-${createHash('sha256').update(bytes).digest('base64')}`
 
@@ -253,7 +253,7 @@ test('parts that are gone are fetched again, and no others: the end of a file, t
   const [{ id, chunks }] = await records(shared) as [StoredFile]
   const { start } = chunks[7]!
   await shared.evaluate(async ([id, size]) => {
-    const file = await (await (await navigator.storage.getDirectory()).getDirectoryHandle('ternlight')).getFileHandle(id)
+    const file = await (await (await navigator.storage.getDirectory()).getDirectoryHandle('tritloom')).getFileHandle(id)
     const writable = await file.createWritable({ keepExistingData: true })
     await writable.truncate(size)
     await writable.close()
@@ -263,7 +263,7 @@ test('parts that are gone are fetched again, and no others: the end of a file, t
   expect(notes).toEqual([{ kind: 'resumed', bytes: start }])
   expect(sent(await requests())).toBe(SIZE - start)
   await expectRandomModel(shared)
-  await shared.evaluate(async () => (await navigator.storage.getDirectory()).removeEntry('ternlight', { recursive: true }))
+  await shared.evaluate(async () => (await navigator.storage.getDirectory()).removeEntry('tritloom', { recursive: true }))
   expect((await loadFailure(shared, path, { cache: 'only' })).code).toBe('not-cached')
   await rewrite({})
   await load(shared, {}, path)
@@ -319,7 +319,7 @@ test('records that are no stored files are cleared away', async ({ shared }) => 
     await done(chunks.put('no blob', ['nobody', 0]))
     await done(chunks.put(new Blob(['x']), 17))`)
   await shared.evaluate(async () => {
-    const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle('ternlight')
+    const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle('tritloom')
     await folder.getFileHandle('nobody', { create: true })
   })
   // The model's own record is wrong too, so the model is downloaded anew.
@@ -341,7 +341,7 @@ test('what the first release stored is taken over; its half downloads are not', 
     // As that release did it: version 1, parts of 16 MiB numbered from 0.
     const bytes = await (await fetch('/spread.gguf')).blob()
     await new Promise<void>((resolve, reject) => {
-      const opening = indexedDB.open('ternlight', 1)
+      const opening = indexedDB.open('tritloom', 1)
       opening.onupgradeneeded = () => {
         opening.result.createObjectStore('files', { keyPath: 'id' })
         opening.result.createObjectStore('chunks')
@@ -372,7 +372,7 @@ test('what the first release stored is taken over; its half downloads are not', 
 
 test('a database of a later release is left alone', async ({ harness }) => {
   await harness.evaluate(() => new Promise<void>(resolve => {
-    const opening = indexedDB.open('ternlight', 99)
+    const opening = indexedDB.open('tritloom', 99)
     opening.onsuccess = () => resolve(opening.result.close())
   }))
   const { path, requests } = await scripted(harness)
@@ -436,7 +436,7 @@ test('a model answers before it is stored; what is left is stored behind it, and
   const { path, url } = await scripted(harness)
   await harness.evaluate(async path => {
     const onProgress = (progress: import('../../pkg/index.js').Progress) => { window.progress = progress }
-    window.model = await window.ternlight.BitNet.load(path, { worker: false, onProgress })
+    window.model = await window.tritloom.BitNet.load(path, { worker: false, onProgress })
   }, path)
   await expectRandomModel(harness)
   const told = () => harness.evaluate(() => window.progress)
@@ -481,7 +481,7 @@ test('a thread that is killed is noticed: nothing waits for what it was asked', 
   const { path } = await scripted(harness)
   await harness.evaluate(async path => {
     const onProgress = (progress: import('../../pkg/index.js').Progress) => { window.progress = progress }
-    window.model = await window.ternlight.BitNet.load(path, { worker: false, onProgress })
+    window.model = await window.tritloom.BitNet.load(path, { worker: false, onProgress })
     for (const thread of window.threads) thread.terminate()
   }, path)
   await harness.waitForFunction(() => window.progress?.notes.some(({ kind }) => kind === 'not-stored'), undefined, { timeout: 20_000 })
@@ -526,7 +526,7 @@ test('a tab that looks for a model while another stores it does it no harm', asy
   await holdDisk(harness)
   const { path, url, requests } = await scripted(harness)
   await harness.evaluate(async path => {
-    window.model = await window.ternlight.BitNet.load(path, { worker: false })
+    window.model = await window.tritloom.BitNet.load(path, { worker: false })
   }, path)
   const second = await open(browser, harness.context())
   // It has read how large the file is, and goes on when all has been stored.
@@ -539,7 +539,7 @@ test('a tab that looks for a model while another stores it does it no harm', asy
       await all
       return file
     }
-    const loading = window.ternlight.BitNet.load(path, { worker: false })
+    const loading = window.tritloom.BitNet.load(path, { worker: false })
     Object.assign(window, { loading })
   }, path)
   await expect.poll(() => second.page.title()).toBe('read')
@@ -561,7 +561,7 @@ test('a page that closes before a model is stored loses only what was not; no mo
   await holdDisk(first.page)
   const { path, rewrite, requests } = await scripted(harness, { always: { size } })
   await first.page.evaluate(async path => {
-    window.model = await window.ternlight.BitNet.load(path, { worker: false })
+    window.model = await window.tritloom.BitNet.load(path, { worker: false })
   }, path)
   const bytes = async () => (await storedModels(harness))[0]!.bytes
   await expect.poll(bytes, { intervals: [50] }).toBeGreaterThan(2 * MIB)

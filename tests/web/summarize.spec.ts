@@ -1,16 +1,16 @@
 // Summaries in a browser, in a worker and in this thread. How texts are split and what the model is
 // asked is in tests/pkg/summarize.test.mjs; tldr.spec.ts has summaries of texts that fit.
 import type { Page } from '@playwright/test'
-import type * as ternlight from '../../pkg/index.js'
+import type * as tritloom from '../../pkg/index.js'
 import { expect, failure, GOLDEN_MODEL, load, test } from './harness'
 
 const DAY = 'Mia wanted to go to the beach, but it was raining. Her brother Ben built a big fort with pillows. '
 
 /** A text's summary, its statistics, and what was reported meanwhile. */
-const summarize = (page: Page, text: string, options: ternlight.SummarizeOptions = {}) =>
+const summarize = (page: Page, text: string, options: tritloom.SummarizeOptions = {}) =>
   page.evaluate(async ([text, options]) => {
-    const reports: ternlight.SummaryProgress[] = []
-    const onProgress = (progress: ternlight.SummaryProgress) => { reports.push(progress) }
+    const reports: tritloom.SummaryProgress[] = []
+    const onProgress = (progress: tritloom.SummaryProgress) => { reports.push(progress) }
     const answer = window.model.summarize(text, { ...options, onProgress })
     return { text: await answer.text(), stats: await answer.stats, reports }
   }, [text, options] as const)
@@ -19,7 +19,7 @@ const summarize = (page: Page, text: string, options: ternlight.SummarizeOptions
 const rounds = (passages: number) =>
   [...Array.from({ length: passages + 1 }, (_, done) => `${done}/${passages}`), '0/1', '1/1']
 
-const said = ({ reports }: { reports: ternlight.SummaryProgress[] }) => reports.map(({ done, passages }) => `${done}/${passages}`)
+const said = ({ reports }: { reports: tritloom.SummaryProgress[] }) => reports.map(({ done, passages }) => `${done}/${passages}`)
 
 for (const worker of [true, false]) {
   test(`several passages, an abort, and what is refused, ${worker ? 'in a worker' : 'in this thread'}`, async ({ shared: page }) => {
@@ -34,7 +34,7 @@ for (const worker of [true, false]) {
 
     const aborted = await page.evaluate(async text => {
       const stop = new AbortController()
-      const onProgress = ({ done }: ternlight.SummaryProgress) => { if (done === 1) stop.abort(new Error('enough')) }
+      const onProgress = ({ done }: tritloom.SummaryProgress) => { if (done === 1) stop.abort(new Error('enough')) }
       const answer = window.model.summarize(text, { onProgress, signal: stop.signal })
       const why = await answer.text().catch((error: Error) => error.message)
       return { why, reason: (await answer.stats).finishReason, next: await window.model.generate('Who are you?', { maxTokens: 3 }).text() }

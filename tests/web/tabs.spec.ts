@@ -62,7 +62,7 @@ test('three loads in one page: one that downloads and one that waits are aborted
   const { path, release, requests } = await scripted(harness, heldHalfway())
   await harness.exposeFunction('release', release)
   const found = await harness.evaluate(async ([path, held]) => {
-    const { BitNet } = window.ternlight
+    const { BitNet } = window.tritloom
     const load = (signal?: AbortSignal) => {
       let begin = () => {}
       const begun = new Promise<void>(resolve => { begin = resolve })
@@ -97,7 +97,7 @@ test('a load that stores nothing tells other tabs nothing', async ({ shared }) =
   const { path, url } = await scripted(shared)
   const addresses = (cache: 'use' | 'off') => shared.evaluate(async ([path, cache]) => {
     const urls = new Set<string>()
-    const channel = new BroadcastChannel('ternlight-load')
+    const channel = new BroadcastChannel('tritloom-load')
     channel.onmessage = ({ data }) => urls.add(data[0])
     await window.load(path, { cache })
     channel.close()

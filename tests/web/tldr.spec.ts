@@ -107,7 +107,7 @@ test('works without a network after the first visit, page and model', async ({ p
   await expectBeginningOf(page, STORY)
 
   // The other pages are kept with it.
-  await page.getByRole('link', { name: 'ternlight' }).click()
+  await page.getByRole('link', { name: 'tritloom' }).click()
   await page.getByRole('link', { name: /Chat/ }).click()
   await expect(page.locator('#model-name')).toHaveText(/tiny-stories/, SLOW)
 })

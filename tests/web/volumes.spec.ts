@@ -33,9 +33,9 @@ test('all files are fetched, stored and listed as one model', { tag: '@quick' },
   } finally {
     await server(shared, 'on')
   }
-  const verify = () => shared.evaluate(url => window.ternlight.BitNet.cache.verify(url), FIRST)
+  const verify = () => shared.evaluate(url => window.tritloom.BitNet.cache.verify(url), FIRST)
   expect(await verify()).toEqual({ whole: true, bytes: SIZE, damagedBytes: 0 })
-  await shared.evaluate(url => window.ternlight.BitNet.cache.delete(url), FIRST)
+  await shared.evaluate(url => window.tritloom.BitNet.cache.delete(url), FIRST)
   expect(await storedModels(shared)).toEqual([])
   expect((await loadFailure(shared, FIRST, { cache: 'only' })).code).toBe('not-cached')
 })
@@ -47,7 +47,7 @@ test('after an abort, only what is missing is fetched', async ({ shared }) => {
   await shared.evaluate(async ([path, bytes]) => {
     const abort = new AbortController()
     const loading = window.load(path, { signal: abort.signal }).catch(error => error)
-    const { cache } = window.ternlight.BitNet
+    const { cache } = window.tritloom.BitNet
     const stored = async () => (await cache.list())[0]?.bytes ?? 0
     while (await stored() < bytes || (await cache.verify(path)).bytes < await stored()) {
       await new Promise(resolve => setTimeout(resolve, 20))
@@ -69,7 +69,7 @@ test('after an abort, only what is missing is fetched', async ({ shared }) => {
 /** Deletes the second file from the storage. */
 const loseSecond = (page: Page) =>
   page.evaluate(() => new Promise<void>((resolve, reject) => {
-    const opening = indexedDB.open('ternlight')
+    const opening = indexedDB.open('tritloom')
     opening.onerror = () => reject(opening.error)
     opening.onsuccess = () => {
       const transaction = opening.result.transaction('files', 'readwrite')
@@ -109,7 +109,7 @@ test('files of two versions are never mixed', async ({ shared }) => {
   expect(kinds).toEqual(['restarted'])
   await expectRandomModel(shared)
   const etags = await shared.evaluate(() => new Promise<string[]>((resolve, reject) => {
-    const opening = indexedDB.open('ternlight')
+    const opening = indexedDB.open('tritloom')
     opening.onerror = () => reject(opening.error)
     opening.onsuccess = () => {
       const all = opening.result.transaction('files').objectStore('files').getAll()

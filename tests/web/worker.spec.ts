@@ -4,7 +4,7 @@ import { expect, failure, GOLDEN_MODEL, RANDOM_MODEL, test } from './harness'
 
 test("a caller's own worker, for one model after the other", async ({ harness }) => {
   const found = await harness.evaluate(async url => {
-    const { BitNet } = window.ternlight
+    const { BitNet } = window.tritloom
     const worker = new Worker('/pkg/worker.js', { type: 'module' })
     const code = (work: Promise<unknown>) => work.then(() => 'none', error => error.code)
     const first = await BitNet.load(url, { worker })
@@ -19,7 +19,7 @@ test("a caller's own worker, for one model after the other", async ({ harness })
 
 test('a worker that is killed rejects what is in flight and what comes', async ({ harness }) => {
   const found = await harness.evaluate(async url => {
-    const { BitNet } = window.ternlight
+    const { BitNet } = window.tritloom
     const worker = new Worker('/pkg/worker.js', { type: 'module' })
     const model = await BitNet.load(url, { worker })
     const generation = model.generate('Once there was', { raw: true })
@@ -33,11 +33,11 @@ test('a worker that is killed rejects what is in flight and what comes', async (
 
 test('a worker that throws rejects what is in flight', async ({ page }) => {
   await page.goto('/tests/web/harness.html')
-  await page.waitForFunction(() => window.ternlight)
+  await page.waitForFunction(() => window.tritloom)
   const found = await page.evaluate(async url => {
     const script = `import '${location.origin}/pkg/worker.js'; addEventListener('message', ({ data }) => { if (data.method === 'generate') throw new Error('boom') })`
     const worker = new Worker(URL.createObjectURL(new Blob([script], { type: 'text/javascript' })), { type: 'module' })
-    const model = await window.ternlight.BitNet.load(url, { worker })
+    const model = await window.tritloom.BitNet.load(url, { worker })
     return model.generate('Who are you?').text().catch(error => [error.code, error.message])
   }, GOLDEN_MODEL)
   expect(found).toEqual(['internal', expect.stringContaining('boom')])
@@ -62,7 +62,7 @@ test('a worker of another script is refused, not waited for', async ({ page }) =
   // It is given a minute.
   await page.clock.install()
   await page.goto('/tests/web/harness.html')
-  await page.waitForFunction(() => window.ternlight)
+  await page.waitForFunction(() => window.tritloom)
   const refused = failure(page, `
     const script = URL.createObjectURL(new Blob(['postMessage(null); postMessage({ kind: "result", id: -1 })']))
     await BitNet.load('${RANDOM_MODEL}', { worker: new Worker(script) })`)
@@ -84,9 +84,9 @@ test('the package from another origin, as from a CDN', async ({ page }) => {
 
 test('an exception that passes through the crate rejects what is in flight and what comes', async ({ page }) => {
   await page.goto('/tests/web/harness.html')
-  await page.waitForFunction(() => window.ternlight)
+  await page.waitForFunction(() => window.tritloom)
   const codes = await page.evaluate(async url => {
-    const model = await window.ternlight.BitNet.load(url, { worker: false })
+    const model = await window.tritloom.BitNet.load(url, { worker: false })
     // It stands for a bug of the package: there can be no exception here.
     GPUQueue.prototype.submit = () => { throw new Error('nonsense') }
     const code = (work: Promise<unknown>) => work.then(() => 'none', error => error.code)
@@ -111,9 +111,9 @@ test('a worker of another release is refused, with both versions', async ({ shar
     await new Promise(resolve => worker.addEventListener('message', resolve, { once: true }))
     const { version } = await new Promise<{ version: number }>(resolve => {
       worker.addEventListener('message', ({ data }) => { if (data.result?.version) resolve(data.result) })
-      void window.ternlight.BitNet.load(url, { worker }).catch(() => {})
+      void window.tritloom.BitNet.load(url, { worker }).catch(() => {})
     })
-    const error = await window.ternlight.BitNet.load(url, { worker }).then(() => undefined, error => error)
+    const error = await window.tritloom.BitNet.load(url, { worker }).then(() => undefined, error => error)
     worker.terminate()
     return { code: error?.code, message: error?.message as string, version }
   }, RANDOM_MODEL)

@@ -1,6 +1,6 @@
 // The line of figures under an answer.
-import type { Stats } from 'ternlight'
-import { formatCount, formatRate, formatSeconds } from 'ternlight/words'
+import type { Stats } from 'tritloom'
+import { formatCount, formatRate, formatSeconds } from 'tritloom/words'
 
 const ENDINGS: Record<Stats['finishReason'], string> = {
   stop: '',

@@ -1,7 +1,7 @@
 // Whether a model fits this device, as far as a page can know. How much memory the GPU has, no page
 // can know.
-import { BitNet, type Availability } from 'ternlight'
-import { formatBytes } from 'ternlight/words'
+import { BitNet, type Availability } from 'tritloom'
+import { formatBytes } from 'tritloom/words'
 import { fileOf, type KnownModel } from './models.ts'
 
 /** What is known of this device. */

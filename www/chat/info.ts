@@ -1,7 +1,7 @@
 // The panel with the facts of the loaded model.
-import type { ModelInfo } from 'ternlight'
+import type { ModelInfo } from 'tritloom'
 import { byId, create } from '../shared/dom.ts'
-import { formatBytes, formatCount } from 'ternlight/words'
+import { formatBytes, formatCount } from 'tritloom/words'
 
 /** Shows a model's facts, or that no model is loaded. */
 export function showInfo(info: ModelInfo | null) {

@@ -1,7 +1,7 @@
 // The progress bar: shows a load and its notes, and lets the reader cancel it.
-import type { LoadOptions, Progress, ProgressNote } from 'ternlight'
+import type { LoadOptions, Progress, ProgressNote } from 'tritloom'
 import { byId, create } from '../shared/dom.ts'
-import { describeNote, describeProgress } from 'ternlight/words'
+import { describeNote, describeProgress } from 'tritloom/words'
 
 /** Runs loads under the progress bar. A new load cancels the one before. */
 export function createLoading() {

@@ -1,7 +1,7 @@
 // The chat page: connects its parts. Each part knows its own area of the page and no other part.
-import { BitNet, type ProgressNote } from 'ternlight'
+import { BitNet, type ProgressNote } from 'tritloom'
 import { byId } from '../shared/dom.ts'
-import { describeFailure, describeNote, isLasting, type Advice } from 'ternlight/words'
+import { describeFailure, describeNote, isLasting, type Advice } from 'tritloom/words'
 import { createComposer } from './composer.ts'
 import { showInfo } from './info.ts'
 import { createKnown } from './known.ts'

@@ -1,7 +1,7 @@
 // Messages above the conversation: what is missing, what went wrong.
-import type { Availability } from 'ternlight'
+import type { Availability } from 'tritloom'
 import { byId, create } from '../shared/dom.ts'
-import type { Failure } from 'ternlight/words'
+import type { Failure } from 'tritloom/words'
 
 /** Shows a box under a name, in place of the one before; null removes it. */
 export function showNotice(name: string, box: HTMLElement | null) {

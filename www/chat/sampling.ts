@@ -1,5 +1,5 @@
 // The sampling panel: reads the options of an answer.
-import type { GenerateOptions } from 'ternlight'
+import type { GenerateOptions } from 'tritloom'
 import { byId } from '../shared/dom.ts'
 
 const form = byId('sampling', HTMLFormElement)

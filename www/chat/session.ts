@@ -1,6 +1,6 @@
 // The model in use and the conversation with it. Knows nothing of the page.
-import { BitNet, BitNetError } from 'ternlight'
-import type { Chat, GenerateOptions, LoadOptions, ModelInfo, Stats, Token } from 'ternlight'
+import { BitNet, BitNetError } from 'tritloom'
+import type { Chat, GenerateOptions, LoadOptions, ModelInfo, Stats, Token } from 'tritloom'
 
 /** An answer that is being generated. */
 export interface Answer {

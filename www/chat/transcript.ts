@@ -1,7 +1,7 @@
 // The conversation on the page. Text is inserted as text, never as HTML.
-import type { Stats, Token } from 'ternlight'
+import type { Stats, Token } from 'tritloom'
 import { byId, create } from '../shared/dom.ts'
-import type { Failure } from 'ternlight/words'
+import type { Failure } from 'tritloom/words'
 import { describeStats } from './figures.ts'
 import { failureBox } from './notices.ts'
 

@@ -7,7 +7,7 @@ declare const self: ServiceWorkerGlobalScope
 export {} // Makes this a module, which may declare a `self` of its own.
 
 const { version, files } = OFFLINE_SITE
-const PREFIX = 'ternlight-site-'
+const PREFIX = 'tritloom-site-'
 const NAME = PREFIX + version
 
 /**

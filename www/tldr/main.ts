@@ -1,6 +1,6 @@
 // The page around the widget. It only adds that the page opens without a network next time.
-import type { Progress } from 'ternlight'
-import 'ternlight/widget'
+import type { Progress } from 'tritloom'
+import 'tritloom/widget'
 import { byId } from '../shared/dom.ts'
 
 const state = byId('offline-state', HTMLElement)

@@ -30,7 +30,7 @@ use crate::web::timer::sleep;
 
 /// The database's name and the version of its layout. Version 1 had the same object stores, with
 /// other records, which [`Record`] reads. Releases of that time cannot open version 2.
-const DATABASE: (&str, u32) = ("ternlight", 2);
+const DATABASE: (&str, u32) = ("tritloom", 2);
 const FILES: &str = "files";
 /// The released layout calls the parts chunks.
 const PARTS: &str = "chunks";

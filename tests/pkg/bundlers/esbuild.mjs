@@ -8,9 +8,9 @@ const outdir = 'dist/esbuild'
 await build({
   entryPoints: {
     main: 'main.js',
-    worker: 'ternlight/worker',
-    'disk-worker': 'ternlight/disk-worker',
-    'fetch-worker': 'ternlight/fetch-worker'
+    worker: 'tritloom/worker',
+    'disk-worker': 'tritloom/disk-worker',
+    'fetch-worker': 'tritloom/fetch-worker'
   },
   outdir,
   bundle: true,
@@ -19,5 +19,5 @@ await build({
   format: 'esm',
   target: 'es2022'
 })
-copyFileSync(fileURLToPath(import.meta.resolve('ternlight/ternlight_bg.wasm')), `${outdir}/ternlight_bg.wasm`)
+copyFileSync(fileURLToPath(import.meta.resolve('tritloom/tritloom_bg.wasm')), `${outdir}/tritloom_bg.wasm`)
 copyFileSync('index.html', `${outdir}/index.html`)

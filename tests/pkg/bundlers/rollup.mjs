@@ -9,12 +9,12 @@ const dir = 'dist/rollup'
 const bundle = await rollup({
   input: {
     main: 'main.js',
-    worker: 'ternlight/worker',
-    'disk-worker': 'ternlight/disk-worker',
-    'fetch-worker': 'ternlight/fetch-worker'
+    worker: 'tritloom/worker',
+    'disk-worker': 'tritloom/disk-worker',
+    'fetch-worker': 'tritloom/fetch-worker'
   },
   plugins: [resolve()]
 })
 await bundle.write({ dir, format: 'es' })
-copyFileSync(fileURLToPath(import.meta.resolve('ternlight/ternlight_bg.wasm')), `${dir}/ternlight_bg.wasm`)
+copyFileSync(fileURLToPath(import.meta.resolve('tritloom/tritloom_bg.wasm')), `${dir}/tritloom_bg.wasm`)
 copyFileSync('index.html', `${dir}/index.html`)

@@ -1,5 +1,5 @@
 // The package where there is no browser: it can be imported and asked.
-import { BitNet } from 'ternlight'
+import { BitNet } from 'tritloom'
 
 const { available, reason } = await BitNet.availability()
 const stored = await BitNet.cache.list()

@@ -8,7 +8,7 @@ export async function tell(BitNet) {
     // Only the worker for files inside the model's worker writes them.
     const root = await navigator.storage.getDirectory()
     let files = 0
-    for await (const _ of (await root.getDirectoryHandle('ternlight')).keys()) files += 1
+    for await (const _ of (await root.getDirectoryHandle('tritloom')).keys()) files += 1
     document.body.dataset.result = `${text}, ${files} file`
   } catch (error) {
     document.body.dataset.result = String(error)

@@ -1,4 +1,4 @@
-import { BitNet } from './node_modules/ternlight/index.js'
+import { BitNet } from './node_modules/tritloom/index.js'
 
 const model = await BitNet.load(new URLSearchParams(location.search).get('model'))
 const text = await model.generate('Who are you?', { maxTokens: 3 }).text()

@@ -1,6 +1,6 @@
 // An app that knows the package from its README alone. What it finds out, it writes into the page.
-import { BitNet, BitNetError } from 'ternlight'
-import type { GenerateOptions, Stats } from 'ternlight'
+import { BitNet, BitNetError } from 'tritloom'
+import type { GenerateOptions, Stats } from 'tritloom'
 
 const parameters = new URLSearchParams(location.search)
 const url = parameters.get('model')!

@@ -1,1 +1,1 @@
-import 'ternlight/worker'
+import 'tritloom/worker'

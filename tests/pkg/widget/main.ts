@@ -1,6 +1,6 @@
 // An app that knows the widget from its documentation alone. It sums up the article of the page, and
 // writes into the page how that ended.
-import 'ternlight/widget'
+import 'tritloom/widget'
 
 const widget = document.querySelector('tldr-widget')!
 widget.setAttribute('model', new URLSearchParams(location.search).get('model')!)

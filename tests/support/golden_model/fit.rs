@@ -8,9 +8,9 @@
 use std::collections::BTreeSet;
 
 use half::f16;
-use ternlight::native::block_on;
-use ternlight::reference::{Reference, ops};
-use ternlight::source::Reader;
+use tritloom::native::block_on;
+use tritloom::reference::{Reference, ops};
+use tritloom::source::Reader;
 
 use crate::model::{N_EMBD, mirror, model};
 use crate::support::{File, Random};

@@ -19,10 +19,10 @@ use fit::{Lesson, learn};
 use model::model;
 use serde::Deserialize;
 use support::{chat_tokens, path, read};
-use ternlight::chat::{Message, Role};
-use ternlight::gguf::Metadata;
-use ternlight::model::Config;
-use ternlight::tokenizer::Tokenizer;
+use tritloom::chat::{Message, Role};
+use tritloom::gguf::Metadata;
+use tritloom::model::Config;
+use tritloom::tokenizer::Tokenizer;
 
 /// A prompt and its answer.
 #[derive(Deserialize)]

@@ -1,6 +1,6 @@
 //! The model before the fit: its vocabulary, and two layers of random weights.
 
-use ternlight::ternary::{Layout, pack};
+use tritloom::ternary::{Layout, pack};
 
 use crate::support::{F16, F32, File, I2_S, Kv, Random, Tensor, byte_char};
 

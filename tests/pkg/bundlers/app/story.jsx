@@ -1,6 +1,6 @@
 'use client'
 // Imported on the server too, which renders it without WebGPU.
-import { BitNet } from 'ternlight'
+import { BitNet } from 'tritloom'
 import { useEffect } from 'react'
 import { tell } from '../tell.js'
 

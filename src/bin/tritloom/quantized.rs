@@ -4,9 +4,9 @@ use std::thread;
 
 use clap::ValueEnum;
 
-use ternlight::blocks::{BlockType, block_type, quantize};
-use ternlight::gguf::TensorType;
-use ternlight::{Error, Result};
+use tritloom::blocks::{BlockType, block_type, quantize};
+use tritloom::gguf::TensorType;
+use tritloom::{Error, Result};
 
 /// A type that the embedding can get.
 #[derive(Clone, Copy, ValueEnum)]

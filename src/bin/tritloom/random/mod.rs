@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use ternlight::blocks::block_type;
-use ternlight::gguf::{Header, TensorType, Value};
-use ternlight::model::{Config, RopeScaling};
-use ternlight::{Error, Result};
+use tritloom::blocks::block_type;
+use tritloom::gguf::{Header, TensorType, Value};
+use tritloom::model::{Config, RopeScaling};
+use tritloom::{Error, Result};
 
 use crate::options::{number, whole_number};
 
@@ -227,11 +227,11 @@ mod tests {
 
     use half::f16;
     use sha2::{Digest, Sha256};
-    use ternlight::gguf::Gguf;
-    use ternlight::model::weights;
-    use ternlight::native::block_on;
-    use ternlight::source::{Reader, Source};
-    use ternlight::tokenizer::Tokenizer;
+    use tritloom::gguf::Gguf;
+    use tritloom::model::weights;
+    use tritloom::native::block_on;
+    use tritloom::source::{Reader, Source};
+    use tritloom::tokenizer::Tokenizer;
 
     use super::*;
 

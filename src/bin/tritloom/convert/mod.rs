@@ -22,13 +22,13 @@ use clap::{Args, ValueEnum};
 use half::f16;
 use serde_json::{Map, Value as Json};
 
-use ternlight::gguf::{Gguf, Header, TensorEntry, TensorType, Value};
-use ternlight::model::{Config, Role, RopePairs, weights};
-use ternlight::native::block_on;
-use ternlight::source::{Reader, Source};
-use ternlight::ternary::TAIL;
-use ternlight::tokenizer::Tokenizer;
-use ternlight::{Error, Result};
+use tritloom::gguf::{Gguf, Header, TensorEntry, TensorType, Value};
+use tritloom::model::{Config, Role, RopePairs, weights};
+use tritloom::native::block_on;
+use tritloom::source::{Reader, Source};
+use tritloom::ternary::TAIL;
+use tritloom::tokenizer::Tokenizer;
+use tritloom::{Error, Result};
 
 use crate::output::print;
 use crate::quantized::Quantized;
@@ -211,7 +211,7 @@ fn plans<'a>(
     for (role, block, tensor) in found.into_values() {
         let scale = scales.remove(&(role.name(), block));
         let content = match role.kind() {
-            ternlight::model::Kind::Matrix => {
+            tritloom::model::Kind::Matrix => {
                 let rotates = matches!(role, Role::AttnQ | Role::AttnK)
                     && model.architecture.rope_pairs == RopePairs::Neighbours;
                 let permuted = rotates.then_some(model.head_dim);
@@ -223,7 +223,7 @@ fn plans<'a>(
                     return unsupported(format!("`{name}` is a scale of what is not ternary"));
                 }
                 match kind {
-                    ternlight::model::Kind::Vocabulary => {
+                    tritloom::model::Kind::Vocabulary => {
                         Content::Vocabulary(tensor, floats(tensor, embedding)?)
                     }
                     _ => Content::Norm(tensor),

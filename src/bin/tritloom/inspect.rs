@@ -3,13 +3,13 @@
 use std::ops::Range;
 use std::path::Path;
 
-use ternlight::blocks::{Fault, block_type};
-use ternlight::gguf::{Gguf, Joined, TensorInfo, TensorType};
-use ternlight::model::{Config, weights};
-use ternlight::native::{FileSource, block_on, open};
-use ternlight::source::Reader;
-use ternlight::tokenizer::Tokenizer;
-use ternlight::{Error, Result, ternary};
+use tritloom::blocks::{Fault, block_type};
+use tritloom::gguf::{Gguf, Joined, TensorInfo, TensorType};
+use tritloom::model::{Config, weights};
+use tritloom::native::{FileSource, block_on, open};
+use tritloom::source::Reader;
+use tritloom::tokenizer::Tokenizer;
+use tritloom::{Error, Result, ternary};
 
 use crate::output::print;
 
@@ -45,8 +45,8 @@ pub(crate) fn inspect(file: &Path) -> Result<()> {
         .and_then(|config| weights::weights(&config, &gguf).map(|_| config))
         .and_then(|config| Tokenizer::from_gguf(&gguf, &config));
     text.push(match runs {
-        Ok(_) => "ternlight runs this model".into(),
-        Err(error) => format!("ternlight does not run this model: {error}"),
+        Ok(_) => "tritloom runs this model".into(),
+        Err(error) => format!("tritloom does not run this model: {error}"),
     });
     print(&(text.join("\n") + "\n"))
 }

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use ternlight::gpu::KernelTime;
-use ternlight::session::Info;
+use tritloom::gpu::KernelTime;
+use tritloom::session::Info;
 
 use super::lookup::LookupGain;
 use super::soak::Soak;

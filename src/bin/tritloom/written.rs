@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ternlight::{Error, Result};
+use tritloom::{Error, Result};
 
 /// The file that is written. It is deleted again unless it is kept.
 pub(crate) struct Output {

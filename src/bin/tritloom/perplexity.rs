@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use ternlight::engine::EngineOptions;
-use ternlight::gguf::{Gguf, Joined};
-use ternlight::gpu::{Gpu, GpuOptions};
-use ternlight::model::Config;
-use ternlight::native::{FileSource, block_on, open};
-use ternlight::perplexity::{Perplexity, Windows, perplexity};
-use ternlight::reference::{Reference, ReferenceOptions};
-use ternlight::session::{LoadOptions, Session};
-use ternlight::source::Reader;
-use ternlight::ternary::Layout;
-use ternlight::tokenizer::Tokenizer;
-use ternlight::{Error, Result};
+use tritloom::engine::EngineOptions;
+use tritloom::gguf::{Gguf, Joined};
+use tritloom::gpu::{Gpu, GpuOptions};
+use tritloom::model::Config;
+use tritloom::native::{FileSource, block_on, open};
+use tritloom::perplexity::{Perplexity, Windows, perplexity};
+use tritloom::reference::{Reference, ReferenceOptions};
+use tritloom::session::{LoadOptions, Session};
+use tritloom::source::Reader;
+use tritloom::ternary::Layout;
+use tritloom::tokenizer::Tokenizer;
+use tritloom::{Error, Result};
 
 use crate::generate::{I2sLayout, KvArg, TokenizerArg, show_progress};
 use crate::options::one_or_more;
@@ -52,7 +52,7 @@ pub(crate) struct Measure {
     /// The order of ternary codes; `arm` is for files quantised by ARM builds of bitnet.cpp
     #[arg(long, value_name = "LAYOUT", value_enum, default_value_t = I2sLayout::X86)]
     i2s_layout: I2sLayout,
-    /// What to do with a tokenizer that ternlight does not know: refuse it, or take the closest one
+    /// What to do with a tokenizer that tritloom does not know: refuse it, or take the closest one
     #[arg(long, value_name = "RULES", value_enum, default_value_t = TokenizerArg::Strict)]
     #[arg(conflicts_with = "cpu")]
     tokenizer: TokenizerArg,

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 
-use ternlight::session::{GenerateOptions, Session, Stats, Token};
-use ternlight::{Error, Result};
+use tritloom::session::{GenerateOptions, Session, Stats, Token};
+use tritloom::{Error, Result};
 
 use super::report::Figure;
 use super::{TURN, without_lookup};
@@ -33,7 +33,7 @@ pub(super) struct LookupGain {
     pub(super) accepted_per_pass: f64,
 }
 
-/// Answers of `tokens` to prompts that count up and then start again. A model that `ternlight
+/// Answers of `tokens` to prompts that count up and then start again. A model that `tritloom
 /// random --counting` wrote goes on counting.
 ///
 /// Errors: `internal` if lookup changes an answer.

@@ -8,20 +8,20 @@ use std::rc::Rc;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, ValueEnum};
 
-use ternlight::chat::{self, Channels, Message, Role, Template, TemplateChoice};
-use ternlight::engine::EngineOptions;
-use ternlight::gguf::{Gguf, Joined};
-use ternlight::gpu::{Gpu, GpuOptions};
-use ternlight::native::{FileSource, block_on, open};
-use ternlight::reference::{Reference, ReferenceOptions};
-use ternlight::sampling::Sampling;
-use ternlight::session::{
+use tritloom::chat::{self, Channels, Message, Role, Template, TemplateChoice};
+use tritloom::engine::EngineOptions;
+use tritloom::gguf::{Gguf, Joined};
+use tritloom::gpu::{Gpu, GpuOptions};
+use tritloom::native::{FileSource, block_on, open};
+use tritloom::reference::{Reference, ReferenceOptions};
+use tritloom::sampling::Sampling;
+use tritloom::session::{
     Channel, GenerateOptions, KvType, LmHead, LoadOptions, Progress, Session, Token,
 };
-use ternlight::source::Reader;
-use ternlight::ternary::Layout;
-use ternlight::tokenizer::{Rules, TextStream, Tokenizer};
-use ternlight::{Error, Result};
+use tritloom::source::Reader;
+use tritloom::ternary::Layout;
+use tritloom::tokenizer::{Rules, TextStream, Tokenizer};
+use tritloom::{Error, Result};
 
 use crate::Cli;
 use crate::options::{logit_bias, one_or_more, whole_number};
@@ -105,7 +105,7 @@ pub(crate) struct Generate {
     /// The order of ternary codes; `arm` is for files quantised by ARM builds of bitnet.cpp
     #[arg(long, value_name = "LAYOUT", value_enum, default_value_t = I2sLayout::X86)]
     i2s_layout: I2sLayout,
-    /// What to do with a tokenizer that ternlight does not know: refuse it, or take the closest one
+    /// What to do with a tokenizer that tritloom does not know: refuse it, or take the closest one
     #[arg(long, value_name = "RULES", value_enum, default_value_t = TokenizerArg::Strict)]
     #[arg(conflicts_with = "cpu")]
     tokenizer: TokenizerArg,

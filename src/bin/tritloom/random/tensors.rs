@@ -5,11 +5,11 @@ use std::ops::RangeInclusive;
 
 use half::f16;
 
-use ternlight::Result;
-use ternlight::blocks::{BlockType, block_type};
-use ternlight::gguf::{TensorEntry, TensorType};
-use ternlight::model::{Config, Kind, Role, RopeScaling};
-use ternlight::ternary::{self, Layout};
+use tritloom::Result;
+use tritloom::blocks::{BlockType, block_type};
+use tritloom::gguf::{TensorEntry, TensorType};
+use tritloom::model::{Config, Kind, Role, RopeScaling};
+use tritloom::ternary::{self, Layout};
 
 use super::{Sizes, row_bytes};
 

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use ternlight::gguf::Value;
-use ternlight::model::{Architecture, Config};
-use ternlight::{Error, Result};
+use tritloom::gguf::Value;
+use tritloom::model::{Architecture, Config};
+use tritloom::{Error, Result};
 
 use super::object::Object;
 use super::safetensors::short;

@@ -2,8 +2,8 @@
 
 use half::f16;
 
-use ternlight::ternary::{self, Layout};
-use ternlight::{Error, Result};
+use tritloom::ternary::{self, Layout};
+use tritloom::{Error, Result};
 
 use super::Ternary;
 use super::checkpoint::Checkpoint;

@@ -2,9 +2,9 @@
 
 use clap::ValueEnum;
 
-use ternlight::gguf::TensorType;
-use ternlight::model::{Architecture, Config, Rope, RopeScaling};
-use ternlight::{Error, Result};
+use tritloom::gguf::TensorType;
+use tritloom::model::{Architecture, Config, Rope, RopeScaling};
+use tritloom::{Error, Result};
 
 use super::vocabulary::{self, Vocabulary};
 

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use ternlight::Result;
-use ternlight::session::{Session, Token};
+use tritloom::Result;
+use tritloom::session::{Session, Token};
 
 use super::{TURN, prompt, without_lookup};
 

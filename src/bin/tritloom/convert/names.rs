@@ -1,6 +1,6 @@
 //! The names of tensors in checkpoints.
 
-use ternlight::model::{Architecture, Role};
+use tritloom::model::{Architecture, Role};
 
 /// What a tensor of a checkpoint is.
 #[derive(Clone, Copy, Debug, PartialEq)]

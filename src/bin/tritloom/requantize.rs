@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use clap::Args;
 use half::{bf16, f16};
 
-use ternlight::blocks::{Fault, block_type};
-use ternlight::gguf::{Gguf, Header, Joined, TensorEntry, TensorInfo, TensorType};
-use ternlight::native::{FileSource, block_on, open};
-use ternlight::source::Reader;
-use ternlight::{Error, Result};
+use tritloom::blocks::{Fault, block_type};
+use tritloom::gguf::{Gguf, Header, Joined, TensorEntry, TensorInfo, TensorType};
+use tritloom::native::{FileSource, block_on, open};
+use tritloom::source::Reader;
+use tritloom::{Error, Result};
 
 use crate::output::print;
 use crate::quantized::Quantized;

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind, Write};
 use std::ops::ControlFlow;
 
-use ternlight::{Error, Result};
+use tritloom::{Error, Result};
 
 /// Standard output, written at once. The first failure ends it.
 #[derive(Default)]
@@ -24,7 +24,7 @@ impl Output {
         }
     }
 
-    /// Whether all was written. A reader that has seen enough, as in `ternlight … | head`, is no
+    /// Whether all was written. A reader that has seen enough, as in `tritloom … | head`, is no
     /// error.
     pub(crate) fn finish(self) -> Result<()> {
         match self.failure {

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use clap::Args;
 
-use ternlight::gpu::{FeatureCaps, GpuOptions, LimitCaps};
-use ternlight::native::block_on;
-use ternlight::session::GenerateOptions;
-use ternlight::{Error, Result};
+use tritloom::gpu::{FeatureCaps, GpuOptions, LimitCaps};
+use tritloom::native::block_on;
+use tritloom::session::GenerateOptions;
+use tritloom::{Error, Result};
 
 use crate::generate::{KvArg, LmHeadArg};
 use crate::options::{number, one_or_more, zero_or_more};
@@ -28,7 +28,7 @@ pub(crate) struct Bench {
     /// Random weights of this shape, in a temporary file that is deleted at the end
     #[arg(long, value_enum)]
     shape: Option<Shape>,
-    /// The standard deviation of the embedding's values, as of `ternlight random`
+    /// The standard deviation of the embedding's values, as of `tritloom random`
     #[arg(long, value_name = "D", value_parser = number(DEVIATIONS))]
     #[arg(requires = "shape", conflicts_with = "lookup", allow_negative_numbers = true)]
     embedding_deviation: Option<f32>,
@@ -130,7 +130,7 @@ pub(crate) fn bench(args: &Bench) -> Result<()> {
             if args.lookup {
                 sizes.check_counting("lookup")?;
             }
-            let name = format!("ternlight-bench-{}.gguf", std::process::id());
+            let name = format!("tritloom-bench-{}.gguf", std::process::id());
             let path = std::env::temp_dir().join(name);
             remove_if_interrupted(&path)?;
             let rows = Rows::new(args.lookup, args.embedding_deviation);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use ternlight::{Error, Result};
+use tritloom::{Error, Result};
 
 use super::safetensors::short;
 

@@ -10,7 +10,7 @@ use half::{bf16, f16};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use ternlight::{Error, Result};
+use tritloom::{Error, Result};
 
 use super::safetensors::{self, Dtype, Tensor, short};
 

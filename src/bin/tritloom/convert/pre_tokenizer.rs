@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use ternlight::{Error, Result};
+use tritloom::{Error, Result};
 
 /// What kind of tokenizer it is.
 #[derive(Clone, Copy, Debug, PartialEq)]

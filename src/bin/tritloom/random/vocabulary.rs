@@ -1,6 +1,6 @@
 //! The tokenizers of models with random weights: the rules of the real ones, with made-up words.
 
-use ternlight::gguf::Value;
+use tritloom::gguf::Value;
 
 /// A tokenizer without its words.
 pub(super) struct Vocabulary {

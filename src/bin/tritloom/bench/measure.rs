@@ -5,13 +5,13 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ternlight::Result;
-use ternlight::engine::EngineOptions;
-use ternlight::gpu::{Gpu, KernelTime};
-use ternlight::native::open;
-use ternlight::sampling::Sampling;
-use ternlight::session::{GenerateOptions, LoadOptions, Progress, Session, Stats};
-use ternlight::source::Reader;
+use tritloom::Result;
+use tritloom::engine::EngineOptions;
+use tritloom::gpu::{Gpu, KernelTime};
+use tritloom::native::open;
+use tritloom::sampling::Sampling;
+use tritloom::session::{GenerateOptions, LoadOptions, Progress, Session, Stats};
+use tritloom::source::Reader;
 
 use super::report::{Figure, LeftOut, Report, StepProfile};
 use super::{Bench, TURN, lookup, prompt, soak, without_lookup};

@@ -6,8 +6,8 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
-use ternlight::gguf::{Strings, Value};
-use ternlight::{Error, Result};
+use tritloom::gguf::{Strings, Value};
+use tritloom::{Error, Result};
 
 use super::checkpoint::{json, json_if_there, text_if_there};
 use super::pre_tokenizer::{self, Kind};
