@@ -6,6 +6,7 @@ mod bandwidth;
 mod choices;
 mod dot;
 mod forward;
+mod head;
 mod lm_head;
 mod load;
 mod matrix_units;

@@ -2,6 +2,7 @@
 
 use super::choices::Choosing;
 use super::forward::{self, Width};
+use super::head;
 use super::lm_head::Candidates;
 use super::state::{Slot, State};
 use super::weights::Weights;
@@ -78,27 +79,23 @@ impl Plans {
             decode: forward::decode(recorder, config, weights, state),
             prefill: forward::layers(recorder, config, weights, state, Width::Chunk),
             few: forward::layers(recorder, config, weights, state, Width::Few),
-            few_logits: forward::few_logits(recorder, weights, state),
-            take_logits: forward::take_logits(recorder, state),
-            logits: forward::logits(recorder, weights, state),
+            few_logits: head::few_logits(recorder, weights, state),
+            take_logits: head::take_logits(recorder, state),
+            logits: head::logits(recorder, weights, state),
             slots: state
                 .slots
                 .iter()
                 .map(|slot| SlotPlans {
-                    best: forward::best(recorder, weights, state, candidates, slot),
-                    best_of_each: forward::best_of_each(recorder, state, slot),
-                    kept: forward::kept(recorder, weights, state, candidates, slot),
-                    kept_by_share: forward::kept_by_share(
-                        recorder, weights, state, candidates, slot,
-                    ),
+                    best: head::best(recorder, weights, state, candidates, slot),
+                    best_of_each: head::best_of_each(recorder, state, slot),
+                    kept: head::kept(recorder, weights, state, candidates, slot),
+                    kept_by_share: head::kept_by_share(recorder, weights, state, candidates, slot),
                     by_logits: Choosers::record(recorder, state, slot, &state.logits),
-                    best_adjusted: forward::best_adjusted(
-                        recorder, weights, state, candidates, slot,
-                    ),
-                    penalize: forward::penalize(recorder, state, slot),
+                    best_adjusted: head::best_adjusted(recorder, weights, state, candidates, slot),
+                    penalize: head::penalize(recorder, state, slot),
                     by_adjusted: Choosers::record(recorder, state, slot, &state.adjusted),
-                    logprobs: forward::logprobs(recorder, state, slot),
-                    logprobs_each: forward::logprobs_each(recorder, state, slot),
+                    logprobs: head::logprobs(recorder, state, slot),
+                    logprobs_each: head::logprobs_each(recorder, state, slot),
                 })
                 .collect(),
         }
@@ -137,8 +134,8 @@ impl SlotPlans {
 impl Choosers {
     fn record(p: &mut Recorder, state: &State, slot: &Slot, logits: &Buffer<f32>) -> Self {
         Self {
-            drawn: forward::drawn(p, state, slot, logits),
-            filtered: forward::filtered(p, state, slot, logits),
+            drawn: head::drawn(p, state, slot, logits),
+            filtered: head::filtered(p, state, slot, logits),
         }
     }
 }
