@@ -8,6 +8,8 @@
 //! gguf  ternary  blocks  model  tokenizer       what is in a file
 //! chat  sampling
 //!   ↓
+//! compute                                       what a session asks of what computes
+//!   ↓
 //! reference                                     the model in plain Rust
 //!   ↓
 //! gpu  kernels  engine                          the model on the GPU
@@ -34,6 +36,7 @@ pub mod tokenizer;
 pub mod chat;
 pub mod sampling;
 
+pub mod compute;
 pub mod reference;
 
 pub mod gpu;

@@ -1,7 +1,7 @@
 //! How the LM head is held, and the buffers of the search for the best token among candidates.
 
-use super::LmHead;
 use super::weights::Vocabulary;
+use crate::compute::LmHead;
 use crate::error::{Error, Result};
 use crate::gpu::{Buffer, Gpu, Plan, Recorder, Step};
 use crate::kernels::{

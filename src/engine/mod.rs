@@ -20,6 +20,7 @@ use std::rc::Rc;
 
 use serde::Serialize;
 
+use crate::compute::{Choosing, Seat};
 use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, KernelTime, Plan, Readback, Recorder, Step};
 use crate::kernels::{
@@ -28,8 +29,7 @@ use crate::kernels::{
 use crate::model::Config;
 
 pub use crate::gpu::MAX_BATCH_STEPS;
-pub use crate::kernels::KvType;
-pub use choices::{Choice, Choices, Choosing, Chosen, Sampled};
+pub use choices::{Choices, Chosen, Sampled};
 pub use upload::UPLOAD;
 
 use choices::{Reading, Told};
@@ -37,52 +37,6 @@ use lm_head::Candidates;
 use plans::{Plans, SlotPlans};
 use state::{Slot, State};
 use weights::Weights;
-
-/// How to hold the model.
-#[derive(Clone, Debug, Default)]
-pub struct EngineOptions {
-    /// Tokens of KV cache; `None`: the model's own limit, as far as a binding and 1 GiB hold it.
-    pub context: Option<usize>,
-    /// How the KV cache holds keys and values.
-    pub kv: KvType,
-    /// How the LM head is held.
-    pub head: LmHead,
-    /// The file's I2_S codes are in the layout of ARM builds (64-element blocks).
-    pub i2s_arm: bool,
-    /// Do not round the inputs of packed matrices to int8. That is slower; it shows how much the
-    /// rounding changes.
-    pub float_activations: bool,
-}
-
-/// How the LM head, which is the embedding too, is held. Tokens and logits are the same.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LmHead {
-    /// `Int8` where it is faster, else `F16`.
-    #[default]
-    Auto,
-    /// As in the file. Every token reads all of it.
-    F16,
-    /// Each value split into two bytes, in no more memory. A token that is greedy, or drawn
-    /// by the temperature alone, reads the upper bytes, and the lower ones only of rows that could be
-    /// the best, also with biases and penalties. One drawn with top-k, top-p or min-p, without these,
-    /// reads those of rows that may be kept, where they should be few.
-    Int8,
-}
-
-/// What [`Engine::load`] reports while it works.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Progress {
-    /// Some of the file's bytes are on the GPU.
-    Upload {
-        /// Bytes read and uploaded.
-        loaded: u64,
-        /// Bytes in the file.
-        total: u64,
-    },
-    /// All bytes are there. The GPU finishes what it was given: the kernels of a first answer are
-    /// compiled and run once.
-    Compile,
-}
 
 /// Where the time of a step goes.
 #[derive(Clone, Debug, Serialize)]
@@ -112,17 +66,6 @@ pub struct Engine {
     choosing: Vec<RefCell<Choosing>>,
     /// The slot of the steps to come.
     slot: Cell<usize>,
-}
-
-/// A text's row in a step of several texts.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Seat {
-    /// Its slot: no two texts of a step have the same.
-    pub slot: usize,
-    /// Where it begins in the KV cache.
-    pub first: usize,
-    /// Tokens of the text before the step.
-    pub pos: usize,
 }
 
 impl Engine {

@@ -1,11 +1,11 @@
 //! The recorded work.
 
-use super::choices::Choosing;
 use super::forward::{self, Width};
 use super::head;
 use super::lm_head::Candidates;
 use super::state::{Slot, State};
 use super::weights::Weights;
+use crate::compute::Choosing;
 use crate::gpu::{Buffer, Plan, Recorder};
 use crate::model::Config;
 

@@ -1,7 +1,8 @@
 //! What changes while the model runs: activations, the KV cache, the next token.
 
+use super::MAX_BATCH_STEPS;
 use super::weights::Weights;
-use super::{EngineOptions, MAX_BATCH_STEPS};
+use crate::compute::EngineOptions;
 use crate::error::{Error, Result};
 use crate::gpu::{Allocation, Buffer, Gpu, Row, Step, Tuning, Used};
 use crate::kernels::{

@@ -6,9 +6,9 @@ use std::ops::Range;
 use bytemuck::Pod;
 use half::f16;
 
-use super::Progress;
 use super::weights::{Stacked, Target, Weights};
 use crate::blocks::{BlockScales, BlockType, block_type};
+use crate::compute::Progress;
 use crate::error::{Error, Result};
 use crate::gguf::TensorType;
 use crate::gpu::{Buffer, Link, Uploader};

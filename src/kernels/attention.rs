@@ -1,36 +1,6 @@
-use serde::Serialize;
-
-use super::WORKGROUP;
+use super::{KvType, WORKGROUP};
 use crate::gpu::{Access, Binding, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
-
-/// How keys and values are held.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum KvType {
-    /// f16.
-    #[default]
-    F16,
-    /// f32, which rounds nothing.
-    F32,
-    /// int8 times a scale, an f32, for each head of each position.
-    Int8,
-}
-
-impl KvType {
-    /// Every type with its name for users.
-    pub const ALL: [(&str, Self); 3] =
-        [("f16", Self::F16), ("f32", Self::F32), ("int8", Self::Int8)];
-
-    /// Bits of a value, without its scale.
-    const fn bits(self) -> usize {
-        match self {
-            Self::Int8 => 8,
-            Self::F16 => 16,
-            Self::F32 => 32,
-        }
-    }
-}
 
 /// The heads of an attention layer, and how its cache is held.
 #[derive(Clone, Copy, Debug)]

@@ -74,7 +74,8 @@ mod stream_packed;
 mod take_logits;
 mod weight;
 
-pub use attention::{AttentionShape, KvCache, KvType, Partials};
+pub use crate::compute::{KvType, NO_TOKEN};
+pub use attention::{AttentionShape, KvCache, Partials};
 pub use attention_decode::{SHORT, SHORT_SPLIT, decoded_positions};
 pub use best_of_each::BestOfBlock;
 pub use gemv_upper::{Approximation, leads};
@@ -164,9 +165,6 @@ const WORKGROUP: u32 = 256;
 
 /// Tokens that the kernels of a draft pass take at a time: `gemm_few` and `gemm_lm_head`.
 pub const FEW: usize = 8;
-
-/// In place of a token's id: there is none, because no logit is a number.
-pub const NO_TOKEN: u32 = u32::MAX;
 
 /// Any number of workgroups, over two dimensions where WebGPU's limit on one is exceeded.
 fn in_a_row(groups: usize) -> [Extent; 3] {

@@ -6,7 +6,7 @@ use super::draft::Drafter;
 use super::pipeline::Pipeline;
 use super::run::{Model, Run};
 use super::stats::Stats;
-use crate::engine::Choice;
+use crate::compute::Choice;
 use crate::error::Result;
 
 /// Where the next token comes from.

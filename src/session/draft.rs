@@ -2,7 +2,7 @@
 
 use super::lookup::{self, Lookup};
 use super::run::{Model, Run};
-use crate::engine::Choice;
+use crate::compute::Choice;
 use crate::error::Result;
 
 /// Submit a draft pass behind at most this many steps: beyond that a draft is probably wrong.

@@ -7,7 +7,7 @@ use web_time::Duration;
 use super::pace::Pace;
 use super::run::{Model, Run};
 use super::stats::Stats;
-use crate::engine::Choice;
+use crate::compute::Choice;
 use crate::error::Result;
 
 /// A model whose next token is a function of the text before it. It has a KV cache of its own: a

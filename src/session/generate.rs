@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::engine::Choosing;
+use crate::compute::Choosing;
 use crate::error::{Error, Result};
 use crate::sampling::{LogitBias, MAX_LOGPROBS, Sampling};
 

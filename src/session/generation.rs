@@ -11,7 +11,7 @@ use super::generate::GenerateOptions;
 use super::output::{Output, Token};
 use super::stats::{FinishReason, Stats};
 use crate::chat::Channel;
-use crate::engine::Choice;
+use crate::compute::Choice;
 use crate::error::{Error, Result};
 use crate::tokenizer::{Part, Special, Tokenizer};
 

@@ -29,7 +29,8 @@ use serde::Serialize;
 use web_time::{Duration, Instant};
 
 use crate::chat::{self, Message, Template, TemplateChoice};
-use crate::engine::{Choosing, Engine, EngineOptions};
+use crate::compute::{Choosing, EngineOptions};
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, Readback};
 use crate::source::{Reader, Source};
@@ -42,7 +43,8 @@ use header::Header;
 use pace::Pace;
 
 pub use crate::chat::Channel;
-pub use crate::engine::{KvType, LmHead, Profile, Progress};
+pub use crate::compute::{KvType, LmHead, Progress};
+pub use crate::engine::Profile;
 pub use calls::{Calls, OnToken, Prompt};
 pub use generate::GenerateOptions;
 pub use output::Token;

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::stop::StopTexts;
 use crate::chat::{Channel, Channels};
-use crate::engine::Choice;
+use crate::compute::Choice;
 use crate::error::Result;
 use crate::sampling::Logprobs;
 use crate::tokenizer::{TextStream, Tokenizer};

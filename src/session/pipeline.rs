@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use web_time::Instant;
 
 use super::run::{Model, Run};
-use crate::engine::Choice;
+use crate::compute::Choice;
 use crate::error::Result;
 
 /// The batches in flight, the oldest first.

@@ -2,7 +2,8 @@
 
 use super::pace::Pace;
 use super::stats::Stats;
-use crate::engine::{Choice, Choices, Chosen, Engine};
+use crate::compute::Choice;
+use crate::engine::{Choices, Chosen, Engine};
 use crate::error::Result;
 
 /// What a generation needs of the engine. Tests use a model that needs no GPU instead.

@@ -18,7 +18,8 @@ use super::run::Run;
 use super::stats::{FinishReason, Stats};
 use super::{Chunk, MAX_KEPT, MAX_SHARED, Prefilled, Session, given_up};
 use crate::chat::Channels;
-use crate::engine::{Choice, Chosen, Engine, Sampled, Seat};
+use crate::compute::{Choice, Seat};
+use crate::engine::{Chosen, Engine, Sampled};
 use crate::error::{Error, Result};
 
 /// Chunks of prompts in flight, at most: one is prepared while another is computed.

@@ -7,7 +7,7 @@ use js_sys::{Array, Object, Reflect};
 use wasm_bindgen::prelude::*;
 
 use super::error::{bad_option, text};
-use crate::engine::{Choosing, EngineOptions, KvType};
+use crate::compute::{Choosing, EngineOptions, KvType};
 use crate::error::Result;
 use crate::gpu::{FeatureCaps, GpuOptions, LimitCaps};
 use crate::sampling::{LogitBias, MAX_BIAS, MAX_LOGPROBS, Sampling};

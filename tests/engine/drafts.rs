@@ -2,7 +2,8 @@
 //! take over ten seconds, because they run hundreds of steps.
 
 use std::rc::Rc;
-use tritloom::engine::{Choice, Choosing, Engine, MAX_BATCH_STEPS};
+use tritloom::compute::{Choice, Choosing};
+use tritloom::engine::{Engine, MAX_BATCH_STEPS};
 
 use tritloom::kernels::SHORT;
 use tritloom::native::block_on;

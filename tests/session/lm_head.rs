@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use half::f16;
-use tritloom::engine::Choosing;
+use tritloom::compute::Choosing;
 use tritloom::native::block_on;
 use tritloom::sampling::Sampling;
 use tritloom::session::{GenerateOptions, LmHead, Session};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tritloom::engine::Choosing;
+use tritloom::compute::Choosing;
 use tritloom::gpu::LimitCaps;
 use tritloom::native::block_on;
 use tritloom::sampling::Sampling;

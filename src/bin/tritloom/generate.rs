@@ -9,7 +9,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, ValueEnum};
 
 use tritloom::chat::{self, Channels, Message, Role, Template, TemplateChoice};
-use tritloom::engine::EngineOptions;
+use tritloom::compute::EngineOptions;
 use tritloom::gguf::{Gguf, Joined};
 use tritloom::gpu::{Gpu, GpuOptions};
 use tritloom::native::{FileSource, block_on, open};

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use tritloom::engine::EngineOptions;
+use tritloom::compute::EngineOptions;
 use tritloom::gguf::{Gguf, Joined};
 use tritloom::gpu::{Gpu, GpuOptions};
 use tritloom::model::Config;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tritloom::Result;
-use tritloom::engine::EngineOptions;
+use tritloom::compute::EngineOptions;
 use tritloom::gpu::{Gpu, KernelTime};
 use tritloom::native::open;
 use tritloom::sampling::Sampling;
