@@ -1,19 +1,26 @@
 // wasm-pack, and wasm-bindgen in exactly the crate's version.
 //
-// If the makers publish a program for this machine, it is downloaded, which takes seconds. If there
-// is none, or the download fails, cargo compiles it.
-import { mkdirSync, rmSync } from 'node:fs'
+// If the makers publish a program for this machine whose sum is recorded, it is downloaded, which takes
+// seconds. Otherwise, or if it cannot be reached, cargo compiles it.
+import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { CARGO_HOME, inRoot, lockedVersion } from '../paths.mjs'
+import { CARGO_HOME, lockedVersion } from '../paths.mjs'
 import { capture, isExecutable, preferPath, runQuietly } from '../process.mjs'
+import { isRecorded, unpack, WrongSum } from './download.mjs'
 import { atLeast, versionIn } from './version.mjs'
 
 /** The first wasm-pack that builds with a profile of the crate's own. */
 const OLDEST_WASM_PACK = '0.13.1'
-const WASM_PACK = '0.15.1'
+export const WASM_PACK = '0.15.0'
 
 /** Each version has its own folder, because another project may need another one. */
 const folderOf = (tool, version) => join(CARGO_HOME, `${tool}-${version}`)
+
+/** The folders of all versions of a tool. */
+const foldersOf = tool =>
+  (existsSync(CARGO_HOME) ? readdirSync(CARGO_HOME) : [])
+    .filter(name => name.startsWith(`${tool}-`))
+    .map(name => join(CARGO_HOME, name, 'bin'))
 
 /** The names of machines in the downloads of both tools. */
 const MACHINES = {
@@ -33,23 +40,26 @@ const toolStep = ({ tool, version, accepts, download, crate }) => ({
   check: () => {
     const found = versionIn(capture(tool, ['--version']))
     if (found && accepts(found)) return found
-    const bin = join(folderOf(tool, version()), 'bin')
-    if (
-      !isExecutable(join(bin, tool)) ||
-      versionIn(capture(join(bin, tool), ['--version'])) !== version()
-    )
-      return null
-    preferPath(bin)
-    return version()
+    for (const bin of foldersOf(tool).filter(bin => isExecutable(join(bin, tool)))) {
+      const installed = versionIn(capture(join(bin, tool), ['--version']))
+      if (!installed || !accepts(installed)) continue
+      preferPath(bin)
+      return installed
+    }
+    return null
   },
   install: async () => {
     const folder = folderOf(tool, version())
     const log = `setup-${tool}`
     try {
       const machine = MACHINES[`${process.platform} ${process.arch}`]
-      if (machine) await unpack(download(version(), machine), join(folder, 'bin'), log)
-      if (versionIn(capture(join(folder, 'bin', tool), ['--version'])) === version()) return
-    } catch {
+      const address = machine && download(version(), machine)
+      if (address && isRecorded(address)) {
+        await unpack(address, join(folder, 'bin'), { log })
+        if (versionIn(capture(join(folder, 'bin', tool), ['--version'])) === version()) return
+      }
+    } catch (error) {
+      if (error instanceof WrongSum) throw error
       // Some machines reach nothing but package registries. Cargo can still compile it there.
     }
     rmSync(folder, { recursive: true, force: true })
@@ -76,20 +86,6 @@ export const wasmBindgen = toolStep({
   // Without TLS: only the test runner needs it, another program of the same crate.
   crate: ['wasm-bindgen-cli', '--bin', 'wasm-bindgen', '--no-default-features']
 })
-
-/** Downloads an archive and unpacks the contents of its outermost folder into `folder`. */
-const unpack = async (address, folder, log) => {
-  mkdirSync(folder, { recursive: true })
-  const archive = join(folder, 'archive.tar.gz')
-  const limits = ['--connect-timeout', '5', '--max-time', '60']
-  await runQuietly(
-    'curl',
-    ['--fail', '--silent', '--show-error', '--location', ...limits, '--output', archive, address],
-    { log }
-  )
-  await runQuietly('tar', ['-xzf', archive, '--strip-components=1', '-C', folder], { log })
-  rmSync(archive)
-}
 
 /**
  * The profile that gets to a first build soonest. Unoptimised tools compile faster, and they run

@@ -2,11 +2,13 @@
 // which note how they were called.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import {
   chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   writeFileSync
@@ -14,16 +16,21 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
-import { inRoot, lockedVersion } from '../../scripts/paths.mjs'
+import { pathToFileURL } from 'node:url'
+import { inRoot, lockedVersion, readText } from '../../scripts/paths.mjs'
+import { find } from '../../scripts/process.mjs'
+import { SUMS, unpack, WrongSum } from '../../scripts/setup/download.mjs'
+import { WASM_PACK } from '../../scripts/setup/wasm-tools.mjs'
 
 const isRoot = process.getuid?.() === 0
+const hasCurl = find('curl') !== null
 
 const PRESENT = {
   cc: '',
   cargo: 'echo cargo 1.99.0',
   rustc: 'echo rustc 1.99.0',
   rustup: '',
-  'wasm-pack': 'echo wasm-pack 0.15.1',
+  'wasm-pack': 'echo wasm-pack 0.15.0',
   'wasm-bindgen': `echo wasm-bindgen ${lockedVersion('wasm-bindgen')}`
 }
 
@@ -145,31 +152,68 @@ test('where neither way works, it prints the reason and the command', () => {
   assert.match(stderr, /WebAssembly target: run `rustup target add wasm32-unknown-unknown`/)
 })
 
-test('wasm-bindgen of another version stays, and the right one is downloaded into a folder of its own', () => {
+test('an archive with the recorded sum is unpacked, and deleted', { skip: !hasCurl }, async () => {
+  const inside = join(directory, 'tool-1.0')
+  mkdirSync(inside)
+  writeFileSync(join(inside, 'tool'), 'a program')
+  const archive = join(directory, 'tool-1.0.tar.gz')
+  spawnSync('tar', ['-czf', archive, '-C', directory, 'tool-1.0'])
+  const sum = createHash('sha256').update(readFileSync(archive)).digest('hex')
+  const to = join(directory, 'to')
+  await unpack(pathToFileURL(archive).href, to, { sum })
+  assert.deepEqual(readdirSync(to), ['tool'])
+  assert.equal(readFileSync(join(to, 'tool'), 'utf8'), 'a program')
+
+  const other = join(directory, 'other')
+  await assert.rejects(
+    unpack(pathToFileURL(archive).href, other, { sum: 'f'.repeat(64) }),
+    error => error instanceof WrongSum && error.message.includes(sum)
+  )
+  assert.deepEqual(readdirSync(other), [])
+})
+
+test('each recorded sum is that of a version in use', () => {
+  const firefox = readText('scripts/setup/firefox.mjs')
+  for (const [name, sum] of Object.entries(SUMS)) {
+    assert.match(sum, /^[0-9a-f]{64}$/, name)
+    const inUse = [`wasm-pack-v${WASM_PACK}-`, `wasm-bindgen-${lockedVersion('wasm-bindgen')}-`]
+    assert.ok(inUse.some(start => name.startsWith(start)) || firefox.includes(`/${name}'`), name)
+  }
+})
+
+test('an archive with another sum is refused: the setup ends, and nothing of it runs', () => {
+  const folder = join(directory, 'cargo', `wasm-pack-${WASM_PACK}`)
+  const { status, stderr, calls } = setUpWith({
+    ...PRESENT,
+    'wasm-pack': 'exit 1',
+    curl: `for last; do :; done; echo other > "${folder}/bin/\${last##*/}"`,
+    tar: program(join(folder, 'bin'), 'wasm-pack', WASM_PACK)
+  })
+  if (!calls.some(call => call.startsWith('curl'))) return // No archive for this machine.
+  assert.equal(status, 1)
+  assert.match(stderr, /wasm-pack-v\S+\nhas the SHA-256 [0-9a-f]{64},\nbut [0-9a-f]{64} was expected/)
+  assert.match(stderr, /wasm-pack: run `cargo install wasm-pack --version =/)
+  assert.deepEqual(calls.filter(call => /^tar|^cargo install/.test(call)), [])
+  assert.deepEqual(readdirSync(join(folder, 'bin')), [])
+})
+
+test('wasm-bindgen of another version stays, and the right one gets a folder of its own', () => {
   const version = lockedVersion('wasm-bindgen')
   const bin = join(directory, 'cargo', `wasm-bindgen-${version}`, 'bin')
-  const { status, stdout, stderr, calls } = setUpWith({
+  const { status, stdout, stderr } = setUpWith({
     ...PRESENT,
     'wasm-bindgen': 'echo wasm-bindgen 0.2.1',
-    curl: `: > "${bin}/archive.tar.gz"`,
-    tar: program(bin, 'wasm-bindgen', version)
+    curl: 'exit 6',
+    cargo: `case "$*" in install*) ${program(bin, 'wasm-bindgen', version)} ;; *) echo cargo 1.99.0 ;; esac`
   })
   assert.equal(status, 0, stderr)
   assert.match(stdout, new RegExp(`wasm-bindgen .*installed: ${version.replaceAll('.', '\\.')} `))
-  const [, address] = calls.find(call => call.startsWith('curl')).match(/ (https:\S+)$/)
-  const from = 'https://github.com/wasm-bindgen/wasm-bindgen/releases/download'
-  assert.ok(address.startsWith(`${from}/${version}/wasm-bindgen-${version}-`), address)
-  assert.deepEqual(
-    calls.filter(call => call.startsWith('cargo install')),
-    []
-  )
-  assert.ok(!existsSync(join(bin, 'archive.tar.gz')))
 })
 
 test('where nothing can be downloaded, cargo compiles both tools at the same time', () => {
   const version = lockedVersion('wasm-bindgen')
   const folder = join(directory, 'cargo', `wasm-bindgen-${version}`)
-  const packFolder = join(directory, 'cargo', 'wasm-pack-0.15.1')
+  const packFolder = join(directory, 'cargo', `wasm-pack-${WASM_PACK}`)
   const { status, stdout, stderr, calls } = setUpWith({
     ...PRESENT,
     'wasm-pack': 'exit 1',
@@ -180,13 +224,13 @@ test('where nothing can be downloaded, cargo compiles both tools at the same tim
     cargo: `case "$*" in
       *--locked*) exit 101 ;;
       install*wasm-bindgen-cli*) : > "${directory}/one"; ${waitFor('two')}; ${program(join(folder, 'bin'), 'wasm-bindgen', version)} ;;
-      install*wasm-pack*) : > "${directory}/two"; ${waitFor('one')}; ${program(join(packFolder, 'bin'), 'wasm-pack', '0.15.1')} ;;
+      install*wasm-pack*) : > "${directory}/two"; ${waitFor('one')}; ${program(join(packFolder, 'bin'), 'wasm-pack', '0.15.0')} ;;
       *) echo cargo 1.99.0 ;;
     esac`
   })
   assert.equal(status, 0, stderr)
   assert.match(stdout, /installing at the same time: wasm-pack, wasm-bindgen\n/)
-  assert.match(stdout, /\n {2}wasm-pack +installed: 0\.15\.1 {2}\(/)
+  assert.match(stdout, /\n {2}wasm-pack +installed: 0\.15\.0 {2}\(/)
   const of = crate => calls.filter(call => call.startsWith('cargo install') && call.includes(crate))
   const options = `wasm-bindgen-cli --bin wasm-bindgen --no-default-features --version =${version} --root ${folder}`
   assert.deepEqual(of('wasm-bindgen-cli'), [
@@ -194,22 +238,17 @@ test('where nothing can be downloaded, cargo compiles both tools at the same tim
     `cargo install --profile dev ${options}`
   ])
   assert.deepEqual(of('wasm-pack'), [
-    `cargo install --profile dev --locked wasm-pack --version =0.15.1 --root ${packFolder}`,
-    `cargo install --profile dev wasm-pack --version =0.15.1 --root ${packFolder}`
+    `cargo install --profile dev --locked wasm-pack --version =0.15.0 --root ${packFolder}`,
+    `cargo install --profile dev wasm-pack --version =0.15.0 --root ${packFolder}`
   ])
 })
 
-test('a download that does not run on this machine is replaced by what cargo compiles', () => {
-  const folder = join(directory, 'cargo', 'wasm-pack-0.15.1')
-  const { status, stderr, calls } = setUpWith({
-    ...PRESENT,
-    'wasm-pack': 'exit 1',
-    curl: `: > "${folder}/bin/archive.tar.gz"`,
-    tar: `${program(join(folder, 'bin'), 'wasm-pack', '0.0.0')}`,
-    cargo: `case "$*" in install*) ${program(join(folder, 'bin'), 'wasm-pack', '0.15.1')} ;; *) echo cargo 1.99.0 ;; esac`
-  })
-  assert.equal(status, 0, stderr)
-  assert.equal(calls.filter(call => call.startsWith('cargo install')).length, 1)
+test('a tool whose sum is not recorded is not downloaded', () => {
+  const version = lockedVersion('wasm-bindgen')
+  const recorded = Object.keys(SUMS).some(name => name.startsWith(`wasm-bindgen-${version}-`))
+  const { calls } = setUpWith({ ...PRESENT, 'wasm-bindgen': 'exit 1', curl: 'exit 6' })
+  assert.equal(calls.some(call => call.startsWith('curl')), recorded)
+  assert.ok(calls.some(call => call.startsWith('cargo install')))
 })
 
 test('where neither tool can be had, it says what to run, and both installs have ended', () => {
@@ -224,7 +263,7 @@ test('where neither tool can be had, it says what to run, and both installs have
   assert.equal(status, 1)
   assert.match(
     stderr,
-    /no registry here\nThe whole output: .*\nwasm-pack: run `cargo install wasm-pack --version =0\.15\.1`/
+    /no registry here\nThe whole output: .*\nwasm-pack: run `cargo install wasm-pack --version =0\.15\.0`/
   )
   assert.equal(calls.filter(call => call.startsWith('cargo install')).length, 4)
 })
@@ -255,7 +294,7 @@ test('missing browsers come from apt-get', { skip: !isRoot }, () => {
   )
 })
 
-test('a Firefox that is too old stays, and Mozilla has a newer one', () => {
+test('a Firefox that is too old stays, and one of Mozilla with another sum is refused', () => {
   const folder = join(directory, '.cache', 'tritloom', 'firefox')
   const { status, stdout, stderr, calls } = setUpWith(
     {
@@ -263,16 +302,18 @@ test('a Firefox that is too old stays, and Mozilla has a newer one', () => {
       chromium: '',
       'apt-get': 'exit 100',
       'firefox-esr': 'echo Mozilla Firefox 140.12.0esr',
-      curl: `: > "${folder}/archive.tar"`,
+      curl: `for last; do :; done; echo other > "${folder}/\${last##*/}"`,
       tar: program(folder, 'firefox', '154.0esr')
     },
     '--tests'
   )
   assert.equal(status, 0, stderr)
-  assert.match(stdout, new RegExp(`Firefox .*installed: ${folder}/firefox, 154\\.0 `))
-  const [, address] = calls.find(call => call.startsWith('curl')).match(/ (https:\S+)$/)
-  assert.ok(address.startsWith('https://download.mozilla.org/?product=firefox-esr-latest'), address)
-  assert.ok(!existsSync(join(folder, 'archive.tar')))
+  assert.match(stdout, /Until then the tests in Firefox are skipped/)
+  const address = calls.find(call => call.startsWith('curl'))?.match(/ (https:\S+)$/)[1]
+  if (!address) return // No archive for this machine.
+  assert.match(address, /^https:\/\/archive\.mozilla\.org\/.*\/firefox-153\.0\.tar\.xz$/)
+  assert.match(stdout, /has the SHA-256 [0-9a-f]{64},\nbut [0-9a-f]{64} was expected/)
+  assert.deepEqual(readdirSync(folder), [])
 })
 
 test('where no Firefox can be had, it says what is skipped, and goes on', () => {
