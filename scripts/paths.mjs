@@ -14,11 +14,11 @@ export const readText = path => readFileSync(inRoot(path), 'utf8')
 export const CARGO_HOME = process.env.CARGO_HOME ?? join(homedir(), '.cargo')
 export const CARGO_TARGET = resolve(ROOT, process.env.CARGO_TARGET_DIR ?? 'target')
 
-/** The first `name = "value"` of Cargo.toml: the package's own, which stands at the top. */
+/** The first `name = value` of Cargo.toml, a string or a list of strings: the package's own. */
 export const cargoField = name => {
-  const found = new RegExp(`^${name} = "([^"]+)"`, 'm').exec(readText('Cargo.toml'))
+  const found = new RegExp(`^${name} = (".*"|\\[.*\\])$`, 'm').exec(readText('Cargo.toml'))
   if (!found) throw new Error(`Cargo.toml has no ${name}`)
-  return found[1]
+  return JSON.parse(found[1])
 }
 
 /** The version of a crate in Cargo.lock. */

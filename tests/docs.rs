@@ -17,7 +17,10 @@ fn documents() -> Vec<(String, String)> {
     let mut paths: Vec<PathBuf> = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
         .into_iter()
         .map(PathBuf::from)
-        .chain([PathBuf::from("models/MODEL_CARD.md"), PathBuf::from("tests/data/README.md")])
+        .chain(
+            ["models/MODEL_CARD.md", "pkg-template/README.md", "tests/data/README.md"]
+                .map(PathBuf::from),
+        )
         .collect();
     for entry in fs::read_dir(root().join("docs")).expect("docs/") {
         let name = entry.expect("an entry of docs/").file_name();

@@ -31,12 +31,74 @@ export const compileTypeScript = pkg => {
   run(nodeTool('tsc'), ['--project', join(TEMPLATE, 'tsconfig.json'), '--outDir', pkg])
 }
 
+/** The fields of Cargo.toml that say where the project lives and whose it is. */
+export const address = () => ({
+  repository: cargoField('repository'),
+  homepage: cargoField('homepage'),
+  authors: cargoField('authors')
+})
+
+/** The hosts whose CI npm accepts for provenance. */
+const HOSTS = ['github.com', 'gitlab.com']
+
+/** Why the package cannot be published; empty if it can. */
+export const obstacles = ({ repository, authors }) => {
+  const host = URL.canParse(repository) ? new URL(repository) : null
+  const supported = host?.protocol === 'https:' && HOSTS.includes(host.hostname)
+  return [
+    repository === '' && 'Cargo.toml has no `repository`',
+    repository !== '' &&
+      !supported &&
+      `\`repository\` in Cargo.toml is not an https address on ${HOSTS.join(' or ')}, whose CI npm needs for provenance`,
+    authors.length === 0 && 'Cargo.toml has no `authors`'
+  ].filter(Boolean)
+}
+
+/** The package's package.json. While something is missing, it refuses to be published and says why. */
+export const described = (template, version, { repository, homepage, authors }) => {
+  const missing = obstacles({ repository, authors })
+  const [author, ...contributors] = authors
+  const places = repository !== '' && {
+    homepage: homepage || `${repository}#readme`,
+    repository: { type: 'git', url: `git+${repository}.git` },
+    bugs: { url: `${repository}/issues` }
+  }
+  return {
+    ...template,
+    version,
+    ...(author && { author }),
+    ...(contributors.length > 0 && { contributors }),
+    ...places,
+    ...(missing.length > 0 && { scripts: { prepublishOnly: refusal(missing) } })
+  }
+}
+
+/** A command that prints why, and fails. In double quotes, every system's shell leaves it as it is. */
+const refusal = missing => {
+  const why = `Not published: ${missing.join('; ')}.`.replaceAll('`', '')
+  return `node -e "console.error('${why}'); process.exit(1)"`
+}
+
+/** `[text](../path)`, a link to a file of the project. */
+const LINK = /\[([^\]]+)\]\(\.\.\/([^)]+)\)/g
+
+/**
+ * The package's README with links to files of the project, which it does not have. While the project
+ * has no address, they are named.
+ */
+export const linked = (readme, version, { repository }) =>
+  readme.replace(LINK, (_, text, path) =>
+    repository === '' ? `${text} (\`${path}\`)` : `[${text}](${repository}/blob/v${version}/${path})`
+  )
+
 export const writeTexts = pkg => {
   const template = JSON.parse(readFileSync(join(TEMPLATE, 'package.json'), 'utf8'))
-  const described = { ...template, version: cargoField('version') }
-  writeFileSync(join(pkg, 'package.json'), `${JSON.stringify(described, null, 2)}\n`)
+  const version = cargoField('version')
+  const manifest = described(template, version, address())
+  writeFileSync(join(pkg, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
 
-  copyFileSync(join(TEMPLATE, 'README.md'), join(pkg, 'README.md'))
+  const readme = readFileSync(join(TEMPLATE, 'README.md'), 'utf8')
+  writeFileSync(join(pkg, 'README.md'), linked(readme, version, address()))
   const texts = readdirSync(inRoot()).filter(name => /^LICENSE-|^CHANGELOG\.md$/.test(name))
   for (const name of texts) copyFileSync(inRoot(name), join(pkg, name))
 }

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { inRoot } from '../paths.mjs'
 import { heading, seconds } from '../report.mjs'
 import { fingerprint, isCurrent, note } from './fingerprint.mjs'
-import { compileTypeScript, copyReadability, writeTexts } from './package.mjs'
-import { entriesAgainstBudget, sizeAgainstBudget } from './size.mjs'
+import { address, compileTypeScript, copyReadability, obstacles, writeTexts } from './package.mjs'
+import { entriesAgainstBudget, inAll, sizeAgainstBudget } from './size.mjs'
 import { buildWasm, WASM } from './wasm.mjs'
 
 export const PKG = inRoot('pkg')
@@ -27,8 +27,9 @@ export const buildPackage = () => {
     })
     timed('package.json and texts', () => writeTexts(PKG))
   }
-  for (const line of [sizeAgainstBudget(join(PKG, WASM)), ...entriesAgainstBudget(PKG)])
-    heading(`  ${line}`)
+  const sizes = [sizeAgainstBudget(join(PKG, WASM)), ...entriesAgainstBudget(PKG), inAll(PKG)]
+  const lines = [...sizes, ...obstacles(address()).map(why => `cannot be published: ${why}`)]
+  for (const line of lines) heading(`  ${line}`)
   note(PKG, print)
 }
 

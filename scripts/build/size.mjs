@@ -1,5 +1,5 @@
 // How many bytes a page downloads of the package, gzipped. A file that is too large stops the build.
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { Stop } from '../report.mjs'
@@ -39,6 +39,21 @@ export const entriesAgainstBudget = pkg => {
       const called = `${name}${entry.slice(1)}`
       return within(called, `${called} `, size, ENTRY_BUDGETS[entry] ?? ENTRY_BUDGET, 1)
     })
+}
+
+/** Kilobytes, gzipped, of the WebAssembly and of all scripts, each by itself: those of the README. */
+export const sizes = pkg => {
+  const of = extension =>
+    readdirSync(pkg, { recursive: true })
+      .filter(name => name.endsWith(extension))
+      .reduce((sum, name) => sum + gzipped(readFileSync(join(pkg, name))), 0) / 1000
+  return { wasm: Math.round(of('.wasm')), scripts: Math.round(of('.js')) }
+}
+
+/** The same in words. */
+export const inAll = pkg => {
+  const { wasm, scripts } = sizes(pkg)
+  return `in all ${wasm} kB of WebAssembly and ${scripts} kB of JavaScript`
 }
 
 const IMPORTED = /^(?:import|export)\b[^'"(=;]*?['"]\.\/([\w.-]+)['"]/gm

@@ -5,6 +5,7 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { sizes } from '../../scripts/build/size.mjs'
 import { CARGO_HOME, cargoField, inRoot, readText } from '../../scripts/paths.mjs'
 
 const PKG = fileURLToPath(new URL('../../pkg', import.meta.url))
@@ -18,6 +19,14 @@ test('no file of the package names a folder of the machine that built it', () =>
     for (const folder of folders)
       assert.equal(bytes.indexOf(folder), -1, `${name} contains ${folder}`)
   }
+})
+
+test('the README gives the sizes of this build, within five hundredths', () => {
+  const said = /(\d+) kB of WebAssembly and (\d+) kB of JavaScript, gzipped/.exec(readText('README.md'))
+  assert.ok(said, 'README.md gives no sizes')
+  const { wasm, scripts } = sizes(PKG)
+  for (const [name, found, given] of [['WebAssembly', wasm, said[1]], ['JavaScript', scripts, said[2]]])
+    assert.ok(Math.abs(given / found - 1) <= 0.05, `README.md says ${given} kB of ${name}; the build has ${found}`)
 })
 
 test('crate, package and changelog have one version', () => {

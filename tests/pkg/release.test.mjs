@@ -5,7 +5,8 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { inRoot } from '../../scripts/paths.mjs'
+import { address, described as describe, linked, obstacles } from '../../scripts/build/package.mjs'
+import { inRoot, readText } from '../../scripts/paths.mjs'
 import { nodeTool, npm } from '../../scripts/process.mjs'
 
 const PKG = inRoot('pkg')
@@ -22,16 +23,17 @@ const run = (command, args) => {
   return { status, stdout, said: `${stdout}\n${stderr}` }
 }
 
-/** `npm publish --dry-run` to an address where nothing listens. */
-const dryRun = () => {
+/** `npm publish --dry-run` to an address where nothing listens, with `more` options. */
+const dryRun = (...more) => {
   const [command, ...args] = npm()
   // `npm test --silent` would silence this npm too: the level is named.
   const options = ['--dry-run', '--json', '--loglevel', 'notice', '--registry', 'http://localhost:1/', '--fetch-retries', '0']
-  return run(command, [...args, 'publish', ...options])
+  return run(command, [...args, 'publish', ...options, ...more])
 }
 
 test('what would be published: each source compiled, with its types and its map, and these files', () => {
-  const { status, stdout, said } = dryRun()
+  // While something is missing for publishing, a script of the package refuses.
+  const { status, stdout, said } = dryRun('--ignore-scripts')
   assert.equal(status, 0, said)
   const found = JSON.parse(stdout)
   const { id, files } = found.files ? found : Object.values(found)[0]
@@ -52,9 +54,52 @@ test('every entry has its types and its script, and nothing needs an installed p
     const names = typeof target === 'string' ? [target] : [target.types, target.default]
     for (const name of names) assert.ok(readFileSync(join(PKG, name)).length > 0, `${entry}: ${name}`)
   }
-  for (const field of ['dependencies', 'peerDependencies', 'optionalDependencies', 'scripts']) {
+  for (const field of ['dependencies', 'peerDependencies', 'optionalDependencies']) {
     assert.equal(described[field], undefined, field)
   }
+  const installs = Object.keys(described.scripts ?? {}).filter(name => name !== 'prepublishOnly')
+  assert.deepEqual(installs, [])
+})
+
+test('while something is missing, `npm publish` refuses and says what', () => {
+  const missing = obstacles(address())
+  const { status, said } = dryRun()
+  assert.equal(status === 0, missing.length === 0, said)
+  for (const why of missing) assert.ok(said.includes(why.replaceAll('`', '')), said)
+})
+
+test('repository, homepage, bugs and author come from the address', () => {
+  const template = { name: 'tritloom' }
+  const repository = 'https://github.com/someone/tritloom'
+  const authors = ['One <one@example.org>', 'Two <two@example.org>']
+  assert.deepEqual(describe(template, '1.2.3', { repository, homepage: '', authors }), {
+    name: 'tritloom',
+    version: '1.2.3',
+    author: authors[0],
+    contributors: [authors[1]],
+    homepage: `${repository}#readme`,
+    repository: { type: 'git', url: `git+${repository}.git` },
+    bugs: { url: `${repository}/issues` }
+  })
+  const reasons = (repository, authors) => obstacles({ repository, authors })
+  assert.deepEqual(reasons(repository, authors), [])
+  assert.deepEqual(reasons('', []), ['Cargo.toml has no `repository`', 'Cargo.toml has no `authors`'])
+  for (const other of ['https://example.org/tritloom', 'git@github.com:someone/tritloom', 'tritloom']) {
+    assert.match(reasons(other, authors).join(), /not an https address on github\.com or gitlab\.com/, other)
+    assert.ok(describe(template, '1.2.3', { repository: other, homepage: '', authors }).scripts, other)
+  }
+})
+
+test('the README links to documents only by addresses that work outside of the project', () => {
+  const template = readText('pkg-template/README.md')
+  const repository = 'https://github.com/someone/tritloom'
+  const targets = readme => Array.from(readme.matchAll(/\]\(([^)]+)\)/g), ([, target]) => target)
+  const links = targets(linked(template, '1.2.3', { repository }))
+  assert.ok(links.includes(`${repository}/blob/v1.2.3/docs/GUIDE.md`), links.join())
+  const without = linked(template, '1.2.3', { repository: '' })
+  assert.match(without, /guide \(`docs\/GUIDE\.md`\)/)
+  const made = readFileSync(join(PKG, 'README.md'), 'utf8')
+  for (const target of [...links, ...targets(without), ...targets(made)]) assert.match(target, /^https:/)
 })
 
 test('publint has nothing to say', () => {
