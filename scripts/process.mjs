@@ -101,39 +101,6 @@ export const outputOf = async (command, args, options) => {
 }
 
 /**
- * Starts a program and returns at once. Returns a function that waits for the program's end, prints
- * its output, and resolves to the milliseconds that it ran. It rejects if the program failed.
- */
-export const runBeside = (command, args) => {
-  const start = performance.now()
-  // A process group of its own, so that its children can be stopped with it.
-  const child = spawn(command, args, {
-    cwd: ROOT,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true
-  })
-  const printed = []
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', bytes => printed.push(bytes))
-  const stop = () => {
-    try {
-      process.kill(-child.pid)
-    } catch {
-      // It has ended.
-    }
-  }
-  process.once('exit', stop)
-  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130))
-  const end = ended(child).then(result => ({ ...result, ms: performance.now() - start }))
-  return async () => {
-    const { ms, ...result } = await end
-    process.off('exit', stop)
-    process.stdout.write(Buffer.concat(printed))
-    check(command, args, result)
-    return ms
-  }
-}
-
-/**
  * Runs an installer with its output in a log, so that a step stays one line. If it fails, rejects
  * with the log's last lines.
  */

@@ -6,12 +6,15 @@
 //   npm test -- native        the crate alone; also: scripts, web; also after `quick` or `all`
 //   npm run test:all -- soak  random calls for half an hour; SOAK_MINUTES and SOAK_SEED change that
 //
-// At the end it prints the time of each step and the ten slowest tests; target/test-times.txt has
-// the time of every test.
+// The checks are in two lanes, which run at the same time, each in a process of its own: a lane
+// alone keeps little more than one core busy. The output of the second lane follows that of the
+// first. At the end it prints the time of each step and the ten slowest tests;
+// target/test-times.txt has the time of every test.
 import { heading, main, Stop } from './report.mjs'
 import { setUp } from './setup/steps.mjs'
-import { checks } from './test/checks.mjs'
-import { tally, total } from './test/tally.mjs'
+import { checks, LANES } from './test/checks.mjs'
+import { laneOf, performLane, runLanes } from './test/lanes.mjs'
+import { total } from './test/tally.mjs'
 import { reportTimes, testTimes } from './test/times.mjs'
 
 const MODES = ['quick', 'all']
@@ -35,51 +38,28 @@ const chosen = () => {
   return { mode, chosenChecks: checks.filter(inRun) }
 }
 
-/** Runs one check; its row for the summary. */
-const perform = async ({ name, step }, mode) => {
-  const start = performance.now()
-  let printed = ''
-  const row = { name, outcome: 'passed', times: [] }
-  try {
-    row.note = await step({ mode, times: row.times, hear: text => (printed += text) })
-  } catch (error) {
-    row.outcome = 'FAILED'
-    row.error = error
-  }
-  row.times.push(...testTimes(printed))
-  row.tests = tally(printed)
-  const { passed, failed, skipped } = row.tests
-  if (passed + failed > 0) {
-    const counts = failed > 0 ? `${passed} passed, ${failed} failed` : `${passed} tests`
-    row.note = skipped > 0 ? `${counts}, ${skipped} skipped` : counts
-  }
-  return { ...row, ms: performance.now() - start }
-}
-
 /** In the words of `cargo test`, which readers of test output know. */
 const closing = (rows, ms) => {
   const { passed, failed, skipped } = total(rows.map(row => row.tests))
-  const verdict = rows.at(-1).error ? 'FAILED' : 'ok'
+  const verdict = rows.some(row => row.error) ? 'FAILED' : 'ok'
   const counts = `${passed} passed; ${failed} failed; ${skipped} ignored`
   return `\ntest result: ${verdict}. ${counts}; finished in ${(ms / 1000).toFixed(2)}s`
 }
 
 await main(async () => {
-  const start = performance.now()
+  const lane = laneOf(process.argv)
+  if (lane) process.argv.splice(2, 2)
   const { mode, chosenChecks } = chosen()
-  const rows = [await perform({ name: 'Setup', step: () => setUp({ tests: true }) }, mode)]
-  // What has a `start` works beside the checks before it; its own step then waits for its end.
-  const started = rows[0].error
-    ? []
-    : chosenChecks.map(check => (check.start ? { ...check, step: check.start() } : check))
-  for (const check of started) {
-    heading(`\n=== ${check.name}`)
-    rows.push(await perform(check, mode))
-    if (rows.at(-1).error) break
-  }
+  if (lane) return performLane(lane, chosenChecks, mode)
+
+  const start = performance.now()
+  const rows = await runLanes(
+    () => setUp({ tests: true }),
+    LANES.filter(name => chosenChecks.some(check => check.lane === name)),
+    process.argv.slice(2)
+  )
   reportTimes(rows)
   heading(closing(rows, performance.now() - start))
-
-  const { name, error } = rows.at(-1)
-  if (error) throw error instanceof Stop ? new Stop(`${name} failed: ${error.message}`) : error
+  const failed = rows.find(row => row.error)
+  if (failed) throw new Stop(`${failed.name} failed: ${failed.error}`)
 })

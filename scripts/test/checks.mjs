@@ -1,20 +1,18 @@
-// The checks of `npm test`, in order: what fails soonest comes first.
+// The checks of `npm test`, in the order within their lane: what fails soonest comes first.
 //
 // `step` runs a check. It throws if the check fails, and may return a note for the summary. It
 // gets:
 //   mode      'quick', 'usual' or 'all'
 //   hear      a function that takes what test runners print, and counts the tests in it
 //   times     an array for the times of tests that are not in what was printed
-// `part` is the run of a part that has the check, or several of them.
-// A check with a `start` begins its work at the start of the run, beside the checks before it. A
-// quick run leaves out the `slow` checks.
+// `part` is the run of a part that has the check, or several of them; `lane` tells which checks run
+// one after the other. A quick run leaves out the `slow` checks.
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildDemos } from '../demos.mjs'
 import { buildDocs } from '../docs/build.mjs'
 import { inRoot } from '../paths.mjs'
-import { capture, nodeTool, runOpen, runBeside, runHearing } from '../process.mjs'
-import { seconds } from '../report.mjs'
+import { capture, nodeTool, runOpen, runHearing } from '../process.mjs'
 import { findBrowser, swiftShader } from '../setup/browser.mjs'
 import { llvmpipe } from '../setup/vulkan.mjs'
 import { TARGET, wasmEnvironment } from '../setup/wasm-target.mjs'
@@ -88,10 +86,7 @@ const testOnSwiftShader = async ({ mode, hear }) => {
 /** Fetches TypeDoc. What the pages say is tested without it. */
 const makeDocs = ({ mode }) => (mode === 'all' ? buildDocs() : 'only with `all`')
 
-const startPackage = () => {
-  const finish = runBeside(process.execPath, [inRoot('scripts', 'build.mjs'), '--no-setup'])
-  return async () => `${seconds(await finish())}, beside others`
-}
+const makePackage = () => runOpen(process.execPath, [inRoot('scripts', 'build.mjs'), '--no-setup'])
 
 /** Every folder with a tsconfig.json, but that of the package, which the build compiles. */
 const checkTypes = async () => {
@@ -141,19 +136,25 @@ const playwright = async (args, { hear, times }, more = {}) => {
   }
 }
 
+/** Lanes run at the same time. The longest is first, because its output comes as it is printed. */
+export const LANES = ['native', 'web']
+
+const native = { lane: 'native', part: 'native' }
+const web = { lane: 'web', part: 'web' }
+
 export const checks = [
-  { part: 'scripts', name: 'Tests of the scripts', step: nodeTests('scripts') },
-  { part: 'native', name: 'Format', step: checkFormat },
-  { part: 'native', name: 'Clippy, native', step: lintNative },
-  { part: 'native', name: 'Clippy, WebAssembly', step: lintWasm },
-  { part: 'native', name: 'Rust tests, built', step: buildRustTests },
-  { part: ['web', 'soak'], name: 'Package', start: startPackage },
-  { part: 'web', name: 'Package in Node', step: nodeTests('pkg') },
-  { part: 'web', name: 'Types', step: checkTypes },
-  { part: ['web', 'soak'], name: 'Demos', step: buildDemos },
-  { part: 'web', name: 'Documentation', step: makeDocs },
-  { part: 'native', name: 'Rust tests, llvmpipe', step: testNative },
-  { part: 'native', name: 'GPU tests, SwiftShader', slow: true, step: testOnSwiftShader },
-  { part: 'web', name: 'Browser tests', step: testInBrowser },
-  { part: 'soak', name: 'Random calls', slow: true, step: makeRandomCalls }
+  { lane: 'native', part: 'scripts', name: 'Tests of the scripts', step: nodeTests('scripts') },
+  { ...native, name: 'Format', step: checkFormat },
+  { ...native, name: 'Clippy, native', step: lintNative },
+  { ...native, name: 'Clippy, WebAssembly', step: lintWasm },
+  { ...native, name: 'Rust tests, built', step: buildRustTests },
+  { ...native, name: 'Rust tests, llvmpipe', step: testNative },
+  { ...native, name: 'GPU tests, SwiftShader', slow: true, step: testOnSwiftShader },
+  { ...web, part: ['web', 'soak'], name: 'Package', step: makePackage },
+  { ...web, name: 'Package in Node', step: nodeTests('pkg') },
+  { ...web, name: 'Types', step: checkTypes },
+  { ...web, part: ['web', 'soak'], name: 'Demos', step: buildDemos },
+  { ...web, name: 'Documentation', step: makeDocs },
+  { ...web, name: 'Browser tests', step: testInBrowser },
+  { ...web, part: 'soak', name: 'Random calls', slow: true, step: makeRandomCalls }
 ]
