@@ -18,8 +18,13 @@ fn documents() -> Vec<(String, String)> {
         .into_iter()
         .map(PathBuf::from)
         .chain(
-            ["models/MODEL_CARD.md", "pkg-template/README.md", "tests/data/README.md"]
-                .map(PathBuf::from),
+            [
+                "docs/results/DIARY.md",
+                "models/MODEL_CARD.md",
+                "pkg-template/README.md",
+                "tests/data/README.md",
+            ]
+            .map(PathBuf::from),
         )
         .collect();
     for entry in fs::read_dir(root().join("docs")).expect("docs/") {

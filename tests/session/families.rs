@@ -40,7 +40,7 @@ fn with_the_tuning_of_a_card_that_has_neither_subgroups_nor_packed_products_too(
 
 /// The step of an int8 is 1/127 of its head's largest value: that moves the logits by about 1 % of
 /// their deviation, and in a model of I2_S, whose roundings it tips, by half as much again as f16
-/// does. docs/PERFORMANCE.md has the figures. Long prompts average the error of a key.
+/// does. docs/results/DIARY.md has the figures. Long prompts average the error of a key.
 #[test]
 fn with_an_int8_cache_every_family_is_nearly_as_near() {
     let allowed = |e: &Expected| if e.rounds_inputs { 1.6 * e.others } else { 1.5e-2 };

@@ -187,9 +187,9 @@ impl Tensor {
                 Fill::Rows { size, special } => {
                     let loudness = loudness(row, rows, special);
                     let scale = loudness * if is_ternary(self.ty) { unit } else { size };
-                    self.push_noise(noise, scale, &mut bytes);
+                    self.push_noise(noise, scale, &mut bytes)?;
                 }
-                Fill::Noise | Fill::Zero => self.push_noise(noise, unit, &mut bytes),
+                Fill::Noise | Fill::Zero => self.push_noise(noise, unit, &mut bytes)?,
                 Fill::Shift(by) => {
                     let width = columns.min(rows);
                     let mut values = vec![0; columns];
@@ -216,7 +216,9 @@ impl Tensor {
 
     /// Appends a row of noise: ternary codes times scales near `scale`, or values up to `scale`. As
     /// in real models, no two scales are alike.
-    fn push_noise(&self, noise: &mut Noise, scale: f32, bytes: &mut Vec<u8>) {
+    ///
+    /// Errors: a type for which there is no rule.
+    fn push_noise(&self, noise: &mut Noise, scale: f32, bytes: &mut Vec<u8>) -> io::Result<()> {
         let columns = self.ne[0];
         match self.ty {
             TensorType::I2S => bytes.extend((0..columns / 4).map(|_| noise.codes())),
@@ -243,11 +245,16 @@ impl Tensor {
                 bytes.extend((0..16).map(|_| (112.0 + 15.0 * noise.value()) as u8));
                 bytes.extend(noise.near(scale / (32.0 * 112.0)));
             }),
-            _ => {
+            TensorType::F16 => {
                 let values: Vec<f32> = (0..columns).map(|_| noise.value()).collect();
                 push_halves(&values, scale, bytes);
             }
+            other => {
+                let why = format!("random values of {other} cannot be written");
+                return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+            }
         }
+        Ok(())
     }
 }
 
@@ -302,5 +309,27 @@ impl Noise {
     /// An f16 near `scale`.
     fn near(&mut self, scale: f32) -> [u8; 2] {
         f16::from_f32(scale * (1.0 + 0.1 * self.value())).to_le_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_without_a_rule_is_refused() {
+        let mut tensor = Tensor {
+            name: "output.weight".into(),
+            ty: TensorType::Q4_0,
+            ne: vec![32, 1],
+            len: 18,
+            fill: Fill::Noise,
+        };
+        let error = tensor.write(&mut Noise::new(), &mut Vec::new()).expect_err("no rule");
+        assert_eq!(error.to_string(), "random values of Q4_0 cannot be written");
+        tensor.ty = TensorType::F16;
+        let mut bytes = Vec::new();
+        tensor.write(&mut Noise::new(), &mut bytes).expect("a rule");
+        assert_eq!(bytes.len(), 64);
     }
 }
