@@ -208,7 +208,12 @@ impl Sampling {
         for &id in output {
             *times.entry(id).or_default() += 1.0;
         }
-        for (id, times) in times {
+        self.penalize_counted(logits, &times);
+    }
+
+    /// The same, with how often the output has each token: 0 for those that the prompt alone has.
+    pub fn penalize_counted(&self, logits: &mut [f32], times: &BTreeMap<u32, f32>) {
+        for (&id, &times) in times {
             let Some(logit) = logits.get_mut(id as usize) else { continue };
             let factor = self.repeat_penalty;
             *logit *= if *logit > 0.0 { factor.recip() } else { factor };

@@ -2,9 +2,20 @@
 
 mod choice;
 mod options;
+mod pending;
+mod profile;
+
+use futures_channel::oneshot;
+use futures_util::future::LocalBoxFuture;
+
+use crate::error::Result;
+use crate::model::{Config, Weight};
+use crate::source::{Reader, Source};
 
 pub use choice::{Choice, Choosing, NO_TOKEN};
 pub use options::{EngineOptions, KvType, LmHead};
+pub use pending::{Pending, let_others_run};
+pub use profile::{KernelTime, Loss, Profile};
 
 /// What is reported while a model is loaded.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,4 +41,211 @@ pub struct Seat {
     pub first: usize,
     /// Tokens of the text before the step.
     pub pos: usize,
+}
+
+/// Tokens of one sequence in a pass of several.
+#[derive(Clone, Copy, Debug)]
+pub struct Span<'a> {
+    /// Where the sequence begins in the KV cache.
+    pub first: usize,
+    /// Tokens of the sequence before these.
+    pub pos: usize,
+    /// The tokens, one or more.
+    pub ids: &'a [u32],
+}
+
+/// How that which computes is best used. None of it changes a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traits {
+    /// The most tokens of a sequence.
+    pub n_ctx: usize,
+    /// The most tokens of a [`Compute::prefill`].
+    pub chunk: usize,
+    /// The most sequences of a step.
+    pub slots: usize,
+    /// The most tokens of a [`Compute::pass`].
+    pub pass: usize,
+    /// How many steps may be in flight.
+    pub depth: Depth,
+    /// Whether drafts pay.
+    pub prompt_lookup: bool,
+}
+
+/// How many steps may be in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Depth {
+    /// Batches in flight, at most.
+    pub max_batches: usize,
+    /// Steps of a batch, at most.
+    pub max_batch_steps: usize,
+}
+
+/// What is told of that which computes.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    /// Its name for people: a GPU's adapter.
+    pub adapter: String,
+    /// How it holds keys and values.
+    pub kv: KvType,
+    /// Bytes of GPU buffers.
+    pub gpu_bytes: u64,
+    /// Dispatches of one greedy decode step.
+    pub dispatches_per_token: usize,
+    /// The kernels in use with their variants.
+    pub kernels: Vec<String>,
+    /// A hash of some bytes of each tensor. Other weights have another one.
+    pub sample: u64,
+}
+
+/// Makes what computes, of a model file.
+pub trait Opening {
+    /// What is there before the model's sizes are known: a device.
+    type Opened;
+
+    /// Opens it, while the file's header is read.
+    ///
+    /// Errors: those of the device.
+    fn open(self) -> impl Future<Output = Result<Self::Opened>>;
+
+    /// Loads the tensors of `table` from `reader`.
+    ///
+    /// Errors: `unsupported-model`, `bad-option` (context, kv), `out-of-memory`, `bad-gguf` (values
+    /// that no model has), and those of the source.
+    fn load<S: Source>(
+        opened: Self::Opened,
+        config: Config,
+        table: &[Weight],
+        reader: &mut Reader<S>,
+        options: &EngineOptions,
+        progress: &mut dyn FnMut(Progress),
+    ) -> impl Future<Output = Result<Box<dyn Compute>>>;
+}
+
+/// The steps of one sequence: that of [`Compute::use_cache`] and [`Compute::use_slot`].
+pub trait Steps {
+    /// Computes `ids` from position `pos` on and chooses the token that follows.
+    fn prefill_and_sample(&self, ids: &[u32], pos: usize) -> Pending<Vec<Choice>>;
+
+    /// Computes the token that was chosen last in the slot, at `pos`, and chooses the one that follows.
+    /// Repeats that `n` times, at most [`Depth::max_batch_steps`].
+    fn decode_and_sample(&self, pos: usize, n: usize) -> Pending<Vec<Choice>>;
+
+    /// Computes `ids` from position `pos` on and chooses greedily after each. `uncertain`: the tokens
+    /// before them that are drafts too, in a pass that is still in flight.
+    fn decode_and_choose(&self, ids: &[u32], pos: usize, uncertain: &[u32])
+    -> Pending<Vec<Choice>>;
+
+    /// The most tokens of [`Steps::decode_and_choose`] at `pos`; 0 if it cannot be called.
+    fn max_draft_pass(&self, pos: usize) -> usize;
+
+    /// Counts `ids` for the penalties: those that a draft pass was right to compute, in a sequence of
+    /// `prompt` and `output` that has them. Steps count theirs by themselves.
+    fn recount(&self, ids: &[u32], prompt: &[u32], output: &[u32]);
+}
+
+/// All that a session asks of what computes. What is submitted is done in its order.
+///
+/// Sequences share a KV cache. A session says where each has its range; it has checked ids and positions.
+pub trait Compute: Steps {
+    /// How it is best used.
+    fn traits(&self) -> Traits;
+
+    /// What is told of it.
+    fn about(&self) -> About;
+
+    /// The model's sizes.
+    fn config(&self) -> &Config;
+
+    /// Fails with the first error that the device has reported by itself.
+    fn check(&self) -> Result<()>;
+
+    /// Whether the device is lost, for good.
+    fn is_lost(&self) -> bool;
+
+    /// Resolves when the device is lost; fails when it is freed.
+    fn lost(&self) -> oneshot::Receiver<Loss>;
+
+    /// Positions of the KV cache: at least [`Traits::n_ctx`].
+    fn positions(&self) -> usize;
+
+    /// Buffers of the KV cache: the keys of the first block, its values, and so on.
+    fn cache_buffers(&self) -> usize;
+
+    /// Bytes of a position in each of them.
+    fn position_bytes(&self) -> usize;
+
+    /// Makes the KV cache larger, by `more` positions or as many again, up to `most` positions. What
+    /// it holds stays. Gives whether it has `more` now.
+    ///
+    /// Errors: `device-lost`.
+    fn grow(&mut self, more: usize, most: usize) -> LocalBoxFuture<'_, Result<bool>>;
+
+    /// Copies `n` positions of the KV cache, the first ones first.
+    fn copy_cache(&self, from: usize, to: usize, n: usize);
+
+    /// Reads `n` positions of a buffer of the KV cache, from `first` on.
+    fn read_cache(&self, buffer: usize, first: usize, n: usize) -> Pending<Vec<u32>>;
+
+    /// Writes positions of a buffer of the KV cache, from `first` on: whole ones, as they were read.
+    fn write_cache(&self, buffer: usize, first: usize, bytes: &[u8]) -> Pending<()>;
+
+    /// Makes the steps to come use the KV cache from `first` on. At the beginning `first` is 0.
+    fn use_cache(&self, first: usize);
+
+    /// Makes the steps to come choose tokens in `slot`, at first 0. Each slot has the token that was chosen
+    /// last in it, its settings and its counts.
+    fn use_slot(&self, slot: usize);
+
+    /// Sets how the tokens that follow are chosen in the slot: at first greedily.
+    fn set_choosing(&self, choosing: &Choosing);
+
+    /// Prepares for choosing as it was set.
+    fn compile_choosing(&self) -> LocalBoxFuture<'_, ()>;
+
+    /// Prepares one more thing that a load leaves for later; `None` when none is left.
+    fn compile_next(&self) -> Option<LocalBoxFuture<'static, ()>>;
+
+    /// Counts the tokens of a sequence for the penalties that are set. Those that are chosen after it are
+    /// counted by the steps. To be called before the first is chosen by adjusted logits.
+    fn count(&self, prompt: &[u32], output: &[u32]);
+
+    /// Computes at most [`Traits::chunk`] tokens from `pos` on. Further calls may continue up to `end`.
+    /// The results are then those of one call, unless a call has a single token.
+    fn prefill(&self, ids: &[u32], pos: usize, end: usize) -> Pending<()>;
+
+    /// Like [`Compute::prefill`], and reads the logits `[n_vocab]` after the last token.
+    fn prefill_and_read(&self, ids: &[u32], pos: usize) -> Pending<Vec<f32>>;
+
+    /// Makes `id` the token of the slot, as if it had been chosen there last.
+    fn put_token(&self, slot: usize, id: u32);
+
+    /// Like [`Steps::decode_and_sample`], for a sequence in each of `seats`. Each gets the tokens that it
+    /// would get alone.
+    fn decode_batch(&self, seats: &[Seat], n: usize) -> Pending<Vec<Vec<Choice>>>;
+
+    /// Computes tokens of several sequences, at most [`Traits::pass`] together. Each span fills its own
+    /// range of the KV cache, as it would alone.
+    fn pass(&self, spans: &[Span<'_>]) -> Pending<()>;
+
+    /// Like [`Compute::pass`], and gives for each span the log-probability, by the model alone, of each
+    /// of its tokens but the first, after those before it.
+    fn score(&self, spans: &[Span<'_>]) -> Pending<Vec<Vec<f32>>>;
+
+    /// The best rate of the memory, in GB/s. Measured once.
+    ///
+    /// Errors: `missing-feature` where there is no such measure.
+    fn bandwidth(&self) -> LocalBoxFuture<'_, Result<f64>>;
+
+    /// Bytes that one greedy decode step with `pos` tokens in the cache has to read and write.
+    fn bytes_per_token(&self, pos: usize) -> u64;
+
+    /// The time of each kernel in one step of `n_tokens` after `pos` tokens.
+    ///
+    /// Errors: `missing-feature` without a clock for it.
+    fn profile<'a>(
+        &'a self,
+        pos: usize,
+        n_tokens: usize,
+        choosing: &'a Choosing,
+    ) -> LocalBoxFuture<'a, Result<Profile>>;
 }

@@ -118,7 +118,7 @@ fn agree(times: &[Duration]) -> bool {
 
 async fn read(gpu: &Gpu, plan: &Plan, sums: &Buffer<u32>, repeats: usize) -> Result<Duration> {
     let started = Instant::now();
-    gpu.run_and_read(&vec![plan; repeats], &Step::default(), sums, 1).take(gpu).await?;
+    gpu.run_and_read(&vec![plan; repeats], &Step::default(), sums, 1).take().await?;
     Ok(started.elapsed())
 }
 

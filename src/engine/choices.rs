@@ -4,7 +4,7 @@ use super::MAX_BATCH_STEPS;
 use super::state::SLOT_WORDS;
 use crate::compute::{Choice, NO_TOKEN};
 use crate::error::{Error, Result};
-use crate::gpu::{Gpu, Readback};
+use crate::gpu::Readback;
 use crate::kernels::{BestOfBlock, N_RECORDS, Record};
 
 /// Tokens chosen by steps, one after the other. Several may be in flight.
@@ -44,10 +44,10 @@ impl Chosen {
     /// Waits for the tokens.
     ///
     /// Errors: `device-lost`.
-    pub async fn take(self, gpu: &Gpu) -> Result<Vec<Choice>> {
+    pub async fn take(self) -> Result<Vec<Choice>> {
         match self.0 {
-            Reading::Ids(ids) => Ok(ids.take(gpu).await?.into_iter().map(Choice::from).collect()),
-            Reading::Records { all, told } => told.choices(&all.take(gpu).await?),
+            Reading::Ids(ids) => Ok(ids.take().await?.into_iter().map(Choice::from).collect()),
+            Reading::Records { all, told } => told.choices(&all.take().await?),
         }
     }
 }
@@ -65,13 +65,13 @@ impl Choices {
     /// Waits for the token after each.
     ///
     /// Errors: `device-lost`.
-    pub async fn take(self, gpu: &Gpu) -> Result<Vec<Choice>> {
-        let best = self.best.take(gpu).await?;
+    pub async fn take(self) -> Result<Vec<Choice>> {
+        let best = self.best.take().await?;
         let chosen = best.chunks(self.vocab_blocks).map(best_of);
         let Some((records, told)) = self.records else {
             return Ok(chosen.map(|best| Choice::from(best.id)).collect());
         };
-        let records = records.take(gpu).await?;
+        let records = records.take().await?;
         let choice = |(best, record): (BestOfBlock, Result<&Record>)| {
             let logprobs = record?.logprobs_of(best.logit, told.n_top);
             Ok(Choice { id: best.id, logprobs: Some(logprobs) })
@@ -96,10 +96,10 @@ impl Sampled {
     /// Waits for the tokens of each text, one for each step.
     ///
     /// Errors: `device-lost`.
-    pub async fn take(self, gpu: &Gpu) -> Result<Vec<Vec<Choice>>> {
-        let all = self.all.take(gpu).await?;
+    pub async fn take(self) -> Result<Vec<Vec<Choice>>> {
+        let all = self.all.take().await?;
         let records = match self.records {
-            Some(records) => records.take(gpu).await?,
+            Some(records) => records.take().await?,
             None => Vec::new(),
         };
         let of = |(slot, told): &(usize, Option<Told>)| match told {

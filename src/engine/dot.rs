@@ -98,7 +98,7 @@ async fn times(gpu: &mut Gpu) -> Result<[f64; 2]> {
         let run = async |repeats: usize| {
             let started = Instant::now();
             let plans = vec![plan; repeats];
-            gpu.run_and_read(&plans, &step, &y, 1).take(gpu).await?;
+            gpu.run_and_read(&plans, &step, &y, 1).take().await?;
             Ok::<f64, Error>(started.elapsed().as_secs_f64())
         };
         // Drivers do more in the first run.

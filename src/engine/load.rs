@@ -25,12 +25,12 @@ struct Warming {
 }
 
 impl Warming {
-    async fn done(self, gpu: &Gpu) -> Result<()> {
+    async fn done(self) -> Result<()> {
         for prompt in self.prompts {
-            prompt.take(gpu).await?;
+            prompt.take().await?;
         }
         for token in self.tokens {
-            token.take(gpu).await?;
+            token.take().await?;
         }
         Ok(())
     }
@@ -106,9 +106,9 @@ impl Engine {
         if let Some(candidates) = &engine.candidates {
             candidates.split(gpu);
         }
-        warming.done(gpu).await?;
+        warming.done().await?;
         // The weights are there when a step has read them.
-        engine.decode_and_sample(0, 1).take(gpu).await?;
+        engine.decode_and_sample(0, 1).take().await?;
         gpu.check()?;
         engine.sample = sample;
         Ok(engine)

@@ -62,7 +62,7 @@ async fn pass(gpu: &Gpu, product: Product) -> Result<bool> {
         }
         gpu.run_and_read(&[&recorder.finish()], &step, &y, y.len())
     };
-    let expected = run(false).take(gpu).await?;
+    let expected = run(false).take().await?;
     let found = gpu.try_read(|| run(true)).await?;
     w.shards.iter().for_each(|shard| gpu.free(&shard.buffer));
     gpu.free(&w.scale);

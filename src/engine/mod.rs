@@ -4,6 +4,7 @@
 
 mod bandwidth;
 mod choices;
+mod compute;
 mod dot;
 mod forward;
 mod head;
@@ -18,11 +19,9 @@ mod weights;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use serde::Serialize;
-
-use crate::compute::{Choosing, Seat};
+use crate::compute::{Choosing, KvType, Profile, Seat, Span};
 use crate::error::Result;
-use crate::gpu::{Buffer, Gpu, KernelTime, Plan, Readback, Recorder, Step};
+use crate::gpu::{Buffer, Gpu, Plan, Readback, Recorder, Step};
 use crate::kernels::{
     N_RECORDS, Penalties, SamplingParams, adjusts_little, pays_mostly, vocab_blocks,
 };
@@ -37,15 +36,6 @@ use lm_head::Candidates;
 use plans::{Plans, SlotPlans};
 use state::{Slot, State};
 use weights::Weights;
-
-/// Where the time of a step goes.
-#[derive(Clone, Debug, Serialize)]
-pub struct Profile {
-    /// The best rate of the memory, in GB/s: that of a kernel that only reads.
-    pub bandwidth: f64,
-    /// The step's kernels, the slowest first.
-    pub kernels: Vec<KernelTime>,
-}
 
 /// A model on a GPU, with a KV cache that several texts share. The engine does not know which text is
 /// where in the cache: the caller does, and tells it with [`Engine::use_cache`].
@@ -97,6 +87,11 @@ impl Engine {
         self.sample
     }
 
+    /// How it holds keys and values.
+    pub fn kv(&self) -> KvType {
+        self.state.partials.shape.kv
+    }
+
     /// The most tokens of a text.
     pub fn n_ctx(&self) -> usize {
         self.state.n_ctx
@@ -105,16 +100,6 @@ impl Engine {
     /// Positions of the KV cache: at least [`Engine::n_ctx`]. Texts share them.
     pub fn positions(&self) -> usize {
         self.state.positions()
-    }
-
-    /// Bytes of KV cache of a text that fills the context.
-    pub fn cache_bytes(&self) -> u64 {
-        self.n_ctx() as u64 * self.state.bytes_per_position()
-    }
-
-    /// Positions for which `bytes` of KV cache suffice.
-    pub fn positions_of(&self, bytes: u64) -> usize {
-        (bytes / self.state.bytes_per_position()) as usize
     }
 
     /// Makes the steps to come use the KV cache from `first` on: their position `pos` is number
@@ -372,6 +357,39 @@ impl Engine {
         let best = self.gpu.run_and_read(plans, &step, &self.state.few_best, len);
         let told = |n_top| (self.read(&slot.records), Told { pos, n: ids.len(), n_top });
         Choices { best, vocab_blocks, records: logprobs.map(told) }
+    }
+
+    /// Puts tokens of several sequences through the layers, at most [`Engine::slots`] together. The
+    /// results are those of single steps, to the last bit.
+    pub fn pass(&self, spans: &[Span<'_>]) -> Readback<u32> {
+        let step = self.write_pass(spans);
+        self.gpu.run_and_read(&[&self.plans.few], &step, &self.state.sampled, 1)
+    }
+
+    /// Like [`Engine::pass`], and reads the logits after each token `[n_tokens, n_vocab]`.
+    pub fn pass_and_read(&self, spans: &[Span<'_>]) -> Readback<f32> {
+        let step = self.write_pass(spans);
+        let plans = [&self.plans.few, &self.plans.few_logits];
+        let len = step.n_tokens as usize * self.config.n_vocab;
+        self.gpu.run_and_read(&plans, &step, &self.state.few_logits, len)
+    }
+
+    /// Writes the step of a pass, and its tokens behind those of the slots.
+    fn write_pass(&self, spans: &[Span<'_>]) -> Step {
+        let at = self.state.first_token();
+        let tokens = spans.iter().flat_map(|span| {
+            span.ids.iter().enumerate().map(|(n, &id)| (span.first, span.pos + n, id))
+        });
+        let (mut ids, mut rows) = (Vec::new(), Vec::new());
+        for (first, pos, id) in tokens {
+            let token = (at + ids.len()) as u32;
+            ids.push(id);
+            rows.push(Step { first: first as u32, token, ..self.state.step(pos, 1) });
+        }
+        debug_assert!((1..=self.slots()).contains(&ids.len()));
+        let step = Step { token: at as u32, ..self.state.rows_step(rows.into_iter()) };
+        self.write_step(&ids, &step);
+        step
     }
 
     /// The best rate of the memory, in GB/s: that of a kernel that only reads. The first call takes

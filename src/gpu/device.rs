@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytemuck::Pod;
 use futures_channel::oneshot;
 
-use super::fault::{Faults, Loss};
+use super::fault::Faults;
 use super::pipeline::Pipeline;
 use super::{Buffer, GpuOptions, Tuning};
+use crate::compute::Loss;
 use crate::error::{Error, Result};
 
 /// The smallest binding that is accepted. A row of a tensor, the logits or a layer's KV cache may
@@ -36,6 +37,8 @@ pub struct Link {
     pub(super) device: wgpu::Device,
     pub(super) queue: wgpu::Queue,
     pub(super) faults: Faults,
+    /// Small staging buffers that no readback uses.
+    pub(super) idle_staging: Arc<Mutex<Vec<wgpu::Buffer>>>,
 }
 
 /// A device, its queue, and what was granted.
@@ -59,8 +62,6 @@ pub struct Gpu {
     pub(super) allocated: AtomicU64,
     /// The pipelines of all plans, in the order in which they were recorded.
     pub(super) pipelines: Mutex<Vec<Arc<Pipeline>>>,
-    /// Small staging buffers that no readback uses.
-    pub(super) idle_staging: Mutex<Vec<wgpu::Buffer>>,
 }
 
 /// Writes in flight.
@@ -181,7 +182,7 @@ impl Gpu {
         let tuning = if software { Tuning::cpu() } else { Tuning::card(subgroups, max_threads) };
         let packed_dot = options.features.packed_dot.or(tuning.packed_dot);
         Ok(Self {
-            link: Link { device, queue, faults },
+            link: Link { device, queue, faults, idle_staging: Arc::default() },
             software,
             adapter,
             subgroups,
@@ -191,7 +192,6 @@ impl Gpu {
             max_buffer,
             allocated: AtomicU64::new(0),
             pipelines: Mutex::default(),
-            idle_staging: Mutex::new(Vec::new()),
         })
     }
 

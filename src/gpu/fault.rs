@@ -6,29 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
-use serde::Serialize;
 
+use crate::compute::Loss;
 use crate::error::{Error, Result};
-
-/// How a device was lost, in the words of `GPUDeviceLostInfo`.
-#[derive(Clone, Debug, Serialize)]
-pub struct Loss {
-    /// `destroyed` if someone has called `destroy()`, else `unknown`.
-    pub reason: &'static str,
-    /// The platform's explanation, for people.
-    pub message: String,
-}
-
-impl Loss {
-    /// The reason in a few words. Browsers often give no message.
-    fn why(&self) -> String {
-        match (self.message.trim(), self.reason) {
-            ("", "destroyed") => "it was destroyed".into(),
-            ("", _) => "the system gives no reason".into(),
-            (message, _) => message.into(),
-        }
-    }
-}
 
 /// The faults of one device: its callbacks note them, its calls find them.
 #[derive(Clone, Default)]

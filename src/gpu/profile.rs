@@ -1,34 +1,8 @@
 //! Profiles: each dispatch of a step between two timestamps of the GPU's own clock.
 
-use serde::Serialize;
-
 use super::{Gpu, Plan, Step};
+use crate::compute::KernelTime;
 use crate::error::{Error, Result};
-
-/// A kernel's share of a step.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct KernelTime {
-    /// The kernel and its variant.
-    pub kernel: String,
-    /// Dispatches of it.
-    pub calls: usize,
-    /// The time of all its dispatches, each from its first instruction to its last.
-    pub microseconds: f64,
-    /// Bytes that they have to read and write, each counted once.
-    pub bytes: u64,
-    /// Bytes by time, in GB/s.
-    pub gigabytes_per_second: f64,
-    /// That rate as a share of the memory's.
-    pub share: f64,
-}
-
-impl KernelTime {
-    fn none(kernel: String) -> Self {
-        let (microseconds, gigabytes_per_second, share) = (0.0, 0.0, 0.0);
-        Self { kernel, calls: 0, microseconds, bytes: 0, gigabytes_per_second, share }
-    }
-}
 
 impl Gpu {
     /// Runs `plans` with every dispatch in a compute pass of its own, and times each. The slowest
@@ -74,14 +48,15 @@ impl Gpu {
             dispatch.encode(&mut pass, step, 0);
         }
         encoder.resolve_query_set(&queries, 0..count, &ticks, 0);
-        let values: Vec<u64> = self.submit_and_read(encoder, (&ticks, 0), size).take(self).await?;
+        let values: Vec<u64> = self.submit_and_read(encoder, (&ticks, 0), size).take().await?;
         let period = f64::from(self.queue.get_timestamp_period());
         let mut kernels: Vec<KernelTime> = Vec::new();
         for (dispatch, ticks) in dispatches.iter().zip(values.chunks_exact(2)) {
             let microseconds = ticks[1].saturating_sub(ticks[0]) as f64 * period / 1e3;
             let index = kernels.iter().position(|k| k.kernel == dispatch.label);
             let index = index.unwrap_or_else(|| {
-                kernels.push(KernelTime::none(dispatch.label.clone()));
+                kernels
+                    .push(KernelTime { kernel: dispatch.label.clone(), ..KernelTime::default() });
                 kernels.len() - 1
             });
             kernels[index].calls += 1;

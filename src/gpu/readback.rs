@@ -1,17 +1,15 @@
 //! Results that are copied back from the GPU.
 
-#[cfg(not(target_arch = "wasm32"))]
-use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::sync::PoisonError;
-#[cfg(not(target_arch = "wasm32"))]
-use std::task::Poll;
 
 use bytemuck::Pod;
 use futures_channel::oneshot;
 
 use super::fault::attempt;
-use super::{Buffer, Gpu, Plan, Step};
+use super::{Buffer, Gpu, Link, Plan, Step};
+#[cfg(not(target_arch = "wasm32"))]
+use crate::compute::let_others_run;
 use crate::error::Result;
 
 /// Staging buffers of up to this many bytes are kept for the next readback. It copies tokens, or the
@@ -29,6 +27,7 @@ const FIRST_PART: usize = 32;
 ///
 /// Several may be in flight; each is awaited when its values are needed.
 pub struct Readback<T> {
+    link: Link,
     staging: wgpu::Buffer,
     /// Bytes of the copy, at the beginning of `staging`.
     size: u64,
@@ -110,6 +109,7 @@ impl Gpu {
             let _ = send.send(outcome);
         });
         Readback {
+            link: Link::clone(self),
             staging,
             size,
             mapped,
@@ -158,18 +158,19 @@ impl Gpu {
         work: impl FnOnce() -> Readback<T>,
     ) -> Result<Option<Vec<T>>> {
         let Some(readback) = attempt(&self.device, work).await else { return Ok(None) };
-        readback.take(self).await.map(Some)
+        readback.take().await.map(Some)
     }
 
     /// All values of `buffer`.
     pub async fn read<T: Pod>(&self, buffer: &Buffer<T>) -> Result<Vec<T>> {
-        self.run_and_read(&[], &Step::default(), buffer, buffer.len()).take(self).await
+        self.run_and_read(&[], &Step::default(), buffer, buffer.len()).take().await
     }
 }
 
 impl<T: Pod> Readback<T> {
     /// Waits for the values. Natively that blocks the thread, after its other tasks have run once.
-    pub async fn take(self, gpu: &Gpu) -> Result<Vec<T>> {
+    pub async fn take(self) -> Result<Vec<T>> {
+        let gpu = &self.link;
         let failed = |why: &str| gpu.faults.failed(&format!("its results could not be read{why}"));
         #[cfg(not(target_arch = "wasm32"))]
         let_others_run().await;
@@ -196,18 +197,4 @@ impl<T: Pod> Readback<T> {
         }
         Ok(values)
     }
-}
-
-/// Lets the other tasks of the thread run once. One of them may make a call, as in a browser.
-#[cfg(not(target_arch = "wasm32"))]
-async fn let_others_run() {
-    let mut they_ran = false;
-    poll_fn(|context| {
-        if std::mem::replace(&mut they_ran, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }

@@ -1,12 +1,16 @@
 //! The whole model in plain Rust. Tests compare the GPU's results with it.
 //!
 //! It computes one token at a time, with f64 sums. [`Reference::forward`] is the model, [`ops`] has
-//! its operations. It is exact where llama.cpp and bitnet.cpp approximate: nothing is rounded to
+//! its operations, and [`OnCpu`] makes it compute for a session. It is exact where llama.cpp and bitnet.cpp approximate: nothing is rounded to
 //! f16, and the inputs of a product are rounded to int8 only for I2_S weights, whose models were
 //! trained so.
 
+mod compute;
 pub mod ops;
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::compute::Progress;
 use crate::error::{Error, Result};
 use crate::gguf::{Gguf, TensorType};
 use crate::model::weights::weights;
@@ -15,16 +19,26 @@ use crate::source::{Reader, Source};
 use crate::ternary::{self, Layout};
 use crate::tokenizer::Tokenizer;
 
+pub use compute::OnCpu;
+
 /// A model in memory, with its KV cache.
 pub struct Reference {
     /// The model's sizes and constants.
     pub config: Config,
     /// The model's tokenizer.
     pub tokenizer: Tokenizer,
+    layers: Layers,
+    n_past: usize,
+}
+
+/// The weights in memory, with a KV cache that several sequences may share.
+struct Layers {
+    config: Config,
     weights: Weights,
     angles: Angles,
     cache: Vec<KvCache>,
-    n_past: usize,
+    /// A hash of the bytes of all tensors.
+    sample: u64,
 }
 
 /// How to load a [`Reference`].
@@ -70,7 +84,7 @@ enum Matrix {
     Floats { values: Vec<f32>, columns: usize },
 }
 
-/// The keys and values of one block, `[n_past][n_head_kv * head_dim]`.
+/// The keys and values of one block, `[positions][n_head_kv * head_dim]`.
 #[derive(Default)]
 struct KvCache {
     k: Vec<f32>,
@@ -83,58 +97,16 @@ impl Reference {
     /// Errors: `bad-option` (`ids`), `context-full`.
     pub fn forward(&mut self, ids: &[u32]) -> Result<Vec<Vec<f32>>> {
         self.check(ids)?;
-        Ok(ids.iter().map(|&id| self.step(id as usize)).collect())
-    }
-
-    /// Computes one token.
-    fn step(&mut self, id: usize) -> Vec<f32> {
-        let config = &self.config;
-        let Config { n_embd, n_head, n_head_kv, head_dim, eps, .. } = *config;
-        let norm_if = |x: Vec<f32>, weight: &Option<Vec<f32>>| match weight {
-            Some(weight) => ops::rms_norm(&x, weight, eps),
-            None => x,
+        let logits = |&id: &u32| {
+            let x = self.layers.step(id as usize, 0, self.n_past);
+            self.n_past += 1;
+            self.layers.logits(&x)
         };
-        let rope: Vec<[f64; 2]> = self.angles.at(self.n_past).collect();
-        let rotate = |x: &mut [f32]| match config.architecture.rope_pairs {
-            RopePairs::Halves => ops::rope_halves(x, &rope),
-            RopePairs::Neighbours => ops::rope_neighbours(x, &rope),
-        };
-        let mut x = self.weights.token_embd[id * n_embd..][..n_embd].to_vec();
-        x.iter_mut().for_each(|x| *x *= config.embedding_scale);
-
-        for (block, cache) in self.weights.blocks.iter().zip(&mut self.cache) {
-            let h = ops::rms_norm(&x, &block.attn_norm, eps);
-            let mut q = norm_if(block.attn_q.times(&h), &block.attn_q_norm);
-            let mut k = norm_if(block.attn_k.times(&h), &block.attn_k_norm);
-            let mut v = block.attn_v.times(&h);
-            rotate(&mut q);
-            rotate(&mut k);
-            cache.k.append(&mut k);
-            cache.v.append(&mut v);
-            let attn = ops::attention(&q, &cache.k, &cache.v, n_head, n_head_kv, head_dim);
-            let attn = norm_if(attn, &block.attn_sub_norm);
-            add(&mut x, &block.attn_output.times(&attn), config.residual_scale);
-
-            let h = ops::rms_norm(&x, &block.ffn_norm, eps);
-            let gate = block.ffn_gate.times(&h);
-            let up = block.ffn_up.times(&h);
-            let h = ops::gated(config.architecture.activation, &gate, &up);
-            let h = norm_if(h, &block.ffn_sub_norm);
-            add(&mut x, &block.ffn_down.times(&h), config.residual_scale);
-        }
-
-        self.n_past += 1;
-        let h = ops::rms_norm(&x, &self.weights.output_norm, eps);
-        let lm_head = self.weights.output.as_ref().unwrap_or(&self.weights.token_embd);
-        let mut logits = ops::matvec_f32(lm_head, n_embd, &h);
-        logits.truncate(config.n_vocab);
-        logits.iter_mut().for_each(|logit| *logit /= config.logit_scale);
-        logits
+        Ok(ids.iter().map(logits).collect())
     }
 
     /// Empties the context.
     pub fn reset(&mut self) {
-        self.cache.iter_mut().for_each(|cache| *cache = KvCache::default());
         self.n_past = 0;
     }
 
@@ -157,6 +129,81 @@ impl Reference {
             return Err(Error::ContextFull { prompt, context: n_ctx });
         }
         Ok(())
+    }
+}
+
+impl Layers {
+    /// Computes one token of the sequence that begins at `first` in the KV cache, at its position `pos`.
+    /// Gives the residual stream after the last block `[n_embd]`.
+    fn step(&mut self, id: usize, first: usize, pos: usize) -> Vec<f32> {
+        let config = &self.config;
+        let Config { n_embd, n_head, n_head_kv, head_dim, eps, .. } = *config;
+        let norm_if = |x: Vec<f32>, weight: &Option<Vec<f32>>| match weight {
+            Some(weight) => ops::rms_norm(&x, weight, eps),
+            None => x,
+        };
+        let rope: Vec<[f64; 2]> = self.angles.at(pos).collect();
+        let rotate = |x: &mut [f32]| match config.architecture.rope_pairs {
+            RopePairs::Halves => ops::rope_halves(x, &rope),
+            RopePairs::Neighbours => ops::rope_neighbours(x, &rope),
+        };
+        let mut x = self.weights.token_embd[id * n_embd..][..n_embd].to_vec();
+        x.iter_mut().for_each(|x| *x *= config.embedding_scale);
+
+        for (block, cache) in self.weights.blocks.iter().zip(&mut self.cache) {
+            let h = ops::rms_norm(&x, &block.attn_norm, eps);
+            let mut q = norm_if(block.attn_q.times(&h), &block.attn_q_norm);
+            let mut k = norm_if(block.attn_k.times(&h), &block.attn_k_norm);
+            let v = block.attn_v.times(&h);
+            rotate(&mut q);
+            rotate(&mut k);
+            let [keys, values] = cache.put(first, pos, [&k, &v]);
+            let attn = ops::attention(&q, keys, values, n_head, n_head_kv, head_dim);
+            let attn = norm_if(attn, &block.attn_sub_norm);
+            add(&mut x, &block.attn_output.times(&attn), config.residual_scale);
+
+            let h = ops::rms_norm(&x, &block.ffn_norm, eps);
+            let gate = block.ffn_gate.times(&h);
+            let up = block.ffn_up.times(&h);
+            let h = ops::gated(config.architecture.activation, &gate, &up);
+            let h = norm_if(h, &block.ffn_sub_norm);
+            add(&mut x, &block.ffn_down.times(&h), config.residual_scale);
+        }
+        x
+    }
+
+    /// The logits `[n_vocab]` of a residual stream.
+    fn logits(&self, x: &[f32]) -> Vec<f32> {
+        let config = &self.config;
+        let h = ops::rms_norm(x, &self.weights.output_norm, config.eps);
+        let lm_head = self.weights.output.as_ref().unwrap_or(&self.weights.token_embd);
+        let mut logits = ops::matvec_f32(lm_head, config.n_embd, &h);
+        logits.truncate(config.n_vocab);
+        logits.iter_mut().for_each(|logit| *logit /= config.logit_scale);
+        logits
+    }
+
+    /// The keys of the first block, its values, and so on.
+    fn cache_buffers(&mut self) -> impl Iterator<Item = &mut Vec<f32>> {
+        self.cache.iter_mut().flat_map(|KvCache { k, v }| [k, v])
+    }
+}
+
+impl KvCache {
+    /// Puts a key and a value at position `pos` of the sequence that begins at `first`. Gives those of the
+    /// sequence up to there.
+    fn put(&mut self, first: usize, pos: usize, new: [&[f32]; 2]) -> [&[f32]; 2] {
+        let Self { k, v } = self;
+        let mut all = [k, v].into_iter().zip(new);
+        [(); 2].map(|()| match all.next() {
+            None => &[][..],
+            Some((held, new)) => {
+                let (row, at) = (new.len(), (first + pos) * new.len());
+                held.resize(held.len().max(at + row), 0.0);
+                held[at..at + row].copy_from_slice(new);
+                &held[first * row..at + row]
+            }
+        })
     }
 }
 
@@ -215,25 +262,46 @@ impl Reference {
         let tokenizer = Tokenizer::from_gguf(&gguf, &config)?;
 
         let context = options.context.unwrap_or(config.n_ctx);
+        let layers =
+            Layers::load(reader, config.clone(), &table, options.layout, context, &mut |_| {})
+                .await?;
+        Ok(Self { config, tokenizer, layers, n_past: 0 })
+    }
+}
+
+impl Layers {
+    /// Loads the tensors of `table`.
+    async fn load<S: Source>(
+        reader: &mut Reader<S>,
+        config: Config,
+        table: &[Weight],
+        layout: Layout,
+        context: usize,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Self> {
+        let total = reader.len();
+        let mut hasher = DefaultHasher::new();
         let unused = match config.rope.takes_long_factors(context) {
             true => Role::RopeFactorsShort,
             false => Role::RopeFactorsLong,
         };
         let mut weights = Weights::default();
         weights.blocks.resize_with(config.n_layer, Block::default);
-        for weight in &table {
+        for weight in table {
             let tensor = &weight.tensor;
             let bytes = reader.read(tensor.offset..tensor.offset + tensor.len).await?;
+            bytes.hash(&mut hasher);
+            progress(Progress::Upload { loaded: tensor.offset + tensor.len, total });
             if weight.role == unused {
                 // Other contexts take this tensor. If it is bad, so is the file.
                 weight.divisors(&bytes)?;
             } else {
-                weights.put(weight, &bytes, options.layout)?;
+                weights.put(weight, &bytes, layout)?;
             }
         }
         let angles = Angles::new(&config.rope, config.head_dim, weights.rope_divisors.as_deref());
         let cache = (0..config.n_layer).map(|_| KvCache::default()).collect();
-        Ok(Self { config, tokenizer, weights, angles, cache, n_past: 0 })
+        Ok(Self { config, weights, angles, cache, sample: hasher.finish() })
     }
 }
 

@@ -3,7 +3,7 @@
 //! On a fast card a chunk has as many tokens as the engine has room for. On a slow card it has
 //! fewer: a page is not drawn and an abort is not answered until the chunk is done, and some
 //! systems take a driver that is busy for seconds for hung. The size changes no number, see
-//! [`crate::engine::Engine::prefill`].
+//! [`crate::compute::Compute::prefill`].
 
 use std::iter::successors;
 

@@ -4,23 +4,23 @@ use std::collections::VecDeque;
 
 use super::draft::Drafter;
 use super::pipeline::Pipeline;
-use super::run::{Model, Run};
+use super::run::Run;
 use super::stats::Stats;
 use crate::compute::Choice;
 use crate::error::Result;
 
 /// Where the next token comes from.
-pub(super) struct Decoder<'a, M: Model> {
-    run: Run<'a, M>,
-    pipeline: Pipeline<M::Tokens>,
-    drafter: Drafter<M::Choices>,
+pub(super) struct Decoder<'a> {
+    run: Run<'a>,
+    pipeline: Pipeline,
+    drafter: Drafter,
     /// Tokens that came together with others and were not asked for yet.
     ready: VecDeque<Choice>,
 }
 
-impl<'a, M: Model> Decoder<'a, M> {
+impl<'a> Decoder<'a> {
     /// Submits what is left of the prompt, which chooses the first token.
-    pub(super) fn new(mut run: Run<'a, M>, prompt_lookup: bool) -> Self {
+    pub(super) fn new(mut run: Run<'a>, prompt_lookup: bool) -> Self {
         let drafter = Drafter::new(&run, prompt_lookup);
         let pipeline = Pipeline::new(&mut run);
         Self { run, pipeline, drafter, ready: VecDeque::new() }

@@ -1,33 +1,33 @@
 //! Draft passes: steps that check several drafted tokens at once.
 
 use super::lookup::{self, Lookup};
-use super::run::{Model, Run};
-use crate::compute::Choice;
+use super::run::Run;
+use crate::compute::{Choice, Pending};
 use crate::error::Result;
 
 /// Submit a draft pass behind at most this many steps: beyond that a draft is probably wrong.
 const MAX_STEPS_BEFORE_DRAFT: usize = 4;
 
 /// Decides when to draft, and what of it to accept.
-pub(super) struct Drafter<C> {
+pub(super) struct Drafter {
     /// `None`: never draft.
     lookup: Option<Lookup>,
     /// A pass that was submitted while the token before its first one was not known yet: it is
     /// useless if that token comes out otherwise.
-    ahead: Option<DraftPass<C>>,
+    ahead: Option<DraftPass>,
 }
 
 /// A draft pass in flight.
-struct DraftPass<C> {
+struct DraftPass {
     /// The last token, and the tokens drafted after it. In a pass ahead the last token is drafted
     /// too.
     ids: Vec<u32>,
-    choices: C,
+    choices: Pending<Vec<Choice>>,
 }
 
-impl<C> Drafter<C> {
+impl Drafter {
     /// Drafts if `enabled`, and the model takes several tokens in a pass.
-    pub(super) fn new<M: Model<Choices = C>>(run: &Run<'_, M>, enabled: bool) -> Self {
+    pub(super) fn new(run: &Run<'_>, enabled: bool) -> Self {
         let drafts = enabled && run.model.max_draft_pass(0) > 1;
         Self { lookup: drafts.then(Lookup::default), ahead: None }
     }
@@ -63,10 +63,7 @@ impl<C> Drafter<C> {
     /// Runs a draft pass, unless there is nothing to draft: the pass ahead, or a new one. No step
     /// may be in flight. Gives the drafted tokens that the model accepts and one more token, which
     /// it chose after them; nothing if no pass was run.
-    pub(super) async fn draft<M: Model<Choices = C>>(
-        &mut self,
-        run: &mut Run<'_, M>,
-    ) -> Result<Vec<Choice>> {
+    pub(super) async fn draft(&mut self, run: &mut Run<'_>) -> Result<Vec<Choice>> {
         self.drop_mistaken(run);
         let Some(&last) = run.tokens.last() else { return Ok(Vec::new()) };
         let pass = match self.ahead.take() {
@@ -82,7 +79,7 @@ impl<C> Drafter<C> {
             }
         };
         self.submit_behind_pass(run, &pass);
-        let mut chosen = run.model.choices(pass.choices).await?;
+        let mut chosen = pass.choices.take().await?;
         let drafted = &pass.ids[1..];
         let accepted = chosen.iter().zip(drafted).take_while(|(a, b)| a.id == **b).count();
         let all = accepted == drafted.len();
@@ -106,7 +103,7 @@ impl<C> Drafter<C> {
     }
 
     /// Drops the pass ahead if its first token is not the one that the model chose.
-    fn drop_mistaken<M: Model<Choices = C>>(&mut self, run: &mut Run<'_, M>) {
+    fn drop_mistaken(&mut self, run: &mut Run<'_>) {
         let mistaken = self.ahead.take_if(|pass| run.tokens.last() != Some(&pass.ids[0]));
         if let (Some(_), Some(lookup)) = (mistaken, &mut self.lookup) {
             lookup.record_pass(0, false);
@@ -116,11 +113,7 @@ impl<C> Drafter<C> {
 
     /// Submits the next pass behind `pass`, if that one will probably be accepted whole: until its
     /// result is here, the GPU would have nothing to do.
-    fn submit_behind_pass<M: Model<Choices = C>>(
-        &mut self,
-        run: &mut Run<'_, M>,
-        pass: &DraftPass<C>,
-    ) {
+    fn submit_behind_pass(&mut self, run: &mut Run<'_>, pass: &DraftPass) {
         let last_was_accepted = self.lookup.as_ref().is_some_and(Lookup::accepts_whole_passes);
         if last_was_accepted && run.pace.has_room(1, lookup::STEPS_PER_PASS, lookup::STEPS_PER_PASS)
         {
@@ -133,12 +126,7 @@ impl<C> Drafter<C> {
 
     /// Submits a pass behind the `steps` in flight, in as many `batches`, if they are few and
     /// lookup can draft what they will choose.
-    pub(super) fn submit_behind_steps<M: Model<Choices = C>>(
-        &mut self,
-        run: &mut Run<'_, M>,
-        batches: usize,
-        steps: usize,
-    ) {
+    pub(super) fn submit_behind_steps(&mut self, run: &mut Run<'_>, batches: usize, steps: usize) {
         let has_room = run.pace.has_room(batches, steps, lookup::STEPS_PER_PASS);
         if self.ahead.is_some() || steps > MAX_STEPS_BEFORE_DRAFT || !has_room {
             return;
@@ -154,17 +142,12 @@ impl<C> Drafter<C> {
 }
 
 /// Most tokens of a pass at `pos`, if `before` tokens of a pass before it are still to be accepted.
-fn max_pass<M: Model>(run: &Run<'_, M>, pos: usize, before: usize) -> usize {
+fn max_pass(run: &Run<'_>, pos: usize, before: usize) -> usize {
     run.model.max_draft_pass(pos).min(run.left.saturating_sub(before))
 }
 
 /// Submits a pass. `uncertain`: the tokens of the pass in flight before it; empty if there is none.
-fn submit<M: Model>(
-    run: &mut Run<'_, M>,
-    ids: Vec<u32>,
-    pos: usize,
-    uncertain: &[u32],
-) -> DraftPass<M::Choices> {
+fn submit(run: &mut Run<'_>, ids: Vec<u32>, pos: usize, uncertain: &[u32]) -> DraftPass {
     run.stats.draft_passes += 1;
     run.stats.drafted_tokens += ids.len() - 1;
     DraftPass { choices: run.model.decode_and_choose(&ids, pos, uncertain), ids }

@@ -1,14 +1,14 @@
 //! A model for tests of pipelining and drafting, which need no GPU.
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
 use web_time::Duration;
 
 use super::pace::Pace;
-use super::run::{Model, Run};
+use super::run::Run;
 use super::stats::Stats;
-use crate::compute::Choice;
-use crate::error::Result;
+use crate::compute::{Choice, Depth, Pending, Steps};
 
 /// A model whose next token is a function of the text before it. It has a KV cache of its own: a
 /// token computed at a wrong position, or after a wrong text, makes other tokens.
@@ -20,7 +20,7 @@ pub(super) struct Fake {
     last: Cell<u32>,
     /// Tokens of the text that are counted for the penalties.
     counted: RefCell<Vec<u32>>,
-    calls: RefCell<Vec<Call>>,
+    calls: Rc<RefCell<Vec<Call>>>,
 }
 
 /// What a [`Fake`] was asked for.
@@ -46,7 +46,7 @@ impl Fake {
             cache: RefCell::default(),
             last: Cell::default(),
             counted: RefCell::default(),
-            calls: RefCell::default(),
+            calls: Rc::default(),
         }
     }
 
@@ -78,25 +78,31 @@ impl Fake {
         counted.push(id);
     }
 
+    /// Tokens in flight. `call` is noted when they are awaited.
+    fn awaited(&self, ids: Vec<u32>, call: fn(usize) -> Call) -> Pending<Vec<Choice>> {
+        let calls = Rc::clone(&self.calls);
+        Pending::new(async move {
+            calls.borrow_mut().push(call(ids.len()));
+            Ok(ids.into_iter().map(Choice::from).collect())
+        })
+    }
+
     fn called(&self, call: Call) {
         self.calls.borrow_mut().push(call);
     }
 }
 
-impl Model for Fake {
-    type Tokens = Vec<u32>;
-    type Choices = Vec<u32>;
-
-    fn prefill_and_sample(&self, ids: &[u32], pos: usize) -> Vec<u32> {
+impl Steps for Fake {
+    fn prefill_and_sample(&self, ids: &[u32], pos: usize) -> Pending<Vec<Choice>> {
         self.called(Call::Prefill(ids.len()));
         for (pos, &id) in (pos..).zip(ids) {
             self.last.set(self.compute(id, pos));
             self.count(id, pos);
         }
-        vec![self.last.get()]
+        self.awaited(vec![self.last.get()], Call::Tokens)
     }
 
-    fn decode_and_sample(&self, pos: usize, steps: usize) -> Vec<u32> {
+    fn decode_and_sample(&self, pos: usize, steps: usize) -> Pending<Vec<Choice>> {
         self.called(Call::Decode(steps));
         let step = |pos| {
             let id = self.last.get();
@@ -104,15 +110,21 @@ impl Model for Fake {
             self.count(id, pos);
             self.last.get()
         };
-        (pos..pos + steps).map(step).collect()
+        self.awaited((pos..pos + steps).map(step).collect(), Call::Tokens)
     }
 
-    fn decode_and_choose(&self, ids: &[u32], pos: usize, uncertain: &[u32]) -> Vec<u32> {
+    fn decode_and_choose(
+        &self,
+        ids: &[u32],
+        pos: usize,
+        uncertain: &[u32],
+    ) -> Pending<Vec<Choice>> {
         self.called(Call::Draft(ids.len()));
         assert!(ids.len() <= self.max_draft_pass);
         let supposed = [&self.counted.borrow()[..], uncertain].concat();
         assert_eq!(supposed, self.cache.borrow()[..pos], "what the penalties of a draft count");
-        (pos..).zip(ids).map(|(pos, &id)| self.compute(id, pos)).collect()
+        let ids = (pos..).zip(ids).map(|(pos, &id)| self.compute(id, pos)).collect();
+        self.awaited(ids, Call::Choices)
     }
 
     fn recount(&self, ids: &[u32], prompt: &[u32], output: &[u32]) {
@@ -123,16 +135,6 @@ impl Model for Fake {
 
     fn max_draft_pass(&self, _: usize) -> usize {
         self.max_draft_pass
-    }
-
-    async fn tokens(&self, tokens: Vec<u32>) -> Result<Vec<Choice>> {
-        self.called(Call::Tokens(tokens.len()));
-        Ok(tokens.into_iter().map(Choice::from).collect())
-    }
-
-    async fn choices(&self, choices: Vec<u32>) -> Result<Vec<Choice>> {
-        self.called(Call::Choices(choices.len()));
-        Ok(choices.into_iter().map(Choice::from).collect())
     }
 }
 
@@ -146,18 +148,13 @@ pub(super) struct Setup {
 impl Setup {
     /// Of a card that takes `step` for each step.
     pub(super) fn new(step: Duration) -> Self {
-        let mut pace = Pace::new(&crate::gpu::Tuning::card(None, 256));
+        let mut pace = Pace::new(Depth { max_batches: 6, max_batch_steps: 4 });
         pace.suppose(step);
         Self { tokens: Vec::new(), filled: 0, pace }
     }
 
     /// A greedy generation of `limit` tokens, whose prompt is not computed yet.
-    pub(super) fn run<'a>(
-        &'a mut self,
-        model: &'a Fake,
-        prompt: &[u32],
-        limit: usize,
-    ) -> Run<'a, Fake> {
+    pub(super) fn run<'a>(&'a mut self, model: &'a Fake, prompt: &[u32], limit: usize) -> Run<'a> {
         self.tokens = prompt.to_vec();
         Run {
             model,

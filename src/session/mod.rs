@@ -29,10 +29,8 @@ use serde::Serialize;
 use web_time::{Duration, Instant};
 
 use crate::chat::{self, Message, Template, TemplateChoice};
-use crate::compute::{Choosing, EngineOptions};
-use crate::engine::Engine;
+use crate::compute::{Choosing, Compute, EngineOptions, Opening, Pending, Traits};
 use crate::error::{Error, Result};
-use crate::gpu::{Gpu, Readback};
 use crate::source::{Reader, Source};
 use crate::tokenizer::{Rules, Tokenizer};
 
@@ -43,8 +41,7 @@ use header::Header;
 use pace::Pace;
 
 pub use crate::chat::Channel;
-pub use crate::compute::{KvType, LmHead, Progress};
-pub use crate::engine::Profile;
+pub use crate::compute::{KvType, LmHead, Profile, Progress};
 pub use calls::{Calls, OnToken, Prompt};
 pub use generate::GenerateOptions;
 pub use output::Token;
@@ -120,7 +117,8 @@ const MAX_SHARED: u64 = 3 << 30;
 pub struct Session {
     tokenizer: Rc<Tokenizer>,
     template: Option<Rc<Template>>,
-    engine: Engine,
+    engine: Box<dyn Compute>,
+    traits: Traits,
     info: Info,
     caches: Caches,
     pace: Pace,
@@ -143,52 +141,50 @@ pub struct Memory {
 }
 
 impl Session {
-    /// Loads a GGUF file from `reader` onto `gpu`, tensor by tensor. The file's header is read while the
+    /// Loads a GGUF file from `reader`, tensor by tensor, to what `opening` makes: a future of a
+    /// [`Gpu`](crate::gpu::Gpu), or [`OnCpu`](crate::reference::OnCpu). The file's header is read while a
     /// device opens.
     ///
     /// Errors: whatever is wrong with the file (`bad-gguf`, `unsupported-model`, `missing-tensor`,
     /// `tensor-shape`), the options (`bad-option`), the GPU (`out-of-memory`), the source; those of
-    /// `gpu`.
-    pub async fn load<S: Source>(
-        gpu: impl Future<Output = Result<Gpu>>,
+    /// `opening`.
+    pub async fn load<S: Source, O: Opening>(
+        opening: O,
         reader: &mut Reader<S>,
         options: &LoadOptions,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Self> {
-        let (gpu, header) = try_join(gpu, Header::read(reader, options)).await?;
+        let (opened, header) = try_join(opening.open(), Header::read(reader, options)).await?;
         let Header { config, table, tokenizer, template, stop_tokens, file } = header;
-        let EngineOptions { kv, i2s_arm, float_activations, .. } = options.engine;
+        let EngineOptions { i2s_arm, float_activations, .. } = options.engine;
         let parameters = table.iter().map(|w| w.tensor.ne.iter().product::<u64>()).sum();
-        let engine = Engine::load(gpu, config, &table, reader, &options.engine, progress).await?;
+        let engine = O::load(opened, config, &table, reader, &options.engine, progress).await?;
+        let (about, traits) = (engine.about(), engine.traits());
+        let n_ctx = traits.n_ctx;
         let config = engine.config();
         let saved_as = {
             let mut hasher = DefaultHasher::new();
-            let long_factors = config.rope.takes_long_factors(engine.n_ctx());
-            (file, engine.sample(), kv).hash(&mut hasher);
+            let long_factors = config.rope.takes_long_factors(n_ctx);
+            (file, about.sample, about.kv).hash(&mut hasher);
             (i2s_arm, float_activations, long_factors).hash(&mut hasher);
             hasher.finish()
         };
         let info = Info {
             name: config.name.clone(),
             architecture: config.architecture.name.into(),
-            context_length: engine.n_ctx(),
-            kv,
+            context_length: n_ctx,
+            kv: about.kv,
             vocab_size: config.n_vocab,
             parameters,
             bytes: reader.len(),
-            gpu_bytes: engine.gpu().allocated(),
-            cache_bytes: engine.cache_bytes(),
-            max_batch: engine.slots(),
-            adapter: engine.gpu().adapter.clone(),
-            dispatches_per_token: engine.dispatches_per_token(),
+            gpu_bytes: about.gpu_bytes,
+            cache_bytes: n_ctx as u64 * bytes_per_position(&*engine),
+            max_batch: traits.slots,
+            adapter: about.adapter,
+            dispatches_per_token: about.dispatches_per_token,
             bytes_per_token: engine.bytes_per_token(0),
-            kernels: engine.kernels(),
-            notes: tokenizer
-                .notes()
-                .iter()
-                .cloned()
-                .chain(config.rope.note(engine.n_ctx()))
-                .collect(),
+            kernels: about.kernels,
+            notes: tokenizer.notes().iter().cloned().chain(config.rope.note(n_ctx)).collect(),
             template: template.as_ref().map(|template| template.name().into()),
             stop_tokens,
             thinking: template.as_ref().is_some_and(Template::has_thinking),
@@ -196,10 +192,11 @@ impl Session {
         Ok(Self {
             tokenizer: Rc::new(tokenizer),
             template: template.map(Rc::new),
-            pace: Pace::new(&engine.gpu().tuning),
-            chunks: Chunks::new(engine.chunk()),
+            pace: Pace::new(traits.depth),
+            chunks: Chunks::new(traits.chunk),
             caches: Caches::new(engine.positions()),
             grows_ahead: true,
+            traits,
             engine,
             info,
             asked: None,
@@ -238,9 +235,9 @@ impl Session {
         self.caches.clear();
     }
 
-    /// The device.
-    pub fn gpu(&self) -> &Gpu {
-        self.engine.gpu()
+    /// What computes.
+    pub fn compute(&self) -> &dyn Compute {
+        &*self.engine
     }
 
     /// Compiles one more of the kernels that a first answer does not need. The future does not borrow
@@ -305,7 +302,7 @@ impl Session {
         let Some(text) = self.caches.get(id) else { return Err(given_up()) };
         let pos = std::mem::replace(&mut text.filled, ids.len());
         self.caches.release(id);
-        self.engine.prefill_and_read(&ids[pos..], pos).take(self.engine.gpu()).await
+        self.engine.prefill_and_read(&ids[pos..], pos).take().await
     }
 
     /// The best rate of the GPU's memory, in GB/s: that of a kernel that only reads. Measured once.
@@ -330,7 +327,7 @@ impl Session {
         n_tokens: usize,
         choosing: &Choosing,
     ) -> Result<Profile> {
-        let n_ctx = self.engine.n_ctx();
+        let n_ctx = self.traits.n_ctx;
         if n_tokens == 0 || pos.saturating_add(n_tokens) > n_ctx {
             let why =
                 format!("{n_tokens} tokens after {pos} are not within the context of {n_ctx}");
@@ -338,7 +335,7 @@ impl Session {
         }
         self.caches.clear();
         self.engine.use_cache(0);
-        self.engine.profile(pos, n_tokens.min(self.engine.chunk()), choosing).await
+        self.engine.profile(pos, n_tokens.min(self.traits.chunk), choosing).await
     }
 
     /// Keeps as many steps in flight as if each took `time`, whatever it takes. For tests, which
@@ -349,7 +346,7 @@ impl Session {
 
     /// Refuses a prompt that cannot be computed.
     fn check_prompt(&self, ids: &[u32]) -> Result<()> {
-        self.engine.gpu().check()?;
+        self.engine.check()?;
         let bad = |why: String| Err(Error::BadOption { name: "prompt".into(), why });
         if ids.is_empty() {
             return bad("is empty".into());
@@ -358,8 +355,8 @@ impl Session {
         if let Some(id) = ids.iter().find(|&&id| id as usize >= n_vocab) {
             return bad(format!("has token {id}, but the vocabulary ends at {}", n_vocab - 1));
         }
-        if ids.len() > self.engine.n_ctx() {
-            return Err(Error::ContextFull { prompt: ids.len(), context: self.engine.n_ctx() });
+        if ids.len() > self.traits.n_ctx {
+            return Err(Error::ContextFull { prompt: ids.len(), context: self.traits.n_ctx });
         }
         Ok(())
     }
@@ -370,7 +367,7 @@ impl Session {
     /// Where there is no room, the cache grows up to `bytes`; beyond that, texts give up theirs.
     async fn place(&mut self, ids: &[u32], wanted: Wanted, bytes: u64) -> Result<Option<CacheId>> {
         let mut placed = self.caches.place(ids, wanted);
-        let most = self.engine.positions_of(bytes);
+        let most = self.positions_of(bytes);
         if placed.is_none() && self.engine.grow(wanted.most, most).await? {
             self.caches.grow(self.engine.positions());
             placed = self.caches.place(ids, wanted);
@@ -384,11 +381,16 @@ impl Session {
         Ok(Some(placed.id))
     }
 
+    /// Positions for which `bytes` of KV cache suffice.
+    fn positions_of(&self, bytes: u64) -> usize {
+        (bytes / bytes_per_position(&*self.engine)) as usize
+    }
+
     /// Lets the KV cache grow while nobody waits, if it has little room for the next text. Does so no
     /// more once the device has refused the memory.
     async fn grow_ahead(&mut self) -> Result<()> {
-        let wanted = AHEAD.min(self.engine.n_ctx());
-        let most = self.engine.positions_of(MAX_KEPT);
+        let wanted = AHEAD.min(self.traits.n_ctx);
+        let most = self.positions_of(MAX_KEPT);
         if self.grows_ahead && self.caches.unused() < wanted {
             self.grows_ahead = self.engine.grow(wanted, most).await?;
             self.caches.grow(self.engine.positions());
@@ -416,13 +418,18 @@ impl Session {
             if stopped() {
                 return Ok(Prefilled::Stopped(before));
             }
-            let chunk = Chunk::submit(&self.engine, &text.tokens[pos..pos + tokens], pos, end);
+            let chunk = Chunk::submit(&*self.engine, &text.tokens[pos..pos + tokens], pos, end);
             text.filled += tokens;
             if let Some(before) = before.replace(chunk) {
-                before.take(self.engine.gpu(), &mut self.chunks).await?;
+                before.take(&mut self.chunks).await?;
             }
         }
     }
+}
+
+/// Bytes of a position of the KV cache, in all blocks.
+fn bytes_per_position(engine: &dyn Compute) -> u64 {
+    (engine.cache_buffers() * engine.position_bytes()) as u64
 }
 
 /// How far [`Session::prefill`] has come.
@@ -436,20 +443,20 @@ enum Prefilled {
 /// A chunk of a prompt in flight.
 struct Chunk {
     tokens: usize,
-    done: Readback<u32>,
+    done: Pending<()>,
     submitted: Instant,
 }
 
 impl Chunk {
-    /// Submits `ids`; the arguments are those of [`Engine::prefill`].
-    fn submit(engine: &Engine, ids: &[u32], pos: usize, end: usize) -> Self {
+    /// Submits `ids`; the arguments are those of [`Compute::prefill`].
+    fn submit(engine: &dyn Compute, ids: &[u32], pos: usize, end: usize) -> Self {
         let done = engine.prefill(ids, pos, end);
         Self { tokens: ids.len(), done, submitted: Instant::now() }
     }
 
     /// Waits until it is done, and tells `chunks` how long it took.
-    async fn take(self, gpu: &Gpu, chunks: &mut Chunks) -> Result<()> {
-        self.done.take(gpu).await?;
+    async fn take(self, chunks: &mut Chunks) -> Result<()> {
+        self.done.take().await?;
         chunks.done(self.tokens, self.submitted, Instant::now());
         Ok(())
     }

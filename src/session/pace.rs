@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use web_time::{Duration, Instant};
 
-use crate::gpu::Tuning;
+use crate::compute::Depth;
 
 /// Most time for the steps of a batch, so that nobody sees that their tokens arrive together: a screen
 /// of 120 Hz shows changes every 8 ms. Between two submissions a GPU idles for 20 to 40 us, up to a
@@ -32,14 +32,14 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    pub(super) fn new(tuning: &Tuning) -> Self {
-        let &Tuning { max_batches, max_batch_steps, .. } = tuning;
+    pub(super) fn new(depth: Depth) -> Self {
+        let Depth { max_batches, max_batch_steps } = depth;
         Self { max_batches, max_batch_steps, came: None, took: VecDeque::new(), supposed: None }
     }
 
     /// For steps of another kind: it knows no times, unless they are supposed.
-    pub(super) fn like(other: &Self, tuning: &Tuning) -> Self {
-        Self { supposed: other.supposed, ..Self::new(tuning) }
+    pub(super) fn like(other: &Self, depth: Depth) -> Self {
+        Self { supposed: other.supposed, ..Self::new(depth) }
     }
 
     /// From now on, a step is supposed to take `time`.
@@ -93,6 +93,8 @@ fn within(time: Duration, step: Option<Duration>, max: usize) -> usize {
 mod tests {
     use super::*;
 
+    const CARD: Depth = Depth { max_batches: 6, max_batch_steps: 4 };
+
     /// A generation on a card whose steps take `step(n)` milliseconds, read by a page that takes
     /// `page(n)` for a token. Gives for each token how many steps are in flight after it came, and
     /// how long the steps in flight would take if the generation were stopped before it came.
@@ -141,7 +143,7 @@ mod tests {
     #[test]
     fn steps_in_flight_are_done_in_time_at_every_speed() {
         for step in [1, 2, 3, 5, 19, 20, 21, 26, 27, 39, 41, 79, 81, 300, 5000] {
-            let mut pace = Pace::new(&Tuning::card(None, 256));
+            let mut pace = Pace::new(CARD);
             for (n, (steps, left)) in run(&mut pace, 40, |_| step, |_| 0).into_iter().enumerate() {
                 let one = Duration::from_millis(step);
                 assert!(left <= MAX_TIME.max(one), "{left:?} of {step} ms steps at token {n}");
@@ -157,7 +159,7 @@ mod tests {
     #[test]
     fn fast_steps_are_submitted_in_batches_and_other_batches_are_always_in_flight() {
         for (step, batch_steps) in [(1, 4), (2, 4), (3, 2), (4, 2), (5, 1)] {
-            let mut pace = Pace::new(&Tuning::card(None, 256));
+            let mut pace = Pace::new(CARD);
             let steps = run(&mut pace, 80, |_| step, |_| 0);
             assert_eq!(pace.batch_steps(), batch_steps, "{step} ms");
             // After the beginning, which takes single steps.
@@ -170,7 +172,7 @@ mod tests {
 
     #[test]
     fn tokens_that_come_late_and_early_in_turn_do_not_make_batches_shorter() {
-        let mut pace = Pace::new(&Tuning::card(None, 256));
+        let mut pace = Pace::new(CARD);
         let mut now = Instant::now();
         for n in 0..20 {
             now += Duration::from_millis(if n % 2 == 0 { 3 } else { 1 });
@@ -181,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_card_that_slows_down_is_noticed_with_the_first_slow_token() {
-        let mut pace = Pace::new(&Tuning::card(None, 256));
+        let mut pace = Pace::new(CARD);
         let in_flight = run(&mut pace, 40, |n| if n < 20 { 6 } else { 200 }, |_| 0);
         // Token 20 is the first slow one; steps submitted before it came are still computed.
         for (n, (steps, _)) in in_flight.into_iter().enumerate() {
@@ -198,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_fast_card_that_slows_down_finishes_the_steps_in_flight() {
-        let mut pace = Pace::new(&Tuning::card(None, 256));
+        let mut pace = Pace::new(CARD);
         let in_flight = run(&mut pace, 100, |n| if n < 40 { 1 } else { 20 }, |_| 0);
         for (n, (unused, left)) in in_flight.into_iter().enumerate() {
             assert!(unused < pace.max_batches * pace.max_batch_steps, "{unused} at token {n}");
@@ -210,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_slow_page_does_not_make_the_card_seem_fast() {
-        let mut pace = Pace::new(&Tuning::card(None, 256));
+        let mut pace = Pace::new(CARD);
         // It takes a second for every tenth token, in which all steps in flight are done.
         let in_flight = run(&mut pace, 40, |_| 26, |n| if n % 10 == 9 { 1000 } else { 0 });
         assert_eq!(in_flight[9].0, 2);
@@ -219,7 +221,7 @@ mod tests {
 
     #[test]
     fn the_pace_outlasts_a_generation_but_not_the_time_between_two() {
-        let mut pace = Pace::new(&Tuning::card(None, 256));
+        let mut pace = Pace::new(CARD);
         run(&mut pace, 10, |_| 5, |_| 0);
         assert!(pace.has_room(5, 5, 1) && !pace.has_room(6, 6, 1));
         pace.pause();
@@ -229,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_cpu_takes_one_step_at_a_time() {
-        let mut pace = Pace::new(&Tuning::cpu());
+        let mut pace = Pace::new(Depth { max_batches: 1, max_batch_steps: 1 });
         assert!(run(&mut pace, 20, |_| 1, |_| 0).iter().all(|(steps, _)| *steps == 0));
     }
 }

@@ -5,25 +5,25 @@ use std::collections::VecDeque;
 
 use web_time::Instant;
 
-use super::run::{Model, Run};
-use crate::compute::Choice;
+use super::run::Run;
+use crate::compute::{Choice, Pending};
 use crate::error::Result;
 
 /// The batches in flight, the oldest first.
-pub(super) struct Pipeline<T> {
-    batches: VecDeque<Batch<T>>,
+pub(super) struct Pipeline {
+    batches: VecDeque<Batch>,
 }
 
 /// Steps that were submitted together.
-struct Batch<T> {
+struct Batch {
     steps: usize,
-    tokens: T,
+    tokens: Pending<Vec<Choice>>,
 }
 
-impl<T> Pipeline<T> {
+impl Pipeline {
     /// Submits the prompt from the first position that is not filled. This step chooses the
     /// generation's first token.
-    pub(super) fn new<M: Model<Tokens = T>>(run: &mut Run<'_, M>) -> Self {
+    pub(super) fn new(run: &mut Run<'_>) -> Self {
         let rest = &run.tokens[*run.filled..];
         let first = run.model.prefill_and_sample(rest, *run.filled);
         *run.filled = run.tokens.len();
@@ -49,7 +49,7 @@ impl<T> Pipeline<T> {
 
     /// Submits batches of at most `batch_steps` until as many are in flight as the pace allows, or
     /// no more tokens are wanted.
-    pub(super) fn fill<M: Model<Tokens = T>>(&mut self, run: &mut Run<'_, M>, batch_steps: usize) {
+    pub(super) fn fill(&mut self, run: &mut Run<'_>, batch_steps: usize) {
         while run.left > 0 {
             let (pos, steps) = (*run.filled, batch_steps.min(run.left));
             let batch = match run.tokens.last() {
@@ -68,14 +68,11 @@ impl<T> Pipeline<T> {
     }
 
     /// Waits for the tokens of the oldest batch; none if nothing is in flight.
-    pub(super) async fn take<M: Model<Tokens = T>>(
-        &mut self,
-        run: &mut Run<'_, M>,
-    ) -> Result<Vec<Choice>> {
+    pub(super) async fn take(&mut self, run: &mut Run<'_>) -> Result<Vec<Choice>> {
         let Some(Batch { steps, tokens }) = self.batches.pop_front() else {
             return Ok(Vec::new());
         };
-        let tokens = run.model.tokens(tokens).await?;
+        let tokens = tokens.take().await?;
         run.pace.came(Instant::now(), steps);
         Ok(tokens)
     }

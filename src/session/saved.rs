@@ -68,7 +68,7 @@ impl Session {
         note: &str,
         write: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
-        self.engine.gpu().check()?;
+        self.engine.check()?;
         // A future that was dropped may have left running texts.
         self.caches.release_all();
         let messages = with_question(messages);
@@ -92,7 +92,7 @@ impl Session {
         for buffer in 0..self.engine.cache_buffers() {
             if positions > 0 {
                 let words = self.engine.read_cache(buffer, first, positions);
-                hashed(bytemuck::cast_slice(&words.take(self.engine.gpu()).await?))?;
+                hashed(bytemuck::cast_slice(&words.take().await?))?;
             }
         }
         write(hasher.finish().as_bytes())
@@ -103,7 +103,7 @@ impl Session {
     /// Errors: `bad-option` (`chat`) if the bytes are damaged, or belong to another model or to other
     /// options of loading; those of `source`; `device-lost`.
     pub async fn restore<S: Source>(&mut self, source: &mut S) -> Result<String> {
-        self.engine.gpu().check()?;
+        self.engine.check()?;
         // A future that was dropped may have left running texts.
         self.caches.release_all();
         let mut hasher = Hasher::default();
@@ -120,7 +120,7 @@ impl Session {
             Conversation::new(&self.tokenizer, self.template()?, &head.messages, None, None)?;
         // In a context that has become too short, the next turn says so.
         let n = head.positions;
-        let id = match (1..=self.engine.n_ctx()).contains(&n) {
+        let id = match (1..=self.traits.n_ctx).contains(&n) {
             true => self.place(&head.prompt[..n], Wanted { least: n, most: n }, MAX_KEPT).await?,
             false => None,
         };
@@ -164,11 +164,8 @@ impl Session {
             at += each;
             hasher.update(&bytes);
             if let Some(first) = first {
-                self.engine.write_cache(buffer, first, &bytes);
-                // No more than these bytes are on their way to the GPU.
-                let written = self.gpu().flush();
-                self.gpu().arrived(written).await;
-                self.gpu().check()?;
+                // No more than these bytes are on their way at a time.
+                self.engine.write_cache(buffer, first, &bytes).take().await?;
             }
         }
         let hash = source.read(at..at + HASH).await?;

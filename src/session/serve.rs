@@ -18,8 +18,7 @@ use super::run::Run;
 use super::stats::{FinishReason, Stats};
 use super::{Chunk, MAX_KEPT, MAX_SHARED, Prefilled, Session, given_up};
 use crate::chat::Channels;
-use crate::compute::{Choice, Seat};
-use crate::engine::{Chosen, Engine, Sampled};
+use crate::compute::{Choice, Compute, Pending, Seat};
 use crate::error::{Error, Result};
 
 /// Chunks of prompts in flight, at most: one is prepared while another is computed.
@@ -40,9 +39,9 @@ enum Work {
     /// A chunk of a prompt.
     Chunk(Chunk),
     /// The end of a prompt, which chooses a token.
-    First { serial: u64, tokens: Chosen },
+    First { serial: u64, tokens: Pending<Vec<Choice>> },
     /// `n` steps of several texts.
-    Batch { serials: Vec<u64>, tokens: Sampled, n: usize },
+    Batch { serials: Vec<u64>, tokens: Pending<Vec<Vec<Choice>>>, n: usize },
 }
 
 /// Why a generation does not run alone any more.
@@ -85,7 +84,7 @@ impl Session {
         let mut running = Running {
             all: Vec::new(),
             in_flight: VecDeque::new(),
-            pace: Pace::like(&self.pace, &self.engine.gpu().tuning),
+            pace: Pace::like(&self.pace, self.traits.depth),
             serials: 0,
             blocked: false,
         };
@@ -100,7 +99,7 @@ impl Session {
     async fn serve_all<'a>(&mut self, calls: &Calls<'a>, running: &mut Running<'a>) -> Result<()> {
         loop {
             self.end_canceled(running);
-            while running.all.len() < self.engine.slots() && !running.blocked {
+            while running.all.len() < self.traits.slots && !running.blocked {
                 let Some(call) = calls.pop() else { break };
                 self.begin(calls, call, running).await?;
             }
@@ -121,7 +120,7 @@ impl Session {
                             self.caches.release(one.text);
                             running.blocked = false;
                             one.fail(error);
-                            self.engine.gpu().check()?;
+                            self.engine.check()?;
                         }
                     }
                 }
@@ -148,7 +147,7 @@ impl Session {
             Ok(asked) => asked,
             Err(error) => {
                 let _ = call.answer.send(Err(error));
-                return self.engine.gpu().check();
+                return self.engine.check();
             }
         };
         let (ids, limit) = asked;
@@ -157,7 +156,7 @@ impl Session {
             let _ = call.answer.send(Ok(stats));
             return Ok(());
         }
-        let slots = 0..self.engine.slots();
+        let slots = 0..self.traits.slots;
         let is_free = |slot: &usize| running.all.iter().all(|other| other.slot != *slot);
         let Some(slot) = slots.into_iter().find(is_free) else {
             calls.put_back(call);
@@ -228,7 +227,7 @@ impl Session {
         };
         self.check_prompt(&ids)?;
         // The last token's keys and values need no room in the cache.
-        let room = self.engine.n_ctx() - ids.len() + 1;
+        let room = self.traits.n_ctx - ids.len() + 1;
         Ok((ids, call.options.max_tokens.unwrap_or(room).min(room)))
     }
 
@@ -241,10 +240,10 @@ impl Session {
         calls: &Calls<'_>,
         running: &mut Running<'_>,
     ) -> Result<Alone> {
-        let can_join = self.engine.slots() > 1 && !running.blocked;
+        let can_join = self.traits.slots > 1 && !running.blocked;
         let joins = || can_join && !calls.is_empty();
         let tokenizer = Rc::clone(&self.tokenizer);
-        let drafts = one.options.prompt_lookup.unwrap_or(self.engine.gpu().tuning.prompt_lookup);
+        let drafts = one.options.prompt_lookup.unwrap_or(self.traits.prompt_lookup);
         loop {
             self.use_text(one)?;
             let stopped = || one.is_canceled() || joins();
@@ -260,12 +259,12 @@ impl Session {
             }
             let Self { engine, info, caches, pace, chunks, .. } = self;
             let Some(text) = caches.get(one.text) else { return Err(given_up()) };
-            count(engine, one, text);
+            count(&**engine, one, text);
             let left = (text.room().min(one.most()) + 1).saturating_sub(text.tokens.len());
             let Cached { tokens, filled, .. } = text;
             let stats = std::mem::take(&mut one.stats);
             let run = Run {
-                model: engine,
+                model: &**engine,
                 tokens,
                 prompt: one.prompt,
                 filled,
@@ -377,7 +376,7 @@ impl Session {
             if pos + 1 == len && one.first.is_some() {
                 // Its last token was chosen, and is here.
                 self.engine.put_token(one.slot, text.tokens[pos]);
-                count(&self.engine, one, text);
+                count(&*self.engine, one, text);
                 one.decodes = true;
                 continue;
             }
@@ -385,13 +384,13 @@ impl Session {
             text.filled += tokens;
             let ids = &text.tokens[pos..pos + tokens];
             if pos + tokens == len {
-                count(&self.engine, one, text);
+                count(&*self.engine, one, text);
                 let tokens = self.engine.prefill_and_sample(ids, pos);
                 running.in_flight.push_back(Work::First { serial: one.serial, tokens });
                 one.in_flight = 1;
                 one.decodes = true;
             } else {
-                let chunk = Chunk::submit(&self.engine, ids, pos, end);
+                let chunk = Chunk::submit(&*self.engine, ids, pos, end);
                 one.prompted = Some(chunk.submitted);
                 running.in_flight.push_back(Work::Chunk(chunk));
             }
@@ -401,21 +400,20 @@ impl Session {
 
     /// Waits for the oldest of what is in flight.
     async fn take(&mut self, running: &mut Running<'_>) -> Result<()> {
-        let gpu = self.engine.gpu();
         match running.in_flight.pop_front() {
             None => Err(given_up()),
             Some(Work::Chunk(chunk)) => {
-                chunk.take(gpu, &mut self.chunks).await?;
+                chunk.take(&mut self.chunks).await?;
                 running.pace.pause();
                 Ok(())
             }
             Some(Work::First { serial, tokens }) => {
-                let tokens = tokens.take(gpu).await?;
+                let tokens = tokens.take().await?;
                 running.pace.pause();
                 self.accept(running, serial, tokens).await
             }
             Some(Work::Batch { serials, tokens, n }) => {
-                let tokens = tokens.take(gpu).await?;
+                let tokens = tokens.take().await?;
                 running.pace.came(Instant::now(), n);
                 for (serial, tokens) in serials.into_iter().zip(tokens) {
                     self.accept(running, serial, tokens).await?;
@@ -511,7 +509,7 @@ impl Session {
             return Ok(true);
         }
         let mut copies = self.caches.extend(one.text, wanted);
-        let shared = self.engine.positions_of(MAX_SHARED);
+        let shared = self.positions_of(MAX_SHARED);
         if copies.is_none() && self.engine.grow(wanted.most, shared).await? {
             self.caches.grow(self.engine.positions());
             copies = self.caches.extend(one.text, wanted);
@@ -527,7 +525,7 @@ impl Session {
 }
 
 /// Counts the tokens of a generation's text, if it changes the model's logits.
-fn count(engine: &Engine, one: &Generation<'_>, text: &Cached) {
+fn count(engine: &dyn Compute, one: &Generation<'_>, text: &Cached) {
     if one.options.choosing().is_adjusted() {
         let (prompt, output) = text.tokens.split_at(one.prompt);
         engine.count(prompt, output);

@@ -136,7 +136,7 @@ impl Origin {
 
     /// Calls `on_lost` when the session's device is lost.
     fn watch(&self, session: &Session) {
-        let (lost, on_lost) = (session.gpu().lost(), self.on_lost.clone());
+        let (lost, on_lost) = (session.compute().lost(), self.on_lost.clone());
         spawn_local(async move {
             // Fails if the device is dropped without being lost.
             let Ok(loss) = lost.await else { return };
@@ -165,7 +165,7 @@ impl Lease<'_> {
     /// Keeps of a session whose device is lost the little that is needed to restore it.
     fn give_up_if_lost(&mut self) {
         *self.held = match self.held.take() {
-            Some(Held::Here(session)) if session.gpu().is_lost() => {
+            Some(Held::Here(session)) if session.compute().is_lost() => {
                 Some(Held::Lost(session.into_memory()))
             }
             held => held,

@@ -22,19 +22,18 @@ fn told() -> Choosing {
 /// Runs `ids` in draft passes of up to `n` tokens. Returns the choice after each, and the logits
 /// after one more token.
 fn choices(engine: &Engine, ids: &[u32], mut pos: usize, n: usize) -> (Vec<Choice>, Vec<f32>) {
-    let gpu = engine.gpu();
     let mut chosen = Vec::new();
     while chosen.len() < ids.len() {
         let rest = &ids[chosen.len()..];
         let draft = &rest[..rest.len().min(n).min(engine.few_at(pos))];
         let found = match draft {
-            [_] => block_on(engine.prefill_and_sample(draft, pos).take(gpu)),
-            _ => block_on(engine.decode_and_choose(draft, pos, &[]).take(gpu)),
+            [_] => block_on(engine.prefill_and_sample(draft, pos).take()),
+            _ => block_on(engine.decode_and_choose(draft, pos, &[]).take()),
         };
         pos += draft.len();
         chosen.extend(found.unwrap());
     }
-    let logits = block_on(engine.prefill_and_read(&[5], pos).take(gpu)).unwrap();
+    let logits = block_on(engine.prefill_and_read(&[5], pos).take()).unwrap();
     (chosen, logits)
 }
 
@@ -54,7 +53,7 @@ fn a_draft_pass_equals_steps_of_one_token() {
             let filled = cached.min(engine.chunk()).min(64);
             for pos in [0, cached - filled].into_iter().filter(|_| filled > 0) {
                 let (ids, end) = (&ids[pos..pos + filled], pos + filled);
-                block_on(engine.prefill(ids, pos, end).take(engine.gpu())).unwrap();
+                block_on(engine.prefill(ids, pos, end).take()).unwrap();
             }
             let ids = &ids[cached..cached + n];
             let one_by_one = choices(&engine, ids, cached, 1);
@@ -77,7 +76,6 @@ fn batches_are_steps_one_by_one() {
 fn check_batches(engine: &Engine) {
     /// From here, the batches go beyond a short text.
     const START: usize = SHORT - 8;
-    let gpu = engine.gpu();
     let prompt = noise(START);
     let drawn = Sampling { temperature: 2.0, seed: 3, ..Sampling::default() };
     let filtered = Sampling { top_k: 50, top_p: 0.9, ..drawn };
@@ -88,14 +86,14 @@ fn check_batches(engine: &Engine) {
         // Only the last positions are filled. Those before are the same for both runs.
         let start = || {
             let last = START - 8;
-            block_on(engine.prefill_and_sample(&prompt[last..], last).take(gpu)).unwrap()
+            block_on(engine.prefill_and_sample(&prompt[last..], last).take()).unwrap()
         };
         let batches = [1, MAX_BATCH_STEPS, 2, MAX_BATCH_STEPS, MAX_BATCH_STEPS, 3];
         let n = batches.iter().sum::<usize>();
         assert!(START + n > SHORT);
         let first = start();
         let one_by_one: Vec<Choice> = (START..START + n)
-            .flat_map(|pos| block_on(engine.decode_and_sample(pos, 1).take(gpu)).unwrap())
+            .flat_map(|pos| block_on(engine.decode_and_sample(pos, 1).take()).unwrap())
             .collect();
         assert_eq!(start(), first);
         let mut pos = START;
@@ -107,7 +105,7 @@ fn check_batches(engine: &Engine) {
             })
             .collect();
         let together: Vec<Choice> =
-            submitted.into_iter().flat_map(|batch| block_on(batch.take(gpu)).unwrap()).collect();
+            submitted.into_iter().flat_map(|batch| block_on(batch.take()).unwrap()).collect();
         assert_eq!(together, one_by_one, "{choosing:?}");
     }
 }
@@ -127,7 +125,7 @@ fn a_draft_pass_of_other_families_equals_steps_of_one_token() {
         let engine = engine_of(&Setup::default().like_a_card().kv(kv), &bytes);
         engine.set_choosing(&Choosing::default());
         let ids: Vec<u32> = noise(40).into_iter().map(|id| id % 256).collect();
-        block_on(engine.prefill(&ids[..24], 0, 24).take(engine.gpu())).unwrap();
+        block_on(engine.prefill(&ids[..24], 0, 24).take()).unwrap();
         let one_by_one = choices(&engine, &ids[24..], 24, 1);
         for n in [8, 3] {
             assert_eq!(choices(&engine, &ids[24..], 24, n), one_by_one, "{model}, {kv:?}, {n}");

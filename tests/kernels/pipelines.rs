@@ -27,7 +27,7 @@ const KERNEL: Kernel = Kernel {
 /// Runs one after the other; gives what the last of them writes.
 fn last(gpu: &Gpu, plans: &[Plan], y: &tritloom::gpu::Buffer<u32>) -> tritloom::Result<Vec<u32>> {
     let plans: Vec<&Plan> = plans.iter().collect();
-    block_on(gpu.run_and_read(&plans, &Step::default(), y, 1).take(gpu))
+    block_on(gpu.run_and_read(&plans, &Step::default(), y, 1).take())
 }
 
 #[test]

@@ -11,10 +11,10 @@ const CACHED: usize = 100;
 
 /// The logits after `ids`, computed with at most `size` tokens in each call.
 fn logits(engine: &Engine, ids: &[u32], size: usize) -> Vec<f32> {
-    let (gpu, chunk) = (engine.gpu(), engine.chunk());
+    let chunk = engine.chunk();
     let mut pos = 0;
     for cached in ids[..CACHED].chunks(chunk) {
-        block_on(engine.prefill(cached, pos, pos + cached.len()).take(gpu)).unwrap();
+        block_on(engine.prefill(cached, pos, pos + cached.len()).take()).unwrap();
         pos += cached.len();
     }
     loop {
@@ -26,9 +26,9 @@ fn logits(engine: &Engine, ids: &[u32], size: usize) -> Vec<f32> {
             _ => size,
         };
         if pos + n == ids.len() {
-            return block_on(engine.prefill_and_read(&ids[pos..], pos).take(gpu)).unwrap();
+            return block_on(engine.prefill_and_read(&ids[pos..], pos).take()).unwrap();
         }
-        block_on(engine.prefill(&ids[pos..pos + n], pos, end).take(gpu)).unwrap();
+        block_on(engine.prefill(&ids[pos..pos + n], pos, end).take()).unwrap();
         pos += n;
     }
 }

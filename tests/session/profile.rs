@@ -62,12 +62,12 @@ fn measuring_the_bandwidth_frees_its_memory() {
     // If a binding is smaller than the probe, the probe uses several.
     for setup in setups() {
         let session = setup.small();
-        let before = session.gpu().allocated();
+        let before = session.compute().about().gpu_bytes;
         let measured = block_on(session.bandwidth()).unwrap();
         assert!(measured.is_finite() && measured > 0.01, "{measured} GB/s");
         assert_eq!(block_on(session.bandwidth()).unwrap(), measured, "measured once");
         // A staging buffer may stay for the next read-back.
-        assert!((0..=256).contains(&(session.gpu().allocated() - before)));
+        assert!((0..=256).contains(&(session.compute().about().gpu_bytes - before)));
     }
 }
 

@@ -12,7 +12,7 @@ fn chats_that_fill_the_context_leave_no_memory_behind() {
         for first in 0..12 {
             generate(&mut session, &[first, 2, 3], &greedy(100)).unwrap();
         }
-        let before = session.gpu().allocated();
+        let before = session.compute().about().gpu_bytes;
         let mut tokens = 0;
         let mut chats = 0;
         while tokens < 200 {
@@ -26,7 +26,7 @@ fn chats_that_fill_the_context_leave_no_memory_behind() {
         assert!((2..100).contains(&chats), "{chats} chats");
         // Read-backs keep a few numbers for each batch that was in flight, and one buffer for each
         // draft length.
-        let kept = session.gpu().allocated().abs_diff(before);
+        let kept = session.compute().about().gpu_bytes.abs_diff(before);
         assert!(kept <= 512, "{kept} bytes");
     }
 }

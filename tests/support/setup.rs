@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use tritloom::Result;
+use tritloom::compute::Depth;
 use tritloom::engine::Engine;
 use tritloom::gguf::Gguf;
 use tritloom::gpu::{Gpu, GpuOptions};
 use tritloom::model::{Config, weights::weights};
 use tritloom::native::block_on;
+use tritloom::reference::OnCpu;
 use tritloom::sampling::Logprobs;
 use tritloom::session::{GenerateOptions, KvType, LmHead, LoadOptions, Session, Stats};
 use tritloom::source::Reader;
@@ -31,6 +33,8 @@ pub(crate) struct Setup {
     pub(crate) like_a_fast_card: bool,
     /// Prompt tokens of a prefill step, at most; `None`: as many as the adapter is tuned for.
     pub(crate) chunk: Option<usize>,
+    /// Compute with the reference, which needs no GPU.
+    pub(crate) on_reference: bool,
 }
 
 impl Setup {
@@ -43,12 +47,32 @@ impl Setup {
 
     pub(crate) fn load(&self, bytes: &[u8]) -> Result<Session> {
         let mut reader = Reader::new(bytes);
-        let mut session =
-            block_on(Session::load(ready(Ok(self.open())), &mut reader, &self.load, &mut |_| {}))?;
+        let mut session = if self.on_reference {
+            block_on(Session::load(self.reference(), &mut reader, &self.load, &mut |_| {}))?
+        } else {
+            let gpu = ready(Ok(self.open()));
+            block_on(Session::load(gpu, &mut reader, &self.load, &mut |_| {}))?
+        };
         if self.like_a_fast_card {
             session.suppose_steps_of(Duration::from_millis(1));
         }
         Ok(session)
+    }
+
+    /// The reference, with as many steps in flight as a card would have.
+    fn reference(&self) -> OnCpu {
+        let cpu = OnCpu::default();
+        let depth = Depth { max_batches: 6, max_batch_steps: 4 };
+        OnCpu {
+            chunk: self.chunk.unwrap_or(cpu.chunk),
+            depth: if self.like_a_card { depth } else { cpu.depth },
+            prompt_lookup: self.like_a_card,
+        }
+    }
+
+    pub(crate) fn on_reference(mut self) -> Self {
+        self.on_reference = true;
+        self
     }
 
     /// The bundled model.

@@ -8,19 +8,19 @@ use std::rc::Rc;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, ValueEnum};
 
-use tritloom::chat::{self, Channels, Message, Role, Template, TemplateChoice};
+use tritloom::chat::{Message, Role, TemplateChoice};
 use tritloom::compute::EngineOptions;
-use tritloom::gguf::{Gguf, Joined};
+use tritloom::gguf::Joined;
 use tritloom::gpu::{Gpu, GpuOptions};
 use tritloom::native::{FileSource, block_on, open};
-use tritloom::reference::{Reference, ReferenceOptions};
+use tritloom::reference::OnCpu;
 use tritloom::sampling::Sampling;
 use tritloom::session::{
     Channel, GenerateOptions, KvType, LmHead, LoadOptions, Progress, Session, Token,
 };
 use tritloom::source::Reader;
 use tritloom::ternary::Layout;
-use tritloom::tokenizer::{Rules, TextStream, Tokenizer};
+use tritloom::tokenizer::{Rules, Tokenizer};
 use tritloom::{Error, Result};
 
 use crate::Cli;
@@ -80,13 +80,13 @@ pub(crate) struct Generate {
     no_thinking: bool,
     /// End the reasoning after this many tokens [default: no limit but --max-tokens]
     #[arg(long, value_name = "N", value_parser = one_or_more, allow_negative_numbers = true)]
-    #[arg(conflicts_with_all = ["raw", "cpu"])]
+    #[arg(conflicts_with = "raw")]
     max_thinking_tokens: Option<usize>,
     /// The chat template: `file`, `builtin` or a Jinja text [default: the file's if it works]
     #[arg(long, value_name = "TEMPLATE", conflicts_with = "raw")]
     template: Option<String>,
     /// Draft greedy tokens where the text repeats itself [default: if that is faster]
-    #[arg(long, value_name = "BOOL", conflicts_with = "cpu")]
+    #[arg(long, value_name = "BOOL")]
     prompt_lookup: Option<bool>,
     /// Compute on the CPU with the reference implementation, which is slow
     #[arg(long)]
@@ -107,7 +107,6 @@ pub(crate) struct Generate {
     i2s_layout: I2sLayout,
     /// What to do with a tokenizer that tritloom does not know: refuse it, or take the closest one
     #[arg(long, value_name = "RULES", value_enum, default_value_t = TokenizerArg::Strict)]
-    #[arg(conflicts_with = "cpu")]
     tokenizer: TokenizerArg,
 }
 
@@ -201,7 +200,6 @@ pub(crate) fn generate(args: &Generate) -> Result<()> {
     };
     options.sampling.check()?;
     let reader = Reader::new(open(&args.model)?);
-    let run = if args.cpu { on_cpu } else { on_gpu };
     let summary = run(args, &prompt, &options, reader)?;
     if io::stderr().is_terminal() {
         let _ = writeln!(io::stderr(), "\n({summary})");
@@ -229,7 +227,7 @@ fn prompt_text(argument: Option<&str>) -> Result<String> {
     Ok(text.strip_suffix('\r').unwrap_or(text).into())
 }
 
-fn on_gpu(
+fn run(
     args: &Generate,
     prompt: &str,
     options: &GenerateOptions,
@@ -248,8 +246,12 @@ fn on_gpu(
     };
     block_on(async {
         let gpu_options = GpuOptions::default();
-        let gpu = Gpu::open(&gpu_options);
-        let mut session = Session::load(gpu, &mut reader, &load, &mut show_progress).await?;
+        let mut session = if args.cpu {
+            Session::load(OnCpu::default(), &mut reader, &load, &mut show_progress).await?
+        } else {
+            let gpu = Gpu::open(&gpu_options);
+            Session::load(gpu, &mut reader, &load, &mut show_progress).await?
+        };
         for note in &session.info().notes {
             let _ = writeln!(io::stderr(), "note: {note}");
         }
@@ -272,73 +274,6 @@ fn on_gpu(
             session.info().adapter
         ))
     })
-}
-
-fn on_cpu(
-    args: &Generate,
-    prompt: &str,
-    options: &GenerateOptions,
-    mut reader: Reader<Joined<FileSource>>,
-) -> Result<String> {
-    let layout = args.i2s_layout.into();
-    let mut model = block_on(Reference::load_as(
-        &mut reader,
-        ReferenceOptions { layout, ..Default::default() },
-    ))?;
-    let (ids, mut channels) = if args.raw {
-        (raw_tokens(&model.tokenizer, prompt)?, Channels::answer())
-    } else {
-        let gguf = block_on(Gguf::read(&mut reader))?;
-        let template = Template::new(&gguf.metadata, &model.tokenizer, &args.template())?
-            .ok_or_else(chat::no_template)?;
-        let text = template.prompt(&model.tokenizer, &ask(prompt), args.switch())?;
-        let channels = if text.begins_reasoning { Channels::reasoning() } else { Channels::new() };
-        (template.encode(&model.tokenizer, &text)?, channels)
-    };
-    options.check(model.config.n_vocab)?;
-    let n_ctx = model.config.n_ctx;
-    let context = args.context.unwrap_or(n_ctx);
-    if context > n_ctx {
-        let why = format!("{context} tokens, but the model has a context of {n_ctx}");
-        return Err(Error::BadOption { name: "context".into(), why });
-    }
-    if ids.len() > context {
-        return Err(Error::ContextFull { prompt: ids.len(), context });
-    }
-    // The last token does not enter the context.
-    let room = context - ids.len() + 1;
-    let limit = options.max_tokens.unwrap_or(room).min(room);
-    let mut output = Output::default();
-    let mut text = TextStream::after(&ids);
-    let mut tokens = Vec::new();
-    while tokens.len() < limit {
-        let next = tokens.last().map_or(&ids[..], std::slice::from_ref);
-        let mut logits = model.forward(next)?.pop().unwrap_or_default();
-        options.logit_bias.add_to(&mut logits);
-        options.sampling.penalize(&mut logits, &ids, &tokens);
-        let id = options
-            .sampling
-            .choose(&logits, model.n_past() as u32)
-            .ok_or_else(|| Error::Internal("no logit is a number".into()))?;
-        if model.tokenizer.is_stop(id) {
-            break;
-        }
-        tokens.push(id);
-        let (reasoning, answer) = channels.push(&text.push(&model.tokenizer, id)?);
-        let _ = show_reasoning(&reasoning);
-        if output.print(&answer).is_break() {
-            break;
-        }
-    }
-    let (reasoning, answer) = channels.push(&text.finish());
-    let _ = show_reasoning(&reasoning);
-    let _ = output.print(&answer);
-    let _ = match channels.finish() {
-        (Channel::Answer, rest) => output.print(&rest),
-        (Channel::Reasoning, rest) => show_reasoning(&rest),
-    };
-    end(output)?;
-    Ok(format!("{} tokens, on the CPU", tokens.len()))
 }
 
 impl Generate {

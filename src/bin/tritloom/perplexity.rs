@@ -13,7 +13,7 @@ use tritloom::gpu::{Gpu, GpuOptions};
 use tritloom::model::Config;
 use tritloom::native::{FileSource, block_on, open};
 use tritloom::perplexity::{Perplexity, Windows, perplexity};
-use tritloom::reference::{Reference, ReferenceOptions};
+use tritloom::reference::OnCpu;
 use tritloom::session::{LoadOptions, Session};
 use tritloom::source::Reader;
 use tritloom::ternary::Layout;
@@ -67,7 +67,6 @@ pub(crate) fn measure(args: &Measure) -> Result<()> {
     let (ids, windows) = prepare(args, &text, &mut reader)?;
     let mut progress = Shown::default();
     let mut show = |so_far: Perplexity, total: usize| progress.show(so_far, total);
-    let run = if args.cpu { on_cpu } else { on_gpu };
     let measured = run(args, &ids, windows, &mut reader, &mut show);
     progress.end();
     let Perplexity { value, deviation, scored } = measured?;
@@ -114,7 +113,7 @@ fn prepare(
     Ok((ids, windows))
 }
 
-fn on_gpu(
+fn run(
     args: &Measure,
     ids: &[u32],
     windows: Windows,
@@ -134,36 +133,17 @@ fn on_gpu(
     };
     block_on(async {
         let gpu_options = GpuOptions::default();
-        let gpu = Gpu::open(&gpu_options);
-        let mut session = Session::load(gpu, reader, &load, &mut show_progress).await?;
+        let mut session = if args.cpu {
+            Session::load(OnCpu::default(), reader, &load, &mut show_progress).await?
+        } else {
+            Session::load(Gpu::open(&gpu_options), reader, &load, &mut show_progress).await?
+        };
         for note in &session.info().notes {
             let _ = writeln!(io::stderr(), "note: {note}");
         }
         let mut logits = async |ids: &[u32]| session.logits(ids).await;
         perplexity(ids, windows, &mut logits, progress).await
     })
-}
-
-fn on_cpu(
-    args: &Measure,
-    ids: &[u32],
-    windows: Windows,
-    reader: &mut Reader<Joined<FileSource>>,
-    progress: &mut dyn FnMut(Perplexity, usize),
-) -> Result<Perplexity> {
-    let layout = args.i2s_layout.into();
-    let options = ReferenceOptions { layout, context: Some(windows.context) };
-    let mut model = block_on(Reference::load_as(reader, options))?;
-    let mut logits = async |ids: &[u32]| {
-        // A window goes on where it was; another one begins anew.
-        let known = if ids.len() == model.n_past() + 1 { model.n_past() } else { 0 };
-        if known == 0 {
-            model.reset();
-        }
-        let logits = model.forward(&ids[known..])?.pop();
-        logits.ok_or_else(|| Error::Internal("no logits".into()))
-    };
-    block_on(perplexity(ids, windows, &mut logits, progress))
 }
 
 /// The progress on standard error.

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use tritloom::Result;
 use tritloom::compute::EngineOptions;
-use tritloom::gpu::{Gpu, KernelTime};
+use tritloom::compute::KernelTime;
+use tritloom::gpu::Gpu;
 use tritloom::native::open;
 use tritloom::sampling::Sampling;
 use tritloom::session::{GenerateOptions, LoadOptions, Progress, Session, Stats};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use tritloom::gpu::KernelTime;
+use tritloom::compute::KernelTime;
 use tritloom::session::Info;
 
 use super::lookup::LookupGain;

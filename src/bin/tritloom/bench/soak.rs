@@ -66,7 +66,7 @@ pub(super) async fn soak(session: &mut Session, tokens: usize) -> Result<Soak> {
         session.generate(&history, &options, &mut on_token).await?;
         history.append(&mut answer);
         if gpu_bytes_before == 0 {
-            gpu_bytes_before = session.gpu().allocated();
+            gpu_bytes_before = session.compute().about().gpu_bytes;
         }
     }
     let mut first_time = vec![None; context + 1];
@@ -88,6 +88,6 @@ pub(super) async fn soak(session: &mut Session, tokens: usize) -> Result<Soak> {
         last: rate(last.iter().map(|token| token.1).sum()),
         last_at_first: rate(last.iter().filter_map(|token| first_time[token.0]).sum()),
         gpu_bytes_before,
-        gpu_bytes_after: session.gpu().allocated(),
+        gpu_bytes_after: session.compute().about().gpu_bytes,
     })
 }

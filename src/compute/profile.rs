@@ -1,0 +1,50 @@
+//! What is told of a device.
+
+use serde::Serialize;
+
+/// Where the time of a step goes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Profile {
+    /// The best rate of the memory, in GB/s: that of a kernel that only reads.
+    pub bandwidth: f64,
+    /// The step's kernels, the slowest first.
+    pub kernels: Vec<KernelTime>,
+}
+
+/// A kernel's share of a step.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KernelTime {
+    /// The kernel and its variant.
+    pub kernel: String,
+    /// Dispatches of it.
+    pub calls: usize,
+    /// The time of all its dispatches, each from its first instruction to its last.
+    pub microseconds: f64,
+    /// Bytes that they have to read and write, each counted once.
+    pub bytes: u64,
+    /// Bytes by time, in GB/s.
+    pub gigabytes_per_second: f64,
+    /// That rate as a share of the memory's.
+    pub share: f64,
+}
+
+/// How a device was lost, in the words of `GPUDeviceLostInfo`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Loss {
+    /// `destroyed` if someone has called `destroy()`, else `unknown`.
+    pub reason: &'static str,
+    /// The platform's explanation, for people.
+    pub message: String,
+}
+
+impl Loss {
+    /// The reason in a few words. Browsers often give no message.
+    pub fn why(&self) -> String {
+        match (self.message.trim(), self.reason) {
+            ("", "destroyed") => "it was destroyed".into(),
+            ("", _) => "the system gives no reason".into(),
+            (message, _) => message.into(),
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! The engine as what computes for a session.
+
+use futures_channel::oneshot;
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+
+use super::Engine;
+use crate::compute::{
+    About, Choice, Choosing, Compute, Depth, EngineOptions, Loss, Opening, Pending, Profile,
+    Progress, Seat, Span, Steps, Traits,
+};
+use crate::error::Result;
+use crate::gpu::{Gpu, Link};
+use crate::model::{Config, Weight};
+use crate::sampling::Logprobs;
+use crate::source::{Reader, Source};
+
+impl<F: Future<Output = Result<Gpu>>> Opening for F {
+    type Opened = Gpu;
+
+    fn open(self) -> impl Future<Output = Result<Gpu>> {
+        self
+    }
+
+    async fn load<S: Source>(
+        gpu: Gpu,
+        config: Config,
+        table: &[Weight],
+        reader: &mut Reader<S>,
+        options: &EngineOptions,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Box<dyn Compute>> {
+        Ok(Box::new(Engine::load(gpu, config, table, reader, options, progress).await?))
+    }
+}
+
+impl Steps for Engine {
+    fn prefill_and_sample(&self, ids: &[u32], pos: usize) -> Pending<Vec<Choice>> {
+        Pending::new(self.prefill_and_sample(ids, pos).take())
+    }
+
+    fn decode_and_sample(&self, pos: usize, n: usize) -> Pending<Vec<Choice>> {
+        Pending::new(self.decode_and_sample(pos, n).take())
+    }
+
+    fn decode_and_choose(
+        &self,
+        ids: &[u32],
+        pos: usize,
+        uncertain: &[u32],
+    ) -> Pending<Vec<Choice>> {
+        Pending::new(self.decode_and_choose(ids, pos, uncertain).take())
+    }
+
+    fn max_draft_pass(&self, pos: usize) -> usize {
+        self.few_at(pos)
+    }
+
+    fn recount(&self, ids: &[u32], prompt: &[u32], output: &[u32]) {
+        self.recount(ids, prompt, output);
+    }
+}
+
+impl Compute for Engine {
+    fn traits(&self) -> Traits {
+        let tuning = &self.gpu().tuning;
+        Traits {
+            n_ctx: self.n_ctx(),
+            chunk: self.chunk(),
+            slots: self.slots(),
+            pass: self.slots(),
+            depth: Depth {
+                max_batches: tuning.max_batches,
+                max_batch_steps: tuning.max_batch_steps,
+            },
+            prompt_lookup: tuning.prompt_lookup,
+        }
+    }
+
+    fn about(&self) -> About {
+        About {
+            adapter: self.gpu().adapter.clone(),
+            kv: self.kv(),
+            gpu_bytes: self.gpu().allocated(),
+            dispatches_per_token: self.dispatches_per_token(),
+            kernels: self.kernels(),
+            sample: self.sample(),
+        }
+    }
+
+    fn config(&self) -> &Config {
+        self.config()
+    }
+
+    fn check(&self) -> Result<()> {
+        self.gpu().check()
+    }
+
+    fn is_lost(&self) -> bool {
+        self.gpu().is_lost()
+    }
+
+    fn lost(&self) -> oneshot::Receiver<Loss> {
+        self.gpu().lost()
+    }
+
+    fn positions(&self) -> usize {
+        self.positions()
+    }
+
+    fn cache_buffers(&self) -> usize {
+        self.cache_buffers()
+    }
+
+    fn position_bytes(&self) -> usize {
+        self.position_bytes()
+    }
+
+    fn grow(&mut self, more: usize, most: usize) -> LocalBoxFuture<'_, Result<bool>> {
+        self.grow(more, most).boxed_local()
+    }
+
+    fn copy_cache(&self, from: usize, to: usize, n: usize) {
+        self.copy_cache(from, to, n);
+    }
+
+    fn read_cache(&self, buffer: usize, first: usize, n: usize) -> Pending<Vec<u32>> {
+        Pending::new(self.read_cache(buffer, first, n).take())
+    }
+
+    fn write_cache(&self, buffer: usize, first: usize, bytes: &[u8]) -> Pending<()> {
+        self.write_cache(buffer, first, bytes);
+        let gpu = Link::clone(self.gpu());
+        let written = gpu.flush();
+        Pending::new(async move {
+            gpu.arrived(written).await;
+            gpu.check()
+        })
+    }
+
+    fn use_cache(&self, first: usize) {
+        self.use_cache(first);
+    }
+
+    fn use_slot(&self, slot: usize) {
+        self.use_slot(slot);
+    }
+
+    fn set_choosing(&self, choosing: &Choosing) {
+        self.set_choosing(choosing);
+    }
+
+    fn compile_choosing(&self) -> LocalBoxFuture<'_, ()> {
+        self.compile_choosing().boxed_local()
+    }
+
+    fn compile_next(&self) -> Option<LocalBoxFuture<'static, ()>> {
+        Some(self.compile_next()?.boxed_local())
+    }
+
+    fn count(&self, prompt: &[u32], output: &[u32]) {
+        self.count(prompt, output);
+    }
+
+    fn prefill(&self, ids: &[u32], pos: usize, end: usize) -> Pending<()> {
+        done(self.prefill(ids, pos, end).take())
+    }
+
+    fn prefill_and_read(&self, ids: &[u32], pos: usize) -> Pending<Vec<f32>> {
+        Pending::new(self.prefill_and_read(ids, pos).take())
+    }
+
+    fn put_token(&self, slot: usize, id: u32) {
+        self.put_token(slot, id);
+    }
+
+    fn decode_batch(&self, seats: &[Seat], n: usize) -> Pending<Vec<Vec<Choice>>> {
+        Pending::new(self.decode_batch(seats, n).take())
+    }
+
+    fn pass(&self, spans: &[Span<'_>]) -> Pending<()> {
+        done(self.pass(spans).take())
+    }
+
+    fn score(&self, spans: &[Span<'_>]) -> Pending<Vec<Vec<f32>>> {
+        let logits = self.pass_and_read(spans);
+        let n_vocab = self.config().n_vocab;
+        let spans: Vec<Vec<u32>> = spans.iter().map(|span| span.ids.to_vec()).collect();
+        Pending::new(async move {
+            let logits = logits.take().await?;
+            let mut rows = logits.chunks_exact(n_vocab);
+            let scores = |ids: &Vec<u32>| {
+                let own = rows.by_ref().take(ids.len());
+                let of = |(row, &id): (&[f32], &u32)| Logprobs::new(row, id, 0).logprob;
+                // The row after the last token has nothing to score, but is taken with the others.
+                own.collect::<Vec<_>>().into_iter().zip(&ids[1..]).map(of).collect()
+            };
+            Ok(spans.iter().map(scores).collect())
+        })
+    }
+
+    fn bandwidth(&self) -> LocalBoxFuture<'_, Result<f64>> {
+        self.bandwidth().boxed_local()
+    }
+
+    fn bytes_per_token(&self, pos: usize) -> u64 {
+        self.bytes_per_token(pos)
+    }
+
+    fn profile<'a>(
+        &'a self,
+        pos: usize,
+        n_tokens: usize,
+        choosing: &'a Choosing,
+    ) -> LocalBoxFuture<'a, Result<Profile>> {
+        self.profile(pos, n_tokens, choosing).boxed_local()
+    }
+}
+
+/// Work whose values are of no interest.
+fn done<T>(work: impl Future<Output = Result<T>> + 'static) -> Pending<()> {
+    Pending::new(async { work.await.map(drop) })
+}
