@@ -65,11 +65,8 @@ fn numbers_out_of_range_are_refused_by_name() {
 #[test]
 fn options_that_the_cpu_cannot_honour_are_refused() {
     for option in [
-        &["--prompt-lookup", "true"],
-        &["--prompt-lookup", "false"],
         &["--head", "f16"],
         &["--kv", "int8"],
-        &["--tokenizer", "closest"],
     ] {
         assert_wrong_usage(&[&["--cpu", "Hi"], &option[..]].concat(), &["--cpu", option[0]]);
     }

@@ -135,9 +135,10 @@ fn options(n: usize, max_tokens: usize) -> GenerateOptions {
 #[test]
 fn each_call_gets_the_tokens_that_it_gets_alone() {
     let setups = [
-        Setup::default(),
+        Setup::default().on_reference(),
         Setup::default().kv(KvType::Int8).like_a_card(),
         Setup::default().like_a_fast_card(),
+        Setup::default(),
     ];
     for setup in setups {
         let mut asked: Vec<Asked> = [3, 130, 1, 40, 7, 70, 2, 90, 5, 6]
@@ -174,7 +175,7 @@ fn each_call_gets_the_tokens_that_it_gets_alone() {
 /// whether the other runs alone or in a batch.
 #[test]
 fn no_call_waits_for_the_long_prompt_of_another() {
-    let setup = Setup::default();
+    let setup = Setup::default().on_reference();
     let mut session = setup.small();
     let mut alone = setup.small();
     let long = |after| asked(after, noise(900), options(1, 5));
@@ -200,7 +201,7 @@ fn no_call_waits_for_the_long_prompt_of_another() {
 /// chunks end. From 1025 tokens on, that decides how attention splits the context.
 #[test]
 fn a_prompt_that_was_interrupted_has_the_same_logits() {
-    let setup = Setup::default().like_a_card();
+    let setup = Setup::default().on_reference().like_a_card();
     let mut file = small();
     file.set("bitnet-b1.58.context_length", Kv::U32(2200));
     let mut session = setup.load(&file.build()).unwrap();
@@ -215,7 +216,7 @@ fn a_prompt_that_was_interrupted_has_the_same_logits() {
 /// What is wrong with one call is its own error. The others do not notice.
 #[test]
 fn a_wrong_call_troubles_no_other() {
-    let mut session = Setup::default().like_a_card().context(100).small();
+    let mut session = Setup::default().on_reference().like_a_card().context(100).small();
     let wrong = GenerateOptions {
         sampling: Sampling { top_p: 3.0, ..Sampling::default() },
         ..GenerateOptions::default()
@@ -243,7 +244,7 @@ fn a_wrong_call_troubles_no_other() {
 /// Calls without a limit fill the context. Each has room for all of it.
 #[test]
 fn calls_without_a_limit_fill_the_context() {
-    let setup = Setup::default().like_a_fast_card().context(60);
+    let setup = Setup::default().on_reference().like_a_fast_card().context(60);
     let mut session = setup.small();
     session.suppose_steps_of(Duration::from_millis(1));
     let calls: Vec<Asked> = (0..4)

@@ -17,7 +17,7 @@ fn tokens(session: &Session, messages: &[Message]) -> Vec<u32> {
 
 #[test]
 fn a_next_turn_computes_only_what_is_new() {
-    let mut session = Setup::default().golden();
+    let mut session = Setup::default().on_reference().golden();
     let ask = says(Role::User, "Who are you?");
     let prompt = session.chat_prompt(std::slice::from_ref(&ask), None).unwrap();
     assert_eq!(prompt, tokens(&session, std::slice::from_ref(&ask)));
@@ -52,7 +52,7 @@ fn ask(session: &mut Session, messages: &[Message]) -> (Vec<u32>, Message) {
 /// another device.
 #[test]
 fn answers_keep_their_tokens_whatever_comes_next() {
-    let mut session = Setup::default().golden();
+    let mut session = Setup::default().on_reference().golden();
     let mut messages = vec![says(Role::User, "Who are you?")];
     let (_, answer) = ask(&mut session, &messages);
     messages.extend([answer, says(Role::User, "Tell me a story.")]);
@@ -72,21 +72,25 @@ fn answers_keep_their_tokens_whatever_comes_next() {
 
     // Continue on another device.
     let memory = session.into_memory();
-    let mut session = Setup::default().golden();
+    let mut session = Setup::default().on_reference().golden();
     session.recall(&memory).unwrap();
     assert_eq!(session.chat_prompt(&messages, None).unwrap(), next);
     let restored = generate(&mut session, &next, &greedy(5)).unwrap();
     assert_eq!((restored.stats.reused_tokens, restored.ids), (0, expected));
 
     // The memory of another model is refused.
-    assert_error(Setup::default().small().recall(&memory), "integrity", &["another"]);
+    assert_error(
+        Setup::default().on_reference().small().recall(&memory),
+        "integrity",
+        &["another"],
+    );
 }
 
 /// Chats that take turns compute only what is new, and so does a fork of one. Of more chats than are
 /// kept, the one used longest ago is computed again.
 #[test]
 fn chats_take_turns_and_the_oldest_is_given_up_first() {
-    let mut session = Setup::default().golden();
+    let mut session = Setup::default().on_reference().golden();
     // Long ones: a text that loses only a few tokens gives up its range.
     let system = |n: usize| says(Role::System, &format!("{n} dogs{}", " run".repeat(70)));
     let mut chats: Vec<_> = (0..9).map(|n| vec![system(n)]).collect();

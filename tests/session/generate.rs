@@ -15,7 +15,7 @@ fn stop_at(texts: &[&str], max_tokens: usize) -> GenerateOptions {
 
 #[test]
 fn a_stop_text_ends_the_text_before_it() {
-    let mut session = Setup::default().golden();
+    let mut session = Setup::default().on_reference().golden();
     let goldens = Goldens::golden();
     // " a fox who lived under the hill. …"
     let golden = goldens.prompt("once");
@@ -39,7 +39,7 @@ fn a_stop_text_ends_the_text_before_it() {
 
 #[test]
 fn max_tokens_limits_the_tokens() {
-    for setup in [Setup::default(), Setup::default().like_a_fast_card()] {
+    for setup in [Setup::default().on_reference(), Setup::default().like_a_fast_card()] {
         let mut session = setup.small();
         let all = generate(&mut session, &[1, 2, 3], &greedy(20)).unwrap();
         assert_eq!(all.stats.finish_reason, FinishReason::Length);
@@ -54,7 +54,7 @@ fn max_tokens_limits_the_tokens() {
 /// The last token is not written to the cache, so a full context allows one token more.
 #[test]
 fn a_generation_ends_with_the_context() {
-    for setup in [Setup::default(), Setup::default().like_a_fast_card()] {
+    for setup in [Setup::default().on_reference(), Setup::default().like_a_fast_card()] {
         let mut session = setup.context(16).small();
         assert_eq!(session.info().context_length, 16);
         let prompt: Vec<u32> = (1..=16).collect();
@@ -104,7 +104,9 @@ fn drop_at(session: &mut Session, ids: &[u32], n: usize) -> usize {
 #[test]
 fn an_abort_leaves_few_steps_in_flight() {
     let prompt: Vec<u32> = (5..45).collect();
-    for (setup, ahead) in [(Setup::default(), 0), (Setup::default().like_a_fast_card(), 23)] {
+    for (setup, ahead) in
+        [(Setup::default().on_reference(), 0), (Setup::default().like_a_fast_card(), 23)]
+    {
         let mut session = setup.small();
         for n in [1, 2, 3, 5, 8, 13, 21, 34, 17, 4, 29] {
             let unused = abort(&mut session, &prompt, n);
@@ -151,7 +153,7 @@ fn the_generation_after_an_abort_is_right() {
 fn the_text_after_an_abort_matches_the_golden() {
     let goldens = Goldens::golden();
     let golden = goldens.prompt("who");
-    let mut session = Setup::default().golden();
+    let mut session = Setup::default().on_reference().golden();
     abort(&mut session, &goldens.prompt("once").ids, 3);
     let found = generate(&mut session, &golden.ids, &greedy(40)).unwrap();
     assert_eq!(found.text, golden.greedy_text);

@@ -24,6 +24,7 @@ mod hostile;
 mod lm_head;
 mod logits;
 mod lookup;
+mod passes;
 mod profile;
 mod refusals;
 mod sampled;

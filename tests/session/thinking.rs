@@ -16,7 +16,7 @@ const ANSWER: &str = "It is warm today!";
 
 /// The model with a template; its own if it is empty.
 fn thinking(template: &str) -> Session {
-    let mut setup = Setup::default();
+    let mut setup = Setup::default().on_reference();
     setup.load.template = match template {
         "" => TemplateChoice::File,
         text => TemplateChoice::Given(text.into()),
