@@ -1,5 +1,6 @@
 //! A loaded model: prompt in, tokens out.
 
+mod admission;
 mod caches;
 mod calls;
 mod chunks;
@@ -16,6 +17,7 @@ mod output;
 mod pace;
 mod pipeline;
 mod run;
+mod room;
 mod saved;
 mod serve;
 mod stats;
@@ -34,11 +36,12 @@ use crate::error::{Error, Result};
 use crate::source::{Reader, Source};
 use crate::tokenizer::{Rules, Tokenizer};
 
-use caches::{CacheId, Caches, Copied, Wanted};
+use caches::{CacheId, Caches, Wanted};
 use chunks::Chunks;
 use conversation::Conversation;
 use header::Header;
 use pace::Pace;
+use room::MAX_KEPT;
 
 pub use crate::chat::Channel;
 pub use crate::compute::{KvType, LmHead, Profile, Progress};
@@ -102,16 +105,6 @@ pub struct Info {
     /// Whether the template can switch reasoning on and off.
     pub thinking: bool,
 }
-
-/// Bytes of KV cache that texts which nobody generates from may keep, at least that of one context.
-/// Beyond that the oldest gives up its range rather than that the cache grows.
-const MAX_KEPT: u64 = 1 << 30;
-
-/// Positions of the KV cache that should be free for the next text: it grows while nobody waits.
-const AHEAD: usize = 512;
-
-/// Bytes of KV cache that texts which are generated together may take. Who finds no room waits.
-const MAX_SHARED: u64 = 3 << 30;
 
 /// A loaded model, and the texts whose keys and values it holds.
 pub struct Session {
@@ -357,43 +350,6 @@ impl Session {
         }
         if ids.len() > self.traits.n_ctx {
             return Err(Error::ContextFull { prompt: ids.len(), context: self.traits.n_ctx });
-        }
-        Ok(())
-    }
-
-    /// Gives a prompt its range of the KV cache, if no running text needs it. The text's `filled` says
-    /// how many of its tokens are there.
-    ///
-    /// Where there is no room, the cache grows up to `bytes`; beyond that, texts give up theirs.
-    async fn place(&mut self, ids: &[u32], wanted: Wanted, bytes: u64) -> Result<Option<CacheId>> {
-        let mut placed = self.caches.place(ids, wanted);
-        let most = self.positions_of(bytes);
-        if placed.is_none() && self.engine.grow(wanted.most, most).await? {
-            self.caches.grow(self.engine.positions());
-            placed = self.caches.place(ids, wanted);
-        }
-        let Some(placed) = placed.or_else(|| self.caches.place_anyway(ids, wanted)) else {
-            return Ok(None);
-        };
-        for Copied { from, to, n } in placed.copies {
-            self.engine.copy_cache(from, to, n);
-        }
-        Ok(Some(placed.id))
-    }
-
-    /// Positions for which `bytes` of KV cache suffice.
-    fn positions_of(&self, bytes: u64) -> usize {
-        (bytes / bytes_per_position(&*self.engine)) as usize
-    }
-
-    /// Lets the KV cache grow while nobody waits, if it has little room for the next text. Does so no
-    /// more once the device has refused the memory.
-    async fn grow_ahead(&mut self) -> Result<()> {
-        let wanted = AHEAD.min(self.traits.n_ctx);
-        let most = self.positions_of(MAX_KEPT);
-        if self.grows_ahead && self.caches.unused() < wanted {
-            self.grows_ahead = self.engine.grow(wanted, most).await?;
-            self.caches.grow(self.engine.positions());
         }
         Ok(())
     }

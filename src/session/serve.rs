@@ -7,17 +7,16 @@ use std::rc::Rc;
 
 use web_time::Instant;
 
-use super::caches::{Cached, Copied, Wanted};
-use super::calls::{Call, Calls, Prompt};
+use super::caches::Cached;
+use super::calls::{Calls, Prompt};
 use super::decode::Decoder;
 use super::generate::GenerateOptions;
 use super::generation::{Generation, Next};
-use super::output::{Output, Token};
+use super::output::Token;
 use super::pace::Pace;
 use super::run::Run;
 use super::stats::{FinishReason, Stats};
-use super::{Chunk, MAX_KEPT, MAX_SHARED, Prefilled, Session, given_up};
-use crate::chat::Channels;
+use super::{Chunk, Prefilled, Session, given_up};
 use crate::compute::{Choice, Compute, Pending, Seat};
 use crate::error::{Error, Result};
 
@@ -25,13 +24,13 @@ use crate::error::{Error, Result};
 const MAX_CHUNKS: usize = 2;
 
 /// The generations that run, and what they have in flight.
-struct Running<'a> {
-    all: Vec<Generation<'a>>,
+pub(super) struct Running<'a> {
+    pub(super) all: Vec<Generation<'a>>,
     in_flight: VecDeque<Work>,
     pace: Pace,
-    serials: u64,
+    pub(super) serials: u64,
     /// Whether the call that waits first has found no room.
-    blocked: bool,
+    pub(super) blocked: bool,
 }
 
 /// What was submitted.
@@ -132,103 +131,6 @@ impl Session {
                 }
             }
         }
-    }
-
-    /// Gives a call its room, so that it runs; or its answer, if something is wrong with it; or puts
-    /// it back, if running generations have the room.
-    async fn begin<'a>(
-        &mut self,
-        calls: &Calls<'a>,
-        call: Call<'a>,
-        running: &mut Running<'a>,
-    ) -> Result<()> {
-        let started = Instant::now();
-        let asked = match self.checked(&call) {
-            Ok(asked) => asked,
-            Err(error) => {
-                let _ = call.answer.send(Err(error));
-                return self.engine.check();
-            }
-        };
-        let (ids, limit) = asked;
-        if limit == 0 {
-            let stats = Stats { prompt_tokens: ids.len(), ..Stats::default() };
-            let _ = call.answer.send(Ok(stats));
-            return Ok(());
-        }
-        let slots = 0..self.traits.slots;
-        let is_free = |slot: &usize| running.all.iter().all(|other| other.slot != *slot);
-        let Some(slot) = slots.into_iter().find(is_free) else {
-            calls.put_back(call);
-            return Ok(());
-        };
-        let tokenizer = Rc::clone(&self.tokenizer);
-        let Call { prompt, options, on_token, answer } = call;
-        running.serials += 1;
-        let mut generation = Generation {
-            text: 0,
-            slot,
-            prompt: ids.len(),
-            reused: 0,
-            from: 0,
-            limit,
-            output: Output::new(&tokenizer, &ids, Channels::answer(), &options.stop),
-            stats: Stats { prompt_tokens: ids.len(), batch: 1, ..Stats::default() },
-            started,
-            first: None,
-            serial: running.serials,
-            prompted: None,
-            decodes: false,
-            in_flight: 0,
-            options,
-            on_token,
-            answer,
-        };
-        let most = generation.most();
-        let (wanted, bytes) = match running.all.is_empty() {
-            true => (generation.wanted(ids.len()), MAX_KEPT),
-            // Who joins others has all its room at once: nobody ever waits for another's.
-            false => (Wanted { least: most, most }, MAX_SHARED),
-        };
-        let asked = self.asked.take().filter(|asked| asked.prompt == ids);
-        let Some(id) = self.place(&ids, wanted, bytes).await? else {
-            running.blocked = true;
-            self.asked = asked;
-            let Generation { options, on_token, answer, .. } = generation;
-            calls.put_back(Call { prompt, options, on_token, answer });
-            return Ok(());
-        };
-        let Some(text) = self.caches.get(id) else { return Err(given_up()) };
-        let channels = match &asked {
-            // Not a chat: all that is generated continues the prompt.
-            None => Channels::answer(),
-            Some(conversation) if conversation.begins_reasoning() => Channels::reasoning(),
-            Some(_) => Channels::new(),
-        };
-        text.conversation = asked;
-        generation.output = Output::new(&tokenizer, &ids, channels, &generation.options.stop);
-        generation.text = id;
-        generation.reused = text.filled;
-        generation.from = text.filled;
-        generation.stats.reused_tokens = text.filled;
-        self.engine.use_slot(slot);
-        self.engine.set_choosing(&generation.options.choosing());
-        self.engine.compile_choosing().await;
-        running.all.push(generation);
-        Ok(())
-    }
-
-    /// The tokens of a call's prompt, and how many it may generate.
-    fn checked(&mut self, call: &Call<'_>) -> Result<(Vec<u32>, usize)> {
-        call.options.check(self.info.vocab_size)?;
-        let ids = match &call.prompt {
-            Prompt::Ids(ids) => ids.clone(),
-            Prompt::Chat { messages, thinking } => self.chat_prompt(messages, *thinking)?,
-        };
-        self.check_prompt(&ids)?;
-        // The last token's keys and values need no room in the cache.
-        let room = self.traits.n_ctx - ids.len() + 1;
-        Ok((ids, call.options.max_tokens.unwrap_or(room).min(room)))
     }
 
     /// Runs a generation without others, until it ends or a call can join.
@@ -496,31 +398,6 @@ impl Session {
             one.from = text.filled;
         }
         Ok(has_room)
-    }
-
-    /// Adds `ids` to a text, and gives it room for more tokens; perhaps another range. Gives whether
-    /// there was room.
-    async fn extend(&mut self, one: &Generation<'_>, ids: &[u32]) -> Result<bool> {
-        let Some(text) = self.caches.get(one.text) else { return Err(given_up()) };
-        text.filled = text.filled.min(text.tokens.len());
-        text.tokens.extend(ids);
-        let wanted = one.wanted(text.tokens.len());
-        if text.room() >= wanted.least {
-            return Ok(true);
-        }
-        let mut copies = self.caches.extend(one.text, wanted);
-        let shared = self.positions_of(MAX_SHARED);
-        if copies.is_none() && self.engine.grow(wanted.most, shared).await? {
-            self.caches.grow(self.engine.positions());
-            copies = self.caches.extend(one.text, wanted);
-        }
-        let Some(copies) = copies.or_else(|| self.caches.extend_anyway(one.text, wanted)) else {
-            return Ok(false);
-        };
-        for Copied { from, to, n } in copies {
-            self.engine.copy_cache(from, to, n);
-        }
-        Ok(true)
     }
 }
 

@@ -1,0 +1,91 @@
+//! The room of texts in the KV cache: it grows, or idle texts give up theirs.
+
+use super::caches::{CacheId, Caches, Copied, Placed, Wanted};
+use super::generation::Generation;
+use super::{Session, bytes_per_position, given_up};
+use crate::error::Result;
+
+/// Bytes of KV cache that texts which nobody generates from may keep, at least that of one context.
+/// Beyond that the oldest gives up its range rather than that the cache grows.
+pub(super) const MAX_KEPT: u64 = 1 << 30;
+
+/// Positions of the KV cache that should be free for the next text: it grows while nobody waits.
+const AHEAD: usize = 512;
+
+/// Bytes of KV cache that texts which are generated together may take. Who finds no room waits.
+pub(super) const MAX_SHARED: u64 = 3 << 30;
+
+impl Session {
+    /// Gives a prompt its range of the KV cache, if no running text needs it. The text's `filled` says
+    /// how many of its tokens are there. The cache may grow up to `bytes`.
+    pub(super) async fn place(
+        &mut self,
+        ids: &[u32],
+        wanted: Wanted,
+        bytes: u64,
+    ) -> Result<Option<CacheId>> {
+        let place = |caches: &mut Caches, anyway| match anyway {
+            false => caches.place(ids, wanted),
+            true => caches.place_anyway(ids, wanted),
+        };
+        Ok(self.room(wanted, bytes, place).await?.map(|placed| placed.id))
+    }
+
+    /// Adds `ids` to a text, and gives it room for more tokens; perhaps another range. Gives whether
+    /// there was room.
+    pub(super) async fn extend(&mut self, one: &Generation<'_>, ids: &[u32]) -> Result<bool> {
+        let Some(text) = self.caches.get(one.text) else { return Err(given_up()) };
+        text.filled = text.filled.min(text.tokens.len());
+        text.tokens.extend(ids);
+        let (id, wanted) = (one.text, one.wanted(text.tokens.len()));
+        if text.room() >= wanted.least {
+            return Ok(true);
+        }
+        let extend = |caches: &mut Caches, anyway| {
+            let copies = match anyway {
+                false => caches.extend(id, wanted),
+                true => caches.extend_anyway(id, wanted),
+            };
+            Some(Placed { id, copies: copies? })
+        };
+        Ok(self.room(wanted, MAX_SHARED, extend).await?.is_some())
+    }
+
+    /// Gives a text room, by `give`. Where there is none, the cache grows up to `bytes`; beyond that,
+    /// `give` is called with `true`: idle texts give up theirs.
+    async fn room(
+        &mut self,
+        wanted: Wanted,
+        bytes: u64,
+        give: impl Fn(&mut Caches, bool) -> Option<Placed>,
+    ) -> Result<Option<Placed>> {
+        let mut placed = give(&mut self.caches, false);
+        let most = self.positions_of(bytes);
+        if placed.is_none() && self.engine.grow(wanted.most, most).await? {
+            self.caches.grow(self.engine.positions());
+            placed = give(&mut self.caches, false);
+        }
+        let placed = placed.or_else(|| give(&mut self.caches, true));
+        for &Copied { from, to, n } in placed.iter().flat_map(|placed| &placed.copies) {
+            self.engine.copy_cache(from, to, n);
+        }
+        Ok(placed)
+    }
+
+    /// Positions for which `bytes` of KV cache suffice.
+    fn positions_of(&self, bytes: u64) -> usize {
+        (bytes / bytes_per_position(&*self.engine)) as usize
+    }
+
+    /// Lets the KV cache grow while no call waits, if it has little room for the next text. Does so no
+    /// more once the device has refused the memory.
+    pub(super) async fn grow_ahead(&mut self) -> Result<()> {
+        let wanted = AHEAD.min(self.traits.n_ctx);
+        let most = self.positions_of(MAX_KEPT);
+        if self.grows_ahead && self.caches.unused() < wanted {
+            self.grows_ahead = self.engine.grow(wanted, most).await?;
+            self.caches.grow(self.engine.positions());
+        }
+        Ok(())
+    }
+}
