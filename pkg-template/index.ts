@@ -1,8 +1,8 @@
-export { BitNet } from './model.js'
+export { BitNet } from './page/model.js'
 export { BitNetError } from './error.js'
-export type { Chat } from './chat.js'
+export type { Chat } from './page/chat.js'
 export type { Generation } from './generation.js'
-export type { ModelCache } from './cache.js'
+export type { ModelCache } from './page/cache.js'
 export type {
   Alternative, Availability, ChatOptions, DeviceLoss, ErrorCode, GenerateOptions, GpuOptions, Input,
   KernelTime, LoadOptions, Message, ModelInfo, Profile, ProfileOptions, Progress, ProgressNote,
@@ -13,4 +13,4 @@ export type {
   ChatCompletionMessageParam, ChatCompletionOptions, ChatCompletionRequest, ChatCompletions,
   ChatCompletionStream, ChatLogprobs, CompletionChoice, CompletionLogprobs, CompletionUsage,
   FinishReason, TokenLogprob
-} from './openai-types.js'
+} from './openai/types.js'

@@ -1,13 +1,13 @@
 // `<tldr-widget>`: an element that sums up a text of the page, or one that the reader pastes. See
 // docs/WIDGET.md for its attributes, events, CSS parts and custom properties.
 import type { Progress, Stats } from './types.js'
-import { browserCan, browserSummary } from './widget-browser.js'
-import type { Wish } from './widget-browser.js'
-import { rejection, SharedModel } from './widget-model.js'
-import type { User } from './widget-model.js'
-import { textOf, Unreadable } from './widget-text.js'
-import { buildView } from './widget-view.js'
-import type { View } from './widget-view.js'
+import { browserCan, browserSummary } from './widget/browser.js'
+import type { Wish } from './widget/browser.js'
+import { rejection, SharedModel } from './widget/model.js'
+import type { User } from './widget/model.js'
+import { textOf, Unreadable } from './widget/text.js'
+import { buildView } from './widget/view.js'
+import type { View } from './widget/view.js'
 import {
   describeFailure, describeNote, describeProgress, formatBytes, formatCount, formatRate
 } from './words.js'

@@ -52,7 +52,7 @@ export async function loadTimes(options) {
       void this.onSubmittedWorkDone().then(() => tell(-compiled))
     }
   }
-  const script = `import '${location.origin}/pkg/worker.js'; (${watch})()`
+  const script = `import '${location.origin}/pkg/protocol/worker.js'; (${watch})()`
   const url = URL.createObjectURL(new Blob([script], { type: 'text/javascript' }))
   const worker = new Worker(url, { type: 'module' })
   const start = performance.now()

@@ -1,5 +1,5 @@
 // What npm gets beside the compiled code: package.json with the crate's version, and the texts.
-import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { cargoField, inRoot } from '../paths.mjs'
 import { nodeTool, run } from '../process.mjs'
@@ -20,13 +20,14 @@ export const copyReadability = pkg => {
   const end = script.indexOf('if (typeof module === "object")')
   if (end < 0) throw new Stop('Readability.js does not end as expected.')
   const trusting = script.slice(0, end).replace(WRITES, 'trustedHtml($1)')
-  const first = "import { trustedHtml } from './trusted.js';\n"
-  writeFileSync(join(pkg, 'readability.js'), `${first}${trusting}export { Readability };\n`)
+  const first = "import { trustedHtml } from '../trusted.js';\n"
+  mkdirSync(join(pkg, 'widget'), { recursive: true })
+  writeFileSync(join(pkg, 'widget', 'readability.js'), `${first}${trusting}export { Readability };\n`)
   const types = readFileSync(join(from, 'index.d.ts'), 'utf8')
-  writeFileSync(join(pkg, 'readability.d.ts'), types.slice(types.indexOf('export class Readability')))
+  writeFileSync(join(pkg, 'widget', 'readability.d.ts'), types.slice(types.indexOf('export class Readability')))
 }
 
-/** pkg-template/*.ts to JavaScript and types; the types of all else must be in `pkg` already. */
+/** The TypeScript of pkg-template/ to JavaScript and types; the types of all else must be in `pkg` already. */
 export const compileTypeScript = pkg => {
   run(nodeTool('tsc'), ['--project', join(TEMPLATE, 'tsconfig.json'), '--outDir', pkg])
 }

@@ -1,6 +1,6 @@
 // How many bytes a page downloads of the package, gzipped. A file that is too large stops the build.
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, posix } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { Stop } from '../report.mjs'
 
@@ -34,7 +34,7 @@ export const entriesAgainstBudget = pkg => {
   return Object.entries(exports)
     .filter(([, target]) => target.default?.endsWith('.js'))
     .map(([entry, target]) => {
-      const scripts = [...withImports(pkg, target.default.replace('./', ''))]
+      const scripts = [...withImports(pkg, posix.normalize(target.default))]
       const size = gzipped(scripts.map(script => readFileSync(join(pkg, script), 'utf8')).join('\n'))
       const called = `${name}${entry.slice(1)}`
       return within(called, `${called} `, size, ENTRY_BUDGETS[entry] ?? ENTRY_BUDGET, 1)
@@ -56,13 +56,14 @@ export const inAll = pkg => {
   return `in all ${wasm} kB of WebAssembly and ${scripts} kB of JavaScript`
 }
 
-const IMPORTED = /^(?:import|export)\b[^'"(=;]*?['"]\.\/([\w.-]+)['"]/gm
+const IMPORTED = /^(?:import|export)\b[^'"(=;]*?['"](\.{1,2}\/[\w./-]+)['"]/gm
 
 /** A script's name and those that it imports at once, itself or through others. */
 const withImports = (pkg, name, found = new Set()) => {
   if (found.has(name)) return found
   found.add(name)
   const code = readFileSync(join(pkg, name), 'utf8')
-  for (const [, imported] of code.matchAll(IMPORTED)) withImports(pkg, imported, found)
+  for (const [, imported] of code.matchAll(IMPORTED))
+    withImports(pkg, posix.join(posix.dirname(name), imported), found)
   return found
 }

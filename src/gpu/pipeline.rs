@@ -117,7 +117,7 @@ mod browser {
     use crate::gpu::fault::attempt;
 
     // This is JavaScript because it exchanges a method of the device for a moment: see compile.ts.
-    #[wasm_bindgen(raw_module = "./compile.js")]
+    #[wasm_bindgen(raw_module = "./crate/compile.js")]
     extern "C" {
         #[wasm_bindgen(js_name = createElsewhere)]
         fn create_elsewhere(device: &JsValue, create: &mut dyn FnMut()) -> Promise;

@@ -4,7 +4,7 @@ use wasm_bindgen::prelude::*;
 
 // This is JavaScript because it wraps a method of the browser: see features.ts. Reading what was
 // granted needs no such help: `gpu` asks the browser's device.
-#[wasm_bindgen(raw_module = "./features.js")]
+#[wasm_bindgen(raw_module = "./crate/features.js")]
 extern "C" {
     #[wasm_bindgen(js_name = askForFeatures)]
     fn ask_for_features();

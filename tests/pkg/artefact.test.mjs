@@ -11,7 +11,7 @@ import { CARGO_HOME, cargoField, inRoot, readText } from '../../scripts/paths.mj
 const PKG = fileURLToPath(new URL('../../pkg', import.meta.url))
 
 test('no file of the package names a folder of the machine that built it', () => {
-  const names = readdirSync(PKG).filter(name => /\.(js|map|ts|wasm|json|md)$/.test(name))
+  const names = readdirSync(PKG, { recursive: true }).filter(name => /\.(js|map|ts|wasm|json|md)$/.test(name))
   assert.ok(names.includes('tritloom_bg.wasm'))
   const folders = [homedir(), resolve(inRoot()), CARGO_HOME].filter(folder => folder.length > 1)
   for (const name of names) {
@@ -43,7 +43,7 @@ test('every type that others refer to is exported, and so in the documentation',
   const index = readFileSync(join(PKG, 'index.d.ts'), 'utf8')
   const exported = new Set(index.match(/\w+/g))
   const declaration = /^export (?:interface|type) (\w+)/gm
-  for (const file of ['types.d.ts', 'openai-types.d.ts']) {
+  for (const file of ['types.d.ts', 'openai/types.d.ts']) {
     const declared = readFileSync(join(PKG, file), 'utf8').matchAll(declaration)
     const names = Array.from(declared, ([, name]) => name)
     assert.ok(names.length > 5, file)

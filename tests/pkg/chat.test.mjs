@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-const { Chat } = await import(new URL('../../pkg/chat.js', import.meta.url))
+const { Chat } = await import(new URL('../../pkg/page/chat.js', import.meta.url))
 
 const SYSTEM = { role: 'system', content: 'be kind' }
 const words = messages => messages.flatMap(({ content }) => content.split(' ')).length

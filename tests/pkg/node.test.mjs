@@ -2,6 +2,7 @@
 // and no storage. Run with `node --test tests/pkg/node.test.mjs` after `npm run build`.
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import { test } from 'node:test'
 
 const PKG = new URL('../../pkg/', import.meta.url)
@@ -76,15 +77,15 @@ test('the widget can be imported where there are no elements', async () => {
 })
 
 test('every compiled file has a source map that holds its source', () => {
-  const maps = readdirSync(PKG).filter(name => name.endsWith('.js.map'))
-  assert.ok(maps.includes('index.js.map') && maps.includes('worker.js.map'), maps.join(' '))
+  const maps = readdirSync(PKG, { recursive: true }).filter(name => name.endsWith('.js.map'))
+  assert.ok(maps.includes('index.js.map') && maps.includes('protocol/worker.js.map'), maps.join(' '))
   for (const name of maps) {
     const map = JSON.parse(readFileSync(new URL(name, PKG), 'utf8'))
     assert.equal(map.sources.length, 1, name)
     const template = new URL(`../pkg-template/${map.sources[0]}`, PKG)
     assert.equal(map.sourcesContent[0], readFileSync(template, 'utf8'), name)
     const script = readFileSync(new URL(name.replace(/\.map$/, ''), PKG), 'utf8')
-    assert.match(script, new RegExp(`//# sourceMappingURL=${name.replaceAll('.', '\\.')}\\s*$`))
+    assert.match(script, new RegExp(`//# sourceMappingURL=${basename(name).replaceAll('.', '\\.')}\\s*$`))
   }
 })
 

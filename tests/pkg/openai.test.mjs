@@ -4,9 +4,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
 const load = name => import(new URL(`../../pkg/${name}.js`, import.meta.url))
-const { readChatRequest, readCompletionRequest, RequestError } = await load('openai-request')
-const { answer, create } = await load('openai-server')
-const { errorOf } = await load('openai-response')
+const { readChatRequest, readCompletionRequest, RequestError } = await load('openai/request')
+const { answer, create } = await load('openai/server')
+const { errorOf } = await load('openai/response')
 const { Generation } = await load('generation')
 const { BitNetError } = await load('error')
 

@@ -14,8 +14,8 @@ const described = JSON.parse(readFileSync(join(PKG, 'package.json'), 'utf8'))
 
 /** Made by wasm-pack, or copied. */
 const OTHERS = [
-  'CHANGELOG.md', 'LICENSE-APACHE', 'LICENSE-MIT', 'README.md', 'package.json', 'readability.d.ts', 'readability.js', 'tritloom.d.ts',
-  'tritloom.js', 'tritloom_bg.wasm', 'tritloom_bg.wasm.d.ts'
+  'CHANGELOG.md', 'LICENSE-APACHE', 'LICENSE-MIT', 'README.md', 'package.json', 'tritloom.d.ts',
+  'tritloom.js', 'tritloom_bg.wasm', 'tritloom_bg.wasm.d.ts', 'widget/readability.d.ts', 'widget/readability.js'
 ]
 
 const run = (command, args) => {
@@ -38,7 +38,7 @@ test('what would be published: each source compiled, with its types and its map,
   const found = JSON.parse(stdout)
   const { id, files } = found.files ? found : Object.values(found)[0]
   assert.equal(id, `tritloom@${described.version}`)
-  const sources = readdirSync(inRoot('pkg-template')).filter(name => name.endsWith('.ts'))
+  const sources = readdirSync(inRoot('pkg-template'), { recursive: true }).filter(name => name.endsWith('.ts'))
   const compiled = sources.flatMap(source => {
     const name = source.replace(/\.ts$/, '')
     return [`${name}.js`, `${name}.js.map`, `${name}.d.ts`]

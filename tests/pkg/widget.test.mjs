@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 
-const { SharedModel } = await import(new URL('../../pkg/widget-model.js', import.meta.url))
-const { BitNet } = await import(new URL('../../pkg/model.js', import.meta.url))
+const { SharedModel } = await import(new URL('../../pkg/widget/model.js', import.meta.url))
+const { BitNet } = await import(new URL('../../pkg/page/model.js', import.meta.url))
 
 const { fetch } = globalThis
 const { load } = BitNet

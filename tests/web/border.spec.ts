@@ -69,7 +69,7 @@ test("messages of the caller's own disturb neither worker nor page", async ({ sh
   const found = await shared.evaluate(async url => {
     const all = [null, 7, 'load', {}, [], { kind: 'result' }, { kind: 'none', id: 1 }]
     const script = `
-      import '${location.origin}/pkg/worker.js'
+      import '${location.origin}/pkg/protocol/worker.js'
       addEventListener('message', ({ data }) => {
         if (data?.kind !== 'call') postMessage(data)
       })`

@@ -28,7 +28,7 @@ interface Question {
 async function loadThere({ file, limits, cache }: Question) {
   const here = new URL('../../', location.href)
   const { BitNet } = await import(`${here}pkg/index.js`)
-  const script = `import '${here}tests/web/metered.mjs'; import '${here}pkg/worker.js'`
+  const script = `import '${here}tests/web/metered.mjs'; import '${here}pkg/protocol/worker.js'`
   const worker = new Worker(URL.createObjectURL(new Blob([script], { type: 'text/javascript' })), { type: 'module' })
   const started = performance.now()
   const model = await BitNet.load(new URL(file, here).href, { worker, cache, gpu: { limits }, context: 256 })

@@ -151,7 +151,7 @@ for (const worker of [true, false]) {
       await harness.exposeFunction('change', () => truncateSync(path, SIZE - 2 * MIB))
       const found = await harness.evaluate(async worker => {
         const { file, change } = window as unknown as { file: File, change(): Promise<void> }
-        const script = `import '${location.origin}/tests/web/held-reads.mjs'; import '${location.origin}/pkg/worker.js'`
+        const script = `import '${location.origin}/tests/web/held-reads.mjs'; import '${location.origin}/pkg/protocol/worker.js'`
         const blob = new Blob([script], { type: 'text/javascript' })
         const where = worker ? new Worker(URL.createObjectURL(blob), { type: 'module' }) : false
         if (!worker) await import(`${location.origin}/tests/web/held-reads.mjs`)

@@ -72,7 +72,7 @@ test('files fill the disk in the middle: another model gives way, or the load do
       room.postMessage(size)
     }
     const room = new BroadcastChannel('room')
-    const script = `import '${location.origin}/tests/web/full-disk.mjs'; import '${location.origin}/pkg/disk-worker.js'`
+    const script = `import '${location.origin}/tests/web/full-disk.mjs'; import '${location.origin}/pkg/threads/disk-worker.js'`
     const url = URL.createObjectURL(new Blob([script], { type: 'text/javascript' }))
     window.Worker = class extends Worker {
       constructor(_: string | URL, options?: WorkerOptions) {

@@ -21,7 +21,7 @@ declare global {
 const prepare = (page: Page, where: Where) => page.evaluate(async where => {
   const script = (url: string) =>
     URL.createObjectURL(new Blob([`import '${location.origin}/tests/web/lost-devices.mjs'; import '${url}'`], { type: 'text/javascript' }))
-  const url = `${location.origin}/pkg/worker.js`
+  const url = `${location.origin}/pkg/protocol/worker.js`
   if (where === 'this thread') await import(`${location.origin}/tests/web/lost-devices.mjs`)
   if (where === 'a worker') {
     window.Worker = class extends Worker {

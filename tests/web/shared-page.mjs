@@ -2,7 +2,7 @@
 // back to a page that no test has changed.
 import './kept-devices.mjs'
 
-const script = `import '${location.origin}/tests/web/kept-devices.mjs'; import '${location.origin}/pkg/worker.js'`
+const script = `import '${location.origin}/tests/web/kept-devices.mjs'; import '${location.origin}/pkg/protocol/worker.js'`
 const url = URL.createObjectURL(new Blob([script], { type: 'text/javascript' }))
 
 /** Does as the package's worker does. Only one model at a time can be in it. */

@@ -413,7 +413,7 @@ test('a storage that fails is a `storage` error of the calls that need it', asyn
 
 /** In the page's own thread, whose disk's threads begin with `script`. They are `window.threads`. */
 const changeDisk = (page: Page, script: string) => page.evaluate(script => {
-  const whole = `${script}; import '${location.origin}/pkg/disk-worker.js'`
+  const whole = `${script}; import '${location.origin}/pkg/threads/disk-worker.js'`
   const url = URL.createObjectURL(new Blob([whole], { type: 'text/javascript' }))
   window.threads = []
   window.Worker = class extends Worker {

@@ -5,7 +5,7 @@ import { expect, failure, GOLDEN_MODEL, RANDOM_MODEL, test } from './harness'
 test("a caller's own worker, for one model after the other", async ({ harness }) => {
   const found = await harness.evaluate(async url => {
     const { BitNet } = window.tritloom
-    const worker = new Worker('/pkg/worker.js', { type: 'module' })
+    const worker = new Worker('/pkg/protocol/worker.js', { type: 'module' })
     const code = (work: Promise<unknown>) => work.then(() => 'none', error => error.code)
     const first = await BitNet.load(url, { worker })
     const second = await code(BitNet.load(url, { worker }))
@@ -20,7 +20,7 @@ test("a caller's own worker, for one model after the other", async ({ harness })
 test('a worker that is killed rejects what is in flight and what comes', async ({ harness }) => {
   const found = await harness.evaluate(async url => {
     const { BitNet } = window.tritloom
-    const worker = new Worker('/pkg/worker.js', { type: 'module' })
+    const worker = new Worker('/pkg/protocol/worker.js', { type: 'module' })
     const model = await BitNet.load(url, { worker })
     const generation = model.generate('Once there was', { raw: true })
     await generation.tokens().next()
@@ -35,7 +35,7 @@ test('a worker that throws rejects what is in flight', async ({ page }) => {
   await page.goto('/tests/web/harness.html')
   await page.waitForFunction(() => window.tritloom)
   const found = await page.evaluate(async url => {
-    const script = `import '${location.origin}/pkg/worker.js'; addEventListener('message', ({ data }) => { if (data.method === 'generate') throw new Error('boom') })`
+    const script = `import '${location.origin}/pkg/protocol/worker.js'; addEventListener('message', ({ data }) => { if (data.method === 'generate') throw new Error('boom') })`
     const worker = new Worker(URL.createObjectURL(new Blob([script], { type: 'text/javascript' })), { type: 'module' })
     const model = await window.tritloom.BitNet.load(url, { worker })
     return model.generate('Who are you?').text().catch(error => [error.code, error.message])
@@ -105,7 +105,7 @@ test('a worker of another release is refused, with both versions', async ({ shar
         if (message?.result?.version) message = { ...message, result: { ...message.result, version: message.result.version - 1 } }
         postMessage.call(self, message, ...rest)
       }
-      await import('${location.origin}/pkg/worker.js')
+      await import('${location.origin}/pkg/protocol/worker.js')
       postMessage.call(self, 'ready')`
     const worker = new Worker(URL.createObjectURL(new Blob([script], { type: 'text/javascript' })), { type: 'module' })
     await new Promise(resolve => worker.addEventListener('message', resolve, { once: true }))

@@ -22,7 +22,7 @@ mod browser {
 
     use super::*;
 
-    #[wasm_bindgen(raw_module = "./fetching.js")]
+    #[wasm_bindgen(raw_module = "./threads/fetching.js")]
     extern "C" {
         pub(super) type FetchThreads;
         #[wasm_bindgen(static_method_of = FetchThreads)]

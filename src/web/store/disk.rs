@@ -15,7 +15,7 @@ use crate::web::error::text;
 mod browser {
     use super::*;
 
-    #[wasm_bindgen(raw_module = "./disk.js")]
+    #[wasm_bindgen(raw_module = "./threads/disk.js")]
     extern "C" {
         #[wasm_bindgen(js_name = Disk)]
         pub(super) type BrowserDisk;

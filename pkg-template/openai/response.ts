@@ -1,11 +1,11 @@
 // What a generation gave, in OpenAI's form: whole, in chunks, or as an error.
-import { BitNetError } from './error.js'
-import { RequestError } from './openai-request.js'
+import { BitNetError } from '../error.js'
+import { RequestError } from './request.js'
 import type {
   ChatCompletionChoice, ChatCompletionChunkChoice, ChatLogprobs, CompletionChoice,
   CompletionLogprobs, CompletionUsage, FinishReason
-} from './openai-types.js'
-import type { ErrorCode, Stats, Token } from './types.js'
+} from './types.js'
+import type { ErrorCode, Stats, Token } from '../types.js'
 
 /**
  * How one kind of request is answered. `Whole` and `Part` are its choices, whole and in chunks;

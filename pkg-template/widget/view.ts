@@ -1,6 +1,6 @@
 // The widget's shadow DOM, and every change to it.
-import { STYLE } from './widget-style.js'
-import type { Failure } from './words.js'
+import { STYLE } from './style.js'
+import type { Failure } from '../words.js'
 
 type Attributes = Record<string, string>
 type Content = string | HTMLElement

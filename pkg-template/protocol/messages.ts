@@ -3,11 +3,11 @@
 // The page sends a `call`, and `cancel` to end it early. The worker answers with any number of
 // `item`s and then one `result` or `error`. The first call is `hello`: it and its answer keep their
 // shape for ever, so that a page and a worker of two releases can tell each other apart.
-import { BitNetError } from './error.js'
+import { BitNetError } from '../error.js'
 import type {
   DeviceLoss, ErrorCode, GenerateOptions, Input, LoadOptions, Message, ModelInfo, Profile,
   ProfileOptions, Progress, Source, Stats, Token
-} from './types.js'
+} from '../types.js'
 
 /** Raise this with every change to the messages: a page must not talk to an older worker. */
 export const VERSION = 8

@@ -1,17 +1,20 @@
 // Answers OpenAI's requests from a loaded model. Fetched at the first request.
-import { checkOptions, checkSignal } from './check.js'
-import type { BitNet } from './model.js'
-import { readChatRequest, readCompletionRequest, RequestError } from './openai-request.js'
-import type { Job } from './openai-request.js'
-import { CHAT_FORM, COMPLETION_FORM, errorOf, frame, ownText, usageOf } from './openai-response.js'
-import type { Form } from './openai-response.js'
+import { checkOptions, checkSignal } from '../check.js'
+import type { Generation } from '../generation.js'
+import { readChatRequest, readCompletionRequest, RequestError } from './request.js'
+import type { Job } from './request.js'
+import { CHAT_FORM, COMPLETION_FORM, errorOf, frame, ownText, usageOf } from './response.js'
+import type { Form } from './response.js'
 import type {
   ChatCompletion, ChatCompletionChunk, ChatCompletionOptions, ChatCompletionStream, CompletionUsage
-} from './openai-types.js'
-import type { GenerateOptions, Input, Stats, Token } from './types.js'
+} from './types.js'
+import type { GenerateOptions, Input, ModelInfo, Stats, Token } from '../types.js'
 
-/** What of a model answers requests. */
-type Model = Pick<BitNet, 'generate' | 'info'>
+/** The part of a model that answers requests. */
+export interface Answerer {
+  info: Pick<ModelInfo, 'name' | 'thinking'>
+  generate(input: Input, options: GenerateOptions): Generation
+}
 
 /** One generation of a request. */
 interface Run {
@@ -28,7 +31,7 @@ interface Framed<Choice> extends ReturnType<typeof frame> {
 
 /** `model.chat.completions.create`. */
 export async function create(
-  model: Model, body: unknown, options: ChatCompletionOptions = {}
+  model: Answerer, body: unknown, options: ChatCompletionOptions = {}
 ): Promise<ChatCompletion | ChatCompletionStream> {
   checkOptions(options, ['signal'])
   const { signal } = options
@@ -40,11 +43,11 @@ export async function create(
 }
 
 /** What answers call the model, where the request does not. */
-const nameOf = (model: Model): string => model.info.name || 'tritloom'
+const nameOf = (model: Answerer): string => model.info.name || 'tritloom'
 
 /** `model.fetch`. */
 export async function answer(
-  model: Model, input: string | URL | Request, init?: RequestInit
+  model: Answerer, input: string | URL | Request, init?: RequestInit
 ): Promise<Response> {
   const request = new Request(input, init)
   // A request's own signal follows this one, but may be collected before it aborts.
@@ -60,7 +63,7 @@ export async function answer(
   }
 }
 
-async function route(model: Model, request: Request, signal: AbortSignal): Promise<Response> {
+async function route(model: Answerer, request: Request, signal: AbortSignal): Promise<Response> {
   const { pathname } = new URL(request.url)
   const path = /\/v1(\/.*?)\/?$/.exec(pathname)?.[1] ?? pathname
   const name = /^\/models\/([^/]+)$/.exec(path)?.[1]
@@ -113,7 +116,7 @@ function allow({ method, url }: Request, allowed: string): void {
 }
 
 async function complete<Whole, Part, Logprobs>(
-  model: Model, job: Job, form: Form<Whole, Part, Logprobs>, signal: AbortSignal
+  model: Answerer, job: Job, form: Form<Whole, Part, Logprobs>, signal: AbortSignal
 ): Promise<Response> {
   if (!job.stream) return json(await whole(model, job, form, signal))
   const headers = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' }
@@ -124,7 +127,7 @@ const json = (body: object, status = 200, headers: Record<string, string> = {}):
   Response.json(body, { status, headers })
 
 /** The generations of a job: for each prompt, all its choices. */
-function runs(model: Model, { inputs, n, options }: Job): Run[] {
+function runs(model: Answerer, { inputs, n, options }: Job): Run[] {
   if (options.thinking && !model.info.thinking) {
     const why = 'Unsupported parameter: \'reasoning_effort\': the model cannot be told to reason.'
     throw new RequestError(why, 'unsupported_parameter', 'reasoning_effort')
@@ -147,7 +150,7 @@ const isTold = ({ channel, logprob }: Token) => channel === 'answer' && logprob 
  * Starts the generations of a job together: they decode as a batch. `leave` stops those that run: if
  * one fails, nobody needs the others.
  */
-function start(model: Model, job: Job, signal: AbortSignal | undefined) {
+function start(model: Answerer, job: Job, signal: AbortSignal | undefined) {
   const left = new AbortController()
   const stop = AbortSignal.any(signal ? [signal, left.signal] : [left.signal])
   const started = runs(model, job).map(({ index, input, options }) =>
@@ -156,7 +159,7 @@ function start(model: Model, job: Job, signal: AbortSignal | undefined) {
 }
 
 async function whole<Whole, Part, Logprobs>(
-  model: Model, job: Job, form: Form<Whole, Part, Logprobs>, signal: AbortSignal | undefined
+  model: Answerer, job: Job, form: Form<Whole, Part, Logprobs>, signal: AbortSignal | undefined
 ): Promise<Framed<Whole>> {
   const choices: Whole[] = []
   const all: Stats[] = []
@@ -182,7 +185,7 @@ async function whole<Whole, Part, Logprobs>(
 
 /** The chunks of a job, those of all its generations as they come. */
 async function* chunks<Whole, Part, Logprobs>(
-  model: Model, job: Job, form: Form<Whole, Part, Logprobs>, signal: AbortSignal
+  model: Answerer, job: Job, form: Form<Whole, Part, Logprobs>, signal: AbortSignal
 ): AsyncGenerator<Framed<Part>, void, undefined> {
   const fields = frame(form.id, form.chunk, job.model ?? nameOf(model))
   const all: Stats[] = []
@@ -238,7 +241,7 @@ type Chunks<Chunk> = AsyncGenerator<Chunk, void, undefined> & { controller: Abor
 
 /** Starts a job. Resolves when its first chunk is there, and rejects if none can come. */
 async function begin<Whole, Part, Logprobs>(
-  model: Model, job: Job, form: Form<Whole, Part, Logprobs>, signal: AbortSignal | undefined
+  model: Answerer, job: Job, form: Form<Whole, Part, Logprobs>, signal: AbortSignal | undefined
 ): Promise<Chunks<Framed<Part>>> {
   const controller = new AbortController()
   const stop = signal ? AbortSignal.any([signal, controller.signal]) : controller.signal

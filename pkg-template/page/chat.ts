@@ -1,7 +1,7 @@
-import { badOption, checkMessages, checkOptions, checkSignal, checkText } from './check.js'
-import { Generation } from './generation.js'
-import type { Run } from './generation.js'
-import type { ChatOptions, GenerateOptions, Message, Stats, Token } from './types.js'
+import { badOption, checkMessages, checkOptions, checkSignal, checkText } from '../check.js'
+import { Generation } from '../generation.js'
+import type { Run } from '../generation.js'
+import type { ChatOptions, GenerateOptions, Message, Stats, Token } from '../types.js'
 
 /** What a chat needs of its model. */
 export interface ChatModel {

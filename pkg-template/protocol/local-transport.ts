@@ -1,11 +1,11 @@
 // A model in this thread: calls by name to the compiled crate. A worker runs one of these too.
-import { internalError } from './protocol.js'
-import type { BitNetError } from './error.js'
-import type { Methods, ModelMethod, PortableSource, Streaming, Transport } from './protocol.js'
+import { internalError } from './messages.js'
+import type { BitNetError } from '../error.js'
+import type { Methods, ModelMethod, PortableSource, Streaming, Transport } from './messages.js'
 import { received } from './source.js'
-import type { DeviceLoss, ModelInfo, Progress, Token } from './types.js'
-import { WasmModel } from './tritloom.js'
-import { ready, watch } from './wasm.js'
+import type { DeviceLoss, ModelInfo, Progress, Token } from '../types.js'
+import { WasmModel } from '../tritloom.js'
+import { ready, watch } from '../crate/wasm.js'
 
 type Implementation<M extends ModelMethod> = (
   model: WasmModel, args: Methods[M]['args'], streaming: Streaming<M>

@@ -1,6 +1,6 @@
 // Whether a model can run here. In TypeScript, so that a page can find out before it downloads the
 // compiled crate.
-import type { Availability } from './types.js'
+import type { Availability } from '../types.js'
 
 interface Adapter {
   features: ReadonlySet<string>

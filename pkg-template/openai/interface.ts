@@ -1,11 +1,11 @@
 // OpenAI's interface to a model. The code behind it is fetched at the first request.
-import type { BitNet } from './model.js'
-import type { ChatCompletions } from './openai-types.js'
+import type { Answerer } from './server.js'
+import type { ChatCompletions } from './types.js'
 
-const server = () => import('./openai-server.js')
+const server = () => import('./server.js')
 
 /** `model.chat`. */
-export function chatOf(model: BitNet): ChatCompletions {
+export function chatOf(model: Answerer): ChatCompletions {
   const create = async (...args: [body: unknown, options?: { signal?: AbortSignal }]) =>
     (await server()).create(model, ...args)
   // Which of the two it resolves to depends on `stream`; its overloads say so.
@@ -13,6 +13,6 @@ export function chatOf(model: BitNet): ChatCompletions {
 }
 
 /** `model.fetch`. */
-export const fetchOf = (model: BitNet) =>
+export const fetchOf = (model: Answerer) =>
   async (input: string | URL | Request, init?: RequestInit): Promise<Response> =>
     (await server()).answer(model, input, init)

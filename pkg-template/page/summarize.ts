@@ -1,12 +1,12 @@
 // Summaries of texts of any length. What the context does not hold is split into passages at the
 // ends of sentences. These are summarised as a batch; their summaries in a row are then the text. All
 // prompts of a summary begin with the same words, so that the model computes these once.
-import { badOption, checkCallback, checkChoice, checkCount, checkText, report } from './check.js'
-import { BitNetError } from './error.js'
-import type { Generation } from './generation.js'
+import { badOption, checkCallback, checkChoice, checkCount, checkText, report } from '../check.js'
+import { BitNetError } from '../error.js'
+import type { Generation } from '../generation.js'
 import type {
   GenerateOptions, Message, ModelInfo, Stats, SummarizeOptions, Token
-} from './types.js'
+} from '../types.js'
 
 /** What a summary needs of a model. */
 export interface Reader {

@@ -1,6 +1,6 @@
 // The compiled crate: loaded once per thread, when it is first needed.
-import { BitNetError } from './error.js'
-import init, { onPanic } from './tritloom.js'
+import { BitNetError } from '../error.js'
+import init, { onPanic } from '../tritloom.js'
 
 let loading: Promise<void> | undefined
 let crashed: BitNetError | undefined

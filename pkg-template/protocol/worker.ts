@@ -1,11 +1,11 @@
 // The worker's side: answers messages by calls to a local transport. Holds one model at a time.
-import { BitNetError } from './error.js'
-import { holdLock } from './life.js'
+import { BitNetError } from '../error.js'
+import { holdLock } from '../threads/life.js'
 import { LocalTransport } from './local-transport.js'
-import { disposedError, toFailure, VERSION } from './protocol.js'
+import { disposedError, toFailure, VERSION } from './messages.js'
 import type {
   Call, FromWorker, Hello, Item, Method, Methods, ModelMethod, Result, ToWorker
-} from './protocol.js'
+} from './messages.js'
 
 // Declared here, because the standard types of pages and of workers cannot be used together.
 const scope = globalThis as unknown as {

@@ -1,5 +1,5 @@
 // The browser's own model, where it has one: Chrome's and Edge's `Summarizer`.
-import type { SummarizeOptions } from './types.js'
+import type { SummarizeOptions } from '../types.js'
 
 /** The options of `model.summarize` that the browser's summaries have too. */
 export type Wish = Pick<SummarizeOptions, 'type' | 'length' | 'context'>

@@ -1,7 +1,7 @@
 // The thread that reads, writes and hashes stored bytes: only workers have handles that do so at
 // once, and a hash keeps the thread busy that asks for it. It answers in order, one answer for each
 // question.
-import type { Answer, Question } from './disk.js'
+import type { DiskReply, DiskTask } from './disk.js'
 import { holdLock } from './life.js'
 
 // Declared here, because the standard types of pages and of workers cannot be used together.
@@ -16,8 +16,8 @@ interface HandleSource extends FileSystemFileHandle {
   createSyncAccessHandle(options: { mode: string }): Promise<Handle>
 }
 const scope = globalThis as unknown as {
-  postMessage(message: Answer, transfer: Transferable[]): void
-  addEventListener(type: 'message', listener: (event: MessageEvent<Question>) => void): void
+  postMessage(message: DiskReply, transfer: Transferable[]): void
+  addEventListener(type: 'message', listener: (event: MessageEvent<DiskTask>) => void): void
 }
 
 /** The open file. One is enough: a load works on one at a time. */
@@ -26,7 +26,7 @@ let open: { name: string, handle: Handle, written: boolean } | undefined
 let last = Promise.resolve()
 scope.addEventListener('message', ({ data }) => { last = last.then(() => answer(data)) })
 
-async function answer(question: Question): Promise<void> {
+async function answer(question: DiskTask): Promise<void> {
   const { id } = question
   const array = 'array' in question ? question.array : undefined
   const transfer = array ? [array] : []
@@ -39,7 +39,7 @@ async function answer(question: Question): Promise<void> {
   }
 }
 
-async function perform(question: Question): Promise<Omit<Answer, 'id' | 'array'>> {
+async function perform(question: DiskTask): Promise<Omit<DiskReply, 'id' | 'array'>> {
   switch (question.kind) {
     case 'hello':
       if (!('createSyncAccessHandle' in FileSystemFileHandle.prototype)) {

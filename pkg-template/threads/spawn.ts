@@ -1,5 +1,5 @@
 // Workers of the package's own scripts.
-import { trustedScript, withTrustedWorkers } from './trusted.js'
+import { trustedScript, withTrustedWorkers } from '../trusted.js'
 
 /** Milliseconds after which a browser has surely fetched a script. */
 const FETCHED = 60_000

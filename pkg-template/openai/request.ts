@@ -1,6 +1,6 @@
 // Requests of OpenAI's form as generations: what is asked for, with which options.
-import { BitNetError } from './error.js'
-import type { GenerateOptions, Input, Message } from './types.js'
+import { BitNetError } from '../error.js'
+import type { GenerateOptions, Input, Message } from '../types.js'
 
 /** A request that cannot be answered, worded as OpenAI's servers word it. */
 export class RequestError extends BitNetError {

@@ -1,14 +1,14 @@
 // A model in a worker, from the page's side.
-import { BitNetError } from './error.js'
-import { whenFree } from './life.js'
-import { fromFailure, internalError, VERSION } from './protocol.js'
+import { BitNetError } from '../error.js'
+import { whenFree } from '../threads/life.js'
+import { fromFailure, internalError, VERSION } from './messages.js'
 import type {
   Answer, Call, FromWorker, Item, Method, Methods, ModelMethod, PortableSource, Result, Streaming,
   ToWorker, Transport
-} from './protocol.js'
+} from './messages.js'
 import { postable } from './source.js'
-import { NOT_LOADED, spawn } from './spawn.js'
-import type { DeviceLoss, ModelInfo, Progress } from './types.js'
+import { NOT_LOADED, spawn } from '../threads/spawn.js'
+import type { DeviceLoss, ModelInfo, Progress } from '../types.js'
 
 /** Milliseconds to wait for a worker's first answer. One that stays silent is not ours. */
 const PATIENCE = 60_000

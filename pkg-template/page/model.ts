@@ -8,20 +8,20 @@ import type { ChatModel } from './chat.js'
 import {
   badOption, checkBoolean, checkChoice, checkCount, checkLoad, checkMessages, checkOptions, checkSignal,
   checkText, report
-} from './check.js'
-import { WorkerTransport } from './worker-transport.js'
-import { BitNetError } from './error.js'
-import { Generation } from './generation.js'
-import type { Run } from './generation.js'
-import { chatOf, fetchOf } from './openai.js'
-import type { ChatCompletions } from './openai-types.js'
-import { disposedError } from './protocol.js'
-import type { PortableSource, Transport } from './protocol.js'
-import { portable } from './source.js'
+} from '../check.js'
+import { WorkerTransport } from '../protocol/worker-transport.js'
+import { BitNetError } from '../error.js'
+import { Generation } from '../generation.js'
+import type { Run } from '../generation.js'
+import { chatOf, fetchOf } from '../openai/interface.js'
+import type { ChatCompletions } from '../openai/types.js'
+import { disposedError } from '../protocol/messages.js'
+import type { PortableSource, Transport } from '../protocol/messages.js'
+import { portable } from '../protocol/source.js'
 import type {
   Availability, ChatOptions, DeviceLoss, GenerateOptions, Input, LoadOptions, Message, ModelInfo,
   Profile, ProfileOptions, Progress, Source, SummarizeOptions, TokenizeOptions
-} from './types.js'
+} from '../types.js'
 
 /**
  * A loaded model.
@@ -327,7 +327,7 @@ function isStored(source: PortableSource, { cache = 'use' }: LoadOptions): boole
 
 async function open(worker: boolean | Worker): Promise<Transport> {
   if (worker !== false) return WorkerTransport.open(worker === true ? undefined : worker)
-  const { LocalTransport } = await import('./local-transport.js')
+  const { LocalTransport } = await import('../protocol/local-transport.js')
   return new LocalTransport()
 }
 

@@ -1,7 +1,7 @@
 // The models stored on this device.
-import { absolute } from './address.js'
-import { BitNetError } from './error.js'
-import type { StoredModel, Verdict } from './types.js'
+import { absolute } from '../address.js'
+import { BitNetError } from '../error.js'
+import type { StoredModel, Verdict } from '../types.js'
 
 /**
  * The models stored on this device, in the browser's own files and IndexedDB.
@@ -38,7 +38,7 @@ export interface ModelCache {
 
 /** Only the compiled crate knows how models are stored; it is loaded when it is first needed. */
 const crate = async () => {
-  const [glue, { ready }] = await Promise.all([import('./tritloom.js'), import('./wasm.js')])
+  const [glue, { ready }] = await Promise.all([import('../tritloom.js'), import('../crate/wasm.js')])
   await ready()
   return glue
 }

@@ -1,9 +1,9 @@
 // Sources: as a page gives them, as they are posted to a worker, as the crate takes them.
-import { absolute } from './address.js'
-import { badOption } from './check.js'
-import { BitNetError } from './error.js'
-import type { PortableRequest, PortableSource } from './protocol.js'
-import type { Source } from './types.js'
+import { absolute } from '../address.js'
+import { badOption } from '../check.js'
+import { BitNetError } from '../error.js'
+import type { PortableRequest, PortableSource } from './messages.js'
+import type { Source } from '../types.js'
 
 /** A source that no longer depends on the page: addresses are absolute, requests taken apart. */
 export function portable(source: Source): PortableSource {

@@ -13,7 +13,7 @@ const THREADS = Math.min(3, Math.max(2, (globalThis.navigator?.hardwareConcurren
 const PATIENCE = 10_000
 
 /** What a thread is asked. An array comes back with the answer. */
-export type Question = { id: number } & (
+export type DiskTask = { id: number } & (
   | { kind: 'hello' }
   | { kind: 'read' | 'write', name: string, start: number, length: number, array: ArrayBuffer }
   | { kind: 'hash', length: number, array: ArrayBuffer }
@@ -24,7 +24,7 @@ export type Question = { id: number } & (
  * What it answers: how many bytes were read, and their hash; or why it failed. To `hello`, the lock
  * that it holds as long as it lives.
  */
-export interface Answer {
+export interface DiskReply {
   id: number
   lock?: string | undefined
   array?: ArrayBuffer | undefined
@@ -34,7 +34,7 @@ export interface Answer {
 }
 
 type Unnumbered<T> = T extends unknown ? Omit<T, 'id'> : never
-type InFlight = (answer: Answer) => void
+type InFlight = (answer: DiskReply) => void
 
 /** One thread, and the questions that it has not answered. */
 class Thread {
@@ -50,7 +50,7 @@ class Thread {
       new URL('./disk-worker.js', import.meta.url),
       () => new Worker(new URL('./disk-worker.js', import.meta.url), { type: 'module' })
     )
-    this.#worker.onmessage = ({ data }: MessageEvent<Answer>) => {
+    this.#worker.onmessage = ({ data }: MessageEvent<DiskReply>) => {
       this.#inFlight.get(data.id)?.(data)
       this.#inFlight.delete(data.id)
     }
@@ -62,7 +62,7 @@ class Thread {
     return this.#inFlight.size
   }
 
-  ask(question: Unnumbered<Question>): Promise<Answer> {
+  ask(question: Unnumbered<DiskTask>): Promise<DiskReply> {
     const id = ++this.#lastId
     if (this.#ended !== undefined) return Promise.resolve({ id, failed: this.#ended })
     return new Promise(resolve => {
@@ -128,7 +128,7 @@ export class Disk {
   }
 
   /** Reads as many bytes as there are, at most `length`, into `array`, and hashes them. */
-  async read(name: string, start: number, length: number, array: ArrayBuffer): Promise<Answer> {
+  async read(name: string, start: number, length: number, array: ArrayBuffer): Promise<DiskReply> {
     const threads = await this.#running()
     const thread = this.#written.has(name) ? threads[0] : idlest(threads)
     const answer = await thread?.ask({ kind: 'read', name, start, length, array })
@@ -147,7 +147,7 @@ export class Disk {
   }
 
   /** Writes bytes, and hashes them. They are safe after `flush`. */
-  async write(name: string, start: number, length: number, array: ArrayBuffer): Promise<Answer> {
+  async write(name: string, start: number, length: number, array: ArrayBuffer): Promise<DiskReply> {
     const [first, ...others] = await this.#running()
     if (!first) return { id: 0, array, failed: 'no thread runs' }
     if (!this.#written.has(name)) {
@@ -162,7 +162,7 @@ export class Disk {
     return { ...hashed, ...written }
   }
 
-  async flush(name: string): Promise<Answer> {
+  async flush(name: string): Promise<DiskReply> {
     const [first] = await this.#running()
     return first?.ask({ kind: 'flush', name }) ?? { id: 0, failed: 'no thread runs' }
   }

@@ -1,0 +1,73 @@
+// Modules of JavaScript and TypeScript depend on one another in one direction only. An import of types
+// counts, and so does a later `import()`: a reader has to know the other module all the same.
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, posix } from 'node:path'
+import { test } from 'node:test'
+import { inRoot } from '../../scripts/paths.mjs'
+
+const IMPORT = /(?:\bfrom|^import|\bimport\()\s*['"](\.{1,2}\/[^'"]+)['"]/gm
+
+/** The modules of a folder, with the names of those that each imports. */
+const modulesIn = folder => {
+  const names = readdirSync(inRoot(folder), { recursive: true })
+    .map(name => name.replaceAll('\\', '/'))
+    .filter(name => /(?<!\.d)\.(?:ts|mjs)$/.test(name))
+  const importsOf = name => {
+    const code = readFileSync(join(inRoot(folder), name), 'utf8')
+    return Array.from(code.matchAll(IMPORT), ([, path]) => {
+      const plain = posix.join(posix.dirname(name), path).replace(/\.(?:js|mjs|ts)$/, '')
+      return names.find(other => other.replace(/\.(?:mjs|ts)$/, '') === plain)
+    }).filter(other => other !== undefined)
+  }
+  return new Map(names.map(name => [name, importsOf(name)]))
+}
+
+/** The same of folders. A module at the top is by itself. */
+const foldersOf = modules => {
+  const folderOf = name => name.includes('/') ? posix.dirname(name) : name
+  const folders = new Map([...modules.keys()].map(name => [folderOf(name), []]))
+  for (const [name, imports] of modules) {
+    const others = imports.map(folderOf).filter(other => other !== folderOf(name))
+    folders.get(folderOf(name)).push(...others)
+  }
+  return folders
+}
+
+/** The first circle that is found, as names in a row; `undefined` if there is none. */
+const circleIn = graph => {
+  const done = new Set()
+  const visit = (name, path) => {
+    if (path.includes(name)) return [...path.slice(path.indexOf(name)), name]
+    if (done.has(name)) return undefined
+    for (const next of graph.get(name) ?? []) {
+      const circle = visit(next, [...path, name])
+      if (circle) return circle
+    }
+    done.add(name)
+    return undefined
+  }
+  for (const name of graph.keys()) {
+    const circle = visit(name, [])
+    if (circle) return circle.join(' → ')
+  }
+  return undefined
+}
+
+test('a circle is found', () => {
+  const graph = new Map([['a', ['b']], ['b', ['c', 'd']], ['c', []], ['d', ['b']]])
+  assert.equal(circleIn(graph), 'b → d → b')
+})
+
+for (const [folder, least] of [['pkg-template', 100], ['scripts', 40], ['www', 20]]) {
+  test(`no module of ${folder}/ depends on itself through others`, () => {
+    const modules = modulesIn(folder)
+    const imports = [...modules.values()].flat().length
+    assert.ok(imports >= least, `${imports} imports were found`)
+    assert.equal(circleIn(modules), undefined)
+  })
+}
+
+test('nor does a folder of pkg-template/', () => {
+  assert.equal(circleIn(foldersOf(modulesIn('pkg-template'))), undefined)
+})
