@@ -52,6 +52,15 @@ pub struct Span<'a> {
     pub pos: usize,
     /// The tokens, one or more.
     pub ids: &'a [u32],
+    /// The token after them, if it is to be scored.
+    pub next: Option<u32>,
+}
+
+impl Span<'_> {
+    /// The tokens to be scored.
+    pub fn scored(&self) -> Vec<u32> {
+        self.ids.iter().skip(1).copied().chain(self.next).collect()
+    }
 }
 
 /// How that which computes is best used. None of it changes a token.
@@ -228,7 +237,7 @@ pub trait Compute: Steps {
     fn pass(&self, spans: &[Span<'_>]) -> Pending<()>;
 
     /// Like [`Compute::pass`], and gives for each span the log-probability, by the model alone, of each
-    /// of its tokens but the first, after those before it.
+    /// of its tokens but the first, and of the next one, after those before it.
     fn score(&self, spans: &[Span<'_>]) -> Pending<Vec<Vec<f32>>>;
 
     /// The best rate of the memory, in GB/s. Measured once.

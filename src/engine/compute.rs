@@ -185,15 +185,14 @@ impl Compute for Engine {
     fn score(&self, spans: &[Span<'_>]) -> Pending<Vec<Vec<f32>>> {
         let logits = self.pass_and_read(spans);
         let n_vocab = self.config().n_vocab;
-        let spans: Vec<Vec<u32>> = spans.iter().map(|span| span.ids.to_vec()).collect();
+        let spans: Vec<_> = spans.iter().map(|span| (span.ids.len(), span.scored())).collect();
         Pending::new(async move {
             let logits = logits.take().await?;
             let mut rows = logits.chunks_exact(n_vocab);
-            let scores = |ids: &Vec<u32>| {
-                let own = rows.by_ref().take(ids.len());
+            let scores = |(n, scored): &(usize, Vec<u32>)| {
+                let own: Vec<&[f32]> = rows.by_ref().take(*n).collect();
                 let of = |(row, &id): (&[f32], &u32)| Logprobs::new(row, id, 0).logprob;
-                // The row after the last token has nothing to score, but is taken with the others.
-                own.collect::<Vec<_>>().into_iter().zip(&ids[1..]).map(of).collect()
+                own.into_iter().zip(scored).map(of).collect()
             };
             Ok(spans.iter().map(scores).collect())
         })

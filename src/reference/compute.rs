@@ -372,9 +372,8 @@ impl Compute for Computer {
     fn score(&self, spans: &[Span<'_>]) -> Pending<Vec<Vec<f32>>> {
         let scores = spans.iter().map(|span| {
             let streams = self.compute(span.first, span.pos, span.ids);
-            let next = span.ids.iter().skip(1);
-            let score = |(x, &id): (&Vec<f32>, &u32)| Logprobs::new(&self.logits(x), id, 0).logprob;
-            streams.iter().zip(next).map(score).collect()
+            let score = |(x, id): (&Vec<f32>, u32)| Logprobs::new(&self.logits(x), id, 0).logprob;
+            streams.iter().zip(span.scored()).map(score).collect()
         });
         Pending::ready(scores.collect())
     }

@@ -172,10 +172,15 @@ impl Layers {
         x
     }
 
+    /// A residual stream after the last norm.
+    fn hidden(&self, x: &[f32]) -> Vec<f32> {
+        ops::rms_norm(x, &self.weights.output_norm, self.config.eps)
+    }
+
     /// The logits `[n_vocab]` of a residual stream.
     fn logits(&self, x: &[f32]) -> Vec<f32> {
         let config = &self.config;
-        let h = ops::rms_norm(x, &self.weights.output_norm, config.eps);
+        let h = self.hidden(x);
         let lm_head = self.weights.output.as_ref().unwrap_or(&self.weights.token_embd);
         let mut logits = ops::matvec_f32(lm_head, config.n_embd, &h);
         logits.truncate(config.n_vocab);

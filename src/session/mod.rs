@@ -19,6 +19,7 @@ mod pipeline;
 mod run;
 mod room;
 mod saved;
+mod score;
 mod serve;
 mod stats;
 mod stop;

@@ -21,12 +21,12 @@ fn each_sequence_of_a_pass_gets_what_it_gets_alone() {
         // Their beginnings share passes too.
         let (short, long) = (|n: usize| &ids[30..30 + n], &ids[..20]);
         for pos in (0..20).step_by(5) {
-            let long = Span { first: 0, pos, ids: &long[pos..pos + 5] };
-            let short = Span { first: 300, pos: 0, ids: short(2) };
+            let long = Span { first: 0, pos, ids: &long[pos..pos + 5], next: None };
+            let short = Span { first: 300, pos: 0, ids: short(2), next: None };
             block_on(compute.pass(&[long, short]).take()).unwrap();
         }
-        let long = Span { first: 0, pos: 20, ids: &ids[20..24] };
-        let short = Span { first: 300, pos: 2, ids: &ids[32..36] };
+        let long = Span { first: 0, pos: 20, ids: &ids[20..24], next: None };
+        let short = Span { first: 300, pos: 2, ids: &ids[32..36], next: None };
         let together = scores(compute, &[long, short]);
         let alone = [scores(compute, &[short]), scores(compute, &[long])];
         assert_eq!(together, [&alone[1][0][..], &alone[0][0][..]]);
@@ -43,4 +43,39 @@ fn each_sequence_of_a_pass_gets_what_it_gets_alone() {
         let off = found.iter().zip(&all[0]).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         assert!(off < 0.6, "{off}: {found:?}, not {:?}", all[0]);
     }
+}
+
+/// Texts of several lengths after a prefix that takes more than a chunk: each token has the
+/// log-probability of the logits after those before it.
+#[test]
+fn scores_are_those_of_the_logits() {
+    let prefix = noise(70);
+    let texts: Vec<Vec<u32>> = [1, 5, 0, 12, 3, 2, 4, 9, 7, 6]
+        .into_iter()
+        .map(|n| (0..n).map(|i| (31 * n + 7 * i) % 264).collect())
+        .collect();
+    for (setup, allowed) in [(Setup::exact().on_reference(), 0.0), (Setup::exact(), 0.6)] {
+        let mut session = setup.small();
+        let found = block_on(session.score(&prefix, &texts)).unwrap();
+        for (text, found) in texts.iter().zip(found) {
+            assert_eq!(found.len(), text.len());
+            for (n, (&id, found)) in text.iter().zip(found).enumerate() {
+                let ids = [&prefix, &text[..n]].concat();
+                let logits = block_on(session.logits(&ids)).unwrap();
+                let expected = Logprobs::new(&logits, id, 0).logprob;
+                assert!((found - expected).abs() <= allowed, "{text:?} {n}: {found} {expected}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_scored_is_refused() {
+    let mut session = Setup::default().on_reference().context(32).small();
+    let code = |prefix: &[u32], text: Vec<u32>, session: &mut tritloom::session::Session| {
+        block_on(session.score(prefix, &[text])).unwrap_err().code()
+    };
+    assert_eq!(code(&[], vec![1], &mut session), "bad-option");
+    assert_eq!(code(&[1], vec![9999], &mut session), "bad-option");
+    assert_eq!(code(&[1], vec![1; 32], &mut session), "context-full");
 }

@@ -1,0 +1,107 @@
+//! How likely texts are after a prefix that they share.
+
+use super::caches::{CacheId, Wanted};
+use super::room::MAX_SHARED;
+use super::{Session, given_up};
+use crate::compute::Span;
+use crate::error::{Error, Result};
+
+/// Texts that are scored together, at most.
+const MAX_TOGETHER: usize = 8;
+
+impl Session {
+    /// The log-probability, by the model alone, of each token of `texts` after those before it and
+    /// after `prefix`. The prefix is computed once, and passes hold tokens of several texts.
+    ///
+    /// Errors: `bad-option` (an empty prefix, ids out of range), `context-full`, `device-lost`.
+    pub async fn score(&mut self, prefix: &[u32], texts: &[Vec<u32>]) -> Result<Vec<Vec<f32>>> {
+        self.check_prompt(prefix)?;
+        let all: Vec<Vec<u32>> = texts.iter().map(|text| [prefix, text].concat()).collect();
+        all.iter().try_for_each(|ids| self.check_prompt(ids))?;
+        // A future that was dropped may have left running texts.
+        self.caches.release_all();
+        let scored = self.score_all(prefix.len() - 1, &all).await;
+        self.caches.release_all();
+        scored
+    }
+
+    async fn score_all(&mut self, shared: usize, all: &[Vec<u32>]) -> Result<Vec<Vec<f32>>> {
+        let mut scores = Vec::new();
+        while scores.len() < all.len() {
+            let mut placed = Vec::new();
+            for ids in all[scores.len()..].iter().take(MAX_TOGETHER) {
+                let wanted = Wanted { least: ids.len(), most: ids.len() };
+                let Some(id) = self.place(ids, wanted, MAX_SHARED).await? else { break };
+                placed.push((id, ids));
+            }
+            if placed.is_empty() {
+                return Err(Error::Internal("a text has no room in the KV cache".into()));
+            }
+            self.fill(shared, &placed).await?;
+            scores.extend(self.score_placed(shared, &placed).await?);
+            placed.iter().for_each(|&(id, _)| self.caches.release(id));
+        }
+        Ok(scores)
+    }
+
+    /// Computes the first `shared` tokens of one text, and copies them to the others.
+    async fn fill(&mut self, shared: usize, placed: &[(CacheId, &Vec<u32>)]) -> Result<()> {
+        let mut first = None;
+        for &(id, ids) in placed {
+            let Some(text) = self.caches.get(id) else { return Err(given_up()) };
+            let at = text.first();
+            let from = text.filled.min(shared);
+            text.filled = shared;
+            match first {
+                Some(first) => self.engine.copy_cache(first, at, shared),
+                None => {
+                    self.engine.use_cache(at);
+                    let chunk = self.traits.chunk;
+                    for pos in (from..shared).step_by(chunk) {
+                        let end = shared.min(pos + chunk);
+                        self.engine.prefill(&ids[pos..end], pos, end).take().await?;
+                    }
+                    first = Some(at);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes the other tokens, in passes that are as full as they can be.
+    async fn score_placed(
+        &mut self,
+        shared: usize,
+        placed: &[(CacheId, &Vec<u32>)],
+    ) -> Result<Vec<Vec<f32>>> {
+        let mut scores = vec![Vec::new(); placed.len()];
+        let mut rest = Vec::new();
+        for (n, &(id, ids)) in placed.iter().enumerate() {
+            let Some(text) = self.caches.get(id) else { return Err(given_up()) };
+            // The last token is not computed: no token after it is scored.
+            rest.push((n, text.first(), shared, ids));
+            text.filled = ids.len() - 1;
+        }
+        loop {
+            rest.retain(|(_, _, pos, ids)| pos + 1 < ids.len());
+            let (mut spans, mut of, mut room) = (Vec::new(), Vec::new(), self.traits.pass);
+            for (n, first, pos, ids) in &mut rest {
+                let tokens = (ids.len() - 1 - *pos).min(room);
+                if tokens > 0 {
+                    let (now, end) = (*pos, *pos + tokens);
+                    let ids = &ids[now..=end];
+                    let next = ids.last().copied();
+                    spans.push(Span { first: *first, pos: now, ids: &ids[..tokens], next });
+                    of.push(*n);
+                    (*pos, room) = (end, room - tokens);
+                }
+            }
+            if spans.is_empty() {
+                return Ok(scores);
+            }
+            for (n, found) in of.into_iter().zip(self.engine.score(&spans).take().await?) {
+                scores[n].extend(found);
+            }
+        }
+    }
+}
