@@ -67,7 +67,8 @@ export class TldrWidget extends Base {
   }
 
   disconnectedCallback(): void {
-    this.#leave()
+    // An element that is moved is back by then.
+    queueMicrotask(() => { if (!this.isConnected) this.#leave() })
   }
 
   attributeChangedCallback(): void {
@@ -86,6 +87,7 @@ export class TldrWidget extends Base {
     this.#tell('tldr-start', null)
     try {
       const said = text ?? await textOf(this.getAttribute('for'))
+      running.signal.throwIfAborted()
       if (said.trim() === '') throw new Unreadable('There is no text to sum up.')
       await this.#write(said, running.signal)
     } catch (error) {
@@ -95,6 +97,8 @@ export class TldrWidget extends Base {
       this.#running = undefined
       this.#view.end(aborted)
       if (aborted) this.#tell('tldr-stop', null)
+      // No event will tell that it has left.
+      if (!this.isConnected) this.#leave()
     }
   }
 
@@ -105,6 +109,8 @@ export class TldrWidget extends Base {
 
   async #write(text: string, signal: AbortSignal): Promise<void> {
     const texts = await this.#byBrowser(text, signal)
+    // An element that has left meanwhile must not join again.
+    signal.throwIfAborted()
     if (texts) return this.#finish(await this.#append(texts), undefined)
 
     const model = this.#join()

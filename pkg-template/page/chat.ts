@@ -92,9 +92,15 @@ export class Chat {
     checkSignal(signal)
     const exchange: Exchange = { user: { role: 'user', content: text } }
     this.#exchanges.push(exchange)
-    const run = this.#model.start(() => this.#seen(this.#until(exchange), rest), rest)
+    let dropped = 0
+    const input = async () => {
+      const seen = await this.#seen(this.#until(exchange), rest)
+      dropped = seen.dropped
+      return seen.messages
+    }
+    const run = this.#model.start(input, rest)
     return new Generation((onToken, stop) => {
-      const answer = this.#last.then(() => this.#answer(exchange, run, onToken, stop))
+      const answer = this.#last.then(() => this.#answer(exchange, run, () => dropped, onToken, stop))
       this.#last = answer.catch(() => {})
       return answer
     }, signal)
@@ -148,7 +154,8 @@ export class Chat {
   }
 
   async #answer(
-    exchange: Exchange, run: Run, onToken: (token: Token) => void, stop: AbortSignal
+    exchange: Exchange, run: Run, dropped: () => number, onToken: (token: Token) => void,
+    stop: AbortSignal
   ): Promise<Stats> {
     let content = ''
     try {
@@ -157,33 +164,42 @@ export class Chat {
         if (!stop.aborted && token.channel === 'answer') content += token.text
         onToken(token)
       }, stop)
-      return this.#overflow === 'slide' ? { ...stats, droppedMessages: this.#dropped } : stats
+      return this.#overflow === 'slide' ? { ...stats, droppedMessages: dropped() } : stats
     } catch (error) {
       content = ''
       throw error
     } finally {
-      if (content) exchange.answer = { role: 'assistant', content }
-      else this.#exchanges = this.#exchanges.filter(other => other !== exchange)
+      if (!content) this.#exchanges = this.#exchanges.filter(other => other !== exchange)
+      // After a reset the exchange belongs to no conversation.
+      else if (this.#exchanges.includes(exchange)) {
+        exchange.answer = { role: 'assistant', content }
+        this.#dropped = dropped()
+      }
     }
   }
 
-  /** Of a conversation that ends with a question, what the model sees. */
-  async #seen(messages: Message[], { maxTokens }: GenerateOptions): Promise<Message[]> {
-    if (this.#overflow === 'error') return messages
+  /** Of a conversation that ends with a question, what the model sees, and how many messages it does not. */
+  async #seen(
+    messages: Message[], { maxTokens }: GenerateOptions
+  ): Promise<{ messages: Message[], dropped: number }> {
+    if (this.#overflow === 'error') return { messages, dropped: 0 }
     const { contextLength, count } = this.#model
-    let seen = without(messages, this.#dropped)
+    let dropped = this.#dropped
+    let seen = without(messages, dropped)
     let tokens = await count(seen)
-    const answer = Math.min(maxTokens ?? Infinity, contextLength * ANSWER_SHARE)
-    if (tokens + answer <= contextLength) return seen
+    // The crate refuses a wrong `maxTokens`: no turn is left out for it.
+    const wanted = Number.isInteger(maxTokens) ? Number(maxTokens) : Infinity
+    const answer = Math.min(wanted, contextLength * ANSWER_SHARE)
+    if (tokens + answer <= contextLength) return { messages: seen, dropped }
     for (const [index, { role }] of messages.slice(firstSaid(messages)).entries()) {
-      if (role !== 'user' || index <= this.#dropped) continue
+      if (role !== 'user' || index <= dropped) continue
       seen = without(messages, index)
       tokens = await count(seen)
       // If the message is too long by itself, it fails, and the turns before it stay.
-      if (tokens <= contextLength) this.#dropped = index
+      if (tokens <= contextLength) dropped = index
       if (tokens <= contextLength * KEPT_SHARE) break
     }
-    return seen
+    return { messages: seen, dropped }
   }
 
   /** The conversation up to a question. Questions before it without an answer have failed. */

@@ -76,7 +76,9 @@ export class SharedModel {
   async missing(signal?: AbortSignal): Promise<number | undefined> {
     if (this.#loading) return 0
     const { cache } = await core()
-    const stored = (await cache.list()).find(({ url }) => url === this.url)
+    // Where storage is blocked, nothing is stored, and models load all the same.
+    const all = await cache.list().catch(() => [])
+    const stored = all.find(({ url }) => url === this.url)
     if (stored?.complete) return 0
     const sizes = await Promise.all(volumes(this.url).map(url => sizeOf(url, signal)))
     const total = stored?.total ?? sizes.reduce((sum, size) => sum + size, 0)

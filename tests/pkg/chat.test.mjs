@@ -90,3 +90,35 @@ test('a chat is saved when its answers are there, and restored with all that it 
     assert.throws(() => Chat.restored(model, text), error => error.code === 'bad-option' && /chat/.test(error.message), text)
   }
 })
+
+test('a reset while an answer comes leaves out nothing of the next conversation', async () => {
+  const { chat, seen, ask, model } = chatOf(24, 'slide')
+  for (const name of ['a', 'b', 'c']) await ask(`${name} b c`)
+  const { count } = model
+  model.count = messages => {
+    chat.reset()
+    return count(messages)
+  }
+  await ask('d b c')
+  model.count = count
+  assert.equal(await ask('e'), 0)
+  assert.deepEqual(seen.at(-1), ['be kind', 'e'])
+  assert.equal(chat.messages.length, 3)
+})
+
+test('a send that fails leaves out nothing, whatever its `maxTokens` is', async () => {
+  for (const maxTokens of ['many', NaN, {}, undefined]) {
+    const { chat, seen, ask, model } = chatOf(24, 'slide')
+    for (const name of ['a', 'b']) await ask(`${name} b c`)
+    const { start } = model
+    model.start = input => async () => {
+      await input()
+      throw new Error('bad-option')
+    }
+    await assert.rejects(ask('c '.repeat(14).trim(), { maxTokens }), /bad-option/)
+    model.start = start
+    assert.equal(await ask('d', { maxTokens }), 0, String(maxTokens))
+    assert.equal(seen.at(-1).length, 6)
+    assert.equal(chat.messages.length, 7)
+  }
+})

@@ -81,3 +81,15 @@ test('who waits for a load that others began learns how far it is', async () => 
   assert.equal(model.progress, undefined)
   for (const one of [first, second]) model.leave(one)
 })
+
+test('where storage is blocked, all is to be downloaded', async () => {
+  serve({ 'd.gguf': '1000' })
+  const { cache } = BitNet
+  const { list } = cache
+  cache.list = () => Promise.reject(new Error('storage'))
+  try {
+    assert.equal(await missing('d.gguf'), 1000)
+  } finally {
+    cache.list = list
+  }
+})

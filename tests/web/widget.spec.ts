@@ -174,3 +174,29 @@ test('the browser\'s own model where the page prefers it, and the article of the
   }
   expect((await told(page)).filter(text => text.includes('forbids'))).toEqual([])
 })
+
+test('a widget that leaves before its text is known joins no model; one that is moved goes on', async ({ page }) => {
+  await visit(page, '/as/strict/tests/web/widget.html', '/as/strict/pkg/widget.js')
+  const isJoined = await page.evaluate(async () => {
+    const { SharedModel } = await import('/as/strict/pkg/widget/model.js' as string)
+    const widget = document.getElementById('second') as HTMLElement & { summarize(): Promise<void> }
+    widget.setAttribute('consent', 'given')
+    const summary = widget.summarize()
+    widget.remove()
+    await summary
+    // A model that the widget has joined is one that may be downloaded.
+    const user = { onProgress() {}, onLost() {} }
+    const model = SharedModel.join(new URL('/tests/data/golden/golden.gguf', location.href).href, user)
+    model.leave(user)
+    return model.isAllowed
+  })
+  expect(isJoined).toBe(false)
+  expect(await told(page)).toEqual(['second tldr-start'])
+
+  await click(page, 'first', 'Sum it up')
+  await expect(consent(page, 'first')).toContainText('It has 252 kB.')
+  await page.evaluate(() => document.body.append(document.getElementById('first')!))
+  await expect(consent(page, 'first')).toContainText('It has 252 kB.')
+  await expect(page.locator('#first').getByRole('button', { name: 'Stop' })).toBeVisible()
+  expect(await told(page)).toEqual(['first tldr-start', 'first tldr-consent 251616'])
+})
