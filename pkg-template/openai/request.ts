@@ -44,6 +44,11 @@ const COMPLETION_TOKENS = 16
 const MAX_TOP_LOGPROBS = 20
 const MAX_COMPLETION_LOGPROBS = 5
 const MAX_BIAS = 100
+/** The most choices of a request, of all its prompts. */
+const MAX_CHOICES = 2048
+/** Others' servers take a factor above 0. */
+const MIN_REPETITION = 1e-3
+const MAX_REPETITION = 1e3
 
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
 
@@ -55,6 +60,11 @@ const SAMPLING: Readers = {
   top_p: (value, param) => ({ topP: Math.max(MIN_TOP_P, number(value, param, 0, 1)) }),
   presence_penalty: (value, param) => ({ presencePenalty: number(value, param, -2, 2) }),
   frequency_penalty: (value, param) => ({ frequencyPenalty: number(value, param, -2, 2) }),
+  // These three are no parameters of OpenAI's, but of other servers with its interface.
+  top_k: (value, param) => ({ topK: Math.max(0, integer(value, param, -1, 2 ** 32 - 1)) }),
+  min_p: (value, param) => ({ minP: number(value, param, 0, 1) }),
+  repetition_penalty: (value, param) =>
+    ({ repeatPenalty: number(value, param, MIN_REPETITION, MAX_REPETITION) }),
   logit_bias: (value, param) => ({ logitBias: biases(value, param) }),
   seed: (value, param) => ({ seed: integer(value, param) >>> 0 }),
   stop: (value, param) => ({ stop: stops(value, param) }),
@@ -80,11 +90,11 @@ const READ = ['model', 'messages', 'prompt', 'n', 'stream', 'stream_options']
 /** Parameters that concern OpenAI's servers, and change no text. */
 const IGNORED = [
   'metadata', 'parallel_tool_calls', 'prediction', 'prompt_cache_key', 'prompt_cache_options',
-  'prompt_cache_retention', 'safety_identifier', 'service_tier', 'user'
+  'prompt_cache_retention', 'safety_identifier', 'service_tier', 'user', 'verbosity'
 ]
 
 /** Known parameters that are not supported: the value that asks for nothing is taken. */
-const UNSUPPORTED: Record<string, (value: unknown) => boolean> = {
+const UNSUPPORTED: Record<string, (value: unknown, request: Body) => boolean> = {
   audio: () => false,
   best_of: value => value === 1,
   echo: value => value === false,
@@ -96,8 +106,7 @@ const UNSUPPORTED: Record<string, (value: unknown) => boolean> = {
   store: value => value === false,
   suffix: value => value === '',
   tool_choice: value => value === 'none',
-  tools: isEmpty,
-  verbosity: value => value === 'medium',
+  tools: (value, { tool_choice: choice }) => choice === 'none' || isEmpty(value),
   web_search_options: () => false
 }
 
@@ -121,7 +130,11 @@ export function readChatRequest(body: unknown): Job {
 export function readCompletionRequest(body: unknown): Job {
   const request = checkBody(body)
   const options = { maxTokens: COMPLETION_TOKENS, raw: true, ...read(request, COMPLETION) }
-  return { ...common(request), inputs: prompts(required(request, 'prompt')), options }
+  const inputs = prompts(required(request, 'prompt'))
+  const job = { ...common(request), inputs, options }
+  if (inputs.length * job.n <= MAX_CHOICES) return job
+  const why = `Invalid 'prompt': ${inputs.length} prompts with 'n' of ${job.n} are more than ${MAX_CHOICES} choices.`
+  throw new RequestError(why, 'invalid_value', 'prompt')
 }
 
 function checkBody(body: unknown): Body {
@@ -138,7 +151,7 @@ function read(request: Body, parameters: Readers): GenerateOptions {
     if (Object.hasOwn(parameters, param)) Object.assign(options, parameters[param]!(value, param))
     else if (!Object.hasOwn(UNSUPPORTED, param)) {
       throw new RequestError(`Unknown parameter: '${param}'.`, 'unknown_parameter', param)
-    } else if (!UNSUPPORTED[param]!(value)) throw unsupported(param)
+    } else if (!UNSUPPORTED[param]!(value, request)) throw unsupported(param)
   }
   return options
 }

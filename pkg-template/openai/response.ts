@@ -22,8 +22,21 @@ export interface Form<Whole, Part, Logprobs> {
   begin(index: number): Part | undefined
   text(index: number, text: string, logprobs: Logprobs | null): Part
   end(index: number, reason: FinishReason): Part
-  /** What is told of tokens, the first of which begins at character `at` of the answer. */
-  logprobs(tokens: readonly Token[], at: number): Logprobs
+  /** The log-probabilities of tokens, whose places in the answer `offsets` knows. */
+  logprobs(tokens: readonly Token[], offsets: Offsets): Logprobs
+}
+
+/** Where the tokens of an answer begin, in characters. Those of one character begin where it does. */
+export class Offsets {
+  #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  #at = 0
+
+  /** Where the next token begins. */
+  next({ bytes = [] }: Token): number {
+    const begins = this.#at
+    this.#at += this.#decoder.decode(Uint8Array.from(bytes), { stream: true }).length
+    return begins
+  }
 }
 
 /** A token's own text. Of a character of which it has a part only, it is U+FFFD. */
@@ -75,15 +88,14 @@ export const COMPLETION_FORM: Form<CompletionChoice, CompletionChoice, Completio
   begin: () => undefined,
   text: (index, text, logprobs) => choice(index, text, null, logprobs),
   end: (index, reason) => choice(index, '', reason, null),
-  logprobs: (tokens, at) => ({
+  logprobs: (tokens, offsets) => ({
     tokens: tokens.map(ownText),
     token_logprobs: tokens.map(({ logprob = 0 }) => logprob),
     top_logprobs: tokens.map(token => Object.fromEntries([
       [ownText(token), token.logprob ?? 0],
       ...(token.top ?? []).map(({ text, logprob }) => [text, logprob])
     ])),
-    text_offset: tokens.map((_, index) =>
-      tokens.slice(0, index).reduce((offset, token) => offset + ownText(token).length, at))
+    text_offset: tokens.map(token => offsets.next(token))
   })
 }
 

@@ -3,7 +3,7 @@ import { checkOptions, checkSignal } from '../check.js'
 import type { Generation } from '../generation.js'
 import { readChatRequest, readCompletionRequest, RequestError } from './request.js'
 import type { Job } from './request.js'
-import { CHAT_FORM, COMPLETION_FORM, errorOf, frame, ownText, usageOf } from './response.js'
+import { CHAT_FORM, COMPLETION_FORM, errorOf, frame, Offsets, usageOf } from './response.js'
 import type { Form } from './response.js'
 import type {
   ChatCompletion, ChatCompletionChunk, ChatCompletionOptions, ChatCompletionStream, CompletionUsage
@@ -173,7 +173,7 @@ async function whole<Whole, Part, Logprobs>(
       if (job.options.logprobs !== undefined) {
         for await (const token of generation.tokens()) if (isTold(token)) told.push(token)
       }
-      const logprobs = job.options.logprobs === undefined ? null : form.logprobs(told, 0)
+      const logprobs = job.options.logprobs === undefined ? null : form.logprobs(told, new Offsets())
       choices.push(form.whole(index, text, reasonOf(stats), logprobs))
     }
   } finally {
@@ -210,12 +210,11 @@ async function* partsOf<Whole, Part, Logprobs>(
   form: Form<Whole, Part, Logprobs>, index: number, tokens: AsyncIterable<Token>
 ): AsyncGenerator<Part, void, undefined> {
   let opening = form.begin(index)
-  let at = 0
+  const offsets = new Offsets()
   for await (const token of tokens) {
     if (opening) yield opening
     opening = undefined
-    const logprobs = isTold(token) ? form.logprobs([token], at) : null
-    if (logprobs) at += ownText(token).length
+    const logprobs = isTold(token) ? form.logprobs([token], offsets) : null
     const { text, channel } = token
     if (logprobs || text && channel === 'answer') yield form.text(index, text, logprobs)
   }
@@ -224,15 +223,31 @@ async function* partsOf<Whole, Part, Logprobs>(
 
 /** What all generators yield, as it comes. */
 async function* merged<T>(all: AsyncGenerator<T, void>[]): AsyncGenerator<T, void, undefined> {
-  const next = async (from: AsyncGenerator<T, void>) => ({ from, ...await from.next() })
-  const waiting = new Map(all.map(from => [from, next(from)]))
-  while (waiting.size > 0) {
-    const { from, done, value } = await Promise.race(waiting.values())
-    // It is asked again behind all others, which so get their turns.
-    waiting.delete(from)
-    if (done) continue
+  /** What has come, in order. A race of all promises would keep what every one of its rounds has made. */
+  const ready: (() => IteratorResult<T, void> & { from: AsyncGenerator<T, void> })[] = []
+  let wake = () => {}
+  const ask = (from: AsyncGenerator<T, void>) => {
+    from.next().then(
+      result => ready.push(() => ({ from, ...result })),
+      error => ready.push(() => { throw error })
+    ).then(() => wake())
+  }
+  all.forEach(ask)
+  let running = all.length
+  while (running > 0) {
+    const first = ready.shift()
+    if (!first) {
+      await new Promise<void>(resolve => { wake = resolve })
+      continue
+    }
+    const { from, done, value } = first()
+    if (done) {
+      running -= 1
+      continue
+    }
     yield value as T
-    waiting.set(from, next(from))
+    // It is asked again behind all others, which so get their turns.
+    ask(from)
   }
 }
 

@@ -25,6 +25,12 @@ interface CompletionRequestBase {
    * another one each time.
    */
   seed?: number | null
+  /** Draw only from this many of the likeliest tokens; 0 and -1: from all. Default: 0. */
+  top_k?: number | null
+  /** Draw only from tokens with this share of the likeliest one's probability. Default: 0. */
+  min_p?: number | null
+  /** Divides the logits of tokens of the prompt and the answer, from 0.001 to 1000. Default: 1. */
+  repetition_penalty?: number | null
   /** What is added to the logits of tokens, by their ids; from -100 to 100. Default: nothing. */
   logit_bias?: Record<string, number> | null
   /** A text that ends the answer, or several. */

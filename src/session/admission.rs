@@ -73,7 +73,15 @@ impl Session {
             false => (Wanted { least: most, most }, MAX_SHARED),
         };
         let asked = self.asked.take().filter(|asked| asked.prompt == ids);
-        let Some(id) = self.place(&ids, wanted, bytes).await? else {
+        let placed = match self.place(&ids, wanted, bytes).await {
+            Ok(placed) => placed,
+            // The GPU is lost: the call is out of the queue, and gets the error as those that run do.
+            Err(error) => {
+                generation.fail(error.clone());
+                return Err(error);
+            }
+        };
+        let Some(id) = placed else {
             running.blocked = true;
             self.asked = asked;
             let Generation { options, on_token, answer, .. } = generation;

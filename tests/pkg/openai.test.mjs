@@ -6,7 +6,7 @@ import { test } from 'node:test'
 const load = name => import(new URL(`../../pkg/${name}.js`, import.meta.url))
 const { readChatRequest, readCompletionRequest, RequestError } = await load('openai/request')
 const { answer, create } = await load('openai/server')
-const { errorOf } = await load('openai/response')
+const { errorOf, Offsets } = await load('openai/response')
 const { Generation } = await load('generation')
 const { BitNetError } = await load('error')
 
@@ -145,7 +145,7 @@ test('what is not supported yet is refused by name, unless it asks for nothing',
   const unsupported = {
     audio: {}, function_call: 'auto', functions: [{}], modalities: ['text', 'audio'],
     moderation: {}, response_format: { type: 'json_object' }, store: true, tool_choice: 'auto', tools: [{}],
-    verbosity: 'low', web_search_options: {}
+    web_search_options: {}
   }
   for (const [param, value] of Object.entries(unsupported)) refuses(() => chat({ [param]: value }), 'unsupported_parameter', param)
   for (const [param, value] of Object.entries({ best_of: 2, echo: true, suffix: 'end' })) {
@@ -206,11 +206,11 @@ test('logprobs and biases of tokens', async () => {
   const completed = async body => answer(model, 'https://host/v1/completions', post({ prompt: 'a', logprobs: 2, ...body }))
   const expected = {
     tokens: ['A\ufffd', '\ufffdB'], token_logprobs: [-0.5, -0.5],
-    top_logprobs: [{ 'A\ufffd': -0.5, A: -0.25, '\ufffd': -2 }, { '\ufffdB': -0.5 }], text_offset: [0, 2]
+    top_logprobs: [{ 'A\ufffd': -0.5, A: -0.25, '\ufffd': -2 }, { '\ufffdB': -0.5 }], text_offset: [0, 1]
   }
   assert.deepEqual((await (await completed({})).json()).choices[0].logprobs, expected)
   const events = eventsOf(await (await completed({ stream: true })).text()).slice(0, -1).map(event => JSON.parse(event).choices[0].logprobs)
-  assert.deepEqual(events.flatMap(told => told?.text_offset ?? []), [0, 2])
+  assert.deepEqual(events.flatMap(told => told?.text_offset ?? []), [0, 1])
 })
 
 test('choices come in order, with seeds of their own; a prompt counts once', async () => {
@@ -345,4 +345,63 @@ test('the models: the loaded one, and any by its name', async () => {
   assert.deepEqual(await of('/models'), { object: 'list', data: [one] })
   assert.deepEqual(await of('/models/org%2Fname'), { ...one, id: 'org/name' })
   assert.deepEqual(await of('/models/100%'), { ...one, id: '100%' })
+})
+
+test('other servers\' parameters apply; what asks for no tool and how verbose to be is ignored', () => {
+  const others = { top_k: 40, min_p: 0.05, repetition_penalty: 1.1 }
+  const options = { temperature: 1, topK: 40, minP: 0.05, repeatPenalty: 1.1 }
+  assert.deepEqual(chat(others).options, options)
+  assert.deepEqual(completion(others).options, { maxTokens: 16, raw: true, ...options })
+  assert.equal(chat({ top_k: -1 }).options.topK, 0)
+  for (const [param, value] of [['top_k', -2], ['min_p', 1.1], ['repetition_penalty', 0], ['repetition_penalty', -1]]) {
+    refuses(() => chat({ [param]: value }), 'invalid_value', param)
+  }
+  const plain = chat({}).options
+  for (const verbosity of ['low', 'medium', 'high']) assert.deepEqual(chat({ verbosity }).options, plain)
+  assert.deepEqual(chat({ tools: [{ type: 'function' }], tool_choice: 'none' }).options, plain)
+  refuses(() => chat({ tools: [{ type: 'function' }] }), 'unsupported_parameter', 'tools')
+})
+
+test('a request has at most 2048 choices, and the memory of a stream grows with them, not with their square', async () => {
+  const prompts = Array(32).fill('Once')
+  assert.equal(completion({ prompt: prompts, n: 64 }).n, 64)
+  refuses(() => completion({ prompt: prompts, n: 65 }), 'invalid_value', 'prompt', /2048/)
+
+  // A promise that waits keeps what was attached to it: here one answer waits while another comes.
+  const attached = new Map()
+  const { then } = Promise.prototype
+  const finish = []
+  const slow = () => new Generation(onToken => new Promise(resolve => {
+    finish.push(() => {
+      onToken({ text: 'b', channel: 'answer' })
+      resolve({ ...STATS })
+    })
+  }))
+  const quick = () => new Generation(async onToken => {
+    for (let n = 0; n < 500; n++) onToken({ text: 'a', channel: 'answer' })
+    setTimeout(() => finish.forEach(end => end()))
+    return { ...STATS }
+  })
+  let made = 0
+  const model = { info: { name: 'm', thinking: false }, generate: () => made++ === 0 ? slow() : quick() }
+  const stream = await create(model, { messages: [USER], n: 2, stream: true })
+  Promise.prototype.then = function (...args) {
+    attached.set(this, 1 + (attached.get(this) ?? 0))
+    return then.apply(this, args)
+  }
+  let chunks = 0
+  try {
+    for await (const _ of stream) chunks += 1
+  } finally {
+    Promise.prototype.then = then
+  }
+  assert.ok(chunks >= 502, String(chunks))
+  const most = Math.max(...attached.values())
+  assert.ok(most < 10, `${most} were attached to one promise`)
+})
+
+test('offsets are linear, and tokens of one character begin where it does', () => {
+  const offsets = new Offsets()
+  const tokens = [[0x61], [0xf0, 0x9f], [0x98], [0x80], [0x62]]
+  assert.deepEqual(tokens.map(bytes => offsets.next({ bytes })), [0, 1, 1, 1, 3])
 })
