@@ -11,7 +11,7 @@ use super::plans::Plans;
 use super::state::State;
 use super::upload::{Upload, Uploaded};
 use super::weights::Weights;
-use super::{Engine, dot, forward, matrix_units};
+use super::{Engine, block, dot, matrix_units};
 use crate::compute::{EngineOptions, Progress};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, Link, Readback, Recorder};
@@ -132,7 +132,7 @@ impl Engine {
         let mut prompts = vec![prompt(2)];
         let mut tokens = vec![self.decode_and_sample(0, 1)];
         if warms_long {
-            prompts.push(prompt(forward::SHORT + 1));
+            prompts.push(prompt(block::SHORT + 1));
             tokens.extend(self.state.later_positions().map(|pos| self.decode_and_sample(pos, 1)));
         }
         Ok(Warming { prompts, tokens })

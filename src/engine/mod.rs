@@ -3,6 +3,7 @@
 //! The [`Config`] is fixed, the [`Weights`] are loaded, the [`State`] changes.
 
 mod bandwidth;
+mod block;
 mod choices;
 mod compute;
 mod dot;
@@ -13,6 +14,7 @@ mod load;
 mod matrix_units;
 mod plans;
 mod state;
+mod tap;
 mod upload;
 mod weights;
 
@@ -28,6 +30,7 @@ use crate::kernels::{
 use crate::model::Config;
 
 pub use crate::gpu::MAX_BATCH_STEPS;
+pub use block::Site;
 pub use choices::{Choices, Chosen, Sampled};
 pub use upload::UPLOAD;
 
@@ -476,7 +479,7 @@ impl Engine {
     fn layers(&self, n_tokens: u32) -> &Plan {
         match n_tokens as usize {
             1 => &self.plans.decode,
-            ..=forward::SHORT => &self.plans.short,
+            ..=block::SHORT => &self.plans.short,
             _ => &self.plans.prefill,
         }
     }

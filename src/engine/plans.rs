@@ -1,6 +1,7 @@
 //! The recorded work.
 
-use super::forward::{self, Width};
+use super::block::Width;
+use super::forward;
 use super::head;
 use super::lm_head::Candidates;
 use super::state::{Slot, State};
@@ -18,7 +19,7 @@ pub(super) struct Plans {
     pub(super) decode: Plan,
     /// A chunk of tokens through the layers.
     pub(super) prefill: Plan,
-    /// The same for at most [`SHORT`](forward::SHORT) tokens.
+    /// The same for at most [`SHORT`](super::block::SHORT) tokens.
     pub(super) short: Plan,
     /// Few tokens through the layers.
     pub(super) few: Plan,
@@ -76,7 +77,7 @@ impl Plans {
         Self {
             // What a load leaves for later is compiled in this order: what most calls need comes first.
             short: forward::layers(recorder, config, weights, state, Width::Short),
-            decode: forward::decode(recorder, config, weights, state),
+            decode: forward::layers(recorder, config, weights, state, Width::One),
             prefill: forward::layers(recorder, config, weights, state, Width::Chunk),
             few: forward::layers(recorder, config, weights, state, Width::Few),
             few_logits: head::few_logits(recorder, weights, state),

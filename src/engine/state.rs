@@ -59,7 +59,7 @@ impl AllInputs {
             stream: tuning.fused
                 && tuning.lanes >= MIN_LANES
                 && blocks == Inputs::Groups
-                && weights.stream_matrices().is_some(),
+                && weights.are_streamed(),
             lm_head: if weights.lm_head().dense().is_some() { Inputs::Floats } else { packed },
         }
     }

@@ -124,10 +124,9 @@ impl Weights {
         self.output.as_mut().unwrap_or(&mut self.token_embd)
     }
 
-    /// The matrices of each block, in the order of [`Block`]'s fields, if the kernels of the residual
-    /// stream take all of them.
-    pub(super) fn stream_matrices(&self) -> Option<Vec<[&Packed; 4]>> {
-        self.blocks.iter().map(Block::stream_matrices).collect()
+    /// Whether the kernels of the residual stream take the matrices of all blocks.
+    pub(super) fn are_streamed(&self) -> bool {
+        self.blocks.iter().all(Block::is_streamed)
     }
 
     /// Where the tensor goes.
@@ -158,16 +157,14 @@ impl Weights {
 }
 
 impl Block {
-    fn stream_matrices(&self) -> Option<[&Packed; 4]> {
-        let whole = |w: &Packed| w.ends_with_groups();
-        let matrices = [
-            self.attn_qkv.packed_ternary(|_| true)?,
-            self.attn_output.packed_ternary(whole)?,
-            self.ffn_gate_up.packed_ternary(whole)?,
-            self.ffn_down.packed_ternary(whole)?,
-        ];
+    fn is_streamed(&self) -> bool {
         let has_sub_norms = self.attn_sub_norm.is_some() || self.ffn_sub_norm.is_some();
-        (!has_sub_norms).then_some(matrices)
+        let whole = |w: &Packed| w.ends_with_groups();
+        !has_sub_norms
+            && self.attn_qkv.is_packed_ternary(|_| true)
+            && self.attn_output.is_packed_ternary(whole)
+            && self.ffn_gate_up.is_packed_ternary(whole)
+            && self.ffn_down.is_packed_ternary(whole)
     }
 }
 
@@ -192,12 +189,9 @@ impl Matrix {
         }
     }
 
-    /// The matrix, if it is packed in 1 or 2 bits and `fits`.
-    fn packed_ternary(&self, fits: impl Fn(&Packed) -> bool) -> Option<&Packed> {
-        match self {
-            Self::Packed(w) if w.format.is_ternary() && fits(w) => Some(w),
-            _ => None,
-        }
+    /// Whether it is packed in 1 or 2 bits and `fits`.
+    fn is_packed_ternary(&self, fits: impl Fn(&Packed) -> bool) -> bool {
+        matches!(self, Self::Packed(w) if w.format.is_ternary() && fits(w))
     }
 
     fn target(&self, matrix: usize, first_row: usize) -> Target<'_> {

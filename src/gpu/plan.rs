@@ -4,6 +4,8 @@
 //! load, so that three calls are left for each dispatch and token.
 
 use std::num::NonZero;
+use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::pipeline::Pipeline;
@@ -139,10 +141,11 @@ impl Dispatch {
     }
 }
 
-/// Dispatches in the order they were recorded, ready to be run many times.
+/// Dispatches in the order they were recorded, ready to be run many times. They are in segments, such
+/// as a block of the model each. All segments run in one pass, so they cost nothing.
 #[derive(Default)]
 pub struct Plan {
-    dispatches: Vec<Dispatch>,
+    segments: Vec<Rc<[Dispatch]>>,
 }
 
 /// Records dispatches into a plan. The kernels are its methods.
@@ -153,40 +156,48 @@ pub struct Recorder<'gpu> {
     gpu: &'gpu Gpu,
     step: Buffer<Step>,
     plan: Plan,
+    /// The segment that is being recorded.
+    open: Vec<Dispatch>,
 }
 
 impl Plan {
     /// The dispatches' kernels and variants, in order.
     pub fn labels(&self) -> impl Iterator<Item = &str> {
-        self.dispatches.iter().map(|d| d.label.as_str())
+        self.dispatches().map(|d| d.label.as_str())
     }
 
     /// Dispatches in one run.
     pub fn len(&self) -> usize {
-        self.dispatches.len()
+        self.dispatches().count()
     }
 
     /// Whether nothing was recorded.
     pub fn is_empty(&self) -> bool {
-        self.dispatches.is_empty()
+        self.len() == 0
     }
 
     /// Bytes that its kernels read and write in a step, each at least once.
     pub fn bytes(&self, step: &Step) -> u64 {
-        self.dispatches.iter().map(|dispatch| dispatch.bytes(step)).sum()
+        self.dispatches().map(|dispatch| dispatch.bytes(step)).sum()
+    }
+
+    /// Its segments of that range, or as many of them as there are. They share the dispatches.
+    pub fn segments(&self, range: Range<usize>) -> Self {
+        let segments = self.segments.iter().skip(range.start).take(range.len());
+        Self { segments: segments.cloned().collect() }
     }
 
     /// The pipelines of its dispatches, some more than once.
     pub(super) fn pipelines(&self) -> impl Iterator<Item = &Arc<Pipeline>> {
-        let ways = self.dispatches.iter().flat_map(|dispatch| {
+        let ways = self.dispatches().flat_map(|dispatch| {
             let instead = dispatch.instead.iter().map(|instead| &instead.way);
             [&dispatch.way].into_iter().chain(instead)
         });
         ways.map(|way| &way.pipeline)
     }
 
-    pub(super) fn dispatches(&self) -> &[Dispatch] {
-        &self.dispatches
+    pub(super) fn dispatches(&self) -> impl Iterator<Item = &Dispatch> {
+        self.segments.iter().flat_map(|segment| segment.iter())
     }
 }
 
@@ -211,12 +222,20 @@ impl<T> Bound for Buffer<T> {
 impl<'gpu> Recorder<'gpu> {
     /// A recorder of kernels that read their step from `step`.
     pub fn new(gpu: &'gpu Gpu, step: &Buffer<Step>) -> Self {
-        Self { gpu, step: step.clone(), plan: Plan::default() }
+        Self { gpu, step: step.clone(), plan: Plan::default(), open: Vec::new() }
     }
 
     /// Everything recorded since the last call, as a plan.
     pub fn finish(&mut self) -> Plan {
+        self.end_segment();
         std::mem::take(&mut self.plan)
+    }
+
+    /// Ends a segment of the plan, unless nothing was recorded since the last one.
+    pub fn end_segment(&mut self) {
+        if !self.open.is_empty() {
+            self.plan.segments.push(std::mem::take(&mut self.open).into());
+        }
     }
 
     /// The device the plans are for.
@@ -279,14 +298,7 @@ impl<'gpu> Recorder<'gpu> {
         let used = bound.iter().map(|(access, buffer)| (*access, buffer.used())).collect();
         let stepped = bound.iter().any(|(access, _)| *access == Access::Step);
         let way = Way { pipeline, workgroups };
-        self.plan.dispatches.push(Dispatch {
-            way,
-            instead: Vec::new(),
-            bind_group,
-            stepped,
-            used,
-            label,
-        });
+        self.open.push(Dispatch { way, instead: Vec::new(), bind_group, stepped, used, label });
     }
 
     /// Gives the last dispatch, which is of `kernel`, other `consts` and `workgroups` in the steps that
@@ -299,7 +311,7 @@ impl<'gpu> Recorder<'gpu> {
         workgroups: [Extent; 3],
     ) {
         let pipeline = self.gpu.pipeline(kernel, consts);
-        if let Some(last) = self.plan.dispatches.last_mut() {
+        if let Some(last) = self.open.last_mut() {
             last.instead.push(Instead { is_taken, way: Way { pipeline, workgroups } });
         }
     }
@@ -322,7 +334,7 @@ impl Gpu {
     ) {
         let mut pass = encoder.begin_compute_pass(&Default::default());
         for (index, (plans, step)) in steps.into_iter().enumerate() {
-            for dispatch in plans.into_iter().flat_map(|plan| &plan.dispatches) {
+            for dispatch in plans.into_iter().flat_map(Plan::dispatches) {
                 dispatch.encode(&mut pass, &step, index);
             }
         }

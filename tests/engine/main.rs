@@ -9,3 +9,4 @@ mod support;
 
 mod drafts;
 mod families;
+mod taps;

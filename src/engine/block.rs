@@ -1,0 +1,410 @@
+//! A block of the model as its four products, and attention between the first and the second.
+
+use super::state::{Activations, State};
+use super::weights::{Block, Matrix, Weights};
+use crate::gpu::{Buffer, Recorder};
+use crate::kernels::{
+    Heads, KvCache, KvType, Norm, Packed, Product, Quantized, QuantizedGroups, Stream, Ternary,
+    max_normed_columns, max_rope_columns,
+};
+use crate::model::{Activation, Config};
+
+/// Tokens for which [`Width::Short`] is faster than [`Width::Chunk`]: a tile's.
+pub(super) const SHORT: usize = 32;
+
+/// How many tokens a plan is for.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Width {
+    /// One.
+    One,
+    /// Up to [`FEW`](crate::kernels::FEW): a draft pass.
+    Few,
+    /// Up to [`SHORT`]: a chunk of a short prompt.
+    Short,
+    /// A chunk of a prompt.
+    Chunk,
+}
+
+impl Width {
+    /// Whether the step has a row for each token.
+    pub(super) fn has_rows(self) -> bool {
+        matches!(self, Self::One | Self::Few)
+    }
+}
+
+/// A product of a block. An adapter adds to its result, and a tap reads the result back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Site {
+    /// Queries, keys and values.
+    Qkv,
+    /// The output projection of attention.
+    Output,
+    /// Gate and up of the feed-forward network.
+    GateUp,
+    /// The down projection of the feed-forward network.
+    Down,
+}
+
+/// The values that a product takes.
+enum From<'a> {
+    /// The norm of the residual stream.
+    Stream(&'a Norm),
+    /// The outputs of attention, normed if there is a norm.
+    Attention(Option<&'a Norm>),
+    /// The gated activation, normed if there is a norm.
+    Gate(Option<&'a Norm>),
+}
+
+/// Where its result goes.
+enum To<'a> {
+    /// To queries, and to keys and values in the cache, normed if there are norms.
+    Heads(Option<&'a Norm>),
+    /// To the residual stream. If the norm that takes the stream next is in this plan, the product may
+    /// also make the norm's input.
+    Stream(Option<&'a Norm>),
+    /// To the gated activation.
+    Gate(Activation),
+}
+
+/// One row of a block's table.
+struct Row<'a> {
+    site: Site,
+    from: From<'a>,
+    matrix: &'a Matrix,
+    to: To<'a>,
+}
+
+/// How a product is computed.
+enum Way<'a> {
+    /// Its input, the product and what becomes of the result have a kernel each.
+    Apart,
+    /// One kernel makes the input and multiplies. With a single token a card waits for dispatches
+    /// rather than for memory, so each workgroup norms the input by itself.
+    Normed(&'a Ternary),
+    /// The product that added to the residual stream has made the input too, so no dispatch norms it.
+    Streamed(&'a Packed, Streamed<'a>),
+}
+
+/// The buffers of [`Way::Streamed`].
+#[derive(Clone, Copy)]
+pub(super) struct Streamed<'a> {
+    pub(super) stream: &'a Stream,
+    h: &'a QuantizedGroups,
+    ff_h: &'a QuantizedGroups,
+}
+
+/// The inputs of a matrix.
+enum Input<'a> {
+    Rows(&'a Quantized),
+    Groups(&'a QuantizedGroups),
+    Floats(&'a Buffer<f32>),
+}
+
+/// The blocks of a model, for steps of one width.
+pub(super) struct Blocks<'a> {
+    pub(super) config: &'a Config,
+    pub(super) weights: &'a Weights,
+    pub(super) state: &'a State,
+    width: Width,
+    /// Whether products of one token make their own input.
+    fused: bool,
+    /// If the residual stream is passed on as the input of the next product.
+    pub(super) streamed: Option<Streamed<'a>>,
+}
+
+impl<'a> Blocks<'a> {
+    pub(super) fn new(
+        p: &Recorder,
+        config: &'a Config,
+        weights: &'a Weights,
+        state: &'a State,
+        width: Width,
+    ) -> Self {
+        let fused = width == Width::One && p.tuning().fused;
+        let streamed = match (&state.stream, &state.h, &state.ff_h) {
+            (Some(stream), Activations::Groups(h), Activations::Groups(ff_h)) if fused => {
+                Some(Streamed { stream, h, ff_h })
+            }
+            _ => None,
+        };
+        Self { config, weights, state, width, fused, streamed }
+    }
+
+    /// The same blocks, where the result of every product is stored.
+    pub(super) fn apart(self) -> Self {
+        Self { fused: false, streamed: None, ..self }
+    }
+
+    pub(super) fn has_rows(&self) -> bool {
+        self.width.has_rows()
+    }
+
+    /// Records block `n`, up to and with the product of `last`. The residual stream is in `x` before and
+    /// after it. `next` is the norm that takes the stream after the block, if it is in the same plan.
+    pub(super) fn block(&self, p: &mut Recorder, n: usize, last: Site, next: Option<&Norm>) {
+        let (block, cache) = (&self.weights.blocks[n], &self.state.cache[n]);
+        for row in self.table(block, next) {
+            self.product(p, &row, cache);
+            if row.site == last {
+                break;
+            }
+            if row.site == Site::Qkv {
+                self.attend(p, block, cache);
+            }
+        }
+    }
+
+    /// The products of a block.
+    fn table<'b>(&self, block: &'b Block, next: Option<&'b Norm>) -> [Row<'b>; 4] {
+        let activation = self.config.architecture.activation;
+        [
+            Row {
+                site: Site::Qkv,
+                from: From::Stream(&block.attn_norm),
+                matrix: &block.attn_qkv,
+                to: To::Heads(block.head_norms.as_ref()),
+            },
+            Row {
+                site: Site::Output,
+                from: From::Attention(block.attn_sub_norm.as_ref()),
+                matrix: &block.attn_output,
+                to: To::Stream(Some(&block.ffn_norm)),
+            },
+            Row {
+                site: Site::GateUp,
+                from: From::Stream(&block.ffn_norm),
+                matrix: &block.ffn_gate_up,
+                to: To::Gate(activation),
+            },
+            Row {
+                site: Site::Down,
+                from: From::Gate(block.ffn_sub_norm.as_ref()),
+                matrix: &block.ffn_down,
+                to: To::Stream(next),
+            },
+        ]
+    }
+
+    fn way<'b>(&'b self, p: &Recorder, matrix: &'b Matrix) -> Way<'b> {
+        match (matrix, self.streamed) {
+            (Matrix::Packed(w), Some(streamed)) => Way::Streamed(w, streamed),
+            (Matrix::Ternary(w), _)
+                if self.fused && w.k <= max_normed_columns(p.tuning(), p.gpu().subgroups) =>
+            {
+                Way::Normed(w)
+            }
+            _ => Way::Apart,
+        }
+    }
+
+    fn product(&self, p: &mut Recorder, row: &Row<'_>, cache: &KvCache) {
+        match self.way(p, row.matrix) {
+            Way::Apart => self.product_apart(p, row, cache),
+            Way::Normed(w) => self.product_normed(p, row, w, cache),
+            Way::Streamed(w, streamed) => self.product_streamed(p, row, w, streamed, cache),
+        }
+    }
+
+    fn product_apart(&self, p: &mut Recorder, row: &Row<'_>, cache: &KvCache) {
+        let input = self.input(p, &row.from);
+        let (y, product) = self.result(&row.to);
+        multiply(p, self.width, row.matrix, &input, y, product);
+        self.rotate(p, &row.to, cache);
+    }
+
+    fn product_normed(&self, p: &mut Recorder, row: &Row<'_>, w: &Ternary, cache: &KvCache) {
+        let State { x, q, ff, partials, rope_table, .. } = self.state;
+        let (y, product) = self.result(&row.to);
+        match (&row.from, &row.to) {
+            (From::Stream(norm), To::Heads(None))
+                if w.k <= max_rope_columns(p.tuning(), p.gpu().subgroups)
+                    && w.ends_with_heads(self.config.head_dim)
+                    && cache.shape.kv != KvType::Int8 =>
+            {
+                return p.norm_gemv_rope_kv(w, x, norm, rope_table, q, cache);
+            }
+            (From::Stream(norm), _) => p.norm_gemv(w, x, Some(norm), y, product),
+            (From::Gate(norm), _) => p.norm_gemv(w, ff, *norm, y, product),
+            (From::Attention(norm), _) => p.merge_norm_gemv(w, partials, *norm, y),
+        }
+        self.rotate(p, &row.to, cache);
+    }
+
+    fn product_streamed(
+        &self,
+        p: &mut Recorder,
+        row: &Row<'_>,
+        w: &Packed,
+        Streamed { stream, h, ff_h }: Streamed<'_>,
+        cache: &KvCache,
+    ) {
+        let State { x, qkv, q, rope_table, partials, .. } = self.state;
+        match (&row.from, &row.to) {
+            // Attention writes its sums to the memory of `qkv`. So the products go to `q`.
+            (From::Stream(norm), To::Heads(Some(_))) if self.norms_in_attention(p, w, cache) => {
+                p.norm_gemv_packed(w, stream, norm.eps, &q.first(w.rows));
+            }
+            (From::Stream(norm), To::Heads(Some(norms)))
+                if w.takes_heads(p.tuning(), self.config.head_dim) =>
+            {
+                let heads = Heads { norms, rope_table, q, cache };
+                p.norm_gemv_heads_packed(w, stream, norm.eps, &heads);
+            }
+            (From::Stream(norm), To::Heads(_)) => {
+                p.norm_gemv_packed(w, stream, norm.eps, qkv);
+                self.rotate(p, &row.to, cache);
+            }
+            (From::Stream(norm), To::Gate(activation)) => {
+                p.norm_gated_packed(w, stream, norm.eps, *activation, ff_h);
+            }
+            (From::Attention(_), To::Stream(Some(next))) if w.merges() => {
+                p.merge_stream_packed(w, partials, next, x, stream);
+            }
+            (From::Attention(_), To::Stream(Some(next))) => {
+                p.merge_quantize(partials, h);
+                p.stream_packed(w, h, next, x, stream);
+            }
+            (From::Gate(_), To::Stream(Some(next))) => p.stream_packed(w, ff_h, next, x, stream),
+            // The next plan begins by making its own input. See `forward.rs`.
+            (From::Gate(_), To::Stream(None)) => p.gemv_packed(w, ff_h, x, Product::Add, false),
+            _ => debug_assert!(false, "{:?} has no such product", row.site),
+        }
+    }
+
+    /// Whether attention norms and rotates the heads itself, and takes the products from `q`, which has
+    /// room for the queries of many tokens.
+    fn norms_in_attention(&self, p: &Recorder, w: &Packed, cache: &KvCache) -> bool {
+        cache.shape.norms_in_attention(p.gpu()) && self.state.q.len() >= w.rows
+    }
+
+    fn attend(&self, p: &mut Recorder, block: &Block, cache: &KvCache) {
+        let State { q, partials, rope_table, .. } = self.state;
+        if let (Some(norms), Way::Streamed(w, _)) =
+            (&block.head_norms, self.way(p, &block.attn_qkv))
+            && self.norms_in_attention(p, w, cache)
+        {
+            return p.norm_attention_decode(&q.first(w.rows), norms, rope_table, cache, partials);
+        }
+        if !p.tuning().tiles || !cache.shape.fits_tiles() {
+            p.attention(q, cache, partials, self.has_rows());
+        } else if self.has_rows() {
+            p.attention_decode(q, cache, partials);
+        } else {
+            p.attention_prefill(q, cache, partials);
+        }
+    }
+
+    /// The input of a matrix, in the buffers for it.
+    fn input(&self, p: &mut Recorder, from: &From<'_>) -> Input<'a> {
+        let State { x, h, q, partials, ff, ff_h, .. } = self.state;
+        match (from, h) {
+            (From::Stream(norm), _) => normed(p, x, norm, h),
+            (From::Gate(Some(norm)), _) => normed(p, ff, norm, ff_h),
+            (From::Gate(None), _) => quantized(p, ff, self.config.n_ff, ff_h),
+            (From::Attention(norm), Activations::Rows(h)) => {
+                p.attention_merge(partials, *norm, h);
+                Input::Rows(h)
+            }
+            (From::Attention(None), Activations::Groups(h)) => {
+                p.merge_quantize(partials, h);
+                Input::Groups(h)
+            }
+            (From::Attention(norm), h) => {
+                // The queries have been used.
+                p.merge_splits(partials, q);
+                match norm {
+                    Some(norm) => normed(p, q, norm, h),
+                    None => quantized(p, q, self.config.n_embd_q(), h),
+                }
+            }
+        }
+    }
+
+    /// Where a product is written, and how.
+    fn result(&self, to: &To<'_>) -> (&'a Buffer<f32>, Product) {
+        match *to {
+            To::Heads(_) => (&self.state.qkv, Product::Store),
+            To::Stream(_) => (&self.state.x, Product::Add),
+            To::Gate(activation) => (&self.state.ff, Product::Gated(activation)),
+        }
+    }
+
+    /// Passes on queries, keys and values, if a product has stored them.
+    fn rotate(&self, p: &mut Recorder, to: &To<'_>, cache: &KvCache) {
+        let State { qkv, q, rope_table, .. } = self.state;
+        match to {
+            To::Heads(None) => p.rope_kv(qkv, rope_table, q, cache, self.has_rows()),
+            To::Heads(Some(norms)) => {
+                p.norm_rope_kv(qkv, norms, rope_table, q, cache, self.has_rows());
+            }
+            To::Stream(_) | To::Gate(_) => {}
+        }
+    }
+}
+
+/// The norm of every token of `x`, as the input of a matrix.
+fn normed<'a>(p: &mut Recorder, x: &Buffer<f32>, norm: &Norm, h: &'a Activations) -> Input<'a> {
+    match h {
+        Activations::Rows(q) => {
+            p.rms_norm_quantize(x, norm, q);
+            Input::Rows(q)
+        }
+        Activations::Groups(q) => {
+            p.rms_norm_quantize_groups(x, norm, q);
+            Input::Groups(q)
+        }
+        Activations::Floats(floats) => {
+            p.rms_norm_of_all(x, norm, floats);
+            Input::Floats(floats)
+        }
+    }
+}
+
+/// Every token of `x` `[n_tokens, k]`, as the input of a matrix.
+fn quantized<'a>(p: &mut Recorder, x: &'a Buffer<f32>, k: usize, h: &'a Activations) -> Input<'a> {
+    match h {
+        Activations::Rows(q) => {
+            p.quantize_rows(x, k, q);
+            Input::Rows(q)
+        }
+        Activations::Groups(q) => {
+            p.quantize_groups(x, k, q);
+            Input::Groups(q)
+        }
+        Activations::Floats(_) => Input::Floats(x),
+    }
+}
+
+/// One token takes a matrix-vector product, several a matrix product that reads each weight once.
+fn multiply(
+    p: &mut Recorder,
+    width: Width,
+    w: &Matrix,
+    x: &Input<'_>,
+    y: &Buffer<f32>,
+    product: Product,
+) {
+    let several = width != Width::One;
+    match (w, x) {
+        (Matrix::Ternary(w), Input::Rows(x)) => match width {
+            Width::One => p.gemv_i2s(w, x, y, product),
+            // It reads the weights once for every few tokens. With tiles, small matrices have too few
+            // workgroups to fill a card.
+            Width::Few | Width::Short if p.tuning().tiles => p.gemm_few(w, x, y, product),
+            Width::Chunk if p.tuning().tiles && p.gpu().matrix_units => {
+                p.gemm_i2s_matrix(w, x, y, product);
+            }
+            Width::Chunk if p.tuning().tiles => p.gemm_i2s(w, x, y, product),
+            _ => p.gemv_i2s_of_several(w, x, y, product),
+        },
+        (Matrix::Packed(w), Input::Groups(x)) => match width {
+            Width::Short | Width::Chunk if p.tuning().tiles && w.fits_tiles() => {
+                p.gemm_packed(w, x, y, product, width == Width::Short);
+            }
+            _ => p.gemv_packed(w, x, y, product, several),
+        },
+        (Matrix::Packed(w), Input::Floats(x)) => p.gemv_packed_floats(w, x, y, product, several),
+        // The inputs are chosen by the matrices, which are all of one kind.
+        _ => debug_assert!(false, "a matrix with the inputs of another kind"),
+    }
+}
