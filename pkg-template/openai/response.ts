@@ -22,7 +22,7 @@ export interface Form<Whole, Part, Logprobs> {
   begin(index: number): Part | undefined
   text(index: number, text: string, logprobs: Logprobs | null): Part
   end(index: number, reason: FinishReason): Part
-  /** The log-probabilities of tokens, whose places in the answer `offsets` knows. */
+  /** The log-probabilities of tokens, whose positions in the answer `offsets` knows. */
   logprobs(tokens: readonly Token[], offsets: Offsets): Logprobs
 }
 

@@ -8,7 +8,7 @@ mod profile;
 use futures_channel::oneshot;
 use futures_util::future::LocalBoxFuture;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::{Config, Weight};
 use crate::source::{Reader, Source};
 
@@ -54,6 +54,32 @@ pub struct Span<'a> {
     pub ids: &'a [u32],
     /// The token after them, if it is to be scored.
     pub next: Option<u32>,
+}
+
+/// A point within the model whose values can be read for each token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tap {
+    /// The residual stream after so many blocks, 1 or more. The pass ends there: it fills the KV cache of
+    /// these blocks only.
+    Stream(usize),
+    /// The hidden state: the stream after all blocks and the last norm.
+    Hidden,
+}
+
+impl Tap {
+    /// The blocks before it, of a model that has `n_layer`.
+    ///
+    /// Errors: `bad-option` where there are none or more.
+    pub fn blocks(self, n_layer: usize) -> Result<usize> {
+        match self {
+            Self::Hidden => Ok(n_layer),
+            Self::Stream(blocks) if (1..=n_layer).contains(&blocks) => Ok(blocks),
+            Self::Stream(blocks) => {
+                let why = format!("after {blocks} blocks, but the model has {n_layer}");
+                Err(Error::BadOption { name: "tap".into(), why })
+            }
+        }
+    }
 }
 
 impl Span<'_> {
@@ -239,6 +265,9 @@ pub trait Compute: Steps {
     /// Like [`Compute::pass`], and gives for each span the log-probability, by the model alone, of each
     /// of its tokens but the first, and of the next one, after those before it.
     fn score(&self, spans: &[Span<'_>]) -> Pending<Vec<Vec<f32>>>;
+
+    /// Like [`Compute::pass`], and reads the values at `tap` for each token, `[n_embd]` each.
+    fn tap(&self, spans: &[Span<'_>], tap: Tap) -> Pending<Vec<Vec<f32>>>;
 
     /// The best rate of the memory, in GB/s. Measured once.
     ///

@@ -7,11 +7,12 @@ use futures_util::future::LocalBoxFuture;
 use super::Engine;
 use crate::compute::{
     About, Choice, Choosing, Compute, Depth, EngineOptions, Loss, Opening, Pending, Profile,
-    Progress, Seat, Span, Steps, Traits,
+    Progress, Seat, Span, Steps, Tap, Traits,
 };
 use crate::error::Result;
 use crate::gpu::{Gpu, Link};
 use crate::model::{Config, Weight};
+use crate::reference::ops::rms_norm;
 use crate::sampling::Logprobs;
 use crate::source::{Reader, Source};
 
@@ -195,6 +196,28 @@ impl Compute for Engine {
                 own.into_iter().zip(scored).map(of).collect()
             };
             Ok(spans.iter().map(scores).collect())
+        })
+    }
+
+    fn tap(&self, spans: &[Span<'_>], tap: Tap) -> Pending<Vec<Vec<f32>>> {
+        let Config { n_embd, n_layer, eps, .. } = *self.config();
+        let blocks = match tap.blocks(n_layer) {
+            Ok(blocks) => blocks,
+            Err(error) => return Pending::new(async { Err(error) }),
+        };
+        let norm = (tap == Tap::Hidden).then(|| self.output_norm());
+        let stream = self.pass_and_read_stream(spans, blocks);
+        Pending::new(async move {
+            let norm = match norm {
+                Some(norm) => Some(norm.take().await?),
+                None => None,
+            };
+            let stream = stream.take().await?;
+            let of = |x: &[f32]| match &norm {
+                Some(norm) => rms_norm(x, norm, eps),
+                None => x.to_vec(),
+            };
+            Ok(stream.chunks_exact(n_embd).map(of).collect())
         })
     }
 

@@ -11,7 +11,7 @@ use futures_util::future::{LocalBoxFuture, ready};
 use super::Layers;
 use crate::compute::{
     About, Choice, Choosing, Compute, Depth, EngineOptions, KvType, Loss, NO_TOKEN, Opening,
-    Pending, Profile, Progress, Seat, Span, Steps, Traits,
+    Pending, Profile, Progress, Seat, Span, Steps, Tap, Traits,
 };
 use crate::error::{Error, Result};
 use crate::model::{Config, Weight};
@@ -376,6 +376,22 @@ impl Compute for Computer {
             streams.iter().zip(span.scored()).map(score).collect()
         });
         Pending::ready(scores.collect())
+    }
+
+    fn tap(&self, spans: &[Span<'_>], tap: Tap) -> Pending<Vec<Vec<f32>>> {
+        let blocks = match tap.blocks(self.config.n_layer) {
+            Ok(blocks) => blocks,
+            Err(error) => return Pending::new(ready(Err(error))),
+        };
+        let mut layers = self.layers.borrow_mut();
+        let mut values = Vec::new();
+        for span in spans {
+            for (pos, &id) in (span.pos..).zip(span.ids) {
+                let x = layers.step_through(blocks, id as usize, span.first, pos);
+                values.push(if tap == Tap::Hidden { layers.hidden(&x) } else { x });
+            }
+        }
+        Pending::ready(values)
     }
 
     fn bandwidth(&self) -> LocalBoxFuture<'_, Result<f64>> {

@@ -136,6 +136,11 @@ impl Layers {
     /// Computes one token of the sequence that begins at `first` in the KV cache, at its position `pos`.
     /// Gives the residual stream after the last block `[n_embd]`.
     fn step(&mut self, id: usize, first: usize, pos: usize) -> Vec<f32> {
+        self.step_through(self.config.n_layer, id, first, pos)
+    }
+
+    /// The same through the first `blocks` blocks.
+    fn step_through(&mut self, blocks: usize, id: usize, first: usize, pos: usize) -> Vec<f32> {
         let config = &self.config;
         let Config { n_embd, n_head, n_head_kv, head_dim, eps, .. } = *config;
         let norm_if = |x: Vec<f32>, weight: &Option<Vec<f32>>| match weight {
@@ -150,7 +155,7 @@ impl Layers {
         let mut x = self.weights.token_embd[id * n_embd..][..n_embd].to_vec();
         x.iter_mut().for_each(|x| *x *= config.embedding_scale);
 
-        for (block, cache) in self.weights.blocks.iter().zip(&mut self.cache) {
+        for (block, cache) in self.weights.blocks.iter().zip(&mut self.cache).take(blocks) {
             let h = ops::rms_norm(&x, &block.attn_norm, eps);
             let mut q = norm_if(block.attn_q.times(&h), &block.attn_q_norm);
             let mut k = norm_if(block.attn_k.times(&h), &block.attn_k_norm);

@@ -1,10 +1,10 @@
 //! Passes that hold tokens of several sequences, and the log-probabilities of texts.
 
-use tritloom::compute::{Compute, Span};
+use tritloom::compute::{Compute, Span, Tap};
 use tritloom::native::block_on;
 use tritloom::sampling::Logprobs;
 
-use crate::setup::{Setup, noise};
+use crate::setup::{Setup, largest_difference, noise};
 
 /// Scores tokens of two sequences whose beginnings are in the KV cache, at other positions of it.
 fn scores(compute: &dyn Compute, spans: &[Span<'_>]) -> Vec<Vec<f32>> {
@@ -78,4 +78,35 @@ fn what_cannot_be_scored_is_refused() {
     assert_eq!(code(&[], vec![1], &mut session), "bad-option");
     assert_eq!(code(&[1], vec![9999], &mut session), "bad-option");
     assert_eq!(code(&[1], vec![1; 32], &mut session), "context-full");
+}
+
+/// The stream after each block, and the hidden state, of tokens of two sequences.
+#[test]
+fn taps_read_the_values_that_the_reference_computes() {
+    let ids = noise(8);
+    let spans = [
+        Span { first: 0, pos: 0, ids: &ids[..5], next: None },
+        Span { first: 90, pos: 0, ids: &ids[5..], next: None },
+    ];
+    let reference = Setup::exact().on_reference().small();
+    for session in [&reference, &Setup::exact().small()] {
+        for tap in [Tap::Stream(0), Tap::Stream(3)] {
+            let error = block_on(session.compute().tap(&spans, tap).take()).unwrap_err();
+            assert_eq!(error.code(), "bad-option");
+        }
+    }
+    for setup in [Setup::exact(), Setup::exact().like_a_card()] {
+        let session = setup.small();
+        for tap in [Tap::Stream(1), Tap::Stream(2), Tap::Hidden] {
+            let of = |compute: &dyn Compute| block_on(compute.tap(&spans, tap).take()).unwrap();
+            let (found, expected) = (of(session.compute()), of(reference.compute()));
+            assert_eq!(found.len(), ids.len());
+            for (found, expected) in found.iter().zip(&expected) {
+                let greatest = expected.iter().fold(0.0_f32, |max, x| max.max(x.abs()));
+                let off = largest_difference(found, expected) / greatest;
+                // A rounding to int8 may tip.
+                assert!(off < 0.02, "{tap:?}: {off}");
+            }
+        }
+    }
 }
