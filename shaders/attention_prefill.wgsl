@@ -60,19 +60,6 @@ fn key(position: u32, head_kv: u32, four: u32) -> vec4f {
         * bitcast<f32>(k_cache[position * (KV_ROW / 2u) + scale / 2u][scale % 2u]);
 }
 
-fn value(position: u32, head_kv: u32, four: u32) -> vec4f {
-    let at = pair_of(position, head_kv, four);
-    if KV_BITS == 32u {
-        return bitcast<vec4f>(vec4u(v_cache[at], v_cache[at + 1u]));
-    }
-    if KV_BITS == 16u {
-        return four_f16(v_cache[at]);
-    }
-    let scale = FIRST_SCALE + head_kv;
-    return four_int8(v_cache[at], four)
-        * bitcast<f32>(v_cache[position * (KV_ROW / 2u) + scale / 2u][scale % 2u]);
-}
-
 // Each product is added to the sum separately, because cards multiply and add in one operation.
 
 fn added(sum: f32, a: vec4f, b: vec4f) -> f32 {

@@ -6,7 +6,7 @@
 // once.
 // Sums: a lane sums four values of each head, over every V_SLOTS-th position of a tile.
 //
-// The kernel declares
+// The kernel includes cached_value.wgsl. It declares
 // - step; k_cache, `array<vec4u>`, and v_cache, `array<vec2u>`, both [positions, KV_ROW];
 // - partial_sums, `array<vec4f>` [n_tokens, n_splits, N_HEAD, HEAD_DIM], not normalised;
 // - partial_max_total, `array<vec2f>` [n_tokens, n_splits, N_HEAD]: largest score, sum of exp;
@@ -53,19 +53,6 @@ fn key_scale(position: u32, head_kv: u32) -> f32 {
         return bitcast<f32>(k_cache[position * (KV_ROW / 4u) + at / 4u][at % 4u]);
     }
     return 1.0;
-}
-
-fn value(position: u32, head_kv: u32, four: u32) -> vec4f {
-    let at = pair_of(position, head_kv, four);
-    if KV_BITS == 32u {
-        return bitcast<vec4f>(vec4u(v_cache[at], v_cache[at + 1u]));
-    }
-    if KV_BITS == 16u {
-        return four_f16(v_cache[at]);
-    }
-    let scale = FIRST_SCALE + head_kv;
-    return four_int8(v_cache[at], four)
-        * bitcast<f32>(v_cache[position * (KV_ROW / 2u) + scale / 2u][scale % 2u]);
 }
 
 // For each head, the sum over the lanes of a position, and the largest over the workgroup. Where there is

@@ -56,6 +56,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/step",
         "shared/kv_row",
         "shared/kv_values",
+        "shared/cached_value",
         "shared/attention_of_few",
         "attention_decode"
     ),

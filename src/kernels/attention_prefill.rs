@@ -18,7 +18,13 @@ const WORKGROUP: u32 = 128;
 pub(super) const KERNEL: Kernel = Kernel {
     name: "attention_prefill",
     bindings: BINDINGS,
-    variants: one_variant!("shared/step", "shared/kv_row", "shared/kv_values", "attention_prefill"),
+    variants: one_variant!(
+        "shared/step",
+        "shared/kv_row",
+        "shared/kv_values",
+        "shared/cached_value",
+        "attention_prefill"
+    ),
     example: || consts(&AttentionShape::EXAMPLE),
 };
 

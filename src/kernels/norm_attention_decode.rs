@@ -27,6 +27,7 @@ pub(super) const KERNEL: Kernel = Kernel {
             "shared/step",
             "shared/kv_row",
             "shared/kv_values",
+            "shared/cached_value",
             "shared/quantize_group",
             "shared/attention_of_few",
             "norm_attention_decode"
