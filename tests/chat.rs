@@ -569,6 +569,74 @@ fn templates_that_cannot_run_are_refused() {
     assert_error(prompt, "bad-option", &["messages", "only xx"]);
 }
 
+/// What a template reads costs as much as what it writes: a long text, a long argument of a method,
+/// and every rendering of one call. In a debug build each of these took minutes.
+#[test]
+fn templates_that_read_without_end_are_stopped() {
+    let (metadata, tokenizer) = model_of(&with_special("llama"));
+    let long = "{% set a = 'a' * 1048576 %}{% set b = 'b' * 1048576 ~ 'a' %}";
+    let often = |call: &str| {
+        format!("{{% for i in range(20000) %}}{{% if {call} %}}{{% endif %}}{{% endfor %}}")
+    };
+    for call in [
+        "'x'.count(a)",
+        "'x'.find(a)",
+        "'x'.rfind(a)",
+        "'x'.replace(a, '')",
+        "'x'.startswith(a)",
+        "'x'.endswith([a, b])",
+        "'x'.removeprefix(a)",
+        "'x'.removesuffix(a)",
+        "'x'.split(a)",
+        "'x'.strip(b)",
+        "'x' | trim(b)",
+        "'x' | replace(a, '')",
+        "a is eq b",
+        "a is in [b]",
+        "'x' is in a",
+        "strftime_now(a)",
+    ] {
+        let choice = TemplateChoice::Given(format!("{long}{}", often(call)));
+        let template = Template::new(&metadata, &tokenizer, &choice).unwrap().unwrap();
+        let rendered = template.tokens(&tokenizer, &[says(Role::User, "x")]);
+        assert_error(rendered, "bad-template", &["too long"]);
+    }
+    for filter in
+        ["map('trim', 'x')", "map('length')", "map('upper')", "select('eq', b)", "string", "join"]
+    {
+        let source = format!(
+            "{long}{{% for i in range(99) %}}{{% set x = ([a] * 100000) | {filter} | list %}}{{% endfor %}}"
+        );
+        let template = Template::new(&metadata, &tokenizer, &TemplateChoice::Given(source));
+        let rendered = template.unwrap().unwrap().tokens(&tokenizer, &[says(Role::User, "x")]);
+        assert_error(rendered, "bad-template", &["too long"]);
+    }
+    for method in ["a.strip(b)", "a.lstrip(b)", "a.rstrip(b)", "a | trim(b)"] {
+        // Each takes a tenth of the budget, and nothing is left of `a`.
+        assert_eq!(
+            given(&format!("{long}x{{{{ {method} }}}}"))
+                .tokens(&tokenizer, &[says(Role::User, "x")])
+                .unwrap()
+                .len(),
+            2,
+            "{method}"
+        );
+    }
+}
+
+/// The renderings of one call share what it may use. The first takes most of it here, so the second,
+/// which finds out what the template wrote, cannot end, and nothing becomes a special token.
+#[test]
+fn renderings_share_their_fuel() {
+    let (_, tokenizer) = model_of(&with_special("llama"));
+    let ends = |source: &str| {
+        let ids = given(source).tokens(&tokenizer, &[says(Role::User, "x")]).unwrap();
+        ids.iter().filter(|&&id| tokenizer.special("<|eot_id|>") == Some(id)).count()
+    };
+    assert_eq!(ends("{% for i in range(9999) %}{% endfor %}<|eot_id|>"), 1);
+    assert_eq!(ends("{% for i in range(45000) %}{% endfor %}<|eot_id|>"), 0);
+}
+
 /// Long conversations get as much as they need.
 #[test]
 fn a_long_conversation_is_not_too_much() {

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use minijinja::value::{Kwargs, Tuple, ValueKind};
+use minijinja::value::{Kwargs, Rest, Tuple, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State, Value, filters, functions, tests};
 
 use super::record::record;
@@ -14,6 +14,8 @@ use super::{clock, json, methods};
 type Test = fn(&Value) -> bool;
 /// How two values compare.
 type Comparison = fn(&Value, &Value) -> bool;
+/// Takes fuel for what is read of arguments.
+type Meter = fn(&State<'_, '_>, &[Value]) -> Result<(), Error>;
 
 const TESTS: &[(&str, Test)] = &[
     ("defined", tests::is_defined),
@@ -53,9 +55,9 @@ pub(super) fn install(environment: &mut Environment<'static>) {
         environment.add_test(name, test);
     }
     for &(name, comparison) in COMPARISONS {
-        environment.add_test(name, comparison);
+        environment.add_test(name, metered(methods::read_all, Value::from_function(comparison)));
     }
-    environment.add_test("in", tests::is_in);
+    environment.add_test("in", metered(methods::read_all, Value::from_function(tests::is_in)));
 
     for &name in OF_TEXT {
         let filter = move |state: &mut State<'_, '_>, text: Cow<'_, str>| {
@@ -63,22 +65,23 @@ pub(super) fn install(environment: &mut Environment<'static>) {
         };
         environment.add_filter(name, filter);
     }
-    environment.add_filter("trim", methods::trim);
+    let mut filter = |name, meter, filter| environment.add_filter(name, metered(meter, filter));
+    filter("trim", methods::read, Value::from_function(methods::trim));
+    filter("indent", methods::read, Value::from_function(indent));
+    filter("items", methods::visit, Value::from_function(items));
+    filter("replace", methods::read, Value::from_function(filters::replace));
+    filter("join", methods::read_all, Value::from_function(filters::join));
+    filter("length", methods::read, Value::from_function(filters::length));
+    filter("count", methods::read, Value::from_function(filters::length));
+    filter("last", methods::visit, Value::from_function(filters::last));
+    filter("string", methods::read_all, Value::from_function(filters::string));
+    filter("int", methods::read, Value::from_function(filters::int));
+    filter("reverse", methods::visit, Value::from_function(filters::reverse));
     environment.add_filter("tojson", json::to_json);
-    environment.add_filter("indent", indent);
-    environment.add_filter("items", items);
-    environment.add_filter("replace", filters::replace);
-    environment.add_filter("join", filters::join);
-    environment.add_filter("length", filters::length);
-    environment.add_filter("count", filters::length);
     environment.add_filter("default", filters::default);
     environment.add_filter("d", filters::default);
     environment.add_filter("first", filters::first);
-    environment.add_filter("last", filters::last);
     environment.add_filter("list", filters::list);
-    environment.add_filter("string", filters::string);
-    environment.add_filter("int", filters::int);
-    environment.add_filter("reverse", filters::reverse);
     environment.add_filter("map", filters::map);
     environment.add_filter("select", filters::select);
     environment.add_filter("reject", filters::reject);
@@ -90,7 +93,23 @@ pub(super) fn install(environment: &mut Environment<'static>) {
     environment.add_function("namespace", functions::namespace);
     environment.add_function("range", range);
     environment.add_function("dict", dict);
-    environment.add_function("strftime_now", |format: &str| clock::now(format));
+    environment.add_function("strftime_now", |state: &State<'_, '_>, format: &Value| {
+        methods::read(state, std::slice::from_ref(format))?;
+        let wrong = || Error::new(ErrorKind::InvalidOperation, "strftime_now takes a string");
+        format.as_str().map(clock::now).ok_or_else(wrong)
+    });
+}
+
+/// A filter or a test that pays for what it reads before it does. minijinja charges the text that a
+/// tag's filter is for, but no arguments, and nothing that `map` and `select` call.
+fn metered(
+    meter: Meter,
+    function: Value,
+) -> impl Fn(&mut State<'_, '_>, Rest<Value>) -> Result<Value, Error> {
+    move |state, values| {
+        meter(state, &values)?;
+        function.call(state, &values)
+    }
 }
 
 /// Jinja's `range`. minijinja's own overflows at numbers that no template needs.

@@ -1,14 +1,50 @@
 //! Python's methods of strings and dicts, which templates are written for.
 //!
-//! Each takes fuel for what it makes before it makes it, so that no template can fill the memory.
+//! Each takes fuel for what it reads and makes before it does, so that no template can fill the
+//! memory or take long.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
+use std::slice;
 
 use minijinja::value::{Tuple, ValueKind, from_args};
 use minijinja::{Error, ErrorKind, State, Value};
 
 /// Bytes that one unit of fuel pays for, as minijinja itself counts.
 pub(super) const BYTES_PER_FUEL: usize = 64;
+
+/// Takes fuel for reading the strings among `values`.
+pub(super) fn read(state: &State<'_, '_>, values: &[Value]) -> Result<(), Error> {
+    let bytes = values.iter().filter_map(Value::as_str).map(str::len).sum::<usize>();
+    state.consume_fuel((bytes / BYTES_PER_FUEL) as u64)
+}
+
+/// Takes fuel for visiting the items of the lists and maps among `values`, and their strings.
+pub(super) fn visit(state: &State<'_, '_>, values: &[Value]) -> Result<(), Error> {
+    read(state, values)?;
+    let lists = values.iter().filter(|value| value.as_object().is_some());
+    state.consume_fuel(lists.filter_map(Value::len).sum::<usize>() as u64)
+}
+
+/// Takes fuel for all that is within `values`, as showing or comparing them reads it.
+pub(super) fn read_all(state: &State<'_, '_>, values: &[Value]) -> Result<(), Error> {
+    read(state, values)?;
+    for value in values {
+        let is_map = match value.kind() {
+            ValueKind::Map => true,
+            ValueKind::Seq | ValueKind::Iterable => false,
+            _ => continue,
+        };
+        for item in value.try_iter()? {
+            state.consume_fuel(1)?;
+            if is_map {
+                read_all(state, &[value.get_item(&item)?])?;
+            }
+            read_all(state, &[item])?;
+        }
+    }
+    Ok(())
+}
 
 /// Calls a method that minijinja does not have.
 pub(super) fn call(
@@ -17,9 +53,10 @@ pub(super) fn call(
     method: &str,
     args: &[Value],
 ) -> Result<Value, Error> {
+    read(state, args)?;
     match (value.as_str(), value.kind()) {
         (Some(text), _) => of_text(state, text, method, args),
-        (None, ValueKind::Map) => of_map(value, method, args),
+        (None, ValueKind::Map) => of_map(state, value, method, args),
         _ => Err(ErrorKind::UnknownMethod.into()),
     }
 }
@@ -50,8 +87,8 @@ fn of_text(
             let (chars,): (Option<&str>,) = from_args(args)?;
             Ok(strip(text, chars, method != "rstrip", method != "lstrip").into())
         }
-        "startswith" => any_of(args, |start| text.starts_with(start)),
-        "endswith" => any_of(args, |end| text.ends_with(end)),
+        "startswith" => any_of(state, args, |start| text.starts_with(start)),
+        "endswith" => any_of(state, args, |end| text.ends_with(end)),
         "removeprefix" => {
             let (start,): (&str,) = from_args(args)?;
             Ok(text.strip_prefix(start).unwrap_or(text).into())
@@ -115,13 +152,19 @@ fn of_text(
     }
 }
 
-fn of_map(map: &Value, method: &str, args: &[Value]) -> Result<Value, Error> {
+fn of_map(
+    state: &State<'_, '_>,
+    map: &Value,
+    method: &str,
+    args: &[Value],
+) -> Result<Value, Error> {
     if method == "get" {
         let (key, default): (&Value, Option<Value>) = from_args(args)?;
         let found = map.get_item(key)?;
         return Ok(if found.is_undefined() { default.unwrap_or(().into()) } else { found });
     }
     from_args::<()>(args)?;
+    visit(state, slice::from_ref(map))?;
     let item = |key: Value| -> Result<Value, Error> {
         Ok(match method {
             "keys" => key,
@@ -143,19 +186,27 @@ fn is_space(c: char) -> bool {
 }
 
 fn strip<'a>(text: &'a str, chars: Option<&str>, start: bool, end: bool) -> &'a str {
-    let strips = |c: char| chars.map_or_else(|| is_space(c), |chars| chars.contains(c));
+    // A set: the text may have a million characters, and so may `chars`.
+    let chars: Option<HashSet<char>> = chars.map(|chars| chars.chars().collect());
+    let strips = |c: char| chars.as_ref().map_or_else(|| is_space(c), |chars| chars.contains(&c));
     let text = if start { text.trim_start_matches(strips) } else { text };
     if end { text.trim_end_matches(strips) } else { text }
 }
 
 /// Whether `test` holds for the argument, or for one of a list.
-fn any_of(args: &[Value], test: impl Fn(&str) -> bool) -> Result<Value, Error> {
+fn any_of(
+    state: &State<'_, '_>,
+    args: &[Value],
+    test: impl Fn(&str) -> bool,
+) -> Result<Value, Error> {
     let (what,): (&Value,) = from_args(args)?;
     let test = |value: &Value| value.as_str().map(&test).ok_or_else(|| wrong("takes strings"));
     if what.as_str().is_some() {
         return Ok(test(what)?.into());
     }
     for item in what.try_iter()? {
+        state.consume_fuel(1)?;
+        read(state, slice::from_ref(&item))?;
         if test(&item)? {
             return Ok(true.into());
         }

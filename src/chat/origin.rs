@@ -32,7 +32,7 @@ use minijinja::value::{Value, ValueKind};
 
 use super::literals::{self, Literal};
 use super::record::record;
-use super::render::{Inputs, render};
+use super::render::{Budget, Inputs};
 use crate::error::{Error, Result};
 
 /// The roles that a message may have.
@@ -92,10 +92,11 @@ impl Marked {
 
 /// Renders a prompt and marks what the template wrote.
 ///
-/// Errors: those of [`render`]; `bad-option` (`messages`) if no character is left for stand-ins.
+/// Errors: those of [`Budget::render`]; `bad-option` (`messages`) if no character is left for stand-ins.
 pub(super) fn mark(source: &str, inputs: &Inputs) -> Result<Marked> {
-    let text = render(source, inputs)?;
-    let mut search = Search::new(source, inputs, &text)?;
+    let mut budget = Budget::new(inputs);
+    let text = budget.render(source, inputs)?;
+    let mut search = Search::new(source, inputs, &text, budget)?;
     let all: Vec<usize> = (0..search.units.len()).collect();
     search.include(&all);
     let written = search.written;
@@ -127,10 +128,12 @@ struct Search<'a> {
     /// What these have written.
     written: Vec<Range<usize>>,
     renderings: usize,
+    /// What is left for renderings. Once it is spent, no more units are found.
+    budget: Budget,
 }
 
 impl<'a> Search<'a> {
-    fn new(source: &'a str, inputs: &'a Inputs, text: &'a str) -> Result<Self> {
+    fn new(source: &'a str, inputs: &'a Inputs, text: &'a str, budget: Budget) -> Result<Self> {
         let (roles, others): (Vec<_>, Vec<_>) =
             literals::find(source).into_iter().partition(|literal| {
                 ROLES.contains(
@@ -177,6 +180,7 @@ impl<'a> Search<'a> {
             included,
             written,
             renderings: 0,
+            budget,
         })
     }
 
@@ -198,7 +202,7 @@ impl<'a> Search<'a> {
     }
 
     /// What these units have written; `None` if their stand-ins change anything else.
-    fn written_by(&self, units: &[usize]) -> Option<Vec<Range<usize>>> {
+    fn written_by(&mut self, units: &[usize]) -> Option<Vec<Range<usize>>> {
         let mut inputs = self.inputs.clone();
         let mut literals: Vec<&Literal> = Vec::new();
         for &unit in units {
@@ -214,7 +218,8 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        let disguised = render(&self.source_with_disguised(literals), &inputs).ok()?;
+        let source = self.source_with_disguised(literals);
+        let disguised = self.budget.render(&source, &inputs).ok()?;
         self.compare(&disguised)
     }
 
