@@ -32,7 +32,7 @@ impl Width {
     }
 }
 
-/// A product of a block. An adapter adds to its result, and a tap reads the result back.
+/// A product of a block. A tap can read its result back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Site {
     /// Queries, keys and values.
