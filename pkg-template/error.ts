@@ -9,8 +9,18 @@ export class BitNetError extends Error {
   /** What went wrong. */
   readonly code: ErrorCode
 
-  constructor(code: ErrorCode, message: string) {
-    super(message)
+  constructor(code: ErrorCode, message: string, options?: { cause: unknown }) {
+    super(message, options)
     this.code = code
+  }
+}
+
+/** A part of the package that is fetched when it is needed. `load` imports it. */
+export async function fetched<T>(load: () => Promise<T>): Promise<T> {
+  try {
+    return await load()
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : cause
+    throw new BitNetError('network', `a script of the package could not be loaded: ${why}`, { cause })
   }
 }

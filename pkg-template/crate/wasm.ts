@@ -25,17 +25,29 @@ export function watch(listener: (error: BitNetError) => void): () => void {
 async function start(): Promise<void> {
   try {
     await init()
-  } catch (error) {
+  } catch (cause) {
     loading = undefined
-    const why = error instanceof Error ? error.message : error
-    throw new BitNetError('network', `could not load tritloom_bg.wasm: ${why}`)
+    const why = cause instanceof Error ? cause.message : cause
+    throw new BitNetError('network', `could not load tritloom_bg.wasm: ${why}`, { cause })
   }
   onPanic(crash)
   // Some crashes do not panic: traps, and exceptions of the browser that pass through the crate.
   globalThis.addEventListener('error', ({ error, message }: ErrorEvent) => {
-    const isOurs = error instanceof WebAssembly.RuntimeError || /tritloom_bg/.test(error?.stack)
-    if (isOurs) crash(message)
+    if (isOurs(error)) crash(message)
   })
+}
+
+/** The name of the crate's file. A bundler may have given it another. */
+const FILE = new URL('../tritloom_bg.wasm', import.meta.url).pathname.split('/').at(-1)!
+
+/**
+ * Whether an uncaught error has passed through the crate: the page, or a caller's worker, may have errors
+ * and WebAssembly of its own. A trap counts too if it is not said in which file it was.
+ */
+export function isOurs(error: unknown): boolean {
+  const stack = error instanceof Error ? error.stack ?? '' : ''
+  if (stack.includes(FILE)) return true
+  return error instanceof WebAssembly.RuntimeError && !/(?:https?|blob):\S*:wasm-function/.test(stack)
 }
 
 function crash(message: string): void {

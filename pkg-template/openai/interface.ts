@@ -1,8 +1,9 @@
 // OpenAI's interface to a model. The code behind it is fetched at the first request.
+import { fetched } from '../error.js'
 import type { Answerer } from './server.js'
 import type { ChatCompletions } from './types.js'
 
-const server = () => import('./server.js')
+const server = () => fetched(() => import('./server.js'))
 
 /** `model.chat`. */
 export function chatOf(model: Answerer): ChatCompletions {

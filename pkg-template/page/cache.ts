@@ -1,6 +1,6 @@
 // The models stored on this device.
 import { absolute } from '../address.js'
-import { BitNetError } from '../error.js'
+import { BitNetError, fetched } from '../error.js'
 import type { StoredModel, Verdict } from '../types.js'
 
 /**
@@ -38,7 +38,8 @@ export interface ModelCache {
 
 /** Only the compiled crate knows how models are stored; it is loaded when it is first needed. */
 const crate = async () => {
-  const [glue, { ready }] = await Promise.all([import('../tritloom.js'), import('../crate/wasm.js')])
+  const [glue, { ready }] = await fetched(() =>
+    Promise.all([import('../tritloom.js'), import('../crate/wasm.js')]))
   await ready()
   return glue
 }

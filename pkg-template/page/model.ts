@@ -10,7 +10,7 @@ import {
   checkText, report
 } from '../check.js'
 import { WorkerTransport } from '../protocol/worker-transport.js'
-import { BitNetError } from '../error.js'
+import { BitNetError, fetched } from '../error.js'
 import { Generation } from '../generation.js'
 import type { Run } from '../generation.js'
 import { chatOf, fetchOf } from '../openai/interface.js'
@@ -172,7 +172,7 @@ export class BitNet {
     const { signal, ...rest } = options
     checkSignal(signal)
     const run: Run = async (onToken, stop) =>
-      (await import('./summarize.js')).summarize(this, text, rest, onToken, stop)
+      (await fetched(() => import('./summarize.js'))).summarize(this, text, rest, onToken, stop)
     return new Generation(run, signal)
   }
 
@@ -327,7 +327,7 @@ function isStored(source: PortableSource, { cache = 'use' }: LoadOptions): boole
 
 async function open(worker: boolean | Worker): Promise<Transport> {
   if (worker !== false) return WorkerTransport.open(worker === true ? undefined : worker)
-  const { LocalTransport } = await import('../protocol/local-transport.js')
+  const { LocalTransport } = await fetched(() => import('../protocol/local-transport.js'))
   return new LocalTransport()
 }
 

@@ -1,9 +1,10 @@
 // A model in this thread: calls by name to the compiled crate. A worker runs one of these too.
 import { internalError } from './messages.js'
 import type { BitNetError } from '../error.js'
-import type { Methods, ModelMethod, PortableSource, Streaming, Transport } from './messages.js'
-import { received } from './source.js'
-import type { DeviceLoss, ModelInfo, Progress, Token } from '../types.js'
+import type {
+  Methods, ModelMethod, PortableRequest, PortableSource, Streaming, Transport
+} from './messages.js'
+import type { DeviceLoss, ModelInfo, Progress, Source, Token } from '../types.js'
 import { WasmModel } from '../tritloom.js'
 import { ready, watch } from '../crate/wasm.js'
 
@@ -77,6 +78,13 @@ export class LocalTransport implements Transport {
     }
   }
 }
+
+/** The source of a call that has arrived, for the crate. */
+const received = (source: PortableSource): Exclude<Source, URL> =>
+  isRequest(source) ? new Request(source.request.url, source.request.init) : source
+
+const isRequest = (source: PortableSource): source is { request: PortableRequest } =>
+  typeof source === 'object' && source !== null && 'request' in source
 
 /** What the option `logprobs` asks for. */
 type Told = Pick<Token, 'logprob' | 'bytes' | 'top'>

@@ -10,7 +10,7 @@ import type {
 } from '../types.js'
 
 /** Raise this with every change to the messages: a page must not talk to an older worker. */
-export const VERSION = 8
+export const VERSION = 9
 
 /** Options that the page handles itself; the model never sees them. */
 type PageOptions = 'signal' | 'onProgress' | 'worker'
@@ -110,7 +110,7 @@ export type FromWorker<M extends Method = Method> =
   /** The device of the model that the call `id` has loaded is lost. */
   | { kind: 'lost', id: number, loss: DeviceLoss }
   /** The worker cannot go on: every call in flight fails with this error. */
-  | { kind: 'fatal', error: Failure }
+  | { kind: 'fatal', error: Failure, isOurs: boolean }
 
 /** A worker's answer to `hello`. */
 export interface Hello {
@@ -138,7 +138,7 @@ export const fromFailure = ({ code, message }: Failure): BitNetError =>
 /** The error for a bug in this package: something that was thrown, or a text. */
 export const internalError = (what: unknown): BitNetError => {
   const said = what instanceof Error ? what.message : String(what)
-  return new BitNetError('internal', `internal error (please report it): ${said}`)
+  return new BitNetError('internal', `internal error (please report it): ${said}`, { cause: what })
 }
 
 /** The error of every call after `dispose()`. */

@@ -1,4 +1,4 @@
-// Sources: as a page gives them, as they are posted to a worker, as the crate takes them.
+// Sources: as a page gives them, and as they are posted to a worker. The worker needs nothing of this.
 import { absolute } from '../address.js'
 import { badOption } from '../check.js'
 import { BitNetError } from '../error.js'
@@ -10,7 +10,11 @@ export function portable(source: Source): PortableSource {
   if (typeof source === 'string' || source instanceof URL) return absolute('source', source).href
   if (source instanceof Request) return { request: requestParts(source) }
   if (source instanceof ArrayBuffer) return view(source)
-  if (source instanceof Uint8Array) view(source.buffer)
+  if (source instanceof Uint8Array) {
+    view(source.buffer)
+    // Browsers read no shared memory where a load needs the bytes: those of now count.
+    if (!(source.buffer instanceof ArrayBuffer)) return source.slice()
+  }
   return source
 }
 
@@ -22,10 +26,6 @@ function view(buffer: ArrayBufferLike): Uint8Array {
     throw new BitNetError('io', 'could not read the array of the model: it was detached')
   }
 }
-
-/** The source of a call that has arrived, for the crate. */
-export const received = (source: PortableSource): Exclude<Source, URL> =>
-  isRequest(source) ? new Request(source.request.url, source.request.init) : source
 
 /**
  * A source as it is posted. Bytes are posted as a `Blob`, since posting a view would copy all of
@@ -43,9 +43,9 @@ export async function postable(source: PortableSource): Promise<PortableSource> 
 async function gathered(stream: ReadableStream<Uint8Array>): Promise<Blob> {
   try {
     return await new Response(stream).blob()
-  } catch (error) {
-    const why = error instanceof Error ? error.message : error
-    throw new BitNetError('io', `could not read the stream: ${why}`)
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : cause
+    throw new BitNetError('io', `could not read the stream: ${why}`, { cause })
   }
 }
 
@@ -58,9 +58,6 @@ function canTransferStreams(): boolean {
     return false
   }
 }
-
-const isRequest = (source: PortableSource): source is { request: PortableRequest } =>
-  typeof source === 'object' && source !== null && 'request' in source
 
 function requestParts(request: Request): PortableRequest {
   if (request.method !== 'GET') throw badOption('source', 'a Request must be a GET')

@@ -35,6 +35,8 @@ export class WorkerTransport implements Transport {
   /** Why no call is answered any more. */
   #closed: BitNetError | undefined
   #listening = new AbortController()
+  /** Whether the worker has answered, as ours do. */
+  #greeted = false
 
   /** Makes `worker`, or a worker of our own, ready to load a model. */
   static async open(worker?: Worker): Promise<WorkerTransport> {
@@ -53,9 +55,14 @@ export class WorkerTransport implements Transport {
     this.#own = own
     const { signal } = this.#listening
     const onMessage = ({ data }: MessageEvent<FromWorker>) => this.#receive(data)
-    const onError = (event: ErrorEvent) => this.#end(failed(event))
-    const onUnreadable = () =>
-      this.#end(internalError('a message from the worker could not be read'))
+    // A caller's worker may have a script of its own, whose errors and messages are the caller's. Before
+    // it has answered, an error says that it never will.
+    const onError = (event: ErrorEvent) => {
+      if (own || !this.#greeted) this.#end(failed(event))
+    }
+    const onUnreadable = () => {
+      if (own) this.#end(internalError('a message from the worker could not be read'))
+    }
     worker.addEventListener('message', onMessage, { signal })
     worker.addEventListener('error', onError, { signal })
     worker.addEventListener('messageerror', onUnreadable, { signal })
@@ -105,7 +112,7 @@ export class WorkerTransport implements Transport {
     } catch (error) {
       // The options hold something that cannot be posted, most likely a function.
       throw isUncloneable(error)
-        ? new BitNetError('bad-option', `bad option: ${error.message}`)
+        ? new BitNetError('bad-option', `bad option: ${error.message}`, { cause: error })
         : error
     } finally {
       signal?.removeEventListener('abort', cancel)
@@ -129,7 +136,8 @@ export class WorkerTransport implements Transport {
     // A caller's worker may post other messages too. They are not for us.
     switch (message?.kind) {
       case 'fatal':
-        return this.#end(fromFailure(message.error))
+        if (this.#own || message.isOurs) this.#end(fromFailure(message.error))
+        return
       case 'storing':
         if (message.id === this.#loadId) this.onStoring?.(message.progress)
         return
@@ -149,6 +157,7 @@ export class WorkerTransport implements Transport {
     const patience = setTimeout(giveUp, PATIENCE)
     try {
       const { version, lock } = await this.#send('hello', [])
+      this.#greeted = true
       if (version !== VERSION) {
         throw internalError(
           `the worker speaks version ${version}, the page version ${VERSION}: ` +

@@ -1,6 +1,7 @@
 // The worker's side: answers messages by calls to a local transport. Holds one model at a time.
 import { BitNetError } from '../error.js'
 import { holdLock } from '../threads/life.js'
+import { isOurs } from '../crate/wasm.js'
 import { LocalTransport } from './local-transport.js'
 import { disposedError, toFailure, VERSION } from './messages.js'
 import type {
@@ -25,7 +26,7 @@ scope.addEventListener('message', ({ data }: MessageEvent<ToWorker>) => {
 
 // Without this the page would wait for ever for what was to come.
 scope.addEventListener('unhandledrejection', ({ reason }: PromiseRejectionEvent) => {
-  scope.postMessage({ kind: 'fatal', error: toFailure(reason) })
+  scope.postMessage({ kind: 'fatal', error: toFailure(reason), isOurs: isOurs(reason) })
 })
 
 async function answer(call: Call): Promise<void> {

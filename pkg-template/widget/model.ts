@@ -1,9 +1,10 @@
 // The models of a page's widgets: all widgets with one address share one model.
+import { fetched } from '../error.js'
 import type { BitNet } from '../page/model.js'
 import type { Progress } from '../types.js'
 
 /** All but the widget itself is fetched when a summary is wanted. */
-const core = async () => (await import('../page/model.js')).BitNet
+const core = async () => (await fetched(() => import('../page/model.js'))).BitNet
 
 /** What a widget hears of its model. */
 export interface User {

@@ -1,4 +1,5 @@
 // Which text of the page a widget sums up.
+import { fetched } from '../error.js'
 
 /** There is no text to sum up, or it cannot be found. */
 export class Unreadable extends Error {
@@ -21,7 +22,7 @@ function element(name: string): HTMLElement {
 }
 
 async function article(): Promise<string> {
-  const { Readability } = await import('./readability.js')
+  const { Readability } = await fetched(() => import('./readability.js'))
   // It changes what it reads.
   const copy = document.cloneNode(true) as Document
   return new Readability(copy).parse()?.textContent ?? ''

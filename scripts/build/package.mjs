@@ -29,8 +29,16 @@ export const copyReadability = pkg => {
 
 /** The TypeScript of pkg-template/ to JavaScript and types; the types of all else must be in `pkg` already. */
 export const compileTypeScript = pkg => {
-  run(nodeTool('tsc'), ['--project', join(TEMPLATE, 'tsconfig.json'), '--outDir', pkg])
+  const options = ['--project', join(TEMPLATE, 'tsconfig.json'), '--outDir', pkg]
+  // Comments are more than half of the scripts' bytes. The types keep them, and so do the source maps.
+  run(nodeTool('tsc'), [...options, '--emitDeclarationOnly'])
+  run(nodeTool('tsc'), [...options, '--declaration', 'false', '--removeComments'])
+  const glue = join(pkg, 'tritloom.js')
+  writeFileSync(glue, readFileSync(glue, 'utf8').replace(JSDOC, ''))
 }
+
+/** The documentation that wasm-bindgen writes; its types have the same. */
+const JSDOC = /^ *\/\*\*\n(?: *\*.*\n)*? *\*\/\n/gm
 
 /** The fields of Cargo.toml that say where the project lives and whose it is. */
 export const address = () => ({

@@ -97,3 +97,13 @@ test('package.json names what npm shows, and no address that does not exist', ()
     assert.equal(described[field], undefined, field)
   }
 })
+
+test('an array over shared memory is copied: browsers read none where a load needs it', async () => {
+  const { portable } = await import(new URL('protocol/source.js', PKG))
+  const shared = new Uint8Array(new SharedArrayBuffer(8), 2, 3).fill(7)
+  const copied = portable(shared)
+  assert.deepEqual(copied, Uint8Array.of(7, 7, 7))
+  assert.ok(copied.buffer instanceof ArrayBuffer)
+  const own = Uint8Array.of(1)
+  assert.equal(portable(own), own)
+})

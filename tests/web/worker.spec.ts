@@ -31,16 +31,27 @@ test('a worker that is killed rejects what is in flight and what comes', async (
   expect(found).toEqual(['internal', 'internal'])
 })
 
-test('a worker that throws rejects what is in flight', async ({ page }) => {
+test('errors of a script of the caller\'s in its worker are no errors of the model', async ({ page }) => {
   await page.goto('/tests/web/harness.html')
   await page.waitForFunction(() => window.tritloom)
   const found = await page.evaluate(async url => {
-    const script = `import '${location.origin}/pkg/protocol/worker.js'; addEventListener('message', ({ data }) => { if (data.method === 'generate') throw new Error('boom') })`
+    const script = `import '${location.origin}/pkg/protocol/worker.js'; addEventListener('message', ({ data }) => { if (data.method !== 'generate') return; Promise.reject(new Error('bang')); throw new Error('boom') })`
     const worker = new Worker(URL.createObjectURL(new Blob([script], { type: 'text/javascript' })), { type: 'module' })
     const model = await window.tritloom.BitNet.load(url, { worker })
-    return model.generate('Who are you?').text().catch(error => [error.code, error.message])
+    const errors: string[] = []
+    worker.addEventListener('error', event => {
+      errors.push(event.message)
+      event.preventDefault()
+    })
+    const text = await model.generate('Who are you?', { maxTokens: 3 }).text().catch(error => [error.code, error.message])
+    const { length } = await model.tokenize('still here')
+    await model.dispose()
+    // It was freed: another one fits into the worker.
+    const next = await window.tritloom.BitNet.load(url, { worker })
+    await next.dispose()
+    return { text, length, errors }
   }, GOLDEN_MODEL)
-  expect(found).toEqual(['internal', expect.stringContaining('boom')])
+  expect(found).toEqual({ text: expect.stringMatching(/./), length: expect.any(Number), errors: [expect.stringContaining('boom')] })
 })
 
 test('a worker script that does not load is an error, not a wait', async ({ harness }) => {
@@ -119,4 +130,43 @@ test('a worker of another release is refused, with both versions', async ({ shar
   }, RANDOM_MODEL)
   expect(found.code).toBe('internal')
   expect(found.message).toMatch(new RegExp(`version ${found.version}\\b.*${found.version + 1}\\b`))
+})
+
+test('a trap of another module of the page is none of the package', async ({ page }) => {
+  await page.goto('/tests/web/harness.html')
+  await page.waitForFunction(() => window.tritloom)
+  const found = await page.evaluate(async url => {
+    const { BitNet } = window.tritloom
+    const model = await BitNet.load(url, { worker: false })
+    // (module (func (export "f") unreachable)), under an address of its own.
+    const bytes = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 7, 5, 1, 1, 102, 0, 0, 10, 5, 1, 3, 0, 0, 11)
+    const address = URL.createObjectURL(new Blob([bytes], { type: 'application/wasm' }))
+    const other = await WebAssembly.instantiateStreaming(fetch(address))
+    const trapped = new Promise<string>(resolve => addEventListener('error', event => {
+      event.preventDefault()
+      resolve(String(event.error))
+    }, { once: true }))
+    setTimeout(other.instance.exports.f as () => void)
+    const error = await trapped
+    const { length } = await model.tokenize('still here')
+    return [error, length > 0]
+  }, RANDOM_MODEL)
+  expect(found).toEqual(['RuntimeError: unreachable', true])
+})
+
+test('a script of the package that cannot be fetched is an error of the package, with its cause', async ({ page, context }) => {
+  await context.route('**/pkg/{openai/server,page/summarize}.js', route => route.abort())
+  await page.goto('/tests/web/harness.html')
+  await page.waitForFunction(() => window.tritloom)
+  const found = await page.evaluate(async url => {
+    const { BitNet, BitNetError } = window.tritloom
+    const model = await BitNet.load(url)
+    const told = (work: Promise<unknown>) => work.then(() => 'none', error =>
+      [error instanceof BitNetError, error.code, error.cause instanceof TypeError])
+    return Promise.all([
+      told(model.chat.completions.create({ messages: [{ role: 'user', content: 'Hi' }] })), told(model.summarize('A text.').text()),
+      told(model.fetch('/v1/models'))
+    ])
+  }, RANDOM_MODEL)
+  expect(found).toEqual(Array(3).fill([true, 'network', true]))
 })
