@@ -150,6 +150,7 @@ function checked(text: string, options: SummarizeOptions) {
   checkText('context', context)
   checkCallback('onProgress', onProgress)
   if (rest.maxTokens !== undefined) checkCount('maxTokens', rest.maxTokens)
+  if (rest.maxTokens === 0) throw badOption('maxTokens', 'must be at least 1')
   for (const name of ['raw', 'special']) {
     if (name in rest) throw badOption(name, 'there is no such option')
   }

@@ -302,6 +302,7 @@ test('what is wrong is refused before the model is asked', async () => {
   await refused('x', { type: 'toString' }, 'bad-option', '`type`')
   await refused('x', { context: 7 }, 'bad-option', '`context`: must be a string')
   await refused('x', { onProgress: 'x' }, 'bad-option', '`onProgress`: must be a function')
+  await refused('x', { maxTokens: 0 }, 'bad-option', '`maxTokens`: must be at least 1')
   await refused('x', { maxTokens: NaN }, 'bad-option', '`maxTokens`: must be an integer')
   await refused('x', { raw: true }, 'bad-option', '`raw`: there is no such option')
   await refused('x', { special: true }, 'bad-option', '`special`: there is no such option')
