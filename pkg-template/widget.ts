@@ -31,7 +31,7 @@ const OUR_MODEL =
 const Base = globalThis.HTMLElement ?? (class {} as typeof HTMLElement)
 
 export class TldrWidget extends Base {
-  static observedAttributes = ['model']
+  static observedAttributes = ['model', 'integrity']
 
   #view: View = buildView(this.attachShadow({ mode: 'open' }))
   #model: SharedModel | undefined
@@ -209,7 +209,8 @@ export class TldrWidget extends Base {
   #join(): SharedModel {
     const url = new URL(this.getAttribute('model') ?? DEFAULT_MODEL, document.baseURI)
     url.hash = ''
-    this.#model ??= SharedModel.join(url.href, this.#user)
+    const integrity = this.getAttribute('integrity') ?? undefined
+    this.#model ??= SharedModel.join(url.href, this.#user, integrity)
     if (this.getAttribute('consent') === 'given') this.#model.allow()
     return this.#model
   }

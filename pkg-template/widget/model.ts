@@ -26,6 +26,8 @@ const models = new Map<string, SharedModel>()
 
 export class SharedModel {
   readonly url: string
+  #key: string
+  #integrity: string | undefined
   /** Whether the GPU was lost since the last summary. */
   isLost = false
   #users = new Set<User>()
@@ -37,23 +39,29 @@ export class SharedModel {
   readonly allowed = new Promise<void>(resolve => { this.#allow = resolve })
   #isAllowed = false
 
-  /** The model at an address, for `user` until that leaves. */
-  static join(url: string, user: User): SharedModel {
-    const model = models.get(url) ?? new SharedModel(url)
-    models.set(url, model)
+  /**
+   * The model at an address, for `user` until that leaves. With `integrity` its file must have that hash,
+   * and widgets that name another one share another model.
+   */
+  static join(url: string, user: User, integrity?: string): SharedModel {
+    const key = JSON.stringify([url, integrity])
+    const model = models.get(key) ?? new SharedModel(url, key, integrity)
+    models.set(key, model)
     model.#users.add(user)
     return model
   }
 
-  private constructor(url: string) {
+  private constructor(url: string, key: string, integrity: string | undefined) {
     this.url = url
+    this.#key = key
+    this.#integrity = integrity
   }
 
   /** Frees the model when its last user has left. */
   leave(user: User): void {
     this.#users.delete(user)
     if (this.#users.size > 0) return
-    models.delete(this.url)
+    models.delete(this.#key)
     this.#loading?.stop.abort()
     this.#loading?.model.then(model => model.dispose()).catch(() => {}) // Who waited has the error.
     this.#loading = undefined
@@ -112,7 +120,11 @@ export class SharedModel {
       for (const user of this.#users) user.onProgress(progress)
     }
     const model = core().then(BitNet =>
-      BitNet.load(this.url, { signal: stop.signal, onProgress }))
+      BitNet.load(this.url, {
+        signal: stop.signal,
+        onProgress,
+        ...(this.#integrity === undefined ? {} : { integrity: this.#integrity })
+      }))
     const loading: Loading = { model, stop, isReady: false }
     model.then(model => {
       loading.isReady = true

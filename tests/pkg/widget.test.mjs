@@ -93,3 +93,19 @@ test('where storage is blocked, all is to be downloaded', async () => {
     cache.list = list
   }
 })
+
+test('the hash that a widget names is compared, and is part of what is shared', async () => {
+  const asked = []
+  BitNet.load = async (url, { integrity }) => {
+    asked.push(integrity)
+    return { lost: new Promise(() => {}), dispose: () => {} }
+  }
+  const one = user()
+  const url = 'https://example.com/e.gguf'
+  const [plain, first, again, other] = [undefined, 'sha256-a', 'sha256-a', 'sha256-b'].map(hash => SharedModel.join(url, one, hash))
+  assert.equal(first, again)
+  assert.equal(new Set([plain, first, other]).size, 3)
+  for (const model of [plain, first, other]) await model.load(new AbortController().signal)
+  assert.deepEqual(asked, [undefined, 'sha256-a', 'sha256-b'])
+  for (const model of [plain, first, other]) model.leave(one)
+})
