@@ -7,7 +7,7 @@ use serde::Serialize;
 use tritloom::session::{GenerateOptions, Session, Stats, Token};
 use tritloom::{Error, Result};
 
-use super::report::Figure;
+use super::figure::Figure;
 use super::{TURN, without_lookup};
 
 /// One in this many tokens of the prompt differs from the answer: none, then one in twenty.

@@ -14,7 +14,8 @@ use tritloom::sampling::Sampling;
 use tritloom::session::{GenerateOptions, LoadOptions, Progress, Session, Stats};
 use tritloom::source::Reader;
 
-use super::report::{Figure, LeftOut, Report, StepProfile};
+use super::figure::Figure;
+use super::report::{LeftOut, Report, StepProfile};
 use super::{Bench, TURN, lookup, prompt, soak, without_lookup};
 
 /// Tokens to profile at the end of a prompt: about one chunk.

@@ -1,5 +1,6 @@
 //! The benchmark: loading, prompts, decoding, and the share of the memory's speed they reach.
 
+mod figure;
 mod lookup;
 mod measure;
 mod report;
