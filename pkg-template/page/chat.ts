@@ -178,7 +178,7 @@ export class Chat {
     }
   }
 
-  /** Of a conversation that ends with a question, what the model sees, and how many messages it does not. */
+  /** The messages that the model sees of a conversation that ends with a question, and how many are left out. */
   async #seen(
     messages: Message[], { maxTokens }: GenerateOptions
   ): Promise<{ messages: Message[], dropped: number }> {

@@ -1,4 +1,4 @@
-//! What a session and that which computes say to each other. It names no GPU.
+//! The contract between a session and the engine or reference that computes for it. It names no GPU.
 
 mod choice;
 mod options;
@@ -17,7 +17,7 @@ pub use options::{EngineOptions, KvType, LmHead};
 pub use pending::{Pending, let_others_run};
 pub use profile::{KernelTime, Loss, Profile};
 
-/// What is reported while a model is loaded.
+/// A report on a load in progress.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Progress {
     /// Some of the file's bytes are on the GPU.

@@ -143,7 +143,7 @@ pub(super) fn best_of_each(p: &mut Recorder, state: &State, slot: &Slot) -> Plan
     p.finish()
 }
 
-/// From the logits after each of few tokens to those after one of them, in `logits`.
+/// Copies the logits after one of few tokens to `logits`.
 pub(super) fn take_logits(p: &mut Recorder, state: &State) -> Plan {
     p.take_logits(&state.few_logits, &state.logits);
     p.finish()
