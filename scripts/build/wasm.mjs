@@ -24,7 +24,6 @@ export const buildWasm = () => {
     '--mode',
     'no-install',
     '--no-pack',
-    '--no-gitignore',
     '--out-name',
     'tritloom',
     '--out-dir',
