@@ -33,6 +33,8 @@ const BINDING = 1024 * 64 * 2
 
 /** Prompts for what shares most of its kernels with another variant, which takes them all. */
 const FEW = ['once', 'count', 'follow_up']
+/** Prompts whose texts repeat themselves so much that drafts are made however fast the steps are. */
+const REPEATS = ['verse', 'count']
 
 /** A card's kernels work on tiles, for which a CPU takes over ten seconds. */
 const variants: Record<string, Variant> = {
@@ -88,7 +90,7 @@ const variants: Record<string, Variant> = {
     }
   },
   'with prompt lookup': { options: {}, promptLookup: true, shows: () => {} },
-  'with prompt lookup and the kernels of a card': { options: card(true), promptLookup: true, prompts: FEW, shows: isCard },
+  'with prompt lookup and the kernels of a card': { options: card(true), promptLookup: true, prompts: REPEATS, shows: isCard },
   'with codes in the order of ARM builds': { options: { i2sLayout: 'arm' }, prompts: FEW, url: '/arm.gguf', shows: () => {} }
 }
 
