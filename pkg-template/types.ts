@@ -89,7 +89,7 @@ export interface LoadOptions {
    * min-p it also reads the lower ones of tokens that may be kept. Both take the same memory and
    * give the same tokens. `auto` (default): the faster one on this GPU.
    */
-  head?: 'auto' | 'f16' | 'int8'
+  lmHead?: 'auto' | 'f16' | 'int8'
   /**
    * The order of the ternary weights in the file: `x86` (default), or `arm` if an ARM build of
    * bitnet.cpp made it.
@@ -258,7 +258,7 @@ export interface ModelInfo {
   dispatchesPerToken: number
   /**
    * Bytes that the GPU moves for one greedy token when the context is empty: hardly more than the
-   * weights that it reads. Where the LM head is split (see `head`), its upper bytes are mostly enough,
+   * weights that it reads. Where the LM head is split (see `lmHead`), its upper bytes are mostly enough,
    * and the lower ones of a single row are counted. Where many tokens are almost as likely, the GPU
    * reads those of more rows.
    */

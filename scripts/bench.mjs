@@ -3,7 +3,7 @@
 //   npm run bench -- [--model FILE | --shape SHAPE [--embedding-deviation D]]
 //                    [--decode 16,1024,3500] [--prefill 16,256,1024,3500] [--tokens 128]
 //                    [--runs 5] [--loads 3] [--patience 120] [--context N]
-//                    [--head auto|f16|int8] [--kv f16|f32|int8] [--lookup] [--sampling]
+//                    [--lm-head auto|f16|int8] [--kv f16|f32|int8] [--lookup] [--sampling]
 //                    [--options] [--batch] [--profile] [--soak TOKENS] [--visits | --limits]
 //                    [--no-matrix-units] [--peer DIR] [--json] [--no-build]
 //
@@ -133,7 +133,7 @@ function parse() {
       loads: { type: 'string', default: '3' },
       patience: { type: 'string', default: '120' },
       context: { type: 'string' },
-      head: { type: 'string', default: 'auto' },
+      'lm-head': { type: 'string', default: 'auto' },
       kv: { type: 'string', default: 'f16' },
       lookup: { type: 'boolean', default: false },
       sampling: { type: 'boolean', default: false },
@@ -189,8 +189,8 @@ function parse() {
 }
 
 /** The options of a load that say how the model is held, and on what. */
-function held({ context, head, kv, 'matrix-units': matrixUnits }) {
-  return { context, head, kv, gpu: { features: { matrixUnits } } }
+function held({ context, 'lm-head': lmHead, kv, 'matrix-units': matrixUnits }) {
+  return { context, lmHead, kv, gpu: { features: { matrixUnits } } }
 }
 
 /** The flags with which the browser reaches the GPU. */

@@ -20,7 +20,7 @@
 //! native | web                                  files | JavaScript
 //! ```
 //!
-//! Where to start reading: [`reference`] is the whole model in plain Rust, and [`engine`] the same
+//! Where to start reading: [`mod@reference`] is the whole model in plain Rust, and [`engine`] the same
 //! model on the GPU. [`kernels`] holds the engine's kernels, each with its shader. [`session`]
 //! turns tokens into conversations.
 

@@ -10,7 +10,7 @@ pub struct EngineOptions {
     /// How the KV cache holds keys and values.
     pub kv: KvType,
     /// How the LM head is held.
-    pub head: LmHead,
+    pub lm_head: LmHead,
     /// The file's I2_S codes are in the layout of ARM builds (64-element blocks).
     pub i2s_arm: bool,
     /// Do not round the inputs of packed matrices to int8. That is slower; it shows how much the

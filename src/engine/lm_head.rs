@@ -79,7 +79,7 @@ impl Candidates {
 pub(super) fn check(lm_head: LmHead, w: &Vocabulary) -> Result<()> {
     match obstacle(w) {
         Some(why) if lm_head == LmHead::Int8 => {
-            Err(Error::BadOption { name: "head".into(), why: format!("cannot be int8: {why}") })
+            Err(Error::BadOption { name: "lmHead".into(), why: format!("cannot be int8: {why}") })
         }
         _ => Ok(()),
     }

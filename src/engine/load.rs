@@ -53,9 +53,9 @@ impl Engine {
         // This measures times, so nothing may be uploaded yet.
         dot::choose(&mut gpu).await?;
         let mut weights = Weights::allocate(&gpu, &config, table).await?;
-        lm_head::check(options.head, weights.lm_head())?;
+        lm_head::check(options.lm_head, weights.lm_head())?;
         let state = State::allocate(&gpu, &config, &weights, options).await?;
-        let splits = lm_head::splits(options.head, weights.lm_head(), &gpu);
+        let splits = lm_head::splits(options.lm_head, weights.lm_head(), &gpu);
         let candidates = match weights.lm_head_mut().dense_mut().filter(|_| splits) {
             Some(w) => {
                 let mut recorder = Recorder::new(&gpu, &state.step);

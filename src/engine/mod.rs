@@ -1,6 +1,6 @@
 //! The model on the GPU: the same steps as [`crate::reference`], recorded once and replayed.
 //!
-//! The [`Config`] is fixed, the [`Weights`] are loaded, the [`State`] changes.
+//! The [`Config`] is fixed, the `Weights` are loaded, the `State` changes.
 
 mod bandwidth;
 mod block;

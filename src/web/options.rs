@@ -54,7 +54,7 @@ impl LoadOptions {
             ("only", CacheMode::Only),
             ("off", CacheMode::Off),
         ];
-        let heads = [("auto", LmHead::Auto), ("f16", LmHead::F16), ("int8", LmHead::Int8)];
+        let lm_heads = [("auto", LmHead::Auto), ("f16", LmHead::F16), ("int8", LmHead::Int8)];
         let milliseconds = "a number of milliseconds from 1 to 1000000000";
         let options = Self {
             stall_timeout: fields
@@ -70,7 +70,7 @@ impl LoadOptions {
                 engine: EngineOptions {
                     context: fields.u32("context", 1)?.map(|n| n as usize),
                     kv: fields.one_of("kv", &KvType::ALL)?.unwrap_or_default(),
-                    head: fields.one_of("head", &heads)?.unwrap_or(LmHead::Auto),
+                    lm_head: fields.one_of("lmHead", &lm_heads)?.unwrap_or(LmHead::Auto),
                     i2s_arm: fields
                         .one_of("i2sLayout", &[("x86", false), ("arm", true)])?
                         .unwrap_or(false),

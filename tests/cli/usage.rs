@@ -64,7 +64,7 @@ fn numbers_out_of_range_are_refused_by_name() {
 
 #[test]
 fn options_that_the_cpu_cannot_honour_are_refused() {
-    for option in [&["--head", "f16"], &["--kv", "int8"]] {
+    for option in [&["--lm-head", "f16"], &["--kv", "int8"]] {
         assert_wrong_usage(&[&["--cpu", "Hi"], &option[..]].concat(), &["--cpu", option[0]]);
     }
 }

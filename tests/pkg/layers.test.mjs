@@ -1,20 +1,22 @@
 // Modules of JavaScript and TypeScript depend on one another in one direction only. An import of types
 // counts, and so does a later `import()`: a reader has to know the other module all the same.
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join, posix } from 'node:path'
 import { test } from 'node:test'
 import { inRoot } from '../../scripts/paths.mjs'
 
+const COMMENTS = /\/\*[^]*?\*\/|^\s*\/\/.*$/gm
 const IMPORT = /(?:\bfrom|^import|\bimport\()\s*['"](\.{1,2}\/[^'"]+)['"]/gm
 
 /** The modules of a folder, with the names of those that each imports. */
 const modulesIn = folder => {
-  const names = readdirSync(inRoot(folder), { recursive: true })
+  const names = readdirSync(folder, { recursive: true })
     .map(name => name.replaceAll('\\', '/'))
     .filter(name => /(?<!\.d)\.(?:ts|mjs)$/.test(name))
   const importsOf = name => {
-    const code = readFileSync(join(inRoot(folder), name), 'utf8')
+    const code = readFileSync(join(folder, name), 'utf8').replace(COMMENTS, '')
     return Array.from(code.matchAll(IMPORT), ([, path]) => {
       const plain = posix.join(posix.dirname(name), path).replace(/\.(?:js|mjs|ts)$/, '')
       return names.find(other => other.replace(/\.(?:mjs|ts)$/, '') === plain)
@@ -54,14 +56,25 @@ const circleIn = graph => {
   return undefined
 }
 
-test('a circle is found', () => {
-  const graph = new Map([['a', ['b']], ['b', ['c', 'd']], ['c', []], ['d', ['b']]])
-  assert.equal(circleIn(graph), 'b → d → b')
+test('circles of every kind of import are found, at any depth', t => {
+  const folder = mkdtempSync(join(tmpdir(), 'tritloom-circles-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  mkdirSync(join(folder, 'in/side'), { recursive: true })
+  const write = (name, text) => writeFileSync(join(folder, name), text)
+  write('a.ts', "// A comment.\nimport {\n  b,\n  c\n} from './in/b.js'\n// import './a.js'")
+  write('in/b.ts', "import type { C } from './side/c.js'\nimport fs from 'node:fs'")
+  write('in/side/c.ts', "export * from '../../d.js'")
+  for (const text of ["const a = () => import('./a.js')", "export type A = import('./a.js').A", "import './a'"]) {
+    write('d.ts', '')
+    assert.equal(circleIn(modulesIn(folder)), undefined)
+    write('d.ts', text)
+    assert.equal(circleIn(modulesIn(folder)), 'a.ts → in/b.ts → in/side/c.ts → d.ts → a.ts')
+  }
 })
 
-for (const [folder, least] of [['pkg-template', 100], ['scripts', 40], ['www', 20]]) {
+for (const [folder, least] of [['pkg-template', 100], ['scripts', 40], ['www', 20], ['tests/web', 20]]) {
   test(`no module of ${folder}/ depends on itself through others`, () => {
-    const modules = modulesIn(folder)
+    const modules = modulesIn(inRoot(folder))
     const imports = [...modules.values()].flat().length
     assert.ok(imports >= least, `${imports} imports were found`)
     assert.equal(circleIn(modules), undefined)
@@ -69,5 +82,5 @@ for (const [folder, least] of [['pkg-template', 100], ['scripts', 40], ['www', 2
 }
 
 test('nor does a folder of pkg-template/', () => {
-  assert.equal(circleIn(foldersOf(modulesIn('pkg-template'))), undefined)
+  assert.equal(circleIn(foldersOf(modulesIn(inRoot('pkg-template')))), undefined)
 })

@@ -176,7 +176,7 @@ fn rows_beyond_the_tokens_are_never_chosen() {
     };
     let ways: [fn() -> Setup; 2] =
         [Setup::default, || in_shards(Setup::default().like_a_card(), 64 << 10)];
-    for (type_id, heads) in [(F16, &[LmHead::F16, LmHead::Int8][..]), (Q8_0, &[LmHead::Auto])] {
+    for (type_id, lm_heads) in [(F16, &[LmHead::F16, LmHead::Int8][..]), (Q8_0, &[LmHead::Auto])] {
         let mut file = small();
         file.widen_vocabulary(n_vocab);
         file.tensors.retain(|tensor| tensor.name != EMBEDDING);
@@ -198,10 +198,10 @@ fn rows_beyond_the_tokens_are_never_chosen() {
         }
         let padded = file.build();
         for setup in ways {
-            for &head in heads {
+            for &lm_head in lm_heads {
                 let [plain, padded] = [&plain, &padded]
-                    .map(|file| answers(&mut setup().head(head).load(file).unwrap()));
-                assert!(padded == plain, "{type_id}, {head:?}: {padded:?}");
+                    .map(|file| answers(&mut setup().lm_head(lm_head).load(file).unwrap()));
+                assert!(padded == plain, "{type_id}, {lm_head:?}: {padded:?}");
             }
         }
     }

@@ -109,7 +109,7 @@ fn card_tuning_without_packed_dot_gives_the_goldens() {
 
 #[test]
 fn an_int8_lm_head_gives_the_goldens() {
-    let session = check(&Setup::default().head(LmHead::Int8), &[]);
+    let session = check(&Setup::default().lm_head(LmHead::Int8), &[]);
     let kernels = &session.info().kernels;
     assert!(kernels.iter().any(|name| name.starts_with("rescore")), "{kernels:?}");
 }
@@ -125,7 +125,7 @@ fn shards_give_the_goldens() {
     // One dispatch looks tokens up in all three shards.
     assert_eq!(session.info().dispatches_per_token, whole + 2);
 
-    let mut setup = Setup::default().like_a_card().head(LmHead::Int8);
+    let mut setup = Setup::default().like_a_card().lm_head(LmHead::Int8);
     setup.gpu.limits.max_storage_buffer_binding_size = Some(96 << 10);
     let session = check(&setup, &["gemm_i2s"]);
     let kernels = &session.info().kernels;

@@ -76,7 +76,7 @@ fn both_lm_heads_give_the_same_tokens_and_logits() {
         (best, drawn, adjusted, bits)
     };
     for setup in setups() {
-        let mut setup = setup.head(LmHead::F16);
+        let mut setup = setup.lm_head(LmHead::F16);
         let mut session = setup.golden();
         assert_eq!(lm_head(&session), F16_HEAD);
         let expected = answers(&mut session);
@@ -84,7 +84,7 @@ fn both_lm_heads_give_the_same_tokens_and_logits() {
         let embedding = session.info().vocab_size as u64 * 128 * 2;
         drop(session);
 
-        setup.load.engine.head = LmHead::Int8;
+        setup.load.engine.lm_head = LmHead::Int8;
         let mut session = setup.golden();
         assert_eq!(lm_head(&session), INT8_HEAD);
         assert!(answers(&mut session) == expected, "{:?}", session.info().kernels);
@@ -102,8 +102,9 @@ fn both_lm_heads_give_the_same_tokens_and_logits() {
 #[test]
 fn tokens_read_half_of_a_split_lm_head() {
     let file = std::fs::read(path("tests/data/golden/golden.gguf")).unwrap();
-    let [split, whole] = [LmHead::Int8, LmHead::F16]
-        .map(|head| engine_of(&Setup::default().no_subgroups().like_a_card().head(head), &file));
+    let [split, whole] = [LmHead::Int8, LmHead::F16].map(|lm_head| {
+        engine_of(&Setup::default().no_subgroups().like_a_card().lm_head(lm_head), &file)
+    });
     let drawn = Sampling { temperature: 1.0, ..Sampling::default() };
     let best = ["gemv_upper", "rescore"];
     let adjusted = ["gemv_upper", "penalize_upper", "rescore"];
@@ -162,8 +163,8 @@ fn hard_embeddings_give_the_same_tokens() {
         let mut file = small();
         with_embedding(&mut file, value);
         let bytes = file.build();
-        let [f16, int8] = [LmHead::F16, LmHead::Int8].map(|head| {
-            let mut session = Setup::default().like_a_card().head(head).load(&bytes).unwrap();
+        let [f16, int8] = [LmHead::F16, LmHead::Int8].map(|lm_head| {
+            let mut session = Setup::default().like_a_card().lm_head(lm_head).load(&bytes).unwrap();
             generate(&mut session, &[3, 1, 4], &greedy(8)).unwrap().ids
         });
         assert_eq!(int8, f16, "{name}");
@@ -207,10 +208,10 @@ fn an_embedding_that_cannot_be_int8_is_refused() {
         tensor.bytes = vec![0; tensor.bytes.len() / 2 * bytes];
         let bytes = file.build();
         for fine in [LmHead::Auto, LmHead::F16] {
-            let session = Setup::default().like_a_card().head(fine).load(&bytes).unwrap();
+            let session = Setup::default().like_a_card().lm_head(fine).load(&bytes).unwrap();
             assert_eq!(lm_head(&session), F16_HEAD);
         }
-        let refused = Setup::default().head(LmHead::Int8).load(&bytes).map(|_| ());
-        assert_error(refused, "bad-option", &["head", "int8", "F16"]);
+        let refused = Setup::default().lm_head(LmHead::Int8).load(&bytes).map(|_| ());
+        assert_error(refused, "bad-option", &["lmHead", "int8", "F16"]);
     }
 }

@@ -59,7 +59,7 @@ fn a_repeated_text_takes_fewer_steps_and_stays_the_same() {
 /// repeating itself. With strong ones it stops, in the middle of drafts.
 #[test]
 fn penalties_biases_and_logprobs_are_the_same_in_drafts() {
-    let half = Setup::default().like_a_card().head(LmHead::Int8);
+    let half = Setup::default().like_a_card().lm_head(LmHead::Int8);
     for setup in setups().into_iter().chain([half]) {
         let mut session = setup.small();
         // On a busy machine steps are slow, and fewer tokens are drafted.

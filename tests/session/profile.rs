@@ -47,7 +47,7 @@ fn a_token_of_the_bundled_model_reads_the_weights_and_the_cache() {
     }
     // A greedy token reads half of a split embedding.
     let mut int8 = Setup::default();
-    int8.load.engine.head = LmHead::Int8;
+    int8.load.engine.lm_head = LmHead::Int8;
     let whole = Setup::default().bundled();
     assert_eq!(whole.info().bytes_per_token, whole.bytes_per_token(0));
     let whole = whole.bytes_per_token(0) as f64;

@@ -57,7 +57,7 @@ fn the_seed_decides_the_text() {
 /// in flight give the same tokens as one step at a time.
 #[test]
 fn steps_in_flight_change_nothing() {
-    let half = Setup::default().like_a_fast_card().head(LmHead::Int8);
+    let half = Setup::default().like_a_fast_card().lm_head(LmHead::Int8);
     for setup in [Setup::default(), Setup::default().like_a_fast_card(), half] {
         let mut session = setup.small();
         let [filtered, all] = settings();

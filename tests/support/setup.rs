@@ -130,8 +130,8 @@ impl Setup {
         Self::default().float_activations().kv(KvType::F32)
     }
 
-    pub(crate) fn head(mut self, head: LmHead) -> Self {
-        self.load.engine.head = head;
+    pub(crate) fn lm_head(mut self, lm_head: LmHead) -> Self {
+        self.load.engine.lm_head = lm_head;
         self
     }
 

@@ -72,10 +72,10 @@ const variants: Record<string, Variant> = {
     }
   },
   'with an f16 LM head': {
-    options: { head: 'f16' }, prompts: FEW, shows: info => expect(names(info)).toContain('gemv_lm_head')
+    options: { lmHead: 'f16' }, prompts: FEW, shows: info => expect(names(info)).toContain('gemv_lm_head')
   },
   'with an int8 LM head': {
-    options: { head: 'int8' }, prompts: FEW, shows: info => {
+    options: { lmHead: 'int8' }, prompts: FEW, shows: info => {
       expect(names(info)).toContain('rescore')
       expect(names(info)).not.toContain('gemv_lm_head')
     }
@@ -132,8 +132,8 @@ test.describe('the golden model gives each text to its end', () => {
 
   test('and the same logits with an LM head in f16 and in int8, in the same memory', async ({ shared }) => {
     const { ids } = goldens.find(({ name }) => name === 'who')!
-    const answers = async (head: 'f16' | 'int8') => {
-      const { gpuBytes } = await load(shared, { head }, GOLDEN_MODEL)
+    const answers = async (lmHead: 'f16' | 'int8') => {
+      const { gpuBytes } = await load(shared, { lmHead }, GOLDEN_MODEL)
       return { gpuBytes, logits: await shared.evaluate(async ids => [...await window.model.logits(Uint32Array.from(ids))], ids) }
     }
     const [f16, int8] = [await answers('f16'), await answers('int8')]

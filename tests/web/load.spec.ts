@@ -208,7 +208,7 @@ test.describe('what cannot be loaded', () => {
     'a context of nothing': ['bad-option', /context/, `'${MODEL}', { context: 0 }`],
     'an unknown way to cache': ['bad-option', /cache/, `'${MODEL}', { cache: 'sometimes' }`],
     'a function as an option': ['bad-option', /./, `'${MODEL}', { onprogress: () => {} }`],
-    'an unknown head': ['bad-option', /head.*int8/, `'${MODEL}', { head: 'int4' }`],
+    'an unknown lmHead': ['bad-option', /lmHead.*int8/, `'${MODEL}', { lmHead: 'int4' }`],
     'a worker that is none': ['bad-option', /worker/, `'${MODEL}', { worker: 'yes' }`],
     'a stream of text': ['bad-option', /Uint8Array/, `new ReadableStream({ start(c) { c.enqueue('text'); c.close() } })`],
     'not stored': ['not-cached', /tiny-stories/, `'${MODEL}', { cache: 'only' }`]

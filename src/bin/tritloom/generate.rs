@@ -101,7 +101,7 @@ pub(crate) struct Generate {
     /// How to store the LM head; `int8` reads half the bytes for a greedy token and finds the same
     /// one
     #[arg(long, value_enum, default_value_t = LmHeadArg::Auto, conflicts_with = "cpu")]
-    head: LmHeadArg,
+    lm_head: LmHeadArg,
     /// The order of ternary codes; `arm` is for files quantised by ARM builds of bitnet.cpp
     #[arg(long, value_name = "LAYOUT", value_enum, default_value_t = I2sLayout::X86)]
     i2s_layout: I2sLayout,
@@ -153,8 +153,8 @@ pub(crate) enum LmHeadArg {
 }
 
 impl From<LmHeadArg> for LmHead {
-    fn from(head: LmHeadArg) -> Self {
-        match head {
+    fn from(lm_head: LmHeadArg) -> Self {
+        match lm_head {
             LmHeadArg::Auto => Self::Auto,
             LmHeadArg::F16 => Self::F16,
             LmHeadArg::Int8 => Self::Int8,
@@ -237,7 +237,7 @@ fn run(
         engine: EngineOptions {
             context: args.context,
             kv: args.kv.into(),
-            head: args.head.into(),
+            lm_head: args.lm_head.into(),
             i2s_arm: args.i2s_layout == I2sLayout::Arm,
             ..EngineOptions::default()
         },

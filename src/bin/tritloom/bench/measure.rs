@@ -165,9 +165,9 @@ async fn load(args: &Bench, path: &Path) -> Result<(Session, Vec<Figure>, f64)> 
                 last_byte = Instant::now();
             }
         };
-        let (head, kv) = (args.head.into(), args.kv.into());
+        let (lm_head, kv) = (args.lm_head.into(), args.kv.into());
         let context = args.context;
-        let engine = EngineOptions { context, head, kv, ..EngineOptions::default() };
+        let engine = EngineOptions { context, lm_head, kv, ..EngineOptions::default() };
         let options = LoadOptions { engine, ..LoadOptions::default() };
         let mut session = Session::load(gpu, &mut reader, &options, &mut on_progress).await?;
         loads.push(started.elapsed().as_secs_f64());

@@ -82,7 +82,7 @@ pub(crate) struct Bench {
     kv: KvArg,
     /// How the LM head is stored
     #[arg(long, value_enum, default_value_t = LmHeadArg::Auto)]
-    head: LmHeadArg,
+    lm_head: LmHeadArg,
     /// Use no subgroup operations, even where the adapter has them
     #[arg(long)]
     no_subgroups: bool,
