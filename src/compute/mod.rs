@@ -83,6 +83,20 @@ impl Tap {
 }
 
 impl Span<'_> {
+    /// Checks the spans of a pass that takes at most `most` tokens.
+    ///
+    /// Errors: `bad-option` where a span has no token, or where all have none or too many.
+    pub fn check_all(spans: &[Span<'_>], most: usize) -> Result<()> {
+        let bad = |why| Err(Error::BadOption { name: "pass".into(), why });
+        if spans.iter().any(|span| span.ids.is_empty()) {
+            return bad("a span has no token".into());
+        }
+        match spans.iter().map(|span| span.ids.len()).sum() {
+            n if (1..=most).contains(&n) => Ok(()),
+            n => bad(format!("{n} tokens, not 1 to {most}")),
+        }
+    }
+
     /// The tokens to be scored.
     pub fn scored(&self) -> Vec<u32> {
         self.ids.iter().skip(1).copied().chain(self.next).collect()
@@ -260,6 +274,8 @@ pub trait Compute: Steps {
 
     /// Computes tokens of several sequences, at most [`Traits::pass`] together. Each span fills its own
     /// range of the KV cache, as it would alone.
+    ///
+    /// The result is the error of [`Span::check_all`] where that refuses the spans.
     fn pass(&self, spans: &[Span<'_>]) -> Pending<()>;
 
     /// Like [`Compute::pass`], and gives for each span the log-probability, by the model alone, of each

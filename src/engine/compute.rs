@@ -2,7 +2,7 @@
 
 use futures_channel::oneshot;
 use futures_util::FutureExt;
-use futures_util::future::LocalBoxFuture;
+use futures_util::future::{LocalBoxFuture, ready};
 
 use super::Engine;
 use crate::compute::{
@@ -13,7 +13,6 @@ use crate::error::Result;
 use crate::gpu::{Gpu, Link};
 use crate::model::{Config, Weight};
 use crate::reference::ops::rms_norm;
-use crate::sampling::Logprobs;
 use crate::source::{Reader, Source};
 
 impl<F: Future<Output = Result<Gpu>>> Opening for F {
@@ -180,44 +179,30 @@ impl Compute for Engine {
     }
 
     fn pass(&self, spans: &[Span<'_>]) -> Pending<()> {
-        done(self.pass(spans).take())
+        submitted(self.pass(spans), |work| done(work.take()))
     }
 
     fn score(&self, spans: &[Span<'_>]) -> Pending<Vec<Vec<f32>>> {
-        let logits = self.pass_and_read(spans);
-        let n_vocab = self.config().n_vocab;
-        let spans: Vec<_> = spans.iter().map(|span| (span.ids.len(), span.scored())).collect();
-        Pending::new(async move {
-            let logits = logits.take().await?;
-            let mut rows = logits.chunks_exact(n_vocab);
-            let scores = |(n, scored): &(usize, Vec<u32>)| {
-                let own: Vec<&[f32]> = rows.by_ref().take(*n).collect();
-                let of = |(row, &id): (&[f32], &u32)| Logprobs::new(row, id, 0).logprob;
-                own.into_iter().zip(scored).map(of).collect()
-            };
-            Ok(spans.iter().map(scores).collect())
-        })
+        submitted(self.score(spans), |scored| Pending::new(scored.take()))
     }
 
     fn tap(&self, spans: &[Span<'_>], tap: Tap) -> Pending<Vec<Vec<f32>>> {
         let Config { n_embd, n_layer, eps, .. } = *self.config();
-        let blocks = match tap.blocks(n_layer) {
-            Ok(blocks) => blocks,
-            Err(error) => return Pending::new(async { Err(error) }),
-        };
-        let norm = (tap == Tap::Hidden).then(|| self.output_norm());
-        let stream = self.pass_and_read_stream(spans, blocks);
-        Pending::new(async move {
-            let norm = match norm {
-                Some(norm) => Some(norm.take().await?),
-                None => None,
-            };
-            let stream = stream.take().await?;
-            let of = |x: &[f32]| match &norm {
-                Some(norm) => rms_norm(x, norm, eps),
-                None => x.to_vec(),
-            };
-            Ok(stream.chunks_exact(n_embd).map(of).collect())
+        let stream = tap.blocks(n_layer).and_then(|n| self.pass_and_read_stream(spans, n));
+        submitted(stream, |stream| {
+            let norm = (tap == Tap::Hidden).then(|| self.output_norm());
+            Pending::new(async move {
+                let norm = match norm {
+                    Some(norm) => Some(norm.take().await?),
+                    None => None,
+                };
+                let stream = stream.take().await?;
+                let of = |x: &[f32]| match &norm {
+                    Some(norm) => rms_norm(x, norm, eps),
+                    None => x.to_vec(),
+                };
+                Ok(stream.chunks_exact(n_embd).map(of).collect())
+            })
         })
     }
 
@@ -236,6 +221,14 @@ impl Compute for Engine {
         choosing: &'a Choosing,
     ) -> LocalBoxFuture<'a, Result<Profile>> {
         self.profile(pos, n_tokens, choosing).boxed_local()
+    }
+}
+
+/// The result of work, unless it was refused.
+fn submitted<W, T: 'static>(work: Result<W>, wait: impl FnOnce(W) -> Pending<T>) -> Pending<T> {
+    match work {
+        Ok(work) => wait(work),
+        Err(error) => Pending::new(ready(Err(error))),
     }
 }
 

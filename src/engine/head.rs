@@ -246,6 +246,15 @@ pub(super) fn logprobs_each(p: &mut Recorder, state: &State, slot: &Slot) -> Pla
     p.finish()
 }
 
+/// A record of the model's logits after each of few tokens, for the token that follows. The records are
+/// those of the first slot: who reads them has submitted the work that makes them.
+pub(super) fn scores(p: &mut Recorder, state: &State) -> Plan {
+    if let Some(slot) = state.slots.first() {
+        tell(p, state, slot, &state.scored, (&state.few_logits, Extent::Tokens(1)));
+    }
+    p.finish()
+}
+
 fn tell(
     p: &mut Recorder,
     state: &State,

@@ -12,6 +12,7 @@ mod head;
 mod lm_head;
 mod load;
 mod matrix_units;
+mod pass;
 mod plans;
 mod state;
 mod tap;
@@ -21,7 +22,7 @@ mod weights;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use crate::compute::{Choosing, KvType, Profile, Seat, Span};
+use crate::compute::{Choosing, KvType, Profile, Seat};
 use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Plan, Readback, Recorder, Step};
 use crate::kernels::{
@@ -32,6 +33,7 @@ use crate::model::Config;
 pub use crate::gpu::MAX_BATCH_STEPS;
 pub use block::Site;
 pub use choices::{Choices, Chosen, Sampled};
+pub use pass::Scored;
 pub use upload::UPLOAD;
 
 use choices::{Reading, Told};
@@ -360,39 +362,6 @@ impl Engine {
         let best = self.gpu.run_and_read(plans, &step, &self.state.few_best, len);
         let told = |n_top| (self.read(&slot.records), Told { pos, n: ids.len(), n_top });
         Choices { best, vocab_blocks, records: logprobs.map(told) }
-    }
-
-    /// Puts tokens of several sequences through the layers, at most [`Engine::slots`] together. The
-    /// results are those of single steps, to the last bit.
-    pub fn pass(&self, spans: &[Span<'_>]) -> Readback<u32> {
-        let step = self.write_pass(spans);
-        self.gpu.run_and_read(&[&self.plans.few], &step, &self.state.sampled, 1)
-    }
-
-    /// Like [`Engine::pass`], and reads the logits after each token `[n_tokens, n_vocab]`.
-    pub fn pass_and_read(&self, spans: &[Span<'_>]) -> Readback<f32> {
-        let step = self.write_pass(spans);
-        let plans = [&self.plans.few, &self.plans.few_logits];
-        let len = step.n_tokens as usize * self.config.n_vocab;
-        self.gpu.run_and_read(&plans, &step, &self.state.few_logits, len)
-    }
-
-    /// Writes the step of a pass, and its tokens behind those of the slots.
-    fn write_pass(&self, spans: &[Span<'_>]) -> Step {
-        let at = self.state.first_token();
-        let tokens = spans.iter().flat_map(|span| {
-            span.ids.iter().enumerate().map(|(n, &id)| (span.first, span.pos + n, id))
-        });
-        let (mut ids, mut rows) = (Vec::new(), Vec::new());
-        for (first, pos, id) in tokens {
-            let token = (at + ids.len()) as u32;
-            ids.push(id);
-            rows.push(Step { first: first as u32, token, ..self.state.step(pos, 1) });
-        }
-        debug_assert!((1..=self.slots()).contains(&ids.len()));
-        let step = Step { token: at as u32, ..self.state.rows_step(rows.into_iter()) };
-        self.write_step(&ids, &step);
-        step
     }
 
     /// The best rate of the memory, in GB/s: that of a kernel that only reads. The first call takes

@@ -13,7 +13,8 @@ use crate::model::Config;
 /// A step runs `decode`, `short` or `prefill`. Where a token is wanted, it then runs a slot's `best`,
 /// `kept`, `kept_by_share` or `best_adjusted`, or `logits` and what chooses by them. A draft pass runs
 /// `few`, `few_logits`, `best_of_each` and perhaps `logprobs_each`. A step of several texts runs `few`
-/// and `few_logits`; then, for each text, `take_logits` and what chooses its token.
+/// and `few_logits`; then, for each text, `take_logits` and what chooses its token. A pass that scores tokens
+/// runs `few`, `few_logits` and `scores`.
 pub(super) struct Plans {
     /// One token through the layers.
     pub(super) decode: Plan,
@@ -25,6 +26,8 @@ pub(super) struct Plans {
     pub(super) few: Plan,
     /// Their hidden states to the logits after each.
     pub(super) few_logits: Plan,
+    /// Their logits to the log-probabilities of tokens that are known.
+    pub(super) scores: Plan,
     /// Their logits to those after one of them.
     pub(super) take_logits: Plan,
     /// The last token's hidden state to logits.
@@ -82,6 +85,7 @@ impl Plans {
             few: forward::layers(recorder, config, weights, state, Width::Few),
             few_logits: head::few_logits(recorder, weights, state),
             take_logits: head::take_logits(recorder, state),
+            scores: head::scores(recorder, state),
             logits: head::logits(recorder, weights, state),
             slots: state
                 .slots
@@ -103,9 +107,12 @@ impl Plans {
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &Plan> {
-        let Self { decode, short, prefill, few, few_logits, take_logits, logits, slots } = self;
+        let Self { decode, short, prefill, few, few_logits, .. } = self;
+        let Self { take_logits, scores, logits, slots, .. } = self;
         let slots = slots.iter().flat_map(SlotPlans::all);
-        [decode, short, prefill, few, few_logits, take_logits, logits].into_iter().chain(slots)
+        [decode, short, prefill, few, few_logits, take_logits, logits, scores]
+            .into_iter()
+            .chain(slots)
     }
 }
 

@@ -125,12 +125,14 @@ pub(super) struct State {
     pub(super) last_q: Option<QuantizedGroups>,
     /// `[n_vocab]`. Greedy decoding needs no full logits, and keeps the approximate ones here.
     pub(super) logits: Buffer<f32>,
-    /// `last` for each token of a draft pass `[few, n_embd]`.
+    /// `last` for each token of a draft pass `[max(1, few), n_embd]`.
     pub(super) few_last: Buffer<f32>,
-    /// `logits` for each `[few, n_vocab]`.
+    /// `logits` for each `[max(1, few), n_vocab]`.
     pub(super) few_logits: Buffer<f32>,
     /// For each, the best token of each vocabulary block `[few, vocab_blocks]`.
     pub(super) few_best: Buffer<BestOfBlock>,
+    /// The tokens after those of a pass, which are scored `[max(1, few)]`.
+    pub(super) scored: Buffer<u32>,
     /// cos and sin of every position's angles `[n_ctx, head_dim / 2]`.
     pub(super) rope_table: Buffer<[f32; 2]>,
     /// Keys and values of each block, of several texts.
@@ -273,9 +275,10 @@ impl State {
             last_q: (inputs.lm_head == Inputs::Groups)
                 .then(|| quantized_groups(a, "last_q", [few.max(1), n_embd])),
             logits: a.buffer("logits", n_vocab),
-            few_last: a.buffer("few_last", few * n_embd).using(rows(n_embd)),
-            few_logits: scratch.first(few * n_vocab).using(rows(n_vocab)),
+            few_last: a.buffer("few_last", n_slots * n_embd).using(rows(n_embd)),
+            few_logits: scratch.first(n_slots * n_vocab).using(rows(n_vocab)),
             few_best: a.buffer("few_best", few * blocks).using(rows(3 * blocks)),
+            scored: a.buffer("scored", n_slots),
             rope_table: a.buffer("rope_table", n_ctx * config.head_dim / 2).using(angles),
             cache: caches(a, shape, config.n_layer, n_ctx),
             adjusted: scratch.first(n_vocab),

@@ -2,7 +2,6 @@
 
 use super::block::{Blocks, SHORT, Site, Width};
 use super::{Engine, forward};
-use crate::compute::Span;
 use crate::error::{Error, Result};
 use crate::gpu::{Readback, Recorder};
 use crate::model::Config;
@@ -57,15 +56,6 @@ impl Engine {
         let (step, last) = (self.begin(ids, pos), recorder.finish());
         let before = self.layers(step.n_tokens).segments(0..block);
         Ok(gpu.run_and_read(&[&before, &last], &step, values, ids.len() * n))
-    }
-
-    /// Like [`Engine::pass`] through the first `blocks` blocks, one or more, and reads the residual stream
-    /// after each token `[n_tokens, n_embd]`.
-    pub fn pass_and_read_stream(&self, spans: &[Span<'_>], blocks: usize) -> Readback<f32> {
-        let step = self.write_pass(spans);
-        let plan = self.plans.few.segments(0..blocks);
-        let len = step.n_tokens as usize * self.config.n_embd;
-        self.gpu.run_and_read(&[&plan], &step, &self.state.x, len)
     }
 
     /// The weights of the last norm `[n_embd]`.

@@ -76,7 +76,8 @@ impl Gpu {
         let value = allocate(&mut allocation);
         let mut refused = 0;
         for (size, answer) in allocation.answers {
-            refused += if answer.await.is_some() { size } else { 0 };
+            let answer = self.faults.unless_gone(answer).await;
+            refused += if answer.flatten().is_some() { size } else { 0 };
         }
         if refused > 0 && !self.is_lost() {
             let needed = self.allocated();

@@ -157,7 +157,10 @@ impl Gpu {
         &self,
         work: impl FnOnce() -> Readback<T>,
     ) -> Result<Option<Vec<T>>> {
-        let Some(readback) = attempt(&self.device, work).await else { return Ok(None) };
+        let begun = self.faults.unless_gone(attempt(&self.device, work)).await;
+        let Some(readback) = begun.flatten() else {
+            return self.check().map(|()| None);
+        };
         readback.take().await.map(Some)
     }
 
@@ -178,10 +181,10 @@ impl<T: Pod> Readback<T> {
         gpu.device
             .poll(wgpu::PollType::Wait { submission_index: Some(self.submission), timeout: None })
             .map_err(|error| failed(&format!(" ({error})")))?;
-        let outcome = self.mapped.await;
+        let outcome = gpu.faults.unless_gone(self.mapped).await;
         gpu.check()?;
         // wgpu's error says no more than that it failed.
-        let Ok(Ok(())) = outcome else { return Err(failed("")) };
+        let Some(Ok(Ok(()))) = outcome else { return Err(failed("")) };
         let view = self
             .staging
             .slice(..self.size)

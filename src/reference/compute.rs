@@ -363,6 +363,9 @@ impl Compute for Computer {
     }
 
     fn pass(&self, spans: &[Span<'_>]) -> Pending<()> {
+        if let Err(error) = Span::check_all(spans, self.traits.pass) {
+            return failed(error);
+        }
         for span in spans {
             self.compute(span.first, span.pos, span.ids);
         }
@@ -370,6 +373,9 @@ impl Compute for Computer {
     }
 
     fn score(&self, spans: &[Span<'_>]) -> Pending<Vec<Vec<f32>>> {
+        if let Err(error) = Span::check_all(spans, self.traits.pass) {
+            return failed(error);
+        }
         let scores = spans.iter().map(|span| {
             let streams = self.compute(span.first, span.pos, span.ids);
             let score = |(x, id): (&Vec<f32>, u32)| Logprobs::new(&self.logits(x), id, 0).logprob;
@@ -379,9 +385,10 @@ impl Compute for Computer {
     }
 
     fn tap(&self, spans: &[Span<'_>], tap: Tap) -> Pending<Vec<Vec<f32>>> {
-        let blocks = match tap.blocks(self.config.n_layer) {
+        let checked = Span::check_all(spans, self.traits.pass);
+        let blocks = match checked.and_then(|()| tap.blocks(self.config.n_layer)) {
             Ok(blocks) => blocks,
-            Err(error) => return Pending::new(ready(Err(error))),
+            Err(error) => return failed(error),
         };
         let mut layers = self.layers.borrow_mut();
         let mut values = Vec::new();
@@ -410,6 +417,10 @@ impl Compute for Computer {
     ) -> LocalBoxFuture<'a, Result<Profile>> {
         ready(Err(no_gpu())).boxed_local()
     }
+}
+
+fn failed<T: 'static>(error: Error) -> Pending<T> {
+    Pending::new(ready(Err(error)))
 }
 
 fn no_gpu() -> Error {

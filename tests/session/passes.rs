@@ -1,10 +1,14 @@
 //! Passes that hold tokens of several sequences, and the log-probabilities of texts.
 
+use std::fs;
+
 use tritloom::compute::{Compute, Span, Tap};
 use tritloom::native::block_on;
 use tritloom::sampling::Logprobs;
+use tritloom::session::Session;
 
 use crate::setup::{Setup, largest_difference, noise};
+use crate::support::{assert_error, path};
 
 /// Scores tokens of two sequences whose beginnings are in the KV cache, at other positions of it.
 fn scores(compute: &dyn Compute, spans: &[Span<'_>]) -> Vec<Vec<f32>> {
@@ -54,17 +58,48 @@ fn scores_are_those_of_the_logits() {
         .into_iter()
         .map(|n| (0..n).map(|i| (31 * n + 7 * i) % 264).collect())
         .collect();
-    for (setup, allowed) in [(Setup::exact().on_reference(), 0.0), (Setup::exact(), 0.6)] {
-        let mut session = setup.small();
-        let found = block_on(session.score(&prefix, &texts)).unwrap();
-        for (text, found) in texts.iter().zip(found) {
-            assert_eq!(found.len(), text.len());
-            for (n, (&id, found)) in text.iter().zip(found).enumerate() {
-                let ids = [&prefix, &text[..n]].concat();
-                let logits = block_on(session.logits(&ids)).unwrap();
-                let expected = Logprobs::new(&logits, id, 0).logprob;
-                assert!((found - expected).abs() <= allowed, "{text:?} {n}: {found} {expected}");
-            }
+    let mut session = Setup::exact().on_reference().small();
+    let found = block_on(session.score(&prefix, &texts)).unwrap();
+    for (text, found) in texts.iter().zip(found) {
+        assert_eq!(found.len(), text.len());
+        for (n, (&id, found)) in text.iter().zip(found).enumerate() {
+            let ids = [&prefix, &text[..n]].concat();
+            let logits = block_on(session.logits(&ids)).unwrap();
+            assert_eq!(found, Logprobs::new(&logits, id, 0).logprob, "{text:?} {n}");
+        }
+    }
+}
+
+/// A model whose values are rounded nowhere but in f32. With a context of a few tokens, passes have one.
+#[test]
+fn the_gpu_scores_as_the_reference_does() {
+    let model = fs::read(path("tests/data/models/qwen3-q2_0.gguf")).unwrap();
+    let setups = [Setup::exact, || Setup::exact().like_a_card(), || Setup::exact().context(4)];
+    for setup in setups {
+        let mut session = setup().load(&model).unwrap();
+        let mut reference = setup().on_reference().load(&model).unwrap();
+        let longest = session.info().context_length.min(60);
+        let texts = [20, 3, 1, 9].map(|n: usize| noise(longest + n - 2)[n..].to_vec());
+        let scores = |session: &mut Session| block_on(session.score(&[5, 9], &texts)).unwrap();
+        let (found, expected) = (scores(&mut session), scores(&mut reference));
+        let off = largest_difference(&found.concat(), &expected.concat());
+        assert!(off < 1e-3, "{off}: {found:?}, not {expected:?}");
+    }
+}
+
+#[test]
+fn a_pass_of_no_tokens_or_too_many_is_refused() {
+    let span = |ids| Span { first: 0, pos: 0, ids, next: None };
+    let ids = [1; 9];
+    let refused = [vec![], vec![span(&[])], vec![span(&ids[..1]), span(&[])], vec![span(&ids)]];
+    for setup in [Setup::default().on_reference(), Setup::default()] {
+        let session = setup.small();
+        let compute = session.compute();
+        for spans in &refused {
+            assert_error(block_on(compute.pass(spans).take()), "bad-option", &["`pass`"]);
+            assert_error(block_on(compute.score(spans).take()), "bad-option", &["`pass`"]);
+            let tapped = compute.tap(spans, Tap::Hidden);
+            assert_error(block_on(tapped.take()), "bad-option", &["`pass`"]);
         }
     }
 }
