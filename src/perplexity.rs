@@ -37,28 +37,39 @@ pub struct Perplexity {
     pub scored: usize,
 }
 
+/// Tokens that are scored together, at most: `progress` is called after them.
+const TOGETHER: usize = 64;
+
 /// The perplexity on a text of the tokens `ids`.
 ///
-/// `logits` returns the logits `[n_vocab]` after the last of the tokens it is given. Within a
-/// window, each call has the tokens of the call before and one more. `progress` is called after each
-/// token, with the result so far and the number of tokens that will be scored.
+/// `score` returns the log-probability of each token of its second list, after those of both lists before
+/// it. Within a window, each call continues the call before. `progress` is called after each call, with the
+/// result so far and the number of tokens that will be scored.
 ///
 /// Errors: `bad-option` for windows out of range (`context`, `stride`) and for fewer than two tokens
-/// (`text`), and those of `logits`.
+/// (`text`), and those of `score`.
 pub async fn perplexity(
     ids: &[u32],
     windows: Windows,
-    logits: &mut impl AsyncFnMut(&[u32]) -> Result<Vec<f32>>,
+    score: &mut impl AsyncFnMut(&[u32], &[u32]) -> Result<Vec<f32>>,
     progress: &mut dyn FnMut(Perplexity, usize),
 ) -> Result<Perplexity> {
     windows.check(ids.len())?;
-    let total = windows.over(ids.len()).map(|(begin, first, end)| end - first.max(begin + 1)).sum();
+    let targets = |(begin, first, end): (usize, usize, usize)| first.max(begin + 1)..end;
+    let total = windows.over(ids.len()).map(|window| targets(window).len()).sum();
     let mut sums = Sums::default();
-    for (begin, first, end) in windows.over(ids.len()) {
-        for target in first.max(begin + 1)..end {
-            let loss = loss(&logits(&ids[begin..target]).await?, ids[target])
-                .ok_or_else(|| Error::Internal(format!("no probability for token {target}")))?;
-            sums.add(loss);
+    for window in windows.over(ids.len()) {
+        let (begin, _, end) = window;
+        for from in targets(window).step_by(TOGETHER) {
+            let to = end.min(from + TOGETHER);
+            let mut scores = score(&ids[begin..from], &ids[from..to]).await?.into_iter();
+            for target in from..to {
+                let score = scores
+                    .next()
+                    .filter(|score| score.is_finite())
+                    .ok_or_else(|| Error::Internal(format!("no probability for token {target}")))?;
+                sums.add(-f64::from(score));
+            }
             progress(sums.perplexity(), total);
         }
     }
@@ -99,14 +110,6 @@ impl Windows {
             Some((begin, first, end(begin)))
         })
     }
-}
-
-/// `-ln p` of a token: the logarithm of the sum of all `exp(logit)`, less its logit.
-fn loss(logits: &[f32], id: u32) -> Option<f64> {
-    let logit = f64::from(*logits.get(id as usize)?);
-    let max = f64::from(logits.iter().copied().fold(f32::NEG_INFINITY, f32::max));
-    let sum: f64 = logits.iter().map(|&logit| (f64::from(logit) - max).exp()).sum();
-    Some(sum.ln() + max - logit).filter(|loss| loss.is_finite())
 }
 
 /// What the mean and the deviation of losses take (Welford's algorithm).
@@ -150,12 +153,5 @@ mod tests {
         assert_eq!(over(10, 4, 3), [(0, 0, 4), (3, 4, 7), (6, 7, 10)]);
         assert_eq!(over(9, 4, 4), [(0, 0, 4), (4, 4, 8), (8, 8, 9)]);
         assert_eq!(over(4, 2, 1), [(0, 0, 2), (1, 2, 3), (2, 3, 4)]);
-    }
-
-    #[test]
-    fn a_loss_is_the_negative_logarithm_of_a_probability() {
-        let [a, b] = [loss(&[1e4, 1e4], 1), loss(&[0.0, f32::ln(3.0)], 0)].map(Option::unwrap);
-        assert!((a - 2f64.ln()).abs() < 1e-12 && (b - 4f64.ln()).abs() < 1e-7);
-        assert_eq!([loss(&[f32::NAN, 1.0], 1), loss(&[1.0], 1), loss(&[], 0)], [None; 3]);
     }
 }

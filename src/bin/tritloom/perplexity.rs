@@ -141,8 +141,10 @@ fn run(
         for note in &session.info().notes {
             let _ = writeln!(io::stderr(), "note: {note}");
         }
-        let mut logits = async |ids: &[u32]| session.logits(ids).await;
-        perplexity(ids, windows, &mut logits, progress).await
+        let mut score = async |before: &[u32], ids: &[u32]| {
+            Ok(session.score(before, &[ids.to_vec()]).await?.concat())
+        };
+        perplexity(ids, windows, &mut score, progress).await
     })
 }
 
