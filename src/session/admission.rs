@@ -7,11 +7,11 @@ use web_time::Instant;
 use super::caches::Wanted;
 use super::calls::{Call, Calls, Prompt};
 use super::generation::Generation;
+use super::loaded::Session;
 use super::output::Output;
 use super::room::{MAX_KEPT, MAX_SHARED};
 use super::serve::Running;
 use super::stats::Stats;
-use super::{Session, given_up};
 use crate::chat::Channels;
 use crate::error::Result;
 
@@ -88,7 +88,7 @@ impl Session {
             calls.put_back(Call { prompt, options, on_token, answer });
             return Ok(());
         };
-        let Some(text) = self.caches.get(id) else { return Err(given_up()) };
+        let text = self.caches.running(id)?;
         let channels = match &asked {
             // Not a chat: all that is generated continues the prompt.
             None => Channels::answer(),

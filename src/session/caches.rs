@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::conversation::Conversation;
 use crate::chat::Message;
+use crate::error::{Error, Result};
 
 /// A text that loses fewer tokens to another that begins as it does is not worth a copy.
 const FEW_LOST: usize = 64;
@@ -121,6 +122,13 @@ impl Caches {
     /// The text of that id, if it has not been given up.
     pub(super) fn get(&mut self, id: CacheId) -> Option<&mut Cached> {
         self.all.get_mut(&id)
+    }
+
+    /// The text of a generation.
+    ///
+    /// Errors: `internal` if it was given up, which cannot be: nothing is that is in use.
+    pub(super) fn running(&mut self, id: CacheId) -> Result<&mut Cached> {
+        self.get(id).ok_or_else(given_up)
     }
 
     /// The text that was used last.
@@ -353,6 +361,11 @@ impl Caches {
         let enough = free.iter().find(|free| free.len() >= wanted.most);
         enough.or_else(|| free.iter().max_by_key(|free| free.len())).cloned()
     }
+}
+
+/// A text that a generation uses has no room.
+pub(super) fn given_up() -> Error {
+    Error::Internal("a running text has no room in the KV cache".into())
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub enum Prompt {
     /// These tokens.
     Ids(Vec<u32>),
     /// A conversation that ends with a message of the user; see
-    /// [`Session::chat_prompt`](super::Session::chat_prompt).
+    /// [`Session::chat_prompt`](super::loaded::Session::chat_prompt).
     Chat {
         /// Its messages.
         messages: Vec<Message>,
@@ -38,7 +38,7 @@ pub(super) struct Call<'a> {
     pub(super) answer: oneshot::Sender<Result<Stats>>,
 }
 
-/// Calls in the order in which [`Session::serve`](super::Session::serve) takes them. More may come
+/// Calls in the order in which [`Session::serve`](super::loaded::Session::serve) takes them. More may come
 /// while it does.
 #[derive(Default)]
 pub struct Calls<'a> {

@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::LoadOptions;
+use super::options::LoadOptions;
 use crate::chat::Template;
 use crate::error::Result;
 use crate::gguf::Gguf;

@@ -2,7 +2,7 @@
 
 use super::caches::{CacheId, Caches, Copied, Placed, Wanted};
 use super::generation::Generation;
-use super::{Session, bytes_per_position, given_up};
+use super::loaded::{Session, bytes_per_position};
 use crate::error::Result;
 
 /// Bytes of KV cache that texts which nobody generates from may keep, at least that of one context.
@@ -34,7 +34,7 @@ impl Session {
     /// Adds `ids` to a text, and gives it room for more tokens; perhaps another range. Gives whether
     /// there was room.
     pub(super) async fn extend(&mut self, one: &Generation<'_>, ids: &[u32]) -> Result<bool> {
-        let Some(text) = self.caches.get(one.text) else { return Err(given_up()) };
+        let text = self.caches.running(one.text)?;
         text.filled = text.filled.min(text.tokens.len());
         text.tokens.extend(ids);
         let (id, wanted) = (one.text, one.wanted(text.tokens.len()));

@@ -12,9 +12,9 @@
 //! does not find bytes that somebody made up together with their hash: those may make the model say
 //! anything, as a prompt may. So whatever could lead out of a buffer is checked besides.
 
-use super::Session;
 use super::caches::Wanted;
 use super::conversation::{Answer, Conversation};
+use super::loaded::Session;
 use super::room::MAX_KEPT;
 use crate::chat::{Message, Role};
 use crate::error::{Error, Result};

@@ -1,8 +1,8 @@
 //! How likely texts are after a prefix that they share.
 
 use super::caches::{CacheId, Wanted};
+use super::loaded::Session;
 use super::room::MAX_SHARED;
-use super::{Session, given_up};
 use crate::compute::Span;
 use crate::error::{Error, Result};
 
@@ -48,7 +48,7 @@ impl Session {
     async fn fill(&mut self, shared: usize, placed: &[(CacheId, &Vec<u32>)]) -> Result<()> {
         let mut first = None;
         for &(id, ids) in placed {
-            let Some(text) = self.caches.get(id) else { return Err(given_up()) };
+            let text = self.caches.running(id)?;
             let at = text.first();
             let from = text.filled.min(shared);
             text.filled = shared;
@@ -77,7 +77,7 @@ impl Session {
         let mut scores = vec![Vec::new(); placed.len()];
         let mut rest = Vec::new();
         for (n, &(id, ids)) in placed.iter().enumerate() {
-            let Some(text) = self.caches.get(id) else { return Err(given_up()) };
+            let text = self.caches.running(id)?;
             // The last token is not computed: no token after it is scored.
             rest.push((n, text.first(), shared, ids));
             text.filled = ids.len() - 1;

@@ -7,16 +7,17 @@ use std::rc::Rc;
 
 use web_time::Instant;
 
-use super::caches::Cached;
+use super::caches::{Cached, given_up};
 use super::calls::{Calls, Prompt};
 use super::decode::Decoder;
 use super::generate::GenerateOptions;
 use super::generation::{Generation, Next};
+use super::loaded::Session;
 use super::output::Token;
 use super::pace::Pace;
+use super::prefill::{Chunk, Prefilled};
 use super::run::Run;
 use super::stats::{FinishReason, Stats};
-use super::{Chunk, Prefilled, Session, given_up};
 use crate::compute::{Choice, Compute, Pending, Seat};
 use crate::error::{Error, Result};
 
@@ -160,7 +161,7 @@ impl Session {
                 return Ok(Alone::Joined);
             }
             let Self { engine, info, caches, pace, chunks, .. } = self;
-            let Some(text) = caches.get(one.text) else { return Err(given_up()) };
+            let text = caches.running(one.text)?;
             count(&**engine, one, text);
             let left = (text.room().min(one.most()) + 1).saturating_sub(text.tokens.len());
             let Cached { tokens, filled, .. } = text;
@@ -211,7 +212,7 @@ impl Session {
     async fn submit(&mut self, running: &mut Running<'_>) -> Result<()> {
         for i in 0..running.all.len() {
             let one = &running.all[i];
-            let Some(text) = self.caches.get(one.text) else { return Err(given_up()) };
+            let text = self.caches.running(one.text)?;
             let is_full = match one.decodes {
                 true => one.in_flight == 0 && one.steps_left(text) == 0,
                 false => text.tokens.len() > text.room(),
@@ -234,7 +235,7 @@ impl Session {
             let mut seats = Vec::new();
             let mut n = batch_steps;
             for one in running.all.iter().filter(|one| one.decodes) {
-                let Some(text) = self.caches.get(one.text) else { return Err(given_up()) };
+                let text = self.caches.running(one.text)?;
                 let left = one.steps_left(text);
                 if left > 0 {
                     seats.push((
@@ -270,7 +271,7 @@ impl Session {
                 return Ok(());
             }
             self.use_text(one)?;
-            let Some(text) = self.caches.get(one.text) else { return Err(given_up()) };
+            let text = self.caches.running(one.text)?;
             let (pos, len) = (text.filled, text.tokens.len());
             if len > text.room() {
                 continue;
@@ -385,7 +386,7 @@ impl Session {
 
     /// Makes the engine use a generation's text and slot.
     fn use_text(&mut self, one: &Generation<'_>) -> Result<()> {
-        let Some(text) = self.caches.get(one.text) else { return Err(given_up()) };
+        let text = self.caches.running(one.text)?;
         self.engine.use_cache(text.first());
         self.engine.use_slot(one.slot);
         Ok(())

@@ -1,0 +1,50 @@
+//! What is told of a loaded model.
+
+use serde::Serialize;
+
+use crate::compute::KvType;
+
+/// What a loaded model is and how it runs.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Info {
+    /// `general.name`.
+    pub name: String,
+    /// `general.architecture`.
+    pub architecture: String,
+    /// Tokens the KV cache holds.
+    pub context_length: usize,
+    /// How it holds keys and values.
+    pub kv: KvType,
+    /// Tokens in the vocabulary.
+    pub vocab_size: usize,
+    /// Weights in the model.
+    pub parameters: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Bytes of GPU buffers.
+    pub gpu_bytes: u64,
+    /// Bytes of KV cache that a text takes which fills the context.
+    pub cache_bytes: u64,
+    /// The most generations that share a step. Those of the whole context, as far as there is memory
+    /// for `cache_bytes` of each; others wait.
+    pub max_batch: usize,
+    /// The adapter's name.
+    pub adapter: String,
+    /// Dispatches of one greedy decode step.
+    pub dispatches_per_token: usize,
+    /// Bytes that a greedy decode step moves, with an empty context: the weights that it reads. Of the rows
+    /// of the LM head that are computed again, one is counted.
+    pub bytes_per_token: u64,
+    /// The kernel variants in use, `name` or `name/variant`.
+    pub kernels: Vec<String>,
+    /// What was chosen and may matter to the text, in sentences for people: rules that are not quite
+    /// those of the file, factors that depend on the context.
+    pub notes: Vec<String>,
+    /// The chat template: `file`, `builtin: NAME` or `given`; `None` if there is none.
+    pub template: Option<String>,
+    /// The texts of the tokens that end an answer.
+    pub stop_tokens: Vec<String>,
+    /// Whether the template can switch reasoning on and off.
+    pub thinking: bool,
+}

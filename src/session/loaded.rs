@@ -1,0 +1,244 @@
+//! A loaded model.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
+
+use futures_util::future::try_join;
+use web_time::Duration;
+
+use super::caches::Caches;
+use super::chunks::Chunks;
+use super::conversation::Conversation;
+use super::header::Header;
+use super::info::Info;
+use super::options::LoadOptions;
+use super::pace::Pace;
+use crate::chat::{self, Message, Template};
+use crate::compute::{Choosing, Compute, EngineOptions, Opening, Profile, Progress, Traits};
+use crate::error::{Error, Result};
+use crate::source::{Reader, Source};
+use crate::tokenizer::Tokenizer;
+
+/// A loaded model, and the texts whose keys and values it holds.
+pub struct Session {
+    pub(super) tokenizer: Rc<Tokenizer>,
+    template: Option<Rc<Template>>,
+    pub(super) engine: Box<dyn Compute>,
+    pub(super) traits: Traits,
+    pub(super) info: Info,
+    pub(super) caches: Caches,
+    pub(super) pace: Pace,
+    pub(super) chunks: Chunks,
+    /// Whether the KV cache may still grow before there is need.
+    pub(super) grows_ahead: bool,
+    /// The conversation whose prompt was made last.
+    pub(super) asked: Option<Conversation>,
+    /// A hash of the file's header and length, to recognise the file.
+    file: u64,
+    /// A hash of what keys and values depend on: the model, and how it was loaded.
+    pub(super) saved_as: u64,
+}
+
+/// What a session needs to continue on another device, besides the weights.
+pub struct Memory {
+    file: u64,
+    tokens: Vec<u32>,
+    conversation: Option<Conversation>,
+}
+
+impl Session {
+    /// Loads a GGUF file from `reader`, tensor by tensor, to what `opening` makes: a future of a
+    /// [`Gpu`](crate::gpu::Gpu), or [`OnCpu`](crate::reference::OnCpu). The file's header is read while a
+    /// device opens.
+    ///
+    /// Errors: whatever is wrong with the file (`bad-gguf`, `unsupported-model`, `missing-tensor`,
+    /// `tensor-shape`), the options (`bad-option`), the GPU (`out-of-memory`), the source; those of
+    /// `opening`.
+    pub async fn load<S: Source, O: Opening>(
+        opening: O,
+        reader: &mut Reader<S>,
+        options: &LoadOptions,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Self> {
+        let (opened, header) = try_join(opening.open(), Header::read(reader, options)).await?;
+        let Header { config, table, tokenizer, template, stop_tokens, file } = header;
+        let EngineOptions { i2s_arm, float_activations, .. } = options.engine;
+        let parameters = table.iter().map(|w| w.tensor.ne.iter().product::<u64>()).sum();
+        let engine = O::load(opened, config, &table, reader, &options.engine, progress).await?;
+        let (about, traits) = (engine.about(), engine.traits());
+        let n_ctx = traits.n_ctx;
+        let config = engine.config();
+        let saved_as = {
+            let mut hasher = DefaultHasher::new();
+            let long_factors = config.rope.takes_long_factors(n_ctx);
+            (file, about.sample, about.kv).hash(&mut hasher);
+            (i2s_arm, float_activations, long_factors).hash(&mut hasher);
+            hasher.finish()
+        };
+        let info = Info {
+            name: config.name.clone(),
+            architecture: config.architecture.name.into(),
+            context_length: n_ctx,
+            kv: about.kv,
+            vocab_size: config.n_vocab,
+            parameters,
+            bytes: reader.len(),
+            gpu_bytes: about.gpu_bytes,
+            cache_bytes: n_ctx as u64 * bytes_per_position(&*engine),
+            max_batch: traits.slots,
+            adapter: about.adapter,
+            dispatches_per_token: about.dispatches_per_token,
+            bytes_per_token: engine.bytes_per_token(0),
+            kernels: about.kernels,
+            notes: tokenizer.notes().iter().cloned().chain(config.rope.note(n_ctx)).collect(),
+            template: template.as_ref().map(|template| template.name().into()),
+            stop_tokens,
+            thinking: template.as_ref().is_some_and(Template::has_thinking),
+        };
+        Ok(Self {
+            tokenizer: Rc::new(tokenizer),
+            template: template.map(Rc::new),
+            pace: Pace::new(traits.depth),
+            chunks: Chunks::new(traits.chunk),
+            caches: Caches::new(engine.positions()),
+            grows_ahead: true,
+            traits,
+            engine,
+            info,
+            asked: None,
+            file,
+            saved_as,
+        })
+    }
+
+    /// Gives up the device and everything on it.
+    pub fn into_memory(self) -> Memory {
+        let (tokens, conversation) = match self.caches.latest() {
+            Some(latest) => (latest.tokens.clone(), latest.conversation.clone()),
+            None => Default::default(),
+        };
+        Memory { file: self.file, tokens, conversation }
+    }
+
+    /// Makes a session that was just loaded continue where the session of `memory` was. The KV
+    /// cache is computed again when it is next needed.
+    ///
+    /// Errors: `integrity` if the two were not loaded from the same file.
+    pub fn recall(&mut self, memory: &Memory) -> Result<()> {
+        if self.file != memory.file {
+            return Err(Error::Integrity {
+                expected: "the file that the model was loaded from at first".into(),
+                found: "another".into(),
+            });
+        }
+        self.caches.clear();
+        self.caches.remember(memory.tokens.clone(), memory.conversation.clone());
+        Ok(())
+    }
+
+    /// Gives up what the KV cache holds: the next prompt is computed as a whole.
+    pub fn forget(&mut self) {
+        self.caches.clear();
+    }
+
+    /// What computes.
+    pub fn compute(&self) -> &dyn Compute {
+        &*self.engine
+    }
+
+    /// Compiles one more of the kernels that a first answer does not need. The future does not borrow
+    /// the session. `None` when none is left. Calls may be made meanwhile: they compile what they need
+    /// and find missing.
+    pub fn compile_next(&self) -> Option<impl Future<Output = ()> + use<>> {
+        self.engine.compile_next()
+    }
+
+    /// What the model is, and how it runs.
+    pub fn info(&self) -> &Info {
+        &self.info
+    }
+
+    /// The model's tokenizer. It can be used while the session generates.
+    pub fn tokenizer(&self) -> &Rc<Tokenizer> {
+        &self.tokenizer
+    }
+
+    /// The model's chat template.
+    ///
+    /// Errors: `unsupported-model` if it has none.
+    pub fn template(&self) -> Result<&Rc<Template>> {
+        self.template.as_ref().ok_or_else(chat::no_template)
+    }
+
+    /// The tokens of a conversation that ends with a message of the user. `thinking`: whether the
+    /// model is to reason before it answers; `None`: as its template has it.
+    ///
+    /// Answers generated here keep their tokens, so that only new tokens are computed.
+    ///
+    /// Errors: those of [`Template::prompt`].
+    pub fn chat_prompt(
+        &mut self,
+        messages: &[Message],
+        thinking: Option<bool>,
+    ) -> Result<Vec<u32>> {
+        let asked = self.conversation(messages, thinking)?;
+        let prompt = asked.prompt.clone();
+        self.asked = Some(asked);
+        Ok(prompt)
+    }
+
+    /// The prompt of a conversation. Answers generated here keep their tokens.
+    pub(super) fn conversation(
+        &self,
+        messages: &[Message],
+        thinking: Option<bool>,
+    ) -> Result<Conversation> {
+        let before = self.caches.conversing(messages);
+        let before = before.and_then(|text| Some((text.conversation.as_ref()?, &text.tokens[..])));
+        Conversation::new(&self.tokenizer, self.template()?, messages, thinking, before)
+    }
+
+    /// The best rate of the GPU's memory, in GB/s: that of a kernel that only reads. Measured once.
+    pub async fn bandwidth(&self) -> Result<f64> {
+        self.engine.bandwidth().await
+    }
+
+    /// Bytes of weights, keys, values and activations that one greedy decode step reads and writes
+    /// with `pos` tokens in the cache. Bytes that it reads several times count once.
+    pub fn bytes_per_token(&self, pos: usize) -> u64 {
+        self.engine.bytes_per_token(pos)
+    }
+
+    /// The time of each kernel in one step of `n_tokens` after `pos` tokens: one token is decoded,
+    /// several are computed as a prompt, at most one chunk of it. The next token is chosen as `choosing`
+    /// says. This overwrites the KV cache.
+    ///
+    /// Errors: `bad-option` (beyond the context), `missing-feature` without timestamp queries.
+    pub async fn profile(
+        &mut self,
+        pos: usize,
+        n_tokens: usize,
+        choosing: &Choosing,
+    ) -> Result<Profile> {
+        let n_ctx = self.traits.n_ctx;
+        if n_tokens == 0 || pos.saturating_add(n_tokens) > n_ctx {
+            let why =
+                format!("{n_tokens} tokens after {pos} are not within the context of {n_ctx}");
+            return Err(Error::BadOption { name: "profile".into(), why });
+        }
+        self.caches.clear();
+        self.engine.use_cache(0);
+        self.engine.profile(pos, n_tokens.min(self.traits.chunk), choosing).await
+    }
+
+    /// Keeps as many steps in flight as if each took `time`, whatever it takes. For tests, which
+    /// should do the same on every machine.
+    pub fn suppose_steps_of(&mut self, time: Duration) {
+        self.pace.suppose(time);
+    }
+}
+
+/// Bytes of a position of the KV cache, in all blocks.
+pub(super) fn bytes_per_position(engine: &dyn Compute) -> u64 {
+    (engine.cache_buffers() * engine.position_bytes()) as u64
+}

@@ -1,0 +1,104 @@
+//! A prompt is checked and computed, in chunks.
+
+use web_time::Instant;
+
+use super::caches::{CacheId, Wanted, given_up};
+use super::chunks::Chunks;
+use super::loaded::Session;
+use super::room::MAX_KEPT;
+use crate::compute::{Compute, Pending};
+use crate::error::{Error, Result};
+
+impl Session {
+    /// The logits after the last of `ids`, `[n_vocab]`.
+    pub async fn logits(&mut self, ids: &[u32]) -> Result<Vec<f32>> {
+        self.check_prompt(ids)?;
+        // A future that was dropped may have left running texts.
+        self.caches.release_all();
+        let wanted = Wanted { least: ids.len(), most: ids.len() };
+        let Some(id) = self.place(ids, wanted, MAX_KEPT).await? else { return Err(given_up()) };
+        let text = self.caches.running(id)?;
+        self.engine.use_cache(text.first());
+        let from = text.filled;
+        self.prefill(id, from, &|| false).await?;
+        let text = self.caches.running(id)?;
+        let pos = std::mem::replace(&mut text.filled, ids.len());
+        self.caches.release(id);
+        self.engine.prefill_and_read(&ids[pos..], pos).take().await
+    }
+
+    /// Refuses a prompt that cannot be computed.
+    pub(super) fn check_prompt(&self, ids: &[u32]) -> Result<()> {
+        self.engine.check()?;
+        let bad = |why: String| Err(Error::BadOption { name: "prompt".into(), why });
+        if ids.is_empty() {
+            return bad("is empty".into());
+        }
+        let n_vocab = self.info.vocab_size;
+        if let Some(id) = ids.iter().find(|&&id| id as usize >= n_vocab) {
+            return bad(format!("has token {id}, but the vocabulary ends at {}", n_vocab - 1));
+        }
+        if ids.len() > self.traits.n_ctx {
+            return Err(Error::ContextFull { prompt: ids.len(), context: self.traits.n_ctx });
+        }
+        Ok(())
+    }
+
+    /// Computes a text from what is filled, except for the last chunk: that is left to the step
+    /// which chooses a token. The first chunk began at `from`. The next chunk is prepared while one is
+    /// computed, so that stopping leaves at most two chunks to finish.
+    pub(super) async fn prefill(
+        &mut self,
+        id: CacheId,
+        from: usize,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Prefilled> {
+        let text = self.caches.running(id)?;
+        let mut before = None;
+        loop {
+            let (pos, len) = (text.filled, text.tokens.len());
+            let (tokens, end) = self.chunks.next(from, pos, len);
+            if pos + tokens == len {
+                return Ok(Prefilled::Done);
+            }
+            if stopped() {
+                return Ok(Prefilled::Stopped(before));
+            }
+            let chunk = Chunk::submit(&*self.engine, &text.tokens[pos..pos + tokens], pos, end);
+            text.filled += tokens;
+            if let Some(before) = before.replace(chunk) {
+                before.take(&mut self.chunks).await?;
+            }
+        }
+    }
+}
+
+/// How far [`Session::prefill`] has come.
+pub(super) enum Prefilled {
+    /// To the last chunk.
+    Done,
+    /// Not as far: it was stopped. This chunk may be in flight.
+    Stopped(Option<Chunk>),
+}
+
+/// A chunk of a prompt in flight.
+pub(super) struct Chunk {
+    tokens: usize,
+    done: Pending<()>,
+    pub(super) submitted: Instant,
+}
+
+impl Chunk {
+    /// Submits `ids`; the arguments are those of [`Compute::prefill`].
+    pub(super) fn submit(engine: &dyn Compute, ids: &[u32], pos: usize, end: usize) -> Self {
+        let done = engine.prefill(ids, pos, end);
+        Self { tokens: ids.len(), done, submitted: Instant::now() }
+    }
+
+    /// Waits until it is done, and tells `chunks` how long it took.
+    pub(super) async fn take(self, chunks: &mut Chunks) -> Result<()> {
+        self.done.take().await?;
+        chunks.done(self.tokens, self.submitted, Instant::now());
+        Ok(())
+    }
+}
