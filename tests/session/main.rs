@@ -24,6 +24,7 @@ mod hostile;
 mod lm_head;
 mod logits;
 mod lookup;
+mod lost;
 mod passes;
 mod profile;
 mod refusals;

@@ -12,7 +12,7 @@ use crate::support::{Kv, assert_error};
 
 #[test]
 fn bad_prompts_are_refused_before_any_work() {
-    let mut session = Setup::default().context(32).small();
+    let mut session = Setup::default().on_reference().context(32).small();
     let n_vocab = session.info().vocab_size as u32;
     let expected = generate(&mut session, &[1, 2, 3], &greedy(5)).unwrap();
     let too_long = vec![1; 33];
@@ -31,7 +31,7 @@ fn bad_prompts_are_refused_before_any_work() {
 
 #[test]
 fn bad_sampling_is_refused() {
-    let mut session = Setup::default().small();
+    let mut session = Setup::default().on_reference().small();
     let fine = Sampling { temperature: 1.0, ..Sampling::default() };
     for (sampling, name) in [
         (Sampling { temperature: f32::NAN, ..fine }, "temperature"),

@@ -38,7 +38,8 @@ fn penalized() -> [Sampling; 3] {
 
 #[test]
 fn the_seed_decides_the_text() {
-    for setup in [Setup::default(), Setup::default().like_a_fast_card()] {
+    let cpu = || Setup::default().on_reference();
+    for setup in [cpu(), cpu().like_a_fast_card()] {
         let mut session = setup.small();
         let mut fresh = setup.small();
         for sampling in settings() {
@@ -58,7 +59,8 @@ fn the_seed_decides_the_text() {
 #[test]
 fn steps_in_flight_change_nothing() {
     let half = Setup::default().like_a_fast_card().lm_head(LmHead::Int8);
-    for setup in [Setup::default(), Setup::default().like_a_fast_card(), half] {
+    let cpu = Setup::default().on_reference().like_a_fast_card();
+    for setup in [cpu, Setup::default().like_a_fast_card(), half] {
         let mut session = setup.small();
         let [filtered, all] = settings();
         let near = Sampling { min_p: 0.1, ..all };
@@ -141,7 +143,7 @@ fn bias() -> Rc<LogitBias> {
 /// what the model's own logits say.
 #[test]
 fn tokens_are_chosen_with_biases_and_told_of_without_them() {
-    for setup in [Setup::default(), Setup::default().like_a_fast_card()] {
+    for setup in [Setup::default().on_reference(), Setup::default().like_a_fast_card()] {
         let mut session = setup.small();
         let [filtered, all] = settings();
         let [penalized, ..] = penalized();

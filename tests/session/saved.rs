@@ -47,7 +47,7 @@ fn restore(session: &mut Session, saved: &[u8]) -> Result<String> {
 #[test]
 fn a_restored_chat_goes_on_as_if_it_had_not_been_saved() {
     let card = || Setup::default().like_a_card();
-    for setup in [Setup::default(), card().kv(KvType::Int8), card().kv(KvType::F32)] {
+    for setup in [Setup::default().on_reference(), Setup::default(), card().kv(KvType::Int8)] {
         let mut session = setup.golden();
         // Long enough to be worth a range of its own.
         let mut other = vec![says(Role::User, &"Tell me a story, please. ".repeat(20))];
@@ -82,7 +82,8 @@ fn a_restored_chat_goes_on_as_if_it_had_not_been_saved() {
 /// Where the cache holds nothing of it, its messages are all there is.
 #[test]
 fn what_is_saved_is_what_the_chat_shares_with_the_cache() {
-    let mut session = Setup::default().golden();
+    let setup = || Setup::default().on_reference();
+    let mut session = setup().golden();
     let mut messages = Vec::new();
     ask(&mut session, &mut messages, "Who are you?");
     let whole = save(&mut session, &messages);
@@ -95,35 +96,40 @@ fn what_is_saved_is_what_the_chat_shares_with_the_cache() {
     let bare = save(&mut session, &messages);
     assert!(bare.len() < whole.len() / 2);
     for (saved, reuses) in [(&whole, true), (&shared, true), (&bare, false)] {
-        let mut session = Setup::default().golden();
+        let mut session = setup().golden();
         restore(&mut session, saved).unwrap();
         let found = ask(&mut session, &mut messages.clone(), "Where is the boat?");
         assert_eq!(found.stats.reused_tokens > 10, reuses, "{:?}", found.stats);
     }
     // A shorter context, which does not hold its tokens, keeps its messages.
-    let mut session = Setup::default().context(8).golden();
+    let mut session = setup().context(8).golden();
     assert_eq!(restore(&mut session, &whole).unwrap(), "a note");
+}
+
+/// A chat of the golden model.
+fn saved_by(setup: &Setup) -> Vec<u8> {
+    let (mut session, mut messages) = (setup.golden(), Vec::new());
+    ask(&mut session, &mut messages, "Who are you?");
+    save(&mut session, &messages)
 }
 
 #[test]
 fn a_chat_of_another_model_is_refused() {
-    let mut session = Setup::default().golden();
-    let mut messages = Vec::new();
-    ask(&mut session, &mut messages, "Who are you?");
-    let saved = save(&mut session, &messages);
+    let on_cpu = || Setup::default().on_reference();
+    let saved = saved_by(&on_cpu());
     // One weight is another one.
     let mut bytes = fs::read(path("tests/data/golden/golden.gguf")).unwrap();
     let gguf = block_on(Gguf::read(&mut Reader::new(&bytes[..]))).unwrap();
     let norm = gguf.tensors.iter().find(|tensor| tensor.name == "output_norm.weight").unwrap();
     bytes[norm.offset as usize] ^= 1;
     let others = [
-        Setup::default().load(&bytes).unwrap(),
-        Setup::default().small(),
-        Setup::default().kv(KvType::Int8).golden(),
-        Setup::default().float_activations().golden(),
+        (on_cpu().load(&bytes).unwrap(), &saved),
+        (on_cpu().small(), &saved),
+        (on_cpu().float_activations().golden(), &saved),
+        (Setup::default().kv(KvType::Int8).golden(), &saved_by(&Setup::default())),
     ];
-    for mut other in others {
-        let refused = restore(&mut other, &saved).map(drop);
+    for (mut other, saved) in others {
+        let refused = restore(&mut other, saved).map(drop);
         assert_error(refused, "bad-option", &["`chat`", "another model"]);
     }
 }
@@ -132,7 +138,7 @@ fn a_chat_of_another_model_is_refused() {
 /// out of any buffer.
 #[test]
 fn damaged_and_forged_chats_are_refused() {
-    let mut session = Setup::default().golden();
+    let mut session = Setup::default().on_reference().golden();
     let mut messages = Vec::new();
     let alone = ask(&mut session, &mut messages, "Who are you?");
     let saved = save(&mut session, &messages);

@@ -151,7 +151,7 @@ test.describe('the bundled model', () => {
   })
   test.afterAll(() => own.close())
 
-  /** An answer that ends, a conversation, and text in all kinds of characters. The native tests have the others. */
+  /** An answer that ends, a conversation, and text in all kinds of characters. `@all` has the others. */
   const SOME = ['who', 'follow_up', 'odd_text']
 
   for (const all of [false, true]) {
