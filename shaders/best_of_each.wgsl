@@ -1,5 +1,5 @@
 // The greedy choice after each token of a draft pass, in each vocabulary block: the token with the
-// greatest logit, with its bias and its penalties, and the lowest id among equals.
+// greatest logit, with its bias and its penalties, of those that its mask allows; the lowest id among equals.
 //
 // Some tokens are not counted yet, because they may turn out wrong: those of the pass, and those of the
 // pass before it if that is still in flight. Each row adds those of them that come before its logits.
@@ -11,10 +11,12 @@
 @group(0) @binding(3) var<storage, read> counts: array<u32>;
 // [N_VOCAB]
 @group(0) @binding(4) var<storage, read> biases: array<f32>;
+// [n_tokens, MASK_WORDS]: the mask after each token
+@group(0) @binding(5) var<storage, read> masks: array<u32>;
 // [n_tokens, N_VOCAB]
-@group(0) @binding(5) var<storage, read> logits: array<f32>;
+@group(0) @binding(6) var<storage, read> logits: array<f32>;
 // [n_tokens, n_blocks]
-@group(0) @binding(6) var<storage, read_write> best: array<Best>;
+@group(0) @binding(7) var<storage, read_write> best: array<Best>;
 
 struct Best {
     value: u32, // the bits of the logit with its bias and penalties
@@ -40,7 +42,7 @@ fn main(
             for (var i = 0u; i < n_uncertain; i++) {
                 count += u32(tokens[first + i] == candidate);
             }
-            let v = penalized(logits[row + candidate] + biases[candidate], count);
+            let v = penalized(logits[row + candidate] + bias_of(candidate, group.y), count);
             // Ids ascend, so the lowest id wins among equals. NaN never wins.
             if v > value || (id == NO_TOKEN && v == v) {
                 value = v;

@@ -7,10 +7,11 @@
 @group(0) @binding(3) var<storage, read> tokens: array<u32>;            // [chunk]
 @group(0) @binding(4) var<storage, read_write> counts: array<u32>;      // [N_VOCAB], as in penalize
 @group(0) @binding(5) var<storage, read> biases: array<f32>;            // [N_VOCAB]
-@group(0) @binding(6) var<storage, read> approx: array<f32>;            // [N_VOCAB]
-@group(0) @binding(7) var<storage, read> error: array<f32>;             // [N_VOCAB], see split_f16
-@group(0) @binding(8) var<storage, read_write> adjusted: array<Adjusted>; // [N_VOCAB]
-@group(0) @binding(9) var<storage, read_write> leads: array<vec2f>;     // [vocab_blocks]
+@group(0) @binding(6) var<storage, read> masks: array<u32>;             // [MASK_WORDS]
+@group(0) @binding(7) var<storage, read> approx: array<f32>;            // [N_VOCAB]
+@group(0) @binding(8) var<storage, read> error: array<f32>;             // [N_VOCAB], see split_f16
+@group(0) @binding(9) var<storage, read_write> adjusted: array<Adjusted>; // [N_VOCAB]
+@group(0) @binding(10) var<storage, read_write> leads: array<vec2f>;     // [vocab_blocks]
 
 // Three words in rescore.
 struct Adjusted {
@@ -27,7 +28,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         let candidate = group.x * VOCAB_BLOCK + n * WORKGROUP + lane;
         if candidate < N_VOCAB {
             let count = counted(candidate);
-            let bias = biases[candidate];
+            let bias = bias_of(candidate, 0u);
             let v = rank(penalized(approx[candidate] + bias, count), candidate);
             adjusted[candidate] = Adjusted(v, bias, count);
             if id == NO_TOKEN || v > value {

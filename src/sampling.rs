@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// The most alternatives that are told of a token.
+/// The most likeliest tokens that come with the log-probability of a token.
 pub const MAX_LOGPROBS: usize = 20;
 
 /// The greatest bias of a token, and the least one with the sign turned. It decides: the logits of
@@ -69,6 +69,86 @@ impl LogitBias {
             if let Some(logit) = logits.get_mut(id as usize) {
                 *logit += bias;
             }
+        }
+    }
+}
+
+/// The tokens of a vocabulary that may be chosen: a bit for each, 1 for those that may. The logit of every
+/// other one is -inf.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mask {
+    n_vocab: usize,
+    /// The lowest bit is the token with the lowest id. Bits behind the vocabulary are 0.
+    words: Vec<u32>,
+}
+
+impl Mask {
+    /// A mask of no token.
+    pub fn of_none(n_vocab: usize) -> Self {
+        Self { n_vocab, words: vec![0; Self::n_words(n_vocab)] }
+    }
+
+    /// A mask of these tokens. Ids behind the vocabulary are left out.
+    pub fn of(n_vocab: usize, ids: impl IntoIterator<Item = u32>) -> Self {
+        let mut mask = Self::of_none(n_vocab);
+        ids.into_iter().for_each(|id| mask.allow(id));
+        mask
+    }
+
+    /// A mask that is read from words of 32 bits. Bits behind the vocabulary are left out, and words that
+    /// are missing count as 0.
+    pub fn from_words(n_vocab: usize, words: &[u32]) -> Self {
+        let mut words = words.to_vec();
+        words.resize(Self::n_words(n_vocab), 0);
+        if let (Some(last), bits @ 1..) = (words.last_mut(), n_vocab % 32) {
+            *last &= (1 << bits) - 1;
+        }
+        Self { n_vocab, words }
+    }
+
+    /// Words of 32 bits that a mask takes.
+    pub fn n_words(n_vocab: usize) -> usize {
+        n_vocab.div_ceil(32)
+    }
+
+    /// Adds a token.
+    pub fn allow(&mut self, id: u32) {
+        if (id as usize) < self.n_vocab {
+            self.words[id as usize / 32] |= 1 << (id % 32);
+        }
+    }
+
+    /// Whether a token may be chosen.
+    pub fn allows(&self, id: u32) -> bool {
+        self.words.get(id as usize / 32).is_some_and(|word| word >> (id % 32) & 1 == 1)
+    }
+
+    /// Whether no token may be chosen.
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|word| *word == 0)
+    }
+
+    /// Makes the logits `[n_vocab]` of all other tokens -inf.
+    pub fn apply_to(&self, logits: &mut [f32]) {
+        for (id, logit) in (0..).zip(logits) {
+            if !self.allows(id) {
+                *logit = f32::NEG_INFINITY;
+            }
+        }
+    }
+
+    /// The words of masks, one after the other.
+    ///
+    /// Errors: `internal` for a mask of another vocabulary, or without a token.
+    pub fn words_of_all(masks: &[Self], n_vocab: usize) -> Result<Vec<u32>> {
+        let wrong = |mask: &&Self| mask.n_vocab != n_vocab || mask.is_empty();
+        match masks.iter().find(wrong) {
+            None => Ok(masks.iter().flat_map(|mask| &mask.words).copied().collect()),
+            Some(mask) if mask.n_vocab != n_vocab => {
+                let why = format!("a mask of {} tokens for {n_vocab}", mask.n_vocab);
+                Err(Error::Internal(why))
+            }
+            Some(_) => Err(Error::Internal("a mask allows no token".into())),
         }
     }
 }

@@ -7,8 +7,8 @@ struct Penalties {
     frequency: f32,      // subtracted once for each time
     n_counted: u32,      // tokens of prompt and output that the caller has counted
     growth: f32,         // the largest factor of the difference of two logits of a token
-    pad0: u32,
-    pad1: u32,
+    masked: u32,         // whether a mask is set
+    forbidden: f32,      // -inf
 }
 
 // A logit with its penalties. `count`: how often the output has the token, and IN_PROMPT if the prompt

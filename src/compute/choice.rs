@@ -7,16 +7,31 @@ use crate::sampling::{LogitBias, Logprobs, Sampling};
 /// In place of a token's id: there is none, because no logit is a number.
 pub const NO_TOKEN: u32 = u32::MAX;
 
-/// How tokens are chosen, and what is told of them. The default is greedy.
+/// How tokens are chosen, and which log-probabilities come with them. The default is greedy.
 #[derive(Clone, Debug, Default)]
 pub struct Choosing {
     /// The settings.
     pub sampling: Sampling,
     /// What is added to the logits of some tokens.
     pub bias: Rc<LogitBias>,
-    /// Whether to tell the log-probability of each token, and those of how many of the likeliest
+    /// Whether to give the log-probability of each token, and those of how many of the likeliest
     /// ones: at most [`MAX_LOGPROBS`](crate::sampling::MAX_LOGPROBS).
     pub logprobs: Option<usize>,
+    /// Whether only the tokens of a mask can be chosen: those of
+    /// [`Compute::write_masks`](super::Compute::write_masks), which has to be called before a token is
+    /// chosen.
+    pub masked: bool,
+}
+
+/// Which token is taken by its logits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pick {
+    /// The best one.
+    Best,
+    /// One drawn from all.
+    Drawn,
+    /// One drawn from those that top-k, top-p and min-p keep.
+    Kept,
 }
 
 impl From<Sampling> for Choosing {
@@ -27,13 +42,17 @@ impl From<Sampling> for Choosing {
 
 impl Choosing {
     /// Whether other logits than the model's decide.
-    pub fn is_adjusted(&self) -> bool {
-        self.sampling.is_penalized() || !self.bias.is_empty()
+    pub fn adjusts(&self) -> bool {
+        self.masked || self.sampling.is_penalized() || !self.bias.is_empty()
     }
 
-    /// Whether a token is drawn from those alone that top-k, top-p and min-p keep.
-    pub fn is_filtered(&self) -> bool {
-        self.sampling.is_filtered() && !self.sampling.is_greedy()
+    /// Which token is taken.
+    pub fn pick(&self) -> Pick {
+        match (self.sampling.is_greedy(), self.sampling.is_filtered()) {
+            (true, _) => Pick::Best,
+            (false, false) => Pick::Drawn,
+            (false, true) => Pick::Kept,
+        }
     }
 }
 

@@ -10,9 +10,10 @@ use futures_util::future::LocalBoxFuture;
 
 use crate::error::{Error, Result};
 use crate::model::{Config, Weight};
+use crate::sampling::Mask;
 use crate::source::{Reader, Source};
 
-pub use choice::{Choice, Choosing, NO_TOKEN};
+pub use choice::{Choice, Choosing, NO_TOKEN, Pick};
 pub use options::{EngineOptions, KvType, LmHead};
 pub use pending::{Pending, let_others_run};
 pub use profile::{KernelTime, Loss, Profile};
@@ -247,6 +248,15 @@ pub trait Compute: Steps {
 
     /// Sets how the tokens that follow are chosen in the slot: at first greedily.
     fn set_choosing(&self, choosing: &Choosing);
+
+    /// Writes which tokens may be chosen in a slot, where its choosing is
+    /// [`masked`](Choosing::masked): after a step the first mask decides, after token `n` of a draft pass
+    /// mask number `n`. They stay until others are written, so a step whose mask is not known yet cannot be
+    /// submitted.
+    ///
+    /// Errors: `internal` for a mask of another vocabulary or without a token, and for more masks than a
+    /// draft pass has tokens.
+    fn write_masks(&self, slot: usize, masks: &[Mask]) -> Result<()>;
 
     /// Prepares for choosing as it was set.
     fn compile_choosing(&self) -> LocalBoxFuture<'_, ()>;

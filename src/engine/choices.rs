@@ -12,20 +12,20 @@ pub struct Chosen(pub(super) Reading);
 
 pub(super) enum Reading {
     Ids(Readback<u32>),
-    Records { all: Readback<Record>, told: Told },
+    Records { all: Readback<Record>, recorded: Recorded },
 }
 
-/// The tokens of a slot that are told of.
-pub(super) struct Told {
+/// The tokens of a slot whose log-probabilities are wanted.
+pub(super) struct Recorded {
     /// The position of the token before the first one.
     pub(super) pos: usize,
     /// How many tokens.
     pub(super) n: usize,
-    /// Of how many of the likeliest ones each tells.
+    /// How many of the likeliest ones each has.
     pub(super) n_top: usize,
 }
 
-impl Told {
+impl Recorded {
     /// Their records, out of all those of the slot.
     fn records<'a>(&self, all: &'a [Record]) -> impl Iterator<Item = Result<&'a Record>> {
         let missing = || Error::Internal("a record is missing".into());
@@ -47,7 +47,7 @@ impl Chosen {
     pub async fn take(self) -> Result<Vec<Choice>> {
         match self.0 {
             Reading::Ids(ids) => Ok(ids.take().await?.into_iter().map(Choice::from).collect()),
-            Reading::Records { all, told } => told.choices(&all.take().await?),
+            Reading::Records { all, recorded } => recorded.choices(&all.take().await?),
         }
     }
 }
@@ -58,7 +58,7 @@ pub struct Choices {
     /// `[n_tokens, vocab_blocks]`.
     pub(super) best: Readback<BestOfBlock>,
     pub(super) vocab_blocks: usize,
-    pub(super) records: Option<(Readback<Record>, Told)>,
+    pub(super) records: Option<(Readback<Record>, Recorded)>,
 }
 
 impl Choices {
@@ -68,15 +68,15 @@ impl Choices {
     pub async fn take(self) -> Result<Vec<Choice>> {
         let best = self.best.take().await?;
         let chosen = best.chunks(self.vocab_blocks).map(best_of);
-        let Some((records, told)) = self.records else {
+        let Some((records, recorded)) = self.records else {
             return Ok(chosen.map(|best| Choice::from(best.id)).collect());
         };
         let records = records.take().await?;
         let choice = |(best, record): (BestOfBlock, Result<&Record>)| {
-            let logprobs = record?.logprobs_of(best.logit, told.n_top);
+            let logprobs = record?.logprobs_of(best.logit, recorded.n_top);
             Ok(Choice { id: best.id, logprobs: Some(logprobs) })
         };
-        chosen.zip(told.records(&records)).map(choice).collect()
+        chosen.zip(recorded.records(&records)).map(choice).collect()
     }
 }
 
@@ -84,10 +84,10 @@ impl Choices {
 pub struct Sampled {
     /// The last tokens of each slot.
     pub(super) all: Readback<u32>,
-    /// The records of each slot, if a text is told of.
+    /// The records of each slot, if log-probabilities are wanted of one.
     pub(super) records: Option<Readback<Record>>,
-    /// The slots of the texts, and of which of them is told.
-    pub(super) slots: Vec<(usize, Option<Told>)>,
+    /// The slots of the sequences, and where their records are.
+    pub(super) slots: Vec<(usize, Option<Recorded>)>,
     /// Steps.
     pub(super) n: usize,
 }
@@ -102,8 +102,8 @@ impl Sampled {
             Some(records) => records.take().await?,
             None => Vec::new(),
         };
-        let of = |(slot, told): &(usize, Option<Told>)| match told {
-            Some(told) => told.choices(records.get(slot * N_RECORDS..).unwrap_or_default()),
+        let of = |(slot, recorded): &(usize, Option<Recorded>)| match recorded {
+            Some(recorded) => recorded.choices(records.get(slot * N_RECORDS..).unwrap_or_default()),
             None => {
                 let end = slot * SLOT_WORDS + MAX_BATCH_STEPS;
                 Ok(all[end - self.n..end].iter().copied().map(Choice::from).collect())

@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::gpu::{Gpu, Link};
 use crate::model::{Config, Weight};
 use crate::reference::ops::rms_norm;
+use crate::sampling::Mask;
 use crate::source::{Reader, Source};
 
 impl<F: Future<Output = Result<Gpu>>> Opening for F {
@@ -148,6 +149,10 @@ impl Compute for Engine {
 
     fn set_choosing(&self, choosing: &Choosing) {
         self.set_choosing(choosing);
+    }
+
+    fn write_masks(&self, slot: usize, masks: &[Mask]) -> Result<()> {
+        self.write_masks(slot, masks)
     }
 
     fn compile_choosing(&self) -> LocalBoxFuture<'_, ()> {

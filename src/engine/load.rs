@@ -118,12 +118,12 @@ impl Engine {
     /// of it once: drivers do more on first use, and no answer should wait for that. It works without the weights, so that it need
     /// not wait for their bytes. What it leaves in the cache is overwritten before it is read.
     async fn warm_up(&self) -> Result<Warming> {
-        let [layers, best] = self.greedy(1);
+        let greedy = self.greedy(1);
         let Plans { short, prefill, .. } = &self.plans;
         let split = self.candidates.as_ref().map(Candidates::splitting);
         let warms_long = self.gpu.tuning.warms_long;
         let long = warms_long.then_some(prefill);
-        let plans = [short, layers, best].into_iter().chain(long).chain(split);
+        let plans = [short].into_iter().chain(greedy).chain(long).chain(split);
         self.gpu.compile(plans).await;
         let prompt = |n: usize| {
             let tokens = self.chunk().min(self.n_ctx()).min(n);

@@ -14,6 +14,7 @@ mod load;
 mod matrix_units;
 mod pass;
 mod plans;
+mod stages;
 mod state;
 mod tap;
 mod upload;
@@ -23,12 +24,11 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use crate::compute::{Choosing, KvType, Profile, Seat};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gpu::{Buffer, Gpu, Plan, Readback, Recorder, Step};
-use crate::kernels::{
-    N_RECORDS, Penalties, SamplingParams, adjusts_little, pays_mostly, vocab_blocks,
-};
+use crate::kernels::{N_RECORDS, Penalties, SamplingParams, vocab_blocks};
 use crate::model::Config;
+use crate::sampling::Mask;
 
 pub use crate::gpu::MAX_BATCH_STEPS;
 pub use block::Site;
@@ -36,9 +36,10 @@ pub use choices::{Choices, Chosen, Sampled};
 pub use pass::Scored;
 pub use upload::UPLOAD;
 
-use choices::{Reading, Told};
+use choices::{Reading, Recorded};
 use lm_head::Candidates;
-use plans::{Plans, SlotPlans};
+use plans::Plans;
+use stages::SlotPlans;
 use state::{Slot, State};
 use weights::Weights;
 
@@ -207,10 +208,10 @@ impl Engine {
     /// Sets how the tokens that follow are chosen in the slot: at first greedily.
     pub fn set_choosing(&self, choosing: &Choosing) {
         let (slot, cell) = self.slot();
-        let Choosing { sampling, bias, logprobs } = choosing;
-        let params = SamplingParams::from(sampling).telling_of(logprobs.unwrap_or(0));
+        let Choosing { sampling, bias, logprobs, masked } = choosing;
+        let params = SamplingParams::from(sampling).with_logprobs(logprobs.unwrap_or(0));
         self.gpu.write(&slot.sampling, 0, &[params]);
-        self.gpu.write(&slot.penalties, 0, &[Penalties::new(sampling, 0)]);
+        self.gpu.write(&slot.penalties, 0, &[Penalties::new(sampling, 0).masked(*masked)]);
         let before = cell.replace(choosing.clone());
         if before.bias != *bias {
             let mut biases = vec![0.0; self.config.n_vocab];
@@ -219,13 +220,30 @@ impl Engine {
         }
     }
 
+    /// Writes which tokens may be chosen in a slot: after a step the first mask decides, after token `n` of
+    /// a draft pass mask number `n`. They stay until others are written.
+    ///
+    /// Errors: `internal` for a mask of another vocabulary or without a token, and for more masks than
+    /// tokens of a draft pass.
+    pub fn write_masks(&self, slot: usize, masks: &[Mask]) -> Result<()> {
+        let n_vocab = self.config.n_vocab;
+        let slot = &self.state.slots[slot];
+        let words: Vec<u32> = Mask::words_of_all(masks, n_vocab)?;
+        if words.len() > slot.masks.len() {
+            return Err(Error::Internal(format!("{} masks at once", masks.len())));
+        }
+        self.gpu.write(&slot.masks, 0, &words);
+        Ok(())
+    }
+
     /// Counts the tokens of a text, which the penalties that are set take into account. Those that
     /// are chosen after it are counted on the GPU. To be called before the first is chosen by
     /// adjusted logits.
     pub fn count(&self, prompt: &[u32], output: &[u32]) {
         let (slot, choosing) = self.slot();
         let n_counted = prompt.len() + output.len();
-        let penalties = Penalties::new(&choosing.borrow().sampling, n_counted);
+        let choosing = choosing.borrow();
+        let penalties = Penalties::new(&choosing.sampling, n_counted).masked(choosing.masked);
         let counts = Penalties::counts(self.config.n_vocab, prompt, output);
         self.gpu.write(&slot.penalties, 0, &[penalties]);
         self.gpu.write(&slot.counts, 0, &counts);
@@ -260,14 +278,14 @@ impl Engine {
     pub fn prefill_and_sample(&self, ids: &[u32], pos: usize) -> Chosen {
         let step = self.begin(ids, pos);
         let (plans, slot) = (self.to_token(&step), self.slot().0);
-        Chosen(match self.told(&step, 1) {
+        Chosen(match self.recorded(&step, 1) {
             None => {
                 let sampled = slot.sampled.last(1);
                 Reading::Ids(self.gpu.run_at_once_and_read(&plans, &step, &sampled, 1))
             }
-            Some(told) => {
+            Some(recorded) => {
                 let all = self.gpu.run_at_once_and_read(&plans, &step, &slot.records, N_RECORDS);
-                Reading::Records { all, told }
+                Reading::Records { all, recorded }
             }
         })
     }
@@ -287,13 +305,13 @@ impl Engine {
         let steps: Vec<Step> = (pos..pos + n).map(|pos| self.single(pos)).collect();
         self.gpu.write(&self.state.step, 0, &steps);
         let (plans, slot) = (self.to_token(&steps[0]), self.slot().0);
-        let told = self.told(&steps[0], n);
+        let recorded = self.recorded(&steps[0], n);
         let steps = steps.into_iter().map(|step| (plans.iter().copied(), step));
-        Chosen(match told {
+        Chosen(match recorded {
             None => Reading::Ids(self.gpu.run_each_and_read(steps, &slot.sampled.last(n), n)),
-            Some(told) => {
+            Some(recorded) => {
                 let all = self.gpu.run_each_and_read(steps, &slot.records, N_RECORDS);
-                Reading::Records { all, told }
+                Reading::Records { all, recorded }
             }
         })
     }
@@ -319,7 +337,7 @@ impl Engine {
             }
             steps.push((vec![few, few_logits], self.state.rows_step(singles.iter().copied())));
             for (row, (seat, single)) in seats.iter().zip(singles).enumerate() {
-                let chosen = slots[seat.slot].chosen(&self.choosing[seat.slot].borrow());
+                let chosen = slots[seat.slot].of_logits(&self.choosing[seat.slot].borrow());
                 let plans = [take_logits].into_iter().chain(chosen).collect();
                 steps.push((plans, Step { row: row as u32, ..single }));
             }
@@ -328,13 +346,13 @@ impl Engine {
         self.gpu.write(&self.state.step, 0, &written);
         let sampled = &self.state.sampled;
         let all = self.gpu.run_each_and_read(steps, sampled, sampled.len());
-        let told = |seat: &Seat| {
+        let recorded = |seat: &Seat| {
             let n_top = self.choosing[seat.slot].borrow().logprobs?;
-            Some(Told { pos: seat.pos, n, n_top })
+            Some(Recorded { pos: seat.pos, n, n_top })
         };
-        let slots: Vec<_> = seats.iter().map(|seat| (seat.slot, told(seat))).collect();
-        let is_told = slots.iter().any(|(_, told)| told.is_some());
-        let records = is_told.then(|| self.read(&self.state.records));
+        let slots: Vec<_> = seats.iter().map(|seat| (seat.slot, recorded(seat))).collect();
+        let has_records = slots.iter().any(|(_, recorded)| recorded.is_some());
+        let records = has_records.then(|| self.read(&self.state.records));
         Sampled { all, records, slots, n }
     }
 
@@ -360,8 +378,8 @@ impl Engine {
         let vocab_blocks = vocab_blocks(self.config.n_vocab);
         let len = ids.len() * vocab_blocks;
         let best = self.gpu.run_and_read(plans, &step, &self.state.few_best, len);
-        let told = |n_top| (self.read(&slot.records), Told { pos, n: ids.len(), n_top });
-        Choices { best, vocab_blocks, records: logprobs.map(told) }
+        let recorded = |n_top| (self.read(&slot.records), Recorded { pos, n: ids.len(), n_top });
+        Choices { best, vocab_blocks, records: logprobs.map(recorded) }
     }
 
     /// The best rate of the memory, in GB/s: that of a kernel that only reads. The first call takes
@@ -400,15 +418,16 @@ impl Engine {
         Ok(Profile { bandwidth, kernels })
     }
 
-    fn greedy(&self, n_tokens: u32) -> [&Plan; 2] {
-        [self.layers(n_tokens), &self.plans.slots[self.slot.get()].best]
+    /// From tokens to the best one that follows.
+    fn greedy(&self, n_tokens: u32) -> Vec<&Plan> {
+        self.to_token_as(n_tokens, &Choosing::default())
     }
 
-    /// Where the records are of the tokens that the slot's text gets from `n` steps, if it is told of
-    /// them. They are those of the positions of the steps' last tokens.
-    fn told(&self, first: &Step, n: usize) -> Option<Told> {
+    /// Where the log-probabilities are of the tokens that the slot's sequence gets from `n` steps, if they
+    /// are wanted. They are those of the positions of the steps' last tokens.
+    fn recorded(&self, first: &Step, n: usize) -> Option<Recorded> {
         let n_top = self.slot().1.borrow().logprobs?;
-        Some(Told { pos: (first.pos + first.n_tokens - 1) as usize, n, n_top })
+        Some(Recorded { pos: (first.pos + first.n_tokens - 1) as usize, n, n_top })
     }
 
     /// All values of `buffer`, when what was submitted is done.
@@ -416,33 +435,16 @@ impl Engine {
         self.gpu.run_and_read(&[], &Step::default(), buffer, buffer.len())
     }
 
-    /// From tokens to the one that follows.
+    /// From tokens to the one that follows, as the slot chooses it.
     fn to_token(&self, step: &Step) -> Vec<&Plan> {
-        let layers = self.layers(step.n_tokens);
-        let choosing = self.slot().1.borrow();
-        let slot = &self.plans.slots[self.slot.get()];
-        match self.without_logits(slot, &choosing) {
-            Some(choose) => vec![layers, choose],
-            None => {
-                [layers, &self.plans.logits].into_iter().chain(slot.chosen(&choosing)).collect()
-            }
-        }
+        self.to_token_as(step.n_tokens, &self.slot().1.borrow())
     }
 
-    /// From the last token's hidden state to a token, where nothing else takes all logits.
-    fn without_logits<'a>(&self, slot: &'a SlotPlans, choosing: &Choosing) -> Option<&'a Plan> {
-        if choosing.logprobs.is_some() {
-            return None;
-        }
-        let sampling = &choosing.sampling;
-        match (choosing.is_adjusted(), choosing.is_filtered(), &self.candidates) {
-            (false, false, Some(_)) => Some(&slot.best),
-            (false, false, None) => sampling.is_greedy().then_some(&slot.best),
-            (false, true, Some(candidates)) if candidates.keep(sampling) => Some(&slot.kept),
-            (false, true, Some(_)) => pays_mostly(sampling).then_some(&slot.kept_by_share),
-            (true, false, Some(_)) => adjusts_little(sampling).then_some(&slot.best_adjusted),
-            _ => None,
-        }
+    fn to_token_as(&self, n_tokens: u32, choosing: &Choosing) -> Vec<&Plan> {
+        let Plans { slots, logits, .. } = &self.plans;
+        let slot = &slots[self.slot.get()];
+        let choose = slot.of_hidden_state(choosing, self.candidates.as_ref(), logits);
+        [self.layers(n_tokens)].into_iter().chain(choose).collect()
     }
 
     fn layers(&self, n_tokens: u32) -> &Plan {

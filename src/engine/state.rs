@@ -11,6 +11,7 @@ use crate::kernels::{
     SHORT_SPLIT, SamplingParams, Selection, Stream, decoded_positions, vocab_blocks,
 };
 use crate::model::{Angles, Config};
+use crate::sampling::Mask;
 
 /// Positions of a prefill step's split are a multiple of this.
 const MIN_PREFILL_SPLIT: usize = 256;
@@ -165,7 +166,10 @@ pub(super) struct Slot {
     pub(super) counts: Buffer<u32>,
     /// Added to the logits of each token `[n_vocab]`.
     pub(super) biases: Buffer<f32>,
-    /// What is told of the tokens chosen last `[N_RECORDS]`.
+    /// The tokens that may be chosen: a mask for a step, or for each token of a draft pass
+    /// `[max(1, few), mask_words]`.
+    pub(super) masks: Buffer<u32>,
+    /// The log-probabilities of the tokens chosen last `[N_RECORDS]`.
     pub(super) records: Buffer<Record>,
     /// The token chosen last `[1]`.
     pub(super) token: Buffer<u32>,
@@ -175,8 +179,8 @@ pub(super) struct Slot {
 
 impl Slot {
     pub(super) fn adjustments(&self) -> Adjustments<'_> {
-        let Self { penalties, counts, biases, .. } = self;
-        Adjustments { penalties, counts, biases }
+        let Self { penalties, counts, biases, masks, .. } = self;
+        Adjustments { penalties, counts, biases, masks }
     }
 }
 
@@ -490,12 +494,17 @@ fn slots(
     let penalties = a.buffer("penalties", n_slots * PENALTIES);
     let counts = a.buffer("counts", n_slots * n_each);
     let biases = a.buffer("biases", n_slots * n_each);
+    // There are as many slots as tokens of a draft pass.
+    let n_masks = n_slots * Mask::n_words(n_vocab);
+    let each_masks = n_masks.next_multiple_of(SLOT_WORDS);
+    let masks = a.buffer("masks", n_slots * each_masks);
     (0..n_slots)
         .map(|n| Slot {
             sampling: sampling.range(n * PARAMS, 1),
             penalties: penalties.range(n * PENALTIES, 1),
             counts: counts.range(n * n_each, n_vocab),
             biases: biases.range(n * n_each, n_vocab),
+            masks: masks.range(n * each_masks, n_masks),
             records: records.range(n * N_RECORDS, N_RECORDS),
             token: tokens.range(n * SLOT_WORDS, 1),
             sampled: sampled.range(n * SLOT_WORDS, MAX_BATCH_STEPS),

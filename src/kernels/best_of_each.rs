@@ -1,5 +1,4 @@
-use super::penalize::IN_PROMPT;
-use super::{Adjustments, NO_TOKEN, VOCAB_BLOCK, WORKGROUP, vocab_blocks};
+use super::{Adjustments, NO_TOKEN, penalize, vocab_blocks};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 
@@ -11,10 +10,17 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("tokens", Access::Read),
         ("counts", Access::Read),
         ("biases", Access::Read),
+        ("masks", Access::Read),
         ("logits", Access::Read),
         ("best", Access::Write),
     ],
-    variants: one_variant!("shared/step", "shared/penalties", "shared/best", "best_of_each"),
+    variants: one_variant!(
+        "shared/step",
+        "shared/penalties",
+        "shared/biased",
+        "shared/best",
+        "best_of_each"
+    ),
     example: || consts(128_256),
 };
 
@@ -31,19 +37,13 @@ pub struct BestOfBlock {
 }
 
 fn consts(n_vocab: usize) -> Vec<Const> {
-    vec![
-        Const::U32("WORKGROUP", WORKGROUP),
-        Const::size("N_VOCAB", n_vocab),
-        Const::size("VOCAB_BLOCK", VOCAB_BLOCK),
-        Const::U32("NO_TOKEN", NO_TOKEN),
-        Const::U32("IN_PROMPT", IN_PROMPT),
-    ]
+    [penalize::consts(n_vocab), vec![Const::U32("NO_TOKEN", NO_TOKEN)]].concat()
 }
 
 impl Recorder<'_> {
     /// `best` `[n_tokens, vocab_blocks]` = for each token of a draft pass and each vocabulary block the
-    /// token with the greatest of `logits` `[n_tokens, n_vocab]`, with its bias and its penalties; the
-    /// lowest id among equals.
+    /// token with the greatest of `logits` `[n_tokens, n_vocab]`, with its bias and its penalties, and -inf
+    /// where the token's mask has no bit; the lowest id among equals.
     ///
     /// `by.counts` are those of the text before the pass, without the
     /// [`Step::uncertain`](crate::gpu::Step::uncertain) tokens that come before those of the pass in
@@ -55,12 +55,12 @@ impl Recorder<'_> {
         logits: &Buffer<f32>,
         best: &Buffer<BestOfBlock>,
     ) {
-        let Adjustments { penalties, counts, biases } = by;
+        let Adjustments { penalties, counts, biases, masks } = by;
         let n_vocab = biases.len();
         self.dispatch(
             &KERNEL,
             &consts(n_vocab),
-            &[penalties, tokens, counts, biases, logits, best],
+            &[penalties, tokens, counts, biases, masks, logits, best],
             [Extent::Fixed(vocab_blocks(n_vocab) as u32), Extent::Tokens(1), Extent::Fixed(1)],
         );
     }

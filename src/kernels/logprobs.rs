@@ -10,7 +10,7 @@ use crate::sampling::{Logprobs, MAX_LOGPROBS};
 /// submitted together, and the tokens of a draft pass, are no more.
 pub const N_RECORDS: usize = FEW;
 
-/// What is told of one row of logits; `struct Record` in `logprob_record.wgsl`.
+/// The log-probabilities of one row of logits; `struct Record` in `logprob_record.wgsl`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct Record {

@@ -1,7 +1,7 @@
 use super::{VOCAB_BLOCK, WORKGROUP, vocab_blocks};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
-use crate::sampling::Sampling;
+use crate::sampling::{Mask, Sampling};
 
 /// In the count of a token that the prompt has.
 pub(super) const IN_PROMPT: u32 = 1 << 31;
@@ -14,10 +14,17 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("tokens", Access::Read),
         ("counts", Access::Write),
         ("biases", Access::Read),
+        ("masks", Access::Read),
         ("logits", Access::Read),
         ("adjusted", Access::Write),
     ],
-    variants: one_variant!("shared/step", "shared/penalties", "shared/counted", "penalize"),
+    variants: one_variant!(
+        "shared/step",
+        "shared/penalties",
+        "shared/biased",
+        "shared/counted",
+        "penalize"
+    ),
     example: || consts(128_256),
 };
 
@@ -27,6 +34,7 @@ pub(super) fn consts(n_vocab: usize) -> Vec<Const> {
         Const::size("N_VOCAB", n_vocab),
         Const::size("VOCAB_BLOCK", VOCAB_BLOCK),
         Const::U32("IN_PROMPT", IN_PROMPT),
+        Const::size("MASK_WORDS", Mask::n_words(n_vocab)),
     ]
 }
 
@@ -46,7 +54,8 @@ pub struct Penalties {
     frequency: f32,
     n_counted: u32,
     growth: f32,
-    pad: [u32; 2],
+    masked: u32,
+    forbidden: f32,
 }
 
 impl Penalties {
@@ -59,8 +68,14 @@ impl Penalties {
             frequency: sampling.frequency_penalty,
             n_counted: n_counted as u32,
             growth: growth(sampling),
-            pad: [0; 2],
+            masked: 0,
+            forbidden: f32::NEG_INFINITY,
         }
+    }
+
+    /// The same, with or without a mask.
+    pub fn masked(self, masked: bool) -> Self {
+        Self { masked: masked.into(), ..self }
     }
 
     /// How often the output has each token of a vocabulary, and whether the prompt has it, as the
@@ -96,10 +111,13 @@ pub struct Adjustments<'a> {
     pub counts: &'a Buffer<u32>,
     /// What is added `[n_vocab]`.
     pub biases: &'a Buffer<f32>,
+    /// The words of one mask or several, which matter where the penalties are
+    /// [masked](Penalties::masked): the first one for a step, one for each token of a draft pass.
+    pub masks: &'a Buffer<u32>,
 }
 
 impl Recorder<'_> {
-    /// `adjusted` `[n_vocab]` = `logits` with their biases, and lowered for tokens that the text has
+    /// `adjusted` `[n_vocab]` = `logits` with their biases, -inf where the mask has no bit, and lowered for tokens that the text has
     /// already. The step's token, the first of `tokens`, is counted if it comes after those that the
     /// caller has counted.
     pub fn penalize(
@@ -112,7 +130,7 @@ impl Recorder<'_> {
         self.dispatch(
             &KERNEL,
             &consts(logits.len()),
-            &[by.penalties, tokens, by.counts, by.biases, logits, adjusted],
+            &[by.penalties, tokens, by.counts, by.biases, by.masks, logits, adjusted],
             [Extent::Fixed(vocab_blocks(logits.len()) as u32), Extent::Fixed(1), Extent::Fixed(1)],
         );
     }

@@ -14,6 +14,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("tokens", Access::Read),
         ("counts", Access::Write),
         ("biases", Access::Read),
+        ("masks", Access::Read),
         ("approx", Access::Read),
         ("error", Access::Read),
         ("adjusted", Access::Write),
@@ -23,6 +24,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/step",
         "shared/sampling",
         "shared/penalties",
+        "shared/biased",
         "shared/counted",
         "shared/noise",
         "shared/best",
@@ -47,13 +49,16 @@ impl Recorder<'_> {
         from: &Approximation,
         to: &Approximation,
     ) {
-        let Adjustments { penalties, counts, biases } = by;
+        let Adjustments { penalties, counts, biases, masks } = by;
         let n_vocab = biases.len();
         let Approximation { error, approx, .. } = from;
         self.dispatch(
             &KERNEL,
             &consts(n_vocab),
-            &[sampling, penalties, tokens, counts, biases, approx, error, &to.approx, &to.leads],
+            &[
+                sampling, penalties, tokens, counts, biases, masks, approx, error, &to.approx,
+                &to.leads,
+            ],
             [Extent::Fixed(vocab_blocks(n_vocab) as u32), Extent::Fixed(1), Extent::Fixed(1)],
         );
     }

@@ -87,6 +87,16 @@
 //! `16u (S |b| + |p| + |q|)`, which the test adds to the bound, with the greatest bias that is allowed, and
 //! the penalty for a token that is the whole text.
 //!
+//! # Masks
+//!
+//! `penalize_upper` gives a token that the mask forbids the bias -inf. So both its rank by the upper bytes and
+//! its rank by all bytes are -inf, whatever its logit is: the bias is added first, and no factor or penalty
+//! makes more of it. Such a rank never exceeds a number. It is below every number that a lead's lower end
+//! can be, so the row is ruled out; with a NaN for a bound it is computed, and does not win. A lead of
+//! -inf, where a whole block is forbidden, rules out nothing. For the tokens that the mask allows, nothing
+//! changes: their bounds do not depend on other rows. So the token is the one that all bytes would give among
+//! those that are allowed.
+//!
 //! # How many candidates there are
 //!
 //! `|d|` is 0.026 of `|e|`. For 393 hidden states of the bundled model, the median is 2 candidates

@@ -15,7 +15,7 @@ use crate::compute::{
 };
 use crate::error::{Error, Result};
 use crate::model::{Config, Weight};
-use crate::sampling::Logprobs;
+use crate::sampling::{Logprobs, Mask, Sampling};
 use crate::source::{Reader, Source};
 use crate::ternary::Layout;
 
@@ -110,6 +110,9 @@ struct Slot {
     /// The token that was chosen last.
     token: u32,
     choosing: Choosing,
+    /// The tokens that may be chosen, where the choosing is masked: after a step, or after each token of a
+    /// draft pass.
+    masks: Vec<Mask>,
     /// How often the output has each token of the sequence: 0 if the prompt alone has it.
     times: BTreeMap<u32, f32>,
     /// Tokens that were counted before the steps, which count theirs.
@@ -124,16 +127,25 @@ impl Slot {
         }
     }
 
-    /// Chooses the token after `n` tokens by the model's `logits`, adjusted by `times`; the best one if
-    /// `greedy`.
-    fn choose(&self, logits: &[f32], times: &BTreeMap<u32, f32>, n: usize, greedy: bool) -> Choice {
-        let Choosing { sampling, bias, logprobs, .. } = &self.choosing;
+    /// Chooses the token after `n` tokens by the model's `logits`, adjusted by `times`. `drafted`: the number
+    /// of the token of a draft pass after which it comes; it is the best one then.
+    fn choose(
+        &self,
+        logits: &[f32],
+        times: &BTreeMap<u32, f32>,
+        n: usize,
+        drafted: Option<usize>,
+    ) -> Choice {
+        let Choosing { sampling, bias, logprobs, masked } = &self.choosing;
         let mut adjusted = logits.to_vec();
         bias.add_to(&mut adjusted);
         sampling.penalize_counted(&mut adjusted, times);
-        let sampling = match greedy {
-            true => crate::sampling::Sampling { temperature: 0.0, ..*sampling },
-            false => *sampling,
+        if let Some(mask) = self.masks.get(drafted.unwrap_or(0)).filter(|_| *masked) {
+            mask.apply_to(&mut adjusted);
+        }
+        let sampling = match drafted {
+            Some(_) => Sampling { temperature: 0.0, ..*sampling },
+            None => *sampling,
         };
         match sampling.choose(&adjusted, n as u32) {
             None => Choice::from(NO_TOKEN),
@@ -165,7 +177,7 @@ impl Computer {
         if let Some(&last) = ids.last() {
             slot.count(last, n - 1);
         }
-        let choice = slot.choose(&logits, &slot.times, n, false);
+        let choice = slot.choose(&logits, &slot.times, n, None);
         slot.token = choice.id;
         choice
     }
@@ -211,7 +223,7 @@ impl Steps for Computer {
         uncertain.iter().for_each(|&id| count(id));
         let choices = streams.iter().zip(ids).enumerate().map(|(n, (x, &id))| {
             *times.entry(id).or_default() += 1.0;
-            slot.choose(&self.logits(x), &times, pos + n + 1, true)
+            slot.choose(&self.logits(x), &times, pos + n + 1, Some(n))
         });
         Pending::ready(choices.collect())
     }
@@ -325,6 +337,15 @@ impl Compute for Computer {
         slot.choosing = choosing.clone();
         slot.times.clear();
         slot.n_counted = 0;
+    }
+
+    fn write_masks(&self, slot: usize, masks: &[Mask]) -> Result<()> {
+        Mask::words_of_all(masks, self.config.n_vocab)?;
+        if masks.len() > SLOTS {
+            return Err(Error::Internal(format!("{} masks at once", masks.len())));
+        }
+        self.slots[slot].borrow_mut().masks = masks.to_vec();
+        Ok(())
     }
 
     fn compile_choosing(&self) -> LocalBoxFuture<'_, ()> {

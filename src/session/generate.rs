@@ -48,6 +48,7 @@ impl GenerateOptions {
             sampling: self.sampling,
             bias: Rc::clone(&self.logit_bias),
             logprobs: self.logprobs,
+            masked: false,
         }
     }
 }

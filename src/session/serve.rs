@@ -402,9 +402,9 @@ impl Session {
     }
 }
 
-/// Counts the tokens of a generation's text, if it changes the model's logits.
+/// Counts the tokens of a generation's text, if they change the model's logits.
 fn count(engine: &dyn Compute, one: &Generation<'_>, text: &Cached) {
-    if one.options.choosing().is_adjusted() {
+    if one.options.sampling.is_penalized() {
         let (prompt, output) = text.tokens.split_at(one.prompt);
         engine.count(prompt, output);
     }

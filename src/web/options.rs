@@ -132,7 +132,7 @@ pub(super) struct GenerateOptions {
 impl GenerateOptions {
     pub(super) fn parse(value: JsValue) -> Result<Self> {
         let mut fields = Fields::new("options", value)?;
-        let Choosing { sampling, bias, logprobs } = choosing(&mut fields)?;
+        let Choosing { sampling, bias, logprobs, .. } = choosing(&mut fields)?;
         let options = Self {
             session: session::GenerateOptions {
                 max_tokens: fields.u32("maxTokens", 1)?.map(|n| n as usize),
@@ -204,7 +204,7 @@ fn choosing(fields: &mut Fields) -> Result<Choosing> {
     sampling.check()?;
     let bias = Rc::new(logit_bias(fields)?);
     let logprobs = fields.integer("logprobs", 0..=MAX_LOGPROBS as u64)?.map(|n| n as usize);
-    Ok(Choosing { sampling, bias, logprobs })
+    Ok(Choosing { sampling, bias, logprobs, masked: false })
 }
 
 /// The option `logitBias`: an object with a number for each id.

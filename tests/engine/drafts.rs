@@ -13,8 +13,8 @@ use tritloom::session::KvType;
 use crate::setup::{Setup, engine, engine_of, noise};
 use crate::support::path;
 
-/// A greedy choice that is told of, with a few biases.
-fn told() -> Choosing {
+/// A greedy choice with log-probabilities and a few biases.
+fn with_logprobs() -> Choosing {
     let bias = [(3, 1.5), (100, 0.25), (260, -2.0)].into_iter().collect();
     Choosing { bias: Rc::new(bias), logprobs: Some(3), ..Choosing::default() }
 }
@@ -48,7 +48,11 @@ fn a_draft_pass_equals_steps_of_one_token() {
         let engine = engine(&setup);
         let ids = noise(1600);
         for (cached, n) in [(0, 11), (SHORT - 8, 16), (1525, 20)] {
-            engine.set_choosing(&if cached == SHORT - 8 { told() } else { Choosing::default() });
+            engine.set_choosing(&if cached == SHORT - 8 {
+                with_logprobs()
+            } else {
+                Choosing::default()
+            });
             engine.count(&[], &[]);
             let filled = cached.min(engine.chunk()).min(64);
             for pos in [0, cached - filled].into_iter().filter(|_| filled > 0) {
@@ -79,8 +83,9 @@ fn check_batches(engine: &Engine) {
     let prompt = noise(START);
     let drawn = Sampling { temperature: 2.0, seed: 3, ..Sampling::default() };
     let filtered = Sampling { top_k: 50, top_p: 0.9, ..drawn };
-    let settings = [drawn.into(), filtered.into(), Choosing::default(), told()];
-    for choosing in settings.into_iter().chain([Choosing { sampling: filtered, ..told() }]) {
+    let settings = [drawn.into(), filtered.into(), Choosing::default(), with_logprobs()];
+    for choosing in settings.into_iter().chain([Choosing { sampling: filtered, ..with_logprobs() }])
+    {
         engine.set_choosing(&choosing);
         engine.count(&[], &[]);
         // Only the last positions are filled. Those before are the same for both runs.

@@ -9,4 +9,5 @@ mod support;
 
 mod drafts;
 mod families;
+mod masks;
 mod taps;

@@ -2,7 +2,7 @@
 
 use tritloom::gpu::{Gpu, Step};
 use tritloom::kernels::{Adjustments, BestOfBlock, NO_TOKEN, Penalties, VOCAB_BLOCK, vocab_blocks};
-use tritloom::sampling::Sampling;
+use tritloom::sampling::{Mask, Sampling};
 
 use crate::device::{on_each_device, read, run, step};
 use crate::support::Random;
@@ -12,6 +12,8 @@ use crate::support::Random;
 struct Pass {
     sampling: Sampling,
     biases: Vec<f32>,
+    /// One for each of its own tokens, if any.
+    masks: Option<Vec<Mask>>,
     prompt: Vec<u32>,
     output: Vec<u32>,
     /// Tokens of a pass before it, and its own.
@@ -25,16 +27,24 @@ impl Pass {
     /// What the kernel finds. `before` fills its buffer.
     fn best(&self, gpu: &Gpu, before: &[BestOfBlock]) -> Vec<BestOfBlock> {
         let n_vocab = self.biases.len();
-        let penalties = gpu.upload("penalties", &[Penalties::new(&self.sampling, 0)]);
+        let penalties = gpu
+            .upload("penalties", &[Penalties::new(&self.sampling, 0).masked(self.masks.is_some())]);
         let counts = Penalties::counts(n_vocab, &self.prompt, &self.output);
         let counts = gpu.upload("counts", &counts);
         let first = 5;
         let tokens = [&vec![7; first][..], &self.uncertain, &self.ids].concat();
         let tokens = gpu.upload("tokens", &tokens);
         let biases = gpu.upload("biases", &self.biases);
+        let masks = match &self.masks {
+            Some(masks) => Mask::words_of_all(masks, n_vocab).unwrap(),
+            // They would forbid every token, if they were read.
+            None => vec![0; self.rows.len() * Mask::n_words(n_vocab)],
+        };
+        let masks = gpu.upload("masks", &masks);
         let logits = gpu.upload("logits", &self.rows.concat());
         let best = gpu.upload("best", before);
-        let by = Adjustments { penalties: &penalties, counts: &counts, biases: &biases };
+        let by =
+            Adjustments { penalties: &penalties, counts: &counts, biases: &biases, masks: &masks };
         let step = Step {
             token: (first + self.uncertain.len()) as u32,
             uncertain: self.uncertain.len() as u32,
@@ -50,6 +60,9 @@ impl Pass {
         let logits = &self.rows[row];
         let mut values: Vec<f32> = logits.iter().zip(&self.biases).map(|(a, b)| a + b).collect();
         self.sampling.penalize(&mut values, &self.prompt, &output);
+        if let Some(masks) = &self.masks {
+            masks[row].apply_to(&mut values);
+        }
         let of_block = |(at, values): (usize, &[f32])| {
             let numbers = values.iter().enumerate().filter(|(_, v)| !v.is_nan());
             let best = numbers.reduce(|a, b| if b.1 > a.1 { b } else { a });
@@ -101,7 +114,7 @@ fn best_of_each_takes_the_lowest_id_among_equals() {
 /// Tokens of the pass, and of the one before it, count for the rows that come after them alone. All
 /// numbers are exact.
 #[test]
-fn best_of_each_takes_biases_and_penalties_into_account() {
+fn best_of_each_takes_biases_penalties_and_masks_into_account() {
     on_each_device(|gpu| {
         let mut random = Random(9);
         let n_vocab = 1030;
@@ -127,9 +140,18 @@ fn best_of_each_takes_biases_and_penalties_into_account() {
                 }
                 row[5] = f32::NAN;
             }
+            // Some forbid the best tokens, or all but two.
+            let masks: Vec<Mask> = (0..6)
+                .map(|row| match row % 3 {
+                    0 => Mask::of(n_vocab, (0..n_vocab as u32).filter(|id| id % 7 != 4)),
+                    1 => Mask::of(n_vocab, [row as u32 + 40, 1029]),
+                    _ => Mask::of(n_vocab, 0..n_vocab as u32),
+                })
+                .collect();
             let pass = Pass {
                 sampling,
                 biases,
+                masks: (repeat_penalty != 2.0).then_some(masks),
                 prompt: vec![3, 9, 600],
                 output: vec![4, 4, 9, 1025],
                 uncertain: vec![1026, 6],

@@ -283,7 +283,7 @@ fn the_sampling_settings_are_laid_out_as_the_shaders_read_them() {
         seed: 7,
         ..Sampling::default()
     };
-    let params = SamplingParams::from(&sampling).telling_of(5);
+    let params = SamplingParams::from(&sampling).with_logprobs(5);
     let words: &[u32] = bytemuck::cast_slice(std::slice::from_ref(&params));
     let expected = [
         ("inverse_temperature", 4f32.to_bits()),

@@ -10,7 +10,7 @@ use tritloom::kernels::{
     ADJUSTED_WORDS, Adjustments, Approximation, Dense, DenseType, MIN_NORM, NO_TOKEN, Penalties,
     SamplingParams, adjusts_little, leads, rescored_blocks, vocab_blocks,
 };
-use tritloom::sampling::Sampling;
+use tritloom::sampling::{Mask, Sampling};
 
 use crate::device::{device, on_each_device, on_each_device_and_as_cards, read, run, step};
 use crate::embed::{hard_values, upload};
@@ -37,6 +37,7 @@ struct Text {
     penalties: Buffer<Penalties>,
     counts: Buffer<u32>,
     biases: Buffer<f32>,
+    masks: Buffer<u32>,
 }
 
 impl Text {
@@ -45,12 +46,13 @@ impl Text {
             penalties: gpu.upload("penalties", &[Penalties::new(&Sampling::default(), 0)]),
             counts: gpu.buffer("counts", rows),
             biases: gpu.buffer("biases", rows),
+            masks: gpu.buffer("masks", Mask::n_words(rows)),
         }
     }
 
     fn adjustments(&self) -> Adjustments<'_> {
-        let Self { penalties, counts, biases } = self;
-        Adjustments { penalties, counts, biases }
+        let Self { penalties, counts, biases, masks } = self;
+        Adjustments { penalties, counts, biases, masks }
     }
 }
 
@@ -471,6 +473,48 @@ fn an_adjusted_token_equals_the_f16_lm_heads() {
             assert_eq!(counts[0], counts[1]);
         }
         assert!(chosen.len() > 15 / share, "{} tokens", chosen.len());
+    });
+}
+
+/// With masks too: of many tokens and of few, of the last one alone, and of none in most vocabulary blocks.
+/// The best token of all is never allowed.
+#[test]
+fn a_masked_token_equals_the_f16_lm_heads() {
+    on_each_device_and_as_cards(|gpu| {
+        let mut random = Random(29);
+        let (k, rows) = (384, 1300);
+        let values: Vec<f32> = (0..k * rows).map(|_| rounded(0.05 * normal(&mut random))).collect();
+        let heads = LmHeads::new(gpu, &values, k, &[300, 301]);
+        let towards =
+            |id: usize| -> Vec<f32> { values[id * k..][..k].iter().map(|e| 30.0 * e).collect() };
+        let all = 0..rows as u32;
+        let masks: [Vec<u32>; 5] = [
+            all.clone().collect(),
+            all.clone().filter(|id| id % 3 == 1).collect(),
+            vec![rows as u32 - 1],
+            vec![0, 31, 32, 63, 64],
+            all.clone().filter(|id| (512..520).contains(id)).collect(),
+        ];
+        for (temperature, repeat_penalty) in [(0.0, 1.0), (1.0, 1.0), (0.0, 1.5), (3.0, 1.2)] {
+            let sampling = Sampling { temperature, repeat_penalty, seed: 3, ..Sampling::default() };
+            gpu.write(&heads.sampling, 0, &[(&sampling).into()]);
+            for (n, ids) in masks.iter().enumerate() {
+                let best = random.below(rows);
+                let mask = Mask::of(rows, ids.iter().copied().filter(|id| *id != best as u32));
+                let words = Mask::words_of_all(std::slice::from_ref(&mask), rows).unwrap();
+                for text in &heads.text {
+                    let penalties = Penalties::new(&sampling, 1).masked(true);
+                    gpu.write(&text.penalties, 0, &[penalties]);
+                    gpu.write(&text.masks, 0, &words);
+                    gpu.write(&text.counts, 0, &Penalties::counts(rows, &[5, 600], &[0, 40]));
+                }
+                for x in [towards(best), vec![0.0; k], vec![1e29; k]] {
+                    let [all, half] = heads.best_of(heads.adjusted.each_ref(), gpu, &x);
+                    assert_eq!(half, all, "{sampling:?}, mask {n}");
+                    assert!(mask.allows(half.1), "{} of mask {n}", half.1);
+                }
+            }
+        }
     });
 }
 

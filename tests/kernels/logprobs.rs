@@ -17,7 +17,7 @@ fn records(
     (pos, n_tokens): (usize, usize),
 ) -> Vec<Record> {
     let n_vocab = rows[0].len();
-    let params = SamplingParams::from(&Sampling::default()).telling_of(n_top);
+    let params = SamplingParams::from(&Sampling::default()).with_logprobs(n_top);
     let sampling = gpu.upload("sampling", &[params]);
     let steps = gpu.upload("step", &[step(pos, n_tokens)]);
     let (logits, tokens) = (gpu.upload("logits", &rows.concat()), gpu.upload("tokens", tokens));

@@ -1,8 +1,9 @@
-//! `penalize` changes the logits of tokens that have a bias or that the text has already.
+//! `penalize` changes the logits of tokens that have a bias, that the text has already or that a mask
+//! forbids.
 
 use tritloom::gpu::Recorder;
 use tritloom::kernels::{Adjustments, Penalties};
-use tritloom::sampling::{LogitBias, Sampling};
+use tritloom::sampling::{LogitBias, Mask, Sampling};
 
 use crate::device::{assert_close, device, read, step};
 use crate::support::Random;
@@ -28,7 +29,18 @@ fn penalize_counts_every_token_once() {
             output.push(n_vocab as u32 - 1);
             let n_counted = prompt.len() + output.len();
 
-            let penalties = gpu.upload("penalties", &[Penalties::new(&sampling, n_counted)]);
+            // The last settings have a mask. Without one, the mask's words are not read.
+            let masked = presence_penalty == -2.0;
+            let mask = match masked {
+                true => Mask::of(n_vocab, (0..n_vocab as u32).filter(|id| id % 5 != 1)),
+                false => Mask::of_none(n_vocab),
+            };
+            let words = (0..Mask::n_words(n_vocab) as u32).map(|at| {
+                (0..32).filter(|bit| mask.allows(32 * at + bit)).map(|bit| 1 << bit).sum()
+            });
+            let masks = gpu.upload("masks", &words.collect::<Vec<u32>>());
+            let penalties = Penalties::new(&sampling, n_counted).masked(masked);
+            let penalties = gpu.upload("penalties", &[penalties]);
             let counts = gpu.upload("counts", &Penalties::counts(n_vocab, &prompt, &output));
             // Of some tokens of the text, and of others.
             let bias: LogitBias = (0..9)
@@ -44,7 +56,12 @@ fn penalize_counts_every_token_once() {
             let adjusted = gpu.buffer("adjusted", n_vocab);
             let steps = gpu.buffer("step", 1);
             let mut p = Recorder::new(gpu, &steps);
-            let by = Adjustments { penalties: &penalties, counts: &counts, biases: &biases };
+            let by = Adjustments {
+                penalties: &penalties,
+                counts: &counts,
+                biases: &biases,
+                masks: &masks,
+            };
             p.penalize(by, &tokens, &logits, &adjusted);
             let plan = p.finish();
 
@@ -65,9 +82,26 @@ fn penalize_counts_every_token_once() {
                 let mut expected = plain.clone();
                 bias.add_to(&mut expected);
                 sampling.penalize(&mut expected, &prompt, &output);
+                if masked {
+                    mask.apply_to(&mut expected);
+                }
                 assert_eq!(read(gpu, &logits), plain, "the model's own logits stay");
                 let found = read(gpu, &adjusted);
                 let what = format!("{sampling:?}, {n_vocab} tokens, at {pos}");
+                let forbidden = |values: &[f32]| -> Vec<bool> {
+                    values.iter().map(|v| *v == f32::NEG_INFINITY).collect()
+                };
+                assert_eq!(forbidden(&found), forbidden(&expected), "{what}");
+                let [found, expected] = [found, expected].map(|mut values| {
+                    values.retain(|v| v.is_finite());
+                    values
+                });
+                let plain: Vec<f32> = plain
+                    .into_iter()
+                    .zip(0..)
+                    .filter(|(_, id)| !masked || mask.allows(*id))
+                    .map(|(v, _)| v)
+                    .collect();
                 // Of sums of three terms, each rounded.
                 assert_close(&what, &found, &expected, 2e-7, |i| plain[i].abs() + 20.0);
                 // Tokens without a bias that are not in the text stay as they are.
