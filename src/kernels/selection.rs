@@ -62,7 +62,7 @@ impl From<&Sampling> for SamplingParams {
 }
 
 impl SamplingParams {
-    /// The same, telling of this many of the likeliest tokens, at most [`MAX_LOGPROBS`].
+    /// The same, with the log-probabilities of this many of the likeliest tokens, at most [`MAX_LOGPROBS`].
     pub fn with_logprobs(self, n_top: usize) -> Self {
         Self { n_top: n_top.min(MAX_LOGPROBS) as u32, ..self }
     }
