@@ -28,7 +28,7 @@ fn a_step_chooses_among_the_tokens_of_its_mask() {
     let penalized = Sampling { repeat_penalty: 1.3, frequency_penalty: 0.5, ..Sampling::default() };
     let ids = noise(9);
     let gpu = Setup::default;
-    for setup in [gpu().on_reference(), gpu().head(LmHead::F16), gpu().head(LmHead::Int8)] {
+    for setup in [gpu().on_reference(), gpu().lm_head(LmHead::F16), gpu().lm_head(LmHead::Int8)] {
         let session = setup.small();
         let compute = session.compute();
         for (n, sampling) in [Sampling::default(), drawn, kept, penalized].into_iter().enumerate() {
