@@ -14,6 +14,7 @@ use tritloom::compute::{
 use tritloom::model::{Config, Weight};
 use tritloom::native::block_on;
 use tritloom::reference::OnCpu;
+use tritloom::sampling::Mask;
 use tritloom::session::{Calls, LoadOptions, Prompt, Session};
 use tritloom::source::{Reader, Source};
 use tritloom::{Error, Result};
@@ -166,6 +167,10 @@ impl Compute for Lost {
 
     fn set_choosing(&self, choosing: &Choosing) {
         self.compute.set_choosing(choosing);
+    }
+
+    fn write_masks(&self, slot: usize, masks: &[Mask]) -> Result<()> {
+        self.compute.write_masks(slot, masks)
     }
 
     fn compile_choosing(&self) -> LocalBoxFuture<'_, ()> {
