@@ -319,7 +319,7 @@ export interface ChatOptions {
 
 /** Options of `model.tokenize`. A name that is not listed is `bad-option`. */
 export interface TokenizeOptions {
-  /** Whether to recognise special tokens, such as `<|eot_id|>`, in the text. Default `false`. */
+  /** Whether to recognise special tokens, such as `<|eot_id|>` and `<think>`, in the text; if not, they are text. Default `false`. */
   special?: boolean
 }
 
@@ -403,7 +403,7 @@ export interface GenerateOptions {
   signal?: AbortSignal
   /** Whether a text is the prompt itself, and gets no chat template around it. Default `false`. */
   raw?: boolean
-  /** Whether to recognise special tokens in a raw text. Needs `raw`. Default `false`. */
+  /** Whether to recognise special tokens in a raw text; if not, they are text. Needs `raw`. Default `false`. */
   special?: boolean
 }
 

@@ -38,6 +38,22 @@ fn hostile_fixtures_get_their_verdict() {
     }
 }
 
+/// A page has no memory for what a header of tiny entries would become.
+#[test]
+fn millions_of_tiny_entries_are_refused() {
+    let mut metadata = tiny();
+    metadata.metadata = (0..70_000).map(|n| (n.to_string(), Kv::U32(0))).collect();
+    let mut tensors = tiny();
+    tensors.tensors = (0..70_000)
+        .map(|n| Tensor { name: n.to_string(), ne: vec![1], type_id: 0, bytes: vec![0; 4] })
+        .collect();
+    for file in [metadata, tensors] {
+        let error = read(&file.build()).unwrap_err();
+        assert_eq!(error.code(), "bad-gguf");
+        assert!(error.to_string().contains("70000"), "{error}");
+    }
+}
+
 #[test]
 fn a_valid_header_is_read_whole() {
     for version in [2, 3] {

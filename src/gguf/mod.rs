@@ -26,6 +26,11 @@ const FIRST_READ: u64 = 256 << 10;
 /// A header may not be larger. With a vocabulary of 128 256 tokens it has 8.4 MB.
 const MAX_HEADER: u64 = 256 << 20;
 
+/// There may not be more metadata entries, nor more tensors. Each takes more memory than bytes of the file:
+/// a header of the largest size would not fit into a page's memory. Models have some fifty entries and a few
+/// hundred tensors.
+const MAX_ENTRIES: u64 = 1 << 16;
+
 /// The smallest metadata entry: a key of one byte and its length (9), a type (4), a value (1).
 const MIN_ENTRY: u64 = 14;
 
@@ -90,10 +95,10 @@ fn parse(bytes: &[u8], file_len: u64) -> Result<Gguf, Stop> {
         _ if version & 0xffff == 0 => return cursor.bad("it is a big-endian file"),
         _ => return cursor.bad(format_args!("it has version {version}, expected 2 or 3")),
     }
-    let n_tensors = cursor.count(MIN_TENSOR, "the number of tensors")?;
-    let n_kv = cursor.count(MIN_ENTRY, "the number of metadata entries")?;
+    let n_tensors = entries(cursor, MIN_TENSOR, "the number of tensors")?;
+    let n_kv = entries(cursor, MIN_ENTRY, "the number of metadata entries")?;
     let metadata = Metadata::parse(cursor, n_kv)?;
-    let entries = tensor::parse(cursor, n_tensors)?;
+    let table = tensor::parse(cursor, n_tensors)?;
 
     let alignment = match metadata.get("general.alignment") {
         None => 32,
@@ -104,6 +109,14 @@ fn parse(bytes: &[u8], file_len: u64) -> Result<Gguf, Stop> {
         }
     };
     let data_start = cursor.at().next_multiple_of(alignment);
-    let tensors = tensor::place(entries, data_start, alignment, file_len)?;
+    let tensors = tensor::place(table, data_start, alignment, file_len)?;
     Ok(Gguf { version, metadata, tensors, alignment, data_start })
+}
+
+/// A number of entries of at least `smallest` bytes each.
+fn entries(cursor: &mut Cursor<'_>, smallest: u64, what: &str) -> Result<u64, Stop> {
+    match cursor.count(smallest, what)? {
+        n if n > MAX_ENTRIES => cursor.bad(format_args!("{what} is {n}, more than {MAX_ENTRIES}")),
+        n => Ok(n),
+    }
 }

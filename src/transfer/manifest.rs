@@ -1,9 +1,7 @@
 //! The record of a stored file: which parts of it are stored, and of which version they are.
 //!
-//! What a browser's storage gives back may come from an older release, or be damaged, or belong to
-//! somebody else: [`Manifest::read`] checks everything.
-//!
-//! The names in a record are those of the released layout, whatever the fields are called here.
+//! What a browser's storage gives back may be damaged, or be of another release, or belong to somebody else:
+//! [`Manifest::checked`] refuses what cannot be true.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -12,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::headers::{MAX_TOTAL, Version};
 
-/// The layout of the records below. A new layout needs a new variant of [`Record`].
-const SCHEMA: u32 = 2;
+/// The layout of the records below. A record of another layout is refused.
+const SCHEMA: u32 = 1;
 
 /// The most bytes in a stored part.
 pub const MAX_PART: u64 = 16 << 20;
@@ -45,7 +43,6 @@ pub struct Manifest {
     #[serde(default)]
     pub sha256: Option<String>,
     /// The parts that are stored, in the file's order, without overlaps.
-    #[serde(rename = "chunks")]
     pub stored: Vec<StoredPart>,
     /// Whether all of the file is stored.
     pub complete: bool,
@@ -68,40 +65,11 @@ pub struct StoredPart {
     pub start: u64,
     /// Bytes.
     pub length: u64,
-    /// SHA-256 in base64. The first release stored none.
-    #[serde(default)]
-    pub sha256: Option<String>,
+    /// SHA-256 in base64.
+    pub sha256: String,
     /// They are in a file of their own, at the same offset, and not in a blob.
     #[serde(default)]
     pub on_disk: bool,
-}
-
-/// A record as this release or an earlier one wrote it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
-pub enum Record {
-    /// By this release.
-    Current(Manifest),
-    /// By the first release, whose parts were 16 MiB each, named by their number.
-    First(First),
-}
-
-/// See [`Record::First`].
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct First {
-    id: String,
-    url: String,
-    complete: bool,
-    bytes: u64,
-    #[serde(rename = "chunks")]
-    parts: u32,
-    #[serde(default)]
-    etag: Option<String>,
-    #[serde(default)]
-    last_modified: Option<String>,
-    added: f64,
-    used: f64,
 }
 
 /// A range of a file that is read or fetched as one.
@@ -132,14 +100,10 @@ impl Manifest {
         }
     }
 
-    /// Reads a record. The error says why it cannot be true.
-    pub fn read(record: Record) -> Result<Self, String> {
-        let manifest = match record {
-            Record::Current(manifest) => manifest,
-            Record::First(first) => first.migrate()?,
-        };
-        manifest.check()?;
-        Ok(manifest)
+    /// The record, if it can be true. The error says why it cannot.
+    pub fn checked(self) -> Result<Self, String> {
+        self.check()?;
+        Ok(self)
     }
 
     fn check(&self) -> Result<(), String> {
@@ -267,35 +231,6 @@ impl Part {
     }
 }
 
-impl First {
-    /// The same file as a record of this release; the blobs stay as they are. A file that is not
-    /// complete is dropped: its record does not give the total length.
-    fn migrate(self) -> Result<Manifest, String> {
-        let parts = self.bytes.div_ceil(MAX_PART);
-        if !self.complete || self.bytes > MAX_TOTAL || u64::from(self.parts) != parts {
-            return Err("an incomplete file of an earlier release".into());
-        }
-        let part = |key: u32| {
-            let start = u64::from(key) * MAX_PART;
-            StoredPart {
-                key,
-                start,
-                length: MAX_PART.min(self.bytes - start),
-                sha256: None,
-                on_disk: false,
-            }
-        };
-        Ok(Manifest {
-            total: Some(self.bytes),
-            version: Version { etag: self.etag, last_modified: self.last_modified },
-            stored: (0..self.parts).map(part).collect(),
-            complete: true,
-            used: self.used,
-            ..Manifest::new(self.id, &self.url, self.added)
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -304,7 +239,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     fn part(key: u32, start: u64, length: u64) -> StoredPart {
-        StoredPart { key, start, length, sha256: None, on_disk: false }
+        StoredPart { key, start, length, sha256: "aa".into(), on_disk: false }
     }
 
     fn manifest(total: u64, stored: &[StoredPart]) -> Manifest {
@@ -317,7 +252,8 @@ mod tests {
     }
 
     fn read(value: serde_json::Value) -> Result<Manifest, String> {
-        Manifest::read(serde_json::from_value(value).map_err(|error| error.to_string())?)
+        let record: Manifest = serde_json::from_value(value).map_err(|error| error.to_string())?;
+        record.checked()
     }
 
     #[test]
@@ -368,23 +304,20 @@ mod tests {
     }
 
     #[test]
-    fn the_stored_names_are_those_of_the_released_layout() {
+    fn records_have_these_names() {
         let record = json!({
-            "schema": 2, "id": "1-2", "url": "http://a/b", "finalUrl": "http://c/d", "total": 30,
+            "schema": 1, "id": "1-2", "url": "http://a/b", "finalUrl": "http://c/d", "total": 30,
             "version": { "etag": "\"x\"", "lastModified": "Mon" }, "sha256": "aa",
-            "chunks": [
+            "stored": [
                 { "key": 0, "start": 0, "length": 10, "sha256": "bb", "onDisk": true },
-                { "key": 4, "start": 10, "length": 20, "sha256": null, "onDisk": false }
+                { "key": 4, "start": 10, "length": 20, "sha256": "aa", "onDisk": false }
             ],
             "complete": true, "didNotFit": null, "added": 1.5, "used": 2.5
         });
         let file = read(record.clone()).expect("a record");
         assert_eq!(
             file.stored,
-            [
-                StoredPart { sha256: Some("bb".into()), on_disk: true, ..part(0, 0, 10) },
-                part(4, 10, 20),
-            ]
+            [StoredPart { sha256: "bb".into(), on_disk: true, ..part(0, 0, 10) }, part(4, 10, 20),]
         );
         assert_eq!(serde_json::to_value(&file).expect("a record"), record);
     }
@@ -395,8 +328,8 @@ mod tests {
         whole.complete = true;
         let good = serde_json::to_value(&whole).expect("a record");
         let hostile = [
-            ("/schema", json!(1)),
-            ("/schema", json!(3)),
+            ("/schema", json!(0)),
+            ("/schema", json!(2)),
             ("/id", json!("")),
             ("/id", json!(null)),
             ("/total", json!(null)),
@@ -404,15 +337,15 @@ mod tests {
             ("/total", json!(31)),
             ("/total", json!(-1)),
             ("/total", json!(1_u64 << 50)),
-            ("/chunks", json!(2)),
-            ("/chunks", json!([])),
-            ("/chunks/0/length", json!(0)),
-            ("/chunks/0/length", json!(11)),
-            ("/chunks/1/length", json!(1_u64 << 60)),
-            ("/chunks/1/start", json!(11)),
-            ("/chunks/1/start", json!(u64::MAX)),
-            ("/chunks/1/start", json!(-5)),
-            ("/chunks/1/key", json!(0)),
+            ("/stored", json!(2)),
+            ("/stored", json!([])),
+            ("/stored/0/length", json!(0)),
+            ("/stored/0/length", json!(11)),
+            ("/stored/1/length", json!(1_u64 << 60)),
+            ("/stored/1/start", json!(11)),
+            ("/stored/1/start", json!(u64::MAX)),
+            ("/stored/1/start", json!(-5)),
+            ("/stored/1/key", json!(0)),
         ];
         for (path, value) in hostile {
             let mut record = good.clone();
@@ -424,23 +357,5 @@ mod tests {
         assert!(read(serde_json::to_value(&nothing).expect("a record")).is_err());
         assert!(read(json!(null)).is_err());
         assert!(read(json!({ "id": "a" })).is_err());
-    }
-
-    #[test]
-    fn files_of_the_first_release_still_load() {
-        let record = |bytes: u64, parts: u32, complete: bool| {
-            json!({
-                "id": "1-2", "url": "http://a/b", "complete": complete, "bytes": bytes,
-                "chunks": parts, "etag": "\"e\"", "lastModified": null, "added": 5.5, "used": 6
-            })
-        };
-        let whole = read(record(40 * MIB, 3, true)).expect("a whole file");
-        assert_eq!(whole.bytes(), 40 * MIB);
-        assert_eq!(whole.stored[2], part(2, 32 * MIB, 8 * MIB));
-        assert!(whole.complete && whole.used == 6.0 && whole.added == 5.5);
-        assert_eq!(whole.version.validator(), Some("\"e\""));
-        assert!(read(record(40 * MIB, 2, false)).is_err());
-        assert!(read(record(40 * MIB, 2, true)).is_err());
-        assert!(read(record(u64::MAX, u32::MAX, true)).is_err());
     }
 }

@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_load_continues_only_a_part_of_a_file_whose_version_is_known() {
-        let part = StoredPart { key: 0, start: 0, length: 10, sha256: None, on_disk: false };
+        let part = StoredPart { key: 0, start: 0, length: 10, sha256: "aa".into(), on_disk: false };
         let mut begun = Manifest::new("id".into(), "http://a/b", 0.0);
         begun.total = Some(30);
         begun.version.etag = Some("\"x\"".into());

@@ -136,7 +136,7 @@ mod tests {
     fn file(url: &str, used: f64, length: u64, total: Option<u64>) -> Manifest {
         let mut file = Manifest::new(url.into(), url, 0.0);
         (file.used, file.total, file.complete) = (used, total, total == Some(length));
-        let part = StoredPart { key: 0, start: 0, length, sha256: None, on_disk: false };
+        let part = StoredPart { key: 0, start: 0, length, sha256: "aa".into(), on_disk: false };
         file.stored.extend((length > 0).then_some(part));
         file
     }

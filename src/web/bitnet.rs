@@ -161,8 +161,8 @@ impl WasmModel {
         }
     }
 
-    /// The tokens of a text, without a begin-of-text token. `special`: the text may contain special
-    /// tokens.
+    /// The tokens of a text, without a begin-of-text token. `special`: it may contain special
+    /// tokens; otherwise all of it is text.
     pub fn tokenize(
         &self,
         #[wasm_bindgen(unchecked_param_type = "string")] text: JsValue,
@@ -173,7 +173,7 @@ impl WasmModel {
         let ids = if boolean("special", &special)? {
             model.tokenizer.encode_with_special(&text)?
         } else {
-            model.tokenizer.encode(&text)?
+            model.tokenizer.encode_text(&text)?
         };
         Ok(Uint32Array::from(ids.as_slice()))
     }

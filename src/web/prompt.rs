@@ -93,7 +93,7 @@ pub(super) fn ids(input: &JsValue, n_vocab: usize) -> Result<Vec<u32>> {
 
 fn raw_text(tokenizer: &Tokenizer, text: &str, special: bool) -> Result<Vec<u32>> {
     let ids =
-        if special { tokenizer.encode_with_special(text)? } else { tokenizer.encode(text)? };
+        if special { tokenizer.encode_with_special(text)? } else { tokenizer.encode_text(text)? };
     let bos = tokenizer.bos().filter(|bos| tokenizer.add_bos() && ids.first() != Some(bos));
     let ids: Vec<u32> = bos.into_iter().chain(ids).collect();
     if ids.is_empty() { Err(bad_option("prompt", "must not be empty")) } else { Ok(ids) }

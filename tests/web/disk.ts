@@ -100,11 +100,11 @@ const insert = () => {
   }
   IDBObjectStore.prototype.delete = function (query) {
     const range = query instanceof IDBKeyRange ? query : IDBKeyRange.only(query)
-    if (this.name === 'chunks') forget(this, key => range.includes(key))
+    if (this.name === 'parts') forget(this, key => range.includes(key))
     return remove.call(this, query)
   }
   IDBObjectStore.prototype.clear = function () {
-    if (this.name === 'chunks') forget(this, () => true)
+    if (this.name === 'parts') forget(this, () => true)
     return clear.call(this)
   }
 }

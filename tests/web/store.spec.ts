@@ -1,4 +1,4 @@
-// What lies on the device: found damaged, found lost, found written by an earlier release.
+// What lies on the device: found damaged, found lost, found written by another release.
 import { createHash } from 'node:crypto'
 import type { Page } from '@playwright/test'
 import {
@@ -39,7 +39,7 @@ const inDatabase = (page: Page, work: string) =>
 
 interface StoredPart { start: number, length: number, sha256: string }
 
-interface StoredFile { id: string, total: number, version: { etag: string }, finalUrl: string, chunks: StoredPart[] }
+interface StoredFile { id: string, total: number, version: { etag: string }, finalUrl: string, stored: StoredPart[] }
 
 /** The records of all stored files. */
 const records = (page: Page) =>
@@ -55,8 +55,8 @@ const filesOnDisk = (page: Page) => page.evaluate(async () => {
 
 /** Changes a byte of the stored part that is number `index` in the file. */
 const flip = async (page: Page, index: number) => {
-  const [{ id, chunks }] = await records(page) as [StoredFile]
-  const part = chunks[index]!
+  const [{ id, stored }] = await records(page) as [StoredFile]
+  const part = stored[index]!
   await page.evaluate(async ([id, at]) => {
     const file = await (await (await navigator.storage.getDirectory()).getDirectoryHandle('tritloom')).getFileHandle(id)
     const byte = new Uint8Array(await (await file.getFile()).slice(at, at + 1).arrayBuffer())
@@ -83,7 +83,7 @@ test('stored parts are small, hashed, and add up to the file', async ({ shared }
   expect(file).toMatchObject({ total: SIZE, complete: true, version: { etag: `"${SIZE}"` }, finalUrl: expect.stringContaining(path) })
   const bytes = spreadModel()
   let end = 0
-  for (const { start, length, sha256 } of file!.chunks) {
+  for (const { start, length, sha256 } of file!.stored) {
     expect(start).toBe(end)
     expect(length).toBeLessThanOrEqual(16 * MIB)
     expect(`sha256-${sha256}`).toBe(integrityOf(bytes.subarray(start, start + length)))
@@ -232,15 +232,15 @@ test('parts that are gone are fetched again, and no others: blobs', async ({ sha
   await load(shared, here, path)
   await inDatabase(shared, `
     const [file] = await done(database.transaction('files').objectStore('files').getAll())
-    const chunks = database.transaction('chunks', 'readwrite').objectStore('chunks')
-    for (const index of [2, 7]) await done(chunks.delete([file.id, file.chunks[index].key]))`)
+    const parts = database.transaction('parts', 'readwrite').objectStore('parts')
+    for (const index of [2, 7]) await done(parts.delete([file.id, file.stored[index].key]))`)
   await rewrite({})
   const { kinds } = await loadReporting(shared, path, here)
   expect(kinds).toEqual(['resumed'])
   expect((await requests()).map(({ sent }) => sent)).toEqual([MIB, MIB])
   await expectRandomModel(shared)
   // All of them gone.
-  await inDatabase(shared, `await done(database.transaction('chunks', 'readwrite').objectStore('chunks').clear())`)
+  await inDatabase(shared, `await done(database.transaction('parts', 'readwrite').objectStore('parts').clear())`)
   expect((await loadFailure(shared, path, { cache: 'only', ...here })).code).toBe('not-cached')
   await rewrite({})
   await load(shared, here, path)
@@ -250,8 +250,8 @@ test('parts that are gone are fetched again, and no others: blobs', async ({ sha
 test('parts that are gone are fetched again, and no others: the end of a file, then all of it', async ({ shared }) => {
   const { path, rewrite, requests } = await scripted(shared)
   await load(shared, {}, path)
-  const [{ id, chunks }] = await records(shared) as [StoredFile]
-  const { start } = chunks[7]!
+  const [{ id, stored }] = await records(shared) as [StoredFile]
+  const { start } = stored[7]!
   await shared.evaluate(async ([id, size]) => {
     const file = await (await (await navigator.storage.getDirectory()).getDirectoryHandle('tritloom')).getFileHandle(id)
     const writable = await file.createWritable({ keepExistingData: true })
@@ -277,8 +277,8 @@ test('what is stored as blobs is read where new bytes go to files, and the missi
   await load(shared, { worker: false }, path)
   await inDatabase(shared, `
     const [file] = await done(database.transaction('files').objectStore('files').getAll())
-    const chunks = database.transaction('chunks', 'readwrite').objectStore('chunks')
-    for (const index of [2, 7]) await done(chunks.delete([file.id, file.chunks[index].key]))`)
+    const parts = database.transaction('parts', 'readwrite').objectStore('parts')
+    for (const index of [2, 7]) await done(parts.delete([file.id, file.stored[index].key]))`)
   await shared.evaluate(() => window.restore())
   await rewrite({})
   expect((await loadReporting(shared, path)).kinds).toEqual(['resumed'])
@@ -286,7 +286,7 @@ test('what is stored as blobs is read where new bytes go to files, and the missi
   await expectRandomModel(shared)
   await load(shared, { cache: 'only' }, path)
   await expectRandomModel(shared)
-  const counts = await inDatabase(shared, `return done(database.transaction('chunks').objectStore('chunks').count())`)
+  const counts = await inDatabase(shared, `return done(database.transaction('parts').objectStore('parts').count())`)
   expect([counts, await filesOnDisk(shared)]).toEqual([8, [(await records(shared))[0]!.id]])
 })
 
@@ -301,7 +301,7 @@ test('where no other threads may run, all is stored in IndexedDB, and files are 
   await expectRandomModel(shared)
   expect(await requests()).toEqual([])
   await load(shared, { worker: false, cache: 'refresh' }, path)
-  const counts = await inDatabase(shared, `return done(database.transaction('chunks').objectStore('chunks').count())`)
+  const counts = await inDatabase(shared, `return done(database.transaction('parts').objectStore('parts').count())`)
   expect([counts, await filesOnDisk(shared)]).toEqual([10, []])
 })
 
@@ -310,14 +310,14 @@ test('records that are no stored files are cleared away', async ({ shared }) => 
   await load(shared, {}, path)
   await inDatabase(shared, `
     const [file] = await done(database.transaction('files').objectStore('files').getAll())
-    const transaction = database.transaction(['files', 'chunks'], 'readwrite')
-    const files = transaction.objectStore('files'), chunks = transaction.objectStore('chunks')
+    const transaction = database.transaction(['files', 'parts'], 'readwrite')
+    const files = transaction.objectStore('files'), parts = transaction.objectStore('parts')
     await done(files.put({ id: 'a', url: file.url, complete: true }))
-    await done(files.put({ ...file, id: 'b', chunks: [{ key: 0, start: 0, length: 1e15 }] }))
+    await done(files.put({ ...file, id: 'b', stored: [{ key: 0, start: 0, length: 1e15 }] }))
     await done(files.put({ ...file, id: 'c', schema: 77 }))
     await done(files.put({ ...file, total: file.total + 1 }))
-    await done(chunks.put('no blob', ['nobody', 0]))
-    await done(chunks.put(new Blob(['x']), 17))`)
+    await done(parts.put('no blob', ['nobody', 0]))
+    await done(parts.put(new Blob(['x']), 17))`)
   await shared.evaluate(async () => {
     const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle('tritloom')
     await folder.getFileHandle('nobody', { create: true })
@@ -328,46 +328,10 @@ test('records that are no stored files are cleared away', async ({ shared }) => 
   await expectRandomModel(shared)
   expect(await storedModels(shared)).toMatchObject([{ url, complete: true }])
   const counts = await inDatabase(shared, `
-    const transaction = database.transaction(['files', 'chunks'])
-    return [await done(transaction.objectStore('files').count()), await done(transaction.objectStore('chunks').count())]`)
+    const transaction = database.transaction(['files', 'parts'])
+    return [await done(transaction.objectStore('files').count()), await done(transaction.objectStore('parts').count())]`)
   expect(counts).toEqual([1, 0])
   expect(await filesOnDisk(shared)).toEqual([(await records(shared))[0]!.id])
-})
-
-test('what the first release stored is taken over; its half downloads are not', async ({ harness }) => {
-  const { path, url, requests } = await scripted(harness)
-  const half = new URL('/elsewhere.gguf', url).href
-  await harness.evaluate(async ([url, half]) => {
-    // As that release did it: version 1, parts of 16 MiB numbered from 0.
-    const bytes = await (await fetch('/spread.gguf')).blob()
-    await new Promise<void>((resolve, reject) => {
-      const opening = indexedDB.open('tritloom', 1)
-      opening.onupgradeneeded = () => {
-        opening.result.createObjectStore('files', { keyPath: 'id' })
-        opening.result.createObjectStore('chunks')
-      }
-      opening.onsuccess = () => {
-        const transaction = opening.result.transaction(['files', 'chunks'], 'readwrite')
-        const file = { id: '17-5', url, complete: true, bytes: bytes.size, chunks: 1, etag: '"e"', lastModified: undefined, added: 5, used: 6 }
-        transaction.objectStore('files').put(file)
-        transaction.objectStore('files').put({ ...file, id: '18-5', url: half, complete: false, bytes: 16 << 20 })
-        transaction.objectStore('chunks').put(bytes, ['17-5', 0])
-        transaction.objectStore('chunks').put(new Blob([new Uint8Array(16 << 20)]), ['18-5', 0])
-        transaction.oncomplete = () => resolve(opening.result.close())
-        transaction.onabort = () => reject(transaction.error)
-      }
-    })
-  }, [url, half] as const)
-  await load(harness, { cache: 'only' }, path)
-  await expectRandomModel(harness)
-  expect(await requests()).toEqual([])
-  expect(await storedModels(harness)).toMatchObject([{ url, complete: true, bytes: SIZE, added: 5, etag: '"e"' }])
-  expect((await loadFailure(harness, half, { cache: 'only' })).code).toBe('not-cached')
-  // The next download clears the half away.
-  await load(harness, {}, RANDOM_MODEL)
-  const ids = await inDatabase(harness, `return (await done(database.transaction('chunks').objectStore('chunks').getAllKeys())).map(([id]) => id)`)
-  expect(ids).toContain('17-5')
-  expect(ids).not.toContain('18-5')
 })
 
 test('a database of a later release is left alone', async ({ harness }) => {

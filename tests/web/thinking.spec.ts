@@ -6,6 +6,23 @@ const MODEL = '/tests/data/thinking/thinking.gguf'
 const REASONING = 'Is it cold? In summer no.'
 const ANSWER = 'It is warm today!'
 
+test('without `special`, the name of a token is text', async ({ shared: page }) => {
+  await load(page, { template: 'file' }, MODEL)
+  const found = await page.evaluate(async () => {
+    const { model } = window
+    const raw = async (special: boolean) =>
+      (await model.generate('<think>', { raw: true, special, maxTokens: 1 }).stats).promptTokens
+    return {
+      text: (await model.tokenize('<think>')).length,
+      special: (await model.tokenize('<think>', { special: true })).length,
+      raw: [await raw(false), await raw(true)]
+    }
+  })
+  expect(found.special).toBe(1)
+  expect(found.text).toBeGreaterThan(1)
+  expect(found.raw[0]).toBeGreaterThan(found.raw[1]!)
+})
+
 for (const worker of [true, false]) {
   test.describe(worker ? 'in a worker' : 'in this thread', () => {
     const options = { ...(worker ? {} : { worker: false }), template: 'file' }

@@ -22,12 +22,10 @@ impl Load<'_> {
         {
             return Err(self.other_file(error));
         }
-        // Every part is compared with its own hash, if it has one.
-        let compared = file.stored.iter().all(|part| part.sha256.is_some());
-        let is_known = file.sha256.is_some() && compared;
         let total = file.bytes();
         reporter.begin(Phase::Cache, (total, 0), 1.0);
-        let hashed = wanted.is_some() && !is_known;
+        // Each part is compared with its own hash, so the file is the one whose hash is known.
+        let hashed = wanted.is_some() && file.sha256.is_none();
         let feed = Feed::parts(Some(self.stored_file(storage, file, false)), None, &self.ahead);
         let parts = PartSource::new(feed, file.parts(total), total, hashed);
         let (finished, parts) = self.session(parts, hashed).await;
@@ -36,10 +34,6 @@ impl Load<'_> {
                 return Err(Error::NotCached { url: self.address.url.clone() }.into());
             }
             (Err(_), Some(cause)) => return Err(Fault::Restart(cause)),
-            (Err(Error::BadGguf(_)), _) if !compared && self.cache != CacheMode::Only => {
-                self.discard(file).await;
-                return Err(Fault::Restart(Cause::Damaged));
-            }
             (finished, _) => finished?,
         };
         if let (Some(wanted), Some(hash)) = (wanted, hash) {

@@ -2,7 +2,7 @@
 //!
 //! There are two object stores. `files` has one record per file, its [`Manifest`]. The bytes are in
 //! a file of [`Disk`] with the record's id as its name, each part at its own offset. Where a browser
-//! has no such files, `chunks` has the bytes: one blob for each part, under `[file id, part key]`. A
+//! has no such files, `parts` has the bytes: one blob for each part, under `[file id, part key]`. A
 //! part's entry in the manifest is written after its bytes, or in one transaction with its blob.
 //! `complete` is written last, in a transaction that has counted the parts: an incomplete download,
 //! or one that another tab has deleted, never counts as complete. A later download continues what a
@@ -23,17 +23,15 @@ use web_sys::Blob;
 
 use super::disk::{Disk, Sizes};
 use crate::error::{Error, Result};
-use crate::transfer::{Manifest, Record, StoredPart};
+use crate::transfer::{Manifest, StoredPart};
 use crate::web::abort::detached;
 use crate::web::error::text;
 use crate::web::timer::sleep;
 
-/// The database's name and the version of its layout. Version 1 had the same object stores, with
-/// other records, which [`Record`] reads. Releases of that time cannot open version 2.
-const DATABASE: (&str, u32) = ("tritloom", 2);
+/// The database's name and the version of its layout.
+const DATABASE: (&str, u32) = ("tritloom", 1);
 const FILES: &str = "files";
-/// The released layout calls the parts chunks.
-const PARTS: &str = "chunks";
+const PARTS: &str = "parts";
 /// Milliseconds to wait for a database that another tab blocks.
 const OPEN_TIMEOUT: f64 = 5000.0;
 
@@ -174,7 +172,7 @@ impl Storage {
             let (mut puts, mut written) = (Vec::new(), 0);
             for NewPart { start, length, blob, sha256 } in parts {
                 let (key, on_disk) = (file.next_key(), blob.is_none());
-                if file.insert(StoredPart { key, start, length, sha256: Some(sha256), on_disk }) {
+                if file.insert(StoredPart { key, start, length, sha256, on_disk }) {
                     puts.extend(blob.map(|blob| store.put(&blob, Some(&part_key(&id, key)))));
                     written += length;
                 }
@@ -399,8 +397,7 @@ async fn file(transaction: &Transaction, id: &str) -> Result<Manifest> {
 
 /// `None` for a record that cannot be read: it is not a file of ours.
 fn manifest(record: JsValue) -> Option<Manifest> {
-    let record: Record = serde_wasm_bindgen::from_value(record).ok()?;
-    Manifest::read(record).ok()
+    serde_wasm_bindgen::from_value::<Manifest>(record).ok()?.checked().ok()
 }
 
 async fn put(transaction: &Transaction, file: &Manifest) -> Result<()> {

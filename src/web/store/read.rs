@@ -72,7 +72,7 @@ pub(in crate::web) async fn read_part(
     Ok(found
         .filter(|(bytes, hash)| {
             let is_whole = u64::from(bytes.length()) == part.length;
-            is_whole && part.sha256.as_ref().is_none_or(|expected| expected == hash)
+            is_whole && part.sha256 == *hash
         })
         .map(|(bytes, _)| bytes))
 }
