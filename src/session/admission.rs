@@ -61,6 +61,8 @@ impl Session {
             serial: running.serials,
             prompted: None,
             decodes: false,
+            counted: false,
+            drafter: None,
             in_flight: 0,
             options,
             on_token,

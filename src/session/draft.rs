@@ -1,35 +1,23 @@
 //! Draft passes: steps that check several drafted tokens at once.
 
-use super::lookup::{self, Lookup};
+use super::lookup::{self, Lookup, STEPS_PER_PASS};
 use super::run::Run;
-use crate::compute::{Choice, Pending};
-use crate::error::Result;
+use super::work::{InFlight, Work};
+use crate::compute::Choice;
 
 /// Submit a draft pass behind at most this many steps: beyond that a draft is probably wrong.
 const MAX_STEPS_BEFORE_DRAFT: usize = 4;
 
-/// Decides when to draft, and what of it to accept.
+/// Decides when to draft in a generation that runs alone, and what of it to accept.
 pub(super) struct Drafter {
     /// `None`: never draft.
     lookup: Option<Lookup>,
-    /// A pass that was submitted while the token before its first one was not known yet: it is
-    /// useless if that token comes out otherwise.
-    ahead: Option<DraftPass>,
-}
-
-/// A draft pass in flight.
-struct DraftPass {
-    /// The last token, and the tokens drafted after it. In a pass ahead the last token is drafted
-    /// too.
-    ids: Vec<u32>,
-    choices: Pending<Vec<Choice>>,
 }
 
 impl Drafter {
-    /// Drafts if `enabled`, and the model takes several tokens in a pass.
-    pub(super) fn new(run: &Run<'_>, enabled: bool) -> Self {
-        let drafts = enabled && run.model.max_draft_pass(0) > 1;
-        Self { lookup: drafts.then(Lookup::default), ahead: None }
+    /// Drafts if `enabled`.
+    pub(super) fn new(enabled: bool) -> Self {
+        Self { lookup: enabled.then(Lookup::default) }
     }
 
     /// Must be called after each token; `tokens` end with it.
@@ -39,116 +27,269 @@ impl Drafter {
         }
     }
 
-    /// Whether a draft is worth trying.
-    pub(super) fn is_confident(&self) -> bool {
-        self.lookup.as_ref().is_some_and(Lookup::is_confident)
+    /// Submits what is to be in flight while the next tokens are awaited: steps or a draft pass.
+    pub(super) fn submit(&mut self, run: &mut Run<'_>, in_flight: &mut InFlight) {
+        let is_confident = self.lookup.as_ref().is_some_and(Lookup::is_confident);
+        if let Some(Work::Draft { ids, .. }) = in_flight.first() {
+            let ids = ids.clone();
+            return self.submit_behind_pass(run, in_flight, &ids);
+        }
+        if is_confident && in_flight.first().is_some() {
+            // A draft waits for all steps in flight: no more of them are submitted.
+            return submit_behind_steps(run, in_flight);
+        }
+        if is_confident && self.submit_pass(run, in_flight) {
+            return;
+        }
+        if !in_flight.has_draft() {
+            // A draft would wait for all steps in flight, so only few are submitted if one is likely.
+            let quiet = self.lookup.as_ref().is_none_or(Lookup::is_quiet);
+            let batch_steps = if quiet { run.pace.batch_steps() } else { 1 };
+            run.fill(in_flight, batch_steps);
+        }
     }
 
-    /// Whether no draft is to be expected soon, so that steps can be submitted far ahead: a draft
-    /// waits for all of them.
-    pub(super) fn is_quiet(&self) -> bool {
-        self.lookup.as_ref().is_none_or(Lookup::is_quiet)
+    /// Drops the oldest work if it is a draft pass whose first token is not the one that the model chose.
+    pub(super) fn drop_mistaken(&mut self, run: &mut Run<'_>, in_flight: &mut InFlight) {
+        if let Some(Work::Draft { ids, .. }) = in_flight.first()
+            && run.tokens.last() != ids.first()
+        {
+            drop_next(run, in_flight);
+            run.pace.pause();
+            self.record_pass(0, false);
+        }
     }
 
-    /// Whether a draft pass is in flight.
-    pub(super) fn has_pass_ahead(&self) -> bool {
-        self.ahead.is_some()
-    }
-
-    /// Tokens in flight that nobody will need if the generation ends now.
-    pub(super) fn tokens_ahead(&self) -> usize {
-        self.ahead.as_ref().map_or(0, |pass| pass.ids.len())
-    }
-
-    /// Runs a draft pass, unless there is nothing to draft: the pass ahead, or a new one. No step
-    /// may be in flight. Gives the drafted tokens that the model accepts and one more token, which
-    /// it chose after them; nothing if no pass was run.
-    pub(super) async fn draft(&mut self, run: &mut Run<'_>) -> Result<Vec<Choice>> {
-        self.drop_mistaken(run);
-        let Some(&last) = run.tokens.last() else { return Ok(Vec::new()) };
-        let pass = match self.ahead.take() {
-            Some(ahead) => ahead,
-            None if !self.is_confident() => return Ok(Vec::new()),
-            None => {
-                let max_drafted = max_pass(run, *run.filled, 0).saturating_sub(1);
-                let draft = lookup::draft(run.tokens, max_drafted);
-                if draft.is_empty() {
-                    return Ok(Vec::new());
-                }
-                submit(run, [&[last], &draft[..]].concat(), *run.filled, &[])
-            }
-        };
-        self.submit_behind_pass(run, &pass);
-        let mut chosen = pass.choices.take().await?;
-        let drafted = &pass.ids[1..];
+    /// Takes what a pass of `ids` chose. Gives the drafted tokens that the model accepts and one more
+    /// token, which it chose after them.
+    pub(super) fn accepted(
+        &mut self,
+        run: &mut Run<'_>,
+        in_flight: &mut InFlight,
+        ids: &[u32],
+        mut chosen: Vec<Choice>,
+    ) -> Vec<Choice> {
+        let drafted = &ids[1..];
         let accepted = chosen.iter().zip(drafted).take_while(|(a, b)| a.id == **b).count();
         let all = accepted == drafted.len();
         if !all {
-            self.ahead = None;
+            // The pass behind it, if there is one, began with tokens that were not accepted.
+            drop_next(run, in_flight);
         }
-        let right = &pass.ids[..=accepted];
-        let text = [&run.tokens[..], &right[1..]].concat();
+        let right = &ids[..=accepted];
+        let text = [run.tokens, &right[1..]].concat();
         let (prompt, output) = text.split_at(run.prompt);
         run.model.recount(right, prompt, output);
+        chosen.truncate(accepted + 1);
         *run.filled += accepted + 1;
-        run.left -= accepted + 1;
-        run.last_is_on_gpu = false;
+        *run.awaited -= ids.len() - chosen.len();
         run.pace.pause();
         run.stats.accepted_tokens += accepted;
+        self.record_pass(accepted + 1, all);
+        chosen
+    }
+
+    fn record_pass(&mut self, tokens: usize, whole: bool) {
         if let Some(lookup) = &mut self.lookup {
-            lookup.record_pass(accepted + 1, all);
-        }
-        chosen.truncate(accepted + 1);
-        Ok(chosen)
-    }
-
-    /// Drops the pass ahead if its first token is not the one that the model chose.
-    fn drop_mistaken(&mut self, run: &mut Run<'_>) {
-        let mistaken = self.ahead.take_if(|pass| run.tokens.last() != Some(&pass.ids[0]));
-        if let (Some(_), Some(lookup)) = (mistaken, &mut self.lookup) {
-            lookup.record_pass(0, false);
-            run.pace.pause();
+            lookup.record_pass(tokens, whole);
         }
     }
 
-    /// Submits the next pass behind `pass`, if that one will probably be accepted whole: until its
-    /// result is here, the GPU would have nothing to do.
-    fn submit_behind_pass(&mut self, run: &mut Run<'_>, pass: &DraftPass) {
+    /// Submits a pass, if something can be drafted and nothing is in flight.
+    fn submit_pass(&self, run: &mut Run<'_>, in_flight: &mut InFlight) -> bool {
+        let Some(&last) = run.tokens.last() else { return false };
+        let max_drafted = max_pass(run, *run.filled, 0).saturating_sub(1);
+        let draft = lookup::draft(run.tokens, max_drafted);
+        if draft.is_empty() {
+            return false;
+        }
+        let ids = [&[last], &draft[..]].concat();
+        submit(run, in_flight, ids.clone(), *run.filled, &[]);
+        self.submit_behind_pass(run, in_flight, &ids);
+        true
+    }
+
+    /// Submits the next pass behind that of `before`, if that one will probably be accepted whole: until
+    /// its result is here, the GPU would have nothing to do.
+    fn submit_behind_pass(&self, run: &mut Run<'_>, in_flight: &mut InFlight, before: &[u32]) {
         let last_was_accepted = self.lookup.as_ref().is_some_and(Lookup::accepts_whole_passes);
-        if last_was_accepted && run.pace.has_room(1, lookup::STEPS_PER_PASS, lookup::STEPS_PER_PASS)
+        if in_flight.load().0 == 1
+            && last_was_accepted
+            && run.pace.has_room(1, STEPS_PER_PASS, STEPS_PER_PASS)
         {
-            let pos = *run.filled + pass.ids.len();
-            let expected = [&run.tokens[..], &pass.ids[1..]].concat();
-            let ids = lookup::draft(&expected, max_pass(run, pos, pass.ids.len()));
-            self.ahead = (ids.len() > 1).then(|| submit(run, ids, pos, &pass.ids));
+            let pos = *run.filled + before.len();
+            let expected = [run.tokens, &before[1..]].concat();
+            let ids = lookup::draft(&expected, max_pass(run, pos, before.len()));
+            if ids.len() > 1 {
+                submit(run, in_flight, ids, pos, before);
+            }
         }
     }
+}
 
-    /// Submits a pass behind the `steps` in flight, in as many `batches`, if they are few and
-    /// lookup can draft what they will choose.
-    pub(super) fn submit_behind_steps(&mut self, run: &mut Run<'_>, batches: usize, steps: usize) {
-        let has_room = run.pace.has_room(batches, steps, lookup::STEPS_PER_PASS);
-        if self.ahead.is_some() || steps > MAX_STEPS_BEFORE_DRAFT || !has_room {
-            return;
-        }
-        let pos = *run.filled;
-        let max_tokens = max_pass(run, pos, 0);
-        let expected = lookup::draft(run.tokens, steps - 1 + max_tokens);
-        if max_tokens > 1 && !expected.is_empty() {
-            self.ahead = Some(submit(run, expected[steps - 1..].to_vec(), pos, &[]));
-            run.last_is_on_gpu = false;
-        }
+/// Submits a pass behind the steps in flight, if they are few and lookup can draft what they will choose.
+fn submit_behind_steps(run: &mut Run<'_>, in_flight: &mut InFlight) {
+    let (batches, steps) = in_flight.load();
+    let has_room = run.pace.has_room(batches, steps, STEPS_PER_PASS);
+    let awaited = *run.awaited;
+    if in_flight.has_draft() || !(1..=MAX_STEPS_BEFORE_DRAFT).contains(&awaited) || !has_room {
+        return;
     }
+    let pos = *run.filled;
+    let max_tokens = max_pass(run, pos, 0);
+    let expected = lookup::draft(run.tokens, awaited - 1 + max_tokens);
+    if max_tokens > 1 && !expected.is_empty() {
+        submit(run, in_flight, expected[awaited - 1..].to_vec(), pos, &[]);
+    }
+}
+
+/// Drops the next pass in flight, if there is one. It is of this generation, because only one that runs
+/// alone drafts.
+fn drop_next(run: &mut Run<'_>, in_flight: &mut InFlight) {
+    let dropped = in_flight.drop_draft().filter(|(serial, _)| *serial == run.serial);
+    *run.awaited -= dropped.map_or(0, |(_, tokens)| tokens);
 }
 
 /// Most tokens of a pass at `pos`, if `before` tokens of a pass before it are still to be accepted.
 fn max_pass(run: &Run<'_>, pos: usize, before: usize) -> usize {
-    run.model.max_draft_pass(pos).min(run.left.saturating_sub(before))
+    run.model.max_draft_pass(pos).min(run.left().saturating_sub(before))
 }
 
 /// Submits a pass. `uncertain`: the tokens of the pass in flight before it; empty if there is none.
-fn submit(run: &mut Run<'_>, ids: Vec<u32>, pos: usize, uncertain: &[u32]) -> DraftPass {
+fn submit(
+    run: &mut Run<'_>,
+    in_flight: &mut InFlight,
+    ids: Vec<u32>,
+    pos: usize,
+    uncertain: &[u32],
+) {
     run.stats.draft_passes += 1;
     run.stats.drafted_tokens += ids.len() - 1;
-    DraftPass { choices: run.model.decode_and_choose(&ids, pos, uncertain), ids }
+    *run.awaited += ids.len();
+    *run.last_is_on_gpu = false;
+    let choices = run.model.decode_and_choose(&ids, pos, uncertain);
+    in_flight.push(Work::Draft { serial: run.serial, ids, choices });
+}
+
+#[cfg(test)]
+mod tests {
+    use pollster::block_on;
+    use web_time::Duration;
+
+    use super::super::fake::{Alone, Call, Fake};
+    use super::super::stats::Stats;
+
+    /// The tokens of a generation that is read to its end, its statistics, and the calls it made.
+    fn generate(
+        next: fn(&[u32]) -> u32,
+        prompt: &[u32],
+        (limit, step, lookup): (usize, Duration, bool),
+    ) -> (Vec<u32>, Stats, Vec<Call>) {
+        let fake = Fake::new(8, next);
+        let mut alone = Alone::new(&fake, prompt, (limit, step, lookup));
+        let mut tokens = Vec::new();
+        while let Some(id) = block_on(alone.next()) {
+            tokens.push(id);
+        }
+        assert_eq!(alone.filled, prompt.len() + limit - 1);
+        assert_eq!(alone.tokens[prompt.len()..], tokens);
+        let stats = Stats { unused_tokens: alone.awaited, ..alone.stats };
+        fake.assert_computed(&[prompt, &tokens[..limit - 1]].concat());
+        (tokens, stats, fake.calls())
+    }
+
+    /// Texts that repeat themselves in different ways.
+    const TEXTS: [fn(&[u32]) -> u32; 7] = [
+        |_| 7,
+        |text| text[text.len() - 1] + 1,
+        |text| text.len() as u32 % 5,
+        // A surprise in every 13th, 20th and 7th token.
+        |text| if text.len() % 13 == 0 { 1000 + text.len() as u32 } else { text.len() as u32 % 5 },
+        |text| if text.len() % 20 == 0 { 99 } else { text.len() as u32 % 9 },
+        |text| if text.len() % 7 == 0 { text.len() as u32 / 14 } else { text.len() as u32 % 3 },
+        // Two values that follow each other without a period.
+        |text| (text.len().wrapping_mul(0x9e37_79b9) >> 7) as u32 & 1,
+    ];
+
+    #[test]
+    fn neither_drafts_nor_pace_change_the_tokens() {
+        for (n, next) in TEXTS.into_iter().enumerate() {
+            let prompt: Vec<u32> = (0..9).chain(0..9).chain(0..3).collect();
+            let mut text = prompt.clone();
+            (0..200).for_each(|_| text.push(next(&text)));
+            for limit in [1, 2, 3, 8, 9, 61, 200] {
+                for ms in [1, 3, 20, 1000] {
+                    for lookup in [false, true] {
+                        let options = (limit, Duration::from_millis(ms), lookup);
+                        let (tokens, stats, _) = generate(next, &prompt, options);
+                        let expected = &text[prompt.len()..][..limit];
+                        assert_eq!(tokens, expected, "text {n}, {limit} at {ms} ms, {lookup}");
+                        assert!(stats.accepted_tokens <= stats.drafted_tokens, "{stats:?}");
+                        assert!(lookup || stats.draft_passes == 0, "{stats:?}");
+                        assert_eq!(stats.unused_tokens, 0, "{stats:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_that_repeats_itself_takes_fewer_steps() {
+        let periodic: fn(&[u32]) -> u32 = |text| text.len() as u32 % 5;
+        let options = |lookup| (100, Duration::from_millis(20), lookup);
+        let (_, stats, calls) = generate(periodic, &[1, 2], options(true));
+        assert_eq!(stats.accepted_tokens, stats.drafted_tokens);
+        assert!(stats.accepted_tokens > 60, "{stats:?}");
+        let steps = |calls: &[Call]| -> usize {
+            calls
+                .iter()
+                .map(|call| match call {
+                    Call::Prefill(_) | Call::Draft(_) => 1,
+                    Call::Decode(steps) => *steps,
+                    Call::Tokens(_) | Call::Choices(_) => 0,
+                })
+                .sum()
+        };
+        assert!(steps(&calls) < 40, "{calls:?}");
+        let (_, _, calls) = generate(periodic, &[1, 2], options(false));
+        assert_eq!(steps(&calls), 100);
+    }
+
+    #[test]
+    fn a_text_without_repetition_is_never_drafted() {
+        let counting: fn(&[u32]) -> u32 = |text| text[text.len() - 1] + 1;
+        let options = |lookup| (100, Duration::from_millis(1), lookup);
+        let (_, stats, calls) = generate(counting, &[1], options(true));
+        assert_eq!((stats.draft_passes, stats.drafted_tokens), (0, 0));
+        // Nor does it cost batches, once lookup has been quiet for a while.
+        assert!(calls.contains(&Call::Decode(4)), "{calls:?}");
+    }
+
+    #[test]
+    fn what_is_computed_and_not_read_is_counted_as_unused() {
+        // All drafts of the last text are right: every submitted token comes.
+        for (next, lookup) in [(TEXTS[1], false), (TEXTS[1], true), (TEXTS[0], true)] {
+            for read in 1..40 {
+                let fake = Fake::new(8, next);
+                let options = (1000, Duration::from_millis(1), lookup);
+                let mut alone = Alone::new(&fake, &[7; 9], options);
+                for _ in 0..read {
+                    block_on(alone.next());
+                }
+                let unused = alone.awaited;
+                let calls = fake.calls();
+                let submitted: usize = calls.iter().map(submitted).sum();
+                assert_eq!(unused, submitted - read, "{read} tokens: {calls:?}");
+            }
+        }
+    }
+
+    /// Tokens that a call computes.
+    fn submitted(call: &Call) -> usize {
+        match call {
+            Call::Prefill(_) => 1,
+            Call::Decode(tokens) | Call::Draft(tokens) => *tokens,
+            Call::Tokens(_) | Call::Choices(_) => 0,
+        }
+    }
 }

@@ -1,13 +1,16 @@
-//! A model for tests of pipelining and drafting, which need no GPU.
+//! A model for tests of steps in flight and of drafts, which need no GPU.
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
-use web_time::Duration;
+use web_time::{Duration, Instant};
 
+use super::draft::Drafter;
 use super::pace::Pace;
 use super::run::Run;
 use super::stats::Stats;
+use super::work::{InFlight, Work};
 use crate::compute::{Choice, Depth, Pending, Steps};
 
 /// A model whose next token is a function of the text before it. It has a KV cache of its own: a
@@ -138,33 +141,101 @@ impl Steps for Fake {
     }
 }
 
-/// What a [`Run`] borrows.
-pub(super) struct Setup {
-    tokens: Vec<u32>,
-    filled: usize,
+/// A greedy generation that runs alone.
+pub(super) struct Alone<'a> {
+    model: &'a Fake,
+    pub(super) tokens: Vec<u32>,
+    prompt: usize,
+    pub(super) filled: usize,
+    most: usize,
     pace: Pace,
+    pub(super) stats: Stats,
+    pub(super) last_is_on_gpu: bool,
+    pub(super) awaited: usize,
+    pub(super) in_flight: InFlight,
+    drafter: Drafter,
+    /// Tokens that came together with others and were not asked for yet.
+    ready: VecDeque<Choice>,
 }
 
-impl Setup {
-    /// Of a card that takes `step` for each step.
-    pub(super) fn new(step: Duration) -> Self {
+impl<'a> Alone<'a> {
+    /// Submits a prompt, on a card that takes `step` for each step. At most `limit` tokens are generated.
+    pub(super) fn new(
+        model: &'a Fake,
+        prompt: &[u32],
+        (limit, step, lookup): (usize, Duration, bool),
+    ) -> Self {
         let mut pace = Pace::new(Depth { max_batches: 6, max_batch_steps: 4 });
         pace.suppose(step);
-        Self { tokens: Vec::new(), filled: 0, pace }
+        let mut in_flight = InFlight::default();
+        let first = model.prefill_and_sample(prompt, 0);
+        in_flight.push(Work::of_one(0, first, 1, true));
+        Self {
+            model,
+            tokens: prompt.to_vec(),
+            prompt: prompt.len(),
+            filled: prompt.len(),
+            most: prompt.len() + limit - 1,
+            pace,
+            stats: Stats::default(),
+            last_is_on_gpu: true,
+            awaited: 1,
+            in_flight,
+            drafter: Drafter::new(lookup),
+            ready: VecDeque::new(),
+        }
     }
 
-    /// A greedy generation of `limit` tokens, whose prompt is not computed yet.
-    pub(super) fn run<'a>(&'a mut self, model: &'a Fake, prompt: &[u32], limit: usize) -> Run<'a> {
-        self.tokens = prompt.to_vec();
-        Run {
-            model,
-            tokens: &mut self.tokens,
-            prompt: prompt.len(),
+    /// What it is, what is in flight, and what decides about drafts.
+    pub(super) fn run(&mut self) -> (Run<'_>, &mut InFlight, &mut Drafter) {
+        let run = Run {
+            model: self.model,
+            serial: 0,
+            tokens: &self.tokens,
+            prompt: self.prompt,
             filled: &mut self.filled,
+            most: self.most,
             pace: &mut self.pace,
-            stats: Stats::default(),
-            left: limit,
-            last_is_on_gpu: false,
+            stats: &mut self.stats,
+            last_is_on_gpu: &mut self.last_is_on_gpu,
+            awaited: &mut self.awaited,
+        };
+        (run, &mut self.in_flight, &mut self.drafter)
+    }
+
+    /// The next token; `None` when there are as many as wanted.
+    pub(super) async fn next(&mut self) -> Option<u32> {
+        if self.ready.is_empty() {
+            let (mut run, in_flight, drafter) = self.run();
+            drafter.drop_mistaken(&mut run, in_flight);
+            drafter.submit(&mut run, in_flight);
+            self.take().await;
+        }
+        let choice = self.ready.pop_front()?;
+        self.awaited -= 1;
+        self.tokens.push(choice.id);
+        self.drafter.observe(&self.tokens);
+        Some(choice.id)
+    }
+
+    /// Waits for the oldest of what is in flight.
+    pub(super) async fn take(&mut self) {
+        match self.in_flight.pop() {
+            Some(Work::Steps { tokens, n, ends_prompt, .. }) => {
+                let tokens = tokens.take().await.expect("a fake does not fail").concat();
+                if ends_prompt {
+                    self.pace.pause();
+                }
+                self.pace.came(Instant::now(), n);
+                self.ready.extend(tokens);
+            }
+            Some(Work::Draft { ids, choices, .. }) => {
+                let chosen = choices.take().await.expect("a fake does not fail");
+                let (mut run, in_flight, drafter) = self.run();
+                let tokens = drafter.accepted(&mut run, in_flight, &ids, chosen);
+                self.ready.extend(tokens);
+            }
+            Some(Work::Chunk(_)) | None => {}
         }
     }
 }

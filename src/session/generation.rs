@@ -7,6 +7,7 @@ use web_time::Instant;
 
 use super::caches::{CacheId, Cached, Wanted};
 use super::calls::OnToken;
+use super::draft::Drafter;
 use super::generate::GenerateOptions;
 use super::output::{Output, Token};
 use super::stats::{FinishReason, Stats};
@@ -48,9 +49,13 @@ pub(super) struct Generation<'a> {
     /// When a chunk of its prompt was last submitted while others run; `None` at first. By this, prompts
     /// take turns.
     pub(super) prompted: Option<Instant>,
-    /// Whether its whole text was submitted, so that the steps of a batch can continue it.
+    /// Whether the token that its next step computes is on the GPU, where a step has put it or will.
     pub(super) decodes: bool,
-    /// Steps in flight that choose a token of it.
+    /// Whether the engine has counted its tokens for the penalties, as far as steps do not.
+    pub(super) counted: bool,
+    /// Decides when to draft while it runs alone.
+    pub(super) drafter: Option<Drafter>,
+    /// Tokens of it that are in flight.
     pub(super) in_flight: usize,
 }
 
@@ -93,7 +98,7 @@ impl Generation<'_> {
         text.room().min(self.most()).saturating_sub(text.filled)
     }
 
-    /// Takes a token that was generated. The statistics are in `stats`.
+    /// Takes a token that was generated.
     ///
     /// Errors: `internal` if there was no token to choose.
     pub(super) fn take(
@@ -101,7 +106,6 @@ impl Generation<'_> {
         tokenizer: &Tokenizer,
         n_vocab: usize,
         choice: Choice,
-        stats: &mut Stats,
     ) -> Result<Next> {
         let id = choice.id;
         if id as usize >= n_vocab {
@@ -110,46 +114,46 @@ impl Generation<'_> {
         if self.first.is_none() {
             self.first = Some(Instant::now());
             let (tokens, time) = (self.prompt - self.reused, self.started.elapsed());
-            stats.time_to_first_token = time.as_secs_f64() * 1e3;
-            stats.prefill_tokens_per_second = rate(tokens, time.as_secs_f64());
+            self.stats.time_to_first_token = time.as_secs_f64() * 1e3;
+            self.stats.prefill_tokens_per_second = rate(tokens, time.as_secs_f64());
         }
         if tokenizer.is_stop(id) {
-            stats.finish_reason = FinishReason::Stop;
+            self.stats.finish_reason = FinishReason::Stop;
             return Ok(Next::End);
         }
-        stats.completion_tokens += 1;
+        self.stats.completion_tokens += 1;
         let (tokens, stopped) = self.output.push(tokenizer, choice)?;
         let channel = tokens.last().map(|token| token.channel);
-        stats.reasoning_tokens += usize::from(channel == Some(Channel::Reasoning));
+        self.stats.reasoning_tokens += usize::from(channel == Some(Channel::Reasoning));
         if self.tell(tokens).is_break() {
-            stats.finish_reason = FinishReason::Abort;
+            self.stats.finish_reason = FinishReason::Abort;
             return Ok(Next::End);
         }
         if stopped {
-            stats.finish_reason = FinishReason::Stop;
+            self.stats.finish_reason = FinishReason::Stop;
             return Ok(Next::End);
         }
-        if stats.completion_tokens >= self.limit {
+        if self.stats.completion_tokens >= self.limit {
             return Ok(Next::End);
         }
         if self.output.has_spent(self.options.max_thinking_tokens) {
             let part = Part { text: CLOSE, special: Special::All };
             let ids = tokenizer.encode_parts_after(&[id], &[part])?;
             // Without room for an answer, what is left may as well be reasoning.
-            if self.limit - stats.completion_tokens > ids.len() {
-                return self.close(ids, stats);
+            if self.limit - self.stats.completion_tokens > ids.len() {
+                return self.close(ids);
             }
         }
         Ok(Next::Token)
     }
 
     /// Ends the reasoning as the model would have done.
-    fn close(&mut self, ids: Vec<u32>, stats: &mut Stats) -> Result<Next> {
-        stats.completion_tokens += ids.len();
-        stats.reasoning_tokens += ids.len();
+    fn close(&mut self, ids: Vec<u32>) -> Result<Next> {
+        self.stats.completion_tokens += ids.len();
+        self.stats.reasoning_tokens += ids.len();
         let tokens = self.output.close(&ids);
         if self.tell(tokens).is_break() {
-            stats.finish_reason = FinishReason::Abort;
+            self.stats.finish_reason = FinishReason::Abort;
             return Ok(Next::End);
         }
         Ok(Next::Close(ids))

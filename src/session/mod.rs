@@ -5,7 +5,6 @@ mod caches;
 mod calls;
 mod chunks;
 mod conversation;
-mod decode;
 mod draft;
 #[cfg(test)]
 mod fake;
@@ -18,7 +17,6 @@ mod lookup;
 mod options;
 mod output;
 mod pace;
-mod pipeline;
 mod prefill;
 mod run;
 mod room;
@@ -27,6 +25,7 @@ mod score;
 mod serve;
 mod stats;
 mod stop;
+mod work;
 
 pub use crate::chat::Channel;
 pub use crate::compute::{KvType, LmHead, Profile, Progress};

@@ -19,8 +19,7 @@ impl Session {
         let Some(id) = self.place(ids, wanted, MAX_KEPT).await? else { return Err(given_up()) };
         let text = self.caches.running(id)?;
         self.engine.use_cache(text.first());
-        let from = text.filled;
-        self.prefill(id, from, &|| false).await?;
+        self.prefill(id).await?;
         let text = self.caches.running(id)?;
         let pos = std::mem::replace(&mut text.filled, ids.len());
         self.caches.release(id);
@@ -44,25 +43,17 @@ impl Session {
         Ok(())
     }
 
-    /// Computes a text from what is filled, except for the last chunk: that is left to the step
-    /// which chooses a token. The first chunk began at `from`. The next chunk is prepared while one is
-    /// computed, so that stopping leaves at most two chunks to finish.
-    pub(super) async fn prefill(
-        &mut self,
-        id: CacheId,
-        from: usize,
-        stopped: &dyn Fn() -> bool,
-    ) -> Result<Prefilled> {
+    /// Computes a text from what is filled, except for the last chunk: that is left to the step which
+    /// reads its logits. The next chunk is prepared while one is computed.
+    async fn prefill(&mut self, id: CacheId) -> Result<()> {
         let text = self.caches.running(id)?;
+        let from = text.filled;
         let mut before = None;
         loop {
             let (pos, len) = (text.filled, text.tokens.len());
             let (tokens, end) = self.chunks.next(from, pos, len);
             if pos + tokens == len {
-                return Ok(Prefilled::Done);
-            }
-            if stopped() {
-                return Ok(Prefilled::Stopped(before));
+                return Ok(());
             }
             let chunk = Chunk::submit(&*self.engine, &text.tokens[pos..pos + tokens], pos, end);
             text.filled += tokens;
@@ -71,14 +62,6 @@ impl Session {
             }
         }
     }
-}
-
-/// How far [`Session::prefill`] has come.
-pub(super) enum Prefilled {
-    /// To the last chunk.
-    Done,
-    /// Not as far: it was stopped. This chunk may be in flight.
-    Stopped(Option<Chunk>),
 }
 
 /// A chunk of a prompt in flight.

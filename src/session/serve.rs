@@ -1,7 +1,9 @@
 //! Answers calls: one alone, with drafts; several as a batch, in steps that read the weights once for
-//! all of them. A call joins at the next step. Each gets the tokens that it would get alone.
+//! all of them. A call joins when its prompt is computed. Each gets the tokens that it would get alone.
+//!
+//! Whether one runs or several, all that is submitted is awaited in one queue, and each token is taken in
+//! one way.
 
-use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
@@ -9,45 +11,41 @@ use web_time::Instant;
 
 use super::caches::{Cached, given_up};
 use super::calls::{Calls, Prompt};
-use super::decode::Decoder;
+use super::draft::Drafter;
 use super::generate::GenerateOptions;
 use super::generation::{Generation, Next};
 use super::loaded::Session;
 use super::output::Token;
 use super::pace::Pace;
-use super::prefill::{Chunk, Prefilled};
+use super::prefill::Chunk;
 use super::run::Run;
-use super::stats::{FinishReason, Stats};
-use crate::compute::{Choice, Compute, Pending, Seat};
+use super::stats::Stats;
+use super::work::{InFlight, Work};
+use crate::compute::{Choice, Compute, Seat};
 use crate::error::{Error, Result};
 
 /// Chunks of prompts in flight, at most: one is prepared while another is computed.
 const MAX_CHUNKS: usize = 2;
 
-/// The generations that run, and what they have in flight.
+/// The generations that run, and what is in flight.
 pub(super) struct Running<'a> {
     pub(super) all: Vec<Generation<'a>>,
-    in_flight: VecDeque<Work>,
+    in_flight: InFlight,
+    /// That of steps of several texts.
     pace: Pace,
     pub(super) serials: u64,
     /// Whether the call that waits first has found no room.
     pub(super) blocked: bool,
 }
 
-/// What was submitted.
-enum Work {
-    /// A chunk of a prompt.
-    Chunk(Chunk),
-    /// The end of a prompt, which chooses a token.
-    First { serial: u64, tokens: Pending<Vec<Choice>> },
-    /// `n` steps of several texts.
-    Batch { serials: Vec<u64>, tokens: Pending<Vec<Vec<Choice>>>, n: usize },
-}
-
-/// Why a generation does not run alone any more.
-enum Alone {
-    Ended,
-    Joined,
+impl Running<'_> {
+    /// Drops the draft passes in flight.
+    fn drop_drafts(&mut self) {
+        while let Some((serial, tokens)) = self.in_flight.drop_draft() {
+            let one = self.all.iter_mut().find(|one| one.serial == serial);
+            one.into_iter().for_each(|one| one.in_flight -= tokens);
+        }
+    }
 }
 
 impl Session {
@@ -83,7 +81,7 @@ impl Session {
         self.caches.release_all();
         let mut running = Running {
             all: Vec::new(),
-            in_flight: VecDeque::new(),
+            in_flight: InFlight::default(),
             pace: Pace::like(&self.pace, self.traits.depth),
             serials: 0,
             blocked: false,
@@ -101,151 +99,80 @@ impl Session {
             self.end_canceled(running);
             while running.all.len() < self.traits.slots && !running.blocked {
                 let Some(call) = calls.pop() else { break };
+                // Texts may move now, without what draft passes compute.
+                running.drop_drafts();
                 self.begin(calls, call, running).await?;
             }
             match running.all.len() {
                 0 if calls.is_empty() => return Ok(()),
                 0 => running.blocked = false,
-                1 if running.in_flight.is_empty() => {
-                    let Some(mut one) = running.all.pop() else { continue };
-                    (one.decodes, one.in_flight) = (false, 0);
-                    match self.alone(&mut one, calls, running).await {
-                        Ok(Alone::Joined) => running.all.push(one),
-                        Ok(Alone::Ended) => {
-                            self.caches.release(one.text);
-                            running.blocked = false;
-                            one.end();
-                        }
-                        Err(error) => {
-                            self.caches.release(one.text);
-                            running.blocked = false;
-                            one.fail(error);
-                            self.engine.check()?;
-                        }
-                    }
-                }
-                n => {
-                    if n > 1 {
-                        self.submit(running).await?;
-                    }
+                _ => {
+                    self.submit(running).await?;
                     self.take(running).await?;
                 }
             }
         }
     }
 
-    /// Runs a generation without others, until it ends or a call can join.
-    ///
-    /// A call that arrives while its prompt is computed waits for no more than the chunks in flight.
-    async fn alone(
-        &mut self,
-        one: &mut Generation<'_>,
-        calls: &Calls<'_>,
-        running: &mut Running<'_>,
-    ) -> Result<Alone> {
-        let can_join = self.traits.slots > 1 && !running.blocked;
-        let joins = || can_join && !calls.is_empty();
-        let tokenizer = Rc::clone(&self.tokenizer);
-        let drafts = one.options.prompt_lookup.unwrap_or(self.traits.prompt_lookup);
-        loop {
-            self.use_text(one)?;
-            let stopped = || one.is_canceled() || joins();
-            if let Prefilled::Stopped(chunk) = self.prefill(one.text, one.from, &stopped).await? {
-                if one.is_canceled() {
-                    one.stats.finish_reason = FinishReason::Abort;
-                    return Ok(Alone::Ended);
-                }
-                // It had its turn: the prompts of those who join come first.
-                one.prompted = chunk.as_ref().map(|chunk| chunk.submitted);
-                running.in_flight.extend(chunk.map(Work::Chunk));
-                return Ok(Alone::Joined);
-            }
-            let Self { engine, info, caches, pace, chunks, .. } = self;
-            let text = caches.running(one.text)?;
-            count(&**engine, one, text);
-            let left = (text.room().min(one.most()) + 1).saturating_sub(text.tokens.len());
-            let Cached { tokens, filled, .. } = text;
-            let stats = std::mem::take(&mut one.stats);
-            let run = Run {
-                model: &**engine,
-                tokens,
-                prompt: one.prompt,
-                filled,
-                pace,
-                left,
-                stats,
-                last_is_on_gpu: false,
-            };
-            let mut decoder = Decoder::new(run, drafts && one.can_draft());
-            let mut next = Next::Token;
-            let mut joined = false;
-            while next == Next::Token {
-                let choice = match joined {
-                    false => decoder.next().await?,
-                    true => decoder.next_in_flight().await?,
-                };
-                let Some(choice) = choice else { break };
-                let first = one.first.is_none();
-                next = one.take(&tokenizer, info.vocab_size, choice, decoder.stats())?;
-                if first {
-                    chunks.took_at_most(one.prompt - one.reused, one.started.elapsed());
-                }
-                joined = joined || joins();
-            }
-            one.stats = decoder.finish();
-            let has_room = match next {
-                Next::End => return Ok(Alone::Ended),
-                Next::Close(ids) => self.close(one, &ids).await?,
-                Next::Token if joined => true,
-                Next::Token => self.extend(one, &[]).await?,
-            };
-            if !has_room {
-                return Err(given_up());
-            }
-            if joined {
-                return Ok(Alone::Joined);
-            }
-        }
-    }
-
     /// Submits what is to be in flight while the next tokens are awaited.
     async fn submit(&mut self, running: &mut Running<'_>) -> Result<()> {
-        for i in 0..running.all.len() {
-            let one = &running.all[i];
+        for one in &running.all {
             let text = self.caches.running(one.text)?;
             let is_full = match one.decodes {
                 true => one.in_flight == 0 && one.steps_left(text) == 0,
                 false => text.tokens.len() > text.room(),
             };
             if is_full {
-                // Its room is full. Without more it waits for that of another.
-                running.all[i].decodes = !self.extend(&running.all[i], &[]).await?;
+                // Without more room it waits for that of another.
+                self.extend(one, &[]).await?;
             }
         }
+        self.drop_mistaken(running)?;
         self.submit_prompts(running)?;
+        match running.all.len() {
+            1 => self.submit_alone(running),
+            _ => self.submit_batches(running),
+        }
+    }
+
+    /// Submits steps or a draft pass of the only generation, unless its prompt is not computed yet.
+    fn submit_alone(&mut self, running: &mut Running<'_>) -> Result<()> {
+        let Some(one) = running.all.first_mut() else { return Ok(()) };
+        let drafts = one.options.prompt_lookup.unwrap_or(self.traits.prompt_lookup);
+        let drafts = drafts && one.can_draft() && self.engine.max_draft_pass(0) > 1;
+        let mut drafter = one.drafter.take().unwrap_or_else(|| Drafter::new(drafts));
+        if one.decodes || one.in_flight > 0 || self.continues(one)? {
+            self.use_text(one)?;
+            let text = self.caches.running(one.text)?;
+            let mut run = run(&*self.engine, one, text, &mut self.pace);
+            drafter.submit(&mut run, &mut running.in_flight);
+        }
+        one.drafter = Some(drafter);
+        Ok(())
+    }
+
+    /// Submits steps of all generations whose prompts are computed, as many as the pace allows.
+    fn submit_batches(&mut self, running: &mut Running<'_>) -> Result<()> {
+        // Each would draft alone from what it knows then.
+        running.all.iter_mut().for_each(|one| one.drafter = None);
         loop {
-            let steps: usize = running.in_flight.iter().map(Work::steps).sum();
             let batch_steps = running.pace.batch_steps();
-            // However slow the card is, chunks of prompts do not keep a batch out.
-            if running.in_flight.iter().any(|work| matches!(work, Work::Batch { .. }))
-                && !running.pace.has_room(running.in_flight.len(), steps, batch_steps)
-            {
-                return Ok(());
-            }
             let mut seats = Vec::new();
             let mut n = batch_steps;
             for one in running.all.iter().filter(|one| one.decodes) {
                 let text = self.caches.running(one.text)?;
                 let left = one.steps_left(text);
                 if left > 0 {
-                    seats.push((
-                        one.serial,
-                        Seat { slot: one.slot, first: text.first(), pos: text.filled },
-                    ));
+                    let seat = Seat { slot: one.slot, first: text.first(), pos: text.filled };
+                    seats.push((one.serial, seat));
                     n = n.min(left);
                 }
             }
-            if seats.is_empty() {
+            let (batches, steps) = running.in_flight.load();
+            // However slow the card is, chunks of prompts do not keep a batch out.
+            let is_kept_out =
+                running.in_flight.chooses() && !running.pace.has_room(batches, steps, n);
+            if seats.is_empty() || is_kept_out {
                 return Ok(());
             }
             let (serials, seats): (Vec<u64>, Vec<Seat>) = seats.into_iter().unzip();
@@ -257,73 +184,128 @@ impl Session {
                     text.filled += n;
                 }
             }
-            running.in_flight.push_back(Work::Batch { serials, tokens, n });
+            running.in_flight.push(Work::Steps { serials, tokens, n, ends_prompt: false });
         }
     }
 
     /// Submits a chunk of each prompt that is not computed yet, as far as few are in flight. Prompts
-    /// take turns, so that a short one need not wait for all of a long one.
+    /// take turns, so that a short one need not wait for all of a long one. While no tokens are generated
+    /// beside them, as many chunks are in flight as may be.
     fn submit_prompts(&mut self, running: &mut Running<'_>) -> Result<()> {
-        running.all.sort_by_key(|one| one.prompted);
-        for one in running.all.iter_mut().filter(|one| !one.decodes && one.in_flight == 0) {
-            let chunks = running.in_flight.iter().filter(|work| matches!(work, Work::Chunk(_)));
-            if chunks.count() >= MAX_CHUNKS {
+        let is_alone = running.all.len() == 1;
+        loop {
+            running.all.sort_by_key(|one| one.prompted);
+            let mut submitted = false;
+            for one in running.all.iter_mut().filter(|one| !one.decodes && one.in_flight == 0) {
+                if running.in_flight.chunks() >= MAX_CHUNKS {
+                    return Ok(());
+                }
+                self.use_text(one)?;
+                let continues = self.continues(one)?;
+                let text = self.caches.running(one.text)?;
+                let (pos, len) = (text.filled, text.tokens.len());
+                if len > text.room() {
+                    continue;
+                }
+                if continues {
+                    if !is_alone {
+                        self.engine.put_token(one.slot, text.tokens[pos]);
+                        one.decodes = true;
+                    }
+                    continue;
+                }
+                let (tokens, end) = self.chunks.next(one.from, pos, len);
+                text.filled += tokens;
+                let ids = &text.tokens[pos..pos + tokens];
+                if pos + tokens == len {
+                    count(&*self.engine, one, text);
+                    let tokens = self.engine.prefill_and_sample(ids, pos);
+                    running.in_flight.push(Work::of_one(one.serial, tokens, 1, true));
+                    one.in_flight = 1;
+                    one.decodes = true;
+                } else {
+                    let chunk = Chunk::submit(&*self.engine, ids, pos, end);
+                    one.prompted = Some(chunk.submitted);
+                    running.in_flight.push(Work::Chunk(chunk));
+                    submitted = true;
+                }
+            }
+            if !submitted || running.all.iter().any(|one| one.decodes) {
                 return Ok(());
             }
-            self.use_text(one)?;
-            let text = self.caches.running(one.text)?;
-            let (pos, len) = (text.filled, text.tokens.len());
-            if len > text.room() {
-                continue;
-            }
-            if pos + 1 == len && one.first.is_some() {
-                // Its last token was chosen, and is here.
-                self.engine.put_token(one.slot, text.tokens[pos]);
-                count(&*self.engine, one, text);
-                one.decodes = true;
-                continue;
-            }
-            let (tokens, end) = self.chunks.next(one.from, pos, len);
-            text.filled += tokens;
-            let ids = &text.tokens[pos..pos + tokens];
-            if pos + tokens == len {
-                count(&*self.engine, one, text);
-                let tokens = self.engine.prefill_and_sample(ids, pos);
-                running.in_flight.push_back(Work::First { serial: one.serial, tokens });
-                one.in_flight = 1;
-                one.decodes = true;
-            } else {
-                let chunk = Chunk::submit(&*self.engine, ids, pos, end);
-                one.prompted = Some(chunk.submitted);
-                running.in_flight.push_back(Work::Chunk(chunk));
-            }
         }
-        Ok(())
+    }
+
+    /// Whether only the last token of a generation's text is not computed, and was chosen by it: a decode
+    /// step continues it.
+    fn continues(&mut self, one: &Generation<'_>) -> Result<bool> {
+        let text = self.caches.running(one.text)?;
+        Ok(one.counted && one.first.is_some() && text.filled + 1 == text.tokens.len())
     }
 
     /// Waits for the oldest of what is in flight.
     async fn take(&mut self, running: &mut Running<'_>) -> Result<()> {
-        match running.in_flight.pop_front() {
+        match running.in_flight.pop() {
             None => Err(given_up()),
             Some(Work::Chunk(chunk)) => {
                 chunk.take(&mut self.chunks).await?;
-                running.pace.pause();
+                self.pause(running);
                 Ok(())
             }
-            Some(Work::First { serial, tokens }) => {
+            Some(Work::Steps { serials, tokens, n, ends_prompt }) => {
                 let tokens = tokens.take().await?;
-                running.pace.pause();
-                self.accept(running, serial, tokens).await
-            }
-            Some(Work::Batch { serials, tokens, n }) => {
-                let tokens = tokens.take().await?;
-                running.pace.came(Instant::now(), n);
+                if ends_prompt {
+                    self.pause(running);
+                }
+                let (now, is_alone) = (Instant::now(), running.all.len() == 1);
+                let (pace, other) = match is_alone {
+                    true => (&mut self.pace, &mut running.pace),
+                    false => (&mut running.pace, &mut self.pace),
+                };
+                pace.came(now, n);
+                other.pause();
                 for (serial, tokens) in serials.into_iter().zip(tokens) {
                     self.accept(running, serial, tokens).await?;
                 }
                 Ok(())
             }
+            Some(Work::Draft { serial, ids, choices }) => {
+                let chosen = choices.take().await?;
+                self.pause(running);
+                let Some(one) = running.all.iter_mut().find(|one| one.serial == serial) else {
+                    return Ok(());
+                };
+                self.use_text(one)?;
+                let mut drafter = one.drafter.take().unwrap_or_else(|| Drafter::new(false));
+                let text = self.caches.running(one.text)?;
+                let mut run = run(&*self.engine, one, text, &mut self.pace);
+                let tokens = drafter.accepted(&mut run, &mut running.in_flight, &ids, chosen);
+                one.drafter = Some(drafter);
+                self.accept(running, serial, tokens).await
+            }
         }
+    }
+
+    /// The time until the next tokens will not be that of a step.
+    fn pause(&mut self, running: &mut Running<'_>) {
+        self.pace.pause();
+        running.pace.pause();
+    }
+
+    /// Drops a draft pass that is to be awaited next, if it continues another text than that of its
+    /// generation.
+    fn drop_mistaken(&mut self, running: &mut Running<'_>) -> Result<()> {
+        let Some(Work::Draft { serial, .. }) = running.in_flight.first() else { return Ok(()) };
+        let serial = *serial;
+        let Some(one) = running.all.iter_mut().find(|one| one.serial == serial) else {
+            return Ok(());
+        };
+        let mut drafter = one.drafter.take().unwrap_or_else(|| Drafter::new(false));
+        let text = self.caches.running(one.text)?;
+        let mut run = run(&*self.engine, one, text, &mut self.pace);
+        drafter.drop_mistaken(&mut run, &mut running.in_flight);
+        one.drafter = Some(drafter);
+        Ok(())
     }
 
     /// Gives a generation its tokens, unless it has ended.
@@ -342,20 +324,26 @@ impl Session {
             one.in_flight -= 1;
             if let Some(text) = self.caches.get(one.text) {
                 text.tokens.push(choice.id);
+                if let Some(drafter) = &mut one.drafter {
+                    drafter.observe(&text.tokens);
+                }
             }
-            let mut stats = std::mem::take(&mut one.stats);
-            let next = one.take(&tokenizer, self.info.vocab_size, choice, &mut stats);
-            stats.unused_tokens = one.in_flight;
-            one.stats = stats;
+            let is_first = one.first.is_none();
+            let next = one.take(&tokenizer, self.info.vocab_size, choice);
+            if is_first && one.stats.batch == 1 {
+                self.chunks.took_at_most(one.prompt - one.reused, one.started.elapsed());
+            }
+            one.stats.unused_tokens = one.in_flight;
             match next {
                 Ok(Next::Token) => {}
                 Ok(Next::Close(ids)) => {
                     running.serials += 1;
                     one.serial = running.serials;
                     one.in_flight = 0;
-                    one.decodes = false;
+                    (one.decodes, one.counted) = (false, false);
                     // Without room it waits for that of another.
-                    self.close(one, &ids).await?;
+                    self.extend(one, &ids).await?;
+                    one.from = self.caches.running(one.text)?.filled;
                     return Ok(());
                 }
                 end => {
@@ -391,31 +379,34 @@ impl Session {
         self.engine.use_slot(one.slot);
         Ok(())
     }
-
-    /// Adds the ids of [`Next::Close`] to a text, and gives it room. Gives whether there was room.
-    async fn close(&mut self, one: &mut Generation<'_>, ids: &[u32]) -> Result<bool> {
-        let has_room = self.extend(one, ids).await?;
-        if let Some(text) = self.caches.get(one.text) {
-            one.from = text.filled;
-        }
-        Ok(has_room)
-    }
 }
 
 /// Counts the tokens of a generation's text, if they change the model's logits.
-fn count(engine: &dyn Compute, one: &Generation<'_>, text: &Cached) {
+fn count(engine: &dyn Compute, one: &mut Generation<'_>, text: &Cached) {
+    one.counted = true;
     if one.options.sampling.is_penalized() {
         let (prompt, output) = text.tokens.split_at(one.prompt);
         engine.count(prompt, output);
     }
 }
 
-impl Work {
-    /// Steps that take the time of one.
-    fn steps(&self) -> usize {
-        match self {
-            Self::Chunk(_) | Self::First { .. } => 1,
-            Self::Batch { n, .. } => *n,
-        }
+/// How far a generation is.
+fn run<'a>(
+    model: &'a dyn Compute,
+    one: &'a mut Generation<'_>,
+    text: &'a mut Cached,
+    pace: &'a mut Pace,
+) -> Run<'a> {
+    Run {
+        model,
+        serial: one.serial,
+        prompt: one.prompt,
+        most: text.room().min(one.most()),
+        tokens: &text.tokens,
+        filled: &mut text.filled,
+        pace,
+        stats: &mut one.stats,
+        last_is_on_gpu: &mut one.decodes,
+        awaited: &mut one.in_flight,
     }
 }

@@ -197,6 +197,27 @@ fn no_call_waits_for_the_long_prompt_of_another() {
     }
 }
 
+/// A call may join at any moment of a generation that drafts, and leave it alone again.
+#[test]
+fn a_call_joins_a_generation_that_drafts() {
+    let setup = Setup::default().on_reference().like_a_fast_card();
+    let (mut session, mut alone) = (setup.small(), setup.small());
+    let start: Vec<u32> = (1..=10).collect();
+    let repeating = generate(&mut alone, &start, &greedy(150)).unwrap().ids;
+    let long = asked(0, [start, repeating].concat(), greedy(60));
+    let expected = generate(&mut alone, &long.ids, &long.options).unwrap();
+    assert!(expected.stats.accepted_tokens > 30, "{:?}", expected.stats);
+    let joining = asked(0, noise(30), options(1, 6));
+    alone.forget();
+    let joined = generate(&mut alone, &joining.ids, &joining.options).unwrap();
+    for after_waits in 0..16 {
+        session.forget();
+        let found = serve(&mut session, &[long.clone(), Asked { after_waits, ..joining.clone() }]);
+        assert_eq!(found[0].0, expected.told, "after {after_waits} waits");
+        assert_eq!(found[1].0, joined.told, "after {after_waits} waits");
+    }
+}
+
 /// A call that arrives while a prompt is computed, and cannot join, does not change where the prompt's
 /// chunks end. From 1025 tokens on, that decides how attention splits the context.
 #[test]
