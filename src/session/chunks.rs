@@ -9,6 +9,9 @@ use std::iter::successors;
 
 use web_time::{Duration, Instant};
 
+use crate::compute::{Compute, Pending};
+use crate::error::Result;
+
 /// A chunk should take at most this long. An NVIDIA H200 computes 1024 tokens of a model of 8 billion
 /// weights in it; in chunks of 512 it took 3 % longer, in chunks of 256 another twentieth.
 const MAX_TIME: Duration = Duration::from_millis(200);
@@ -71,6 +74,28 @@ impl Chunks {
     pub(super) fn took_at_most(&mut self, tokens: usize, time: Duration) {
         let each = time.as_secs_f64() / tokens as f64;
         self.each = self.each.map(|known| known.min(each));
+    }
+}
+
+/// A chunk of a prompt in flight.
+pub(super) struct Chunk {
+    tokens: usize,
+    done: Pending<()>,
+    pub(super) submitted: Instant,
+}
+
+impl Chunk {
+    /// Submits `ids`; the arguments are those of [`Compute::prefill`].
+    pub(super) fn submit(engine: &dyn Compute, ids: &[u32], pos: usize, end: usize) -> Self {
+        let done = engine.prefill(ids, pos, end);
+        Self { tokens: ids.len(), done, submitted: Instant::now() }
+    }
+
+    /// Waits until it is done, and tells `chunks` how long it took.
+    pub(super) async fn take(self, chunks: &mut Chunks) -> Result<()> {
+        self.done.take().await?;
+        chunks.done(self.tokens, self.submitted, Instant::now());
+        Ok(())
     }
 }
 

@@ -1,12 +1,9 @@
 //! A prompt is checked and computed, in chunks.
 
-use web_time::Instant;
-
 use super::caches::{CacheId, Wanted, given_up};
-use super::chunks::Chunks;
+use super::chunks::Chunk;
 use super::loaded::Session;
 use super::room::MAX_KEPT;
-use crate::compute::{Compute, Pending};
 use crate::error::{Error, Result};
 
 impl Session {
@@ -61,27 +58,5 @@ impl Session {
                 before.take(&mut self.chunks).await?;
             }
         }
-    }
-}
-
-/// A chunk of a prompt in flight.
-pub(super) struct Chunk {
-    tokens: usize,
-    done: Pending<()>,
-    pub(super) submitted: Instant,
-}
-
-impl Chunk {
-    /// Submits `ids`; the arguments are those of [`Compute::prefill`].
-    pub(super) fn submit(engine: &dyn Compute, ids: &[u32], pos: usize, end: usize) -> Self {
-        let done = engine.prefill(ids, pos, end);
-        Self { tokens: ids.len(), done, submitted: Instant::now() }
-    }
-
-    /// Waits until it is done, and tells `chunks` how long it took.
-    pub(super) async fn take(self, chunks: &mut Chunks) -> Result<()> {
-        self.done.take().await?;
-        chunks.done(self.tokens, self.submitted, Instant::now());
-        Ok(())
     }
 }

@@ -11,13 +11,13 @@ use web_time::Instant;
 
 use super::caches::{Cached, given_up};
 use super::calls::{Calls, Prompt};
+use super::chunks::Chunk;
 use super::draft::Drafter;
 use super::generate::GenerateOptions;
 use super::generation::{Generation, Next};
 use super::loaded::Session;
 use super::output::Token;
 use super::pace::Pace;
-use super::prefill::Chunk;
 use super::run::Run;
 use super::stats::Stats;
 use super::work::{InFlight, Work};

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
+use super::chunks::Chunk;
 use super::lookup::STEPS_PER_PASS;
-use super::prefill::Chunk;
 use crate::compute::{Choice, Pending};
 
 /// What was submitted.
