@@ -33,14 +33,14 @@ pub enum Progress {
     Compile,
 }
 
-/// A text's row in a step of several texts.
+/// A sequence's row in a step of several.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Seat {
-    /// Its slot: no two texts of a step have the same.
+    /// Its slot: no two sequences of a step have the same.
     pub slot: usize,
     /// Where it begins in the KV cache.
     pub first: usize,
-    /// Tokens of the text before the step.
+    /// Tokens of the sequence before the step.
     pub pos: usize,
 }
 

@@ -48,7 +48,7 @@ impl Session {
         let Call { prompt, options, on_token, answer } = call;
         running.serials += 1;
         let mut generation = Generation {
-            text: 0,
+            sequence: 0,
             slot,
             prompt: ids.len(),
             reused: 0,
@@ -90,19 +90,19 @@ impl Session {
             calls.put_back(Call { prompt, options, on_token, answer });
             return Ok(());
         };
-        let text = self.caches.running(id)?;
+        let sequence = self.caches.running(id)?;
         let channels = match &asked {
             // Not a chat: all that is generated continues the prompt.
             None => Channels::answer(),
             Some(conversation) if conversation.begins_reasoning() => Channels::reasoning(),
             Some(_) => Channels::new(),
         };
-        text.conversation = asked;
+        sequence.conversation = asked;
         generation.output = Output::new(&tokenizer, &ids, channels, &generation.options.stop);
-        generation.text = id;
-        generation.reused = text.filled;
-        generation.from = text.filled;
-        generation.stats.reused_tokens = text.filled;
+        generation.sequence = id;
+        generation.reused = sequence.filled;
+        generation.from = sequence.filled;
+        generation.stats.reused_tokens = sequence.filled;
         self.engine.use_slot(slot);
         self.engine.set_choosing(&generation.options.choosing());
         self.engine.compile_choosing().await;

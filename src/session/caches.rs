@@ -1,7 +1,7 @@
-//! The texts whose keys and values the KV cache holds, each in a range of positions of its own.
+//! The sequences whose keys and values the KV cache holds, each in a range of positions of its own.
 //!
-//! A text keeps its range after its generation, so that one which continues it computes only what is
-//! new. Where there is no room, the text that was used longest ago gives up its range.
+//! A sequence keeps its range after its generation, so that one which continues it computes only what is
+//! new. Where there is no room, the sequence that was used longest ago gives up its range.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,17 +10,17 @@ use super::conversation::Conversation;
 use crate::chat::Message;
 use crate::error::{Error, Result};
 
-/// A text that loses fewer tokens to another that begins as it does is not worth a copy.
+/// A sequence that loses fewer tokens to another that begins as it does is not worth a copy.
 const FEW_LOST: usize = 64;
 
-/// Texts that are kept, at most: a page that asks one thing after another should not make the KV
+/// Sequences that are kept, at most: a page that asks one thing after another should not make the KV
 /// cache grow.
-const MAX_TEXTS: usize = 8;
+const MAX_SEQUENCES: usize = 8;
 
-/// Names a text in [`Caches`]. It is never used again for another.
+/// Names a sequence in [`Caches`]. It is never used again for another.
 pub(super) type CacheId = u64;
 
-/// A text and its range of the KV cache.
+/// A sequence and its range of the KV cache.
 #[derive(Default)]
 pub(super) struct Cached {
     /// The prompt, and the tokens chosen after it.
@@ -30,7 +30,7 @@ pub(super) struct Cached {
     pub(super) filled: usize,
     /// The conversation whose prompt and answer are `tokens`, if there is one.
     pub(super) conversation: Option<Conversation>,
-    /// Where its positions are in the KV cache; empty if only the text is known.
+    /// Where its positions are in the KV cache; empty if only the sequence is known.
     room: Range<usize>,
     /// Whether a generation uses it.
     busy: bool,
@@ -38,7 +38,7 @@ pub(super) struct Cached {
     used: u64,
 }
 
-/// All texts that the KV cache holds.
+/// All sequences that the KV cache holds.
 #[derive(Default)]
 pub(super) struct Caches {
     all: BTreeMap<CacheId, Cached>,
@@ -47,7 +47,7 @@ pub(super) struct Caches {
     uses: u64,
 }
 
-/// How many positions of the KV cache a text needs.
+/// How many positions of the KV cache a sequence needs.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     /// A range with fewer positions is too small for it.
@@ -56,11 +56,11 @@ pub(super) struct Wanted {
     pub(super) most: usize,
 }
 
-/// The range that a text got.
+/// The range that a sequence got.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Placed {
     pub(super) id: CacheId,
-    /// The keys and values to be copied before the text is used, one after the other.
+    /// The keys and values to be copied before the sequence is used, one after the other.
     pub(super) copies: Vec<Copied>,
 }
 
@@ -99,7 +99,7 @@ impl Cached {
 }
 
 impl Caches {
-    /// Of a KV cache of `positions`, with no text.
+    /// Of a KV cache of `positions`, with no sequence.
     pub(super) fn new(positions: usize) -> Self {
         Self { positions, ..Self::default() }
     }
@@ -109,41 +109,41 @@ impl Caches {
         self.positions = positions;
     }
 
-    /// Positions that no text has.
+    /// Positions that no sequence has.
     pub(super) fn unused(&self) -> usize {
         self.positions - self.all.values().map(Cached::room).sum::<usize>()
     }
 
-    /// Forgets all texts.
+    /// Forgets all sequences.
     pub(super) fn clear(&mut self) {
         self.all.clear();
     }
 
-    /// The text of that id, if it has not been given up.
+    /// The sequence of that id, if it has not been given up.
     pub(super) fn get(&mut self, id: CacheId) -> Option<&mut Cached> {
         self.all.get_mut(&id)
     }
 
-    /// The text of a generation.
+    /// The sequence of a generation.
     ///
     /// Errors: `internal` if it was given up, which cannot be: nothing is that is in use.
     pub(super) fn running(&mut self, id: CacheId) -> Result<&mut Cached> {
         self.get(id).ok_or_else(given_up)
     }
 
-    /// The text that was used last.
+    /// The sequence that was used last.
     pub(super) fn latest(&self) -> Option<&Cached> {
         self.all.values().max_by_key(|cached| cached.used)
     }
 
-    /// A text without room, of which only the tokens are known.
+    /// A sequence without room, of which only the tokens are known.
     pub(super) fn remember(&mut self, tokens: Vec<u32>, conversation: Option<Conversation>) {
         let id = self.next_use();
-        let text = Cached { tokens, conversation, used: id, ..Cached::default() };
-        self.all.insert(id, text);
+        let sequence = Cached { tokens, conversation, used: id, ..Cached::default() };
+        self.all.insert(id, sequence);
     }
 
-    /// The text whose conversation has most of `messages`, at the beginning.
+    /// The sequence whose conversation has most of `messages`, at the beginning.
     pub(super) fn conversing(&self, messages: &[Message]) -> Option<&Cached> {
         let shared = |cached: &&Cached| {
             let conversation = cached.conversation.as_ref();
@@ -152,14 +152,14 @@ impl Caches {
         self.all.values().filter(|cached| cached.conversation.is_some()).max_by_key(shared)
     }
 
-    /// Where the idle text that holds most of `ids` begins in the KV cache, and how many it holds.
+    /// Where the idle sequence that holds most of `ids` begins in the KV cache, and how many it holds.
     pub(super) fn holding(&self, ids: &[u32]) -> Option<(usize, usize)> {
         self.best(ids).map(|(id, n)| (self.all[&id].first(), n))
     }
 
-    /// Gives `ids` a range, for one generation: that of the text that has most of them, if it loses
-    /// few tokens; or a new one, into which those it has are to be copied. Other texts may move.
-    /// `None` if there is no room. The text's `filled` says how many of `ids` the range holds.
+    /// Gives `ids` a range, for one generation: that of the sequence that has most of them, if it loses
+    /// few tokens; or a new one, into which those it has are to be copied. Other sequences may move.
+    /// `None` if there is no room. The sequence's `filled` says how many of `ids` the range holds.
     pub(super) fn place(&mut self, ids: &[u32], wanted: Wanted) -> Option<Placed> {
         if let Some(placed) = self.place_at_once(ids, wanted) {
             return Some(placed);
@@ -172,18 +172,19 @@ impl Caches {
         Some(Placed { copies: [moves, placed.copies].concat(), ..placed })
     }
 
-    /// Moves all texts together, to the beginning. Running generations continue in the new range.
+    /// Moves all sequences together, to the beginning. Running generations continue in the new range.
     fn compact(&mut self) -> Vec<Copied> {
-        let mut texts: Vec<_> = self.all.values_mut().filter(|text| text.room() > 0).collect();
-        texts.sort_by_key(|text| text.room.start);
+        let mut sequences: Vec<_> =
+            self.all.values_mut().filter(|sequence| sequence.room() > 0).collect();
+        sequences.sort_by_key(|sequence| sequence.room.start);
         let mut copies = Vec::new();
         let mut end = 0;
-        for text in texts {
-            let (from, to) = (text.room.start, end);
-            end += text.room();
-            text.room = to..end;
-            if from != to && text.filled > 0 {
-                copies.push(Copied { from, to, n: text.filled });
+        for sequence in sequences {
+            let (from, to) = (sequence.room.start, end);
+            end += sequence.room();
+            sequence.room = to..end;
+            if from != to && sequence.filled > 0 {
+                copies.push(Copied { from, to, n: sequence.filled });
             }
         }
         copies
@@ -199,22 +200,22 @@ impl Caches {
         }
         let room = self.free(wanted)?;
         let new = self.next_use();
-        let mut text = Cached { room: room.clone(), ..Cached::default() };
+        let mut sequence = Cached { room: room.clone(), ..Cached::default() };
         let mut copies = Vec::new();
         if let Some((id, shared)) = best {
             copies.push(Copied { from: self.all[&id].room.start, to: room.start, n: shared });
-            text.tokens = ids[..shared].to_vec();
-            text.filled = shared;
+            sequence.tokens = ids[..shared].to_vec();
+            sequence.filled = shared;
             if self.all[&id].valid() - shared < FEW_LOST {
                 self.all.remove(&id);
             }
         }
-        self.all.insert(new, text);
+        self.all.insert(new, sequence);
         let filled = copies.first().map_or(0, |copied: &Copied| copied.n);
         Some(Placed { copies, ..self.take(new, ids, filled, wanted.most) })
     }
 
-    /// Like [`Caches::place`], but other texts give up their range as far as it takes. `None` if
+    /// Like [`Caches::place`], but other sequences give up their range as far as it takes. `None` if
     /// running generations have the room.
     pub(super) fn place_anyway(&mut self, ids: &[u32], wanted: Wanted) -> Option<Placed> {
         loop {
@@ -233,8 +234,8 @@ impl Caches {
         }
     }
 
-    /// Gives a running text more room: in its range, or in another, into which what it holds is to be
-    /// copied. Other texts may move. `None` if there is no room.
+    /// Gives a running sequence more room: in its range, or in another, into which what it holds is to be
+    /// copied. Other sequences may move. `None` if there is no room.
     pub(super) fn extend(&mut self, id: CacheId, wanted: Wanted) -> Option<Vec<Copied>> {
         if let Some(copies) = self.extend_at_once(id, wanted) {
             return Some(copies);
@@ -250,7 +251,7 @@ impl Caches {
         Some([moves, copies].concat())
     }
 
-    /// Like [`Caches::extend`], but other texts give up their range as far as it takes.
+    /// Like [`Caches::extend`], but other sequences give up their range as far as it takes.
     pub(super) fn extend_anyway(&mut self, id: CacheId, wanted: Wanted) -> Option<Vec<Copied>> {
         loop {
             if let Some(copies) = self.extend(id, wanted) {
@@ -275,7 +276,7 @@ impl Caches {
         Some(Vec::new())
     }
 
-    /// Must be called when the generation of a text has ended. It keeps what it has filled.
+    /// Must be called when the generation of a sequence has ended. It keeps what it has filled.
     pub(super) fn release(&mut self, id: CacheId) {
         if let Some(cached) = self.all.get_mut(&id) {
             cached.busy = false;
@@ -299,14 +300,14 @@ impl Caches {
         self.uses
     }
 
-    /// The idle text that was used longest ago; `last` only if there is no other.
+    /// The idle sequence that was used longest ago; `last` only if there is no other.
     fn oldest(&self, last: Option<CacheId>) -> Option<CacheId> {
         let idle = self.all.iter().filter(|(_, cached)| !cached.busy);
         let oldest = idle.min_by_key(|(id, cached)| (Some(**id) == last, cached.used));
         oldest.map(|(&id, _)| id)
     }
 
-    /// The idle text that holds most of `ids`, and how many.
+    /// The idle sequence that holds most of `ids`, and how many.
     fn best(&self, ids: &[u32]) -> Option<(CacheId, usize)> {
         let idle = self.all.iter().filter(|(_, cached)| !cached.busy);
         let shared = idle.map(|(&id, cached)| (id, cached.shared(ids), cached.used));
@@ -317,7 +318,7 @@ impl Caches {
     /// Makes the range of `id` that of `ids`, of which it holds `shared`.
     fn take(&mut self, id: CacheId, ids: &[u32], shared: usize, most: usize) -> Placed {
         let (room, used) = (self.room_from(id), self.next_use());
-        // Texts without room serve to make one prompt.
+        // Sequences without room serve to make one prompt.
         let known = self.all.iter().filter(|(_, cached)| cached.room.is_empty());
         let same =
             |cached: &Cached| cached.tokens.iter().zip(ids).take_while(|(a, b)| a == b).count();
@@ -333,7 +334,7 @@ impl Caches {
             cached.busy = true;
             cached.used = used;
         }
-        if self.all.len() > MAX_TEXTS
+        if self.all.len() > MAX_SEQUENCES
             && let Some(oldest) = self.oldest(None)
         {
             self.all.remove(&oldest);
@@ -341,7 +342,7 @@ impl Caches {
         Placed { id, copies: Vec::new() }
     }
 
-    /// Positions from the beginning of a text's range to the next text.
+    /// Positions from the beginning of a sequence's range to the next sequence.
     fn room_from(&self, id: CacheId) -> usize {
         let start = self.all[&id].room.start;
         let others = self.all.iter().filter(|(other, cached)| **other != id && cached.room() > 0);
@@ -363,9 +364,9 @@ impl Caches {
     }
 }
 
-/// A text that a generation uses has no room.
+/// A sequence that a generation uses has no room.
 pub(super) fn given_up() -> Error {
-    Error::Internal("a running text has no room in the KV cache".into())
+    Error::Internal("a running sequence has no room in the KV cache".into())
 }
 
 #[cfg(test)]
@@ -383,7 +384,7 @@ mod tests {
             Self { caches: Caches::new(positions), positions: vec![u32::MAX; positions] }
         }
 
-        /// Begins a generation. Gives the text's id and how many tokens need not be computed.
+        /// Begins a generation. Gives the sequence's id and how many tokens need not be computed.
         fn begin(&mut self, ids: &[u32], wanted: Wanted, anyway: bool) -> Option<(CacheId, usize)> {
             let placed = match anyway {
                 true => self.caches.place_anyway(ids, wanted)?,
@@ -403,7 +404,7 @@ mod tests {
             Some((placed.id, reused))
         }
 
-        /// Gives a text room for `n` tokens.
+        /// Gives a sequence room for `n` tokens.
         fn extend(&mut self, id: CacheId, n: usize) {
             let wanted = Wanted { least: n, most: n };
             for Copied { from, to, n } in self.caches.extend_anyway(id, wanted).unwrap() {
@@ -412,7 +413,7 @@ mod tests {
             self.check();
         }
 
-        /// No two texts share a position, and each has its own tokens.
+        /// No two sequences share a position, and each has its own tokens.
         fn check(&mut self) {
             let mut rooms: Vec<_> = self.caches.all.values().map(|c| c.room.clone()).collect();
             rooms.retain(|room| !room.is_empty());
@@ -433,51 +434,51 @@ mod tests {
         }
     }
 
-    fn text(first: u32, len: u32) -> Vec<u32> {
+    fn sequence(first: u32, len: u32) -> Vec<u32> {
         (first..first + len).collect()
     }
 
     #[test]
-    fn texts_that_take_turns_keep_their_ranges() {
+    fn sequences_that_take_turns_keep_their_ranges() {
         let mut held = Held::new(1000);
-        let mut texts = [text(0, 200), text(1000, 200), text(2000, 200)];
+        let mut sequences = [sequence(0, 200), sequence(1000, 200), sequence(2000, 200)];
         for turn in 0..3 {
-            for text in &mut texts {
-                let reused = held.generate(text);
-                assert_eq!(reused, if turn == 0 { 0 } else { text.len() - 20 });
-                text.extend([7; 20]);
+            for sequence in &mut sequences {
+                let reused = held.generate(sequence);
+                assert_eq!(reused, if turn == 0 { 0 } else { sequence.len() - 20 });
+                sequence.extend([7; 20]);
             }
         }
     }
 
     #[test]
-    fn the_text_used_longest_ago_gives_up_its_range() {
+    fn the_sequence_used_longest_ago_gives_up_its_range() {
         let mut held = Held::new(500);
         for first in [0, 1000, 0, 2000] {
-            held.generate(&text(first, 200));
+            held.generate(&sequence(first, 200));
         }
-        assert_eq!(held.generate(&text(0, 200)), 199);
-        assert_eq!(held.generate(&text(2000, 200)), 199);
-        assert_eq!(held.generate(&text(1000, 200)), 0);
-        // However short they are, not all texts are kept.
+        assert_eq!(held.generate(&sequence(0, 200)), 199);
+        assert_eq!(held.generate(&sequence(2000, 200)), 199);
+        assert_eq!(held.generate(&sequence(1000, 200)), 0);
+        // However short they are, not all sequences are kept.
         let mut held = Held::new(500);
-        for first in 0..=MAX_TEXTS as u32 {
-            held.generate(&text(100 * first, 10));
+        for first in 0..=MAX_SEQUENCES as u32 {
+            held.generate(&sequence(100 * first, 10));
         }
-        assert_eq!(held.generate(&text(100, 11)), 10);
-        assert_eq!(held.generate(&text(0, 11)), 0);
+        assert_eq!(held.generate(&sequence(100, 11)), 10);
+        assert_eq!(held.generate(&sequence(0, 11)), 0);
     }
 
     #[test]
-    fn a_text_that_begins_like_another_gets_a_copy_if_there_is_room() {
-        let branch = |of: u32| [text(0, 200), text(of, 100)].concat();
+    fn a_sequence_that_begins_like_another_gets_a_copy_if_there_is_room() {
+        let branch = |of: u32| [sequence(0, 200), sequence(of, 100)].concat();
         let mut held = Held::new(1000);
         assert_eq!(held.generate(&branch(1000)), 0);
         assert_eq!(held.generate(&branch(2000)), 200);
         for of in [1000, 2000] {
             assert_eq!(held.generate(&[branch(of), vec![9]].concat()), 300);
         }
-        // Without room the beginning is used in place, and the rest of the text is lost.
+        // Without room the beginning is used in place, and the rest of the sequence is lost.
         let mut held = Held::new(400);
         held.generate(&branch(1000));
         assert_eq!(held.generate(&branch(2000)), 200);
@@ -485,44 +486,44 @@ mod tests {
     }
 
     #[test]
-    fn a_text_moves_where_another_follows_its_range() {
+    fn a_sequence_moves_where_another_follows_its_range() {
         let mut held = Held::new(1000);
-        held.generate(&text(0, 200));
-        held.generate(&text(1000, 200));
-        assert_eq!(held.generate(&text(0, 400)), 200);
+        held.generate(&sequence(0, 200));
+        held.generate(&sequence(1000, 200));
+        assert_eq!(held.generate(&sequence(0, 400)), 200);
         assert_eq!(held.caches.all.len(), 2);
-        assert_eq!(held.generate(&text(1000, 201)), 200);
+        assert_eq!(held.generate(&sequence(1000, 201)), 200);
     }
 
     #[test]
     fn a_running_generation_keeps_its_range() {
         let mut held = Held::new(500);
         let wanted = |least, most| Wanted { least, most };
-        let (first, _) = held.begin(&text(0, 100), wanted(200, 300), false).unwrap();
+        let (first, _) = held.begin(&sequence(0, 100), wanted(200, 300), false).unwrap();
         assert_eq!(held.caches.get(first).unwrap().room(), 300);
-        assert!(held.begin(&text(0, 101), wanted(300, 300), true).is_none());
+        assert!(held.begin(&sequence(0, 101), wanted(300, 300), true).is_none());
         // What it holds already is nobody else's to use.
-        let (second, reused) = held.begin(&text(0, 101), wanted(101, 300), false).unwrap();
+        let (second, reused) = held.begin(&sequence(0, 101), wanted(101, 300), false).unwrap();
         assert_eq!((held.caches.get(second).unwrap().room(), reused), (200, 0));
         held.caches.release(first);
-        assert_eq!(held.begin(&text(0, 150), wanted(200, 300), true).unwrap().1, 100);
+        assert_eq!(held.begin(&sequence(0, 150), wanted(200, 300), true).unwrap().1, 100);
     }
 
     #[test]
-    fn a_text_without_room_serves_to_make_one_prompt() {
+    fn a_sequence_without_room_serves_to_make_one_prompt() {
         let mut held = Held::new(500);
-        held.caches.remember(text(0, 50), None);
-        assert_eq!(held.caches.latest().unwrap().tokens, text(0, 50));
-        assert_eq!(held.generate(&text(0, 60)), 0);
+        held.caches.remember(sequence(0, 50), None);
+        assert_eq!(held.caches.latest().unwrap().tokens, sequence(0, 50));
+        assert_eq!(held.generate(&sequence(0, 60)), 0);
         assert_eq!(held.caches.all.len(), 1);
     }
 
     #[test]
-    fn a_running_text_gets_more_room_in_place_or_elsewhere() {
+    fn a_running_sequence_gets_more_room_in_place_or_elsewhere() {
         let mut held = Held::new(1000);
         let wanted = |least| Wanted { least, most: least };
-        let (first, _) = held.begin(&text(0, 100), wanted(100), false).unwrap();
-        let (second, _) = held.begin(&text(1000, 100), wanted(100), false).unwrap();
+        let (first, _) = held.begin(&sequence(0, 100), wanted(100), false).unwrap();
+        let (second, _) = held.begin(&sequence(1000, 100), wanted(100), false).unwrap();
         held.extend(second, 300);
         assert_eq!(held.caches.all[&second].room, 100..400);
         held.extend(first, 300);
@@ -539,7 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn random_texts_never_share_a_position() {
+    fn random_sequences_never_share_a_position() {
         let mut state = 1_u32;
         let mut random = |n: u32| {
             state = state.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
@@ -548,8 +549,8 @@ mod tests {
         let mut held = Held::new(800);
         let mut running = Vec::new();
         for _ in 0..3000 {
-            let mut ids = text(1000 * random(5), 1 + random(250));
-            ids.extend(text(10_000 * random(3), random(40)));
+            let mut ids = sequence(1000 * random(5), 1 + random(250));
+            ids.extend(sequence(10_000 * random(3), random(40)));
             let least = ids.len() + random(50) as usize;
             let wanted = Wanted { least, most: least + random(400) as usize };
             if let Some((id, _)) = held.begin(&ids, wanted, random(2) == 0) {

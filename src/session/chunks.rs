@@ -44,7 +44,7 @@ impl Chunks {
             .unwrap_or(min)
     }
 
-    /// The next chunk of a text of `len` tokens, of which those before `pos` were submitted, and the
+    /// The next chunk of a sequence of `len` tokens, of which those before `pos` were submitted, and the
     /// first `from` before that: how many tokens it has, and where a chunk of a fast card would end.
     /// On a slow card several chunks end there, and all attend as if they were one.
     pub(super) fn next(&self, from: usize, pos: usize, len: usize) -> (usize, usize) {

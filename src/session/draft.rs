@@ -77,8 +77,8 @@ impl Drafter {
             drop_next(run, in_flight);
         }
         let right = &ids[..=accepted];
-        let text = [run.tokens, &right[1..]].concat();
-        let (prompt, output) = text.split_at(run.prompt);
+        let sequence = [run.tokens, &right[1..]].concat();
+        let (prompt, output) = sequence.split_at(run.prompt);
         run.model.recount(right, prompt, output);
         chosen.truncate(accepted + 1);
         *run.filled += accepted + 1;
@@ -198,32 +198,44 @@ mod tests {
         (tokens, stats, fake.calls())
     }
 
-    /// Texts that repeat themselves in different ways.
-    const TEXTS: [fn(&[u32]) -> u32; 7] = [
+    /// Sequences that repeat themselves in different ways.
+    const SEQUENCES: [fn(&[u32]) -> u32; 7] = [
         |_| 7,
-        |text| text[text.len() - 1] + 1,
-        |text| text.len() as u32 % 5,
+        |sequence| sequence[sequence.len() - 1] + 1,
+        |sequence| sequence.len() as u32 % 5,
         // A surprise in every 13th, 20th and 7th token.
-        |text| if text.len() % 13 == 0 { 1000 + text.len() as u32 } else { text.len() as u32 % 5 },
-        |text| if text.len() % 20 == 0 { 99 } else { text.len() as u32 % 9 },
-        |text| if text.len() % 7 == 0 { text.len() as u32 / 14 } else { text.len() as u32 % 3 },
+        |sequence| {
+            if sequence.len() % 13 == 0 {
+                1000 + sequence.len() as u32
+            } else {
+                sequence.len() as u32 % 5
+            }
+        },
+        |sequence| if sequence.len() % 20 == 0 { 99 } else { sequence.len() as u32 % 9 },
+        |sequence| {
+            if sequence.len() % 7 == 0 {
+                sequence.len() as u32 / 14
+            } else {
+                sequence.len() as u32 % 3
+            }
+        },
         // Two values that follow each other without a period.
-        |text| (text.len().wrapping_mul(0x9e37_79b9) >> 7) as u32 & 1,
+        |sequence| (sequence.len().wrapping_mul(0x9e37_79b9) >> 7) as u32 & 1,
     ];
 
     #[test]
     fn neither_drafts_nor_pace_change_the_tokens() {
-        for (n, next) in TEXTS.into_iter().enumerate() {
+        for (n, next) in SEQUENCES.into_iter().enumerate() {
             let prompt: Vec<u32> = (0..9).chain(0..9).chain(0..3).collect();
-            let mut text = prompt.clone();
-            (0..200).for_each(|_| text.push(next(&text)));
+            let mut sequence = prompt.clone();
+            (0..200).for_each(|_| sequence.push(next(&sequence)));
             for limit in [1, 2, 3, 8, 9, 61, 200] {
                 for ms in [1, 3, 20, 1000] {
                     for lookup in [false, true] {
                         let options = (limit, Duration::from_millis(ms), lookup);
                         let (tokens, stats, _) = generate(next, &prompt, options);
-                        let expected = &text[prompt.len()..][..limit];
-                        assert_eq!(tokens, expected, "text {n}, {limit} at {ms} ms, {lookup}");
+                        let expected = &sequence[prompt.len()..][..limit];
+                        assert_eq!(tokens, expected, "sequence {n}, {limit} at {ms} ms, {lookup}");
                         assert!(stats.accepted_tokens <= stats.drafted_tokens, "{stats:?}");
                         assert!(lookup || stats.draft_passes == 0, "{stats:?}");
                         assert_eq!(stats.unused_tokens, 0, "{stats:?}");
@@ -234,8 +246,8 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_repeats_itself_takes_fewer_steps() {
-        let periodic: fn(&[u32]) -> u32 = |text| text.len() as u32 % 5;
+    fn a_sequence_that_repeats_itself_takes_fewer_steps() {
+        let periodic: fn(&[u32]) -> u32 = |sequence| sequence.len() as u32 % 5;
         let options = |lookup| (100, Duration::from_millis(20), lookup);
         let (_, stats, calls) = generate(periodic, &[1, 2], options(true));
         assert_eq!(stats.accepted_tokens, stats.drafted_tokens);
@@ -256,8 +268,8 @@ mod tests {
     }
 
     #[test]
-    fn a_text_without_repetition_is_never_drafted() {
-        let counting: fn(&[u32]) -> u32 = |text| text[text.len() - 1] + 1;
+    fn a_sequence_without_repetition_is_never_drafted() {
+        let counting: fn(&[u32]) -> u32 = |sequence| sequence[sequence.len() - 1] + 1;
         let options = |lookup| (100, Duration::from_millis(1), lookup);
         let (_, stats, calls) = generate(counting, &[1], options(true));
         assert_eq!((stats.draft_passes, stats.drafted_tokens), (0, 0));
@@ -267,8 +279,8 @@ mod tests {
 
     #[test]
     fn what_is_computed_and_not_read_is_counted_as_unused() {
-        // All drafts of the last text are right: every submitted token comes.
-        for (next, lookup) in [(TEXTS[1], false), (TEXTS[1], true), (TEXTS[0], true)] {
+        // All drafts of the last sequence are right: every submitted token comes.
+        for (next, lookup) in [(SEQUENCES[1], false), (SEQUENCES[1], true), (SEQUENCES[0], true)] {
             for read in 1..40 {
                 let fake = Fake::new(8, next);
                 let options = (1000, Duration::from_millis(1), lookup);

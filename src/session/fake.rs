@@ -13,15 +13,15 @@ use super::stats::Stats;
 use super::work::{InFlight, Work};
 use crate::compute::{Choice, Depth, Pending, Steps};
 
-/// A model whose next token is a function of the text before it. It has a KV cache of its own: a
-/// token computed at a wrong position, or after a wrong text, makes other tokens.
+/// A model whose next token is a function of the sequence before it. It has a KV cache of its own: a
+/// token computed at a wrong position, or after a wrong sequence, makes other tokens.
 pub(super) struct Fake {
     max_draft_pass: usize,
     next: fn(&[u32]) -> u32,
     cache: RefCell<Vec<u32>>,
     /// The token that a step chose last, "in GPU memory".
     last: Cell<u32>,
-    /// Tokens of the text that are counted for the penalties.
+    /// Tokens of the sequence that are counted for the penalties.
     counted: RefCell<Vec<u32>>,
     calls: Rc<RefCell<Vec<Call>>>,
 }

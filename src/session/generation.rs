@@ -28,14 +28,14 @@ pub(super) struct Generation<'a> {
     pub(super) options: GenerateOptions,
     pub(super) on_token: OnToken<'a>,
     pub(super) answer: oneshot::Sender<Result<Stats>>,
-    /// Its text in the KV cache.
-    pub(super) text: CacheId,
+    /// Its sequence in the KV cache.
+    pub(super) sequence: CacheId,
     /// Its slot of the engine.
     pub(super) slot: usize,
     /// Tokens of the prompt, and those of them that were in the cache.
     pub(super) prompt: usize,
     pub(super) reused: usize,
-    /// Tokens of its text that were there when its computation began.
+    /// Tokens of its sequence that were there when its computation began.
     pub(super) from: usize,
     /// Most tokens to generate.
     pub(super) limit: usize,
@@ -81,21 +81,21 @@ impl Generation<'_> {
         self.options.sampling.is_greedy()
     }
 
-    /// Tokens that its text may have.
+    /// Tokens that its sequence may have.
     pub(super) fn most(&self) -> usize {
         // The last token's keys and values need no room.
         self.prompt + self.limit - 1
     }
 
-    /// The room for its text of `len` tokens.
+    /// The room for its sequence of `len` tokens.
     pub(super) fn wanted(&self, len: usize) -> Wanted {
         let most = self.most().max(len);
         Wanted { least: most.min(len + MIN_ROOM), most }
     }
 
-    /// Steps that can be submitted behind those in flight, in the room that the text has.
-    pub(super) fn steps_left(&self, text: &Cached) -> usize {
-        text.room().min(self.most()).saturating_sub(text.filled)
+    /// Steps that can be submitted behind those in flight, in the room that the sequence has.
+    pub(super) fn steps_left(&self, sequence: &Cached) -> usize {
+        sequence.room().min(self.most()).saturating_sub(sequence.filled)
     }
 
     /// Takes a token that was generated.

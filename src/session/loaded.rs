@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::source::{Reader, Source};
 use crate::tokenizer::Tokenizer;
 
-/// A loaded model, and the texts whose keys and values it holds.
+/// A loaded model, and the sequences whose keys and values it holds.
 pub struct Session {
     pub(super) tokenizer: Rc<Tokenizer>,
     template: Option<Rc<Template>>,
@@ -194,7 +194,7 @@ impl Session {
         thinking: Option<bool>,
     ) -> Result<Conversation> {
         let before = self.caches.conversing(messages);
-        let before = before.and_then(|text| Some((text.conversation.as_ref()?, &text.tokens[..])));
+        let before = before.and_then(|one| Some((one.conversation.as_ref()?, &one.tokens[..])));
         Conversation::new(&self.tokenizer, self.template()?, messages, thinking, before)
     }
 

@@ -1,11 +1,11 @@
-//! Prompt lookup: guesses the next tokens of a text that repeats itself.
+//! Prompt lookup: guesses the next tokens of a sequence that repeats itself.
 //!
 //! A summary quotes its text, an edit copies its input. When the last few tokens occurred before,
 //! the tokens that followed them then are drafted. One draft pass checks all of them, and those
-//! that the model would have chosen itself are accepted: the text is the greedy one, in fewer
+//! that the model would have chosen itself are accepted: the sequence is the greedy one, in fewer
 //! steps.
 
-/// At least this many tokens at the end of the text must have occurred before. Fewer match
+/// At least this many tokens at the end of the sequence must have occurred before. Fewer match
 /// everywhere.
 const MIN_MATCH: usize = 3;
 
@@ -63,10 +63,10 @@ impl Lookup {
 
     /// Must be called after each pass, with the tokens it gave, and whether its whole draft was
     /// accepted. It gives one token if none was, and no token if even its first one, the last
-    /// token of the text, was a wrong guess.
+    /// token of the sequence, was a wrong guess.
     pub(super) fn record_pass(&mut self, tokens: usize, whole: bool) {
         self.accepts_whole_passes = whole;
-        // The needed streak grows faster than it shrinks. Otherwise, in a text with a surprise now
+        // The needed streak grows faster than it shrinks. Otherwise, in a sequence with a surprise now
         // and then, every pass that pays would be followed by one that does not.
         self.needed = match tokens {
             ..PAYS => (2 * self.needed).min(MAX_STREAK),
@@ -103,7 +103,7 @@ pub(super) fn draft(tokens: &[u32], max_tokens: usize) -> Vec<u32> {
     let best = ends.map(|end| (matching(end), end)).max_by_key(|&(length, end)| (length, end));
     match best {
         Some((length, end)) if length >= MIN_MATCH => {
-            // What followed goes on to the end of the text. From there the draft assumes that the
+            // What followed goes on to the end of the sequence. From there the draft assumes that the
             // same tokens follow once more.
             tokens[end + 1..].iter().copied().cycle().take(max_tokens).collect()
         }
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_repeats_the_end_of_the_text() {
+    fn a_draft_repeats_the_end_of_the_sequence() {
         assert_eq!(draft(&[7, 7, 7, 7], 3), [7, 7, 7]);
         assert_eq!(draft(&[9, 1, 2, 1, 2, 1, 2, 1], 5), [2, 1, 2, 1, 2]);
     }
@@ -141,23 +141,23 @@ mod tests {
 
     #[test]
     fn confidence_grows_with_right_tokens_and_ends_with_the_first_wrong_one() {
-        let text = [1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 9, 9];
+        let sequence = [1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 9, 9];
         let mut lookup = Lookup::default();
-        let confident: Vec<usize> = (1..=text.len())
+        let confident: Vec<usize> = (1..=sequence.len())
             .filter(|&n| {
-                lookup.observe(&text[..n]);
+                lookup.observe(&sequence[..n]);
                 lookup.is_confident()
             })
             .collect();
         // A draft would have got 4 and 5 right after 1 2 3, but not 9.
         assert_eq!(confident, [11]);
-        lookup.observe(&text[..11]);
+        lookup.observe(&sequence[..11]);
         lookup.record_pass(1, false);
         assert!(!lookup.is_confident());
     }
 
     #[test]
-    fn a_text_is_quiet_when_no_draft_was_right_for_long() {
+    fn a_sequence_is_quiet_when_no_draft_was_right_for_long() {
         let repeated: Vec<u32> =
             (0..20).chain(17..20).chain([0, 1, 2, 3]).chain(100..120).collect();
         let mut lookup = Lookup::default();
@@ -177,12 +177,12 @@ mod tests {
         let mut lookup = Lookup::default();
         /// Right tokens until the next draft.
         fn streak(lookup: &mut Lookup) -> usize {
-            let text = vec![7; 100];
+            let sequence = vec![7; 100];
             lookup.observe(&[1]);
-            lookup.observe(&text[..10]);
+            lookup.observe(&sequence[..10]);
             (11..)
                 .take_while(|&n| {
-                    lookup.observe(&text[..n]);
+                    lookup.observe(&sequence[..n]);
                     !lookup.is_confident()
                 })
                 .count()

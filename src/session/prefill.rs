@@ -10,15 +10,15 @@ impl Session {
     /// The logits after the last of `ids`, `[n_vocab]`.
     pub async fn logits(&mut self, ids: &[u32]) -> Result<Vec<f32>> {
         self.check_prompt(ids)?;
-        // A future that was dropped may have left running texts.
+        // A future that was dropped may have left running sequences.
         self.caches.release_all();
         let wanted = Wanted { least: ids.len(), most: ids.len() };
         let Some(id) = self.place(ids, wanted, MAX_KEPT).await? else { return Err(given_up()) };
-        let text = self.caches.running(id)?;
-        self.engine.use_cache(text.first());
+        let sequence = self.caches.running(id)?;
+        self.engine.use_cache(sequence.first());
         self.prefill(id).await?;
-        let text = self.caches.running(id)?;
-        let pos = std::mem::replace(&mut text.filled, ids.len());
+        let sequence = self.caches.running(id)?;
+        let pos = std::mem::replace(&mut sequence.filled, ids.len());
         self.caches.release(id);
         self.engine.prefill_and_read(&ids[pos..], pos).take().await
     }
@@ -40,20 +40,20 @@ impl Session {
         Ok(())
     }
 
-    /// Computes a text from what is filled, except for the last chunk: that is left to the step which
+    /// Computes a sequence from what is filled, except for the last chunk: that is left to the step which
     /// reads its logits. The next chunk is prepared while one is computed.
     async fn prefill(&mut self, id: CacheId) -> Result<()> {
-        let text = self.caches.running(id)?;
-        let from = text.filled;
+        let sequence = self.caches.running(id)?;
+        let from = sequence.filled;
         let mut before = None;
         loop {
-            let (pos, len) = (text.filled, text.tokens.len());
+            let (pos, len) = (sequence.filled, sequence.tokens.len());
             let (tokens, end) = self.chunks.next(from, pos, len);
             if pos + tokens == len {
                 return Ok(());
             }
-            let chunk = Chunk::submit(&*self.engine, &text.tokens[pos..pos + tokens], pos, end);
-            text.filled += tokens;
+            let chunk = Chunk::submit(&*self.engine, &sequence.tokens[pos..pos + tokens], pos, end);
+            sequence.filled += tokens;
             if let Some(before) = before.replace(chunk) {
                 before.take(&mut self.chunks).await?;
             }

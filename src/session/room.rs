@@ -1,22 +1,22 @@
-//! The room of texts in the KV cache: it grows, or idle texts give up theirs.
+//! The room of sequences in the KV cache: it grows, or idle sequences give up theirs.
 
 use super::caches::{CacheId, Caches, Copied, Placed, Wanted};
 use super::generation::Generation;
 use super::loaded::{Session, bytes_per_position};
 use crate::error::Result;
 
-/// Bytes of KV cache that texts which nobody generates from may keep, at least that of one context.
+/// Bytes of KV cache that sequences which nobody generates from may keep, at least that of one context.
 /// Beyond that the oldest gives up its range rather than that the cache grows.
 pub(super) const MAX_KEPT: u64 = 1 << 30;
 
-/// Positions of the KV cache that should be free for the next text: it grows while nobody waits.
+/// Positions of the KV cache that should be free for the next sequence: it grows while nobody waits.
 const AHEAD: usize = 512;
 
-/// Bytes of KV cache that texts which are generated together may take. Who finds no room waits.
+/// Bytes of KV cache that sequences which are generated together may take. Who finds no room waits.
 pub(super) const MAX_SHARED: u64 = 3 << 30;
 
 impl Session {
-    /// Gives a prompt its range of the KV cache, if no running text needs it. The text's `filled` says
+    /// Gives a prompt its range of the KV cache, if no running sequence needs it. The sequence's `filled` says
     /// how many of its tokens are there. The cache may grow up to `bytes`.
     pub(super) async fn place(
         &mut self,
@@ -31,14 +31,14 @@ impl Session {
         Ok(self.room(wanted, bytes, place).await?.map(|placed| placed.id))
     }
 
-    /// Adds `ids` to a text, and gives it room for more tokens; perhaps another range. Gives whether
+    /// Adds `ids` to a sequence, and gives it room for more tokens; perhaps another range. Gives whether
     /// there was room.
     pub(super) async fn extend(&mut self, one: &Generation<'_>, ids: &[u32]) -> Result<bool> {
-        let text = self.caches.running(one.text)?;
-        text.filled = text.filled.min(text.tokens.len());
-        text.tokens.extend(ids);
-        let (id, wanted) = (one.text, one.wanted(text.tokens.len()));
-        if text.room() >= wanted.least {
+        let sequence = self.caches.running(one.sequence)?;
+        sequence.filled = sequence.filled.min(sequence.tokens.len());
+        sequence.tokens.extend(ids);
+        let (id, wanted) = (one.sequence, one.wanted(sequence.tokens.len()));
+        if sequence.room() >= wanted.least {
             return Ok(true);
         }
         let extend = |caches: &mut Caches, anyway| {
@@ -51,8 +51,8 @@ impl Session {
         Ok(self.room(wanted, MAX_SHARED, extend).await?.is_some())
     }
 
-    /// Gives a text room, by `give`. Where there is none, the cache grows up to `bytes`; beyond that,
-    /// `give` is called with `true`: idle texts give up theirs.
+    /// Gives a sequence room, by `give`. Where there is none, the cache grows up to `bytes`; beyond that,
+    /// `give` is called with `true`: idle sequences give up theirs.
     async fn room(
         &mut self,
         wanted: Wanted,
@@ -77,7 +77,7 @@ impl Session {
         (bytes / bytes_per_position(&*self.engine)) as usize
     }
 
-    /// Lets the KV cache grow while no call waits, if it has little room for the next text. Does so no
+    /// Lets the KV cache grow while no call waits, if it has little room for the next sequence. Does so no
     /// more once the device has refused the memory.
     pub(super) async fn grow_ahead(&mut self) -> Result<()> {
         let wanted = AHEAD.min(self.traits.n_ctx);

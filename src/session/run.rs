@@ -65,7 +65,7 @@ mod tests {
     /// The calls of a generation of `left` tokens that fills what is in flight with batches of
     /// `batch_steps`, again and again, and waits for one batch.
     fn calls(step: Duration, batch_steps: usize, left: usize) -> Vec<Call> {
-        let fake = Fake::new(8, |text| text.len() as u32);
+        let fake = Fake::new(8, |sequence| sequence.len() as u32);
         let mut alone = Alone::new(&fake, &[1, 2, 3], (left, step, false));
         block_on(alone.take());
         while alone.in_flight.load().0 > 0 || alone.run().0.left() > 0 {
@@ -73,7 +73,7 @@ mod tests {
             run.fill(in_flight, batch_steps);
             block_on(alone.take());
         }
-        // Token n is the length of the text before it.
+        // Token n is the length of the sequence before it.
         let tokens: Vec<u32> = (0..left).filter_map(|_| block_on(alone.next())).collect();
         assert_eq!(tokens, (3..3 + left as u32).collect::<Vec<_>>());
         assert_eq!((block_on(alone.next()), alone.filled), (None, 2 + left));
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn after_a_draft_pass_the_last_token_comes_from_the_cpu() {
-        let fake = Fake::new(8, |text| text.len() as u32);
+        let fake = Fake::new(8, |sequence| sequence.len() as u32);
         let mut alone = Alone::new(&fake, &[1, 2, 3], (5, Duration::from_millis(20), false));
         block_on(alone.take());
         alone.tokens.push(3);

@@ -70,7 +70,7 @@ impl Session {
         write: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
         self.engine.check()?;
-        // A future that was dropped may have left running texts.
+        // A future that was dropped may have left running sequences.
         self.caches.release_all();
         let messages = with_question(messages);
         let next = self.conversation(&messages, None)?;
@@ -105,7 +105,7 @@ impl Session {
     /// options of loading; those of `source`; `device-lost`.
     pub async fn restore<S: Source>(&mut self, source: &mut S) -> Result<String> {
         self.engine.check()?;
-        // A future that was dropped may have left running texts.
+        // A future that was dropped may have left running sequences.
         self.caches.release_all();
         let mut hasher = Hasher::default();
         let (head, at) = Head::read(source, &mut hasher).await?;

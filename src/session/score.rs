@@ -18,7 +18,7 @@ impl Session {
         self.check_prompt(prefix)?;
         let all: Vec<Vec<u32>> = texts.iter().map(|text| [prefix, text].concat()).collect();
         all.iter().try_for_each(|ids| self.check_prompt(ids))?;
-        // A future that was dropped may have left running texts.
+        // A future that was dropped may have left running sequences.
         self.caches.release_all();
         let scored = self.score_all(prefix.len() - 1, &all).await;
         self.caches.release_all();
@@ -35,7 +35,7 @@ impl Session {
                 placed.push((id, ids));
             }
             if placed.is_empty() {
-                return Err(Error::Internal("a text has no room in the KV cache".into()));
+                return Err(Error::Internal("a sequence has no room in the KV cache".into()));
             }
             self.fill(shared, &placed).await?;
             scores.extend(self.score_placed(shared, &placed).await?);
@@ -44,14 +44,14 @@ impl Session {
         Ok(scores)
     }
 
-    /// Computes the first `shared` tokens of one text, and copies them to the others.
+    /// Computes the first `shared` tokens of one sequence, and copies them to the others.
     async fn fill(&mut self, shared: usize, placed: &[(CacheId, &Vec<u32>)]) -> Result<()> {
         let mut first = None;
         for &(id, ids) in placed {
-            let text = self.caches.running(id)?;
-            let at = text.first();
-            let from = text.filled.min(shared);
-            text.filled = shared;
+            let sequence = self.caches.running(id)?;
+            let at = sequence.first();
+            let from = sequence.filled.min(shared);
+            sequence.filled = shared;
             match first {
                 Some(first) => self.engine.copy_cache(first, at, shared),
                 None => {
@@ -77,10 +77,10 @@ impl Session {
         let mut scores = vec![Vec::new(); placed.len()];
         let mut rest = Vec::new();
         for (n, &(id, ids)) in placed.iter().enumerate() {
-            let text = self.caches.running(id)?;
+            let sequence = self.caches.running(id)?;
             // The last token is not computed: no token after it is scored.
-            rest.push((n, text.first(), shared, ids));
-            text.filled = ids.len() - 1;
+            rest.push((n, sequence.first(), shared, ids));
+            sequence.filled = ids.len() - 1;
         }
         loop {
             rest.retain(|(_, _, pos, ids)| pos + 1 < ids.len());

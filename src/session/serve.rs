@@ -31,7 +31,7 @@ const MAX_CHUNKS: usize = 2;
 pub(super) struct Running<'a> {
     pub(super) all: Vec<Generation<'a>>,
     in_flight: InFlight,
-    /// That of steps of several texts.
+    /// That of steps of several sequences.
     pace: Pace,
     pub(super) serials: u64,
     /// Whether the call that waits first has found no room.
@@ -99,7 +99,7 @@ impl Session {
             self.end_canceled(running);
             while running.all.len() < self.traits.slots && !running.blocked {
                 let Some(call) = calls.pop() else { break };
-                // Texts may move now, without what draft passes compute.
+                // Sequences may move now, without what draft passes compute.
                 running.drop_drafts();
                 self.begin(calls, call, running).await?;
             }
@@ -117,10 +117,10 @@ impl Session {
     /// Submits what is to be in flight while the next tokens are awaited.
     async fn submit(&mut self, running: &mut Running<'_>) -> Result<()> {
         for one in &running.all {
-            let text = self.caches.running(one.text)?;
+            let sequence = self.caches.running(one.sequence)?;
             let is_full = match one.decodes {
-                true => one.in_flight == 0 && one.steps_left(text) == 0,
-                false => text.tokens.len() > text.room(),
+                true => one.in_flight == 0 && one.steps_left(sequence) == 0,
+                false => sequence.tokens.len() > sequence.room(),
             };
             if is_full {
                 // Without more room it waits for that of another.
@@ -142,9 +142,9 @@ impl Session {
         let drafts = drafts && one.can_draft() && self.engine.max_draft_pass(0) > 1;
         let mut drafter = one.drafter.take().unwrap_or_else(|| Drafter::new(drafts));
         if one.decodes || one.in_flight > 0 || self.continues(one)? {
-            self.use_text(one)?;
-            let text = self.caches.running(one.text)?;
-            let mut run = run(&*self.engine, one, text, &mut self.pace);
+            self.use_sequence(one)?;
+            let sequence = self.caches.running(one.sequence)?;
+            let mut run = run(&*self.engine, one, sequence, &mut self.pace);
             drafter.submit(&mut run, &mut running.in_flight);
         }
         one.drafter = Some(drafter);
@@ -160,10 +160,11 @@ impl Session {
             let mut seats = Vec::new();
             let mut n = batch_steps;
             for one in running.all.iter().filter(|one| one.decodes) {
-                let text = self.caches.running(one.text)?;
-                let left = one.steps_left(text);
+                let sequence = self.caches.running(one.sequence)?;
+                let left = one.steps_left(sequence);
                 if left > 0 {
-                    let seat = Seat { slot: one.slot, first: text.first(), pos: text.filled };
+                    let seat =
+                        Seat { slot: one.slot, first: sequence.first(), pos: sequence.filled };
                     seats.push((one.serial, seat));
                     n = n.min(left);
                 }
@@ -180,8 +181,8 @@ impl Session {
             for one in running.all.iter_mut().filter(|one| serials.contains(&one.serial)) {
                 one.in_flight += n;
                 one.stats.batch = one.stats.batch.max(serials.len());
-                if let Some(text) = self.caches.get(one.text) {
-                    text.filled += n;
+                if let Some(sequence) = self.caches.get(one.sequence) {
+                    sequence.filled += n;
                 }
             }
             running.in_flight.push(Work::Steps { serials, tokens, n, ends_prompt: false });
@@ -200,25 +201,25 @@ impl Session {
                 if running.in_flight.chunks() >= MAX_CHUNKS {
                     return Ok(());
                 }
-                self.use_text(one)?;
+                self.use_sequence(one)?;
                 let continues = self.continues(one)?;
-                let text = self.caches.running(one.text)?;
-                let (pos, len) = (text.filled, text.tokens.len());
-                if len > text.room() {
+                let sequence = self.caches.running(one.sequence)?;
+                let (pos, len) = (sequence.filled, sequence.tokens.len());
+                if len > sequence.room() {
                     continue;
                 }
                 if continues {
                     if !is_alone {
-                        self.engine.put_token(one.slot, text.tokens[pos]);
+                        self.engine.put_token(one.slot, sequence.tokens[pos]);
                         one.decodes = true;
                     }
                     continue;
                 }
                 let (tokens, end) = self.chunks.next(one.from, pos, len);
-                text.filled += tokens;
-                let ids = &text.tokens[pos..pos + tokens];
+                sequence.filled += tokens;
+                let ids = &sequence.tokens[pos..pos + tokens];
                 if pos + tokens == len {
-                    count(&*self.engine, one, text);
+                    count(&*self.engine, one, sequence);
                     let tokens = self.engine.prefill_and_sample(ids, pos);
                     running.in_flight.push(Work::of_one(one.serial, tokens, 1, true));
                     one.in_flight = 1;
@@ -236,11 +237,11 @@ impl Session {
         }
     }
 
-    /// Whether only the last token of a generation's text is not computed, and was chosen by it: a decode
+    /// Whether only the last token of a generation's sequence is not computed, and was chosen by it: a decode
     /// step continues it.
     fn continues(&mut self, one: &Generation<'_>) -> Result<bool> {
-        let text = self.caches.running(one.text)?;
-        Ok(one.counted && one.first.is_some() && text.filled + 1 == text.tokens.len())
+        let sequence = self.caches.running(one.sequence)?;
+        Ok(one.counted && one.first.is_some() && sequence.filled + 1 == sequence.tokens.len())
     }
 
     /// Waits for the oldest of what is in flight.
@@ -275,10 +276,10 @@ impl Session {
                 let Some(one) = running.all.iter_mut().find(|one| one.serial == serial) else {
                     return Ok(());
                 };
-                self.use_text(one)?;
+                self.use_sequence(one)?;
                 let mut drafter = one.drafter.take().unwrap_or_else(|| Drafter::new(false));
-                let text = self.caches.running(one.text)?;
-                let mut run = run(&*self.engine, one, text, &mut self.pace);
+                let sequence = self.caches.running(one.sequence)?;
+                let mut run = run(&*self.engine, one, sequence, &mut self.pace);
                 let tokens = drafter.accepted(&mut run, &mut running.in_flight, &ids, chosen);
                 one.drafter = Some(drafter);
                 self.accept(running, serial, tokens).await
@@ -292,7 +293,7 @@ impl Session {
         running.pace.pause();
     }
 
-    /// Drops a draft pass that is to be awaited next, if it continues another text than that of its
+    /// Drops a draft pass that is to be awaited next, if it continues another sequence than that of its
     /// generation.
     fn drop_mistaken(&mut self, running: &mut Running<'_>) -> Result<()> {
         let Some(Work::Draft { serial, .. }) = running.in_flight.first() else { return Ok(()) };
@@ -301,8 +302,8 @@ impl Session {
             return Ok(());
         };
         let mut drafter = one.drafter.take().unwrap_or_else(|| Drafter::new(false));
-        let text = self.caches.running(one.text)?;
-        let mut run = run(&*self.engine, one, text, &mut self.pace);
+        let sequence = self.caches.running(one.sequence)?;
+        let mut run = run(&*self.engine, one, sequence, &mut self.pace);
         drafter.drop_mistaken(&mut run, &mut running.in_flight);
         one.drafter = Some(drafter);
         Ok(())
@@ -322,10 +323,10 @@ impl Session {
         for choice in tokens {
             let one = &mut running.all[index];
             one.in_flight -= 1;
-            if let Some(text) = self.caches.get(one.text) {
-                text.tokens.push(choice.id);
+            if let Some(sequence) = self.caches.get(one.sequence) {
+                sequence.tokens.push(choice.id);
                 if let Some(drafter) = &mut one.drafter {
-                    drafter.observe(&text.tokens);
+                    drafter.observe(&sequence.tokens);
                 }
             }
             let is_first = one.first.is_none();
@@ -343,12 +344,12 @@ impl Session {
                     (one.decodes, one.counted) = (false, false);
                     // Without room it waits for that of another.
                     self.extend(one, &ids).await?;
-                    one.from = self.caches.running(one.text)?.filled;
+                    one.from = self.caches.running(one.sequence)?.filled;
                     return Ok(());
                 }
                 end => {
                     let one = running.all.remove(index);
-                    self.caches.release(one.text);
+                    self.caches.release(one.sequence);
                     running.blocked = false;
                     match end {
                         Err(error) => one.fail(error),
@@ -367,25 +368,25 @@ impl Session {
         running.all = rest;
         let canceled: Vec<Generation<'_>> = canceled;
         for one in canceled {
-            self.caches.release(one.text);
+            self.caches.release(one.sequence);
             running.blocked = false;
         }
     }
 
-    /// Makes the engine use a generation's text and slot.
-    fn use_text(&mut self, one: &Generation<'_>) -> Result<()> {
-        let text = self.caches.running(one.text)?;
-        self.engine.use_cache(text.first());
+    /// Makes the engine use a generation's sequence and slot.
+    fn use_sequence(&mut self, one: &Generation<'_>) -> Result<()> {
+        let sequence = self.caches.running(one.sequence)?;
+        self.engine.use_cache(sequence.first());
         self.engine.use_slot(one.slot);
         Ok(())
     }
 }
 
-/// Counts the tokens of a generation's text, if they change the model's logits.
-fn count(engine: &dyn Compute, one: &mut Generation<'_>, text: &Cached) {
+/// Counts the tokens of a generation's sequence, if they change the model's logits.
+fn count(engine: &dyn Compute, one: &mut Generation<'_>, sequence: &Cached) {
     one.counted = true;
     if one.options.sampling.is_penalized() {
-        let (prompt, output) = text.tokens.split_at(one.prompt);
+        let (prompt, output) = sequence.tokens.split_at(one.prompt);
         engine.count(prompt, output);
     }
 }
@@ -394,16 +395,16 @@ fn count(engine: &dyn Compute, one: &mut Generation<'_>, text: &Cached) {
 fn run<'a>(
     model: &'a dyn Compute,
     one: &'a mut Generation<'_>,
-    text: &'a mut Cached,
+    sequence: &'a mut Cached,
     pace: &'a mut Pace,
 ) -> Run<'a> {
     Run {
         model,
         serial: one.serial,
         prompt: one.prompt,
-        most: text.room().min(one.most()),
-        tokens: &text.tokens,
-        filled: &mut text.filled,
+        most: sequence.room().min(one.most()),
+        tokens: &sequence.tokens,
+        filled: &mut sequence.filled,
         pace,
         stats: &mut one.stats,
         last_is_on_gpu: &mut one.decodes,
