@@ -1,6 +1,6 @@
 // Checks a caller's arguments before they are sent on. The crate checks all other options itself.
 import { BitNetError } from './error.js'
-import type { Message } from './types.js'
+import type { AbortOptions, Message } from './types.js'
 
 /** A `bad-option` error, worded like those of the crate. */
 export const badOption = (name: string, why: string): BitNetError =>
@@ -26,6 +26,13 @@ export function checkLoad(signal: unknown, onProgress: unknown, worker: unknown)
 export function checkSignal(signal: unknown): void {
   const isSignal = signal === undefined || signal instanceof AbortSignal
   check('signal', isSignal, 'must be an AbortSignal')
+}
+
+/** The signal of a call that has no other option. */
+export function signalOf(options: AbortOptions): AbortSignal | undefined {
+  checkOptions(options, ['signal'])
+  checkSignal(options.signal)
+  return options.signal
 }
 
 export function checkCallback(name: string, value: unknown): void {

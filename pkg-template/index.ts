@@ -4,7 +4,7 @@ export type { Chat } from './page/chat.js'
 export type { Generation } from './generation.js'
 export type { ModelCache } from './page/cache.js'
 export type {
-  Alternative, Availability, ChatOptions, DeviceLoss, ErrorCode, GenerateOptions, GpuOptions, Input,
+  AbortOptions, Alternative, Availability, ChatOptions, DeviceLoss, ErrorCode, GenerateOptions, GpuOptions, Input,
   KernelTime, LoadOptions, Message, ModelInfo, Profile, ProfileOptions, Progress, ProgressNote,
   Source, Stats, StoredModel, SummarizeOptions, SummaryProgress, Token, TokenizeOptions, Verdict
 } from './types.js'

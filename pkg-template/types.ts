@@ -317,9 +317,18 @@ export interface ChatOptions {
   overflow?: 'error' | 'slide'
 }
 
+/** Options of calls that take no others. A name that is not listed is `bad-option`. */
+export interface AbortOptions {
+  /** Aborts the call, which then rejects with the signal's reason. */
+  signal?: AbortSignal
+}
+
 /** Options of `model.tokenize`. A name that is not listed is `bad-option`. */
-export interface TokenizeOptions {
-  /** Whether to recognise special tokens, such as `<|eot_id|>` and `<think>`, in the text; if not, they are text. Default `false`. */
+export interface TokenizeOptions extends AbortOptions {
+  /**
+   * Whether to recognise special tokens, such as `<|eot_id|>` and `<think>`, in the text; if not, they
+   * are text. Default `false`.
+   */
   special?: boolean
 }
 

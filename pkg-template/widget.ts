@@ -13,7 +13,7 @@ import {
 } from './words.js'
 import type { Advice } from './words.js'
 
-/** The model of an element that names none. */
+/** The model of an element that names none. It is that of a branch, and no hash of it is known here. */
 const DEFAULT_MODEL =
   'https://huggingface.co/microsoft/bitnet-b1.58-2B-4T-gguf/resolve/main/ggml-model-i2_s.gguf'
 

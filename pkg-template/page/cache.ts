@@ -1,7 +1,9 @@
 // The models stored on this device.
+import { unlessAborted } from './abort.js'
 import { absolute } from '../address.js'
+import { signalOf } from '../check.js'
 import { BitNetError, fetched } from '../error.js'
-import type { StoredModel, Verdict } from '../types.js'
+import type { AbortOptions, StoredModel, Verdict } from '../types.js'
 
 /**
  * The models stored on this device, in the browser's own files and IndexedDB.
@@ -17,9 +19,18 @@ export interface ModelCache {
    * Damaged parts are deleted; the next load downloads them again. Loading a stored model makes
    * the same comparison.
    *
-   * Rejects with `not-cached` if nothing is stored, with `bad-option` if `url` is not valid.
+   * Rejects with `not-cached` if nothing is stored, with `bad-option` if `url` is not valid, with the
+   * reason of `signal`.
    */
-  verify(url: string | URL): Promise<Verdict>
+  verify(url: string | URL, options?: AbortOptions): Promise<Verdict>
+  /**
+   * Says how many bytes a load of an address would download: 0 if all of it is stored. `undefined` if
+   * that cannot be known before, because the server does not say how long the file is. Fetches nothing
+   * of the model.
+   *
+   * Rejects with `bad-option` if `url` is not valid, with the reason of `signal`.
+   */
+  missing(url: string | URL, options?: AbortOptions): Promise<number | undefined>
   /**
    * Deletes what is stored of an address, if anything is. Rejects with `bad-option` if `url` is not
    * valid.
@@ -48,10 +59,21 @@ const hasStorage = (): boolean => globalThis.indexedDB !== undefined
 
 export const cache: ModelCache = {
   list: async () => hasStorage() ? (await crate()).cacheList() : [],
-  verify: async url => {
-    const stored = key(url)
-    if (hasStorage()) return (await crate()).cacheVerify(stored)
+  verify: async (url, options = {}) => {
+    const [stored, signal] = [key(url), signalOf(options)]
+    if (hasStorage()) {
+      return unlessAborted(signal, async () => (await crate()).cacheVerify(stored, signal))
+    }
     throw new BitNetError('not-cached', `${stored} is not stored: there is no IndexedDB here`)
+  },
+  missing: async (url, options = {}) => {
+    const [stored, signal] = [key(url), signalOf(options)]
+    return unlessAborted(signal, async () => {
+      const { missing } = await fetched(() => import('./missing.js'))
+      // Where storage is blocked, nothing is stored, and models load all the same.
+      const models = await cache.list().catch(() => [])
+      return missing(stored, models, signal)
+    })
   },
   delete: async url => {
     const stored = key(url)

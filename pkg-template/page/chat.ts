@@ -1,7 +1,8 @@
-import { badOption, checkMessages, checkOptions, checkSignal, checkText } from '../check.js'
+import { badOption, checkMessages, checkOptions, checkSignal, checkText, signalOf } from '../check.js'
+import { unlessAborted } from './abort.js'
 import { Generation } from '../generation.js'
 import type { Run } from '../generation.js'
-import type { ChatOptions, GenerateOptions, Message, Stats, Token } from '../types.js'
+import type { AbortOptions, ChatOptions, GenerateOptions, Message, Stats, Token } from '../types.js'
 
 /** What a chat needs of its model. */
 export interface ChatModel {
@@ -13,7 +14,7 @@ export interface ChatModel {
   /** The tokens of a conversation. */
   count(messages: readonly Message[]): Promise<number>
   /** Saves what the KV cache has of a conversation, and a note. */
-  save(messages: readonly Message[], note: string): Promise<Blob>
+  save(messages: readonly Message[], note: string, signal?: AbortSignal): Promise<Blob>
   /** The most tokens of prompt and answer together. */
   contextLength: number
 }
@@ -112,14 +113,15 @@ export class Chat {
    * page was loaded anew. It takes about as many bytes as the conversation has in the KV cache:
    * `info.cacheBytes` of a whole context. Waits for the answers that run.
    *
-   * Rejects with `device-lost`, `disposed`.
+   * Rejects with `device-lost`, `disposed`, or the reason of `signal`.
    */
-  async save(): Promise<Blob> {
-    await this.#last
+  async save(options: AbortOptions = {}): Promise<Blob> {
+    const signal = signalOf(options)
+    await unlessAborted(signal, () => this.#last)
     const said = this.#answered()
     const before = this.#before
     const note: Note = { before, said, dropped: this.#dropped, overflow: this.#overflow }
-    return this.#model.save(without([...before, ...said], this.#dropped), JSON.stringify(note))
+    return this.#model.save(without([...before, ...said], this.#dropped), JSON.stringify(note), signal)
   }
 
   /**

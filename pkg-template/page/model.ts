@@ -1,5 +1,6 @@
 // For apps whose TypeScript library is older than `await using`:
 /// <reference lib="esnext.disposable" preserve="true" />
+import { abortOf, unlessAborted } from './abort.js'
 import { availability, isBrowser, NO_BROWSER } from './availability.js'
 import { cache, persistOnce } from './cache.js'
 import type { ModelCache } from './cache.js'
@@ -7,7 +8,7 @@ import { Chat } from './chat.js'
 import type { ChatModel } from './chat.js'
 import {
   badOption, checkBoolean, checkChoice, checkCount, checkLoad, checkMessages, checkOptions, checkSignal,
-  checkText, report
+  checkText, report, signalOf
 } from '../check.js'
 import { WorkerTransport } from '../protocol/worker-transport.js'
 import { BitNetError, fetched } from '../error.js'
@@ -18,8 +19,9 @@ import type { ChatCompletions } from '../openai/types.js'
 import { disposedError } from '../protocol/messages.js'
 import type { PortableSource, Transport } from '../protocol/messages.js'
 import { portable } from '../protocol/source.js'
+import { version } from '../version.js'
 import type {
-  Availability, ChatOptions, DeviceLoss, GenerateOptions, Input, LoadOptions, Message, ModelInfo,
+  AbortOptions, Availability, ChatOptions, DeviceLoss, GenerateOptions, Input, LoadOptions, Message, ModelInfo,
   Profile, ProfileOptions, Progress, Source, SummarizeOptions, TokenizeOptions
 } from '../types.js'
 
@@ -78,6 +80,9 @@ export class BitNet {
   static availability(): Promise<Availability> {
     return availability()
   }
+
+  /** The version of this package. */
+  static readonly version: string = version
 
   /** The models stored on this device. */
   static readonly cache: ModelCache = cache
@@ -189,6 +194,20 @@ export class BitNet {
     return inputs.map((input: Input) => this.generate(input, options))
   }
 
+  /**
+   * Computes the beginning of conversations ahead, such as a long system prompt: the next call that
+   * begins with `messages` computes only what is new, as long as the KV cache keeps them.
+   *
+   * Rejects as `generate` does, and with the reason of `signal`.
+   */
+  async prewarm(messages: readonly Message[], options: AbortOptions = {}): Promise<void> {
+    checkMessages(messages)
+    const signal = signalOf(options)
+    // The fewest tokens that an answer may have. The prompt is computed all the same.
+    const run = this.#run(() => messages, { maxTokens: 1 })
+    await unlessAborted(signal, () => run(() => {}, signal ?? new AbortController().signal))
+  }
+
   /** Begins a conversation. Throws `bad-option` for wrong options. */
   createChat(options: ChatOptions = {}): Chat {
     checkOptions(options, ['system', 'messages', 'overflow'])
@@ -211,9 +230,10 @@ export class BitNet {
    * the model say anything, but do no more harm than any prompt. Also rejects with `io` if the blob
    * cannot be read, with `device-lost`.
    */
-  async restoreChat(saved: Blob): Promise<Chat> {
+  async restoreChat(saved: Blob, options: AbortOptions = {}): Promise<Chat> {
     if (!(saved instanceof Blob)) throw badOption('chat', 'must be a Blob')
-    const note = await this.#queue(() => this.#transport.call('restoreChat', [saved]))
+    const signal = signalOf(options)
+    const note = await this.#queue(() => this.#transport.call('restoreChat', [saved]), signal)
     return Chat.restored(this.#chatModel(), note)
   }
 
@@ -222,10 +242,11 @@ export class BitNet {
    * string.
    */
   async tokenize(text: string, options: TokenizeOptions = {}): Promise<Uint32Array> {
-    checkOptions(options, ['special'])
-    const { special = false } = options
+    checkOptions(options, ['special', 'signal'])
+    const { special = false, signal } = options
     checkBoolean('special', special)
-    return this.#transport.call('tokenize', [text, special])
+    checkSignal(signal)
+    return unlessAborted(signal, () => this.#transport.call('tokenize', [text, special]))
   }
 
   /** The text of tokens. Rejects with `bad-option` if one is not in the vocabulary. */
@@ -243,8 +264,8 @@ export class BitNet {
    * `bad-option` if there are no ids or one is not in the vocabulary, with `context-full` if there
    * are too many.
    */
-  logits(ids: Uint32Array): Promise<Float32Array> {
-    return this.#queue(() => this.#transport.call('logits', [ids]))
+  async logits(ids: Uint32Array, options: AbortOptions = {}): Promise<Float32Array> {
+    return this.#queue(() => this.#transport.call('logits', [ids]), signalOf(options))
   }
 
   /**
@@ -285,8 +306,8 @@ export class BitNet {
     return {
       start: (input, options) => this.#run(input, options),
       count: messages => this.countTokens(messages),
-      save: (messages, note) =>
-        this.#queue(() => this.#transport.call('saveChat', [messages, note])),
+      save: (messages, note, signal) =>
+        this.#queue(() => this.#transport.call('saveChat', [messages, note]), signal),
       contextLength: this.info.contextLength
     }
   }
@@ -303,11 +324,19 @@ export class BitNet {
     return result
   }
 
-  /** Runs a job when all before it have ended, and those after it wait. */
-  #queue<T>(job: () => Promise<T>): Promise<T> {
-    const result = this.#after(Promise.all([this.#last, this.#generated]), job)
-    this.#last = result.catch(() => {})
-    return result
+  /**
+   * Runs a job when all before it have ended, and those after it wait. If `signal` aborts before
+   * that, the job does not run; if it aborts later, the job ends, and nothing is told of it.
+   */
+  #queue<T>(job: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    return unlessAborted(signal, () => {
+      const result = this.#after(Promise.all([this.#last, this.#generated]), () => {
+        signal?.throwIfAborted()
+        return job()
+      })
+      this.#last = result.catch(() => {})
+      return result
+    })
   }
 
   #after<T>(before: Promise<unknown>, job: () => Promise<T>): Promise<T> {
@@ -329,21 +358,4 @@ async function open(worker: boolean | Worker): Promise<Transport> {
   if (worker !== false) return WorkerTransport.open(worker === true ? undefined : worker)
   const { LocalTransport } = await fetched(() => import('../protocol/local-transport.js'))
   return new LocalTransport()
-}
-
-/** One signal for several, and a promise that rejects with the reason of the first to abort. */
-function abortOf(...signals: (AbortSignal | undefined)[]) {
-  const controller = new AbortController()
-  const { signal } = controller
-  const listeners = signals.filter(one => one !== undefined).map(one => {
-    const abort = () => controller.abort(one.reason)
-    if (one.aborted) abort()
-    one.addEventListener('abort', abort)
-    return () => one.removeEventListener('abort', abort)
-  })
-  const promise = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason))
-  })
-  promise.catch(() => {})
-  return { signal, promise, release: () => listeners.forEach(release => release()) }
 }

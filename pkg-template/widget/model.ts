@@ -84,14 +84,7 @@ export class SharedModel {
   /** Bytes that are still to be downloaded: none once they are here; `undefined` if unknown. */
   async missing(signal?: AbortSignal): Promise<number | undefined> {
     if (this.#loading) return 0
-    const { cache } = await core()
-    // Where storage is blocked, nothing is stored, and models load all the same.
-    const all = await cache.list().catch(() => [])
-    const stored = all.find(({ url }) => url === this.url)
-    if (stored?.complete) return 0
-    const sizes = await Promise.all(volumes(this.url).map(url => sizeOf(url, signal)))
-    const total = stored?.total ?? sizes.reduce((sum, size) => sum + size, 0)
-    return total > 0 ? total - (stored?.bytes ?? 0) : undefined
+    return (await core()).cache.missing(this.url, signal ? { signal } : {})
   }
 
   /**
@@ -145,27 +138,6 @@ export class SharedModel {
       this.isLost = true
       if (!isKnown) for (const user of this.#users) user.onLost()
     }
-  }
-}
-
-/**
- * The addresses of a model's files. If `url` is that of the first of several, all of these; else
- * `url` alone.
- */
-function volumes(url: string): string[] {
-  const [, before, count, after] = /^(.*-)00001-of-(\d{5})(\.gguf.*)$/.exec(url) ?? []
-  if (before === undefined) return [url]
-  const name = (n: number) => `${before}${String(n + 1).padStart(5, '0')}-of-${count}${after}`
-  return Array.from({ length: Number(count) }, (_, n) => name(n))
-}
-
-/** How long the server says that a file is; `NaN` if it does not. */
-async function sizeOf(url: string, signal?: AbortSignal): Promise<number> {
-  try {
-    const { ok, headers } = await fetch(url, { method: 'HEAD', signal: signal ?? null })
-    return ok ? Number(headers.get('content-length') || NaN) : NaN
-  } catch {
-    return NaN
   }
 }
 

@@ -195,7 +195,7 @@ impl WasmModel {
     ) -> Result<u32, JsValue> {
         let model = self.model()?;
         let ids = match input.as_string() {
-            Some(text) => model.tokenizer.encode(&text)?,
+            Some(text) => model.tokenizer.encode_text(&text)?,
             None => match Input::messages_or_ids(&model.tokenizer, "input", &input)? {
                 Input::Ids(ids) => ids,
                 Input::Chat(messages) => {

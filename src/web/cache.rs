@@ -5,7 +5,9 @@
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
+use web_sys::AbortSignal;
 
+use super::abort::or_abort;
 use super::bytes::ArrayPool;
 use super::remote::Address;
 use super::store::{Storage, read_part};
@@ -76,12 +78,17 @@ struct Verdict {
 }
 
 /// Reads every stored part of `url` and compares it with the hash it was stored with. Deletes those
-/// that differ.
+/// that differ. Fails with the reason of `signal` if that aborts.
 #[wasm_bindgen(js_name = cacheVerify, unchecked_return_type = "api.Verdict")]
 pub async fn verify(
     #[wasm_bindgen(unchecked_param_type = "string")] url: JsValue,
+    signal: Option<AbortSignal>,
 ) -> Result<JsValue, JsValue> {
-    let url = stored_name(&url)?;
+    let verdict = or_abort(signal.as_ref(), verified(stored_name(&url)?)).await?;
+    Ok(serde_wasm_bindgen::to_value(&verdict)?)
+}
+
+async fn verified(url: String) -> Result<Verdict> {
     let storage = Storage::open().await?;
     let urls = model_urls(&url);
     let mut verdict = Verdict { whole: true, bytes: 0, damaged_bytes: 0 };
@@ -96,9 +103,9 @@ pub async fn verify(
         }
     }
     if !found {
-        return Err(Error::NotCached { url }.into());
+        return Err(Error::NotCached { url });
     }
-    Ok(serde_wasm_bindgen::to_value(&verdict)?)
+    Ok(verdict)
 }
 
 /// Verifies one file, and adds what it finds to `verdict`.

@@ -29,9 +29,10 @@ test('the README gives the sizes of this build, within five hundredths', () => {
     assert.ok(Math.abs(given / found - 1) <= 0.05, `README.md says ${given} kB of ${name}; the build has ${found}`)
 })
 
-test('crate, package and changelog have one version', () => {
+test('crate, package and changelog have one version', async () => {
   const version = cargoField('version')
   assert.equal(JSON.parse(readFileSync(join(PKG, 'package.json'), 'utf8')).version, version)
+  assert.equal((await import('../../pkg/version.js')).version, version)
   // The first entry's number; before the entries come the numbers of the conventions it follows.
   const [, entries] = readText('CHANGELOG.md').split(/\n## \[(.*)/s)
   assert.equal(/\b\d+\.\d+\.\d+\b/.exec(entries)?.[0], version)

@@ -52,6 +52,7 @@ test('the cache refuses what is no address', async () => {
   for (const url of ['http://', 'model.gguf', undefined, null, 42]) {
     await assert.rejects(BitNet.cache.delete(url), failsWith('bad-option', /`url`/))
     await assert.rejects(BitNet.cache.verify(url), failsWith('bad-option', /`url`/))
+    await assert.rejects(BitNet.cache.missing(url), failsWith('bad-option', /`url`/))
   }
 })
 

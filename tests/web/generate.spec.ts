@@ -391,6 +391,35 @@ for (const worker of [true, false]) {
       expect(found.ids).not.toContain(605)
     })
 
+    test('calls reject with the reason of their signal, and leave the model usable', async ({ shared: page }) => {
+      const found = await page.evaluate(async () => {
+        const { model } = window
+        const chat = model.createChat()
+        await chat.send('Who are you?', { maxTokens: 3 }).text()
+        const saved = await chat.save()
+        const outcomes = (signal: AbortSignal) => Promise.all([
+          model.tokenize('a', { signal }), model.logits(Uint32Array.of(1, 2), { signal }), chat.save({ signal }),
+          model.restoreChat(saved, { signal }), model.prewarm(chat.messages.slice(0, 1), { signal })
+        ].map(call => call.then(() => 'done', reason => reason)))
+        const controller = new AbortController()
+        const running = outcomes(controller.signal)
+        controller.abort('meanwhile')
+        return [...await outcomes(AbortSignal.abort('before')), ...await running, ...await outcomes(new AbortController().signal)]
+      })
+      expect(found).toEqual(['before', 'meanwhile', 'done'].flatMap(outcome => Array(5).fill(outcome)))
+    })
+
+    test('what was computed ahead is not computed again', async ({ shared: page }) => {
+      const reused = await page.evaluate(async () => {
+        const { model } = window
+        const system = { role: 'system' as const, content: 'Be kind.' }
+        await model.prewarm([system])
+        const answer = model.generate([system, { role: 'user', content: 'Who are you?' }], { maxTokens: 1 })
+        return (await answer.stats).reusedTokens
+      })
+      expect(reused).toBeGreaterThan(3)
+    })
+
     test('after dispose everything rejects, also what runs and what waits', async ({ shared: page }) => {
       const found = await page.evaluate(async () => {
         const { model } = window

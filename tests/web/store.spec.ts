@@ -92,6 +92,20 @@ test('stored parts are small, hashed, and add up to the file', async ({ shared }
   expect(end).toBe(SIZE)
 })
 
+test('`missing` says how many bytes a load would download', async ({ shared }) => {
+  const { path } = await scripted(shared)
+  const missing = () => shared.evaluate(path => window.tritloom.BitNet.cache.missing(path), path)
+  expect(await missing()).toBe(SIZE)
+  await load(shared, {}, path)
+  expect(await missing()).toBe(0)
+  const reason = await shared.evaluate(path =>
+    window.tritloom.BitNet.cache.verify(path, { signal: AbortSignal.abort('enough') }).catch(reason => reason), path)
+  expect(reason).toBe('enough')
+  const { length } = await flip(shared, 4)
+  await verify(shared, path)
+  expect(await missing()).toBe(length)
+})
+
 test('a flipped byte: `verify` finds it, and only its part is fetched again', async ({ shared }) => {
   const { path, rewrite, requests } = await scripted(shared)
   expect((await failure(shared, `await BitNet.cache.verify('${path}')`)).code).toBe('not-cached')

@@ -1,0 +1,34 @@
+// How many bytes of a model are still to be downloaded.
+import type { StoredModel } from '../types.js'
+
+/** Bytes of the model at `url` that are not among the `models` that are stored; `undefined` if unknown. */
+export async function missing(
+  url: string, models: readonly StoredModel[], signal?: AbortSignal
+): Promise<number | undefined> {
+  const stored = models.find(model => model.url === url)
+  if (stored?.complete) return 0
+  const sizes = await Promise.all(volumes(url).map(volume => sizeOf(volume, signal)))
+  const total = stored?.total ?? sizes.reduce((sum, size) => sum + size, 0)
+  return total > 0 ? total - (stored?.bytes ?? 0) : undefined
+}
+
+/**
+ * The addresses of a model's files. If `url` is that of the first of several, all of these; else
+ * `url` alone.
+ */
+function volumes(url: string): string[] {
+  const [, before, count, after] = /^(.*-)00001-of-(\d{5})(\.gguf.*)$/.exec(url) ?? []
+  if (before === undefined) return [url]
+  const name = (n: number) => `${before}${String(n + 1).padStart(5, '0')}-of-${count}${after}`
+  return Array.from({ length: Number(count) }, (_, n) => name(n))
+}
+
+/** How long the server says that a file is; `NaN` if it does not. */
+async function sizeOf(url: string, signal?: AbortSignal): Promise<number> {
+  try {
+    const { ok, headers } = await fetch(url, { method: 'HEAD', signal: signal ?? null })
+    return ok ? Number(headers.get('content-length') || NaN) : NaN
+  } catch {
+    return NaN
+  }
+}
