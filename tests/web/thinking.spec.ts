@@ -14,12 +14,14 @@ test('without `special`, the name of a token is text', async ({ shared: page }) 
       (await model.generate('<think>', { raw: true, special, maxTokens: 1 }).stats).promptTokens
     return {
       text: (await model.tokenize('<think>')).length,
+      counted: await model.countTokens('<think>'),
       special: (await model.tokenize('<think>', { special: true })).length,
       raw: [await raw(false), await raw(true)]
     }
   })
   expect(found.special).toBe(1)
   expect(found.text).toBeGreaterThan(1)
+  expect(found.counted).toBe(found.text)
   expect(found.raw[0]).toBeGreaterThan(found.raw[1]!)
 })
 
