@@ -47,13 +47,16 @@ export interface LoadOptions {
    *
    * - `use` (default): load the stored model; if it is not there, or not whole, download what is
    *   missing and store it.
+   * - `revalidate`: ask the server whether it has another version than the stored one, and download that
+   *   if so; else as `use`. If the server cannot be asked, as offline, the stored model is loaded, with
+   *   the note `not-revalidated`.
    * - `refresh`: download all of it again and store that.
    * - `off`: download without storing.
    * - `only`: never use the network. Rejects with `not-cached` if the model is not stored whole,
    *   and with `storage-full` if that is because it did not fit when it was downloaded. (A download
    *   that does not fit is no failure: the load goes on without storing, and notes `not-stored`.)
    */
-  cache?: 'use' | 'refresh' | 'only' | 'off'
+  cache?: 'use' | 'revalidate' | 'refresh' | 'only' | 'off'
   /**
    * The SHA-256 of the whole file, as in subresource integrity: `sha256-` and the hash in base64.
    * The load rejects with `integrity` if the file has another. Default: not compared. Not for a
@@ -176,6 +179,8 @@ export type ProgressNote =
   | { kind: 'evicted', url: string, bytes: number }
   /** The model is not stored, and is downloaded again next time: no room, or no storage. */
   | { kind: 'not-stored', why: string }
+  /** The stored model is loaded; whether the server has another version could not be found out. */
+  | { kind: 'not-revalidated', why: string }
   /** If this download breaks off, it starts over: the server cannot send the rest alone. */
   | { kind: 'not-resumable', why: string }
   /** Another tab downloads this model. Its progress is shown; then its copy is loaded. */

@@ -70,6 +70,8 @@ export function describeNote(note: ProgressNote): string {
     }
     case 'not-stored':
       return `The model is not kept, and has to be downloaded again next time: ${note.why}.`
+    case 'not-revalidated':
+      return `The stored model is used, which may be out of date: ${note.why}.`
     case 'not-resumable':
       return `If the download breaks off, it starts over: ${note.why}.`
     case 'waiting':

@@ -56,6 +56,11 @@ pub enum Note {
         /// The reason, for people.
         why: String,
     },
+    /// The stored model is used, and whether the server has another could not be found out.
+    NotRevalidated {
+        /// The reason, for people.
+        why: String,
+    },
     /// If the download breaks off, it has to start from the beginning.
     NotResumable {
         /// The reason, for people.

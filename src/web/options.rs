@@ -27,6 +27,8 @@ const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 pub(super) enum CacheMode {
     /// From this device if it is stored, else from the network; then it is stored.
     Use,
+    /// As `Use`, but a stored file is used only if the server has no other now.
+    Revalidate,
     /// From the network; it replaces what is stored.
     Refresh,
     /// From this device only.
@@ -50,6 +52,7 @@ impl LoadOptions {
         let mut fields = Fields::new("options", value)?;
         let cache = [
             ("use", CacheMode::Use),
+            ("revalidate", CacheMode::Revalidate),
             ("refresh", CacheMode::Refresh),
             ("only", CacheMode::Only),
             ("off", CacheMode::Off),

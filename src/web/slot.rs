@@ -52,7 +52,7 @@ impl Slot {
         let session = open(&source, &options, reporter).await?;
         // The restored model must have the same context, even if another device allows a longer one.
         options.session.engine.context = Some(session.info().context_length);
-        if options.cache == CacheMode::Refresh {
+        if matches!(options.cache, CacheMode::Refresh | CacheMode::Revalidate) {
             options.cache = CacheMode::Use;
         }
         let origin = Origin { source, options, on_lost };

@@ -44,14 +44,14 @@ const LOAD: Row[] = [
     'stallTimeout', [...othersThan('number'), '0', '0.5', '-1', 'NaN', 'Infinity', '1e10'],
     'must be a number of milliseconds from 1 to 1000000000'
   ],
-  ['cache', ...choice('use', 'refresh', 'only', 'off')],
+  ['cache', ...choice('use', 'revalidate', 'refresh', 'only', 'off')],
   ['integrity', othersThan('string'), 'must be a string'],
   [
     'integrity', [`''`, `'sha512-AAAA'`, `'sha256-AAAA'`],
     'must be `sha256-` and the base64 of the file\'s 32-byte hash'
   ],
   ['kv', ...choice('f16', 'f32', 'int8')],
-  ['head', ...choice('auto', 'f16', 'int8')],
+  ['lmHead', ...choice('auto', 'f16', 'int8')],
   ['i2sLayout', ...choice('x86', 'arm')],
   ['activations', ...choice('auto', 'f32')],
   ['tokenizer', ...choice('strict', 'closest')],

@@ -229,3 +229,22 @@ test('`refresh` fetches everything, and keeps what was stored until that is whol
   await expectWhole(shared, path, url)
   expect((await storedModels(shared))[0]!.added).toBeGreaterThan(before.added)
 })
+
+test('`revalidate` fetches a stored model only if the server has another', async ({ shared }) => {
+  const { path, url, rewrite, requests } = await scripted(shared)
+  await load(shared, {}, path)
+  await rewrite({})
+  const revalidated = () => loadReporting(shared, path, { cache: 'revalidate' })
+  expect((await revalidated()).notes).toEqual([])
+  expect(sent(await requests())).toBe(1)
+  for (const always of [{ drop: true }, { status: 404 }, { etag: null }]) {
+    await rewrite({ always })
+    expect((await revalidated()).notes).toEqual([{ kind: 'not-revalidated', why: expect.any(String) }])
+    await expectRandomModel(shared)
+  }
+  await rewrite({ always: { etag: '"another"' } })
+  expect((await revalidated()).notes).toEqual([])
+  expect(sent(await requests())).toBe(SIZE + 1)
+  await expectWhole(shared, path, url)
+  expect(await storedModels(shared)).toMatchObject([{ etag: '"another"' }])
+})

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { Page } from '@playwright/test'
 import {
   expect, expectNeverBack, expectRandomModel, load, failure, loadFailure, loadReporting, MIB, open,
-  RANDOM_MODEL, scripted, sent, SIZE, SPREAD_MODEL, storedModels, test
+  scripted, sent, SIZE, SPREAD_MODEL, storedModels, test
 } from './harness'
 import { spreadModel } from './models.mjs'
 

@@ -8,6 +8,9 @@ use crate::transfer::{Backoff, Cause, Content, Fault, Length, Manifest, Note, Ve
 use crate::web::options::CacheMode;
 use crate::web::store::{Room, new_file};
 
+/// Without it, two versions of a file cannot be told apart.
+const NO_VERSION: &str = "the server names no version of the file (ETag, Last-Modified)";
+
 /// A download that has begun.
 pub(super) struct Begun {
     pub(super) response: FileResponse,
@@ -108,9 +111,32 @@ impl Load<'_> {
         }
     }
 
+    /// Whether the stored `file` is still the server's, as far as the server can be asked.
+    pub(super) async fn is_current(&self, file: &Manifest) -> bool {
+        let request = FileRequest {
+            range: self.address.has_ranges().then_some(0..1),
+            stored: true,
+            stall_timeout: self.opening.options.stall_timeout,
+            ..FileRequest::default()
+        };
+        let why = match ask(self.address, &request, &self.pool).await {
+            Ok(response) if response.version.is_same(&file.version) => return true,
+            Ok(response)
+                if [&response.version, &file.version].iter().all(|v| v.validator().is_some()) =>
+            {
+                return false;
+            }
+            Ok(_) => NO_VERSION.into(),
+            Err(Fault::Permanent(error) | Fault::Transient { error, .. }) => error.to_string(),
+            Err(Fault::Restart(cause)) => cause.why().into(),
+        };
+        self.opening.reporter.note(Note::NotRevalidated { why });
+        true
+    }
+
     fn not_resumable(&self, version: &Version, total: Option<u64>) {
         let why = match (version.validator(), total) {
-            (None, _) => "the server names no version of the file (ETag, Last-Modified)",
+            (None, _) => NO_VERSION,
             (_, None) => "the server does not tell the length of the file",
             _ => "the server does not send parts of the file",
         };

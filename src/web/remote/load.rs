@@ -79,15 +79,18 @@ impl<'a> Load<'a> {
         self.opening.reporter.note(Note::NotStored { why: error.to_string() });
     }
 
-    /// What is stored of the address.
+    /// What is stored of the address. A whole file that is to be revalidated does not count if the server
+    /// has another; it stays until that is stored.
     pub(super) async fn find(&self) -> Option<Manifest> {
-        match self.storage.as_ref()?.find(&self.address.url).await {
-            Ok(file) => file,
+        let found = match self.storage.as_ref()?.find(&self.address.url).await {
+            Ok(file) => file?,
             Err(error) => {
                 warn(&format!("the stored model cannot be read: {error}"));
-                None
+                return None;
             }
-        }
+        };
+        let is_asked = self.cache == CacheMode::Revalidate && found.complete;
+        (!is_asked || self.is_current(&found).await).then_some(found)
     }
 
     /// The file, if it is complete and may be used.
