@@ -38,6 +38,12 @@ async function ready(page: Page, name = /tiny-stories/) {
   await expect(page.locator('#loading')).toBeHidden(SLOW)
 }
 
+/** Follows a link that names a model, and agrees to its download. */
+async function follow(page: Page, address: string) {
+  await page.goto(`/chat/?model=${address}`)
+  await page.getByRole('button', { name: 'Download', exact: true }).click()
+}
+
 /** Asks for a short answer that is known. */
 async function expectBye(page: Page) {
   await greedy(page)
@@ -134,8 +140,24 @@ test('answers over two turns', { tag: '@quick' }, async ({ chat: page }) => {
   expect(await reused()).toBeLessThan(8)
 })
 
+test('a link to a model asks before anything is downloaded, unless it is here already', async ({ page }) => {
+  const fetched: string[] = []
+  page.on('request', request => {
+    if (request.method() === 'GET' && request.url().startsWith(ELSEWHERE)) fetched.push(request.url())
+  })
+  await page.goto(`/chat/?model=${ELSEWHERE}${SMALL}`)
+  const { host } = new URL(ELSEWHERE)
+  await expect(page.locator('#notices')).toContainText(`This link loads a model from ${host}. It has 556 kB.`)
+  expect(fetched).toEqual([])
+  await page.getByRole('button', { name: 'Download', exact: true }).click()
+  await ready(page, /^tiny-bitnet/)
+  await expect(page.getByRole('button', { name: 'Download', exact: true })).toHaveCount(0)
+  await page.reload()
+  await ready(page, /^tiny-bitnet/)
+})
+
 test('the reasoning of an answer is folded, and can be switched off', async ({ page }) => {
-  await page.goto(`/chat/?model=${ELSEWHERE}${THINKING}`)
+  await follow(page, `${ELSEWHERE}${THINKING}`)
   await ready(page, /^Reasons/)
   await expect(page.locator('#info')).toContainText('qwen3')
   await greedy(page)
@@ -328,7 +350,7 @@ test('tells how far a load is, and when it comes from the cache', async ({ visit
 
 test('tells the time left and what else happens, while a model loads', async ({ page }) => {
   await page.addInitScript(recordProgress)
-  await page.goto(`/chat/?model=${ELSEWHERE}/as/slow${SMALL}`)
+  await follow(page, `${ELSEWHERE}/as/slow${SMALL}`)
   await expect(page.locator('#load-notes')).toContainText('it starts over: the server', SLOW)
   await ready(page, /^tiny-bitnet/)
   const line = /Downloading: [\d.]+ kB of 556 kB, [\d.]+ [kM]B\/s, \d+ s left/
@@ -369,7 +391,7 @@ test('progress and its notes in words', () => {
 })
 
 test('tells what is wrong with an address or a file, then loads one', async ({ page, baseURL }) => {
-  await page.goto('/chat/?model=/models/none.gguf')
+  await follow(page, '/models/none.gguf')
   await expect(alert(page)).toContainText('Could not load /models/none.gguf', SLOW)
   await expect(alert(page)).toContainText('404')
   await expect(alert(page).locator('code')).toHaveText('http')
@@ -460,10 +482,11 @@ test('a load can be cancelled, and begun again', async ({ page }) => {
   let release = () => {}
   const held = new Promise<void>(resolve => (release = resolve))
   await page.context().route(/^[^?]*\.gguf$/, async route => {
-    await held
+    // The page asks first how large it is.
+    if (route.request().method() !== 'HEAD') await held
     await route.continue()
   })
-  await page.goto(`/chat/?model=${ELSEWHERE}${SMALL}`)
+  await follow(page, `${ELSEWHERE}${SMALL}`)
   await page.getByRole('button', { name: 'Cancel' }).click()
   await expect(page.locator('#notices')).toContainText('cancelled')
   release()

@@ -1,7 +1,7 @@
 // The chat page: connects its parts. Each part knows its own area of the page and no other part.
 import { BitNet, type ProgressNote } from 'tritloom'
-import { byId } from '../shared/dom.ts'
-import { describeFailure, describeNote, isLasting, type Advice } from 'tritloom/words'
+import { byId, create } from '../shared/dom.ts'
+import { describeFailure, describeNote, formatBytes, isLasting, type Advice } from 'tritloom/words'
 import { createComposer } from './composer.ts'
 import { showInfo } from './info.ts'
 import { createKnown } from './known.ts'
@@ -44,7 +44,28 @@ async function start() {
   const usable = await checkWebGPU(BitNet.availability())
   const asked = new URLSearchParams(location.search).get('model')
   if (asked) picker.showAddress(asked)
-  if (usable) await load(picker.choice())
+  if (!usable) return
+  const bytes = asked ? await missing(asked) : 0
+  if (asked && bytes !== 0) ask(asked, bytes)
+  else await load(picker.choice())
+}
+
+/** Bytes that a load of an address would download. The load says what is wrong with an address. */
+function missing(address: string): Promise<number | undefined> {
+  return BitNet.cache.missing(address).catch(() => 0)
+}
+
+/** Asks before a download: a link to this page may name any model of any site. */
+function ask(address: string, bytes: number | undefined) {
+  const size = bytes === undefined ? 'How large it is, is not known.' : `It has ${formatBytes(bytes)}.`
+  const { host } = new URL(address, location.href)
+  const box = noticeBox(`This link loads a model from ${host}. ${size} `)
+  const button = create('button', '', 'Download')
+  button.type = 'button'
+  button.addEventListener('click', () => void load(picker.choice()))
+  box.append(button)
+  modelName.textContent = 'No model'
+  showNotice('load', box)
 }
 
 async function load({ source, name }: Choice) {
