@@ -116,6 +116,25 @@ export interface LoadOptions {
    * package's. `model.info.template` says which one is used.
    */
   template?: 'file' | 'builtin' | (string & {})
+  /**
+   * `true`: nothing of the model is replaced by something else. The load rejects instead: with
+   * `unsupported-model` where only the closest tokenizer rules are known, even with `tokenizer: 'closest'`;
+   * with `bad-option` where the package's template would be used without `template: 'builtin'`; with
+   * `out-of-memory` where the model's own context does not fit and no `context` is given; with `no-adapter`
+   * where the GPU is a CPU, without `gpu.features.software: true`. Default `false`.
+   */
+  strict?: boolean
+  /**
+   * `true`: a call with the same input, options and seed gives the same logits, to the last bit, and the
+   * same text, whatever ran before it or beside it. That holds on one adapter, with one version of the
+   * driver, of the browser and of this package, for loads with the same options. Elsewhere logits differ in
+   * their last digits, and a text may then go on otherwise.
+   *
+   * Prompts are computed in chunks of at most 128 tokens. Of what was computed before, only whole chunks of a
+   * prompt are used again, and no answer: a turn of a chat computes the answer before it again. Default
+   * `false`.
+   */
+  deterministic?: boolean
   /** What to ask of the GPU. */
   gpu?: GpuOptions
 }

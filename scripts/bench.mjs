@@ -5,7 +5,7 @@
 //                    [--runs 5] [--loads 3] [--patience 120] [--context N]
 //                    [--lm-head auto|f16|int8] [--kv f16|f32|int8] [--lookup] [--sampling]
 //                    [--options] [--batch] [--profile] [--soak TOKENS] [--visits | --limits]
-//                    [--no-matrix-units] [--peer DIR] [--json] [--no-build]
+//                    [--no-matrix-units] [--deterministic] [--peer DIR] [--json] [--no-build]
 //
 //   --shape     random weights of that shape, in a temporary file that is deleted at the end:
 //               2b4t, tiny, bonsai-8b and others that `tritloom random --help` lists
@@ -27,6 +27,7 @@
 //               --visits, --limits and --peer refuse what adds figures: --lookup, --sampling,
 //               --options, --batch, --profile, --soak
 //   --no-matrix-units  does without them where the browser offers them
+//   --deterministic  loads the model with that option
 //   --patience  seconds for each figure. Where its runs take longer, there are fewer of them; where
 //               a single run would, the figure is left out.
 //   --peer      compares with a built 0xBitNet in DIR, on the same file, in the same browser and
@@ -144,6 +145,7 @@ function parse() {
       profile: { type: 'boolean', default: false },
       soak: { type: 'string', default: '0' },
       'matrix-units': { type: 'boolean', default: true },
+      deterministic: { type: 'boolean', default: false },
       peer: { type: 'string' },
       json: { type: 'boolean', default: false },
       build: { type: 'boolean', default: true }
@@ -189,8 +191,8 @@ function parse() {
 }
 
 /** The options of a load that say how the model is held, and on what. */
-function held({ context, 'lm-head': lmHead, kv, 'matrix-units': matrixUnits }) {
-  return { context, lmHead, kv, gpu: { features: { matrixUnits } } }
+function held({ context, 'lm-head': lmHead, kv, deterministic, 'matrix-units': matrixUnits }) {
+  return { context, lmHead, kv, deterministic, gpu: { features: { matrixUnits } } }
 }
 
 /** The flags with which the browser reaches the GPU. */

@@ -121,6 +121,11 @@ impl Template {
         &self.name
     }
 
+    /// The name of the built-in one, if it is one.
+    pub fn builtin(&self) -> Option<&'static str> {
+        self.frame.map(|frame| frame.name)
+    }
+
     /// Whether it knows `enable_thinking`, the switch of reasoning.
     pub fn has_thinking(&self) -> bool {
         self.thinking

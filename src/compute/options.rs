@@ -16,6 +16,10 @@ pub struct EngineOptions {
     /// Do not round the inputs of packed matrices to int8. That is slower; it shows how much the
     /// rounding changes.
     pub float_activations: bool,
+    /// On one adapter with one driver, a call with the same input, options and seed gives the same bits of
+    /// logits and the same text, whatever ran before it or beside it. Nothing depends on a measured time,
+    /// prompts are computed in chunks of one size, and only whole chunks of an earlier prompt are used again.
+    pub deterministic: bool,
 }
 
 /// How the LM head, which is the embedding too, is held. Tokens and logits are the same.

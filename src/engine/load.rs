@@ -50,8 +50,10 @@ impl Engine {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Self> {
         check_shape(&config)?;
-        // This measures times, so nothing may be uploaded yet.
-        dot::choose(&mut gpu).await?;
+        if !options.deterministic {
+            // This measures times, so nothing may be uploaded yet.
+            dot::choose(&mut gpu).await?;
+        }
         let mut weights = Weights::allocate(&gpu, &config, table).await?;
         lm_head::check(options.lm_head, weights.lm_head())?;
         let state = State::allocate(&gpu, &config, &weights, options).await?;

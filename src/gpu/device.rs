@@ -70,7 +70,8 @@ pub struct Flushed(oneshot::Receiver<()>);
 impl Gpu {
     /// Opens the best adapter.
     ///
-    /// Errors: `no-adapter`, also where its limits are below WebGPU's own; `missing-feature` where
+    /// Errors: `no-adapter`, also where its limits are below WebGPU's own, and for a CPU with
+    /// [`GpuOptions::strict`]; `missing-feature` where
     /// the caps leave bindings too small; `bad-option` (`gpu.powerPreference`).
     pub async fn open(options: &GpuOptions) -> Result<Self> {
         let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
@@ -175,10 +176,14 @@ impl Gpu {
             noting.lose(&Loss { reason, message });
         });
         let adapter = name(&info, &device);
-        let software = options
-            .features
-            .software
-            .unwrap_or_else(|| info.device_type == wgpu::DeviceType::Cpu || is_software(&adapter));
+        let asked = options.features.software;
+        let is_cpu = info.device_type == wgpu::DeviceType::Cpu || is_software(&adapter);
+        if options.strict && is_cpu && asked != Some(true) {
+            return Err(Error::NoAdapter(format!(
+                "only a CPU, `{adapter}`, which `strict` takes only with `gpu.features.software: true`"
+            )));
+        }
+        let software = asked.unwrap_or(is_cpu);
         let tuning = if software { Tuning::cpu() } else { Tuning::card(subgroups, max_threads) };
         let packed_dot = options.features.packed_dot.or(tuning.packed_dot);
         Ok(Self {

@@ -12,6 +12,8 @@ pub struct GpuOptions {
     pub limits: LimitCaps,
     /// Features to do without.
     pub features: FeatureCaps,
+    /// Whether to refuse an adapter that is a CPU, unless `features.software` asks for one.
+    pub strict: bool,
 }
 
 /// Upper bounds on limits, bytes.

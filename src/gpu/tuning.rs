@@ -113,8 +113,8 @@ impl Tuning {
         }
     }
 
-    /// Whether to multiply four int8 values in one operation; most cards are faster so, until it is
-    /// measured.
+    /// Whether to multiply four int8 values in one operation. Most cards are faster so: it is taken where
+    /// nothing was measured.
     pub(crate) fn has_packed_dot(&self) -> bool {
         self.packed_dot.unwrap_or(true)
     }

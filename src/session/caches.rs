@@ -28,6 +28,8 @@ pub(super) struct Cached {
     /// Positions of its range that are filled, or will be by the steps in flight. They hold the keys
     /// and values of `tokens`; behind those perhaps of tokens that were computed but not used.
     pub(super) filled: usize,
+    /// How many of `tokens` are the prompt.
+    pub(super) prompt: usize,
     /// The conversation whose prompt and answer are `tokens`, if there is one.
     pub(super) conversation: Option<Conversation>,
     /// Where its positions are in the KV cache; empty if only the sequence is known.
@@ -44,6 +46,8 @@ pub(super) struct Caches {
     all: BTreeMap<CacheId, Cached>,
     /// Positions of the KV cache.
     positions: usize,
+    /// Of a deterministic session: only a prompt's chunks of so many tokens are used again.
+    grid: Option<usize>,
     uses: u64,
 }
 
@@ -84,12 +88,20 @@ impl Cached {
         self.room.len()
     }
 
-    /// Tokens of `ids` whose keys and values it holds. The last of `ids` never counts, because its
+    /// Tokens of `ids` whose keys and values it can give. The last of `ids` never counts, because its
     /// logits are needed.
-    fn shared(&self, ids: &[u32]) -> usize {
-        let valid = &self.tokens[..self.valid()];
-        let same = valid.iter().zip(ids).take_while(|(a, b)| a == b).count();
-        same.min(ids.len() - 1)
+    fn shared(&self, ids: &[u32], grid: Option<usize>) -> usize {
+        let given = &self.tokens[..self.given(grid)];
+        let same = given.iter().zip(ids).take_while(|(a, b)| a == b).count();
+        on_grid(same.min(ids.len() - 1), grid)
+    }
+
+    /// Tokens whose keys and values another sequence may use.
+    fn given(&self, grid: Option<usize>) -> usize {
+        match grid {
+            None => self.valid(),
+            Some(_) => on_grid(self.valid().min(self.prompt), grid),
+        }
     }
 
     /// Tokens whose keys and values it holds.
@@ -98,10 +110,16 @@ impl Cached {
     }
 }
 
+/// The last multiple of `grid` that is at most `n`.
+fn on_grid(n: usize, grid: Option<usize>) -> usize {
+    grid.map_or(n, |grid| n / grid * grid)
+}
+
 impl Caches {
-    /// Of a KV cache of `positions`, with no sequence.
-    pub(super) fn new(positions: usize) -> Self {
-        Self { positions, ..Self::default() }
+    /// Of a KV cache of `positions`, with no sequence. With a `grid`, only what a prompt's chunks of so many
+    /// tokens have computed is used again.
+    pub(super) fn new(positions: usize, grid: Option<usize>) -> Self {
+        Self { positions, grid, ..Self::default() }
     }
 
     /// Must be called when the KV cache has grown.
@@ -193,7 +211,7 @@ impl Caches {
     fn place_at_once(&mut self, ids: &[u32], wanted: Wanted) -> Option<Placed> {
         let best = self.best(ids);
         if let Some((id, shared)) = best
-            && self.all[&id].valid() - shared < FEW_LOST
+            && self.all[&id].given(self.grid) - shared < FEW_LOST
             && self.room_from(id) >= wanted.least
         {
             return Some(self.take(id, ids, shared, wanted.most));
@@ -206,7 +224,7 @@ impl Caches {
             copies.push(Copied { from: self.all[&id].room.start, to: room.start, n: shared });
             sequence.tokens = ids[..shared].to_vec();
             sequence.filled = shared;
-            if self.all[&id].valid() - shared < FEW_LOST {
+            if self.all[&id].given(self.grid) - shared < FEW_LOST {
                 self.all.remove(&id);
             }
         }
@@ -310,7 +328,7 @@ impl Caches {
     /// The idle sequence that holds most of `ids`, and how many.
     fn best(&self, ids: &[u32]) -> Option<(CacheId, usize)> {
         let idle = self.all.iter().filter(|(_, cached)| !cached.busy);
-        let shared = idle.map(|(&id, cached)| (id, cached.shared(ids), cached.used));
+        let shared = idle.map(|(&id, cached)| (id, cached.shared(ids, self.grid), cached.used));
         let best = shared.filter(|(_, n, _)| *n > 0).max_by_key(|(_, n, used)| (*n, *used));
         best.map(|(id, n, _)| (id, n))
     }
@@ -330,6 +348,7 @@ impl Caches {
             cached.room.end = cached.room.start + room.min(most).max(shared);
             cached.filled = shared;
             cached.tokens = ids.to_vec();
+            cached.prompt = ids.len();
             cached.conversation = None;
             cached.busy = true;
             cached.used = used;
@@ -381,7 +400,7 @@ mod tests {
 
     impl Held {
         fn new(positions: usize) -> Self {
-            Self { caches: Caches::new(positions), positions: vec![u32::MAX; positions] }
+            Self { caches: Caches::new(positions, None), positions: vec![u32::MAX; positions] }
         }
 
         /// Begins a generation. Gives the sequence's id and how many tokens need not be computed.
@@ -483,6 +502,26 @@ mod tests {
         held.generate(&branch(1000));
         assert_eq!(held.generate(&branch(2000)), 200);
         assert_eq!(held.generate(&branch(1000)), 200);
+    }
+
+    #[test]
+    fn with_a_grid_only_whole_chunks_of_a_prompt_are_used_again() {
+        let mut held = Held::new(1000);
+        held.caches.grid = Some(64);
+        let (id, _) =
+            held.begin(&sequence(0, 200), Wanted { least: 300, most: 300 }, false).unwrap();
+        let cached = held.caches.get(id).unwrap();
+        // What is generated after the prompt fills its last chunk, but by other steps.
+        cached.tokens.extend(200..300);
+        cached.filled = 300;
+        held.positions[200..300].copy_from_slice(&sequence(200, 100));
+        held.caches.release(id);
+        assert_eq!(held.generate(&sequence(0, 300)), 192);
+        assert_eq!(held.generate(&sequence(0, 300)), 256);
+        // The chunk of the last token is computed again as a whole.
+        assert_eq!(held.generate(&sequence(0, 257)), 256);
+        assert_eq!(held.generate(&sequence(0, 256)), 192);
+        assert_eq!(held.generate(&sequence(0, 64)), 0);
     }
 
     #[test]

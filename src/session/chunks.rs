@@ -2,8 +2,11 @@
 //!
 //! On a fast card a chunk has as many tokens as the engine has room for. On a slow card it has
 //! fewer: a page is not drawn and an abort is not answered until the chunk is done, and some
-//! systems take a driver that is busy for seconds for hung. The size changes no number, see
-//! [`crate::compute::Compute::prefill`].
+//! systems take a driver that is busy for seconds for hung. The size changes no number on the drivers of the
+//! tests, see [`crate::compute::Compute::prefill`].
+//!
+//! Of a deterministic session, all chunks end at multiples of one size. So a token is always computed by the
+//! same step, whatever the card's speed, and whatever of the text was there before.
 
 use std::iter::successors;
 
@@ -19,9 +22,15 @@ const MAX_TIME: Duration = Duration::from_millis(200);
 /// Fewer tokens do not fill the kernels' tiles, and take hardly less time.
 const MIN_TOKENS: usize = 64;
 
+/// Tokens of a chunk of a deterministic session, at most. With more, a turn of a chat computes more of the
+/// turn before again; with fewer, a card has too little to do.
+const FIXED_TOKENS: usize = 128;
+
 /// The speed of the card with this model, as far as it is known.
 pub(super) struct Chunks {
     max_tokens: usize,
+    /// Whether all chunks end at multiples of `max_tokens`, whatever the speed.
+    fixed: bool,
     /// Seconds for each token of the last chunk.
     each: Option<f64>,
     /// When the last chunk was done.
@@ -31,7 +40,17 @@ pub(super) struct Chunks {
 impl Chunks {
     /// The engine has room for `max_tokens`.
     pub(super) fn new(max_tokens: usize) -> Self {
-        Self { max_tokens, each: None, free: None }
+        Self { max_tokens, fixed: false, each: None, free: None }
+    }
+
+    /// Of a deterministic session.
+    pub(super) fn fixed(max_tokens: usize) -> Self {
+        Self { fixed: true, ..Self::new(max_tokens.min(FIXED_TOKENS)) }
+    }
+
+    /// The multiples at which all chunks end, if there are such.
+    pub(super) fn grid(&self) -> Option<usize> {
+        self.fixed.then_some(self.max_tokens)
     }
 
     /// Tokens in the next chunk: few, until it is known how long they take.
@@ -44,10 +63,19 @@ impl Chunks {
             .unwrap_or(min)
     }
 
+    /// Where the computation of a sequence may begin whose first `filled` tokens are there.
+    pub(super) fn start(&self, filled: usize) -> usize {
+        self.grid().map_or(filled, |grid| filled / grid * grid)
+    }
+
     /// The next chunk of a sequence of `len` tokens, of which those before `pos` were submitted, and the
     /// first `from` before that: how many tokens it has, and where a chunk of a fast card would end.
     /// On a slow card several chunks end there, and all attend as if they were one.
     pub(super) fn next(&self, from: usize, pos: usize, len: usize) -> (usize, usize) {
+        if self.fixed {
+            let end = ((pos / self.max_tokens + 1) * self.max_tokens).min(len);
+            return (end - pos, end);
+        }
         let end = (pos + self.max_tokens - (pos - from) % self.max_tokens).min(len);
         match self.tokens().min(end - pos) {
             // A single token would be computed by other kernels.
@@ -125,6 +153,19 @@ mod tests {
         assert_eq!(sizes(512, 5000, 1900), [64, 64, 64, 64, 64, 64]);
         assert_eq!(sizes(512, 0, 3333), [64; 6]);
         assert_eq!(sizes(512, 0, 50_000), [64; 6]);
+    }
+
+    #[test]
+    fn fixed_chunks_end_at_multiples_whatever_was_there() {
+        let mut chunks = Chunks::fixed(1024);
+        assert_eq!(chunks.grid(), Some(128));
+        chunks.took(128, Duration::from_secs(9));
+        assert_eq!(chunks.next(0, 0, 300), (128, 128));
+        assert_eq!(chunks.next(0, 256, 300), (44, 300));
+        assert_eq!(chunks.next(100, 100, 300), (28, 128));
+        assert_eq!(chunks.next(0, 128, 129), (1, 129));
+        assert_eq!(Chunks::fixed(64).next(0, 0, 300), (64, 64));
+        assert_eq!(Chunks::new(64).grid(), None);
     }
 
     #[test]

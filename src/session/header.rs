@@ -3,13 +3,13 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::options::LoadOptions;
-use crate::chat::Template;
-use crate::error::Result;
+use crate::chat::{Template, TemplateChoice};
+use crate::error::{Error, Result};
 use crate::gguf::Gguf;
 use crate::model::weights::weights;
 use crate::model::{Config, Weight};
 use crate::source::{Reader, Source};
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::{Rules, Tokenizer};
 
 pub(super) struct Header {
     pub(super) config: Config,
@@ -35,13 +35,31 @@ impl Header {
         let gguf = Gguf::read(reader).await?;
         let config = Config::from_gguf(&gguf)?;
         let table = weights(&config, &gguf)?;
-        let tokenizer = Tokenizer::from_gguf_with(&gguf, &config, options.tokenizer)?;
+        let rules = if options.strict { Rules::Strict } else { options.tokenizer };
+        let tokenizer = Tokenizer::from_gguf_with(&gguf, &config, rules)?;
         let template = Template::new(&gguf.metadata, &tokenizer, &options.template)?;
+        if options.strict && options.template == TemplateChoice::Auto {
+            refuse_builtin(template.as_ref())?;
+        }
         let stop_tokens = stop_texts(&gguf, &tokenizer)?;
         let mut hasher = DefaultHasher::new();
         reader.len().hash(&mut hasher);
         reader.front(gguf.data_start).await?.get(..gguf.data_start as usize).hash(&mut hasher);
         Ok(Self { config, table, tokenizer, template, stop_tokens, file: hasher.finish() })
+    }
+}
+
+/// Refuses a built-in template, which nobody has asked for.
+fn refuse_builtin(template: Option<&Template>) -> Result<()> {
+    match template.and_then(Template::builtin) {
+        None => Ok(()),
+        Some(name) => Err(Error::BadOption {
+            name: "template".into(),
+            why: format!(
+                "the file has none that works, and with `strict` the built-in one, `{name}`, is taken \
+                 only by `builtin`"
+            ),
+        }),
     }
 }
 

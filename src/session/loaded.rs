@@ -62,17 +62,29 @@ impl Session {
     ) -> Result<Self> {
         let (opened, header) = try_join(opening.open(), Header::read(reader, options)).await?;
         let Header { config, table, tokenizer, template, stop_tokens, file } = header;
-        let EngineOptions { i2s_arm, float_activations, .. } = options.engine;
+        let EngineOptions { i2s_arm, float_activations, deterministic, .. } = options.engine;
         let parameters = table.iter().map(|w| w.tensor.ne.iter().product::<u64>()).sum();
-        let engine = O::load(opened, config, &table, reader, &options.engine, progress).await?;
+        let mut held = options.engine.clone();
+        if options.strict {
+            // Where the model's own context does not fit, the engine says so.
+            held.context.get_or_insert(config.n_ctx);
+        }
+        let engine = O::load(opened, config, &table, reader, &held, progress).await?;
         let (about, traits) = (engine.about(), engine.traits());
         let n_ctx = traits.n_ctx;
+        let chunks = match deterministic {
+            true => Chunks::fixed(traits.chunk),
+            false => Chunks::new(traits.chunk),
+        };
         let config = engine.config();
         let saved_as = {
             let mut hasher = DefaultHasher::new();
             let long_factors = config.rope.takes_long_factors(n_ctx);
             (file, about.sample, about.kv).hash(&mut hasher);
             (i2s_arm, float_activations, long_factors).hash(&mut hasher);
+            if let Some(grid) = chunks.grid() {
+                grid.hash(&mut hasher);
+            }
             hasher.finish()
         };
         let info = Info {
@@ -99,8 +111,8 @@ impl Session {
             tokenizer: Rc::new(tokenizer),
             template: template.map(Rc::new),
             pace: Pace::new(traits.depth),
-            chunks: Chunks::new(traits.chunk),
-            caches: Caches::new(engine.positions()),
+            caches: Caches::new(engine.positions(), chunks.grid()),
+            chunks,
             grows_ahead: true,
             traits,
             engine,
@@ -173,7 +185,8 @@ impl Session {
     /// The tokens of a conversation that ends with a message of the user. `thinking`: whether the
     /// model is to reason before it answers; `None`: as its template has it.
     ///
-    /// Answers generated here keep their tokens, so that only new tokens are computed.
+    /// Answers generated here keep their tokens, so that only new tokens are computed. Those of a
+    /// deterministic session do not: there the messages alone decide.
     ///
     /// Errors: those of [`Template::prompt`].
     pub fn chat_prompt(
@@ -187,13 +200,15 @@ impl Session {
         Ok(prompt)
     }
 
-    /// The prompt of a conversation. Answers generated here keep their tokens.
+    /// The prompt of a conversation. Answers generated here keep their tokens, but not those of a
+    /// deterministic session: there the messages alone decide.
     pub(super) fn conversation(
         &self,
         messages: &[Message],
         thinking: Option<bool>,
     ) -> Result<Conversation> {
-        let before = self.caches.conversing(messages);
+        let keeps_tokens = self.chunks.grid().is_none();
+        let before = self.caches.conversing(messages).filter(|_| keeps_tokens);
         let before = before.and_then(|one| Some((one.conversation.as_ref()?, &one.tokens[..])));
         Conversation::new(&self.tokenizer, self.template()?, messages, thinking, before)
     }

@@ -13,4 +13,8 @@ pub struct LoadOptions {
     pub tokenizer: Rules,
     /// The chat template.
     pub template: TemplateChoice,
+    /// Whether to refuse a model rather than take something else than its file names: other tokenizer rules,
+    /// a built-in template that was not asked for, a context shorter than the model's.
+    /// [`GpuOptions::strict`](crate::gpu::GpuOptions::strict) says the same of the adapter.
+    pub strict: bool,
 }

@@ -50,13 +50,15 @@ impl Session {
         for &(id, ids) in placed {
             let sequence = self.caches.running(id)?;
             let at = sequence.first();
-            let from = sequence.filled.min(shared);
+            let from = self.chunks.start(sequence.filled.min(shared));
             sequence.filled = shared;
+            // The others come in passes.
+            sequence.prompt = shared;
             match first {
                 Some(first) => self.engine.copy_cache(first, at, shared),
                 None => {
                     self.engine.use_cache(at);
-                    let chunk = self.traits.chunk;
+                    let chunk = self.chunks.grid().unwrap_or(self.traits.chunk);
                     for pos in (from..shared).step_by(chunk) {
                         let end = shared.min(pos + chunk);
                         self.engine.prefill(&ids[pos..end], pos, end).take().await?;

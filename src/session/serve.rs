@@ -342,6 +342,12 @@ impl Session {
                     one.serial = running.serials;
                     one.in_flight = 0;
                     (one.decodes, one.counted) = (false, false);
+                    if self.chunks.grid().is_some() {
+                        // Its last token may be computed or not: that depends on how many steps were in
+                        // flight.
+                        let sequence = self.caches.running(one.sequence)?;
+                        sequence.filled = sequence.filled.min(sequence.tokens.len() - 1);
+                    }
                     // Without room it waits for that of another.
                     self.extend(one, &ids).await?;
                     one.from = self.caches.running(one.sequence)?.filled;

@@ -58,6 +58,7 @@ impl LoadOptions {
             ("off", CacheMode::Off),
         ];
         let lm_heads = [("auto", LmHead::Auto), ("f16", LmHead::F16), ("int8", LmHead::Int8)];
+        let strict = fields.bool("strict")?.unwrap_or(false);
         let milliseconds = "a number of milliseconds from 1 to 1000000000";
         let options = Self {
             stall_timeout: fields
@@ -68,7 +69,7 @@ impl LoadOptions {
                 Some(text) => Some(text.parse()?),
                 None => None,
             },
-            gpu: gpu(fields.value("gpu")?)?,
+            gpu: GpuOptions { strict, ..gpu(fields.value("gpu")?)? },
             session: session::LoadOptions {
                 engine: EngineOptions {
                     context: fields.u32("context", 1)?.map(|n| n as usize),
@@ -80,6 +81,7 @@ impl LoadOptions {
                     float_activations: fields
                         .one_of("activations", &[("auto", false), ("f32", true)])?
                         .unwrap_or(false),
+                    deterministic: fields.bool("deterministic")?.unwrap_or(false),
                 },
                 tokenizer: fields
                     .one_of("tokenizer", &[("strict", Rules::Strict), ("closest", Rules::Closest)])?
@@ -89,6 +91,7 @@ impl LoadOptions {
                     .string("template")?
                     .and_then(|text| text.parse().ok())
                     .unwrap_or_default(),
+                strict,
             },
         };
         fields.finish()?;
@@ -114,6 +117,7 @@ fn gpu(value: JsValue) -> Result<GpuOptions> {
             packed_dot: features.bool("packedDot")?,
             matrix_units: features.bool("matrixUnits")?,
         },
+        strict: false,
     };
     limits.finish()?;
     features.finish()?;

@@ -7,6 +7,7 @@ mod setup;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod deterministic;
 mod drafts;
 mod families;
 mod masks;

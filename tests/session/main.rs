@@ -32,4 +32,5 @@ mod sampled;
 mod saved;
 mod sentencepiece;
 mod soak;
+mod strict;
 mod thinking;

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import {
-  expect, expectNeverBack, expectRandomModel, failure, load, loadFailure, loadReporting, MODEL,
+  expect, expectNeverBack, expectRandomModel, failure, GOLDEN_MODEL, load, loadFailure, loadReporting, MODEL,
   RANDOM_MODEL, server, SPREAD_MODEL, storedModels, test
 } from './harness'
 
@@ -285,6 +285,37 @@ test('availability describes the adapter', async ({ shared }) => {
   expect(found).toMatchObject({ available: true, software: true, adapter: expect.stringMatching(/swiftshader/i) })
   expect(found.features).toContain('subgroups')
   expect(found.limits.maxStorageBufferBindingSize).toBeGreaterThanOrEqual(128 << 20)
+})
+
+test('with `strict`, nothing is taken that was not asked for', async ({ shared }) => {
+  const software = { features: { software: true } }
+  expect(await loadFailure(shared, GOLDEN_MODEL, { strict: true })).toEqual({
+    code: 'no-adapter', message: expect.stringMatching(/swiftshader.*strict/i)
+  })
+  expect(await loadFailure(shared, GOLDEN_MODEL, { strict: true, gpu: software })).toEqual({
+    code: 'bad-option', message: expect.stringMatching(/template.*`bitnet`/)
+  })
+  const asked = { strict: true, gpu: software, template: 'builtin' }
+  expect((await load(shared, asked, GOLDEN_MODEL)).template).toBe('builtin: bitnet')
+})
+
+test('a deterministic model gives the same bits in another load, after and beside other calls', async ({ shared }) => {
+  const run = async (others: boolean) => {
+    await load(shared, { deterministic: true, worker: false }, GOLDEN_MODEL)
+    return shared.evaluate(async others => {
+      const story = 'Once upon a time there was a little boat that was afraid of water. '.repeat(5)
+      const texts = [story, `${story}It`, story.slice(0, 200)]
+      if (others) await Promise.all(texts.map(text => window.model.generate(text, { maxTokens: 9, raw: true }).text()))
+      const asked = window.model.generate(story, { maxTokens: 12, logprobs: 3, raw: true })
+      if (others) for (const text of texts) window.model.generate(text, { maxTokens: 5, raw: true }).text()
+      const tokens = []
+      for await (const { id, logprob, top } of asked.tokens()) tokens.push({ id, logprob, top })
+      return tokens
+    }, others)
+  }
+  const alone = await run(false)
+  expect(alone.length).toBe(12)
+  expect(await run(true)).toEqual(alone)
 })
 
 test('a browser whose streams cannot fill our buffers loads the same', async ({ shared }) => {

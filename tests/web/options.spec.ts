@@ -55,6 +55,8 @@ const LOAD: Row[] = [
   ['i2sLayout', ...choice('x86', 'arm')],
   ['activations', ...choice('auto', 'f32')],
   ['tokenizer', ...choice('strict', 'closest')],
+  ['strict', ...FLAG],
+  ['deterministic', ...FLAG],
   ['gpu', ...OBJECT],
   ['gpu.powerPreference', ...choice('low-power', 'high-performance')],
   ['gpu.limits', ...OBJECT],

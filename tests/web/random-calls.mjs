@@ -33,7 +33,7 @@ const OPTIONS = [
   'stop', 'promptLookup', 'thinking', 'maxThinkingTokens', 'logprobs', 'logitBias', 'raw', 'special', 'signal', 'no such option'
 ]
 const LOAD_OPTIONS = [
-  'context', 'cache', 'integrity', 'stallTimeout', 'worker', 'kv', 'lmHead', 'activations', 'i2sLayout', 'tokenizer', 'template',
+  'context', 'cache', 'integrity', 'stallTimeout', 'worker', 'kv', 'lmHead', 'activations', 'i2sLayout', 'tokenizer', 'template', 'strict', 'deterministic',
   'gpu', 'signal', 'onProgress', 'no such option'
 ]
 const REQUEST = [

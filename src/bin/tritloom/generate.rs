@@ -108,6 +108,13 @@ pub(crate) struct Generate {
     /// What to do with a tokenizer that tritloom does not know: refuse it, or take the closest one
     #[arg(long, value_name = "RULES", value_enum, default_value_t = TokenizerArg::Strict)]
     tokenizer: TokenizerArg,
+    /// Fail rather than take something else than the file names: a closest tokenizer, a built-in template,
+    /// a shorter context, a CPU as the GPU
+    #[arg(long)]
+    strict: bool,
+    /// Give the same bits for the same call each time, on one adapter with one driver
+    #[arg(long)]
+    deterministic: bool,
 }
 
 /// [`Rules`] on the command line.
@@ -239,13 +246,15 @@ fn run(
             kv: args.kv.into(),
             lm_head: args.lm_head.into(),
             i2s_arm: args.i2s_layout == I2sLayout::Arm,
+            deterministic: args.deterministic,
             ..EngineOptions::default()
         },
         tokenizer: args.tokenizer.into(),
         template: args.template(),
+        strict: args.strict,
     };
     block_on(async {
-        let gpu_options = GpuOptions::default();
+        let gpu_options = GpuOptions { strict: args.strict, ..GpuOptions::default() };
         let mut session = if args.cpu {
             Session::load(OnCpu::default(), &mut reader, &load, &mut show_progress).await?
         } else {

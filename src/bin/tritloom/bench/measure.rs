@@ -166,8 +166,9 @@ async fn load(args: &Bench, path: &Path) -> Result<(Session, Vec<Figure>, f64)> 
             }
         };
         let (lm_head, kv) = (args.lm_head.into(), args.kv.into());
-        let context = args.context;
-        let engine = EngineOptions { context, lm_head, kv, ..EngineOptions::default() };
+        let (context, deterministic) = (args.context, args.deterministic);
+        let engine =
+            EngineOptions { context, lm_head, kv, deterministic, ..EngineOptions::default() };
         let options = LoadOptions { engine, ..LoadOptions::default() };
         let mut session = Session::load(gpu, &mut reader, &options, &mut on_progress).await?;
         loads.push(started.elapsed().as_secs_f64());

@@ -83,6 +83,10 @@ pub(crate) struct Bench {
     /// How the LM head is stored
     #[arg(long, value_enum, default_value_t = LmHeadArg::Auto)]
     lm_head: LmHeadArg,
+    /// Give the same bits for the same call each time: chunks of prompts have a fixed size, and only whole
+    /// ones are used again
+    #[arg(long)]
+    deterministic: bool,
     /// Use no subgroup operations, even where the adapter has them
     #[arg(long)]
     no_subgroups: bool,
