@@ -1,4 +1,5 @@
-use super::{KvType, WORKGROUP};
+use super::workgroups::WORKGROUP;
+use crate::compute::KvType;
 use crate::gpu::{Access, Binding, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 

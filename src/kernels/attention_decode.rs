@@ -1,5 +1,6 @@
 use super::attention::BINDINGS;
-use super::{AttentionShape, KvCache, Partials, WORKGROUP};
+use super::attention::{AttentionShape, KvCache, Partials};
+use super::workgroups::WORKGROUP;
 use crate::gpu::{Bound, Buffer, Const, Extent, Kernel, Recorder, Step};
 use crate::lanes_variants;
 

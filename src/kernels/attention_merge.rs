@@ -1,6 +1,8 @@
+use super::attention::{AttentionShape, Partials};
 use super::rows::{norm_consts, norm_threads, weight_or};
 use super::splits::{MAX_SPLITS, splits_const};
-use super::{AttentionShape, Norm, Partials, Quantized, WORKGROUP};
+use super::weight::{Norm, Quantized};
+use super::workgroups::WORKGROUP;
 use crate::gpu::{Access, Const, Extent, Kernel, Recorder};
 use crate::lanes_variants;
 

@@ -1,5 +1,5 @@
 use super::attention::BINDINGS;
-use super::{AttentionShape, KvCache, Partials};
+use super::attention::{AttentionShape, KvCache, Partials};
 use crate::gpu::{Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 

@@ -1,4 +1,7 @@
-use super::{Adjustments, NO_TOKEN, penalize, vocab_blocks};
+use super::penalize;
+use super::penalize::Adjustments;
+use super::workgroups::vocab_blocks;
+use crate::compute::NO_TOKEN;
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 

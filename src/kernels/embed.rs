@@ -1,5 +1,6 @@
 use super::rows::{ShardRows, dense_consts, ranges, rows_of, shard_buffers, shard_consts};
-use super::{Dense, DenseType, WORKGROUP};
+use super::weight::{Dense, DenseType};
+use super::workgroups::WORKGROUP;
 use crate::gpu::{Access, Bound, Buffer, Const, Extent, Kernel, Recorder, Used};
 use crate::one_variant;
 

@@ -1,6 +1,6 @@
-use super::WORKGROUP;
 use super::packed::{Format, Packed};
 use super::rows::ShardRows;
+use super::workgroups::WORKGROUP;
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 

@@ -1,6 +1,7 @@
 use super::packed::{Format, Packed, Stream};
 use super::rows::ShardRows;
-use super::{Norm, WORKGROUP, in_a_row};
+use super::weight::Norm;
+use super::workgroups::{WORKGROUP, in_a_row};
 use crate::gpu::{Access, Buffer, Const, Kernel, Recorder};
 use crate::lanes_variants;
 
@@ -38,7 +39,7 @@ fn consts(rows: &ShardRows, format: &Format, scale: f32) -> Vec<Const> {
 impl Recorder<'_> {
     /// `x` `[k]` = `scale * embd[token]` for the step's only token, as [`Recorder::embed_packed`], and
     /// `stream` = the same as the input of `norm`, as [`Recorder::stream_of_last`]. One dispatch for
-    /// each shard. The device has at least [`MIN_LANES`](super::MIN_LANES) lanes for a row.
+    /// each shard. The device has at least [`MIN_LANES`](super::packed::MIN_LANES) lanes for a row.
     pub fn embed_stream(
         &mut self,
         tokens: &Buffer<u32>,

@@ -1,5 +1,6 @@
 use super::rows::{RowGroups, ShardRows, TernaryProduct, ternary_consts};
-use super::{FEW, Product, Quantized, Ternary};
+use super::weight::{Product, Quantized, Ternary};
+use super::workgroups::FEW;
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::lanes_variants;
 

@@ -1,5 +1,5 @@
 use super::rows::{ShardRows, TernaryProduct, ternary_consts};
-use super::{Product, Quantized, Ternary};
+use super::weight::{Product, Quantized, Ternary};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, MATRIX_MEMORY, Recorder, Variant};
 use crate::wgsl;
 

@@ -1,5 +1,6 @@
 use super::rows::{LmHeadRows, RowGroups, ShardRows, dense_consts};
-use super::{Dense, DenseType, FEW, WORKGROUP};
+use super::weight::{Dense, DenseType};
+use super::workgroups::{FEW, WORKGROUP};
 use crate::gpu::{Access, Buffer, Const, Kernel, Recorder};
 use crate::lanes_variants;
 

@@ -1,6 +1,6 @@
-use super::Product;
 use super::packed::{Packed, QuantizedGroups, example_matrix, packed_consts};
 use super::rows::ShardRows;
+use super::weight::Product;
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 

@@ -1,5 +1,6 @@
 use super::rows::{RowGroups, ShardRows, TernaryProduct, ternary_consts};
-use super::{Product, Quantized, Ternary, WORKGROUP};
+use super::weight::{Product, Quantized, Ternary};
+use super::workgroups::WORKGROUP;
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::lanes_variants;
 

@@ -1,5 +1,6 @@
 use super::rows::{LmHeadRows, RowGroups, ShardRows, dense_consts};
-use super::{Dense, DenseType, WORKGROUP};
+use super::weight::{Dense, DenseType};
+use super::workgroups::WORKGROUP;
 use crate::gpu::{Access, Buffer, Kernel, Recorder};
 use crate::lanes_variants;
 

@@ -1,6 +1,6 @@
 use super::gemv_lm_head::row_groups;
 use super::rows::{LmHeadRows, ShardRows, dense_consts};
-use super::{Dense, DenseType};
+use super::weight::{Dense, DenseType};
 use crate::gpu::{Access, Buffer, Kernel, Recorder};
 use crate::lanes_variants;
 

@@ -1,5 +1,5 @@
-use super::Product;
 use super::packed::{Packed, PackedProduct, QuantizedGroups, example};
+use super::weight::Product;
 use crate::gpu::{Access, Buffer, Kernel, Recorder};
 use crate::lanes_variants;
 

@@ -1,5 +1,7 @@
 use super::rows::{LmHeadRows, RowGroups, ShardRows, dense_consts, shard_consts, workgroups};
-use super::{Dense, DenseType, SamplingParams, WORKGROUP};
+use super::selection::SamplingParams;
+use super::weight::{Dense, DenseType};
+use super::workgroups::WORKGROUP;
 use crate::gpu::{Access, Buffer, Const, Gpu, Kernel, Recorder, Used};
 use crate::lanes_variants;
 

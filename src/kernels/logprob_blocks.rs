@@ -1,5 +1,7 @@
+use super::logprobs::Likeliest;
 use super::logprobs::consts;
-use super::{Likeliest, SamplingParams, vocab_blocks};
+use super::selection::SamplingParams;
+use super::workgroups::vocab_blocks;
 use crate::gpu::{Access, Buffer, Extent, Kernel, Recorder};
 use crate::one_variant;
 

@@ -1,5 +1,6 @@
 use super::logprobs::consts;
-use super::{Likeliest, Record, SamplingParams};
+use super::logprobs::{Likeliest, Record};
+use super::selection::SamplingParams;
 use crate::gpu::{Access, Buffer, Extent, Kernel, Recorder};
 use crate::one_variant;
 

@@ -2,7 +2,8 @@
 //! each vocabulary block, `logprob_record` those of all blocks. They read the model's own logits,
 //! before biases and penalties.
 
-use super::{FEW, NO_TOKEN, VOCAB_BLOCK, WORKGROUP, vocab_blocks};
+use super::workgroups::{FEW, VOCAB_BLOCK, WORKGROUP, vocab_blocks};
+use crate::compute::NO_TOKEN;
 use crate::gpu::{Allocation, Buffer, Const};
 use crate::sampling::{Logprobs, MAX_LOGPROBS};
 

@@ -1,8 +1,9 @@
+use super::attention::{AttentionShape, Partials};
 use super::rows::{
     Instead, RowGroups, ShardRows, TernaryProduct, norm_consts, ternary_consts, weight_or,
 };
 use super::splits::{FEW_SPLITS, MAX_SPLITS, splits_const};
-use super::{AttentionShape, Norm, Partials, Product, Ternary};
+use super::weight::{Norm, Product, Ternary};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder, Tuning};
 use crate::lanes_variants;
 
@@ -53,7 +54,7 @@ fn consts(shape: &AttentionShape, groups: Vec<Const>, eps: Option<f32>, splits: 
 impl Recorder<'_> {
     /// `y` `[rows]` += the product of `w` with one token's output of attention: merged from
     /// `partials`, normed if there is a `norm`, and quantised.
-    /// [`max_normed_columns`](super::max_normed_columns) says how long the rows of `w` may be.
+    /// [`max_normed_columns`](super::rows::max_normed_columns) says how long the rows of `w` may be.
     pub fn merge_norm_gemv(
         &mut self,
         w: &Ternary,

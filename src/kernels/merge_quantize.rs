@@ -1,6 +1,6 @@
+use super::attention::{AttentionShape, Partials};
 use super::packed::QuantizedGroups;
 use super::splits::{MAX_SPLITS, splits_const};
-use super::{AttentionShape, Partials};
 use crate::gpu::{Access, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 

@@ -1,5 +1,6 @@
+use super::attention::{AttentionShape, Partials};
 use super::splits::{MAX_SPLITS, splits_const};
-use super::{AttentionShape, Partials, WORKGROUP};
+use super::workgroups::WORKGROUP;
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 

@@ -1,7 +1,10 @@
+use super::attention::{AttentionShape, Partials};
 use super::packed::{Packed, Stream, example_matrix};
 use super::rows::ShardRows;
 use super::splits::{FEW_SPLITS, MAX_SPLITS, splits_const};
-use super::{AttentionShape, Norm, Partials, in_a_row, stream_packed};
+use super::stream_packed;
+use super::weight::Norm;
+use super::workgroups::in_a_row;
 use crate::gpu::{Access, Buffer, Const, Kernel, Recorder, Tuning};
 use crate::lanes_variants;
 

@@ -9,7 +9,7 @@
 //! and name it twice below. `tests/kernels` then checks that they fit together, and the browser
 //! test compiles it.
 
-use crate::gpu::{Extent, Kernel};
+use crate::gpu::Kernel;
 
 // Outside the macro, because rustfmt looks for no modules inside one.
 mod attention;
@@ -73,6 +73,7 @@ mod stream_of_last;
 mod stream_packed;
 mod take_logits;
 mod weight;
+mod workgroups;
 
 pub use crate::compute::{KvType, NO_TOKEN};
 pub use attention::{AttentionShape, KvCache, Partials};
@@ -88,11 +89,11 @@ pub use probe_read::{PROBED_TOGETHER, probed_sums};
 pub use rescore::{MIN_NORM, adjusts_little, rescored_blocks};
 pub use rescore_kept::{Rescored, pays, pays_mostly};
 pub use rows::{long_row_consts, max_normed_columns, max_rope_columns};
-pub use sample_best::{VOCAB_BLOCK, vocab_blocks};
 pub use selection::{SamplingParams, Selection};
 pub use split_f16::MAX_SPLIT_COLUMNS;
 pub use splits::MAX_SPLITS;
 pub use weight::{Dense, DenseType, Norm, Product, Quantized, Shard, Ternary};
+pub use workgroups::{FEW, VOCAB_BLOCK, vocab_blocks};
 
 macro_rules! kernels {
     ($($name:ident),* $(,)?) => {
@@ -157,21 +158,4 @@ kernels! {
     stream_of_last,
     stream_packed,
     take_logits,
-}
-
-/// Threads in a workgroup, unless a kernel has a reason for fewer: the most that every adapter
-/// allows.
-const WORKGROUP: u32 = 256;
-
-/// Tokens that the kernels of a draft pass take at a time: `gemm_few` and `gemm_lm_head`.
-pub const FEW: usize = 8;
-
-/// Any number of workgroups, over two dimensions where WebGPU's limit on one is exceeded.
-fn in_a_row(groups: usize) -> [Extent; 3] {
-    const MAX: usize = 65_535;
-    [
-        Extent::Fixed(groups.min(MAX) as u32),
-        Extent::Fixed(groups.div_ceil(MAX) as u32),
-        Extent::Fixed(1),
-    ]
 }

@@ -1,5 +1,7 @@
+use super::attention::{AttentionShape, KvCache, Partials};
 use super::attention_decode::{SHORT_WORK, Work, consts, is_short, work, workgroups};
-use super::{AttentionShape, KvCache, KvType, Norm, Partials};
+use super::weight::Norm;
+use crate::compute::KvType;
 use crate::gpu::{Access, Bound, Buffer, Const, Gpu, Kernel, Recorder, Subgroups, Used, Variant};
 use crate::wgsl;
 

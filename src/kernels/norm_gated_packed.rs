@@ -1,6 +1,7 @@
 use super::packed::{Packed, QuantizedGroups, Stream, example_matrix, slots_consts};
 use super::rows::ShardRows;
-use super::{Product, in_a_row};
+use super::weight::Product;
+use super::workgroups::in_a_row;
 use crate::gpu::{Access, Const, Kernel, Recorder, Tuning};
 use crate::lanes_variants;
 use crate::model::Activation;
@@ -44,7 +45,7 @@ impl Recorder<'_> {
     /// `y` `[rows]` = the int8 quantisation of `activation(gate) * up`, with a scale for each 32
     /// values. gate and up are the products of `w`, whose codes have 1 or 2 bits, with the norm of the
     /// residual stream `x`. `eps` is the norm's. The rows of each shard are a multiple of 32, and
-    /// the device has at least [`MIN_LANES`](super::MIN_LANES) lanes for a row.
+    /// the device has at least [`MIN_LANES`](super::packed::MIN_LANES) lanes for a row.
     pub fn norm_gated_packed(
         &mut self,
         w: &Packed,

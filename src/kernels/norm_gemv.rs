@@ -1,5 +1,5 @@
 use super::rows::{RowGroups, ShardRows, TernaryProduct, norm_consts, ternary_consts, weight_or};
-use super::{Norm, Product, Ternary};
+use super::weight::{Norm, Product, Ternary};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder, Tuning};
 use crate::lanes_variants;
 
@@ -42,7 +42,7 @@ fn consts(groups: Vec<Const>, eps: Option<f32>) -> Vec<Const> {
 
 impl Recorder<'_> {
     /// The product of `w` with one token's `x` `[k]`, which is normed if there is a `norm`, and
-    /// quantised. `y` is `[rows]`. [`max_normed_columns`](super::max_normed_columns) says how long
+    /// quantised. `y` is `[rows]`. [`max_normed_columns`](super::rows::max_normed_columns) says how long
     /// the rows of `w` may be.
     pub fn norm_gemv(
         &mut self,

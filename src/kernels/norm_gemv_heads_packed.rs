@@ -1,6 +1,8 @@
+use super::attention::{AttentionShape, KvCache};
 use super::packed::{Packed, Stream, example_matrix, lanes_of, packed_consts};
 use super::rows::{RowGroups, ShardRows};
-use super::{AttentionShape, KvCache, Norm, Product, in_a_row};
+use super::weight::{Norm, Product};
+use super::workgroups::in_a_row;
 use crate::gpu::{Access, Buffer, Const, Kernel, Recorder, Subgroups, Tuning};
 use crate::lanes_variants;
 

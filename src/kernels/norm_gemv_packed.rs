@@ -1,6 +1,7 @@
 use super::packed::{Packed, Stream, example_matrix, slots_consts};
 use super::rows::ShardRows;
-use super::{Product, in_a_row};
+use super::weight::Product;
+use super::workgroups::in_a_row;
 use crate::gpu::{Access, Buffer, Const, Kernel, Recorder, Tuning};
 use crate::lanes_variants;
 
@@ -36,7 +37,7 @@ fn consts(rows: &ShardRows, w: &Packed, tuning: &Tuning, eps: f32) -> Vec<Const>
 
 impl Recorder<'_> {
     /// `y` `[rows]` = the product of `w`, whose codes have 1 or 2 bits, with the norm of the residual
-    /// stream `x`. `eps` is the norm's. The device has at least [`MIN_LANES`](super::MIN_LANES) lanes
+    /// stream `x`. `eps` is the norm's. The device has at least [`MIN_LANES`](super::packed::MIN_LANES) lanes
     /// for a row.
     pub fn norm_gemv_packed(&mut self, w: &Packed, x: &Stream, eps: f32, y: &Buffer<f32>) {
         for shard in &w.shards {

@@ -1,5 +1,6 @@
+use super::attention::{AttentionShape, KvCache};
 use super::rows::{RowGroups, ShardRows, TernaryProduct, ternary_consts};
-use super::{AttentionShape, KvCache, Norm, Product, Ternary};
+use super::weight::{Norm, Product, Ternary};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder, Tuning};
 use crate::lanes_variants;
 
@@ -47,7 +48,7 @@ impl Recorder<'_> {
     /// position, as in [`Recorder::rope_kv`]. q, divided by `sqrt(head_dim)`, goes to `q`; k and v
     /// go to `cache`.
     ///
-    /// [`max_rope_columns`](super::max_rope_columns) says how long the rows of `w` may be. The
+    /// [`max_rope_columns`](super::rows::max_rope_columns) says how long the rows of `w` may be. The
     /// shards of `w` end where heads do. The cache is f16 or f32: a workgroup computes a part of
     /// a head, and the scale of an int8 head needs all of it.
     pub fn norm_gemv_rope_kv(

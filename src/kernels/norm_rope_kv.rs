@@ -1,4 +1,5 @@
-use super::{AttentionShape, KvCache, Norm};
+use super::attention::{AttentionShape, KvCache};
+use super::weight::Norm;
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 

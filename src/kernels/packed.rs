@@ -1,7 +1,8 @@
 //! Matrices of codes with a scale for each group, as the kernels see them.
 
 use super::rows::{RowGroups, ShardRows};
-use super::{Product, WORKGROUP};
+use super::weight::Product;
+use super::workgroups::WORKGROUP;
 use crate::gpu::{Bound, Buffer, Const, Extent, Kernel, Recorder, Tuning, Used};
 use std::ops::Range;
 
@@ -33,7 +34,7 @@ pub enum Scales {
 
 /// A matrix `[matrices, rows, k]` of codes with a scale for each group of a row.
 ///
-/// Matrices with the same input are stacked as in [`Ternary`](super::Ternary).
+/// Matrices with the same input are stacked as in [`Ternary`](super::weight::Ternary).
 pub struct Packed {
     /// Values in a row, a multiple of [`Format::unit`].
     pub k: usize,

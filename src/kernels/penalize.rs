@@ -1,4 +1,4 @@
-use super::{VOCAB_BLOCK, WORKGROUP, vocab_blocks};
+use super::workgroups::{VOCAB_BLOCK, WORKGROUP, vocab_blocks};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 use crate::sampling::{Mask, Sampling};

@@ -1,4 +1,9 @@
-use super::{Adjustments, Approximation, NO_TOKEN, SamplingParams, penalize, vocab_blocks};
+use super::gemv_upper::Approximation;
+use super::penalize;
+use super::penalize::Adjustments;
+use super::selection::SamplingParams;
+use super::workgroups::vocab_blocks;
+use crate::compute::NO_TOKEN;
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 

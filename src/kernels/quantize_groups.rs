@@ -1,5 +1,5 @@
-use super::WORKGROUP;
 use super::packed::QuantizedGroups;
+use super::workgroups::WORKGROUP;
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 

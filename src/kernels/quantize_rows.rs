@@ -1,5 +1,6 @@
 use super::rows::norm_threads;
-use super::{Quantized, WORKGROUP};
+use super::weight::Quantized;
+use super::workgroups::WORKGROUP;
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::lanes_variants;
 

@@ -113,9 +113,13 @@
 //!   That leaves 5 candidates in the bundled model, but five rows of six in the Gaussian embedding.
 //! - A norm for each of 8 or 10 slices of a row. They rule out hardly more rows than one norm.
 
+use super::gemv_upper::Approximation;
+use super::penalize::Penalties;
 use super::penalize::{IN_PROMPT, growth};
 use super::rows::{LmHeadRows, RowGroups, ShardRows, dense_consts, shard_consts, workgroups};
-use super::{Approximation, Dense, DenseType, Penalties, SamplingParams, WORKGROUP};
+use super::selection::SamplingParams;
+use super::weight::{Dense, DenseType};
+use super::workgroups::WORKGROUP;
 use crate::gpu::{Access, Buffer, Const, Kernel, Recorder, Used};
 use crate::lanes_variants;
 use crate::sampling::{MAX_BIAS, Sampling};

@@ -90,11 +90,13 @@
 //!
 //! With a Gaussian embedding, many tokens share the weight: top-p alone reads all of its rows.
 
+use super::gemv_upper::Approximation;
 use super::rescore::{
     MAX_NORM, MIN_NORM, SLACK, TOGETHER, VOCAB_BLOCK, rescored_blocks, row_groups,
 };
 use super::rows::{LmHeadRows, ShardRows, dense_consts, shard_consts};
-use super::{Approximation, Dense, DenseType, SamplingParams};
+use super::selection::SamplingParams;
+use super::weight::{Dense, DenseType};
 use crate::gpu::{Access, Allocation, Buffer, Const, Kernel, Recorder, Used};
 use crate::lanes_variants;
 use crate::sampling::Sampling;

@@ -2,7 +2,8 @@ use super::rescore::{TOGETHER, VOCAB_BLOCK, row_groups};
 use super::rescore_kept::Rescored;
 use super::rows::{LmHeadRows, ShardRows, dense_consts, shard_consts};
 use super::selection::bin_consts;
-use super::{Dense, DenseType, SamplingParams, Selection};
+use super::selection::{SamplingParams, Selection};
+use super::weight::{Dense, DenseType};
 use crate::gpu::{Access, Buffer, Const, Kernel, Recorder, Used};
 use crate::lanes_variants;
 

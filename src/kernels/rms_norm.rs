@@ -1,4 +1,5 @@
-use super::{Norm, WORKGROUP};
+use super::weight::Norm;
+use super::workgroups::WORKGROUP;
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder, Used};
 use crate::lanes_variants;
 

@@ -1,5 +1,6 @@
 use super::rows::norm_threads;
-use super::{Norm, Quantized, WORKGROUP};
+use super::weight::{Norm, Quantized};
+use super::workgroups::WORKGROUP;
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::lanes_variants;
 

@@ -1,5 +1,6 @@
 use super::packed::QuantizedGroups;
-use super::{Norm, WORKGROUP};
+use super::weight::Norm;
+use super::workgroups::WORKGROUP;
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::lanes_variants;
 

@@ -1,5 +1,5 @@
+use super::attention::{AttentionShape, KvCache};
 use super::norm_rope_kv::WORKGROUP;
-use super::{AttentionShape, KvCache};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 

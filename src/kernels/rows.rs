@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use super::{Dense, DenseType, NO_TOKEN, Norm, Product, Shard, Ternary, WORKGROUP, in_a_row};
+use super::weight::{Dense, DenseType, Norm, Product, Shard, Ternary};
+use super::workgroups::{WORKGROUP, in_a_row};
+use crate::compute::NO_TOKEN;
 use crate::gpu::{
     Bound, Buffer, Const, Extent, Gpu, Kernel, Recorder, Step, Subgroups, Tuning, Used,
 };

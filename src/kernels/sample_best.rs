@@ -1,9 +1,8 @@
-use super::{NO_TOKEN, SamplingParams, WORKGROUP};
+use super::selection::SamplingParams;
+use super::workgroups::{VOCAB_BLOCK, WORKGROUP, vocab_blocks};
+use crate::compute::NO_TOKEN;
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
-
-/// Tokens in a vocabulary block. One workgroup finds the best of a block.
-pub const VOCAB_BLOCK: usize = 1024;
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "sample_best",
@@ -31,11 +30,6 @@ fn consts(n_vocab: usize, ranked: bool) -> Vec<Const> {
         Const::U32("NO_TOKEN", NO_TOKEN),
         Const::Bool("RANKED", ranked),
     ]
-}
-
-/// The blocks of a vocabulary, each with its best token.
-pub const fn vocab_blocks(n_vocab: usize) -> usize {
-    n_vocab.div_ceil(VOCAB_BLOCK)
 }
 
 impl Recorder<'_> {

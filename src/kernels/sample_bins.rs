@@ -1,5 +1,6 @@
 use super::selection;
-use super::{SamplingParams, Selection, vocab_blocks};
+use super::selection::{SamplingParams, Selection};
+use super::workgroups::vocab_blocks;
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 

@@ -1,6 +1,6 @@
 use super::rescore_kept::Rescored;
 use super::selection;
-use super::{SamplingParams, Selection};
+use super::selection::{SamplingParams, Selection};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 

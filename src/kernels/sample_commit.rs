@@ -1,4 +1,4 @@
-use super::NO_TOKEN;
+use crate::compute::NO_TOKEN;
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 

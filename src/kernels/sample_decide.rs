@@ -1,5 +1,5 @@
 use super::selection;
-use super::{SamplingParams, Selection};
+use super::selection::{SamplingParams, Selection};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 
@@ -38,7 +38,7 @@ fn consts(n_vocab: usize, n_sampled: usize) -> Vec<Const> {
 
 impl Recorder<'_> {
     /// `tokens[0]` = the best of all tokens that top-k, top-p and min-p accept: of `best` and of
-    /// those that `sample_sift` has listed; [`NO_TOKEN`](super::NO_TOKEN) where no logit is a
+    /// those that `sample_sift` has listed; [`NO_TOKEN`](crate::compute::NO_TOKEN) where no logit is a
     /// number. It is appended to `sampled`, whose first token is dropped. Empties `selection` for the
     /// next token.
     pub fn sample_decide(

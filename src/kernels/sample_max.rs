@@ -1,5 +1,5 @@
 use super::selection::consts;
-use super::vocab_blocks;
+use super::workgroups::vocab_blocks;
 use crate::gpu::{Access, Buffer, Extent, Kernel, Recorder};
 use crate::one_variant;
 

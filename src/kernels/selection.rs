@@ -22,7 +22,8 @@
 use crate::gpu::{Allocation, Buffer, Const};
 use crate::sampling::{MAX_LOGPROBS, Sampling};
 
-use super::{NO_TOKEN, VOCAB_BLOCK, WORKGROUP, vocab_blocks};
+use super::workgroups::{VOCAB_BLOCK, WORKGROUP, vocab_blocks};
+use crate::compute::NO_TOKEN;
 
 /// Bins of one workgroup's histogram.
 const N_BINS: usize = 1024;

@@ -1,6 +1,6 @@
 use super::rescore::SLACK;
 use super::rows::{LmHeadRows, RowGroups, ShardRows, dense_consts};
-use super::{Dense, DenseType};
+use super::weight::{Dense, DenseType};
 use crate::gpu::{Access, Buffer, Const, Kernel, Recorder};
 use crate::lanes_variants;
 

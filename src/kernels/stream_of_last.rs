@@ -1,5 +1,6 @@
 use super::packed::Stream;
-use super::{Norm, WORKGROUP, in_a_row};
+use super::weight::Norm;
+use super::workgroups::{WORKGROUP, in_a_row};
 use crate::gpu::{Access, Buffer, Const, Kernel, Recorder};
 use crate::lanes_variants;
 
@@ -29,7 +30,7 @@ fn consts(k: usize) -> Vec<Const> {
 impl Recorder<'_> {
     /// `stream` = the last token of `x` `[n_tokens, k]` as the input of `norm`, which comes next.
     /// [`Recorder::stream_packed`] writes the same for the stream that it adds to. `k` is a multiple of
-    /// 32, and the device has at least [`MIN_LANES`](super::MIN_LANES) lanes for a row.
+    /// 32, and the device has at least [`MIN_LANES`](super::packed::MIN_LANES) lanes for a row.
     pub fn stream_of_last(&mut self, x: &Buffer<f32>, norm: &Norm, stream: &Stream) {
         let k = norm.weight.len();
         self.dispatch(

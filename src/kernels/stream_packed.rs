@@ -1,6 +1,7 @@
 use super::packed::{Packed, QuantizedGroups, Stream, example_matrix, slots_consts};
 use super::rows::ShardRows;
-use super::{Norm, Product, in_a_row};
+use super::weight::{Norm, Product};
+use super::workgroups::in_a_row;
 use crate::gpu::{Access, Buffer, Const, Kernel, Recorder, Tuning};
 use crate::lanes_variants;
 
@@ -45,7 +46,7 @@ impl Recorder<'_> {
     /// Adds the product of `w`, whose codes have 1 or 2 bits, with one token's `q` to the residual stream
     /// `x` `[rows]`. `stream` is then `x` as the input of `norm`, the norm that comes next. The rows
     /// of each shard are a multiple of 32, and the device has at least
-    /// [`MIN_LANES`](super::MIN_LANES) lanes for a row.
+    /// [`MIN_LANES`](super::packed::MIN_LANES) lanes for a row.
     pub fn stream_packed(
         &mut self,
         w: &Packed,
