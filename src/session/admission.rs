@@ -6,6 +6,7 @@ use web_time::Instant;
 
 use super::caches::Wanted;
 use super::calls::{Call, Calls, Prompt};
+use super::constraint::Constraints;
 use super::generation::Generation;
 use super::loaded::Session;
 use super::output::Output;
@@ -33,6 +34,14 @@ impl Session {
             }
         };
         let (ids, limit) = asked;
+        let constraint = match call.options.constraints.as_ref().map(Constraints::begin) {
+            None => None,
+            Some(Ok(constraint)) => Some(constraint),
+            Some(Err(error)) => {
+                let _ = call.answer.send(Err(error));
+                return Ok(());
+            }
+        };
         if limit == 0 {
             let stats = Stats { prompt_tokens: ids.len(), ..Stats::default() };
             let _ = call.answer.send(Ok(stats));
@@ -55,6 +64,8 @@ impl Session {
             from: 0,
             limit,
             output: Output::new(&tokenizer, &ids, Channels::answer(), &options.stop),
+            constraint,
+            mask: None,
             stats: Stats { prompt_tokens: ids.len(), batch: 1, ..Stats::default() },
             started,
             first: None,
@@ -106,7 +117,9 @@ impl Session {
         self.engine.use_slot(slot);
         self.engine.set_choosing(&generation.options.choosing());
         self.engine.compile_choosing().await;
+        let next = generation.follow(&tokenizer, self.info.vocab_size, None);
         running.all.push(generation);
+        self.go_on(running, running.all.len() - 1, next).await?;
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::constraint::Constraints;
 use crate::compute::Choosing;
 use crate::error::{Error, Result};
 use crate::sampling::{LogitBias, MAX_LOGPROBS, Sampling};
@@ -26,6 +27,8 @@ pub struct GenerateOptions {
     /// Most tokens of reasoning, in a chat. When they are spent, `</think>` is put into the context,
     /// and the answer begins. `max_tokens` counts them too. `None`: no other limit.
     pub max_thinking_tokens: Option<usize>,
+    /// What decides which tokens may follow in the answer.
+    pub constraints: Option<Constraints>,
 }
 
 impl GenerateOptions {
@@ -48,7 +51,7 @@ impl GenerateOptions {
             sampling: self.sampling,
             bias: Rc::clone(&self.logit_bias),
             logprobs: self.logprobs,
-            masked: false,
+            masked: self.constraints.is_some(),
         }
     }
 }

@@ -7,6 +7,7 @@ use web_time::Instant;
 
 use super::caches::{CacheId, Cached, Wanted};
 use super::calls::OnToken;
+use super::constraint::{Constraint, Follow};
 use super::draft::Drafter;
 use super::generate::GenerateOptions;
 use super::output::{Output, Token};
@@ -14,6 +15,7 @@ use super::stats::{FinishReason, Stats};
 use crate::chat::Channel;
 use crate::compute::Choice;
 use crate::error::{Error, Result};
+use crate::sampling::Mask;
 use crate::tokenizer::{Part, Special, Tokenizer};
 
 /// What ends a reasoning whose budget is spent, as models write it.
@@ -40,6 +42,10 @@ pub(super) struct Generation<'a> {
     /// Most tokens to generate.
     pub(super) limit: usize,
     pub(super) output: Output,
+    /// What decides which tokens may follow, if something does.
+    pub(super) constraint: Option<Box<dyn Constraint>>,
+    /// The tokens that may follow; `None` once the engine has them.
+    pub(super) mask: Option<Mask>,
     pub(super) stats: Stats,
     pub(super) started: Instant,
     /// When the first token came.
@@ -66,8 +72,8 @@ pub(super) enum Next {
     Token,
     /// Nothing: a stop rule holds.
     End,
-    /// These tokens, which nobody has generated. The budget of the reasoning is spent.
-    Close(Vec<u32>),
+    /// These tokens, which the model has not chosen.
+    Insert(Vec<u32>),
 }
 
 impl Generation<'_> {
@@ -78,7 +84,25 @@ impl Generation<'_> {
 
     /// Whether drafts give the same tokens as steps.
     pub(super) fn can_draft(&self) -> bool {
-        self.options.sampling.is_greedy()
+        self.options.sampling.is_greedy() && self.constraint.is_none()
+    }
+
+    /// How many tokens may be in flight before those that are known say how the text goes on.
+    fn horizon(&self) -> usize {
+        match &self.constraint {
+            Some(_) => 1,
+            // With no token left, the reasoning goes on: its end would leave no room for an answer.
+            None => match self.output.left_of(self.options.max_thinking_tokens) {
+                0 => usize::MAX,
+                left => left,
+            },
+        }
+    }
+
+    /// Positions that steps may fill: in the room that the sequence has, and up to the horizon.
+    pub(super) fn most_filled(&self, sequence: &Cached) -> usize {
+        let known = self.horizon().saturating_sub(self.in_flight);
+        sequence.room().min(self.most()).min(sequence.filled.saturating_add(known))
     }
 
     /// Tokens that its sequence may have.
@@ -93,9 +117,9 @@ impl Generation<'_> {
         Wanted { least: most.min(len + MIN_ROOM), most }
     }
 
-    /// Steps that can be submitted behind those in flight, in the room that the sequence has.
+    /// Steps that can be submitted behind those in flight.
     pub(super) fn steps_left(&self, sequence: &Cached) -> usize {
-        sequence.room().min(self.most()).saturating_sub(sequence.filled)
+        self.most_filled(sequence).saturating_sub(sequence.filled)
     }
 
     /// Takes a token that was generated.
@@ -117,26 +141,11 @@ impl Generation<'_> {
             self.stats.time_to_first_token = time.as_secs_f64() * 1e3;
             self.stats.prefill_tokens_per_second = rate(tokens, time.as_secs_f64());
         }
-        if tokenizer.is_stop(id) {
-            self.stats.finish_reason = FinishReason::Stop;
-            return Ok(Next::End);
+        let reasoned = self.stats.reasoning_tokens;
+        if let Some(end) = self.push(tokenizer, choice)? {
+            return Ok(end);
         }
-        self.stats.completion_tokens += 1;
-        let (tokens, stopped) = self.output.push(tokenizer, choice)?;
-        let channel = tokens.last().map(|token| token.channel);
-        self.stats.reasoning_tokens += usize::from(channel == Some(Channel::Reasoning));
-        if self.tell(tokens).is_break() {
-            self.stats.finish_reason = FinishReason::Abort;
-            return Ok(Next::End);
-        }
-        if stopped {
-            self.stats.finish_reason = FinishReason::Stop;
-            return Ok(Next::End);
-        }
-        if self.stats.completion_tokens >= self.limit {
-            return Ok(Next::End);
-        }
-        if self.output.has_spent(self.options.max_thinking_tokens) {
+        if self.output.left_of(self.options.max_thinking_tokens) == 0 {
             let part = Part { text: CLOSE, special: Special::All };
             let ids = tokenizer.encode_parts_after(&[id], &[part])?;
             // Without room for an answer, what is left may as well be reasoning.
@@ -144,7 +153,81 @@ impl Generation<'_> {
                 return self.close(ids);
             }
         }
-        Ok(Next::Token)
+        let taken = (self.stats.reasoning_tokens == reasoned).then_some(id);
+        self.follow(tokenizer, n_vocab, taken)
+    }
+
+    /// Lets the constraint take a token of the answer, and finds out what may follow.
+    ///
+    /// Errors: those of the constraint, and `internal` for tokens outside the vocabulary.
+    pub(super) fn follow(
+        &mut self,
+        tokenizer: &Tokenizer,
+        n_vocab: usize,
+        taken: Option<u32>,
+    ) -> Result<Next> {
+        let Some(constraint) = &mut self.constraint else { return Ok(Next::Token) };
+        if let Some(id) = taken {
+            constraint.take(id)?;
+        }
+        let left = self.limit - self.stats.completion_tokens;
+        let mut inserted = Vec::new();
+        let mut is_complete = false;
+        while inserted.len() < left {
+            let follow = match self.output.channel() {
+                Channel::Reasoning => Follow::Any,
+                Channel::Answer => constraint.follow()?,
+            };
+            match follow {
+                Follow::Any => self.mask = Some(Mask::of(n_vocab, 0..n_vocab as u32)),
+                Follow::OneOf(mask) => self.mask = Some(mask),
+                Follow::Nothing => is_complete = true,
+                Follow::These(ids) if !ids.is_empty() => {
+                    inserted.extend(ids);
+                    continue;
+                }
+                Follow::These(_) => return Err(Error::Internal("no token to put in".into())),
+            }
+            break;
+        }
+        inserted.truncate(left);
+        for &id in &inserted {
+            if id as usize >= n_vocab {
+                return Err(Error::Internal(format!("token {id} of {n_vocab} to put in")));
+            }
+            if let Some(end) = self.push(tokenizer, Choice::from(id))? {
+                return Ok(end);
+            }
+        }
+        if is_complete {
+            self.stats.finish_reason = FinishReason::Stop;
+            return Ok(Next::End);
+        }
+        Ok(match inserted.is_empty() {
+            true => Next::Token,
+            false => Next::Insert(inserted),
+        })
+    }
+
+    /// Adds a token to the output. Gives the end if it ends the generation.
+    fn push(&mut self, tokenizer: &Tokenizer, choice: Choice) -> Result<Option<Next>> {
+        if tokenizer.is_stop(choice.id) {
+            self.stats.finish_reason = FinishReason::Stop;
+            return Ok(Some(Next::End));
+        }
+        self.stats.completion_tokens += 1;
+        let (tokens, stopped) = self.output.push(tokenizer, choice)?;
+        let is_reasoning = tokens.last().is_some_and(|token| token.channel == Channel::Reasoning);
+        self.stats.reasoning_tokens += usize::from(is_reasoning);
+        if self.tell(tokens).is_break() {
+            self.stats.finish_reason = FinishReason::Abort;
+            return Ok(Some(Next::End));
+        }
+        if stopped {
+            self.stats.finish_reason = FinishReason::Stop;
+            return Ok(Some(Next::End));
+        }
+        Ok((self.stats.completion_tokens >= self.limit).then_some(Next::End))
     }
 
     /// Ends the reasoning as the model would have done.
@@ -156,7 +239,7 @@ impl Generation<'_> {
             self.stats.finish_reason = FinishReason::Abort;
             return Ok(Next::End);
         }
-        Ok(Next::Close(ids))
+        Ok(Next::Insert(ids))
     }
 
     /// Answers the call. What was held back is told before.

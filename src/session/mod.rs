@@ -4,6 +4,7 @@ mod admission;
 mod caches;
 mod calls;
 mod chunks;
+mod constraint;
 mod conversation;
 mod draft;
 #[cfg(test)]
@@ -30,6 +31,7 @@ mod work;
 pub use crate::chat::Channel;
 pub use crate::compute::{KvType, LmHead, Profile, Progress};
 pub use calls::{Calls, OnToken, Prompt};
+pub use constraint::{Constraint, Constraints, Follow};
 pub use generate::GenerateOptions;
 pub use info::Info;
 pub use loaded::{Memory, Session};

@@ -99,13 +99,21 @@ impl Output {
         Ok((tokens, stopped))
     }
 
-    /// Whether the reasoning goes on after `budget` tokens.
-    pub(super) fn has_spent(&self, budget: Option<usize>) -> bool {
-        let reasons = self.channels.channel() == Channel::Reasoning;
-        reasons && budget.is_some_and(|budget| self.reasoned >= budget)
+    /// The channel of the next token, as far as it is known.
+    pub(super) fn channel(&self) -> Channel {
+        self.channels.channel()
     }
 
-    /// Ends the reasoning with tokens that nobody has generated.
+    /// Tokens of reasoning that are left of a budget. An answer, and reasoning without a budget, have no
+    /// limit.
+    pub(super) fn left_of(&self, budget: Option<usize>) -> usize {
+        match (self.channels.channel(), budget) {
+            (Channel::Reasoning, Some(budget)) => budget.saturating_sub(self.reasoned),
+            _ => usize::MAX,
+        }
+    }
+
+    /// Ends the reasoning with tokens that the model has not chosen.
     pub(super) fn close(&mut self, ids: &[u32]) -> Vec<Token> {
         let cut = self.text.finish();
         let (mut rest, _) = self.channels.push(&cut);

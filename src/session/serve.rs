@@ -335,37 +335,55 @@ impl Session {
                 self.chunks.took_at_most(one.prompt - one.reused, one.started.elapsed());
             }
             one.stats.unused_tokens = one.in_flight;
-            match next {
-                Ok(Next::Token) => {}
-                Ok(Next::Close(ids)) => {
-                    running.serials += 1;
-                    one.serial = running.serials;
-                    one.in_flight = 0;
-                    (one.decodes, one.counted) = (false, false);
-                    if self.chunks.grid().is_some() {
-                        // Its last token may be computed or not: that depends on how many steps were in
-                        // flight.
-                        let sequence = self.caches.running(one.sequence)?;
-                        sequence.filled = sequence.filled.min(sequence.tokens.len() - 1);
-                    }
-                    // Without room it waits for that of another.
-                    self.extend(one, &ids).await?;
-                    one.from = self.caches.running(one.sequence)?.filled;
-                    return Ok(());
-                }
-                end => {
-                    let one = running.all.remove(index);
-                    self.caches.release(one.sequence);
-                    running.blocked = false;
-                    match end {
-                        Err(error) => one.fail(error),
-                        Ok(_) => one.end(),
-                    }
-                    return Ok(());
-                }
+            if !self.go_on(running, index, next).await? {
+                return Ok(());
             }
         }
         Ok(())
+    }
+
+    /// Does what follows a token of the generation at `index`. Gives whether the tokens in flight are still
+    /// of use.
+    pub(super) async fn go_on(
+        &mut self,
+        running: &mut Running<'_>,
+        index: usize,
+        next: Result<Next>,
+    ) -> Result<bool> {
+        let one = &mut running.all[index];
+        let next = match (next, one.mask.take()) {
+            (Ok(next @ (Next::Token | Next::Insert(_))), Some(mask)) => {
+                self.engine.write_masks(one.slot, &[mask]).map(|()| next)
+            }
+            (next, _) => next,
+        };
+        match next {
+            Ok(Next::Token) => return Ok(true),
+            Ok(Next::Insert(ids)) => {
+                running.serials += 1;
+                one.serial = running.serials;
+                one.in_flight = 0;
+                (one.decodes, one.counted) = (false, false);
+                if self.chunks.grid().is_some() {
+                    // Its last token may be computed or not: that depends on how many steps were in flight.
+                    let sequence = self.caches.running(one.sequence)?;
+                    sequence.filled = sequence.filled.min(sequence.tokens.len() - 1);
+                }
+                // Without room it waits for that of another.
+                self.extend(one, &ids).await?;
+                one.from = self.caches.running(one.sequence)?.filled;
+            }
+            end => {
+                let one = running.all.remove(index);
+                self.caches.release(one.sequence);
+                running.blocked = false;
+                match end {
+                    Err(error) => one.fail(error),
+                    Ok(_) => one.end(),
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// Ends the generations that nobody waits for.
@@ -408,7 +426,7 @@ fn run<'a>(
         model,
         serial: one.serial,
         prompt: one.prompt,
-        most: sequence.room().min(one.most()),
+        most: one.most_filled(sequence),
         tokens: &sequence.tokens,
         filled: &mut sequence.filled,
         pace,

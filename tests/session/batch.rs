@@ -18,20 +18,20 @@ use crate::support::Kv;
 /// A call. It is made when those before it have `after` tokens together and the GPU has been waited for
 /// `after_waits` times. It stops after `stops_after` tokens of its own.
 #[derive(Clone)]
-struct Asked {
+pub(crate) struct Asked {
     after: usize,
     after_waits: usize,
-    ids: Vec<u32>,
-    options: GenerateOptions,
+    pub(crate) ids: Vec<u32>,
+    pub(crate) options: GenerateOptions,
     stops_after: usize,
 }
 
-fn asked(after: usize, ids: Vec<u32>, options: GenerateOptions) -> Asked {
+pub(crate) fn asked(after: usize, ids: Vec<u32>, options: GenerateOptions) -> Asked {
     Asked { after, after_waits: 0, ids, options, stops_after: usize::MAX }
 }
 
 /// The tokens of a call with what is told of each.
-type Told = Vec<(u32, Option<Logprobs>)>;
+pub(crate) type Told = Vec<(u32, Option<Logprobs>)>;
 
 /// The tokens of a call, and its answer to come.
 type Found = (Told, Option<Receiver<Result<Stats>>>);
@@ -74,7 +74,7 @@ impl Served {
     }
 }
 
-fn serve(session: &mut Session, asked: &[Asked]) -> Vec<(Told, Result<Stats>)> {
+pub(crate) fn serve(session: &mut Session, asked: &[Asked]) -> Vec<(Told, Result<Stats>)> {
     serve_in_order(session, asked).0
 }
 

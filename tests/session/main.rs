@@ -14,6 +14,7 @@ mod cache;
 mod choices;
 mod chunks;
 mod compiling;
+mod constraint;
 mod conversation;
 mod converted;
 mod families;

@@ -204,6 +204,7 @@ pub(crate) fn generate(args: &Generate) -> Result<()> {
         prompt_lookup: args.prompt_lookup,
         max_thinking_tokens: args.max_thinking_tokens,
         logprobs: None,
+        constraints: None,
     };
     options.sampling.check()?;
     let reader = Reader::new(open(&args.model)?);
