@@ -8,7 +8,7 @@ use std::time::Duration;
 use tritloom::native::block_on;
 use tritloom::sampling::{Mask, Sampling};
 use tritloom::session::{
-    Calls, Constraint, Constraints, FinishReason, Follow, GenerateOptions, Prompt,
+    Calls, Constraint, Constraints, FinishReason, Follow, GenerateOptions, Prompt, Token,
 };
 use tritloom::{Error, Result};
 
@@ -172,8 +172,8 @@ fn a_constrained_answer_does_not_hold_up_the_others_of_its_batch() {
     let calls = Calls::default();
     let ask = |n: usize, options: GenerateOptions| {
         let (counts, behind) = (&counts, &behind);
-        let on_token = Box::new(move |_| {
-            counts[n].set(counts[n].get() + 1);
+        let on_token = Box::new(move |token: Token| {
+            counts[n].set(counts[n].get() + usize::from(token.id.is_some()));
             if counts[1].get() == 60 && n == 1 {
                 behind.set(counts[0].get());
             }
