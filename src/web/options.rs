@@ -149,6 +149,7 @@ impl GenerateOptions {
                 stop: fields.strings("stop")?.unwrap_or_default(),
                 prompt_lookup: fields.bool("promptLookup")?,
                 max_thinking_tokens: fields.u32("maxThinkingTokens", 1)?.map(|n| n as usize),
+                constraints: None,
             },
             thinking: fields.bool("thinking")?,
             raw: fields.bool("raw")?.unwrap_or(false),
