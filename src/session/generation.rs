@@ -150,7 +150,7 @@ impl Generation<'_> {
             let ids = tokenizer.encode_parts_after(&[id], &[part])?;
             // Without room for an answer, what is left may as well be reasoning.
             if self.limit - self.stats.completion_tokens > ids.len() {
-                return self.close(ids);
+                return self.close(tokenizer, n_vocab, ids);
             }
         }
         let taken = (self.stats.reasoning_tokens == reasoned).then_some(id);
@@ -231,7 +231,7 @@ impl Generation<'_> {
     }
 
     /// Ends the reasoning as the model would have done.
-    fn close(&mut self, ids: Vec<u32>) -> Result<Next> {
+    fn close(&mut self, tokenizer: &Tokenizer, n_vocab: usize, mut ids: Vec<u32>) -> Result<Next> {
         self.stats.completion_tokens += ids.len();
         self.stats.reasoning_tokens += ids.len();
         let tokens = self.output.close(&ids);
@@ -239,7 +239,15 @@ impl Generation<'_> {
             self.stats.finish_reason = FinishReason::Abort;
             return Ok(Next::End);
         }
-        Ok(Next::Insert(ids))
+        // A constraint says what the answer begins with.
+        match self.follow(tokenizer, n_vocab, None)? {
+            Next::End => Ok(Next::End),
+            Next::Token => Ok(Next::Insert(ids)),
+            Next::Insert(more) => {
+                ids.extend(more);
+                Ok(Next::Insert(ids))
+            }
+        }
     }
 
     /// Answers the call. What was held back is told before.

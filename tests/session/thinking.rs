@@ -4,9 +4,12 @@
 
 use std::ops::ControlFlow;
 
+use tritloom::Result;
 use tritloom::chat::{Message, Role, TemplateChoice};
 use tritloom::native::block_on;
-use tritloom::session::{Channel, FinishReason, GenerateOptions, Session, Stats, Token};
+use tritloom::session::{
+    Channel, Constraint, Constraints, FinishReason, Follow, GenerateOptions, Session, Stats, Token,
+};
 
 use crate::setup::{Setup, greedy};
 use crate::support::{assert_error, path};
@@ -166,6 +169,39 @@ fn a_budget_ends_the_reasoning() {
         let (said, stats) = ask(&mut session, &question(), None, &options);
         assert!(!said.answer.is_empty() && ANSWER.starts_with(&said.answer), "{said:?}");
         assert_eq!((stats.completion_tokens, stats.finish_reason), (8, FinishReason::Length));
+    }
+}
+
+/// Puts tokens in where the answer begins.
+struct Begins(Vec<u32>);
+
+impl Constraint for Begins {
+    fn take(&mut self, _: u32) -> Result<()> {
+        Ok(())
+    }
+
+    fn follow(&mut self) -> Result<Follow> {
+        Ok(match self.0.is_empty() {
+            true => Follow::Any,
+            false => Follow::These(std::mem::take(&mut self.0)),
+        })
+    }
+}
+
+/// The reasoning is free, whether it ends by itself or its budget is spent.
+#[test]
+fn a_constraint_holds_from_the_first_token_of_the_answer() {
+    let mut session = thinking("{{ messages[0].content }}<|assistant|>{{ '<think>\n' }}");
+    let ids = session.tokenizer().encode("Is").unwrap();
+    for (budget, reasoning) in [(3, "Is it cold"), (50, REASONING)] {
+        let ids = ids.clone();
+        let begin = move || Ok(Box::new(Begins(ids.clone())) as Box<dyn Constraint>);
+        let constraints = Some(Constraints::new(begin));
+        let max_thinking_tokens = Some(budget);
+        let options = GenerateOptions { max_thinking_tokens, constraints, ..greedy(60) };
+        let (said, _) = ask(&mut session, &question(), None, &options);
+        assert_eq!(said.reasoning, reasoning);
+        assert!(said.answer.starts_with("Is"), "{said:?}");
     }
 }
 
