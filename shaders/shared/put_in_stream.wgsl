@@ -1,4 +1,4 @@
-// Writes the residual stream as the input of the next norm's products: see stream_input.wgsl.
+// Writes the residual stream as the input of the next norm's products: see products/norm.wgsl.
 //
 // The kernel declares stream, `array<u32>`; and STREAM_ROWS, the values of the residual stream.
 

@@ -5,7 +5,10 @@
 //! A number that Rust and WGSL must agree on is a constant of the descriptor, which the recorder
 //! writes into the shader's text. A shader that is written for one value asserts it.
 //!
-//! To add a kernel: write `shaders/NAME.wgsl`, `src/kernels/NAME.rs` and `tests/kernels/NAME.rs`,
+//! The products of one token are rows of the table in `products.rs`, put together from the pieces in
+//! `shaders/products/`.
+//!
+//! To add another kernel: write `shaders/NAME.wgsl`, `src/kernels/NAME.rs` and `tests/kernels/NAME.rs`,
 //! and name it twice below. `tests/kernels` then checks that they fit together, and the browser
 //! test compiles it.
 
@@ -34,21 +37,17 @@ mod gemv_upper;
 mod logprob_blocks;
 mod logprob_record;
 mod logprobs;
-mod merge_norm_gemv;
 mod merge_quantize;
 mod merge_splits;
-mod merge_stream_packed;
 mod norm_attention_decode;
-mod norm_gated_packed;
-mod norm_gemv;
-mod norm_gemv_heads_packed;
-mod norm_gemv_packed;
-mod norm_gemv_rope_kv;
 mod norm_rope_kv;
 mod packed;
+mod packed_products;
 mod penalize;
 mod penalize_upper;
 mod probe_read;
+mod product_consts;
+mod products;
 mod quantize_groups;
 mod quantize_rows;
 mod rescore;
@@ -70,8 +69,8 @@ mod selection;
 mod split_f16;
 mod splits;
 mod stream_of_last;
-mod stream_packed;
 mod take_logits;
+mod ternary_products;
 mod weight;
 mod workgroups;
 
@@ -81,8 +80,8 @@ pub use attention_decode::{SHORT, SHORT_SPLIT, decoded_positions};
 pub use best_of_each::BestOfBlock;
 pub use gemv_upper::{Approximation, leads};
 pub use logprobs::{Likeliest, N_RECORDS, Record};
-pub use norm_gemv_heads_packed::Heads;
 pub use packed::{Format, MIN_LANES, Packed, PackedShard, QuantizedGroups, Scales, Stream};
+pub use packed_products::Heads;
 pub use penalize::{Adjustments, Penalties};
 pub use penalize_upper::ADJUSTED_WORDS;
 pub use probe_read::{PROBED_TOGETHER, probed_sums};
@@ -97,8 +96,8 @@ pub use workgroups::{FEW, VOCAB_BLOCK, vocab_blocks};
 
 macro_rules! kernels {
     ($($name:ident),* $(,)?) => {
-        /// Every kernel in the crate.
-        pub const ALL: &[&Kernel] = &[$(&$name::KERNEL),*];
+        /// The kernels that have a shader of their name.
+        const NAMED: &[&Kernel] = &[$(&$name::KERNEL),*];
     };
 }
 
@@ -124,16 +123,9 @@ kernels! {
     gemv_upper,
     logprob_blocks,
     logprob_record,
-    merge_norm_gemv,
     merge_quantize,
     merge_splits,
-    merge_stream_packed,
     norm_attention_decode,
-    norm_gated_packed,
-    norm_gemv,
-    norm_gemv_heads_packed,
-    norm_gemv_packed,
-    norm_gemv_rope_kv,
     norm_rope_kv,
     penalize,
     penalize_upper,
@@ -156,6 +148,16 @@ kernels! {
     sample_sift,
     split_f16,
     stream_of_last,
-    stream_packed,
     take_logits,
 }
+
+/// Every kernel in the crate.
+pub const ALL: &[&Kernel] = &{
+    let mut all = [NAMED[0]; NAMED.len() + products::TABLE.len()];
+    let mut i = 0;
+    while i < all.len() {
+        all[i] = if i < NAMED.len() { NAMED[i] } else { products::TABLE[i - NAMED.len()] };
+        i += 1;
+    }
+    all
+};

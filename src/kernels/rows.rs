@@ -82,7 +82,7 @@ impl RowGroups {
     }
 
     /// The longest row whose activations of `size` bytes fit into workgroup memory, beside the sums
-    /// of `shaders/shared/normed_rows.wgsl` and `others` bytes.
+    /// of `shaders/products/ternary.wgsl` and `others` bytes.
     fn max_columns(self, subgroups: Option<Subgroups>, others: usize, size: usize) -> usize {
         let partials = match subgroups {
             None => self.workgroup,

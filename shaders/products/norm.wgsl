@@ -1,9 +1,9 @@
-// The input of packed_slots.wgsl is the norm of the residual stream. What added to the stream has
-// made the codes, see stream_rows.wgsl. The norm itself is only a factor.
-//
-// The kernel declares stream, `array<vec4u>`. It holds q in the order of groups.wgsl; for each two
-// groups their scales, and the scales times the sum of q; then for each group the sum of the squares
-// of the stream.
+// Prologue: the input is the norm of the residual stream. The product that last added to the stream has
+// made the codes, see stream.wgsl. The norm itself is only a factor.
+
+// q in the order of groups.wgsl; for each two groups their scales, and the scales times the sum of q; then
+// for each group the sum of the squares of the stream.
+@group(0) @binding(PROLOGUE_AT) var<storage, read> stream: array<vec4u>;
 
 const SCALES_AT: u32 = Q_VECTORS;
 const SQUARES_AT: u32 = SCALES_AT + K / 64u;

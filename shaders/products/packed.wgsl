@@ -1,9 +1,11 @@
-// Packed rows of codes of 1 or 2 bits times one vector. A slot of LANES neighbouring lanes shares
-// EACH rows, so that activations are read once for all of these.
+// Format: rows of packed codes of 1 or 2 bits, see packed.wgsl and groups.wgsl of shaders/shared. A slot of
+// LANES neighbouring lanes shares EACH rows, so that activations are read once for all of these.
 //
-// The kernel declares what packed.wgsl needs; sixty4(i), which returns the row's 64 activations number
-// `i`; and prepare_input(lane), which the whole workgroup calls before, and which returns the factor of all
-// products.
+// Each prologue declares sixty4(i), which returns the row's 64 activations number `i`; and
+// prepare_input(lane), which the whole workgroup calls before, and which returns the factor of all products.
+
+@group(0) @binding(0) var<storage, read> w: array<vec4u>;
+@group(0) @binding(1) var<storage, read> w_scale: array<u32>;
 
 const_assert BITS <= 2u && GROUP >= UNIT;
 const_assert EACH == 1u || EACH == 2u || EACH == 4u;
@@ -103,4 +105,30 @@ fn products(lane: u32, rows: vec4u) -> vec4f {
         return vec4f(factor * lanes_sum_vec2f(lane, sum.xy), 0.0, 0.0);
     }
     return factor * lanes_sum_vec4f(lane, sum);
+}
+
+// The order in which prologues copy the int8 input to workgroup memory: neighbouring lanes read
+// neighbours. With codes of 2 bits it is the order of groups.wgsl.
+//
+// With codes of 1 bit a lane takes 128 values in one step. So the copy has blocks of 1024 values, as
+// [8][8] vectors. A lane takes two entries of the scales: all first ones come before all second ones.
+
+const COPIED_VECTORS: u32 = select(Q_VECTORS, (Q_VECTORS + 63u) / 64u * 64u, BITS == 1u);
+
+// Where the copy has the vector `i` of the input. See sixteen_at: a block there is [4][8].
+fn copied_vector(i: u32) -> u32 {
+    if BITS != 1u {
+        return i;
+    }
+    let of_block = i % 32u;
+    let row = of_block % 2u * 4u + of_block / 8u;
+    return i / 64u * 64u + row * 8u + i / 32u % 2u * 4u + of_block % 8u / 2u;
+}
+
+// Where the copy has the scales number `i` of the row.
+fn copied_scales(i: u32) -> u32 {
+    if BITS != 1u {
+        return i;
+    }
+    return i % 2u * UNITS + i / 2u;
 }

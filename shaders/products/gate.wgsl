@@ -1,14 +1,9 @@
-// The gated activation of one token, quantised to int8 with a scale for each 32: gate and up are
-// rows times the normed and quantised residual stream. See packed_slots.wgsl,
-// stream_input.wgsl and quantize_results.wgsl. A slot has one or two rows of gate and the same rows of
-// up, and a workgroup has 32 of each.
+// Epilogue: the gated activation, quantised to int8 with a scale for each 32, see quantize_results.wgsl.
+// A slot has one or two rows of gate and the same rows of up, and a workgroup has 32 of each.
 
-@group(0) @binding(0) var<storage, read> w: array<vec4u>;
-@group(0) @binding(1) var<storage, read> w_scale: array<u32>;
-@group(0) @binding(2) var<storage, read> stream: array<vec4u>;
-@group(0) @binding(3) var<storage, read_write> y: array<u32>;         // [ALL_ROWS / 4] int8
+@group(0) @binding(EPILOGUE_AT) var<storage, read_write> y: array<u32>; // [ALL_ROWS / 4] int8
 // [ALL_ROWS / 32]: scale, and scale times the sum of y
-@group(0) @binding(4) var<storage, read_write> y_scale: array<vec2f>;
+@group(0) @binding(EPILOGUE_AT + 1u) var<storage, read_write> y_scale: array<vec2f>;
 
 const PAIRS: u32 = EACH / 2u; // of a slot
 

@@ -1,42 +1,21 @@
-// q, k and v of one token: the ternary product with the normed x, see normed_rows.wgsl. q and k are
-// rotated by position, as in rope_kv.wgsl. q is scaled by 1 / sqrt(HEAD_DIM) and stored in queries.
-// k and v are stored in the cache.
+// Epilogue: queries, keys and values. q and k are rotated by position, as in rope_kv.wgsl. q is scaled by
+// 1 / sqrt(HEAD_DIM) and stored in queries. k and v are stored in the cache.
 //
 // A slot computes the two values of a pair, i and i + HEAD_DIM / 2. A workgroup computes SLOTS
 // neighbouring pairs.
 
-@group(0) @binding(0) var<uniform> step: Step;
-// [N_ROWS, K] codes
-@group(0) @binding(1) var<storage, read> w: array<vec4u>;
-// [N_Q + 2 N_KV]
-@group(0) @binding(2) var<storage, read> w_scale: array<f32>;
-// [K]
-@group(0) @binding(3) var<storage, read> x: array<vec4f>;
-// [K]
-@group(0) @binding(4) var<storage, read> norm_weight: array<vec4f>;
 // [n_ctx, HEAD_DIM / 2]: cos, sin
-@group(0) @binding(5) var<storage, read> rope_table: array<vec2f>;
+@group(0) @binding(EPILOGUE_AT) var<storage, read> rope_table: array<vec2f>;
 // [N_Q]
-@group(0) @binding(6) var<storage, read_write> queries: array<f32>;
+@group(0) @binding(EPILOGUE_AT + 1u) var<storage, read_write> queries: array<f32>;
 // [positions, KV_ROW]
-@group(0) @binding(7) var<storage, read_write> k_cache: array<u32>;
-// [positions, KV_ROW]
-@group(0) @binding(8) var<storage, read_write> v_cache: array<u32>;
+@group(0) @binding(EPILOGUE_AT + 2u) var<storage, read_write> k_cache: array<u32>;
+@group(0) @binding(EPILOGUE_AT + 3u) var<storage, read_write> v_cache: array<u32>;
 
 const_assert EACH == 2u; // a pair
 const_assert KV_BITS >= 16u; // the scale of int8 needs the whole head
 
-const NORM: bool = true;
-
-fn weight(i: u32) -> vec4f {
-    return norm_weight[i];
-}
-
 const HALF: u32 = HEAD_DIM / 2u;
-
-fn input(token: u32, i: u32) -> Input {
-    return Input(x[i], x[i + 8u], x[i + 16u], x[i + 24u]);
-}
 
 // The first values of all pairs, then all second values.
 var<workgroup> values: array<f32, 2u * SLOTS>;
@@ -50,10 +29,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let all = FIRST_ROW + row;
     // Loaded together with the codes: at the end the lanes would have to wait.
     let rope = rope_table[step.pos * HALF + pair % HALF];
-    let scale = vec2f(w_scale[all], w_scale[all + HALF]);
-    let p = products(lane, vec2u(row, row + HALF));
+    var v = FACTOR * products(lane, vec4u(row, row + HALF, 0u, 0u)).xy;
     if lane % LANES == 0u {
-        var v = vec2f(product(p.d.x, p.q_scale, scale.x), product(p.d.y, p.q_scale, scale.y));
         if all < N_Q + N_KV {
             v = rotated(v, rope);
         }

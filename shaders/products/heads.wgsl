@@ -1,16 +1,11 @@
-// The queries, keys and values of one token from its residual stream: the products with whole heads,
-// which are normed, rotated and stored. See packed_slots.wgsl, stream_input.wgsl and
+// Epilogue: queries, keys and values as whole heads, which are normed, rotated and stored: see
 // rotated_head.wgsl. A workgroup takes one head.
 
-@group(0) @binding(0) var<uniform> step: Step;
-@group(0) @binding(1) var<storage, read> w: array<vec4u>;
-@group(0) @binding(2) var<storage, read> w_scale: array<u32>;
-@group(0) @binding(3) var<storage, read> stream: array<vec4u>;
-@group(0) @binding(4) var<storage, read> head_norms: array<f32>;
-@group(0) @binding(5) var<storage, read> rope_table: array<vec2f>;
-@group(0) @binding(6) var<storage, read_write> q: array<f32>;
-@group(0) @binding(7) var<storage, read_write> k_cache: array<u32>;
-@group(0) @binding(8) var<storage, read_write> v_cache: array<u32>;
+@group(0) @binding(EPILOGUE_AT) var<storage, read> head_norms: array<f32>;
+@group(0) @binding(EPILOGUE_AT + 1u) var<storage, read> rope_table: array<vec2f>;
+@group(0) @binding(EPILOGUE_AT + 2u) var<storage, read_write> q: array<f32>; // [N_Q]
+@group(0) @binding(EPILOGUE_AT + 3u) var<storage, read_write> k_cache: array<u32>;
+@group(0) @binding(EPILOGUE_AT + 4u) var<storage, read_write> v_cache: array<u32>;
 
 const_assert SLOTS * EACH == HEAD_DIM && EACH == 4u;
 

@@ -1,8 +1,13 @@
-// Ternary rows times one vector. Every workgroup norms and quantises the vector for itself: see
-// normed_input.wgsl. If a workgroup has many rows, this is cheaper than another dispatch.
+// Format: rows of i2_s codes with a scale each. Every workgroup norms and quantises the input for itself,
+// see normed_input.wgsl. If a workgroup has many rows, this is cheaper than another dispatch. A slot of
+// LANES neighbouring lanes shares EACH rows.
 //
-// The kernel declares w, `array<vec4u>` [.., K] codes, and what normed_input.wgsl needs, but not
-// put. A slot of LANES neighbouring lanes shares EACH rows of w.
+// Each prologue declares what normed_input.wgsl needs, but not put.
+
+@group(0) @binding(0) var<storage, read> w: array<vec4u>;     // [MATRICES, N_ROWS, K] codes
+@group(0) @binding(1) var<storage, read> w_scale: array<f32>; // [MATRICES, ALL_ROWS]
+
+const FACTOR: f32 = 1.0; // of all products
 
 const VECTORS: u32 = K / 64u; // vectors of four words of codes in a row
 const STEPS: u32 = (VECTORS + LANES - 1u) / LANES; // to read a row
@@ -95,15 +100,21 @@ fn dot_twos(codes0: vec4u, codes1: vec4u, at: u32) -> vec2i {
     return vec2i(whole_twos(s.row0), whole_twos(s.row1));
 }
 
-// The products D of q with the EACH rows of the slot, and the scale and sum of q. Every lane of the
-// slot gets them.
-struct Products {
-    d: vec2i,
-    q_scale: vec2f,
+// The scale of a row of the shard.
+fn scale_of(row: u32) -> f32 {
+    if MATRICES == 2u && row >= N_ROWS {
+        return w_scale[ALL_ROWS + FIRST_ROW + row - N_ROWS];
+    }
+    return w_scale[FIRST_ROW + row];
 }
 
-// Norms the input while the codes are loaded.
-fn products(lane: u32, rows: vec2u) -> Products {
+// The products with EACH rows of the shard. Every lane of the slot gets them. The input is normed while the
+// codes are loaded.
+fn products(lane: u32, rows: vec4u) -> vec4f {
+    var scales = vec2f(scale_of(rows.x), 0.0);
+    if EACH > 1u {
+        scales.y = scale_of(rows.y);
+    }
     // There is a variable for each row, because indexing by a loop's variable is slow on drivers.
     var codes0: array<vec4u, STEPS>;
     var codes1: array<vec4u, STEPS>;
@@ -141,5 +152,6 @@ fn products(lane: u32, rows: vec2u) -> Products {
     if PACKED_DOT {
         sum = vec2i(whole(sum0), whole(sum1));
     }
-    return Products(lanes_sum_vec2i(lane, sum), q_scale);
+    let d = lanes_sum_vec2i(lane, sum);
+    return vec4f(product(d.x, q_scale, scales.x), product(d.y, q_scale, scales.y), 0.0, 0.0);
 }

@@ -1,21 +1,15 @@
-// Adds the product with the outputs of attention to the residual stream, see stream_rows.wgsl. Every
-// workgroup merges the splits, see merged.wgsl, and quantises them, see quantize_eights.wgsl.
+// Prologue: every workgroup merges the splits of attention, see merged.wgsl, and quantises them, see
+// quantize_eights.wgsl.
 
-@group(0) @binding(0) var<uniform> step: Step;
-@group(0) @binding(1) var<storage, read> w: array<vec4u>;
-@group(0) @binding(2) var<storage, read> w_scale: array<u32>;
 // [n_splits, N_HEAD, HEAD_DIM]
-@group(0) @binding(3) var<storage, read> partial_sums: array<vec4f>;
+@group(0) @binding(PROLOGUE_AT) var<storage, read> partial_sums: array<vec4f>;
 // [n_splits, N_HEAD]: largest score, sum of exp
-@group(0) @binding(4) var<storage, read> partial_max_total: array<vec2f>;
-@group(0) @binding(5) var<storage, read> norm_weight: array<f32>;
-@group(0) @binding(6) var<storage, read_write> x: array<f32>;
-@group(0) @binding(7) var<storage, read_write> stream: array<u32>;
+@group(0) @binding(PROLOGUE_AT + 1u) var<storage, read> partial_max_total: array<vec2f>;
 
 const FOURS: u32 = K / 4u;
 const FOURS_EACH: u32 = (FOURS + WORKGROUP - 1u) / WORKGROUP; // of a lane
 
-// See copied_input.wgsl.
+// See copied_vector.
 var<workgroup> q: array<vec4u, COPIED_VECTORS>;
 var<workgroup> q_scale: array<vec2f, K / 32u>;
 

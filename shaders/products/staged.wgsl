@@ -1,8 +1,6 @@
-// Copies the input of packed_slots.wgsl to workgroup memory, if it fits: the lanes then wait once for
-// all of it.
+// Copies the input of packed.wgsl to workgroup memory, if it fits: the lanes then wait once for all of it.
 //
-// The shader declares input_vector(i), of Q_VECTORS; and input_scales(i), of SIXTY_FOURS. It includes
-// lanes_subgroup.wgsl or lanes_workgroup.wgsl. See copied_input.wgsl.
+// The prologue declares input_vector(i), of Q_VECTORS; and input_scales(i), of SIXTY_FOURS.
 
 // Every device has 16 KiB of workgroup memory. The sums need up to 32 bytes for each of PARTIALS.
 const OTHER_BYTES: u32 = 32u * PARTIALS + 512u;

@@ -1,10 +1,11 @@
-// x += FACTOR * W q for one token, where x is the residual stream. Also quantises x times the weight
-// of the norm that comes next, and sums its squares: see stream_input.wgsl. So the products after
-// the norm need not norm their input. See packed_slots.wgsl and quantize_results.wgsl. A workgroup
-// has 32 rows.
-//
-// The kernel declares norm_weight, `array<f32>` [ALL_ROWS]; x, `array<f32>` [ALL_ROWS]; and what
-// put_in_stream.wgsl needs.
+// Epilogue: adds the rows to the residual stream x. Also quantises x times the weight of the norm that
+// comes next, and sums its squares, for norm.wgsl: so the products after the norm need not norm their
+// input. See quantize_results.wgsl. A workgroup has 32 rows.
+
+@group(0) @binding(EPILOGUE_AT) var<storage, read> norm_weight: array<f32>;     // [ALL_ROWS]
+@group(0) @binding(EPILOGUE_AT + 1u) var<storage, read_write> x: array<f32>;    // [ALL_ROWS]
+// See put_in_stream.wgsl.
+@group(0) @binding(EPILOGUE_AT + 2u) var<storage, read_write> stream: array<u32>;
 
 const_assert SLOTS * EACH == 32u && N_ROWS % 32u == 0u;
 

@@ -1,0 +1,3 @@
+// The step is bound last.
+
+@group(0) @binding(STEP_AT) var<uniform> step: Step;
