@@ -5,7 +5,7 @@ use std::fmt;
 /// The crate's result type.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What was to be done when an [`Error::Io`] happened.
+/// The attempt that failed with an [`Error::Io`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoAction {
     /// Reading.
@@ -34,7 +34,7 @@ pub enum Error {
         "this browser has no WebGPU ({0}); use a current Chrome, Edge, Safari or Firefox over https"
     )]
     NoWebGpu(String),
-    /// There is WebGPU (or Vulkan, Metal, D3D12), but no adapter.
+    /// There is WebGPU (or Vulkan, Metal, D3D12), but no adapter for it.
     #[error("no GPU adapter: {0}")]
     NoAdapter(String),
     /// The adapter lacks something that was asked for.
@@ -48,7 +48,7 @@ pub enum Error {
         "out of GPU memory: {needed} bytes needed for {what}, {granted} granted; a smaller `context` needs less"
     )]
     OutOfMemory {
-        /// What the memory was for.
+        /// The purpose of the memory.
         what: String,
         /// Bytes asked for.
         needed: u64,
@@ -101,7 +101,7 @@ pub enum Error {
     Io {
         /// Whether it was to be read or written.
         action: IoAction,
-        /// The file's path, or what else it is.
+        /// The file's path, or a name for the blob, array or stream.
         what: String,
         /// The reason, as the platform gives it.
         why: String,
@@ -141,7 +141,7 @@ pub enum Error {
     BadOption {
         /// The option's name.
         name: String,
-        /// What is wrong with it.
+        /// The reason why it is not allowed.
         why: String,
     },
     /// The model was disposed of.
@@ -163,7 +163,7 @@ impl Error {
         Self::Io { action: IoAction::Write, what: what.into(), why: why.to_string() }
     }
 
-    /// Every code that [`Error::code`] can return, as listed in the package's `types.ts`.
+    /// Every code that [`Error::code`] can return. The package's `types.ts` has the same list.
     pub const CODES: &[&str] = &[
         "no-webgpu",
         "no-adapter",

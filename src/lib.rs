@@ -8,14 +8,14 @@
 //! gguf  ternary  blocks  model  tokenizer       what is in a file
 //! chat  sampling
 //!   ↓
-//! compute                                       what a session asks of what computes
+//! compute                                       what a session asks of its engine
 //!   ↓
 //! reference                                     the model in plain Rust
 //!   ↓
 //! gpu  kernels  engine                          the model on the GPU
 //!   ↓
 //! session                                       prompt in, text out
-//! perplexity                                    how well a model foretells a text
+//! perplexity                                    how well a model predicts a text
 //!   ↓
 //! native | web                                  files | JavaScript
 //! ```

@@ -21,13 +21,13 @@ pub struct FileSource {
 }
 
 impl FileSource {
-    /// Opens the file at `path`, which must be a regular file: its length must be known, and its
-    /// beginning is read more than once.
+    /// Opens the file at `path`. It must be a regular file, because its length must be known and
+    /// its beginning is read more than once.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let name = path.display().to_string();
         let open = || {
-            // Looked at before it is opened, because opening a pipe waits for its writer.
+            // The check comes before opening, because opening a pipe waits for its writer.
             let metadata = fs::metadata(path)?;
             if metadata.is_dir() {
                 return Err(io::ErrorKind::IsADirectory.into());
@@ -47,8 +47,8 @@ impl FileSource {
 
 /// Opens the model at `path`. Of a model in several files, `path` is the first.
 ///
-/// Errors: `io`; `bad-option` (`model`) for another file than the first; `bad-gguf` if the files are
-/// not those of one model.
+/// Errors: `io`; `bad-option` (`model`) if the file is one of several but not the first; `bad-gguf`
+/// if the files do not belong to one model.
 pub fn open(path: impl AsRef<Path>) -> Result<Joined<FileSource>> {
     let path = path.as_ref();
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();

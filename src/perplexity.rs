@@ -1,19 +1,19 @@
 //! Perplexity: how many tokens a model is torn between, on average, at each token of a text.
 //!
-//! A text is often longer than the context, so windows of `context` tokens go over it, each `stride`
-//! tokens further than the one before. Each window scores the tokens that no window before it has
-//! scored. Every token but the text's first is scored once, with at least `context - stride` tokens
-//! before it, or all there are; only if `stride` is `context`, the first token of a window is not
-//! scored. With N tokens scored, and p the probability that the model gave a token after those
-//! before it in its window:
+//! A text is often longer than the context. So windows of `context` tokens go over it, each
+//! `stride` tokens further than the one before. Each window scores the tokens that no window before
+//! it has scored. Every token but the text's first is scored once. It has at least `context -
+//! stride` tokens before it in its window, or all that the text has. If `stride` is `context`,
+//! windows do not overlap, and the first token of each is not scored. Let N be the number of scored
+//! tokens, and p the probability that the model gave a token after those before it in its window:
 //!
 //! ```text
 //! perplexity = exp(m)          m = the mean of -ln p
 //! deviation  = exp(m) * s / √N     s = the standard deviation of -ln p, with N - 1
 //! ```
 //!
-//! The windows are those of Hugging Face's guide "Perplexity of fixed-length models", the deviation
-//! is llama.cpp's: that of the mean, carried through the exponential.
+//! The windows are those of Hugging Face's guide "Perplexity of fixed-length models". The deviation
+//! is llama.cpp's: the deviation of the mean m, carried through the exponential.
 
 use crate::error::{Error, Result};
 
@@ -31,20 +31,21 @@ pub struct Windows {
 pub struct Perplexity {
     /// `exp(m)`; 1 for a model that is always right and sure.
     pub value: f64,
-    /// The standard deviation of `value`, in tokens as `value` is; `None` if one token was scored.
+    /// The standard deviation of `value`, in the same unit; `None` if only one token was scored.
     pub deviation: Option<f64>,
     /// Tokens scored.
     pub scored: usize,
 }
 
-/// Tokens that are scored together, at most: `progress` is called after them.
+/// The most tokens that are scored together. `progress` is called after them.
 const TOGETHER: usize = 64;
 
 /// The perplexity on a text of the tokens `ids`.
 ///
-/// `score` returns the log-probability of each token of its second list, after those of both lists before
-/// it. Within a window, each call continues the call before. `progress` is called after each call, with the
-/// result so far and the number of tokens that will be scored.
+/// `score` takes two lists of tokens. It returns the log-probability of each token of the second
+/// list, after those of both lists before it. Within a window, each call continues the call before.
+/// `progress` is called after each call, with the result so far and the number of tokens that will
+/// be scored.
 ///
 /// Errors: `bad-option` for windows out of range (`context`, `stride`) and for fewer than two tokens
 /// (`text`), and those of `score`.
@@ -98,8 +99,8 @@ impl Windows {
         Ok(())
     }
 
-    /// The windows over a text of `len` tokens: where each begins, where the tokens begin that were
-    /// in no window before it, and where both end.
+    /// The windows over a text of `len` tokens. Each is given as three offsets: its beginning, the
+    /// first token that was in no window before it, and its end.
     fn over(self, len: usize) -> impl Iterator<Item = (usize, usize, usize)> {
         let end = move |begin: usize| len.min(begin.saturating_add(self.context));
         // The last window is the first one that reaches the end.
@@ -112,7 +113,7 @@ impl Windows {
     }
 }
 
-/// What the mean and the deviation of losses take (Welford's algorithm).
+/// The mean and the deviation of losses, updated loss by loss (Welford's algorithm).
 #[derive(Default)]
 struct Sums {
     n: usize,

@@ -11,19 +11,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// The most likeliest tokens that come with the log-probability of a token.
+/// The most tokens whose log-probabilities can come with that of the chosen token.
 pub const MAX_LOGPROBS: usize = 20;
 
-/// The greatest bias of a token, and the least one with the sign turned. It decides: the logits of
-/// models are closer together.
+/// The greatest bias of a token. The least one is its negative. Such a bias decides, because the
+/// logits of models are closer together.
 pub const MAX_BIAS: f32 = 100.0;
 
-/// What is added to the logits of some tokens, before all else. In the order of their ids.
+/// Biases, which are added to the logits of some tokens before all else. They are in the order of
+/// the tokens' ids.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LogitBias(Vec<(u32, f32)>);
 
 impl FromIterator<(u32, f32)> for LogitBias {
-    /// The last bias of an id counts.
+    /// If an id has several biases, the last one counts.
     fn from_iter<T: IntoIterator<Item = (u32, f32)>>(biases: T) -> Self {
         let mut biases: Vec<_> = biases.into_iter().collect();
         biases.sort_by_key(|(id, _)| *id);
@@ -73,8 +74,8 @@ impl LogitBias {
     }
 }
 
-/// The tokens of a vocabulary that may be chosen: a bit for each, 1 for those that may. The logit of every
-/// other one is -inf.
+/// Says which tokens of a vocabulary may be chosen. It has a bit for each token, 1 if the token may
+/// be chosen. The logit of every other token becomes -inf.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mask {
     n_vocab: usize,
@@ -88,15 +89,15 @@ impl Mask {
         Self { n_vocab, words: vec![0; Self::n_words(n_vocab)] }
     }
 
-    /// A mask of these tokens. Ids behind the vocabulary are left out.
+    /// A mask that allows these tokens. Ids behind the vocabulary are left out.
     pub fn of(n_vocab: usize, ids: impl IntoIterator<Item = u32>) -> Self {
         let mut mask = Self::of_none(n_vocab);
         ids.into_iter().for_each(|id| mask.allow(id));
         mask
     }
 
-    /// A mask that is read from words of 32 bits. Bits behind the vocabulary are left out, and words that
-    /// are missing count as 0.
+    /// A mask from words of 32 bits. Bits behind the vocabulary are left out, and missing words
+    /// count as 0.
     pub fn from_words(n_vocab: usize, words: &[u32]) -> Self {
         let mut words = words.to_vec();
         words.resize(Self::n_words(n_vocab), 0);
@@ -106,7 +107,7 @@ impl Mask {
         Self { n_vocab, words }
     }
 
-    /// Words of 32 bits that a mask takes.
+    /// The number of 32-bit words in a mask.
     pub fn n_words(n_vocab: usize) -> usize {
         n_vocab.div_ceil(32)
     }
@@ -137,9 +138,9 @@ impl Mask {
         }
     }
 
-    /// The words of masks, one after the other.
+    /// The words of several masks, one mask after the other.
     ///
-    /// Errors: `internal` for a mask of another vocabulary, or without a token.
+    /// Errors: `internal` for a mask of another vocabulary, or one that allows no token.
     pub fn words_of_all(masks: &[Self], n_vocab: usize) -> Result<Vec<u32>> {
         let wrong = |mask: &&Self| mask.n_vocab != n_vocab || mask.is_empty();
         match masks.iter().find(wrong) {
@@ -153,20 +154,21 @@ impl Mask {
     }
 }
 
-/// How likely a token was, by the model alone: the logarithm of its share in the softmax of the
-/// logits, before biases, penalties, temperature and all else that changes them. Logarithms are
-/// natural; a token that is all but certain has 0.
+/// How likely a token was, by the model alone. A log-probability is the natural logarithm of the
+/// token's share in the softmax of the logits, before biases, penalties, temperature and all else
+/// that changes them. A token that is all but certain has 0.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Logprobs {
-    /// That of the token itself.
+    /// The log-probability of the token itself.
     pub logprob: f32,
-    /// The likeliest tokens with theirs, the likeliest first; of equal ones the lowest id.
+    /// The likeliest tokens with their log-probabilities, the likeliest first; of equal ones, the
+    /// lowest id first.
     pub top: Vec<(u32, f32)>,
 }
 
 impl Logprobs {
-    /// Those of token `id`, and of the `n_top` likeliest ones, by `logits` `[n_vocab]`. A logit that
-    /// is not a number has no share.
+    /// The log-probabilities of token `id` and of the `n_top` likeliest tokens, by `logits`
+    /// `[n_vocab]`. A logit that is not a number has no share.
     pub fn new(logits: &[f32], id: u32, n_top: usize) -> Self {
         let mut ids: Vec<u32> = in_order(logits).collect();
         ids.sort_unstable_by(|a, b| before(logits, *a, *b));
@@ -177,8 +179,8 @@ impl Logprobs {
         Self { logprob: of(id), top: ids.iter().take(n_top).map(|&id| (id, of(id))).collect() }
     }
 
-    /// That of a token with this `logit`. The greatest logit is `greatest`, and exp(logit -
-    /// greatest) of all tokens adds up to `weights`.
+    /// The log-probability of a token with this `logit`. `greatest` is the greatest logit, and
+    /// `weights` the sum of exp(logit - greatest) over all tokens.
     pub fn of(logit: f32, greatest: f32, weights: f64) -> f32 {
         (finite(logit) - finite(greatest) - weights.ln()) as f32
     }
@@ -186,12 +188,12 @@ impl Logprobs {
 
 /// Sampling settings. The default is greedy.
 ///
-/// Applied in this order, after [`LogitBias`]: penalties, temperature, top-k, top-p, min-p; then one
-/// token is drawn. Tokens are in the order of their logits, and equal ones in the order of their ids.
+/// They are applied after [`LogitBias`], in this order: penalties, temperature, top-k, top-p,
+/// min-p. Then one token is drawn. Tokens are ordered by their logits, and equal ones by their ids.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Sampling {
-    /// Divides the logits; 0 is greedy: the best token, or the lowest id of several best.
+    /// Divides the logits. 0 means greedy: the best token, or the lowest id of several best.
     pub temperature: f32,
     /// Keep this many of the best tokens; 0 keeps all.
     pub top_k: u32,
@@ -259,8 +261,8 @@ impl Sampling {
         Ok(())
     }
 
-    /// The temperature, or the greatest one that still keeps a logit of -inf from being drawn. Both
-    /// divide every usual logit to 0.
+    /// The temperature, limited to the greatest value with which a logit of -inf is still not
+    /// drawn. With that value every usual logit divided by it is 0 anyway.
     pub fn divisor(&self) -> f64 {
         f64::from(self.temperature).min(1e30)
     }
@@ -270,19 +272,19 @@ impl Sampling {
         self.top_k > 0 || self.top_p < 1.0 || self.min_p > 0.0
     }
 
-    /// How far below the greatest logit min-p keeps tokens.
+    /// The greatest distance below the greatest logit at which min-p still keeps a token.
     pub fn reach(&self) -> f64 {
         if self.min_p > 0.0 { -f64::from(self.min_p).ln() * self.divisor() } else { MAX_VALUE }
     }
 
-    /// Whether the text so far changes logits.
+    /// Whether penalties change the logits of tokens that the text has.
     pub fn is_penalized(&self) -> bool {
         let penalties = (self.repeat_penalty, self.presence_penalty, self.frequency_penalty);
         penalties != (1.0, 0.0, 0.0)
     }
 
     /// Applies the penalties to the `logits` `[n_vocab]` that come after `prompt` and `output`. The
-    /// token is chosen afterwards.
+    /// token is chosen later.
     pub fn penalize(&self, logits: &mut [f32], prompt: &[u32], output: &[u32]) {
         let mut times: BTreeMap<u32, f32> = prompt.iter().map(|&id| (id, 0.0)).collect();
         for &id in output {
@@ -291,7 +293,8 @@ impl Sampling {
         self.penalize_counted(logits, &times);
     }
 
-    /// The same, with how often the output has each token: 0 for those that the prompt alone has.
+    /// Like [`Sampling::penalize`], but takes how often the output has each token: 0 for those that
+    /// only the prompt has.
     pub fn penalize_counted(&self, logits: &mut [f32], times: &BTreeMap<u32, f32>) {
         for (&id, &times) in times {
             let Some(logit) = logits.get_mut(id as usize) else { continue };
@@ -347,7 +350,8 @@ impl Sampling {
     }
 }
 
-/// Half the greatest f32: logits beyond it count as it, so that they can be subtracted.
+/// Half the greatest f32. Greater logits count as this, so that differences of logits do not
+/// overflow.
 const MAX_VALUE: f64 = 1.7e38_f32 as f64;
 
 /// The tokens whose logits are numbers.
@@ -357,7 +361,7 @@ fn in_order(logits: &[f32]) -> impl Iterator<Item = u32> {
 
 /// The order of tokens: greater logits first, and lower ids first among equals.
 fn before(logits: &[f32], a: u32, b: u32) -> Ordering {
-    // -0 and 0 are equal: their sums with 0 are.
+    // -0 counts as 0, because their sums with 0 are equal.
     let logit = |id: u32| logits[id as usize] + 0.0;
     logit(b).total_cmp(&logit(a)).then(a.cmp(&b))
 }

@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 /// A file of known length, read front to back.
 ///
 /// Ranges ascend and never overlap, so that a network stream can serve them. Bytes between two
-/// ranges (padding between tensors) are skipped. Futures are not `Send`: in a browser, wgpu runs on
-/// one thread.
+/// ranges, which are padding between tensors, are skipped. Futures are not `Send`: in a browser,
+/// wgpu runs on one thread.
 #[allow(async_fn_in_trait, reason = "no caller needs `Send`")]
 pub trait Source {
     /// Bytes in the whole file.
@@ -35,8 +35,9 @@ impl Source for &[u8] {
     }
 }
 
-/// A [`Source`] whose beginning can be read several times. The header of a GGUF file does not tell
-/// its own length, so it is read in growing steps; bytes read beyond it are kept for later reads.
+/// A [`Source`] whose beginning can be read several times. The header of a GGUF file does not say
+/// how long it is, so it is read in growing steps. Bytes that were read beyond it are kept for
+/// later reads.
 pub struct Reader<S> {
     source: S,
     /// The first bytes of the file, while they may still be needed.

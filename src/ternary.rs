@@ -1,7 +1,7 @@
 //! Ternary codes as files pack them (I2_S), in plain Rust.
 //!
-//! A tensor of n elements has n / 4 bytes of codes, row after row without padding, and then 32
-//! bytes that begin with the f32 scale of the whole tensor. Code 0 is −1, 1 is 0, 2 is +1; code 3
+//! A tensor of n elements has n / 4 bytes of codes, row after row without padding. Then come 32
+//! bytes, which begin with the f32 scale of the whole tensor. Code 0 is −1, 1 is 0, 2 is +1; code 3
 //! is not used.
 
 /// Bytes after the codes: the scale, and padding of any content.
@@ -68,7 +68,7 @@ pub fn repack_arm(codes: &mut [u8]) {
     }
 }
 
-/// Refuses code 3, which no value has: the error is the index of the first byte with one.
+/// Refuses code 3, which no value has. The error is the index of the first byte with it.
 pub fn check_codes(codes: &[u8]) -> Result<(), usize> {
     /// The low bit of every field.
     const LOW: u64 = 0x5555_5555_5555_5555;
@@ -79,8 +79,8 @@ pub fn check_codes(codes: &[u8]) -> Result<(), usize> {
     };
     let (words, rest) = codes.as_chunks();
     let (fours, words) = words.as_chunks();
-    // The index is looked for only if there is one. Four words at a time take half as long: a model
-    // has many millions, and the web's build unrolls no loops.
+    // The index is looked for only if there is one. Taking four words at a time halves the time of
+    // the search: a model has many millions of words, and the web's build unrolls no loops.
     let found =
         fours.iter().fold(0, |found, &[a, b, c, d]| found | both(a) | both(b) | both(c) | both(d));
     let found = words.iter().fold(found, |found, &word| found | both(word));
@@ -90,7 +90,7 @@ pub fn check_codes(codes: &[u8]) -> Result<(), usize> {
     codes.iter().position(bad).map_or(Ok(()), Err)
 }
 
-/// The scale, from the 32 bytes after the codes; `None` if it is infinite or no number.
+/// The scale, from the 32 bytes after the codes; `None` if it is not finite.
 pub fn scale(tail: &[u8]) -> Option<f32> {
     let scale = f32::from_le_bytes(*tail.first_chunk()?);
     scale.is_finite().then_some(scale)

@@ -1,8 +1,9 @@
 //! The GPU's order of codes.
 //!
-//! A shader takes four consecutive codes out of a word with one shift and one mask, a byte for
-//! each. So a word interleaves such *fours*: the first is in the lowest bits of each byte, the next
-//! in the bits above. A word has eight fours of 1 bit, four of 2 bits, two of 4 bits, or one of 8 bits.
+//! A shader takes four consecutive codes out of a word with one shift and one mask, which leaves
+//! one code in each byte. So a word interleaves such *fours*: the first four is in the lowest bits
+//! of each byte, the next one in the bits above. A word has eight fours of 1 bit, four of 2 bits,
+//! two of 4 bits, or one of 8 bits.
 //!
 //! A code of 1 bit is 0 or 2: with 1 for zero, as in ternary types, it stands for -1 or +1.
 
@@ -29,7 +30,7 @@ pub fn unpack(bits: u32, words: &[u32], codes: &mut Vec<u8>) {
     }
 }
 
-/// Appends fours, each a byte for each code, as words.
+/// Appends fours as words. A four has one code in each of its bytes.
 pub(super) fn interleave(bits: u32, fours: &[u32], words: &mut Vec<u32>) {
     match bits {
         1 => words.extend(fours.as_chunks().0.iter().map(|fours: &[u32; 8]| {
@@ -53,10 +54,11 @@ pub(super) fn from_natural(word: u32) -> u32 {
     word ^ swapped ^ (swapped << 6)
 }
 
-/// The first element with the 2-bit code 3, which no value has.
+/// The index of the first element with the 2-bit code 3, which no value has.
 pub(super) fn find_3(words: &[u32]) -> Option<usize> {
     let threes = |word: u32| word & (word >> 1) & 0x5555_5555;
-    // Without branches; the element is looked for only if there is one.
+    // Most tensors have no 3. So a pass without branches finds out whether there is one, and only
+    // then the element is looked for.
     if words.iter().fold(0, |found, &word| found | threes(word)) == 0 {
         return None;
     }

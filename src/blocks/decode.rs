@@ -23,12 +23,12 @@ fn f16_of(bytes: &[u8], at: usize) -> f32 {
     f16::from_le_bytes([bytes[at], bytes[at + 1]]).to_f32()
 }
 
-/// The scale of each block of `BYTES` bytes, an f16 at `AT`.
+/// The scale of each block of `BYTES` bytes. It is an f16 at offset `AT`.
 pub(super) fn f16_at<const AT: usize, const BYTES: usize>(blocks: &[u8], scales: &mut Vec<f32>) {
     scales.extend(blocks.as_chunks::<BYTES>().0.iter().map(|block| f16_of(block, AT)));
 }
 
-/// A scale, then a byte for 4 elements.
+/// Q2_0: a scale, then a byte for every 4 elements.
 pub(super) fn q2_0<const BYTES: usize>(blocks: &[u8], out: &mut Vec<u32>) {
     for block in blocks.as_chunks::<BYTES>().0 {
         let (codes, _) = block[2..].as_chunks::<4>();
@@ -36,7 +36,7 @@ pub(super) fn q2_0<const BYTES: usize>(blocks: &[u8], out: &mut Vec<u32>) {
     }
 }
 
-/// A scale, then a byte for 8 elements. A bit of 0 is −1, a bit of 1 is +1.
+/// Q1_0: a scale, then a byte for every 8 elements. A bit of 0 is −1, a bit of 1 is +1.
 pub(super) fn q1_0(blocks: &[u8], out: &mut Vec<u32>) {
     // Bit i goes to bit 8 i.
     let spread = |nibble: u32| (nibble * 0x0020_4081) & 0x0101_0101;
@@ -48,8 +48,8 @@ pub(super) fn q1_0(blocks: &[u8], out: &mut Vec<u32>) {
     }
 }
 
-/// Two halves of 128 elements in 32 bytes: byte m has elements m, 32 + m, 64 + m and 96 + m. Then a
-/// scale.
+/// TQ2_0: two halves of 128 elements in 32 bytes each. Byte m of a half has elements m, 32 + m, 64
+/// + m and 96 + m. Then a scale.
 pub(super) fn tq2_0(blocks: &[u8], out: &mut Vec<u32>) {
     for block in blocks.as_chunks::<66>().0 {
         for half in block.as_chunks::<32>().0 {
@@ -63,17 +63,19 @@ pub(super) fn tq2_0(blocks: &[u8], out: &mut Vec<u32>) {
     }
 }
 
-/// Five elements in a byte: 32 bytes with 5 elements each, 16 with 5, 4 with 4. Then a scale.
+/// TQ1_0: 32 bytes with 5 elements each, 16 bytes with 5, 4 bytes with 4. Then a scale.
 pub(super) fn tq1_0(blocks: &[u8], out: &mut Vec<u32>) {
     const EVEN: u32 = 0x00ff_00ff;
     const DIGIT: u32 = 0x0003_0003;
     for block in blocks.as_chunks::<54>().0 {
         let bytes: [u32; 13] = words(block);
         let mut fours = [0; 64];
-        // Word `word` of the block has a four for each of its `rounds`, `step` fours apart.
+        // Word `word` of the block has one four for each of its `rounds`. They are `step` fours
+        // apart.
         let mut digits = |word: usize, first: usize, rounds: usize, step: usize| {
-            // A byte is a fraction in base 3: times 3, the whole part is the next digit, and what is
-            // left wraps at 8 bits. Two bytes at a time leave room for the whole part.
+            // A byte is a fraction in base 3. Times 3, its whole part is the next digit, and the
+            // rest stays in the lower 8 bits. Two of the four bytes at a time leave room for the
+            // whole part.
             let (mut even, mut odd) = (bytes[word] & EVEN, bytes[word] >> 8 & EVEN);
             for round in 0..rounds {
                 (even, odd) = (3 * even, 3 * odd);
@@ -88,7 +90,8 @@ pub(super) fn tq1_0(blocks: &[u8], out: &mut Vec<u32>) {
     }
 }
 
-/// A scale, then 16 bytes: byte j has element j below element 16 + j.
+/// Q4_0: a scale, then 16 bytes. Byte j has element j in its lower half, element 16 + j in its
+/// upper.
 pub(super) fn q4_0(blocks: &[u8], out: &mut Vec<u32>) {
     for block in blocks.as_chunks::<18>().0 {
         let codes: [u32; 4] = words(&block[2..]);
@@ -96,7 +99,8 @@ pub(super) fn q4_0(blocks: &[u8], out: &mut Vec<u32>) {
     }
 }
 
-/// Scales, then four times 32 bytes: byte j has element j below element 32 + j.
+/// Q4_K: scales, then four times 32 bytes. Byte j has element j in its lower half, element 32 + j
+/// in its upper.
 pub(super) fn q4_k(blocks: &[u8], out: &mut Vec<u32>) {
     for block in blocks.as_chunks::<144>().0 {
         for quarter in block[16..].as_chunks::<32>().0 {
@@ -112,12 +116,14 @@ fn halves<const N: usize>(codes: [u32; N], out: &mut Vec<u32>) {
     interleave(4, &codes.map(|word| word >> 4 & FOUR), out);
 }
 
-/// Eight groups, each with a 6-bit factor of `d` for its scale and one of `dmin` for its offset.
+/// The scales and offsets of Q4_K: each of eight groups has a 6-bit factor of `d` for its scale and
+/// one of `dmin` for its offset.
 pub(super) fn q4_k_scales(blocks: &[u8], scales: &mut Vec<f32>, offsets: &mut Vec<f32>) {
     for block in blocks.as_chunks::<144>().0 {
         let (d, dmin) = (f16_of(block, 0), f16_of(block, 2));
         let [low, middle, high]: [u32; 3] = words(&block[4..]);
-        // The upper four groups have two of their bits where the lower ones leave them free.
+        // The factors of the lower four groups leave two bits of each byte free. There are the
+        // upper two bits of the factors of the upper four groups.
         let free = |word: u32| (word >> 6 & TWO) << 4;
         let of_scales = [low & 0x3f3f_3f3f, high & FOUR | free(low)];
         let of_offsets = [middle & 0x3f3f_3f3f, high >> 4 & FOUR | free(middle)];
@@ -127,8 +133,8 @@ pub(super) fn q4_k_scales(blocks: &[u8], scales: &mut Vec<f32>, offsets: &mut Ve
     }
 }
 
-/// Two halves of 128 elements: four bits of each in 64 bytes, two bits in 32 further ones. Then 16
-/// scales of 8 bits, and their common factor.
+/// Q6_K: two halves of 128 elements. Each has four bits of its elements in 64 bytes, and two bits
+/// in 32 further ones. Then 16 scales of 8 bits, and their common factor.
 pub(super) fn q6_k(blocks: &[u8], out: &mut Vec<u32>) {
     for block in blocks.as_chunks::<210>().0 {
         for half in 0..2 {
@@ -152,7 +158,7 @@ pub(super) fn q6_k_scales(blocks: &[u8], of_blocks: &mut Vec<f32>, factors: &mut
     }
 }
 
-/// A scale, then a signed byte for each element.
+/// Q8_0: a scale, then a signed byte for each element.
 pub(super) fn q8_0(blocks: &[u8], out: &mut Vec<u32>) {
     for block in blocks.as_chunks::<34>().0 {
         let (codes, _) = block[2..].as_chunks::<4>();

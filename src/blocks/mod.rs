@@ -30,13 +30,14 @@ pub struct BlockType {
     pub group: usize,
     /// The code of the value 0.
     pub zero: i32,
-    /// What a block has for each group.
+    /// The scales of a block, by group.
     pub scales: BlockScales,
     /// Appends the codes of whole blocks in the GPU's order.
     codes: fn(&[u8], &mut Vec<u32>),
 }
 
-/// What the blocks of a type have for each group, with the function that reads it from whole blocks.
+/// How the blocks of a type hold the scale of each group, with the function that reads the scales
+/// of whole blocks.
 #[derive(Clone, Copy, Debug)]
 pub enum BlockScales {
     /// An f16 scale. Appends the scales.
@@ -48,7 +49,7 @@ pub enum BlockScales {
     WithOffsets(fn(&[u8], &mut Vec<f32>, &mut Vec<f32>)),
 }
 
-/// What is wrong with a block.
+/// A fault in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The element with this index has a code that no value has.
@@ -175,8 +176,8 @@ impl BlockType {
     /// Appends the codes of `blocks` in the GPU's order (see [`pack`]), and a scale for each group.
     /// Types with offsets append an offset for each group too.
     ///
-    /// Errors: the first code that no value has, or else the first scale that is not finite. What
-    /// was appended is of no use then.
+    /// Errors: the first code that no value has, or else the first scale that is not finite. The
+    /// contents appended so far are of no use then.
     ///
     /// Panics if the last block is not whole.
     pub fn repack(
@@ -243,7 +244,7 @@ impl BlockType {
             .collect())
     }
 
-    /// Where in the bytes that were unpacked the block with the fault begins.
+    /// The offset of the block with the fault, in the bytes that were unpacked.
     pub fn offset_of(&self, fault: Fault) -> usize {
         let element = match fault {
             Fault::Code(element) => element,

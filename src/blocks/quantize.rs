@@ -10,7 +10,7 @@ const MIN_GROUP: f32 = 1e-15;
 ///
 /// Errors: the index of the first value that is not finite, or too large for a scale of f16.
 ///
-/// Panics if the values are not whole blocks, as all functions here.
+/// Panics if the values are not whole blocks. So do all functions here.
 pub fn q8_0(values: &[f32], out: &mut Vec<u8>) -> Result<(), usize> {
     blocks::<32>(values, |values| {
         let max = values.iter().fold(0.0f32, |max, x| max.max(x.abs()));
@@ -46,7 +46,7 @@ pub fn q6_k(values: &[f32], out: &mut Vec<u8>) -> Result<(), usize> {
         let inverse = -128.0 / largest;
         let d = f16::from_f32(1.0 / inverse);
         let factors = scales.map(|scale| nearest(inverse * scale).min(127) as i8);
-        // Scales are rounded now: the codes are computed anew.
+        // The scales are rounded now, so the codes are computed anew.
         for ((group, factor), codes) in groups.iter().zip(factors).zip(codes.chunks_mut(16)) {
             let scale = d.to_f32() * f32::from(factor);
             if scale != 0.0 {
@@ -70,7 +70,7 @@ pub fn q6_k(values: &[f32], out: &mut Vec<u8>) -> Result<(), usize> {
     })
 }
 
-/// Calls `block` for every `N` values. It returns the scale that they got.
+/// Calls `block` for every `N` values. `block` returns the scale that they got.
 fn blocks<const N: usize>(
     values: &[f32],
     mut block: impl FnMut(&[f32; N]) -> f16,
@@ -88,15 +88,15 @@ fn blocks<const N: usize>(
     Ok(())
 }
 
-/// The scale with the least error, errors of large values counting more. Writes a code for each
-/// value: 32 stands for zero.
+/// The scale with the least error. Errors of large values count more. Writes a code for each value,
+/// where 32 stands for zero.
 fn best_scale(values: &[f32; 16], codes: &mut [u8]) -> f32 {
     let largest = values.iter().fold(0.0f32, |max, x| if x.abs() > max.abs() { *x } else { max });
     if largest.abs() < MIN_GROUP {
         codes.fill(0);
         return 0.0;
     }
-    // The scale that is best for the codes of a first guess, and how good it is.
+    // For the codes that `inverse` gives: the scale that suits them best, and how good it is.
     let fit = |inverse: f32| {
         values.iter().fold((0.0f32, 0.0f32), |(products, squares), x| {
             let (code, weight) = (f32::from(code_of(inverse * x)) - 32.0, x * x);

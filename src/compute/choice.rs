@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use crate::sampling::{LogitBias, Logprobs, Sampling};
 
-/// In place of a token's id: there is none, because no logit is a number.
+/// Stands for a token's id where there is no token, because no logit is a number.
 pub const NO_TOKEN: u32 = u32::MAX;
 
 /// How tokens are chosen, and which log-probabilities come with them. The default is greedy.
@@ -12,25 +12,25 @@ pub const NO_TOKEN: u32 = u32::MAX;
 pub struct Choosing {
     /// The settings.
     pub sampling: Sampling,
-    /// What is added to the logits of some tokens.
+    /// Biases, which are added to the logits of some tokens.
     pub bias: Rc<LogitBias>,
-    /// Whether to give the log-probability of each token, and those of how many of the likeliest
-    /// ones: at most [`MAX_LOGPROBS`](crate::sampling::MAX_LOGPROBS).
+    /// If log-probabilities are wanted: how many of the likeliest tokens come with the
+    /// log-probability of each token, at most [`MAX_LOGPROBS`](crate::sampling::MAX_LOGPROBS).
     pub logprobs: Option<usize>,
-    /// Whether only the tokens of a mask can be chosen: those of
-    /// [`Compute::write_masks`](super::Compute::write_masks), which has to be called before a token is
+    /// Whether a mask says which tokens can be chosen.
+    /// [`Compute::write_masks`](super::Compute::write_masks) has to be called before a token is
     /// chosen.
     pub masked: bool,
 }
 
-/// Which token is taken by its logits.
+/// Which token is chosen by its logits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pick {
     /// The best one.
     Best,
-    /// One drawn from all.
+    /// One that is drawn from all.
     Drawn,
-    /// One drawn from those that top-k, top-p and min-p keep.
+    /// One that is drawn from those that top-k, top-p and min-p keep.
     Kept,
 }
 
@@ -41,12 +41,12 @@ impl From<Sampling> for Choosing {
 }
 
 impl Choosing {
-    /// Whether other logits than the model's decide.
+    /// Whether biases, penalties or a mask change the model's logits.
     pub fn adjusts(&self) -> bool {
         self.masked || self.sampling.is_penalized() || !self.bias.is_empty()
     }
 
-    /// Which token is taken.
+    /// Which token is chosen.
     pub fn pick(&self) -> Pick {
         match (self.sampling.is_greedy(), self.sampling.is_filtered()) {
             (true, _) => Pick::Best,
@@ -61,7 +61,7 @@ impl Choosing {
 pub struct Choice {
     /// Its id; [`NO_TOKEN`] where no logit is a number.
     pub id: u32,
-    /// If [`Choosing::logprobs`] asks for them.
+    /// Its log-probabilities, if [`Choosing::logprobs`] asks for them.
     pub logprobs: Option<Logprobs>,
 }
 

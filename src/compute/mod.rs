@@ -1,4 +1,5 @@
-//! The contract between a session and the engine or reference that computes for it. It names no GPU.
+//! The contract between a session and the engine or reference that computes for it. It names no
+//! GPU. "The implementation" stands for either.
 
 mod choice;
 mod options;
@@ -28,15 +29,15 @@ pub enum Progress {
         /// Bytes in the file.
         total: u64,
     },
-    /// All bytes are there. The GPU finishes what it was given: the kernels of a first answer are
-    /// compiled and run once.
+    /// All bytes are there. The GPU finishes its work: it compiles the kernels of a first answer
+    /// and runs them once.
     Compile,
 }
 
-/// A sequence's row in a step of several.
+/// A sequence's row in a step of several sequences.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Seat {
-    /// Its slot: no two sequences of a step have the same.
+    /// Its slot. No two sequences of a step have the same slot.
     pub slot: usize,
     /// Where it begins in the KV cache.
     pub first: usize,
@@ -44,7 +45,7 @@ pub struct Seat {
     pub pos: usize,
 }
 
-/// Tokens of one sequence in a pass of several.
+/// Tokens of one sequence in a pass of several sequences.
 #[derive(Clone, Copy, Debug)]
 pub struct Span<'a> {
     /// Where the sequence begins in the KV cache.
@@ -68,9 +69,9 @@ pub enum Tap {
 }
 
 impl Tap {
-    /// The blocks before it, of a model that has `n_layer`.
+    /// The number of blocks before this point, in a model that has `n_layer`.
     ///
-    /// Errors: `bad-option` where there are none or more.
+    /// Errors: `bad-option` if that is 0 or more than `n_layer`.
     pub fn blocks(self, n_layer: usize) -> Result<usize> {
         match self {
             Self::Hidden => Ok(n_layer),
@@ -86,7 +87,8 @@ impl Tap {
 impl Span<'_> {
     /// Checks the spans of a pass that takes at most `most` tokens.
     ///
-    /// Errors: `bad-option` where a span has no token, or where all have none or too many.
+    /// Errors: `bad-option` if a span has no token, if there is no span, or if they have more than
+    /// `most` tokens together.
     pub fn check_all(spans: &[Span<'_>], most: usize) -> Result<()> {
         let bad = |why| Err(Error::BadOption { name: "pass".into(), why });
         if spans.iter().any(|span| span.ids.is_empty()) {
@@ -104,7 +106,7 @@ impl Span<'_> {
     }
 }
 
-/// How that which computes is best used. None of it changes a token.
+/// How a session uses the implementation best. None of it changes a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traits {
     /// The most tokens of a sequence.
@@ -117,7 +119,7 @@ pub struct Traits {
     pub pass: usize,
     /// How many steps may be in flight.
     pub depth: Depth,
-    /// Whether drafts pay.
+    /// Whether drafts make generations faster.
     pub prompt_lookup: bool,
 }
 
@@ -130,7 +132,7 @@ pub struct Depth {
     pub max_batch_steps: usize,
 }
 
-/// What is told of that which computes.
+/// Facts about the implementation, for people and reports.
 #[derive(Clone, Debug, Default)]
 pub struct About {
     /// Its name for people: a GPU's adapter.
@@ -143,16 +145,16 @@ pub struct About {
     pub dispatches_per_token: usize,
     /// The kernels in use with their variants.
     pub kernels: Vec<String>,
-    /// A hash of some bytes of each tensor. Other weights have another one.
+    /// A hash of some bytes of each tensor. Other weights have another hash.
     pub sample: u64,
 }
 
-/// Makes what computes, of a model file.
+/// Makes an implementation from a model file.
 pub trait Opening {
-    /// What is there before the model's sizes are known: a device.
+    /// The part that is opened before the model's sizes are known: a device.
     type Opened;
 
-    /// Opens it, while the file's header is read.
+    /// Opens that part, while the file's header is read.
     ///
     /// Errors: those of the device.
     fn open(self) -> impl Future<Output = Result<Self::Opened>>;
@@ -171,36 +173,40 @@ pub trait Opening {
     ) -> impl Future<Output = Result<Box<dyn Compute>>>;
 }
 
-/// The steps of one sequence: that of [`Compute::use_cache`] and [`Compute::use_slot`].
+/// The steps of one sequence, which [`Compute::use_cache`] and [`Compute::use_slot`] choose.
 pub trait Steps {
     /// Computes `ids` from position `pos` on and chooses the token that follows.
     fn prefill_and_sample(&self, ids: &[u32], pos: usize) -> Pending<Vec<Choice>>;
 
-    /// Computes the token that was chosen last in the slot, at `pos`, and chooses the one that follows.
-    /// Repeats that `n` times, at most [`Depth::max_batch_steps`].
+    /// Computes the token that was chosen last in the slot, at `pos`, and chooses the one that
+    /// follows. Repeats this `n` times, at most [`Depth::max_batch_steps`].
     fn decode_and_sample(&self, pos: usize, n: usize) -> Pending<Vec<Choice>>;
 
-    /// Computes `ids` from position `pos` on and chooses greedily after each. `uncertain`: the tokens
-    /// before them that are drafts too, in a pass that is still in flight.
+    /// Computes `ids` from position `pos` on and chooses greedily after each. `uncertain` are the
+    /// tokens before them that are drafts too, because the pass that checks them is still in
+    /// flight.
     fn decode_and_choose(&self, ids: &[u32], pos: usize, uncertain: &[u32])
     -> Pending<Vec<Choice>>;
 
     /// The most tokens of [`Steps::decode_and_choose`] at `pos`; 0 if it cannot be called.
     fn max_draft_pass(&self, pos: usize) -> usize;
 
-    /// Counts `ids` for the penalties: those that a draft pass was right to compute, in a sequence of
-    /// `prompt` and `output` that has them. Steps count theirs by themselves.
+    /// Counts `ids` for the penalties. They are those that a draft pass was right to compute, in a
+    /// sequence of `prompt` and `output`, which have them already. Steps count their tokens by
+    /// themselves.
     fn recount(&self, ids: &[u32], prompt: &[u32], output: &[u32]);
 }
 
-/// All that a session asks of what computes. What is submitted is done in its order.
+/// All that a session asks of an implementation. Submitted work is done in the order of its
+/// submission.
 ///
-/// Sequences share a KV cache. A session says where each has its range; it has checked ids and positions.
+/// Sequences share a KV cache. The session says where each has its range. It has checked ids and
+/// positions.
 pub trait Compute: Steps {
-    /// How it is best used.
+    /// How a session uses it best.
     fn traits(&self) -> Traits;
 
-    /// What is told of it.
+    /// Facts about it.
     fn about(&self) -> About;
 
     /// The model's sizes.
@@ -224,52 +230,54 @@ pub trait Compute: Steps {
     /// Bytes of a position in each of them.
     fn position_bytes(&self) -> usize;
 
-    /// Makes the KV cache larger, by `more` positions or as many again, up to `most` positions. What
-    /// it holds stays. Gives whether it has `more` now.
+    /// Makes the KV cache larger: twice as large, or by `more` positions if that is more, up to
+    /// `most` positions. It keeps its contents. Gives whether it has `more` now.
     ///
     /// Errors: `device-lost`.
     fn grow(&mut self, more: usize, most: usize) -> LocalBoxFuture<'_, Result<bool>>;
 
-    /// Copies `n` positions of the KV cache, the first ones first.
+    /// Copies `n` positions of the KV cache, in ascending order.
     fn copy_cache(&self, from: usize, to: usize, n: usize);
 
     /// Reads `n` positions of a buffer of the KV cache, from `first` on.
     fn read_cache(&self, buffer: usize, first: usize, n: usize) -> Pending<Vec<u32>>;
 
-    /// Writes positions of a buffer of the KV cache, from `first` on: whole ones, as they were read.
+    /// Writes positions of a buffer of the KV cache, from `first` on. `bytes` are whole positions,
+    /// as they were read.
     fn write_cache(&self, buffer: usize, first: usize, bytes: &[u8]) -> Pending<()>;
 
-    /// Makes the steps to come use the KV cache from `first` on. At the beginning `first` is 0.
+    /// Makes later steps use the KV cache from `first` on. Without a call, `first` is 0.
     fn use_cache(&self, first: usize);
 
-    /// Makes the steps to come choose tokens in `slot`, at first 0. Each slot has the token that was chosen
-    /// last in it, its settings and its counts.
+    /// Makes later steps choose tokens in `slot`. Without a call, that is slot 0. Each slot has
+    /// settings, counts, and the token that was chosen last in it.
     fn use_slot(&self, slot: usize);
 
-    /// Sets how the tokens that follow are chosen in the slot: at first greedily.
+    /// Sets how the next tokens are chosen in the slot. Without a call, they are chosen greedily.
     fn set_choosing(&self, choosing: &Choosing);
 
-    /// Writes which tokens may be chosen in a slot, where its choosing is
-    /// [`masked`](Choosing::masked): after a step the first mask decides, after token `n` of a draft pass
-    /// mask number `n`. They stay until others are written, so a step whose mask is not known yet cannot be
-    /// submitted.
+    /// Writes which tokens may be chosen in a slot whose choosing is [`masked`](Choosing::masked).
+    /// The first mask decides after a step, and mask number `n` after token `n` of a draft pass.
+    /// Masks stay until others are written, so a step can be submitted only once its mask is known.
     ///
     /// Errors: `internal` for a mask of another vocabulary or without a token, and for more masks than a
     /// draft pass has tokens.
     fn write_masks(&self, slot: usize, masks: &[Mask]) -> Result<()>;
 
-    /// Prepares for choosing as it was set.
+    /// Prepares for choosing as it is set.
     fn compile_choosing(&self) -> LocalBoxFuture<'_, ()>;
 
-    /// Prepares one more thing that a load leaves for later; `None` when none is left.
+    /// Prepares one more of the things that a load leaves for later; `None` when none is left.
     fn compile_next(&self) -> Option<LocalBoxFuture<'static, ()>>;
 
-    /// Counts the tokens of a sequence for the penalties that are set. Those that are chosen after it are
-    /// counted by the steps. To be called before the first is chosen by adjusted logits.
+    /// Counts the tokens of a sequence for the penalties that are set. It is to be called before
+    /// the first token is chosen by adjusted logits. Steps count the tokens that are chosen after
+    /// that.
     fn count(&self, prompt: &[u32], output: &[u32]);
 
-    /// Computes at most [`Traits::chunk`] tokens from `pos` on. Further calls may continue up to `end`.
-    /// The results are then those of one call, unless a call has a single token.
+    /// Computes at most [`Traits::chunk`] tokens from `pos` on. Further calls may continue up to
+    /// `end`. Together they give the results that one call would give, unless one of them has a
+    /// single token.
     fn prefill(&self, ids: &[u32], pos: usize, end: usize) -> Pending<()>;
 
     /// Like [`Compute::prefill`], and reads the logits `[n_vocab]` after the last token.
@@ -278,18 +286,18 @@ pub trait Compute: Steps {
     /// Makes `id` the token of the slot, as if it had been chosen there last.
     fn put_token(&self, slot: usize, id: u32);
 
-    /// Like [`Steps::decode_and_sample`], for a sequence in each of `seats`. Each gets the tokens that it
-    /// would get alone.
+    /// Like [`Steps::decode_and_sample`], for a sequence in each of `seats`. Each sequence gets the
+    /// tokens that it would get alone.
     fn decode_batch(&self, seats: &[Seat], n: usize) -> Pending<Vec<Vec<Choice>>>;
 
-    /// Computes tokens of several sequences, at most [`Traits::pass`] together. Each span fills its own
-    /// range of the KV cache, as it would alone.
+    /// Computes tokens of several sequences, at most [`Traits::pass`] together. Each span fills its
+    /// own range of the KV cache, as it would alone.
     ///
-    /// The result is the error of [`Span::check_all`] where that refuses the spans.
+    /// If [`Span::check_all`] refuses the spans, the result is its error.
     fn pass(&self, spans: &[Span<'_>]) -> Pending<()>;
 
-    /// Like [`Compute::pass`], and gives for each span the log-probability, by the model alone, of each
-    /// of its tokens but the first, and of the next one, after those before it.
+    /// Like [`Compute::pass`], and gives the log-probabilities of each span by the model alone: of
+    /// each of its tokens but the first, and of the next one, each after the tokens before it.
     fn score(&self, spans: &[Span<'_>]) -> Pending<Vec<Vec<f32>>>;
 
     /// Like [`Compute::pass`], and reads the values at `tap` for each token, `[n_embd]` each.

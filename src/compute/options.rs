@@ -1,4 +1,4 @@
-//! How a model is held.
+//! How an engine holds a model.
 
 use serde::Serialize;
 
@@ -11,14 +11,15 @@ pub struct EngineOptions {
     pub kv: KvType,
     /// How the LM head is held.
     pub lm_head: LmHead,
-    /// The file's I2_S codes are in the layout of ARM builds (64-element blocks).
+    /// Whether the file's I2_S codes are in the layout of ARM builds (blocks of 64 elements).
     pub i2s_arm: bool,
-    /// Do not round the inputs of packed matrices to int8. That is slower; it shows how much the
-    /// rounding changes.
+    /// Keeps the inputs of packed matrices as f32, instead of rounding them to int8. That is
+    /// slower. It shows how much the rounding changes.
     pub float_activations: bool,
-    /// On one adapter with one driver, a call with the same input, options and seed gives the same bits of
-    /// logits and the same text, whatever ran before it or beside it. Nothing depends on a measured time,
-    /// prompts are computed in chunks of one size, and only whole chunks of an earlier prompt are used again.
+    /// Makes calls repeatable: on one adapter with one driver, a call with the same input, options
+    /// and seed gives the same bits of logits and the same text, whatever ran before it or beside
+    /// it. No measured time decides anything, prompts are computed in chunks of one size, and only
+    /// whole chunks of an earlier prompt are used again.
     pub deterministic: bool,
 }
 
@@ -28,12 +29,13 @@ pub enum LmHead {
     /// `Int8` where it is faster, else `F16`.
     #[default]
     Auto,
-    /// As in the file. Every token reads all of it.
+    /// As in the file. Every token reads all of its bytes.
     F16,
-    /// Each value split into two bytes, in no more memory. A token that is greedy, or drawn
-    /// by the temperature alone, reads the upper bytes, and the lower ones only of rows that could be
-    /// the best, also with biases and penalties. One drawn with top-k, top-p or min-p, without these,
-    /// reads those of rows that may be kept, where they should be few.
+    /// Each value split into two bytes, in no more memory. A greedy token, or one drawn by the
+    /// temperature alone, reads the upper bytes of all rows, and the lower bytes only of rows that
+    /// could be the best, also with biases and penalties. A token drawn with top-k, top-p or min-p,
+    /// without biases and penalties, reads the lower bytes of the rows that may be kept, if these
+    /// should be few.
     Int8,
 }
 
@@ -46,7 +48,7 @@ pub enum KvType {
     F16,
     /// f32, which rounds nothing.
     F32,
-    /// int8 times a scale, an f32, for each head of each position.
+    /// int8. Each head of each position has a scale, an f32.
     Int8,
 }
 

@@ -8,8 +8,8 @@ use futures_util::future::LocalBoxFuture;
 
 use crate::error::Result;
 
-/// A result in flight. Several may be; each is taken when it is needed. It carries what it takes to
-/// wait for it.
+/// The result of work in flight. Several may be in flight, and each is taken when it is needed. It
+/// holds all that is needed to wait for it.
 pub struct Pending<T>(LocalBoxFuture<'static, Result<T>>);
 
 impl<T: 'static> Pending<T> {

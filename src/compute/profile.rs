@@ -1,4 +1,4 @@
-//! What is told of a device.
+//! A device's report on itself: the time of its kernels, and the reason for its loss.
 
 use serde::Serialize;
 
@@ -23,9 +23,9 @@ pub struct KernelTime {
     pub microseconds: f64,
     /// Bytes that they have to read and write, each counted once.
     pub bytes: u64,
-    /// Bytes by time, in GB/s.
+    /// `bytes` by time, in GB/s.
     pub gigabytes_per_second: f64,
-    /// That rate as a share of the memory's.
+    /// That rate, as a share of the memory's best rate.
     pub share: f64,
 }
 

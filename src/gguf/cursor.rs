@@ -18,7 +18,7 @@ impl From<Error> for Stop {
 
 /// A position in the header of a file.
 ///
-/// A value that ends behind the end of the file is an error at once: a length of 2⁶⁰ is neither
+/// A value that ends behind the end of the file is an error at once, so a length of 2⁶⁰ is neither
 /// allocated nor waited for. A value that ends behind the bytes read so far is [`Stop::More`].
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
@@ -85,8 +85,8 @@ impl<'a> Cursor<'a> {
         Ok(u64::from_le_bytes(self.array(what)?))
     }
 
-    /// A count of records of at least `smallest` bytes each. More than the rest of the file could
-    /// hold are an error.
+    /// A count of records of at least `smallest` bytes each. It is an error if the rest of the file
+    /// could not hold them.
     pub(super) fn count(&mut self, smallest: u64, what: &str) -> Result<u64, Stop> {
         let count = self.u64(what)?;
         if count > self.left() / smallest {
@@ -104,7 +104,7 @@ impl<'a> Cursor<'a> {
         self.take(len, what)
     }
 
-    /// A string that names something: UTF-8, not empty, at most `longest` bytes.
+    /// A string that is a name: UTF-8, not empty, at most `longest` bytes.
     pub(super) fn name(&mut self, longest: usize, what: &str) -> Result<String, Stop> {
         let bytes = self.string(what)?;
         if bytes.is_empty() || bytes.len() > longest {

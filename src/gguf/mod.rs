@@ -1,8 +1,8 @@
 //! Reads and writes the header of GGUF files: the metadata and the table of tensors.
 //!
 //! Files come from strangers. Every length is compared with the file before anything is allocated,
-//! and every fault is an [`Error::BadGguf`] that names its offset. Whether this crate runs the
-//! model is not decided here.
+//! and every fault is an [`Error::BadGguf`] that names its offset. `model` decides whether this
+//! crate runs the model.
 
 mod cursor;
 mod tensor;
@@ -23,12 +23,12 @@ use cursor::{Cursor, Stop};
 /// Bytes to read first. The header of a small model fits in them.
 const FIRST_READ: u64 = 256 << 10;
 
-/// A header may not be larger. With a vocabulary of 128 256 tokens it has 8.4 MB.
+/// The largest header that is read. With a vocabulary of 128 256 tokens a header has 8.4 MB.
 const MAX_HEADER: u64 = 256 << 20;
 
-/// There may not be more metadata entries, nor more tensors. Each takes more memory than bytes of the file:
-/// a header of the largest size would not fit into a page's memory. Models have some fifty entries and a few
-/// hundred tensors.
+/// The most metadata entries, and the most tensors. Each takes more memory than it has bytes in the
+/// file, so without this limit a header of the largest size would not fit into a page's memory.
+/// Models have some fifty entries and a few hundred tensors.
 const MAX_ENTRIES: u64 = 1 << 16;
 
 /// The smallest metadata entry: a key of one byte and its length (9), a type (4), a value (1).
@@ -54,8 +54,8 @@ pub struct Gguf {
 }
 
 impl Gguf {
-    /// Reads the header of a file. It does not say how long it is, so more and more bytes are read
-    /// until it is whole.
+    /// Reads the header of a file. A header does not say how long it is, so more and more bytes are
+    /// read until it is whole.
     ///
     /// Errors: `bad-gguf`, and those of the source.
     pub async fn read<S: Source>(reader: &mut Reader<S>) -> Result<Self> {

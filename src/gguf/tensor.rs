@@ -51,7 +51,7 @@ pub enum TensorType {
     F16,
     /// The upper half of an F32.
     Bf16,
-    /// Four ternary codes in a byte, one scale for the tensor.
+    /// Four ternary codes in a byte, and one scale for the tensor.
     I2S,
     /// Ternary codes, permuted for the look-up tables of one kind of CPU.
     Tl1,
@@ -61,9 +61,9 @@ pub enum TensorType {
     Q1_0,
     /// Ternary codes in blocks of 64.
     Q2_0,
-    /// Ternary codes in blocks of 128: what PrismML's fork of ggml wrote under the number of Q2_0.
+    /// Ternary codes in blocks of 128, which PrismML's fork of ggml wrote under the number of Q2_0.
     Q2_0Of128,
-    /// The same blocks of 128 under a number of their own.
+    /// The same blocks of 128 under their own number.
     Pq2_0,
     /// Five ternary codes in a byte, in blocks of 256.
     Tq1_0,
@@ -108,7 +108,7 @@ impl fmt::Display for TensorType {
 impl TensorType {
     /// The format's number for the type.
     pub fn id(self) -> u32 {
-        // Every type is in the table.
+        // The table has every type.
         FORMATS.iter().find(|format| format.ty == self).map_or(u32::MAX, |format| format.id)
     }
 }
@@ -127,7 +127,7 @@ pub mod type_id {
     pub const TQ2_0: u32 = 35;
     pub const I2_S: u32 = 36;
     pub const Q1_0: u32 = 41;
-    /// Also of the older blocks of 128.
+    /// Also the number of the older blocks of 128.
     pub const Q2_0: u32 = 42;
     pub const PQ2_0: u32 = 142;
 }
@@ -137,7 +137,7 @@ pub(super) struct Entry {
     name: String,
     ne: Vec<u64>,
     type_id: u32,
-    /// From the beginning of the tensors' bytes.
+    /// Counted from the beginning of the tensors' bytes.
     offset: u64,
 }
 
@@ -169,7 +169,7 @@ pub(super) fn parse(cursor: &mut Cursor<'_>, count: u64) -> Result<Vec<Entry>, S
     Ok(entries)
 }
 
-/// Finds each tensor's bytes, which must be aligned, within the file, and in no other tensor.
+/// Finds each tensor's bytes. They must be aligned, within the file, and in no other tensor.
 pub(super) fn place(
     entries: Vec<Entry>,
     data_start: u64,
@@ -219,11 +219,12 @@ pub(super) fn place(
     Ok(tensors)
 }
 
-/// What each type number stands for in this file.
+/// The type that each number stands for in this file.
 ///
 /// Forks of ggml gave some numbers to types of their own. Such a number means the type that fits
 /// the bytes of every tensor with it. A small tensor fits several types, but it has the type of the
-/// larger ones; if all are small, ggml's own type is meant. The name of a file says nothing.
+/// larger ones. If all are small, the number means ggml's own type. The name of a file says
+/// nothing.
 fn formats(
     entries: &[Entry],
     data_len: u64,
@@ -231,7 +232,7 @@ fn formats(
 ) -> Result<HashMap<u32, &'static Format>> {
     let mut starts: Vec<u64> = entries.iter().map(|entry| entry.offset).collect();
     starts.sort_unstable();
-    // Bytes up to the next tensor, and whether there is none.
+    // Bytes up to the next tensor, and whether there is no next one.
     let extent = |entry: &Entry| {
         let next = starts.partition_point(|&start| start <= entry.offset);
         let end = starts.get(next).unwrap_or(&data_len);
@@ -274,10 +275,10 @@ struct Format {
 }
 
 impl Format {
-    /// Whether a tensor of this type and of the shape `ne` has `extent` bytes up to the next one.
-    /// Behind the last tensor there may be anything.
+    /// Whether a tensor of this type and of the shape `ne` fits into `extent` bytes, which is the
+    /// room up to the next tensor. Behind the last tensor there may be anything.
     fn fits(&self, ne: &[u64], extent: u64, last: bool, alignment: u64) -> bool {
-        // Behind a TL tensor is a scale that the table does not count: one more unit.
+        // Behind a TL tensor is a scale that the table does not count. It takes one more unit.
         let units = if self.ty == TensorType::Tl2 { 2 } else { 1 };
         let rest = self.size.bytes(ne).and_then(|len| extent.checked_sub(len));
         rest.is_some_and(|rest| last || rest < alignment.saturating_mul(units))
@@ -331,7 +332,8 @@ const fn other(id: u32, name: &'static str, block: u64, bytes: u64) -> Format {
     blocks(id, TensorType::Other(name), block, bytes)
 }
 
-/// All types of a valid file. `inspect` names those too that this crate does not compute with.
+/// All types that a valid file may have. `inspect` names even those that this crate does not
+/// compute with.
 const FORMATS: &[Format] = &[
     blocks(type_id::F32, TensorType::F32, 1, 4),
     blocks(type_id::F16, TensorType::F16, 1, 2),

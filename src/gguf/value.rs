@@ -1,4 +1,4 @@
-//! The metadata of a GGUF file. Getters name the key in their errors.
+//! The metadata of a GGUF file. The errors of getters name the key.
 
 use std::fmt;
 
@@ -191,7 +191,7 @@ impl fmt::Display for Value {
 /// Getters give `None` if the key is absent, and an error that names the key if its value has
 /// another type.
 impl Metadata {
-    /// The value of `key` as it is.
+    /// The value of `key`, of any type.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.entries.iter().find(|(k, _)| k == key).map(|(_, value)| value)
     }
@@ -247,7 +247,8 @@ impl Metadata {
         })
     }
 
-    /// The value of a `key` that must be there: `metadata.require(key, Metadata::text)`.
+    /// The value of a `key` that must be there, read by one of the getters: `metadata.require(key,
+    /// Metadata::text)`.
     pub fn require<'a, T>(
         &'a self,
         key: &str,
@@ -288,7 +289,8 @@ impl Metadata {
     }
 }
 
-/// A key, short enough for a message: a damaged file can have a key as long as its vocabulary.
+/// A key that is short enough for a message. In a damaged file a key can be as long as a
+/// vocabulary.
 pub(crate) fn shortened(key: &str) -> &str {
     key.char_indices().nth(100).map_or(key, |(end, _)| &key[..end])
 }

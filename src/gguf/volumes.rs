@@ -1,7 +1,7 @@
 //! Joins the volumes of a model in several files.
 //!
-//! The first volume has the metadata. Each has a header of its own with some of the tensors, and
-//! says which of how many it is.
+//! The first volume has the metadata. Each volume has a header of its own, with some of the
+//! tensors, its number, and the number of volumes.
 
 use std::ops::Range;
 
@@ -10,19 +10,19 @@ use super::{Gguf, TensorInfo, Value, shortened};
 use crate::error::{Error, Result};
 use crate::source::{Reader, Source};
 
-/// The volumes of a model read as one file: the file that joining them would make.
+/// The volumes of a model, read as the one file that joining them would make.
 ///
-/// So nothing behind it knows of volumes. A model of one file passes through as it is.
+/// So no other module knows of volumes. A model of one file passes through as it is.
 pub struct Joined<S> {
     volumes: Vec<Reader<S>>,
-    /// What the joined file begins with instead of the volumes' headers.
+    /// The joined file's header. It replaces the headers of the volumes.
     header: Vec<u8>,
-    /// The rest of it, in order. Between two slices is padding.
+    /// The rest of the joined file, in order. Between two slices is padding.
     slices: Vec<Slice>,
     len: u64,
 }
 
-/// Bytes of the joined file that are those of a volume.
+/// A range of the joined file that comes from one volume.
 struct Slice {
     /// Offset in the joined file.
     start: u64,
@@ -98,8 +98,8 @@ impl<S: Source> Joined<S> {
     }
 }
 
-/// Whether this can be the volume at `index`. The others have few keys, which must not contradict
-/// those of the `first`.
+/// Refuses a header that cannot be that of the volume at `index`. Volumes after the first have few
+/// keys, which must not contradict those of the `first`.
 fn check(gguf: &Gguf, first: Option<&Gguf>, index: usize, count: usize) -> Result<(), String> {
     let integer = |key: &str| gguf.metadata.get(key).and_then(Value::integer);
     match integer("split.count") {
@@ -129,7 +129,7 @@ fn check(gguf: &Gguf, first: Option<&Gguf>, index: usize, count: usize) -> Resul
     }
 }
 
-/// All volumes together must have as many tensors as the first one says.
+/// Refuses volumes that do not have, together, as many tensors as the first one says.
 fn check_tensors(headers: &[Gguf]) -> Result<()> {
     let found = headers.iter().map(|gguf| gguf.tensors.len() as i128).sum();
     let said = headers[0].metadata.get("split.tensors.count").and_then(Value::integer);
@@ -164,7 +164,7 @@ impl<S: Source> Source for Joined<S> {
             let of_volume = |at: u64| slice.offset + (at - slice.start);
             let read = of_volume(start)..of_volume(end);
             let mut read = self.volumes[slice.volume].read(read).await?;
-            // Most reads are within one tensor. This saves the copy.
+            // Most reads are within one tensor. For them this saves a copy.
             if bytes.is_empty() {
                 bytes = read;
             } else {

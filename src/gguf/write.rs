@@ -6,7 +6,7 @@ use super::value::{self, Value};
 
 /// All of a GGUF file that is to be written, except the tensors' bytes.
 ///
-/// Nothing here is checked against what a reader accepts: tests write damaged files with it.
+/// Nothing here is compared with the rules of readers, because tests write damaged files with it.
 #[derive(Clone, Debug)]
 pub struct Header {
     /// The format's version: 3 is the current one.
@@ -61,7 +61,7 @@ impl Header {
         out.flush()
     }
 
-    /// Where each tensor begins, from the beginning of the tensors' bytes.
+    /// The offset of each tensor from the beginning of the tensors' bytes.
     pub(super) fn offsets(&self) -> impl Iterator<Item = u64> + '_ {
         self.tensors.iter().scan(0, |end, tensor| {
             let offset = u64::next_multiple_of(*end, self.alignment);

@@ -1,27 +1,26 @@
-//! The architectures that this crate runs: a table of what each does differently.
+//! The architectures that this crate runs, as a table of their differences.
 //!
 //! All are the same transformer: norm, q, k and v, RoPE, attention, output, norm, gate and up, an
 //! activation, down. The graph, the list of tensors and the plain reference read the differences
-//! from here.
+//! from this table.
 
 use super::role::Role;
 
-/// What distinguishes an architecture.
+/// The differences of one architecture.
 #[derive(Debug, PartialEq)]
 pub struct Architecture {
     /// `general.architecture`.
     pub name: &'static str,
-    /// The norms of a block beyond the two that all have, before attention and before the
-    /// feed-forward network.
+    /// The norms of a block besides those before attention and before the feed-forward network,
+    /// which all architectures have.
     pub norms: &'static [Role],
-    /// What happens to the gate before it multiplies up.
+    /// The function of the gate, whose result multiplies up.
     pub activation: Activation,
     /// Which elements of q and k rotate together.
     pub rope_pairs: RopePairs,
-    /// Tensors that divide the frequencies of RoPE; the file may have them.
+    /// The tensors that divide the frequencies of RoPE, if the file has them.
     pub rope_factors: &'static [Role],
-    /// Whether the file says by how much the embedding, the residual stream and the logits are
-    /// scaled.
+    /// Whether the file has factors for the embedding, the residual stream and the logits.
     pub scales: bool,
     /// Whether the heads together must be as wide as the residual stream.
     pub square_attention: bool,
@@ -29,7 +28,7 @@ pub struct Architecture {
     pub always_tied: bool,
 }
 
-/// What happens to the gate of the feed-forward network.
+/// The function of the gate in the feed-forward network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
     /// `max(0, x)²`.
@@ -75,7 +74,7 @@ const LLAMA: Architecture = Architecture {
 
 /// Every architecture that this crate runs.
 pub const ARCHITECTURES: &[Architecture] = &[
-    // The official 2B-4T, and what today's converters write.
+    // The official 2B-4T, and the files of today's converters.
     Architecture { name: "bitnet-b1.58", activation: Activation::Relu2, ..BITNET },
     // The first upload of 2B-4T, and models derived from it.
     Architecture { name: "bitnet-25", activation: Activation::Relu2, ..BITNET },
@@ -106,7 +105,7 @@ impl Architecture {
         ARCHITECTURES.iter().find(|architecture| architecture.name == name)
     }
 
-    /// Whether the blocks have this norm.
+    /// Whether the blocks of the architecture have this norm.
     pub fn has(&self, norm: Role) -> bool {
         self.norms.contains(&norm)
     }

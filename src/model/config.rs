@@ -10,7 +10,7 @@ use super::rope::{Rope, RopeScaling};
 /// The sizes and constants of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// What distinguishes its architecture.
+    /// The differences of its architecture.
     pub architecture: &'static Architecture,
     /// `general.name`; empty if the file has none.
     pub name: String,
@@ -24,7 +24,7 @@ pub struct Config {
     pub n_layer: usize,
     /// Attention heads.
     pub n_head: usize,
-    /// Heads of keys and values, each shared by `n_head / n_head_kv` heads.
+    /// Heads of keys and values. `n_head / n_head_kv` heads share each.
     pub n_head_kv: usize,
     /// Width of a head.
     pub head_dim: usize,
@@ -36,20 +36,21 @@ pub struct Config {
     pub rope: Rope,
     /// Multiplies the rows of the embedding.
     pub embedding_scale: f32,
-    /// Multiplies what attention and the feed-forward network add to the residual stream.
+    /// Multiplies the results of attention and of the feed-forward network before the residual
+    /// stream takes them.
     pub residual_scale: f32,
     /// Divides the logits.
     pub logit_scale: f32,
 }
 
-/// Tensors, and the KV cache of a block, must have fewer elements than this. Then their bytes can
-/// be counted with the 32 bits of wasm and of shaders, even at four bytes for each element.
+/// A tensor, and the KV cache of a block, must have fewer elements than this. So 32 bits, in wasm
+/// and in shaders, can count their bytes even at four bytes for each element.
 const MAX_ELEMENTS: u64 = 1 << 30;
 
 impl Config {
-    /// Tokens of a vocabulary, at most.
+    /// The most tokens of a vocabulary.
     pub const MAX_VOCAB: usize = 1 << 22;
-    /// The largest width of a head that a file may say.
+    /// The largest width of a head.
     pub const MAX_HEAD_DIM: usize = 1 << 12;
 
     /// Reads the metadata. Refuses a model that this crate would compute wrongly.
@@ -115,7 +116,8 @@ impl Config {
             if !size.is_multiple_of(32) {
                 return unsupported(format!("{name} {size} is not a multiple of 32"));
             }
-            // Below, a sum of products of codes and int8 is exact even in the f32 of bitnet.cpp.
+            // Below this size, a sum of products of codes and int8 is exact even in the f32 of
+            // bitnet.cpp.
             if size >= 1 << 16 {
                 return unsupported(format!("{name} {size} is above 65535"));
             }
@@ -151,8 +153,8 @@ impl Config {
     }
 }
 
-/// The size of the vocabulary: the number of tokens, or `vocab_size` in a file without tokens. A
-/// file that has both may count the rows of its embedding, which can be more.
+/// The size of the vocabulary: the number of tokens, or `vocab_size` in a file without tokens. In a
+/// file with both, `vocab_size` may count the rows of the embedding, which can be more.
 fn n_vocab(keys: &Keys<'_>, gguf: &Gguf) -> Result<usize> {
     let tokens = keys.metadata.strings("tokenizer.ggml.tokens")?.map(|tokens| tokens.len());
     let embd = gguf.tensor(&format!("{}.weight", Role::TokenEmbd.name()));
@@ -166,7 +168,7 @@ fn n_vocab(keys: &Keys<'_>, gguf: &Gguf) -> Result<usize> {
     }
 }
 
-/// The metadata keys of one architecture, whose name begins them and may have dots in it.
+/// The metadata keys of one architecture. Its name begins them, and may have dots in it.
 struct Keys<'a> {
     metadata: &'a Metadata,
     prefix: &'a str,
@@ -204,7 +206,7 @@ impl Keys<'_> {
         unsupported(format!("`{key}` is {value}, not a positive number"))
     }
 
-    /// The width of a head. Several keys may say it: they must agree.
+    /// The width of a head. If several keys say it, they must agree.
     fn head_dim(&self, n_embd: usize, n_head: usize) -> Result<usize> {
         let head_dim = match self.integer("attention.key_length")? {
             Some(_) => self.size("attention.key_length", Config::MAX_HEAD_DIM)?,
@@ -239,7 +241,7 @@ impl Keys<'_> {
         let scaling = match kind {
             "none" => RopeScaling::Linear { factor: 1.0 },
             "linear" => RopeScaling::Linear { factor },
-            // YaRN's ramp divides by the base's logarithm.
+            // YaRN's ramp divides by the logarithm of the base.
             "yarn" if base <= 1.0 => {
                 let key = self.key("rope.freq_base");
                 return unsupported(format!("`{key}` is {base}; YaRN needs more than 1"));
@@ -257,7 +259,7 @@ impl Keys<'_> {
         Ok(Rope { base: f64::from(base), scaling, attn_factor: f64::from(attn_factor) })
     }
 
-    /// By how much the context was extended; 0 stands for 1.
+    /// The factor by which the context was extended. 0 stands for 1.
     fn scaling_factor(&self) -> Result<f64> {
         for name in ["rope.scaling.factor", "rope.scale_linear"] {
             let key = self.key(name);
@@ -271,8 +273,8 @@ impl Keys<'_> {
         Ok(1.0)
     }
 
-    /// llama.cpp ignores these for the architectures here. A file that says otherwise was made for
-    /// another program.
+    /// Refuses unusual values of keys that llama.cpp ignores for the architectures here. A file
+    /// with such values was made for another program.
     fn expect_usual_yarn(&self) -> Result<()> {
         for (name, usual) in [
             ("rope.scaling.yarn_ext_factor", 1.0),
@@ -289,7 +291,7 @@ impl Keys<'_> {
         Ok(())
     }
 
-    /// Settings that would change the computation must be absent or neutral.
+    /// Refuses settings that would change the computation. They must be absent or neutral.
     fn refuse_variants(&self) -> Result<()> {
         let files = self.metadata.integer("split.count")?;
         if files.is_some_and(|files| files > 1) {

@@ -1,6 +1,6 @@
-//! What the tensors of a model are for.
+//! The roles of tensors in a model.
 
-/// What a tensor is for. Roles are named as in GGUF.
+/// The role of a tensor in the model. Roles are named as in GGUF.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// The embedding `[n_embd, n_vocab]`.
@@ -29,7 +29,8 @@ pub enum Role {
     AttnKNorm,
     /// The norm of the results of all heads `[n_head * head_dim]`.
     AttnSubNorm,
-    /// From the results of all heads to the residual stream `[n_head * head_dim, n_embd]`.
+    /// The product that brings the results of all heads back to the residual stream `[n_head *
+    /// head_dim, n_embd]`.
     AttnOutput,
     /// The norm before the feed-forward network `[n_embd]`.
     FfnNorm,
@@ -43,7 +44,7 @@ pub enum Role {
     FfnDown,
 }
 
-/// What kinds of tensors there are.
+/// The kind of a tensor, which decides its shape and types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A row for each token: the embedding and the LM head.
@@ -93,7 +94,7 @@ impl Role {
         }
     }
 
-    /// What kind of tensor this is.
+    /// The kind of tensors with this role.
     pub fn kind(self) -> Kind {
         match self {
             Self::TokenEmbd | Self::Output => Kind::Vocabulary,

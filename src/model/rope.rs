@@ -49,14 +49,14 @@ pub struct Angles {
 }
 
 impl Rope {
-    /// Whether a context of `n_ctx` tokens takes the long factors of a file that has two tensors of
-    /// them. This is decided once for a loaded model, as llama.cpp does.
+    /// Whether a context of `n_ctx` tokens takes the tensor of long factors, in a file that has two
+    /// tensors of factors. This is decided once, when the model is loaded, as in llama.cpp.
     pub fn takes_long_factors(&self, n_ctx: usize) -> bool {
         matches!(self.scaling, RopeScaling::LongRope { original, .. } if n_ctx as u64 > original)
     }
 
-    /// Which of two tensors of factors a context of `n_ctx` tokens takes, as a sentence for people;
-    /// `None` if the file has no two.
+    /// A sentence for people that says which of two tensors of factors a context of `n_ctx` tokens
+    /// takes; `None` if the file does not have two.
     pub fn note(&self, n_ctx: usize) -> Option<String> {
         let RopeScaling::LongRope { original, .. } = self.scaling else { return None };
         let factors = if self.takes_long_factors(n_ctx) { "long" } else { "short" };
@@ -68,8 +68,8 @@ impl Rope {
 }
 
 impl Angles {
-    /// The angles for heads of `head_dim` values. `divisors` `[head_dim / 2]` are the factors that
-    /// the file has as a tensor, if any.
+    /// The angles for heads of `head_dim` values. `divisors` `[head_dim / 2]` are the factors of
+    /// the file's tensor, if it has one.
     ///
     /// Source of YaRN: Peng et al. 2023, arXiv:2309.00071, with the ramp rounded as llama.cpp and
     /// transformers do.
@@ -90,7 +90,7 @@ impl Angles {
                 per_position.iter_mut().for_each(|angle| *angle /= factor);
             }
             RopeScaling::Yarn { factor, original } => {
-                // The pair that makes this many rotations over the original context.
+                // The pair that makes so many rotations over the original context.
                 let pair = |rotations: f64| {
                     width * (original / (rotations * 2.0 * PI)).ln() / (2.0 * base.ln())
                 };
@@ -115,7 +115,7 @@ impl Angles {
     }
 }
 
-/// YaRN keeps the frequencies that make at least this many rotations over the original context.
+/// YaRN keeps the frequencies that make at least so many rotations over the original context.
 const BETA_FAST: f64 = 32.0;
-/// It divides those that make at most this many.
+/// YaRN divides the frequencies that make at most so many rotations.
 const BETA_SLOW: f64 = 1.0;

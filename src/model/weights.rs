@@ -43,8 +43,8 @@ impl Kind {
         match self {
             Self::Vocabulary => floats.into_iter().chain(blocks).collect(),
             Self::Matrix => {
-                // A type of four bits is what llama.cpp falls back to where rows do not divide by
-                // the blocks of a ternary one.
+                // Where rows do not divide by the blocks of a ternary type, llama.cpp falls back to
+                // a type of four bits.
                 let fits = |ty: &TensorType| {
                     *ty == TensorType::Q4_0 || block_type(*ty).is_some_and(BlockType::is_ternary)
                 };
@@ -58,9 +58,9 @@ impl Kind {
 /// A tensor that the model needs, found in the file.
 #[derive(Clone, Debug)]
 pub struct Weight {
-    /// What it is for.
+    /// Its role in the model.
     pub role: Role,
-    /// The transformer block; 0 for the roles that a model has once.
+    /// The index of the transformer block; 0 for the roles that a model has only once.
     pub block: usize,
     /// The tensor in the file.
     pub tensor: TensorInfo,
@@ -109,7 +109,7 @@ impl Weight {
         }
     }
 
-    /// The values of a tensor that divides RoPE's frequencies: each is above 0.
+    /// The values of a tensor that divides RoPE's frequencies. Each must be above 0.
     pub fn divisors(&self, bytes: &[u8]) -> Result<Vec<f32>> {
         let values = self.floats(bytes)?;
         match values.iter().position(|&value| value <= 0.0) {
@@ -121,7 +121,7 @@ impl Weight {
         }
     }
 
-    /// What is wrong with blocks that begin `at` bytes after the tensor's beginning.
+    /// The error for a fault in blocks that begin `at` bytes after the tensor's beginning.
     pub fn fault(&self, at: u64, fault: Fault) -> Error {
         let name = &self.tensor.name;
         let within = block_type(self.tensor.ty).map_or(0, |block| block.offset_of(fault) as u64);
@@ -145,8 +145,8 @@ impl Weight {
     }
 }
 
-/// Finds every tensor that the model needs and checks its shape and type. They are in the order of
-/// the file.
+/// Finds every tensor that the model needs and checks its shape and type. Gives them in the order
+/// of the file.
 ///
 /// Errors: `missing-tensor`, `tensor-shape`, and `unsupported-model` for a tensor that the model
 /// would not use.
@@ -174,7 +174,8 @@ pub fn weights(config: &Config, gguf: &Gguf) -> Result<Vec<Weight>> {
         let name = format!("{}.weight", role.name());
         if let Some(tensor) = tensors.remove(name.as_str()) {
             check(role, config, tensor)?;
-            // The first upload of 2B-4T has a copy of its embedding, which bitnet.cpp ignores too.
+            // The first upload of 2B-4T has a copy of its embedding as output. bitnet.cpp ignores
+            // it too.
             if role != Role::Output || !always_tied {
                 weights.push(Weight { role, block: 0, tensor: tensor.clone() });
             }
@@ -182,7 +183,7 @@ pub fn weights(config: &Config, gguf: &Gguf) -> Result<Vec<Weight>> {
     }
     check_rope_factors(config, &weights)?;
     check_stacks(&weights)?;
-    // A bias or a scale that is not applied would make the text wrong, and nobody would know why.
+    // A bias or a scale that is not applied would make the text wrong without any error.
     if let Some(extra) = gguf.tensors.iter().find(|t| tensors.contains_key(t.name.as_str())) {
         return Err(Error::UnsupportedModel(format!(
             "the file has a tensor `{}`, which a `{}` model of {} blocks does not use",
@@ -193,7 +194,8 @@ pub fn weights(config: &Config, gguf: &Gguf) -> Result<Vec<Weight>> {
     Ok(weights)
 }
 
-/// A file has the factors for both short and long contexts, or none.
+/// Refuses a file that has the factors for short contexts without those for long ones, or the other
+/// way round.
 fn check_rope_factors(config: &Config, weights: &[Weight]) -> Result<()> {
     let has = |role| weights.iter().any(|weight| weight.role == role);
     let declared = matches!(config.rope.scaling, RopeScaling::LongRope { .. });
@@ -211,8 +213,9 @@ fn check_rope_factors(config: &Config, weights: &[Weight]) -> Result<()> {
     Ok(())
 }
 
-/// Matrices with the same input are stacked on the GPU, so their types agree. All matrices take
-/// their inputs alike: I2_S takes int8 with a scale for each token, other types do not.
+/// Refuses matrices that cannot share their input. Matrices with the same input are stacked on the
+/// GPU, so their types must agree. All matrices must take their inputs alike: I2_S takes int8 with
+/// a scale for each token, other types do not.
 fn check_stacks(weights: &[Weight]) -> Result<()> {
     let mut types = HashMap::new();
     let mut matrices = weights.iter().filter(|weight| weight.role.kind() == Kind::Matrix);
@@ -251,7 +254,7 @@ fn check(role: Role, config: &Config, tensor: &TensorInfo) -> Result<()> {
             tensor.name, tensor.ty
         )));
     }
-    // More rows than tokens are legal: they pad the vocabulary.
+    // More rows than tokens are allowed: they pad the vocabulary.
     let padded = role.kind() == Kind::Vocabulary
         && matches!(tensor.ne[..], [columns, rows] if columns == shape[0] && rows >= shape[1]);
     if (tensor.ne == shape || padded) && types.contains(&tensor.ty) {

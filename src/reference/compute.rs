@@ -1,5 +1,5 @@
-//! The reference as what computes for a session: slots, a KV cache that sequences share, and the choice
-//! of tokens. Everything is computed when it is submitted.
+//! Makes the reference compute for a session, with slots, a KV cache that sequences share, and the
+//! choice of tokens. It computes everything at once when it is submitted.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -19,10 +19,11 @@ use crate::sampling::{Logprobs, Mask, Sampling};
 use crate::source::{Reader, Source};
 use crate::ternary::Layout;
 
-/// Sequences of a step, and tokens of a draft pass or of a pass of several sequences.
+/// The most sequences of a step. Also the most tokens of a draft pass, and of a pass of several
+/// sequences.
 const SLOTS: usize = 8;
 
-/// Tokens of a chunk. More would only keep a page waiting for longer.
+/// Tokens of a chunk. Larger chunks would only make a page wait longer.
 const CHUNK: usize = 64;
 
 /// Opens the reference for a session. It computes on the CPU, and holds keys and values as f32.
@@ -30,7 +31,8 @@ const CHUNK: usize = 64;
 pub struct OnCpu {
     /// Tokens of a chunk.
     pub chunk: usize,
-    /// How many steps may be in flight. More gain nothing here: tests behave as a card does.
+    /// How many steps may be in flight. More steps gain nothing here. They let tests behave as a
+    /// card does.
     pub depth: Depth,
     /// Whether generations draft unless told otherwise.
     pub prompt_lookup: bool,
@@ -90,7 +92,7 @@ impl Opening for OnCpu {
     }
 }
 
-/// The model with its KV cache, and what belongs to each sequence.
+/// The model with its KV cache, and the state of each sequence.
 struct Computer {
     config: Config,
     sample: u64,
@@ -104,7 +106,7 @@ struct Computer {
     slot: Cell<usize>,
 }
 
-/// What choosing tokens takes of a sequence.
+/// The state of a sequence that the choice of its tokens needs.
 #[derive(Default)]
 struct Slot {
     /// The token that was chosen last.
@@ -115,7 +117,7 @@ struct Slot {
     masks: Vec<Mask>,
     /// How often the output has each token of the sequence: 0 if the prompt alone has it.
     times: BTreeMap<u32, f32>,
-    /// Tokens that were counted before the steps, which count theirs.
+    /// Tokens that were counted before the steps. Steps count their own tokens.
     n_counted: usize,
 }
 
@@ -127,8 +129,9 @@ impl Slot {
         }
     }
 
-    /// Chooses the token after `n` tokens by the model's `logits`, adjusted by `times`. `drafted`: the number
-    /// of the token of a draft pass after which it comes; it is the best one then.
+    /// Chooses the token after `n` tokens by the model's `logits`, adjusted by `times`. If it comes
+    /// after a token of a draft pass, `drafted` is the number of that token, and the best token is
+    /// chosen.
     fn choose(
         &self,
         logits: &[f32],
@@ -158,7 +161,8 @@ impl Slot {
 }
 
 impl Computer {
-    /// Computes tokens of a sequence. Gives the residual stream after each, behind the last block.
+    /// Computes tokens of a sequence. Gives the residual stream after the last block, for each
+    /// token.
     fn compute(&self, first: usize, pos: usize, ids: &[u32]) -> Vec<Vec<f32>> {
         let mut layers = self.layers.borrow_mut();
         let known = |id: u32| if (id as usize) < self.config.n_vocab { id as usize } else { 0 };
@@ -169,7 +173,8 @@ impl Computer {
         self.layers.borrow().logits(x)
     }
 
-    /// Computes `ids`, and chooses the token after them in a slot. `counts`: the last of `ids` is counted.
+    /// Computes `ids` and chooses the token after them in a slot. `counts` says whether the last of
+    /// `ids` is counted.
     fn sample(&self, Seat { slot, first, pos }: Seat, ids: &[u32]) -> Choice {
         let x = self.compute(first, pos, ids).pop().unwrap_or_default();
         let (logits, n) = (self.logits(&x), pos + ids.len());
@@ -186,7 +191,7 @@ impl Computer {
         Seat { slot: self.slot.get(), first: self.first.get(), pos }
     }
 
-    /// Computes the token of the slot, and chooses the next one. Repeats that.
+    /// Computes the token of the slot and chooses the next one, `n` times.
     fn decode(&self, seat: Seat, n: usize) -> Vec<Choice> {
         (seat.pos..seat.pos + n)
             .map(|pos| {
@@ -270,7 +275,7 @@ impl Compute for Computer {
     }
 
     fn lost(&self) -> oneshot::Receiver<Loss> {
-        // No device, no loss: the receiver fails at once.
+        // There is no device to lose: the receiver fails at once.
         oneshot::channel().1
     }
 

@@ -1,9 +1,9 @@
 //! The whole model in plain Rust. Tests compare the GPU's results with it.
 //!
 //! It computes one token at a time, with f64 sums. [`Reference::forward`] is the model, [`ops`] has
-//! its operations, and [`OnCpu`] makes it compute for a session. It is exact where llama.cpp and bitnet.cpp approximate: nothing is rounded to
-//! f16, and the inputs of a product are rounded to int8 only for I2_S weights, whose models were
-//! trained so.
+//! its operations, and [`OnCpu`] makes it compute for a session. It is exact where llama.cpp and
+//! bitnet.cpp approximate: it rounds nothing to f16. It rounds the inputs of a product to int8 only
+//! for I2_S weights, because their models were trained so.
 
 mod compute;
 pub mod ops;
@@ -46,7 +46,7 @@ struct Layers {
 pub struct ReferenceOptions {
     /// The order of the file's I2_S codes.
     pub layout: Layout,
-    /// Tokens of context, on which the factors of longrope depend; `None`: the model's own.
+    /// Tokens of context, which decide the factors of longrope; `None`: the model's own limit.
     pub context: Option<usize>,
 }
 
@@ -59,7 +59,7 @@ struct Weights {
     blocks: Vec<Block>,
 }
 
-/// Norms that the architecture does not have are `None`.
+/// A block's tensors. Norms that the architecture does not have are `None`.
 #[derive(Default)]
 struct Block {
     attn_norm: Vec<f32>,             // [n_embd]
@@ -139,7 +139,7 @@ impl Layers {
         self.step_through(self.config.n_layer, id, first, pos)
     }
 
-    /// The same through the first `blocks` blocks.
+    /// Like [`Layers::step`], but through the first `blocks` blocks only.
     fn step_through(&mut self, blocks: usize, id: usize, first: usize, pos: usize) -> Vec<f32> {
         let config = &self.config;
         let Config { n_embd, n_head, n_head_kv, head_dim, eps, .. } = *config;
@@ -177,7 +177,7 @@ impl Layers {
         x
     }
 
-    /// A residual stream after the last norm.
+    /// The hidden state of a residual stream, which is the stream after the last norm.
     fn hidden(&self, x: &[f32]) -> Vec<f32> {
         ops::rms_norm(x, &self.weights.output_norm, self.config.eps)
     }
@@ -193,15 +193,15 @@ impl Layers {
         logits
     }
 
-    /// The keys of the first block, its values, and so on.
+    /// The buffers of the KV cache: the keys of the first block, its values, and so on.
     fn cache_buffers(&mut self) -> impl Iterator<Item = &mut Vec<f32>> {
         self.cache.iter_mut().flat_map(|KvCache { k, v }| [k, v])
     }
 }
 
 impl KvCache {
-    /// Puts a key and a value at position `pos` of the sequence that begins at `first`. Gives those of the
-    /// sequence up to there.
+    /// Puts a key and a value at position `pos` of the sequence that begins at `first`. Gives all
+    /// keys and values of the sequence up to there.
     fn put(&mut self, first: usize, pos: usize, new: [&[f32]; 2]) -> [&[f32]; 2] {
         let Self { k, v } = self;
         let mut all = [k, v].into_iter().zip(new);
@@ -224,7 +224,7 @@ impl Default for Matrix {
 }
 
 impl Matrix {
-    /// The product with a row; of I2_S in bitnet.cpp's order of operations.
+    /// The product with a row `x`. For I2_S, it has bitnet.cpp's order of operations.
     fn times(&self, x: &[f32]) -> Vec<f32> {
         match self {
             Self::Ternary { codes, columns, scale } => {
@@ -261,7 +261,7 @@ impl Reference {
         Self::load_as(reader, ReferenceOptions::default()).await
     }
 
-    /// Loads a GGUF file in the way that `options` say.
+    /// Loads a GGUF file in the way that `options` ask for.
     pub async fn load_as<S: Source>(
         reader: &mut Reader<S>,
         options: ReferenceOptions,
@@ -303,7 +303,7 @@ impl Layers {
             bytes.hash(&mut hasher);
             progress(Progress::Upload { loaded: tensor.offset + tensor.len, total });
             if weight.role == unused {
-                // Other contexts take this tensor. If it is bad, so is the file.
+                // Only other contexts take this tensor. But if it is bad, the file is damaged.
                 weight.divisors(&bytes)?;
             } else {
                 weights.put(weight, &bytes, layout)?;
