@@ -1,6 +1,6 @@
 //! The filters, tests and functions of Jinja that chat templates use. minijinja has more, but each
-//! adds to what a page downloads. None of these puts a list into a list, so that a chain of them
-//! cannot make a value deep, which `guard` counts on.
+//! adds to the bytes that a page downloads. None of these puts a list into a list, so a chain of
+//! them cannot make a deep value. `guard` relies on that.
 
 use std::borrow::Cow;
 
@@ -10,11 +10,11 @@ use minijinja::{Environment, Error, ErrorKind, State, Value, filters, functions,
 use super::record::record;
 use super::{clock, json, methods};
 
-/// Whether something holds for a value.
+/// A test of one value.
 type Test = fn(&Value) -> bool;
-/// How two values compare.
+/// A comparison of two values.
 type Comparison = fn(&Value, &Value) -> bool;
-/// Takes fuel for what is read of arguments.
+/// Takes fuel for reading the arguments.
 type Meter = fn(&State<'_, '_>, &[Value]) -> Result<(), Error>;
 
 const TESTS: &[(&str, Test)] = &[
@@ -46,10 +46,10 @@ const COMPARISONS: &[(&str, Comparison)] = &[
     ("gt", tests::is_gt),
 ];
 
-/// Filters of text. Each is a method of Python's strings too.
+/// Filters of text. Python's strings have a method of the same name for each.
 const OF_TEXT: &[&str] = &["upper", "lower", "title", "capitalize"];
 
-/// Adds them to an environment that has nothing.
+/// Adds all of them to an empty environment.
 pub(super) fn install(environment: &mut Environment<'static>) {
     for &(name, test) in TESTS {
         environment.add_test(name, test);
@@ -87,7 +87,7 @@ pub(super) fn install(environment: &mut Environment<'static>) {
     environment.add_filter("reject", filters::reject);
     environment.add_filter("selectattr", filters::selectattr);
     environment.add_filter("rejectattr", filters::rejectattr);
-    // There is nothing to escape in a prompt.
+    // Prompts need no escapes.
     environment.add_filter("safe", |value: Value| value);
 
     environment.add_function("namespace", functions::namespace);
@@ -100,8 +100,8 @@ pub(super) fn install(environment: &mut Environment<'static>) {
     });
 }
 
-/// A filter or a test that pays for what it reads before it does. minijinja charges the text that a
-/// tag's filter is for, but no arguments, and nothing that `map` and `select` call.
+/// Makes a filter or a test pay for what it reads, before it reads it. minijinja charges for the
+/// text of a tag's filter. It does not charge for arguments, nor for what `map` and `select` call.
 fn metered(
     meter: Meter,
     function: Value,
@@ -112,7 +112,7 @@ fn metered(
     }
 }
 
-/// Jinja's `range`. minijinja's own overflows at numbers that no template needs.
+/// Jinja's `range`. minijinja's own overflows at large numbers, which no template needs.
 fn range(lower: i32, upper: Option<i32>, step: Option<i32>) -> Result<Value, Error> {
     let wide = |number: i32| number as isize;
     functions::range(wide(lower), upper.map(wide), step.map(wide))
@@ -140,7 +140,7 @@ fn items(map: &Value) -> Result<Value, Error> {
     Ok(pairs.into())
 }
 
-/// Jinja's `indent`: moves all lines but the first, and those that are blank, to the right.
+/// Jinja's `indent`. It moves all lines to the right, except the first and blank ones.
 fn indent(
     state: &State<'_, '_>,
     text: Cow<'_, str>,

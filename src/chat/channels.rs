@@ -2,34 +2,35 @@
 
 use serde::Serialize;
 
-/// What a generated text is meant for.
+/// The purpose of a generated text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Channel {
-    /// What the model says to itself first.
+    /// The model's reasoning before it answers.
     Reasoning,
-    /// What it says to the user.
+    /// The answer to the user.
     Answer,
 }
 
 /// A generated text that comes in parts. `<think>` at its beginning begins the reasoning, and
-/// `</think>` ends it; neither belongs to a channel, nor does the white space around the reasoning.
+/// `</think>` ends it. Neither belongs to a channel. The white space around the reasoning does not
+/// either.
 #[derive(Clone, Debug)]
 pub struct Channels {
     state: State,
-    /// Text that is not certain yet: it may be the beginning of a marker, or white space at the
-    /// end of the reasoning.
+    /// Text whose channel is not certain yet. It may be the beginning of a marker, or white space
+    /// at the end of the reasoning.
     held: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
-    /// Nothing but white space and perhaps a part of `<think>` has come.
+    /// So far there is only white space, and perhaps a part of `<think>`.
     Beginning,
-    /// Nothing of the reasoning but white space has come.
+    /// `<think>` has come, and only white space of the reasoning.
     ReasoningBegins,
     Reasoning,
-    /// `</think>` has come, and nothing of the answer but white space.
+    /// `</think>` has come, and only white space of the answer.
     AnswerBegins,
     Answer,
 }
@@ -50,7 +51,7 @@ impl Channels {
         Self { state: State::ReasoningBegins, held: String::new() }
     }
 
-    /// A text that is all answer, whatever is in it.
+    /// A text that is all answer, even if it has markers in it.
     pub fn answer() -> Self {
         Self { state: State::Answer, held: String::new() }
     }
@@ -63,7 +64,7 @@ impl Channels {
         }
     }
 
-    /// Adds text. Gives what is certain now of the reasoning and of the answer after it.
+    /// Adds text. Gives the reasoning that is certain now, and the answer after it.
     pub fn push(&mut self, text: &str) -> (String, String) {
         if self.state == State::Answer {
             return (String::new(), text.into());
@@ -120,7 +121,7 @@ impl Channels {
         if was == State::Reasoning { rest.trim_end().into() } else { String::new() }
     }
 
-    /// The text that was held back, when no more follows, and its channel.
+    /// Ends the text. Gives the text that was held back, and its channel.
     pub fn finish(&mut self) -> (Channel, String) {
         (self.channel(), std::mem::take(&mut self.held))
     }
@@ -132,8 +133,8 @@ impl Default for Channels {
     }
 }
 
-/// Bytes of a reasoning that cannot belong to its end: not to `</think>`, and not to the white
-/// space before it.
+/// The number of bytes of a reasoning that cannot belong to its end: neither to `</think>` nor to
+/// the white space before it.
 fn certain(text: &str) -> usize {
     let close = Channels::CLOSE;
     let marker = (1..close.len()).rev().find(|&n| text.ends_with(&close[..n])).unwrap_or(0);

@@ -25,7 +25,7 @@ pub(super) fn now(format: &str) -> String {
     strftime(since.as_secs(), format)
 }
 
-/// The time `seconds` after the beginning of 1970. A code that is not known stays as it is.
+/// The time `seconds` after the beginning of 1970. An unknown code stays as it is.
 fn strftime(seconds: u64, format: &str) -> String {
     let (days, seconds) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = civil(days);
@@ -81,7 +81,7 @@ fn civil(days: u64) -> (u64, u64, u64) {
 mod tests {
     use super::strftime;
 
-    /// The expected texts are Python's, of `datetime.fromtimestamp(seconds, UTC)`.
+    /// The expected texts are those of Python's `datetime.fromtimestamp(seconds, UTC)`.
     #[test]
     fn dates_are_pythons() {
         let format = "%A %a %d %B %b %m %Y %y %H %I %p %M %S %% %q";

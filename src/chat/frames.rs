@@ -1,15 +1,15 @@
-//! The templates of our own, for files without one or with a wrong one.
+//! The built-in templates, for files without a template or with a wrong one.
 
 use crate::error::Result;
 use crate::gguf::Metadata;
 use crate::tokenizer::Tokenizer;
 
-/// A template of our own.
+/// A built-in template.
 #[derive(Debug)]
 pub(super) struct Frame {
-    /// As `info` names it.
+    /// Its name in `info`.
     pub(super) name: &'static str,
-    /// The model's `general.architecture` must be one of these; none: it may be any.
+    /// The values of `general.architecture` that it is for; none: it is for any.
     architectures: &'static [&'static str],
     /// The special tokens that the vocabulary must have.
     pub(super) needs: &'static [&'static str],
@@ -19,7 +19,7 @@ pub(super) struct Frame {
     pub(super) source: &'static str,
 }
 
-/// The frames. The first one that fits a model is its own.
+/// The frames. A model gets the first one that fits it.
 const FRAMES: &[Frame] = &[
     Frame {
         name: "bitnet",
@@ -58,8 +58,8 @@ const FRAMES: &[Frame] = &[
     },
 ];
 
-/// The architectures whose files bring a wrong template: with it these models hardly ever end an
-/// answer.
+/// The architectures whose files have a wrong template. With that template these models hardly ever
+/// end an answer.
 const WRONG_IN_FILE: &[&str] = &["bitnet-b1.58", "bitnet-25"];
 
 /// Whether the template in a file of this architecture is to be ignored.
@@ -74,7 +74,7 @@ pub(super) fn find(metadata: &Metadata, tokenizer: &Tokenizer) -> Result<Option<
         if frame.architectures.is_empty() {
             frame.needs.iter().all(|text| tokenizer.special(text).is_some())
         } else {
-            // What such a model lacks is said when it is asked to chat.
+            // If such a model lacks special tokens, the error comes when it is asked to chat.
             frame.architectures.contains(&architecture)
         }
     }))

@@ -1,9 +1,10 @@
 //! Keeps the values of a template shallow.
 //!
-//! minijinja limits time and memory, but a list within a list within a list takes stack when it is
-//! dropped or shown, without a limit; so does a namespace within itself. WebAssembly has little
-//! stack, and what overflows it ends the program. So what a template may bind to a name is checked
-//! where it does that in a loop, and how deep its text may go otherwise.
+//! minijinja limits time and memory. But a list within a list within a list takes stack when it is
+//! dropped or shown, and there is no limit to that. A namespace within itself does the same.
+//! WebAssembly has little stack, and an overflow ends the program. In a loop, a template could make
+//! a value deeper and deeper by binding it to a name, so every bound value is checked. All else can
+//! only be as deep as the template's text, so the depth of the text is checked.
 
 use minijinja::value::ValueKind;
 use minijinja::{Error as JinjaError, ErrorKind, State, Value};
@@ -11,22 +12,22 @@ use minijinja::{Error as JinjaError, ErrorKind, State, Value};
 use super::literals;
 use crate::error::{Error, Result};
 
-/// Bytes of a template. The longest that are in use have some 20 000.
+/// The most bytes of a template. The longest that are in use have some 20 000.
 const MAX_BYTES: usize = 1 << 18;
-/// Brackets within one another, in one tag.
+/// The most brackets within one another, in one tag.
 const MAX_BRACKETS: usize = 16;
-/// Characters of a tag outside of strings: `1 + 1 + 1` goes deep without brackets.
+/// The most characters of a tag, without strings: `1 + 1 + 1` goes deep without brackets.
 const MAX_LENGTH: usize = 2000;
-/// Blocks within one another.
+/// The most blocks within one another.
 const MAX_BLOCKS: usize = 24;
-/// Lists and maps within one another, in a value that has a name.
+/// The most lists and maps within one another, in a value that has a name.
 const MAX_DEPTH: usize = 32;
 
-/// The functions that check values. No template knows their names.
+/// The names of the functions that check values. No template knows them.
 pub(super) const BOUNDED: &str = "__bounded";
 pub(super) const BOUNDED_FIELD: &str = "__bounded_field";
 
-/// The template with a check around every value that it binds with `set`.
+/// Puts a check around every value that the template binds with `set`.
 ///
 /// Errors: `bad-template` if its text is too long or goes too deep.
 pub(super) fn guarded(source: &str) -> Result<String> {
@@ -76,7 +77,7 @@ pub(super) fn bounded(state: &State<'_, '_>, value: Value) -> Result<Value, Jinj
     Ok(value)
 }
 
-/// The same for what becomes a field of a namespace, which could be that namespace.
+/// Like [`bounded`], for a value that becomes a field of a namespace. It could be that namespace.
 pub(super) fn bounded_field(state: &State<'_, '_>, value: Value) -> Result<Value, JinjaError> {
     check(state, &value, 0, false)?;
     Ok(value)

@@ -6,10 +6,10 @@ use std::fmt::Write;
 use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{Error, ErrorKind, State, Value};
 
-/// Lists and maps within one another.
+/// The most lists and maps within one another.
 const MAX_DEPTH: usize = 64;
 
-/// The filter. `indent` is the number of spaces of a level; without it all is on one line.
+/// The filter. `indent` is the number of spaces of a level. Without it, everything is on one line.
 pub(super) fn to_json(
     state: &State<'_, '_>,
     value: &Value,
@@ -20,7 +20,7 @@ pub(super) fn to_json(
         Some(indent) => Some(indent),
         None => options.get("indent")?,
     };
-    // The only value that anybody gives; `true` would need another writer.
+    // Templates give only `false`. `true` would need another writer.
     if options.get::<Option<bool>>("ensure_ascii")? == Some(true) {
         return Err(Error::new(ErrorKind::InvalidOperation, "tojson: ensure_ascii is false here"));
     }

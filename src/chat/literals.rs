@@ -1,8 +1,8 @@
 //! Finds the tags of a template, and the text that it may write out: the data between the tags, and
 //! the strings within them.
 //!
-//! This is no parser of Jinja. What `origin` proves stays right even where a template is read wrongly
-//! here: then fewer of its characters are known to be its own.
+//! This is not a parser of Jinja. If it reads a template wrongly, the proof in `origin` stays
+//! right: only fewer characters are then known to be the template's own.
 
 use std::ops::Range;
 
@@ -18,11 +18,11 @@ pub(super) struct Literal {
 pub(super) struct Tag {
     /// The code in it, without the marks that trim white space.
     pub(super) code: Range<usize>,
-    /// The first `=` outside of strings.
+    /// The position of the first `=` outside of strings.
     pub(super) equals: Option<usize>,
-    /// Brackets of any kind within one another.
+    /// The most brackets of any kind within one another.
     pub(super) depth: usize,
-    /// Characters outside of strings.
+    /// The number of characters outside of strings.
     pub(super) length: usize,
     /// Whether it is a statement and not an expression.
     pub(super) is_statement: bool,
@@ -34,7 +34,8 @@ impl Literal {
     }
 }
 
-/// The literals of a template, in order. A string that is a key, as in `message['role']`, is none.
+/// The literals of a template, in order. A string that is a key, as in `message['role']`, does not
+/// count.
 pub(super) fn find(source: &str) -> Vec<Literal> {
     Finder::run(source).found
 }

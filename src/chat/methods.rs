@@ -1,7 +1,7 @@
 //! Python's methods of strings and dicts, which templates are written for.
 //!
-//! Each takes fuel for what it reads and makes before it does, so that no template can fill the
-//! memory or take long.
+//! Each takes fuel for the bytes that it reads and makes, before it does so. So no template can
+//! fill the memory or take long.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -10,7 +10,7 @@ use std::slice;
 use minijinja::value::{Tuple, ValueKind, from_args};
 use minijinja::{Error, ErrorKind, State, Value};
 
-/// Bytes that one unit of fuel pays for, as minijinja itself counts.
+/// Bytes that one unit of fuel pays for. minijinja counts so too.
 pub(super) const BYTES_PER_FUEL: usize = 64;
 
 /// Takes fuel for reading the strings among `values`.
@@ -26,7 +26,7 @@ pub(super) fn visit(state: &State<'_, '_>, values: &[Value]) -> Result<(), Error
     state.consume_fuel(lists.filter_map(Value::len).sum::<usize>() as u64)
 }
 
-/// Takes fuel for all that is within `values`, as showing or comparing them reads it.
+/// Takes fuel for all that is within `values`. Showing or comparing them reads it all.
 pub(super) fn read_all(state: &State<'_, '_>, values: &[Value]) -> Result<(), Error> {
     read(state, values)?;
     for value in values {
@@ -186,14 +186,14 @@ fn is_space(c: char) -> bool {
 }
 
 fn strip<'a>(text: &'a str, chars: Option<&str>, start: bool, end: bool) -> &'a str {
-    // A set: the text may have a million characters, and so may `chars`.
+    // A set, because both the text and `chars` may have a million characters.
     let chars: Option<HashSet<char>> = chars.map(|chars| chars.chars().collect());
     let strips = |c: char| chars.as_ref().map_or_else(|| is_space(c), |chars| chars.contains(&c));
     let text = if start { text.trim_start_matches(strips) } else { text };
     if end { text.trim_end_matches(strips) } else { text }
 }
 
-/// Whether `test` holds for the argument, or for one of a list.
+/// Whether `test` holds for the argument, or for any item if it is a list.
 fn any_of(
     state: &State<'_, '_>,
     args: &[Value],
@@ -240,7 +240,7 @@ fn split<'a>(
     }
 }
 
-/// Python's `splitlines`: it knows more line ends than others.
+/// Python's `splitlines`. It knows more line ends than other programs.
 fn lines(text: &str) -> Vec<&str> {
     let ends = |c: char| matches!(c, '\n'..='\r' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}');
     let mut lines = Vec::new();
@@ -257,12 +257,13 @@ fn lines(text: &str) -> Vec<&str> {
     lines
 }
 
-/// The characters before byte `at`, or -1.
+/// The number of characters before byte `at`; -1 for `None`.
 fn position(text: &str, at: Option<usize>) -> Value {
     at.map_or(-1, |at| text[..at].chars().count() as i64).into()
 }
 
-/// Python's `title`: the first letter after anything that is no letter is upper-case.
+/// Python's `title`: makes the first letter of each word upper-case. Anything but a letter
+/// separates words.
 fn title(text: &str) -> String {
     let mut titled = String::with_capacity(text.len());
     let mut within = false;
@@ -277,7 +278,7 @@ fn title(text: &str) -> String {
     titled
 }
 
-/// A letter at the beginning of a word: `Ss` for `ß`.
+/// A letter as it is written at the beginning of a word: `Ss` for `ß`.
 fn title_case(c: char) -> impl Iterator<Item = char> {
     let mut upper = c.to_uppercase();
     upper.next().into_iter().chain(upper.flat_map(char::to_lowercase))

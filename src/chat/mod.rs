@@ -1,8 +1,9 @@
 //! Turns conversations into prompts, and generated text into reasoning and answer.
 //!
-//! A model's chat template is a program in the language Jinja, which the model's file brings along.
-//! `minijinja` runs it. It is as hostile as any other part of a file, so it runs with limits, and
-//! whatever the messages say, only what the template itself wrote becomes a special token.
+//! A model's chat template is a program in the language Jinja, which comes with the model's file.
+//! `minijinja` runs it. It may be hostile, like any other part of a file, so it runs with limits.
+//! Only text that the template itself wrote becomes a special token, and no message can change
+//! that.
 
 mod builtins;
 mod channels;
@@ -29,7 +30,7 @@ pub use template::{Prompt, Template, TemplateChoice, no_template};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Says how to answer.
+    /// Says how the model has to answer.
     System,
     /// Asks.
     User,
@@ -42,7 +43,7 @@ pub enum Role {
 pub struct Message {
     /// Who says it.
     pub role: Role,
-    /// What is said.
+    /// The text of the message.
     pub content: String,
 }
 

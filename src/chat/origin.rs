@@ -1,29 +1,29 @@
 //! Finds out which characters of a rendered prompt the template itself wrote.
 //!
-//! Only where all characters of a special token's text come from the template may the text become
-//! that token. Whoever says `<|im_end|>` in a message has said ten characters, and the model must
-//! read them as ten characters: otherwise any text that a user pastes could end his turn and begin
-//! the system's.
+//! The text of a special token may become that token only if all of its characters come from the
+//! template. If a message says `<|im_end|>`, it says ten characters, and the model must read them
+//! as ten characters. Otherwise any text that a user pastes could end the user's turn and begin the
+//! system's.
 //!
-//! A template trims, splits, compares and slices what messages say. So nothing can be put into the
-//! messages to recognise them by without changing the prompt: Qwen3's template, for one, looks for
-//! `</think>` in them. Therefore it is the template that is changed:
+//! A template trims, splits, compares and slices the messages. So marks within the messages would
+//! change the prompt: Qwen3's template, for one, looks for `</think>` in them. Therefore the
+//! template is changed instead:
 //!
-//! 1. The prompt is rendered as it is: that is its text.
+//! 1. The prompt is rendered with the template as it is. This gives the prompt's text.
 //! 2. Each character of the template's literals is replaced by a stand-in, a character that occurs
 //!    nowhere in the template or in its inputs, and the prompt is rendered again. Equal characters
 //!    get equal stand-ins, so that literals which are compared with each other are still equal.
-//! 3. If the second text is the first one but for stand-ins, these show what the template wrote:
-//!    no input holds a stand-in, and no function makes new characters out of others, so a stand-in
-//!    can only come from the template. And it stands for the character that the first text has
-//!    there. Messages that hold the usual stand-ins make no difference: others are taken then.
-//! 4. If the texts differ otherwise, some literal is compared with what a message says, such as
-//!    `'</think>' in message.content`. Such literals keep their characters, and are found by
-//!    halving. What they write themselves is not recognised, which is safe: a special token that
-//!    could not be proved to be the template's is plain text.
+//! 3. If the second text equals the first one except for stand-ins, these show what the template
+//!    wrote: no input holds a stand-in, and no function makes new characters out of others, so a
+//!    stand-in can only come from the template. And it stands for the character that the first text
+//!    has there. If messages hold the usual stand-ins, others are taken.
+//! 4. If the texts differ otherwise, some literal is compared with the text of a message, such as
+//!    `'</think>' in message.content`. Such literals keep their characters. They are found by
+//!    halving. The text that they write is not recognised as the template's. That is safe: a
+//!    special token that is not proved to be the template's becomes plain text.
 //!
-//! Roles come from us and not from whoever writes the messages, so they count as the template's.
-//! They have stand-ins too, together with the literals that they are compared with.
+//! Roles come from this crate and not from the author of a message, so they count as the
+//! template's. They have stand-ins too, together with the literals that they are compared with.
 
 use std::iter::zip;
 use std::ops::Range;
@@ -38,13 +38,14 @@ use crate::error::{Error, Result};
 /// The roles that a message may have.
 const ROLES: &[&str] = &["system", "user", "assistant", "tool"];
 
-/// Renderings of one prompt at most. With few literals to leave out, about a dozen are enough.
+/// The most renderings of one prompt. If only a few literals have to be left out, about a dozen are
+/// enough.
 const MAX_RENDERINGS: usize = 48;
 
-/// Stand-ins are from here on.
+/// The first stand-in.
 const FIRST_STAND_IN: char = '\u{20000}';
 
-/// A rendered prompt of which it is known what the template wrote.
+/// A rendered prompt, with the ranges that the template wrote.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Marked {
     text: String,
@@ -79,7 +80,7 @@ impl Marked {
         parts.chain([rest]).filter(|(text, _)| !text.is_empty())
     }
 
-    /// Whether the first `len` bytes are the same as `other`'s, and from the same origin.
+    /// Whether the first `len` bytes equal those of `other` and have the same origin.
     pub fn shares(&self, other: &Self, len: usize) -> bool {
         let written = |marked: &Self| -> Vec<Range<usize>> {
             let before = marked.written.iter().filter(|written| written.start < len);
@@ -90,7 +91,7 @@ impl Marked {
     }
 }
 
-/// Renders a prompt and marks what the template wrote.
+/// Renders a prompt and marks the ranges that the template wrote.
 ///
 /// Errors: those of [`Budget::render`]; `bad-option` (`messages`) if no character is left for stand-ins.
 pub(super) fn mark(source: &str, inputs: &Inputs) -> Result<Marked> {
@@ -103,7 +104,7 @@ pub(super) fn mark(source: &str, inputs: &Inputs) -> Result<Marked> {
     Ok(Marked { text, written })
 }
 
-/// Something that has stand-ins or keeps its characters, as a whole.
+/// A group of literals that get stand-ins, or keep their characters, together.
 enum Unit {
     /// The roles of messages, and the literals that are the name of a role.
     Roles(Vec<Literal>),
@@ -112,7 +113,7 @@ enum Unit {
     Literal(Literal),
 }
 
-/// The search for units whose stand-ins change nothing else.
+/// The search for units whose stand-ins change nothing but the characters that they replace.
 struct Search<'a> {
     source: &'a str,
     inputs: &'a Inputs,
@@ -121,14 +122,14 @@ struct Search<'a> {
     units: Vec<Unit>,
     /// Characters with their stand-ins, in order.
     stand_ins: Vec<(char, char)>,
-    /// Stand-ins with what they stand for, in order.
+    /// Stand-ins with the characters that they stand for, in order.
     meanings: Vec<(char, char)>,
     /// The units that have stand-ins.
     included: Vec<usize>,
-    /// What these have written.
+    /// The ranges that the included units have written.
     written: Vec<Range<usize>>,
     renderings: usize,
-    /// What is left for renderings. Once it is spent, no more units are found.
+    /// The fuel that is left for renderings. Once it is spent, no more units are found.
     budget: Budget,
 }
 
@@ -152,12 +153,12 @@ impl<'a> Search<'a> {
         theirs.sort_unstable();
         theirs.dedup();
         let mut used = theirs.clone();
-        // White space stays: templates trim it.
+        // White space has no stand-ins, because templates trim it.
         theirs.retain(|c| !c.is_whitespace());
         inputs.visit(&mut |text| used.extend(text.chars().filter(|&c| c >= FIRST_STAND_IN)));
         used.sort_unstable();
         used.dedup();
-        // Characters without a meaning come first. There are a million in all.
+        // Characters that Unicode gives no meaning come first. All together are a million.
         let free = ('\u{100000}'..='\u{10fffd}')
             .chain('\u{f0000}'..='\u{ffffd}')
             .chain(FIRST_STAND_IN..='\u{effff}')
@@ -184,7 +185,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Gives stand-ins to those of `units` whose stand-ins change nothing else.
+    /// Includes those of `units` whose stand-ins change nothing else.
     fn include(&mut self, units: &[usize]) {
         if units.is_empty() || self.renderings == MAX_RENDERINGS {
             return;
@@ -201,7 +202,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What these units have written; `None` if their stand-ins change anything else.
+    /// The ranges that these units have written; `None` if their stand-ins change anything else.
     fn written_by(&mut self, units: &[usize]) -> Option<Vec<Range<usize>>> {
         let mut inputs = self.inputs.clone();
         let mut literals: Vec<&Literal> = Vec::new();
@@ -223,7 +224,7 @@ impl<'a> Search<'a> {
         self.compare(&disguised)
     }
 
-    /// Where `disguised` has stand-ins; `None` if it is another text than the prompt.
+    /// The ranges in which `disguised` has stand-ins; `None` if it is another text than the prompt.
     fn compare(&self, disguised: &str) -> Option<Vec<Range<usize>>> {
         let mut written: Vec<Range<usize>> = Vec::new();
         let mut rest = disguised.chars();

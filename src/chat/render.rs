@@ -11,25 +11,25 @@ use super::record::record;
 use super::{builtins, guard, methods};
 use crate::error::{Error, Result};
 
-/// What a template may use for any conversation, in all renderings of one call. One unit pays for
-/// an instruction or for 64 bytes that it writes or reads. The templates in use took at most 7 % of
-/// it in 48 renderings.
+/// The fuel of one call for its conversation, in all renderings together. One unit pays for an
+/// instruction, or for 64 bytes that the template writes or reads. The templates in use took at
+/// most 7 % of it in 48 renderings.
 const FUEL: u64 = 200_000;
-/// What it may use besides for each message.
+/// Further fuel for each message.
 const FUEL_PER_MESSAGE: u64 = 4000;
-/// What it may use besides for each byte of the conversation: 64 times its length.
+/// Further fuel for each byte of the conversation. It pays for 64 bytes.
 const FUEL_PER_BYTE: u64 = 1;
 
-/// Calls within one another, as minijinja counts them. The stack of WebAssembly is small.
+/// The most calls within one another, as minijinja counts them. The stack of WebAssembly is small.
 const MAX_RECURSION: usize = 100;
 
-/// Bytes of an error's message.
+/// The most bytes of an error's message.
 const MAX_MESSAGE: usize = 400;
 
-/// What a template gets.
+/// The inputs of a template.
 #[derive(Clone, Debug, Default)]
 pub struct Inputs {
-    /// The conversation: maps with `role`, `content` and whatever else the template knows.
+    /// The conversation: maps with `role`, `content` and any other fields that the template knows.
     pub messages: Vec<Value>,
     /// Descriptions of the tools that the model may call.
     pub tools: Option<Value>,
@@ -93,12 +93,12 @@ pub(super) fn check(source: &str) -> Result<()> {
 #[derive(Debug)]
 pub(super) struct Budget {
     left: u64,
-    /// What one rendering may use at most.
+    /// The fuel of one rendering, at most.
     limit: u64,
 }
 
 impl Budget {
-    /// What one call may use for a conversation.
+    /// The fuel of one call for a conversation.
     pub(super) fn new(inputs: &Inputs) -> Self {
         let fuel = inputs.fuel();
         Self { left: fuel, limit: fuel }
@@ -110,22 +110,22 @@ impl Budget {
     /// refuses the conversation with `raise_exception`.
     pub(super) fn render(&mut self, source: &str, inputs: &Inputs) -> Result<String> {
         let fuel = self.left.min(self.limit);
-        // A rendering that fails does not say what it used, so it pays for all that it had.
+        // A rendering that fails does not say how much it used, so it pays for all that it had.
         self.left -= fuel;
         let environment = environment(fuel)?;
         let template = environment.template_from_str(source).map_err(bad)?;
         let rendered = template.render_captured(inputs.context()).map_err(bad)?;
         if let Some((used, left)) = rendered.state().fuel_levels() {
             self.left += left;
-            // The same text with stand-ins has four times the bytes at most.
+            // The same text with stand-ins has at most four times the bytes.
             self.limit = self.limit.min(used.saturating_mul(4));
         }
         Ok(rendered.into_output())
     }
 }
 
-/// Jinja as Hugging Face's transformers sets it up for chat templates. There is only the one
-/// template: nothing can be included.
+/// Jinja as Hugging Face's transformers sets it up for chat templates. It holds one template only,
+/// so nothing can be included.
 fn environment(fuel: u64) -> Result<Environment<'static>> {
     let mut environment = Environment::empty();
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
@@ -140,7 +140,7 @@ fn environment(fuel: u64) -> Result<Environment<'static>> {
     Ok(environment)
 }
 
-/// What a template says when it refuses a conversation.
+/// The refusal of a conversation by a template, with its message.
 #[derive(Debug)]
 struct Raised(String);
 
@@ -172,7 +172,7 @@ fn bad(error: minijinja::Error) -> Error {
     })
 }
 
-/// The beginning of a message that a file may have made long.
+/// The beginning of a message. A file may have made the message long.
 fn shortened(message: &str) -> String {
     let end = message.floor_char_boundary(MAX_MESSAGE);
     if end == message.len() { message.into() } else { format!("{}…", &message[..end]) }

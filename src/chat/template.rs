@@ -18,7 +18,7 @@ use crate::tokenizer::{Part, Special, Tokenizer};
 /// Which template a model is to be used with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum TemplateChoice {
-    /// The file's own where it has one that works, else a built-in one.
+    /// The file's own if it has one that works, else a built-in one.
     #[default]
     Auto,
     /// The file's own.
@@ -45,7 +45,7 @@ impl FromStr for TemplateChoice {
 /// Makes prompts of conversations.
 #[derive(Debug)]
 pub struct Template {
-    /// Guarded.
+    /// The template's text after [`guarded`] has added its checks.
     source: String,
     name: String,
     /// The built-in frame, if it is one.
@@ -59,7 +59,7 @@ pub struct Template {
 /// A prompt before it is tokenized.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prompt {
-    /// Its text, and what of it the template wrote.
+    /// Its text, and the ranges of it that the template wrote.
     pub marked: Marked,
     /// Whether it ends with `<think>`, so that the answer begins with its reasoning.
     pub begins_reasoning: bool,
@@ -154,8 +154,8 @@ impl Template {
         mark(&self.source, inputs)
     }
 
-    /// The prompt for the answer to the last of `messages`. `thinking`: whether the model is to
-    /// reason first, if it can be told.
+    /// The prompt for the answer to the last of `messages`. `thinking` says whether the model is to
+    /// reason first, if the template has a switch for that.
     ///
     /// Errors: those of [`Template::render`]; `bad-option` (`prompt`) if there is nothing to
     /// answer, (`thinking`) if the template has no such switch; `unsupported-model` if the
@@ -208,8 +208,8 @@ impl Template {
         self.encode(tokenizer, &self.prompt(tokenizer, messages, None)?)
     }
 
-    /// The tokens of a prompt. A beginning-of-text token comes first if the model wants one, and
-    /// the template has not written it.
+    /// The tokens of a prompt. A beginning-of-text token comes first if the model wants one and the
+    /// template has not written it.
     pub fn encode(&self, tokenizer: &Tokenizer, prompt: &Prompt) -> Result<Vec<u32>> {
         let ids = self.encode_after(tokenizer, &[], prompt, 0)?;
         let wanted = self.frame.is_some_and(|frame| frame.needs_bos) || tokenizer.add_bos();
@@ -217,8 +217,8 @@ impl Template {
         Ok(bos.into_iter().chain(ids).collect())
     }
 
-    /// The tokens of a prompt from byte `start` of its text on, where `before` are the tokens of what
-    /// comes before.
+    /// The tokens of a prompt from byte `start` of its text on. `before` are the tokens of the text
+    /// before `start`.
     pub fn encode_after(
         &self,
         tokenizer: &Tokenizer,

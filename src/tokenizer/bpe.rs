@@ -19,13 +19,14 @@ pub(super) struct Bpe {
     nfc: bool,
     splitters: Vec<Splitter>,
     alphabet: ByteAlphabet,
-    /// The bytes that the vocabulary lacks. They are left out of a text.
+    /// The bytes that the vocabulary lacks. A text loses them.
     lacks: Vec<u8>,
-    /// The normal tokens. Whatever the file says, no merge makes a control token of text.
+    /// The normal tokens. Only these: no merge in a file can make a control token of text.
     ids: HashMap<String, u32>,
-    /// Of the token that a merge makes and the bytes of its left part: how many merges go first.
+    /// The ranks of merges. The key is the token that a merge makes and the bytes of its left part.
+    /// The rank is the number of merges that go first.
     ranks: HashMap<(u32, usize), usize>,
-    /// Whether a word that is a token is taken whole.
+    /// Whether a word that is a token becomes that token, without merges.
     ignore_merges: bool,
 }
 
@@ -82,7 +83,7 @@ impl Bpe {
         Ok(())
     }
 
-    /// Where the words of `text` are.
+    /// The ranges of the words of `text`.
     fn words(&self, text: &str) -> Result<Vec<Range<usize>>> {
         let mut words: Vec<_> = std::iter::once(0..text.len()).collect();
         for splitter in &self.splitters {
@@ -112,7 +113,7 @@ pub(super) fn token_bytes<'a>(
     match kind {
         Kind::Control | Kind::Unused => Cow::Borrowed(&[]),
         Kind::UserDefined => Cow::Borrowed(text),
-        // A token that is not in the alphabet stands for its own bytes.
+        // A token with characters outside of the alphabet stands for its own bytes.
         Kind::Normal | Kind::Byte => std::str::from_utf8(text)
             .ok()
             .and_then(|text| alphabet.decode(text))
@@ -120,7 +121,7 @@ pub(super) fn token_bytes<'a>(
     }
 }
 
-/// The ranks of the merges, without those that need or make one of the `others`.
+/// The ranks of the merges, without those that need one of the `others` or make one.
 fn ranks(
     merges: &Strings,
     ids: &HashMap<String, u32>,
@@ -130,7 +131,8 @@ fn ranks(
     let mut joined = String::new();
     for (rank, merge) in merges.iter().enumerate() {
         let text = std::str::from_utf8(merge).ok();
-        // The left token may be a space: the first byte never separates the two.
+        // The space after the left token separates the two. It is never the first byte, because the
+        // left token may itself be a space.
         let pair = text.and_then(|text| {
             let space = text.bytes().skip(1).position(|byte| byte == b' ')? + 1;
             Some((text.get(..space)?, text.get(space + 1..)?))

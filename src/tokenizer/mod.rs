@@ -1,7 +1,7 @@
 //! Text to tokens and back, from the vocabulary in a GGUF file.
 //!
 //! A file has byte-level BPE (`gpt2`) with one of several pre-tokenizers, or Sentencepiece's BPE
-//! (`llama`): the table of both is in `rules`. Special tokens are handled here, so that no text
+//! (`llama`). `rules` has the table of both. Special tokens are handled here, so that no text
 //! becomes one unless the caller allows it.
 
 mod bpe;
@@ -29,7 +29,7 @@ use sentencepiece::Sentencepiece;
 use special::SpecialTokens;
 use vocabulary::{Kind, STOP_TEXTS, Vocabulary};
 
-/// A vocabulary, and the rules by which text becomes tokens of it.
+/// A vocabulary, and the rules that turn text into its tokens.
 pub struct Tokenizer {
     model: Model,
     /// The bytes of each token; empty if it stands for no text.
@@ -52,7 +52,7 @@ enum Model {
     Sentencepiece(Box<Sentencepiece>),
 }
 
-/// Which special tokens a text may contain. Where it may not, they are text like any other.
+/// Which special tokens a text may contain. The texts of all others are text like any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Special {
     /// None: the text is not trusted.
@@ -80,7 +80,8 @@ impl Tokenizer {
         Self::from_gguf_with(gguf, config, Rules::Strict)
     }
 
-    /// The tokenizer of a model, with a choice of what to do if this crate does not know its rules.
+    /// The tokenizer of a model. `rules` says what happens if this crate does not know the file's
+    /// rules.
     ///
     /// Errors: `unsupported-model`.
     pub fn from_gguf_with(gguf: &Gguf, config: &Config, rules: Rules) -> Result<Self> {
@@ -100,8 +101,8 @@ impl Tokenizer {
         Self::from_metadata_with(metadata, Rules::Strict)
     }
 
-    /// The tokenizer that `metadata` describes, with a choice of what to do if this crate does not
-    /// know its rules.
+    /// The tokenizer that `metadata` describes. `rules` says what happens if this crate does not
+    /// know the file's rules.
     ///
     /// Errors: `unsupported-model`.
     pub fn from_metadata_with(metadata: &Metadata, rules: Rules) -> Result<Self> {
@@ -129,7 +130,8 @@ impl Tokenizer {
         let special = of_kind(&[Kind::Control, Kind::UserDefined]);
 
         let n_tokens = vocabulary.kinds.len();
-        // llama.cpp knows these of sentencepiece's models even if the file does not name them.
+        // llama.cpp knows these tokens of Sentencepiece's models even if the file does not name
+        // them.
         let usual = |name: &str| match (&model, name) {
             (Model::Sentencepiece(_), "bos") => special.id("<s>"),
             (Model::Sentencepiece(_), "eos") => special.id("</s>"),
@@ -160,10 +162,10 @@ impl Tokenizer {
         })
     }
 
-    /// The tokens of a text, in which user-defined tokens such as `<think>` are recognised, as in
-    /// llama.cpp. Control tokens are not, and no beginning-of-text token is added. Qwen's texts are
-    /// brought into normal form C. Bytes that a vocabulary lacks, such as control characters in
-    /// Falcon's, are left out.
+    /// The tokens of a text. User-defined tokens such as `<think>` are recognised, as in llama.cpp.
+    /// Control tokens are not, and no beginning-of-text token is added. Qwen's texts are brought
+    /// into normal form C. Bytes that the vocabulary lacks, such as control characters in Falcon's,
+    /// are left out.
     ///
     /// Errors: `bad-option` (`prompt`) for a text with millions of spaces in a row.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>> {
@@ -193,8 +195,8 @@ impl Tokenizer {
         self.encode_parts_after(&[], parts)
     }
 
-    /// The tokens of a text that goes on after the tokens of `prompt`, without these. Sentencepiece
-    /// puts a space before a text only if it begins there.
+    /// The tokens of a text that continues after the tokens of `prompt`, which are not repeated.
+    /// Sentencepiece puts a space before a text only where it begins.
     ///
     /// Errors: as [`encode`](Self::encode).
     pub fn encode_parts_after(&self, prompt: &[u32], parts: &[Part<'_>]) -> Result<Vec<u32>> {
@@ -203,7 +205,7 @@ impl Tokenizer {
             _ => Cow::Owned(parts.iter().map(|part| part.text).collect()),
         };
         let mut ids = Vec::new();
-        // Where the text begins that is not encoded yet, and where the part begins.
+        // The beginning of the text that is not encoded yet, and the beginning of the part.
         let (mut start, mut part_start) = (0, 0);
         let mut first = self.begins_text(prompt.last().copied());
         let encode = |text: &str, first: bool, ids: &mut Vec<u32>| match &self.model {
@@ -253,7 +255,7 @@ impl Tokenizer {
             name: "ids".into(),
             why: format!("token {id} is outside the vocabulary of {}", self.n_vocab),
         };
-        // Ids that only the embedding has stand for no text.
+        // Some ids are only rows of the embedding. They stand for no text.
         let bytes = self.bytes.get(id as usize);
         bytes.or(((id as usize) < self.n_vocab).then_some(&[])).ok_or_else(outside)
     }
@@ -303,13 +305,13 @@ impl Tokenizer {
         self.n_vocab
     }
 
-    /// What a user should know: that rules are only the closest to those of the file.
+    /// Notes for the user: rules that are only the closest to those of the file.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// The bytes of a token that follows `last`; `None`: that begins a text. They are without the
-    /// space that Sentencepiece put there, and may end in the middle of a character.
+    /// The bytes of a token that follows `last`; with `None`, of one that begins a text. The space
+    /// that Sentencepiece put there is left out. The bytes may end in the middle of a character.
     ///
     /// Errors: `bad-option` (`ids`) for an id outside the vocabulary.
     pub fn bytes_after(&self, last: Option<u32>, id: u32) -> Result<&[u8]> {
@@ -319,7 +321,7 @@ impl Tokenizer {
         Ok(bytes.strip_prefix(space).unwrap_or(bytes))
     }
 
-    /// Whether a text begins after `last`: it is a special token, or there is none.
+    /// Whether a text begins after `last`: `last` is a special token, or there is none.
     fn begins_text(&self, last: Option<u32>) -> bool {
         let kind = |id: u32| self.kinds.get(id as usize);
         last.is_none_or(|last| matches!(kind(last), Some(Kind::Control | Kind::UserDefined)))

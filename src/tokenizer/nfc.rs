@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// `text` in normal form C.
 pub(super) fn nfc(text: &str) -> Cow<'_, str> {
-    // All characters below U+0300, the first combining one, are as they should be.
+    // All characters below U+0300, the first combining one, are in normal form C already.
     if text.chars().all(|char| char < '\u{300}') {
         return Cow::Borrowed(text);
     }

@@ -1,19 +1,20 @@
-//! Which rules a file's tokenizer follows: the kind of model, and the table of pre-tokenizers.
+//! The rules of a file's tokenizer: the kind of model, and the table of pre-tokenizers.
 
 use crate::error::{Error, Result};
 use crate::gguf::Metadata;
 
-/// What to do with a file that names a tokenizer this crate does not know.
+/// How to treat a file whose tokenizer this crate does not know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rules {
     /// Refuse it.
     #[default]
     Strict,
-    /// Take the closest rules. Some texts then get other tokens than in training. A note says so.
+    /// Take the closest rules. Some texts then get other tokens than in training, and a note says
+    /// so.
     Closest,
 }
 
-/// How the tokens of a text are found.
+/// How a text becomes tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Model {
     /// Byte-level BPE: a pre-tokenizer splits the text into words, and merges join bytes.
@@ -25,15 +26,16 @@ pub(super) enum Model {
 /// How text is split into words, which are then encoded one by one.
 #[derive(Debug, PartialEq)]
 pub(super) struct PreTokenizer {
-    /// The values of `tokenizer.ggml.pre` that mean this one.
+    /// The values of `tokenizer.ggml.pre` that name this pre-tokenizer.
     pub(super) names: &'static [&'static str],
-    /// Each splits the words of the one before it into its matches and what is between them.
+    /// Each regex splits the words of the one before it into its matches and the texts between
+    /// them.
     pub(super) regexes: &'static [&'static str],
     /// Whether the text is brought into Unicode's normal form C first.
     pub(super) nfc: bool,
-    /// Whether a word that is a token is taken whole, whatever the merges make of it.
+    /// Whether a word that is a token becomes that token, without merges.
     pub(super) ignore_merges: bool,
-    /// Whether a text begins with the beginning-of-text token where the file does not say.
+    /// Whether a text begins with the beginning-of-text token if the file does not say it.
     pub(super) add_bos: bool,
 }
 
@@ -57,7 +59,7 @@ static QWEN_2: PreTokenizer = PreTokenizer {
     regexes: &[
         r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
     ],
-    // As in training. llama.cpp does without.
+    // As in training. llama.cpp does not do it.
     nfc: true,
     ignore_merges: false,
     add_bos: false,
@@ -88,7 +90,7 @@ static FALCON_3: PreTokenizer = PreTokenizer {
     add_bos: false,
 };
 
-/// What llama.cpp takes where a file names none, or one that llama.cpp does not know.
+/// The pre-tokenizer of llama.cpp for a file that names none, or one that llama.cpp does not know.
 static DEFAULT: PreTokenizer = PreTokenizer {
     names: &["default"],
     regexes: &[r"[\p{P}\$\+<=>\^~\|]+", GPT_2_WORDS, r"\p{N}+", "[0-9][0-9][0-9]"],
@@ -100,7 +102,7 @@ static DEFAULT: PreTokenizer = PreTokenizer {
 static PRE_TOKENIZERS: &[&PreTokenizer] =
     &[&LLAMA_BPE, &QWEN_2, &GPT_2, &FALCON, &FALCON_3, &DEFAULT];
 
-/// The rules that `metadata` names, with a note for each that is only the closest.
+/// The rules that `metadata` names, with a note for each that is only the closest to them.
 ///
 /// Errors: `unsupported-model`.
 pub(super) fn choose(metadata: &Metadata, rules: Rules) -> Result<(Model, Vec<String>)> {
@@ -154,7 +156,7 @@ fn pre_tokenizer(
     let name = metadata.text("tokenizer.ggml.pre")?;
     let known = match name {
         Some(name) => PRE_TOKENIZERS.iter().find(|known| known.names.contains(&name)).copied(),
-        // The official files of 2B-4T name none. Their tokenizer is Llama 3's.
+        // The official files of 2B-4T name none. Their tokenizer is that of Llama 3.
         None => is_llama_3(metadata)?.then_some(&LLAMA_BPE),
     };
     if let Some(known) = known {

@@ -1,4 +1,5 @@
-//! Sentencepiece's BPE: neighbours are joined whose text is a token, the best score first.
+//! Sentencepiece's BPE: joins two neighbours if their text together is a token, the best score
+//! first.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -14,9 +15,9 @@ const SPACE: &str = "\u{2581}";
 
 /// Tokens with their scores.
 pub(super) struct Sentencepiece {
-    /// The normal tokens. Whatever the file says, no others are made of text.
+    /// The normal tokens. Only these: text becomes no other token.
     ids: HashMap<String, u32>,
-    /// By id.
+    /// The score of each token, by its id.
     scores: Vec<f32>,
     /// The token of each byte.
     bytes: [u32; 256],
@@ -50,7 +51,7 @@ impl Sentencepiece {
                 _ => {}
             }
         }
-        // A character without a token becomes its bytes: none may be lost.
+        // A character without a token becomes its bytes, so every byte must have a token.
         let mut found = [0; 256];
         for (byte, id) in bytes.into_iter().enumerate() {
             let lacks = || format!("the vocabulary has no token for the byte {byte:#04x}");
@@ -70,7 +71,8 @@ impl Sentencepiece {
         self.space_prefix
     }
 
-    /// Adds the tokens of `text` to `ids`. `first`: it begins a text, or follows a special token.
+    /// Adds the tokens of `text` to `ids`. `first` says that it begins a text or follows a special
+    /// token.
     pub(super) fn encode(&self, text: &str, first: bool, ids: &mut Vec<u32>) {
         let prefix = if first && self.space_prefix { SPACE } else { "" };
         let text = prefix.to_owned() + &text.replace(' ', SPACE);
@@ -139,7 +141,7 @@ fn scores(metadata: &Metadata, n_tokens: usize) -> Result<Vec<f32>> {
                 None => f32::NAN,
             },
         };
-        // Adding zero turns -0 into 0: the two are equal scores.
+        // Adding zero turns -0 into 0, because the two are equal scores.
         let score = score.is_finite().then_some(score + 0.0);
         score.ok_or_else(|| Error::UnsupportedModel(format!("the score of token {id} is {value}")))
     };

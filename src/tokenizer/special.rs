@@ -5,7 +5,7 @@ use std::ops::Range;
 /// The texts of special tokens.
 #[derive(Debug, Default)]
 pub(super) struct SpecialTokens {
-    /// Sorted by the first byte, then the longest first: the first match is the longest.
+    /// Sorted by the first byte, then the longest first. So the first match is the longest.
     texts: Vec<(String, u32)>,
 }
 

@@ -1,12 +1,13 @@
-//! Turns tokens into text, whole characters only.
+//! Turns tokens into text, in whole characters only.
 
 use super::Tokenizer;
 use crate::error::Result;
 
-/// The text of a growing sequence of tokens. A character can take several tokens: its first bytes
-/// are held back until the rest of it is here.
+/// The text of a growing sequence of tokens. A character can take several tokens. Its first bytes
+/// are held back until the rest has come.
 ///
-/// Sentencepiece may put a space before a text and after special tokens. It is left out again.
+/// Sentencepiece may put a space before a text and after special tokens. The stream leaves that
+/// space out.
 #[derive(Clone, Debug, Default)]
 pub struct TextStream {
     held: Vec<u8>,
@@ -49,7 +50,8 @@ impl TextStream {
     }
 }
 
-/// The number of bytes at the end that could be the beginning of a character; at most three.
+/// The number of bytes at the end that could be the beginning of a character. They are at most
+/// three.
 fn incomplete_tail(bytes: &[u8]) -> usize {
     let tail = &bytes[bytes.len().saturating_sub(3)..];
     for start in 0..tail.len() {

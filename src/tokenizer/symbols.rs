@@ -1,4 +1,4 @@
-//! Joins the characters of a text into tokens: neighbours first whose pair is the best.
+//! Joins the characters of a text into tokens: the best pair of neighbours first.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 /// A part of a text that is one token, or will be part of one.
 struct Symbol {
     start: usize,
-    /// 0 after it was joined to the symbol before it.
+    /// 0 once it was joined to the symbol before it.
     len: usize,
     before: usize,
     after: usize,
@@ -15,9 +15,10 @@ struct Symbol {
 /// No symbol.
 const NONE: usize = usize::MAX;
 
-/// Splits `text` into characters and joins neighbours for as long as `rank` has a rank for two. The
-/// pair of the highest rank is joined first; of equal ranks, the leftmost. `rank` gets the text of
-/// both together and the bytes of the left one. Gives the parts that are left, in order.
+/// Splits `text` into characters and joins two neighbours as long as `rank` gives a rank for any
+/// two. The pair with the highest rank is joined first; of equal ranks, the leftmost. `rank` gets
+/// the text of both together and the number of bytes of the left one. Gives the symbols that are
+/// left, in order.
 pub(super) fn join<'a, R: Ord>(
     text: &'a str,
     rank: impl Fn(&'a str, usize) -> Option<R>,
@@ -35,7 +36,7 @@ pub(super) fn join<'a, R: Ord>(
     if let Some(last) = symbols.last_mut() {
         last.after = NONE;
     }
-    // The number of bytes tells later whether the two are still what they were.
+    // The number of bytes tells later whether a join has changed either of the two meanwhile.
     let pair = |symbols: &[Symbol], left: usize, right: usize| {
         let (a, b) = (symbols.get(left)?, symbols.get(right)?);
         let len = a.len + b.len;

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use crate::error::{Error, Result};
 use crate::gguf::{Metadata, Strings};
 
-/// The texts of tokens that end an answer, even if the metadata does not name them: the file of
-/// 2B-4T does not name `<|eot_id|>`. The list is llama.cpp's.
+/// The texts of tokens that end an answer even if the metadata does not name them. The file of
+/// 2B-4T, for one, does not name `<|eot_id|>`. The list is llama.cpp's.
 pub(super) const STOP_TEXTS: &[&str] = &[
     "<|eot_id|>",
     "<|im_end|>",
@@ -24,7 +24,7 @@ pub(super) const STOP_TEXTS: &[&str] = &[
     "<eos>",
 ];
 
-/// What a token is, `tokenizer.ggml.token_type`.
+/// The kind of a token, `tokenizer.ggml.token_type`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
     Normal,
@@ -46,7 +46,7 @@ impl<'a> Vocabulary<'a> {
     /// Errors: `unsupported-model` if types are missing, or two tokens have the same text.
     pub(super) fn new(metadata: &'a Metadata) -> Result<Self> {
         let texts = metadata.require("tokenizer.ggml.tokens", Metadata::strings)?;
-        // Without types, a control token would be a word like any other.
+        // Without types, a control token would be taken for a word.
         let types = metadata.require("tokenizer.ggml.token_type", Metadata::numbers)?;
         if types.len() != texts.len() {
             return unsupported(format!("{} token types for {} tokens", types.len(), texts.len()));
@@ -59,7 +59,7 @@ impl<'a> Vocabulary<'a> {
                 return unsupported(format!("two tokens are {text:?}, the second is {id}"));
             }
             kinds.push(match kind.integer() {
-                // Some files call such a token normal. It ends an answer all the same.
+                // Some files call such a token normal. It ends an answer nevertheless.
                 Some(1 | 4) if STOP_TEXTS.iter().any(|stop| stop.as_bytes() == text) => {
                     Kind::Control
                 }

@@ -8,13 +8,14 @@ use regex_automata::{Anchored, Input};
 
 use crate::error::{Error, Result};
 
-/// How regexes of GPT-2's kind end. White space leaves its last character to a word that follows.
+/// The end of regexes of GPT-2's kind. White space leaves its last character to a word that
+/// follows.
 const SPACES: &str = r"|\s+(?!\S)|\s+";
 
 /// One regex as an automaton.
 ///
-/// An automaton cannot look ahead. So white space is a pattern of its own, and [`Self::split`] looks
-/// at what follows.
+/// An automaton cannot look ahead. So white space is a pattern of its own, and [`Self::split`]
+/// looks at the text that follows.
 pub(super) struct Splitter {
     automaton: DFA,
     cache: Mutex<Cache>,
@@ -34,7 +35,7 @@ impl Splitter {
         Ok(Self { automaton, cache, spaces })
     }
 
-    /// Adds the matches within `word` of `text`, and what is between them, to `parts`.
+    /// Adds the matches within `word` of `text`, and the texts between them, to `parts`.
     pub(super) fn split(
         &self,
         text: &str,
@@ -42,7 +43,7 @@ impl Splitter {
         parts: &mut Vec<Range<usize>>,
     ) -> Result<()> {
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        // What is after the last match begins at `between`.
+        // The text after the last match begins at `between`.
         let (mut between, mut at) = (word.start, word.start);
         while let Some(char) = text[at..word.end].chars().next() {
             let input = Input::new(text).range(at..word.end).anchored(Anchored::Yes);

@@ -1,9 +1,9 @@
 //! How often a download tries again, and how long it waits before that.
 
-/// Attempts at a file of which no byte has come yet: a visitor is waiting for an answer.
+/// The most attempts at a file of which no byte has come yet: a visitor is waiting for an answer.
 const MAX_ATTEMPTS: u32 = 4;
-/// Attempts once some bytes are here: half a gigabyte is worth waiting until a laptop has found its
-/// network again.
+/// The most attempts once some bytes have come: with half a gigabyte it is worth waiting until a
+/// laptop has found its network again.
 const MAX_ATTEMPTS_BEGUN: u32 = 8;
 /// Milliseconds before the second attempt. Each later wait is twice as long.
 const FIRST_WAIT: f64 = 250.0;
@@ -20,17 +20,17 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Bytes have come: earlier failures no longer count.
+    /// Counts no earlier failures any more, because bytes have come.
     pub fn progressed(&mut self) {
         self.failures = 0;
     }
 
-    /// Counts a failure and returns the milliseconds to wait before the next attempt. `None`: that
-    /// was the last attempt.
+    /// Counts a failure and returns the milliseconds to wait before the next attempt; `None` if
+    /// that was the last attempt.
     ///
-    /// `begun`: some bytes of the file are here, from this load or an earlier one. `asked`: the wait
-    /// that the server asked for (`Retry-After`), in milliseconds. `random`, in [0, 1), spreads the
-    /// attempts of many clients.
+    /// `begun` says that some bytes of the file are here, from this load or an earlier one. `asked`
+    /// is the wait that the server asked for (`Retry-After`), in milliseconds. `random`, in [0, 1),
+    /// spreads the attempts of many clients.
     pub fn failed(&mut self, begun: bool, asked: Option<f64>, random: f64) -> Option<f64> {
         self.failures += 1;
         if self.failures >= if begun { MAX_ATTEMPTS_BEGUN } else { MAX_ATTEMPTS } {

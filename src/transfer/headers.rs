@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest file. A server or a storage that claims more is not believed: the list of the file's
-/// parts alone would fill the memory.
+/// The longest file. If a server or a storage claims more, that is not believed: the list of the
+/// file's parts alone would fill the memory.
 pub const MAX_TOTAL: u64 = 1 << 40;
 
 /// `Content-Range` of a response with status 206.
@@ -29,14 +29,14 @@ impl ContentRange {
     }
 }
 
-/// Digits only: `parse` would accept a sign too.
+/// Parses digits only. `str::parse` would accept a sign too.
 fn number(text: &str) -> Option<u64> {
     let text = text.trim();
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|number| is_number && *number <= MAX_TOTAL)
 }
 
-/// What tells one version of a file from another.
+/// The headers that tell one version of a file from another.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Version {
@@ -49,8 +49,8 @@ pub struct Version {
 }
 
 impl Version {
-    /// What to send as `If-Range`; `None` if nothing guarantees the same bytes. A weak ETag does
-    /// not: it means "as good as", not "the same bytes".
+    /// The value to send as `If-Range`; `None` if nothing guarantees the same bytes. A weak ETag
+    /// does not: it means "as good as", not "the same bytes".
     pub fn validator(&self) -> Option<&str> {
         self.strong_etag().or(self.last_modified.as_deref())
     }
@@ -59,7 +59,7 @@ impl Version {
         self.etag.as_deref().filter(|etag| etag.len() > 2 && etag.starts_with('"'))
     }
 
-    /// Whether both are surely the same bytes.
+    /// Whether both are certainly the same bytes.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self.strong_etag(), other.strong_etag()) {
             (Some(one), Some(two)) => one == two,

@@ -1,4 +1,4 @@
-//! Whether a file is the one that was asked for: SHA-256, as in subresource integrity.
+//! Checks that a file is the one that was asked for, by SHA-256 as in subresource integrity.
 
 use std::str::FromStr;
 
@@ -39,7 +39,7 @@ impl FromStr for Integrity {
         text.strip_prefix("sha256-")
             .and_then(|base64| BASE64_STANDARD.decode(base64).ok())
             .filter(|hash| hash.len() == 32)
-            // Encoded again, so that equal hashes are equal strings.
+            // Encoded again, because several base64 texts can mean the same hash.
             .map(|hash| Self(BASE64_STANDARD.encode(hash)))
             .ok_or_else(|| Error::BadOption {
                 name: "integrity".into(),

@@ -1,7 +1,7 @@
 //! The record of a stored file: which parts of it are stored, and of which version they are.
 //!
-//! What a browser's storage gives back may be damaged, or be of another release, or belong to somebody else:
-//! [`Manifest::checked`] refuses what cannot be true.
+//! A browser's storage may give back records that are damaged, or of another release, or written by
+//! other code. [`Manifest::checked`] refuses those that cannot be true.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -16,10 +16,11 @@ const SCHEMA: u32 = 1;
 /// The most bytes in a stored part.
 pub const MAX_PART: u64 = 16 << 20;
 
-/// The most bytes in a part that is fetched. A few such parts are in memory at a time, some of them in
-/// several processes, and a load that is broken off loses them. Smaller parts take longer to store.
+/// The most bytes in a part that is fetched. A few such parts are in memory at a time, some of them
+/// in several processes. A load that is broken off loses them. Smaller parts take longer to store.
 const MAX_FETCH: u64 = 4 << 20;
-/// The fewest bytes in such a part, unless fewer are left. The first request asks for these.
+/// The fewest bytes in a part that is fetched, unless fewer are left. The first request asks for so
+/// many.
 const MIN_FETCH: u64 = 1 << 20;
 
 /// A file that is stored, whole or in part.
@@ -46,7 +47,7 @@ pub struct Manifest {
     pub stored: Vec<StoredPart>,
     /// Whether all of the file is stored.
     pub complete: bool,
-    /// Nothing is stored because this many bytes did not fit.
+    /// If nothing is stored because the file did not fit: the bytes that did not fit.
     #[serde(default)]
     pub did_not_fit: Option<u64>,
     /// When the file was first stored, in milliseconds since 1970.
@@ -55,7 +56,7 @@ pub struct Manifest {
     pub used: f64,
 }
 
-/// Bytes of a file that are stored as one.
+/// A range of a file that is stored as one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StoredPart {
@@ -63,11 +64,11 @@ pub struct StoredPart {
     pub key: u32,
     /// Offset in the file.
     pub start: u64,
-    /// Bytes.
+    /// The number of bytes.
     pub length: u64,
-    /// SHA-256 in base64.
+    /// Their SHA-256 in base64.
     pub sha256: String,
-    /// They are in a file of their own, at the same offset, and not in a blob.
+    /// Whether they are in a file of their own, at the same offset, and not in a blob.
     #[serde(default)]
     pub on_disk: bool,
 }
@@ -138,7 +139,7 @@ impl Manifest {
         self.stored.iter().map(|part| part.length).sum()
     }
 
-    /// Whether a later load can fetch only what is missing: it must be able to tell whether the
+    /// Whether a later load can fetch only the missing bytes. It must be able to tell whether the
     /// server still has the same file.
     pub fn is_resumable(&self) -> bool {
         self.total.is_some() && self.version.validator().is_some()
@@ -168,14 +169,14 @@ impl Manifest {
         Some(self.stored.remove(index))
     }
 
-    /// The whole file of `total` bytes in order: what is stored, and what has to be fetched.
+    /// The whole file of `total` bytes in order, as stored parts and missing ones.
     pub fn parts(&self, total: u64) -> Vec<Part> {
         let size = fetch_size(total);
         let mut parts = Vec::new();
         let mut at = 0;
         let missing = |mut from: u64, to: u64, parts: &mut Vec<Part>| {
             if from == 0 && to > MIN_FETCH {
-                // The first request brings these.
+                // The first request brings these bytes.
                 parts.push(Part::Missing(0..MIN_FETCH));
                 from = MIN_FETCH;
             }
@@ -202,8 +203,8 @@ impl Manifest {
     }
 }
 
-/// Bytes of each part that is fetched. Small files are fetched in several too: in parallel, and
-/// resumable.
+/// Bytes of each part that is fetched. Small files are fetched in several parts too, so that they
+/// come in parallel and can be resumed.
 fn fetch_size(total: u64) -> u64 {
     (total / 16).clamp(MIN_FETCH, MAX_FETCH).next_multiple_of(MIN_FETCH)
 }

@@ -1,5 +1,5 @@
-//! What a download knows and what it decides: the parts of a file that are stored, what a response
-//! brings, when to try again, what to report.
+//! The decisions of a download: which parts of a file are stored, which bytes a response brings,
+//! when to try again, and what to report.
 //!
 //! A file comes over several connections, with breaks between them that may last for days. Nothing
 //! here needs a network or JavaScript: `web` fetches and stores.

@@ -1,21 +1,22 @@
-//! What a page is told while a model loads: the figures, and when they are due.
+//! The reports to a page while a model loads: the figures, and when they are due.
 
 use std::collections::VecDeque;
 use std::mem;
 
 use serde::Serialize;
 
-/// The rate is the mean of the last so many milliseconds: it follows a connection that changes.
+/// The rate is a mean over so many milliseconds, so that it follows a connection that changes.
 const RATE_WINDOW: f64 = 3000.0;
-/// Milliseconds until the first rate is told. The first bytes come in a burst that was buffered on
-/// the way, so their rate is far too high.
+/// Milliseconds until the first rate is reported. The first bytes were buffered on the way and come
+/// in a burst, so their rate is far too high.
 const MIN_RATE_TIME: f64 = 500.0;
 /// Milliseconds between two reports. More reports would only keep the page busy.
 const INTERVAL: f64 = 50.0;
-/// The share of `fraction` that the bytes make up. The rest is compiling, whose duration is unknown.
+/// The share of `fraction` that the bytes fill. Compiling fills the rest, and its duration is
+/// unknown.
 const BYTES_SHARE: f64 = 0.98;
 
-/// What the load is doing.
+/// The work that the load is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
@@ -29,13 +30,13 @@ pub enum Phase {
     Compile,
     /// The model can be used.
     Ready,
-    /// It can be used, and what is not stored yet is being stored.
+    /// It can be used, and the rest of it is being stored.
     Storing,
     /// It can be used, and all of it is stored.
     Stored,
 }
 
-/// What a page may want to tell its visitor besides the figures.
+/// Something that a page may want to tell its visitor besides the figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Note {
@@ -56,7 +57,8 @@ pub enum Note {
         /// The reason, for people.
         why: String,
     },
-    /// The stored model is used, and whether the server has another could not be found out.
+    /// The stored model is used, although the load could not find out whether the server has
+    /// another.
     NotRevalidated {
         /// The reason, for people.
         why: String,
@@ -75,11 +77,11 @@ pub enum Note {
     },
 }
 
-/// What `onProgress` gets.
+/// A report to `onProgress`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report<'a> {
-    /// What the load is doing.
+    /// The work that the load is doing.
     pub phase: Phase,
     /// Bytes of the phase that are here.
     pub loaded: u64,
@@ -89,9 +91,9 @@ pub struct Report<'a> {
     pub fraction: f64,
     /// Whether the bytes come from the browser's storage.
     pub from_cache: bool,
-    /// The present rate; 0 if it was not measured for long enough yet.
+    /// The present rate; 0 until it was measured for long enough.
     pub bytes_per_second: f64,
-    /// Seconds until the bytes are here, at this rate. `None`: unknown.
+    /// Seconds until the bytes are here, at this rate; `None` if that is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds_left: Option<f64>,
     /// All notes so far.
@@ -108,14 +110,14 @@ pub enum Due {
     Later {
         /// Milliseconds to wait.
         wait: f64,
-        /// What to ask [`Meter::is_overdue`] with.
+        /// The argument for [`Meter::is_overdue`].
         since: f64,
     },
     /// Never: nothing has changed, or a later report is planned already.
     Not,
 }
 
-/// Turns what the loader does into reports whose `fraction` never goes back. Times are milliseconds
+/// Turns the loader's events into reports whose `fraction` never goes back. Times are milliseconds
 /// of any clock.
 #[derive(Debug, Default)]
 pub struct Meter {
@@ -129,7 +131,7 @@ pub struct Meter {
     /// Bytes of `total` that come from storage.
     stored_total: u64,
     fraction: f64,
-    /// Where the present stage begins in `fraction`, and how much of it the stage fills.
+    /// Where the present stage begins in `fraction`, and how much of `fraction` it fills.
     stage: (f64, f64),
     from_cache: bool,
     notes: Vec<Note>,
@@ -144,8 +146,9 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Starts a stage of `total` bytes, 0 if unknown, of which `stored` come from storage while the
-    /// others are downloaded. The stage fills `share` of what the bytes have left of `fraction`.
+    /// Starts a stage of `total` bytes, 0 if unknown. `stored` of them come from storage while the
+    /// others are downloaded. The stage fills `share` of the part of `fraction` that is left for
+    /// bytes.
     pub fn begin(
         &mut self,
         now: f64,
@@ -176,12 +179,12 @@ impl Meter {
         self.advance(now, bytes)
     }
 
-    /// These stored bytes will be downloaded after all; count them in the rate.
+    /// Notes that these stored bytes will be downloaded after all, so they count in the rate.
     pub fn stored_lost(&mut self, bytes: u64) {
         self.stored_total = self.stored_total.saturating_sub(bytes);
     }
 
-    /// Takes over a count that somebody else keeps.
+    /// Takes over the count of another tab or part of the program.
     pub fn set(&mut self, now: f64, loaded: u64, total: u64) -> Due {
         (self.loaded, self.total) = (loaded, total);
         self.moved(now)
@@ -200,13 +203,13 @@ impl Meter {
         self.waiting += bytes;
     }
 
-    /// `bytes` that waited are stored now, or given up.
+    /// Notes that `bytes` that waited are stored now, or given up.
     pub fn stored(&mut self, now: f64, bytes: u64) -> Due {
         self.waiting = self.waiting.saturating_sub(bytes);
         if self.phase == Some(Phase::Storing) { self.moved(now) } else { Due::Not }
     }
 
-    /// Adds a note to this report and all later ones. The same note counts once.
+    /// Adds a note to this report and all later ones. Adding the same note again changes nothing.
     pub fn note(&mut self, note: Note) -> Due {
         if self.notes.contains(&note) {
             return Due::Not;
@@ -229,9 +232,9 @@ impl Meter {
         let is_behind = matches!(phase, Phase::Storing | Phase::Stored);
         let bytes_per_second = if is_behind { 0.0 } else { self.bytes_per_second() };
         let loaded = match phase {
-            // What the model did not need may still have to come.
+            // The model did not need all bytes, so some may still have to come.
             Phase::Storing => self.loaded.saturating_sub(self.waiting),
-            // And from a file that was stored before, it was not read.
+            // Here too: the load did not read all bytes of a file that was stored before.
             Phase::Stored => self.total,
             _ => self.loaded,
         };
@@ -321,7 +324,7 @@ mod tests {
             let _ = meter.advance(f64::from(second) * 1000.0, 10_000);
         }
         assert_eq!(report(&mut meter, 10_000.0), (100_000, 0.098, 10_000.0, Some(90.0)));
-        // Twice as fast from now on: after three seconds the earlier rate is forgotten.
+        // From now on it is twice as fast. After three seconds the earlier rate is forgotten.
         for second in 11..=14 {
             let _ = meter.advance(f64::from(second) * 1000.0, 20_000);
         }
@@ -332,7 +335,7 @@ mod tests {
     fn the_first_bytes_have_no_rate() {
         let mut meter = Meter::default();
         let _ = meter.begin(0.0, Phase::Download, (1_000_000, 0), 1.0);
-        // What was buffered on the way comes at once, the rest at 10 kB a second.
+        // Bytes that were buffered on the way come at once, the rest at 10 kB a second.
         let _ = meter.advance(20.0, 50_000);
         assert_eq!(report(&mut meter, 20.0), (50_000, 0.98 * 0.05, 0.0, None));
         let _ = meter.advance(499.0, 4_000);
@@ -355,7 +358,7 @@ mod tests {
         let _ = meter.advance(1000.0, 100);
         // 300 bytes are left to download at 100 a second; 300 stored ones take no time.
         assert_eq!(report(&mut meter, 1000.0), (400, 0.98 * 0.4, 100.0, Some(3.0)));
-        // Damaged ones have to be downloaded.
+        // Damaged bytes have to be downloaded.
         meter.stored_lost(200);
         assert_eq!(report(&mut meter, 1000.0).3, Some(5.0));
     }
@@ -375,7 +378,7 @@ mod tests {
         assert!(now > half);
         let _ = meter.set(4.0, 10, 100);
         assert_eq!(report(&mut meter, 4.0).1, now);
-        // A server that sends more than it said.
+        // The server sends more than it said.
         let _ = meter.set(5.0, 1000, 100);
         assert!((report(&mut meter, 5.0).1 - 0.98).abs() < 1e-9);
         assert_eq!(meter.phase(Phase::Compile), Due::Now);
@@ -415,7 +418,7 @@ mod tests {
         let _ = meter.phase(Phase::Storing);
         let _ = meter.stored(1001.0, 30);
         assert_eq!(report(&mut meter, 1001.0).0, 30);
-        // The rest comes behind the load.
+        // The other bytes come after the load.
         meter.waits(20);
         let _ = meter.advance(1002.0, 20);
         assert_eq!(report(&mut meter, 1002.0).0, 30);
@@ -439,11 +442,11 @@ mod tests {
         assert!(meter.report(1000.0).is_some());
         let Due::Later { since, .. } = meter.advance(1010.0, 10) else { panic!("too early") };
         assert_eq!(meter.advance(1020.0, 10), Due::Not);
-        // Nothing more comes: the planned report tells of these bytes.
+        // No more bytes come. The planned report tells of these.
         assert!(meter.is_overdue(since));
         assert!(meter.report(1060.0).is_some());
         assert!(!meter.is_overdue(since));
-        // Bytes come after the interval: they are reported at once, and a planned report is not
+        // Bytes come after the interval. They are reported at once, and the planned report is not
         // needed any more.
         let Due::Later { since, .. } = meter.advance(1070.0, 10) else { panic!("too early") };
         assert_eq!(meter.advance(1120.0, 10), Due::Now);

@@ -1,4 +1,4 @@
-//! What the body of a response holds.
+//! Finds out which bytes of a file the body of a response holds.
 
 use std::ops::Range;
 
@@ -6,19 +6,19 @@ use super::headers::{ContentRange, MAX_TOTAL};
 use super::restart::{Cause, Fault};
 use crate::error::Error;
 
-/// How long a response says the file is.
+/// The length of the file, according to a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
     /// So many bytes.
     Known(u64),
-    /// So many bytes on the wire. The file is longer or shorter if the response was compressed, and
-    /// a page is not told whether a response from another origin was.
+    /// So many bytes on the wire. If the response was compressed, the file is longer or shorter. A
+    /// response from another origin hides whether it was compressed.
     Claimed(u64),
     /// It does not say.
     Unknown,
 }
 
-/// What the body of a response holds.
+/// The bytes of a file that the body of a response holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// A part of the file.
@@ -28,7 +28,7 @@ pub enum Content {
 }
 
 impl Content {
-    /// How long the whole file is.
+    /// The length of the whole file.
     pub fn length(&self) -> Length {
         match self {
             Self::Part(part) => Length::Known(part.total),
@@ -45,7 +45,7 @@ impl Content {
     }
 }
 
-/// What decides about the content of a response.
+/// The facts about a response that decide which bytes it holds.
 #[derive(Clone, Debug, Default)]
 pub struct ResponseFacts {
     /// The status code.
@@ -63,14 +63,15 @@ pub struct ResponseFacts {
 }
 
 impl ResponseFacts {
-    /// What the body holds, for a request of the bytes `asked` of `url`, or of the whole file.
+    /// The bytes that the body holds, for a request of the bytes `asked` of `url`, or of the whole
+    /// file.
     ///
     /// Faults: [`Cause::NoRanges`] for a range that was not asked for; transient for a status that
     /// may pass; permanent `http` for any other, and `network` for a length that no file has.
     pub fn content(&self, asked: Option<&Range<u64>>, url: &str) -> Result<Content, Fault> {
         match (self.status, asked) {
             (206, Some(asked)) => {
-                // Without the header, nobody knows which bytes these are.
+                // Without this header it is unknown which bytes these are.
                 let part = self.content_range.as_deref().and_then(ContentRange::parse);
                 let is_asked = |part: &ContentRange| {
                     part.range.start == asked.start && part.range.end <= asked.end
@@ -99,11 +100,11 @@ impl ResponseFacts {
         let length = self.content_length.as_ref().and_then(|text| text.parse().ok());
         match length {
             Some(bytes) if bytes > MAX_TOTAL => {
-                // Waiting for the rest of it would be in vain.
+                // The rest of it would never come.
                 let why = format!("the server says that it has {bytes} bytes");
                 Err(Error::Network { what: url.into(), why }.into())
             }
-            // A file of no bytes is read to its end like one of unknown length.
+            // A file of length 0 is read to its end, as one of unknown length is.
             None | Some(0) => Ok(Length::Unknown),
             Some(_) if self.is_compressed() => Ok(Length::Unknown),
             Some(bytes) if self.is_cors => Ok(Length::Claimed(bytes)),
@@ -192,7 +193,7 @@ mod tests {
             let Err(Fault::Transient { error, retry_after }) = found else { panic!("{status}") };
             assert_eq!((error.code(), retry_after), ("http", Some(2000.0)));
         }
-        // 206 and 416 answer a range: without one they are mistakes.
+        // 206 and 416 answer a request for a range. Without such a request they are mistakes.
         for status in [204, 206, 304, 400, 401, 403, 404, 410, 416] {
             let found = facts(status, "", "", "", false).content(None, "u");
             let Err(Fault::Permanent(error)) = found else { panic!("{status}") };

@@ -1,19 +1,20 @@
-//! What goes wrong with a download, and when the load starts again in another way.
+//! The failures of a download, and when they make the load start again in another way.
 
 use super::manifest::Manifest;
 use crate::error::{Error, Result};
 
-/// How often a load may start again: a server whose file changes with every request is given up.
+/// How often a load may start again. If the server's file changes with every request, the load is
+/// given up.
 const MAX_RESTARTS: usize = 4;
 
-/// Why no bytes come.
+/// The reason why no bytes come.
 #[derive(Clone, Debug)]
 pub enum Fault {
     /// Another attempt may help.
     Transient {
-        /// What failed.
+        /// The failure.
         error: Error,
-        /// Milliseconds that the server asks to wait before it.
+        /// Milliseconds that the server asks to wait before the next attempt.
         retry_after: Option<f64>,
     },
     /// The load has to start again, in another way.
@@ -29,7 +30,7 @@ impl From<Error> for Fault {
 }
 
 impl Fault {
-    /// Whether the bytes that were stored before this fault are of no use to a later load.
+    /// Whether a later load cannot use the bytes that were stored before this fault.
     pub fn spoils_stored_bytes(&self) -> bool {
         match self {
             Self::Transient { .. } => false,
@@ -49,12 +50,12 @@ impl Fault {
 /// Why a load starts again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The server's file is not the one of which some bytes are here.
+    /// The server's file is not the one of which some bytes have come.
     Changed,
-    /// The connection broke, and the server does not tell enough to continue: the file's version
-    /// and length.
+    /// The connection broke, and the server does not say what is needed to continue: the file's
+    /// version and length.
     Broken,
-    /// The server sends no ranges, or other ranges than it was asked for.
+    /// The server sends no ranges, or other ranges than the load asked for.
     NoRanges,
     /// The file is longer or shorter than the server said.
     WrongLength,
@@ -78,15 +79,15 @@ impl Cause {
     }
 }
 
-/// The restarts of a load so far, and what must not be tried again because of them.
+/// The restarts of a load so far. They decide what must not be tried again.
 #[derive(Clone, Debug, Default)]
 pub struct Restarts(Vec<Cause>);
 
 impl Restarts {
     /// Counts a restart of the load of `url`.
     ///
-    /// Errors: when there were too many, `storage` if the last was because of stored bytes, else
-    /// `network`.
+    /// Errors: if there were too many restarts, `storage` if the last one was because of stored
+    /// bytes, else `network`.
     pub fn add(&mut self, cause: Cause, url: &str) -> Result<()> {
         self.0.push(cause);
         if self.0.len() <= MAX_RESTARTS {
@@ -104,14 +105,14 @@ impl Restarts {
         !self.0.is_empty()
     }
 
-    /// Whether to ask the server for parts of the file: not once it has failed at that, and not of
-    /// a file that has changed twice while it was read.
+    /// Whether to ask the server for parts of the file. Not if it has failed at that, and not if
+    /// the file has changed twice while it was read.
     pub fn allow_ranges(&self) -> bool {
         self.count(Cause::NoRanges) == 0 && self.count(Cause::Changed) <= 1
     }
 
-    /// Whether to use a whole stored file: not once it has turned out to be another file, and not
-    /// after it was damaged twice, because such damage cannot even be deleted.
+    /// Whether to use a whole stored file. Not if it has turned out to be another file, and not if
+    /// it was damaged twice, because such damage cannot even be deleted.
     pub fn allow_stored(&self) -> bool {
         self.count(Cause::OtherFile) == 0 && self.count(Cause::Damaged) <= 1
     }
@@ -121,8 +122,8 @@ impl Restarts {
         self.count(Cause::WrongLength) == 0
     }
 
-    /// Whether the load may continue where `file` ends. `refresh`: the caller wants all of the file
-    /// anew, so only what this load itself has stored counts.
+    /// Whether the load may continue where `file` ends. With `refresh` the caller wants all of the
+    /// file again, so only bytes that this load itself has stored count.
     pub fn allow_resuming(&self, file: &Manifest, refresh: bool) -> bool {
         let begun = !file.complete && !file.stored.is_empty();
         let wanted = !refresh || self.any();

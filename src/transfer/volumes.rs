@@ -2,10 +2,10 @@
 
 use super::manifest::Manifest;
 
-/// A model may have this many volumes at most.
+/// The most volumes of a model.
 const MAX_VOLUMES: u32 = 100;
 
-/// Which volume a file's name means: `model-00001-of-00003.gguf`.
+/// The volume that a file's name means: `model-00001-of-00003.gguf`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VolumeName<'a> {
     stem: &'a str,
@@ -13,12 +13,12 @@ pub struct VolumeName<'a> {
     pub number: u32,
     /// How many volumes there are.
     pub count: u32,
-    /// What follows the name in an address: nothing, or `?` and more.
+    /// The rest of an address after the name: nothing, or `?` and more.
     query: &'a str,
 }
 
 impl<'a> VolumeName<'a> {
-    /// Reads a file's name or path; `None` if it is not that of one volume of several.
+    /// Reads a file's name or path; `None` if it does not name a volume.
     pub fn parse(name: &'a str) -> Option<Self> {
         let (rest, count) = name.strip_suffix(".gguf")?.rsplit_once("-of-")?;
         let (stem, number) = rest.rsplit_once('-')?;
@@ -65,10 +65,10 @@ pub fn model_urls(url: &str) -> Vec<String> {
     all.unwrap_or_else(|| vec![url.to_owned()])
 }
 
-/// A stored model: its file, or what is stored of its volumes.
+/// A stored model: its file, or those of its volumes that are stored, in whole or in part.
 #[derive(Clone, Debug)]
 pub struct StoredModel {
-    /// The address from which it is loaded: that of its first file.
+    /// The address from which it is loaded, which is that of its first file.
     pub url: String,
     /// At least one.
     pub files: Vec<Manifest>,
@@ -118,8 +118,8 @@ impl StoredModel {
     }
 }
 
-/// The models that may be deleted to make room for `url`: those of other addresses, the one that was
-/// used longest ago first.
+/// The models that may be deleted to make room for `url`. These are the models of other addresses,
+/// the least recently used one first.
 pub fn eviction_order(files: Vec<Manifest>, url: &str) -> Vec<StoredModel> {
     let own = model_urls(url).into_iter().next();
     let mut models = StoredModel::group(files);
@@ -171,7 +171,7 @@ mod tests {
         let begun = file(&url(2), 0.0, 5, Some(20));
         let [begun] = &StoredModel::group(vec![whole(1, 10), begun])[..] else { panic!() };
         assert_eq!((begun.bytes(), begun.total(), begun.is_complete()), (15, Some(30), false));
-        // Two records of one address are not two volumes.
+        // Two records of one address do not count as two volumes.
         let one = |bytes| file("https://a/m.gguf", 0.0, bytes, Some(10));
         assert_eq!(StoredModel::group(vec![one(10), one(5)]).len(), 2);
         assert_eq!(model_urls(&url(2)), [url(1), url(2)]);

@@ -29,8 +29,7 @@ use crate::output::Output;
 
 #[derive(Args)]
 pub(crate) struct Generate {
-    /// What to say to the model; `-` reads it from standard input, and so does a pipe without a
-    /// prompt
+    /// The prompt; `-` reads it from standard input, and so does a pipe without a prompt
     #[arg(allow_negative_numbers = true)]
     prompt: Option<String>,
     /// The model, a GGUF file
@@ -105,11 +104,11 @@ pub(crate) struct Generate {
     /// The order of ternary codes; `arm` is for files quantised by ARM builds of bitnet.cpp
     #[arg(long, value_name = "LAYOUT", value_enum, default_value_t = I2sLayout::X86)]
     i2s_layout: I2sLayout,
-    /// What to do with a tokenizer that tritloom does not know: refuse it, or take the closest one
+    /// Whether to refuse a tokenizer that tritloom does not know, or take the closest one
     #[arg(long, value_name = "RULES", value_enum, default_value_t = TokenizerArg::Strict)]
     tokenizer: TokenizerArg,
-    /// Fail rather than take something else than the file names: a closest tokenizer, a built-in template,
-    /// a shorter context, a CPU as the GPU
+    /// Fail rather than replace anything that the file names: no closest tokenizer, no built-in
+    /// template, no shorter context, no CPU as the GPU
     #[arg(long)]
     strict: bool,
     /// Give the same bits for the same call each time, on one adapter with one driver
@@ -230,7 +229,7 @@ fn prompt_text(argument: Option<&str>) -> Result<String> {
         let why = "the prompt is missing: give it as an argument or on standard input";
         Cli::command().error(ErrorKind::MissingRequiredArgument, why).exit();
     }
-    // Most programs end their output with a line break. It is not meant for the model.
+    // Most programs end their output with a line break, which is not part of the prompt.
     let text = text.strip_suffix('\n').unwrap_or(&text);
     Ok(text.strip_suffix('\r').unwrap_or(text).into())
 }
@@ -288,7 +287,7 @@ fn run(
 
 impl Generate {
     fn template(&self) -> TemplateChoice {
-        // Any text is a choice: parsing one cannot fail.
+        // Every text is a valid choice, so parsing cannot fail.
         self.template.as_deref().and_then(|text| text.parse().ok()).unwrap_or_default()
     }
 
@@ -313,7 +312,7 @@ fn raw_tokens(tokenizer: &Tokenizer, prompt: &str) -> Result<Vec<u32>> {
     Ok(bos.into_iter().chain(tokenizer.encode(prompt)?).collect())
 }
 
-/// Shows reasoning beside the answer, which alone goes to standard output.
+/// Shows reasoning on standard error, so that standard output has only the answer.
 fn show_reasoning(text: &str) -> ControlFlow<()> {
     let _ = write!(io::stderr(), "{text}");
     ControlFlow::Continue(())

@@ -13,7 +13,7 @@ use tritloom::{Error, Result, ternary};
 
 use crate::output::print;
 
-/// Bytes that are read at a time, but for the rest of a block.
+/// Bytes that are read at a time, rounded to whole blocks.
 const SLICE: usize = 1 << 20;
 
 pub(crate) fn inspect(file: &Path) -> Result<()> {
@@ -54,7 +54,7 @@ pub(crate) fn inspect(file: &Path) -> Result<()> {
 /// The codes and the scales of a tensor.
 #[derive(Default)]
 struct Content {
-    /// How many elements are -1, 0 and +1, in types that have no other values.
+    /// How many elements are -1, 0 and +1, in types that have only these values.
     counts: [u64; 3],
     /// The smallest and the largest scale.
     scales: Option<(f32, f32)>,
@@ -62,14 +62,14 @@ struct Content {
 }
 
 impl Content {
-    /// Counts -1 and +1 in words of 32 codes of 1 bit, whatever their order.
+    /// Counts -1 and +1 in words of 32 codes of 1 bit. The order of the codes does not matter.
     fn count_bits(&mut self, words: &[u32]) {
         let plus: u64 = words.iter().map(|word| u64::from(word.count_ones())).sum();
         self.counts[0] += 32 * words.len() as u64 - plus;
         self.counts[2] += plus;
     }
 
-    /// Counts the codes -1, 0 and +1 in words of 16 codes, whatever their order.
+    /// Counts the codes -1, 0 and +1 in words of 16 codes. The order of the codes does not matter.
     fn count(&mut self, words: impl Iterator<Item = u32>) {
         for word in words {
             let ones = |word: u32| u64::from((word & 0x5555_5555).count_ones());

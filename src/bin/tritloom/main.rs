@@ -37,7 +37,7 @@ enum Command {
     },
     /// Time decoding and prompt processing
     Bench(bench::Bench),
-    /// Measure how well a model foretells a text
+    /// Measure how well a model predicts a text
     Perplexity(perplexity::Measure),
     /// Write a model of a well-known shape with random weights, for timing
     Random(random::Random),

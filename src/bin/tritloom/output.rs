@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use tritloom::{Error, Result};
 
-/// Standard output, written at once. The first failure ends it.
+/// Writes to standard output at once. The first failure ends it.
 #[derive(Default)]
 pub(crate) struct Output {
     failure: Option<io::Error>,

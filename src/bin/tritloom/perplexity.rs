@@ -41,8 +41,8 @@ pub(crate) struct Measure {
     /// Compute on the CPU with the reference implementation, which is slow
     #[arg(long)]
     cpu: bool,
-    /// Do not round activations to int8, but for I2_S, whose models were trained so. The CPU never
-    /// does
+    /// Do not round activations to int8, except for I2_S, whose models were trained so. The CPU
+    /// never does
     #[arg(long, conflicts_with = "cpu")]
     float_activations: bool,
     /// How to store keys and values
@@ -52,13 +52,13 @@ pub(crate) struct Measure {
     /// The order of ternary codes; `arm` is for files quantised by ARM builds of bitnet.cpp
     #[arg(long, value_name = "LAYOUT", value_enum, default_value_t = I2sLayout::X86)]
     i2s_layout: I2sLayout,
-    /// What to do with a tokenizer that tritloom does not know: refuse it, or take the closest one
+    /// Whether to refuse a tokenizer that tritloom does not know, or take the closest one
     #[arg(long, value_name = "RULES", value_enum, default_value_t = TokenizerArg::Strict)]
     #[arg(conflicts_with = "cpu")]
     tokenizer: TokenizerArg,
 }
 
-/// The window where none is asked for: longer ones take long, and change little.
+/// The tokens of a window by default. Longer windows take longer and change little.
 const DEFAULT_CONTEXT: usize = 2048;
 
 pub(crate) fn measure(args: &Measure) -> Result<()> {
@@ -92,7 +92,8 @@ fn text(file: &Path) -> Result<String> {
     })
 }
 
-/// The tokens of the text, and the windows over them. All is checked before the weights are loaded.
+/// The tokens of the text, and the windows over them. Everything is checked before the weights are
+/// loaded.
 fn prepare(
     args: &Measure,
     text: &str,
@@ -152,12 +153,13 @@ fn run(
 #[derive(Default)]
 struct Shown {
     last: Option<Instant>,
-    /// Whether the last line has no end.
+    /// Whether the last line is still without its end.
     open: bool,
 }
 
 impl Shown {
-    /// Shows how far the measure is, in one line of a terminal or in a line now and then.
+    /// Shows the progress of the measurement: in one line of a terminal, or else in a line now and
+    /// then.
     fn show(&mut self, so_far: Perplexity, total: usize) {
         let mut err = io::stderr();
         let is_terminal = err.is_terminal();

@@ -32,7 +32,7 @@ impl Quantized {
         block_type(self.ty()).ok_or_else(|| Error::Internal(format!("no row for {}", self.ty())))
     }
 
-    /// Quantises on all cores. An error is the index of a value that does not fit.
+    /// Quantises on all cores. The error is the index of a value that does not fit.
     pub(crate) fn quantize(self, values: &[f32], elements: usize) -> Result<Vec<u8>, usize> {
         let quantize = match self {
             Self::Q8_0 => quantize::q8_0,

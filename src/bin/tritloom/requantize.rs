@@ -33,7 +33,7 @@ pub(crate) struct Requantize {
 /// The tensors that get another type.
 const TENSORS: [&str; 2] = ["token_embd.weight", "output.weight"];
 
-/// Values that are quantised at a time. A multiple of every block's elements.
+/// Values that are quantised at a time. It is a multiple of every block's elements.
 const SLICE: u64 = 1 << 20;
 
 pub(crate) fn requantize(args: &Requantize) -> Result<()> {
@@ -59,7 +59,7 @@ pub(crate) fn requantize(args: &Requantize) -> Result<()> {
 
     let output = Output::create(&args.output, &args.input, args.force)?;
     let mut told = String::new();
-    // What failed, if it was not the writing.
+    // The error, if it was not that of writing.
     let mut failure = None;
     let out = BufWriter::with_capacity(1 << 20, &output.file);
     let written = header.write_file(out, |index, out| {
@@ -91,7 +91,7 @@ fn changes(tensor: &TensorInfo, entry: &TensorEntry) -> bool {
     entry.type_id != tensor.ty.id()
 }
 
-/// The tensor as it will be written: smaller if that is asked for, and possible.
+/// The tensor of the output: smaller if that is asked for and possible.
 fn entry(tensor: &TensorInfo, embedding: Quantized) -> Result<TensorEntry> {
     let mut entry = tensor.entry();
     if tensor.ty == TensorType::Tl1 || tensor.ty == TensorType::Tl2 {

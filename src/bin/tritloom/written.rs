@@ -1,4 +1,5 @@
-//! The file that a command makes of another: never over that one, and never left half.
+//! The file that a command makes of another file. It never replaces its input, and is never left
+//! half written.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -47,13 +48,13 @@ impl Output {
 impl Drop for Output {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
-            // The failure that led here is the one to tell.
+            // The error that led here is the one to report.
             let _ = fs::remove_file(path);
         }
     }
 }
 
-/// Why a tensor was not written.
+/// The reason why a tensor was not written.
 pub(crate) enum Stop {
     Read(Error),
     Write(io::Error),

@@ -1,4 +1,4 @@
-//! What prompt lookup gains on texts that the answer copies.
+//! Measures how much prompt lookup gains where the answer copies the prompt.
 
 use std::ops::ControlFlow;
 
@@ -10,15 +10,16 @@ use tritloom::{Error, Result};
 use super::figure::Figure;
 use super::{TURN, without_lookup};
 
-/// One in this many tokens of the prompt differs from the answer: none, then one in twenty.
+/// For each measurement: one in this many tokens of the prompt differs from the answer, or none.
 const CHANGED: [Option<usize>; 2] = [None, Some(20)];
 
-/// The same answer with prompt lookup and without. How many drafts are accepted depends on the
-/// text alone: it is the same in every run.
+/// The same answer with prompt lookup and without. The text alone decides how many drafts are
+/// accepted, so every run has the same number.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct LookupGain {
-    /// One in this many tokens of the prompt is not what a model that counts answers.
+    /// One in this many tokens of the prompt differs from the answer of a model that counts;
+    /// `None`: none does.
     pub(super) changed: Option<usize>,
     pub(super) prompt_tokens: usize,
     /// Tokens of the answer.
@@ -33,8 +34,8 @@ pub(super) struct LookupGain {
     pub(super) accepted_per_pass: f64,
 }
 
-/// Answers of `tokens` to prompts that count up and then start again. A model that `tritloom
-/// random --counting` wrote goes on counting.
+/// Measures answers of `tokens` to prompts that count up and then start again. A model that
+/// `tritloom random --counting` wrote goes on counting.
 ///
 /// Errors: `internal` if lookup changes an answer.
 pub(super) async fn lookups(
@@ -52,7 +53,7 @@ pub(super) async fn lookups(
     Ok(gains)
 }
 
-/// Ids counting up from 0, more of them than the answer will have, and then the first ids again.
+/// Ids that count up from 0, more than the answer will have, and then the first ids again.
 fn text(tokens: usize, changed: Option<usize>, vocabulary: usize) -> Vec<u32> {
     let other = |i: usize| changed.is_some_and(|every| i % every == every - 1);
     let all = (0..tokens + TURN).map(|i| if other(i) { i + vocabulary / 2 } else { i });

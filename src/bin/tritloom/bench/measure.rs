@@ -21,10 +21,10 @@ use super::{Bench, TURN, lookup, prompt, soak, without_lookup};
 /// Tokens to profile at the end of a prompt: about one chunk.
 const CHUNK: usize = 512;
 
-/// Tokens of an answer, however long they take.
+/// The least number of tokens in an answer, however long they take.
 const MIN_TOKENS: usize = 4;
 
-/// All figures that `args` ask for, of the model at `path`.
+/// All figures that `args` ask for, for the model at `path`.
 pub(super) async fn measure(args: &Bench, path: &Path) -> Result<Report> {
     let (mut session, mut figures, rate) = load(args, path).await?;
     let session = &mut session;
@@ -111,17 +111,18 @@ fn tell(what: &str) {
     let _ = writeln!(io::stderr(), "measuring: {what}");
 }
 
-/// Which figures there is time for.
+/// Decides which figures there is time for.
 struct Patience {
-    /// For one figure.
+    /// The longest time for one figure.
     time: Duration,
-    /// Prompt tokens per second, in the last figure.
+    /// The rate of the latest figure: prompt tokens per second.
     rate: f64,
     left_out: Vec<LeftOut>,
 }
 
 impl Patience {
-    /// Whether there is time for `what`, which computes this many tokens as a prompt.
+    /// Whether there is time for `what`, which computes this many tokens as a prompt. If not, it is
+    /// noted as left out.
     fn allows(&mut self, what: &str, tokens: usize) -> bool {
         let seconds = tokens as f64 / self.rate;
         let allows = seconds <= self.time.as_secs_f64();
@@ -134,8 +135,8 @@ impl Patience {
     }
 }
 
-/// The values of all runs but the first, which warms up. If there was time for only one run, its
-/// value.
+/// The values of all runs but the first, which warms up. If there was time for one run only, the
+/// value of that run.
 async fn repeat(args: &Bench, mut take: impl AsyncFnMut(usize) -> Result<f64>) -> Result<Vec<f64>> {
     let started = Instant::now();
     let mut values = vec![take(0).await?];
@@ -201,8 +202,8 @@ async fn profile(
     Ok(session.profile(context, tokens, &choosing).await?.kernels)
 }
 
-/// Stops answers in the middle, and takes the milliseconds until `generate` returns, and until
-/// the first token of the next answer, which waits for the steps in flight. No figures if the
+/// Stops answers in the middle. Takes the milliseconds until `generate` returns, and until the
+/// first token of the next answer, which waits for the steps in flight. Gives no figures if the
 /// model ends every answer before it is stopped.
 async fn aborts(session: &mut Session, args: &Bench) -> Result<Vec<Figure>> {
     tell("abort");
@@ -253,7 +254,7 @@ fn drawn() -> [(&'static str, Sampling); 4] {
     ]
 }
 
-/// The tokens per second of an answer, which is shorter if it takes too long.
+/// The tokens per second of an answer. It is made shorter if it would take too long.
 async fn decode(
     session: &mut Session,
     args: &Bench,

@@ -1,4 +1,4 @@
-//! The benchmark: loading, prompts, decoding, and the share of the memory's speed they reach.
+//! The benchmark: loading, prompts, decoding, and the share of the memory's speed that they reach.
 
 mod figure;
 mod lookup;
@@ -101,11 +101,12 @@ pub(crate) struct Bench {
     json: bool,
 }
 
-/// Tokens of a turn of the soak, and of the prompt whose first token is awaited after loading.
+/// Tokens of a turn of the soak. Also the tokens of the prompt whose first token is awaited after a
+/// load.
 const TURN: usize = 16;
 
 impl Bench {
-    /// What to ask of the GPU.
+    /// The settings for the GPU.
     fn gpu(&self) -> GpuOptions {
         GpuOptions {
             limits: LimitCaps {
@@ -163,12 +164,13 @@ fn remove_if_interrupted(path: &Path) -> Result<()> {
     let path = path.to_owned();
     let stop = move || {
         remove(&path);
-        exit_at_once(130); // what shells report for an interrupt
+        exit_at_once(130); // the status that shells report for an interrupt
     };
     ctrlc::set_handler(stop).map_err(|error| Error::Internal(error.to_string()))
 }
 
-/// Exits without exit handlers: those of the GPU driver free what its threads still use.
+/// Exits without exit handlers, because those of the GPU driver free memory that its threads still
+/// use.
 #[allow(unsafe_code, reason = "the standard library has no such exit")]
 fn exit_at_once(code: i32) -> ! {
     // SAFETY: `_exit` takes no pointers and does not return.
@@ -180,12 +182,12 @@ fn remove(path: &Path) {
     let _ = std::fs::remove_file(path);
 }
 
-/// Greedy, without prompt lookup, whose speed depends on the text.
+/// Greedy, without prompt lookup: the speed of lookup depends on the text.
 fn without_lookup(tokens: usize) -> GenerateOptions {
     GenerateOptions { max_tokens: Some(tokens), prompt_lookup: Some(false), ..Default::default() }
 }
 
-/// `len` ids that no other run's prompt begins with, so that nothing is reused.
+/// `len` ids that differ from the beginning of every other run's prompt, so that nothing is reused.
 fn prompt(len: usize, run: usize, vocabulary: usize) -> Vec<u32> {
     (0..len).map(|i| ((i * 31 + run * 977 + len * 13 + 1) % vocabulary.min(4000)) as u32).collect()
 }

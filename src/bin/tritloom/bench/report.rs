@@ -1,4 +1,4 @@
-//! What the benchmark found, as JSON (by serde) and as a table.
+//! The benchmark's report, as JSON (by serde) and as a table.
 
 use serde::Serialize;
 

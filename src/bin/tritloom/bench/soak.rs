@@ -25,9 +25,9 @@ pub(super) struct Soak {
     pub(super) first: f64,
     /// The rate of the last thousand tokens.
     pub(super) last: f64,
-    /// The rate at the positions of the last thousand tokens when each was first reached: what
-    /// `last` should be. The first thousand are no measure for it, because attention has more to
-    /// read at later positions.
+    /// The rate at the positions of the last thousand tokens, when each position was first reached.
+    /// `last` should be as large. The first thousand tokens are no measure for it, because
+    /// attention has more to read at later positions.
     pub(super) last_at_first: f64,
     pub(super) gpu_bytes_before: u64,
     pub(super) gpu_bytes_after: u64,

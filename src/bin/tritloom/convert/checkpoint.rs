@@ -17,7 +17,7 @@ use super::safetensors::{self, Dtype, Tensor, short};
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
 
-/// No JSON file of a model is longer: the largest, of vocabularies, have some 30 MB.
+/// The longest JSON file of a model that is read. The largest, of vocabularies, have some 30 MB.
 const MAX_JSON: u64 = 512 << 20;
 
 /// All tensors of a model, by name.
@@ -65,7 +65,7 @@ impl Checkpoint {
         Ok(all)
     }
 
-    /// Where the files are.
+    /// The paths of the files.
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
         self.shards.iter().map(|shard| &*shard.path)
     }
@@ -159,7 +159,7 @@ fn files(folder: &Path) -> Result<(Vec<String>, HashMap<String, String>)> {
     }
     if let Some(Index { weight_map }) = json_if_there(folder, INDEX)? {
         let names: BTreeSet<&String> = weight_map.values().collect();
-        // An index from a stranger reads no file elsewhere.
+        // An index comes from strangers. It must not make this program read a file elsewhere.
         let is_plain = |name: &str| Path::new(name).file_name().is_some_and(|plain| plain == name);
         if let Some(bad) = names.iter().find(|name| !is_plain(name)) {
             let why = format!("it names the file {:?}, which is not in the folder", short(bad));

@@ -1,4 +1,4 @@
-//! What `config.json` says: the architecture, its sizes, and how its weights are stored.
+//! Reads `config.json`: the architecture, its sizes, and how its weights are stored.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -15,16 +15,17 @@ struct Class {
     name: &'static str,
     /// Its architectures in GGUF, by `hidden_act`.
     architectures: &'static [(&'static str, &'static str)],
-    /// Whether its weights are masters, which are rounded in each pass, even if no
-    /// `quantization_config` says so.
+    /// Whether its weights are masters even if no `quantization_config` says so. Masters are floats
+    /// that the model rounds to ternary in each pass.
     masters: bool,
-    /// Whether old files leave out keys that have had the same default always.
+    /// Whether old files leave out keys whose default has never changed.
     old: bool,
-    /// Whether heads are as wide as `hidden_size / num_attention_heads` if the file does not say.
+    /// Whether heads are as wide as `hidden_size / num_attention_heads` if the file does not say
+    /// it.
     plain_heads: bool,
-    /// What `tie_word_embeddings` is if the file does not say.
+    /// The value of `tie_word_embeddings` if the file does not say it.
     tied: Option<bool>,
-    /// Whether it scales the embedding, the residual stream and the logits.
+    /// Whether the file has factors for the embedding, the residual stream and the logits.
     scales: bool,
     /// The kinds of `rope_scaling` that it may have.
     ropes: &'static [&'static str],
@@ -68,7 +69,7 @@ const CLASSES: &[Class] = &[
         old: false,
         plain_heads: false,
         ropes: &["default", "linear", "yarn"],
-        // With `use_sliding_window` false they mean nothing.
+        // They mean nothing while `use_sliding_window` is false.
         harmless: &["sliding_window", "max_window_layers"],
         ..LLAMA
     },
@@ -104,19 +105,19 @@ pub(super) struct Storage {
     /// must be ternary as they are.
     pub(super) masters: bool,
     /// Whether products are multiplied by the `weight_scale` of codes (`true`) or divided by it;
-    /// `None` if nothing is said of codes.
+    /// `None` if the file does not speak of codes.
     pub(super) multiplies: Option<bool>,
 }
 
 impl Storage {
-    /// Whether the model was trained with activations of 8 bits, as all that say how their weights
-    /// are stored.
+    /// Whether the model was trained with activations of 8 bits. All models that say how their
+    /// weights are stored were.
     pub(super) fn rounds_activations(self) -> bool {
         self.masters || self.multiplies.is_some()
     }
 }
 
-/// What is known of a model before its tensors are read.
+/// Everything about a model that can be known before its tensors are read.
 pub(super) struct Model {
     pub(super) architecture: &'static Architecture,
     pub(super) storage: Storage,
@@ -128,14 +129,14 @@ pub(super) struct Model {
     pub(super) n_vocab: u64,
     /// Metadata, without the tokenizer's.
     pub(super) metadata: Vec<(String, Value)>,
-    /// Tensors that the numbers in config.json are in GGUF.
+    /// Tensors of GGUF whose values are numbers in config.json.
     pub(super) tensors: Vec<(&'static str, Vec<f32>)>,
 }
 
 /// Reads config.json.
 ///
-/// Errors: `unsupported-model`, which names the key that is missing, unknown, or has a value with
-/// which the model would compute something else.
+/// Errors: `unsupported-model`, which names the key. The key is missing or unknown, or its value
+/// would make the model compute something else.
 pub(super) fn model(map: Map<String, Json>, name: &str) -> Result<Model> {
     let config = Object::new("config.json", map);
     let class = class(&config)?;
@@ -173,7 +174,7 @@ pub(super) fn model(map: Map<String, Json>, name: &str) -> Result<Model> {
         None if class.plain_heads && n_head > 0 && width.is_multiple_of(n_head) => width / n_head,
         None => config.require("head_dim", Object::integer)?,
     };
-    // Lists of these lengths are made later.
+    // Later, lists of these lengths are made.
     for (key, value, max) in
         [("vocab_size", n_vocab, Config::MAX_VOCAB), ("head_dim", head_dim, Config::MAX_HEAD_DIM)]
     {
@@ -214,7 +215,7 @@ pub(super) fn model(map: Map<String, Json>, name: &str) -> Result<Model> {
         config.expect(key, &usual)?;
     }
     layer_types(&config)?;
-    // Read with the tokenizer.
+    // The tokenizer's reader reads these.
     for key in ["bos_token_id", "eos_token_id", "pad_token_id"] {
         config.get(key);
     }
@@ -234,7 +235,7 @@ fn class(config: &Object) -> Result<&'static Class> {
     })
 }
 
-/// Layers of another kind of attention than the usual one are refused.
+/// Refuses layers with another kind of attention than the usual one.
 fn layer_types(config: &Object) -> Result<()> {
     let Some(types) = config.get("layer_types") else { return Ok(()) };
     let usual = |kinds: &Vec<Json>| kinds.iter().all(|kind| kind == "full_attention");
@@ -301,7 +302,7 @@ fn rope(
             sizes.set("rope.scaling.type", text("yarn"));
             sizes.float("rope.scaling.factor", factor);
             sizes.integer("rope.scaling.original_context_length", original()?)?;
-            // What GGUF's readers compute with.
+            // The values with which GGUF's readers compute.
             scaling.expect("beta_fast", &json!(32))?;
             scaling.expect("beta_slow", &json!(1))?;
             scaling.expect("truncate", &json!(true))?;
@@ -317,7 +318,8 @@ fn rope(
             tensors.push(("rope_freqs.weight", divisors));
         }
         "longrope" => {
-            // Another context would need a magnitude, and no file that has one was available.
+            // Another context would need a magnitude. No file with one was available for
+            // comparison.
             if original()? != n_ctx {
                 return unsupported(format!(
                     "longrope whose `original_max_position_embeddings` is {}, and \
@@ -344,8 +346,8 @@ fn rope(
     Ok(tensors)
 }
 
-/// By what Llama 3.1 divides RoPE's frequencies: low ones by `factor`, high ones by 1, with a ramp
-/// between.
+/// The divisors of RoPE's frequencies in Llama 3.1: `factor` for low frequencies, 1 for high ones,
+/// and a ramp between them.
 fn llama_3_divisors(
     theta: f64,
     head_dim: u64,
@@ -356,7 +358,7 @@ fn llama_3_divisors(
 ) -> Vec<f32> {
     let divisor = |i: u64| {
         let frequency = theta.powf(-2.0 * i as f64 / head_dim as f64);
-        // How often the pair rotates over the original context.
+        // The number of rotations of the pair over the original context.
         let rotations = original as f64 * frequency / (2.0 * std::f64::consts::PI);
         let kept = ((rotations - low) / (high - low)).clamp(0.0, 1.0);
         (1.0 / ((1.0 - kept) / factor + kept)) as f32
@@ -364,13 +366,13 @@ fn llama_3_divisors(
     (0..head_dim / 2).map(divisor).collect()
 }
 
-/// How the weights are stored: `quantization_config`, or the class.
+/// How the weights are stored. `quantization_config` says it, or else the class.
 fn storage(config: &Object, class: &Class) -> Result<Storage> {
     let Some(quantization) = config.object("quantization_config")? else {
         return Ok(Storage { masters: class.masters, multiplies: None });
     };
     quantization.expect("quant_method", &json!("bitnet"))?;
-    // A norm of the input of every product.
+    // It would be a norm of the input of every product.
     quantization.expect("use_rms_norm", &json!(false))?;
     if let Some(modules) = quantization.get("modules_to_not_convert") {
         let usual = |modules: &Vec<Json>| {

@@ -11,18 +11,18 @@ use super::config::Storage;
 use super::safetensors::{Dtype, Tensor};
 
 /// A value is off if it is further than this share of the scale from -1, 0 or 1 times the scale.
-/// Rounding to bf16 moves a value by at most as much, so in a ternary checkpoint none is off. Of
-/// values from a normal distribution 97.6 % are, with a scale for every 64.
+/// Rounding to bf16 moves a value by at most as much, so in a ternary checkpoint none is off. With
+/// a scale for every 64 values, 97.6 % of the values of a normal distribution are off.
 const TOLERANCE: f32 = 1.0 / 256.0;
 
-/// Elements that share a scale in Q2_0. Scales of floats are found for as many.
+/// Elements that share a scale in Q2_0. For floats too, a scale is found for as many.
 pub(super) const GROUP: usize = 64;
 
 /// The least scale of masters, as in training.
 const MIN_SCALE: f64 = 1e-5;
 
-/// No trained matrix has values of this size: the scale was meant to be divided by, not multiplied
-/// with, or the other way round.
+/// The greatest scale. No trained matrix has values of this size. A greater scale was meant to be
+/// divided by, not multiplied with, or the other way round.
 const MAX_SCALE: f32 = 16.0;
 
 /// Elements that are read at a time.
@@ -32,8 +32,8 @@ const SLICE: u64 = 1 << 20;
 pub(super) struct Matrix<'a> {
     pub(super) tensor: &'a Tensor,
     pub(super) scale: Option<&'a Tensor>,
-    /// The width of a head if its rows are permuted. RoPE rotates rows `i` and `i + head_dim / 2`
-    /// of a head together in a checkpoint; they become `2i` and `2i + 1`.
+    /// The width of a head if the rows have to be permuted. In a checkpoint, RoPE rotates rows `i`
+    /// and `i + head_dim / 2` of a head together. They become rows `2i` and `2i + 1`.
     pub(super) permuted: Option<u64>,
 }
 
@@ -44,11 +44,12 @@ pub(super) enum Found {
     Masters(f32),
     /// Four codes in a byte, with this scale.
     Packed(f32),
-    /// Floats that are ternary, times a factor. `one` is the scale of all, if they have one.
+    /// Floats that are a factor times ternary values. `one` is the scale of all values, if they
+    /// have only one.
     Floats { factor: f32, one: Option<f32> },
 }
 
-/// Values of floats that should be ternary, and how many are off.
+/// How many values of floats that should be ternary there are, and how many of them are off.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Off {
     pub(super) off: u64,
@@ -56,7 +57,7 @@ pub(super) struct Off {
 }
 
 impl Off {
-    /// How many are off, for people.
+    /// The share of the values that are off, for people.
     pub(super) fn share(self) -> String {
         let percent = self.off as f64 * 100.0 / self.all.max(1) as f64;
         format!("{percent:.1} % ({} of {})", self.off, self.all)
@@ -67,7 +68,7 @@ impl Off {
 pub(super) struct Rows {
     /// -1, 0 or 1.
     pub(super) codes: Vec<i8>,
-    /// One for each [`GROUP`], or one for all.
+    /// One scale for each [`GROUP`], or one for all.
     scales: Vec<f32>,
 }
 
@@ -158,7 +159,7 @@ impl Matrix<'_> {
             Ok(())
         })?;
         let most = self.plausible(most * factor)? / factor;
-        // Without a value, the scale does not matter.
+        // Without a value that is not 0, the scale does not matter.
         let one = most == 0.0 || most - least <= TOLERANCE * most;
         Ok(Found::Floats { factor, one: one.then_some(most * factor) })
     }
@@ -189,7 +190,7 @@ impl Matrix<'_> {
         ))
     }
 
-    /// Calls `slice(first, end)` for ranges of elements, whole groups each.
+    /// Calls `slice(first, end)` for ranges of elements. Each is of whole groups.
     fn slices(&self, mut slice: impl FnMut(u64, u64) -> Result<()>) -> Result<()> {
         let [rows, columns] = self.shape()?;
         let all = rows.saturating_mul(columns);
@@ -286,7 +287,7 @@ impl Rows {
         Self { codes: permute(&self.codes, columns, head_dim), scales }
     }
 
-    /// The rows as GGUF has them, without what follows the last row.
+    /// The rows as GGUF has them, without the bytes that follow the last row.
     ///
     /// Errors: a scale that the type cannot hold.
     pub(super) fn encode(&self, ternary: Ternary) -> Result<Vec<u8>, f32> {

@@ -1,8 +1,8 @@
 //! Makes a GGUF file of a model's folder as Hugging Face publishes it.
 //!
-//! [`config`] reads config.json, [`tokenizer`] what is said of tokens, [`names`] knows the tensors,
-//! and [`matrix`] makes ternary codes of them. What comes out is checked with the engine's own
-//! readers before a byte of it is written. A tensor is read a slice at a time.
+//! [`config`] reads config.json, [`tokenizer`] reads the tokenizer's files, [`names`] knows the
+//! tensors, and [`matrix`] makes ternary codes of them. The engine's own readers check the header
+//! before a byte of it is written. A tensor is read a slice at a time.
 
 mod checkpoint;
 mod config;
@@ -91,12 +91,12 @@ const SLICE: u64 = 1 << 20;
 /// A tensor of the output.
 struct Plan<'a> {
     entry: TensorEntry,
-    /// What it is; `None` if it is from config.json.
+    /// The role and its block; `None` if the values come from config.json.
     role: Option<Role>,
     content: Content<'a>,
 }
 
-/// What a tensor is made of.
+/// The source of a tensor.
 enum Content<'a> {
     Matrix(Matrix<'a>),
     /// An embedding or LM head of this type.
@@ -127,7 +127,7 @@ pub(crate) fn convert(args: &Convert) -> Result<()> {
     });
     let checkpoint = Checkpoint::open(folder)?;
     let plans = plans(&checkpoint, &model, ternary, args.embedding)?;
-    // As the writers of these types number them.
+    // The numbers that the writers of these types give them.
     let file_type = if ternary == Ternary::I2S { 40 } else { 41 };
     let general = |name: &str, value| (format!("general.{name}"), Value::U32(value));
     let mut metadata = std::mem::take(&mut model.metadata);
@@ -148,7 +148,7 @@ pub(crate) fn convert(args: &Convert) -> Result<()> {
     }
     let output = Output::create(&args.output, folder, args.force)?;
     let mut writer = Writer { checkpoint: &checkpoint, ternary, counts: [0; 3] };
-    // What failed, if it was not the writing.
+    // The error, if it was not that of writing.
     let mut failure = None;
     let out = BufWriter::with_capacity(1 << 20, &output.file);
     let written = header.write_file(out, |index, out| {
@@ -169,7 +169,7 @@ pub(crate) fn convert(args: &Convert) -> Result<()> {
     print(&(text.join("\n") + "\n"))
 }
 
-/// The tensors of the output, in its order: the embedding, the blocks, and what follows them.
+/// The tensors of the output, in its order: the embedding, the blocks, the last norm, the LM head.
 ///
 /// Errors: `unsupported-model` for a tensor that the model does not use, `tensor-shape`.
 fn plans<'a>(
@@ -189,7 +189,7 @@ fn plans<'a>(
         })?;
         match used {
             Meaning::Derived => {}
-            // What is tied is a copy.
+            // The embedding is the LM head, and this tensor is a copy of it.
             Meaning::Weight(Role::Output, _) if model.tied => {}
             Meaning::Weight(role, block) => {
                 let order = match role {
@@ -255,8 +255,8 @@ fn floats(tensor: &Tensor, embedding: Option<Embedding>) -> Result<Floats> {
         (Some(Embedding::Q8_0), _) => Ok(Floats::Blocks(Quantized::Q8_0)),
         (Some(Embedding::Q6K), _) => Ok(Floats::Blocks(Quantized::Q6K)),
         (None, Dtype::F32) => Ok(Floats::F32),
-        // F16 holds all bits of a BF16 of usual size. A GPU has no BF16: it would take twice the
-        // memory.
+        // F16 holds every BF16 of usual size without rounding. A GPU has no BF16: it would take
+        // twice the memory.
         (Some(Embedding::F16) | None, _) => Ok(Floats::F16),
     }
 }

@@ -2,10 +2,10 @@
 
 use tritloom::model::{Architecture, Role};
 
-/// What a tensor of a checkpoint is.
+/// The meaning of a checkpoint's tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Meaning {
-    /// The weights of a role in a block; the block is 0 for roles that a model has once.
+    /// The weights of a role in a block. The block is 0 for roles that a model has only once.
     Weight(Role, usize),
     /// The scale of these weights.
     Scale(Role, usize),
@@ -13,7 +13,7 @@ pub(super) enum Meaning {
     Derived,
 }
 
-/// The names of tensors that a model has once, without `.weight`.
+/// The names of tensors that a model has only once, without `.weight`.
 const ONCE: &[(&str, Role)] = &[
     ("model.embed_tokens", Role::TokenEmbd),
     ("model.norm", Role::OutputNorm),
@@ -44,14 +44,15 @@ const BLOCK: &[(&str, Role)] = &[
 /// Norms that only some architectures have.
 const SOME: &[Role] = &[Role::AttnQNorm, Role::AttnKNorm, Role::AttnSubNorm, Role::FfnSubNorm];
 
-/// What the tensor `name` is in a model of this architecture; `None` if it has no such tensor.
+/// The meaning of the tensor `name` in a model of this architecture; `None` if it has no such
+/// tensor.
 pub(super) fn meaning(name: &str, architecture: &Architecture) -> Option<Meaning> {
     let (table, rest, block) = match name.strip_prefix("model.layers.") {
         None => (ONCE, name, 0),
         Some(rest) => {
             let (number, rest) = rest.split_once('.')?;
             let block: usize = number.parse().ok()?;
-            // `+1` and `01` are numbers too.
+            // `+1` and `01` are parsed as numbers too.
             (block.to_string() == number).then_some(())?;
             (BLOCK, rest, block)
         }
@@ -78,7 +79,7 @@ pub(super) fn gguf(role: Role, block: usize) -> String {
     }
 }
 
-/// The name in checkpoints of the tensor that is `name` in GGUF.
+/// The name in checkpoints of the tensor that GGUF calls `name`.
 pub(super) fn hugging_face(name: &str) -> Option<String> {
     let find = |table: &[(&'static str, Role)], name: &str| {
         table.iter().find(|(_, role)| role.name() == name).map(|(known, _)| *known)

@@ -11,7 +11,7 @@ use super::safetensors::short;
 
 /// An object that remembers which keys were asked for. Keys that are `null` count as absent.
 pub(super) struct Object {
-    /// What it is called in messages, such as `config.json`.
+    /// The object's name in messages, such as `config.json`.
     name: String,
     map: Map<String, Value>,
     asked: RefCell<BTreeSet<&'static str>>,
@@ -56,7 +56,8 @@ impl Object {
         Ok(map.map(|map| Self::new(&format!("`{key}` in {}", self.name), map.clone())))
     }
 
-    /// The value of a `key` that must be there: `object.require("vocab_size", Object::integer)`.
+    /// The value of a `key` that must be there, read by one of the getters:
+    /// `object.require("vocab_size", Object::integer)`.
     pub(super) fn require<'a, T>(
         &'a self,
         key: &'static str,
@@ -66,7 +67,7 @@ impl Object {
             .ok_or_else(|| Error::UnsupportedModel(format!("{} has no `{key}`", self.name)))
     }
 
-    /// Refuses another value than the one with which `key` changes nothing.
+    /// Refuses any value but `usual`, with which the key changes nothing.
     pub(super) fn expect(&self, key: &'static str, usual: &Value) -> Result<()> {
         let same = |value: &Value| match (value.as_f64(), usual.as_f64()) {
             (Some(a), Some(b)) => a == b,
@@ -81,7 +82,7 @@ impl Object {
         }
     }
 
-    /// Refuses keys that nobody asked for, except those that change no number.
+    /// Refuses keys that were not asked for, except those that change no number.
     pub(super) fn finish(&self, harmless: &[&str]) -> Result<()> {
         let asked = self.asked.borrow();
         let known = |key: &str| asked.contains(key) || harmless.contains(&key);

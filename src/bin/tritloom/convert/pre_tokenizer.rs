@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use tritloom::{Error, Result};
 
-/// What kind of tokenizer it is.
+/// The kind of a tokenizer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
     /// Byte-level BPE, with the name of its pre-tokenizer.
@@ -19,13 +19,13 @@ pub(super) enum Kind {
 /// A step of a pre-tokenizer.
 #[derive(Clone, Debug, PartialEq)]
 enum Step {
-    /// Splits a text into the matches of this regex and what is between them.
+    /// Splits a text into the matches of this regex and the texts between them.
     Split(String),
     /// Splits as GPT-2 does.
     Gpt2,
-    /// Runs of punctuation are words.
+    /// Makes a word of every run of punctuation.
     Punctuation,
-    /// Every digit is a word.
+    /// Makes a word of every digit.
     Digits,
 }
 
@@ -60,7 +60,8 @@ const KNOWN: &[Known] = &[
         nfc: false,
         ignore_merges: false,
         is: |steps| match steps {
-            // A word of one digit has no three of them.
+            // A word of one digit cannot have three digits, so the regex for three digits does not
+            // matter.
             [Step::Punctuation, Step::Gpt2, Step::Digits, rest @ ..] => {
                 rest.is_empty() || is_split(rest, &["[0-9][0-9][0-9]"])
             }
@@ -70,7 +71,7 @@ const KNOWN: &[Known] = &[
     },
 ];
 
-/// As Hugging Face's files have it, and as GGUF's readers do.
+/// Hugging Face's files have the first form. GGUF's readers have the second.
 const LLAMA_3: &[&str] = &[
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
     r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
@@ -85,7 +86,7 @@ fn is_split(steps: &[Step], regexes: &[&str]) -> bool {
     matches!(steps, [Step::Split(regex)] if regexes.contains(&&**regex))
 }
 
-/// The kind of a tokenizer, and a note if its rules are only nearly those of GGUF.
+/// The kind of a tokenizer, and a note if its rules differ a little from those of GGUF.
 ///
 /// Errors: `unsupported-model`, with the rules that are not known.
 pub(super) fn kind(
@@ -128,7 +129,8 @@ pub(super) fn kind(
             return unsupported(&format!("tokenizer.json has {name}"));
         }
     }
-    // These rules look for digits after bytes have become characters, some of which are digits too.
+    // These rules look for digits after bytes have become characters. Some of these characters are
+    // digits too.
     let note = steps.contains(&Step::Digits).then(|| {
         format!(
             "note: pre-tokenizer `{}`, but the model was trained to split bytes that look like \
@@ -156,8 +158,8 @@ fn steps(pre: &Json) -> Option<Vec<Step>> {
             "Split" => {
                 let regex = step["pattern"]["Regex"].as_str()?;
                 let inverted = step["invert"].as_bool().unwrap_or(false);
-                // Both keep the matches. What is between them there is none of: the regexes that
-                // are split so match everything.
+                // Both behaviors keep the matches. They differ in the text between matches, and
+                // there is none: the regexes in use match everything.
                 let keeps = match step["behavior"].as_str()? {
                     "Isolated" => !inverted,
                     "Removed" => inverted && regex.len() > 20,
@@ -200,7 +202,7 @@ fn sentencepiece(normalizer: Option<&Json>, pre_tokenizer: Option<&Json>) -> Res
                 }
                 replaced = true;
                 space_prefix = match only["prepend_scheme"].as_str() {
-                    // After a special token, GGUF's readers put one too.
+                    // GGUF's readers put a space after a special token too.
                     Some("always" | "first") => true,
                     Some("never") => false,
                     _ => return unknown("pre_tokenizer", pre),
@@ -225,7 +227,7 @@ fn list<'a>(rules: &'a Json, of: &str) -> Vec<&'a Json> {
 }
 
 fn unknown<T>(what: &str, rules: &Json) -> Result<T> {
-    // Whole: a regex must be seen to its end.
+    // Long enough for a whole regex, which must be seen to its end.
     let rules: String = rules.to_string().chars().take(2000).collect();
     unsupported(&format!("the `{what}` in tokenizer.json is not known: {rules}"))
 }

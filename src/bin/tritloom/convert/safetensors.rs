@@ -1,17 +1,17 @@
 //! The header of a safetensors file: the name, type, shape and offsets of each tensor.
 //!
-//! A file is the length of its JSON in eight bytes, the JSON, and the tensors' bytes. Files come from
-//! strangers: every number is compared with the file's length before it is used.
+//! A file has the length of its JSON in eight bytes, then the JSON, then the tensors' bytes. Files
+//! come from strangers: every number is compared with the file's length before it is used.
 
 use std::fmt;
 use std::ops::Range;
 
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
-/// Bytes before the JSON: its length.
+/// Bytes before the JSON. They are its length.
 pub(crate) const PREFIX: u64 = 8;
 
-/// The format's own reader accepts no longer JSON.
+/// The longest JSON that the format's own reader accepts.
 const MAX_JSON: u64 = 100_000_000;
 
 /// A tensor of the file.
@@ -77,7 +77,7 @@ impl fmt::Display for Tensor {
 
 /// Bytes of JSON in a file of `file_len` bytes.
 ///
-/// Errors: why the file cannot have that many. Errors here are texts, as in all of this module.
+/// Errors: the reason why the file cannot have that many. Errors are texts in all of this module.
 pub(crate) fn json_len(prefix: [u8; PREFIX as usize], file_len: u64) -> Result<u64, String> {
     let len = u64::from_le_bytes(prefix);
     let rest = file_len.saturating_sub(PREFIX);
@@ -122,7 +122,7 @@ pub(crate) fn parse(json: &[u8], file_len: u64) -> Result<Vec<Tensor>, String> {
     }
 }
 
-/// The beginning of a text from a file: no file may fill the console.
+/// The beginning of a text from a file, so that no file can fill the console.
 pub(crate) fn short(text: &str) -> String {
     const SHOWN: usize = 200;
     match text.char_indices().nth(SHOWN) {
@@ -141,7 +141,7 @@ struct Entry {
 struct Info {
     dtype: String,
     shape: Vec<u64>,
-    /// From the end of the JSON.
+    /// Counted from the end of the JSON.
     data_offsets: [u64; 2],
 }
 
@@ -172,7 +172,7 @@ impl Entry {
     }
 }
 
-/// The JSON: an object with a tensor for each key, but for one.
+/// The JSON: an object with a tensor for each key, except the key of the metadata.
 struct Entries(Vec<Entry>);
 
 impl<'de> Deserialize<'de> for Entries {

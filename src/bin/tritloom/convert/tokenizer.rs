@@ -45,7 +45,7 @@ struct Bpe {
     dropout: Option<f32>,
 }
 
-/// Old files have one text, with a space between the tokens.
+/// Old files have one text for a merge, with a space between its two tokens.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Merge {
@@ -83,8 +83,8 @@ struct Tokens {
     types: Vec<i32>,
 }
 
-/// The tokenizer's metadata, for an embedding of `n_vocab` rows, and what a user should know.
-/// `config` is config.json.
+/// The tokenizer's metadata, for an embedding of `n_vocab` rows, and notes for the user. `config`
+/// is config.json.
 ///
 /// Errors: `io`, and `unsupported-model` for rules that no tokenizer of a GGUF file has.
 pub(super) fn metadata(
@@ -115,7 +115,7 @@ pub(super) fn metadata(
         }
         Kind::Sentencepiece { space_prefix } => {
             set("ggml.model", Value::String("llama".into()));
-            // llama.cpp looks for it.
+            // llama.cpp looks for this key.
             set("ggml.pre", Value::String("default".into()));
             set("ggml.add_space_prefix", Value::Bool(space_prefix));
             set("ggml.scores", Value::Numbers(scores(&file, &tokens)?.into_iter().collect()));
@@ -158,7 +158,7 @@ pub(super) fn metadata(
     Ok((metadata, note))
 }
 
-/// Refuses what GGUF has no word for.
+/// Refuses rules that GGUF cannot express.
 fn check(file: &File) -> Result<()> {
     let Bpe { kind, continuing_subword_prefix, end_of_word_suffix, dropout, vocab, .. } =
         &file.model;
@@ -200,7 +200,8 @@ impl Tokens {
                 "tokenizer.json has a token {last}, but the embedding has {n_vocab} rows"
             ));
         }
-        // Rows without a token get one that no text contains. llama.cpp needs a token for each.
+        // llama.cpp needs a token for each row. So rows without a token get one that no text
+        // contains.
         let n_vocab = n_vocab as usize;
         let mut tokens =
             Self { texts: vec![None; n_vocab], types: vec![token_type::UNUSED; n_vocab] };
@@ -268,7 +269,7 @@ impl Merge {
     }
 }
 
-/// The merges as GGUF has them.
+/// The merges in GGUF's form.
 fn merges(file: &File) -> Result<Strings> {
     let mut all = Vec::with_capacity(file.model.merges.len());
     for merge in &file.model.merges {
@@ -282,10 +283,10 @@ fn merges(file: &File) -> Result<Strings> {
     Ok(all.iter().collect())
 }
 
-/// The scores of Sentencepiece's tokens, which tokenizer.json does not have: merges are sorted by
-/// the score of the token that they make, the best first.
+/// The scores of Sentencepiece's tokens. tokenizer.json does not have them, but its merges are
+/// sorted by the score of the token that they make, the best first.
 ///
-/// Tokens whose merges are mixed had the same score.
+/// If the merges of several tokens are mixed, these tokens had the same score.
 fn scores(file: &File, tokens: &Tokens) -> Result<Vec<f32>> {
     let normal: HashMap<&str, usize> = (0..)
         .zip(&tokens.texts)
@@ -306,7 +307,8 @@ fn scores(file: &File, tokens: &Tokens) -> Result<Vec<f32>> {
             ranks[id] = Some((first, rank, count + 1));
         }
     }
-    // Sentencepiece joins whatever makes a token. A BPE that does not would get other tokens.
+    // Sentencepiece joins any two tokens whose text together is a token. So each way to split a
+    // token must be a merge. A BPE without some of these merges would give other tokens.
     for (text, &id) in &normal {
         let splits = text.char_indices().skip(1).filter(|(at, _)| {
             normal.contains_key(&text[..*at]) && normal.contains_key(&text[*at..])
@@ -326,7 +328,7 @@ fn scores(file: &File, tokens: &Tokens) -> Result<Vec<f32>> {
         .collect();
     joined.sort_unstable();
     let mut scores = vec![0.0; tokens.texts.len()];
-    // The score of the tokens before, and the last of their merges.
+    // The score of the tokens so far, and the last of their merges.
     let mut before: Option<(f32, usize)> = None;
     for (first, last, id) in joined {
         let (score, end) = match before {
@@ -389,7 +391,7 @@ fn adds_bos(
 
 /// Whether the post-processor puts the beginning-of-text token before a text.
 ///
-/// Errors: one that adds anything else.
+/// Errors: a post-processor that adds anything else.
 fn template_adds_bos(processor: &Json, bos: Option<u32>, tokens: &Tokens) -> Result<bool> {
     let mut adds = false;
     let steps = match processor["type"].as_str() {
@@ -426,7 +428,7 @@ fn template(folder: &Path, options: &Map<String, Json>) -> Result<Option<String>
     match options.get("chat_template") {
         None | Some(Json::Null) => Ok(None),
         Some(Json::String(template)) => Ok(Some(template.clone())),
-        // Several, by name.
+        // Several templates, each with a name.
         Some(list) => {
             let templates = list.as_array().into_iter().flatten();
             let default = templates.into_iter().find(|template| template["name"] == "default");

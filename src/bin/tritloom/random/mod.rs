@@ -23,7 +23,7 @@ use tensors::{Noise, Tensor, tensors};
 
 #[derive(Args)]
 pub(crate) struct Random {
-    /// Which shape
+    /// The shape of the model
     #[arg(long, value_enum, default_value_t = Shape::Bitnet2b4t)]
     shape: Shape,
     /// Layers [default: as many as the shape has]
@@ -40,8 +40,8 @@ pub(crate) struct Random {
     #[arg(long, value_name = "D", value_parser = number(DEVIATIONS), conflicts_with = "counting")]
     #[arg(allow_negative_numbers = true)]
     embedding_deviation: Option<f32>,
-    /// Make a model that counts: each token is followed by the next one, up to a multiple of the
-    /// width. Where the prompt counts too, the answer copies it
+    /// Make a model that counts: after each token comes the next one, up to a multiple of the
+    /// width. If the prompt counts too, the answer copies it
     #[arg(long)]
     counting: bool,
     /// Overwrite the file if it exists
@@ -74,7 +74,7 @@ impl From<Embedding> for TensorType {
     }
 }
 
-/// A model of more layers would not be loaded.
+/// The most layers. The loader refuses models with more.
 const MAX_LAYERS: usize = 1 << 10;
 
 pub(crate) fn random(args: &Random) -> Result<()> {
@@ -91,19 +91,19 @@ pub(crate) fn random(args: &Random) -> Result<()> {
     write(&sizes, rows, &args.file, args.force)
 }
 
-/// What the rows of the vocabulary hold.
+/// The values of the vocabulary's rows.
 #[derive(Clone, Copy)]
 pub(crate) enum Rows {
-    /// What is usual for their type.
+    /// The usual values of their type.
     Usual,
-    /// What makes the model count.
+    /// Values that make the model count.
     Counting,
     /// Values of a normal distribution of this standard deviation.
     Normal(f32),
 }
 
 impl Rows {
-    /// The options exclude each other.
+    /// The two options exclude each other.
     pub(crate) fn new(counting: bool, deviation: Option<f32>) -> Self {
         match deviation {
             _ if counting => Self::Counting,
@@ -113,8 +113,8 @@ impl Rows {
     }
 }
 
-/// Writes a model to `path`, the same bytes every time. Unless `overwrite`, a file that exists is
-/// an error.
+/// Writes a model to `path`, with the same bytes every time. If the file exists, that is an error,
+/// unless `overwrite` is true.
 pub(crate) fn write(sizes: &Sizes, rows: Rows, path: &Path, overwrite: bool) -> Result<()> {
     let model = Model::new(sizes, rows)?;
     let failed = |error: io::Error| Error::unwritable(path.display().to_string(), error);
@@ -293,7 +293,7 @@ mod tests {
         }
     }
 
-    /// The sizes that the publishers give, as far as a file without their words can have them.
+    /// The sizes that the publishers give, as near as a file without their words can come.
     #[test]
     fn shapes_are_as_heavy_as_the_published_models() {
         for (shape, published) in [
@@ -315,7 +315,7 @@ mod tests {
         }
     }
 
-    /// The values of the rows that are not of special tokens.
+    /// The values of the rows, except those of special tokens.
     fn embedding(deviation: f32) -> Vec<f32> {
         let sizes = Sizes { n_layer: 1, ..Shape::Tiny.sizes() };
         let model = Model::new(&sizes, Rows::Normal(deviation)).unwrap();
@@ -334,7 +334,7 @@ mod tests {
         };
         assert!(mean(&|x| x).abs() < 0.002);
         assert!((mean(&|x| x * x).sqrt() - 0.5).abs() < 0.002);
-        // One value in 15 787 lies beyond four deviations: of uniform ones none would.
+        // Of normal values one in 15 787 lies beyond four deviations. Of uniform values none would.
         let beyond = 15_787.0 * mean(&|x| if x.abs() >= 2.0 { 1.0 } else { 0.0 });
         assert!((0.7..1.3).contains(&beyond), "{beyond} of what is expected");
         for deviation in [*DEVIATIONS.start(), *DEVIATIONS.end()] {
@@ -345,7 +345,8 @@ mod tests {
         }
     }
 
-    /// Figures measured with these files are compared over the years.
+    /// Figures that were measured with these files are compared over the years, so the files must
+    /// not change.
     #[test]
     fn the_shapes_of_bitnet_stay_byte_for_byte() {
         let with_layers = |shape: Shape, n_layer: usize| Sizes { n_layer, ..shape.sizes() };

@@ -14,7 +14,7 @@ pub(crate) enum Shape {
     /// microsoft/bitnet-b1.58-2B-4T: 30 layers, width 2560, I2_S, 1.18 GB
     #[value(name = "2b4t")]
     Bitnet2b4t,
-    /// An 8B of the same kind, which nobody published: 36 layers, width 4096, I2_S, 2.8 GB
+    /// An unpublished 8B of the same kind: 36 layers, width 4096, I2_S, 2.8 GB
     #[value(name = "bitnet-8b")]
     Bitnet8b,
     /// The bundled model: 8 layers, width 512, I2_S, 10 MB
@@ -70,7 +70,7 @@ pub(crate) struct Sizes {
     pub(super) body: TensorType,
     /// The type of the embedding.
     pub(super) embedding: TensorType,
-    /// The type of the LM head; `None`: it is the embedding.
+    /// The type of the LM head; `None` if the embedding is the LM head.
     pub(super) head: Option<TensorType>,
     pub(super) vocabulary: &'static Vocabulary,
 }
@@ -97,9 +97,9 @@ const BITNET: Sizes = Sizes {
     vocabulary: &vocabulary::LLAMA_3,
 };
 
-/// Ternary-Bonsai 1.7B. Its sizes, and those of 4B and 8B, are as other engines' manifests of the
-/// 1-bit models have them; that the embedding has the type of the body is reported too. None of
-/// these files was read by us.
+/// Ternary-Bonsai 1.7B. The manifests of other engines for the 1-bit models have these sizes, and
+/// those of 4B and 8B. It is reported that the embedding has the type of the body. None of these
+/// files was read for this.
 const BONSAI: Sizes = Sizes {
     architecture: "qwen3",
     n_vocab: 151_669,
@@ -119,8 +119,9 @@ const BONSAI: Sizes = Sizes {
     vocabulary: &vocabulary::QWEN_2,
 };
 
-/// BitCPM-CANN 0.5B. The sizes are those of MiniCPM4-0.5B, from which it was trained: the file that
-/// they give has 243 MB, the published one 245. The tied embedding of F16 is reported.
+/// BitCPM-CANN 0.5B. The sizes are those of MiniCPM4-0.5B, from which it was trained. They give a
+/// file of 243 MB, and the published one has 245. It is reported that the embedding is tied and
+/// F16.
 const BITCPM: Sizes = Sizes {
     architecture: "minicpm",
     n_vocab: 73_448,
@@ -160,7 +161,7 @@ const FALCON: Sizes = Sizes {
     vocabulary: &vocabulary::FALCON_3,
 };
 
-/// MiniCPM's constants: `scale_emb`, `scale_depth` and `dim_model_base` of all MiniCPM models.
+/// The constants of all MiniCPM models: `scale_emb`, `scale_depth` and `dim_model_base`.
 const EMBEDDING_SCALE: f32 = 12.0;
 const DEPTH_SCALE: f32 = 1.4;
 const BASE_WIDTH: f32 = 256.0;
@@ -212,13 +213,13 @@ impl Shape {
             Self::Bonsai4bQ1_0 => Self::Bonsai4b.sizes().with_weights(TensorType::Q1_0),
             Self::Bonsai8bQ1_0 => Self::Bonsai8b.sizes().with_weights(TensorType::Q1_0),
             Self::Bitcpm0_5b => BITCPM,
-            // No configuration was at hand. The sizes of MiniCPM-1B with this vocabulary give a
+            // No configuration was available. The sizes of MiniCPM-1B with this vocabulary give a
             // file of 547 MB, and the published one has 551.
             Self::Bitcpm1b => {
                 Sizes { n_embd: 1536, n_layer: 52, n_head: 24, n_head_kv: 8, n_ff: 3840, ..BITCPM }
             }
-            // No configuration was at hand. These sizes give the 1.0 GB of the published file. The
-            // base and the epsilon, on which no time depends, are Falcon3's.
+            // No configuration was available. These sizes give the 1.0 GB of the published file.
+            // The base and the epsilon are Falcon3's: no time depends on them.
             Self::FalconE3b => Sizes {
                 n_vocab: 32_768,
                 n_embd: 2048,
@@ -236,12 +237,12 @@ impl Shape {
 }
 
 impl Sizes {
-    /// These sizes with all matrices, and the vocabulary's, of another type.
+    /// These sizes, with another type for all matrices and the vocabulary.
     fn with_weights(self, ty: TensorType) -> Self {
         Self { body: ty, embedding: ty, head: self.head.map(|_| ty), ..self }
     }
 
-    /// These sizes as the loader would read them.
+    /// The configuration that the loader would read from a file of these sizes.
     pub(super) fn config(&self) -> Result<Config> {
         let architecture = Architecture::named(self.architecture)
             .ok_or_else(|| Error::Internal(format!("no architecture `{}`", self.architecture)))?;
@@ -269,7 +270,7 @@ impl Sizes {
         })
     }
 
-    /// Refuses sizes whose embedding or LM head has another type than F16: no other can hold all values.
+    /// Refuses sizes whose embedding or LM head is not F16: no other type can hold all values.
     pub(super) fn check_deviation(&self) -> Result<()> {
         let types = [Some(self.embedding), self.head].into_iter().flatten();
         match types.into_iter().find(|&ty| ty != TensorType::F16) {
@@ -281,7 +282,8 @@ impl Sizes {
         }
     }
 
-    /// Refuses sizes whose tensors cannot be those of a model that counts. `option` asked for one.
+    /// Refuses sizes that a model that counts cannot have. `option` is the name of the option that
+    /// asked for one.
     pub(crate) fn check_counting(&self, option: &str) -> Result<()> {
         let vocabulary = (self.embedding, self.head);
         if self.architecture == BITNET.architecture && vocabulary == (TensorType::F16, None) {

@@ -13,12 +13,12 @@ use tritloom::ternary::{self, Layout};
 
 use super::{Sizes, row_bytes};
 
-/// The scale of a [`Fill::Shift`] matrix: large enough that the shifted values outweigh what the
-/// residual stream holds already.
+/// The scale of a [`Fill::Shift`] matrix. It is so large that the shifted values outweigh the
+/// values that the residual stream has before.
 const SHIFT_SCALE: f32 = 8.0;
 
-/// The standard deviations that an embedding can get. As an f16, no value is infinite, since
-/// [`Noise::normal`] gives none beyond six deviations, and few are 0.
+/// The standard deviations that an embedding can get. Within this range no value is infinite as an
+/// f16, because [`Noise::normal`] gives none beyond six deviations, and few values are 0.
 pub(crate) const DEVIATIONS: RangeInclusive<f32> = 1e-4..=1e4;
 
 /// A tensor and the rule that fills it.
@@ -32,20 +32,21 @@ pub(super) struct Tensor {
     fill: Fill,
 }
 
-/// What a tensor holds.
+/// The contents of a tensor.
 #[derive(Clone, Copy, PartialEq)]
 enum Fill {
     /// A norm: values near 1.
     Norm,
-    /// Divisors of RoPE's frequencies, from 1 on, each larger than the one before it by this much.
+    /// Divisors of RoPE's frequencies. The first is 1, and each is larger by this much than the one
+    /// before.
     Divisors(f32),
-    /// Rows of the vocabulary. Values that are not ternary are up to `size`. The last rows are
-    /// those of `special` tokens.
+    /// Rows of the vocabulary. Values that are not ternary are up to `size`. The last rows belong
+    /// to the `special` tokens.
     Rows { size: f32, special: usize },
-    /// Like `Rows`, of F16: values of a normal distribution.
+    /// Like `Rows`, but F16 values of a normal distribution.
     Normal { deviation: f32, special: usize },
-    /// Like `Rows`: one row of noise; each row after it is the row before, rotated by one value. A
-    /// new row of noise starts when the rotation has come full circle.
+    /// Like `Rows`. The first row is noise. Each further row is the row before it, rotated by one
+    /// value. When the rotation has come full circle, a new row of noise starts.
     Rotated { special: usize },
     /// A matrix.
     Noise,
@@ -55,8 +56,8 @@ enum Fill {
     Zero,
 }
 
-/// The tensors of a block, in the order in which bitnet.cpp's converter writes them. Of the norms,
-/// a model has those of its architecture.
+/// The tensors of a block, in the order of bitnet.cpp's converter. A model has only the norms of
+/// its architecture.
 const BLOCK: [Role; 13] = [
     Role::AttnNorm,
     Role::FfnDown,
@@ -83,7 +84,7 @@ pub(super) fn tensors(sizes: &Sizes, config: &Config) -> Result<Vec<Tensor>> {
                 let size = config.embedding_scale.recip();
                 (sizes.embedding, Fill::Rows { size, special })
             }
-            // Logits of some 1.
+            // Chosen so that logits are around 1.
             (_, Kind::Vocabulary) => {
                 let size = (3.0 / config.n_embd as f32).sqrt();
                 (sizes.head.unwrap_or(sizes.embedding), Fill::Rows { size, special })
@@ -136,7 +137,7 @@ impl Tensor {
         };
     }
 
-    /// Gives values of a normal distribution to this tensor if it has rows of the vocabulary.
+    /// Gives this tensor values of a normal distribution, if it has rows of the vocabulary.
     pub(super) fn deviate(&mut self, deviation: f32) {
         if let Fill::Rows { special, .. } = self.fill {
             self.fill = Fill::Normal { deviation, special };
@@ -156,7 +157,7 @@ impl Tensor {
     /// Writes it row by row.
     pub(super) fn write(&self, noise: &mut Noise, out: &mut impl Write) -> io::Result<()> {
         let columns = self.ne[0];
-        // Two thirds of the codes are not 0: the output is as large as the input.
+        // Two thirds of the codes are not 0. With this scale the output is as large as the input.
         let unit = (columns as f32 * 2.0 / 3.0).sqrt().recip();
         let rows = self.ne.get(1).copied().unwrap_or(1);
         let mut bytes = Vec::new();
@@ -215,7 +216,7 @@ impl Tensor {
     }
 
     /// Appends a row of noise: ternary codes times scales near `scale`, or values up to `scale`. As
-    /// in real models, no two scales are alike.
+    /// in real models, no two scales are equal.
     ///
     /// Errors: a type for which there is no rule.
     fn push_noise(&self, noise: &mut Noise, scale: f32, bytes: &mut Vec<u8>) -> io::Result<()> {
@@ -258,7 +259,8 @@ impl Tensor {
     }
 }
 
-/// Special tokens get small logits, so that none ends a timed generation.
+/// The factor of a row. Special tokens get small logits, so that none of them ends a timed
+/// generation.
 fn loudness(row: usize, rows: usize, special: usize) -> f32 {
     if row + special < rows { 1.0 } else { 0.01 }
 }
@@ -272,7 +274,7 @@ fn push_halves(values: &[f32], scale: f32, bytes: &mut Vec<u8>) {
     bytes.extend(halves.flat_map(f16::to_le_bytes));
 }
 
-/// xorshift64: the same numbers in every run.
+/// xorshift64, which gives the same numbers in every run.
 pub(super) struct Noise(u64);
 
 impl Noise {
@@ -287,14 +289,15 @@ impl Noise {
         self.0
     }
 
-    /// In [-1, 1).
+    /// A value in [-1, 1).
     fn value(&mut self) -> f32 {
         (self.next() >> 40) as f32 / (1 << 23) as f32 - 1.0
     }
 
-    /// Of a normal distribution with a standard deviation of 1, by the method of Box and Muller.
+    /// A value of a normal distribution with a standard deviation of 1, by the method of Box and
+    /// Muller.
     fn normal(&mut self) -> f32 {
-        // In (0, 1]: the root is 5.9 at most.
+        // In (0, 1]. With its smallest value the root below is 5.9.
         let chance = ((self.next() >> 39) + 1) as f32 / (1 << 25) as f32;
         let turned = std::f32::consts::PI * self.value();
         (-2.0 * chance.ln()).sqrt() * turned.cos()

@@ -1,4 +1,5 @@
-//! The tokenizers of models with random weights: the rules of the real ones, with made-up words.
+//! The tokenizers of models with random weights. They have the rules of real ones and made-up
+//! words.
 
 use tritloom::gguf::Value;
 
@@ -10,9 +11,9 @@ pub(super) struct Vocabulary {
     pre: Option<&'static str>,
     /// Special tokens take the last ids, in this order.
     pub(super) special: &'static [&'static str],
-    /// Which of them begins a text.
+    /// The index of the special token that begins a text.
     bos: Option<usize>,
-    /// Which of them ends it.
+    /// The index of the special token that ends a text.
     eos: usize,
 }
 
@@ -62,11 +63,11 @@ const CONTROL: i32 = 3;
 const BYTE: i32 = 6;
 
 impl Vocabulary {
-    /// The metadata of a tokenizer of `n_vocab` tokens: the bytes, numbered words, and the special
-    /// tokens.
+    /// The metadata of a tokenizer with `n_vocab` tokens: the bytes, numbered words, and the
+    /// special tokens.
     pub(super) fn metadata(&self, n_vocab: usize) -> Vec<(String, Value)> {
         let is_llama = self.model == "llama";
-        // The text that begins a word, and the token that follows the bytes: the one that the
+        // The text that begins a word. Then the token that follows the bytes: the one that the
         // merge makes, or the space.
         let (bytes, space, joined) = match is_llama {
             true => ((0..256).map(|b| format!("<0x{b:02X}>")).collect(), "\u{2581}", "\u{2581}"),
@@ -80,7 +81,7 @@ impl Vocabulary {
         let special = |i: usize| Value::U32((n_vocab - self.special.len() + i) as u32);
         let text = |text: &str| Value::String(text.into());
         let rules = if is_llama {
-            // The earlier of two words is joined first.
+            // Of two words, the one with the lower id is joined first.
             let scores = (0..n_vocab).map(|id| -(id as f32));
             ("scores", Value::Numbers(scores.collect()))
         } else {
