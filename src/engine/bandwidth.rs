@@ -1,4 +1,4 @@
-//! How fast the GPU reads its memory, for comparison with the kernels' own rates.
+//! Measures how fast the GPU reads its memory, so that the kernels' rates can be compared with it.
 
 use std::time::Duration;
 
@@ -9,28 +9,28 @@ use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Plan, Recorder, Step};
 use crate::kernels::probed_sums;
 
-/// Reading is repeated until it takes so long: submitting and waiting then hardly count, and the
+/// Reading is repeated until it takes so long. Then submitting and waiting hardly count, and the
 /// clocks have had time to rise.
 const LONG_ENOUGH: Duration = Duration::from_millis(60);
 const MAX_REPEATS: usize = 4096;
 
-/// Measurements to take, at least. The best counts, because others use the memory too.
+/// The fewest measurements. The best counts, because other programs use the memory too.
 const MIN_TIMES: usize = 3;
 
-/// Measurements to take, at most. Then the best counts, even if no other is near it.
+/// The most measurements. After so many, the best counts even if no other is near it.
 const MAX_TIMES: usize = 8;
 
-/// How much longer than the best the second best may have taken.
+/// The second best may have taken so many times as long as the best.
 const NEAR: f64 = 1.1;
 
 /// Bytes of noise that are written together.
 const NOISE: usize = 4 << 20;
 
-/// GB/s of a kernel that only reads: the embedding, or, where that would fit into caches, random
-/// numbers that do not.
+/// The GB/s of a kernel that only reads. It reads the embedding, or random numbers if the embedding
+/// would fit into caches.
 ///
-/// It goes by the wall clock and many repeats: browsers make the GPU's own clock coarse, if it has
-/// one.
+/// It measures by the wall clock and repeats often, because browsers make the GPU's own clock
+/// coarse, if it has one.
 pub(super) async fn bandwidth(recorder: &mut Recorder<'_>, weights: &Weights) -> Result<f64> {
     let gpu = recorder.gpu();
     let enough = gpu.tuning.probe_bytes;
@@ -55,7 +55,7 @@ pub(super) async fn bandwidth(recorder: &mut Recorder<'_>, weights: &Weights) ->
     measured
 }
 
-/// Writes noise: memory that holds the same value everywhere may be read faster.
+/// Writes noise, because memory with the same value everywhere may be read faster.
 fn fill(gpu: &Gpu, buffer: &Buffer<[u32; 4]>) {
     let mut state = 1_u32;
     let noise: Vec<[u32; 4]> = (0..NOISE / 16)
@@ -96,12 +96,13 @@ async fn seconds(mut take: impl AsyncFnMut(usize) -> Result<Duration>) -> Result
         while times.len() < MAX_TIMES && !(times.len() >= MIN_TIMES && agree(&times)) {
             times.push(take(repeats).await?);
             times.sort_unstable();
-            // More repeats are needed in any case.
+            // There will be more repeats, whatever further measurements give.
             if times[0] < LONG_ENOUGH && repeats < MAX_REPEATS {
                 break;
             }
         }
-        // Even the shortest must be long enough. Another may only seem so, because it was disturbed.
+        // The shortest time must be long enough. A longer one may only be so because it was
+        // disturbed.
         if times[0] >= LONG_ENOUGH || repeats >= MAX_REPEATS {
             // A coarse clock may have seen no time at all.
             let best = times[0].max(Duration::from_micros(1));
@@ -130,8 +131,8 @@ mod tests {
 
     use super::*;
 
-    /// The measured milliseconds of one repeat on a card that takes 0.064, and how many runs it took.
-    /// `disturbed` gives the milliseconds that a run takes longer, by its number.
+    /// The measured milliseconds of one repeat on a card on which it takes 0.064, and the number of
+    /// runs. `disturbed` gives the milliseconds by which a run takes longer, by its number.
     fn measured(disturbed: impl Fn(usize) -> f64) -> (f64, usize) {
         let mut runs = 0;
         let take = async |repeats| {
@@ -166,7 +167,7 @@ mod tests {
         let (found, runs) = measured(slow);
         assert!((0.064..0.075).contains(&found), "{found} ms");
         assert!((17..=21).contains(&runs), "{runs} runs");
-        // It ends even if none agree.
+        // It ends even if no two runs agree.
         let (_, runs) = measured(|run| 1e6 / (run + 1) as f64 / (run + 1) as f64);
         assert_eq!(runs, 1 + MAX_TIMES);
     }

@@ -9,7 +9,8 @@ use crate::kernels::{
 };
 use crate::model::{Activation, Config};
 
-/// Tokens for which [`Width::Short`] is faster than [`Width::Chunk`]: a tile's.
+/// The most tokens for which [`Width::Short`] is faster than [`Width::Chunk`]. It is the number of
+/// tokens of a tile.
 pub(super) const SHORT: usize = 32;
 
 /// How many tokens a plan is for.
@@ -26,7 +27,7 @@ pub(super) enum Width {
 }
 
 impl Width {
-    /// Whether the step has a row for each token.
+    /// Whether the step has a row for each of its tokens.
     pub(super) fn has_rows(self) -> bool {
         matches!(self, Self::One | Self::Few)
     }
@@ -55,14 +56,14 @@ enum From<'a> {
     Gate(Option<&'a Norm>),
 }
 
-/// Where its result goes.
+/// The destination of a product's result.
 enum To<'a> {
-    /// To queries, and to keys and values in the cache, normed if there are norms.
+    /// Queries, and keys and values in the cache. They are normed if there are norms.
     Heads(Option<&'a Norm>),
-    /// To the residual stream. If the norm that takes the stream next is in this plan, the product may
-    /// also make the norm's input.
+    /// The residual stream. If this plan also takes the norm of the stream next, the product may
+    /// make the norm's result too.
     Stream(Option<&'a Norm>),
-    /// To the gated activation.
+    /// The gated activation.
     Gate(Activation),
 }
 
@@ -76,12 +77,13 @@ struct Row<'a> {
 
 /// How a product is computed.
 enum Way<'a> {
-    /// Its input, the product and what becomes of the result have a kernel each.
+    /// Each has a kernel of its own: the product's input, the product, and the use of its result.
     Apart,
     /// One kernel makes the input and multiplies. With a single token a card waits for dispatches
     /// rather than for memory, so each workgroup norms the input by itself.
     Normed(&'a Ternary),
-    /// The product that added to the residual stream has made the input too, so no dispatch norms it.
+    /// The kernel that added to the residual stream has also made the input, so no dispatch norms
+    /// it.
     Streamed(&'a Packed, Streamed<'a>),
 }
 
@@ -93,7 +95,7 @@ pub(super) struct Streamed<'a> {
     ff_h: &'a QuantizedGroups,
 }
 
-/// The inputs of a matrix.
+/// The input of a matrix, in the form that the matrix takes.
 enum Input<'a> {
     Rows(&'a Quantized),
     Groups(&'a QuantizedGroups),
@@ -108,7 +110,7 @@ pub(super) struct Blocks<'a> {
     width: Width,
     /// Whether products of one token make their own input.
     fused: bool,
-    /// If the residual stream is passed on as the input of the next product.
+    /// The buffers in which the residual stream is passed on as the next product's input, if it is.
     pub(super) streamed: Option<Streamed<'a>>,
 }
 
@@ -130,7 +132,7 @@ impl<'a> Blocks<'a> {
         Self { config, weights, state, width, fused, streamed }
     }
 
-    /// The same blocks, where the result of every product is stored.
+    /// The same blocks, but the result of every product is stored in a buffer of its own.
     pub(super) fn apart(self) -> Self {
         Self { fused: false, streamed: None, ..self }
     }
@@ -139,8 +141,9 @@ impl<'a> Blocks<'a> {
         self.width.has_rows()
     }
 
-    /// Records block `n`, up to and with the product of `last`. The residual stream is in `x` before and
-    /// after it. `next` is the norm that takes the stream after the block, if it is in the same plan.
+    /// Records block `n` up to the product of `last`, which is included. The residual stream is in
+    /// `x` before and after it. `next` is the norm that takes the stream after the block, if it is
+    /// in the same plan.
     pub(super) fn block(&self, p: &mut Recorder, n: usize, last: Site, next: Option<&Norm>) {
         let (block, cache) = (&self.weights.blocks[n], &self.state.cache[n]);
         for row in self.table(block, next) {
@@ -240,7 +243,7 @@ impl<'a> Blocks<'a> {
     ) {
         let State { x, qkv, q, rope_table, partials, .. } = self.state;
         match (&row.from, &row.to) {
-            // Attention writes its sums to the memory of `qkv`. So the products go to `q`.
+            // Attention writes its sums to the memory of `qkv`, so the products go to `q`.
             (From::Stream(norm), To::Heads(Some(_))) if self.norms_in_attention(p, w, cache) => {
                 p.norm_gemv_packed(w, stream, norm.eps, &q.first(w.rows));
             }
@@ -265,14 +268,14 @@ impl<'a> Blocks<'a> {
                 p.stream_packed(w, h, next, x, stream);
             }
             (From::Gate(_), To::Stream(Some(next))) => p.stream_packed(w, ff_h, next, x, stream),
-            // The next plan begins by making its own input. See `forward.rs`.
+            // The next plan begins by making its own input: see `forward.rs`.
             (From::Gate(_), To::Stream(None)) => p.gemv_packed(w, ff_h, x, Product::Add, false),
             _ => debug_assert!(false, "{:?} has no such product", row.site),
         }
     }
 
-    /// Whether attention norms and rotates the heads itself, and takes the products from `q`, which has
-    /// room for the queries of many tokens.
+    /// Whether attention norms and rotates the heads itself. It then takes the products from `q`,
+    /// which has room for the queries of many tokens.
     fn norms_in_attention(&self, p: &Recorder, w: &Packed, cache: &KvCache) -> bool {
         cache.shape.norms_in_attention(p.gpu()) && self.state.q.len() >= w.rows
     }
@@ -294,7 +297,7 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// The input of a matrix, in the buffers for it.
+    /// Makes the input of a matrix, in the buffers for it.
     fn input(&self, p: &mut Recorder, from: &From<'_>) -> Input<'a> {
         let State { x, h, q, partials, ff, ff_h, .. } = self.state;
         match (from, h) {
@@ -310,7 +313,7 @@ impl<'a> Blocks<'a> {
                 Input::Groups(h)
             }
             (From::Attention(norm), h) => {
-                // The queries have been used.
+                // The queries are not needed any more.
                 p.merge_splits(partials, q);
                 match norm {
                     Some(norm) => normed(p, q, norm, h),
@@ -320,7 +323,7 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Where a product is written, and how.
+    /// The buffer that a product writes, and how it writes.
     fn result(&self, to: &To<'_>) -> (&'a Buffer<f32>, Product) {
         match *to {
             To::Heads(_) => (&self.state.qkv, Product::Store),
@@ -329,7 +332,7 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Passes on queries, keys and values, if a product has stored them.
+    /// If a product has stored queries, keys and values, passes them on.
     fn rotate(&self, p: &mut Recorder, to: &To<'_>, cache: &KvCache) {
         let State { qkv, q, rope_table, .. } = self.state;
         match to {
@@ -342,7 +345,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// The norm of every token of `x`, as the input of a matrix.
+/// Norms every token of `x`, as the input of a matrix.
 fn normed<'a>(p: &mut Recorder, x: &Buffer<f32>, norm: &Norm, h: &'a Activations) -> Input<'a> {
     match h {
         Activations::Rows(q) => {
@@ -360,7 +363,7 @@ fn normed<'a>(p: &mut Recorder, x: &Buffer<f32>, norm: &Norm, h: &'a Activations
     }
 }
 
-/// Every token of `x` `[n_tokens, k]`, as the input of a matrix.
+/// Makes every token of `x` `[n_tokens, k]` the input of a matrix.
 fn quantized<'a>(p: &mut Recorder, x: &'a Buffer<f32>, k: usize, h: &'a Activations) -> Input<'a> {
     match h {
         Activations::Rows(q) => {
@@ -375,7 +378,8 @@ fn quantized<'a>(p: &mut Recorder, x: &'a Buffer<f32>, k: usize, h: &'a Activati
     }
 }
 
-/// One token takes a matrix-vector product, several a matrix product that reads each weight once.
+/// For one token, records a matrix-vector product; for several, a matrix product that reads each
+/// weight once.
 fn multiply(
     p: &mut Recorder,
     width: Width,
@@ -388,8 +392,8 @@ fn multiply(
     match (w, x) {
         (Matrix::Ternary(w), Input::Rows(x)) => match width {
             Width::One => p.gemv_i2s(w, x, y, product),
-            // It reads the weights once for every few tokens. With tiles, small matrices have too few
-            // workgroups to fill a card.
+            // This kernel reads the weights once for every few tokens. A kernel with tiles would
+            // have too few workgroups for a small matrix to fill a card.
             Width::Few | Width::Short if p.tuning().tiles => p.gemm_few(w, x, y, product),
             Width::Chunk if p.tuning().tiles && p.gpu().matrix_units => {
                 p.gemm_i2s_matrix(w, x, y, product);
@@ -404,7 +408,7 @@ fn multiply(
             _ => p.gemv_packed(w, x, y, product, several),
         },
         (Matrix::Packed(w), Input::Floats(x)) => p.gemv_packed_floats(w, x, y, product, several),
-        // The inputs are chosen by the matrices, which are all of one kind.
+        // The kind of the inputs is chosen by the matrices, which are all of one kind.
         _ => debug_assert!(false, "a matrix with the inputs of another kind"),
     }
 }

@@ -15,24 +15,24 @@ pub(super) enum Reading {
     Records { all: Readback<Record>, recorded: Recorded },
 }
 
-/// The tokens of a slot whose log-probabilities are wanted.
+/// Where the log-probabilities of a slot's chosen tokens are.
 pub(super) struct Recorded {
     /// The position of the token before the first one.
     pub(super) pos: usize,
-    /// How many tokens.
+    /// The number of tokens.
     pub(super) n: usize,
-    /// How many of the likeliest ones each has.
+    /// How many of the likeliest tokens each record has.
     pub(super) n_top: usize,
 }
 
 impl Recorded {
-    /// Their records, out of all those of the slot.
+    /// The records of these tokens, out of all records of the slot.
     fn records<'a>(&self, all: &'a [Record]) -> impl Iterator<Item = Result<&'a Record>> {
         let missing = || Error::Internal("a record is missing".into());
         (self.pos..self.pos + self.n).map(move |pos| all.get(pos % N_RECORDS).ok_or_else(missing))
     }
 
-    /// The tokens that were chosen, of which the slot has these records.
+    /// The tokens that were chosen, with the log-probabilities in the slot's records.
     fn choices(&self, all: &[Record]) -> Result<Vec<Choice>> {
         let choice =
             |record: &Record| Choice { id: record.id, logprobs: Some(record.logprobs(self.n_top)) };
@@ -52,8 +52,8 @@ impl Chosen {
     }
 }
 
-/// What [`Engine::decode_and_choose`](super::Engine::decode_and_choose) chose. Several may be in
-/// flight.
+/// The tokens that [`Engine::decode_and_choose`](super::Engine::decode_and_choose) chose. Several
+/// may be in flight.
 pub struct Choices {
     /// `[n_tokens, vocab_blocks]`.
     pub(super) best: Readback<BestOfBlock>,
@@ -80,20 +80,21 @@ impl Choices {
     }
 }
 
-/// What [`Engine::decode_batch`](super::Engine::decode_batch) chose. Several may be in flight.
+/// The tokens that [`Engine::decode_batch`](super::Engine::decode_batch) chose. Several may be in
+/// flight.
 pub struct Sampled {
-    /// The last tokens of each slot.
+    /// The tokens that were chosen last in each slot.
     pub(super) all: Readback<u32>,
-    /// The records of each slot, if log-probabilities are wanted of one.
+    /// The records of each slot, if any sequence asks for log-probabilities.
     pub(super) records: Option<Readback<Record>>,
     /// The slots of the sequences, and where their records are.
     pub(super) slots: Vec<(usize, Option<Recorded>)>,
-    /// Steps.
+    /// The number of steps.
     pub(super) n: usize,
 }
 
 impl Sampled {
-    /// Waits for the tokens of each text, one for each step.
+    /// Waits for the tokens of each sequence. There is one for each step.
     ///
     /// Errors: `device-lost`.
     pub async fn take(self) -> Result<Vec<Vec<Choice>>> {
@@ -113,7 +114,7 @@ impl Sampled {
     }
 }
 
-/// The best of all blocks: the lowest id among equals.
+/// The best token of all blocks; of equal ones, the one with the lowest id.
 fn best_of(blocks: &[BestOfBlock]) -> BestOfBlock {
     let numbers = blocks.iter().copied().filter(|best| best.id != NO_TOKEN);
     let best = numbers.reduce(|a, b| if b.value > a.value { b } else { a });

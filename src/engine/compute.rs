@@ -1,4 +1,4 @@
-//! The engine as what computes for a session.
+//! Makes the engine compute for a session.
 
 use futures_channel::oneshot;
 use futures_util::FutureExt;
@@ -229,7 +229,7 @@ impl Compute for Engine {
     }
 }
 
-/// The result of work, unless it was refused.
+/// Waits for work that was submitted. If it was refused, gives the error.
 fn submitted<W, T: 'static>(work: Result<W>, wait: impl FnOnce(W) -> Pending<T>) -> Pending<T> {
     match work {
         Ok(work) => wait(work),
@@ -237,7 +237,7 @@ fn submitted<W, T: 'static>(work: Result<W>, wait: impl FnOnce(W) -> Pending<T>)
     }
 }
 
-/// Work whose values are of no interest.
+/// Waits for work whose values do not matter.
 fn done<T>(work: impl Future<Output = Result<T>> + 'static) -> Pending<()> {
     Pending::new(async { work.await.map(drop) })
 }

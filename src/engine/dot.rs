@@ -1,8 +1,8 @@
-//! Measures which way to multiply int8 values is faster on this adapter.
+//! Measures which way to multiply int8 values is faster on an adapter.
 //!
-//! Most cards multiply four pairs in one operation. On others the browser has to emulate that, and
-//! what ternary.wgsl does instead is faster. Nothing in WebGPU tells them apart. The results are the
-//! same.
+//! Most cards multiply four pairs in one operation. On other cards the browser has to emulate that
+//! operation, and the other way of ternary.wgsl is faster. Nothing in WebGPU says which card it is.
+//! The results are the same.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,21 +13,21 @@ use crate::error::{Error, Result};
 use crate::gpu::{Gpu, Recorder, Step};
 use crate::kernels::{Product, Quantized, Shard, Ternary};
 
-/// Rows and columns of the matrix: the size of a model of two billion parameters.
+/// Rows and columns of the matrix. A model of two billion parameters has such matrices.
 const SIZE: usize = 2560;
 
 /// Products in one run.
 const PRODUCTS: usize = 64;
 
-/// A run is repeated until it takes so long: submitting then hardly counts, and a browser's coarse
+/// A run is repeated until it takes so long. Then submitting hardly counts, and a browser's coarse
 /// clock can measure it.
 const LONG_ENOUGH: Duration = Duration::from_millis(5);
 const MAX_REPEATS: f64 = 64.0;
 
-/// Runs that are timed; the shortest counts.
+/// Runs that are timed. The shortest counts.
 const RUNS: usize = 3;
 
-/// Without that operation, products must be faster by this factor, because a run's time varies.
+/// Products without that operation must be faster by this factor, because the time of a run varies.
 const MARGIN: f64 = 1.2;
 
 /// The results, by the adapter's name.
@@ -48,19 +48,21 @@ pub(super) async fn choose(gpu: &mut Gpu) -> Result<()> {
     Ok(())
 }
 
-/// What was asked for; else what was found on the adapter before; `None` if that is to be measured.
+/// The choice that was asked for, or else the one that was measured on the adapter before; `None`
+/// if it has to be measured.
 fn known(asked: Option<bool>, adapter: &str) -> Option<bool> {
     asked.or_else(|| FOUND.lock().unwrap_or_else(PoisonError::into_inner).get(adapter).copied())
 }
 
-/// Whether to use the operation on the adapter, of the seconds that a run takes with it and without it.
+/// Whether to use the operation on the adapter. The arguments are the seconds of a run with it and
+/// without it.
 fn found(adapter: &str, [packed, fewer]: [f64; 2]) -> bool {
     let is_packed = packed <= fewer * MARGIN;
     FOUND.lock().unwrap_or_else(PoisonError::into_inner).insert(adapter.to_owned(), is_packed);
     is_packed
 }
 
-/// Bits without a pattern: a card may be faster with zeros.
+/// Bits without a pattern, because a card may be faster with zeros.
 pub(super) fn noise(n: usize) -> Vec<u32> {
     (0..n as u32).map(|i| i.wrapping_mul(2_654_435_761) ^ (i >> 3)).collect()
 }

@@ -9,7 +9,7 @@ use super::weights::{Vocabulary, Weights};
 use crate::gpu::{Plan, Recorder};
 use crate::model::Config;
 
-/// Tokens through all layers: keys and values into the cache, the residual stream into `x`.
+/// All layers: they put keys and values into the cache, and the residual stream into `x`.
 pub(super) fn layers(
     p: &mut Recorder,
     config: &Config,
@@ -25,11 +25,11 @@ pub(super) fn layers(
     p.finish()
 }
 
-/// Records the blocks of `range`, each as a segment of the plan; the last of them up to and with the
-/// product of `last`. Before the first block come the embeddings.
+/// Records the blocks of `range`, each as a segment of the plan. The last block ends with the
+/// product of `last`. Before the first block of the model come the embeddings.
 ///
-/// Only the weights of `range` are used, so a plan of all blocks gives the same bits as plans of one
-/// block after the other.
+/// The plan uses only the weights of `range`, so a plan of all blocks gives the same bits as plans
+/// of one block after the other.
 pub(super) fn blocks(p: &mut Recorder, all: &Blocks<'_>, range: Range<usize>, last: Site) {
     let Blocks { weights, state, .. } = all;
     let Some(first) = weights.blocks.get(range.start) else { return };

@@ -1,11 +1,11 @@
-//! From the residual stream to logits, and the log-probabilities of tokens, as lists of kernels.
+//! The kernels from the residual stream to logits, and to the log-probabilities of tokens.
 
 use super::state::{Slot, State};
 use super::weights::{Vocabulary, Weights};
 use crate::gpu::{Buffer, Extent, Plan, Recorder};
 use crate::kernels::{DenseType, Packed, Product, Stream};
 
-/// From the residual stream of few tokens to the logits after each.
+/// From the residual stream of few tokens to the logits after each of them.
 pub(super) fn few_logits(p: &mut Recorder, weights: &Weights, state: &State) -> Plan {
     let State { x, few_last, few_logits, last_q, .. } = state;
     let norm = &weights.output_norm;
@@ -26,8 +26,8 @@ pub(super) fn few_logits(p: &mut Recorder, weights: &Weights, state: &State) -> 
     p.finish()
 }
 
-/// From the logits after each of few tokens to the best token after it, of every vocabulary block, with
-/// the biases, penalties and masks of a slot.
+/// Finds the best token after each of few tokens, in every vocabulary block. Takes the logits after
+/// each, and the biases, penalties and masks of a slot.
 pub(super) fn best_of_each(p: &mut Recorder, state: &State, slot: &Slot) -> Plan {
     p.best_of_each(slot.adjustments(), &state.tokens, &state.few_logits, &state.few_best);
     p.finish()
@@ -45,8 +45,8 @@ pub(super) fn logits(p: &mut Recorder, weights: &Weights, state: &State) -> Plan
     p.finish()
 }
 
-/// The LM head and its input, where it takes the residual stream as the matrices of the blocks do.
-/// Every plan of layers then ends by writing the last token's stream.
+/// Records the LM head, with its input, if it takes the residual stream as the matrices of the
+/// blocks do. In that case every plan of layers ends by writing the last token's stream.
 pub(super) fn lm_head_of_stream<'a>(
     weights: &'a Weights,
     state: &'a State,
@@ -83,22 +83,23 @@ fn lm_head(p: &mut Recorder, weights: &Weights, state: &State) {
     }
 }
 
-/// A record of the model's `logits`, of which the slot's token was chosen.
+/// Makes a record of the model's `logits`, from which the slot's token was chosen.
 pub(super) fn logprobs(p: &mut Recorder, state: &State, slot: &Slot) -> Plan {
     let rows = (&state.logits, Extent::Fixed(1));
     record(p, state, slot, &slot.token, rows);
     p.finish()
 }
 
-/// A record of the model's logits after each token of a draft pass.
+/// Makes a record of the model's logits after each token of a draft pass.
 pub(super) fn logprobs_each(p: &mut Recorder, state: &State, slot: &Slot) -> Plan {
     let drafted = state.tokens.range(state.first_token(), state.few.max(1));
     record(p, state, slot, &drafted, (&state.few_logits, Extent::Tokens(1)));
     p.finish()
 }
 
-/// A record of the model's logits after each of few tokens, for the token that follows. The records are
-/// those of the first slot: who reads them has submitted the work that makes them.
+/// Makes a record of the model's logits after each of few tokens, for the known token that follows.
+/// The records are in the memory of the first slot. This is safe, because they are read back in the
+/// same submission.
 pub(super) fn scores(p: &mut Recorder, state: &State) -> Plan {
     if let Some(slot) = state.slots.first() {
         record(p, state, slot, &state.scored, (&state.few_logits, Extent::Tokens(1)));

@@ -1,4 +1,4 @@
-//! How the LM head is held, and the buffers of the search for the best token among candidates.
+//! How the LM head is held, and the buffers for the search of the best token among candidates.
 
 use super::weights::Vocabulary;
 use crate::compute::LmHead;
@@ -10,26 +10,26 @@ use crate::kernels::{
 };
 use crate::sampling::Sampling;
 
-/// `auto` does not split an LM head of fewer bytes.
+/// `auto` does not split a smaller LM head.
 const MIN_BYTES: usize = 32 << 20;
 
-/// What the searches on a split embedding take.
+/// The plans and buffers of the searches on a split embedding.
 pub(super) struct Candidates {
     split: Plan,
     pub(super) approximation: Approximation,
-    /// The same with biases and penalties.
+    /// The approximate logits with biases and penalties.
     pub(super) adjusted: Approximation,
     /// The best token of each vocabulary block.
     pub(super) best: Buffer<[u32; 2]>,
-    /// What the kernels that find logits pass to each other.
+    /// The buffers that the kernels which find logits pass to each other.
     pub(super) rescored: Rescored,
 }
 
 impl Candidates {
-    /// Allocates the buffers, and records how to split `embd`. [`Candidates::split`] does it later,
-    /// but all plans that are recorded from now on take `embd` as split.
+    /// Allocates the buffers, and records how to split `embd`. [`Candidates::split`] does it later.
+    /// All plans that are recorded from now on take `embd` as split already.
     ///
-    /// `approx` holds the approximate logits, `adjusted` those with biases and penalties.
+    /// `approx` is for the approximate logits, `adjusted` for those with biases and penalties.
     ///
     /// Errors: `out-of-memory`.
     pub(super) async fn prepare(
@@ -57,23 +57,24 @@ impl Candidates {
         Ok(Self { split: recorder.finish(), approximation, adjusted, best, rescored })
     }
 
-    /// Whether a draw with these top-k, top-p and min-p takes the plan `kept`.
+    /// Whether a draw with these top-k, top-p and min-p uses the search for the rows that may be
+    /// kept.
     pub(super) fn keep(&self, sampling: &Sampling) -> bool {
         pays(sampling, self.approximation.leads.len())
     }
 
-    /// What [`Candidates::split`] runs.
+    /// The plan that [`Candidates::split`] runs.
     pub(super) fn splitting(&self) -> &Plan {
         &self.split
     }
 
-    /// Splits the values, which have been uploaded, for good. To be called once.
+    /// Splits the values for good. They must have been uploaded. To be called once.
     pub(super) fn split(&self, gpu: &Gpu) {
         gpu.run(&[&self.split], &Step::default());
     }
 }
 
-/// Refuses an LM head that cannot be split, where the caller asked for that.
+/// Refuses an LM head that cannot be split, if the caller asked for splitting.
 ///
 /// Errors: `bad-option`.
 pub(super) fn check(lm_head: LmHead, w: &Vocabulary) -> Result<()> {
@@ -85,7 +86,8 @@ pub(super) fn check(lm_head: LmHead, w: &Vocabulary) -> Result<()> {
     }
 }
 
-/// Whether to split `w`. `auto` does where it pays: a small LM head is read in less time than its candidates are found.
+/// Whether to split `w`. `auto` does so where it makes tokens faster: reading a small LM head takes
+/// less time than finding its candidates.
 pub(super) fn splits(lm_head: LmHead, w: &Vocabulary, gpu: &Gpu) -> bool {
     let large = |w: &Dense| w.rows * w.k * w.ty.bytes() >= MIN_BYTES;
     let pays = gpu.tuning.split_lm_head && w.dense().is_some_and(large);

@@ -1,4 +1,4 @@
-//! How an engine comes about: the weights are uploaded while plans are recorded and kernels compiled.
+//! Loads an engine: the weights are uploaded while plans are recorded and kernels compiled.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -18,7 +18,7 @@ use crate::gpu::{Gpu, Link, Readback, Recorder};
 use crate::model::{Angles, Config, Weight};
 use crate::source::{Reader, Source};
 
-/// Steps in flight that run every kernel of a first answer.
+/// The steps in flight that run every kernel of a first answer.
 struct Warming {
     prompts: Vec<Readback<u32>>,
     tokens: Vec<Chosen>,
@@ -51,7 +51,7 @@ impl Engine {
     ) -> Result<Self> {
         check_shape(&config)?;
         if !options.deterministic {
-            // This measures times, so nothing may be uploaded yet.
+            // This measures times, so it must end before anything is uploaded.
             dot::choose(&mut gpu).await?;
         }
         let mut weights = Weights::allocate(&gpu, &config, table).await?;
@@ -96,8 +96,8 @@ impl Engine {
             let warming = engine.warm_up().await?;
             Ok((engine, warming))
         };
-        // The upload begins first, because recording the plans does not pause. Natively it does not pause
-        // either: there the plans come after it.
+        // The upload begins first, because recording the plans does not pause. A native upload does
+        // not pause either, so there the plans are recorded after it.
         let (uploaded, (mut engine, warming)) =
             try_join(upload.run(table, reader, progress), ready).await?;
         let Self { gpu, state, .. } = &engine;
@@ -109,16 +109,17 @@ impl Engine {
             candidates.split(gpu);
         }
         warming.done().await?;
-        // The weights are there when a step has read them.
+        // Once a step has read the weights, they are on the GPU.
         engine.decode_and_sample(0, 1).take().await?;
         gpu.check()?;
         engine.sample = sample;
         Ok(engine)
     }
 
-    /// Compiles what an answer with default options needs (on a CPU, one to a short prompt), and submits all
-    /// of it once: drivers do more on first use, and no answer should wait for that. It works without the weights, so that it need
-    /// not wait for their bytes. What it leaves in the cache is overwritten before it is read.
+    /// Compiles the kernels of an answer with default options (on a CPU, of one to a short prompt),
+    /// and submits all of them once. Drivers do more work on first use, and no answer should wait
+    /// for that. It does not need the weights, so it does not wait for their bytes. Its keys and
+    /// values in the cache are overwritten before they are read.
     async fn warm_up(&self) -> Result<Warming> {
         let greedy = self.greedy(1);
         let Plans { short, prefill, .. } = &self.plans;
@@ -141,7 +142,7 @@ impl Engine {
     }
 }
 
-/// What the attention kernels demand of a model beyond [`Config`]'s own rules.
+/// Refuses shapes that the attention kernels cannot compute, beyond the rules of [`Config`].
 fn check_shape(config: &Config) -> Result<()> {
     if !config.head_dim.is_multiple_of(8) || config.head_dim > 512 {
         return Err(Error::UnsupportedModel(format!(

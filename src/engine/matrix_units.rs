@@ -1,7 +1,8 @@
 //! Tests the adapter's matrix units before they are used.
 //!
-//! Browsers offer them as an experiment. So a load compares small products with those of the ordinary
-//! kernel, to the last bit. Where anything differs or does not compile, it does without them.
+//! Browsers offer them as an experiment. So a load compares small products with those of the
+//! ordinary kernel, to the last bit. If anything differs or does not compile, the load uses the
+//! ordinary kernel.
 
 use super::dot::noise;
 use crate::error::Result;
@@ -14,7 +15,7 @@ const COLUMNS: usize = 256;
 const ROWS: usize = 132;
 const TOKENS: usize = 130;
 
-/// Clears `gpu.matrix_units` unless they compute what they should.
+/// Clears `gpu.matrix_units` unless they compute the right numbers.
 ///
 /// Errors: those of the device.
 pub(super) async fn choose(gpu: &mut Gpu) -> Result<()> {
@@ -25,7 +26,7 @@ pub(super) async fn choose(gpu: &mut Gpu) -> Result<()> {
     Ok(())
 }
 
-/// Whether it gives the numbers of the ordinary kernel.
+/// Whether the matrix units give the numbers of the ordinary kernel.
 async fn pass(gpu: &Gpu, product: Product) -> Result<bool> {
     let matrices = product.matrices();
     let rows = ROWS / matrices;

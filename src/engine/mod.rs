@@ -1,6 +1,6 @@
 //! The model on the GPU: the same steps as [`crate::reference`], recorded once and replayed.
 //!
-//! The [`Config`] is fixed, the `Weights` are loaded, the `State` changes.
+//! The [`Config`] and the `Weights` stay the same while the model runs. The `State` changes.
 
 mod bandwidth;
 mod block;
@@ -43,8 +43,8 @@ use stages::SlotPlans;
 use state::{Slot, State};
 use weights::Weights;
 
-/// A model on a GPU, with a KV cache that several texts share. The engine does not know which text is
-/// where in the cache: the caller does, and tells it with [`Engine::use_cache`].
+/// A model on a GPU, with a KV cache that several sequences share. The engine does not know which
+/// sequence is where in the cache. The caller knows it, and says it with [`Engine::use_cache`].
 pub struct Engine {
     gpu: Gpu,
     config: Config,
@@ -54,26 +54,26 @@ pub struct Engine {
     weights: Rc<Weights>,
     candidates: Option<Candidates>,
     sample: u64,
-    /// Where the text of the steps to come begins in the KV cache.
+    /// Where the sequence of later steps begins in the KV cache.
     first: Cell<usize>,
     /// The memory's rate in GB/s, once it is measured.
     bandwidth: Cell<Option<f64>>,
     /// How tokens are chosen in each slot.
     choosing: Vec<RefCell<Choosing>>,
-    /// The slot of the steps to come.
+    /// The slot of later steps.
     slot: Cell<usize>,
 }
 
 impl Engine {
-    /// Compiles the kernels that choose tokens in the way that was set, several at a time. Without
-    /// this, steps would compile them one after the other.
+    /// Compiles the kernels of the way to choose tokens that is set, several at a time. Without
+    /// this call, steps would compile them one after the other.
     pub async fn compile_choosing(&self) {
         self.gpu.compile(self.to_token(&self.single(0))).await;
     }
 
     /// Compiles one more of the kernels that a load leaves for later: those of drafts, of several
-    /// texts at once, and of other ways to choose a token. `None` when none is left. Steps need not wait
-    /// for it: they compile what is missing.
+    /// sequences at once, and of other ways to choose a token; `None` when none is left. Steps need
+    /// not wait for it, because they compile missing kernels themselves.
     pub fn compile_next(&self) -> Option<impl Future<Output = ()> + use<>> {
         self.gpu.compile_next()
     }
@@ -98,25 +98,25 @@ impl Engine {
         self.state.partials.shape.kv
     }
 
-    /// The most tokens of a text.
+    /// The most tokens of a sequence.
     pub fn n_ctx(&self) -> usize {
         self.state.n_ctx
     }
 
-    /// Positions of the KV cache: at least [`Engine::n_ctx`]. Texts share them.
+    /// Positions of the KV cache: at least [`Engine::n_ctx`]. Sequences share them.
     pub fn positions(&self) -> usize {
         self.state.positions()
     }
 
-    /// Makes the steps to come use the KV cache from `first` on: their position `pos` is number
-    /// `first + pos` of it. At the beginning `first` is 0.
+    /// Makes later steps use the KV cache from `first` on: their position `pos` is number `first +
+    /// pos` of it. Without a call, `first` is 0.
     pub fn use_cache(&self, first: usize) {
         self.first.set(first);
     }
 
-    /// Makes the KV cache larger, by `more` positions or as many again, up to `most` positions. What
-    /// it holds stays. Gives whether it has `more` now: not where the device has no memory for them,
-    /// or a binding would not hold them.
+    /// Makes the KV cache larger: twice as large, or by `more` positions if that is more, up to
+    /// `most` positions. It keeps its contents. Gives whether it has `more` now. It has not if the
+    /// device has no memory for them or a binding would not hold them.
     ///
     /// Errors: `device-lost`.
     pub async fn grow(&mut self, more: usize, most: usize) -> Result<bool> {
@@ -152,7 +152,8 @@ impl Engine {
         self.read(&self.state.cache_buffer(buffer).range(first * words, n * words))
     }
 
-    /// Writes positions of a buffer of the KV cache, from `first` on: whole ones, as they were read.
+    /// Writes positions of a buffer of the KV cache, from `first` on. `bytes` are whole positions,
+    /// as they were read.
     pub fn write_cache(&self, buffer: usize, first: usize, bytes: &[u8]) {
         let all = self.state.cache_buffer(buffer).cast::<u8>();
         self.gpu.write(&all, first * self.position_bytes(), bytes);
@@ -168,13 +169,12 @@ impl Engine {
         self.state.chunk
     }
 
-    /// The most tokens that [`Engine::decode_and_choose`] takes at `pos`; 0 where it cannot be
-    /// called.
+    /// The most tokens that [`Engine::decode_and_choose`] takes at `pos`; 0 if it cannot be called.
     pub fn few_at(&self, pos: usize) -> usize {
         self.state.few_at(pos)
     }
 
-    /// The kernels in use with their variants, each once.
+    /// The kernels in use with their variants. Each is listed once.
     pub fn kernels(&self) -> Vec<String> {
         let mut kernels: Vec<String> =
             self.plans.all().flat_map(Plan::labels).map(Into::into).collect();
@@ -183,8 +183,8 @@ impl Engine {
         kernels
     }
 
-    /// The kernels of one decode step with their variants, in their order, as tokens are chosen in the
-    /// slot.
+    /// The kernels of one decode step with their variants, in their order. Tokens are chosen as the
+    /// slot says.
     pub fn kernels_of_token(&self) -> Vec<&str> {
         self.to_token(&self.single(0)).into_iter().flat_map(Plan::labels).collect()
     }
@@ -194,18 +194,18 @@ impl Engine {
         self.greedy(1).iter().map(|plan| plan.len()).sum()
     }
 
-    /// Makes the steps to come choose tokens in `slot`, below [`Engine::slots`]; at first 0. Each slot
-    /// has the token that was chosen last in it, its settings and its counts.
+    /// Makes later steps choose tokens in `slot`, below [`Engine::slots`]. Without a call, that is
+    /// slot 0. Each slot has settings, counts, and the token that was chosen last in it.
     pub fn use_slot(&self, slot: usize) {
         self.slot.set(slot);
     }
 
-    /// The most texts of a step.
+    /// The most sequences of a step.
     pub fn slots(&self) -> usize {
         self.state.slots.len()
     }
 
-    /// Sets how the tokens that follow are chosen in the slot: at first greedily.
+    /// Sets how the next tokens are chosen in the slot. Without a call, they are chosen greedily.
     pub fn set_choosing(&self, choosing: &Choosing) {
         let (slot, cell) = self.slot();
         let Choosing { sampling, bias, logprobs, masked } = choosing;
@@ -220,8 +220,8 @@ impl Engine {
         }
     }
 
-    /// Writes which tokens may be chosen in a slot: after a step the first mask decides, after token `n` of
-    /// a draft pass mask number `n`. They stay until others are written.
+    /// Writes which tokens may be chosen in a slot. The first mask decides after a step, and mask
+    /// number `n` after token `n` of a draft pass. Masks stay until others are written.
     ///
     /// Errors: `internal` for a mask of another vocabulary or without a token, and for more masks than
     /// tokens of a draft pass.
@@ -236,9 +236,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Counts the tokens of a text, which the penalties that are set take into account. Those that
-    /// are chosen after it are counted on the GPU. To be called before the first is chosen by
-    /// adjusted logits.
+    /// Counts the tokens of a sequence for the penalties that are set. It is to be called before
+    /// the first token is chosen by adjusted logits. The GPU counts the tokens that are chosen
+    /// after that.
     pub fn count(&self, prompt: &[u32], output: &[u32]) {
         let (slot, choosing) = self.slot();
         let n_counted = prompt.len() + output.len();
@@ -249,8 +249,8 @@ impl Engine {
         self.gpu.write(&slot.counts, 0, &counts);
     }
 
-    /// Counts `ids` anew, in a text that has them: those that a draft pass got right. The GPU has not
-    /// counted them.
+    /// Counts `ids` again, in a sequence that has them already. They are those that a draft pass
+    /// got right. The GPU has not counted them.
     pub fn recount(&self, ids: &[u32], prompt: &[u32], output: &[u32]) {
         let (slot, choosing) = self.slot();
         if !choosing.borrow().sampling.is_penalized() {
@@ -262,10 +262,10 @@ impl Engine {
     }
 
     /// Puts at most [`Engine::chunk`] tokens through the layers, filling the KV cache from `pos`
-    /// on. The readback comes when they are done.
+    /// on. The readback ends when they are done.
     ///
-    /// Further calls may continue up to `end`. The results are then those of one call, to the last
-    /// bit, unless a call has a single token.
+    /// Further calls may continue up to `end`. Together they give the results of one call, to the
+    /// last bit, unless one of them has a single token.
     ///
     /// The caller has checked the ids, and that `end` is within the context.
     pub fn prefill(&self, ids: &[u32], pos: usize, end: usize) -> Readback<u32> {
@@ -297,8 +297,8 @@ impl Engine {
         self.gpu.run_and_read(&plans, &step, &self.state.logits, self.config.n_vocab)
     }
 
-    /// Puts the token that was chosen last, and is still on the GPU, through the layers at `pos`,
-    /// and chooses the one that follows. Repeats that `n` times, at most [`MAX_BATCH_STEPS`].
+    /// Puts the token that was chosen last, which is still on the GPU, through the layers at `pos`,
+    /// and chooses the one that follows. Repeats this `n` times, at most [`MAX_BATCH_STEPS`].
     /// Several calls may be in flight.
     pub fn decode_and_sample(&self, pos: usize, n: usize) -> Chosen {
         debug_assert!((1..=MAX_BATCH_STEPS).contains(&n));
@@ -321,8 +321,8 @@ impl Engine {
         self.gpu.write(&self.state.tokens, self.state.token_of(slot), &[id]);
     }
 
-    /// Like [`Engine::decode_and_sample`], for a text in each of `seats`, at most [`Engine::slots`].
-    /// Each gets the tokens that it would get alone.
+    /// Like [`Engine::decode_and_sample`], for a sequence in each of `seats`, at most
+    /// [`Engine::slots`]. Each sequence gets the tokens that it would get alone.
     pub fn decode_batch(&self, seats: &[Seat], n: usize) -> Sampled {
         debug_assert!((1..=MAX_BATCH_STEPS).contains(&n) && seats.len() <= self.slots());
         let Plans { few, few_logits, take_logits, slots, .. } = &self.plans;
@@ -360,9 +360,10 @@ impl Engine {
     /// after each. The results are those of single steps, to the last bit. Several calls may be in
     /// flight.
     ///
-    /// `uncertain`: the tokens before them that were not counted, because the call that computes them is
-    /// still in flight; at most as many as a call takes. The next token is chosen as if all were
-    /// right. Whoever finds how many are tells [`Engine::recount`].
+    /// `uncertain` are the tokens before them that are not counted yet, because the call that
+    /// computes them is still in flight. They are at most as many as a call takes. The next token
+    /// is chosen as if all of them were right. Once the caller knows which ones are, it calls
+    /// [`Engine::recount`].
     pub fn decode_and_choose(&self, ids: &[u32], pos: usize, uncertain: &[u32]) -> Choices {
         let token = self.state.first_token();
         let step = self.at(self.state.few_step(pos, ids.len()), token);
@@ -382,8 +383,8 @@ impl Engine {
         Choices { best, vocab_blocks, records: logprobs.map(recorded) }
     }
 
-    /// The best rate of the memory, in GB/s: that of a kernel that only reads. The first call takes
-    /// half a second, and up to 256 MiB for that time.
+    /// The best rate of the memory, in GB/s, which is the rate of a kernel that only reads. The
+    /// first call takes half a second, and up to 256 MiB for that time.
     pub async fn bandwidth(&self) -> Result<f64> {
         if let Some(measured) = self.bandwidth.get() {
             return Ok(measured);
@@ -400,8 +401,8 @@ impl Engine {
         self.greedy(step.n_tokens).iter().map(|plan| plan.bytes(&step)).sum()
     }
 
-    /// The time of each kernel in one step of `n_tokens`, at most [`Engine::chunk`], with `pos` tokens in
-    /// the cache. Its token is chosen as `choosing` says, and so are those after it.
+    /// The time of each kernel in one step of `n_tokens`, at most [`Engine::chunk`], with `pos`
+    /// tokens in the cache. `choosing` says how its token is chosen. It stays set for later tokens.
     ///
     /// Errors: `missing-feature` without timestamp queries.
     pub async fn profile(
@@ -418,24 +419,24 @@ impl Engine {
         Ok(Profile { bandwidth, kernels })
     }
 
-    /// From tokens to the best one that follows.
+    /// The plans from tokens to the best one that follows.
     fn greedy(&self, n_tokens: u32) -> Vec<&Plan> {
         self.to_token_as(n_tokens, &Choosing::default())
     }
 
-    /// Where the log-probabilities are of the tokens that the slot's sequence gets from `n` steps, if they
-    /// are wanted. They are those of the positions of the steps' last tokens.
+    /// Where the log-probabilities of the next `n` steps are, if the slot's sequence asks for them.
+    /// The steps write them by the position of their last token.
     fn recorded(&self, first: &Step, n: usize) -> Option<Recorded> {
         let n_top = self.slot().1.borrow().logprobs?;
         Some(Recorded { pos: (first.pos + first.n_tokens - 1) as usize, n, n_top })
     }
 
-    /// All values of `buffer`, when what was submitted is done.
+    /// All values of `buffer`, once all submitted work is done.
     fn read<T: bytemuck::Pod>(&self, buffer: &Buffer<T>) -> Readback<T> {
         self.gpu.run_and_read(&[], &Step::default(), buffer, buffer.len())
     }
 
-    /// From tokens to the one that follows, as the slot chooses it.
+    /// The plans from tokens to the one that follows, as the slot chooses it.
     fn to_token(&self, step: &Step) -> Vec<&Plan> {
         self.to_token_as(step.n_tokens, &self.slot().1.borrow())
     }
@@ -455,7 +456,7 @@ impl Engine {
         }
     }
 
-    /// The slot of the steps to come, and how it chooses tokens.
+    /// The slot of later steps, and how it chooses tokens.
     fn slot(&self) -> (&Slot, &RefCell<Choosing>) {
         (&self.state.slots[self.slot.get()], &self.choosing[self.slot.get()])
     }
@@ -466,7 +467,7 @@ impl Engine {
         step
     }
 
-    /// Where the first of `n` tokens is put.
+    /// The index at which the first of `n` tokens is put.
     fn token_of(&self, n: usize) -> usize {
         match n {
             1 => self.state.token_of(self.slot.get()),
@@ -484,7 +485,7 @@ impl Engine {
         Step { first, token, ..self.state.step(pos, 1) }.with_rows()
     }
 
-    /// The step, of the text that is in use, and of tokens from that index on.
+    /// The step, for the sequence that is in use, with its tokens from index `token` on.
     fn at(&self, step: Step, token: usize) -> Step {
         Step { first: self.first.get() as u32, token: token as u32, ..step }.with_rows()
     }

@@ -8,14 +8,14 @@ use crate::kernels::Record;
 
 /// The log-probabilities that [`Engine::score`] computes. Several may be in flight.
 pub struct Scored {
-    /// One for each token of the pass.
+    /// A record for each token of the pass.
     records: Readback<Record>,
-    /// Of each span, how many tokens it has, and how many of them are followed by one that is scored.
+    /// For each span: its number of tokens, and how many of them have a next token that is scored.
     spans: Vec<(usize, usize)>,
 }
 
 impl Scored {
-    /// Waits for those of each span.
+    /// Waits for the log-probabilities of each span.
     ///
     /// Errors: `device-lost`.
     pub async fn take(self) -> Result<Vec<Vec<f32>>> {
@@ -41,12 +41,12 @@ impl Engine {
         Ok(self.gpu.run_and_read(&[&self.plans.few], &step, &self.state.sampled, 1))
     }
 
-    /// Like [`Engine::pass`], and scores the token after each, where it is known.
+    /// Like [`Engine::pass`], and scores the token that follows each of its tokens, if it is known.
     ///
     /// Errors: those of [`Span::check_all`].
     pub fn score(&self, spans: &[Span<'_>]) -> Result<Scored> {
         let step = self.write_pass(spans)?;
-        // Where the next token is not known, any will do: its score is not taken.
+        // If the next token is not known, any token will do: its score is not used.
         let next: Vec<u32> = spans
             .iter()
             .flat_map(|span| span.ids[1..].iter().copied().chain([span.next.unwrap_or(0)]))

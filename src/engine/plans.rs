@@ -1,4 +1,4 @@
-//! The recorded work.
+//! The recorded plans of an engine.
 
 use super::block::Width;
 use super::forward;
@@ -10,29 +10,29 @@ use super::weights::Weights;
 use crate::gpu::{Plan, Recorder};
 use crate::model::Config;
 
-/// A step runs `decode`, `short` or `prefill`. Where a token is wanted, it then runs what its slot has for
-/// a hidden state, see [`SlotPlans`]. A draft pass runs `few`, `few_logits`, `best_of_each` and perhaps
-/// `logprobs_each`. A step of several sequences runs `few` and `few_logits`; then, for each of them,
-/// `take_logits` and what its slot has for logits. A pass that scores tokens runs
+/// A step runs `decode`, `short` or `prefill`. If it chooses a token, it then runs the slot's plans
+/// for a hidden state: see [`SlotPlans`]. A draft pass runs `few`, `few_logits`, `best_of_each`
+/// and, if asked, `logprobs_each`. A step of several sequences runs `few` and `few_logits`; then,
+/// for each sequence, `take_logits` and its slot's plans for logits. A pass that scores tokens runs
 /// `few`, `few_logits` and `scores`.
 pub(super) struct Plans {
     /// One token through the layers.
     pub(super) decode: Plan,
     /// A chunk of tokens through the layers.
     pub(super) prefill: Plan,
-    /// The same for at most [`SHORT`](super::block::SHORT) tokens.
+    /// A chunk of at most [`SHORT`](super::block::SHORT) tokens through the layers.
     pub(super) short: Plan,
     /// Few tokens through the layers.
     pub(super) few: Plan,
-    /// Their hidden states to the logits after each.
+    /// From the hidden states of few tokens to the logits after each.
     pub(super) few_logits: Plan,
-    /// Their logits to the log-probabilities of tokens that are known.
+    /// From these logits to the log-probabilities of known tokens.
     pub(super) scores: Plan,
-    /// Their logits to those after one of them.
+    /// Copies the logits after one of these tokens.
     pub(super) take_logits: Plan,
-    /// The last token's hidden state to logits.
+    /// From the last token's hidden state to logits.
     pub(super) logits: Plan,
-    /// Those of each slot.
+    /// The plans of each slot.
     pub(super) slots: Vec<SlotPlans>,
 }
 
@@ -45,7 +45,8 @@ impl Plans {
         candidates: Option<&Candidates>,
     ) -> Self {
         Self {
-            // What a load leaves for later is compiled in this order: what most calls need comes first.
+            // A load compiles kernels for later in this order, so the plans that most calls need
+            // come first.
             short: forward::layers(recorder, config, weights, state, Width::Short),
             decode: forward::layers(recorder, config, weights, state, Width::One),
             prefill: forward::layers(recorder, config, weights, state, Width::Chunk),

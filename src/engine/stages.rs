@@ -1,9 +1,8 @@
-//! The stages by which a token is chosen: where its logits come from, whether something adjusts them, and
-//! which token is taken.
+//! The stages in which a token is chosen: the source of its logits, their adjustment, and the pick.
 //!
-//! A stage is a few kernels. [`TABLE`] lists the combinations that have plans, so a further source,
-//! adjustment or pick is a value of its enum and rows of the table. Log-probabilities are read from the
-//! model's logits afterwards, by a plan of their own.
+//! A stage is a few kernels. [`TABLE`] lists the combinations that have plans. So a new source,
+//! adjustment or pick is a value of its enum and rows of the table. A plan of its own reads
+//! log-probabilities from the model's logits afterwards.
 
 use super::head;
 use super::lm_head::Candidates;
@@ -13,14 +12,15 @@ use crate::compute::{Choosing, Pick};
 use crate::gpu::{Buffer, Plan, Recorder};
 use crate::kernels::{Dense, adjusts_little, pays_mostly};
 
-/// Where logits come from.
+/// The source of logits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// From the upper bytes of the LM head. The rows that may decide are computed whole.
+    /// The upper bytes of the LM head give approximate logits. Rows that may decide are then
+    /// computed whole.
     Upper,
-    /// The same. If the rows that may decide do not suffice, the others are computed too.
+    /// As `Upper`. If the rows that may decide do not suffice, the others are computed too.
     UpperThenRest,
-    /// From the plan that computes all logits.
+    /// The plan that computes all logits.
     Logits,
 }
 
@@ -33,8 +33,7 @@ pub(super) struct Stages {
     pub(super) pick: Pick,
 }
 
-/// Of the rows that serve a call, the first one is taken. The kernels that a load leaves for later are compiled in
-/// this order too.
+/// The first row that serves a call is taken. A load compiles kernels for later in this order too.
 pub(super) const TABLE: [Stages; 9] = [
     row(Source::Upper, false, Pick::Drawn),
     row(Source::Logits, false, Pick::Best),
@@ -52,9 +51,9 @@ const fn row(source: Source, adjusted: bool, pick: Pick) -> Stages {
 }
 
 impl Stages {
-    /// Whether a token can be chosen in this way. `candidates`: those of a split LM head.
+    /// Whether a token can be chosen in this way. `candidates` are those of a split LM head.
     fn serves(&self, choosing: &Choosing, candidates: Option<&Candidates>) -> bool {
-        // A draw at temperature 0 takes the best token.
+        // A draw at temperature 0 gives the best token.
         let picks = match self.pick {
             Pick::Drawn => choosing.pick() != Pick::Kept,
             pick => choosing.pick() == pick,
@@ -62,7 +61,7 @@ impl Stages {
         picks && self.adjusted == choosing.adjusts() && self.has_logits(choosing, candidates)
     }
 
-    /// Whether its source gives all the logits that the choice takes.
+    /// Whether the source gives all logits that the choice needs.
     fn has_logits(&self, choosing: &Choosing, candidates: Option<&Candidates>) -> bool {
         let sampling = &choosing.sampling;
         let candidates = candidates.filter(|_| choosing.logprobs.is_none());
@@ -79,14 +78,15 @@ impl Stages {
 
 /// The plans that choose a token for the sequence of a slot.
 pub(super) struct SlotPlans {
-    /// One for each row of [`TABLE`]. From the last token's hidden state to a token; with
-    /// [`Source::Logits`] from all logits. Empty where the LM head is not split, but the source is.
+    /// One plan for each row of [`TABLE`], from the last token's hidden state to a token; with
+    /// [`Source::Logits`], from all logits. It is empty if the row needs a split LM head and there
+    /// is none.
     rows: [Plan; TABLE.len()],
-    /// The logits after each of few tokens to the best token after it.
+    /// From the logits after each of few tokens to the best token after it.
     pub(super) best_of_each: Plan,
-    /// The log-probabilities of the token that was chosen.
+    /// The plan for the log-probabilities of the chosen token.
     logprobs: Plan,
-    /// Those of the tokens of a draft pass.
+    /// The plan for the log-probabilities of the tokens of a draft pass.
     pub(super) logprobs_each: Plan,
 }
 
@@ -112,7 +112,8 @@ impl SlotPlans {
         self.rows.iter().chain([&self.best_of_each, &self.logprobs, &self.logprobs_each])
     }
 
-    /// From the last token's hidden state to the next token. `logits`: the plan that computes all logits.
+    /// From the last token's hidden state to the next token. `logits` is the plan that computes all
+    /// logits.
     pub(super) fn of_hidden_state<'a>(
         &'a self,
         choosing: &Choosing,
@@ -128,7 +129,7 @@ impl SlotPlans {
 
     /// From all logits to the next token and its log-probabilities.
     pub(super) fn of_logits(&self, choosing: &Choosing) -> impl Iterator<Item = &Plan> + use<'_> {
-        // Without candidates, all rows that serve have this source.
+        // Without candidates, only rows with this source serve.
         let serves = |(stages, _): &(&Stages, _)| stages.serves(choosing, None);
         let plan = TABLE.iter().zip(&self.rows).find(serves).map(|(_, plan)| plan);
         let logprobs = choosing.logprobs.map(|_| &self.logprobs);
@@ -136,7 +137,7 @@ impl SlotPlans {
     }
 }
 
-/// All that plans of stages are recorded from.
+/// Everything that the plans of stages are recorded from.
 #[derive(Clone, Copy)]
 struct Parts<'a> {
     weights: &'a Weights,
@@ -181,7 +182,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The best token, or one drawn from all, by way of as few logits as it takes.
+    /// Chooses the best token, or one drawn from all, from as few logits as possible.
     fn drawn_by_upper(
         self,
         p: &mut Recorder,
@@ -203,8 +204,9 @@ impl<'a> Parts<'a> {
         p.sample_commit(best, token, sampled);
     }
 
-    /// A token drawn from those that top-k, top-p and min-p keep, by way of the logits of those that they may
-    /// keep. `rest`: where these logits do not tell where top-p ends, the others are computed too.
+    /// Chooses a token drawn from those that top-k, top-p and min-p keep, from the logits of the
+    /// rows that may be kept. With `rest`, the other logits are computed too if these do not show
+    /// where top-p ends.
     fn kept_by_upper(self, p: &mut Recorder, (candidates, w): (&Candidates, &Dense), rest: bool) {
         let Candidates { approximation, rescored, .. } = candidates;
         let State { x, last, logits, selection, .. } = self.state;
@@ -220,7 +222,7 @@ impl<'a> Parts<'a> {
         self.sift(p, logits, &rescored.greatest);
     }
 
-    /// From logits in bins to a token.
+    /// Puts logits into bins and chooses a token.
     fn sift(self, p: &mut Recorder, logits: &Buffer<f32>, greatest: &Buffer<u32>) {
         let State { selection, best, .. } = self.state;
         let Slot { sampling, token, sampled, .. } = self.slot;

@@ -1,4 +1,4 @@
-//! What changes while the model runs: activations, the KV cache, the next token.
+//! The memory that changes while the model runs: activations, the KV cache, the next token.
 
 use super::MAX_BATCH_STEPS;
 use super::weights::Weights;
@@ -16,37 +16,37 @@ use crate::sampling::Mask;
 /// Positions of a prefill step's split are a multiple of this.
 const MIN_PREFILL_SPLIT: usize = 256;
 
-/// Values of attention's splits that a product merges, at most: each of its workgroups reads all of them.
-/// On an NVIDIA H200, splits of 4096 values are merged faster if there are 8 than with 12, and with 2560
+/// The most values of attention's splits that a product merges. Each of its workgroups reads all of
+/// them. On an NVIDIA H200, 8 splits of 4096 values are merged faster than 12. With splits of 2560
 /// values it is the other way round.
 const MERGED_VALUES: usize = 8 * 4096;
 
-/// Bytes of KV cache that are taken by default. Who wants a larger context asks for it.
+/// Bytes of KV cache that are taken by default. A caller who wants a larger context asks for it.
 const MAX_CACHE: usize = 1 << 30;
 
-/// Positions of the RoPE table that are computed and written together.
+/// Positions of the RoPE table that are computed and written at a time.
 const POSITIONS_AT_ONCE: usize = 4096;
 
-/// What each slot has of a buffer begins at a multiple of this: bindings do.
+/// In a buffer of all slots, each slot begins at a multiple of this, because bindings have to.
 const SLOT_BYTES: usize = 256;
 
 /// How the matrices of a model take their inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Inputs {
-    /// int8 with a scale for each token: as I2_S models were trained.
+    /// int8 with a scale for each token. I2_S models were trained with this.
     Rows,
-    /// int8 with a scale for each 32 values.
+    /// int8 with a scale for every 32 values.
     Groups,
     /// f32.
     Floats,
 }
 
-/// How the matrices of the blocks take their inputs, and how the LM head does.
+/// How the matrices of the blocks take their inputs, and how the LM head takes its input.
 #[derive(Clone, Copy)]
 struct AllInputs {
     blocks: Inputs,
     lm_head: Inputs,
-    /// Whether a single token's residual stream is passed on as [`Stream`].
+    /// Whether the residual stream of a single token is passed on as [`Stream`].
     stream: bool,
 }
 
@@ -68,112 +68,115 @@ impl AllInputs {
 
 /// Buffers for the inputs of matrices, `[n_tokens, k]`.
 pub(super) enum Activations {
-    /// As [`Inputs::Rows`].
+    /// For [`Inputs::Rows`].
     Rows(Quantized),
-    /// As [`Inputs::Groups`].
+    /// For [`Inputs::Groups`].
     Groups(QuantizedGroups),
-    /// As [`Inputs::Floats`].
+    /// For [`Inputs::Floats`].
     Floats(Buffer<f32>),
 }
 
-/// Buffers that the plans read and write.
+/// The buffers that the plans read and write.
 ///
-/// `qkv`, the sums of `partials`, `ff`, `few_logits`, `adjusted` and `adjusted_upper` have the same memory: each is
-/// written after the one before it was read for the last time. In a step of several texts `adjusted`
-/// overwrites the first row of `few_logits`, which `logits` has taken by then.
+/// `qkv`, the sums of `partials`, `ff`, `few_logits`, `adjusted` and `adjusted_upper` share their
+/// memory. Each is written after the one before it was read for the last time. In a step of several
+/// sequences `adjusted` overwrites the first row of `few_logits`, but by then that row was copied
+/// to `logits`.
 pub(super) struct State {
-    /// The most tokens of a text.
+    /// The most tokens of a sequence.
     pub(super) n_ctx: usize,
-    /// Tokens in one prefill step.
+    /// The most tokens of one prefill step.
     pub(super) chunk: usize,
-    /// Tokens in one draft pass, [`FEW`]; 0 where their logits or partials exceed a binding, or
-    /// where a chunk is smaller.
+    /// The most tokens of one draft pass: [`FEW`], or 0 if a binding does not hold their logits or
+    /// partials, or if a chunk is smaller.
     pub(super) few: usize,
     /// Positions of a decode step's split are a multiple of this.
     min_split: usize,
-    /// Splits of a decode step, at most.
+    /// The most splits of a decode step.
     max_splits: usize,
-    /// Splits of a prefill step's attention, at most.
+    /// The most splits of attention in a prefill step.
     max_prefill_splits: usize,
-    /// The step, and those that are submitted with it.
+    /// The step, and the steps that are submitted with it.
     pub(super) step: Buffer<Step>,
-    /// The token that was chosen last in each slot, from which the next step embeds it; then room for
-    /// those before a draft pass that are uncertain; then the tokens of a chunk or of a draft pass
+    /// The token that was chosen last in each slot, which the next step embeds. Then room for the
+    /// uncertain tokens before a draft pass. Then the tokens of a chunk or of a draft pass
     /// `[chunk]`.
     pub(super) tokens: Buffer<u32>,
     /// The residual stream `[chunk, n_embd]`.
     pub(super) x: Buffer<f32>,
-    /// The inputs of all matrices but down: the normed stream `[chunk, n_embd]`, and the outputs of
-    /// attention `[chunk, n_q]`.
+    /// The inputs of all matrices but down. These are the normed stream `[chunk, n_embd]` and the
+    /// outputs of attention `[chunk, n_q]`.
     pub(super) h: Activations,
-    /// `[chunk, n_q + 2 n_kv]`.
+    /// The products of queries, keys and values `[chunk, n_q + 2 n_kv]`.
     pub(super) qkv: Buffer<f32>,
-    /// Queries, rotated by position and scaled `[chunk, n_q]`. In a step of one token whose attention
-    /// norms them, the products of queries, key and value. Afterwards the outputs of attention, where they
-    /// are not quantised at once.
+    /// Queries, rotated by position and scaled `[chunk, n_q]`. If attention norms them, in a step
+    /// of one token: the products of queries, key and value. Later, the outputs of attention,
+    /// unless they are quantised at once.
     pub(super) q: Buffer<f32>,
     pub(super) partials: Partials,
     /// The gated activation `[chunk, n_ff]`.
     pub(super) ff: Buffer<f32>,
-    /// The same as the input of down.
+    /// The gated activation, as the input of down.
     pub(super) ff_h: Activations,
-    /// The residual stream of one token as the input of the next product, where the kernels of the
-    /// stream take all matrices.
+    /// The residual stream of one token as the input of the next product, if all matrices suit the
+    /// kernels of the stream.
     pub(super) stream: Option<Stream>,
     /// The last token's hidden state after the last norm `[n_embd]`.
     pub(super) last: Buffer<f32>,
-    /// The same as the input of a packed LM head, `[max(1, few), n_embd]`.
+    /// The same, as the input of a packed LM head `[max(1, few), n_embd]`.
     pub(super) last_q: Option<QuantizedGroups>,
-    /// `[n_vocab]`. Greedy decoding needs no full logits, and keeps the approximate ones here.
+    /// The logits `[n_vocab]`. Greedy decoding needs no full logits, and keeps the approximate ones
+    /// here.
     pub(super) logits: Buffer<f32>,
-    /// `last` for each token of a draft pass `[max(1, few), n_embd]`.
+    /// The hidden state of each token of a draft pass `[max(1, few), n_embd]`.
     pub(super) few_last: Buffer<f32>,
-    /// `logits` for each `[max(1, few), n_vocab]`.
+    /// The logits after each token of a draft pass `[max(1, few), n_vocab]`.
     pub(super) few_logits: Buffer<f32>,
-    /// For each, the best token of each vocabulary block `[few, vocab_blocks]`.
+    /// The best token of each vocabulary block, for each token of a draft pass `[few,
+    /// vocab_blocks]`.
     pub(super) few_best: Buffer<BestOfBlock>,
-    /// The tokens after those of a pass, which are scored `[max(1, few)]`.
+    /// The tokens to score, which come after those of a pass `[max(1, few)]`.
     pub(super) scored: Buffer<u32>,
     /// cos and sin of every position's angles `[n_ctx, head_dim / 2]`.
     pub(super) rope_table: Buffer<[f32; 2]>,
-    /// Keys and values of each block, of several texts.
+    /// The keys and values of each block, of all sequences.
     pub(super) cache: Vec<KvCache>,
-    /// The memory of `qkv` and others. A step that is submitted later may use it for anything.
+    /// The memory that `qkv` and others share. Any later step may overwrite it.
     scratch: Buffer<f32>,
     pub(super) selection: Selection,
-    /// The logits with a text's biases and penalties `[n_vocab]`.
+    /// The logits with a sequence's biases and penalties `[n_vocab]`.
     pub(super) adjusted: Buffer<f32>,
-    /// The approximate ones `[n_vocab, ADJUSTED_WORDS]`.
+    /// The approximate logits with biases and penalties `[n_vocab, ADJUSTED_WORDS]`.
     pub(super) adjusted_upper: Buffer<f32>,
     pub(super) likeliest: Likeliest,
     pub(super) best: Buffer<[u32; 2]>,
-    /// [`Slot::sampled`] of all slots, [`SLOT_WORDS`] apart.
+    /// The memory of [`Slot::sampled`] of all slots. The slots are [`SLOT_WORDS`] apart.
     pub(super) sampled: Buffer<u32>,
-    /// [`Slot::records`] of all slots, one after the other.
+    /// The memory of [`Slot::records`] of all slots, one slot after the other.
     pub(super) records: Buffer<Record>,
-    /// One for each text that a step can have.
+    /// A slot for each sequence that a step can have.
     pub(super) slots: Vec<Slot>,
 }
 
-/// The words from one slot to the next.
+/// The number of words from the beginning of a slot to that of the next one.
 pub(super) const SLOT_WORDS: usize = SLOT_BYTES / size_of::<u32>();
 
-/// What the sampler has of a text that is being generated.
+/// The buffers of a sequence that is being generated, for choosing its tokens.
 pub(super) struct Slot {
     pub(super) sampling: Buffer<SamplingParams>,
     pub(super) penalties: Buffer<Penalties>,
-    /// What the text has of each token, for the penalties `[n_vocab]`.
+    /// How often the sequence has each token, for the penalties `[n_vocab]`.
     pub(super) counts: Buffer<u32>,
-    /// Added to the logits of each token `[n_vocab]`.
+    /// The biases, which are added to the logits of each token `[n_vocab]`.
     pub(super) biases: Buffer<f32>,
     /// The tokens that may be chosen: a mask for a step, or for each token of a draft pass
     /// `[max(1, few), mask_words]`.
     pub(super) masks: Buffer<u32>,
-    /// The log-probabilities of the tokens chosen last `[N_RECORDS]`.
+    /// The log-probabilities of the tokens that were chosen last `[N_RECORDS]`.
     pub(super) records: Buffer<Record>,
-    /// The token chosen last `[1]`.
+    /// The token that was chosen last `[1]`.
     pub(super) token: Buffer<u32>,
-    /// The tokens chosen last, in their order `[MAX_BATCH_STEPS]`.
+    /// The tokens that were chosen last, in their order `[MAX_BATCH_STEPS]`.
     pub(super) sampled: Buffer<u32>,
 }
 
@@ -226,14 +229,14 @@ impl State {
         let max_prefill_splits = gpu.tuning.max_prefill_splits;
         let (n_embd, n_ff, n_vocab) = (config.n_embd, config.n_ff, config.n_vocab);
         let n_q = config.n_embd_q();
-        // A short text may have four, whatever the width.
+        // A short sequence may have four splits, for any width.
         let max_splits = (MERGED_VALUES / n_q).clamp(SHORT / SHORT_SPLIT, MAX_SPLITS as usize);
         let widest = n_vocab.max(max_splits * n_q);
         let few_fit = FEW * widest * size_of::<f32>() <= gpu.max_binding as usize;
         let few = if chunk >= FEW && few_fit { FEW } else { 0 };
         let splits = (chunk * max_prefill_splits).max(max_splits * few.max(1));
         let blocks = vocab_blocks(n_vocab);
-        // Of a buffer with a row for each token, a step uses as many rows as it has tokens.
+        // If a buffer has a row for each token, a step uses as many rows as it has tokens.
         let rows = |len: usize| Used::Tokens(4 * len as u64);
         let split = |values: usize| Used::Splits(4 * values as u64);
         let angles = Used::Tokens(4 * config.head_dim as u64);
@@ -300,7 +303,7 @@ impl State {
     /// Writes cos and sin of every position's angles.
     pub(super) fn write_rope_table(&self, gpu: &Gpu, angles: &Angles) {
         let half = angles.per_position.len();
-        // Some positions at a time: the table of a long context would take too much memory here.
+        // In several writes, because the table of a long context would take too much memory here.
         for first in (0..self.n_ctx).step_by(POSITIONS_AT_ONCE) {
             let positions = first..(first + POSITIONS_AT_ONCE).min(self.n_ctx);
             let rows: Vec<[f32; 2]> = positions
@@ -316,13 +319,13 @@ impl State {
         if index.is_multiple_of(2) { &cache.keys } else { &cache.values }
     }
 
-    /// Positions that the KV cache has.
+    /// The number of positions in the KV cache.
     pub(super) fn positions(&self) -> usize {
         let words = |cache: &KvCache| cache.keys.len() / words_per_position(&cache.shape);
         self.cache.first().map_or(0, words)
     }
 
-    /// Positions that the KV cache can have: those of a binding.
+    /// The most positions that the KV cache can have, which a binding limits.
     pub(super) fn max_positions(&self, gpu: &Gpu) -> usize {
         let shape = &self.partials.shape;
         gpu.max_binding.min(gpu.max_buffer) as usize / shape.cache_bytes(1)
@@ -333,8 +336,8 @@ impl State {
         (2 * self.cache.len() * self.partials.shape.cache_bytes(1)) as u64
     }
 
-    /// Replaces the KV cache by one of `positions`, with all that it holds. Gives whether the device
-    /// had the memory. The plans are to be recorded again then.
+    /// Replaces the KV cache by one of `positions`, and copies its contents. Gives whether the
+    /// device had the memory. If it had, the plans have to be recorded again.
     pub(super) async fn grow(&mut self, gpu: &Gpu, positions: usize) -> Result<bool> {
         let mut larger = Vec::new();
         let allocated = gpu.allocating("a larger KV cache", |allocation| {
@@ -361,8 +364,8 @@ impl State {
         Ok(granted)
     }
 
-    /// Copies the keys and values of `n` positions, by way of the scratch memory: WebGPU does not
-    /// copy within a buffer.
+    /// Copies the keys and values of `n` positions. They go through the scratch memory, because
+    /// WebGPU does not copy within a buffer.
     pub(super) fn copy_cache(&self, gpu: &Gpu, [from, to]: [usize; 2], n: usize) {
         let scratch = self.scratch.cast::<u32>();
         let each = words_per_position(&self.partials.shape);
@@ -377,8 +380,8 @@ impl State {
         }
     }
 
-    /// A step of `n_tokens` after `pos`. Its attention is split over the context, because heads and
-    /// tokens alone do not fill a card.
+    /// A step of `n_tokens` after `pos`. Its attention is split over the context, because there are
+    /// too few heads and tokens to fill a card.
     pub(super) fn step(&self, pos: usize, n_tokens: usize) -> Step {
         if n_tokens == 1 {
             return self.few_step(pos, 1);
@@ -386,15 +389,15 @@ impl State {
         self.step_towards(pos, n_tokens, pos + n_tokens)
     }
 
-    /// A step of `n_tokens` after `pos`, out of those of a step that would end at `end`. It splits
-    /// the context as that step would: sums of floats depend on where they are split.
+    /// A step of `n_tokens` after `pos`, which is part of a step that would end at `end`. It splits
+    /// the context as that step would, because sums of floats depend on the splits.
     pub(super) fn step_towards(&self, pos: usize, n_tokens: usize, end: usize) -> Step {
         let split_len = split_len(end, MIN_PREFILL_SPLIT, self.max_prefill_splits);
         Self::split_step(pos, n_tokens, split_len)
     }
 
-    /// A step of one token or few. It splits the context alike for each of them, if there are no
-    /// more than [`State::few_at`].
+    /// A step of one token or few. If they are at most [`State::few_at`], the context is split for
+    /// each of them as a single step of that token would split it.
     pub(super) fn few_step(&self, pos: usize, n_tokens: usize) -> Step {
         Self::split_step(pos, n_tokens, self.few_split(pos + n_tokens))
     }
@@ -407,20 +410,21 @@ impl State {
         split_len(end, self.min_split, self.max_splits)
     }
 
-    /// Positions whose steps have other pipelines than the first one's, as far as the context is long
-    /// enough: with a few short splits, and with many long ones.
+    /// Positions at which a step has other pipelines than at the first position: one with a few
+    /// short splits, and one with many long ones. A short context may not reach them.
     pub(super) fn later_positions(&self) -> [usize; 2] {
         [SHORT_SPLIT, self.min_split * self.max_splits].map(|pos| pos.min(self.n_ctx - 1))
     }
 
-    /// The most tokens of a draft pass after `pos`: up to where a single token would split the
+    /// The most tokens of a draft pass after `pos`. It ends where a single token would split the
     /// context differently.
     pub(super) fn few_at(&self, pos: usize) -> usize {
         let alike = |n: &usize| self.few_split(pos + n) == self.few_split(pos + 1);
         (1..=self.few).rev().find(alike).unwrap_or(0)
     }
 
-    /// A step of few tokens, each of a text of its own, as a single step of that text would be.
+    /// A step of few tokens of different sequences. Each row is that of a single step of its
+    /// sequence.
     pub(super) fn rows_step(&self, rows: impl Iterator<Item = Step>) -> Step {
         let mut all = Step::default();
         for (step, row) in rows.zip(&mut all.rows) {
@@ -453,8 +457,8 @@ impl State {
     }
 }
 
-/// Positions in one split of a step that ends at `end`: a multiple of `min`, so that there are at most
-/// `max` splits.
+/// The positions in one split of a step that ends at `end`. It is a multiple of `min`, and large
+/// enough for at most `max` splits.
 fn split_len(end: usize, min: usize, max: usize) -> usize {
     end.div_ceil(min * max) * min
 }
@@ -494,7 +498,7 @@ fn slots(
     let penalties = a.buffer("penalties", n_slots * PENALTIES);
     let counts = a.buffer("counts", n_slots * n_each);
     let biases = a.buffer("biases", n_slots * n_each);
-    // There are as many slots as tokens of a draft pass.
+    // There are as many slots as tokens in a draft pass.
     let n_masks = n_slots * Mask::n_words(n_vocab);
     let each_masks = n_masks.next_multiple_of(SLOT_WORDS);
     let masks = a.buffer("masks", n_slots * each_masks);
@@ -542,8 +546,8 @@ fn quantized_groups(a: &mut Allocation<'_>, label: &str, [rows, k]: [usize; 2]) 
     }
 }
 
-/// Tokens of one prefill step: as many as the adapter is tuned for, or fewer if an activation would
-/// exceed a binding.
+/// Tokens of one prefill step. The adapter's tuning says how many, but there are fewer if a binding
+/// would not hold an activation of so many.
 fn chunk(gpu: &Gpu, config: &Config, n_ctx: usize) -> usize {
     let splits = gpu.tuning.max_prefill_splits;
     let widest = config.n_ff.max(n_qkv(config)).max(config.n_embd_q() * splits).max(config.n_embd)
@@ -555,7 +559,7 @@ fn n_qkv(config: &Config) -> usize {
     config.n_embd_q() + 2 * config.n_embd_kv()
 }
 
-/// The context that was asked for; or the model's own, as far as a binding holds it.
+/// The context that was asked for, or else the model's own, as far as a binding holds it.
 fn context(
     gpu: &Gpu,
     config: &Config,

@@ -1,4 +1,4 @@
-//! Values from within the model, read back.
+//! Reads back values from within the model.
 
 use super::block::{Blocks, SHORT, Site, Width};
 use super::{Engine, forward};
@@ -7,11 +7,11 @@ use crate::gpu::{Readback, Recorder};
 use crate::model::Config;
 
 impl Engine {
-    /// Puts `ids` through the first `blocks` blocks at `pos`, and reads the residual stream of every
-    /// token `[n_tokens, n_embd]`. The cache then has the tokens in these blocks.
+    /// Puts `ids` through the first `blocks` blocks at `pos`, and reads the residual stream of
+    /// every token `[n_tokens, n_embd]`. Afterwards the KV cache of these blocks holds the tokens.
     ///
-    /// Errors: `bad-option` where the blocks are none or more than the model has, or where the tokens are
-    /// none or more than [`Engine::chunk`].
+    /// Errors: `bad-option` if `blocks` is 0 or more than the model has, or if there are no tokens
+    /// or more than [`Engine::chunk`].
     pub fn hidden_states(&self, ids: &[u32], pos: usize, blocks: usize) -> Result<Readback<f32>> {
         self.check_tap(ids, blocks.wrapping_sub(1))?;
         let step = self.begin(ids, pos);
@@ -20,12 +20,13 @@ impl Engine {
         Ok(self.gpu.run_and_read(&[&plan], &step, &self.state.x, len))
     }
 
-    /// Puts `ids` through the layers at `pos`, as far as `site` of `block`, and reads the values there of
-    /// every token `[n_tokens, n]`. After [`Site::Qkv`] that is the products, before they are rotated,
-    /// `[n_q + 2 n_kv]`; after [`Site::GateUp`] the gated activation `[n_ff]`; after the others the
-    /// residual stream `[n_embd]`. The cache then has the tokens in the blocks up to there.
+    /// Puts `ids` through the layers at `pos`, as far as `site` of `block`, and reads the values
+    /// there for every token `[n_tokens, n]`. After [`Site::Qkv`] these are the products before
+    /// they are rotated, `[n_q + 2 n_kv]`. After [`Site::GateUp`] they are the gated activation
+    /// `[n_ff]`. After the other sites they are the residual stream `[n_embd]`. Afterwards the KV
+    /// cache of the blocks up to there holds the tokens.
     ///
-    /// Errors: `bad-option` where there is no such block, or where the tokens are none or more than
+    /// Errors: `bad-option` if there is no such block, or if there are no tokens or more than
     /// [`Engine::chunk`].
     pub fn values_at(
         &self,

@@ -1,4 +1,4 @@
-//! The way of the weights from the file to the GPU, a megabyte at a time.
+//! Uploads the weights from the file to the GPU, a megabyte at a time.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::ops::Range;
@@ -17,10 +17,11 @@ use crate::model::{Config, Kind, Role, RopePairs, Weight};
 use crate::source::{Reader, Source};
 use crate::ternary;
 
-/// Bytes that are read and uploaded together, unless rows that belong together are longer.
+/// Bytes that are read and uploaded at a time. More are taken if rows that belong together are
+/// longer.
 pub const UPLOAD: usize = 1 << 20;
 
-/// Bytes at the beginning of each tensor that are hashed, to tell a model from its sisters.
+/// Bytes at the beginning of each tensor that are hashed, to tell models of the same shape apart.
 const SAMPLE: usize = 256;
 
 /// How to read the file.
@@ -28,15 +29,15 @@ pub(super) struct Upload<'a> {
     pub(super) gpu: Link,
     pub(super) config: &'a Config,
     pub(super) weights: &'a Weights,
-    /// The file's I2_S codes are in the layout of ARM builds.
+    /// Whether the file's I2_S codes are in the layout of ARM builds.
     pub(super) i2s_arm: bool,
     /// Whether the context takes the long factors of RoPE rather than the short ones.
     pub(super) long_factors: bool,
 }
 
-/// What is left of the file besides the weights on the GPU.
+/// The parts of the file that a load keeps in main memory.
 pub(super) struct Uploaded {
-    /// What divides the frequencies of RoPE, `[head_dim / 2]`, if the file has that.
+    /// The divisors of RoPE's frequencies `[head_dim / 2]`, if the file has them.
     pub(super) rope_divisors: Option<Vec<f32>>,
     /// A hash of the first bytes of each tensor.
     pub(super) sample: u64,
@@ -62,7 +63,7 @@ impl Upload<'_> {
             let each = self.slice_len(weight) as u64;
             let mut at = tensor.offset;
             while at < end {
-                // An I2_S tensor's last slice also takes its scale and padding.
+                // The last slice of an I2_S tensor includes its scale and padding.
                 let next = if end - at <= each + ternary::TAIL as u64 { end } else { at + each };
                 let mut bytes = reader.read(at..next).await?;
                 if at == tensor.offset {
@@ -80,8 +81,8 @@ impl Upload<'_> {
         Ok(Uploaded { rope_divisors, sample: sample.finish() })
     }
 
-    /// Bytes of a slice: whole rows of blocks, whole heads where their rows change places, and all
-    /// of a vector.
+    /// The bytes of a slice. A slice is whole rows of blocks, whole heads if the order of their
+    /// rows changes, and all of a vector.
     fn slice_len(&self, weight: &Weight) -> usize {
         let tensor = &weight.tensor;
         let row = match block_type(tensor.ty) {
@@ -97,7 +98,7 @@ impl Upload<'_> {
         (UPLOAD / together).max(1) * together
     }
 
-    /// Whether the rows of each head change places, so that the pairs of RoPE are `i` and `i +
+    /// Whether the rows of each head change their order, so that the pairs of RoPE are `i` and `i +
     /// head_dim / 2`. Scores do not depend on the order of a head's values, if it is the same for q
     /// and k.
     fn swaps_rows(&self, weight: &Weight) -> bool {
@@ -105,7 +106,7 @@ impl Upload<'_> {
             && matches!(weight.role, Role::AttnQ | Role::AttnK)
     }
 
-    /// Uploads a slice, or returns the divisors of RoPE's frequencies that it is.
+    /// Uploads a slice. If it is the divisors of RoPE's frequencies, returns them instead.
     async fn slice(&self, mut slice: Slice<'_>, bytes: &mut [u8]) -> Result<Option<Vec<f32>>> {
         let (weight, config) = (slice.weight, self.config);
         match self.weights.target(config, weight) {
@@ -153,7 +154,7 @@ impl Upload<'_> {
     }
 }
 
-/// A slice of a tensor: of which, and the byte at which it begins.
+/// A slice of a tensor: the tensor, and the byte at which the slice begins.
 struct Slice<'a> {
     uploader: &'a mut Uploader,
     weight: &'a Weight,
@@ -200,7 +201,7 @@ impl Slice<'_> {
         Ok(())
     }
 
-    /// One scale for every row of the tensor.
+    /// Uploads the tensor's one scale for each of its rows.
     async fn scale(&mut self, to: &Stacked<'_, Ternary>, scale: f32) -> Result<()> {
         let scales = vec![scale; self.weight.rows()];
         let at = to.matrix * to.w.rows + to.first_row;
@@ -257,7 +258,7 @@ impl Slice<'_> {
     }
 
     /// Writes `bytes`, which begin at byte `at` of a matrix, to the shards that hold them. Rows
-    /// beyond the last shard pad the vocabulary, and are left out.
+    /// beyond the last shard only pad the vocabulary. They are left out.
     async fn write<'a>(
         &mut self,
         shards: impl Iterator<Item = (&'a Buffer<u32>, &'a Range<usize>)>,
@@ -286,7 +287,7 @@ impl Slice<'_> {
     }
 }
 
-/// Reorders the rows of each head: those of even index first, then the others.
+/// Reorders the rows of each head: rows of even index first, then the others.
 fn part_pairs<T: Pod>(rows: &mut [T], row_len: usize, head_dim: usize) {
     for head in rows.chunks_exact_mut(head_dim * row_len) {
         let pairs = head.chunks_exact(2 * row_len);
@@ -307,19 +308,20 @@ fn f16_pairs(row: &[f32]) -> impl Iterator<Item = u32> + '_ {
     row.chunks(2).map(move |pair| bits(pair[0]) | pair.get(1).map_or(0, |&scale| bits(scale) << 16))
 }
 
-/// The factors of a row, four in a word. Blocks have a multiple of four.
+/// The factors of a row, four in a word. Every block has a multiple of four.
 fn factor_words(row: &[i8]) -> impl Iterator<Item = u32> + '_ {
     row.as_chunks().0.iter().map(|four| u32::from_le_bytes(four.map(|factor| factor as u8)))
 }
 
-/// Whether all of these f16 are numbers. Looks at sixteen at a time: this runs on the CPU, an embedding
-/// has hundreds of millions, and the web's build unrolls no loops.
+/// Whether all of these f16 are numbers. It looks at sixteen at a time: it runs on the CPU, an
+/// embedding has hundreds of millions of values, and the web's build unrolls no loops.
 fn are_finite(bytes: &[u8]) -> bool {
-    /// In each of the four f16 of a word: the lowest bit of the exponent, all of it, and the sign.
+    /// Masks for the four f16 of a word: the lowest bit of the exponent, the whole exponent, and
+    /// the sign.
     const LOW: u64 = 0x0400_0400_0400_0400;
     const EXPONENT: u64 = 0x7c00_7c00_7c00_7c00;
     const SIGN: u64 = 0x8000_8000_8000_8000;
-    // An exponent of ones, as infinities and NaN have, carries into the sign's bit.
+    // Infinities and NaN have an exponent of ones. Adding to it carries into the bit of the sign.
     let carried = |word: [u8; 8]| (u64::from_le_bytes(word) & EXPONENT) + LOW;
     let (words, rest) = bytes.as_chunks();
     let (fours, words) = words.as_chunks();

@@ -1,4 +1,4 @@
-//! The weights on the GPU: their buffers, and which tensor of the file goes where.
+//! The weights on the GPU: their buffers, and which buffer each tensor of the file goes to.
 
 use crate::blocks::{BlockScales, block_type};
 use crate::error::Result;
@@ -11,7 +11,7 @@ use crate::model::{Config, Role, Weight};
 pub(super) struct Weights {
     /// `[n_vocab, n_embd]`.
     pub(super) token_embd: Vocabulary,
-    /// `[n_vocab, n_embd]`, where it is not the embedding.
+    /// The LM head `[n_vocab, n_embd]`, if it is not the embedding.
     output: Option<Vocabulary>,
     /// `[n_embd]`, divided by the scale of the logits.
     pub(super) output_norm: Norm,
@@ -22,10 +22,10 @@ pub(super) struct Weights {
 pub(super) struct Block {
     /// `[n_embd]`.
     pub(super) attn_norm: Norm,
-    /// q, k and v, `[n_q + 2 n_kv, n_embd]`. The pairs of RoPE are `i` and `i + head_dim / 2`,
-    /// whatever they are in the file.
+    /// q, k and v, `[n_q + 2 n_kv, n_embd]`. The pairs of RoPE are `i` and `i + head_dim / 2`. The
+    /// file may have them in another order.
     pub(super) attn_qkv: Matrix,
-    /// Of q and of k, `[2, head_dim]`.
+    /// The norms of the heads of q and of k, `[2, head_dim]`.
     pub(super) head_norms: Option<Norm>,
     /// `[n_q]`.
     pub(super) attn_sub_norm: Option<Norm>,
@@ -43,9 +43,9 @@ pub(super) struct Block {
 
 /// A matrix of a block.
 pub(super) enum Matrix {
-    /// Of I2_S, whose inputs are int8 with a scale for each token.
+    /// A matrix of I2_S. Its inputs are int8 with a scale for each token.
     Ternary(Ternary),
-    /// Of blocks with scales of their own.
+    /// A matrix of blocks with scales of their own.
     Packed(Packed),
 }
 
@@ -64,7 +64,7 @@ impl Vocabulary {
         }
     }
 
-    /// The same, to change how it is held.
+    /// The matrix, if it is of floats, to change how it is held.
     pub(super) fn dense_mut(&mut self) -> Option<&mut Dense> {
         match self {
             Self::Dense(dense) => Some(dense),
@@ -88,17 +88,18 @@ impl Vocabulary {
     }
 }
 
-/// Where a tensor of the file goes.
+/// The destination of a tensor of the file.
 pub(super) enum Target<'a> {
     Vector(Buffer<f32>),
     Dense(&'a Dense),
     Packed(Stacked<'a, Packed>),
     Ternary(Stacked<'a, Ternary>),
-    /// Not to the GPU, or, of a norm that the model does not have, nowhere.
+    /// Not on the GPU: divisors of RoPE are kept in main memory. A norm that the model does not
+    /// have is dropped.
     Kept,
 }
 
-/// Where a tensor's rows begin in a stack: in which of its matrices, and at which row.
+/// Where a tensor's rows begin in a stack: in which of its matrices, and at which row of it.
 pub(super) struct Stacked<'a, W> {
     pub(super) w: &'a W,
     pub(super) matrix: usize,
@@ -119,20 +120,20 @@ impl Weights {
         self.output.as_ref().unwrap_or(&self.token_embd)
     }
 
-    /// The same, to change how it is held.
+    /// The same matrix, to change how it is held.
     pub(super) fn lm_head_mut(&mut self) -> &mut Vocabulary {
         self.output.as_mut().unwrap_or(&mut self.token_embd)
     }
 
-    /// Whether the kernels of the residual stream take the matrices of all blocks.
+    /// Whether the matrices of all blocks suit the kernels of the residual stream.
     pub(super) fn are_streamed(&self) -> bool {
         self.blocks.iter().all(Block::is_streamed)
     }
 
-    /// Where the tensor goes.
+    /// The destination of a tensor.
     pub(super) fn target(&self, config: &Config, weight: &Weight) -> Target<'_> {
         let n_q = config.n_embd_q();
-        // `block` is checked against n_layer where the table is made.
+        // `block` was compared with n_layer when the table was made.
         let block = &self.blocks[weight.block];
         match weight.role {
             Role::TokenEmbd => self.token_embd.target(),
@@ -173,7 +174,7 @@ impl<'a> Target<'a> {
         norm.map_or(Self::Kept, |norm| Self::Vector(norm.weight.clone()))
     }
 
-    /// The `half` of the norms of heads.
+    /// The norms of a block's heads. `half` gives the buffer of the norms of q or of k.
     fn of_heads(block: &'a Block, half: impl Fn(&Buffer<f32>, usize) -> Buffer<f32>) -> Self {
         let halved = |norms: &Norm| half(&norms.weight, norms.weight.len() / 2);
         block.head_norms.as_ref().map_or(Self::Kept, |norms| Self::Vector(halved(norms)))
@@ -181,7 +182,7 @@ impl<'a> Target<'a> {
 }
 
 impl Matrix {
-    /// The matrix, if it is of I2_S.
+    /// The matrix, if it is I2_S.
     pub(super) fn ternary(&self) -> Option<&Ternary> {
         match self {
             Self::Ternary(ternary) => Some(ternary),
@@ -189,7 +190,7 @@ impl Matrix {
         }
     }
 
-    /// Whether it is packed in 1 or 2 bits and `fits`.
+    /// Whether it is packed in 1 or 2 bits and `fits` accepts it.
     fn is_packed_ternary(&self, fits: impl Fn(&Packed) -> bool) -> bool {
         matches!(self, Self::Packed(w) if w.format.is_ternary() && fits(w))
     }
@@ -202,7 +203,7 @@ impl Matrix {
     }
 }
 
-/// What the weights of a model look like.
+/// Derives the shapes and formats of a model's weights from its configuration and its tensors.
 struct Shapes<'a> {
     config: &'a Config,
     table: &'a [Weight],
@@ -273,7 +274,7 @@ impl Shapes<'_> {
         found.map(|weight| weight.tensor.ty)
     }
 
-    /// How the GPU holds a tensor of blocks; `None` if it is none.
+    /// How the GPU holds a tensor of blocks; `None` if the tensor has no blocks.
     fn format(&self, role: Role, block: usize) -> Option<Format> {
         let row = block_type(self.ty(role, block)?)?;
         let scales = match row.scales {
@@ -285,7 +286,7 @@ impl Shapes<'_> {
     }
 }
 
-/// Matrices of the shape `[matrices, rows, k]`. Where possible, every `together` rows are in one
+/// Matrices of the shape `[matrices, rows, k]`. If possible, every `together` rows are in one
 /// buffer.
 struct Stack {
     matrices: usize,
@@ -318,7 +319,7 @@ impl Stack {
     }
 }
 
-/// As few buffers as hold `rows` of `row_bytes`, each within a binding. Where possible, every
+/// The fewest buffers that hold `rows` of `row_bytes`, each within a binding. If possible, every
 /// `together` rows are in one buffer.
 fn shards(
     a: &mut Allocation<'_>,
@@ -330,7 +331,7 @@ fn shards(
     let fit = (a.gpu().max_binding as usize / row_bytes).max(1);
     let together = if together <= fit { together } else { 1 };
     let most = fit / together * together;
-    // Shards of about the same size: none holds just a few rows.
+    // Shards of about the same size, so that none holds only a few rows.
     let each = rows.div_ceil(rows.div_ceil(most)).next_multiple_of(together);
     (0..rows)
         .step_by(each)

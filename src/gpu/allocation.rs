@@ -1,4 +1,4 @@
-//! Buffers: how they are allocated, packed, and refused.
+//! How buffers are allocated, packed, and refused.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,11 +9,11 @@ use bytemuck::Pod;
 use super::{Buffer, Gpu};
 use crate::error::{Error, Result};
 
-/// The size of an arena, which holds small buffers. Below 4 MiB, Chromium (Dawn) rounds an
-/// allocation up to a power of two: with an allocation each, the layers of BitNet 2B-4T took 74 MiB
-/// more than they hold.
+/// The size of an arena, which holds small buffers. Dawn, in Chromium, rounds an allocation below 4
+/// MiB up to a power of two. When each buffer had its own allocation, the layers of BitNet 2B-4T
+/// took 74 MiB more than they hold.
 const ARENA: u64 = 8 << 20;
-/// Buffers of this size and more have an allocation each.
+/// Buffers of at least this size have their own allocations.
 const LARGE: u64 = 4 << 20;
 /// Bindings begin at multiples of this: WebGPU's default for `minStorageBufferOffsetAlignment`.
 const ALIGNMENT: u64 = 256;
@@ -21,7 +21,7 @@ const ALIGNMENT: u64 = 256;
 /// Buffers that are asked for together, by [`Gpu::allocating`] or [`Gpu::packing`].
 pub struct Allocation<'gpu> {
     gpu: &'gpu Gpu,
-    /// The bytes of each buffer that was asked for, and the device's answer to come.
+    /// The bytes of each buffer, and the answer that the device will give.
     answers: Vec<(u64, Pin<Box<Answer>>)>,
     /// The arenas, if small buffers share them.
     arenas: Option<Vec<Arena>>,
@@ -46,8 +46,8 @@ impl Gpu {
 
     /// Runs `allocate`, which asks for its buffers.
     ///
-    /// Errors: `out-of-memory` for `what`, where the device refuses any of them. It names the bytes
-    /// of all buffers of this device, and of those that it gave.
+    /// Errors: `out-of-memory` for `what`, if the device refuses any of them. The error names the
+    /// bytes of all buffers of this device, and the bytes that the device has given.
     pub async fn allocating<T>(
         &self,
         what: &str,
@@ -56,8 +56,8 @@ impl Gpu {
         self.allocate(what, None, allocate).await
     }
 
-    /// Like [`Gpu::allocating`], with small buffers packed into few allocations. No kernel may
-    /// write one of them while it reads another: WebGPU forbids both in one allocation.
+    /// Like [`Gpu::allocating`], but packs small buffers into few allocations. No kernel may write
+    /// one of them while it reads another, because WebGPU forbids to do both in one allocation.
     pub async fn packing<T>(
         &self,
         what: &str,
@@ -87,10 +87,11 @@ impl Gpu {
         self.check().map(|()| value)
     }
 
-    /// Bytes that a buffer of `len` values takes. If they exceed a binding, the next `check` fails,
-    /// as with everything that a device refuses.
+    /// The bytes of a buffer of `len` values. If they exceed a binding, the next `check` fails, as
+    /// it does for everything that a device refuses.
     fn size_of_buffer<T: Pod>(&self, label: &str, len: usize) -> u64 {
-        // Bindings and copies come in words of 4 bytes, and a binding may not be empty.
+        // The size must be a multiple of 4 bytes for bindings and copies, and a binding may not be
+        // empty.
         let size = ((len * size_of::<T>()).max(16) as u64).next_multiple_of(16);
         if size > self.max_binding {
             let (what, granted) = (format!("`{label}` in one binding"), self.max_binding);
@@ -126,7 +127,7 @@ impl<'gpu> Allocation<'gpu> {
         Buffer::new(raw, offset, size, len)
     }
 
-    /// `size` free bytes: the allocation they are in, and the offset where they begin.
+    /// `size` free bytes: their allocation, and the offset at which they begin in it.
     fn take(&mut self, label: &str, size: u64) -> (wgpu::Buffer, u64) {
         let arena = ARENA.min(self.gpu.max_buffer);
         let Some(arenas) = self.arenas.as_mut().filter(|_| size < LARGE.min(arena)) else {

@@ -1,11 +1,11 @@
 use std::marker::PhantomData;
 use std::num::NonZero;
 
-/// A GPU buffer of `len` values of `T`, or a range of a larger one. A clone shares its contents.
+/// A GPU buffer of `len` values of `T`, or a range of a larger one. Clones share its contents.
 #[derive(Clone, Debug)]
 pub struct Buffer<T> {
     pub(super) raw: wgpu::Buffer,
-    /// The byte of `raw` at which it begins.
+    /// The byte of `raw` at which this buffer begins.
     pub(super) offset: u64,
     size: u64,
     len: usize,
@@ -13,21 +13,21 @@ pub struct Buffer<T> {
     marker: PhantomData<T>,
 }
 
-/// The bytes of a buffer that a kernel reads or writes in one step, from which profiles compute
-/// rates.
+/// How many bytes of a buffer a kernel reads or writes in one step. Profiles compute rates from
+/// this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Used {
-    /// So many in every step.
+    /// The same number in every step.
     Fixed(u64),
-    /// This many for each token of the step.
+    /// So many for each token of the step.
     Tokens(u64),
-    /// This many for each token of the step and each split of the context.
+    /// So many for each token of the step and each split of the context.
     Splits(u64),
-    /// This many for each position of the KV cache: a kernel reads all filled positions, and writes
-    /// those of the step's tokens.
+    /// So many for each position of the KV cache. A kernel that reads the buffer reads all filled
+    /// positions. A kernel that writes it writes the positions of the step's tokens.
     Positions(u64),
-    /// This many for each filled position of the KV cache. The kernel reads all of them, and writes
-    /// those of the step's tokens.
+    /// So many for each filled position of the KV cache, for a kernel that reads all of them
+    /// although it writes the buffer too.
     Filled(u64),
 }
 
@@ -52,7 +52,7 @@ impl<T> Buffer<T> {
         self.size
     }
 
-    /// The same bytes as values of another type, for a kernel that loads them as such.
+    /// The same bytes as values of another type, for a kernel that loads them as that type.
     pub fn cast<U>(&self) -> Buffer<U> {
         let len = self.len * size_of::<T>() / size_of::<U>();
         Buffer::new(self.raw.clone(), self.offset, self.size, len).using(self.used)
@@ -75,13 +75,13 @@ impl<T> Buffer<T> {
         Self::new(self.raw.clone(), self.offset + before, (n * size_of::<T>()) as u64, n)
     }
 
-    /// The same buffer, of which a step uses less than all.
+    /// The same buffer, for kernels that use less than all of it in a step.
     pub fn using(mut self, used: Used) -> Self {
         self.used = used;
         self
     }
 
-    /// What a step uses of it.
+    /// How much of it a step uses.
     pub(super) fn used(&self) -> Used {
         self.used
     }

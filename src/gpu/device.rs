@@ -1,4 +1,4 @@
-//! The device: which features and limits are asked for, and why.
+//! The device: the features and limits that are asked for, and the reasons.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,34 +14,35 @@ use crate::compute::Loss;
 use crate::error::{Error, Result};
 
 /// The smallest binding that is accepted. A row of a tensor, the logits or a layer's KV cache may
-/// need a larger one: they are refused where they are made.
+/// need a larger one. The code that makes them refuses them then.
 const MIN_BINDING: u64 = 64 * 1024;
 
-/// Threads of a workgroup that are asked for, where the adapter has as many.
+/// The most threads of a workgroup that are asked for, if the adapter has as many.
 const MAX_THREADS: u32 = 512;
 
-/// Bytes of workgroup memory that products with matrix units take. All other kernels take what every
-/// adapter has.
+/// The bytes of workgroup memory that products with matrix units need. All other kernels need no
+/// more than every adapter has.
 pub const MATRIX_MEMORY: u32 = 36 << 10;
 
-/// Lanes in a subgroup, on devices where all subgroups have the same size.
+/// Lanes in a subgroup, on devices whose subgroups all have the same size.
 ///
-/// Adapters whose subgroups vary in size (some of Intel and Apple) run the kernels without them.
+/// Some adapters of Intel and Apple have subgroups of different sizes. They run the kernels without
+/// subgroups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subgroups(pub u32);
 
-/// A device and its queue, for whoever writes to it while another has the [`Gpu`]. A clone is of the
-/// same device, which ends with its `Gpu`.
+/// A device and its queue, for code that writes to it while other code has the [`Gpu`]. Clones are
+/// of the same device. The device ends with its `Gpu`.
 #[derive(Clone)]
 pub struct Link {
     pub(super) device: wgpu::Device,
     pub(super) queue: wgpu::Queue,
     pub(super) faults: Faults,
-    /// Small staging buffers that no readback uses.
+    /// Small staging buffers that no readback uses now.
     pub(super) idle_staging: Arc<Mutex<Vec<wgpu::Buffer>>>,
 }
 
-/// A device, its queue, and what was granted.
+/// A device, its queue, and the features and limits that were granted.
 pub struct Gpu {
     link: Link,
     /// The adapter's name, as the platform gives it.
@@ -50,14 +51,14 @@ pub struct Gpu {
     pub software: bool,
     /// The subgroups, if subgroup operations are used.
     pub subgroups: Option<Subgroups>,
-    /// Whether products of int8 matrices use the adapter's matrix units. A load tests them, and does
-    /// without where that fails.
+    /// Whether products of int8 matrices use the adapter's matrix units. A load tests them, and
+    /// clears this if they fail.
     pub matrix_units: bool,
-    /// How work is divided here.
+    /// How work is divided on this device.
     pub tuning: Tuning,
-    /// Bytes one storage binding may span.
+    /// The most bytes of one storage binding.
     pub max_binding: u64,
-    /// Bytes one buffer may hold.
+    /// The most bytes of one buffer.
     pub max_buffer: u64,
     pub(super) allocated: AtomicU64,
     /// The pipelines of all plans, in the order in which they were recorded.
@@ -70,12 +71,12 @@ pub struct Flushed(oneshot::Receiver<()>);
 impl Gpu {
     /// Opens the best adapter.
     ///
-    /// Errors: `no-adapter`, also where its limits are below WebGPU's own, and for a CPU with
-    /// [`GpuOptions::strict`]; `missing-feature` where
-    /// the caps leave bindings too small; `bad-option` (`gpu.powerPreference`).
+    /// Errors: `no-adapter`, also for one whose limits are below WebGPU's own, and for a CPU with
+    /// [`GpuOptions::strict`]; `missing-feature` if the caps leave bindings too small; `bad-option`
+    /// (`gpu.powerPreference`).
     pub async fn open(options: &GpuOptions) -> Result<Self> {
         let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
-        // GL lacks too much of compute for these kernels.
+        // OpenGL lacks too many compute features for these kernels.
         descriptor.backends = wgpu::Backends::PRIMARY;
         let instance = wgpu::Instance::new(descriptor);
         let power_preference = match options.power_preference.as_deref() {
@@ -101,15 +102,16 @@ impl Gpu {
     async fn request(adapter: &wgpu::Adapter, options: &GpuOptions) -> Result<Self> {
         let offered = adapter.limits();
         let cap = |offered: u64, cap: Option<u64>| cap.map_or(offered, |cap| offered.min(cap));
-        // Large bindings mean few shards and few dispatches, and see `Tuning::stream_threads`. See also
-        // MATRIX_MEMORY. All other limits are WebGPU's defaults, which every adapter has.
+        // Large bindings lead to few shards and few dispatches. For more threads see
+        // `Tuning::stream_threads`, for workgroup memory MATRIX_MEMORY. All other limits are
+        // WebGPU's defaults, which every adapter has.
         let max_buffer = cap(offered.max_buffer_size, options.limits.max_buffer_size);
         let max_binding = cap(
             offered.max_storage_buffer_binding_size,
             options.limits.max_storage_buffer_binding_size,
         )
         .min(max_buffer)
-            & !255; // shards are cut at bindings' ends, and those are aligned
+            & !255; // shards end where bindings end, at aligned offsets
         if max_binding < MIN_BINDING {
             return Err(Error::MissingFeature(format!(
                 "storage bindings of {MIN_BINDING} bytes; {max_binding} are allowed"
@@ -200,12 +202,12 @@ impl Gpu {
         })
     }
 
-    /// Whether the device is lost, for good: another has to be opened.
+    /// Whether the device is lost for good, so that another has to be opened.
     pub fn is_lost(&self) -> bool {
         self.faults.is_lost()
     }
 
-    /// Resolves when the device is lost; fails when it is dropped.
+    /// Resolves when the device is lost. Fails when this `Gpu` is dropped.
     pub fn lost(&self) -> oneshot::Receiver<Loss> {
         self.faults.wait()
     }
@@ -217,15 +219,15 @@ impl Gpu {
         buffer
     }
 
-    /// Bytes of all buffers, those kept for readbacks included.
+    /// The bytes of all buffers, including those kept for readbacks.
     pub fn allocated(&self) -> u64 {
         let idle = self.idle_staging.lock().unwrap_or_else(PoisonError::into_inner);
         let staging: u64 = idle.iter().map(wgpu::Buffer::size).sum();
         self.allocated.load(Ordering::Relaxed) + staging
     }
 
-    /// Frees a buffer that has an allocation to itself at once: a browser would keep its memory
-    /// until it collects garbage.
+    /// Frees at once a buffer that has an allocation of its own. Otherwise a browser would keep its
+    /// memory until it collects garbage.
     pub fn free<T>(&self, buffer: &Buffer<T>) {
         debug_assert_eq!(buffer.offset, 0, "packed with others");
         buffer.raw.destroy();
@@ -234,7 +236,8 @@ impl Gpu {
 }
 
 impl Link {
-    /// The first error that the device reported by itself, if any: WebGPU's errors do not throw.
+    /// Fails with the first error that the device reported by itself, because WebGPU's errors do
+    /// not throw.
     pub fn check(&self) -> Result<()> {
         self.faults.check()
     }
@@ -247,12 +250,12 @@ impl Link {
         }
     }
 
-    /// Submits what was written; [`Link::arrived`] waits for it.
+    /// Submits what was written. [`Link::arrived`] waits for it.
     pub fn flush(&self) -> Flushed {
         let (tell, told) = oneshot::channel();
         self.queue.submit([]);
         self.queue.on_submitted_work_done(move || {
-            // Nobody waits for the last writes.
+            // This fails if the caller does not wait for the last writes.
             let _ = tell.send(());
         });
         Flushed(told)
@@ -278,15 +281,15 @@ impl Deref for Gpu {
 }
 
 impl Drop for Gpu {
-    /// Frees the device and all its buffers, whoever still holds one: a browser would keep them
-    /// until it collects garbage.
+    /// Frees the device and all its buffers, even those that are still held elsewhere. Otherwise a
+    /// browser would keep them until it collects garbage.
     fn drop(&mut self) {
         self.faults.end();
         self.device.destroy();
     }
 }
 
-/// All of `words` that say something new.
+/// Joins `words`, without those that are contained in the words before.
 fn joined(words: &[String]) -> String {
     let mut name = String::new();
     for word in words.iter().filter(|word| !word.is_empty()) {
@@ -308,7 +311,7 @@ fn name(info: &wgpu::AdapterInfo, _device: &wgpu::Device) -> String {
     joined(&[info.name.clone(), info.driver.clone(), info.driver_info.clone()])
 }
 
-/// wgpu's web back end passes on nothing but the description, which browsers leave empty.
+/// wgpu's web back end passes on only the description, which browsers leave empty.
 #[cfg(target_arch = "wasm32")]
 fn name(_info: &wgpu::AdapterInfo, device: &wgpu::Device) -> String {
     device.as_webgpu().map_or_else(String::new, |device| {
@@ -334,8 +337,7 @@ fn has_matrix_units(_device: &wgpu::Device) -> bool {
     false
 }
 
-/// The feature is asked for where the adapter multiplies matrices of the size that the kernel takes:
-/// see features.ts.
+/// Asks for the feature if the adapter multiplies matrices of the kernel's size: see features.ts.
 #[cfg(target_arch = "wasm32")]
 fn has_matrix_units(device: &wgpu::Device) -> bool {
     let feature = "chromium-experimental-subgroup-matrix";

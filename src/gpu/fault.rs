@@ -10,7 +10,7 @@ use futures_util::future::{Either, select};
 use crate::compute::Loss;
 use crate::error::{Error, Result};
 
-/// The faults of one device: its callbacks note them, its calls find them.
+/// The faults of one device. Its callbacks note them, and its calls find them.
 #[derive(Clone, Default)]
 pub(super) struct Faults(Arc<Mutex<Noted>>);
 
@@ -26,20 +26,20 @@ impl Faults {
         self.noted().first.get_or_insert(error);
     }
 
-    /// Notes that the device is lost, and tells everyone who waits for that. It replaces earlier
+    /// Notes that the device is lost, and tells all who wait for that. The loss replaces earlier
     /// errors.
     pub(super) fn lose(&self, loss: &Loss) {
         let mut noted = self.noted();
         noted.first = Some(Error::DeviceLost(loss.why()));
         for waiting in noted.waiting.drain(..) {
-            // Nobody listens once the model was freed.
+            // This fails if the model was freed, and with it the receiver.
             let _ = waiting.send(loss.clone());
         }
     }
 
-    /// The error of a call that failed, as it does if the device is lost or reported an error before:
-    /// that error, or one that says what could not be done. The device's own callback, which may know
-    /// why it is lost, comes before or after.
+    /// The error of a call that failed. A call fails if the device is lost or reported an error
+    /// before: then it is that error. Otherwise it is one that says what failed. The device's own
+    /// callback may know why the device is lost. It may come before or after this.
     pub(super) fn failed(&self, what: &str) -> Error {
         let error = Error::DeviceLost(what.into());
         self.note(error.clone());
@@ -64,8 +64,8 @@ impl Faults {
         told
     }
 
-    /// The result of `work`, or `None` when the device is lost or freed: a browser may leave its promises
-    /// open then.
+    /// The result of `work`, or `None` when the device is lost or freed. In that case a browser may
+    /// never settle its promises.
     pub(super) fn unless_gone<T, F: Future<Output = T>>(
         &self,
         work: F,
@@ -79,8 +79,8 @@ impl Faults {
         }
     }
 
-    /// Notes that the device is freed, which is no loss. If a call has found the device lost, its
-    /// callback is still to come, and who waits keeps waiting for that.
+    /// Notes that the device is freed, which is not a loss. But if a call has found the device
+    /// lost, the callback of the loss is still to come, so receivers keep waiting for it.
     pub(super) fn end(&self) {
         if !self.is_lost() {
             self.noted().waiting.clear();
@@ -92,8 +92,8 @@ impl Faults {
     }
 }
 
-/// Does `work` at once. Gives its result, or `None` if WebGPU refuses something in it: that error is
-/// then not the device's.
+/// Does `work` at once. Gives its result, or `None` if WebGPU refuses something in it. Such an
+/// error does not count as an error of the device.
 pub(super) fn attempt<T, F: FnOnce() -> T>(
     device: &wgpu::Device,
     work: F,

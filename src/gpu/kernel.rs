@@ -1,4 +1,4 @@
-//! What Rust and WGSL must agree on for one kernel, as plain data.
+//! Everything that Rust and WGSL must agree on for one kernel, as plain data.
 
 use super::Subgroups;
 
@@ -9,19 +9,20 @@ pub enum Access {
     Uniform,
     /// The uniform block that holds the [`Step`](super::Step). The recorder binds it.
     Step,
-    /// A storage buffer the kernel only reads.
+    /// A storage buffer that the kernel only reads.
     Read,
-    /// A storage buffer the kernel writes, or reads and writes.
+    /// A storage buffer that the kernel writes, or reads and writes.
     Write,
 }
 
 /// One binding, in the order of its `@binding` number in group 0.
 pub type Binding = (&'static str, Access);
 
-/// A value fixed when the pipeline is made, written into the shader's text as a `const`.
+/// A value that is fixed when the pipeline is made. It is written into the shader's text as a
+/// `const`.
 ///
-/// Text rather than `override`: array sizes and loop bounds become literals that every driver's
-/// compiler unrolls, and a model has few distinct shapes.
+/// It is text and not an `override`, so that array sizes and loop bounds become literals. Every
+/// driver's compiler unrolls those, and a model has few distinct shapes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Const {
     /// `u32`.
@@ -38,7 +39,7 @@ impl Const {
         Self::U32(name, value as u32)
     }
 
-    /// The name that shaders know it by.
+    /// Its name in shaders.
     pub fn name(&self) -> &'static str {
         match *self {
             Self::U32(name, _) | Self::F32(name, _) | Self::Bool(name, _) => name,
@@ -58,9 +59,10 @@ impl Const {
 /// One way to write a kernel.
 #[derive(Debug)]
 pub struct Variant {
-    /// Tells it from the others; shown in `model.info.kernels`.
+    /// The variant's name, which `model.info.kernels` shows.
     pub name: &'static str,
-    /// Whether it uses subgroup operations; the const `SUBGROUP` then holds their size.
+    /// Whether it uses subgroup operations. If so, the const `SUBGROUP` holds the size of a
+    /// subgroup.
     pub subgroups: bool,
     /// Whether it uses the adapter's matrix units. naga does not know them.
     pub matrix_units: bool,
@@ -106,9 +108,9 @@ impl Kernel {
 }
 
 impl Variant {
-    /// The source to hand to wgpu.
+    /// The source for wgpu.
     ///
-    /// WGSL wants `enable subgroups;` before any subgroup operation, but naga 30 does without the
+    /// WGSL wants `enable subgroups;` before any subgroup operation. But naga 30 does without the
     /// directive and rejects a shader that has it (gfx-rs/wgpu#8202), so shader files leave it out.
     pub fn source(
         &self,
@@ -132,9 +134,9 @@ impl Variant {
     }
 }
 
-/// Writes a shader file to `bare` without its comments and indentation, as far as there is room.
-/// Returns the bytes of the whole result. A page downloads every shader, so they should be short.
-/// The lines stay as they are, because messages of front ends give their numbers.
+/// Writes a shader file to `bare` without its comments and indentation, until `bare` is full.
+/// Returns the length of the whole result. A page downloads every shader, so they should be short.
+/// The lines keep their numbers, because messages of front ends give them.
 pub const fn strip(file: &str, bare: &mut [u8]) -> usize {
     let file = file.as_bytes();
     let (mut len, mut at) = (0, 0);
@@ -156,8 +158,8 @@ pub const fn strip(file: &str, bare: &mut [u8]) -> usize {
     len
 }
 
-/// The texts of shader files, in parts: a file that many kernels share is in the binary once. WGSL
-/// needs no other preprocessor here: declarations may appear in any order.
+/// The texts of shader files. A file that many kernels share is in the binary only once. Shaders
+/// need no preprocessor, because WGSL allows declarations in any order.
 #[macro_export]
 macro_rules! wgsl {
     ($($($path:literal)+),+ $(,)?) => {
@@ -178,8 +180,9 @@ macro_rules! wgsl {
 }
 
 /// The two variants of a kernel that reduces over lanes. `shared/NAME_subgroup.wgsl` and
-/// `shared/NAME_workgroup.wgsl` declare the same functions; the names come before the semicolon:
-/// `lanes` over the lanes of a row, `group` over a whole workgroup, `eights` over each eight lanes.
+/// `shared/NAME_workgroup.wgsl` declare the same functions. The names come before the semicolon:
+/// `lanes` reduces over the lanes of a row, `group` over a workgroup, `eights` over every eight
+/// lanes.
 #[macro_export]
 macro_rules! lanes_variants {
     ($($name:literal),+; $($path:literal),+ $(,)?) => {
@@ -200,7 +203,7 @@ macro_rules! lanes_variants {
     };
 }
 
-/// The only variant of a kernel that has one.
+/// The variant of a kernel that has only one.
 #[macro_export]
 macro_rules! one_variant {
     ($($path:literal),+ $(,)?) => {

@@ -1,4 +1,4 @@
-//! Everything that speaks wgpu. Nothing above this module names a bind group or an encoder.
+//! Everything that uses wgpu. No module above this one names a bind group or an encoder.
 
 mod allocation;
 mod buffer;

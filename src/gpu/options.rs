@@ -12,7 +12,8 @@ pub struct GpuOptions {
     pub limits: LimitCaps,
     /// Features to do without.
     pub features: FeatureCaps,
-    /// Whether to refuse an adapter that is a CPU, unless `features.software` asks for one.
+    /// Whether to refuse an adapter that is a CPU. If `features.software` asks for a CPU, it is not
+    /// refused.
     pub strict: bool,
 }
 
@@ -26,16 +27,16 @@ pub struct LimitCaps {
     pub max_buffer_size: Option<u64>,
 }
 
-/// Optional features. `false` does without one, even where the adapter has it.
+/// Optional features. `false` means that a feature is not used even if the adapter has it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FeatureCaps {
     /// Subgroup operations.
     pub subgroups: Option<bool>,
-    /// Use the kernels tuned for CPUs; `None`: ask the adapter.
+    /// Whether to use the kernels that are tuned for CPUs; `None`: if the adapter is a CPU.
     pub software: Option<bool>,
-    /// Multiply four int8 values in one operation; `None`: whichever way is faster.
+    /// Whether to multiply four int8 values in one operation; `None`: the faster way.
     pub packed_dot: Option<bool>,
-    /// Matrix units, which a browser may offer.
+    /// Whether to use matrix units, which a browser may offer.
     pub matrix_units: Option<bool>,
 }

@@ -1,4 +1,4 @@
-//! Pipelines: one for each source. They are compiled before they are needed where there is time, and
+//! Pipelines: one for each source. They are compiled before they are needed if there is time, and
 //! otherwise on first use.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,13 +24,13 @@ pub(super) struct Pipeline {
 }
 
 impl Pipeline {
-    /// The pipeline, compiled now unless it is already.
+    /// The pipeline. It is compiled now unless it was before.
     pub(super) fn get(&self) -> &wgpu::ComputePipeline {
         self.compiled.get_or_init(|| self.create(&self.module()))
     }
 
-    /// Begins to compile it elsewhere, unless that was done or begun before. An error is dropped here: the
-    /// first use compiles the pipeline again, and reports it.
+    /// Begins to compile it in another thread, unless that was done or begun before. An error is
+    /// dropped here, because the first use compiles the pipeline again and reports the error.
     fn begin(self: &Arc<Self>) -> Option<impl Future<Output = ()> + use<>> {
         if self.compiled.get().is_some() || self.is_begun.swap(true, Ordering::Relaxed) {
             return None;
@@ -39,25 +39,25 @@ impl Pipeline {
         let this = Arc::clone(self);
         Some(async move {
             if let Some(compiled) = compiled.await {
-                // A call may have needed it meanwhile.
+                // A call may have needed it meanwhile, and compiled it.
                 let _ = this.compiled.set(compiled);
             }
         })
     }
 
-    /// In a browser, which adds its own checks.
+    /// In a browser, which adds its own checks to shaders.
     #[cfg(target_arch = "wasm32")]
     fn module(&self) -> wgpu::ShaderModule {
         self.device.create_shader_module(self.shader())
     }
 
-    /// Natively, without naga's loop counters: they keep drivers from unrolling loops.
+    /// Natively, without naga's loop counters, because they keep drivers from unrolling loops.
     #[cfg(not(target_arch = "wasm32"))]
     #[allow(unsafe_code, reason = "every loop of the crate's own shaders ends")]
     fn module(&self) -> wgpu::ShaderModule {
         let checks = wgpu::ShaderRuntimeChecks { force_loop_bounding: false, ..Default::default() };
-        // SAFETY: all shaders are this crate's own. None is made from a model's or a caller's text,
-        // and their loops count up to constants or to checked sizes. Bounds checks stay.
+        // SAFETY: all shaders are this crate's own. None is made from the text of a model or a
+        // caller, and their loops count up to constants or to checked sizes. Bounds checks stay.
         unsafe { self.device.create_shader_module_trusted(self.shader(), checks) }
     }
 
@@ -86,7 +86,7 @@ impl Pipeline {
         })
     }
 
-    /// Natively in a thread of its own.
+    /// Natively, compiles in a thread of its own.
     #[cfg(not(target_arch = "wasm32"))]
     fn compile_elsewhere(
         self: &Arc<Self>,
@@ -95,16 +95,16 @@ impl Pipeline {
         let (tell, told) = oneshot::channel();
         let compile = move || {
             let compiled = attempt(&this.device, || this.create(&this.module()));
-            // Nobody listens any more if the load was given up.
+            // This fails if the load was given up, and with it the receiver.
             let _ = tell.send(pollster::block_on(compiled));
         };
-        // Where there are no more threads, the first use compiles it.
+        // If no thread can be started, the first use compiles the pipeline.
         let _ = std::thread::Builder::new().spawn(compile);
         told.map(|compiled| compiled.ok().flatten())
     }
 }
 
-/// Where a browser compiles a pipeline while its thread for the GPU does other things.
+/// In a browser, which compiles a pipeline while its thread for the GPU does other work.
 #[cfg(target_arch = "wasm32")]
 mod browser {
     use std::sync::Arc;
@@ -116,7 +116,7 @@ mod browser {
     use super::Pipeline;
     use crate::gpu::fault::attempt;
 
-    // This is JavaScript because it exchanges a method of the device for a moment: see compile.ts.
+    // This is JavaScript because it replaces a method of the device for a moment: see compile.ts.
     #[wasm_bindgen(raw_module = "./crate/compile.js")]
     extern "C" {
         #[wasm_bindgen(js_name = createElsewhere)]
@@ -142,7 +142,8 @@ mod browser {
 
         fn create_elsewhere(&self) -> Elsewhere {
             let module = self.module();
-            // It is awaited from now on: a promise that fails while nobody waits is an error of the page.
+            // It is awaited from now on. If a promise fails while it is not awaited, the page gets
+            // an error.
             let compiled = self.device.as_webgpu().map(|device| {
                 JsFuture::from(create_elsewhere(device, &mut || {
                     self.create(&module);
@@ -165,7 +166,7 @@ mod browser {
 }
 
 impl Gpu {
-    /// The pipeline of a kernel: the same for the same source.
+    /// The pipeline of a kernel. The same source gives the same pipeline.
     pub(super) fn pipeline(&self, kernel: &Kernel, consts: &[Const]) -> Arc<Pipeline> {
         let source = self.variant(kernel).source(Dialect::HERE, self.subgroups, consts);
         let mut pipelines = self.pipelines.lock().unwrap_or_else(PoisonError::into_inner);
@@ -198,8 +199,8 @@ impl Gpu {
         kernel.variant(self.subgroups, self.matrix_units)
     }
 
-    /// Compiles what `plans` need. All of it has begun when this returns: several pipelines are compiled at
-    /// a time, in threads of their own.
+    /// Compiles the pipelines of `plans`. All have begun when this returns, because several are
+    /// compiled at a time, in threads of their own.
     pub fn compile<'a, P: IntoIterator<Item = &'a Plan>>(
         &self,
         plans: P,
@@ -214,8 +215,8 @@ impl Gpu {
         self.faults.unless_gone(all).map(drop)
     }
 
-    /// Compiles the next pipeline, in the order in which they were recorded. `None` when all are
-    /// compiled or begun, or when the device is lost.
+    /// Compiles the next pipeline, in the order in which they were recorded; `None` if all are
+    /// compiled or begun, or if the device is lost.
     pub fn compile_next(&self) -> Option<impl Future<Output = ()> + use<>> {
         if self.is_lost() {
             return None;

@@ -1,7 +1,7 @@
-//! A forward pass as data: every dispatch with its bind group made up front.
+//! A forward pass as data: every dispatch with its bind group, made in advance.
 //!
-//! In a browser each wgpu call crosses from wasm to JavaScript. The bind groups are made once, at
-//! load, so that three calls are left for each dispatch and token.
+//! In a browser each wgpu call crosses from wasm to JavaScript. The bind groups are made once, when
+//! the model is loaded. So only three calls are left for each dispatch and token.
 
 use std::num::NonZero;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::pipeline::Pipeline;
 use super::{Access, Buffer, Const, Gpu, Kernel, Tuning, Used};
 
-/// What varies from step to step; kernels read it from a uniform buffer.
+/// The values that differ from step to step. Kernels read them from a uniform buffer.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct Step {
@@ -19,21 +19,21 @@ pub struct Step {
     pub pos: u32,
     /// Tokens in this step.
     pub n_tokens: u32,
-    /// Splits of the context in attention, at most.
+    /// The most splits of the context in attention.
     pub n_splits: u32,
     /// Positions in one split.
     pub split_len: u32,
-    /// Where the text's positions begin in the buffers of the KV cache.
+    /// Where the sequence's positions begin in the buffers of the KV cache.
     pub first: u32,
     /// The index of the first token's id.
     pub token: u32,
-    /// Of a batch: the row from which a token is chosen.
+    /// In a batch: the row from which a token is chosen.
     pub row: u32,
-    /// Of a draft pass: tokens right before its own, in the buffer of ids, that are not certain to stay
-    /// in the text, because the pass that drafted them is still in flight.
+    /// In a draft pass: how many tokens right before its own, in the buffer of ids, may still leave
+    /// the sequence. They are drafts too, and the pass that checks them is still in flight.
     pub uncertain: u32,
-    /// A row for each token of a step of few tokens. With 14 rows a `Step` has 256 bytes, which every
-    /// card accepts as the distance of dynamic offsets.
+    /// A row for each token of a step of few tokens. With 14 rows a `Step` has 256 bytes. Every
+    /// card accepts this as the distance of dynamic offsets.
     pub rows: [Row; 14],
 }
 
@@ -41,18 +41,19 @@ pub struct Step {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct Row {
-    /// Tokens of its text before it.
+    /// Tokens of its sequence before it.
     pub pos: u32,
-    /// Where its text's positions begin in the buffers of the KV cache.
+    /// Where its sequence's positions begin in the buffers of the KV cache.
     pub first: u32,
-    /// Positions in one split of its text.
+    /// Positions in one split of its sequence.
     pub split_len: u32,
     /// The index of its id.
     pub token: u32,
 }
 
 impl Step {
-    /// The same step with a row for each token, if they are few: they follow each other in one text.
+    /// The same step with a row for each token, if they are few. Their rows follow one another in
+    /// one sequence.
     pub fn with_rows(mut self) -> Self {
         let Self { pos, first, split_len, token, .. } = self;
         for (n, row) in (0..self.n_tokens).zip(&mut self.rows) {
@@ -64,12 +65,12 @@ impl Step {
 
 const _: () = assert!(size_of::<Step>() == 256);
 
-/// Workgroups along one dimension, some known only when a step is encoded.
+/// Workgroups along one dimension. Some numbers are known only when a step is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// The same in every step.
     Fixed(u32),
-    /// One for each group of this many tokens of the step.
+    /// One for every so many tokens of the step.
     Tokens(u32),
     /// One for each split of the context.
     Splits,
@@ -100,22 +101,22 @@ impl Used {
 
 pub(super) struct Dispatch {
     way: Way,
-    /// The first of these that is taken is done instead.
+    /// Other ways. The first whose `is_taken` accepts the step replaces `way`.
     instead: Vec<Instead>,
     bind_group: wgpu::BindGroup,
-    /// Whether the bind group has the step.
+    /// Whether the bind group includes the step.
     stepped: bool,
     used: Vec<(Access, Used)>,
     pub(super) label: String,
 }
 
-/// How a dispatch is done.
+/// The pipeline and the workgroups of a dispatch.
 struct Way {
     pipeline: Arc<Pipeline>,
     workgroups: [Extent; 3],
 }
 
-/// Another way, and the steps that take it.
+/// Another way, and the test of the steps that take it.
 struct Instead {
     is_taken: fn(&Step) -> bool,
     way: Way,
@@ -133,16 +134,18 @@ impl Dispatch {
         pass.dispatch_workgroups(x, y, z);
     }
 
-    /// The bytes that a step has to move: what it uses of each binding, once. Whatever is read
-    /// again should come from a cache, and a sum that is added to counts as written.
+    /// The bytes that a step has to move: the used bytes of each binding, counted once. If bytes
+    /// are read again, they should come from a cache. A sum that is added to counts only as
+    /// written.
     pub(super) fn bytes(&self, step: &Step) -> u64 {
         let bytes = self.used.iter().map(|&(access, used)| used.at(access, step));
         bytes.sum()
     }
 }
 
-/// Dispatches in the order they were recorded, ready to be run many times. They are in segments, such
-/// as a block of the model each. All segments run in one pass, so they cost nothing.
+/// Dispatches in the order in which they were recorded, ready to be run many times. They form
+/// segments, such as one for each block of the model. All segments run in one pass, so they cost
+/// nothing.
 #[derive(Default)]
 pub struct Plan {
     segments: Vec<Rc<[Dispatch]>>,
@@ -150,8 +153,8 @@ pub struct Plan {
 
 /// Records dispatches into a plan. The kernels are its methods.
 ///
-/// All plans of a device share pipelines. Each distinct one is compiled once: ahead, by
-/// [`Gpu::compile`], or on first use.
+/// All plans of a device share pipelines. Each distinct pipeline is compiled once: by
+/// [`Gpu::compile`] before its use, or on first use.
 pub struct Recorder<'gpu> {
     gpu: &'gpu Gpu,
     step: Buffer<Step>,
@@ -161,12 +164,12 @@ pub struct Recorder<'gpu> {
 }
 
 impl Plan {
-    /// The dispatches' kernels and variants, in order.
+    /// The kernels of the dispatches with their variants, in order.
     pub fn labels(&self) -> impl Iterator<Item = &str> {
         self.dispatches().map(|d| d.label.as_str())
     }
 
-    /// Dispatches in one run.
+    /// The number of dispatches in one run.
     pub fn len(&self) -> usize {
         self.dispatches().count()
     }
@@ -181,13 +184,13 @@ impl Plan {
         self.dispatches().map(|dispatch| dispatch.bytes(step)).sum()
     }
 
-    /// Its segments of that range, or as many of them as there are. They share the dispatches.
+    /// The segments of `range`, or as many of them as there are. Both plans share the dispatches.
     pub fn segments(&self, range: Range<usize>) -> Self {
         let segments = self.segments.iter().skip(range.start).take(range.len());
         Self { segments: segments.cloned().collect() }
     }
 
-    /// The pipelines of its dispatches, some more than once.
+    /// The pipelines of its dispatches. Some come more than once.
     pub(super) fn pipelines(&self) -> impl Iterator<Item = &Arc<Pipeline>> {
         let ways = self.dispatches().flat_map(|dispatch| {
             let instead = dispatch.instead.iter().map(|instead| &instead.way);
@@ -201,11 +204,11 @@ impl Plan {
     }
 }
 
-/// A buffer whose element type no longer matters.
+/// A buffer of any element type.
 pub trait Bound {
-    /// Its bytes, as a kernel sees them.
+    /// Its bytes, as a kernel binds them.
     fn binding(&self) -> wgpu::BindingResource<'_>;
-    /// What a step uses of it.
+    /// How much of it a step uses.
     fn used(&self) -> Used;
 }
 
@@ -220,7 +223,7 @@ impl<T> Bound for Buffer<T> {
 }
 
 impl<'gpu> Recorder<'gpu> {
-    /// A recorder of kernels that read their step from `step`.
+    /// A recorder of kernels that read the step from `step`.
     pub fn new(gpu: &'gpu Gpu, step: &Buffer<Step>) -> Self {
         Self { gpu, step: step.clone(), plan: Plan::default(), open: Vec::new() }
     }
@@ -248,8 +251,8 @@ impl<'gpu> Recorder<'gpu> {
         &self.gpu.tuning
     }
 
-    /// Appends one dispatch. `buffers` are in the order of the kernel's bindings, without the
-    /// step's.
+    /// Appends one dispatch. `buffers` are in the order of the kernel's bindings. The step's
+    /// binding is left out.
     pub fn dispatch(
         &mut self,
         kernel: &Kernel,
@@ -301,8 +304,8 @@ impl<'gpu> Recorder<'gpu> {
         self.open.push(Dispatch { way, instead: Vec::new(), bind_group, stepped, used, label });
     }
 
-    /// Gives the last dispatch, which is of `kernel`, other `consts` and `workgroups` in the steps that
-    /// `is_taken` chooses, unless an earlier call chose the step.
+    /// Gives the last dispatch, which is of `kernel`, another way for the steps that `is_taken`
+    /// accepts: other `consts` and `workgroups`. If several ways accept a step, it takes the first.
     pub fn instead(
         &mut self,
         is_taken: fn(&Step) -> bool,
@@ -325,8 +328,8 @@ impl Gpu {
         self.queue.submit([encoder.finish()]);
     }
 
-    /// Encodes the plans of each step in turn, in one compute pass: a copy between two steps costs a
-    /// fast card as much as ten kernels.
+    /// Encodes the plans of each step in turn, in one compute pass. A copy between two steps would
+    /// cost a fast card as much as ten kernels.
     pub(super) fn encode<'a, P: IntoIterator<Item = &'a Plan>>(
         &self,
         encoder: &mut wgpu::CommandEncoder,

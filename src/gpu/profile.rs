@@ -1,4 +1,4 @@
-//! Profiles: each dispatch of a step between two timestamps of the GPU's own clock.
+//! Profiles measure each dispatch of a step between two timestamps of the GPU's own clock.
 
 use super::{Gpu, Plan, Step};
 use crate::compute::KernelTime;
@@ -8,8 +8,8 @@ impl Gpu {
     /// Runs `plans` with every dispatch in a compute pass of its own, and times each. The slowest
     /// kernel comes first.
     ///
-    /// The passes' own cost is not counted, nor what dispatches gain by overlapping. Shares are of
-    /// `bandwidth`, in GB/s.
+    /// The times leave out the passes' own cost, and the gain of dispatches that overlap. Shares
+    /// are of `bandwidth`, in GB/s.
     ///
     /// Errors: `missing-feature` without timestamp queries.
     pub async fn profile(
@@ -64,7 +64,7 @@ impl Gpu {
             kernels[index].bytes += dispatch.bytes(step);
         }
         for kernel in &mut kernels {
-            // A clock that is too coarse sees no time, and then there is no rate.
+            // A clock that is too coarse shows no time, so there is no rate.
             if kernel.microseconds > 0.0 {
                 kernel.gigabytes_per_second = kernel.bytes as f64 / kernel.microseconds / 1e3;
                 kernel.share = kernel.gigabytes_per_second / bandwidth;

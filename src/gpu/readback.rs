@@ -12,15 +12,15 @@ use super::{Buffer, Gpu, Link, Plan, Step};
 use crate::compute::let_others_run;
 use crate::error::Result;
 
-/// Staging buffers of up to this many bytes are kept for the next readback. It copies tokens, or the
-/// best of each vocabulary block for each token of a draft.
+/// Staging buffers of up to this many bytes are kept for the next readback. They are used for
+/// tokens, and for the best of each vocabulary block for each token of a draft.
 const MAX_KEPT: u64 = 16 << 10;
 
-/// Staging buffers have a multiple of so many bytes, so that one fits any few tokens.
+/// The bytes of a staging buffer are a multiple of this, so that one buffer fits any few tokens.
 const STAGING: u64 = 256;
 
-/// Dispatches that are submitted first of a step that is submitted in parts. Each part has twice as
-/// many as the one before: the GPU takes longer for a dispatch than its encoding does.
+/// The dispatches in the first part of a step that is submitted in parts. Each part has twice as
+/// many as the one before, because the GPU takes longer for a dispatch than encoding it takes.
 const FIRST_PART: usize = 32;
 
 /// A copy of a buffer's first values that was submitted and can be awaited.
@@ -50,8 +50,8 @@ impl Gpu {
         self.run_each_and_read(steps, result, len)
     }
 
-    /// Like [`Gpu::run_and_read`], but the first dispatches are submitted at once, so that the GPU
-    /// works on them while the others are encoded. For a step that follows no other.
+    /// Like [`Gpu::run_and_read`], but submits the first dispatches at once, so that the GPU works
+    /// on them while the others are encoded. For a step that follows no other step.
     pub fn run_at_once_and_read<T: Pod>(
         &self,
         plans: &[&Plan],
@@ -77,7 +77,7 @@ impl Gpu {
         }
     }
 
-    /// Runs the plans of one step after the other, and copies when all are done.
+    /// Runs the plans of one step after the other, and copies once all are done.
     pub fn run_each_and_read<'a, T: Pod, P: IntoIterator<Item = &'a Plan>>(
         &self,
         steps: impl IntoIterator<Item = (P, Step)>,
@@ -92,7 +92,7 @@ impl Gpu {
         self.submit_and_read(encoder, (&result.raw, result.offset), (len * size_of::<T>()) as u64)
     }
 
-    /// Submits `encoder`'s work and a copy of `size` bytes of `result` from the given byte on.
+    /// Submits `encoder`'s work and a copy of `size` bytes of `result`, from the given byte on.
     pub(super) fn submit_and_read<T: Pod>(
         &self,
         mut encoder: wgpu::CommandEncoder,
@@ -105,7 +105,7 @@ impl Gpu {
         let submission = self.queue.submit([encoder.finish()]);
         let (send, mapped) = oneshot::channel();
         staging.slice(..size).map_async(wgpu::MapMode::Read, move |outcome| {
-            // Nobody listens once the generation was dropped.
+            // This fails if the generation was dropped, and with it the receiver.
             let _ = send.send(outcome);
         });
         Readback {
@@ -119,7 +119,8 @@ impl Gpu {
         }
     }
 
-    /// Copies `len` values, from an index of one buffer to an index of another, for each of `copies`.
+    /// For each of `copies`, copies `len` values from an index of one buffer to an index of
+    /// another.
     pub fn copy<'a, T: Pod>(
         &self,
         copies: impl IntoIterator<Item = [(&'a Buffer<T>, usize); 2]>,
@@ -149,8 +150,8 @@ impl Gpu {
         }
     }
 
-    /// The values that `work` computes; `None` if WebGPU refuses something of it. Its errors are then
-    /// not the device's.
+    /// The values that `work` computes; `None` if WebGPU refuses something in it. Its errors do not
+    /// count as errors of the device.
     ///
     /// Errors: `device-lost`.
     pub async fn try_read<T: Pod>(
@@ -171,7 +172,7 @@ impl Gpu {
 }
 
 impl<T: Pod> Readback<T> {
-    /// Waits for the values. Natively that blocks the thread, after its other tasks have run once.
+    /// Waits for the values. A native wait blocks the thread, after its other tasks have run once.
     pub async fn take(self) -> Result<Vec<T>> {
         let gpu = &self.link;
         let failed = |why: &str| gpu.faults.failed(&format!("its results could not be read{why}"));
@@ -183,7 +184,7 @@ impl<T: Pod> Readback<T> {
             .map_err(|error| failed(&format!(" ({error})")))?;
         let outcome = gpu.faults.unless_gone(self.mapped).await;
         gpu.check()?;
-        // wgpu's error says no more than that it failed.
+        // wgpu's error says only that it failed.
         let Some(Ok(Ok(()))) = outcome else { return Err(failed("")) };
         let view = self
             .staging

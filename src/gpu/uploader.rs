@@ -1,7 +1,7 @@
-//! The upload of much data through mapped buffers, each of which is used again and again.
+//! Uploads much data through mapped buffers, which are used again and again.
 //!
-//! `writeBuffer` takes new memory from the browser for every write, and new memory costs more than
-//! the copy into it.
+//! `writeBuffer` takes new memory from the browser for every write, and taking new memory costs
+//! more than the copy into it.
 
 use std::collections::VecDeque;
 
@@ -14,40 +14,40 @@ use crate::error::{Error, Result};
 /// Bytes of a staging buffer.
 const STAGING: u64 = 1 << 20;
 
-/// Staging buffers, at most. They bound what is in flight: data that is written faster than it
-/// arrives would pile up.
+/// The most staging buffers. They limit the data in flight. Otherwise data that is written faster
+/// than it arrives would pile up.
 const MOST: usize = 6;
 
-/// Uploads much data. [`Uploader::submit`] submits the last of it.
+/// Uploads much data. Its last bytes are submitted by [`Uploader::submit`].
 pub struct Uploader {
     link: Link,
-    /// The staging buffer that is being filled.
+    /// The staging buffer that is being filled now.
     filling: Option<Filling>,
-    /// The others, in the order in which the GPU copies them.
+    /// The other staging buffers, in the order in which the GPU copies them.
     in_flight: VecDeque<InFlight>,
 }
 
-/// A mapped staging buffer, and the copies that its contents are for.
+/// A mapped staging buffer, and the copies that will be made of its contents.
 struct Filling {
     staging: wgpu::Buffer,
     filled: u64,
     encoder: wgpu::CommandEncoder,
 }
 
-/// A staging buffer that will be mapped again after its contents are copied.
+/// A staging buffer that will be mapped again after the GPU has copied its contents.
 struct InFlight {
     staging: wgpu::Buffer,
     mapped: oneshot::Receiver<std::result::Result<(), wgpu::BufferAsyncError>>,
 }
 
 impl Uploader {
-    /// Uploads to the device of `link`.
+    /// An uploader to the device of `link`.
     pub fn new(link: &Link) -> Self {
         Self { link: link.clone(), filling: None, in_flight: VecDeque::new() }
     }
 
-    /// Writes `data` from element `at` of `buffer` on. Both ends must be multiples of 4 bytes. Waits
-    /// while too much is in flight.
+    /// Writes `data` from element `at` of `buffer` on. Both ends must be multiples of 4 bytes.
+    /// Waits while too many bytes are in flight.
     ///
     /// Errors: `device-lost`, and errors that the device reported by itself.
     pub async fn write<T: Pod>(&mut self, buffer: &Buffer<T>, at: usize, data: &[T]) -> Result<()> {
@@ -72,20 +72,20 @@ impl Uploader {
         Ok(())
     }
 
-    /// Submits what was written, before what is submitted next.
+    /// Submits all that was written. It is done before any later work.
     pub fn submit(&mut self) {
         let Some(Filling { staging, encoder, .. }) = self.filling.take() else { return };
         staging.unmap();
         self.link.queue.submit([encoder.finish()]);
         let (tell, mapped) = oneshot::channel();
         staging.slice(..).map_async(wgpu::MapMode::Write, move |outcome| {
-            // Nobody waits for the last ones.
+            // This fails if the uploader was dropped after its last bytes.
             let _ = tell.send(outcome);
         });
         self.in_flight.push_back(InFlight { staging, mapped });
     }
 
-    /// An empty staging buffer: a new one, or the first that the GPU has copied.
+    /// An empty staging buffer: a new one, or the first one that the GPU has copied.
     async fn next(&mut self) -> Result<Filling> {
         self.link.check()?;
         let free = if self.in_flight.len() < MOST { None } else { self.in_flight.pop_front() };
@@ -101,7 +101,7 @@ impl Uploader {
                 let _ = self.link.device.poll(wgpu::PollType::wait_indefinitely());
                 let outcome = self.link.faults.unless_gone(mapped).await;
                 self.link.check()?;
-                // wgpu's error says no more than that it failed.
+                // wgpu's error says only that it failed.
                 if !matches!(outcome, Some(Ok(Ok(())))) {
                     return Err(self.failed(""));
                 }
@@ -122,8 +122,8 @@ impl Filling {
         (STAGING - self.filled) as usize
     }
 
-    /// Copies `bytes` into the staging buffer, and from there to a byte of another. Fails if the
-    /// staging buffer is not mapped any more.
+    /// Copies `bytes` into the staging buffer, and from there to byte `at` of another buffer. Fails
+    /// if the staging buffer is not mapped any more.
     fn push(&mut self, bytes: &[u8], (to, at): (&wgpu::Buffer, u64)) -> Result<(), String> {
         fill(&self.staging, self.filled, bytes)?;
         let len = bytes.len() as u64;
@@ -134,8 +134,8 @@ impl Filling {
 }
 
 impl Drop for Uploader {
-    /// Frees the staging buffers once the GPU has copied them: a browser would keep them until it
-    /// collects garbage.
+    /// Frees the staging buffers once the GPU has copied them. Otherwise a browser would keep them
+    /// until it collects garbage.
     fn drop(&mut self) {
         let filling = self.filling.take().map(|filling| filling.staging);
         let in_flight = self.in_flight.drain(..).map(|in_flight| in_flight.staging);
@@ -152,7 +152,7 @@ fn fill(mapped: &wgpu::Buffer, at: u64, bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Copies `bytes` into a mapped buffer from byte `at` on. wgpu would copy them twice more.
+/// Copies `bytes` into a mapped buffer from byte `at` on. wgpu would copy them two more times.
 #[cfg(target_arch = "wasm32")]
 fn fill(mapped: &wgpu::Buffer, at: u64, bytes: &[u8]) -> Result<(), String> {
     let len = bytes.len() as f64;
