@@ -2,10 +2,11 @@
 //!
 //! A text is often longer than the context. So windows of `context` tokens go over it, each
 //! `stride` tokens further than the one before. Each window scores the tokens that no window before
-//! it has scored. Every token but the text's first is scored once. It has at least `context -
-//! stride` tokens before it in its window, or all that the text has. If `stride` is `context`,
-//! windows do not overlap, and the first token of each is not scored. Let N be the number of scored
-//! tokens, and p the probability that the model gave a token after those before it in its window:
+//! it has scored. Every token but the text's first is scored once. It has at least
+//! `context - stride` tokens before it in its window, or all that the text has. If `stride` is
+//! `context`, windows do not overlap, and the first token of each is not scored. Let N be the
+//! number of scored tokens, and p the probability that the model gave a token after those before it
+//! in its window:
 //!
 //! ```text
 //! perplexity = exp(m)          m = the mean of -ln p

@@ -108,8 +108,8 @@ impl Engine {
         self.state.positions()
     }
 
-    /// Makes later steps use the KV cache from `first` on: their position `pos` is number `first +
-    /// pos` of it. Without a call, `first` is 0.
+    /// Makes later steps use the KV cache from `first` on: their position `pos` is number
+    /// `first + pos` of it. Without a call, `first` is 0.
     pub fn use_cache(&self, first: usize) {
         self.first.set(first);
     }

@@ -132,8 +132,8 @@ pub(super) struct State {
     pub(super) few_last: Buffer<f32>,
     /// The logits after each token of a draft pass `[max(1, few), n_vocab]`.
     pub(super) few_logits: Buffer<f32>,
-    /// The best token of each vocabulary block, for each token of a draft pass `[few,
-    /// vocab_blocks]`.
+    /// The best token of each vocabulary block, for each token of a draft pass
+    /// `[few, vocab_blocks]`.
     pub(super) few_best: Buffer<BestOfBlock>,
     /// The tokens to score, which come after those of a pass `[max(1, few)]`.
     pub(super) scored: Buffer<u32>,

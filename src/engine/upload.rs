@@ -98,9 +98,9 @@ impl Upload<'_> {
         (UPLOAD / together).max(1) * together
     }
 
-    /// Whether the rows of each head change their order, so that the pairs of RoPE are `i` and `i +
-    /// head_dim / 2`. Scores do not depend on the order of a head's values, if it is the same for q
-    /// and k.
+    /// Whether the rows of each head change their order, so that the pairs of RoPE are `i` and
+    /// `i + head_dim / 2`. Scores do not depend on the order of a head's values, if it is the same
+    /// for q and k.
     fn swaps_rows(&self, weight: &Weight) -> bool {
         self.config.architecture.rope_pairs == RopePairs::Neighbours
             && matches!(weight.role, Role::AttnQ | Role::AttnK)

@@ -247,8 +247,8 @@ impl Metadata {
         })
     }
 
-    /// The value of a `key` that must be there, read by one of the getters: `metadata.require(key,
-    /// Metadata::text)`.
+    /// The value of a `key` that must be there, read by one of the getters:
+    /// `metadata.require(key, Metadata::text)`.
     pub fn require<'a, T>(
         &'a self,
         key: &str,

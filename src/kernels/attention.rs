@@ -18,45 +18,44 @@ pub struct AttentionShape {
 
 /// The keys and values of one layer.
 pub struct KvCache {
-    /// Which heads it holds, and how.
+    /// The heads that it holds, and how it holds them.
     pub shape: AttentionShape,
-    /// `[n_ctx]` rows, as [`AttentionShape::row_words`] says.
+    /// A row for each position, see [`AttentionShape::row_words`].
     pub keys: Buffer<u32>,
-    /// The same.
+    /// As `keys`.
     pub values: Buffer<u32>,
 }
 
 /// The results of attention over each split of the context.
 pub struct Partials {
-    /// The heads they are of.
+    /// The heads of the results.
     pub shape: AttentionShape,
-    /// `[n_tokens, n_splits, n_head, head_dim]`: sums of values, not normalised.
+    /// `[n_tokens, n_splits, n_head, head_dim]`: the sums of values, which are not normalised yet.
     pub sums: Buffer<f32>,
     /// `[n_tokens, n_splits, n_head]`: the largest score and the sum of the exponentials.
     pub max_total: Buffer<[f32; 2]>,
 }
 
 /// The longest head for which `attention_decode` and `attention_prefill` fit into the 16 KiB of
-/// workgroup memory that every adapter has, beside what reductions without subgroup operations
-/// take.
+/// workgroup memory that every adapter has. Reductions without subgroup operations take some of it.
 const MAX_HEAD_DIM: usize = 256;
 
 impl AttentionShape {
-    /// Whether `attention_decode` and `attention_prefill` take such heads.
+    /// Whether `attention_decode` and `attention_prefill` take heads of this length.
     pub fn fits_tiles(&self) -> bool {
         self.head_dim <= 128 || self.head_dim == MAX_HEAD_DIM
     }
 
-    /// The 2B-4T model's, for [`Kernel::example`].
+    /// The shape of the 2B-4T model, for [`Kernel::example`].
     pub const EXAMPLE: Self = Self { n_head: 20, n_head_kv: 5, head_dim: 128, kv: KvType::F16 };
 
-    /// Whether the cache can hold such heads: kernels load 16 bytes of a key at once.
+    /// Whether the cache can hold heads of this length. Kernels load 16 bytes of a key at once.
     pub const fn fits_rows(&self) -> bool {
         (self.head_dim * self.kv.bits()).is_multiple_of(128)
     }
 
-    /// Words of the keys, or of the values, of one position: `[n_head_kv, head_dim]`. Where they are
-    /// int8, the scales `[n_head_kv]` come after them, and fill up 16 bytes.
+    /// Words of the keys, or of the values, of one position: `[n_head_kv, head_dim]`. int8 values
+    /// are followed by their scales `[n_head_kv]`, which are padded to 16 bytes.
     pub const fn row_words(&self) -> usize {
         let scales = match self.kv {
             KvType::Int8 => self.n_head_kv.next_multiple_of(4),
@@ -65,17 +64,17 @@ impl AttentionShape {
         self.n_head_kv * self.head_dim * self.kv.bits() / 32 + scales
     }
 
-    /// Bytes that the cache of `n_ctx` positions takes, of keys or of values.
+    /// The bytes of the keys, or of the values, of `n_ctx` positions.
     pub const fn cache_bytes(&self, n_ctx: usize) -> usize {
         n_ctx * self.row_words() * size_of::<u32>()
     }
 
-    /// What the shaders know of a row of the cache.
+    /// The constants of a row of the cache.
     pub fn cache_consts(&self) -> [Const; 2] {
         [Const::size("KV_BITS", self.kv.bits()), Const::size("KV_ROW", self.row_words())]
     }
 
-    /// What the shaders know of it.
+    /// The constants of the shape.
     pub(super) fn consts(&self) -> Vec<Const> {
         let heads = [
             Const::size("N_HEAD", self.n_head),
@@ -87,8 +86,8 @@ impl AttentionShape {
         [&heads[..], &self.cache_consts()].concat()
     }
 
-    /// Query heads that one workgroup works on: as many of those that share a KV head as possible,
-    /// but at most `most`, and as many in each workgroup.
+    /// Query heads that one workgroup computes. They share a KV head. Their number is at most
+    /// `most`, and the same in every workgroup.
     pub(super) fn heads_together(&self, most: usize) -> usize {
         let group = self.n_head / self.n_head_kv;
         (1..=group.min(most)).rev().find(|&heads| group.is_multiple_of(heads)).unwrap_or(1)
@@ -129,13 +128,14 @@ fn consts(shape: &AttentionShape, heads: usize, rows: bool) -> Vec<Const> {
     [shape.consts(), own.into()].concat()
 }
 
-/// Positions at a time: as many as a head has pairs of values.
+/// The positions that are computed at a time: as many as a head has pairs of values.
 fn tile(shape: &AttentionShape) -> usize {
     shape.head_dim / 2
 }
 
 impl Recorder<'_> {
-    /// `softmax(q · k) v`, causal, over each split of the context. `rows`: whether the step has rows.
+    /// `softmax(q · k) v`, causal, over each split of the context. `rows` says whether the step has
+    /// rows.
     pub fn attention(&mut self, q: &Buffer<f32>, cache: &KvCache, out: &Partials, rows: bool) {
         let KvCache { shape, keys, values } = cache;
         let heads = shape.heads_together(WORKGROUP as usize / tile(shape));

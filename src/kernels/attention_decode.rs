@@ -7,30 +7,30 @@ use crate::lanes_variants;
 /// Lanes that score a position.
 const LANES: usize = 4;
 
-/// Positions that a workgroup scores at once, if lanes share a single one.
+/// Positions that a workgroup scores at once, if the lanes score one position each time.
 const POSITIONS: usize = WORKGROUP as usize / LANES;
 
-/// Positions of a text that is short: in splits of [`SHORT_SPLIT`], which the product after attention
-/// merges four at a time.
+/// The most positions of a short sequence. It has splits of [`SHORT_SPLIT`], which the product
+/// after attention merges four at a time.
 pub const SHORT: usize = 4 * SHORT_SPLIT;
 
-/// Positions of a split of a short text.
+/// Positions of a split of a short sequence.
 pub const SHORT_SPLIT: usize = POSITIONS;
 
-/// How a workgroup takes heads and positions. A single token leaves most of a card idle: with less work
-/// in each, there are more workgroups.
+/// How a workgroup takes heads and positions. A single token leaves most of a card idle. If each
+/// workgroup has less work, there are more workgroups.
 #[derive(Clone, Copy)]
 pub(super) struct Work {
-    /// Heads that read a key or a value together, at most.
+    /// The most heads that read a key or a value together.
     heads: usize,
-    /// Positions that the same lanes score.
+    /// Positions that each group of lanes scores.
     each: usize,
-    /// Whether that is always a whole split.
+    /// Whether these positions are always a whole split.
     one_tile: bool,
 }
 
-/// With short splits, a workgroup takes less. On an NVIDIA H200 BitNet 2B-4T decodes 3 % faster so, from
-/// 16 to 256 positions; at 1024, it was 3 % slower.
+/// The work for short splits, which is less. On an NVIDIA H200, BitNet 2B-4T decodes 3 % faster
+/// with it from 16 to 256 positions. At 1024 positions it was 3 % slower.
 pub(super) const SHORT_WORK: Work = Work { heads: 1, each: 1, one_tile: true };
 
 pub(super) fn work(shape: &AttentionShape) -> Work {
@@ -38,14 +38,15 @@ pub(super) fn work(shape: &AttentionShape) -> Work {
     Work { heads: 2, each: if shape.head_dim > 128 { 1 } else { 2 }, one_tile: false }
 }
 
-/// Whether every token's splits are short. A split of [`SHORT_SPLIT`] has the same bits either way:
-/// whatever [`work`] takes beyond its end adds zeros. So a text is the same alone and in a batch.
+/// Whether the splits of every token are short. A split of [`SHORT_SPLIT`] gives the same bits with
+/// either work, because positions that [`work`] takes beyond its end add zeros. So a sequence gets
+/// the same results alone and in a batch.
 pub(super) fn is_short(step: &Step) -> bool {
     let mut rows = step.rows.iter().take(step.n_tokens as usize);
     rows.all(|row| row.split_len as usize <= SHORT_SPLIT)
 }
 
-/// Positions that a workgroup takes at a time where splits are long.
+/// Positions that a workgroup takes at a time if splits are long.
 pub fn decoded_positions(shape: &AttentionShape) -> usize {
     work(shape).each * POSITIONS
 }
@@ -81,8 +82,8 @@ pub(super) fn workgroups(shape: &AttentionShape, work: Work) -> [Extent; 3] {
 }
 
 impl Recorder<'_> {
-    /// `softmax(q · k) v`, causal, of few tokens, over each split of the context. Takes heads that
-    /// [`AttentionShape::fits_tiles`] accepts.
+    /// `softmax(q · k) v`, causal, of few tokens, over each split of the context. The heads must be
+    /// of a length that [`AttentionShape::fits_tiles`] accepts.
     pub fn attention_decode(&mut self, q: &Buffer<f32>, cache: &KvCache, out: &Partials) {
         let KvCache { shape, keys, values } = cache;
         let buffers: [&dyn Bound; 5] = [q, keys, values, &out.sums, &out.max_total];

@@ -37,8 +37,8 @@ fn consts(shape: &AttentionShape, workgroup: u32, eps: Option<f32>) -> Vec<Const
 }
 
 impl Recorder<'_> {
-    /// `y` = the int8 quantisation of the outputs of all heads, merged from `partials`, and normed
-    /// if there is a `norm`.
+    /// `y` = the int8 quantisation of the outputs of all heads. They are merged from `partials`,
+    /// and normed if there is a `norm`.
     pub fn attention_merge(&mut self, partials: &Partials, norm: Option<&Norm>, y: &Quantized) {
         let Partials { shape, sums, max_total } = partials;
         let weight = weight_or(norm, sums);

@@ -6,7 +6,7 @@ use crate::one_variant;
 /// Rows of a tile, one for each head of each token.
 const ROWS: usize = 64;
 
-/// Heads whose rows are in one tile, at most.
+/// The most heads whose rows are in one tile.
 const MAX_HEADS: usize = 4;
 
 /// Values of a head that one workgroup sums.
@@ -48,8 +48,8 @@ fn consts(shape: &AttentionShape) -> Vec<Const> {
 }
 
 impl Recorder<'_> {
-    /// `softmax(q · k) v`, causal, of many tokens, over each split of the context. Takes heads that
-    /// [`AttentionShape::fits_tiles`] accepts.
+    /// `softmax(q · k) v`, causal, of many tokens, over each split of the context. The heads must
+    /// be of a length that [`AttentionShape::fits_tiles`] accepts.
     pub fn attention_prefill(&mut self, q: &Buffer<f32>, cache: &KvCache, out: &Partials) {
         let KvCache { shape, keys, values } = cache;
         let parts = shape.head_dim.div_ceil(MAX_VALUES);

@@ -31,7 +31,7 @@ pub(super) const KERNEL: Kernel = Kernel {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct BestOfBlock {
-    /// Its logit with its bias and its penalties.
+    /// Its logit, with its bias and penalties.
     pub value: f32,
     /// Its id; [`NO_TOKEN`] where no logit is a number.
     pub id: u32,
@@ -44,13 +44,14 @@ fn consts(n_vocab: usize) -> Vec<Const> {
 }
 
 impl Recorder<'_> {
-    /// `best` `[n_tokens, vocab_blocks]` = for each token of a draft pass and each vocabulary block the
-    /// token with the greatest of `logits` `[n_tokens, n_vocab]`, with its bias and its penalties, and -inf
-    /// where the token's mask has no bit; the lowest id among equals.
+    /// `best` `[n_tokens, vocab_blocks]` = the best token of each vocabulary block, for each token
+    /// of a draft pass. It has the greatest of the `logits` `[n_tokens, n_vocab]` with their biases
+    /// and penalties. A logit is -inf if the token's mask has no bit for it. Of equal ones, the
+    /// lowest id is the best.
     ///
-    /// `by.counts` are those of the text before the pass, without the
-    /// [`Step::uncertain`](crate::gpu::Step::uncertain) tokens that come before those of the pass in
-    /// `tokens`.
+    /// `by.counts` are those of the sequence before the pass. They do not include the
+    /// [`Step::uncertain`](crate::gpu::Step::uncertain) tokens, which come right before those of
+    /// the pass in `tokens`.
     pub fn best_of_each(
         &mut self,
         by: Adjustments<'_>,

@@ -4,7 +4,7 @@ use super::workgroups::WORKGROUP;
 use crate::gpu::{Access, Bound, Buffer, Const, Extent, Kernel, Recorder, Used};
 use crate::one_variant;
 
-/// Shards of one dispatch: as many as there are bindings for.
+/// The most shards of one dispatch. It has bindings for so many.
 const TOGETHER: usize = 5;
 
 pub(super) const KERNEL: Kernel = Kernel {
@@ -38,8 +38,8 @@ fn consts(rows: &ShardRows, ty: DenseType, scale: f32, has_rows: bool) -> Vec<Co
 }
 
 impl Recorder<'_> {
-    /// `x[t] = scale * embd[tokens[t]]`, one dispatch for several shards. The step says which of `tokens`
-    /// these are; `has_rows`: whether it has rows.
+    /// `x[t] = scale * embd[tokens[t]]`, with one dispatch for several shards. The step says which
+    /// of `tokens` these are. `has_rows` says whether it has rows.
     pub fn embed(
         &mut self,
         tokens: &Buffer<u32>,
@@ -52,7 +52,7 @@ impl Recorder<'_> {
             let rows = ShardRows { k: embd.k, all: embd.rows, shard: rows_of(shards) };
             let consts =
                 [consts(&rows, embd.ty, scale, has_rows), shard_consts(&ranges(shards))].concat();
-            // A row for each token, from one of the shards.
+            // A step reads a row for each token, from one of the shards.
             let bytes = |rows: usize| embd.k * embd.ty.bytes() * rows / embd.rows;
             let bound = shard_buffers(shards, TOGETHER, |shard| {
                 Used::Tokens(bytes(shard.rows.len()) as u64)

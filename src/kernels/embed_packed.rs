@@ -30,8 +30,8 @@ fn consts(rows: &ShardRows, format: &Format, scale: f32, has_rows: bool) -> Vec<
 }
 
 impl Recorder<'_> {
-    /// `x[t] = scale * embd[tokens[t]]`, one dispatch for each shard. The step says which of `tokens`
-    /// these are; `has_rows`: whether it has rows.
+    /// `x[t] = scale * embd[tokens[t]]`, with one dispatch for each shard. The step says which of
+    /// `tokens` these are. `has_rows` says whether it has rows.
     pub fn embed_packed(
         &mut self,
         tokens: &Buffer<u32>,

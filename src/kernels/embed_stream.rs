@@ -37,9 +37,10 @@ fn consts(rows: &ShardRows, format: &Format, scale: f32) -> Vec<Const> {
 }
 
 impl Recorder<'_> {
-    /// `x` `[k]` = `scale * embd[token]` for the step's only token, as [`Recorder::embed_packed`], and
-    /// `stream` = the same as the input of `norm`, as [`Recorder::stream_of_last`]. One dispatch for
-    /// each shard. The device has at least [`MIN_LANES`](super::packed::MIN_LANES) lanes for a row.
+    /// `x` `[k]` = `scale * embd[token]` for the step's only token, as in
+    /// [`Recorder::embed_packed`]. `stream` = the same values as the input of `norm`, as in
+    /// [`Recorder::stream_of_last`]. There is one dispatch for each shard. The device must have at
+    /// least [`MIN_LANES`](super::packed::MIN_LANES) lanes for a row.
     pub fn embed_stream(
         &mut self,
         tokens: &Buffer<u32>,

@@ -4,10 +4,10 @@ use super::workgroups::FEW;
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::lanes_variants;
 
-/// Fewer threads than elsewhere: each computes four rows, and small matrices have hardly as many
-/// workgroups as a card takes at once.
+/// Fewer threads than in other kernels. Each thread computes four rows, so small matrices have few
+/// workgroups, hardly as many as a card takes at once.
 const fn row_groups(lanes: u32) -> RowGroups {
-    // Each lane stores one token.
+    // Each lane stores the sum of one token.
     let few = FEW as u32;
     RowGroups { workgroup: 128, lanes: if lanes > few { lanes } else { few }, each: 4 }
 }

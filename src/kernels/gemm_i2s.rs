@@ -3,7 +3,7 @@ use super::weight::{Product, Quantized, Ternary};
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 
-/// Rows and tokens of one workgroup's tile. Each thread computes four by four of them.
+/// Rows of one workgroup's tile. Each thread computes four rows of four tokens.
 const TILE_ROWS: u32 = 64;
 const TILE_TOKENS: u32 = 32;
 const WORKGROUP: u32 = TILE_ROWS / 4 * (TILE_TOKENS / 4);
@@ -42,8 +42,8 @@ fn consts() -> Vec<Const> {
 }
 
 impl Recorder<'_> {
-    /// The product of `w` with every token of `x`, on tiles in workgroup memory. `y` is `[n_tokens,
-    /// rows]`.
+    /// The product of `w` with every token of `x`, on tiles in workgroup memory. `y` is
+    /// `[n_tokens, rows]`.
     pub fn gemm_i2s(&mut self, w: &Ternary, x: &Quantized, y: &Buffer<f32>, product: Product) {
         TernaryProduct {
             kernel: &KERNEL,

@@ -27,7 +27,7 @@ pub(super) const KERNEL: Kernel = Kernel {
                 "gemm_i2s_matrix"
             ),
         },
-        // For tests.
+        // The variant for tests.
         #[cfg(not(target_arch = "wasm32"))]
         Variant {
             name: "emulated",
@@ -49,10 +49,11 @@ pub(super) const KERNEL: Kernel = Kernel {
     },
 };
 
-/// Rows, and tokens, of a workgroup's tile.
+/// Rows of a workgroup's tile, and tokens of it.
 const TILE: u32 = 128;
 
-// 128 codes of each row, and 128 activations of each token, a byte each, with 16 bytes between them.
+// For each row 128 codes, and for each token 128 activations. Each is a byte, and 16 bytes come
+// between one row or token and the next.
 const _: () = assert!(2 * TILE * (128 + 16) <= MATRIX_MEMORY);
 
 fn consts() -> [Const; 3] {

@@ -25,8 +25,8 @@ fn consts(groups: RowGroups) -> Vec<Const> {
 }
 
 impl Recorder<'_> {
-    /// `logits = embd x` for up to [`FEW`] tokens, `x` `[FEW, k]` and `logits` `[FEW, rows]`: to
-    /// the bit what [`Recorder::gemv_lm_head`] computes for each token.
+    /// `logits = embd x` for up to [`FEW`] tokens, `x` `[FEW, k]` and `logits` `[FEW, rows]`. For
+    /// each token it gives the bits that [`Recorder::gemv_lm_head`] gives.
     pub fn gemm_lm_head(&mut self, embd: &Dense, x: &Buffer<f32>, logits: &Buffer<f32>) {
         let tuning = self.tuning();
         let groups =

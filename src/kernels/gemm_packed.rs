@@ -4,15 +4,16 @@ use super::weight::Product;
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 
-/// Rows and tokens of one workgroup's tile. Each thread computes four by four of them.
+/// Rows of one workgroup's tile. Each thread computes four rows of four tokens.
 const TILE_ROWS: u32 = 64;
 const TILE_TOKENS: u32 = 32;
 const WORKGROUP: u32 = TILE_ROWS / 4 * (TILE_TOKENS / 4);
 
-/// Words of 2-bit codes in a block, each of 16 columns.
+/// Words of 2-bit codes in a block. A word has 16 columns.
 const BLOCK: usize = 8;
-/// The same for one tile of tokens or less: the card then waits for memory, and less often for more at
-/// a time. The tiles fill the 16 KiB of workgroup memory that every adapter has.
+/// The words of a block if the tokens fill one tile or less. A card then waits for memory, and it
+/// waits less often if it loads more at a time. With these blocks the tiles fill the 16 KiB of
+/// workgroup memory that every adapter has.
 const LONG_BLOCK: usize = 16;
 
 pub(super) const KERNEL: Kernel = Kernel {
@@ -57,16 +58,17 @@ fn consts(
 }
 
 impl Packed {
-    /// Whether [`Recorder::gemm_packed`] takes the matrix: codes of 1 or 2 bits, and rows of whole
-    /// tiles.
+    /// Whether [`Recorder::gemm_packed`] takes the matrix. It takes codes of 1 or 2 bits, and rows
+    /// of whole tiles.
     pub fn fits_tiles(&self) -> bool {
         self.format.is_ternary() && self.k.is_multiple_of(16 * BLOCK)
     }
 }
 
 impl Recorder<'_> {
-    /// The product of `w` with every token of `x`, on tiles in workgroup memory. `y` is `[n_tokens,
-    /// rows]`. [`Packed::fits_tiles`] says whether it takes `w`. `short`: there are a tile's tokens at most.
+    /// The product of `w` with every token of `x`, on tiles in workgroup memory. `y` is
+    /// `[n_tokens, rows]`. [`Packed::fits_tiles`] must accept `w`. `short` says that the tokens
+    /// fill one tile or less.
     pub fn gemm_packed(
         &mut self,
         w: &Packed,

@@ -4,7 +4,7 @@ use super::workgroups::WORKGROUP;
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::lanes_variants;
 
-/// Tokens at a time where there are several.
+/// Tokens that are computed at a time, if there are several.
 const TOKENS: u32 = 4;
 
 pub(super) const KERNEL: Kernel = Kernel {

@@ -26,8 +26,8 @@ pub(super) const KERNEL: Kernel = Kernel {
 };
 
 impl Recorder<'_> {
-    /// `logits = embd x` from an embedding that `split_f16` has split into bytes: to the bit what
-    /// [`Recorder::gemv_lm_head`] computes from the f16.
+    /// `logits = embd x` from an embedding that `split_f16` has split into bytes. It gives the bits
+    /// that [`Recorder::gemv_lm_head`] gives from the f16.
     pub fn gemv_lm_head_split(&mut self, embd: &Dense, x: &Buffer<f32>, logits: &Buffer<f32>) {
         debug_assert_eq!(embd.ty, DenseType::F16Split);
         let groups = row_groups(self.tuning().lanes);

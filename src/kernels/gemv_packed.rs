@@ -27,8 +27,8 @@ pub(super) const KERNEL: Kernel = Kernel {
 };
 
 impl Recorder<'_> {
-    /// The product of `w` with the first row of `x`, or with each token's if there are `several`. `y`
-    /// is `[n_tokens, rows]`.
+    /// The product of `w` with the first row of `x`. If there are `several` tokens, with the row of
+    /// each. `y` is `[n_tokens, rows]`.
     pub fn gemv_packed(
         &mut self,
         w: &Packed,

@@ -23,8 +23,8 @@ pub(super) const KERNEL: Kernel = Kernel {
 };
 
 impl Recorder<'_> {
-    /// The product of `w` with the first row of `x` `[n_tokens, k]`, or with each token's if there
-    /// are `several`. `y` is `[n_tokens, rows]`.
+    /// The product of `w` with the first row of `x` `[n_tokens, k]`. If there are `several` tokens,
+    /// with the row of each. `y` is `[n_tokens, rows]`.
     pub fn gemv_packed_floats(
         &mut self,
         w: &Packed,

@@ -5,10 +5,10 @@ use super::workgroups::WORKGROUP;
 use crate::gpu::{Access, Buffer, Const, Gpu, Kernel, Recorder, Used};
 use crate::lanes_variants;
 
-/// Rows of one workgroup, at least.
+/// The fewest rows of one workgroup.
 const MIN_ROWS: usize = 128;
 
-/// Shards of one dispatch: as many as there are bindings for.
+/// The most shards of one dispatch. It has bindings for so many.
 const TOGETHER: usize = 3;
 
 pub(super) const KERNEL: Kernel = Kernel {
@@ -46,7 +46,7 @@ fn row_groups(lanes: u32) -> RowGroups {
     RowGroups { workgroup: WORKGROUP, lanes, each: 4 }
 }
 
-/// Row groups of a workgroup, computed one after the other.
+/// Groups of rows that a workgroup computes one after the other.
 fn repeats(lanes: u32) -> usize {
     MIN_ROWS.div_ceil(row_groups(lanes).rows())
 }
@@ -60,29 +60,30 @@ fn consts(lanes: u32, ranked: bool) -> Vec<Const> {
     [row_groups(lanes).consts(), own].concat()
 }
 
-/// The workgroups that compute the approximate logits of `embd`. Each gives a lead.
+/// The number of workgroups that compute the approximate logits of `embd`. Each gives a lead.
 pub fn leads(gpu: &Gpu, embd: &Dense) -> usize {
     workgroups(&embd.shards, rows_per_workgroup(gpu.tuning.lanes))
 }
 
-/// What the search for the best token among approximate logits shares between its kernels.
+/// The buffers that the kernels of the search among approximate logits share.
 pub struct Approximation {
-    /// `[rows]`: by how much the upper bytes alone put a row's logit off, relative to the norm of
-    /// the hidden state. `split_f16` computes it.
+    /// `[rows]`: how far the upper bytes alone may put a row's logit off, as a multiple of the norm
+    /// of the hidden state. `split_f16` computes it.
     pub error: Buffer<f32>,
-    /// `[rows]`: the approximate logits or ranks. If adjusted,
-    /// `[rows, ADJUSTED_WORDS]`: ranks, with what changes a logit.
+    /// `[rows]`: the approximate logits or ranks. If adjusted, `[rows, ADJUSTED_WORDS]`: ranks,
+    /// with the values that change a logit.
     pub approx: Buffer<f32>,
-    /// `[leads()]`: the greatest approximate value of each workgroup, and its row's error.
+    /// `[leads()]`: the greatest approximate value of each workgroup, and the error of its row.
     pub leads: Buffer<[f32; 2]>,
-    /// Whether `penalize_upper` has written the ranks and the leads: with biases and penalties.
+    /// Whether ranks and leads include biases and penalties. `penalize_upper` has written them in
+    /// this case.
     pub adjusted: bool,
 }
 
 impl Recorder<'_> {
-    /// `out.approx` = `embd x`, or their ranks if `ranked`, as far as the upper bytes of `embd` say,
-    /// and `out.leads`, by `out.error`. A token's rank is its logit, or when drawing the logit divided
-    /// by the temperature, with Gumbel noise.
+    /// `out.approx` = `embd x` from the upper bytes of `embd` alone, or the ranks of these if
+    /// `ranked`. Also finds `out.leads`, with the errors of `out.error`. A token's rank is its
+    /// logit. In a draw it is the logit divided by the temperature, plus Gumbel noise.
     pub fn gemv_upper(
         &mut self,
         sampling: &Buffer<SamplingParams>,

@@ -26,9 +26,9 @@ pub(super) const KERNEL: Kernel = Kernel {
 };
 
 impl Recorder<'_> {
-    /// Writes a [`Record`] of each row of `logits` `[rows, n_vocab]`, which are those after the step's
-    /// last tokens. `tokens` has the tokens of the rows. `records` `[N_RECORDS]` are those of a text.
-    /// `logprob_blocks` has run.
+    /// Writes a [`Record`] of each row of `logits` `[rows, n_vocab]`. The rows come after the
+    /// step's last tokens, and `tokens` has the tokens that follow them. `records` `[N_RECORDS]`
+    /// are those of one sequence. `logprob_blocks` must have run.
     pub fn logprob_record(
         &mut self,
         n_vocab: usize,

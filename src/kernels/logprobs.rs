@@ -1,21 +1,21 @@
-//! The likeliest tokens and their log-probabilities, in two kernels: `logprob_blocks` finds them in
-//! each vocabulary block, `logprob_record` those of all blocks. They read the model's own logits,
-//! before biases and penalties.
+//! The likeliest tokens and their log-probabilities, in two kernels. `logprob_blocks` finds the
+//! likeliest tokens of each vocabulary block. `logprob_record` finds those of all blocks. They read
+//! the model's own logits, before biases and penalties.
 
 use super::workgroups::{FEW, VOCAB_BLOCK, WORKGROUP, vocab_blocks};
 use crate::compute::NO_TOKEN;
 use crate::gpu::{Allocation, Buffer, Const};
 use crate::sampling::{Logprobs, MAX_LOGPROBS};
 
-/// Records that a text has: each position has the one of its number modulo this. Steps that are
-/// submitted together, and the tokens of a draft pass, are no more.
+/// Records of a sequence. The record of a position is the position modulo this. Steps that are
+/// submitted together are at most so many, and so are the tokens of a draft pass.
 pub const N_RECORDS: usize = FEW;
 
 /// The log-probabilities of one row of logits; `struct Record` in `logprob_record.wgsl`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct Record {
-    /// The row's token: in a step that chooses one token, that one.
+    /// The row's token. In a step that chooses one token, it is the chosen one.
     pub id: u32,
     /// Its logit.
     logit: f32,
@@ -23,9 +23,10 @@ pub struct Record {
     greatest: f32,
     /// The sum of exp(logit - greatest) of all tokens.
     weights: f32,
-    /// The likeliest tokens: bits of the logit, and the id.
+    /// The likeliest tokens: the bits of the logit, and the id.
     top: [[u32; 2]; MAX_LOGPROBS],
-    /// With it, the records of a text fill a multiple of 256 bytes, at which a binding can begin.
+    /// With this padding, the records of a sequence fill a multiple of 256 bytes, at which a
+    /// binding can begin.
     pad: [u32; 4],
 }
 
@@ -48,7 +49,8 @@ impl Record {
     }
 }
 
-/// The likeliest tokens of each vocabulary block, from one kernel to the other.
+/// The likeliest tokens of each vocabulary block, which `logprob_blocks` passes to
+/// `logprob_record`.
 pub struct Likeliest {
     /// `[n_rows, vocab_blocks]`: the greatest logit, and the sum of weights.
     pub(super) weights: Buffer<[f32; 2]>,

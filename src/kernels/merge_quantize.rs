@@ -4,7 +4,7 @@ use super::splits::{MAX_SPLITS, splits_const};
 use crate::gpu::{Access, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 
-/// Threads in a workgroup: few, because there is work for hardly more.
+/// Threads in a workgroup. They are few, because there is work for hardly more.
 const WORKGROUP: u32 = 64;
 
 pub(super) const KERNEL: Kernel = Kernel {
@@ -38,7 +38,7 @@ fn consts(shape: &AttentionShape) -> Vec<Const> {
 
 impl Recorder<'_> {
     /// `y` `[n_tokens, n_head * head_dim]` = the int8 quantisation of the outputs of all heads,
-    /// merged from `partials`, with a scale for each 32 values.
+    /// with a scale for every 32 values. The outputs are merged from `partials`.
     pub fn merge_quantize(&mut self, partials: &Partials, y: &QuantizedGroups) {
         let Partials { shape, sums, max_total } = partials;
         let groups = (shape.n_head * shape.head_dim / 4).div_ceil(WORKGROUP as usize);

@@ -17,7 +17,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         ("partial_sums", Access::Write),
         ("partial_max_total", Access::Write),
     ],
-    // Without subgroups it would need more than the 16 KiB of workgroup memory that every adapter has.
+    // Without subgroups it would need more workgroup memory than the 16 KiB that every adapter has.
     variants: &[Variant {
         name: "subgroup",
         subgroups: true,
@@ -43,8 +43,8 @@ fn normed_consts(shape: &AttentionShape, work: Work, eps: f32) -> Vec<Const> {
 }
 
 impl AttentionShape {
-    /// Whether [`Recorder::norm_attention_decode`] takes such heads on `gpu`. The scale of an int8 head
-    /// needs all of it. Eight lanes sum squares together.
+    /// Whether [`Recorder::norm_attention_decode`] takes heads of this shape on `gpu`. It does not
+    /// take int8, because a scale needs all values of a head. Eight lanes sum squares together.
     pub fn norms_in_attention(&self, gpu: &Gpu) -> bool {
         let lanes = gpu.subgroups.map_or(0, |Subgroups(lanes)| lanes);
         lanes >= 8 && [64, 128].contains(&self.head_dim) && self.kv != KvType::Int8
@@ -52,8 +52,9 @@ impl AttentionShape {
 }
 
 impl Recorder<'_> {
-    /// What [`Recorder::norm_rope_kv`] and [`Recorder::attention_decode`] do for a single token, whose
-    /// `qkv` is `[n_q + 2 n_kv]`. [`AttentionShape::norms_in_attention`] says whether it can.
+    /// Does the work of [`Recorder::norm_rope_kv`] and [`Recorder::attention_decode`] for a single
+    /// token, whose `qkv` is `[n_q + 2 n_kv]`. [`AttentionShape::norms_in_attention`] must accept
+    /// the heads.
     pub fn norm_attention_decode(
         &mut self,
         qkv: &Buffer<f32>,

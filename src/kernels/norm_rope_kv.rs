@@ -24,7 +24,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         "shared/kv_row",
         "shared/quantize_group",
         "shared/store_head",
-        // Not with subgroups: they may have fewer lanes than eight.
+        // Not the version with subgroups: these may have fewer than eight lanes.
         "shared/eights_workgroup",
         "shared/rotated_head",
         "norm_rope_kv"
@@ -39,8 +39,8 @@ fn consts(shape: &AttentionShape, eps: f32, rows: bool) -> Vec<Const> {
 }
 
 impl Recorder<'_> {
-    /// Like [`Recorder::rope_kv`], but each head of q and k is normed before it is rotated. The
-    /// weights `norms` `[2, head_dim]` are of q and of k.
+    /// Like [`Recorder::rope_kv`], but norms each head of q and k before it rotates it. `norms`
+    /// `[2, head_dim]` are the weights for q and for k.
     pub fn norm_rope_kv(
         &mut self,
         qkv: &Buffer<f32>,

@@ -1,4 +1,4 @@
-//! Matrices of codes with a scale for each group, as the kernels see them.
+//! Matrices of codes with a scale for each group, in the form that kernels read.
 
 use super::rows::{RowGroups, ShardRows};
 use super::weight::Product;
@@ -11,22 +11,23 @@ use std::ops::Range;
 pub struct Format {
     /// Bits of a code: 1, 2, 4 or 8. A code of 1 bit is 0 or 2.
     pub bits: u32,
-    /// Values that share a scale: 16 (only with 8 bits), or a multiple of 32; with 2 bits, of 64; with
-    /// 1 bit, of 128.
+    /// Values that share a scale: 16 (only with 8 bits) or a multiple of 32. With 2 bits, it is a
+    /// multiple of 64; with 1 bit, of 128.
     pub group: usize,
-    /// The code of the value 0; with 8 bits always 128, with 1 bit always 1.
+    /// The code of the value 0. With 8 bits it is always 128, with 1 bit always 1.
     pub zero: i32,
-    /// What is held for each group.
+    /// The scales of its groups.
     pub scales: Scales,
 }
 
-/// What a [`Packed`] matrix holds for each group of a row.
+/// How a [`Packed`] matrix holds the scale of each group of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scales {
-    /// An f16 scale. A row has an even number of them, the last one unused if need be.
+    /// An f16 scale. A row has an even number of scales. The last one may be unused.
     F16,
-    /// An int8 factor, and an f16 that this many neighbouring groups share: their product is the scale.
-    /// A row has its f16, an even number of them as above, then its factors. Not with 1 or 2 bits.
+    /// An int8 factor, and an f16 that this many neighbouring groups share. Their product is the
+    /// scale. A row has first its f16, an even number as in `F16`, then its factors. Not with 1 or
+    /// 2 bits.
     Factors(usize),
     /// An f32 scale and an f32 offset. Not with 1 or 2 bits.
     F32WithOffset,
@@ -40,7 +41,7 @@ pub struct Packed {
     pub k: usize,
     /// Rows of each matrix.
     pub rows: usize,
-    /// 1, or 2 for gate and up.
+    /// The number of matrices: 1, or 2 for gate and up.
     pub matrices: usize,
     /// How values are held.
     pub format: Format,
@@ -61,7 +62,7 @@ pub struct PackedShard {
     pub rows: Range<usize>,
 }
 
-/// int8 activations with a scale for each 32, in the order of `shaders/shared/groups.wgsl`.
+/// int8 activations with a scale for every 32, in the order of `shaders/shared/groups.wgsl`.
 #[derive(Clone)]
 pub struct QuantizedGroups {
     /// `[n_tokens, QuantizedGroups::words(k)]` words of four values.
@@ -69,16 +70,16 @@ pub struct QuantizedGroups {
     /// `[n_tokens, QuantizedGroups::scales(k)]`: the scale, and the scale times the sum of the
     /// group's values.
     pub scale: Buffer<[f32; 2]>,
-    /// `[n_tokens]`: multiplies all values of a token.
+    /// `[n_tokens]`: a factor of all values of a token.
     pub factor: Buffer<f32>,
 }
 
 /// The residual stream of one token, times the weight of the norm that comes next, as int8 with a
-/// scale for each 32 values. All in one buffer, because a kernel may bind only eight.
+/// scale for every 32 values. All of it is in one buffer, because a kernel may bind only eight.
 pub struct Stream {
-    /// [`Stream::words`]: the words of [`QuantizedGroups::q`]; those of [`QuantizedGroups::scale`];
-    /// then for each group the sum of the squares of its values before they were weighted. Padded
-    /// to a multiple of four words.
+    /// The words of [`QuantizedGroups::q`], then those of [`QuantizedGroups::scale`], then for each
+    /// group the sum of the squares of its values before the weight. Padded to a multiple of four
+    /// words, see [`Stream::words`].
     pub words: Buffer<u32>,
 }
 
@@ -93,7 +94,7 @@ impl QuantizedGroups {
         k.div_ceil(64) * 2
     }
 
-    /// The word that holds the values `4 * i` to `4 * i + 3` of a token.
+    /// The index of the word that holds the values `4 * i` to `4 * i + 3` of a token.
     pub const fn word_at(i: usize) -> usize {
         let sixteen = i / 4;
         (sixteen / 32 * 32 + sixteen % 4 * 8 + sixteen / 4 % 8) * 4 + i % 4
@@ -108,13 +109,14 @@ impl Stream {
 }
 
 impl Packed {
-    /// Whether every 32 rows, which share a scale as activations, are in one shard.
+    /// Whether every 32 rows are in one shard. Their results share a scale when they are
+    /// activations.
     pub fn ends_with_groups(&self) -> bool {
         self.shards.iter().all(|shard| shard.rows.end.is_multiple_of(32))
     }
 
-    /// The codes and the scales of a shard, of which a step uses a row for each token, from one of the
-    /// shards.
+    /// The codes and the scales of a shard, if a step uses one row for each token. The row is in
+    /// one of the shards.
     pub(super) fn looked_up(&self, shard: &PackedShard) -> [Buffer<u32>; 2] {
         let share = |words: usize| Used::Tokens((4 * words * shard.rows.len() / self.rows) as u64);
         [
@@ -128,7 +130,7 @@ impl Format {
     /// Ternary codes in groups of 64 with f16 scales, for [`Kernel::example`].
     pub(super) const EXAMPLE: Self = Self { bits: 2, group: 64, zero: 1, scales: Scales::F16 };
 
-    /// Whether codes have 1 or 2 bits: the kernels of one token take no others.
+    /// Whether codes have 1 or 2 bits. The kernels of one token take no others.
     pub const fn is_ternary(&self) -> bool {
         self.bits <= 2
     }
@@ -158,7 +160,7 @@ impl Format {
         k.div_ceil(self.group * self.groups_of_f16()).div_ceil(2)
     }
 
-    /// Groups that share an f16.
+    /// The number of groups that share an f16.
     const fn groups_of_f16(&self) -> usize {
         match self.scales {
             Scales::Factors(groups) => groups,
@@ -166,7 +168,7 @@ impl Format {
         }
     }
 
-    /// What the shaders know of it.
+    /// The constants of a matrix of this format.
     pub(super) fn consts(&self, k: usize) -> Vec<Const> {
         vec![
             Const::U32("BITS", self.bits),
@@ -181,7 +183,7 @@ impl Format {
     }
 }
 
-/// Tokens at a time where there are several.
+/// Tokens that are computed at a time, if there are several.
 const TOKENS: u32 = 4;
 
 /// A product of a packed matrix, as one dispatch for each shard.
@@ -191,7 +193,7 @@ pub(super) struct PackedProduct<'a> {
     pub(super) product: Product,
     /// Whether there are several tokens.
     pub(super) several: bool,
-    /// What the kernel binds after `w` and `w_scale`.
+    /// The buffers that the kernel binds after `w` and `w_scale`.
     pub(super) buffers: &'a [&'a dyn Bound],
 }
 
@@ -219,15 +221,15 @@ impl PackedProduct<'_> {
     }
 }
 
-/// The kernels of one token whose workgroups have 32 rows need as many lanes for a row.
+/// The fewest lanes for a row in the kernels of one token whose workgroups have 32 rows.
 pub const MIN_LANES: u32 = WORKGROUP / 32;
 
-/// Lanes that share a row of `k` values of a packed matrix, where the adapter is given `lanes` or more.
-/// Sums of floats depend on it, so it is the same in every kernel that computes a row: a token must give
-/// the same bits alone and among others.
+/// Lanes that share a row of `k` values of a packed matrix, if the adapter is given `lanes` or
+/// more. Sums of floats depend on this number. So it is the same in every kernel that computes a
+/// row, because a token must give the same bits alone and among others.
 pub(super) fn lanes_of(k: usize, product: Product, lanes: u32) -> u32 {
     lanes.min(match product {
-        // A slot has two pairs of such rows, and reads the activations once for both.
+        // A slot has two pairs of such rows. It reads the activations once for both.
         Product::Gated(_) if k.is_multiple_of(4096) => 16,
         Product::Gated(_) => 8,
         Product::Store => 16,

@@ -3,7 +3,7 @@ use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 use crate::sampling::{Mask, Sampling};
 
-/// In the count of a token that the prompt has.
+/// The bit for a token of the prompt, in the token's count.
 pub(super) const IN_PROMPT: u32 = 1 << 31;
 
 pub(super) const KERNEL: Kernel = Kernel {
@@ -38,13 +38,13 @@ pub(super) fn consts(n_vocab: usize) -> Vec<Const> {
     ]
 }
 
-/// The largest factor of the difference of two logits of a token: one may be divided by `repeat_penalty`,
-/// or multiplied with it.
+/// The largest factor by which the difference of two logits can grow. One of them may be divided by
+/// `repeat_penalty`, or multiplied by it.
 pub(super) fn growth(sampling: &Sampling) -> f32 {
     sampling.repeat_penalty.max(sampling.repeat_penalty.recip())
 }
 
-/// The penalties as kernels read them; `struct Penalties` in shared/penalties.wgsl.
+/// The penalties in the form that kernels read; `struct Penalties` in shared/penalties.wgsl.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct Penalties {
@@ -59,7 +59,8 @@ pub struct Penalties {
 }
 
 impl Penalties {
-    /// Those of `sampling`. The caller has counted the first `n_counted` tokens of the text.
+    /// The penalties of `sampling`. The caller has counted the first `n_counted` tokens of the
+    /// sequence.
     pub fn new(sampling: &Sampling, n_counted: usize) -> Self {
         Self {
             repeat: sampling.repeat_penalty,
@@ -73,13 +74,13 @@ impl Penalties {
         }
     }
 
-    /// The same, with or without a mask.
+    /// The same penalties, with or without a mask.
     pub fn masked(self, masked: bool) -> Self {
         Self { masked: masked.into(), ..self }
     }
 
-    /// How often the output has each token of a vocabulary, and whether the prompt has it, as the
-    /// kernel reads it. Other ids than those of the vocabulary are left out.
+    /// For each token of a vocabulary, how often the output has it, and whether the prompt has it.
+    /// It is in the form that the kernel reads. Ids outside of the vocabulary are left out.
     pub fn counts(n_vocab: usize, prompt: &[u32], output: &[u32]) -> Vec<u32> {
         let mut counts = vec![0; n_vocab];
         for &id in output {
@@ -95,31 +96,31 @@ impl Penalties {
         counts
     }
 
-    /// One of [`Penalties::counts`].
+    /// The word of one token in [`Penalties::counts`].
     pub fn count(id: u32, prompt: &[u32], output: &[u32]) -> u32 {
         let times = output.iter().filter(|other| **other == id).count() as u32;
         times | if prompt.contains(&id) { IN_PROMPT } else { 0 }
     }
 }
 
-/// What changes the logits of a text's tokens.
+/// The buffers that change the logits of a sequence's tokens.
 #[derive(Clone, Copy)]
 pub struct Adjustments<'a> {
     /// The penalties.
     pub penalties: &'a Buffer<Penalties>,
     /// [`Penalties::counts`] `[n_vocab]`.
     pub counts: &'a Buffer<u32>,
-    /// What is added `[n_vocab]`.
+    /// The biases `[n_vocab]`, which are added.
     pub biases: &'a Buffer<f32>,
-    /// The words of one mask or several, which matter where the penalties are
-    /// [masked](Penalties::masked): the first one for a step, one for each token of a draft pass.
+    /// The words of one mask or several, used if the penalties are [masked](Penalties::masked). A
+    /// step uses the first mask. A draft pass uses one for each token.
     pub masks: &'a Buffer<u32>,
 }
 
 impl Recorder<'_> {
-    /// `adjusted` `[n_vocab]` = `logits` with their biases, -inf where the mask has no bit, and lowered for tokens that the text has
-    /// already. The step's token, the first of `tokens`, is counted if it comes after those that the
-    /// caller has counted.
+    /// `adjusted` `[n_vocab]` = `logits` with their biases, and with the penalties of tokens that
+    /// the sequence has already. It is -inf if the mask has no bit for a token. The step's token is
+    /// the first of `tokens`. It is counted, unless the caller has counted it before.
     pub fn penalize(
         &mut self,
         by: Adjustments<'_>,

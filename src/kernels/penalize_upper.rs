@@ -7,7 +7,7 @@ use crate::compute::NO_TOKEN;
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 
-/// Words of an approximate logit with what changes it; `struct Adjusted` in the shader.
+/// Words of an approximate logit, with the values that change it; `struct Adjusted` in the shader.
 pub const ADJUSTED_WORDS: usize = 3;
 
 pub(super) const KERNEL: Kernel = Kernel {
@@ -44,8 +44,8 @@ fn consts(n_vocab: usize) -> Vec<Const> {
 
 impl Recorder<'_> {
     /// Like [`Recorder::penalize`], for the approximate logits of `from`. `to.approx`
-    /// `[n_vocab, ADJUSTED_WORDS]` gets their ranks, with what changes a logit; `to.leads`
-    /// `[vocab_blocks]` the greatest ones.
+    /// `[n_vocab, ADJUSTED_WORDS]` gets their ranks, with the values that change a logit.
+    /// `to.leads` `[vocab_blocks]` gets the greatest rank of each block.
     pub fn penalize_upper(
         &mut self,
         sampling: &Buffer<SamplingParams>,

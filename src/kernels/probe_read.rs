@@ -2,7 +2,8 @@ use super::workgroups::WORKGROUP;
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 
-/// Vectors of 16 bytes that one thread reads: many loads in flight, and few sums to write.
+/// Vectors of 16 bytes that one thread reads. They are many, so that many loads are in flight and
+/// few sums are written.
 const EACH: u32 = 32;
 
 /// Vectors that one workgroup reads.
@@ -19,14 +20,15 @@ fn consts(count: usize) -> Vec<Const> {
     vec![Const::U32("WORKGROUP", WORKGROUP), Const::U32("EACH", EACH), Const::size("COUNT", count)]
 }
 
-/// The sums that [`Recorder::probe_read`] makes of `count` vectors: one in each workgroup.
+/// The number of sums that [`Recorder::probe_read`] makes of `count` vectors: one in each
+/// workgroup.
 pub const fn probed_sums(count: usize) -> usize {
     count.div_ceil(PROBED_TOGETHER)
 }
 
 impl Recorder<'_> {
     /// `sums` `[probed_sums()]` = the sum, modulo 2³², of every [`PROBED_TOGETHER`] vectors of
-    /// `data`: a kernel that takes the time of reading.
+    /// `data`. The kernel takes the time of reading alone.
     pub fn probe_read(&mut self, data: &Buffer<[u32; 4]>, sums: &Buffer<u32>) {
         let groups = probed_sums(data.len()) as u32;
         self.dispatch(

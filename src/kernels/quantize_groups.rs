@@ -20,10 +20,10 @@ fn consts(k: usize, workgroup: u32) -> Vec<Const> {
 }
 
 impl Recorder<'_> {
-    /// `y` = the int8 quantisation of every token of `x` `[n_tokens, k]`, with a scale for each 32
+    /// `y` = the int8 quantisation of every token of `x` `[n_tokens, k]`, with a scale for every 32
     /// values. `k` is a multiple of 32.
     pub fn quantize_groups(&mut self, x: &Buffer<f32>, k: usize, y: &QuantizedGroups) {
-        // A thread for each group, and no more threads than there are groups.
+        // One thread for each group, so no more threads than groups.
         let workgroup = (k / 32).next_power_of_two().min(WORKGROUP as usize);
         let groups = (k / 32).div_ceil(workgroup);
         self.dispatch(

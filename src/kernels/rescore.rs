@@ -55,47 +55,49 @@
 //! - If the norm of `x` is above `10³⁰`, sums could overflow, and no row is ruled out. A row whose
 //!   bound is NaN is not ruled out either.
 //!
-//! The upper bytes of a row with values of 2 and more give `a / 2ˢ`, where `s` is the row's shift, up
-//! to 15. `gemv_upper` multiplies their sum by `2ˢ`. That is exact but for underflow, which the
-//! factor makes larger: by less than `4K · 2⁻¹¹¹`. The bound for underflow covers that too.
+//! The upper bytes of a row with values of 2 and more give `a / 2ˢ`, where `s` is the row's shift,
+//! up to 15. `gemv_upper` multiplies their sum by `2ˢ`. This is exact except for underflow, which
+//! the factor makes larger, by less than `4K · 2⁻¹¹¹`. The bound for underflow covers that too.
 //!
-//! In an extreme row, `|d|` may be as large as `|e|`: where most values are smaller than the largest
-//! by more than 2²⁵. Such a row is hardly ever ruled out. If no row is, this reads half as many bytes
-//! again as the f16 LM head, and still finds the same token.
+//! In an extreme row, most values are smaller than the largest by more than 2²⁵. There `|d|` may be
+//! as large as `|e|`, and such a row is hardly ever ruled out. If no row is, this reads half as
+//! many bytes again as the f16 LM head, and still finds the same token.
 //!
 //! # Tokens that are drawn
 //!
-//! A token drawn by the temperature `T` alone is the one with the greatest `F / T + g`, where the noise
-//! `g` depends on the token, not on its logit. So the same search finds it, with ranks `A / T + g` and
-//! bounds `B / T`. One operation computes a rank from `A`, `1 / T` and `g`. It rounds by at most
-//! `u (|A| / T + |g|)`, and by as much for `F`. The spare part of `B / T` covers the first terms. The
-//! noise is below 18, and two kernels may compute it with logarithms that differ in the last bits.
-//! `NOISE_ERROR` is twenty times what both take.
+//! A token drawn by the temperature `T` alone is the one with the greatest `F / T + g`, where the
+//! noise `g` depends on the token, not on its logit. So the same search finds it, with ranks
+//! `A / T + g` and bounds `B / T`. One operation computes a rank from `A`, `1 / T` and `g`. It
+//! rounds by at most `u (|A| / T + |g|)`, and by as much for `F`. The spare part of `B / T` covers
+//! the first terms. The noise is below 18, and two kernels may compute it with logarithms that
+//! differ in the last bits. `NOISE_ERROR` is twenty times the sum of both errors.
 //!
 //! # Biases and penalties
 //!
 //! A token's logit may get a bias `b`, then a factor `r` by its sign, and lose `p`, the frequency
-//! penalty times a count, and `q`, the presence penalty. Between the two kernels, `penalize_upper` does
-//! that to all approximate logits, and this one to the logits of the candidates. Without rounding, the
-//! distance of two logits grows by at most `S`, the larger of the repeat penalty and its inverse: the
-//! factor changes where the logit is 0. So the bound is `S B`, or `S B / T` for a token that is drawn.
+//! penalty times a count, and `q`, the presence penalty. Between the two kernels, `penalize_upper`
+//! does that to all approximate logits, and this one to the logits of the candidates. Without
+//! rounding, the distance of two logits grows by at most `S`, the larger of the repeat penalty and
+//! its inverse, because the factor changes at a logit of 0. So the bound is `S B`, or `S B / T` for
+//! a token that is drawn.
 //!
-//! Rounding changes each of the two results by at most `u (4 S (|v| + |b|) + 3 |p| + |q|)`, where `v` is
-//! the logit: one addition before the factor, the product, two subtractions. The test and the rank
-//! round results of at most `S (|v| + |b|) + |p| + |q|`, twice each. The spare part of `S B` covers
-//! what has `|v|`: `14u S |v|` of the `16u S (|e| + |d|) |x|` that are there. The rest is less than
-//! `16u (S |b| + |p| + |q|)`, which the test adds to the bound, with the greatest bias that is allowed, and
-//! the penalty for a token that is the whole text.
+//! Rounding changes each of the two results by at most `u (4 S (|v| + |b|) + 3 |p| + |q|)`, where
+//! `v` is the logit. The operations are one addition before the factor, the product, and two
+//! subtractions. The test and the rank round results of at most `S (|v| + |b|) + |p| + |q|`, twice
+//! each. The terms with `|v|` add up to `14u S |v|`. The spare part of `S B`, which is
+//! `16u S (|e| + |d|) |x|`, covers them. The rest is less than `16u (S |b| + |p| + |q|)`. The test
+//! adds that to the bound. It takes the greatest bias that is allowed, and the penalty for a token
+//! that is the whole sequence.
 //!
 //! # Masks
 //!
-//! `penalize_upper` gives a token that the mask forbids the bias -inf. So both its rank by the upper bytes and
-//! its rank by all bytes are -inf, whatever its logit is: the bias is added first, and no factor or penalty
-//! makes more of it. Such a rank never exceeds a number. It is below every number that a lead's lower end
-//! can be, so the row is ruled out; with a NaN for a bound it is computed, and does not win. A lead of
-//! -inf, where a whole block is forbidden, rules out nothing. For the tokens that the mask allows, nothing
-//! changes: their bounds do not depend on other rows. So the token is the one that all bytes would give among
-//! those that are allowed.
+//! `penalize_upper` gives a token that the mask forbids the bias -inf. So its rank by the upper
+//! bytes is -inf, and its rank by all bytes is -inf too, for any logit: the bias is added first,
+//! and no factor or penalty makes more of it. Such a rank never exceeds a number. It is below every
+//! number that a lead's lower end can be, so the row is ruled out. If its bound is NaN, the row is
+//! computed and does not win. If a whole block is forbidden, its lead is -inf and rules out
+//! nothing. For the tokens that the mask allows, nothing changes, because their bounds do not
+//! depend on other rows. So the token is the one that all bytes would give among the allowed ones.
 //!
 //! # How many candidates there are
 //!
@@ -124,19 +126,19 @@ use crate::gpu::{Access, Buffer, Const, Kernel, Recorder, Used};
 use crate::lanes_variants;
 use crate::sampling::{MAX_BIAS, Sampling};
 
-/// The number of rows that one workgroup searches for the best token.
+/// The rows that one workgroup searches for the best token.
 pub(super) const VOCAB_BLOCK: usize = 256;
 
 /// A factor that covers the rounding of a sum of squares.
 pub(super) const SLACK: f32 = 1.002;
 
-/// `2⁻⁵⁶`: the values whose squares underflow have a smaller norm, all together.
+/// `2⁻⁵⁶`. Taken together, all values whose squares underflow have a smaller norm.
 pub const MIN_NORM: f32 = 1.0 / (1u64 << 56) as f32;
 
-/// What the noise adds to the bound of a drawn token's rank.
+/// The error of the noise, which the bound of a drawn token's rank includes.
 const NOISE_ERROR: f32 = 1e-4;
 
-/// `16u`: what rounding takes of biases and penalties, as a share of the largest.
+/// `16u`: the greatest rounding error of biases and penalties, as a share of the largest of them.
 const ROUNDING: f32 = 1.0 / (1u32 << 20) as f32;
 
 /// With a larger [`growth`], logits could overflow, and hardly any row would be ruled out.
@@ -145,7 +147,7 @@ const MAX_GROWTH: f32 = 16.0;
 /// Above this norm of the hidden state, divided by the temperature, a rank might overflow.
 pub(super) const MAX_NORM: f32 = 1e30;
 
-/// Shards of one dispatch: as many as there are bindings for.
+/// The most shards of one dispatch. It has bindings for so many.
 pub(super) const TOGETHER: usize = 2;
 
 pub(super) const KERNEL: Kernel = Kernel {
@@ -205,7 +207,7 @@ fn consts(lanes: u32, n_leads: usize, adjusted: bool) -> Vec<Const> {
     [row_groups(lanes).consts(), own.into()].concat()
 }
 
-/// Whether half of the LM head's bytes may decide with such penalties.
+/// Whether half of the LM head's bytes may suffice with these penalties.
 pub fn adjusts_little(sampling: &Sampling) -> bool {
     growth(sampling) <= MAX_GROWTH
 }
@@ -216,9 +218,9 @@ pub fn rescored_blocks(embd: &Dense) -> usize {
 }
 
 impl Recorder<'_> {
-    /// Finds the best of the ranks of `embd x` in each vocabulary block, by way of the approximate
-    /// ones. `best` is `[rescored_blocks()]`: the bits of the rank, and its id. `penalties` matter
-    /// where the approximation is adjusted.
+    /// Finds the best rank of `embd x` in each vocabulary block, by way of the approximate ranks.
+    /// `best` is `[rescored_blocks()]`: the bits of the rank, and its id. `penalties` are used if
+    /// the approximation is adjusted.
     pub fn rescore(
         &mut self,
         sampling: &Buffer<SamplingParams>,
@@ -230,7 +232,7 @@ impl Recorder<'_> {
     ) {
         debug_assert_eq!(embd.ty, DenseType::F16Split);
         let Approximation { error, approx, leads, adjusted } = approximation;
-        // The hidden state decides how many rows are read. It is at least one.
+        // How many rows are read depends on the hidden state. It is at least one.
         let one = Used::Fixed((embd.k * embd.ty.bytes() / embd.shards.len()) as u64);
         LmHeadRows {
             kernel: &KERNEL,

@@ -7,16 +7,17 @@
 //! others as `gemv_lm_head` does. `sample_bins`, `sample_sift` and `sample_decide` then choose among
 //! those as among all.
 //!
-//! The limit is the greatest of those that the settings give. They come from the leads, each of which is
-//! another row.
+//! The settings give several limits, and the kernel takes the greatest. Limits come from the leads,
+//! which are all different rows.
 //!
 //! # Top-k
 //!
-//! Let `L` be the lower end number `k` among those of the leads. So `k` rows have an `F` of `L` and
-//! more, and the logit number `k` of all is at least `L`. It is in the bin `b` of `selection.rs`. Every
-//! row with an `F` that is a bin's width or more below `L` is in a bin after `b`. The limit is
-//! somewhat more than a bin's width below `L`. So all tokens of bin `b` and those before it are there,
-//! with their logits. No count, no weight and no list that top-k and top-p use has any other token:
+//! Let `L` be the lower end number `k` among those of the leads. So `k` rows have an `F` of at
+//! least `L`, and the logit number `k` of all rows is at least `L`. Let `b` be its bin, see
+//! `selection.rs`. Every row with an `F` that is a bin's width or more below `L` is in a bin after
+//! `b`. The limit is somewhat more than a bin's width below `L`. So all tokens of bin `b` and of
+//! the bins before it are there, with their logits. No count, no weight and no list that top-k and
+//! top-p use has any other token:
 //!
 //! - `sample_sift` adds up bins from the first on, and `b` is where the count reaches `k`. Top-p keeps
 //!   some of the tokens that top-k accepts, so it ends in bin `b` or before.
@@ -24,18 +25,20 @@
 //!
 //! If `b` is the last bin, then top-k accepts all tokens before it, and they are there too.
 //!
-//! `k` leads with lower ends that are not below `L` are counted by the keys of these ends, which sort as
-//! the values do. Only the upper bits of `L` are found. The rest is taken as 0, which lowers it.
-//! `BIN_AND_MORE` and `ROUNDING` cover rounding. A distance in bins is the rounded product of a rounded
-//! difference: below 1023 bins it is off by less than 0.0002 bins, and beyond that the last bin has the
-//! token. The limit itself is off by less than `2u` times `|L|` and 0.001 bins.
+//! The kernel finds `L` by counting leads whose lower ends are not below it. It counts the keys of
+//! these ends, which sort as the values do. It finds only the upper bits of `L` and takes the rest
+//! as 0, which lowers `L`. `BIN_AND_MORE` and `ROUNDING` cover rounding. A distance in bins is the
+//! rounded product of a rounded difference. Below 1023 bins it is off by less than 0.0002 bins, and
+//! beyond that the last bin has the token. The limit itself is off by less than `2u` times `|L|`
+//! and 0.001 bins.
 //!
 //! # Min-p
 //!
-//! If top-p keeps all, no token's weight matters. A token below min-p's limit comes after all that min-p
-//! keeps. So top-k accepts the same of these, whether that token is there or not. The greatest
-//! logit is at least the greatest lower end `M`. `selection.wgsl` subtracts the same number from it as
-//! this kernel from `M`, and rounding keeps the order. So the limit for `M` is not above min-p's.
+//! If top-p keeps all tokens, no token's weight matters. A token below min-p's limit comes after
+//! all that min-p keeps. So top-k accepts the same tokens of those, whether that token is there or
+//! not. The greatest logit is at least the greatest lower end `M`. `selection.wgsl` subtracts a
+//! number from the greatest logit, and this kernel subtracts the same number from `M`. Rounding
+//! keeps the order. So the limit for `M` is not above min-p's.
 //!
 //! # Top-p alone
 //!
@@ -54,30 +57,32 @@
 //! - If there is one token in `b`, then it is the last one that is accepted. It is all that `sample_sift`
 //!   lists, and no weight tells it from others.
 //!
-//! If all of this holds, the draw is that from all logits, to the bit. If not, `rescore_rest` computes the
-//! other logits and sorts them into the bins. None of them is above `G`, and bins are integers. So what
-//! follows gets what `sample_max` and `sample_bins` give for all logits. Both kernels are always submitted:
-//! nobody waits for the answer of the check, and `rescore_rest` ends at once where it is not needed.
+//! If all of this holds, the draw is the one from all logits, to the bit. If not, `rescore_rest`
+//! computes the other logits and sorts them into the bins. None of them is above `G`, and bins are
+//! integers. So the next kernels get the values that `sample_max` and `sample_bins` give for all
+//! logits. Both kernels are always submitted, so the CPU does not wait for the answer of the check.
+//! `rescore_rest` ends at once if it is not needed.
 //!
-//! The margin is four times `SUM_ERROR` of `bin_sums.wgsl`. The sums with and without the rows that are ruled
-//! out may each be off by one `SUM_ERROR`, and `sample_sift` takes one. A token of the last bin weighs nothing
-//! in either sum. `U` gets a hundredth on top, which covers rounding: a weight is the product of two
-//! exponentials, of a row below the limit and of the limit below `G`. Where these are numbers down to -70,
-//! each rounds by less than 2⁻¹⁶, and `exp` in WGSL is off by less than 2⁻¹⁵ of its value. Smaller weights
-//! are nothing beside the margin.
+//! The margin is four times `SUM_ERROR` of `bin_sums.wgsl`. The sum with the rows that are ruled
+//! out and the sum without them may each be off by one `SUM_ERROR`, and `sample_sift` takes one
+//! more. A token of the last bin weighs nothing in either sum. `U` gets a hundredth on top, which
+//! covers rounding. A weight is the product of two exponentials: of a row below the limit, and of
+//! the limit below `G`. As long as the exponents are not below -70, each rounds by less than 2⁻¹⁶,
+//! and `exp` in WGSL is off by less than 2⁻¹⁵ of its value. Smaller weights are nothing beside the
+//! margin.
 //!
-//! # Which draws it pays for
+//! # Where it is used
 //!
-//! Rows that are not ruled out are read in full, so this reads less than the whole LM head where half
-//! of the rows are ruled out. `pays` says for which settings that is so. Other settings would get the
-//! same tokens. In a Gaussian embedding, no token stands out. There the bound is 1.3 standard deviations
-//! of the logits. By the normal distribution, that leaves about a fifth of 128 256 rows for a `k` of 40,
-//! and two fifths for 250.
+//! Rows that are not ruled out are read in full. So this reads less than the whole LM head if half
+//! of the rows are ruled out. `pays` says for which settings that is so. Other settings would get
+//! the same tokens, but later. In a Gaussian embedding, no token stands out. There the bound is 1.3
+//! standard deviations of the logits. By the normal distribution, that leaves about a fifth of 128
+//! 256 rows for a `k` of 40, and two fifths for 250.
 //!
-//! Top-p alone depends on the text. Where a few tokens have most of the weight, nearly all rows are ruled out,
-//! and half of the bytes are read. Where the check fails, one and a half times all bytes are read. This was
-//! computed for 392 hidden states of the bundled model, whose bound is 1.35 logits. The last columns are for
-//! other values of `NATS`:
+//! With top-p alone it depends on the text. If a few tokens have most of the weight, nearly all
+//! rows are ruled out, and half of the bytes are read. If the check fails, one and a half times all
+//! bytes are read. This was computed for 392 hidden states of the bundled model, whose bound is
+//! 1.35 logits. The last columns are for other values of `NATS`:
 //!
 //! | temperature | top-p | checks that hold | bytes read, of all | with 4 nats | with 2 nats |
 //! |---|---|---|---|---|---|
@@ -101,23 +106,25 @@ use crate::gpu::{Access, Allocation, Buffer, Const, Kernel, Recorder, Used};
 use crate::lanes_variants;
 use crate::sampling::Sampling;
 
-/// A bin's width and what rounding takes, in bins.
+/// A bin's width and the rounding error, in bins.
 const BIN_AND_MORE: f32 = 1.01;
 
-/// What rounding takes of a limit, as a share of it.
+/// The rounding error of a limit, as a share of it.
 const ROUNDING: f32 = 3e-7;
 
-/// With top-p alone, how far below the greatest lower end rows are kept, in units of the temperature.
+/// With top-p alone, rows are kept down to so far below the greatest lower end, in units of the
+/// temperature.
 const NATS: f32 = 8.0;
 
 /// With a greater top-p or temperature, too many tokens share the weight.
 const MAX_SHARE: f32 = 0.99;
 const MAX_TEMPERATURE: f32 = 1.0;
 
-/// Leads for each token of top-k, at least. With fewer, the tokens that are best of all share leads.
+/// The fewest leads for each token of top-k. With fewer leads, the best tokens of all would share
+/// some.
 const LEADS_EACH: usize = 4;
 
-/// The furthest below the greatest logit that min-p may go.
+/// The greatest distance below the greatest logit at which min-p may keep tokens.
 const MAX_REACH: f64 = 4.0;
 
 pub(super) const KERNEL: Kernel = Kernel {
@@ -166,28 +173,29 @@ fn consts(lanes: u32, n_leads: usize, n_blocks: usize) -> Vec<Const> {
     [row_groups(lanes).consts(), own.into()].concat()
 }
 
-/// Whether [`Recorder::rescore_kept`] reads less than the whole LM head for a draw with top-k, top-p or
-/// min-p, where there are `n_leads`.
+/// Whether [`Recorder::rescore_kept`] reads less than the whole LM head for a draw with top-k,
+/// top-p or min-p, if there are `n_leads`.
 pub fn pays(sampling: &Sampling, n_leads: usize) -> bool {
     let few = (1..=n_leads / LEADS_EACH).contains(&(sampling.top_k as usize));
     let near = sampling.top_p >= 1.0 && sampling.reach() <= MAX_REACH;
     few || near
 }
 
-/// Whether top-p alone seldom needs [`Recorder::rescore_rest`] in usual texts.
+/// Whether top-p alone seldom needs [`Recorder::rescore_rest`], in usual texts.
 pub fn pays_mostly(sampling: &Sampling) -> bool {
     let alone = sampling.top_k == 0 && sampling.top_p <= MAX_SHARE;
     alone && sampling.temperature <= MAX_TEMPERATURE
 }
 
-/// What the kernels that find logits pass to each other, and to those that choose among them.
+/// The buffers that the kernels which find logits pass to each other and to the kernels that choose
+/// a token.
 pub struct Rescored {
     /// `[rescored_blocks()]`: the key of the greatest logit of each vocabulary block.
     pub greatest: Buffer<u32>,
-    /// `[3, rescored_blocks()]`: these keys, and how much the rows without a logit can weigh at most.
-    /// `rescore_kept.wgsl` says how.
+    /// `[3, rescored_blocks()]`: these keys, then the most that a block's rows without a logit can
+    /// weigh together, then the limit. See `rescore_kept.wgsl`.
     pub(super) blocks: Buffer<u32>,
-    /// `[1]`: whether their logits are needed.
+    /// `[1]`: whether the logits of these rows are needed.
     pub(super) rest: Buffer<u32>,
 }
 
@@ -201,9 +209,10 @@ impl Rescored {
 }
 
 impl Recorder<'_> {
-    /// Makes logits of the approximate logits in `approximation`, which `gemv_upper` has computed: those
-    /// of all rows of `embd` that top-k, top-p and min-p may keep. The others become NaN. With top-p, and
-    /// without top-k, `sample_bins`, [`Recorder::sample_check`] and [`Recorder::rescore_rest`] have to follow.
+    /// Computes the logits of all rows of `embd` that top-k, top-p and min-p may keep. It finds
+    /// these rows by the approximate logits in `approximation`, which `gemv_upper` has computed.
+    /// The other logits become NaN. With top-p and without top-k, `sample_bins`,
+    /// [`Recorder::sample_check`] and [`Recorder::rescore_rest`] have to follow.
     pub fn rescore_kept(
         &mut self,
         sampling: &Buffer<SamplingParams>,
@@ -214,7 +223,7 @@ impl Recorder<'_> {
     ) {
         debug_assert_eq!(embd.ty, DenseType::F16Split);
         let Approximation { error, approx, leads, .. } = approximation;
-        // The hidden state decides how many rows are read. It is at least one.
+        // How many rows are read depends on the hidden state. It is at least one.
         let one = Used::Fixed((embd.k * embd.ty.bytes() / embd.shards.len()) as u64);
         LmHeadRows {
             kernel: &KERNEL,

@@ -46,8 +46,8 @@ fn consts(lanes: u32, n_vocab: usize, n_greatest: usize) -> Vec<Const> {
 }
 
 impl Recorder<'_> {
-    /// If [`Recorder::sample_check`] has found that they are needed: computes those of the `logits`
-    /// `[rows]` that [`Recorder::rescore_kept`] has left out, and adds them to the bins of `selection`.
+    /// If [`Recorder::sample_check`] has found that they are needed, computes the `logits` `[rows]`
+    /// that [`Recorder::rescore_kept`] has left out, and adds them to the bins of `selection`.
     pub fn rescore_rest(
         &mut self,
         sampling: &Buffer<SamplingParams>,
@@ -67,7 +67,7 @@ impl Recorder<'_> {
             consts: consts(self.tuning().lanes, embd.rows, greatest.len()),
             buffers: &[sampling, &embd.shifts, x, rest, greatest, logits, &selection.bins],
         }
-        // Mostly it reads nothing.
+        // In most steps it reads nothing.
         .record_using(self, |_| Used::Fixed(0));
     }
 }

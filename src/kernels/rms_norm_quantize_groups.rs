@@ -33,12 +33,12 @@ fn consts(k: usize, eps: f32, all_tokens: bool) -> Vec<Const> {
 
 impl Recorder<'_> {
     /// `y` `[n_tokens, k]` = the int8 quantisation of the norm of every token of `x`, with a scale
-    /// for each 32 values.
+    /// for every 32 values.
     pub fn rms_norm_quantize_groups(&mut self, x: &Buffer<f32>, norm: &Norm, y: &QuantizedGroups) {
         self.norm_groups(Extent::Tokens(1), x, norm, y);
     }
 
-    /// `y` `[k]` = the same of the last token of `x` alone.
+    /// `y` `[k]` = the same for the last token of `x` alone.
     pub fn rms_norm_quantize_groups_of_last(
         &mut self,
         x: &Buffer<f32>,

@@ -31,9 +31,9 @@ fn consts(shape: &AttentionShape, rows: bool) -> Vec<Const> {
 }
 
 impl Recorder<'_> {
-    /// Rotates q and k of `qkv` `[n_tokens, n_q + 2 n_kv]` by position (RoPE with NeoX pairs;
-    /// `rope_table` `[n_ctx, head_dim / 2]` holds cos and sin). q, divided by `sqrt(head_dim)`,
-    /// goes to `q`; k and v go to `cache`. `rows`: whether the step has rows.
+    /// Rotates q and k of `qkv` `[n_tokens, n_q + 2 n_kv]` by position (RoPE with NeoX pairs).
+    /// `rope_table` `[n_ctx, head_dim / 2]` holds cos and sin. q is divided by `sqrt(head_dim)` and
+    /// goes to `q`. k and v go to `cache`. `rows` says whether the step has rows.
     pub fn rope_kv(
         &mut self,
         qkv: &Buffer<f32>,

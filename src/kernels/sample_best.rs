@@ -33,8 +33,8 @@ fn consts(n_vocab: usize, ranked: bool) -> Vec<Const> {
 }
 
 impl Recorder<'_> {
-    /// `best` `[vocab_blocks]` = the best of each block of `logits`. If `ranked`, with Gumbel noise
-    /// unless greedy. A CPU computes the noise even where it is not used.
+    /// `best` `[vocab_blocks]` = the best token of each block of `logits`. If `ranked`, Gumbel
+    /// noise is added unless the choice is greedy. A CPU computes the noise even if it is not used.
     pub fn sample_best(
         &mut self,
         sampling: &Buffer<SamplingParams>,

@@ -28,8 +28,8 @@ fn consts(n_vocab: usize, n_greatest: usize) -> Vec<Const> {
 }
 
 impl Recorder<'_> {
-    /// Sorts the tokens of `logits` `[n_vocab]` into bins by their distance from the greatest. The key
-    /// of that is the greatest of `greatest`. Every `sample_decide` leaves the bins empty.
+    /// Sorts the tokens of `logits` `[n_vocab]` into bins by their distance from the greatest
+    /// logit. The greatest of `greatest` is its key. Every `sample_decide` leaves the bins empty.
     pub fn sample_bins(
         &mut self,
         sampling: &Buffer<SamplingParams>,

@@ -2,7 +2,7 @@ use crate::compute::NO_TOKEN;
 use crate::gpu::{Access, Buffer, Const, Extent, Kernel, Recorder};
 use crate::one_variant;
 
-/// One workgroup does it all, and there are few blocks.
+/// One workgroup does all of the work, and there are few blocks.
 const WORKGROUP: u32 = 64;
 
 pub(super) const KERNEL: Kernel = Kernel {
@@ -22,8 +22,8 @@ fn consts(n_blocks: usize, n_sampled: usize) -> Vec<Const> {
 }
 
 impl Recorder<'_> {
-    /// `tokens[0]` = the best of `best`; [`NO_TOKEN`] where no logit is a number. It is appended to
-    /// `sampled`, whose first token is dropped.
+    /// `tokens[0]` = the best of `best`; [`NO_TOKEN`] if no logit is a number. It is appended to
+    /// `sampled`, which loses its first token.
     pub fn sample_commit(
         &mut self,
         best: &Buffer<[u32; 2]>,

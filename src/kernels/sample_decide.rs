@@ -37,10 +37,10 @@ fn consts(n_vocab: usize, n_sampled: usize) -> Vec<Const> {
 }
 
 impl Recorder<'_> {
-    /// `tokens[0]` = the best of all tokens that top-k, top-p and min-p accept: of `best` and of
-    /// those that `sample_sift` has listed; [`NO_TOKEN`](crate::compute::NO_TOKEN) where no logit is a
-    /// number. It is appended to `sampled`, whose first token is dropped. Empties `selection` for the
-    /// next token.
+    /// `tokens[0]` = the best of all tokens that top-k, top-p and min-p accept. They are those of
+    /// `best`, and some of those that `sample_sift` has listed. It is
+    /// [`NO_TOKEN`](crate::compute::NO_TOKEN) if no logit is a number. It is appended to `sampled`,
+    /// which loses its first token. Empties `selection` for the next token.
     pub fn sample_decide(
         &mut self,
         sampling: &Buffer<SamplingParams>,

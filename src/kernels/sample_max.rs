@@ -11,8 +11,8 @@ pub(super) const KERNEL: Kernel = Kernel {
 };
 
 impl Recorder<'_> {
-    /// `greatest` `[vocab_blocks]` = the keys of the greatest of `logits` `[n_vocab]` in each vocabulary
-    /// block.
+    /// `greatest` `[vocab_blocks]` = the key of the greatest of `logits` `[n_vocab]` in each
+    /// vocabulary block.
     pub fn sample_max(&mut self, logits: &Buffer<f32>, greatest: &Buffer<u32>) {
         self.dispatch(
             &KERNEL,

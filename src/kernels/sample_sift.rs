@@ -38,9 +38,9 @@ fn consts(n_vocab: usize, n_greatest: usize) -> Vec<Const> {
 }
 
 impl Recorder<'_> {
-    /// `best` `[vocab_blocks]` = the best token of each block of `logits` `[n_vocab]`, among those
-    /// that top-k, top-p and min-p certainly accept. Lists those that they may accept, for
-    /// `sample_decide`. `sample_bins` has run, with the same `greatest`.
+    /// `best` `[vocab_blocks]` = the best token of each block of `logits` `[n_vocab]`, among the
+    /// tokens that top-k, top-p and min-p certainly accept. Lists the tokens that they may accept,
+    /// for `sample_decide`. `sample_bins` must have run, with the same `greatest`.
     pub fn sample_sift(
         &mut self,
         sampling: &Buffer<SamplingParams>,

@@ -1,20 +1,21 @@
 //! How top-k, top-p and min-p find the tokens that can be drawn.
 //!
-//! The order of tokens is that of their logits, and among equal logits that of their ids. Each
-//! filter accepts the first tokens in this order. The kernels find how many:
+//! Tokens are ordered by their logits, and equal ones by their ids. Each filter accepts the first
+//! tokens in this order. The kernels find how many:
 //!
-//! 1. `sample_max` finds the greatest logit. Where `rescore_kept` has computed the logits, it has
-//!    found the greatest too.
+//! 1. `sample_max` finds the greatest logit. If `rescore_kept` has computed the logits, it has
+//!    found the greatest one too.
 //! 2. `sample_bins` sorts all tokens into bins by their distance from it. A bin is a 32nd of a nat
 //!    wide: it spans logits that differ by a 32nd of the temperature.
 //! 3. `sample_sift` adds up the bins. So it finds the bins in which top-k and top-p end. Of the
-//!    tokens above, it takes the best of each vocabulary block. It lists those in these bins.
+//!    tokens above these bins, it takes the best one of each vocabulary block. It lists the tokens
+//!    in them.
 //! 4. `sample_decide` finds the exact tokens at which top-k and top-p end, and takes the best.
 //!
-//! # What the last bin leaves out
+//! # Tokens of the last bin
 //!
 //! The last bin has the tokens that are 32 nats or more below the greatest logit. Top-k and top-p
-//! never end there: they then accept all tokens above it. That changes no draw. The noise of
+//! never end in it. Instead they accept all tokens above it. This changes no draw. The noise of
 //! `noise.wgsl` comes from 23 random bits, and is between -2.9 and 16.7. So a token that is 20 nats
 //! below the best never wins. In a vocabulary of 2¹⁸ tokens, those of the last bin have a share of
 //! the probability of less than 4 in a billion.
@@ -31,7 +32,8 @@ const N_BINS: usize = 1024;
 /// Bins for each unit of logit / temperature.
 const BINS_PER_NAT: f32 = 32.0;
 
-/// [`Sampling`] as the sampling kernels read it; `struct Sampling` in `shared/sampling.wgsl`.
+/// [`Sampling`] in the form that the sampling kernels read; `struct Sampling` in
+/// `shared/sampling.wgsl`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct SamplingParams {
@@ -63,26 +65,28 @@ impl From<&Sampling> for SamplingParams {
 }
 
 impl SamplingParams {
-    /// The same, with the log-probabilities of this many of the likeliest tokens, at most [`MAX_LOGPROBS`].
+    /// The same settings, with the log-probabilities of `n_top` of the likeliest tokens, at most
+    /// [`MAX_LOGPROBS`].
     pub fn with_logprobs(self, n_top: usize) -> Self {
         Self { n_top: n_top.min(MAX_LOGPROBS) as u32, ..self }
     }
 }
 
-/// What the kernels that apply top-k, top-p and min-p share.
+/// The buffers that the kernels of top-k, top-p and min-p share.
 pub struct Selection {
     /// `[vocab_blocks]`: the key of the greatest logit of each block.
     pub greatest: Buffer<u32>,
-    /// `[N_BINS]`: tokens, and what they weigh less than tokens at the bin's upper end.
+    /// `[N_BINS]`: the number of tokens, and how much less they weigh than if all were at the bin's
+    /// upper end.
     pub(super) bins: Buffer<[u32; 2]>,
-    /// `[1]`: where top-k and top-p end, as far as the bins tell; `struct Border`.
+    /// `[1]`: where top-k and top-p end, as far as the bins show it; `struct Border`.
     pub(super) border: Buffer<[u32; 7]>,
-    /// `[1]`: the length of `undecided`.
+    /// `[1]`: the number of tokens in `undecided`.
     pub(super) n_undecided: Buffer<u32>,
     /// `[n_vocab]`: keys and ids of tokens that may be accepted.
     pub(super) undecided: Buffer<[u32; 2]>,
-    /// `[1]`: the last token that can be drawn. Keys sort like logits; the second number is greater
-    /// for lower ids.
+    /// `[1]`: the last token that can be drawn, as two keys. The first sorts as logits do. The
+    /// second is greater for lower ids.
     pub cut: Buffer<[u32; 2]>,
 }
 
@@ -102,7 +106,8 @@ impl Selection {
 
 /// The constants of the bins.
 pub(super) fn bin_consts(n_vocab: usize) -> Vec<Const> {
-    // Sums over the vocabulary of parts of a whole, in integers, stay below 2^32.
+    // Sums over the vocabulary add integer shares of a whole. With so many shares they stay below
+    // 2^32.
     let fine = (u32::MAX / n_vocab as u32).clamp(1, 1 << 23);
     vec![
         Const::size("N_BINS", N_BINS),

@@ -4,10 +4,10 @@ use super::weight::{Dense, DenseType};
 use crate::gpu::{Access, Buffer, Const, Kernel, Recorder};
 use crate::lanes_variants;
 
-/// The longest row that fits into workgroup memory, beside what its lanes add up.
+/// The longest row that fits into workgroup memory. The sums of its lanes take some of it too.
 pub const MAX_SPLIT_COLUMNS: usize = 7680;
 
-/// Fewer lanes than other kernels have: what they add up takes workgroup memory too.
+/// Fewer lanes than other kernels have, because their sums take workgroup memory too.
 const WORKGROUP: u32 = 128;
 
 /// A workgroup splits one row, which it holds in workgroup memory.
@@ -28,10 +28,10 @@ fn consts() -> Vec<Const> {
 }
 
 impl Recorder<'_> {
-    /// Splits the f16 of `embd`, with rows of at most [`MAX_SPLIT_COLUMNS`], into bytes in place.
-    /// `error[row] * |x|` is a bound on what `gemv_upper` of the result may be off by.
+    /// Splits the f16 of `embd` into bytes in place. Its rows have at most [`MAX_SPLIT_COLUMNS`]
+    /// values. `error[row] * |x|` bounds the error of `gemv_upper` with the result.
     ///
-    /// Run the plan once, when the values are there. Plans that are recorded from now on take
+    /// Run the plan once, after the values have come. Plans that are recorded from now on take
     /// `embd` as [`DenseType::F16Split`].
     pub fn split_f16(&mut self, embd: &mut Dense, error: &Buffer<f32>) {
         debug_assert_eq!(embd.ty, DenseType::F16);

@@ -1,16 +1,17 @@
-//! How many splits of attention a kernel merges.
+//! The number of splits of attention, and the pipelines that merge them.
 
 use crate::gpu::{Const, Step};
 
-/// Splits of one token's attention, at most. All products with the merged output read all partials:
-/// with more of them these take longer than the attention gains.
+/// The most splits of one token's attention. Each product that merges splits reads the partials of
+/// all of them. With more splits, this reading costs more time than attention saves.
 pub const MAX_SPLITS: u32 = 12;
 
-// As many as `shaders/shared/merged.wgsl` adds.
+// `shaders/shared/merged.wgsl` adds exactly so many.
 const _: () = assert!(MAX_SPLITS == 12);
 
-/// The products with the merged output have pipelines of their own for steps with so few splits: without
-/// a loop, and for one split without the loads of others. The first that serves a step is taken.
+/// Steps with few splits have pipelines of their own. Each entry is the most splits of a pipeline,
+/// and the test for steps that it serves. With few splits a pipeline needs no loop, and with one
+/// split it loads nothing of others. A step takes the first pipeline that serves it.
 pub(super) const FEW_SPLITS: [(u32, IsTaken); 2] = [(1, has_at_most::<1>), (4, has_at_most::<4>)];
 
 type IsTaken = fn(&Step) -> bool;
@@ -19,7 +20,7 @@ fn has_at_most<const SPLITS: u32>(step: &Step) -> bool {
     step.n_splits <= SPLITS
 }
 
-/// The constant of `shaders/shared/merged.wgsl`: the most splits of the steps that a pipeline is for.
+/// The constant of `shaders/shared/merged.wgsl` that says how many splits a pipeline can merge.
 pub(super) fn splits_const(most: u32) -> Const {
     Const::U32("MAX_SPLITS", most)
 }

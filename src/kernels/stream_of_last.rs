@@ -28,9 +28,10 @@ fn consts(k: usize) -> Vec<Const> {
 }
 
 impl Recorder<'_> {
-    /// `stream` = the last token of `x` `[n_tokens, k]` as the input of `norm`, which comes next.
-    /// [`Recorder::stream_packed`] writes the same for the stream that it adds to. `k` is a multiple of
-    /// 32, and the device has at least [`MIN_LANES`](super::packed::MIN_LANES) lanes for a row.
+    /// `stream` = the last token of `x` `[n_tokens, k]`, as the input of `norm`, which comes next.
+    /// [`Recorder::stream_packed`] writes the same for the stream that it adds to. `k` is a
+    /// multiple of
+    /// 32. The device must have at least [`MIN_LANES`](super::packed::MIN_LANES) lanes for a row.
     pub fn stream_of_last(&mut self, x: &Buffer<f32>, norm: &Norm, stream: &Stream) {
         let k = norm.weight.len();
         self.dispatch(

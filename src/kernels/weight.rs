@@ -1,5 +1,5 @@
-//! Weights and activations as the kernels see them. Matrices are cut by rows where they exceed a
-//! binding.
+//! Weights and activations, in the form that kernels read. A matrix that exceeds a binding is cut
+//! into shards of rows.
 
 use std::ops::Range;
 
@@ -16,14 +16,14 @@ pub struct Shard {
 
 /// A ternary matrix `[matrices, rows, k]` in i2_s codes, with a scale for each row.
 ///
-/// Tensors with the same input are stacked: q, k and v row after row in one matrix; gate and up as
-/// two matrices whose rows pair up.
+/// Tensors with the same input are stacked. q, k and v are one matrix, row after row. gate and up
+/// are two matrices, and each row of gate belongs to the same row of up.
 pub struct Ternary {
     /// Values in a row.
     pub k: usize,
     /// Rows of each matrix.
     pub rows: usize,
-    /// 1, or 2 for gate and up.
+    /// The number of matrices: 1, or 2 for gate and up.
     pub matrices: usize,
     /// The codes. Each shard holds its rows of the first matrix, then those of the second.
     pub shards: Vec<Shard>,
@@ -54,14 +54,14 @@ pub enum DenseType {
 pub struct Dense {
     /// Values in a row.
     pub k: usize,
-    /// Rows.
+    /// The number of rows.
     pub rows: usize,
     /// How values are held.
     pub ty: DenseType,
     /// The values.
     pub shards: Vec<Shard>,
-    /// `[rows]`: by how much the exponents of each row are lowered in a split embedding; see
-    /// `shaders/shared/split_f16.wgsl`. Kernels of other types do not read it.
+    /// `[rows]`: the number by which the exponents of each row are lowered in a split embedding.
+    /// See `shaders/shared/split_f16.wgsl`. Kernels of other types do not read it.
     pub shifts: Buffer<u32>,
 }
 
@@ -80,7 +80,7 @@ impl DenseType {
 pub struct Norm {
     /// `[k]`.
     pub weight: Buffer<f32>,
-    /// Keeps rows of zeros from a division by zero.
+    /// Added to the mean of the squares, so that a row of zeros causes no division by zero.
     pub eps: f32,
 }
 
@@ -93,12 +93,12 @@ pub struct Quantized {
     pub scale: Buffer<[f32; 2]>,
 }
 
-/// What happens to a matrix product `v`.
+/// The use of a matrix product `v`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Product {
     /// `y = v`.
     Store,
-    /// `y += v`: the residual connection.
+    /// `y += v`, for the residual connection.
     Add,
     /// `y = activation(gate) * up`, for two stacked matrices.
     Gated(Activation),
@@ -108,12 +108,12 @@ impl Product {
     /// For [`Kernel::example`](crate::gpu::Kernel::example).
     pub(super) const EXAMPLE: Self = Self::Gated(Activation::Relu2);
 
-    /// Matrices that it takes.
+    /// The number of matrices that it takes.
     pub const fn matrices(self) -> usize {
         if matches!(self, Self::Gated(_)) { 2 } else { 1 }
     }
 
-    /// What the shaders know of it.
+    /// The constants for the shaders.
     pub(super) fn consts(self) -> Vec<Const> {
         const ALL: [(&str, Activation); 3] =
             [("RELU2", Activation::Relu2), ("SILU", Activation::Silu), ("GELU", Activation::Gelu)];

@@ -2,22 +2,22 @@
 
 use crate::gpu::Extent;
 
-/// Threads in a workgroup, unless a kernel has a reason for fewer: the most that every adapter
-/// allows.
+/// Threads in a workgroup, unless a kernel has a reason for fewer. Every adapter allows so many.
 pub(super) const WORKGROUP: u32 = 256;
 
-/// Tokens that the kernels of a draft pass take at a time: `gemm_few` and `gemm_lm_head`.
+/// The tokens that the kernels of a draft pass, `gemm_few` and `gemm_lm_head`, take at a time.
 pub const FEW: usize = 8;
 
 /// Tokens in a vocabulary block. One workgroup finds the best of a block.
 pub const VOCAB_BLOCK: usize = 1024;
 
-/// The blocks of a vocabulary, each with its best token.
+/// The number of vocabulary blocks. Each has a best token.
 pub const fn vocab_blocks(n_vocab: usize) -> usize {
     n_vocab.div_ceil(VOCAB_BLOCK)
 }
 
-/// Any number of workgroups, over two dimensions where WebGPU's limit on one is exceeded.
+/// Any number of workgroups. If it exceeds WebGPU's limit on one dimension, they are spread over
+/// two.
 pub(super) fn in_a_row(groups: usize) -> [Extent; 3] {
     const MAX: usize = 65_535;
     [

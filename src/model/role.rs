@@ -29,8 +29,8 @@ pub enum Role {
     AttnKNorm,
     /// The norm of the results of all heads `[n_head * head_dim]`.
     AttnSubNorm,
-    /// The product that brings the results of all heads back to the residual stream `[n_head *
-    /// head_dim, n_embd]`.
+    /// The product that brings the results of all heads back to the residual stream
+    /// `[n_head * head_dim, n_embd]`.
     AttnOutput,
     /// The norm before the feed-forward network `[n_embd]`.
     FfnNorm,

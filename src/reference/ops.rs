@@ -22,8 +22,8 @@ pub fn rms_norm(x: &[f32], weight: &[f32], eps: f32) -> Vec<f32> {
     y
 }
 
-/// Quantises a row to int8: `q = round(x * s)`, with ties to even. Returns `q` and `s = 127 /
-/// max|x|`.
+/// Quantises a row to int8: `q = round(x * s)`, with ties to even. Returns `q` and
+/// `s = 127 / max|x|`.
 ///
 /// If `max|x|` is below 1e-5, `s` is `127 / 1e-5`, as in bitnet.cpp.
 pub fn quantize(x: &[f32]) -> (Vec<i8>, f32) {
