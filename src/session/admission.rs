@@ -1,4 +1,4 @@
-//! How a call becomes a generation: its prompt is checked, and it gets a slot and its room.
+//! Makes a generation of a call: checks its prompt, and gives it a slot and room in the KV cache.
 
 use std::rc::Rc;
 
@@ -17,8 +17,8 @@ use crate::chat::Channels;
 use crate::error::Result;
 
 impl Session {
-    /// Gives a call its room, so that it runs; or its answer, if something is wrong with it; or puts
-    /// it back, if running generations have the room.
+    /// Gives a call its room, so that it runs. If something is wrong with the call, answers it with
+    /// the error. If running generations have the room, puts the call back.
     pub(super) async fn begin<'a>(
         &mut self,
         calls: &Calls<'a>,
@@ -82,13 +82,15 @@ impl Session {
         let most = generation.most();
         let (wanted, bytes) = match running.all.is_empty() {
             true => (generation.wanted(ids.len()), MAX_KEPT),
-            // Who joins others has all its room at once: nobody ever waits for another's.
+            // A call that joins others gets all its room at once, so that no generation waits for
+            // another's room.
             false => (Wanted { least: most, most }, MAX_SHARED),
         };
         let asked = self.asked.take().filter(|asked| asked.prompt == ids);
         let placed = match self.place(&ids, wanted, bytes).await {
             Ok(placed) => placed,
-            // The GPU is lost: the call is out of the queue, and gets the error as those that run do.
+            // The GPU is lost. The call is out of the queue, so it gets the error here, as running
+            // calls do.
             Err(error) => {
                 generation.fail(error.clone());
                 return Err(error);
@@ -103,7 +105,7 @@ impl Session {
         };
         let sequence = self.caches.running(id)?;
         let channels = match &asked {
-            // Not a chat: all that is generated continues the prompt.
+            // This is no chat: all that is generated continues the prompt.
             None => Channels::answer(),
             Some(conversation) if conversation.begins_reasoning() => Channels::reasoning(),
             Some(_) => Channels::new(),
@@ -131,7 +133,7 @@ impl Session {
             Prompt::Chat { messages, thinking } => self.chat_prompt(messages, *thinking)?,
         };
         self.check_prompt(&ids)?;
-        // The last token's keys and values need no room in the cache.
+        // The keys and values of the last token need no room in the cache.
         let room = self.traits.n_ctx - ids.len() + 1;
         Ok((ids, call.options.max_tokens.unwrap_or(room).min(room)))
     }

@@ -1,7 +1,7 @@
-//! The sequences whose keys and values the KV cache holds, each in a range of positions of its own.
+//! The sequences whose keys and values the KV cache holds. Each has its own range of positions.
 //!
-//! A sequence keeps its range after its generation, so that one which continues it computes only what is
-//! new. Where there is no room, the sequence that was used longest ago gives up its range.
+//! A sequence keeps its range after its generation. So a sequence that continues it computes only
+//! its new tokens. If there is no room, the least recently used sequence gives up its range.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,14 +10,15 @@ use super::conversation::Conversation;
 use crate::chat::Message;
 use crate::error::{Error, Result};
 
-/// A sequence that loses fewer tokens to another that begins as it does is not worth a copy.
+/// A new sequence takes the range of one that begins alike, if that one loses fewer tokens than
+/// this. A copy would not be worth its memory.
 const FEW_LOST: usize = 64;
 
-/// Sequences that are kept, at most: a page that asks one thing after another should not make the KV
-/// cache grow.
+/// The most sequences that are kept. The KV cache should not grow because a page asks one question
+/// after another.
 const MAX_SEQUENCES: usize = 8;
 
-/// Names a sequence in [`Caches`]. It is never used again for another.
+/// The name of a sequence in [`Caches`]. It is never used again for another sequence.
 pub(super) type CacheId = u64;
 
 /// A sequence and its range of the KV cache.
@@ -25,18 +26,19 @@ pub(super) type CacheId = u64;
 pub(super) struct Cached {
     /// The prompt, and the tokens chosen after it.
     pub(super) tokens: Vec<u32>,
-    /// Positions of its range that are filled, or will be by the steps in flight. They hold the keys
-    /// and values of `tokens`; behind those perhaps of tokens that were computed but not used.
+    /// Positions of its range that are filled, or that the steps in flight will fill. They hold the
+    /// keys and values of `tokens`. Behind them there may be those of tokens that were computed but
+    /// not used.
     pub(super) filled: usize,
-    /// How many of `tokens` are the prompt.
+    /// How many of `tokens` belong to the prompt.
     pub(super) prompt: usize,
-    /// The conversation whose prompt and answer are `tokens`, if there is one.
+    /// The conversation with this prompt and answer, if it is a chat.
     pub(super) conversation: Option<Conversation>,
-    /// Where its positions are in the KV cache; empty if only the sequence is known.
+    /// Its positions in the KV cache. Empty if only the tokens are known.
     room: Range<usize>,
     /// Whether a generation uses it.
     busy: bool,
-    /// When it was used last, by the count of uses.
+    /// The count of uses when it was last used.
     used: u64,
 }
 
@@ -46,7 +48,7 @@ pub(super) struct Caches {
     all: BTreeMap<CacheId, Cached>,
     /// Positions of the KV cache.
     positions: usize,
-    /// Of a deterministic session: only a prompt's chunks of so many tokens are used again.
+    /// In a deterministic session: tokens of a prompt's chunk. Only whole chunks are used again.
     grid: Option<usize>,
     uses: u64,
 }
@@ -60,16 +62,16 @@ pub(super) struct Wanted {
     pub(super) most: usize,
 }
 
-/// The range that a sequence got.
+/// The range that a sequence was given.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Placed {
     pub(super) id: CacheId,
-    /// The keys and values to be copied before the sequence is used, one after the other.
+    /// The keys and values to copy before the sequence is used, in this order.
     pub(super) copies: Vec<Copied>,
 }
 
-/// Positions to copy within the KV cache, the first ones first: the ranges may overlap where `to`
-/// is before `from`.
+/// Positions to copy within the KV cache, in ascending order, because the ranges may overlap if
+/// `to` is before `from`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Copied {
     pub(super) from: usize,
@@ -88,15 +90,15 @@ impl Cached {
         self.room.len()
     }
 
-    /// Tokens of `ids` whose keys and values it can give. The last of `ids` never counts, because its
-    /// logits are needed.
+    /// How many of the first `ids` have their keys and values in it. The last of `ids` never
+    /// counts, because its logits are needed.
     fn shared(&self, ids: &[u32], grid: Option<usize>) -> usize {
         let given = &self.tokens[..self.given(grid)];
         let same = given.iter().zip(ids).take_while(|(a, b)| a == b).count();
         on_grid(same.min(ids.len() - 1), grid)
     }
 
-    /// Tokens whose keys and values another sequence may use.
+    /// How many of its tokens have keys and values that another sequence may use.
     fn given(&self, grid: Option<usize>) -> usize {
         match grid {
             None => self.valid(),
@@ -104,7 +106,7 @@ impl Cached {
         }
     }
 
-    /// Tokens whose keys and values it holds.
+    /// How many of its tokens have their keys and values.
     fn valid(&self) -> usize {
         self.filled.min(self.tokens.len())
     }
@@ -116,8 +118,8 @@ fn on_grid(n: usize, grid: Option<usize>) -> usize {
 }
 
 impl Caches {
-    /// Of a KV cache of `positions`, with no sequence. With a `grid`, only what a prompt's chunks of so many
-    /// tokens have computed is used again.
+    /// A KV cache of `positions`, without sequences. With a `grid`, only tokens are used again that
+    /// were computed in a prompt's chunks of so many tokens.
     pub(super) fn new(positions: usize, grid: Option<usize>) -> Self {
         Self { positions, grid, ..Self::default() }
     }
@@ -127,7 +129,7 @@ impl Caches {
         self.positions = positions;
     }
 
-    /// Positions that no sequence has.
+    /// Positions that belong to no sequence.
     pub(super) fn unused(&self) -> usize {
         self.positions - self.all.values().map(Cached::room).sum::<usize>()
     }
@@ -137,14 +139,15 @@ impl Caches {
         self.all.clear();
     }
 
-    /// The sequence of that id, if it has not been given up.
+    /// The sequence with this id, if it still has its range.
     pub(super) fn get(&mut self, id: CacheId) -> Option<&mut Cached> {
         self.all.get_mut(&id)
     }
 
     /// The sequence of a generation.
     ///
-    /// Errors: `internal` if it was given up, which cannot be: nothing is that is in use.
+    /// Errors: `internal` if it was given up. That cannot be, because no sequence in use is given
+    /// up.
     pub(super) fn running(&mut self, id: CacheId) -> Result<&mut Cached> {
         self.get(id).ok_or_else(given_up)
     }
@@ -154,14 +157,14 @@ impl Caches {
         self.all.values().max_by_key(|cached| cached.used)
     }
 
-    /// A sequence without room, of which only the tokens are known.
+    /// Adds a sequence without room. Only its tokens are known.
     pub(super) fn remember(&mut self, tokens: Vec<u32>, conversation: Option<Conversation>) {
         let id = self.next_use();
         let sequence = Cached { tokens, conversation, used: id, ..Cached::default() };
         self.all.insert(id, sequence);
     }
 
-    /// The sequence whose conversation has most of `messages`, at the beginning.
+    /// The sequence whose conversation shares most messages with `messages`, from the first one on.
     pub(super) fn conversing(&self, messages: &[Message]) -> Option<&Cached> {
         let shared = |cached: &&Cached| {
             let conversation = cached.conversation.as_ref();
@@ -170,14 +173,16 @@ impl Caches {
         self.all.values().filter(|cached| cached.conversation.is_some()).max_by_key(shared)
     }
 
-    /// Where the idle sequence that holds most of `ids` begins in the KV cache, and how many it holds.
+    /// For the idle sequence that holds most of `ids`: where it begins in the KV cache, and how
+    /// many it holds.
     pub(super) fn holding(&self, ids: &[u32]) -> Option<(usize, usize)> {
         self.best(ids).map(|(id, n)| (self.all[&id].first(), n))
     }
 
-    /// Gives `ids` a range, for one generation: that of the sequence that has most of them, if it loses
-    /// few tokens; or a new one, into which those it has are to be copied. Other sequences may move.
-    /// `None` if there is no room. The sequence's `filled` says how many of `ids` the range holds.
+    /// Gives `ids` a range for a generation. It is the range of the sequence that has most of them,
+    /// if that one loses few tokens. Otherwise it is a new range, into which the shared tokens have
+    /// to be copied. Other sequences may move. `None` if there is no room. The sequence's `filled`
+    /// says how many of `ids` the range holds.
     pub(super) fn place(&mut self, ids: &[u32], wanted: Wanted) -> Option<Placed> {
         if let Some(placed) = self.place_at_once(ids, wanted) {
             return Some(placed);
@@ -190,7 +195,8 @@ impl Caches {
         Some(Placed { copies: [moves, placed.copies].concat(), ..placed })
     }
 
-    /// Moves all sequences together, to the beginning. Running generations continue in the new range.
+    /// Moves all sequences together, to the beginning. Running generations continue in their new
+    /// ranges.
     fn compact(&mut self) -> Vec<Copied> {
         let mut sequences: Vec<_> =
             self.all.values_mut().filter(|sequence| sequence.room() > 0).collect();
@@ -233,8 +239,8 @@ impl Caches {
         Some(Placed { copies, ..self.take(new, ids, filled, wanted.most) })
     }
 
-    /// Like [`Caches::place`], but other sequences give up their range as far as it takes. `None` if
-    /// running generations have the room.
+    /// Like [`Caches::place`], but idle sequences give up their ranges until there is room; `None`
+    /// if running generations have the room.
     pub(super) fn place_anyway(&mut self, ids: &[u32], wanted: Wanted) -> Option<Placed> {
         loop {
             if let Some(placed) = self.place(ids, wanted) {
@@ -252,8 +258,8 @@ impl Caches {
         }
     }
 
-    /// Gives a running sequence more room: in its range, or in another, into which what it holds is to be
-    /// copied. Other sequences may move. `None` if there is no room.
+    /// Gives a running sequence more room. It gets it in its range, or in another one, into which
+    /// its keys and values have to be copied. Other sequences may move. `None` if there is no room.
     pub(super) fn extend(&mut self, id: CacheId, wanted: Wanted) -> Option<Vec<Copied>> {
         if let Some(copies) = self.extend_at_once(id, wanted) {
             return Some(copies);
@@ -269,7 +275,7 @@ impl Caches {
         Some([moves, copies].concat())
     }
 
-    /// Like [`Caches::extend`], but other sequences give up their range as far as it takes.
+    /// Like [`Caches::extend`], but idle sequences give up their ranges until there is room.
     pub(super) fn extend_anyway(&mut self, id: CacheId, wanted: Wanted) -> Option<Vec<Copied>> {
         loop {
             if let Some(copies) = self.extend(id, wanted) {
@@ -294,7 +300,8 @@ impl Caches {
         Some(Vec::new())
     }
 
-    /// Must be called when the generation of a sequence has ended. It keeps what it has filled.
+    /// Must be called when the generation of a sequence has ended. The sequence keeps its filled
+    /// positions.
     pub(super) fn release(&mut self, id: CacheId) {
         if let Some(cached) = self.all.get_mut(&id) {
             cached.busy = false;
@@ -305,7 +312,7 @@ impl Caches {
         }
     }
 
-    /// Ends all generations: those of a future that was dropped too.
+    /// Ends all generations, also those whose future was dropped.
     pub(super) fn release_all(&mut self) {
         let busy = self.all.iter().filter(|(_, cached)| cached.busy).map(|(&id, _)| id);
         for id in busy.collect::<Vec<_>>() {
@@ -318,14 +325,14 @@ impl Caches {
         self.uses
     }
 
-    /// The idle sequence that was used longest ago; `last` only if there is no other.
+    /// The idle sequence that was least recently used. It is `last` only if there is no other.
     fn oldest(&self, last: Option<CacheId>) -> Option<CacheId> {
         let idle = self.all.iter().filter(|(_, cached)| !cached.busy);
         let oldest = idle.min_by_key(|(id, cached)| (Some(**id) == last, cached.used));
         oldest.map(|(&id, _)| id)
     }
 
-    /// The idle sequence that holds most of `ids`, and how many.
+    /// The idle sequence that holds most of `ids`, and how many it holds.
     fn best(&self, ids: &[u32]) -> Option<(CacheId, usize)> {
         let idle = self.all.iter().filter(|(_, cached)| !cached.busy);
         let shared = idle.map(|(&id, cached)| (id, cached.shared(ids, self.grid), cached.used));
@@ -333,10 +340,10 @@ impl Caches {
         best.map(|(id, n, _)| (id, n))
     }
 
-    /// Makes the range of `id` that of `ids`, of which it holds `shared`.
+    /// Gives the range of `id` to `ids`. The range holds the first `shared` of them.
     fn take(&mut self, id: CacheId, ids: &[u32], shared: usize, most: usize) -> Placed {
         let (room, used) = (self.room_from(id), self.next_use());
-        // Sequences without room serve to make one prompt.
+        // A sequence without room has served its purpose once a prompt was made of it.
         let known = self.all.iter().filter(|(_, cached)| cached.room.is_empty());
         let same =
             |cached: &Cached| cached.tokens.iter().zip(ids).take_while(|(a, b)| a == b).count();
@@ -369,7 +376,8 @@ impl Caches {
         after.min().unwrap_or(self.positions) - start
     }
 
-    /// The first free range that has room for all that is wanted, else the largest that is enough.
+    /// The first free range with all the room that is wanted. If there is none, the largest that
+    /// suffices.
     fn free(&self, wanted: Wanted) -> Option<Range<usize>> {
         let mut rooms: Vec<_> = self.all.values().map(|cached| cached.room.clone()).collect();
         rooms.retain(|room| !room.is_empty());
@@ -383,7 +391,7 @@ impl Caches {
     }
 }
 
-/// A sequence that a generation uses has no room.
+/// The error for a sequence that lost its room although a generation uses it.
 pub(super) fn given_up() -> Error {
     Error::Internal("a running sequence has no room in the KV cache".into())
 }
@@ -392,7 +400,7 @@ pub(super) fn given_up() -> Error {
 mod tests {
     use super::*;
 
-    /// A KV cache of which each position holds a token, as the GPU's would.
+    /// A KV cache that holds a token at each position, where the GPU's holds keys and values.
     struct Held {
         caches: Caches,
         positions: Vec<u32>,
@@ -403,7 +411,7 @@ mod tests {
             Self { caches: Caches::new(positions, None), positions: vec![u32::MAX; positions] }
         }
 
-        /// Begins a generation. Gives the sequence's id and how many tokens need not be computed.
+        /// Begins a generation. Gives the sequence's id, and how many tokens need not be computed.
         fn begin(&mut self, ids: &[u32], wanted: Wanted, anyway: bool) -> Option<(CacheId, usize)> {
             let placed = match anyway {
                 true => self.caches.place_anyway(ids, wanted)?,
@@ -432,7 +440,7 @@ mod tests {
             self.check();
         }
 
-        /// No two sequences share a position, and each has its own tokens.
+        /// Checks that no two sequences share a position, and that each has its own tokens.
         fn check(&mut self) {
             let mut rooms: Vec<_> = self.caches.all.values().map(|c| c.room.clone()).collect();
             rooms.retain(|room| !room.is_empty());
@@ -444,7 +452,8 @@ mod tests {
             }
         }
 
-        /// A generation from its beginning to its end. Gives the tokens that were not computed.
+        /// Runs a generation from its beginning to its end. Gives the tokens that were not
+        /// computed.
         fn generate(&mut self, ids: &[u32]) -> usize {
             let wanted = Wanted { least: ids.len(), most: ids.len() };
             let (id, reused) = self.begin(ids, wanted, true).unwrap();
@@ -479,7 +488,7 @@ mod tests {
         assert_eq!(held.generate(&sequence(0, 200)), 199);
         assert_eq!(held.generate(&sequence(2000, 200)), 199);
         assert_eq!(held.generate(&sequence(1000, 200)), 0);
-        // However short they are, not all sequences are kept.
+        // Not all sequences are kept, however short they are.
         let mut held = Held::new(500);
         for first in 0..=MAX_SEQUENCES as u32 {
             held.generate(&sequence(100 * first, 10));
@@ -497,7 +506,8 @@ mod tests {
         for of in [1000, 2000] {
             assert_eq!(held.generate(&[branch(of), vec![9]].concat()), 300);
         }
-        // Without room the beginning is used in place, and the rest of the sequence is lost.
+        // There is no room for a copy. So the beginning is used in place, and the rest of the
+        // sequence is lost.
         let mut held = Held::new(400);
         held.generate(&branch(1000));
         assert_eq!(held.generate(&branch(2000)), 200);
@@ -511,7 +521,7 @@ mod tests {
         let (id, _) =
             held.begin(&sequence(0, 200), Wanted { least: 300, most: 300 }, false).unwrap();
         let cached = held.caches.get(id).unwrap();
-        // What is generated after the prompt fills its last chunk, but by other steps.
+        // The generated tokens fill the prompt's last chunk, but other steps have computed them.
         cached.tokens.extend(200..300);
         cached.filled = 300;
         held.positions[200..300].copy_from_slice(&sequence(200, 100));
@@ -541,7 +551,7 @@ mod tests {
         let (first, _) = held.begin(&sequence(0, 100), wanted(200, 300), false).unwrap();
         assert_eq!(held.caches.get(first).unwrap().room(), 300);
         assert!(held.begin(&sequence(0, 101), wanted(300, 300), true).is_none());
-        // What it holds already is nobody else's to use.
+        // No other sequence may use the tokens of a running one.
         let (second, reused) = held.begin(&sequence(0, 101), wanted(101, 300), false).unwrap();
         assert_eq!((held.caches.get(second).unwrap().room(), reused), (200, 0));
         held.caches.release(first);
@@ -567,7 +577,7 @@ mod tests {
         assert_eq!(held.caches.all[&second].room, 100..400);
         held.extend(first, 300);
         assert_eq!(held.caches.all[&first].room, 400..700);
-        // Together there is room for it, behind the other.
+        // There is room for it if sequences move together, behind the other.
         held.extend(second, 400);
         assert_eq!(held.caches.all[&second].room, 600..1000);
         assert!(held.caches.extend_anyway(first, wanted(601)).is_none());

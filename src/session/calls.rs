@@ -12,7 +12,7 @@ use super::stats::Stats;
 use crate::chat::Message;
 use crate::error::Result;
 
-/// What to generate from.
+/// The input of a generation.
 #[derive(Clone, Debug)]
 pub enum Prompt {
     /// These tokens.
@@ -27,10 +27,10 @@ pub enum Prompt {
     },
 }
 
-/// Called with each token, until it breaks.
+/// Called with each token until it breaks.
 pub type OnToken<'a> = Box<dyn FnMut(Token) -> ControlFlow<()> + 'a>;
 
-/// A generation that was asked for.
+/// A generation that a caller asks for.
 pub(super) struct Call<'a> {
     pub(super) prompt: Prompt,
     pub(super) options: GenerateOptions,
@@ -38,16 +38,16 @@ pub(super) struct Call<'a> {
     pub(super) answer: oneshot::Sender<Result<Stats>>,
 }
 
-/// Calls in the order in which [`Session::serve`](super::loaded::Session::serve) takes them. More may come
-/// while it does.
+/// Calls in the order in which [`Session::serve`](super::loaded::Session::serve) takes them. More
+/// calls may come while it runs.
 #[derive(Default)]
 pub struct Calls<'a> {
     waiting: RefCell<VecDeque<Call<'a>>>,
 }
 
 impl<'a> Calls<'a> {
-    /// Adds a call. The statistics come when it has ended. Who drops the receiver ends the call
-    /// after the steps in flight.
+    /// Adds a call. The receiver gets the statistics when the call has ended. A caller who drops
+    /// the receiver ends the call after the steps in flight.
     pub fn push(
         &self,
         prompt: Prompt,
@@ -64,24 +64,24 @@ impl<'a> Calls<'a> {
         self.waiting.borrow().is_empty()
     }
 
-    /// Drops the calls that wait.
+    /// Drops the waiting calls.
     pub fn clear(&self) {
         self.waiting.borrow_mut().clear();
     }
 
-    /// Takes the first call that somebody still waits for.
+    /// Takes the first call whose receiver was not dropped.
     pub(super) fn pop(&self) -> Option<Call<'a>> {
         let mut waiting = self.waiting.borrow_mut();
         waiting.retain(|call| !call.answer.is_canceled());
         waiting.pop_front()
     }
 
-    /// Puts a call back that found no room.
+    /// Puts a call back for which there was no room.
     pub(super) fn put_back(&self, call: Call<'a>) {
         self.waiting.borrow_mut().push_front(call);
     }
 
-    /// Ends the first call with an error: what it needs cannot be had.
+    /// Ends the first call with an error, because it cannot get what it needs.
     pub fn fail(&self, error: crate::error::Error) {
         if let Some(call) = self.pop() {
             let _ = call.answer.send(Err(error));

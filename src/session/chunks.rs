@@ -1,12 +1,12 @@
 //! The size of the chunks in which a prompt is computed.
 //!
 //! On a fast card a chunk has as many tokens as the engine has room for. On a slow card it has
-//! fewer: a page is not drawn and an abort is not answered until the chunk is done, and some
-//! systems take a driver that is busy for seconds for hung. The size changes no number on the drivers of the
-//! tests, see [`crate::compute::Compute::prefill`].
+//! fewer. Until a chunk is done, a page is not drawn and an abort is not answered. And some systems
+//! assume that a driver hangs if it is busy for seconds. The size changes no number on the drivers
+//! of the tests, see [`crate::compute::Compute::prefill`].
 //!
-//! Of a deterministic session, all chunks end at multiples of one size. So a token is always computed by the
-//! same step, whatever the card's speed, and whatever of the text was there before.
+//! In a deterministic session, all chunks end at multiples of one size. So the same step always
+//! computes a token, however fast the card is, and however much of the sequence was there before.
 
 use std::iter::successors;
 
@@ -15,21 +15,22 @@ use web_time::{Duration, Instant};
 use crate::compute::{Compute, Pending};
 use crate::error::Result;
 
-/// A chunk should take at most this long. An NVIDIA H200 computes 1024 tokens of a model of 8 billion
-/// weights in it; in chunks of 512 it took 3 % longer, in chunks of 256 another twentieth.
+/// The longest time of a chunk. In this time, an NVIDIA H200 computes 1024 tokens of a model of 8
+/// billion weights. In chunks of 512 tokens it took 3 % longer, in chunks of 256 another 5 %.
 const MAX_TIME: Duration = Duration::from_millis(200);
 
-/// Fewer tokens do not fill the kernels' tiles, and take hardly less time.
+/// The fewest tokens of a chunk. Fewer tokens do not fill the kernels' tiles, so they take hardly
+/// less time.
 const MIN_TOKENS: usize = 64;
 
-/// Tokens of a chunk of a deterministic session, at most. With more, a turn of a chat computes more of the
-/// turn before again; with fewer, a card has too little to do.
+/// The most tokens of a chunk in a deterministic session. With larger chunks, a turn of a chat
+/// computes more of the turn before again. With smaller ones, a card has too little to do.
 const FIXED_TOKENS: usize = 128;
 
-/// The speed of the card with this model, as far as it is known.
+/// The measured speed of the card with this model, and the size of chunks that follows from it.
 pub(super) struct Chunks {
     max_tokens: usize,
-    /// Whether all chunks end at multiples of `max_tokens`, whatever the speed.
+    /// Whether all chunks end at multiples of `max_tokens`, independent of the speed.
     fixed: bool,
     /// Seconds for each token of the last chunk.
     each: Option<f64>,
@@ -38,22 +39,22 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
-    /// The engine has room for `max_tokens`.
+    /// For an engine that has room for `max_tokens`.
     pub(super) fn new(max_tokens: usize) -> Self {
         Self { max_tokens, fixed: false, each: None, free: None }
     }
 
-    /// Of a deterministic session.
+    /// For a deterministic session.
     pub(super) fn fixed(max_tokens: usize) -> Self {
         Self { fixed: true, ..Self::new(max_tokens.min(FIXED_TOKENS)) }
     }
 
-    /// The multiples at which all chunks end, if there are such.
+    /// The size at whose multiples all chunks end; `None` if they end anywhere.
     pub(super) fn grid(&self) -> Option<usize> {
         self.fixed.then_some(self.max_tokens)
     }
 
-    /// Tokens in the next chunk: few, until it is known how long they take.
+    /// Tokens in the next chunk. They are few until it is known how long they take.
     pub(super) fn tokens(&self) -> usize {
         let min = MIN_TOKENS.min(self.max_tokens);
         let Some(each) = self.each else { return min };
@@ -63,14 +64,15 @@ impl Chunks {
             .unwrap_or(min)
     }
 
-    /// Where the computation of a sequence may begin whose first `filled` tokens are there.
+    /// Where the computation of a sequence may begin if its first `filled` tokens are in the cache.
     pub(super) fn start(&self, filled: usize) -> usize {
         self.grid().map_or(filled, |grid| filled / grid * grid)
     }
 
-    /// The next chunk of a sequence of `len` tokens, of which those before `pos` were submitted, and the
-    /// first `from` before that: how many tokens it has, and where a chunk of a fast card would end.
-    /// On a slow card several chunks end there, and all attend as if they were one.
+    /// The next chunk of a sequence of `len` tokens. The tokens before `from` were in the cache,
+    /// and those up to `pos` were submitted. Gives the number of tokens, and where a chunk of a
+    /// fast card would end. On a slow card several chunks have the same such end, and all attend as
+    /// if they were one.
     pub(super) fn next(&self, from: usize, pos: usize, len: usize) -> (usize, usize) {
         if self.fixed {
             let end = ((pos / self.max_tokens + 1) * self.max_tokens).min(len);
@@ -78,14 +80,14 @@ impl Chunks {
         }
         let end = (pos + self.max_tokens - (pos - from) % self.max_tokens).min(len);
         match self.tokens().min(end - pos) {
-            // A single token would be computed by other kernels.
+            // Other kernels would compute a single token, so the next chunk gets two.
             tokens if tokens > 1 && end - pos == tokens + 1 => (tokens - 1, end),
             tokens => (tokens, end),
         }
     }
 
-    /// Must be called when a chunk is done, with the time when it was submitted. It began then, or when
-    /// the chunk before it was done, if that was later.
+    /// Must be called when a chunk is done, with the time of its submission. The chunk began at
+    /// that time, or when the chunk before it was done, if that was later.
     pub(super) fn done(&mut self, tokens: usize, submitted: Instant, now: Instant) {
         let began = self.free.map_or(submitted, |free| free.max(submitted));
         self.took(tokens, now - began);
@@ -96,9 +98,9 @@ impl Chunks {
         self.each = Some(time.as_secs_f64() / tokens as f64);
     }
 
-    /// Must be called after each prompt with the time until its first token. That is longer than
-    /// its chunks took, but the times of the last chunks are not measured alone: it counts if the
-    /// card was thought to be slower.
+    /// Must be called after each prompt, with the time until its first token. That time is longer
+    /// than the chunks took. But the last chunks are not measured by themselves, so it counts if it
+    /// shows that the card is faster than was thought.
     pub(super) fn took_at_most(&mut self, tokens: usize, time: Duration) {
         let each = time.as_secs_f64() / tokens as f64;
         self.each = self.each.map(|known| known.min(each));
@@ -131,8 +133,8 @@ impl Chunk {
 mod tests {
     use super::*;
 
-    /// The chunks of a long prompt on a card that takes `chunk` microseconds for each chunk and
-    /// `token` microseconds for each token.
+    /// The sizes of the chunks of a long prompt, on a card that takes `chunk` microseconds for each
+    /// chunk and `token` microseconds for each token.
     fn sizes(max_tokens: usize, chunk: u64, token: u64) -> Vec<usize> {
         let mut chunks = Chunks::new(max_tokens);
         (0..6)
@@ -187,7 +189,7 @@ mod tests {
         assert_eq!(chunks.tokens(), 128);
         chunks.done(64, at(1), at(80));
         assert_eq!(chunks.tokens(), 512);
-        // Nor does the time in which there was none.
+        // The time in which there was no chunk does not count either.
         chunks.done(64, at(1000), at(1016));
         assert_eq!(chunks.tokens(), 512);
     }

@@ -1,4 +1,4 @@
-//! What looks at each token of an answer, and says what may follow it.
+//! A constraint looks at each token of an answer and says which tokens may follow.
 
 use std::fmt;
 use std::rc::Rc;
@@ -6,29 +6,30 @@ use std::rc::Rc;
 use crate::error::Result;
 use crate::sampling::Mask;
 
-/// What may follow.
+/// The tokens that may follow.
 #[derive(Clone, Debug)]
 pub enum Follow {
     /// Any token.
     Any,
     /// One of these tokens. A stop token among them ends the answer.
     OneOf(Mask),
-    /// These tokens, one or more. They are put in without asking the model.
+    /// These tokens, at least one. They are put in without asking the model.
     These(Vec<u32>),
-    /// Nothing: the answer is complete.
+    /// No token: the answer is complete.
     Nothing,
 }
 
-/// Decides what may follow in one answer. Tokens of reasoning are none of its business.
+/// Decides which tokens may follow in one answer. It does not see tokens of reasoning.
 pub trait Constraint {
-    /// Takes the next token of the answer: one that the model chose, out of those that may follow.
+    /// Takes the next token of the answer. The model chose it among those that may follow.
     ///
-    /// Errors: what the call then fails with.
+    /// Errors: the error with which the call then fails.
     fn take(&mut self, id: u32) -> Result<()>;
 
-    /// What may follow the tokens so far. It counts [`Follow::These`] as taken.
+    /// The tokens that may follow those so far. The constraint itself counts the tokens of
+    /// [`Follow::These`] as taken.
     ///
-    /// Errors: what the call then fails with.
+    /// Errors: the error with which the call then fails.
     fn follow(&mut self) -> Result<Follow>;
 }
 
@@ -37,7 +38,7 @@ pub trait Constraint {
 pub struct Constraints(Rc<dyn Fn() -> Result<Box<dyn Constraint>>>);
 
 impl Constraints {
-    /// `begin` gives a constraint at the beginning of an answer.
+    /// `begin` makes a constraint at the beginning of each answer.
     pub fn new(begin: impl Fn() -> Result<Box<dyn Constraint>> + 'static) -> Self {
         Self(Rc::new(begin))
     }

@@ -1,4 +1,4 @@
-//! The conversation in the KV cache.
+//! The prompt of a conversation, in which earlier answers keep their tokens.
 
 use crate::chat::{Message, Prompt, Role, Template};
 use crate::error::Result;
@@ -10,7 +10,7 @@ pub(super) struct Conversation {
     messages: Vec<Message>,
     /// The prompt as text.
     pub(super) text: Prompt,
-    /// The prompt.
+    /// The tokens of the prompt.
     pub(super) prompt: Vec<u32>,
     /// The answers in it that were generated here, in order.
     pub(super) answers: Vec<Answer>,
@@ -27,12 +27,12 @@ pub(super) struct Answer {
 
 impl Conversation {
     /// The prompt of `messages`. If it continues the conversation `before`, whose prompt and answer
-    /// are `tokens`, its answers keep the tokens in which they were generated. Encoded again, an
-    /// answer's text may get other tokens, and everything after it would be computed again.
+    /// are `tokens`, its answers keep the tokens in which they were generated. If an answer were
+    /// encoded again, it might get other tokens, and everything after it would be computed again.
     ///
-    /// What continues is decided by the prompts' texts: a template may write an earlier answer
-    /// otherwise than it was generated, such as without its reasoning. Then only what comes before
-    /// that answer is shared.
+    /// The prompts' texts decide whether one continues the other. A template may write an earlier
+    /// answer in another way than it was generated, such as without its reasoning. Then the prompts
+    /// share only the text before that answer.
     pub(super) fn new(
         tokenizer: &Tokenizer,
         template: &Template,
@@ -56,7 +56,7 @@ impl Conversation {
         Ok(Self { messages: messages.to_vec(), text, prompt, answers })
     }
 
-    /// How many of `messages`, at the beginning, this conversation has too.
+    /// How many of the first `messages` this conversation also has.
     pub(super) fn shared_messages(&self, messages: &[Message]) -> usize {
         self.messages.iter().zip(messages).take_while(|(a, b)| a == b).count()
     }
@@ -66,7 +66,7 @@ impl Conversation {
         self.text.begins_reasoning
     }
 
-    /// The generated answers that a new prompt shares with this conversation.
+    /// The generated answers that the new prompt shares with this conversation.
     fn shared(
         &self,
         tokenizer: &Tokenizer,
@@ -85,7 +85,7 @@ impl Conversation {
             && let Some((answer, n)) = self.answered(tokenizer, messages, tokens)
         {
             let rest = &text.marked.text()[prompt..];
-            // A template that trims answers means the one that was generated.
+            // If a template trims answers, the trimmed text means the generated answer.
             let content = [answer, answer.trim()].into_iter().find(|text| rest.starts_with(text));
             let end = content.map(|content| (prompt + content.len(), self.prompt.len() + n));
             answers.extend(end.map(|(bytes, tokens)| Answer { bytes, tokens }));
@@ -93,8 +93,8 @@ impl Conversation {
         answers
     }
 
-    /// The answer in `messages`, and how many of `tokens` after the prompt it has; `None` if their
-    /// text does not begin with that answer.
+    /// The answer in `messages`, and how many of the tokens after the prompt it has; `None` if the
+    /// text of `messages` does not begin with the prompt and that answer.
     fn answered<'a>(
         &self,
         tokenizer: &Tokenizer,

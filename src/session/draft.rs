@@ -5,10 +5,11 @@ use super::run::Run;
 use super::work::{InFlight, Work};
 use crate::compute::Choice;
 
-/// Submit a draft pass behind at most this many steps: beyond that a draft is probably wrong.
+/// The most steps in flight behind which a draft pass is submitted. Behind more steps a draft is
+/// probably wrong.
 const MAX_STEPS_BEFORE_DRAFT: usize = 4;
 
-/// Decides when to draft in a generation that runs alone, and what of it to accept.
+/// Decides when to draft in a generation that runs alone, and which drafted tokens to accept.
 pub(super) struct Drafter {
     /// `None`: never draft.
     lookup: Option<Lookup>,
@@ -27,7 +28,8 @@ impl Drafter {
         }
     }
 
-    /// Submits what is to be in flight while the next tokens are awaited: steps or a draft pass.
+    /// Submits the steps or the draft pass that should be in flight while the next tokens are
+    /// awaited.
     pub(super) fn submit(&mut self, run: &mut Run<'_>, in_flight: &mut InFlight) {
         let is_confident = self.lookup.as_ref().is_some_and(Lookup::is_confident);
         if let Some(Work::Draft { ids, .. }) = in_flight.first() {
@@ -35,21 +37,23 @@ impl Drafter {
             return self.submit_behind_pass(run, in_flight, &ids);
         }
         if is_confident && in_flight.first().is_some() {
-            // A draft waits for all steps in flight: no more of them are submitted.
+            // A draft waits for all steps in flight, so no more of them are submitted.
             return submit_behind_steps(run, in_flight);
         }
         if is_confident && self.submit_pass(run, in_flight) {
             return;
         }
         if !in_flight.has_draft() {
-            // A draft would wait for all steps in flight, so only few are submitted if one is likely.
+            // A draft would wait for all steps in flight. So if one is likely, only few steps are
+            // submitted.
             let quiet = self.lookup.as_ref().is_none_or(Lookup::is_quiet);
             let batch_steps = if quiet { run.pace.batch_steps() } else { 1 };
             run.fill(in_flight, batch_steps);
         }
     }
 
-    /// Drops the oldest work if it is a draft pass whose first token is not the one that the model chose.
+    /// Drops the oldest work if it is a draft pass with a wrong first token, which the model did
+    /// not choose.
     pub(super) fn drop_mistaken(&mut self, run: &mut Run<'_>, in_flight: &mut InFlight) {
         if let Some(Work::Draft { ids, .. }) = in_flight.first()
             && run.tokens.last() != ids.first()
@@ -60,8 +64,8 @@ impl Drafter {
         }
     }
 
-    /// Takes what a pass of `ids` chose. Gives the drafted tokens that the model accepts and one more
-    /// token, which it chose after them.
+    /// Takes the tokens that a pass of `ids` chose. Gives the drafted tokens that the model
+    /// accepts, and one more token, which it chose after them.
     pub(super) fn accepted(
         &mut self,
         run: &mut Run<'_>,
@@ -73,7 +77,7 @@ impl Drafter {
         let accepted = chosen.iter().zip(drafted).take_while(|(a, b)| a.id == **b).count();
         let all = accepted == drafted.len();
         if !all {
-            // The pass behind it, if there is one, began with tokens that were not accepted.
+            // If there is a pass behind this one, it began with tokens that were not accepted.
             drop_next(run, in_flight);
         }
         let right = &ids[..=accepted];
@@ -109,8 +113,8 @@ impl Drafter {
         true
     }
 
-    /// Submits the next pass behind that of `before`, if that one will probably be accepted whole: until
-    /// its result is here, the GPU would have nothing to do.
+    /// Submits the next pass behind that of `before`, if that one will probably be accepted whole.
+    /// Otherwise the GPU would have nothing to do until its result is here.
     fn submit_behind_pass(&self, run: &mut Run<'_>, in_flight: &mut InFlight, before: &[u32]) {
         let last_was_accepted = self.lookup.as_ref().is_some_and(Lookup::accepts_whole_passes);
         if in_flight.load().0 == 1
@@ -127,7 +131,8 @@ impl Drafter {
     }
 }
 
-/// Submits a pass behind the steps in flight, if they are few and lookup can draft what they will choose.
+/// Submits a pass behind the steps in flight, if they are few and lookup can draft the tokens that
+/// they will choose.
 fn submit_behind_steps(run: &mut Run<'_>, in_flight: &mut InFlight) {
     let (batches, steps) = in_flight.load();
     let has_room = run.pace.has_room(batches, steps, STEPS_PER_PASS);
@@ -143,19 +148,19 @@ fn submit_behind_steps(run: &mut Run<'_>, in_flight: &mut InFlight) {
     }
 }
 
-/// Drops the next pass in flight, if there is one. It is of this generation, because only one that runs
-/// alone drafts.
+/// Drops the next pass in flight, if there is one. It belongs to this generation, because only a
+/// generation that runs alone drafts.
 fn drop_next(run: &mut Run<'_>, in_flight: &mut InFlight) {
     let dropped = in_flight.drop_draft().filter(|(serial, _)| *serial == run.serial);
     *run.awaited -= dropped.map_or(0, |(_, tokens)| tokens);
 }
 
-/// Most tokens of a pass at `pos`, if `before` tokens of a pass before it are still to be accepted.
+/// The most tokens of a pass at `pos`, if `before` tokens of a pass before it are not accepted yet.
 fn max_pass(run: &Run<'_>, pos: usize, before: usize) -> usize {
     run.model.max_draft_pass(pos).min(run.left().saturating_sub(before))
 }
 
-/// Submits a pass. `uncertain`: the tokens of the pass in flight before it; empty if there is none.
+/// Submits a pass. `uncertain` are the tokens of the pass in flight before it, if there is one.
 fn submit(
     run: &mut Run<'_>,
     in_flight: &mut InFlight,
@@ -179,7 +184,8 @@ mod tests {
     use super::super::fake::{Alone, Call, Fake};
     use super::super::stats::Stats;
 
-    /// The tokens of a generation that is read to its end, its statistics, and the calls it made.
+    /// The tokens of a generation that is read to its end, its statistics, and the calls that it
+    /// made.
     fn generate(
         next: fn(&[u32]) -> u32,
         prompt: &[u32],
@@ -203,7 +209,7 @@ mod tests {
         |_| 7,
         |sequence| sequence[sequence.len() - 1] + 1,
         |sequence| sequence.len() as u32 % 5,
-        // A surprise in every 13th, 20th and 7th token.
+        // Every 13th, 20th or 7th token is a surprise.
         |sequence| {
             if sequence.len() % 13 == 0 {
                 1000 + sequence.len() as u32
@@ -273,13 +279,14 @@ mod tests {
         let options = |lookup| (100, Duration::from_millis(1), lookup);
         let (_, stats, calls) = generate(counting, &[1], options(true));
         assert_eq!((stats.draft_passes, stats.drafted_tokens), (0, 0));
-        // Nor does it cost batches, once lookup has been quiet for a while.
+        // Lookup does not keep steps from being submitted in batches either, once it has been quiet
+        // for a while.
         assert!(calls.contains(&Call::Decode(4)), "{calls:?}");
     }
 
     #[test]
     fn what_is_computed_and_not_read_is_counted_as_unused() {
-        // All drafts of the last sequence are right: every submitted token comes.
+        // All drafts of the last sequence are right, so every submitted token comes.
         for (next, lookup) in [(SEQUENCES[1], false), (SEQUENCES[1], true), (SEQUENCES[0], true)] {
             for read in 1..40 {
                 let fake = Fake::new(8, next);
@@ -296,7 +303,7 @@ mod tests {
         }
     }
 
-    /// Tokens that a call computes.
+    /// The number of tokens that a call computes.
     fn submitted(call: &Call) -> usize {
         match call {
             Call::Prefill(_) => 1,

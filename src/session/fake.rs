@@ -13,20 +13,20 @@ use super::stats::Stats;
 use super::work::{InFlight, Work};
 use crate::compute::{Choice, Depth, Pending, Steps};
 
-/// A model whose next token is a function of the sequence before it. It has a KV cache of its own: a
-/// token computed at a wrong position, or after a wrong sequence, makes other tokens.
+/// A model whose next token is a function of the sequence before it. It has a KV cache of its own.
+/// If a token is computed at a wrong position or after a wrong sequence, other tokens come out.
 pub(super) struct Fake {
     max_draft_pass: usize,
     next: fn(&[u32]) -> u32,
     cache: RefCell<Vec<u32>>,
     /// The token that a step chose last, "in GPU memory".
     last: Cell<u32>,
-    /// Tokens of the sequence that are counted for the penalties.
+    /// The tokens of the sequence that were counted for the penalties.
     counted: RefCell<Vec<u32>>,
     calls: Rc<RefCell<Vec<Call>>>,
 }
 
-/// What a [`Fake`] was asked for.
+/// A call of a [`Fake`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Call {
     /// Submits this many tokens, and chooses one.
@@ -81,7 +81,7 @@ impl Fake {
         counted.push(id);
     }
 
-    /// Tokens in flight. `call` is noted when they are awaited.
+    /// Tokens in flight. `call` is noted when they are taken.
     fn awaited(&self, ids: Vec<u32>, call: fn(usize) -> Call) -> Pending<Vec<Choice>> {
         let calls = Rc::clone(&self.calls);
         Pending::new(async move {
@@ -154,12 +154,13 @@ pub(super) struct Alone<'a> {
     pub(super) awaited: usize,
     pub(super) in_flight: InFlight,
     drafter: Drafter,
-    /// Tokens that came together with others and were not asked for yet.
+    /// Tokens that came together with others and were not read yet.
     ready: VecDeque<Choice>,
 }
 
 impl<'a> Alone<'a> {
-    /// Submits a prompt, on a card that takes `step` for each step. At most `limit` tokens are generated.
+    /// Submits a prompt, on a card that takes the time `step` for each step. At most `limit` tokens
+    /// are generated.
     pub(super) fn new(
         model: &'a Fake,
         prompt: &[u32],
@@ -186,7 +187,7 @@ impl<'a> Alone<'a> {
         }
     }
 
-    /// What it is, what is in flight, and what decides about drafts.
+    /// The run, the work in flight, and the drafter.
     pub(super) fn run(&mut self) -> (Run<'_>, &mut InFlight, &mut Drafter) {
         let run = Run {
             model: self.model,
@@ -203,7 +204,7 @@ impl<'a> Alone<'a> {
         (run, &mut self.in_flight, &mut self.drafter)
     }
 
-    /// The next token; `None` when there are as many as wanted.
+    /// The next token; `None` after as many tokens as wanted.
     pub(super) async fn next(&mut self) -> Option<u32> {
         if self.ready.is_empty() {
             let (mut run, in_flight, drafter) = self.run();
@@ -218,7 +219,7 @@ impl<'a> Alone<'a> {
         Some(choice.id)
     }
 
-    /// Waits for the oldest of what is in flight.
+    /// Waits for the oldest work in flight.
     pub(super) async fn take(&mut self) {
         match self.in_flight.pop() {
             Some(Work::Steps { tokens, n, ends_prompt, .. }) => {

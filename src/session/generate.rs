@@ -1,4 +1,4 @@
-//! How to generate.
+//! The options of a generation.
 
 use std::rc::Rc;
 
@@ -7,27 +7,27 @@ use crate::compute::Choosing;
 use crate::error::{Error, Result};
 use crate::sampling::{LogitBias, MAX_LOGPROBS, Sampling};
 
-/// How to generate.
+/// The options of a generation.
 #[derive(Clone, Debug, Default)]
 pub struct GenerateOptions {
-    /// Most tokens to generate; `None`: as many as the context holds.
+    /// The most tokens to generate; `None`: as many as the context holds.
     pub max_tokens: Option<usize>,
     /// How tokens are chosen.
     pub sampling: Sampling,
-    /// What is added to the logits of some tokens.
+    /// Biases, which are added to the logits of some tokens.
     pub logit_bias: Rc<LogitBias>,
-    /// Whether to tell how likely each token was, and how likely so many of the likeliest ones were:
-    /// at most [`MAX_LOGPROBS`].
+    /// If log-probabilities are wanted: how many of the likeliest tokens come with the
+    /// log-probability of each token, at most [`MAX_LOGPROBS`].
     pub logprobs: Option<usize>,
     /// Texts that end the generation. They are not part of the generated text.
     pub stop: Vec<String>,
-    /// Whether greedy tokens may be drafted from text that repeats itself, and several checked in
-    /// one pass; `None`: where that is faster.
+    /// Whether greedy tokens may be drafted from text that repeats itself, so that one pass checks
+    /// several; `None`: if that is faster.
     pub prompt_lookup: Option<bool>,
-    /// Most tokens of reasoning, in a chat. When they are spent, `</think>` is put into the context,
-    /// and the answer begins. `max_tokens` counts them too. `None`: no other limit.
+    /// The most tokens of reasoning, in a chat. When they are spent, `</think>` is put into the
+    /// context, and the answer begins. `max_tokens` counts them too. `None`: no other limit.
     pub max_thinking_tokens: Option<usize>,
-    /// What decides which tokens may follow in the answer.
+    /// Makes the constraint that decides which tokens may follow in the answer.
     pub constraints: Option<Constraints>,
 }
 

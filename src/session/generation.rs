@@ -1,4 +1,4 @@
-//! A generation: what is done with each of its tokens until a stop rule holds.
+//! A generation takes each of its tokens until a stop rule holds.
 
 use std::ops::ControlFlow;
 
@@ -18,11 +18,11 @@ use crate::error::{Error, Result};
 use crate::sampling::Mask;
 use crate::tokenizer::{Part, Special, Tokenizer};
 
-/// What ends a reasoning whose budget is spent, as models write it.
+/// The text that ends a reasoning whose budget is spent. Models write it so.
 const CLOSE: &str = "\n</think>\n\n";
 
-/// Tokens for which a generation gets room at least, if it may have as many. When that is full, it
-/// gets more.
+/// The fewest tokens for which a generation gets room, unless it may have fewer. When the room is
+/// full, it gets more.
 const MIN_ROOM: usize = 256;
 
 /// A generation that has its range of the KV cache.
@@ -37,12 +37,12 @@ pub(super) struct Generation<'a> {
     /// Tokens of the prompt, and those of them that were in the cache.
     pub(super) prompt: usize,
     pub(super) reused: usize,
-    /// Tokens of its sequence that were there when its computation began.
+    /// Tokens of its sequence that were in the cache when its computation began.
     pub(super) from: usize,
-    /// Most tokens to generate.
+    /// The most tokens to generate.
     pub(super) limit: usize,
     pub(super) output: Output,
-    /// What decides which tokens may follow, if something does.
+    /// Decides which tokens may follow, if the caller gave a constraint.
     pub(super) constraint: Option<Box<dyn Constraint>>,
     /// The tokens that may follow; `None` once the engine has them.
     pub(super) mask: Option<Mask>,
@@ -50,34 +50,37 @@ pub(super) struct Generation<'a> {
     pub(super) started: Instant,
     /// When the first token came.
     pub(super) first: Option<Instant>,
-    /// What the steps in flight belong to: it changes when they are of no use any more.
+    /// Names the generation in the work in flight. When that work becomes useless, the name
+    /// changes.
     pub(super) serial: u64,
-    /// When a chunk of its prompt was last submitted while others run; `None` at first. By this, prompts
-    /// take turns.
+    /// When a chunk of its prompt was last submitted while others run; `None` at first. Prompts
+    /// take turns by this time.
     pub(super) prompted: Option<Instant>,
-    /// Whether the token that its next step computes is on the GPU, where a step has put it or will.
+    /// Whether the token that its next step computes is on the GPU, or will be when the steps in
+    /// flight are done.
     pub(super) decodes: bool,
-    /// Whether the engine has counted its tokens for the penalties, as far as steps do not.
+    /// Whether the engine has counted its tokens for the penalties. Steps count theirs by
+    /// themselves.
     pub(super) counted: bool,
     /// Decides when to draft while it runs alone.
     pub(super) drafter: Option<Drafter>,
-    /// Tokens of it that are in flight.
+    /// How many of its tokens are in flight.
     pub(super) in_flight: usize,
 }
 
-/// What follows a token.
+/// What happens after a token.
 #[derive(Debug, PartialEq)]
 pub(super) enum Next {
-    /// The next token.
+    /// The model chooses the next token.
     Token,
-    /// Nothing: a stop rule holds.
+    /// The generation ends, because a stop rule holds.
     End,
-    /// These tokens, which the model has not chosen.
+    /// These tokens are put in, although the model has not chosen them.
     Insert(Vec<u32>),
 }
 
 impl Generation<'_> {
-    /// Whether nobody waits for it any more.
+    /// Whether its caller does not wait for it any more.
     pub(super) fn is_canceled(&self) -> bool {
         self.answer.is_canceled()
     }
@@ -87,11 +90,13 @@ impl Generation<'_> {
         self.options.sampling.is_greedy() && self.constraint.is_none()
     }
 
-    /// How many tokens may be in flight before those that are known say how the text goes on.
+    /// How many tokens may be in flight. The tokens up to there have to be known before the next
+    /// ones can be submitted, because a constraint or a budget may put in others.
     fn horizon(&self) -> usize {
         match &self.constraint {
             Some(_) => 1,
-            // With no token left, the reasoning goes on: its end would leave no room for an answer.
+            // With no token left, the reasoning goes on, because its end would leave no room for an
+            // answer.
             None => match self.output.left_of(self.options.max_thinking_tokens) {
                 0 => usize::MAX,
                 left => left,
@@ -99,15 +104,16 @@ impl Generation<'_> {
         }
     }
 
-    /// Positions that steps may fill: in the room that the sequence has, and up to the horizon.
+    /// Positions that steps may fill. The room of the sequence limits them, and so does the
+    /// horizon.
     pub(super) fn most_filled(&self, sequence: &Cached) -> usize {
         let known = self.horizon().saturating_sub(self.in_flight);
         sequence.room().min(self.most()).min(sequence.filled.saturating_add(known))
     }
 
-    /// Tokens that its sequence may have.
+    /// The most tokens that its sequence may have.
     pub(super) fn most(&self) -> usize {
-        // The last token's keys and values need no room.
+        // The keys and values of the last token need no room.
         self.prompt + self.limit - 1
     }
 
@@ -148,7 +154,8 @@ impl Generation<'_> {
         if self.output.left_of(self.options.max_thinking_tokens) == 0 {
             let part = Part { text: CLOSE, special: Special::All };
             let ids = tokenizer.encode_parts_after(&[id], &[part])?;
-            // Without room for an answer, what is left may as well be reasoning.
+            // If there is no room for an answer, the reasoning goes on with the tokens that are
+            // left.
             if self.limit - self.stats.completion_tokens > ids.len() {
                 return self.close(tokenizer, n_vocab, ids);
             }
@@ -209,7 +216,7 @@ impl Generation<'_> {
         })
     }
 
-    /// Adds a token to the output. Gives the end if it ends the generation.
+    /// Adds a token to the output. Gives the end if the token ends the generation.
     fn push(&mut self, tokenizer: &Tokenizer, choice: Choice) -> Result<Option<Next>> {
         if tokenizer.is_stop(choice.id) {
             self.stats.finish_reason = FinishReason::Stop;
@@ -239,7 +246,7 @@ impl Generation<'_> {
             self.stats.finish_reason = FinishReason::Abort;
             return Ok(Next::End);
         }
-        // A constraint says what the answer begins with.
+        // A constraint may put tokens in at the beginning of the answer.
         match self.follow(tokenizer, n_vocab, None)? {
             Next::End => Ok(Next::End),
             Next::Token => Ok(Next::Insert(ids)),
@@ -250,7 +257,7 @@ impl Generation<'_> {
         }
     }
 
-    /// Answers the call. What was held back is told before.
+    /// Answers the call. Before that, text that was held back goes to the caller.
     pub(super) fn end(mut self) {
         let rest = self.output.finish();
         let _ = self.tell(rest);
@@ -258,7 +265,7 @@ impl Generation<'_> {
             let after_it = self.stats.completion_tokens.saturating_sub(1);
             self.stats.decode_tokens_per_second = rate(after_it, first.elapsed().as_secs_f64());
         }
-        // Nobody may wait for it any more.
+        // This fails if the caller does not wait for it any more.
         let _ = self.answer.send(Ok(self.stats));
     }
 
@@ -267,7 +274,7 @@ impl Generation<'_> {
         let _ = self.answer.send(Err(error));
     }
 
-    /// Tells of tokens until the caller breaks.
+    /// Gives the caller tokens until it breaks.
     fn tell(&mut self, tokens: Vec<Token>) -> ControlFlow<()> {
         if self.is_canceled() {
             return ControlFlow::Break(());
@@ -276,7 +283,7 @@ impl Generation<'_> {
     }
 }
 
-/// Tokens per second; 0 if the clock, which browsers make coarse, saw no time pass.
+/// Tokens per second. 0 if no time passed, by a clock that a browser made coarse.
 fn rate(tokens: usize, seconds: f64) -> f64 {
     if seconds > 0.0 { tokens as f64 / seconds } else { 0.0 }
 }

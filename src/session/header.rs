@@ -1,4 +1,4 @@
-//! What a session needs of a file besides its weights.
+//! Everything in a file that a session needs besides the weights.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -19,15 +19,15 @@ pub(super) struct Header {
     pub(super) template: Option<Template>,
     /// The texts of the tokens that end an answer.
     pub(super) stop_tokens: Vec<String>,
-    /// A hash of the file's header and length, to recognise the file.
+    /// A hash of the file's header and length, which identifies the file.
     pub(super) file: u64,
 }
 
 impl Header {
     /// Reads everything before the first tensor.
     ///
-    /// Errors: whatever is wrong with it (`bad-gguf`, `unsupported-model`, `missing-tensor`,
-    /// `tensor-shape`), with the template that was chosen (`bad-option`), and those of the source.
+    /// Errors: those of the file (`bad-gguf`, `unsupported-model`, `missing-tensor`,
+    /// `tensor-shape`), of the template that was chosen (`bad-option`), and of the source.
     pub(super) async fn read<S: Source>(
         reader: &mut Reader<S>,
         options: &LoadOptions,
@@ -49,7 +49,7 @@ impl Header {
     }
 }
 
-/// Refuses a built-in template, which nobody has asked for.
+/// Refuses a built-in template, because the caller did not ask for one.
 fn refuse_builtin(template: Option<&Template>) -> Result<()> {
     match template.and_then(Template::builtin) {
         None => Ok(()),

@@ -1,10 +1,10 @@
-//! What is told of a loaded model.
+//! Facts about a loaded model.
 
 use serde::Serialize;
 
 use crate::compute::KvType;
 
-/// What a loaded model is and how it runs.
+/// Facts about a loaded model, and how it runs.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Info {
@@ -24,22 +24,22 @@ pub struct Info {
     pub bytes: u64,
     /// Bytes of GPU buffers.
     pub gpu_bytes: u64,
-    /// Bytes of KV cache that a text takes which fills the context.
+    /// Bytes of KV cache for a text that fills the context.
     pub cache_bytes: u64,
-    /// The most generations that share a step. Those of the whole context, as far as there is memory
-    /// for `cache_bytes` of each; others wait.
+    /// The most generations that share a step. If they use the whole context, there are only as
+    /// many as have memory for `cache_bytes` each. Others wait.
     pub max_batch: usize,
     /// The adapter's name.
     pub adapter: String,
     /// Dispatches of one greedy decode step.
     pub dispatches_per_token: usize,
-    /// Bytes that a greedy decode step moves, with an empty context: the weights that it reads. Of the rows
-    /// of the LM head that are computed again, one is counted.
+    /// Bytes that a greedy decode step moves with an empty context, which are the weights that it
+    /// reads. Of the rows of the LM head that are computed again, only one counts.
     pub bytes_per_token: u64,
     /// The kernel variants in use, `name` or `name/variant`.
     pub kernels: Vec<String>,
-    /// What was chosen and may matter to the text, in sentences for people: rules that are not quite
-    /// those of the file, factors that depend on the context.
+    /// Sentences for people about choices that may matter to the text: rules that are not quite
+    /// those of the file, or factors that depend on the context.
     pub notes: Vec<String>,
     /// The chat template: `file`, `builtin: NAME` or `given`; `None` if there is none.
     pub template: Option<String>,

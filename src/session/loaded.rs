@@ -29,17 +29,17 @@ pub struct Session {
     pub(super) caches: Caches,
     pub(super) pace: Pace,
     pub(super) chunks: Chunks,
-    /// Whether the KV cache may still grow before there is need.
+    /// Whether the KV cache may still grow before it has to.
     pub(super) grows_ahead: bool,
     /// The conversation whose prompt was made last.
     pub(super) asked: Option<Conversation>,
-    /// A hash of the file's header and length, to recognise the file.
+    /// A hash of the file's header and length, which identifies the file.
     file: u64,
-    /// A hash of what keys and values depend on: the model, and how it was loaded.
+    /// A hash of everything that keys and values depend on: the model, and how it was loaded.
     pub(super) saved_as: u64,
 }
 
-/// What a session needs to continue on another device, besides the weights.
+/// Everything that a session needs to continue on another device, except the weights.
 pub struct Memory {
     file: u64,
     tokens: Vec<u32>,
@@ -47,13 +47,13 @@ pub struct Memory {
 }
 
 impl Session {
-    /// Loads a GGUF file from `reader`, tensor by tensor, to what `opening` makes: a future of a
-    /// [`Gpu`](crate::gpu::Gpu), or [`OnCpu`](crate::reference::OnCpu). The file's header is read while a
-    /// device opens.
+    /// Loads a GGUF file from `reader`, tensor by tensor. `opening` makes the implementation: it is
+    /// a future of a [`Gpu`](crate::gpu::Gpu), or [`OnCpu`](crate::reference::OnCpu). The file's
+    /// header is read while a device opens.
     ///
-    /// Errors: whatever is wrong with the file (`bad-gguf`, `unsupported-model`, `missing-tensor`,
-    /// `tensor-shape`), the options (`bad-option`), the GPU (`out-of-memory`), the source; those of
-    /// `opening`.
+    /// Errors: those of the file (`bad-gguf`, `unsupported-model`, `missing-tensor`,
+    /// `tensor-shape`), of the options (`bad-option`), of the GPU (`out-of-memory`), of the source,
+    /// and of `opening`.
     pub async fn load<S: Source, O: Opening>(
         opening: O,
         reader: &mut Reader<S>,
@@ -66,7 +66,7 @@ impl Session {
         let parameters = table.iter().map(|w| w.tensor.ne.iter().product::<u64>()).sum();
         let mut held = options.engine.clone();
         if options.strict {
-            // Where the model's own context does not fit, the engine says so.
+            // If there is no room for the model's own context, the engine refuses it.
             held.context.get_or_insert(config.n_ctx);
         }
         let engine = O::load(opened, config, &table, reader, &held, progress).await?;
@@ -148,24 +148,24 @@ impl Session {
         Ok(())
     }
 
-    /// Gives up what the KV cache holds: the next prompt is computed as a whole.
+    /// Empties the KV cache, so that the next prompt is computed as a whole.
     pub fn forget(&mut self) {
         self.caches.clear();
     }
 
-    /// What computes.
+    /// The engine or the reference.
     pub fn compute(&self) -> &dyn Compute {
         &*self.engine
     }
 
-    /// Compiles one more of the kernels that a first answer does not need. The future does not borrow
-    /// the session. `None` when none is left. Calls may be made meanwhile: they compile what they need
-    /// and find missing.
+    /// Compiles one more of the kernels that a first answer does not need; `None` when none is
+    /// left. The future does not borrow the session, so calls may be made meanwhile. They compile
+    /// missing kernels themselves.
     pub fn compile_next(&self) -> Option<impl Future<Output = ()> + use<>> {
         self.engine.compile_next()
     }
 
-    /// What the model is, and how it runs.
+    /// Facts about the model, and how it runs.
     pub fn info(&self) -> &Info {
         &self.info
     }
@@ -182,11 +182,11 @@ impl Session {
         self.template.as_ref().ok_or_else(chat::no_template)
     }
 
-    /// The tokens of a conversation that ends with a message of the user. `thinking`: whether the
-    /// model is to reason before it answers; `None`: as its template has it.
+    /// The tokens of a conversation that ends with a message of the user. `thinking` says whether
+    /// the model is to reason before it answers; with `None`, the template decides.
     ///
-    /// Answers generated here keep their tokens, so that only new tokens are computed. Those of a
-    /// deterministic session do not: there the messages alone decide.
+    /// Answers that were generated here keep their tokens, so that only new tokens are computed. In
+    /// a deterministic session they do not, because there the messages alone decide.
     ///
     /// Errors: those of [`Template::prompt`].
     pub fn chat_prompt(
@@ -200,8 +200,8 @@ impl Session {
         Ok(prompt)
     }
 
-    /// The prompt of a conversation. Answers generated here keep their tokens, but not those of a
-    /// deterministic session: there the messages alone decide.
+    /// The prompt of a conversation. Answers that were generated here keep their tokens, except in
+    /// a deterministic session, where the messages alone decide.
     pub(super) fn conversation(
         &self,
         messages: &[Message],
@@ -213,7 +213,8 @@ impl Session {
         Conversation::new(&self.tokenizer, self.template()?, messages, thinking, before)
     }
 
-    /// The best rate of the GPU's memory, in GB/s: that of a kernel that only reads. Measured once.
+    /// The best rate of the GPU's memory, in GB/s, which is that of a kernel that only reads.
+    /// Measured once.
     pub async fn bandwidth(&self) -> Result<f64> {
         self.engine.bandwidth().await
     }
@@ -224,9 +225,9 @@ impl Session {
         self.engine.bytes_per_token(pos)
     }
 
-    /// The time of each kernel in one step of `n_tokens` after `pos` tokens: one token is decoded,
-    /// several are computed as a prompt, at most one chunk of it. The next token is chosen as `choosing`
-    /// says. This overwrites the KV cache.
+    /// The time of each kernel in one step of `n_tokens` after `pos` tokens. One token is decoded.
+    /// Several are computed as a prompt of at most one chunk. `choosing` says how the next token is
+    /// chosen. This overwrites the KV cache.
     ///
     /// Errors: `bad-option` (beyond the context), `missing-feature` without timestamp queries.
     pub async fn profile(
@@ -246,8 +247,8 @@ impl Session {
         self.engine.profile(pos, n_tokens.min(self.traits.chunk), choosing).await
     }
 
-    /// Keeps as many steps in flight as if each took `time`, whatever it takes. For tests, which
-    /// should do the same on every machine.
+    /// Keeps as many steps in flight as if each took `time`, instead of its real time. For tests,
+    /// which should do the same on every machine.
     pub fn suppose_steps_of(&mut self, time: Duration) {
         self.pace.suppose(time);
     }

@@ -1,46 +1,45 @@
 //! Prompt lookup: guesses the next tokens of a sequence that repeats itself.
 //!
-//! A summary quotes its text, an edit copies its input. When the last few tokens occurred before,
-//! the tokens that followed them then are drafted. One draft pass checks all of them, and those
-//! that the model would have chosen itself are accepted: the sequence is the greedy one, in fewer
+//! A summary quotes its text, and an edit copies its input. If the last few tokens occurred before,
+//! the tokens that followed them then are drafted. One draft pass checks all of them. Tokens that
+//! the model would have chosen itself are accepted. So the sequence is the greedy one, in fewer
 //! steps.
 
-/// At least this many tokens at the end of the sequence must have occurred before. Fewer match
+/// The fewest tokens at the end of the sequence that must have occurred before. Fewer match
 /// everywhere.
 const MIN_MATCH: usize = 3;
 
-/// Compare at most this many tokens: a longer match makes a draft no better.
+/// The most tokens that are compared. A longer match makes a draft no better.
 const MAX_MATCH: usize = 12;
 
-/// Draft after at least this many tokens in a row that a draft would have got right. A draft pass
-/// takes longer than a step, and one that was submitted behind steps is wasted if its first token
-/// is wrong.
+/// Drafts begin after so many tokens in a row that a draft would have got right. A draft pass takes
+/// longer than a step. If it was submitted behind steps and its first token is wrong, it is wasted.
 const STREAK: usize = 2;
 /// After passes that did not pay, the streak must be longer, but never longer than this.
 const MAX_STREAK: usize = 64;
 
-/// After this many tokens of which a draft would have got none right, the next ones are probably
-/// no better.
+/// If a draft would have got none of so many tokens right, it will probably not get the next ones
+/// right either.
 const QUIET: usize = 16;
 
 /// On a fast card, a pass of eight tokens takes as long as this many steps of one token.
 pub(super) const STEPS_PER_PASS: usize = 3;
 
-/// A pass pays if it gives at least this many tokens: in a browser its result may take twice as
-/// long to arrive as the pass itself.
+/// A pass pays if it gives at least so many tokens, because in a browser its result may take twice
+/// as long to arrive as the pass itself takes.
 const PAYS: usize = 6;
 
-/// Whether drafts would have been right lately. Counts decide, not times: the same generation runs
-/// the same passes again.
+/// Whether drafts would have been right lately. Counts decide this, and not times, so that the same
+/// generation runs the same passes again.
 #[derive(Debug)]
 pub(super) struct Lookup {
-    /// Tokens in a row, up to the last one, that a draft got right.
+    /// How many tokens in a row, up to the last one, a draft got right.
     streak: usize,
     /// How long the streak must be for a draft.
     needed: usize,
     /// The token that a draft would begin with.
     expected: Option<u32>,
-    /// Tokens since the last one that a draft got right.
+    /// The number of tokens since the last one that a draft got right.
     quiet: usize,
     /// Whether the last pass was accepted whole.
     accepts_whole_passes: bool,
@@ -48,7 +47,7 @@ pub(super) struct Lookup {
 
 impl Default for Lookup {
     fn default() -> Self {
-        // Not quiet: an answer may copy its prompt from its first token on.
+        // Not quiet, because an answer may copy its prompt from its first token on.
         Self { streak: 0, needed: STREAK, expected: None, quiet: 0, accepts_whole_passes: false }
     }
 }
@@ -61,38 +60,38 @@ impl Lookup {
         self.expected = draft(tokens, 1).first().copied();
     }
 
-    /// Must be called after each pass, with the tokens it gave, and whether its whole draft was
-    /// accepted. It gives one token if none was, and no token if even its first one, the last
-    /// token of the sequence, was a wrong guess.
+    /// Must be called after each pass, with the number of tokens that it gave, and whether its
+    /// whole draft was accepted. If no drafted token was accepted, it gives one token. If even its
+    /// first token was wrong, which is the last one of the sequence, it gives none.
     pub(super) fn record_pass(&mut self, tokens: usize, whole: bool) {
         self.accepts_whole_passes = whole;
-        // The needed streak grows faster than it shrinks. Otherwise, in a sequence with a surprise now
-        // and then, every pass that pays would be followed by one that does not.
+        // The needed streak grows faster than it shrinks. Otherwise, in a sequence with a surprise
+        // now and then, a pass that does not pay would follow every pass that pays.
         self.needed = match tokens {
             ..PAYS => (2 * self.needed).min(MAX_STREAK),
             PAYS.. => (self.needed - 1).max(STREAK),
         };
     }
 
-    /// Whether no draft is to be expected soon, so that steps can be submitted far ahead: a draft
-    /// waits for all of them.
+    /// Whether no draft is to be expected soon. Then steps can be submitted far ahead, although a
+    /// draft would wait for all of them.
     pub(super) fn is_quiet(&self) -> bool {
         self.quiet >= QUIET
     }
 
-    /// Whether the next pass is worth submitting before the result of the one before is here.
+    /// Whether to submit the next pass before the result of the one before is here.
     pub(super) fn accepts_whole_passes(&self) -> bool {
         self.accepts_whole_passes
     }
 
-    /// Whether a draft is worth trying.
+    /// Whether to try a draft.
     pub(super) fn is_confident(&self) -> bool {
         self.streak >= self.needed && self.expected.is_some()
     }
 }
 
-/// Drafts `max_tokens` tokens after `tokens`: those that followed where the end of `tokens`
-/// occurred before. The longest match counts, and the latest of several. Nothing without a match.
+/// Drafts `max_tokens` tokens after `tokens`: those that followed when the end of `tokens` occurred
+/// before. The longest match counts, and of several the latest. Without a match, drafts nothing.
 pub(super) fn draft(tokens: &[u32], max_tokens: usize) -> Vec<u32> {
     let Some((last, before)) = tokens.split_last() else { return Vec::new() };
     let matching = |end: usize| {
@@ -103,8 +102,8 @@ pub(super) fn draft(tokens: &[u32], max_tokens: usize) -> Vec<u32> {
     let best = ends.map(|end| (matching(end), end)).max_by_key(|&(length, end)| (length, end));
     match best {
         Some((length, end)) if length >= MIN_MATCH => {
-            // What followed goes on to the end of the sequence. From there the draft assumes that the
-            // same tokens follow once more.
+            // The tokens after the match go on to the end of the sequence. From there the draft
+            // assumes that the same tokens follow once more.
             tokens[end + 1..].iter().copied().cycle().take(max_tokens).collect()
         }
         _ => Vec::new(),
@@ -117,11 +116,11 @@ mod tests {
 
     #[test]
     fn a_draft_is_what_followed_the_longest_match() {
-        // 1 2 3 was followed by 4 and, with a 9 before, by 5.
+        // 1 2 3 was followed by 4. After a 9, it was followed by 5.
         let tokens = [1, 2, 3, 4, 0, 9, 1, 2, 3, 5, 6, 7, 8, 0, 9, 1, 2, 3];
         assert_eq!(draft(&tokens, 3), [5, 6, 7]);
         assert_eq!(draft(&tokens, 9), tokens[9..]);
-        // Of equally long matches the latest.
+        // Of equally long matches, the latest counts.
         let tokens = [1, 2, 3, 4, 0, 1, 2, 3, 5, 7, 1, 2, 3];
         assert_eq!(draft(&tokens, 1), [5]);
     }
@@ -175,7 +174,7 @@ mod tests {
     #[test]
     fn passes_that_do_not_pay_become_rare() {
         let mut lookup = Lookup::default();
-        /// Right tokens until the next draft.
+        /// How many right tokens it takes until the next draft.
         fn streak(lookup: &mut Lookup) -> usize {
             let sequence = vec![7; 100];
             lookup.observe(&[1]);

@@ -1,4 +1,4 @@
-//! What the generated tokens say: text by channel, up to a stop text.
+//! The output of the generated tokens: text by channel, up to a stop text.
 
 use serde::Serialize;
 
@@ -9,19 +9,19 @@ use crate::error::Result;
 use crate::sampling::Logprobs;
 use crate::tokenizer::{TextStream, Tokenizer};
 
-/// One generated token. `text` holds whole characters only and may be empty: a character can
-/// take several tokens, and text that could begin a stop text is held back.
+/// One generated token. `text` holds whole characters only and may be empty. A character can take
+/// several tokens, and text that could begin a stop text is held back.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Token {
     /// The token's id; `None` for text that was held back until the end.
     pub id: Option<u32>,
     /// The text that the token adds.
     pub text: String,
-    /// What the text belongs to.
+    /// The channel of the text: reasoning or answer.
     pub channel: Channel,
-    /// How likely the token was, if that was asked for and the model chose it.
+    /// How likely the token was, if the caller asked for it and the model chose the token.
     pub logprobs: Option<Logprobs>,
-    /// The token before it, on which its bytes depend, where there are `logprobs`.
+    /// If there are `logprobs`: the token before it, because the token's bytes depend on it.
     pub after: Option<u32>,
 }
 
@@ -31,12 +31,13 @@ impl Token {
     }
 }
 
-/// The text of the tokens. It is held back where a stop text or the end of the reasoning may begin.
+/// Makes text of tokens. It holds back text in which a stop text or the end of the reasoning may
+/// begin.
 pub(super) struct Output {
     text: TextStream,
     channels: Channels,
-    /// The tokens `<think>` and `</think>`, where the vocabulary has them: as control tokens they
-    /// have no text.
+    /// The tokens `<think>` and `</think>`, if the vocabulary has them. If they are control tokens,
+    /// they have no text.
     open: Option<u32>,
     close: Option<u32>,
     /// Stop texts end the answer, not the reasoning.
@@ -63,8 +64,9 @@ impl Output {
         }
     }
 
-    /// What is certain after the chosen token, and whether a stop text is complete. The last of the
-    /// tokens is the chosen one itself; one before it has text of the other channel.
+    /// Adds the chosen token. Gives the text that is certain now, and whether a stop text is
+    /// complete. The last of the tokens is the chosen one itself. If there is one before it, it has
+    /// text of the other channel.
     pub(super) fn push(
         &mut self,
         tokenizer: &Tokenizer,
@@ -99,13 +101,13 @@ impl Output {
         Ok((tokens, stopped))
     }
 
-    /// The channel of the next token, as far as it is known.
+    /// The channel of the next token, if it is known.
     pub(super) fn channel(&self) -> Channel {
         self.channels.channel()
     }
 
-    /// Tokens of reasoning that are left of a budget. An answer, and reasoning without a budget, have no
-    /// limit.
+    /// How many tokens of reasoning are left of a budget. An answer has no limit, and neither has
+    /// reasoning without a budget.
     pub(super) fn left_of(&self, budget: Option<usize>) -> usize {
         match (self.channels.channel(), budget) {
             (Channel::Reasoning, Some(budget)) => budget.saturating_sub(self.reasoned),
@@ -123,7 +125,7 @@ impl Output {
         rest.into_iter().chain(ids.iter().map(|&id| told(Some(id), String::new()))).collect()
     }
 
-    /// What was held back, when no more follows.
+    /// Ends the text. Gives the text that was held back.
     pub(super) fn finish(&mut self) -> Vec<Token> {
         let tail = self.text.finish();
         let (mut reasoning, mut answer) = self.channels.push(&tail);

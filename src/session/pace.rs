@@ -6,28 +6,28 @@ use web_time::{Duration, Instant};
 
 use crate::compute::Depth;
 
-/// Most time for the steps of a batch, so that nobody sees that their tokens arrive together: a screen
-/// of 120 Hz shows changes every 8 ms. Between two submissions a GPU idles for 20 to 40 us, up to a
-/// twenty-fifth of a step on a fast card.
+/// The longest time for the steps of a batch. Their tokens arrive together, and this should not be
+/// visible: a screen of 120 Hz shows changes every 8 ms. Between two submissions a GPU idles for 20
+/// to 40 us, which is up to a twenty-fifth of a step on a fast card.
 const MAX_BATCH_TIME: Duration = Duration::from_millis(8);
 
-/// Most time for all steps in flight: after an abort the next generation waits for them, and it
-/// should answer within 100 ms. If a card slows down all at once, the steps that were submitted
-/// while it was fast are awaited nevertheless.
+/// The longest time for all steps in flight. After an abort the next generation waits for them, and
+/// it should answer within 100 ms. If a card suddenly becomes slow, it still has to finish the
+/// steps that were submitted while it was fast.
 const MAX_TIME: Duration = Duration::from_millis(80);
 
-/// The recent speed of the card with this model, and what follows from it. It is kept from one
-/// generation to the next.
+/// The recent speed of the card with this model, and the number of steps in flight that follows
+/// from it. It is kept from one generation to the next.
 pub(super) struct Pace {
     max_batches: usize,
     max_batch_steps: usize,
-    /// When the last tokens came; `None` if the time until the next ones will not be that of a
+    /// When the last tokens came; `None` if the time until the next ones will not be the time of a
     /// step.
     came: Option<Instant>,
-    /// The last few times from one token to the next. Of several tokens that were ready when they
-    /// were asked for, all but one seem to take no time.
+    /// The last few times from one token to the next. If several tokens were ready when they were
+    /// asked for, all but one of them seem to take no time.
     took: VecDeque<Duration>,
-    /// Used instead of the times measured.
+    /// Used instead of the measured times.
     supposed: Option<Duration>,
 }
 
@@ -37,21 +37,22 @@ impl Pace {
         Self { max_batches, max_batch_steps, came: None, took: VecDeque::new(), supposed: None }
     }
 
-    /// For steps of another kind: it knows no times, unless they are supposed.
+    /// For steps of another kind. It knows no times yet, but takes over a supposed time.
     pub(super) fn like(other: &Self, depth: Depth) -> Self {
         Self { supposed: other.supposed, ..Self::new(depth) }
     }
 
-    /// From now on, a step is supposed to take `time`.
+    /// Supposes from now on that a step takes `time`.
     pub(super) fn suppose(&mut self, time: Duration) {
         self.supposed = Some(time);
     }
 
-    /// Steps to submit together. One until it is known how long a step takes, and one until the
-    /// first token is here: it should not wait until a whole batch has been prepared.
+    /// Steps to submit together. There is one until it is known how long a step takes, and until
+    /// the first token is here. The first token should not wait until a whole batch has been
+    /// prepared.
     ///
-    /// The mean decides: in a browser tokens come late and early in turn, while the card takes the same
-    /// time for each.
+    /// The mean decides. In a browser tokens come late and early in turn, while the card takes the
+    /// same time for each.
     pub(super) fn batch_steps(&self) -> usize {
         if self.came.is_none() {
             return 1;
@@ -77,13 +78,13 @@ impl Pace {
         }
     }
 
-    /// Must be called when the time until the next tokens will not be that of a step.
+    /// Must be called when the time until the next tokens will not be the time of a step.
     pub(super) fn pause(&mut self) {
         self.came = None;
     }
 }
 
-/// Steps of `step` each, if that is known, that take at most `time`; at least one and at most `max`.
+/// How many steps take at most `time`, if each takes `step`; at least one and at most `max`.
 fn within(time: Duration, step: Option<Duration>, max: usize) -> usize {
     let Some(step) = step else { return 1 };
     (time.as_nanos() / step.as_nanos().max(1)).clamp(1, max as u128) as usize
@@ -95,9 +96,9 @@ mod tests {
 
     const CARD: Depth = Depth { max_batches: 6, max_batch_steps: 4 };
 
-    /// A generation on a card whose steps take `step(n)` milliseconds, read by a page that takes
-    /// `page(n)` for a token. Gives for each token how many steps are in flight after it came, and
-    /// how long the steps in flight would take if the generation were stopped before it came.
+    /// A generation on a card whose steps take `step(n)` milliseconds. A page reads it and takes
+    /// `page(n)` for each token. Gives for each token how many steps are in flight after it came,
+    /// and how long these steps would take if the generation were stopped before it came.
     fn run(
         pace: &mut Pace,
         tokens: usize,
@@ -147,7 +148,7 @@ mod tests {
             for (n, (steps, left)) in run(&mut pace, 40, |_| step, |_| 0).into_iter().enumerate() {
                 let one = Duration::from_millis(step);
                 assert!(left <= MAX_TIME.max(one), "{left:?} of {step} ms steps at token {n}");
-                // One is taken, the others are in flight.
+                // One step is taken, and the others are in flight.
                 if n >= 2 && step >= 5 {
                     let full = (80 / step).clamp(1, 6) as usize;
                     assert_eq!(steps, full - 1, "{step} ms, token {n}");
@@ -162,7 +163,7 @@ mod tests {
             let mut pace = Pace::new(CARD);
             let steps = run(&mut pace, 80, |_| step, |_| 0);
             assert_eq!(pace.batch_steps(), batch_steps, "{step} ms");
-            // After the beginning, which takes single steps.
+            // The beginning is left out, because it takes single steps.
             let unused = || steps[40..].iter().map(|(unused, _)| *unused);
             let max = pace.max_batches * batch_steps;
             assert_eq!(unused().max(), Some(max - 1), "{step} ms");
@@ -185,7 +186,8 @@ mod tests {
     fn a_card_that_slows_down_is_noticed_with_the_first_slow_token() {
         let mut pace = Pace::new(CARD);
         let in_flight = run(&mut pace, 40, |n| if n < 20 { 6 } else { 200 }, |_| 0);
-        // Token 20 is the first slow one; steps submitted before it came are still computed.
+        // Token 20 is the first slow one. Steps that were submitted before it came are still
+        // computed.
         for (n, (steps, _)) in in_flight.into_iter().enumerate() {
             match n {
                 5..20 => assert_eq!(steps, 5, "token {n}"),
@@ -194,7 +196,7 @@ mod tests {
                 _ => {}
             }
         }
-        // A few tokens after the card is fast again, that is noticed too.
+        // After the card has become fast again, a few tokens are enough to notice it.
         assert_eq!(run(&mut pace, 12, |_| 6, |_| 0)[11].0, 5);
     }
 
@@ -213,7 +215,7 @@ mod tests {
     #[test]
     fn a_slow_page_does_not_make_the_card_seem_fast() {
         let mut pace = Pace::new(CARD);
-        // It takes a second for every tenth token, in which all steps in flight are done.
+        // The page takes a second for every tenth token. In that time all steps in flight are done.
         let in_flight = run(&mut pace, 40, |_| 26, |n| if n % 10 == 9 { 1000 } else { 0 });
         assert_eq!(in_flight[9].0, 2);
         assert!(in_flight.iter().all(|(_, left)| *left <= MAX_TIME), "{in_flight:?}");

@@ -1,4 +1,4 @@
-//! A prompt is checked and computed, in chunks.
+//! Checks a prompt, and computes it in chunks.
 
 use super::caches::{CacheId, Wanted, given_up};
 use super::chunks::Chunk;
@@ -10,7 +10,7 @@ impl Session {
     /// The logits after the last of `ids`, `[n_vocab]`.
     pub async fn logits(&mut self, ids: &[u32]) -> Result<Vec<f32>> {
         self.check_prompt(ids)?;
-        // A future that was dropped may have left running sequences.
+        // Sequences may still count as running if a future was dropped.
         self.caches.release_all();
         let wanted = Wanted { least: ids.len(), most: ids.len() };
         let Some(id) = self.place(ids, wanted, MAX_KEPT).await? else { return Err(given_up()) };
@@ -40,8 +40,8 @@ impl Session {
         Ok(())
     }
 
-    /// Computes a sequence from what is filled, except for the last chunk: that is left to the step which
-    /// reads its logits. The next chunk is prepared while one is computed.
+    /// Computes a sequence after its filled tokens, except for the last chunk, because the step
+    /// that reads logits computes that one. The next chunk is prepared while one is computed.
     async fn prefill(&mut self, id: CacheId) -> Result<()> {
         let sequence = self.caches.running(id)?;
         let from = sequence.filled;

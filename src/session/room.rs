@@ -1,23 +1,25 @@
-//! The room of sequences in the KV cache: it grows, or idle sequences give up theirs.
+//! Gives sequences room in the KV cache: the cache grows, or idle sequences give up their ranges.
 
 use super::caches::{CacheId, Caches, Copied, Placed, Wanted};
 use super::generation::Generation;
 use super::loaded::{Session, bytes_per_position};
 use crate::error::Result;
 
-/// Bytes of KV cache that sequences which nobody generates from may keep, at least that of one context.
-/// Beyond that the oldest gives up its range rather than that the cache grows.
+/// Bytes of KV cache that idle sequences may keep, or those of one context if that is more. If they
+/// need more, the oldest one gives up its range, and the cache does not grow.
 pub(super) const MAX_KEPT: u64 = 1 << 30;
 
-/// Positions of the KV cache that should be free for the next sequence: it grows while nobody waits.
+/// Positions of the KV cache that should be free for the next sequence. The cache grows for them
+/// while no call waits.
 const AHEAD: usize = 512;
 
-/// Bytes of KV cache that sequences which are generated together may take. Who finds no room waits.
+/// Bytes of KV cache that sequences which are generated together may take. A call that finds no
+/// room waits.
 pub(super) const MAX_SHARED: u64 = 3 << 30;
 
 impl Session {
-    /// Gives a prompt its range of the KV cache, if no running sequence needs it. The sequence's `filled` says
-    /// how many of its tokens are there. The cache may grow up to `bytes`.
+    /// Gives a prompt its range of the KV cache, if no running sequence needs it. The sequence's
+    /// `filled` says how many of its tokens are in the cache. The cache may grow up to `bytes`.
     pub(super) async fn place(
         &mut self,
         ids: &[u32],
@@ -31,8 +33,8 @@ impl Session {
         Ok(self.room(wanted, bytes, place).await?.map(|placed| placed.id))
     }
 
-    /// Adds `ids` to a sequence, and gives it room for more tokens; perhaps another range. Gives whether
-    /// there was room.
+    /// Adds `ids` to a sequence, and gives it room for more tokens. That may be in another range.
+    /// Gives whether there was room.
     pub(super) async fn extend(&mut self, one: &Generation<'_>, ids: &[u32]) -> Result<bool> {
         let sequence = self.caches.running(one.sequence)?;
         sequence.filled = sequence.filled.min(sequence.tokens.len());
@@ -51,8 +53,8 @@ impl Session {
         Ok(self.room(wanted, MAX_SHARED, extend).await?.is_some())
     }
 
-    /// Gives a sequence room, by `give`. Where there is none, the cache grows up to `bytes`; beyond that,
-    /// `give` is called with `true`: idle sequences give up theirs.
+    /// Gives a sequence room by calling `give`. If there is none, the cache grows up to `bytes`. If
+    /// it cannot grow, `give` is called with `true`, so that idle sequences give up their ranges.
     async fn room(
         &mut self,
         wanted: Wanted,
@@ -77,8 +79,8 @@ impl Session {
         (bytes / bytes_per_position(&*self.engine)) as usize
     }
 
-    /// Lets the KV cache grow while no call waits, if it has little room for the next sequence. Does so no
-    /// more once the device has refused the memory.
+    /// Lets the KV cache grow if it has little room for the next sequence. To be called while no
+    /// call waits. If the device has once refused the memory, it does not try again.
     pub(super) async fn grow_ahead(&mut self) -> Result<()> {
         let wanted = AHEAD.min(self.traits.n_ctx);
         let most = self.positions_of(MAX_KEPT);

@@ -1,11 +1,11 @@
-//! How far a generation is: what steps and drafts share.
+//! The progress of a generation, which steps and drafts share.
 
 use super::pace::Pace;
 use super::stats::Stats;
 use super::work::{InFlight, Work};
 use crate::compute::Steps;
 
-/// How far a generation is that runs alone.
+/// The progress of a generation that runs alone.
 pub(super) struct Run<'a> {
     pub(super) model: &'a dyn Steps,
     pub(super) serial: u64,
@@ -13,14 +13,14 @@ pub(super) struct Run<'a> {
     pub(super) tokens: &'a [u32],
     /// How many of them are the prompt.
     pub(super) prompt: usize,
-    /// Positions of the KV cache that are filled, or will be by the steps in flight.
+    /// Positions of the KV cache that are filled, or that the steps in flight will fill.
     pub(super) filled: &'a mut usize,
     /// Positions that may be filled.
     pub(super) most: usize,
     pub(super) pace: &'a mut Pace,
     pub(super) stats: &'a mut Stats,
-    /// Whether the token that the next step computes is on the GPU, where a step has put it or will. After
-    /// a draft pass it is not.
+    /// Whether the token that the next step computes is on the GPU, or will be when the steps in
+    /// flight are done. After a draft pass it is not.
     pub(super) last_is_on_gpu: &'a mut bool,
     /// Tokens that are in flight.
     pub(super) awaited: &'a mut usize,
@@ -32,7 +32,7 @@ impl Run<'_> {
         self.most.saturating_sub(*self.filled)
     }
 
-    /// Submits steps of at most `batch_steps` until as many are in flight as the pace allows, or no more
+    /// Submits steps, at most `batch_steps` at a time, until the pace allows no more or no more
     /// tokens are wanted.
     pub(super) fn fill(&mut self, in_flight: &mut InFlight, batch_steps: usize) {
         while self.left() > 0 {
@@ -62,8 +62,8 @@ mod tests {
 
     use super::super::fake::{Alone, Call, Fake};
 
-    /// The calls of a generation of `left` tokens that fills what is in flight with batches of
-    /// `batch_steps`, again and again, and waits for one batch.
+    /// The calls of a generation of `left` tokens. Again and again it fills the work in flight with
+    /// batches of `batch_steps`, and waits for one batch.
     fn calls(step: Duration, batch_steps: usize, left: usize) -> Vec<Call> {
         let fake = Fake::new(8, |sequence| sequence.len() as u32);
         let mut alone = Alone::new(&fake, &[1, 2, 3], (left, step, false));
@@ -73,7 +73,7 @@ mod tests {
             run.fill(in_flight, batch_steps);
             block_on(alone.take());
         }
-        // Token n is the length of the sequence before it.
+        // Token n says how long the sequence before it was.
         let tokens: Vec<u32> = (0..left).filter_map(|_| block_on(alone.next())).collect();
         assert_eq!(tokens, (3..3 + left as u32).collect::<Vec<_>>());
         assert_eq!((block_on(alone.next()), alone.filled), (None, 2 + left));
@@ -115,7 +115,8 @@ mod tests {
         alone.last_is_on_gpu = false;
         let (mut run, in_flight, _) = alone.run();
         run.fill(in_flight, 1);
-        // The token itself, and steps behind it: five tokens are wanted, and the first is here.
+        // The pass of the token itself, and steps behind it. Five tokens are wanted, and the first
+        // is here.
         assert_eq!(in_flight.load(), (4, 4));
         let submitted = [Call::Prefill(1), Call::Decode(1), Call::Decode(1), Call::Decode(1)];
         assert_eq!(fake.calls()[2..], submitted);

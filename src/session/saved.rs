@@ -1,4 +1,4 @@
-//! A conversation as bytes, with the keys and values that the KV cache holds of it.
+//! A conversation as bytes, with its keys and values from the KV cache.
 //!
 //! | bytes | |
 //! |---|---|
@@ -8,9 +8,9 @@
 //! | | the keys of the first block, its values, and so on, as the cache holds them |
 //! | 44 | the SHA-256 of all before it, in base64 |
 //!
-//! Numbers are little-endian; texts and lists have their length before them. The hash finds damage. It
-//! does not find bytes that somebody made up together with their hash: those may make the model say
-//! anything, as a prompt may. So whatever could lead out of a buffer is checked besides.
+//! Numbers are little-endian. Texts and lists have their length before them. The hash finds damage.
+//! It does not find bytes that were made up together with their hash. These may make the model say
+//! anything, as a prompt may. So everything that could lead out of a buffer is also checked.
 
 use super::caches::Wanted;
 use super::conversation::{Answer, Conversation};
@@ -21,29 +21,29 @@ use crate::error::{Error, Result};
 use crate::source::Source;
 use crate::transfer::Hasher;
 
-/// What a saved chat begins with. The last byte is the version.
+/// The beginning of a saved chat. The last byte is the version.
 const MAGIC: [u8; 8] = *b"TERNCHT\x01";
 
 /// Bytes before the head.
 const FRONT: u64 = 12;
 
-/// Bytes of the head. What a context holds takes less.
+/// The most bytes of the head. Everything that a context holds takes less.
 const MAX_HEAD: usize = 64 << 20;
 
 /// Bytes of the hash.
 const HASH: u64 = 44;
 
-/// What is wrong with bytes that are not those that were saved.
+/// The message for bytes that differ from those that were saved.
 const DAMAGED: &str = "is damaged";
 const CUT: &str = "has not all of its bytes, or too many";
 
 const ROLES: [Role; 3] = [Role::System, Role::User, Role::Assistant];
 
-/// What is saved besides keys and values.
+/// Everything that is saved, except keys and values.
 struct Head {
     /// The hash of the model and of how it was loaded.
     model: u64,
-    /// What the caller keeps with it.
+    /// A note of the caller.
     note: String,
     /// The messages of the next turn. Its question is not known yet.
     messages: Vec<Message>,
@@ -53,13 +53,13 @@ struct Head {
     prompt: Vec<u32>,
     /// The generated answers in it.
     answers: Vec<Answer>,
-    /// How many tokens of the prompt have their keys and values here.
+    /// How many tokens of the prompt have saved keys and values.
     positions: usize,
 }
 
 impl Session {
-    /// Writes the conversation of `messages` with the keys and values that the KV cache has of it,
-    /// and `note`, which [`Session::restore`] gives back. `write` gets the head, then the keys or the
+    /// Writes the conversation of `messages`, with its keys and values from the KV cache, and
+    /// `note`, which [`Session::restore`] gives back. `write` gets the head, then the keys or the
     /// values of one block after the other, then the hash.
     ///
     /// Errors: those of [`Session::chat_prompt`] and of `write`; `device-lost`.
@@ -70,7 +70,7 @@ impl Session {
         write: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
         self.engine.check()?;
-        // A future that was dropped may have left running sequences.
+        // Sequences may still count as running if a future was dropped.
         self.caches.release_all();
         let messages = with_question(messages);
         let next = self.conversation(&messages, None)?;
@@ -105,7 +105,7 @@ impl Session {
     /// options of loading; those of `source`; `device-lost`.
     pub async fn restore<S: Source>(&mut self, source: &mut S) -> Result<String> {
         self.engine.check()?;
-        // A future that was dropped may have left running sequences.
+        // Sequences may still count as running if a future was dropped.
         self.caches.release_all();
         let mut hasher = Hasher::default();
         let (head, at) = Head::read(source, &mut hasher).await?;
@@ -119,14 +119,14 @@ impl Session {
         }
         let mut conversation =
             Conversation::new(&self.tokenizer, self.template()?, &head.messages, None, None)?;
-        // In a context that has become too short, the next turn says so.
+        // If the context has become too short, the next turn fails with an error that says so.
         let n = head.positions;
         let id = match (1..=self.traits.n_ctx).contains(&n) {
             true => self.place(&head.prompt[..n], Wanted { least: n, most: n }, MAX_KEPT).await?,
             false => None,
         };
         let first = id.and_then(|id| self.caches.get(id)).map(|cached| {
-            // Until all is there, it holds nothing: this future may be dropped.
+            // Until all is read, the sequence counts as empty, because this future may be dropped.
             cached.filled = 0;
             cached.first()
         });
@@ -135,7 +135,7 @@ impl Session {
             return Err(error);
         }
         let Head { note, text, prompt, answers, .. } = head;
-        // Where the template writes another text now, such as another date, answers are encoded anew.
+        // If the template writes another text now, such as another date, answers are encoded again.
         let is_same = conversation.text.marked.text() == text;
         conversation.answers = if is_same { answers } else { Vec::new() };
         conversation.prompt.clone_from(&prompt);
@@ -151,8 +151,8 @@ impl Session {
         Ok(note)
     }
 
-    /// Reads keys and values from byte `at` on, `each` bytes for each buffer of the cache, and the hash
-    /// behind them. They are written to the cache from position `first` on, or nowhere.
+    /// Reads keys and values from byte `at` on, `each` bytes for each buffer of the cache, and then
+    /// the hash. Writes them to the cache from position `first` on; with `None`, nowhere.
     async fn read_keys_and_values<S: Source>(
         &self,
         source: &mut S,
@@ -165,7 +165,7 @@ impl Session {
             at += each;
             hasher.update(&bytes);
             if let Some(first) = first {
-                // No more than these bytes are on their way at a time.
+                // Waiting here keeps no more than these bytes in flight.
                 self.engine.write_cache(buffer, first, &bytes).take().await?;
             }
         }
@@ -241,7 +241,7 @@ impl Head {
         bytes.0.is_empty().then_some(head)
     }
 
-    /// Refuses what cannot be in a session whose vocabulary has `n_vocab` tokens.
+    /// Refuses a head that no session with a vocabulary of `n_vocab` tokens can have written.
     fn check(&self, n_vocab: usize) -> Result<()> {
         let is_answer = |answer: &Answer| {
             answer.tokens <= self.prompt.len() && self.text.is_char_boundary(answer.bytes)
@@ -253,7 +253,7 @@ impl Head {
     }
 }
 
-/// Bytes that numbers and texts are added to.
+/// Bytes to which numbers and texts are added.
 struct Writing(Vec<u8>);
 
 impl Writing {
@@ -267,7 +267,7 @@ impl Writing {
     }
 }
 
-/// Bytes that numbers and texts are taken from; `None` where there are none.
+/// Bytes from which numbers and texts are taken; `None` if they have ended.
 struct Reading<'a>(&'a [u8]);
 
 impl Reading<'_> {
@@ -289,13 +289,13 @@ impl Reading<'_> {
     }
 
     fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
-        // However many there shall be: the bytes end.
+        // If the number is too large, the bytes end before.
         (0..self.number()?).map(|_| item(self)).collect()
     }
 }
 
-/// The conversation with a question after it. What a prompt has before a question is the same for all
-/// of them.
+/// The conversation with a question after it. A prompt is the same up to the question, whatever the
+/// question is.
 fn with_question(messages: &[Message]) -> Vec<Message> {
     let question = Message { role: Role::User, content: "?".into() };
     messages.iter().cloned().chain([question]).collect()

@@ -1,4 +1,4 @@
-//! How likely texts are after a prefix that they share.
+//! Finds out how likely texts are after a prefix that they share.
 
 use super::caches::{CacheId, Wanted};
 use super::loaded::Session;
@@ -6,19 +6,19 @@ use super::room::MAX_SHARED;
 use crate::compute::Span;
 use crate::error::{Error, Result};
 
-/// Texts that are scored together, at most.
+/// The most texts that are scored together.
 const MAX_TOGETHER: usize = 8;
 
 impl Session {
-    /// The log-probability, by the model alone, of each token of `texts` after those before it and
-    /// after `prefix`. The prefix is computed once, and passes hold tokens of several texts.
+    /// The log-probability, by the model alone, of each token of `texts`, after `prefix` and the
+    /// tokens before it. The prefix is computed once, and passes hold tokens of several texts.
     ///
     /// Errors: `bad-option` (an empty prefix, ids out of range), `context-full`, `device-lost`.
     pub async fn score(&mut self, prefix: &[u32], texts: &[Vec<u32>]) -> Result<Vec<Vec<f32>>> {
         self.check_prompt(prefix)?;
         let all: Vec<Vec<u32>> = texts.iter().map(|text| [prefix, text].concat()).collect();
         all.iter().try_for_each(|ids| self.check_prompt(ids))?;
-        // A future that was dropped may have left running sequences.
+        // Sequences may still count as running if a future was dropped.
         self.caches.release_all();
         let scored = self.score_all(prefix.len() - 1, &all).await;
         self.caches.release_all();
@@ -52,7 +52,7 @@ impl Session {
             let at = sequence.first();
             let from = self.chunks.start(sequence.filled.min(shared));
             sequence.filled = shared;
-            // The others come in passes.
+            // Passes compute the other tokens.
             sequence.prompt = shared;
             match first {
                 Some(first) => self.engine.copy_cache(first, at, shared),
@@ -70,7 +70,7 @@ impl Session {
         Ok(())
     }
 
-    /// Computes the other tokens, in passes that are as full as they can be.
+    /// Computes the other tokens, in passes that are as full as possible.
     async fn score_placed(
         &mut self,
         shared: usize,
@@ -80,7 +80,7 @@ impl Session {
         let mut rest = Vec::new();
         for (n, &(id, ids)) in placed.iter().enumerate() {
             let sequence = self.caches.running(id)?;
-            // The last token is not computed: no token after it is scored.
+            // The last token is not computed, because no token after it is scored.
             rest.push((n, sequence.first(), shared, ids));
             sequence.filled = ids.len() - 1;
         }

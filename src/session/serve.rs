@@ -1,8 +1,9 @@
-//! Answers calls: one alone, with drafts; several as a batch, in steps that read the weights once for
-//! all of them. A call joins when its prompt is computed. Each gets the tokens that it would get alone.
+//! Answers calls: one call alone, with drafts, or several as a batch, in steps that read the
+//! weights once for all of them. A call joins when its prompt is computed. Each gets the tokens
+//! that it would get alone.
 //!
-//! Whether one runs or several, all that is submitted is awaited in one queue, and each token is taken in
-//! one way.
+//! All submitted work waits in one queue, and all tokens are taken in one way, whether one call
+//! runs or several.
 
 use std::ops::ControlFlow;
 use std::rc::Rc;
@@ -24,17 +25,17 @@ use super::work::{InFlight, Work};
 use crate::compute::{Choice, Compute, Seat};
 use crate::error::{Error, Result};
 
-/// Chunks of prompts in flight, at most: one is prepared while another is computed.
+/// The most chunks of prompts in flight: one is prepared while another is computed.
 const MAX_CHUNKS: usize = 2;
 
-/// The generations that run, and what is in flight.
+/// The generations that run, and the work in flight.
 pub(super) struct Running<'a> {
     pub(super) all: Vec<Generation<'a>>,
     in_flight: InFlight,
-    /// That of steps of several sequences.
+    /// The pace of steps of several sequences.
     pace: Pace,
     pub(super) serials: u64,
-    /// Whether the call that waits first has found no room.
+    /// Whether there was no room for the first of the waiting calls.
     pub(super) blocked: bool,
 }
 
@@ -51,8 +52,9 @@ impl Running<'_> {
 impl Session {
     /// Generates from `prompt`, and calls `on_token` with each token until it breaks.
     ///
-    /// Tokens whose keys and values the cache still holds are not computed again. Dropping the
-    /// future stops the generation after the steps in flight; what was computed stays valid.
+    /// Tokens whose keys and values the cache still holds are not computed again. If the future is
+    /// dropped, the generation stops after the steps in flight, and computed keys and values stay
+    /// valid.
     ///
     /// Errors: `bad-option` (empty prompt, ids out of range, settings), `context-full`,
     /// `device-lost`.
@@ -72,12 +74,12 @@ impl Session {
         }
     }
 
-    /// Answers `calls` until there are none, those that come meanwhile too.
+    /// Answers `calls` until there are none. More calls may come meanwhile.
     ///
-    /// What is wrong with one call is its own error. Errors: `device-lost`, which the calls that run
-    /// get too; those that wait go on waiting.
+    /// If something is wrong with one call, only that call gets the error. Errors: `device-lost`.
+    /// Running calls get it too, and waiting calls go on waiting.
     pub async fn serve(&mut self, calls: &Calls<'_>) -> Result<()> {
-        // A future that was dropped may have left some.
+        // Some may still count as running if a future was dropped.
         self.caches.release_all();
         let mut running = Running {
             all: Vec::new(),
@@ -99,7 +101,8 @@ impl Session {
             self.end_canceled(running);
             while running.all.len() < self.traits.slots && !running.blocked {
                 let Some(call) = calls.pop() else { break };
-                // Sequences may move now, without what draft passes compute.
+                // Sequences may move now, and they must not take the results of draft passes with
+                // them.
                 running.drop_drafts();
                 self.begin(calls, call, running).await?;
             }
@@ -114,7 +117,7 @@ impl Session {
         }
     }
 
-    /// Submits what is to be in flight while the next tokens are awaited.
+    /// Submits the work that should be in flight while the next tokens are awaited.
     async fn submit(&mut self, running: &mut Running<'_>) -> Result<()> {
         for one in &running.all {
             let sequence = self.caches.running(one.sequence)?;
@@ -123,7 +126,7 @@ impl Session {
                 false => sequence.tokens.len() > sequence.room(),
             };
             if is_full {
-                // Without more room it waits for that of another.
+                // If there is no more room, it waits for the room of another generation.
                 self.extend(one, &[]).await?;
             }
         }
@@ -153,7 +156,7 @@ impl Session {
 
     /// Submits steps of all generations whose prompts are computed, as many as the pace allows.
     fn submit_batches(&mut self, running: &mut Running<'_>) -> Result<()> {
-        // Each would draft alone from what it knows then.
+        // A generation that is alone again later drafts from the tokens that it has then.
         running.all.iter_mut().for_each(|one| one.drafter = None);
         loop {
             let batch_steps = running.pace.batch_steps();
@@ -170,7 +173,7 @@ impl Session {
                 }
             }
             let (batches, steps) = running.in_flight.load();
-            // However slow the card is, chunks of prompts do not keep a batch out.
+            // On a slow card too, chunks of prompts do not keep a batch out.
             let is_kept_out =
                 running.in_flight.chooses() && !running.pace.has_room(batches, steps, n);
             if seats.is_empty() || is_kept_out {
@@ -189,9 +192,9 @@ impl Session {
         }
     }
 
-    /// Submits a chunk of each prompt that is not computed yet, as far as few are in flight. Prompts
-    /// take turns, so that a short one need not wait for all of a long one. While no tokens are generated
-    /// beside them, as many chunks are in flight as may be.
+    /// Submits a chunk of each prompt that is not computed yet, while few are in flight. Prompts
+    /// take turns, so that a short one need not wait for all of a long one. While no tokens are
+    /// generated beside them, as many chunks as allowed are in flight.
     fn submit_prompts(&mut self, running: &mut Running<'_>) -> Result<()> {
         let is_alone = running.all.len() == 1;
         loop {
@@ -237,14 +240,14 @@ impl Session {
         }
     }
 
-    /// Whether only the last token of a generation's sequence is not computed, and was chosen by it: a decode
-    /// step continues it.
+    /// Whether a decode step can continue a generation: all tokens of its sequence but the last are
+    /// computed, and the generation chose the last one.
     fn continues(&mut self, one: &Generation<'_>) -> Result<bool> {
         let sequence = self.caches.running(one.sequence)?;
         Ok(one.counted && one.first.is_some() && sequence.filled + 1 == sequence.tokens.len())
     }
 
-    /// Waits for the oldest of what is in flight.
+    /// Waits for the oldest work in flight.
     async fn take(&mut self, running: &mut Running<'_>) -> Result<()> {
         match running.in_flight.pop() {
             None => Err(given_up()),
@@ -287,13 +290,13 @@ impl Session {
         }
     }
 
-    /// The time until the next tokens will not be that of a step.
+    /// Notes that the time until the next tokens will not be the time of a step.
     fn pause(&mut self, running: &mut Running<'_>) {
         self.pace.pause();
         running.pace.pause();
     }
 
-    /// Drops a draft pass that is to be awaited next, if it continues another sequence than that of its
+    /// Drops the draft pass that is to be awaited next, if it does not continue the sequence of its
     /// generation.
     fn drop_mistaken(&mut self, running: &mut Running<'_>) -> Result<()> {
         let Some(Work::Draft { serial, .. }) = running.in_flight.first() else { return Ok(()) };
@@ -342,8 +345,8 @@ impl Session {
         Ok(())
     }
 
-    /// Does what follows a token of the generation at `index`. Gives whether the tokens in flight are still
-    /// of use.
+    /// Acts on `next` after a token of the generation at `index`. Gives whether the tokens in
+    /// flight are still of use.
     pub(super) async fn go_on(
         &mut self,
         running: &mut Running<'_>,
@@ -365,11 +368,12 @@ impl Session {
                 one.in_flight = 0;
                 (one.decodes, one.counted) = (false, false);
                 if self.chunks.grid().is_some() {
-                    // Its last token may be computed or not: that depends on how many steps were in flight.
+                    // Its last token may be computed or not, depending on how many steps were in
+                    // flight.
                     let sequence = self.caches.running(one.sequence)?;
                     sequence.filled = sequence.filled.min(sequence.tokens.len() - 1);
                 }
-                // Without room it waits for that of another.
+                // If there is no room, it waits for the room of another generation.
                 self.extend(one, &ids).await?;
                 one.from = self.caches.running(one.sequence)?.filled;
             }
@@ -386,7 +390,7 @@ impl Session {
         Ok(false)
     }
 
-    /// Ends the generations that nobody waits for.
+    /// Ends the generations whose callers do not wait for them any more.
     fn end_canceled(&mut self, running: &mut Running<'_>) {
         let (canceled, rest) = running.all.drain(..).partition(Generation::is_canceled);
         running.all = rest;
@@ -415,7 +419,7 @@ fn count(engine: &dyn Compute, one: &mut Generation<'_>, sequence: &Cached) {
     }
 }
 
-/// How far a generation is.
+/// The progress of a generation.
 fn run<'a>(
     model: &'a dyn Compute,
     one: &'a mut Generation<'_>,

@@ -1,8 +1,8 @@
-//! What a generation took.
+//! The statistics of a generation.
 
 use serde::Serialize;
 
-/// What a generation took. The default is a generation that has not begun.
+/// The statistics of a generation. The default is that of a generation that has not begun.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Stats {
@@ -10,9 +10,9 @@ pub struct Stats {
     pub prompt_tokens: usize,
     /// Tokens of the prompt whose keys and values were still in the cache.
     pub reused_tokens: usize,
-    /// Tokens generated, without the stop token: those of the reasoning and of the answer.
+    /// Tokens generated, of the reasoning and of the answer. The stop token does not count.
     pub completion_tokens: usize,
-    /// Tokens of the reasoning, with those that begin and end it.
+    /// Tokens of the reasoning, including those that begin and end it.
     pub reasoning_tokens: usize,
     /// Tokens guessed by prompt lookup.
     pub drafted_tokens: usize,
@@ -22,7 +22,7 @@ pub struct Stats {
     pub draft_passes: usize,
     /// Tokens that were computed or submitted, but not needed when the generation ended.
     pub unused_tokens: usize,
-    /// The most generations, this one included, that shared a step with it. 1: it ran alone.
+    /// The most generations that shared a step, including this one. 1 if it ran alone.
     pub batch: usize,
     /// Milliseconds from the call to the first token.
     pub time_to_first_token: f64,

@@ -1,4 +1,4 @@
-//! Stop texts, matched across tokens.
+//! Finds stop texts, which may span several tokens.
 
 /// Finds stop texts in text that arrives in parts.
 pub(super) struct StopTexts {
@@ -30,12 +30,12 @@ impl StopTexts {
         (std::mem::replace(&mut self.held, rest), false)
     }
 
-    /// The text held back, when no more follows.
+    /// Ends the text. Gives the text that was held back.
     pub(super) fn finish(&mut self) -> String {
         std::mem::take(&mut self.held)
     }
 
-    /// Bytes of `held` in which no stop text can begin.
+    /// The number of bytes of `held` in which no stop text can begin.
     fn certain(&self) -> usize {
         self.held
             .char_indices()

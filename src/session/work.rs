@@ -1,4 +1,4 @@
-//! What was submitted, and is awaited in its order.
+//! The work that was submitted, which is awaited in its order.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use super::chunks::Chunk;
 use super::lookup::STEPS_PER_PASS;
 use crate::compute::{Choice, Pending};
 
-/// What was submitted.
+/// Work that was submitted.
 pub(super) enum Work {
     /// A chunk of a prompt.
     Chunk(Chunk),
@@ -15,15 +15,16 @@ pub(super) enum Work {
         serials: Vec<u64>,
         tokens: Pending<Vec<Vec<Choice>>>,
         n: usize,
-        /// Whether it is the end of a prompt, which takes longer than a step.
+        /// Whether these steps end a prompt, which takes longer than a step.
         ends_prompt: bool,
     },
-    /// A draft pass: the last token of a sequence, and the tokens drafted after it. The last token may be
-    /// drafted too, while steps are in flight that choose it: if they choose another, the pass is useless.
+    /// A draft pass: the last token of a sequence, and the tokens drafted after it. The last token
+    /// may be drafted too, while the steps that choose it are in flight. If they choose another,
+    /// the pass is useless.
     Draft { serial: u64, ids: Vec<u32>, choices: Pending<Vec<Choice>> },
 }
 
-/// All that was submitted, the oldest first.
+/// All work in flight, the oldest first.
 #[derive(Default)]
 pub(super) struct InFlight(VecDeque<Work>);
 
@@ -39,7 +40,7 @@ impl Work {
         Self::Steps { serials: vec![serial], tokens, n, ends_prompt }
     }
 
-    /// Steps that take the time of it.
+    /// The number of steps that take as long as this work.
     fn steps(&self) -> usize {
         match self {
             Self::Chunk(_) => 1,
@@ -54,27 +55,27 @@ impl InFlight {
         self.0.push_back(work);
     }
 
-    /// Takes the oldest.
+    /// Takes the oldest work.
     pub(super) fn pop(&mut self) -> Option<Work> {
         self.0.pop_front()
     }
 
-    /// The oldest.
+    /// The oldest work.
     pub(super) fn first(&self) -> Option<&Work> {
         self.0.front()
     }
 
-    /// Batches in flight, and the steps that they take the time of.
+    /// The number of batches in flight, and of the steps that take as long as they do.
     pub(super) fn load(&self) -> (usize, usize) {
         (self.0.len(), self.0.iter().map(Work::steps).sum())
     }
 
-    /// Chunks of prompts.
+    /// The number of chunks of prompts in flight.
     pub(super) fn chunks(&self) -> usize {
         self.0.iter().filter(|work| matches!(work, Work::Chunk(_))).count()
     }
 
-    /// Whether something in flight chooses tokens.
+    /// Whether some work in flight chooses tokens.
     pub(super) fn chooses(&self) -> bool {
         self.0.len() > self.chunks()
     }
@@ -84,7 +85,7 @@ impl InFlight {
         self.0.iter().any(|work| matches!(work, Work::Draft { .. }))
     }
 
-    /// Drops the next draft pass. Gives the serial of its generation, and how many tokens it had.
+    /// Drops the next draft pass. Gives the serial of its generation, and its number of tokens.
     pub(super) fn drop_draft(&mut self) -> Option<(u64, usize)> {
         let at = self.0.iter().position(|work| matches!(work, Work::Draft { .. }))?;
         match self.0.remove(at)? {
