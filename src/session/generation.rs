@@ -68,7 +68,7 @@ pub(super) struct Generation<'a> {
     pub(super) in_flight: usize,
 }
 
-/// What happens after a token.
+/// How a generation goes on after a token.
 #[derive(Debug, PartialEq)]
 pub(super) enum Next {
     /// The model chooses the next token.

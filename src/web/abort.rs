@@ -1,4 +1,4 @@
-//! Cancelling: ties the platform's `AbortSignal` to the dropping of a future.
+//! Cancelling: an `AbortSignal` of the platform drops a future.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -32,7 +32,7 @@ pub(super) async fn aborted(signal: &AbortSignal) {
     let tell = RefCell::new(Some(tell));
     let listener = Closure::<dyn Fn()>::new(move || {
         if let Some(tell) = tell.borrow_mut().take() {
-            // Fails if the work was done first and nobody listens any more.
+            // This fails if the work was done first, and the receiver dropped.
             let _ = tell.send(());
         }
     });
@@ -72,7 +72,7 @@ pub(super) async fn detached<T: 'static>(
 ) -> Result<T> {
     let (tell, told) = oneshot::channel();
     wasm_bindgen_futures::spawn_local(async move {
-        // Fails if the returned future was dropped.
+        // This fails if the returned future was dropped.
         let _ = tell.send(work.await);
     });
     told.await.unwrap_or_else(|_| Err(Error::Internal("a detached task was dropped".into())))

@@ -1,7 +1,7 @@
 //! The class behind the package's `BitNet`: one loaded model.
 //!
-//! A `JsValue` argument is checked here, so that a wrong one is a `bad-option`: wasm-bindgen would
-//! convert it silently.
+//! A `JsValue` argument is checked here, so that a wrong one becomes a `bad-option`. wasm-bindgen
+//! would convert it silently.
 
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
@@ -30,21 +30,21 @@ use crate::tokenizer::Tokenizer;
 
 /// A loaded model.
 ///
-/// Several calls of `generate` may run at a time, or one of `logits` or `profile`: the package's
-/// TypeScript queues them. The other calls can be made meanwhile.
+/// Several calls of `generate` may run at a time, or one of `logits` or `profile`. The package's
+/// TypeScript queues them. Other calls can be made meanwhile.
 #[wasm_bindgen]
 pub struct WasmModel {
-    /// `None` after `dispose`. JavaScript may keep the class for longer.
+    /// `None` after `dispose`. JavaScript may keep the class longer.
     model: RefCell<Option<Rc<Model>>>,
 }
 
 struct Model {
     slot: Slot,
-    /// The calls of `generate` that wait.
+    /// The waiting calls of `generate`.
     calls: Calls<'static>,
-    /// Whether a task answers them.
+    /// Whether a task is answering them.
     serving: Cell<bool>,
-    /// Whether a task compiles what the load has left for later.
+    /// Whether a task is compiling the kernels that the load has left for later.
     compiling: Cell<bool>,
     tokenizer: Rc<Tokenizer>,
     template: Option<Rc<Template>>,
@@ -55,7 +55,7 @@ struct Model {
 impl WasmModel {
     /// Loads a model. If `signal` aborts, fails with its reason.
     ///
-    /// `on_lost` is called after every loss of the model's device; the next call restores the model.
+    /// `on_lost` is called each time the model loses its device. The next call restores the model.
     pub async fn load(
         #[wasm_bindgen(unchecked_param_type = "Exclude<api.Source, URL>")] source: JsValue,
         #[wasm_bindgen(unchecked_param_type = "LoadOptions")] options: JsValue,
@@ -80,15 +80,15 @@ impl WasmModel {
         Ok(Self { model: RefCell::new(Some(model)) })
     }
 
-    /// What the model is and how it runs.
+    /// Facts about the model, and how it runs.
     #[wasm_bindgen(unchecked_return_type = "api.ModelInfo")]
     pub fn info(&self) -> Result<JsValue, JsValue> {
         to_js(&self.model()?.info)
     }
 
     /// Generates text, calls `on_token(id, text, isAnswer, told)` for each token, and returns the
-    /// statistics. What is not the answer is the reasoning before it. `told` is what `logprobs` asks
-    /// for.
+    /// statistics. Text that is not the answer is the reasoning before it. `told` has the fields
+    /// that `logprobs` asks for.
     ///
     /// If `signal` aborts, the generation ends with the finish reason `abort`.
     #[wasm_bindgen(unchecked_return_type = "api.Stats")]
@@ -147,9 +147,10 @@ impl WasmModel {
             None => answer.await,
             Some(signal) => match select(pin!(aborted(signal)), answer).await {
                 Either::Right((stats, _)) => stats,
-                // The next token ends it, with its true statistics.
+                // The next token ends the call, with its true statistics.
                 Either::Left(((), answer)) if told.get() => answer.await,
-                // It waits, or is still computing the prompt, which may take long: drop it.
+                // The call waits, or its prompt is still being computed, which may take long. So it
+                // is dropped.
                 Either::Left(_) => Ok(Ok(aborted_before_the_first_token(model.count(&asked)))),
             },
         };
@@ -161,8 +162,8 @@ impl WasmModel {
         }
     }
 
-    /// The tokens of a text, without a begin-of-text token. `special`: it may contain special
-    /// tokens; otherwise all of it is text.
+    /// The tokens of a text, without a begin-of-text token. `special` says that it may contain
+    /// special tokens. Otherwise all of it is text.
     pub fn tokenize(
         &self,
         #[wasm_bindgen(unchecked_param_type = "string")] text: JsValue,
@@ -219,7 +220,8 @@ impl WasmModel {
         Ok(Float32Array::from(logits.as_slice()))
     }
 
-    /// The conversation of `messages` with what the KV cache has of it, and `note`, as bytes.
+    /// The conversation of `messages` with its keys and values from the KV cache, and `note`, as
+    /// bytes.
     #[wasm_bindgen(js_name = saveChat)]
     pub async fn save_chat(
         &self,
@@ -264,7 +266,7 @@ impl WasmModel {
         to_js(&profile)
     }
 
-    /// Frees the model's memory, now or when the running call has ended.
+    /// Frees the model's memory: now, or when the running call has ended.
     pub fn dispose(&self) {
         if let Some(model) = self.model.take() {
             model.slot.dispose();
@@ -279,7 +281,7 @@ impl WasmModel {
 }
 
 impl Model {
-    /// Answers the calls that wait, unless that is being done. If the device was lost, the model is
+    /// Answers the waiting calls, unless a task is doing that. If the device was lost, the model is
     /// restored first, which may take as long as loading.
     fn serve(self: &Rc<Self>) {
         if self.serving.replace(true) {
@@ -290,7 +292,7 @@ impl Model {
             let calls = &model.calls;
             while !calls.is_empty() {
                 match model.slot.lease().await {
-                    // The calls that run get the error.
+                    // The running calls get the error.
                     Ok(mut lease) => match lease.session() {
                         Ok(session) => drop(session.serve(calls).await),
                         Err(error) => calls.fail(error),
@@ -299,12 +301,12 @@ impl Model {
                 }
             }
             model.serving.set(false);
-            // The model may have been restored, and that is a load too.
+            // The model may have been restored, which leaves kernels for later as a load does.
             model.compile_rest();
         });
     }
 
-    /// Compiles what the load has left for later, unless that is being done.
+    /// Compiles the kernels that the load has left for later, unless a task is doing that.
     fn compile_rest(self: &Rc<Self>) {
         if self.compiling.replace(true) {
             return;
@@ -316,7 +318,8 @@ impl Model {
         });
     }
 
-    /// The tokens of a prompt. Those of a conversation may be others, if answers keep theirs.
+    /// The number of tokens of a prompt. A conversation may get other tokens, if its answers keep
+    /// theirs.
     fn count(&self, prompt: &Prompt) -> usize {
         match (prompt, &self.template) {
             (Prompt::Ids(ids), _) => ids.len(),

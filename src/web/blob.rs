@@ -1,4 +1,4 @@
-//! Bytes that the page has: a `Blob` (or `File`) on disk or in memory, or an array.
+//! The page's bytes: a `Blob` (or `File`) on disk or in memory, or an array.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use super::error::text;
 use crate::error::{Error, Result};
 use crate::source::Source;
 
-/// A `Blob`, read in slices, so that a file on disk is never in memory as a whole.
+/// A `Blob`, read in slices, so that a file on disk is never whole in memory.
 pub(super) struct BlobSource {
     blob: Blob,
     pool: ArrayPool,
@@ -41,12 +41,12 @@ impl Source for BlobSource {
     }
 }
 
-/// Gathers bytes into one blob, which the browser holds, on disk if there are many.
+/// Gathers bytes into one blob. The browser holds it, on disk if it is large.
 #[derive(Default)]
 pub(super) struct Gathering {
-    /// Bytes that the browser holds, in blobs of at least [`Gathering::STEP`].
+    /// The bytes that the browser holds, in blobs of at least [`Gathering::STEP`].
     blobs: Array,
-    /// Bytes that we hold.
+    /// The bytes that we hold.
     arrays: Array,
     /// Bytes in `arrays`.
     length: u32,
@@ -56,7 +56,7 @@ impl Gathering {
     /// We hold fewer bytes than this.
     const STEP: u32 = 4 << 20;
 
-    /// Adds the bytes of an array that belongs to nobody else.
+    /// Adds the bytes of an array that is not used elsewhere.
     pub(super) fn push(&mut self, bytes: &Uint8Array) -> Result<()> {
         self.arrays.push(bytes);
         self.length += bytes.length();
@@ -69,7 +69,7 @@ impl Gathering {
         Ok(())
     }
 
-    /// Adds many bytes, and copies them at once: their array may be used again.
+    /// Adds many bytes. They are copied at once, so their array may be used again.
     pub(super) fn push_copy(&mut self, bytes: &Uint8Array) -> Result<()> {
         let blob = Blob::new_with_u8_array_sequence(&Array::of1(bytes)).map_err(unreadable)?;
         self.blobs.push(&blob);
@@ -90,7 +90,7 @@ fn unreadable(thrown: JsValue) -> Error {
 /// An `ArrayBuffer` or `Uint8Array` of the page.
 pub(super) struct ArraySource {
     bytes: Uint8Array,
-    /// Bytes at first.
+    /// The number of bytes when the load began.
     len: u64,
 }
 

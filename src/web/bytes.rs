@@ -1,7 +1,7 @@
 //! Arrays that are used again and again for bytes that come and go.
 //!
-//! An array that nobody uses any more takes memory until the browser collects garbage, which it
-//! does too rarely while a gigabyte passes in seconds. So a load uses only a few arrays.
+//! An array that is not used any more takes memory until the browser collects garbage. It does that
+//! too rarely while a gigabyte passes in seconds. So a load uses only a few arrays.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -23,7 +23,7 @@ const STEP: u32 = 512 << 10;
 pub(super) struct ArrayPool(Rc<RefCell<Vec<ArrayBuffer>>>);
 
 impl ArrayPool {
-    /// An empty buffer for `capacity` bytes.
+    /// An empty buffer with room for `capacity` bytes.
     pub(super) fn take(&self, capacity: u32) -> Bytes {
         let mut free = self.0.borrow_mut();
         let fits = |array: &ArrayBuffer| array.byte_length() >= capacity;
@@ -57,13 +57,13 @@ impl Bytes {
         self.capacity - self.length
     }
 
-    /// The bytes of `range`, not copied: use them before the buffer is dropped.
+    /// The bytes of `range`, which are not copied. They are valid until the buffer is dropped.
     pub(super) fn view(&self, range: Range<u32>) -> Uint8Array {
         let length = range.end - range.start;
         Uint8Array::new_with_byte_offset_and_length(&self.array, range.start, length)
     }
 
-    /// All bytes, not copied: use them before the buffer is dropped.
+    /// All bytes, which are not copied. They are valid until the buffer is dropped.
     pub(super) fn all(&self) -> Uint8Array {
         self.view(0..self.length)
     }
@@ -81,19 +81,19 @@ impl Bytes {
         self.length = 0;
     }
 
-    /// The array, for another thread, which has it until [`Bytes::give_back`].
+    /// Lends the array to another thread, until [`Bytes::give_back`].
     pub(super) fn lend(&self) -> ArrayBuffer {
         self.array.clone()
     }
 
-    /// Takes the array back, which now begins with `length` bytes: the same memory, as another
-    /// object.
+    /// Takes the array back. It begins with `length` bytes now. It has the same memory, but is
+    /// another object.
     pub(super) fn give_back(&mut self, array: ArrayBuffer, length: u32) {
         (self.array, self.length) = (array, length.min(self.capacity));
     }
 
-    /// Takes the array back from a stream that was reading into it: the same memory, as another
-    /// object. Returns what the stream has read; `None` at its end.
+    /// Takes the array back from a stream that read into it. It has the same memory, but is another
+    /// object. Returns the bytes that the stream has read; `None` at its end.
     fn take_back(&mut self, result: &JsValue) -> Option<Uint8Array> {
         let read: Uint8Array = get(result, "value").dyn_into().ok()?;
         self.array = read.buffer();
@@ -103,21 +103,21 @@ impl Bytes {
 
 impl Drop for Bytes {
     fn drop(&mut self) {
-        // An array that was given to a stream is lost if the stream fails: its length is 0 then.
+        // If a stream fails, the array that it had is lost, and its length is 0.
         if self.array.byte_length() > 0 {
             self.pool.0.borrow_mut().push(self.array.clone());
         }
     }
 }
 
-/// Reads a stream of bytes; cancels it when dropped.
+/// Reads a stream of bytes, and cancels it when dropped.
 pub(super) struct StreamReader(Kind);
 
 enum Kind {
     /// The stream fills our array.
     Filling(ReadableStreamByobReader, Bytes),
-    /// The stream brings its own arrays: some browsers can do no better. The bytes that were not asked
-    /// for yet wait.
+    /// The stream brings its own arrays, because some browsers can do no better. The second field
+    /// holds the bytes that were not asked for yet.
     Bringing(ReadableStreamDefaultReader, Uint8Array),
 }
 
@@ -133,8 +133,8 @@ impl StreamReader {
         }))
     }
 
-    /// The next bytes, at most `most`, valid until the next call; `None` at the end. `watched` awaits the
-    /// promise.
+    /// The next bytes, at most `most`; `None` at the end. They are valid until the next call.
+    /// `watched` awaits the promise.
     pub(super) async fn next<E>(
         &mut self,
         most: u32,
@@ -170,7 +170,7 @@ impl Drop for StreamReader {
             Kind::Filling(reader, _) => reader.cancel(),
             Kind::Bringing(reader, _) => reader.cancel(),
         });
-        // Cancelling a stream that has failed rejects. There is nobody to tell.
+        // If the stream has failed, cancelling it rejects. That error does not matter.
         spawn_local(async move {
             let _ = cancelled.await;
         });

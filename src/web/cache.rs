@@ -1,4 +1,4 @@
-//! The models stored on this device: `BitNet.cache`.
+//! The models that are stored on this device: `BitNet.cache`.
 
 #![allow(unreachable_pub, reason = "wasm-bindgen exports only what is `pub`")]
 
@@ -39,7 +39,7 @@ pub async fn list() -> Result<JsValue, JsValue> {
         complete: model.is_complete(),
         added: model.added(),
         used: model.used(),
-        // Of several files there are several.
+        // A model of several files has several ETags.
         etag: match model.files.as_slice() {
             [file] => file.version.etag.clone(),
             _ => None,
@@ -50,7 +50,7 @@ pub async fn list() -> Result<JsValue, JsValue> {
     Ok(serde_wasm_bindgen::to_value(&entries)?)
 }
 
-/// Deletes what is stored of `url`.
+/// Deletes everything that is stored of `url`.
 #[wasm_bindgen(js_name = cacheDelete)]
 pub async fn delete(
     #[wasm_bindgen(unchecked_param_type = "string")] url: JsValue,
@@ -65,10 +65,10 @@ pub async fn clear() -> Result<(), JsValue> {
     Ok(Storage::open().await?.clear().await?)
 }
 
-/// Parts read at the same time.
+/// Parts that are read at the same time.
 const AHEAD: usize = 4;
 
-/// What `BitNet.cache.verify` returns.
+/// The result of `BitNet.cache.verify`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Verdict {
@@ -77,8 +77,8 @@ struct Verdict {
     damaged_bytes: u64,
 }
 
-/// Reads every stored part of `url` and compares it with the hash it was stored with. Deletes those
-/// that differ. Fails with the reason of `signal` if that aborts.
+/// Reads every stored part of `url` and compares it with the hash that was stored with it. Deletes
+/// the parts that differ. If `signal` aborts, fails with its reason.
 #[wasm_bindgen(js_name = cacheVerify, unchecked_return_type = "api.Verdict")]
 pub async fn verify(
     #[wasm_bindgen(unchecked_param_type = "string")] url: JsValue,

@@ -1,4 +1,4 @@
-//! SHA-256 by the browser, which is fast and runs beside this thread. It needs all bytes at once;
+//! SHA-256 by the browser, which is fast and runs beside this thread. It needs all bytes at once.
 //! [`crate::transfer::Hasher`] takes them bit by bit.
 
 use base64::Engine;

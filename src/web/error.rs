@@ -1,4 +1,4 @@
-//! Failures on their way to JavaScript.
+//! Turns failures into JavaScript's errors.
 
 use wasm_bindgen::prelude::*;
 
@@ -20,7 +20,7 @@ impl From<Error> for JsValue {
 
 /// The message of a thrown value.
 pub(super) fn text(thrown: &JsValue) -> String {
-    // The message of a platform's exception may be empty, its name is not.
+    // The message of a platform's exception may be empty, but its name is not.
     if let Some(exception) = thrown.dyn_ref::<web_sys::DomException>() {
         return format!("{}: {}", exception.name(), exception.message());
     }

@@ -2,8 +2,8 @@
 
 use wasm_bindgen::prelude::*;
 
-// This is JavaScript because it wraps a method of the browser: see features.ts. Reading what was
-// granted needs no such help: `gpu` asks the browser's device.
+// This is JavaScript because it wraps a method of the browser: see features.ts. To find out what
+// was granted, `gpu` asks the browser's device, which needs no JavaScript.
 #[wasm_bindgen(raw_module = "./crate/features.js")]
 extern "C" {
     #[wasm_bindgen(js_name = askForFeatures)]

@@ -1,4 +1,4 @@
-//! The console, and what a panic does.
+//! The console, and the handling of panics.
 
 #![allow(unreachable_pub, reason = "wasm-bindgen exports only what is `pub`")]
 

@@ -1,4 +1,4 @@
-//! From a source and options to a loaded session.
+//! Loads a session from a source with options.
 
 use std::rc::Rc;
 
@@ -17,10 +17,11 @@ use crate::session::Session;
 use crate::source::{Reader, Source};
 use crate::transfer::Phase;
 
-/// The share of the progress that reading a page's stream fills. Uploading is faster.
+/// The share of the progress for reading a page's stream. Uploading fills the rest, because it is
+/// faster.
 const STREAM_SHARE: f64 = 0.8;
 
-/// Loads a model from whatever the page has.
+/// Loads a model from any source that a page can give.
 pub(super) async fn open(
     source: &JsValue,
     options: &LoadOptions,
@@ -34,7 +35,7 @@ pub(super) async fn open(
     } else if let Some(bytes) = source.dyn_ref::<Uint8Array>() {
         local(&opening, ArraySource::new(bytes.clone())).await
     } else if let Some(stream) = source.dyn_ref::<ReadableStream>() {
-        // The model's header cannot be checked without the file's length, which a stream lacks.
+        // Checking the model's header needs the file's length, and a stream does not tell it.
         reporter.begin(Phase::Download, (0, 0), STREAM_SHARE);
         let blob = stream::collect(stream, reporter).await?;
         local(&opening, BlobSource::new(blob)).await
@@ -45,7 +46,7 @@ pub(super) async fn open(
     Ok(session)
 }
 
-/// Loads from a source that can be read twice, so that its hash is checked before it is used.
+/// Loads from a source that can be read twice. So its hash is checked before it is used.
 async fn local<S: Source>(opening: &Opening<'_>, mut source: S) -> Result<Session> {
     if let Some(integrity) = &opening.options.integrity {
         integrity.check(&mut source).await?;

@@ -24,16 +24,16 @@ pub(super) struct Opening<'a> {
     pub(super) reporter: &'a Rc<Reporter>,
     /// The device, which may still be opening, until an attempt takes it.
     gpu: RefCell<Option<LocalBoxFuture<'static, Result<Gpu>>>>,
-    /// What is to be done once the model can be used.
+    /// Work that begins once the model can be used.
     behind: RefCell<Option<Behind>>,
 }
 
-/// The storing of a model that can be used already. Resolves to whether all of it is stored.
+/// The storing of a model that can be used already. Gives whether all of it is stored in the end.
 pub(super) type Behind = LocalBoxFuture<'static, bool>;
 
 impl<'a> Opening<'a> {
-    /// Begins to open a device, so that the likeliest failure comes before a gigabyte is downloaded. In a
-    /// new browser that takes as long as the file's header.
+    /// Begins to open a device. So the likeliest failure comes before a gigabyte is downloaded. In
+    /// a new browser opening takes as long as fetching the file's header.
     ///
     /// Errors: `no-webgpu`.
     pub(super) fn new(options: &'a LoadOptions, reporter: &'a Rc<Reporter>) -> Result<Self> {
@@ -41,7 +41,7 @@ impl<'a> Opening<'a> {
         features::ask();
         let options_of_gpu = options.gpu.clone();
         let (task, gpu) = async move { Gpu::open(&options_of_gpu).await }.remote_handle();
-        // It opens while the load waits for something else.
+        // The device opens while the load waits for something else.
         spawn_local(task);
         let gpu = RefCell::new(Some(gpu.boxed_local()));
         Ok(Self { options, reporter, gpu, behind: RefCell::default() })
@@ -56,7 +56,7 @@ impl<'a> Opening<'a> {
         Ok(())
     }
 
-    /// Loads a session. `counted`: the source reports its bytes itself.
+    /// Loads a session. `counted` says that the source reports its bytes itself.
     ///
     /// Can be called again if it fails.
     pub(super) async fn session<S: Source>(
@@ -68,12 +68,12 @@ impl<'a> Opening<'a> {
         Session::load(self.gpu(), reader, &self.options.session, &mut told).await
     }
 
-    /// Does `work` once the model can be used.
+    /// Does `work` later, once the model can be used.
     pub(super) fn do_behind(&self, work: Behind) {
         self.behind.replace(Some(work));
     }
 
-    /// The model can be used: tells so, and does what is left to do.
+    /// Reports that the model can be used, and begins the work for that time.
     pub(super) fn ready(self) {
         self.reporter.phase(Phase::Ready);
         if let Some(behind) = self.behind.take() {
@@ -86,7 +86,7 @@ impl<'a> Opening<'a> {
         }
     }
 
-    /// The first device at first, a new one for each further attempt.
+    /// The device that is opening. Further attempts open a new one.
     async fn gpu(&self) -> Result<Gpu> {
         let first = self.gpu.take();
         match first {
@@ -96,7 +96,7 @@ impl<'a> Opening<'a> {
     }
 }
 
-/// Distinguishes a browser without WebGPU from one without an adapter.
+/// Fails if the browser has no WebGPU. The lack of an adapter is another error.
 fn require_webgpu() -> Result<()> {
     let global = js_sys::global();
     let get = |object: &JsValue, name: &str| {

@@ -1,4 +1,4 @@
-//! Options from JavaScript: an unknown name or a value that is not allowed is a `bad-option`.
+//! Options from JavaScript. An unknown name or a value that is not allowed is a `bad-option`.
 
 use std::ops::RangeInclusive;
 use std::rc::Rc;
@@ -15,25 +15,26 @@ use crate::session::{self, LmHead};
 use crate::tokenizer::Rules;
 use crate::transfer::Integrity;
 
-/// The default of `stallTimeout`: longer than a server takes to find a file, shorter than a visitor
-/// is willing to wait.
+/// The default of `stallTimeout`. It is longer than a server takes to find a file, and shorter than
+/// a visitor is willing to wait.
 const STALL_TIMEOUT: f64 = 15_000.0;
 
 /// The largest integer that JavaScript can tell from its neighbours.
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
-/// Where a URL may be loaded from.
+/// Where the bytes of a URL may come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CacheMode {
-    /// From this device if it is stored, else from the network; then it is stored.
+    /// From this device if it is stored, else from the network. Then it is stored.
     Use,
-    /// As `Use`, but a stored file is used only if the server has no other now.
+    /// As `Use`, but the server is asked first, and a stored file is used only if the server has no
+    /// other now.
     Revalidate,
-    /// From the network; it replaces what is stored.
+    /// From the network. The download replaces the stored file.
     Refresh,
     /// From this device only.
     Only,
-    /// From the network; it is not stored.
+    /// From the network. The download is not stored.
     Off,
 }
 
@@ -86,7 +87,7 @@ impl LoadOptions {
                 tokenizer: fields
                     .one_of("tokenizer", &[("strict", Rules::Strict), ("closest", Rules::Closest)])?
                     .unwrap_or_default(),
-                // Any text is a choice: parsing one cannot fail.
+                // Every text is a valid choice, so parsing cannot fail.
                 template: fields
                     .string("template")?
                     .and_then(|text| text.parse().ok())
@@ -128,11 +129,11 @@ fn gpu(value: JsValue) -> Result<GpuOptions> {
 /// The options of `generate` that the crate handles.
 pub(super) struct GenerateOptions {
     pub(super) session: session::GenerateOptions,
-    /// Whether the model reasons first; `None`: as its template has it.
+    /// Whether the model reasons first; with `None`, its template decides.
     pub(super) thinking: Option<bool>,
-    /// A string is the prompt itself, not a user's message.
+    /// Whether a string is the prompt itself, and not a user's message.
     pub(super) raw: bool,
-    /// A raw string may contain special tokens.
+    /// Whether a raw string may contain special tokens.
     pub(super) special: bool,
 }
 
@@ -177,7 +178,7 @@ pub(super) fn profile(value: JsValue) -> Result<Choosing> {
     Ok(choosing)
 }
 
-/// The options that say how tokens are chosen.
+/// The options that decide how tokens are chosen.
 fn choosing(fields: &mut Fields) -> Result<Choosing> {
     let default = Sampling::default();
     let max_f32 = f64::from(f32::MAX);
@@ -193,7 +194,7 @@ fn choosing(fields: &mut Fields) -> Result<Choosing> {
         min_p: fields
             .number("minP", 0.0..=1.0, "a number from 0 to 1")?
             .map_or(default.min_p, |value| value as f32),
-        // Without a seed, every call draws another text.
+        // Without the option `seed`, every call draws another text.
         seed: fields
             .u32("seed", 0)?
             .unwrap_or_else(|| (js_sys::Math::random() * f64::from(u32::MAX)) as u32),
@@ -238,9 +239,10 @@ fn logit_bias(fields: &mut Fields) -> Result<LogitBias> {
     biases.ok_or_else(|| bad_option("logitBias", why))
 }
 
-/// The fields of a JavaScript object. Each is taken by name; [`Fields::finish`] refuses any others.
+/// The fields of a JavaScript object. Each is taken by its name, and [`Fields::finish`] refuses all
+/// others.
 ///
-/// An absent field and one that is `undefined` are the same.
+/// A field that is `undefined` counts as absent.
 pub(super) struct Fields {
     path: String,
     object: JsValue,
@@ -248,7 +250,7 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    /// The fields of `object`, none if it is `undefined`. Errors call it `path`.
+    /// The fields of `object`; none if it is `undefined`. Errors call the object `path`.
     pub(super) fn new(path: impl Into<String>, object: JsValue) -> Result<Self> {
         let path = path.into();
         if object.is_undefined() || (object.is_object() && !Array::is_array(&object)) {
@@ -258,7 +260,7 @@ impl Fields {
         }
     }
 
-    /// The field as it is.
+    /// The field, of any type.
     pub(super) fn value(&mut self, name: &'static str) -> Result<JsValue> {
         self.known.push(name);
         if self.object.is_undefined() {
@@ -274,7 +276,7 @@ impl Fields {
         self.take(name, JsValue::as_string, "a string")
     }
 
-    /// One of several strings, each with what it stands for.
+    /// One of several strings. Each has a meaning.
     pub(super) fn one_of<T: Copy>(
         &mut self,
         name: &'static str,

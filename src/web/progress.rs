@@ -11,16 +11,16 @@ use super::timer::sleep;
 use crate::session;
 use crate::transfer::{Due, Meter, Note, Phase, StoredModel};
 
-/// Tells a page, and whoever follows, how a load goes.
+/// Reports the progress of a load to a page, and to a follower.
 pub(super) struct Reporter {
     callback: Option<Function>,
     meter: RefCell<Meter>,
     follower: RefCell<Option<Follower>>,
-    /// For reports that are made later, unless the load has ended by then.
+    /// For reports that are made later, if the load has not ended by then.
     this: Weak<Self>,
 }
 
-/// Is called with the `loaded` and `total` bytes of a download.
+/// Called with the `loaded` and `total` bytes of a download.
 type Follower = Box<dyn Fn(u64, u64)>;
 
 impl Reporter {
@@ -59,8 +59,8 @@ impl Reporter {
         self.update(|meter, now| meter.set(now, loaded, total));
     }
 
-    /// The session's own progress. `counts`: the source does not count its bytes itself, so the
-    /// session's count is taken.
+    /// Reports the session's own progress. `counts` says that the session's count of bytes is
+    /// taken, because the source does not count its bytes itself.
     pub(super) fn session(&self, counts: bool, progress: session::Progress) {
         match progress {
             session::Progress::Upload { loaded, total } if counts => self.set(loaded, total),
@@ -69,7 +69,7 @@ impl Reporter {
         }
     }
 
-    /// The model can be used, and perhaps it is stored meanwhile, or was.
+    /// Reports that the model can be used, and whether it is being stored or was stored.
     pub(super) fn phase(&self, phase: Phase) {
         self.update(|meter, _| meter.phase(phase));
     }
@@ -89,14 +89,14 @@ impl Reporter {
         self.update(|meter, _| meter.note(note));
     }
 
-    /// So many bytes are here from an earlier download.
+    /// Reports that so many bytes have come with an earlier download.
     pub(super) fn resumed(&self, bytes: u64) {
         if bytes > 0 {
             self.note(Note::Resumed { bytes });
         }
     }
 
-    /// These models were deleted to make room.
+    /// Reports that these models were deleted to make room.
     pub(super) fn evicted(&self, models: Vec<StoredModel>) {
         for model in models {
             self.note(Note::Evicted { bytes: model.bytes(), url: model.url });
@@ -137,10 +137,10 @@ impl Reporter {
             follower(report.loaded, report.total);
         }
         let report = serde_wasm_bindgen::to_value(&report);
-        // The callback may do anything, even start something that reports again.
+        // The callback may do anything, and may even start something that reports again.
         drop(meter);
         if let (Some(callback), Ok(report)) = (&self.callback, report) {
-            // What the page's callback throws is reported by the TypeScript side.
+            // If the page's callback throws, the TypeScript side reports it.
             let _ = callback.call1(&JsValue::NULL, &report);
         }
     }

@@ -1,4 +1,4 @@
-//! What a page may give to `generate`, as tokens.
+//! Turns the input of `generate` into tokens.
 
 use js_sys::{Array, Uint32Array};
 use wasm_bindgen::prelude::*;
@@ -9,7 +9,7 @@ use crate::chat::{Message, Role};
 use crate::error::Result;
 use crate::tokenizer::Tokenizer;
 
-/// What a page gives to `generate`.
+/// The input of `generate`.
 pub(super) enum Input {
     /// A conversation, for the chat template.
     Chat(Vec<Message>),
@@ -18,7 +18,7 @@ pub(super) enum Input {
 }
 
 impl Input {
-    /// A string is what the user says, or the prompt itself if `raw`.
+    /// Takes a string as a user's message, or as the prompt itself if `raw`.
     pub(super) fn parse(
         tokenizer: &Tokenizer,
         input: &JsValue,
@@ -37,7 +37,7 @@ impl Input {
         Self::messages_or_ids(tokenizer, "prompt", input)
     }
 
-    /// What is no string. Errors call it `name`.
+    /// The messages or ids of an input that is no string. Errors call it `name`.
     pub(super) fn messages_or_ids(
         tokenizer: &Tokenizer,
         name: &str,

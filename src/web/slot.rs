@@ -1,4 +1,4 @@
-//! Holds the session of a model between calls, and restores it after its device was lost.
+//! Holds the session of a model between calls, and restores it when its device was lost.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -17,10 +17,10 @@ use super::progress::Reporter;
 use crate::error::{Error, Result};
 use crate::session::{Memory, Session};
 
-/// The session of a model, or what is left of it.
+/// The session of a model. After the loss of its device, the rest of it.
 pub(super) struct Slot {
-    /// Locked while a call uses it. An answer can be complete before its call is: steps in flight are
-    /// waited for, and the KV cache grows. `None` after `dispose`.
+    /// Locked while a call uses it. An answer can be complete before its call is, because the call
+    /// waits for steps in flight, and the KV cache grows. `None` after `dispose`.
     held: Mutex<Option<Held>>,
     origin: Origin,
     /// Aborted by `dispose`, which also ends a restore in progress.
@@ -29,11 +29,11 @@ pub(super) struct Slot {
 
 enum Held {
     Here(Box<Session>),
-    /// The device is lost, and with it the weights.
+    /// The device is lost, and the weights with it.
     Lost(Memory),
 }
 
-/// What the model is loaded from, at first and after each loss of its device.
+/// The origin of the model, from which it is loaded at first and after each loss of its device.
 struct Origin {
     source: JsValue,
     options: LoadOptions,
@@ -50,7 +50,7 @@ impl Slot {
         on_lost: Function,
     ) -> Result<Self> {
         let session = open(&source, &options, reporter).await?;
-        // The restored model must have the same context, even if another device allows a longer one.
+        // A restored model must have the same context, even if its new device allows a longer one.
         options.session.engine.context = Some(session.info().context_length);
         if matches!(options.cache, CacheMode::Refresh | CacheMode::Revalidate) {
             options.cache = CacheMode::Use;
@@ -71,8 +71,8 @@ impl Slot {
         self.disposal.signal().aborted()
     }
 
-    /// Compiles what the load has left for later, a kernel at a time, when no call uses the session. No
-    /// call waits for it. Ends when all is compiled, or the session is gone.
+    /// Compiles the kernels that the load has left for later, one at a time, while no call uses the
+    /// session. No call waits for this. Ends when all are compiled, or when the session is gone.
     pub(super) async fn compile_rest(&self) {
         loop {
             let next = match &*self.held.lock().await {
@@ -84,7 +84,7 @@ impl Slot {
         }
     }
 
-    /// Frees the session, now or when the call that uses it ends.
+    /// Frees the session: now, or when the call that uses it ends.
     pub(super) fn dispose(&self) {
         self.disposal.abort();
         if let Some(mut held) = self.held.try_lock() {
@@ -92,9 +92,10 @@ impl Slot {
         }
     }
 
-    /// The session, when no other call uses it; restored on a new device if its own was lost.
+    /// The session, once no other call uses it. If its device was lost, it is restored on a new
+    /// one.
     ///
-    /// Errors: those of loading. The next call tries again then.
+    /// Errors: those of loading. The next call tries again.
     pub(super) async fn lease(&self) -> Result<Lease<'_>> {
         let mut lease = Lease { slot: self, held: self.held.lock().await };
         self.check()?;
@@ -138,10 +139,10 @@ impl Origin {
     fn watch(&self, session: &Session) {
         let (lost, on_lost) = (session.compute().lost(), self.on_lost.clone());
         spawn_local(async move {
-            // Fails if the device is dropped without being lost.
+            // This fails if the device is dropped without being lost.
             let Ok(loss) = lost.await else { return };
             if let Ok(loss) = serde_wasm_bindgen::to_value(&loss) {
-                // The package's own TypeScript, which does not throw.
+                // It is a function of the package's own TypeScript, which does not throw.
                 let _ = on_lost.call1(&JsValue::NULL, &loss);
             }
         });
@@ -162,7 +163,7 @@ impl Lease<'_> {
         }
     }
 
-    /// Keeps of a session whose device is lost the little that is needed to restore it.
+    /// If the device is lost, keeps only the little of the session that is needed to restore it.
     fn give_up_if_lost(&mut self) {
         *self.held = match self.held.take() {
             Some(Held::Here(session)) if session.compute().is_lost() => {

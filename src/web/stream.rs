@@ -42,7 +42,7 @@ struct CancelOnDrop(ReadableStreamDefaultReader);
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         let cancelled = JsFuture::from(self.0.cancel());
-        // Cancelling a stream that has failed rejects. There is nobody to tell.
+        // If the stream has failed, cancelling it rejects. That error does not matter.
         spawn_local(async move {
             let _ = cancelled.await;
         });

@@ -1,5 +1,5 @@
-//! Other tabs of the same site. One of them downloads a model; the others show its progress and then
-//! read what it has stored. Without the browser's locks, every tab downloads.
+//! Other tabs of the same site. One of them downloads a model. The others show its progress and
+//! then read the stored file. Without the browser's locks, every tab downloads.
 
 use std::rc::Rc;
 
@@ -25,19 +25,19 @@ extern "C" {
     ) -> Result<Promise, JsValue>;
 }
 
-/// The right to download an address. It ends when this is dropped, or when its tab dies.
+/// The right to download an address. It ends when this is dropped, or when its tab ends.
 pub(super) struct Lock {
     /// Resolves the promise that keeps the browser's lock; `None` without locks.
     release: Option<Function>,
 }
 
 impl Lock {
-    /// The lock, unless somebody else has it.
+    /// The lock, if no other load has it.
     pub(super) async fn if_free(url: &str) -> Option<Self> {
         request(url, true).await.unwrap_or(Some(Self { release: None }))
     }
 
-    /// The lock, as soon as nobody else has it.
+    /// The lock, once no other load has it.
     pub(super) async fn wait(url: &str) -> Self {
         request(url, false).await.flatten().unwrap_or(Self { release: None })
     }
@@ -52,7 +52,7 @@ impl Drop for Lock {
     }
 }
 
-/// `None` if the page has no locks; `Some(None)` if somebody else has this one.
+/// `None` if the page has no locks; `Some(None)` if another load has this one.
 async fn request(url: &str, if_free: bool) -> Option<Option<Lock>> {
     let navigator = Reflect::get(&js_sys::global(), &"navigator".into()).ok()?;
     let locks = Reflect::get(&navigator, &"locks".into()).ok()?;
@@ -62,20 +62,20 @@ async fn request(url: &str, if_free: bool) -> Option<Option<Lock>> {
     let (tell, told) = oneshot::channel();
     let callback = Closure::once_into_js(move |lock: JsValue| {
         if lock.is_null() {
-            // Fails if the load was aborted, as below.
+            // This fails if the load was aborted, as below.
             let _ = tell.send(None);
             return Promise::resolve(&JsValue::UNDEFINED);
         }
         let mut release = None;
         let held = Promise::new(&mut |resolve, _| release = Some(resolve));
-        // A lock that cannot be sent is dropped, which releases it.
+        // If the receiver is gone, the lock is dropped, which releases it.
         let _ = tell.send(Some(Lock { release }));
         held
     });
     let name = format!("tritloom-load {url}");
     let asked = locks.request(&name, &options, callback.unchecked_ref()).ok()?;
-    // The promise settles after the lock was released. It settles first only if there will be no
-    // lock: a frame without storage has none.
+    // The promise settles after the lock was released. If it settles before, there will be no lock:
+    // a frame without storage has none.
     match select(told, JsFuture::from(asked)).await {
         Either::Left((told, _)) => told.ok(),
         Either::Right((_, mut told)) => told.try_recv().ok().flatten(),
@@ -93,7 +93,7 @@ impl Announcement {
             let (channel, url) = (Channel(channel), JsValue::from(url));
             reporter.follow(Some(Box::new(move |loaded, total| {
                 let message = Array::of3(&url, &(loaded as f64).into(), &(total as f64).into());
-                // Nothing but a display depends on it.
+                // Only a display depends on this message.
                 let _ = channel.0.post_message(&message);
             })));
         }

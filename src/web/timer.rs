@@ -1,4 +1,4 @@
-//! Time: waiting, and noticing that nothing happens.
+//! Time: waiting, and noticing that nothing happens any more.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -28,14 +28,14 @@ pub(super) async fn sleep(milliseconds: f64) {
     let _ = JsFuture::from(promise).await;
 }
 
-/// Into how many ticks a watchdog divides its timeout.
+/// The number of ticks in a watchdog's timeout.
 const TICKS: u32 = 4;
 
-/// Aborts a promise that takes too long. One timer serves all promises of a response: a timer for
-/// each read would mean thousands a second.
+/// Aborts a promise that takes too long. One timer serves all promises of a response. A timer for
+/// each read would mean thousands of timers a second.
 pub(super) struct Watchdog {
-    /// Ticks since the present wait began; `None` between waits. Ticks are counted, not time: while
-    /// this thread was busy, bytes may have come that it has not seen yet.
+    /// Ticks since the present wait began; `None` between waits. It counts ticks instead of time,
+    /// because bytes may have come that this thread has not seen yet while it was busy.
     ticks: Rc<Cell<Option<u32>>>,
     stalled: Rc<Cell<bool>>,
     timer: JsValue,
@@ -60,7 +60,7 @@ impl Watchdog {
         Self { ticks, stalled, timer, _closure: closure }
     }
 
-    /// Awaits `promise` and watches how long that takes.
+    /// Awaits `promise`, and aborts it if that takes too long.
     pub(super) async fn watch(&self, promise: Promise) -> Result<JsValue, JsValue> {
         self.ticks.set(Some(0));
         let result = JsFuture::from(promise).await;

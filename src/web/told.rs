@@ -1,4 +1,4 @@
-//! What a page is told of a token's probability.
+//! The log-probabilities of a token, for the page.
 
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ struct Alternative {
 }
 
 impl<'a> Told<'a> {
-    /// What is told of a token, if that was asked for.
+    /// The fields of a token, if `logprobs` asked for them.
     pub(super) fn of(tokenizer: &'a Tokenizer, token: &Token) -> Result<Option<Self>> {
         let (Some(id), Some(logprobs)) = (token.id, &token.logprobs) else { return Ok(None) };
         let bytes = |id| tokenizer.bytes_after(token.after, id);

@@ -10,6 +10,6 @@ import type * as api from './types.js'
 type LoadOptions = Omit<api.LoadOptions, 'signal' | 'onProgress' | 'worker'>
 type GenerateOptions = Omit<api.GenerateOptions, 'signal'>
 
-/** What the option `logprobs` asks for. */
+/** The fields that the option `logprobs` adds to a token. */
 type Told = Pick<api.Token, 'logprob' | 'bytes' | 'top'>
 ";

@@ -1,4 +1,5 @@
-//! How a download begins: the first response, what is stored already, and room for the rest.
+//! Begins a download: gets the first response, compares it with the stored bytes, and makes room
+//! for the rest.
 
 use super::fetcher::wait;
 use super::load::Load;
@@ -14,20 +15,20 @@ const NO_VERSION: &str = "the server names no version of the file (ETag, Last-Mo
 /// A download that has begun.
 pub(super) struct Begun {
     pub(super) response: FileResponse,
-    /// What is known of the file. It has no parts if nothing is stored.
+    /// The record of the file. It has no parts if nothing is stored.
     pub(super) file: Manifest,
     /// Whether the download is stored.
     pub(super) stored: bool,
 }
 
 impl Load<'_> {
-    /// The file, if the load can continue where it ends.
+    /// The file, if the load can continue after its stored bytes.
     pub(super) fn resumable(&self, found: Option<Manifest>) -> Option<Manifest> {
         let refresh = self.cache == CacheMode::Refresh;
         found.filter(|file| self.restarts.allow_resuming(file, refresh))
     }
 
-    /// Asks for the file, or for what is missing of it, and makes room for it in the storage.
+    /// Asks for the file, or for its missing bytes, and makes room for it in the storage.
     pub(super) async fn begin(&self, partial: Option<Manifest>) -> Result<Begun, Fault> {
         let mut response = self.first_response(partial.as_ref()).await?;
         if let Content::Whole(length @ Length::Claimed(_)) = &mut response.content
@@ -64,7 +65,8 @@ impl Load<'_> {
         Ok(Begun { response, file, stored })
     }
 
-    /// The response to the first request: for what is missing of `partial`, or for the file.
+    /// The response to the first request, which asks for the missing bytes of `partial`, or for the
+    /// whole file.
     pub(super) async fn first_response(
         &self,
         partial: Option<&Manifest>,
@@ -99,7 +101,7 @@ impl Load<'_> {
                 let response = ask(self.address, &plain, &self.pool).await;
                 match response.as_ref().map(|response| &response.content) {
                     Ok(Content::Whole(Length::Unknown)) => return response,
-                    // If some bytes are here, a second attempt to continue comes first.
+                    // If some bytes have come before, there is a second attempt to continue first.
                     Ok(Content::Whole(Length::Claimed(_))) if partial.is_none() || failures > 0 => {
                         return response;
                     }
@@ -111,7 +113,8 @@ impl Load<'_> {
         }
     }
 
-    /// Whether the stored `file` is still the server's, as far as the server can be asked.
+    /// Whether the stored `file` is still the server's. If the server cannot be asked, it is
+    /// assumed to be.
     pub(super) async fn is_current(&self, file: &Manifest) -> bool {
         let request = FileRequest {
             range: self.address.has_ranges().then_some(0..1),
@@ -161,7 +164,7 @@ impl Load<'_> {
                 let why = format!("{needed} bytes are needed, {possible} are possible");
                 reporter.note(Note::NotStored { why: Error::StorageFull(why).to_string() });
                 if file.stored.is_empty() {
-                    // For a better error when only the stored copy is allowed.
+                    // It gives a better error when only the stored copy is allowed.
                     let _ = storage.refuse(url, needed).await;
                 }
                 Ok(false)

@@ -1,4 +1,4 @@
-//! A model from the network: to the GPU and into storage, part by part.
+//! Downloads a model, part by part, to the GPU and into storage.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -21,9 +21,9 @@ use crate::web::store::Writer;
 const PART: u64 = 4 << 20;
 
 impl Load<'_> {
-    /// Downloads the model, and continues what is stored of it if possible.
+    /// Downloads the model. If possible, continues from its stored bytes.
     ///
-    /// The model may be loaded before all of it is stored: the rest is then to be done behind it.
+    /// The model may be loaded before all of it is stored. Then the rest is left as work for later.
     pub(super) async fn download(
         &self,
         found: Option<Manifest>,
@@ -57,7 +57,7 @@ impl Load<'_> {
         result
     }
 
-    /// What fetches the rest of the file, and stores it if that is possible.
+    /// The fetcher of the rest of the file. It stores the bytes if that is possible.
     pub(super) fn fetcher(&self, Begun { response, file, stored }: Begun) -> Rc<Fetcher> {
         let storage = self.storage.as_ref().filter(|_| stored);
         let writer = storage.map(|storage| {
@@ -91,12 +91,13 @@ impl Load<'_> {
         writer: Option<Rc<Writer>>,
     ) -> Result<(Session, Option<Behind>), Fault> {
         let in_parts = matches!(feed, Feed::Parts { .. });
-        // A sequential reader downloads stored parts once more.
+        // A sequential reader downloads stored parts again.
         let stored = if matches!(feed, Feed::Sequential(_)) { 0 } else { file.bytes() };
         self.opening.reporter.begin(Phase::Download, (total, stored), 1.0);
         let wanted = self.opening.options.integrity.as_ref();
         let parts = PartSource::new(feed, file.parts(total), total, wanted.is_some());
-        // Only a whole file can be compared, and one response ends only with its last byte.
+        // Only a whole file can be compared with a hash, and a single response ends only with its
+        // last byte.
         let to_the_end = wanted.is_some() || !in_parts;
         let (finished, mut parts) = self.session(parts, to_the_end).await;
         if let (Err(_), Some(cause)) = (&finished, parts.restart.get()) {
@@ -152,8 +153,8 @@ impl Load<'_> {
     }
 }
 
-/// Reads what the model did not need, so that all of `file` is stored, and marks it as complete. Says
-/// whether that is done.
+/// Reads the bytes that the model did not need, so that all of `file` is stored, and marks it as
+/// complete. Gives whether that was possible.
 pub(super) async fn finish(
     parts: &mut PartSource,
     file: &Manifest,
@@ -169,7 +170,7 @@ pub(super) async fn finish(
     writer.complete(total, hash).await
 }
 
-/// After a failure: deletes what no later load can continue. This is done before the failure is
+/// After a failure, deletes bytes that no later load can use. This is done before the failure is
 /// reported, because the worker may end then.
 pub(super) async fn tidy(fault: &Fault, file: &Manifest, writer: &Writer) {
     let is_empty = !writer.has_stored().await && file.stored.is_empty();
@@ -178,7 +179,7 @@ pub(super) async fn tidy(fault: &Fault, file: &Manifest, writer: &Writer) {
     }
 }
 
-/// A fault that leaves the stored bytes as good as they were.
+/// A fault after which the stored bytes are as good as before.
 pub(super) fn neutral() -> Fault {
     Fault::Restart(Cause::Broken)
 }

@@ -1,4 +1,4 @@
-//! The bytes of one version of a file, over as many requests as it takes.
+//! Fetches the bytes of one version of a file, with as many requests as that takes.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -15,42 +15,43 @@ use crate::web::progress::Reporter;
 use crate::web::store::{WriteSlot, Writer};
 use crate::web::timer::sleep;
 
-/// After this many milliseconds, the bytes of an unfinished part are stored: a slow connection that
-/// breaks for good loses no more than these.
+/// After so many milliseconds, the bytes of an unfinished part are stored. So a slow connection
+/// that breaks for good loses only the bytes of this time.
 const STORE_AFTER: f64 = 10_000.0;
 
-/// Milliseconds that a request should take. A request costs the browser as much as the copies of some
-/// MiB, so on a fast connection each asks for several parts.
+/// The milliseconds that a request should take. A request costs the browser as much as the copies
+/// of some MiB. So on a fast connection each request asks for several parts.
 const REQUEST_TIME: f64 = 100.0;
-/// The most bytes that such a request asks for. Without a limit, a load took 178 MiB of memory instead of
-/// 106: the browser reads a long response ahead.
+/// The most bytes that a request asks for. Without this limit, a load took 178 MiB of memory
+/// instead of 106, because the browser reads a long response ahead.
 const MAX_REQUEST: u64 = 16 << 20;
-/// The same for a request that a thread makes. What one brings waits in memory until the bytes before it,
-/// which another brings, have come.
+/// The most bytes that a request of a thread asks for. Its bytes wait in memory until the bytes
+/// before them have come with another request.
 const MAX_OF_THREAD: u64 = 8 << 20;
 /// Threads start only if at least this many bytes are left to fetch.
 const WORTH_THREADS: u64 = 32 << 20;
-/// The fewest bytes whose time tells how fast the connection is. Fewer may have waited in a buffer.
+/// The fewest bytes by which the speed of the connection is measured. Fewer may have waited in a
+/// buffer.
 const MEASURED: u32 = 4 << 20;
 
 /// Fetches one version of a file.
 pub(super) struct Fetcher {
     pub(super) address: Address,
-    /// Bytes of any other version are refused.
+    /// The version of the file. Bytes of another version are refused.
     pub(super) version: Version,
-    /// Bytes in the file; `None` if the server does not say.
+    /// Bytes in the file; `None` if the server does not say it.
     pub(super) total: Option<u64>,
-    /// Whether `If-Range` may be sent: a server of another origin would have to allow it.
+    /// Whether `If-Range` may be sent. A server of another origin would have to allow it.
     pub(super) conditional: bool,
     /// Milliseconds without a byte after which a request is given up.
     pub(super) stall_timeout: f64,
     pub(super) reporter: Rc<Reporter>,
     pub(super) pool: ArrayPool,
-    /// Stores what is fetched, if it is to be stored.
+    /// Stores the bytes that are fetched, if they are to be stored.
     pub(super) writer: Option<Rc<Writer>>,
-    /// The response with which the load began, until it is read.
+    /// The response with which the load began, until it is used.
     pub(super) first: RefCell<Option<FileResponse>>,
-    /// Whether some bytes of the file are here, from this load or an earlier one.
+    /// Whether some bytes of the file have come, in this load or an earlier one.
     pub(super) begun: Cell<bool>,
     /// How many bytes come in [`REQUEST_TIME`], up to [`MAX_REQUEST`]; 0 if that is not known.
     pub(super) reach: Cell<u64>,
@@ -58,18 +59,18 @@ pub(super) struct Fetcher {
     pub(super) threads: RefCell<Option<Rc<Threads>>>,
     /// Whether threads may be started.
     pub(super) may_thread: Cell<bool>,
-    /// Brings the response of the last part, once the next part may read on in it. It fails if the next part
-    /// has to make a request of its own.
+    /// Receives the response of the last part, if the next part may go on reading it. It fails if
+    /// the next part has to make a request of its own.
     pub(super) passed: Cell<Option<oneshot::Receiver<Passed>>>,
 }
 
-/// A response with more bytes than those of one part.
+/// A response that goes on after the bytes of a part.
 pub(super) enum Passed {
     Body(Body),
     Run(Rc<Run>),
 }
 
-/// Waits before another attempt. Gives the fault back if there is to be none.
+/// Waits before another attempt. If there are to be no more attempts, gives the fault back.
 pub(super) async fn wait(backoff: &mut Backoff, begun: bool, fault: Fault) -> Result<(), Fault> {
     let Fault::Transient { error, retry_after } = fault else { return Err(fault) };
     match backoff.failed(begun, retry_after, js_sys::Math::random()) {
@@ -98,16 +99,17 @@ impl Fetcher {
         self.threads.borrow().clone().filter(|threads| threads.are_running())
     }
 
-    /// Whether several threads may make the requests, which then come at the same time.
+    /// Whether several threads may make the requests. Then several parts come at the same time.
     pub(super) fn has_threads(&self) -> bool {
         self.writer.is_none() && self.running_threads().is_some()
     }
 
-    /// Learns from the milliseconds that `came` bytes took. `left` bytes are to come.
+    /// Measures the connection, by the milliseconds that `came` bytes took. `left` bytes are still
+    /// to come.
     fn measure(&self, came: u32, milliseconds: f64, left: u64) {
         let reach = (f64::from(came) * REQUEST_TIME / milliseconds.max(1.0)) as u64;
         if reach >= MAX_REQUEST && left >= WORTH_THREADS && self.may_thread.take() {
-            // One keeps up with the disk, but not with the GPU.
+            // One thread is as fast as the disk, but not as fast as the GPU.
             let threads = if self.writer.is_some() { 1 } else { 2 };
             self.threads.replace(Threads::start(threads).map(Rc::new));
         }
@@ -120,16 +122,16 @@ impl Fetcher {
         self.reach.get().min(if threads { MAX_OF_THREAD } else { MAX_REQUEST })
     }
 
-    /// Makes all further requests in this thread. A page may have changed `fetch` here, so they may succeed
-    /// where others failed.
+    /// Makes all further requests in this thread. They may succeed where those of threads failed,
+    /// because a page may have changed `fetch` here.
     fn give_up_threads(&self) {
         self.reach.set(0);
         self.threads.take();
     }
 
-    /// Fetches and stores the bytes of `range`. Its request asks for all bytes before `until`, and the
-    /// parts that follow read on in its response, one after the other. So they must be asked for in order.
-    /// Parts with requests of their own come at the same time.
+    /// Fetches and stores the bytes of `range`. Its request asks for all bytes before `until`. The
+    /// parts that follow read on in its response, one after the other, so they must be asked for in
+    /// order. Parts with requests of their own come at the same time.
     pub(super) async fn part(&self, range: Range<u64>, mut until: u64) -> Result<Bytes, Fault> {
         let (pass_on, passed) = oneshot::channel();
         let (passed, mut pass_on) = (self.passed.replace(Some(passed)), Some(pass_on));
@@ -149,7 +151,7 @@ impl Fetcher {
             if let Some(pass_on) = pass_on.take()
                 && !run.is_ordered()
             {
-                // Nobody takes it after the last part.
+                // This fails after the last part, because there is no receiver.
                 let _ = pass_on.send(Passed::Run(Rc::clone(&run)));
             }
             filled.await;
@@ -167,11 +169,11 @@ impl Fetcher {
                 wait(&mut backoff, self.begun.get(), fault).await?;
             }
         }
-        // A server may send less than it was asked for.
+        // A server may send fewer bytes than it was asked for.
         body.take_if(|body| body.position() != range.start || body.end() < range.end);
         loop {
             let (had, since) = (part.bytes.length(), js_sys::Date::now());
-            // The next part need not wait for a body that ends with this one.
+            // If the body ends with this part, the next part need not wait for it.
             pass_on.take_if(|_| body.as_ref().map_or(until, Body::end) <= range.end);
             let body = match body.take() {
                 Some(body) => Ok(body),
@@ -189,7 +191,7 @@ impl Fetcher {
                         self.measure(came, js_sys::Date::now() - since, left);
                     }
                     if let Some(pass_on) = pass_on {
-                        // Nobody takes it after the last part.
+                        // This fails after the last part, because there is no receiver.
                         let _ = pass_on.send(Passed::Body(body));
                     }
                     return Ok(part.finish());
@@ -228,7 +230,7 @@ impl Fetcher {
             _ if !response.version.is_same(&self.version) => Err(Fault::Restart(Cause::Changed)),
             Content::Part(part) if Some(part.total) == self.total => Ok(response.body),
             Content::Part(_) => Err(Fault::Restart(Cause::Changed)),
-            // The whole file, of the same version: the server sent ranges before, and now does not.
+            // The server sent ranges before. Now it sends the whole file, of the same version.
             Content::Whole(_) => Err(Fault::Restart(Cause::NoRanges)),
         }
     }
@@ -237,19 +239,19 @@ impl Fetcher {
 /// A buffer for the bytes of a range.
 struct PartBuffer<'a> {
     fetcher: &'a Fetcher,
-    /// The right to store the part, if it is to be stored.
+    /// The right to store the part, if it is stored.
     slot: Option<Rc<WriteSlot>>,
     /// Offset in the file.
     start: u64,
     bytes: Bytes,
-    /// How many of the bytes the writer has already.
+    /// How many of the bytes the writer has.
     stored: u32,
     /// When the writer got the last of them.
     since: f64,
 }
 
 impl<'a> PartBuffer<'a> {
-    /// An empty buffer, once the writer has a slot for it.
+    /// An empty buffer. Waits until the writer has a slot for it.
     async fn new(fetcher: &'a Fetcher, writer: Option<&Rc<Writer>>, range: Range<u64>) -> Self {
         let slot = match writer {
             Some(writer) => Some(writer.slot(range.end - range.start).await),
@@ -278,7 +280,7 @@ impl<'a> PartBuffer<'a> {
         Ok(())
     }
 
-    /// Reports the bytes that came into the empty buffer.
+    /// Reports the bytes that have come into the buffer, which was empty.
     fn advance(&self) {
         let came = self.bytes.length();
         if came > 0 {
@@ -316,15 +318,15 @@ impl<'a> PartBuffer<'a> {
     }
 }
 
-/// Reads the whole file with one request, from front to back. If that breaks off, it requests the
-/// rest, or reads the file again up to that offset. It can do neither if the server names no version
-/// of the file.
+/// Reads the whole file with one request, from front to back. If the response breaks off, it
+/// requests the rest, or reads the file again up to where it was. It can do neither if the server
+/// names no version of the file.
 pub(super) struct SequentialReader {
     fetcher: Rc<Fetcher>,
     body: Option<Body>,
     /// Offset in the file of the next byte.
     position: u64,
-    /// What the first response said.
+    /// The length according to the first response.
     length: Length,
 }
 
@@ -334,8 +336,8 @@ impl SequentialReader {
         Self { fetcher, body, position: 0, length }
     }
 
-    /// The next bytes, which are those of `range`. There may be fewer at the end of a file of unknown
-    /// length. `missing`: they are not stored yet.
+    /// The next bytes, which are those of `range`. There may be fewer at the end of a file of
+    /// unknown length. `missing` says that they are not stored yet.
     pub(super) async fn part(&mut self, range: Range<u64>, missing: bool) -> Result<Bytes, Fault> {
         let fetcher = Rc::clone(&self.fetcher);
         let writer = fetcher.writer.as_ref().filter(|_| missing);
@@ -392,7 +394,7 @@ impl SequentialReader {
         }
     }
 
-    /// Requests a new body, from the offset reached.
+    /// Requests a new body, which begins at the present offset.
     async fn reconnect(&mut self) -> Result<(), Fault> {
         let fetcher = &self.fetcher;
         let range = fetcher.total.map(|total| self.position..total);
@@ -418,8 +420,8 @@ impl SequentialReader {
         Ok(())
     }
 
-    /// Whether the file has another length than the server claimed. Reads only as far as needed to
-    /// know.
+    /// Whether the length of the file differs from the length that the server claimed. Reads only
+    /// as far as needed to know.
     pub(super) async fn claim_is_wrong(&mut self) -> bool {
         let (Length::Claimed(claimed), Some(body)) = (self.length, &mut self.body) else {
             return false;
@@ -436,7 +438,7 @@ impl SequentialReader {
     }
 }
 
-/// A load that cannot continue has to start again.
+/// If a load cannot continue, it has to start again.
 fn cannot_continue(fault: Fault) -> Fault {
     match fault {
         Fault::Transient { .. } => Fault::Restart(Cause::Broken),

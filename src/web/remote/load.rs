@@ -1,4 +1,4 @@
-//! What all attempts of a load have in common.
+//! The part of a load that all its attempts have in common.
 
 use std::rc::Rc;
 
@@ -22,13 +22,13 @@ pub(super) struct Load<'a> {
     pub(super) opening: &'a Opening<'a>,
     pub(super) address: &'a Address,
     pub(super) cache: CacheMode,
-    /// `None` if nothing is to be stored, or nothing can be.
+    /// `None` if nothing can be stored, or nothing is to be stored.
     pub(super) storage: Option<Storage>,
     pub(super) pool: ArrayPool,
     pub(super) ahead: Ahead,
     pub(super) slots: Rc<Slots>,
     pub(super) restarts: Restarts,
-    /// Which file of a model in several files this is, from 0.
+    /// The index of this file in a model of several files, from 0.
     pub(super) volume: Option<usize>,
 }
 
@@ -67,8 +67,9 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// Whether the first request is for a single byte, which tells all that is needed to begin. So
-    /// it is for files that are read later: a browser has few connections to keep open.
+    /// Whether the first request is for a single byte. Its response says all that is needed to
+    /// begin. Files that are read later are asked for in this way, because a browser can keep few
+    /// connections open.
     pub(super) fn probes(&self) -> bool {
         self.volume > Some(0)
     }
@@ -79,8 +80,8 @@ impl<'a> Load<'a> {
         self.opening.reporter.note(Note::NotStored { why: error.to_string() });
     }
 
-    /// What is stored of the address. A whole file that is to be revalidated does not count if the server
-    /// has another; it stays until that is stored.
+    /// The record of the address, if something is stored. With `revalidate`, a whole file does not
+    /// count if the server has another one. It stays until the new one is stored.
     pub(super) async fn find(&self) -> Option<Manifest> {
         let found = match self.storage.as_ref()?.find(&self.address.url).await {
             Ok(file) => file?,
@@ -99,7 +100,7 @@ impl<'a> Load<'a> {
         found.as_ref().filter(|file| file.complete && allowed)
     }
 
-    /// The error when only a stored file would do and there is none.
+    /// The error if only a stored file is allowed and there is none.
     pub(super) fn absent(&self, found: Option<&Manifest>) -> Error {
         let url = self.address.url.clone();
         match found.and_then(|file| file.did_not_fit) {
@@ -133,8 +134,8 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// Loads the model from `parts`, which are given back. If `to_the_end`, reads also the bytes
-    /// that the model does not need, and returns the hash of the file, if it was computed.
+    /// Loads the model from `parts`, and gives them back. With `to_the_end`, also reads the bytes
+    /// that the model does not need, and returns the hash of the file if it was computed.
     pub(super) async fn session(
         &self,
         parts: PartSource,

@@ -1,5 +1,5 @@
-//! A model from an address: from this device if it is stored, else from the network; then it is
-//! stored.
+//! Loads a model from an address: from this device if it is stored there, else from the network.
+//! Then it is stored.
 //!
 //! ```text
 //! request    one request: asks, checks the response, reads its body
@@ -13,8 +13,8 @@
 //! volumes    a model in several files, from both
 //! ```
 //!
-//! This file chooses between `download` and `stored`. It starts the load again when the file has changed
-//! meanwhile, or when the server does not do what it seemed to do.
+//! This file chooses between `download` and `stored`. If the file has changed meanwhile, or if the
+//! server does not do what it seemed to do, it starts the load again.
 
 mod request;
 mod threads;
@@ -38,7 +38,7 @@ use crate::transfer::{Fault, Note, VolumeName};
 use load::Load;
 pub(super) use request::Address;
 
-/// Loads the model at `address`. Of a model in several files, this is the address of the first.
+/// Loads the model at `address`. If the model is in several files, it is the address of the first.
 pub(super) async fn load(opening: &Opening<'_>, address: &Address) -> Result<Session> {
     if let Some(name) = VolumeName::in_url(&address.url) {
         return volumes::load(opening, address, &name).await;
@@ -80,12 +80,13 @@ async fn attempt(load: &Load<'_>) -> Result<Session, Fault> {
         drop(lock);
         return load.load_stored(storage, file).await;
     }
-    // Other tabs wait for the load that has the lock, and must not be shown another one's progress.
+    // Other tabs wait for the load that has the lock. They must not be shown the progress of any
+    // other load.
     let holds = lock.is_some();
     let told = holds.then(|| Announcement::new(&load.address.url, load.opening.reporter));
     let (session, behind) = load.download(found).await?;
     if let Some(behind) = behind {
-        // Other tabs wait until all is stored.
+        // Other tabs wait until the whole file is stored.
         let held = (lock, told);
         let behind = async move {
             let is_stored = behind.await;

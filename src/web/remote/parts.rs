@@ -1,4 +1,5 @@
-//! The parts of a file in order, from storage and network, a few of them ahead of the reader.
+//! Gives the parts of a file in order, from storage and network. A few of them are ahead of the
+//! reader.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -17,16 +18,18 @@ use crate::transfer::{Cause, Fault, Hasher, Part};
 use crate::web::bytes::Bytes;
 use crate::web::store::StoredFile;
 
-/// Parts of a file that are being fetched at the same time, at most.
+/// The most parts of a file that are fetched at the same time.
 const REQUESTED: usize = 4;
-/// Bytes of the parts that are requested or read from storage at the same time: enough for the threads
-/// that do it. They are in memory. All files of a model share them, but each may always have a part.
+/// Bytes of the parts that are requested or read from storage at the same time. They are in memory,
+/// and enough for the threads that read them. All files of a model share them, but each file may
+/// always have one part.
 const MAX_AHEAD: u64 = 12 << 20;
-/// The same while two threads make requests, of two parts each: one each, and the next.
+/// Bytes of these parts while two threads make requests, of two parts each: one part for each of
+/// the threads, and the next one.
 const THREADED: usize = 6;
 const MAX_AHEAD_THREADED: u64 = 24 << 20;
 
-/// The bytes in memory of parts that are ahead of the reader, in all files of a model.
+/// The bytes in memory that are ahead of the reader, in all files of a model.
 #[derive(Clone, Default)]
 pub(super) struct Ahead(Rc<Cell<u64>>);
 
@@ -51,10 +54,11 @@ impl Drop for Counted {
     }
 }
 
-/// Where the bytes of a load come from.
+/// The source of the bytes of a load.
 pub(super) enum Feed {
-    /// Each part separately, several at a time: stored ones from the storage, the others by requests. On a
-    /// fast connection a request asks for several parts, which then come one after the other.
+    /// Each part separately, and several at a time. Stored parts come from the storage, others by
+    /// requests. On a fast connection one request asks for several parts, which then come one after
+    /// the other.
     Parts {
         stored: Option<StoredFile>,
         fetcher: Option<Rc<Fetcher>>,
@@ -79,7 +83,7 @@ impl Feed {
 /// A file of known length as a [`Source`].
 pub(super) struct PartSource {
     feed: Feed,
-    /// Parts that have not been requested yet.
+    /// The parts that have not been requested yet.
     parts: VecDeque<Part>,
     len: u64,
     /// The offset of the next byte to read.
@@ -87,14 +91,14 @@ pub(super) struct PartSource {
     /// The part that is being read, and how many of its bytes have been read.
     current: Option<(Bytes, u32)>,
     hasher: Option<Hasher>,
-    /// Why the load has to start again, if it has to.
+    /// The cause, if the load has to start again.
     pub(super) restart: Rc<Cell<Option<Cause>>>,
-    /// Whether only one part is in memory.
+    /// Whether only one part may be in memory.
     patient: bool,
 }
 
 impl PartSource {
-    /// The file that consists of `parts`. `hashed`: its hash is computed.
+    /// The file that consists of `parts`. `hashed` says whether its hash is computed.
     pub(super) fn new(feed: Feed, parts: Vec<Part>, len: u64, hashed: bool) -> Self {
         Self {
             feed,
@@ -108,7 +112,7 @@ impl PartSource {
         }
     }
 
-    /// The same, but only the first part is in memory until the reader needs another one.
+    /// The same file, but only its first part is in memory until the reader needs another one.
     pub(super) fn patient(self) -> Self {
         Self { patient: true, ..self }
     }
@@ -141,13 +145,13 @@ impl PartSource {
                     let reach = fetcher.as_ref().map_or(0, |fetcher| fetcher.reach());
                     let until = run_end(&part.range(), &self.parts, reach);
                     let got = get(part, until, stored.clone(), fetcher.clone());
-                    // A task of its own goes on while the reader waits for something else. It ends
-                    // when its handle is dropped.
+                    // A task of its own goes on while the reader waits for something else. Dropping
+                    // its handle ends it.
                     let (task, handle) = async { (got.await, counted) }.remote_handle();
                     spawn_local(task);
                     in_flight.push_back(handle);
                 }
-                // The tasks in flight hold the fetcher. Its threads end with the last of them.
+                // The tasks in flight hold the fetcher. Its threads end with the last task.
                 fetcher.take_if(|_| self.parts.is_empty());
                 let next = in_flight.next().await.map(|(got, _)| got).transpose()?;
                 self.patient = false;
@@ -180,7 +184,7 @@ impl PartSource {
         Ok(())
     }
 
-    /// The error for the reader, which does not know about restarts.
+    /// The error for the reader. The reader does not know about restarts.
     fn failed(&mut self, fault: Fault) -> Error {
         match fault {
             Fault::Permanent(error) | Fault::Transient { error, .. } => error,
@@ -205,8 +209,8 @@ impl PartSource {
         self.position += u64::from(len);
     }
 
-    /// Reads what the model did not need, so that all of the file is hashed and stored. Returns the
-    /// hash, if it was computed.
+    /// Reads the bytes that the model did not need, so that all of the file is hashed and stored.
+    /// Returns the hash if it was computed.
     pub(super) async fn drain(&mut self) -> Result<Option<String>> {
         loop {
             match self.next().await {
@@ -217,7 +221,7 @@ impl PartSource {
         }
     }
 
-    /// Whether the file has another length than the server claimed.
+    /// Whether the length of the file differs from the length that the server claimed.
     pub(super) async fn claim_is_wrong(&mut self) -> bool {
         match &mut self.feed {
             Feed::Sequential(reader) => reader.claim_is_wrong().await,
@@ -226,8 +230,8 @@ impl PartSource {
     }
 }
 
-/// The end of `range` and of those of the `parts` after it that are missing too, so long as there are
-/// not more than `reach` bytes.
+/// The end of a run of missing parts. It begins with `range`, and includes the missing `parts`
+/// right after it as long as the run has at most `reach` bytes.
 fn run_end(range: &Range<u64>, parts: &VecDeque<Part>, reach: u64) -> u64 {
     let ends = parts.iter().map_while(|part| match part {
         Part::Missing(missing) => Some(missing.end),

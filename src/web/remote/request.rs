@@ -16,11 +16,11 @@ use crate::web::timer::Watchdog;
 
 #[wasm_bindgen]
 extern "C" {
-    // A global of pages and workers alike.
+    // A global of pages and of workers.
     fn fetch(resource: &JsValue, init: &RequestInit) -> Promise;
 }
 
-/// What to download: an address, or a whole `Request`.
+/// The address of a download, as a string or as a whole `Request`.
 #[derive(Clone)]
 pub(in crate::web) struct Address {
     /// The address, without a fragment: the name under which the file is stored.
@@ -60,18 +60,19 @@ impl Address {
         Ok(Self { url: url.to_owned(), resource })
     }
 
-    /// Whether a thread can ask for it: a `Request` cannot be sent to one.
+    /// Whether a thread can ask for it. A `Request` cannot be sent to a thread.
     pub(super) fn is_plain(&self) -> bool {
         self.resource.is_string()
     }
 
-    /// Whether the address means the same tomorrow: `blob:` and `data:` are not worth storing.
+    /// Whether the address will mean the same tomorrow. `blob:` and `data:` do not, so they are not
+    /// stored.
     pub(in crate::web) fn is_lasting(&self) -> bool {
         self.url.starts_with("http://") || self.url.starts_with("https://")
     }
 
-    /// Whether a part of the file can be requested. Not if the `Request` has an `integrity`: the
-    /// browser compares it with every response. And not of `blob:` and `data:`, where it would gain
+    /// Whether parts of the file can be requested. They cannot if the `Request` has an `integrity`,
+    /// because the browser compares it with every response. For `blob:` and `data:` it would gain
     /// nothing.
     pub(super) fn has_ranges(&self) -> bool {
         let request = self.resource.dyn_ref::<Request>();
@@ -86,7 +87,7 @@ impl Address {
     }
 }
 
-/// A response whose headers are here.
+/// A response whose headers have come.
 pub(super) struct FileResponse {
     pub(super) content: Content,
     pub(super) version: Version,
@@ -95,21 +96,21 @@ pub(super) struct FileResponse {
     pub(super) body: Body,
 }
 
-/// What to ask for.
+/// The bytes and the version that a request asks for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FileRequest {
     /// The bytes wanted; `None` for all of them.
     pub(super) range: Option<Range<u64>>,
-    /// The version that they must have, where the header `If-Range` may be sent.
+    /// The version that they must have, if the header `If-Range` may be sent.
     pub(super) if_range: Option<String>,
-    /// We store the file. A second copy in the browser's HTTP cache would be a wasted gigabyte.
+    /// Whether we store the file. A second copy in the browser's HTTP cache would waste a gigabyte.
     pub(super) stored: bool,
-    /// Milliseconds without a byte after which the request is given up.
+    /// The milliseconds without a byte after which the request is given up.
     pub(super) stall_timeout: f64,
 }
 
 impl FileRequest {
-    /// Errors: what the `Request` of the address throws.
+    /// Errors: the exception that the `Request` of the address throws.
     pub(super) fn headers(&self, address: &Address) -> Result<Headers, JsValue> {
         let headers = address.headers()?;
         if let Some(range) = &self.range {
@@ -137,7 +138,8 @@ pub(super) async fn ask(
     init.set_signal(Some(&controller.signal()));
     let headers = request.headers(address).map_err(failed)?;
     init.set_headers(&headers);
-    // Once Chromium's HTTP cache has a part, it answers a request for the whole file with 206.
+    // Once Chromium's HTTP cache has a part of a file, it answers a request for the whole file with
+    // 206.
     if request.stored || request.range.is_some() {
         init.set_cache(RequestCache::NoStore);
     }
@@ -156,7 +158,7 @@ pub(super) async fn ask(
     Ok(FileResponse { content, version, final_url: response.url(), body })
 }
 
-/// What a response to `request` brings, and of which version.
+/// The bytes that a response to `request` brings, and their version.
 ///
 /// Faults: those of [`ResponseFacts::content`].
 pub(super) fn head(
@@ -178,7 +180,7 @@ pub(super) fn head(
     Ok((content, version))
 }
 
-/// The milliseconds in a `Retry-After`, which has seconds or a date.
+/// The milliseconds in a `Retry-After`, which gives seconds or a date.
 fn retry_after(text: &str) -> Option<f64> {
     let wait = match text.trim().parse::<u32>() {
         Ok(seconds) => f64::from(seconds) * 1000.0,
@@ -187,7 +189,7 @@ fn retry_after(text: &str) -> Option<f64> {
     wait.is_finite().then_some(wait.max(0.0))
 }
 
-/// A request in flight; dropping it aborts the request.
+/// A request in flight. Dropping it aborts the request.
 struct Connection {
     controller: AbortController,
     watchdog: Watchdog,
@@ -217,19 +219,19 @@ impl Drop for Connection {
 pub(super) struct Body {
     reader: StreamReader,
     connection: Connection,
-    /// Where the bytes to come are in the file, at most.
+    /// The range in the file of the bytes to come, which are at most so many.
     range: Range<u64>,
 }
 
 impl Body {
-    /// The next bytes, at most `most`, valid until the next call; `None` at the end.
+    /// The next bytes, at most `most`; `None` at the end. They are valid until the next call.
     pub(super) async fn next(&mut self, most: u64) -> Result<Option<Uint8Array>, Fault> {
         let connection = &self.connection;
         let most = u32::try_from(most).unwrap_or(u32::MAX);
         let read = self.reader.next(most, async |promise| connection.watch(promise).await).await?;
         let Some(bytes) = read else { return Ok(None) };
         self.range.start += u64::from(bytes.length());
-        // More bytes than the response promised: nobody knows where they belong.
+        // More bytes have come than the response promised, and it is unknown where they belong.
         if self.range.start > self.range.end {
             return Err(Fault::Restart(Cause::NoRanges));
         }
@@ -241,12 +243,12 @@ impl Body {
         self.range.start
     }
 
-    /// The offset in the file after the last byte; for a whole file, no less than that.
+    /// The offset in the file after the last byte. For a whole file it may be larger than that.
     pub(super) fn end(&self) -> u64 {
         self.range.end
     }
 
-    /// A fault in what came. Another attempt may help.
+    /// A fault in the bytes that came. Another attempt may help.
     pub(super) fn fault(&self, why: String) -> Fault {
         transient(&self.connection.url, why)
     }

@@ -1,4 +1,4 @@
-//! A model that is stored on this device.
+//! Loads a model that is stored on this device.
 
 use super::load::Load;
 use super::parts::{Feed, PartSource};
@@ -24,7 +24,7 @@ impl Load<'_> {
         }
         let total = file.bytes();
         reporter.begin(Phase::Cache, (total, 0), 1.0);
-        // Each part is compared with its own hash, so the file is the one whose hash is known.
+        // Each part is compared with its own hash. So if the file's hash is known, the file has it.
         let hashed = wanted.is_some() && file.sha256.is_none();
         let feed = Feed::parts(Some(self.stored_file(storage, file, false)), None, &self.ahead);
         let parts = PartSource::new(feed, file.parts(total), total, hashed);
@@ -40,13 +40,13 @@ impl Load<'_> {
             if let Err(error) = wanted.compare(&hash) {
                 return Err(self.other_file(error));
             }
-            // Saves the hashing next time; nothing else depends on it.
+            // This saves the hashing next time. Nothing else depends on it.
             let _ = storage.set_sha256(&file.id, hash).await;
         }
         Ok(session)
     }
 
-    /// The server may have replaced the stored file by the one that is wanted.
+    /// Perhaps the server has replaced the stored file by the one that the caller wants.
     fn other_file(&self, error: Error) -> Fault {
         match self.cache {
             CacheMode::Only => Fault::Permanent(error),

@@ -1,5 +1,5 @@
-//! Requests that other threads make: on a fast connection, reading responses takes a thread as long as
-//! all else that a load does. Whatever fails here is done again in the load's own thread.
+//! Requests that other threads make. On a fast connection, reading responses takes a thread as long
+//! as the whole rest of a load. If a request fails here, the load's own thread repeats it.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -58,28 +58,29 @@ mod browser {
 
 use browser::{FetchThreads, Filled, ThreadRequest};
 
-/// The stall timeout is this many times as long as a part may take. So a thread gives up a slow part before
-/// the load takes the request for stalled.
+/// The stall timeout is so many times as long as a part may take. So a thread gives up a slow part
+/// before the load takes the request for stalled.
 const PATIENCE: f64 = 4.0;
 
-/// What a response brings, and of which version; or the server's refusal, if there is a response.
+/// The bytes and the version that a response brings; or the server's refusal, if there is a
+/// response.
 type Answer = Result<(Content, Version), Option<Fault>>;
 
 /// Threads that make requests. They end when this is dropped.
 pub(super) struct Threads(FetchThreads);
 
 impl Threads {
-    /// Starts `threads` of them. `None` if the machine has too few processors.
+    /// Starts this number of threads; `None` if the machine has too few processors.
     pub(super) fn start(threads: u32) -> Option<Self> {
         FetchThreads::help().then(|| Self(FetchThreads::new(threads)))
     }
 
-    /// Whether any of them runs by now.
+    /// Whether any of the threads runs by now.
     pub(super) fn are_running(&self) -> bool {
         self.0.running()
     }
 
-    /// Asks for a range of the file at `address`. `None` if the request cannot be made.
+    /// Asks for a range of the file at `address`; `None` if the request cannot be made.
     pub(super) fn ask(self: &Rc<Self>, address: &Address, request: FileRequest) -> Option<Run> {
         let controller = AbortController::new().ok()?;
         let range = request.range.clone()?;
@@ -110,7 +111,7 @@ impl Drop for Threads {
     }
 }
 
-/// A request for a run of parts, which come one after the other. Dropping it aborts the request.
+/// A request for several parts, which come one after the other. Dropping it aborts the request.
 pub(super) struct Run {
     /// The threads must not end before their requests.
     #[expect(dead_code, reason = "it is held")]
@@ -119,14 +120,14 @@ pub(super) struct Run {
     controller: AbortController,
     stall_timeout: f64,
     answer: Shared<LocalBoxFuture<'static, Answer>>,
-    /// The offset in the file of the first byte that is not ordered yet.
+    /// The offset in the file of the first byte that was not ordered yet.
     ordered: Cell<u64>,
     /// The offset in the file after the last byte.
     end: u64,
 }
 
 impl Run {
-    /// Whether the next bytes to order are those of `range`.
+    /// Whether the bytes to order next are those of `range`.
     pub(super) fn continues_with(&self, range: &Range<u64>) -> bool {
         self.ordered.get() == range.start && range.end <= self.end
     }
@@ -136,7 +137,7 @@ impl Run {
         self.ordered.get() == self.end
     }
 
-    /// Whether its response has all bytes that were asked for, of this version of a file of `total` bytes.
+    /// Whether its response has all requested bytes, of this version of a file of `total` bytes.
     ///
     /// Errors: the server's refusal, if another attempt may help.
     pub(super) async fn brings(
@@ -154,15 +155,15 @@ impl Run {
         }
     }
 
-    /// Orders the next bytes, as many as are missing in the empty buffer `bytes`. What came is in it at
-    /// the end, even if the response broke off.
+    /// Orders the next bytes, as many as the empty buffer `bytes` has room for. At the end the
+    /// bytes that came are in it, even if the response broke off.
     pub(super) fn fill(&self, bytes: &mut Bytes) -> impl Future<Output = ()> {
         let length = bytes.missing();
         self.ordered.set(self.ordered.get() + u64::from(length));
         let filled = self.request.fill(&bytes.lend(), length);
         let watchdog = Watchdog::new(self.controller.clone(), self.stall_timeout);
         async move {
-            // It does not reject.
+            // The promise does not reject.
             if let Ok(filled) = watchdog.watch(filled).await {
                 let filled: Filled = filled.unchecked_into();
                 bytes.give_back(filled.array(), filled.length());

@@ -1,4 +1,5 @@
-//! A model in several files. Each is fetched and stored by itself; together they are read as one.
+//! Loads a model in several files. Each file is fetched and stored by itself. Together they are
+//! read as one.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -25,24 +26,24 @@ use crate::web::tabs::{Announcement, Lock};
 struct Volume {
     parts: PartSource,
     total: u64,
-    /// Bytes of it that are stored.
+    /// The number of its stored bytes.
     stored: u64,
     /// `None` if it is only read from the storage.
     download: Option<Download>,
-    /// As in [`PartSource`].
+    /// See [`PartSource`].
     restart: Rc<Cell<Option<Cause>>>,
 }
 
 struct Download {
     file: Manifest,
-    /// Stores it, if it is to be stored.
+    /// Stores the volume, if it is to be stored.
     writer: Option<Rc<Writer>>,
 }
 
-/// A fault, and the index of the volume that has it; `None` if it is of the whole model.
+/// A fault, and the index of its volume; `None` if the whole model has it.
 type VolumeFault = (Option<usize>, Fault);
 
-/// Loads the model whose first file is at `address`, with the `name` of a volume.
+/// Loads the model whose first file is at `address`. `name` is the name of that volume.
 pub(super) async fn load(
     opening: &Opening<'_>,
     address: &Address,
@@ -73,7 +74,7 @@ pub(super) async fn load(
 }
 
 async fn attempt(loads: &[Load<'_>]) -> Result<Session, VolumeFault> {
-    // The lock and the progress of the first file are those of the model.
+    // The lock and the progress of the whole model are those of its first file.
     let (first, reporter) = (&loads[0], loads[0].opening.reporter);
     let mut found = find(loads).await;
     let mut lock = None;
@@ -137,7 +138,7 @@ async fn attempt(loads: &[Load<'_>]) -> Result<Session, VolumeFault> {
         Err((of, fault)) => {
             for (index, (download, ..)) in rest.iter().enumerate() {
                 let Some(Download { file, writer: Some(writer) }) = download else { continue };
-                // What is wrong with another volume says nothing about this one.
+                // A fault of another volume does not show that this one is bad.
                 match of {
                     Some(of) if of != index => tidy(&neutral(), file, writer).await,
                     _ => tidy(&fault, file, writer).await,
@@ -154,7 +155,7 @@ async fn attempt(loads: &[Load<'_>]) -> Result<Session, VolumeFault> {
         let behind = async move {
             let mut is_stored = true;
             for (mut parts, (download, total, _)) in sources.into_iter().zip(rest) {
-                // `None`: it was stored before.
+                // `None` if it was stored before.
                 let Some(Download { file, writer }) = download else { continue };
                 let Some(writer) = writer else {
                     is_stored = false;
@@ -195,8 +196,8 @@ fn is_complete(loads: &[Load<'_>], found: &[Option<Manifest>]) -> bool {
 }
 
 impl Load<'_> {
-    /// The volume at this address, from the storage if it is there. `alone`: no volume is
-    /// downloaded.
+    /// The volume at this address. It comes from the storage if it is there. `alone` says that no
+    /// volume of the model is downloaded.
     async fn volume(&self, found: Option<Manifest>, alone: bool) -> Result<Volume, Fault> {
         if let (Some(storage), Some(file)) = (&self.storage, self.complete(&found)) {
             if !alone {
@@ -239,8 +240,8 @@ impl Load<'_> {
         Ok(Volume { parts, total, stored, download: Some(Download { file, writer }), restart })
     }
 
-    /// Asks whether the stored `file` is still the server's: a model must not be mixed from files of
-    /// two versions.
+    /// Asks the server whether it still has the stored `file`. A model must not be a mixture of two
+    /// versions.
     async fn expect_same(&self, file: &Manifest) -> Result<(), Fault> {
         let response = self.first_response(None).await?;
         if response.version.is_same(&file.version) && response.content.total() == file.total {

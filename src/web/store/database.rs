@@ -1,11 +1,12 @@
 //! The records of the files, in IndexedDB.
 //!
-//! There are two object stores. `files` has one record per file, its [`Manifest`]. The bytes are in
-//! a file of [`Disk`] with the record's id as its name, each part at its own offset. Where a browser
-//! has no such files, `parts` has the bytes: one blob for each part, under `[file id, part key]`. A
-//! part's entry in the manifest is written after its bytes, or in one transaction with its blob.
-//! `complete` is written last, in a transaction that has counted the parts: an incomplete download,
-//! or one that another tab has deleted, never counts as complete. A later download continues what a
+//! There are two object stores. `files` has one record for each file, its [`Manifest`]. The bytes
+//! are in a file of [`Disk`], whose name is the record's id, each part at its own offset. In a
+//! browser without such files, `parts` has the bytes: one blob for each part, under
+//! `[file id, part key]`. A part's entry in the manifest is written after its bytes, or in one
+//! transaction with its blob. `complete` is written last, in a transaction that has counted the
+//! parts. So an incomplete download, or one that another tab has deleted, never counts as complete.
+//! A later download continues a broken one from its stored bytes.
 //! broken one has left.
 
 use std::cell::Cell;
@@ -35,7 +36,7 @@ const PARTS: &str = "parts";
 /// Milliseconds to wait for a database that another tab blocks.
 const OPEN_TIMEOUT: f64 = 5000.0;
 
-/// A part to be stored.
+/// A part to store.
 #[derive(Clone)]
 pub(super) struct NewPart {
     /// Offset in the file.
@@ -43,7 +44,7 @@ pub(super) struct NewPart {
     pub(super) length: u64,
     /// Its bytes; `None` if they are on the disk already.
     pub(super) blob: Option<Blob>,
-    /// In base64.
+    /// The hash in base64.
     pub(super) sha256: String,
 }
 
@@ -51,17 +52,18 @@ pub(super) struct NewPart {
 #[derive(Clone)]
 pub(in crate::web) struct Storage {
     database: Rc<Database>,
-    /// Files with the bytes, if the browser has them.
+    /// The files with the bytes, if the browser has such files.
     pub(super) disk: Option<Rc<Disk>>,
-    /// Bytes of files that were deleted to make room, less the bytes written since. The browser may
-    /// not have noticed the deletions yet.
+    /// Bytes of files that were deleted to make room, minus the bytes that were written since. The
+    /// browser may not have noticed the deletions yet.
     pub(super) freed: Rc<Cell<u64>>,
 }
 
 impl Storage {
-    /// Opens the database; creates it the first time.
+    /// Opens the database. Creates it the first time.
     ///
-    /// Errors: `storage`, as for all functions here; those that write also fail with `storage-full`.
+    /// Errors: `storage`, as for all functions here. Functions that write also fail with
+    /// `storage-full`.
     pub(in crate::web) async fn open() -> Result<Self> {
         let opening = detached(async {
             let mut database = Database::builder(DATABASE.0)
@@ -98,8 +100,8 @@ impl Storage {
         .await
     }
 
-    /// What is stored of `url`: the complete file, else the incomplete one with the most bytes. Marks
-    /// it as used, and removes parts that the browser has lost from its record.
+    /// The record of `url`: of the complete file, else of the incomplete one with the most bytes.
+    /// Marks it as used, and removes parts that the browser has lost from the record.
     pub(in crate::web) async fn find(&self, url: &str) -> Result<Option<Manifest>> {
         let (this, url) = (self.clone(), url.to_owned());
         detached(async move {
@@ -136,7 +138,8 @@ impl Storage {
         .await
     }
 
-    /// Adds a file. Deletes incomplete files of the same address, and whatever belongs to no file.
+    /// Adds a file. Deletes incomplete files of the same address, and all bytes that belong to no
+    /// file.
     pub(in crate::web) async fn create(&self, file: &Manifest) -> Result<()> {
         let (this, file) = (self.clone(), file.clone());
         detached(async move {
@@ -177,8 +180,8 @@ impl Storage {
                     written += length;
                 }
             }
-            // The bytes first: a write that is refused without undoing the transaction leaves no
-            // entry. All writes are awaited even if one fails: see `detached`.
+            // The bytes come first, so that a write that is refused without undoing the transaction
+            // leaves no entry. All writes are awaited even if one fails: see `detached`.
             let stored = join_all(puts.into_iter().map(async |put| put?.await)).await;
             stored.into_iter().collect::<Result<Vec<_>, _>>().map_err(failed)?;
             put(&transaction, &file).await?;
@@ -223,7 +226,7 @@ impl Storage {
         .await
     }
 
-    /// Records that `needed` bytes of `url` did not fit. Deletes what is stored of them.
+    /// Records that `needed` bytes of `url` did not fit. Deletes its stored bytes.
     pub(in crate::web) async fn refuse(&self, url: &str, needed: u64) -> Result<()> {
         let mut file = new_file(url);
         file.did_not_fit = Some(needed);
@@ -251,7 +254,7 @@ impl Storage {
             let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
             let mut file = file(&transaction, &id).await?;
             let store = transaction.object_store(PARTS).map_err(failed)?;
-            // On the disk, other bytes will be written over these.
+            // On the disk, new bytes will be written over the old ones.
             for part in starts.into_iter().filter_map(|start| file.remove(start)) {
                 let key = part_key(&id, part.key);
                 store.delete(key).map_err(failed)?.await.map_err(failed)?;
@@ -277,7 +280,7 @@ impl Storage {
         .await
     }
 
-    /// Deletes what is stored of `urls`, either all or nothing.
+    /// Deletes all that is stored of `urls`, or nothing if one fails.
     pub(in crate::web) async fn delete(&self, urls: Vec<String>) -> Result<()> {
         let this = self.clone();
         detached(async move {
@@ -359,15 +362,15 @@ impl Storage {
 
 impl Drop for Storage {
     fn drop(&mut self) {
-        // An open connection blocks a newer layout.
+        // An open connection would block a newer layout.
         if Rc::strong_count(&self.database) == 1 {
             self.database.close();
         }
     }
 }
 
-/// A file without parts. Every download gets its own id: two tabs that load the same address without
-/// locks must not write into the same file.
+/// A record of a file without parts. Every download gets its own id, because two tabs that load the
+/// same address without locks must not write into the same file.
 pub(in crate::web) fn new_file(url: &str) -> Manifest {
     let now = js_sys::Date::now();
     Manifest::new(format!("{now}-{}", (js_sys::Math::random() * 1e16) as u64), url, now)
@@ -395,7 +398,7 @@ async fn file(transaction: &Transaction, id: &str) -> Result<Manifest> {
     record.and_then(manifest).ok_or_else(|| Error::Storage("the file was deleted meanwhile".into()))
 }
 
-/// `None` for a record that cannot be read: it is not a file of ours.
+/// The record; `None` if it cannot be read, because then it is not a file of ours.
 fn manifest(record: JsValue) -> Option<Manifest> {
     serde_wasm_bindgen::from_value::<Manifest>(record).ok()?.checked().ok()
 }
@@ -408,8 +411,8 @@ async fn put(transaction: &Transaction, file: &Manifest) -> Result<()> {
     Ok(())
 }
 
-/// Removes parts from the record whose bytes are gone; `is_gone` says so of a part on the disk. The
-/// file is complete if nothing is missing, whichever tab wrote the last part.
+/// Removes parts from the record whose bytes are gone. `is_gone` says so for a part on the disk.
+/// The file is complete if nothing is missing, even if another tab wrote the last part.
 async fn reconcile(
     transaction: &Transaction,
     file: &mut Manifest,
@@ -464,9 +467,10 @@ async fn remove(transaction: &Transaction, id: &str) -> Result<()> {
     Ok(())
 }
 
-/// Waits until everything is on disk: only then is it known whether the disk is full.
+/// Waits until everything is on the disk. Only then is it known whether the disk is full.
 async fn end(transaction: Transaction) -> Result<()> {
-    // A second handle on the transaction: awaiting the first one does not tell why it was aborted.
+    // A second handle on the transaction, because awaiting the first one does not tell why it was
+    // aborted.
     let same = transaction.object_store(FILES).or_else(|_| transaction.object_store(PARTS));
     let same = same.map_err(failed)?.transaction();
     match transaction.await.map_err(failed)? {

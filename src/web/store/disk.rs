@@ -1,4 +1,4 @@
-//! Files of bytes in the browser's own file system, read, written and hashed by other threads.
+//! Files of bytes in the browser's own file system. Other threads read, write and hash them.
 //!
 //! Chromium reads them twenty times as fast as blobs in IndexedDB and writes them twice as fast.
 //! The records stay in IndexedDB.
@@ -63,7 +63,8 @@ mod browser {
 
 use browser::{Answer, BrowserDisk};
 
-/// The files of this origin. Their threads start when they are needed, and end when it is dropped.
+/// The files of this origin. Their threads start when they are needed. They end when this is
+/// dropped.
 pub(super) struct Disk(BrowserDisk);
 
 impl Disk {
@@ -73,19 +74,20 @@ impl Disk {
         (!disk.is_undefined()).then(|| Self(disk.unchecked_into()))
     }
 
-    /// Whether files can be written: not where the page's policy allows no workers.
+    /// Whether files can be written. They cannot if the page's policy allows no workers.
     pub(super) async fn can_write(&self) -> bool {
         self.0.can_write().await.is_truthy()
     }
 
-    /// Errors: `storage`, as for all functions here; `storage-full` for those that write.
+    /// Errors: `storage`, as for all functions here. Functions that write also fail with
+    /// `storage-full`.
     pub(super) async fn sizes(&self) -> Result<Sizes> {
         let sizes = self.0.sizes().await.map_err(|why| failed(&text(&why)))?;
         Ok(Sizes(sizes.unchecked_into()))
     }
 
-    /// Fills `bytes` with those of a file from `start` on, as many as there are. Returns their hash
-    /// in base64; `None` if the file is gone: another tab may have deleted it.
+    /// Fills `bytes` with the bytes of a file from `start` on, as many as there are. Returns their
+    /// hash in base64; `None` if the file is gone, because another tab may have deleted it.
     pub(super) async fn read(
         &self,
         name: &str,
@@ -113,10 +115,11 @@ impl Disk {
         checked(self.0.flush(name).await.unchecked_ref())
     }
 
-    /// Deletes files. Those that another tab reads stay, and count as belonging to nobody.
+    /// Deletes files. A file that another tab reads stays. It then counts as a file without a
+    /// record.
     pub(super) async fn remove(&self, names: impl IntoIterator<Item = String>) {
         for name in names {
-            // The next download cleans up.
+            // If this fails, the next download cleans up.
             let _ = self.0.remove(&name).await;
         }
     }

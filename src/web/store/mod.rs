@@ -1,5 +1,5 @@
-//! Model files on this device, each in several parts. Their records are in IndexedDB, their bytes in
-//! files of their own; in IndexedDB too where a browser has no such files.
+//! Model files on this device, each in several parts. Their records are in IndexedDB, and their
+//! bytes in files of their own. In a browser without such files, the bytes are in IndexedDB too.
 //!
 //! ```text
 //! disk       the files with the bytes

@@ -10,7 +10,7 @@ use crate::web::digest::digest;
 use crate::web::log::warn;
 use crate::web::progress::Reporter;
 
-/// A stored file that a load reads.
+/// A stored file for a load to read.
 #[derive(Clone)]
 pub(in crate::web) struct StoredFile {
     pub(in crate::web) storage: Storage,
@@ -18,29 +18,30 @@ pub(in crate::web) struct StoredFile {
     pub(in crate::web) id: String,
     pub(in crate::web) reporter: Rc<Reporter>,
     pub(in crate::web) pool: ArrayPool,
-    /// Whether other parts are downloaded at the same time: then stored bytes do not count in the
+    /// Whether other parts are downloaded at the same time. Then stored bytes do not count in the
     /// rate.
     pub(in crate::web) beside_download: bool,
 }
 
 impl StoredFile {
-    /// The bytes of a part. `None` if they cannot be read, are gone or have changed; the part is
-    /// removed from the file's record then.
+    /// The bytes of a part. `None` if they cannot be read, are gone or have changed. In that case
+    /// the part is removed from the file's record.
     pub(in crate::web) async fn read(&self, part: &StoredPart) -> Option<Bytes> {
         let read = || read_part(&self.storage, &self.id, part, &self.pool);
         let mut found = read().await;
-        // What fails once is no damage yet: fetching the part again would take longer.
+        // A part that fails once may not be damaged. Fetching it again would take longer than
+        // reading it again.
         if let Err(error) = &found {
             warn(&format!("a stored part is read again: {error}"));
             found = read().await;
         }
         let Ok(Some(bytes)) = found else {
-            // The load goes on: the network may have them.
+            // The load goes on, because the network may have the bytes.
             if self.beside_download {
                 self.reporter.stored_lost(part.length);
             }
-            // Fails if the whole file was deleted meanwhile, which is as good. After any other
-            // failure the next load finds the part again; `Restarts` ends that.
+            // This fails if the whole file was deleted meanwhile, which is as good. After any other
+            // failure the next load finds the part again, and `Restarts` limits how often.
             let _ = self.storage.forget(&self.id, vec![part.start]).await;
             return None;
         };

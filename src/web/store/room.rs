@@ -1,4 +1,4 @@
-//! Room for a file: how much the browser grants, and which of our own files give way.
+//! Room for a file: how much the browser grants, and which other files of ours are deleted for it.
 
 use js_sys::Reflect;
 use wasm_bindgen::prelude::*;
@@ -9,14 +9,14 @@ use super::database::Storage;
 use crate::transfer::{StoredModel, eviction_order};
 use crate::web::tabs::Lock;
 
-/// The share of the bytes that a browser needs besides them for its own records.
+/// The browser needs this share of the bytes for its own records.
 const MARGIN: f64 = 0.01;
 
 /// Whether bytes will fit.
 pub(in crate::web) enum Room {
-    /// As far as the browser says, they will, now that these models are deleted.
+    /// They will, as far as the browser knows, because these models have been deleted.
     Made(Vec<StoredModel>),
-    /// They would not, even without all other models. So nothing was deleted.
+    /// They would not, even if all other models were deleted. So nothing was deleted.
     Not {
         /// Bytes that would fit.
         possible: u64,
@@ -24,12 +24,12 @@ pub(in crate::web) enum Room {
 }
 
 impl Storage {
-    /// Whether `needed` bytes will fit, as far as the browser says, and nothing has to be deleted.
+    /// Whether `needed` bytes will fit, as far as the browser knows, without deleting anything.
     pub(in crate::web) async fn fits(&self, needed: u64) -> bool {
         free().await.is_none_or(|free| free >= with_margin(needed))
     }
 
-    /// Makes room for `needed` bytes of `url`. Other models are deleted, the one used longest ago
+    /// Makes room for `needed` bytes of `url`. Deletes other models, the least recently used one
     /// first, but only if that is enough, and none that a tab is loading now.
     pub(in crate::web) async fn make_room(&self, url: &str, needed: u64) -> Room {
         match free().await {
@@ -38,9 +38,9 @@ impl Storage {
         }
     }
 
-    /// Makes room after the browser has refused a write. Nothing is free then, whatever the browser
-    /// estimates: Chromium's estimate is of a quota that is always far away. Files that were
-    /// deleted already still count as room: browsers notice a deletion late.
+    /// Makes room after the browser has refused a write. Nothing is free then, even if the browser
+    /// estimates otherwise: Chromium's estimate is of a quota that is always far away. Files that
+    /// were deleted before still count as room, because browsers notice deletions late.
     pub(super) async fn make_room_when_full(&self, url: &str, needed: u64) -> Room {
         if self.freed.get() >= needed {
             return Room::Made(Vec::new());
@@ -54,7 +54,8 @@ impl Storage {
             return Room::Made(evicted);
         }
         let others = eviction_order(self.list().await.unwrap_or_default(), url);
-        // Held until all files are deleted: a tab that starts to load one of them waits.
+        // The locks are held until all files are deleted, so that a tab that starts to load one of
+        // them waits.
         let mut locks = Vec::new();
         let mut idle = Vec::new();
         for model in others {
@@ -90,7 +91,7 @@ fn with_margin(needed: u64) -> f64 {
 async fn free() -> Option<f64> {
     let navigator = Reflect::get(&js_sys::global(), &"navigator".into()).ok()?;
     let storage = Reflect::get(&navigator, &"storage".into()).ok()?;
-    // Absent outside of secure contexts.
+    // It is absent outside of secure contexts.
     let storage: StorageManager = storage.is_object().then(|| storage.unchecked_into())?;
     let estimate = JsFuture::from(storage.estimate().ok()?).await.ok()?;
     let number = |name: &str| Reflect::get(&estimate, &name.into()).ok()?.as_f64();

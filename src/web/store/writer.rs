@@ -1,5 +1,5 @@
-//! Stores the parts of a file while they are used, and after. Nobody waits for the disk, until too
-//! many bytes would be in memory.
+//! Stores the parts of a file while they are used, and after. The load waits for the disk only when
+//! too many bytes would be in memory.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -23,33 +23,35 @@ use crate::web::log::warn;
 use crate::web::progress::Reporter;
 use crate::web::timer::sleep;
 
-/// Bytes that are fetched or written at the same time, of all files of a model. They are in memory. When
-/// the disk is slower than the network, the download waits for it.
+/// Bytes in memory that are being fetched or written, of all files of a model. If the disk is
+/// slower than the network, the download waits for it.
 const MAX_WAITING: u64 = 10 << 20;
 
-/// Milliseconds before each attempt to write after other files were deleted: browsers free the room
-/// late. Chromium deletes what a page has read two to five seconds after the page let go of it.
+/// Milliseconds before each attempt to write after other files were deleted. Browsers free their
+/// room late: Chromium deletes bytes that a page has read two to five seconds after the page let go
+/// of them.
 const AFTER_EVICTION: [f64; 5] = [0.0, 100.0, 400.0, 1600.0, 5000.0];
 
 /// The length of an array that makes a browser collect garbage.
 const NUDGE: u32 = 128 << 20;
 
-/// Roughly the most bytes that a file's record takes.
+/// A file's record takes about so many bytes at most.
 const MAX_RECORD: u64 = 256 << 10;
 
 #[wasm_bindgen]
 extern "C" {
-    // js-sys declares the constructor as one that never throws.
+    // js-sys declares a constructor that never throws, but this one may.
     #[wasm_bindgen(js_name = ArrayBuffer)]
     type Untouched;
     #[wasm_bindgen(constructor, js_class = "ArrayBuffer", catch)]
     fn new(length: u32) -> Result<Untouched, JsValue>;
 }
 
-/// Stores one file. If that fails, it reports it and stops; the download goes on.
+/// Stores one file. If that fails, it reports the failure and stops, and the download goes on.
 pub(in crate::web) struct Writer {
     storage: Storage,
-    /// Whether the bytes go to a file on the disk, once that is known. Else they go to IndexedDB.
+    /// Whether the bytes go to a file on the disk, or else to IndexedDB; `None` until that is
+    /// known.
     on_disk: Cell<Option<bool>>,
     pool: ArrayPool,
     id: String,
@@ -62,14 +64,14 @@ pub(in crate::web) struct Writer {
     stored: Cell<u64>,
     /// Whether this writer has written any of them.
     written: Cell<bool>,
-    /// Parts that are ready to be written.
+    /// Parts that are ready to write.
     queue: RefCell<Vec<NewPart>>,
-    /// Held during a write: only one transaction at a time may make room.
+    /// Held during a write, because only one transaction at a time may make room.
     writing: Mutex<()>,
     stopped: Cell<bool>,
-    /// The bytes of this file that are not stored yet.
+    /// The bytes of this file that are in memory and not stored yet.
     own: Slots,
-    /// Those of all files of the model that are in memory.
+    /// The bytes of all files of the model that are in memory.
     all: Rc<Slots>,
 }
 
@@ -77,7 +79,7 @@ pub(in crate::web) struct Writer {
 #[derive(Default)]
 pub(in crate::web) struct Slots {
     taken: Cell<u64>,
-    /// Dropped when a slot becomes free, which wakes those that wait.
+    /// All are dropped when a slot becomes free, which wakes the receivers.
     waiting: RefCell<Vec<oneshot::Sender<()>>>,
 }
 
@@ -87,7 +89,7 @@ impl Slots {
         while self.taken.get() > max {
             let (tell, told) = oneshot::channel();
             self.waiting.borrow_mut().push(tell);
-            // Resolves with an error when the sender is dropped.
+            // This resolves with an error when the sender is dropped.
             let _ = told.await;
         }
     }
@@ -102,11 +104,11 @@ impl Slots {
     }
 }
 
-/// The right to hold the bytes of a part in memory, until they are on the disk or given up.
+/// The right to hold the bytes of a part in memory, until they are stored or given up.
 pub(in crate::web) struct WriteSlot {
     writer: Rc<Writer>,
     bytes: u64,
-    /// How many of them may be in memory still.
+    /// How many of the bytes may still be in memory.
     in_memory: Cell<u64>,
 }
 
@@ -127,7 +129,8 @@ impl Drop for WriteSlot {
 }
 
 impl Writer {
-    /// For a file that is in the storage already. `slots`: those of all files of the model.
+    /// For a file whose record is in the storage already. `slots` are those of all files of the
+    /// model.
     pub(in crate::web) fn new(
         storage: Storage,
         file: &Manifest,
@@ -176,7 +179,7 @@ impl Writer {
             return;
         }
         this.reporter.waits(u64::from(bytes.length()));
-        // The array is used again soon.
+        // The array will be used again soon.
         let mut copy = this.pool.take(bytes.length());
         copy.push(bytes);
         let (this, slot) = (Rc::clone(this), Rc::clone(slot));
@@ -200,7 +203,7 @@ impl Writer {
         });
     }
 
-    /// The part of `bytes`, which are on the disk when this is done, or in a blob.
+    /// The part of `bytes`. When this is done, they are on the disk or in a blob.
     async fn part(&self, start: u64, bytes: Bytes) -> Result<NewPart> {
         let length = u64::from(bytes.length());
         let Some(disk) = self.storage.disk.as_ref().filter(|_| self.on_disk.get() == Some(true))
@@ -215,7 +218,7 @@ impl Writer {
         let (bytes, hash) = (Mutex::new(bytes), Cell::new(String::new()));
         let write = async || {
             if self.stopped.get() {
-                // Writing would make the deleted file anew.
+                // Writing would create the deleted file again.
                 return Err(Error::Storage("the model is not stored".into()));
             }
             hash.set(disk.write(&self.id, start, &mut *bytes.lock().await).await?);
@@ -231,7 +234,7 @@ impl Writer {
         Ok(NewPart { start, length, blob: None, sha256: hash.take() })
     }
 
-    /// Tells that the rest of the file does not come. What is stored of it stays.
+    /// Reports that the rest of the file does not come. The stored bytes stay.
     pub(in crate::web) fn interrupted(&self, error: &Error) {
         warn(&format!("the rest of the model is not stored: {error}"));
         self.reporter.note(Note::NotStored { why: error.to_string() });
@@ -248,12 +251,12 @@ impl Writer {
         self.settle().await && self.written.get()
     }
 
-    /// Whether nothing more is stored.
+    /// Whether it has stopped storing.
     pub(in crate::web) fn has_stopped(&self) -> bool {
         self.stopped.get()
     }
 
-    /// Marks the file as complete, and says whether that is done.
+    /// Marks the file as complete. Gives whether that was possible.
     pub(in crate::web) async fn complete(&self, total: u64, sha256: Option<String>) -> bool {
         if !self.settle().await {
             return false;
@@ -271,15 +274,15 @@ impl Writer {
         !self.stopped.get()
     }
 
-    /// Deletes what is stored of the file.
+    /// Deletes the stored bytes of the file.
     pub(in crate::web) async fn discard(&self) {
         self.settle().await;
         // If this fails, the next download of the address cleans up.
         let _ = self.storage.discard(vec![self.id.clone()]).await;
     }
 
-    /// Writes the whole queue in one transaction: a transaction for each part takes three times as
-    /// long. Parts that come meanwhile go into the next transaction.
+    /// Writes the whole queue in one transaction, because one transaction for each part takes three
+    /// times as long. Parts that come meanwhile go into the next transaction.
     async fn commit(&self) -> Result<()> {
         let _writing = self.writing.lock().await;
         let parts = self.queue.take();
@@ -288,7 +291,7 @@ impl Writer {
         }
         let written = self.storage.append(&self.id, &parts).await;
         if matches!(written, Err(Error::StorageFull(_))) {
-            // One by one, as many as there is room for.
+            // The parts go one by one, as many as there is room for.
             for part in &parts {
                 let alone = slice::from_ref(part);
                 let append = async || self.storage.append(&self.id, alone).await;
@@ -303,7 +306,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes. If the disk is full, deletes other models and tries again.
+    /// Calls `write`. If the disk is full, deletes other models and tries again.
     async fn with_room(&self, length: u64, write: impl AsyncFn() -> Result<()>) -> Result<()> {
         let mut result = write().await;
         if matches!(result, Err(Error::StorageFull(_))) && self.make_room(length).await {
@@ -319,7 +322,7 @@ impl Writer {
     }
 
     /// Deletes other models to make room for the rest of this one, or at least for `length` bytes.
-    /// `false` if there are too few to delete.
+    /// Gives `false` if there are too few to delete.
     async fn make_room(&self, length: u64) -> bool {
         let missing = self.total.map(|total| total.saturating_sub(self.stored.get()));
         let needed = missing.unwrap_or(0).max(length);
@@ -332,8 +335,8 @@ impl Writer {
         }
     }
 
-    /// Gives up storing, and deletes what is stored: it would only take room from other models. What
-    /// an earlier load has stored stays, because this load may still read it.
+    /// Gives up storing, and deletes the stored bytes, because they would only take room from other
+    /// models. Bytes that an earlier load has stored stay, because this load may still read them.
     async fn stop(&self, error: &Error) {
         if self.stopped.replace(true) {
             return;
@@ -355,9 +358,10 @@ fn length(parts: &[NewPart]) -> u64 {
     parts.iter().map(|part| part.length).sum()
 }
 
-/// Makes the browser collect garbage soon. It keeps the bytes of a blob in memory until it finds that
-/// nobody uses the blob any more, but blobs do not make it look: without this, the whole file ends
-/// up in memory. Arrays do make it look, and one that is never touched takes no memory.
+/// Makes the browser collect garbage soon. The browser keeps the bytes of a blob in memory until it
+/// finds that the blob is not used any more, but blobs do not make it look. Without this call, the
+/// whole file ends up in memory. Arrays do make it look, and an array that is never touched takes
+/// no memory.
 fn collect_garbage() {
     // Only a hint: it may fail for lack of memory.
     let _ = Untouched::new(NUDGE);
