@@ -1,5 +1,6 @@
-// softmax(q · k) v of HEADS query heads that share a KV head, for one token, over one split of the
-// context. The split is read once (online softmax). attention_merge merges the splits.
+// softmax(q · k) v for one token, over one split of the context. A workgroup takes HEADS query
+// heads that share a KV head, and reads the split once (online softmax). attention_merge merges the
+// splits.
 //
 // A thread scores one position for one head. Then it sums two values of the head over the TILE
 // positions of a tile. TILE is the number of pairs of values in a head.
@@ -16,7 +17,7 @@
 // [n_tokens, n_splits, N_HEAD]: largest score, sum of exp
 @group(0) @binding(5) var<storage, read_write> partial_max_total: array<vec2f>;
 
-const VECTORS: u32 = HEAD_WORDS / 4u; // vec4u in a key
+const VECTORS: u32 = HEAD_WORDS / 4u; // vec4u of a key
 
 var<workgroup> wq: array<vec4f, HEADS * HEAD_DIM / 4u>;
 var<workgroup> scores: array<f32, WORKGROUP>;
@@ -68,18 +69,19 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let head_kv = first_head / (N_HEAD / N_HEAD_KV);
     let token = group.y;
     let split = group.z;
-    let head = lane / TILE; // of HEADS, for scores and for sums
+    let head = lane / TILE; // the number of the head within the workgroup
     // The position of the tile to score, and the pair of values to sum.
     let slot = lane % TILE;
 
-    // A thread loads four values. There is a thread for every two, so half of them are enough.
+    // A thread loads four values. There is one thread for every two values, so half of the threads
+    // load.
     if lane < HEADS * HEAD_DIM / 4u {
         wq[lane] = queries[(token * N_HEAD + first_head) * (HEAD_DIM / 4u) + lane];
     }
     let row = row_of(token);
     let start = split * row.split_len;
     let end = min(row.pos + 1u, start + row.split_len);
-    // Every split runs the same number of tiles. A split that begins after `end` scores nothing.
+    // Every split runs the same number of tiles. If a split begins after `end`, it scores nothing.
     let tiles = (min(row.split_len, row.pos + 1u) + TILE - 1u) / TILE;
     var largest = -1e30;
     var total = 0.0;
@@ -103,8 +105,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         total *= shrink;
         sum *= shrink;
         workgroupBarrier();
-        // Sum the whole tile, so that the loop unrolls and its loads overlap. Past the end, the
-        // weight is zero and the value is the last position's.
+        // It sums the whole tile, so that the loop unrolls and its loads overlap. Past the end, the
+        // weight is zero, and the value is that of the last position.
         let last = max(end, start + 1u) - 1u;
         for (var i = 0u; i < TILE; i++) {
             let weight = weights[head * TILE + i];

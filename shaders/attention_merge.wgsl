@@ -1,6 +1,5 @@
 // Merges the splits of attention, norms the result if NORM, and quantises it to int8: q and its
-// scale s. See
-// merged_input.wgsl and normed_input.wgsl. One workgroup per token.
+// scale s. See merged_input.wgsl and normed_input.wgsl. There is one workgroup per token.
 
 @group(0) @binding(0) var<uniform> step: Step;
 // [n_tokens, n_splits, N_HEAD, HEAD_DIM]

@@ -4,8 +4,8 @@
 //
 // A row is one head of one token. For the scores, a thread holds 8 rows by 4 keys. For the sums, it
 // holds 8 rows by two vectors of a head's values, first over one half of the keys and then over the
-// other. Neighbouring threads read vectors of neighbouring rows. So the vectors are permuted within
-// each row, and come from different banks of the memory.
+// other. Neighbouring threads read vectors of neighbouring rows. The vectors are permuted within
+// each row, so that these threads read from different banks of the memory.
 
 @group(0) @binding(0) var<uniform> step: Step;
 // [n_tokens, N_HEAD, HEAD_DIM], rotated and scaled
@@ -23,9 +23,9 @@ const_assert WORKGROUP == 128u && ROWS == 64u; // 8 by 16 threads, of 8 rows eac
 
 const KEYS: u32 = 64u;
 const HALF: u32 = KEYS / 2u;
-const KEY_QUADS: u32 = HALF / 4u; // in half of the keys
+const KEY_QUADS: u32 = HALF / 4u; // quads of keys in half of the keys
 const QUADS: u32 = HEAD_DIM / 4u; // vectors in a head
-const SLICE: u32 = 4u;            // vectors multiplied at a time
+const SLICE: u32 = 4u;            // vectors that are multiplied at a time
 const SLICES: u32 = (QUADS + SLICE - 1u) / SLICE;
 const V_KEYS: u32 = 8u;           // keys whose values are multiplied at a time
 // A thread holds two vectors of values. Longer heads take several workgroups, which compute the same
@@ -34,10 +34,10 @@ const V_QUADS: u32 = min(QUADS, MAX_V_QUADS);
 const V_PARTS: u32 = QUADS / V_QUADS;
 const_assert QUADS % V_QUADS == 0u && MAX_V_QUADS == 32u;
 
-// In turn: a slice of queries [ROWS][SLICE] and keys [KEYS][SLICE]; the factor by which each row's
-// sums shrink [ROWS]; values [V_KEYS][V_QUADS].
+// Used for one after the other: a slice of queries [ROWS][SLICE] and of keys [KEYS][SLICE]; the
+// factor by which the sums of each row shrink [ROWS]; values [V_KEYS][V_QUADS].
 var<workgroup> tile: array<vec4f, (ROWS + KEYS) * SLICE>;
-var<workgroup> scores: array<vec4f, ROWS * KEY_QUADS>; // of half the keys; then their exponentials
+var<workgroup> scores: array<vec4f, ROWS * KEY_QUADS>; // scores of half of the keys, then their exponentials
 
 fn in_tile(row: u32, vector: u32) -> u32 {
     return row * SLICE + (vector ^ ((row / 2u) % SLICE));
@@ -90,9 +90,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let end = min(step.pos + min(first_token + TOKENS, step.n_tokens), start + step.split_len);
     let tiles = (max(end, start) - start + KEYS - 1u) / KEYS;
 
-    let my_row = lane / 16u;  // and every 8th row after it
-    let my_quad = lane % 16u; // of keys; then of values, and also quad + 16
-    // The first ROWS lanes compute the softmax of one row each.
+    let my_row = lane / 16u;  // the thread's first row; it has every 8th row after it too
+    let my_quad = lane % 16u; // its quad of keys; later its quads of values, which are this and quad + 16
+    // Each of the first ROWS lanes computes the softmax of one row.
     let token = first_token + lane / HEADS;
     let sees = min(step.pos + token + 1u, end);
     var largest = -1e30;
@@ -131,7 +131,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
                     select(vec4f(), loaded, inside);
             }
             workgroupBarrier();
-            // Sum the slice separately first: one long sum over a row would round too often.
+            // The sum over the slice comes first, because one long sum over a row would round too
+            // often.
             var p0 = vec4f();
             var p1 = vec4f();
             var p2 = vec4f();

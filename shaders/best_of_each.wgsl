@@ -1,8 +1,10 @@
-// The greedy choice after each token of a draft pass, in each vocabulary block: the token with the
-// greatest logit, with its bias and its penalties, of those that its mask allows; the lowest id among equals.
+// The greedy choice after each token of a draft pass, in each vocabulary block. It is the token
+// with the greatest logit, with its bias and penalties, among those that its mask allows. Of equal
+// ones, it is the one with the lowest id.
 //
-// Some tokens are not counted yet, because they may turn out wrong: those of the pass, and those of the
-// pass before it if that is still in flight. Each row adds those of them that come before its logits.
+// Some tokens are not counted yet, because they may turn out wrong. These are the tokens of the
+// pass, and those of the pass before it if that is still in flight. Each row adds the ones that
+// come before its logits.
 
 @group(0) @binding(0) var<uniform> penalties: Penalties;
 @group(0) @binding(1) var<uniform> step: Step;

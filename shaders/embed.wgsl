@@ -1,11 +1,11 @@
-// x[t] = EMBEDDING_SCALE * embd[tokens[t]], for the tokens whose row is in these shards of the embedding:
-// up to five, see shards.wgsl.
+// x[t] = EMBEDDING_SCALE * embd[tokens[t]], for the tokens whose row is in one of these shards of
+// the embedding. There are up to five shards, see shards.wgsl.
 
 @group(0) @binding(0) var<uniform> step: Step;
 @group(0) @binding(1) var<storage, read> tokens: array<u32>;
 // [N_ROWS, K] f16, f16 split into bytes, or f32
 @group(0) @binding(2) var<storage, read> embd: array<u32>;
-// [n_vocab], of split f16
+// [n_vocab], used with split f16
 @group(0) @binding(3) var<storage, read> shifts: array<u32>;
 // [n_tokens, K]
 @group(0) @binding(4) var<storage, read_write> x: array<vec2f>;
@@ -15,9 +15,9 @@
 @group(0) @binding(7) var<storage, read> embd_3: array<u32>;
 @group(0) @binding(8) var<storage, read> embd_4: array<u32>;
 
-const PAIRS: u32 = K / 2u; // in a row
+const PAIRS: u32 = K / 2u; // pairs of values in a row
 
-// The shard with a row, and the shard's first row.
+// The index of the shard that has a row, and the shard's first row.
 fn shard_of(row: u32) -> vec2u {
     if row < SHARD_1 {
         return vec2u(0u, 0u);
@@ -70,7 +70,7 @@ fn pair(row: u32, i: u32) -> vec2f {
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
-    // A token below FIRST_ROW wraps around, so it is above N_ROWS too.
+    // If a token is below FIRST_ROW, this wraps around, so the result is above N_ROWS too.
     let row = tokens[row_of(group.x).token] - FIRST_ROW;
     if row >= N_ROWS {
         return;

@@ -11,7 +11,7 @@ const LANES: u32 = WORKGROUP;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
-    // A token below FIRST_ROW wraps around, so it is above N_ROWS too.
+    // If a token is below FIRST_ROW, this wraps around, so the result is above N_ROWS too.
     let row = tokens[row_of(group.x).token] - FIRST_ROW;
     if row >= N_ROWS {
         return;

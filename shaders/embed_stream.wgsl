@@ -1,5 +1,5 @@
-// x = EMBEDDING_SCALE * embd[token] for the step's only token, if its row is in this shard of a packed
-// embedding, and the same as the input of the products after a norm. See packed.wgsl,
+// x = EMBEDDING_SCALE * embd[token] for the step's only token, if its row is in this shard of a
+// packed embedding. Also writes x as the input of the products after a norm. See packed.wgsl,
 // put_in_stream.wgsl and quantize_eights.wgsl. A lane takes four values.
 
 @group(0) @binding(0) var<uniform> step: Step;
@@ -16,7 +16,7 @@ const FOURS: u32 = K / 4u;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
-    // A token below FIRST_ROW wraps around, so it is above N_ROWS too.
+    // If a token is below FIRST_ROW, this wraps around, so the result is above N_ROWS too.
     let wanted = tokens[step.rows[0].token] - FIRST_ROW;
     let row = min(wanted, N_ROWS - 1u);
     let i = group.x * WORKGROUP + lane;

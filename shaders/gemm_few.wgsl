@@ -18,11 +18,11 @@
 
 const WORDS: u32 = K / 16u;
 const STEPS: u32 = (WORDS + LANES - 1u) / LANES;
-const ROWS: u32 = EACH / MATRICES; // of y, per slot of LANES lanes
+const ROWS: u32 = EACH / MATRICES; // rows of y in a slot of LANES lanes
 
 const_assert FEW == 8u;      // sum0 to sum7
-const_assert EACH == 4u;     // the components of a vector
-const_assert LANES >= FEW;   // FEW of them store one token each
+const_assert EACH == 4u;     // EACH rows are the components of a vector
+const_assert LANES >= FEW;   // FEW of the lanes store one token each
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
@@ -32,8 +32,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let each = vec4u(0u, 1u, 2u, 3u);
     let rows =
         (each % MATRICES * N_ROWS + min(first + each / MATRICES, vec4u(N_ROWS - 1u))) * WORDS;
-    // One lane stores one token. It loads the scales together with the codes: at the end it would
-    // have to wait for them.
+    // One lane stores one token. It loads the scales together with the codes. If it loaded them at
+    // the end, it would have to wait for them.
     let token = first_token + lane % LANES;
     let is_mine = lane % LANES < FEW && token < step.n_tokens;
     var t = vec2f();

@@ -1,16 +1,16 @@
 // Y = W Q for many tokens: ternary rows times int8 rows, on tiles in workgroup memory.
 //
-// A workgroup computes TILE_ROWS rows by TILE_TOKENS tokens. Each of its 16 x 8 threads computes 4
-// x 4 of them, one 128-element block of K after the other. Four rows are one vector. Its codes are
-// unpacked once for all tokens of a thread.
+// A workgroup computes TILE_ROWS rows by TILE_TOKENS tokens. It takes K in blocks of 128 elements,
+// one after the other. Each of its 16 x 8 threads computes 4 x 4 results. The codes of four rows
+// are one vector, which is unpacked once for all tokens of a thread.
 
 // 16 x 8 threads, 4 x 4 results each.
 const_assert WORKGROUP == 128u && TILE_ROWS == 64u && TILE_TOKENS == 32u;
 
-const QUADS: u32 = TILE_ROWS / 4u; // of rows
+const QUADS: u32 = TILE_ROWS / 4u; // groups of four rows
 const BLOCK: u32 = 8u; // words of codes in a 128-element block
-const QUAD_PITCH: u32 = QUADS + 1u; // one more, so that words are in different banks
-const TOKEN_PITCH: u32 = BLOCK + 1u; // the same for tokens
+const QUAD_PITCH: u32 = QUADS + 1u; // one more than needed, so that words are in different banks
+const TOKEN_PITCH: u32 = BLOCK + 1u; // one more for the same reason
 
 var<workgroup> w_tile: array<vec4u, BLOCK * QUAD_PITCH>;        // [BLOCK][QUADS]
 var<workgroup> q_tile: array<vec4u, TILE_TOKENS * TOKEN_PITCH>; // [TILE_TOKENS][BLOCK]
@@ -30,7 +30,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let last = step.n_tokens - 1u;
     let q0 = min(first_token + quad_in, last) * WORDS + word_in;
     let q1 = min(first_token + quad_in + 16u, last) * WORDS + word_in;
-    // It multiplies four rows by the tokens my_token, + 8, + 16 and + 24.
+    // The thread multiplies four rows by the tokens my_token, + 8, + 16 and + 24.
     let my_quad = lane / 8u;
     let my_token = lane % 8u;
     var sum0 = vec4i();

@@ -1,15 +1,15 @@
 // Y = W Q for many tokens, as gemm_i2s, on the adapter's matrix units. The sums are the same.
 //
-// A workgroup computes 128 rows by 128 tokens, one block of K after the other. It unpacks the block's
-// codes into workgroup memory, beside the activations. Its eight subgroups of 32 lanes share the
-// tile, two along the tokens by four along the rows. Each holds its sums as matrices of 16 tokens by
-// 16 rows, four by two of them.
+// A workgroup computes 128 rows by 128 tokens. It takes K in blocks, one after the other, and
+// unpacks a block's codes into workgroup memory, beside the activations. Its eight subgroups of 32
+// lanes share the tile: two along the tokens by four along the rows. Each subgroup holds its sums
+// as matrices of 16 tokens by 16 rows, four by two of them.
 //
-// matrix_units.wgsl declares what multiplies matrices, and BLOCK: words of codes that a row has in
-// the tile at a time.
+// matrix_units.wgsl declares the functions that multiply matrices, and BLOCK: the words of codes
+// that a row has in the tile at a time.
 
 const DOWN: u32 = 2u;   // subgroups along the tokens
-const ACROSS: u32 = 4u; // and along the rows
+const ACROSS: u32 = 4u; // subgroups along the rows
 
 const_assert WORKGROUP == 32u * DOWN * ACROSS && TILE_ROWS == 128u && TILE_TOKENS == 128u;
 
@@ -18,12 +18,12 @@ const LOADS: u32 = 128u / SHARE;
 const PITCH: u32 = 4u * BLOCK + 4u; // four more, so that eight rows are in different banks
 const SUMS_PITCH: u32 = 16u * ACROSS + 8u;
 
-// Four codes, or four activations, in a word: [ACROSS][32 rows][PITCH] and [DOWN][64 tokens][PITCH]. In
-// the end q_tiles has sums, [DOWN][16 tokens][SUMS_PITCH].
+// Four codes, or four activations, in a word: [ACROSS][32 rows][PITCH] and [DOWN][64
+// tokens][PITCH]. At the end q_tiles has sums, [DOWN][16 tokens][SUMS_PITCH].
 var<workgroup> w_tiles: array<array<i32, 32u * PITCH>, ACROSS>;
 var<workgroup> q_tiles: array<array<i32, max(64u * PITCH, 16u * SUMS_PITCH)>, DOWN>;
 
-// Stores the sums of one matrix of each subgroup, which is matrix `i` along the tokens and `j` along
+// Stores the sums of one matrix of each subgroup. `i` is its number along the tokens, and `j` along
 // the rows.
 fn finish_sums(sums: Sums, i: u32, j: u32, group: vec3u, lane: u32, down: u32, across: u32) {
     workgroupBarrier();
@@ -55,7 +55,7 @@ fn main(
 ) {
     // Tokens past the last use the last token's activations. They are not stored.
     let last = step.n_tokens - 1u;
-    // The thread loads this word of each row and token SHARE apart.
+    // The thread loads this word of every SHARE-th row and token.
     let word_in = lane % BLOCK;
     let row_in = lane / BLOCK;
     var w_in: array<u32, LOADS>;

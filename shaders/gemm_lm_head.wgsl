@@ -4,18 +4,18 @@
 
 // [N_ROWS, K] f16 or f32, or [N_ROWS, 2, K] bytes
 @group(0) @binding(0) var<storage, read> embd: array<vec2u>;
-// [ALL_ROWS], of split f16
+// [ALL_ROWS], used with split f16
 @group(0) @binding(1) var<storage, read> shifts: array<u32>;
 // [FEW, K]
 @group(0) @binding(2) var<storage, read> x: array<vec4f>;
 // [FEW, ALL_ROWS]
 @group(0) @binding(3) var<storage, read_write> logits: array<f32>;
 
-const VECTORS: u32 = select(K / 4u, K / 8u, F16 || SPLIT); // of 16 bytes, in a row
+const VECTORS: u32 = select(K / 4u, K / 8u, F16 || SPLIT); // vectors of 16 bytes in a row
 const STEPS: u32 = (VECTORS + LANES - 1u) / LANES;
 
-const_assert FEW == 8u;               // components of low and high
-const_assert EACH == 1u || EACH == 4u; // sums0 to sums3
+const_assert FEW == 8u;               // the components of low and high
+const_assert EACH == 1u || EACH == 4u; // one for each of sums0 to sums3
 
 fn words(row: u32, i: u32) -> vec4u {
     let at = row * 2u * VECTORS;

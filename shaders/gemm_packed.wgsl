@@ -1,9 +1,11 @@
-// Y = FACTOR * W Q for many tokens: packed rows of codes of 1 or 2 bits times int8 rows with a scale for
-// each 32, on tiles in workgroup memory. Codes of 1 bit become codes of 2 bits on the way there.
+// Y = FACTOR * W Q for many tokens, on tiles in workgroup memory. W has packed rows of codes of 1
+// or 2 bits, and Q has int8 rows with a scale for every 32 values. In the tiles, codes of 1 bit
+// become codes of 2 bits.
 //
-// A workgroup computes TILE_ROWS rows by TILE_TOKENS tokens. Each of its 16 x 8 threads computes 4
-// x 4 of them, one block of BLOCK words of 2-bit codes, 16 values each, after the other. Four rows are one
-// vector. Its codes are unpacked once for all tokens of a thread.
+// A workgroup computes TILE_ROWS rows by TILE_TOKENS tokens. It takes K in blocks of BLOCK words of
+// 2-bit codes, with 16 values each, one after the other. Each of its 16 x 8 threads computes 4 x 4
+// results. The codes of four rows are one vector, which is unpacked once for all tokens of a
+// thread.
 //
 // MATRICES = 1: y[token][row] = product, or += product if ADD. MATRICES = 2: the rows come in
 // pairs, gate and up, and y[token][row] = activation(gate) * up. A tile then holds 32 pairs. Gate
@@ -25,18 +27,18 @@ const_assert BITS <= 2u && GROUP >= 64u;
 const_assert BLOCK == 8u || BLOCK == 16u;
 const_assert K % (16u * BLOCK) == 0u;
 
-const LANES: u32 = 1u; // of packed.wgsl
-const QUADS: u32 = TILE_ROWS / 4u; // of rows
+const LANES: u32 = 1u; // packed.wgsl needs it
+const QUADS: u32 = TILE_ROWS / 4u; // groups of four rows
 const WORDS: u32 = K / 16u;
-const PARTS: u32 = BLOCK / 8u; // words that a thread loads of a row in a block
-const SCALES: u32 = BLOCK / 2u; // of activations in a block
+const PARTS: u32 = BLOCK / 8u; // words that a thread loads of each row in a block
+const SCALES: u32 = BLOCK / 2u; // scales of activations in a block
 // One more than needed, so that neighbours are in different banks.
 const QUAD_PITCH: u32 = QUADS + 1u;
 const TOKEN_PITCH: u32 = BLOCK + 1u;
 const SCALE_PITCH: u32 = SCALES + 1u;
 
 var<workgroup> w_tile: array<vec4u, BLOCK * QUAD_PITCH>;        // [BLOCK][QUADS]
-// Scales of 64 values.
+// Scales of 64 values each.
 var<workgroup> s_tile: array<vec4f, BLOCK / 4u * QUADS>;        // [BLOCK / 4][QUADS]
 var<workgroup> q_tile: array<vec4u, TILE_TOKENS * TOKEN_PITCH>; // [TILE_TOKENS][BLOCK]
 var<workgroup> x_tile: array<vec2f, TILE_TOKENS * SCALE_PITCH>; // [TILE_TOKENS][SCALES]
@@ -66,7 +68,7 @@ fn dot_rows(codes: vec4u, q: u32) -> vec4i {
     return vec4i(dot4(codes.x, q), dot4(codes.y, q), dot4(codes.z, q), dot4(codes.w, q));
 }
 
-// The words of 2-bit codes for four codes of 1 bit, the lowest bits of each byte.
+// The words of 2-bit codes for four 1-bit codes each, which are the lowest bits of each byte.
 fn widened(words: vec4u) -> vec4u {
     let pairs = (words | (words << vec4u(2u))) & vec4u(0x33333333u);
     return ((pairs | (pairs << vec4u(1u))) & vec4u(0x55555555u)) << vec4u(1u);
@@ -95,7 +97,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let last = step.n_tokens - 1u;
     let q0 = min(first_token + quad_in, last) * Q_VECTORS;
     let q1 = min(first_token + quad_in + 16u, last) * Q_VECTORS;
-    // PARTS scales of one of 32 tokens, four apart; one of the vectors of row scales.
+    // The thread also loads PARTS scales of one of 32 tokens, four apart, and one vector of row
+    // scales.
     let x0 = min(first_token + lane / 4u, last) * Q_SCALES + lane % 4u;
     let s_quad = 4u * (lane % QUADS);
     let s_part = lane / QUADS * 64u;
@@ -112,7 +115,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             let word = part * 8u + word_in;
             let at = block * BLOCK + word;
             if BITS == 1u {
-                // A word has the codes of two.
+                // A word of 1-bit codes has the codes of two words.
                 let words = vec4u(
                     w[(w0 + at) / 2u],
                     w[(w1 + at) / 2u],
@@ -125,7 +128,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
                 w_tile[word * QUAD_PITCH + quad_in] =
                     vec4u(w[w0 + at], w[w1 + at], w[w2 + at], w[w3 + at]);
             }
-            // Neighbouring lanes read neighbours of q.
+            // In this order, neighbouring lanes read neighbours of q.
             let word_of_q = word_in % (2u * PARTS) * 4u + word_in / (2u * PARTS) + part * 2u;
             let at_q = sixteen_at(block * BLOCK + word_of_q);
             q_tile[quad_in * TOKEN_PITCH + word_of_q] = q[q0 + at_q];

@@ -18,7 +18,7 @@
 
 const WORDS: u32 = K / 16u;
 const STEPS: u32 = (WORDS + LANES - 1u) / LANES;
-const ROWS: u32 = SLOTS / MATRICES; // of y, in one workgroup
+const ROWS: u32 = SLOTS / MATRICES; // rows of y in one workgroup
 
 const_assert EACH == 1u;
 const_assert TOKENS == 1u || TOKENS == 4u; // the components of a vector
@@ -36,18 +36,18 @@ fn store(token: u32, row: u32, v: f32) {
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
-    let slot = lane / LANES; // one row of one matrix
+    let slot = lane / LANES; // each slot computes one row of one matrix
     let matrix = slot / ROWS;
     let row = group.x * ROWS + slot % ROWS;
     let token = group.y * TOKENS;
     let n_tokens = min(TOKENS, step.n_tokens - token);
-    var sum = vec4i(); // by token; ignored past n_tokens
+    var sum = vec4i(); // one sum for each token; those past n_tokens are ignored
     if row < N_ROWS {
         let first = (matrix * N_ROWS + row) * WORDS;
         let first_q = token * WORDS;
         // Drivers unroll a constant number of steps, so that all loads are in flight together. On
-        // an NVIDIA H200 a product then takes 7.7 us. A guard in the loop prevents that, and the
-        // product takes 10.1 us.
+        // an NVIDIA H200 a product then takes 7.7 us. A condition in the loop would prevent that,
+        // and the product would take 10.1 us.
         for (var at_step = 0u; at_step < STEPS; at_step++) {
             let i = at_step * LANES + lane % LANES;
             // Past the end of the row, codes are zero and add nothing.

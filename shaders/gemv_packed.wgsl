@@ -1,4 +1,4 @@
-// Packed rows times int8 activations with a scale for each 32: see packed.wgsl, packed_rows.wgsl
+// Packed rows times int8 activations with a scale for every 32: see packed.wgsl, packed_rows.wgsl
 // and quantize_groups.wgsl.
 
 @group(0) @binding(0) var<uniform> step: Step;
@@ -15,7 +15,7 @@ fn input_factor(token: u32) -> f32 {
     return q_factor[token];
 }
 
-// The row's 64 activations number `i`.
+// The activations 64 i to 64 i + 63 of a row.
 fn sixty4(token: u32, i: u32) -> Sixty4 {
     let at = token * Q_VECTORS + sixteen_at(i * 4u);
     let at_x = token * Q_SCALES + i * 2u;

@@ -1,6 +1,6 @@
-// approx[row] = embd[row] · x, or if RANKED the rank of that, see noise.wgsl, from the upper bytes of embd alone, for the
-// rows of up to three shards, see shards.wgsl. Each workgroup stores a lead: the largest of its values, and the error of that
-// row.
+// approx[row] = embd[row] · x, from the upper bytes of embd alone. If RANKED, approx is the rank of
+// that value, see noise.wgsl. The rows are those of up to three shards, see shards.wgsl. Each
+// workgroup stores a lead: the largest of its values, and the error of that row.
 
 @group(0) @binding(0) var<storage, read> embd: array<vec4u>;         // [N_ROWS, 2, K] bytes
 @group(0) @binding(1) var<uniform> sampling: Sampling;
@@ -13,11 +13,11 @@
 @group(0) @binding(8) var<storage, read> embd_1: array<vec4u>;       // the second shard
 @group(0) @binding(9) var<storage, read> embd_2: array<vec4u>;       // the third shard
 
-const ROWS: u32 = SLOTS * EACH; // at a time
-const VECTORS: u32 = K / 16u;   // of upper bytes in a row
+const ROWS: u32 = SLOTS * EACH; // rows that are computed at a time
+const VECTORS: u32 = K / 16u;   // vectors of upper bytes in a row
 const STEPS: u32 = (VECTORS + LANES - 1u) / LANES;
 
-const_assert EACH == 4u; // the components of a vector
+const_assert EACH == 4u; // EACH rows are the components of a vector
 
 fn products(words: vec4u, x0: vec4f, x1: vec4f, x2: vec4f, x3: vec4f) -> vec4f {
     return x0 * approximate(words.x) + x1 * approximate(words.y)
@@ -35,7 +35,7 @@ struct FourRows {
     d: vec4u,
 }
 
-// Vectors of four rows of a shard.
+// One vector of upper bytes of each of four rows of a shard.
 fn upper(shard: u32, at: vec4u) -> FourRows {
     if SHARD_1 < N_ROWS && shard == 1u {
         return FourRows(embd_1[at.x], embd_1[at.y], embd_1[at.z], embd_1[at.w]);
@@ -46,7 +46,8 @@ fn upper(shard: u32, at: vec4u) -> FourRows {
     return FourRows(embd[at.x], embd[at.y], embd[at.z], embd[at.w]);
 }
 
-// One lane's part of the sums of the rows `row` to `row` + 3. It reads x once for all four.
+// One lane's part of the sums of the rows `row` to `row` + 3. The lane reads x once for all four
+// rows.
 fn lane_sums(mine: Rows, row: u32, lane: u32) -> vec4f {
     let each = min(vec4u(row, row + 1u, row + 2u, row + 3u), vec4u(mine.end - 1u));
     let rows = 2u * VECTORS * (each - vec4u(mine.start));
@@ -89,7 +90,7 @@ fn main(
         let row = mine.first + n * ROWS + lane / LANES * EACH;
         let sums = lanes_sum_vec4f(lane, lane_sums(mine, row, lane % LANES));
         for (var i = 0u; i < EACH; i++) {
-            // Lanes share the rows: noise takes time.
+            // Lanes share the rows, because computing noise takes time.
             if i % LANES == lane % LANES && row + i < mine.end {
                 let other = FIRST_ROW + row + i;
                 var v = sums[i] * f32(1u << shifts[other]);

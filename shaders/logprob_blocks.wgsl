@@ -1,17 +1,18 @@
-// Of each vocabulary block: the likeliest tokens, the likeliest one first, and the sum of all
-// tokens' weights. A token weighs exp(logit - the block's greatest logit).
+// Finds the likeliest tokens of each vocabulary block, the likeliest one first, and the sum of the
+// weights of all its tokens. A token weighs exp(logit - the block's greatest logit).
 
 @group(0) @binding(0) var<uniform> sampling: Sampling;
 // [n_rows, N_VOCAB]
 @group(0) @binding(1) var<storage, read> logits: array<f32>;
-// [n_rows, n_blocks]: the greatest logit, and the sum of weights; 0 where no logit is a number
+// [n_rows, n_blocks]: the greatest logit, and the sum of weights, which is 0 if no logit is a
+// number
 @group(0) @binding(2) var<storage, read_write> weights: array<vec2f>;
 // [n_rows, n_blocks, MAX_TOP]: bits of the logit, id
 @group(0) @binding(3) var<storage, read_write> tops: array<vec2u>;
 
 const EACH: u32 = VOCAB_BLOCK / WORKGROUP;
 
-// Half the greatest f32. So the distance of two logits is finite.
+// Half the greatest f32. With this limit the distance of two logits is finite.
 const MAX_VALUE: f32 = 1.7e38;
 
 @compute @workgroup_size(WORKGROUP)
@@ -23,7 +24,7 @@ fn main(
     let block = group.y * groups.x + group.x;
     let first = group.x * VOCAB_BLOCK + lane;
     var own: array<f32, EACH>;
-    // Bit n: the lane's token n is a number, and not listed yet.
+    // Bit n is set if the lane's token n is a number and not listed yet.
     var left = 0u;
     for (var n = 0u; n < EACH; n++) {
         let id = first + n * WORKGROUP;
@@ -34,7 +35,7 @@ fn main(
     }
     let numbers = left;
     var greatest = 0.0;
-    // The first of them is wanted for its logit.
+    // At least one round, because the logit of the first token is needed.
     let rounds = max(sampling.n_top, 1u);
     for (var i = 0u; i < rounds; i++) {
         var value = 0.0;

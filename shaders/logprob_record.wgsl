@@ -1,13 +1,13 @@
-// What a step tells of each row of logits: the likeliest tokens of all vocabulary blocks, and what
-// makes log-probabilities of logits. A token weighs exp(logit - the greatest logit).
+// Writes a record of each row of logits: the likeliest tokens of all vocabulary blocks, and the
+// sums that turn logits into log-probabilities. A token weighs exp(logit - the greatest logit).
 
 // `Record` in src/kernels/logprobs.rs.
 struct Record {
-    id: u32,      // the row's token: in a step that chooses one token, that one
+    id: u32,      // the row's token; in a step that chooses one token, the chosen one
     logit: f32,   // of this token
     greatest: f32,
-    weights: f32, // of all tokens
-    top: array<vec2u, MAX_TOP>, // bits of the logit, id; NO_TOKEN behind the last
+    weights: f32, // of all tokens together
+    top: array<vec2u, MAX_TOP>, // bits of the logit, id; NO_TOKEN after the last token
     pad: vec4u,
 }
 
@@ -17,15 +17,15 @@ struct Record {
 @group(0) @binding(2) var<storage, read> tokens: array<u32>;
 // [n_rows, N_VOCAB]
 @group(0) @binding(3) var<storage, read> logits: array<f32>;
-// See logprob_blocks.
+// For the next two bindings see logprob_blocks.
 // [n_rows, N_BLOCKS]
 @group(0) @binding(4) var<storage, read> weights: array<vec2f>;
 // [n_rows, N_BLOCKS, MAX_TOP]
 @group(0) @binding(5) var<storage, read> tops: array<vec2u>;
-// [N_RECORDS]: that of position p is number p % N_RECORDS
+// [N_RECORDS]: the record of position p is number p % N_RECORDS
 @group(0) @binding(6) var<storage, read_write> records: array<Record>;
 
-// Blocks of a lane.
+// Blocks of each lane.
 const EACH: u32 = (N_BLOCKS + WORKGROUP - 1u) / WORKGROUP;
 
 @compute @workgroup_size(WORKGROUP)
@@ -64,7 +64,7 @@ fn main(
         records[slot].greatest = greatest;
         records[slot].weights = total;
     }
-    // How many of each block's tokens are listed. In a block, they are in order.
+    // How many tokens of each block are listed already. Within a block they are in order.
     var listed: array<u32, EACH>;
     let rounds = sampling.n_top;
     for (var i = 0u; i < rounds; i++) {

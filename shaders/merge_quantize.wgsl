@@ -1,5 +1,6 @@
-// Merges the splits of attention and quantises the result to int8 with a scale for each 32: see
-// merged.wgsl, quantize_group.wgsl and groups.wgsl. A thread takes four values, eight threads a group.
+// Merges the splits of attention and quantises the result to int8 with a scale for every 32: see
+// merged.wgsl, quantize_group.wgsl and groups.wgsl. A thread takes four values, and eight threads
+// take a group.
 
 @group(0) @binding(0) var<uniform> step: Step;
 // [n_tokens, n_splits, N_HEAD, HEAD_DIM]

@@ -1,8 +1,8 @@
-// Attention of one token, see attention_of_few.wgsl, from the products of its queries, key and value.
-// Each workgroup norms and rotates those that it needs, as norm_rope_kv does. Of the workgroups that
-// share a KV head, the first one stores the key and the value, in the split that has the token's
-// position. Others may load that position meanwhile. They do not use what they load there: they take
-// newest_key and newest_value. The cache is of f16 or f32.
+// Attention of one token, see attention_of_few.wgsl, from the products of its queries, key and
+// value. Each workgroup norms and rotates the queries and the key that it needs, as norm_rope_kv
+// does. Several workgroups share a KV head. The first of them stores the key and the value, in the
+// split that has the token's position. Others may load that position meanwhile, but they do not use
+// what they load there. They use newest_key and newest_value instead. The cache is of f16 or f32.
 
 @group(0) @binding(0) var<uniform> step: Step;
 @group(0) @binding(1) var<storage, read> qkv: array<vec4f>; // [N_Q + 2 N_KV]
@@ -18,9 +18,9 @@ const_assert QUADS >= 8u && (QUADS & (QUADS - 1u)) == 0u && WORKGROUP >= (HEADS 
 
 const EIGHTS: u32 = QUADS / 8u;
 
-var<workgroup> products: array<vec4f, (HEADS + 1u) * QUADS>;     // of the queries and the key
-var<workgroup> eight_squares: array<f32, (HEADS + 1u) * EIGHTS>; // the sums of each eight of these
-// Four values each, as in the cache: two words of f16, or four of f32.
+var<workgroup> products: array<vec4f, (HEADS + 1u) * QUADS>;     // products of the queries and the key
+var<workgroup> eight_squares: array<f32, (HEADS + 1u) * EIGHTS>; // sums of the squares of every eight of these
+// Four values each, in the form of the cache: two words of f16, or four words of f32.
 var<workgroup> newest_key: array<vec4u, QUADS>;
 var<workgroup> newest_value: array<vec4u, QUADS>;
 
@@ -31,14 +31,14 @@ fn cached(v: vec4f) -> vec4u {
     return bitcast<vec4u>(v);
 }
 
-// The four values `quad` of a head, normed and rotated, see rotated_head.wgsl. `squares` is the sum of
-// the head's squares.
+// The four values number `quad` of a head, normed and rotated, see rotated_head.wgsl. `squares` is
+// the sum of the squares of the head.
 fn turned(part: u32, quad: u32, squares: f32, pos: u32) -> vec4f {
     let is_query = part < HEADS;
     let scale = inverseSqrt(squares / f32(HEAD_DIM) + EPS)
         * select(1.0, inverseSqrt(f32(HEAD_DIM)), is_query);
     let first_weight = select(QUADS, 0u, is_query);
-    // The other values of the pairs.
+    // The quad with the other value of each pair.
     let other = quad ^ (QUADS / 2u);
     let v = products[part * QUADS + quad] * scale * head_norms[first_weight + quad];
     let w = products[part * QUADS + other] * scale * head_norms[first_weight + other];
@@ -54,7 +54,7 @@ fn turned(part: u32, quad: u32, squares: f32, pos: u32) -> vec4f {
 }
 
 fn make_queries(lane: u32, token: u32, first_head: u32, head_kv: u32, row: Row) {
-    // The queries, then the key, then the value. The other lanes do what those of the value do.
+    // A part is a query, the key or the value. Extra lanes repeat the work of the value.
     let part = min(lane / QUADS, HEADS + 1u);
     let quad = lane % QUADS;
     let head_of_kv = N_HEAD + select(N_HEAD_KV, 0u, part == HEADS) + head_kv;

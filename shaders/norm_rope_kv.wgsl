@@ -10,8 +10,8 @@
 @group(0) @binding(5) var<storage, read_write> k_cache: array<u32>;
 @group(0) @binding(6) var<storage, read_write> v_cache: array<u32>;
 
-const PAIRS_EACH: u32 = (HALF / 2u + WORKGROUP - 1u) / WORKGROUP; // twos of pairs of a lane
-const QUADS_EACH: u32 = (QUADS + WORKGROUP - 1u) / WORKGROUP; // of a lane
+const PAIRS_EACH: u32 = (HALF / 2u + WORKGROUP - 1u) / WORKGROUP; // neighbouring pairs, two at a time, of each lane
+const QUADS_EACH: u32 = (QUADS + WORKGROUP - 1u) / WORKGROUP; // quads of each lane
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {

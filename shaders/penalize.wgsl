@@ -1,5 +1,5 @@
-// Changes the logits of tokens that have a bias, of those that the text has already, and of those that a
-// mask forbids.
+// Changes the logits of tokens that have a bias, that the sequence has already, or that a mask
+// forbids.
 
 @group(0) @binding(0) var<uniform> penalties: Penalties;
 @group(0) @binding(1) var<uniform> step: Step;

@@ -1,5 +1,6 @@
-// Changes approximate logits as penalize changes logits, and stores with each what changes it. Each
-// vocabulary block stores a lead: its greatest rank, see noise.wgsl, and the error of that row.
+// Changes approximate logits as penalize changes logits. With each it stores the values that change
+// it. Each vocabulary block stores a lead: its greatest rank, see noise.wgsl, and the error of that
+// row.
 
 @group(0) @binding(0) var<uniform> sampling: Sampling;
 @group(0) @binding(1) var<uniform> penalties: Penalties;
@@ -13,7 +14,7 @@
 @group(0) @binding(9) var<storage, read_write> adjusted: array<Adjusted>; // [N_VOCAB]
 @group(0) @binding(10) var<storage, read_write> leads: array<vec2f>;     // [vocab_blocks]
 
-// Three words in rescore.
+// rescore reads it as three words.
 struct Adjusted {
     rank: f32,
     bias: f32,

@@ -1,4 +1,4 @@
-// Reads all of `data`. The sums prove it.
+// Reads all of `data`. The sums are written so that no compiler can leave out the reading.
 
 @group(0) @binding(0) var<storage, read> data: array<vec4u>;       // [COUNT]
 @group(0) @binding(1) var<storage, read_write> sums: array<u32>;   // [workgroups], modulo 2^32

@@ -1,12 +1,12 @@
-// Quantises activations to int8 with a scale for each 32: see quantize_group.wgsl and groups.wgsl. A
-// thread takes a group.
+// Quantises activations to int8 with a scale for every 32: see quantize_group.wgsl and groups.wgsl.
+// A thread takes a group.
 
 @group(0) @binding(0) var<storage, read> x: array<vec4f>;             // [n_tokens, K]
 @group(0) @binding(1) var<storage, read_write> q: array<u32>;         // [n_tokens, Q_VECTORS * 4]
 // [n_tokens, Q_SCALES]: scale, and scale times the sum of q
 @group(0) @binding(2) var<storage, read_write> q_scale: array<vec2f>;
 
-// [n_tokens]: 1
+// [n_tokens]: always 1
 @group(0) @binding(3) var<storage, read_write> q_factor: array<f32>;
 
 @compute @workgroup_size(WORKGROUP)

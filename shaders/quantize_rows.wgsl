@@ -1,5 +1,5 @@
-// Quantises each token's row to int8, without a norm: q and its scale s. See normed_input.wgsl. One
-// workgroup per token.
+// Quantises each token's row to int8, without a norm: q and its scale s. See normed_input.wgsl.
+// There is one workgroup per token.
 
 // [n_tokens, K]
 @group(0) @binding(0) var<storage, read> x: array<vec4f>;

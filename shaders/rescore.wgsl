@@ -1,10 +1,11 @@
-// Finds the best token in each block of rows of up to two shards, see shards.wgsl. It is the token that gemv_lm_head and
-// sample_best would find, with penalize between them if ADJUSTED. The approximate ranks rule out most rows.
-// The others are computed again from all of their bytes.
+// Finds the best token in each block of rows, of up to two shards, see shards.wgsl. It is the token
+// that gemv_lm_head and sample_best would find, with penalize between them if ADJUSTED. The
+// approximate ranks rule out most rows. The logits of the others are computed again from all of
+// their bytes.
 //
-// A row's rank is within a bound of approx[row]: it has a lower and an upper end. The greatest rank is
-// at least every lead's lower end. A row whose upper end is below that is ruled out.
-// src/kernels/rescore.rs has the proof.
+// A row's rank is within a bound of approx[row], so it has a lower end and an upper end. The
+// greatest rank is at least every lead's lower end. A row whose upper end is below one of these is
+// ruled out. src/kernels/rescore.rs has the proof.
 
 // [N_ROWS, 2, K] bytes
 @group(0) @binding(0) var<storage, read> embd: array<vec2u>;
@@ -16,7 +17,7 @@
 @group(0) @binding(4) var<storage, read> x: array<vec4f>;
 // [n_vocab], see split_f16
 @group(0) @binding(5) var<storage, read> error: array<f32>;
-// [n_vocab]: the bits of a rank, see gemv_upper; if ADJUSTED those of Adjusted, see penalize_upper
+// [n_vocab]: the bits of a rank, see gemv_upper; if ADJUSTED, of an Adjusted, see penalize_upper
 @group(0) @binding(6) var<storage, read> approx: array<u32>;
 // [N_LEADS]: approx and error of a row
 @group(0) @binding(7) var<storage, read> leads: array<vec2f>;
@@ -42,7 +43,7 @@ fn adjusted(logit: f32, id: u32) -> f32 {
     return logit;
 }
 
-// What a row's error is multiplied by, for the bound of its rank.
+// The bound of a row's rank is its error times this, plus more_error().
 fn error_unit(norm: f32) -> f32 {
     var unit = norm;
     if ADJUSTED {
@@ -54,7 +55,7 @@ fn error_unit(norm: f32) -> f32 {
     return unit;
 }
 
-// What is added to that.
+// The part of the bound that does not depend on the row.
 fn more_error() -> f32 {
     var more = 0.0;
     if ADJUSTED {

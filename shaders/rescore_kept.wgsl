@@ -1,6 +1,7 @@
-// Computes the logits of the rows that top-k, top-p and min-p may keep, of up to two shards, see shards.wgsl.
-// They are those of gemv_lm_head. The other rows are ruled out, and get NaN. The approximate logits and their
-// bounds tell which rows may be kept: src/kernels/rescore_kept.rs has the proof.
+// Computes the logits of the rows that top-k, top-p and min-p may keep, as gemv_lm_head does. The
+// rows are those of up to two shards, see shards.wgsl. The other rows are ruled out, and their
+// logits become NaN. Approximate logits and their bounds say which rows may be kept.
+// src/kernels/rescore_kept.rs has the proof.
 
 // [N_ROWS, 2, K] bytes
 @group(0) @binding(0) var<storage, read> embd: array<vec2u>;
@@ -11,26 +12,28 @@
 @group(0) @binding(3) var<storage, read> x: array<vec4f>;
 // [n_vocab], see split_f16
 @group(0) @binding(4) var<storage, read> error: array<f32>;
-// [N_LEADS]: approximate logit and error of a row
+// [N_LEADS]: the approximate logit of a row, and the row's error
 @group(0) @binding(5) var<storage, read> leads: array<vec2f>;
-// [n_vocab]: bits of the approximate logits, then of the logits
+// [n_vocab]: the bits of the approximate logits, which are replaced by those of the logits
 @group(0) @binding(6) var<storage, read_write> logits: array<u32>;
-// [3, N_BLOCKS]. First the key of each block's greatest logit. Then the most that its rows without a logit can
-// weigh together, as bits; a row at the limit weighs 1. Then that limit, as bits.
+// [3, N_BLOCKS]. First, the key of each block's greatest logit. Second, the most that the block's
+// rows without a logit can weigh together, as bits; a row at the limit weighs 1. Third, the limit,
+// as bits.
 @group(0) @binding(7) var<storage, read_write> greatest: array<u32>;
 // the second shard
 @group(0) @binding(8) var<storage, read> embd_1: array<vec2u>;
 
 const OWN_LEADS: u32 = (N_LEADS + WORKGROUP - 1u) / WORKGROUP;
 
-// Bits of a key that are searched. The others are taken as 0, which gives a lower value.
+// The number of upper bits of a key that are searched. The lower bits are taken as 0, which makes
+// the value lower.
 const KEY_BITS: u32 = 20u;
 
-var<private> own_leads: array<u32, OWN_LEADS>; // keys of their lower ends
-var<private> own_ruled_out: f32; // the most that the lane's rows without a logit can weigh
+var<private> own_leads: array<u32, OWN_LEADS>; // keys of the lower ends of the lane's leads
+var<private> own_ruled_out: f32; // the most that the lane's rows without a logit can weigh together
 var<workgroup> greatest_of_block: atomic<u32>;
 
-// Whether there is top-p without top-k. Then the weight of the rows without a logit counts too.
+// Whether top-p is used without top-k. If so, the weight of the rows without a logit matters too.
 fn takes_share_of_all() -> bool {
     return sampling.top_p < 1.0 && sampling.top_k == 0u;
 }
@@ -45,7 +48,7 @@ fn rule_out(below: f32) {
     }
 }
 
-// Takes this lane's leads. Returns the greatest of their lower ends.
+// Reads the lane's leads. Returns the greatest of their lower ends.
 fn take_leads(lane: u32, norm: f32) -> f32 {
     var greatest_end = LOWEST;
     for (var n = 0u; n < OWN_LEADS; n++) {
@@ -62,8 +65,8 @@ fn take_leads(lane: u32, norm: f32) -> f32 {
     return greatest_end;
 }
 
-// A lower bound of the logit number top_k: as many leads have lower ends that are not below it. Called
-// once, by the whole workgroup.
+// A lower bound of the logit number top_k: at least top_k leads have lower ends that are not below
+// it. Called once, by the whole workgroup.
 fn least_of_top_k(lane: u32) -> f32 {
     var found = 0u;
     for (var i = 0u; i < KEY_BITS; i++) {
@@ -75,7 +78,7 @@ fn least_of_top_k(lane: u32) -> f32 {
         if u32(group_sum_i32(lane, own)) >= sampling.top_k {
             found = next;
         }
-        workgroupBarrier(); // every lane has its sum before the next one
+        workgroupBarrier(); // so that every lane has read its sum before the next one is made
     }
     if found < key_of(LOWEST) {
         return LOWEST;
@@ -83,8 +86,8 @@ fn least_of_top_k(lane: u32) -> f32 {
     return value_of(found);
 }
 
-// Rows whose upper ends are below this change no draw. With top-p alone they may, and sample_check finds out.
-// Called once, by the whole workgroup.
+// The limit: rows whose upper ends are below it change no draw. With top-p alone they may change
+// it, and sample_check finds out. Called once, by the whole workgroup.
 fn least_kept(lane: u32, norm: f32) -> f32 {
     let greatest_end = group_max_f32(lane, take_leads(lane, norm));
     var least = LOWEST;
@@ -117,7 +120,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             logits[FIRST_ROW + row] = NOT_A_NUMBER;
         }
     }
-    storageBarrier(); // that comes before the logits of candidates
+    storageBarrier(); // NaN is written before the logits of candidates
     let repeats = (n + SLOTS - 1u) / SLOTS;
     for (var i = 0u; i < repeats; i++) {
         let candidate = score(lane, i * SLOTS, n);

@@ -1,6 +1,6 @@
-// Computes the logits that rescore_kept left out, of up to two shards, see shards.wgsl, and sorts them into the
-// bins of sample_bins. It ends at once if sample_check found that the draw does not need them. None of them is
-// the greatest logit.
+// Computes the logits that rescore_kept left out, of up to two shards, see shards.wgsl, and sorts
+// them into the bins of sample_bins. None of them is the greatest logit. If sample_check found that
+// the draw does not need them, it ends at once.
 
 // [N_ROWS, 2, K] bytes
 @group(0) @binding(0) var<storage, read> embd: array<vec2u>;

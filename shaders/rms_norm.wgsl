@@ -1,12 +1,12 @@
 // y = x / sqrt(mean(x²) + EPS) * weight, for all tokens of the step if ALL_TOKENS, else for the
-// last.
+// last one.
 
 @group(0) @binding(0) var<uniform> step: Step;
 @group(0) @binding(1) var<storage, read> x: array<f32>;       // [n_tokens, N]
 @group(0) @binding(2) var<storage, read> weight: array<f32>;  // [N]
 @group(0) @binding(3) var<storage, read_write> y: array<f32>; // [N] or [n_tokens, N]
 
-const VALUES: u32 = (N + WORKGROUP - 1u) / WORKGROUP; // of a lane
+const VALUES: u32 = (N + WORKGROUP - 1u) / WORKGROUP; // values of each lane
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {

@@ -1,5 +1,5 @@
 // Quantises x / sqrt(mean(x²) + EPS) * weight to int8: q and its scale s. See normed_input.wgsl.
-// One workgroup per token.
+// There is one workgroup per token.
 
 // [n_tokens, K]
 @group(0) @binding(0) var<storage, read> x: array<vec4f>;

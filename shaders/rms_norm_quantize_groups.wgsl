@@ -1,6 +1,6 @@
-// Quantises x * weight to int8 with a scale for each 32, see groups.wgsl and quantize_group.wgsl. The
-// factor of a token is what its norm divides by: 1 / sqrt(mean(x²) + EPS). One workgroup per token,
-// of which a thread takes a group, or several.
+// Quantises x * weight to int8 with a scale for every 32, see groups.wgsl and quantize_group.wgsl.
+// The factor of a token is the division of its norm: 1 / sqrt(mean(x²) + EPS). There is one
+// workgroup per token, and each thread takes one group or several.
 
 @group(0) @binding(0) var<uniform> step: Step;
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;             // [n_tokens, K]
@@ -11,9 +11,9 @@
 @group(0) @binding(5) var<storage, read_write> q_factor: array<f32>;  // [n_tokens]
 
 const GROUPS: u32 = K / 32u;
-const GROUPS_EACH: u32 = (GROUPS + WORKGROUP - 1u) / WORKGROUP; // of a thread
+const GROUPS_EACH: u32 = (GROUPS + WORKGROUP - 1u) / WORKGROUP; // groups of each thread
 
-// In the order of eight_sum_f32.
+// Adds in the order of eight_sum_f32.
 fn sum_of_eight(v: array<f32, 8>) -> f32 {
     return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
 }
@@ -21,7 +21,7 @@ fn sum_of_eight(v: array<f32, 8>) -> f32 {
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) workgroup: vec3u, @builtin(local_invocation_index) lane: u32) {
     let token = select(step.n_tokens - 1u, workgroup.x, ALL_TOKENS);
-    // Only the last token's row if it is alone in q.
+    // If only the last token is quantised, its row is the first of q.
     let row = select(0u, token, ALL_TOKENS);
     var squares = 0.0;
     for (var n = 0u; n < GROUPS_EACH; n++) {

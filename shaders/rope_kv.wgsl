@@ -10,13 +10,13 @@
 @group(0) @binding(4) var<storage, read_write> k_cache: array<u32>;
 @group(0) @binding(5) var<storage, read_write> v_cache: array<u32>;
 
-const PAIRS_EACH: u32 = (HALF / 2u + WORKGROUP - 1u) / WORKGROUP; // twos of pairs of a lane
+const PAIRS_EACH: u32 = (HALF / 2u + WORKGROUP - 1u) / WORKGROUP; // neighbouring pairs, two at a time, of each lane
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let head = group.x;
     let token = group.y;
-    let first = (token * (N_HEAD + 2u * N_HEAD_KV) + head) * HALF; // in twos of values
+    let first = (token * (N_HEAD + 2u * N_HEAD_KV) + head) * HALF; // counted in twos of values
     for (var n = 0u; n < PAIRS_EACH; n++) {
         let i = 2u * (n * WORKGROUP + lane);
         if i < HALF {

@@ -1,5 +1,5 @@
-// The best token of each vocabulary block: the one with the greatest logit, or if RANKED the one with the
-// greatest rank, see noise.wgsl.
+// The best token of each vocabulary block. It has the greatest logit. If RANKED, it has the
+// greatest rank instead, see noise.wgsl.
 
 @group(0) @binding(0) var<uniform> sampling: Sampling;
 @group(0) @binding(1) var<uniform> step: Step;

@@ -1,6 +1,6 @@
-// Sorts tokens into bins by their distance from the greatest logit. Of each bin: how many tokens are
-// in it, and how much less they weigh than tokens at its upper end would. Both are integers, so the
-// order of additions does not matter.
+// Sorts tokens into bins by their distance from the greatest logit. A bin has two numbers: how many
+// tokens are in it, and how much less they weigh than as many tokens at its upper end. Both are
+// integers, so the order of additions does not matter.
 
 @group(0) @binding(0) var<uniform> sampling: Sampling;
 // [N_VOCAB]

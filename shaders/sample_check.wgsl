@@ -1,5 +1,6 @@
-// Checks that top-p ends at the same token, whatever the logits that rescore_kept left out. If it may not,
-// rescore_rest computes them. One workgroup. src/kernels/rescore_kept.rs has the proof.
+// Checks that top-p ends at the same token, whatever the logits are that rescore_kept left out. If
+// that is not certain, rescore_rest computes them. There is one workgroup.
+// src/kernels/rescore_kept.rs has the proof.
 
 @group(0) @binding(0) var<uniform> sampling: Sampling;
 // [3, N_GREATEST], see rescore_kept
@@ -53,7 +54,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     workgroupBarrier();
     if lane == 0u {
         let bin = atomicLoad(&p_bin);
-        // All three must hold. A comparison with NaN does not.
+        // All three conditions must hold. A comparison with NaN is false.
         let one = bin < LAST_BIN && count_to[bin] - count_above(bin) == 1u;
         let ends = mass_to[bin] >= sampling.top_p * (mass + more) * (1.0 + MARGIN);
         let apart = u32(bins_below(largest, atomicLoad(&nearest))) > bin;

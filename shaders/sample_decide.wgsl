@@ -1,11 +1,12 @@
 // Decides which of the listed tokens top-k and top-p accept, and commits the best accepted token of
-// all. One workgroup. Also empties what the kernels before it add to, for the next token.
+// all. There is one workgroup. Also empties the sums that earlier kernels add to, for the next
+// token.
 //
-// Tokens are in the order of their logits, and equal ones in the order of their ids. Top-k and top-p
-// each accept the first tokens up to a cut: those that weigh a given sum together. For top-k each
-// token weighs 1. A cut is found from its top bits down, a byte at a time: for each byte, a histogram
-// has the weight of the tokens that agree with the cut so far. Weights are integers, so the order of
-// additions does not matter.
+// Tokens are ordered by their logits, and equal ones by their ids. Top-k and top-p each accept the
+// first tokens in this order, until they weigh a given sum together. The last of these is the cut.
+// For top-k each token weighs 1. A cut is found byte by byte, from its top byte down. For each
+// byte, a histogram has the weights of the tokens that agree with the bytes of the cut so far.
+// Weights are integers, so the order of additions does not matter.
 
 @group(0) @binding(0) var<uniform> sampling: Sampling;
 @group(0) @binding(1) var<uniform> step: Step;
@@ -29,7 +30,7 @@
 const DIGITS: u32 = 256u;
 const KEY_DIGITS: u32 = 4u;
 const RANK_DIGITS: u32 = 3u;
-// The rank of a token is this less its id: among equals the greatest rank comes first.
+// The rank of a token is this number minus its id. Of equal logits, the greatest rank comes first.
 const FIRST_RANK: u32 = (1u << (8u * RANK_DIGITS)) - 1u;
 
 const_assert N_VOCAB <= FIRST_RANK;
@@ -42,18 +43,18 @@ var<workgroup> sums: array<u32, DIGITS>;
 var<workgroup> reached_digit: Digit;
 var<workgroup> mass_of_accepted: atomic<u32>;
 
-// Where a histogram reaches the sum.
+// The digit at which a histogram reaches the sum.
 struct Digit {
     digit: u32,
-    above: u32,     // the weight of the digits above it
-    is_whole: bool, // whether all tokens with this digit are accepted, if they are equal
+    above: u32,     // the weight of all digits above it
+    is_whole: bool, // whether all tokens with this digit are accepted, if their logits are equal
 }
 
 struct Search {
     first_bin: u32,
     last_bin: u32,
-    unit: f32,      // the weight of a token at the upper end of first_bin; 0: each token weighs 1
-    sum: u32,       // the tokens up to the cut weigh at least this
+    unit: f32,      // the weight of a token at the upper end of first_bin; if 0, each token weighs 1
+    sum: u32,       // the tokens up to the cut weigh at least so much
 }
 
 fn rank_of(id: u32) -> u32 {
@@ -107,7 +108,7 @@ fn cut_of(lane: u32, largest: u32, n: u32, search: Search) -> vec2u {
                 sums[lane] += more;
             }
         }
-        // The sum may not be reached because of rounding. Then the last token is accepted too.
+        // Because of rounding, the sum may not be reached. Then the last token is accepted too.
         let reached = sums[lane];
         if reached - own < sum && (reached >= sum || lane == DIGITS - 1u) {
             let digit = 255u - lane;
@@ -120,7 +121,7 @@ fn cut_of(lane: u32, largest: u32, n: u32, search: Search) -> vec2u {
         let bits = select(vec2u(1u, 0u), vec2u(0u, 1u), is_rank) << vec2u(shift);
         found += bits * at.digit;
         known += bits * 255u;
-        // Now the key is known. Mostly one token has it.
+        // Now the key is known. In most cases only one token has it.
         if i == KEY_DIGITS - 1u && at.is_whole {
             break;
         }
@@ -196,7 +197,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         bins[i * WORKGROUP + lane] = vec2u();
     }
     commit(lane, value, id);
-    // Every lane has read it.
+    // Every lane has read it by now.
     if lane == 0u {
         n_undecided[0] = 0u;
     }

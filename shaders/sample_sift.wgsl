@@ -1,5 +1,5 @@
-// Finds the bins in which top-k and top-p end. Tokens above them are accepted: of those, each
-// vocabulary block gives its best, as sample_best does. Tokens in these bins are listed for
+// Finds the bins in which top-k and top-p end. Tokens above these bins are accepted, and each
+// vocabulary block gives the best of them, as sample_best does. Tokens in these bins are listed for
 // sample_decide. Every workgroup finds the same bins.
 
 @group(0) @binding(0) var<uniform> sampling: Sampling;
@@ -42,8 +42,8 @@ fn find_border(lane: u32, largest: u32) -> Border {
     workgroupBarrier();
     let k = atomicLoad(&k_bin);
     if sampling.top_p < 1.0 {
-        // Top-p is a share of what the tokens that top-k accepts weigh. Of bin k it may accept only some
-        // tokens, so that they weigh at least mass_above(k) and at most mass_to[k].
+        // Top-p is a share of the weight of all tokens that top-k accepts. Top-k may accept only
+        // some tokens of bin k, so its tokens weigh at least mass_above(k) and at most mass_to[k].
         let at_least = sampling.top_p * mass_above(k) * (1.0 - SUM_ERROR);
         let at_most = sampling.top_p * mass_to[k] * (1.0 + SUM_ERROR);
         for (var i = 0u; i < BINS_EACH; i++) {

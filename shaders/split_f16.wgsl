@@ -1,6 +1,6 @@
 // Splits each f16 of one shard of the embedding into two bytes, in place. Also stores each row's
-// shift, and a bound for the error of a logit that is computed from the upper bytes alone. One
-// workgroup per row.
+// shift, and a bound for the error of a logit that is computed from the upper bytes alone. There is
+// one workgroup per row.
 //
 // error[row] = (|d| + G (2 |e| + 2 |d|)) * SLACK, where e is the row, d is the error of its upper
 // bytes, and |v| is the Euclidean norm. src/kernels/rescore.rs has the proof.
@@ -12,8 +12,8 @@
 // [n_vocab]
 @group(0) @binding(2) var<storage, read_write> error: array<f32>;
 
-const EIGHTS: u32 = K / 8u; // of values in a row
-const VALUES: u32 = (EIGHTS + WORKGROUP - 1u) / WORKGROUP; // eights per lane
+const EIGHTS: u32 = K / 8u; // vectors of eight values in a row
+const VALUES: u32 = (EIGHTS + WORKGROUP - 1u) / WORKGROUP; // vectors of each lane
 const G: f32 = f32(K + 16u) / 16777216.0;
 
 const_assert LANES == WORKGROUP && EACH == 1u;

@@ -1,5 +1,5 @@
-// The residual stream of the step's last token as the input of the products after a norm: see
-// put_in_stream.wgsl and quantize_eights.wgsl. A lane takes four values.
+// Writes the residual stream of the step's last token as the input of the products after a norm:
+// see put_in_stream.wgsl and quantize_eights.wgsl. A lane takes four values.
 
 @group(0) @binding(0) var<uniform> step: Step;
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;           // [n_tokens, K]

@@ -1,39 +1,39 @@
-// softmax(q · k) v of 1 or 2 (HEADS) query heads that share a KV head, for one of a few tokens,
-// over one split of the context. The split is read once (online softmax). With ONE_TILE no split is
-// longer than a tile.
+// softmax(q · k) v for one of a few tokens, over one split of the context. A workgroup takes HEADS
+// query heads that share a KV head, 1 or 2, and reads the split once (online softmax). With
+// ONE_TILE no split is longer than a tile.
 //
-// Scores: LANES lanes share EACH positions. They score them for all heads and read the queries
-// once.
-// Sums: a lane sums four values of each head, over every V_SLOTS-th position of a tile.
+// Scores: LANES lanes share EACH positions. They score them for all heads, and read the queries
+// once. Sums: a lane sums four values of each head, over every V_SLOTS-th position of a tile.
 //
 // The kernel includes cached_value.wgsl. It declares
 // - step; k_cache, `array<vec4u>`, and v_cache, `array<vec2u>`, both [positions, KV_ROW];
 // - partial_sums, `array<vec4f>` [n_tokens, n_splits, N_HEAD, HEAD_DIM], not normalised;
 // - partial_max_total, `array<vec2f>` [n_tokens, n_splits, N_HEAD]: largest score, sum of exp;
-// - make_queries(lane, token, first_head, head_kv, row), which fills wq. The whole workgroup calls it
-//   while the first keys and values are loaded;
-// - store_newest(lane, first_head, head_kv, row), called in the split that has the token's position;
-// - key_words(words, vector, is_newest) and value_of(v, quad, is_newest): what was loaded, or what the
-//   kernel has instead for the token's own position.
+// - make_queries(lane, token, first_head, head_kv, row), which fills wq. The whole workgroup calls
+//   it while the first keys and values are loaded;
+// - store_newest(lane, first_head, head_kv, row), called in the split that has the token's
+//   position;
+// - key_words(words, vector, is_newest) and value_of(v, quad, is_newest), which return the loaded
+//   values. For the token's own position the kernel may return others.
 
 const_assert HEADS <= 2u; // the components of a vec2f
 
 const SLOTS: u32 = WORKGROUP / LANES;
-const TILE: u32 = EACH * SLOTS; // positions at a time
+const TILE: u32 = EACH * SLOTS; // positions of a tile
 const QUADS: u32 = HEAD_DIM / 4u;
 const V_SLOTS: u32 = min(WORKGROUP / QUADS, SLOTS); // positions whose values are summed at a time
-const VECTORS: u32 = HEAD_WORDS / 4u; // vec4u in a key
-const MORE: u32 = QUADS / VECTORS - 1u; // query vectors for one key vector, less one
+const VECTORS: u32 = HEAD_WORDS / 4u; // vec4u of a key
+const MORE: u32 = QUADS / VECTORS - 1u; // query vectors for each key vector, minus one
 const STEPS: u32 = (VECTORS + LANES - 1u) / LANES;
 const V_STEPS: u32 = (TILE + V_SLOTS - 1u) / V_SLOTS;
 
 var<workgroup> wq: array<vec4f, HEADS * QUADS>;
-var<workgroup> weights: array<vec2f, TILE>;            // by head
+var<workgroup> weights: array<vec2f, TILE>;            // a component for each head
 var<workgroup> sums: array<vec4f, HEADS * WORKGROUP>; // by head and lane
 
-// A vector of a key times the vectors of the query at the same values: one, two or four. The caller
-// looks these up: browsers check every index whose range they do not know, and they never know the
-// range of a parameter.
+// The product of a vector of a key with the vectors of the query for the same values, which are
+// one, two or four. The caller loads the query's vectors. Browsers check every index whose range
+// they do not know, and they never know the range of a parameter.
 fn dot_key(words: vec4u, q0: vec4f, q1: vec4f, q2: vec4f, q3: vec4f) -> f32 {
     if KV_BITS == 32u {
         return dot(q0, bitcast<vec4f>(words));
@@ -55,8 +55,8 @@ fn key_scale(position: u32, head_kv: u32) -> f32 {
     return 1.0;
 }
 
-// For each head, the sum over the lanes of a position, and the largest over the workgroup. Where there is
-// one head, lanes exchange nothing for a second.
+// For each head, the sum over the lanes of a position, and the largest value of the workgroup. If
+// there is only one head, lanes exchange nothing for a second one.
 fn heads_sum(lane: u32, v: vec2f) -> vec2f {
     if HEADS == 1u {
         return vec2f(lanes_sum_f32(lane, v.x));
@@ -79,21 +79,21 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let token = group.z;
     let row = step.rows[token];
     let start = split * row.split_len;
-    // At most `start` if the token sees nothing of this split.
+    // If the token sees nothing of this split, it is at most `start`.
     let end = min(row.pos + 1u, start + row.split_len);
     let quad = lane % QUADS;
     let v_slot = lane / QUADS;
 
     // Every split runs the same number of tiles. A tile that begins after `end` adds nothing.
     let tiles = select((min(row.split_len, row.pos + 1u) + TILE - 1u) / TILE, 1u, ONE_TILE);
-    var largest = vec2f(-1e30); // by head
+    var largest = vec2f(-1e30); // a component for each head
     var total = vec2f();
     var sum0 = vec4f();
     var sum1 = vec4f();
     for (var tile = 0u; tile < tiles; tile++) {
         let first = start + tile * TILE;
-        // Load the keys and values now: the loads overlap with computing the weights.
-        let position = first + lane / LANES; // and the one SLOTS after it
+        // Keys and values are loaded now, so that the loads overlap with computing the weights.
+        let position = first + lane / LANES; // and the position SLOTS after it
         var words: array<vec4u, EACH * STEPS>;
         var scales: array<f32, EACH>;
         for (var n = 0u; n < EACH; n++) {

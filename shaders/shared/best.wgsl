@@ -1,11 +1,11 @@
-// The best of a workgroup's tokens: the greatest value, and the lowest id among equals. If there is
-// no token, the id is NO_TOKEN.
+// The best of a workgroup's tokens: the one with the greatest value, and of equal ones the one with
+// the lowest id. If there is no token, the id is NO_TOKEN.
 
 var<workgroup> values: array<f32, WORKGROUP>;
 var<workgroup> ids: array<u32, WORKGROUP>;
 
-// Leaves the best in values[0] and ids[0]. Called by the whole workgroup; between two calls, all
-// lanes wait until the result is read.
+// Leaves the best in values[0] and ids[0]. Called by the whole workgroup. Between two calls, all
+// lanes must wait until the result was read.
 fn reduce(lane: u32, value: f32, id: u32) {
     values[lane] = value;
     ids[lane] = id;

@@ -1,7 +1,7 @@
-// What is added to the logit of a token: its bias; -inf if a mask is set and has no bit for it. The kernel
-// declares penalties, biases and masks.
+// The value that is added to the logit of a token: its bias, or -inf if a mask is set and has no
+// bit for the token. The kernel declares penalties, biases and masks.
 
-// `mask`: the number of the mask.
+// `mask` is the number of the mask.
 fn bias_of(id: u32, mask: u32) -> f32 {
     if penalties.masked != 0u {
         let word = masks[mask * MASK_WORDS + id / 32u];

@@ -1,19 +1,19 @@
 // Adds up the bins of sample_bins. The kernel declares bins.
 
-const BINS_EACH: u32 = N_BINS / WORKGROUP; // of a lane
+const BINS_EACH: u32 = N_BINS / WORKGROUP; // bins of each lane
 
 const_assert N_BINS % WORKGROUP == 0u;
 
-// Sums of f32 are off by less than this share.
+// Sums of f32 have a smaller error than this share of them.
 const SUM_ERROR: f32 = 2e-6;
 
 var<workgroup> counts: array<u32, WORKGROUP>;
 var<workgroup> masses: array<f32, WORKGROUP>;
-// Of each bin and those above it: the tokens, and what they weigh.
+// For each bin: the number of tokens in it and in the bins above it, and their weight.
 var<workgroup> count_to: array<u32, N_BINS>;
 var<workgroup> mass_to: array<f32, N_BINS>;
 
-// What the tokens of a bin weigh. Those of the last weigh too little to matter.
+// The weight of all tokens of a bin. The tokens of the last bin weigh too little to matter.
 fn mass_of(bin: u32, count_and_missing: vec2u) -> f32 {
     let tokens = f32(count_and_missing.x) - f32(count_and_missing.y) / (FINE * BINS_PER_NAT);
     return select(tokens * exp(-f32(bin) / BINS_PER_NAT), 0.0, bin == LAST_BIN);

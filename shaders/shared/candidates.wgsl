@@ -1,5 +1,5 @@
-// The rows of a workgroup that could matter: the candidates. Their logits are computed from all of their
-// bytes.
+// The candidates are the rows of a workgroup that could matter. Their logits are computed from all
+// of their bytes.
 //
 // The kernel declares embd, embd_1, x and shifts.
 
@@ -33,7 +33,7 @@ fn add_candidate(row: u32) {
     candidates[atomicAdd(&n_found, 1u)] = row;
 }
 
-// How many candidates there are. Their order varies. Called once, by the whole workgroup.
+// The number of candidates. Their order varies. Called once, by the whole workgroup.
 fn count_candidates(lane: u32) -> u32 {
     workgroupBarrier();
     if lane == 0u {
@@ -45,10 +45,10 @@ fn count_candidates(lane: u32) -> u32 {
 struct Candidate {
     id: u32,
     logit: f32,
-    counts: bool, // in one lane for each candidate
+    counts: bool, // true in one lane for each candidate
 }
 
-// The candidates number `first` to `first` + SLOTS, of `n`. Called by the whole workgroup.
+// Computes the candidates number `first` to `first` + SLOTS, of `n`. Called by the whole workgroup.
 fn score(lane: u32, first: u32, n: u32) -> Candidate {
     let slot = first + lane / LANES;
     var sum = 0.0;

@@ -1,11 +1,12 @@
-// The shader has `best` [N_BLOCKS]: of each vocabulary block, the bits of the best value and its token.
+// The shader has `best` [N_BLOCKS]: the bits of the best value of each vocabulary block, and its
+// token.
 
 struct Found {
     value: f32,
     id: u32,
 }
 
-// The best of the blocks that this lane looks at.
+// The best of the blocks of this lane.
 fn best_of_blocks(lane: u32) -> Found {
     var found = Found(0.0, NO_TOKEN);
     for (var i = 0u; i < (N_BLOCKS + WORKGROUP - 1u) / WORKGROUP; i++) {
@@ -18,9 +19,9 @@ fn best_of_blocks(lane: u32) -> Found {
     return found;
 }
 
-// Called once, by the whole workgroup, with the best token of each lane. The best of all becomes the
-// next token: it is written to `tokens`, where the next step's embedding lookup reads it, and
-// appended to `sampled`, which the read-back copies.
+// Called once, by the whole workgroup, with the best token of each lane. The best of all becomes
+// the next token. It is written to `tokens`, where the next step's embedding lookup reads it, and
+// appended to `sampled`, which the readback copies.
 
 const_assert N_SAMPLED <= WORKGROUP;
 

@@ -1,15 +1,16 @@
-// Products of four int8 values with four others. With PACKED_DOT that is one operation. Otherwise it
-// uses floats, which hold these sums exactly; ternary.wgsl has a better way for its codes. Loading a
-// model measures which is faster.
+// Products of four int8 values with four others. With PACKED_DOT they are one operation. Otherwise
+// they use floats, which hold these sums exactly; ternary.wgsl has a better way for its codes. When
+// a model is loaded, it is measured which is faster.
 //
-// Cards convert integers to floats at a quarter of the rate of other operations, or less. But bits
-// of the mantissa of 2^23 are the integer that is added to 2^23.
+// Cards convert integers to floats at a quarter of the rate of other operations, or less. Setting
+// bits is faster: an integer in the lowest bits of the mantissa of 2^23 makes the float 2^23 plus
+// the integer.
 
 const MAGIC: u32 = 0x4b000000u; // the bits of 2^23
 
 // Four int8 values.
 fn int8_floats(q: u32) -> vec4f {
-    let u = q ^ 0x80808080u; // 128 more than each value
+    let u = q ^ 0x80808080u; // each value plus 128
     let bits = vec4u(u, u, u >> 16u, u >> 16u) & vec4u(0xffu, 0xff00u, 0xffu, 0xff00u);
     let low = vec2f(1.0, 1.0 / 256.0);
     let zero = vec2f(8388736.0, 8421376.0); // 2^23 + 128, and 2^23 + 128 * 256

@@ -1,6 +1,6 @@
-// Reductions over each eight neighbouring lanes, with subgroup operations. Every lane gets the result.
-// Subgroups have eight lanes or more. The whole workgroup must call each function. Twin of
-// eights_workgroup.wgsl. See lanes_subgroup.wgsl for why near lanes are swapped instead of shuffled.
+// Reductions over every eight neighbouring lanes, with subgroup operations. Every lane gets the
+// result. Subgroups have eight lanes or more. The whole workgroup must call each function. Twin of
+// eights_workgroup.wgsl. lanes_subgroup.wgsl says why near lanes are swapped instead of shuffled.
 
 // No `value` may be negative.
 fn eight_max_f32(lane: u32, value: f32) -> f32 {
@@ -21,7 +21,7 @@ fn eight_sum_i32(lane: u32, value: i32) -> i32 {
     return v + subgroupShuffleXor(v, 4u);
 }
 
-// The words of each four neighbouring lanes, in their order.
+// The words of every four neighbouring lanes, in their order.
 fn words_of_four(lane: u32, word: u32) -> vec4u {
     let other = quadSwapX(word);
     let two = select(vec2u(word, other), vec2u(other, word), lane % 2u == 1u);

@@ -1,9 +1,10 @@
-// Reductions over each eight neighbouring lanes, in workgroup memory. Every lane gets the result. The
-// whole workgroup must call each function. Twin of eights_subgroup.wgsl, which adds in the same order.
+// Reductions over every eight neighbouring lanes, in workgroup memory. Every lane gets the result.
+// The whole workgroup must call each function. Twin of eights_subgroup.wgsl, which adds in the same
+// order.
 
 var<workgroup> eights: array<u32, WORKGROUP>;
 
-// The values of the lane's eight, as bits.
+// The values of the eight lanes to which this lane belongs, as bits.
 fn eight_values(lane: u32, value: u32) -> array<u32, 8> {
     eights[lane] = value;
     workgroupBarrier();
@@ -41,7 +42,7 @@ fn eight_sum_i32(lane: u32, value: i32) -> i32 {
     return v;
 }
 
-// The words of each four neighbouring lanes, in their order.
+// The words of every four neighbouring lanes, in their order.
 fn words_of_four(lane: u32, word: u32) -> vec4u {
     let all = eight_values(lane, word);
     return select(

@@ -10,7 +10,7 @@ fn gated(gate: f32, up: f32) -> f32 {
     if ACTIVATION == SILU {
         return gate / (1.0 + exp(-gate)) * up;
     }
-    // tanh overflows on some drivers far outside of the range in which it differs from 1.
+    // On some drivers tanh overflows for large values. There it is 1 anyway.
     let inner = 0.7978845608 * gate * fma(0.044715 * gate, gate, 1.0);
     return 0.5 * gate * (1.0 + tanh(clamp(inner, -20.0, 20.0))) * up;
 }

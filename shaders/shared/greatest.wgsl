@@ -1,7 +1,7 @@
 var<workgroup> greatest_key: atomic<u32>;
 
-// The key of the greatest logit, from those of N_GREATEST blocks of tokens. Called once, by the whole
-// workgroup; a barrier for workgroup memory.
+// The key of the greatest logit, from the keys of N_GREATEST blocks of tokens. Called once, by the
+// whole workgroup. It is a barrier for workgroup memory.
 fn greatest_of_all(lane: u32) -> u32 {
     if lane == 0u {
         atomicStore(&greatest_key, 0u);

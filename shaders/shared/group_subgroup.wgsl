@@ -10,7 +10,8 @@ const GROUP_STEP: u32 = min(WORKGROUP, SUBGROUP);
 const GROUP_SHUFFLES: u32 = max(countTrailingZeros(GROUP_STEP), 2u) - 2u;
 
 var<workgroup> group_partial_sum_max: array<vec2f, GROUP_PARTIALS>;
-// Lanes whose values group_sum_f32 adds, at most. So a sum has one order, whatever WORKGROUP is.
+// The most lanes whose values group_sum_f32 adds. With this limit, a sum has one order for every
+// WORKGROUP.
 const SUM_LANES: u32 = 256u;
 const SUM_PARTIALS: u32 = min(GROUP_PARTIALS, max(SUM_LANES / SUBGROUP, 1u));
 
@@ -35,7 +36,7 @@ fn subgroup_sum(value: f32) -> f32 {
 
 // The sum of `value.x` and the largest `value.y`. No `value.y` may be negative.
 fn group_sum_max(lane: u32, value: vec2f) -> vec2f {
-    // Floats that are not negative sort like their bits, and cards have one instruction for the
+    // Floats that are not negative sort as their bits do, and cards have one instruction for the
     // largest integer.
     var v = vec2f(subgroup_sum(value.x), bitcast<f32>(subgroupMax(bitcast<u32>(value.y))));
     if lane % SUBGROUP == 0u {
@@ -77,7 +78,7 @@ fn group_sum_i32(lane: u32, value: i32) -> i32 {
     return v;
 }
 
-// Integers in the order of floats, and the same floats back.
+// Integers that sort as the floats with these bits. Called again, it gives the bits back.
 fn sorted(bits: i32) -> i32 {
     return bits ^ ((bits >> 31u) & 0x7fffffff);
 }

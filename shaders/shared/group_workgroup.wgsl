@@ -3,14 +3,14 @@
 // call is a barrier for workgroup memory. Each function may be called once, by the whole
 // workgroup. Twin of group_subgroup.wgsl.
 //
-// The first GROUP_SECONDS lanes reduce GROUP_FIRSTS values each, and then all lanes reduce these
-// results. Halving the values again and again would take a barrier each time.
+// The first GROUP_SECONDS lanes reduce GROUP_FIRSTS values each. Then every lane reduces all of
+// these results. Halving the values again and again would take a barrier each time.
 
 const GROUP_SECONDS: u32 = 1u << (countTrailingZeros(WORKGROUP) / 2u);
 const GROUP_FIRSTS: u32 = WORKGROUP / GROUP_SECONDS;
 
 var<workgroup> group_partial_sum_max: array<vec2f, WORKGROUP>;
-// Lanes whose values group_sum_f32 adds, at most. There are no more here.
+// The most lanes whose values group_sum_f32 adds. A workgroup has no more lanes here.
 const SUM_LANES: u32 = 256u;
 const_assert WORKGROUP <= SUM_LANES;
 

@@ -1,5 +1,5 @@
-// Keys sort as integers like their values. -0 and 0 have the same key. NaN has the key 0, and every
-// number a greater one.
+// Keys are integers that sort as their values do. -0 and 0 have the same key. NaN has the key 0,
+// and every number has a greater one.
 fn key_of(value: f32) -> u32 {
     let bits = bitcast<u32>(value);
     let magnitude = bits & 0x7fffffffu;
@@ -7,7 +7,7 @@ fn key_of(value: f32) -> u32 {
     return select(key, 0u, magnitude > 0x7f800000u);
 }
 
-// Half the greatest f32. So the distance of two values is finite.
+// Half the greatest f32. With this limit the distance of two values is finite.
 const MAX_VALUE: f32 = 1.7e38;
 
 fn value_of(key: u32) -> f32 {

@@ -2,8 +2,8 @@
 // Every lane of a group gets the result. LANES and SUBGROUP are powers of two. The whole workgroup
 // must call each function. Twin of lanes_workgroup.wgsl.
 //
-// Lanes exchange values with those that are farthest first. Chromium adds a check to each shuffle, but
-// none to the swaps of lanes that are two apart or one.
+// Lanes exchange values with distant lanes first, by shuffles. Chromium adds a check to each
+// shuffle. It adds none to swaps of lanes that are two apart or one, which come last.
 
 const LANES_PER_STEP: u32 = min(LANES, SUBGROUP);
 const SHUFFLES: u32 = max(countTrailingZeros(LANES_PER_STEP), 2u) - 2u;
@@ -69,7 +69,8 @@ fn lanes_sum_i32(lane: u32, value: i32) -> i32 {
     return v;
 }
 
-// Integers have the same sum in any order, and cards have one operation for it, over a whole subgroup.
+// Integers have the same sum in any order. Cards have one operation for the sum over a whole
+// subgroup.
 fn lanes_sum_vec2i(lane: u32, value: vec2i) -> vec2i {
     if LANES == SUBGROUP {
         return subgroupAdd(value);

@@ -2,8 +2,8 @@
 // lane of a group gets the result. LANES is a power of two. The whole workgroup must call each
 // function. Twin of lanes_subgroup.wgsl.
 //
-// The first SECONDS lanes of a group sum FIRSTS values each, and then all lanes sum these sums.
-// Halving the values again and again would take a barrier each time.
+// The first SECONDS lanes of a group sum FIRSTS values each. Then every lane sums all of these
+// sums. Halving the values again and again would take a barrier each time.
 
 const SECONDS: u32 = 1u << (countTrailingZeros(LANES) / 2u);
 const FIRSTS: u32 = LANES / SECONDS;
@@ -23,7 +23,7 @@ fn lanes_sum_f32(lane: u32, value: f32) -> f32 {
         partial_sum_f32[lane] = v;
         workgroupBarrier();
         if lane % LANES < SECONDS {
-            // The lane overwrites what no other lane reads.
+            // No other lane reads the value that this lane overwrites.
             for (var i = 1u; i < FIRSTS; i++) {
                 v += partial_sum_f32[lane + i * SECONDS];
             }
@@ -46,7 +46,7 @@ fn lanes_sum_i32(lane: u32, value: i32) -> i32 {
         partial_sum_i32[lane] = v;
         workgroupBarrier();
         if lane % LANES < SECONDS {
-            // The lane overwrites what no other lane reads.
+            // No other lane reads the value that this lane overwrites.
             for (var i = 1u; i < FIRSTS; i++) {
                 v += partial_sum_i32[lane + i * SECONDS];
             }
@@ -69,7 +69,7 @@ fn lanes_sum_vec2i(lane: u32, value: vec2i) -> vec2i {
         partial_sum_vec2i[lane] = v;
         workgroupBarrier();
         if lane % LANES < SECONDS {
-            // The lane overwrites what no other lane reads.
+            // No other lane reads the value that this lane overwrites.
             for (var i = 1u; i < FIRSTS; i++) {
                 v += partial_sum_vec2i[lane + i * SECONDS];
             }
@@ -92,7 +92,7 @@ fn lanes_sum_vec4i(lane: u32, value: vec4i) -> vec4i {
         partial_sum_vec4i[lane] = v;
         workgroupBarrier();
         if lane % LANES < SECONDS {
-            // The lane overwrites what no other lane reads.
+            // No other lane reads the value that this lane overwrites.
             for (var i = 1u; i < FIRSTS; i++) {
                 v += partial_sum_vec4i[lane + i * SECONDS];
             }
@@ -115,7 +115,7 @@ fn lanes_sum_vec2f(lane: u32, value: vec2f) -> vec2f {
         partial_sum_vec2f[lane] = v;
         workgroupBarrier();
         if lane % LANES < SECONDS {
-            // The lane overwrites what no other lane reads.
+            // No other lane reads the value that this lane overwrites.
             for (var i = 1u; i < FIRSTS; i++) {
                 v += partial_sum_vec2f[lane + i * SECONDS];
             }
@@ -138,7 +138,7 @@ fn lanes_sum_vec4f(lane: u32, value: vec4f) -> vec4f {
         partial_sum_vec4f[lane] = v;
         workgroupBarrier();
         if lane % LANES < SECONDS {
-            // The lane overwrites what no other lane reads.
+            // No other lane reads the value that this lane overwrites.
             for (var i = 1u; i < FIRSTS; i++) {
                 v += partial_sum_vec4f[lane + i * SECONDS];
             }

@@ -1,9 +1,9 @@
 // Products of int8 matrices on the adapter's matrix units: 16 tokens x 32 values by 32 values x 16
-// rows, exactly summed in i32. The lanes of a subgroup hold a matrix together.
+// rows. The sums are exact, in i32. The lanes of a subgroup hold a matrix together.
 //
-// Chromium checks where a matrix begins, unless that is a constant. The check made the kernel six times
-// slower on an NVIDIA H200. So each subgroup loads from arrays of its own at constants, and what
-// could be loops is written out. The constants count int8 values.
+// Chromium checks where a matrix begins, unless its offset is a constant. The check made the kernel
+// six times slower on an NVIDIA H200. So each subgroup has arrays of its own and loads from
+// constant offsets, and loops are written out. The constants count int8 values.
 
 alias Tokens = subgroup_matrix_left<i8, 32, 16>;
 alias Rows = subgroup_matrix_right<i8, 16, 32>;
@@ -38,7 +38,7 @@ fn add_products(
     (*sums)[7] = subgroupMatrixMultiplyAccumulate(t3, r1, (*sums)[7]);
 }
 
-// Adds the products of a block, 32 values after the other.
+// Adds the products of a block. It takes 32 values at a time.
 fn add_block(sums: ptr<function, TileSums>, down: u32, across: u32) {
     add_products(
         sums,

@@ -1,17 +1,17 @@
-// What matrix_units.wgsl does, with ordinary operations, so that adapters without matrix units can
-// test the kernel. It is slow.
+// Does the work of matrix_units.wgsl with ordinary operations, so that adapters without matrix
+// units can test the kernel. It is slow.
 //
-// Each of 32 lanes holds eight sums of a matrix: half of a token's.
+// Each of 32 lanes holds eight sums of a matrix, which are half of a token's sums.
 
 alias Sums = array<i32, 8>;
 alias TileSums = array<Sums, 8>; // [4][2]: tokens, rows
 
-const BLOCK: u32 = 2u; // then the tile fits into the workgroup memory that every adapter has
+const BLOCK: u32 = 2u; // with this size the tile fits into the workgroup memory that every adapter has
 
 var<private> own_token: u32;
 var<private> own_row: u32;
 
-// The part of the tile that 32 lanes compute: subgroups here have other sizes.
+// The part of the tile that 32 lanes compute. The adapter's own subgroups may have another size.
 fn part_of(lane: u32, subgroup: u32) -> u32 {
     own_token = lane % 32u / 2u;
     own_row = lane % 2u * 8u;

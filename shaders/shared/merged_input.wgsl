@@ -1,5 +1,5 @@
-// Merges the splits of attention into the input of normed_input.wgsl. See merged.wgsl, which says
-// what the kernel declares.
+// Merges the splits of attention into the input of normed_input.wgsl. merged.wgsl says what the
+// kernel declares for this.
 
 struct FourSplits {
     first: Input,
@@ -50,7 +50,7 @@ fn input(token: u32, i: u32) -> Input {
         let split = 4u * four;
         let p = next;
         let s = shares_of(first, split, head, largest);
-        // Load the next splits while these are added.
+        // The next splits are loaded while these are added.
         if MAX_SPLITS > 4u && split + 4u < n_splits() {
             next = load_splits(first, split + 4u, i);
         }

@@ -1,5 +1,5 @@
-// Gumbel noise. The token with the greatest sum of logit / temperature and noise is a fair draw: it has
-// its softmax probability.
+// Gumbel noise. The token with the greatest sum of logit / temperature and noise is a fair draw:
+// each token is drawn with its softmax probability.
 //
 // The kernel declares sampling and step.
 
@@ -12,18 +12,18 @@ fn hash(x: u32) -> u32 {
 
 fn gumbel(id: u32) -> f32 {
     let bits = hash(hash(hash(sampling.seed) ^ (step.pos + step.n_tokens)) ^ id) >> 9u;
-    // A number of 23 bits plus a half is exact in f32, and the quotient is never 0 or 1.
+    // A number of 23 bits plus a half is exact in f32. So the quotient is never 0 or 1.
     let uniform_open = (f32(bits) + 0.5) / 8388608.0;
-    // The largest noise comes from numbers near 1. There a GPU's logarithm may be off by 2^-21.
-    // That is more than its value, so the noise could be infinite. The series of log(1 - rest) is
-    // exact there.
+    // The largest noise comes from numbers near 1. There a GPU's logarithm may be off by 2^-21,
+    // which is more than its value, so the noise could be infinite. There the series of log(1 -
+    // rest) is exact.
     let rest = (f32(8388607u - bits) + 0.5) / 8388608.0;
     let exponential =
         select(-log(uniform_open), rest * (1.0 + rest * (0.5 + rest / 3.0)), rest < 0.01);
     return -log(exponential);
 }
 
-// What decides for a token: its logit, or that sum.
+// The greatest rank wins: of the logit itself, or in a draw of that sum.
 fn rank(logit: f32, id: u32) -> f32 {
     if sampling.inverse_temperature > 0.0 {
         return fma(logit, sampling.inverse_temperature, gumbel(id));

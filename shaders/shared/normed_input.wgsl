@@ -2,14 +2,15 @@
 // sqrt(mean(x²) + EPS) * weight. quantize.wgsl has the order of q.
 //
 // All kernels that norm a row must give the same bits, for one token and for many. So every
-// operation that could be fused with another is explicit.
+// operation that a compiler could fuse with another is explicit.
 //
 // The kernel declares weight(i), the vector i of the norm's weight [K]; input(token, i), which
-// returns the vectors i, i + 8, i + 16 and i + 24 of x; put(token, word, q), which stores the sixteen
-// activations for one word of codes; and NORM: if false, the row is quantised as it is.
+// returns the vectors i, i + 8, i + 16 and i + 24 of x; put(token, word, q), which stores the
+// sixteen activations for one word of codes; and NORM. If NORM is false, the row is quantised as it
+// is.
 
 const WORDS: u32 = K / 16u; // words of codes in a row
-const INPUTS: u32 = (WORDS + WORKGROUP - 1u) / WORKGROUP; // words per lane
+const INPUTS: u32 = (WORDS + WORKGROUP - 1u) / WORKGROUP; // words of each lane
 
 struct Input {
     a: vec4f,
@@ -29,7 +30,7 @@ fn largest_of(v: vec4f) -> f32 {
 
 // Stores all activations of a token with put. Returns s and the sum of q.
 fn norm_input(token: u32, lane: u32) -> vec2f {
-    // For each word of codes, four values of each of the block's four groups.
+    // For each word of codes: four values of each of the four groups of its block.
     var h: array<vec4f, INPUTS * 4u>;
     var squares_largest = vec2f();
     for (var n = 0u; n < INPUTS; n++) {

@@ -1,21 +1,23 @@
 // Rows of codes of BITS bits with a scale for each GROUP of values: scale * (code - ZERO) - offset.
 //
 // The kernel declares w, `array<vec4u>` [MATRICES, N_ROWS, K] codes, and w_scale, `array<u32>`
-// [MATRICES, N_ROWS, SCALE_WORDS]: f16 in pairs if SCALE_F16; f32, each followed by its offset, if
-// OFFSETS; else F16_WORDS of f16 in pairs, each for GROUPS_OF_F16 groups, and then an int8 for each
-// group, which multiplies its f16. A word of codes holds fours of consecutive values, a byte for each: the
-// first four in the lowest bits of the bytes, the next four in the bits above. A code of 1 bit is 0 or 2.
+// [MATRICES, N_ROWS, SCALE_WORDS]. If SCALE_F16, w_scale has f16 in pairs. If OFFSETS, it has f32,
+// each followed by its offset. Otherwise it has F16_WORDS of f16 in pairs, each for GROUPS_OF_F16
+// groups, and then an int8 for each group, which multiplies the f16 of the group. A word of codes
+// holds fours of consecutive values. A four has one code in each byte: the first four in the lowest
+// bits of the bytes, the next one in the bits above. A code of 1 bit is 0 or 2.
 
 const UNIT: u32 = select(32u, 128u / BITS, BITS <= 2u); // values that a lane reads in one step
-const UNITS: u32 = K / UNIT;                            // in a row
-const VECTORS: u32 = UNIT * BITS / 128u;                // of codes in a unit: 1 or 2
+const UNITS: u32 = K / UNIT;                            // units in a row
+const VECTORS: u32 = UNIT * BITS / 128u;                // vectors of codes in a unit: 1 or 2
 const STEPS: u32 = (UNITS + LANES - 1u) / LANES;
 
 const_assert BITS == 1u || BITS == 2u || BITS == 4u || BITS == 8u;
 const_assert K % UNIT == 0u;
 const_assert GROUP == 16u || GROUP % 32u == 0u;
 
-// Sixteen codes, one in each byte: those in the lower or the upper `half` of a word's bytes.
+// Sixteen codes, one in each byte, from the lower or the upper `half` of the bits of a word's
+// bytes.
 fn codes1(word: u32, half: u32) -> vec4u {
     let bits = (vec4u(word) >> (vec4u(0u, 1u, 2u, 3u) + 4u * half)) & vec4u(0x01010101u);
     return bits << vec4u(1u);
@@ -30,7 +32,8 @@ fn codes4(words: vec2u) -> vec4u {
     return (words.xxyy >> vec4u(0u, 4u, 0u, 4u)) & vec4u(0x0f0f0f0fu);
 }
 
-// The sixteen codes number `i` of a unit. Codes of 8 bits are made signed: their ZERO is 128.
+// The codes 16 i to 16 i + 15 of a unit. Codes of 8 bits are made signed, because their ZERO is
+// 128.
 fn sixteen(first: vec4u, second: vec4u, i: u32) -> vec4u {
     if BITS == 1u {
         return codes1(first[i / 2u], i % 2u);
@@ -47,13 +50,13 @@ fn sixteen(first: vec4u, second: vec4u, i: u32) -> vec4u {
 const SIXTEENS: u32 = UNIT / 16u;
 const CODE_OF_ZERO: f32 = select(f32(ZERO), 0.0, BITS == 8u);
 
-// The f16 number `i` of a row of scales, which is in this word.
+// The f16 number `i` of a row of scales. It is in this word.
 fn f16_in(word: u32, i: u32) -> f32 {
     let pair = unpack2x16float(word);
     return select(pair.x, pair.y, i % 2u == 1u);
 }
 
-// The scale and the offset of the value `at` of a row of scales.
+// The scale and the offset of the value number `at`, from a row of scales.
 fn scale_offset(row: u32, at: u32) -> vec2f {
     let first = row * SCALE_WORDS;
     let group = at / GROUP;

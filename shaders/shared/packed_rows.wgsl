@@ -6,13 +6,13 @@
 //
 // The kernel declares step; y [n_tokens, ALL_ROWS]; add_unit(sum, token, row, unit, codes of the
 // unit), which adds the products of a unit with a token; and input_factor(token), which multiplies
-// all products with the token. All kernels that compute a row give the same bits for one token and
-// for many, so every operation that could be fused with another is explicit.
+// all products with the token. All kernels that compute a row give the same bits, for one token and
+// for many. So every operation that a compiler could fuse with another is explicit.
 
-const ROWS: u32 = SLOTS / MATRICES; // of y, in one workgroup
+const ROWS: u32 = SLOTS / MATRICES; // rows of y in one workgroup
 
 const_assert EACH == 1u;
-const_assert TOKENS == 1u || TOKENS == 4u; // the components of a vector
+const_assert TOKENS == 1u || TOKENS == 4u; // TOKENS sums are the components of a vector
 
 var<workgroup> sums: array<vec4f, SLOTS>;
 
@@ -32,12 +32,12 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let first = (group.z * groups.x + group.x) * ROWS;
-    let slot = lane / LANES; // one row of one matrix
+    let slot = lane / LANES; // each slot computes one row of one matrix
     let matrix = slot / ROWS;
     let row = first + slot % ROWS;
     let token = group.y * TOKENS;
     let n_tokens = min(TOKENS, step.n_tokens - token);
-    var sum = vec4f(); // by token; ignored past n_tokens
+    var sum = vec4f(); // one sum for each token; those past n_tokens are ignored
     if row < N_ROWS {
         let in_shard = matrix * N_ROWS + row;
         for (var at_step = 0u; at_step < STEPS; at_step++) {

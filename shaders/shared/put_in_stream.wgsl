@@ -1,6 +1,7 @@
 // Writes the residual stream as the input of the next norm's products: see products/norm.wgsl.
 //
-// The kernel declares stream, `array<u32>`; and STREAM_ROWS, the values of the residual stream.
+// The kernel declares stream, `array<u32>`, and STREAM_ROWS, the number of values of the residual
+// stream.
 
 const SCALES_AT: u32 = (STREAM_ROWS + 511u) / 512u * 128u;
 const SQUARES_AT: u32 = SCALES_AT + STREAM_ROWS / 16u;

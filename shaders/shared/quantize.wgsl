@@ -1,11 +1,13 @@
 // int8 activations: q = clamp(round_half_even(x * s)), s = 127 / max(1e-5, max|x|) over the row.
 //
-// A word holds four values. The words of a 128-element block have the order of the i2_s codes.
-// Words 4w .. 4w+3 of a block belong to its w-th word of codes. They begin with elements 4w, 32+4w,
+// A word holds four values. The words of a block of 128 elements are in the order of the i2_s
+// codes. Words 4w .. 4w+3 of a block belong to its w-th word of codes. They begin with elements 4w,
+// 32+4w, 64+4w and 96+4w, one for each of the four groups of that word.
 // 64+4w and 96+4w, one for each of the four groups of that word.
 
-// Added to a float of less than 2^22, this leaves the nearest integer in the lowest bits: half goes to
-// the even one. Many cards round and convert at a quarter of the rate of additions.
+// If this is added to a float of less than 2^22, the lowest bits of the sum are the nearest
+// integer. A half goes to the even one. Many cards round and convert at a quarter of the rate of
+// additions.
 const ROUNDER: f32 = 12582912.0; // 1.5 * 2^23
 
 fn quantize(x: vec4f, s: f32) -> u32 {

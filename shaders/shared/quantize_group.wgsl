@@ -1,4 +1,4 @@
-// int8 activations with a scale for each 32: q = round(x / scale), scale = max|x| / 127.
+// int8 activations with a scale for every 32: q = round(x / scale), scale = max|x| / 127.
 
 fn largest_of(v: vec4f) -> f32 {
     let a = abs(v);
@@ -9,8 +9,8 @@ fn square_of(v: vec4f) -> f32 {
     return fma(v.w, v.w, fma(v.z, v.z, fma(v.y, v.y, v.x * v.x)));
 }
 
-// By what to multiply the values of a group. Values so small that the quotient would be infinite
-// count as zeros.
+// The factor that makes int8 of the values of a group. If they are so small that it would be
+// infinite, they count as zeros.
 fn per_scale(largest: f32) -> f32 {
     return select(0.0, 127.0 / largest, largest > 1e-30);
 }

@@ -1,9 +1,9 @@
-// For the kernels that rotate heads and fill the cache. They declare k_cache and v_cache,
-// `array<u32>` [positions, KV_ROW]. Kernels of one token and of several give the same bits, so every
-// operation that could be fused with another is explicit.
+// For kernels that rotate heads and fill the cache. They declare k_cache and v_cache, `array<u32>`
+// [positions, KV_ROW]. Kernels of one token and of several give the same bits, so every operation
+// that a compiler could fuse with another is explicit.
 
-// A pair of values, i and i + HEAD_DIM / 2 of a head (as in NeoX), rotated by an angle: `t` has its
-// cos and its sin.
+// A pair of values of a head, i and i + HEAD_DIM / 2 (as in NeoX), rotated by an angle. `t` is the
+// cos and the sin of the angle.
 fn rotated(v: vec2f, t: vec2f) -> vec2f {
     return vec2f(fma(v.x, t.x, -(v.y * t.y)), fma(v.y, t.x, v.x * t.y));
 }
@@ -28,8 +28,8 @@ fn put_kv(is_key: bool, at: u32, word: u32) {
     }
 }
 
-// Stores two neighbouring values of the row that begins at the word `row`, as floats. `i` is the
-// number of the first.
+// Stores two neighbouring values as floats, in the row that begins at the word `row`. `i` is the
+// number of the first value.
 fn put_two(is_key: bool, row: u32, i: u32, v: vec2f) {
     let at = row + i * KV_BITS / 32u;
     if KV_BITS == 16u {

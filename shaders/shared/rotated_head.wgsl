@@ -1,19 +1,19 @@
 // Norms a head of q or k, rotates it by position, scales q by 1 / sqrt(HEAD_DIM), and stores it.
 // Stores a head of v as it is. Kernels of one token and of several give the same bits, so every
-// operation that could be fused with another is explicit.
+// operation that a compiler could fuse with another is explicit.
 //
-// The kernel declares head_norms, `array<f32>` [2][HEAD_DIM] of q and of k; rope_table,
-// `array<vec2f>` [n_ctx, HEAD_DIM / 2]: cos, sin; and what store_head.wgsl says. It includes
-// eights_subgroup.wgsl or eights_workgroup.wgsl.
+// The kernel declares head_norms, `array<f32>` [2][HEAD_DIM], of q and of k; rope_table,
+// `array<vec2f>` [n_ctx, HEAD_DIM / 2]: cos, sin; and all that store_head.wgsl asks for. It
+// includes eights_subgroup.wgsl or eights_workgroup.wgsl.
 
 const QUADS: u32 = HEAD_DIM / 4u;
 
 const EIGHTS: u32 = (QUADS + 7u) / 8u;
 
 var<workgroup> head_values: array<vec4f, QUADS>;
-var<workgroup> eight_squares: array<f32, EIGHTS>; // the sums of each eight of these
+var<workgroup> eight_squares: array<f32, EIGHTS>; // the sum of every eight of these
 
-// How the values i, i + 1, i + HALF and i + HALF + 1 of a head are normed and rotated.
+// The weights and angles for the values i, i + 1, i + HALF and i + HALF + 1 of a head.
 struct Rotation {
     weights: vec4f,
     t0: vec2f, // cos and sin of the first pair
@@ -58,8 +58,8 @@ fn squares_of_head(lane: u32) -> f32 {
     return squares;
 }
 
-// Norms, rotates and stores the values i, i + 1, i + HALF and i + HALF + 1 of head_values. See
-// store_head.wgsl: the kernel calls finish_head.
+// Norms, rotates and stores the values i, i + 1, i + HALF and i + HALF + 1 of head_values.
+// Afterwards the kernel calls finish_head of store_head.wgsl.
 fn store_rotated(head: u32, token: u32, i: u32, squares: f32, rotation: Rotation) {
     var v = Pairs(two_values(i), two_values(i + HALF));
     if head < N_HEAD + N_HEAD_KV {

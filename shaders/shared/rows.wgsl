@@ -1,5 +1,6 @@
-// Where a token of the step is. The kernel's constant ROWS says whether the step has rows: the tokens
-// of few may be of several texts, those of many follow each other in one.
+// Where a token of the step is. The kernel's constant ROWS says whether the step has rows. If it
+// has, its few tokens may belong to several sequences. If not, its tokens follow each other in one
+// sequence.
 
 fn row_of(token: u32) -> Row {
     if ROWS {

@@ -1,14 +1,14 @@
-// What the kernels that apply top-k, top-p and min-p share. src/kernels/selection.rs says how they
-// work together.
+// The parts that the kernels of top-k, top-p and min-p share. src/kernels/selection.rs says how
+// these kernels work together.
 
 // Beyond the last bin no token is drawn. Those tokens share the last bin.
 const LAST_BIN: u32 = N_BINS - 1u;
 
-// How far below the greatest logit this one is, in bins.
+// The distance of a logit below the greatest one, in bins.
 fn bins_below(greatest: u32, key: u32) -> f32 {
     let distance = value_of(greatest) - value_of(key);
     let bins = min(distance * sampling.bins_per_logit, f32(LAST_BIN));
-    // That product may overflow.
+    // The product may overflow.
     return select(bins, f32(LAST_BIN), distance >= sampling.all_bins);
 }
 

@@ -1,26 +1,26 @@
 // f16 values, each split into two bytes. The upper byte holds the sign, the four lower bits of the
-// exponent and three bits of the mantissa. The lower byte holds the exponent's top bit and the other
-// seven bits of the mantissa.
+// exponent and three bits of the mantissa. The lower byte holds the exponent's top bit and the
+// other seven bits of the mantissa.
 //
-// The exponents of a row are moved before that: see `moved`. Then the top bit is clear but in values
-// that are small for their row, and the upper bytes alone approximate the row.
+// Before that, the exponents of a row are moved: see `moved`. After it the exponent's top bit is
+// set only in values that are small for their row, so the upper bytes alone approximate the row.
 //
 // A word holds the bytes of four values in the order 0, 2, 1, 3. So the bytes of two neighbours are
 // 16 bits apart, as in a pair of f16, and one bit shift moves both.
 
-// Of a pair of f16.
-const ONE_STEP: u32 = 0x04000400u; // of the exponents
-const TOP_BITS: u32 = 0x40004000u; // of the exponents
+// Masks for a pair of f16.
+const ONE_STEP: u32 = 0x04000400u; // 1 in both exponents
+const TOP_BITS: u32 = 0x40004000u; // the top bits of both exponents
 
-// In each of two halves: all bits where the exponent's top bit is set.
+// All bits of a half are set if the top bit of its exponent is.
 fn with_top_bit(halves: vec2u) -> vec2u {
     return ((halves & vec2u(TOP_BITS)) >> vec2u(14u)) * 0xffffu;
 }
 
-// The halves of a row whose greatest exponent is `shift + 15`, or less where `shift` is 0. Exponents
-// from `shift` on are lowered by it, to 0 to 15. Those below it get the exponents from 16 on, in
-// reverse order. So the smaller values are small for the upper byte too, which does not have the top
-// bit: they count as at most 2^-15 of the largest, unless they are far smaller than that.
+// The halves of a row whose greatest exponent is `shift + 15`, or less if `shift` is 0. Exponents
+// of at least `shift` are lowered by it and become 0 to 15. Exponents below it become 16 and more,
+// in reverse order. So the upper byte, which lacks the top bit, shows small values as small too:
+// they count as at most 2^-15 of the largest, unless they are far smaller than that.
 fn moved(halves: vec2u, shift: u32) -> vec2u {
     return vec2u(moved_pair(halves.x, shift), moved_pair(halves.y, shift));
 }
@@ -61,16 +61,16 @@ fn middle_bits(upper: u32) -> vec2u {
         | ((bytes << vec2u(7u)) & vec2u(0x3f803f80u));
 }
 
-// Four f16 values, as before the split: two in each word.
+// Four f16 values as they were before the split, two in each word.
 fn joined(upper: u32, lower: u32, shift: u32) -> vec2u {
-    // Few rows have a shift, and nothing is to be moved back in the others.
+    // Few rows have a shift. In the others nothing has to be moved back.
     if shift == 0u {
         return joined_halves(upper, lower);
     }
     return moved_back(joined_halves(upper, lower), shift);
 }
 
-// The same for a row without a shift.
+// Like `joined`, for a row without a shift.
 fn joined_halves(upper: u32, lower: u32) -> vec2u {
     let bytes = vec2u(lower, lower >> 8u);
     return middle_bits(upper)
@@ -78,8 +78,8 @@ fn joined_halves(upper: u32, lower: u32) -> vec2u {
         | (bytes & vec2u(0x007f007fu));
 }
 
-// Four values from their upper bytes alone, divided by 2^shift: each is the middle of the possible
-// values that are not small for their row.
+// Four values from their upper bytes alone, divided by 2^shift. Each is the middle of the values
+// that are possible, if it is not small for its row.
 fn approximate(upper: u32) -> vec4f {
     let halves = middle_bits(upper) | vec2u(0x00400040u);
     return vec4f(unpack2x16float(halves.x), unpack2x16float(halves.y));

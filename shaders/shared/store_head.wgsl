@@ -1,9 +1,10 @@
-// Stores a head of one token, as head number `head` of those of q, then of k, then of v. The kernel
-// declares step, and q, `array<f32>` [n_tokens, N_Q]; see rope_kv.wgsl for the rest.
+// Stores a head of one token. `head` counts the heads of q, then those of k, then those of v. The
+// kernel declares step, and q, `array<f32>` [n_tokens, N_Q]. rope_kv.wgsl says what else it
+// declares.
 
 const HALF: u32 = HEAD_DIM / 2u;
 
-// A head on its way to a cache of int8, whose scale depends on all of its values.
+// A head that will be stored in a cache of int8. Its scale depends on all of its values.
 var<workgroup> unscaled: array<vec2f, HALF>;
 
 fn cache_row(token: u32) -> u32 {
@@ -39,8 +40,8 @@ fn finish_head(lane: u32, head: u32, token: u32) {
     if head < N_HEAD {
         return;
     }
-    // Floats that are not negative sort like their bits, and NaN comes last: then the scale is NaN,
-    // and so are all values, as those of floats would be.
+    // Floats that are not negative sort as their bits do, and NaN comes last. So with a NaN the
+    // scale is NaN, and so are all values, as they would be in a cache of floats.
     var bits = vec2u();
     for (var i = 0u; i < HALF; i++) {
         bits = max(bits, bitcast<vec2u>(abs(unscaled[i])));

@@ -1,6 +1,7 @@
 // Products of ternary codes with int8 activations. quantize.wgsl has the order of the activations.
 
-// A word of codes, which are sixteen numbers 0, 1 or 2, times its sixteen activations.
+// The product of a word of codes, which are sixteen numbers 0, 1 or 2, with its sixteen
+// activations.
 fn dot_word(word: u32, q: vec4u) -> i32 {
     if PACKED_DOT {
         return dot4((word >> 6u) & 0x03030303u, q.x)
@@ -11,20 +12,20 @@ fn dot_word(word: u32, q: vec4u) -> i32 {
     return whole_twos(add_twos(vec2i(NO_TWOS), word, twos(turned(q))));
 }
 
-// Without PACKED_DOT, one multiplication of integers makes two products. a + b * 2^16 are two
-// activations. Their codes are 16 bits apart in a word, but in the other order: c_b + c_a * 2^16. The
-// multiplication gives a * c_b + (a * c_a + b * c_b) * 2^16, and what does not fit into 32 bits is
-// not wanted. The lower half of a sum is of no use, but it must stay within 2^15, or else it would
-// change the upper half.
+// Without PACKED_DOT, one multiplication of integers makes two products. Two activations are a + b
+// * 2^16. Their codes are 16 bits apart in a word, but in the other order: c_b + c_a * 2^16. The
+// multiplication gives a * c_b + (a * c_a + b * c_b) * 2^16, and higher bits are lost. Only the
+// upper half is wanted. The lower half is of no use, but its sum must stay within 2^15, or else it
+// would change the upper half.
 
-// The activations of a word of codes in twos: even are the third and the first of each group, odd are
-// the fourth and the second.
+// The activations of a word of codes, in twos. `even` has the third and the first of each group,
+// `odd` the fourth and the second.
 struct Twos {
     even: vec4i,
     odd: vec4i,
 }
 
-// 128 more than each activation, with the halves of each word exchanged.
+// Each activation plus 128, with the halves of each word exchanged.
 fn turned(q: vec4u) -> vec4u {
     return ((q << vec4u(16u)) | (q >> vec4u(16u))) ^ vec4u(0x80808080u);
 }
@@ -36,11 +37,11 @@ fn twos(turned: vec4u) -> Twos {
     );
 }
 
-// Sums begin with this, so that whole_twos rounds to the nearest.
+// Sums begin with this, so that whole_twos rounds to the nearest integer.
 const NO_TWOS: i32 = 0x8000;
 
-// Adds the products of a word of codes. Every other code is not shifted down, so it counts 4 times: in
-// sum.y. That has room for four words: 16 * (2 * 127 * 2) * 4 < 2^15.
+// Adds the products of a word of codes. Every other code is not shifted down, so it counts 4 times,
+// in sum.y. There is room for four words: 16 * (2 * 127 * 2) * 4 < 2^15.
 fn add_twos(sum: vec2i, word: u32, q: Twos) -> vec2i {
     let words = bitcast<vec4i>(vec4u(word, word >> 4u, word >> 8u, word >> 12u));
     let ones = words & vec4i(0x00030003);
@@ -62,7 +63,7 @@ fn whole_twos(sum: vec2i) -> i32 {
     return (sum.x >> 16u) + (sum.y >> 18u);
 }
 
-// A word of codes of each of four rows, and with PACKED_DOT the same unpacked, four to a word.
+// A word of codes of each of four rows. With PACKED_DOT, the same codes unpacked, four in a word.
 struct FourRows {
     words: vec4u,
     c0: vec4u,

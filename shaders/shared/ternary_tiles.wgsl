@@ -1,4 +1,4 @@
-// The rows of a tile of ternary products, and what becomes of its sums.
+// The rows of a tile of ternary products, and the use of its sums.
 //
 // MATRICES = 1: y[token][row] = product, or += product if ADD. MATRICES = 2: the rows come in
 // pairs, gate and up, and y[token][row] = activation(gate) * up. A tile then holds half as many pairs
@@ -46,7 +46,7 @@ fn finish_row(token: u32, tile: u32, i: u32, d: i32) {
     }
 }
 
-// The same for tile rows `i` and `i` + 1, which are a gate and its up.
+// Stores the sums of tile rows `i` and `i` + 1, which are a gate and its up.
 fn finish_pair(token: u32, tile: u32, i: u32, gate: i32, up: i32) {
     let row = row_of(tile, i);
     if row < N_ROWS {

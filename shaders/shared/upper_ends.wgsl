@@ -1,7 +1,7 @@
 // Finds the candidates by bounds that the upper bytes give for each row. src/kernels/rescore.rs has the proof.
 //
-// The kernel declares x, error, approx_of(id): the approximate value of a row, and rule_out(below): what
-// to do with a row whose upper end is that far below the limit.
+// The kernel declares x, error, approx_of(id), which is the approximate value of a row, and
+// rule_out(below), which is called for a row whose upper end is so far below the limit.
 
 const LOWEST: f32 = -3.4e38;
 
@@ -17,8 +17,9 @@ fn norm_of_x(lane: u32) -> f32 {
     return (sqrt(group_sum_max(lane, vec2f(sum, 0.0)).x) + MIN_NORM) * SLACK;
 }
 
-// Lists the candidates of the workgroup: the rows whose upper ends are not below `lower`. A row's bound
-// is its error times `unit`, and `more`. Returns how many they are. Called once, by the whole workgroup.
+// Lists the candidates of the workgroup, which are the rows whose upper ends are not below `lower`.
+// A row's bound is its error times `unit`, plus `more`. Returns their number. Called once, by the
+// whole workgroup.
 fn find_candidates(lane: u32, lower: f32, unit: f32, more: f32) -> u32 {
     begin_candidates(lane);
     for (var i = 0u; i < VOCAB_BLOCK / WORKGROUP; i++) {
