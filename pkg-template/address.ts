@@ -2,8 +2,8 @@
 import { badOption } from './check.js'
 
 /**
- * An absolute address. A relative one is resolved here, because it means the page's folder, which
- * a worker does not know. An error for a bad address names `option`.
+ * An absolute address. A relative one is resolved here, because it means the page's folder, which a
+ * worker does not know. The error for a bad address names `option`.
  */
 export function absolute(option: string, url: unknown): URL {
   if (typeof url !== 'string' && !(url instanceof URL)) {

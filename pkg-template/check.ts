@@ -71,7 +71,7 @@ export function checkMessages(messages: unknown): void {
   }
 }
 
-/** Calls the page back. What it throws is the page's bug, and no reason to end the work. */
+/** Calls the page back. If the page throws, that is the page's bug, and does not end the work. */
 export function report<T>(callback: ((value: T) => void) | undefined, value: T): void {
   try {
     callback?.(value)

@@ -2,11 +2,11 @@ import type { ErrorCode } from './types.js'
 
 /**
  * A failure of this package. Branch on `code`, which is stable; `message` is for people. Stopping
- * is no failure: what a signal aborts rejects with the signal's reason.
+ * is no failure: if a signal aborts a call, the call rejects with the signal's reason.
  */
 export class BitNetError extends Error {
   override readonly name = 'BitNetError'
-  /** What went wrong. */
+  /** The kind of failure. */
   readonly code: ErrorCode
 
   constructor(code: ErrorCode, message: string, options?: { cause: unknown }) {
@@ -15,7 +15,7 @@ export class BitNetError extends Error {
   }
 }
 
-/** A part of the package that is fetched when it is needed. `load` imports it. */
+/** Loads a part of the package that is fetched when it is needed. `load` imports it. */
 export async function fetched<T>(load: () => Promise<T>): Promise<T> {
   try {
     return await load()

@@ -1,26 +1,24 @@
 import type { Stats, Token } from './types.js'
 
-/** A run of the model: passes on tokens as they come, ends early when the signal aborts. */
+/** A run of the model. It passes tokens on as they come, and ends early when the signal aborts. */
 export type Run = (onToken: (token: Token) => void, signal: AbortSignal) => Promise<Stats>
 
 /**
  * An answer that is being generated. Read it text by text with `for await`, token by token with
  * `tokens()`, as a stream, or as a whole with `text()`.
  *
- * However often it is read, the model runs once, and each reader gets everything from the start.
- * Leaving a `for await` loop stops the model. If the caller's signal aborts, readers reject with
- * its reason.
+ * The model runs only once, however often the answer is read. Each reader gets everything from the
+ * start. Leaving a `for await` loop stops the model. If the caller's signal aborts, readers reject
+ * with its reason.
  */
 export class Generation implements AsyncIterable<string> {
-  /**
-   * The statistics. Resolves when the model has stopped, for whatever reason; rejects if it failed.
-   */
+  /** The statistics. Resolves when the model has stopped for any reason; rejects if it failed. */
   readonly stats: Promise<Stats>
   #tokens: Token[] = []
   #ended = false
   #failed: { why: unknown } | undefined
   #stop = new AbortController()
-  /** Wakes the readers that wait for more. */
+  /** Wakes the waiting readers. */
   #waiting: (() => void)[] = []
 
   /** @internal */
@@ -111,7 +109,7 @@ export class Generation implements AsyncIterable<string> {
     this.#wake()
   }
 
-  /** A reader has left: stop the model. */
+  /** Stops the model, because a reader has left. */
   #leave(): void {
     if (this.#ended) return
     this.#end()

@@ -1,5 +1,6 @@
-// Trusted Types. A page whose content security policy has `require-trusted-types-for 'script'` takes
-// addresses of scripts and HTML from policies alone, which it may name: `trusted-types tritloom`.
+// Trusted Types. If a page's content security policy has `require-trusted-types-for 'script'`,
+// addresses of scripts and HTML must come from policies. The page may name these:
+// `trusted-types tritloom`.
 
 interface Policy {
   createHTML(html: string): string
@@ -11,8 +12,8 @@ interface TrustedTypes {
 }
 
 /**
- * Takes only what the package itself has written, or read from the page. Absent where the browser
- * has no such policies, and where the page does not allow one of this name.
+ * It takes only texts that the package itself has written, or has read from the page. It is absent
+ * if the browser has no such policies, or if the page does not allow one of this name.
  */
 const policy = createPolicy()
 
@@ -33,8 +34,9 @@ export const trustedScript = (url: string | URL): string =>
   policy?.createScriptURL(String(url)) ?? String(url)
 
 /**
- * Calls `make`, which makes a worker, with its address trusted. Bundlers recognise `new Worker(new
- * URL(…))` only where `Worker` is the global one, so that is another one during the call.
+ * Calls `make`, which makes a worker, and makes the worker's address trusted. Bundlers recognise
+ * `new Worker(new URL(…))` only if `Worker` is the global one. So the global one is replaced during
+ * the call.
  */
 export function withTrustedWorkers(make: () => Worker): Worker {
   if (!policy) return make()

@@ -1,4 +1,6 @@
-/** What can go wrong. The same list as `Error::CODES` in the crate: a test compares them. */
+/**
+ * The codes of all failures. `Error::CODES` in the crate has the same list: a test compares them.
+ */
 export type ErrorCode =
   | 'no-webgpu'
   | 'no-adapter'
@@ -23,49 +25,50 @@ export type ErrorCode =
   | 'internal'
 
 /**
- * Where a model comes from: an address, or the bytes of a GGUF file. The bytes decide what it is;
+ * The source of a model: an address, or the bytes of a GGUF file. The bytes decide what it is;
  * names and types do not matter. But an address that ends in `-00001-of-00003.gguf`, or with other
  * numbers, is that of the first of several files, which are loaded together. A relative address is
- * resolved against the page's. A `Request` must be a GET. A `ReadableStream` can be read only once: a
- * model that was loaded from one cannot be restored when the GPU is lost, unless the browser cannot
- * transfer streams to a worker, so that its bytes were gathered first.
+ * resolved against the page's. A `Request` must be a GET. A `ReadableStream` can be read only once,
+ * so a model that was loaded from one cannot be restored when the GPU is lost. Browsers that cannot
+ * transfer streams to a worker are an exception, because there its bytes are gathered first.
  */
 export type Source =
   string | URL | Request | Blob | ArrayBuffer | Uint8Array | ReadableStream<Uint8Array>
 
 /** Options of `BitNet.load`. A name that is not listed is `bad-option`. */
 export interface LoadOptions {
-  /** Aborts the load, which then rejects with the signal's reason. What was stored is kept. */
+  /** Aborts the load, which then rejects with the signal's reason. Stored bytes are kept. */
   signal?: AbortSignal
   /**
-   * Gets the progress, several times a second. What it throws is reported as an uncaught error and
-   * does not stop the load.
+   * Gets the progress, several times a second. If it throws, that is reported as an uncaught error
+   * and does not stop the load.
    */
   onProgress?: (progress: Progress) => void
   /**
-   * How to use the models stored on this device, for http and https addresses.
+   * How to use the models that are stored on this device, for http and https addresses.
    *
-   * - `use` (default): load the stored model; if it is not there, or not whole, download what is
-   *   missing and store it.
-   * - `revalidate`: ask the server whether it has another version than the stored one, and download that
-   *   if so; else as `use`. If the server cannot be asked, as offline, the stored model is loaded, with
-   *   the note `not-revalidated`.
+   * - `use` (default): load the stored model. If it is not there, or not whole, download the
+   *   missing bytes and store them.
+   * - `revalidate`: ask the server whether it has another version than the stored one. If so,
+   *   download that. Otherwise as `use`. If the server cannot be asked, as offline, the stored
+   *   model is loaded, with the note `not-revalidated`.
    * - `refresh`: download all of it again and store that.
    * - `off`: download without storing.
    * - `only`: never use the network. Rejects with `not-cached` if the model is not stored whole,
-   *   and with `storage-full` if that is because it did not fit when it was downloaded. (A download
-   *   that does not fit is no failure: the load goes on without storing, and notes `not-stored`.)
+   *   and with `storage-full` if the reason is that it did not fit when it was downloaded. (A
+   *   download that does not fit is no failure: the load goes on without storing, and notes
+   *   `not-stored`.)
    */
   cache?: 'use' | 'revalidate' | 'refresh' | 'only' | 'off'
   /**
    * The SHA-256 of the whole file, as in subresource integrity: `sha256-` and the hash in base64.
-   * The load rejects with `integrity` if the file has another. Default: not compared. Not for a
-   * model in several files.
+   * The load rejects with `integrity` if the file has another hash. Default: not compared. Not for
+   * a model in several files.
    */
   integrity?: string
   /**
    * If no byte arrives for this many milliseconds, the request is sent again. At least 1; default
-   * 15 000. If the server supports ranges, only what is missing is downloaded again.
+   * 15 000. If the server supports ranges, only the missing bytes are downloaded again.
    */
   stallTimeout?: number
   /**
@@ -75,22 +78,22 @@ export interface LoadOptions {
   context?: number
   /**
    * Where the model runs. `true` (default): in a worker of its own, which ends with the model.
-   * `false`: in this thread. A `Worker`: in that one. Its script must be `tritloom/worker` or
+   * `false`: in this thread. A `Worker`: in that worker. Its script must be `tritloom/worker` or
    * import it. It holds one model at a time, and `dispose()` leaves it running.
    */
   worker?: boolean | Worker
   /**
-   * How the GPU holds keys and values. `f16` (default). `f32`: in twice the memory, which rounds
-   * nothing. `int8`: in half the memory, so that a context may be twice as long; each head of a
-   * position has a scale, and the logits change. Heads must have a multiple of 16 values.
+   * How the GPU holds keys and values. `f16` (default). `f32`: in twice the memory, without
+   * rounding. `int8`: in half the memory, so that a context may be twice as long. Each head of a
+   * position then has a scale, and the logits change. Heads must have a multiple of 16 values.
    */
   kv?: 'f16' | 'f32' | 'int8'
   /**
    * How the GPU holds the weights of the LM head. `f16`: as in the file. `int8`: each weight is
-   * split into an upper and a lower byte. To choose a token that is greedy, or drawn by the
-   * temperature alone, the GPU then reads hardly more than the upper bytes. With top-k, top-p or
-   * min-p it also reads the lower ones of tokens that may be kept. Both take the same memory and
-   * give the same tokens. `auto` (default): the faster one on this GPU.
+   * split into an upper and a lower byte. To choose a greedy token, or one drawn by the temperature
+   * alone, the GPU then reads hardly more than the upper bytes. With top-k, top-p or min-p it also
+   * reads the lower bytes of tokens that may be kept. Both take the same memory and give the same
+   * tokens. `auto` (default): the faster one on this GPU.
    */
   lmHead?: 'auto' | 'f16' | 'int8'
   /**
@@ -100,14 +103,14 @@ export interface LoadOptions {
   i2sLayout?: 'x86' | 'arm'
   /**
    * The inputs of matrices whose weights have scales of their own, such as Q2_0 and TQ2_0. `auto`
-   * (default): rounded to 8 bits, with a scale for each 32 of them. `f32`: not rounded, which is
-   * slower. Files of I2_S are always computed with 8 bits, as their models were trained.
+   * (default): rounded to 8 bits, with a scale for every 32 of them. `f32`: not rounded, which is
+   * slower. Files of I2_S are always computed with 8 bits, because their models were trained so.
    */
   activations?: 'auto' | 'f32'
   /**
-   * What to do with a file whose tokenizer this package does not know. `strict` (default): reject
-   * with `unsupported-model`. `closest`: take the closest rules, so that some texts get other tokens
-   * than the model was trained with; a note in `info.notes` says so.
+   * How to treat a file whose tokenizer this package does not know. `strict` (default): reject with
+   * `unsupported-model`. `closest`: take the closest rules, so that some texts get other tokens
+   * than the model was trained with. A note in `info.notes` says so.
    */
   tokenizer?: 'strict' | 'closest'
   /**
@@ -117,43 +120,44 @@ export interface LoadOptions {
    */
   template?: 'file' | 'builtin' | (string & {})
   /**
-   * `true`: nothing of the model is replaced by something else. The load rejects instead: with
-   * `unsupported-model` where only the closest tokenizer rules are known, even with `tokenizer: 'closest'`;
-   * with `bad-option` where the package's template would be used without `template: 'builtin'`; with
-   * `out-of-memory` where the model's own context does not fit and no `context` is given; with `no-adapter`
-   * where the GPU is a CPU, without `gpu.features.software: true`. Default `false`.
+   * `true`: nothing of the model is replaced by something else. Instead, the load rejects: with
+   * `unsupported-model` if only the closest tokenizer rules are known, even with
+   * `tokenizer: 'closest'`; with `bad-option` if the package's template would be used without
+   * `template: 'builtin'`; with `out-of-memory` if the model's own context does not fit and no
+   * `context` is given; with `no-adapter` if the GPU is a CPU, without
+   * `gpu.features.software: true`. Default `false`.
    */
   strict?: boolean
   /**
-   * `true`: a call with the same input, options and seed gives the same logits, to the last bit, and the
-   * same text, whatever ran before it or beside it. That holds on one adapter, with one version of the
-   * driver, of the browser and of this package, for loads with the same options. Elsewhere logits differ in
-   * their last digits, and a text may then go on otherwise.
+   * `true`: a call with the same input, options and seed gives the same logits, to the last bit,
+   * and the same text, whatever ran before it or beside it. This holds on one adapter, with one
+   * version of the driver, of the browser and of this package, for loads with the same options.
+   * Elsewhere logits differ in their last digits, and a text may then go on in another way.
    *
-   * Prompts are computed in chunks of at most 128 tokens. Of what was computed before, only whole chunks of a
-   * prompt are used again, and no answer: a turn of a chat computes the answer before it again. Default
+   * Prompts are computed in chunks of at most 128 tokens. Only whole chunks of earlier prompts are
+   * used again, and no answers: a turn of a chat computes the answer before it again. Default
    * `false`.
    */
   deterministic?: boolean
-  /** What to ask of the GPU. */
+  /** The settings for the GPU. */
   gpu?: GpuOptions
 }
 
-/** What to ask of the GPU. All fields but `powerPreference` are for tests and bug reports. */
+/** The settings for the GPU. All fields but `powerPreference` are for tests and bug reports. */
 export interface GpuOptions {
-  /** Which GPU to use where there are two. Default `high-performance`. */
+  /** Which GPU to use if there are two. Default `high-performance`. */
   powerPreference?: 'low-power' | 'high-performance'
-  /** Ask the adapter for no more than these many bytes. Default: for all that it has. */
+  /** Ask the adapter for no more than these many bytes. Default: all that it has. */
   limits?: { maxStorageBufferBindingSize?: number, maxBufferSize?: number }
   /** Which features to use. */
   features?: {
-    /** `false`: no subgroup operations, even where the adapter has them. */
+    /** `false`: no subgroup operations, even if the adapter has them. */
     subgroups?: boolean
     /** Whether to multiply int8 values four at a time, or else fewer. Default: the faster. */
     packedDot?: boolean
     /**
-     * `false`: no matrix units, even where the browser offers them. Chromium does behind a flag; they
-     * then multiply the int8 matrices of prompts. Texts are the same.
+     * `false`: no matrix units, even if the browser offers them. Chromium does so behind a flag,
+     * and they then multiply the int8 matrices of prompts. Texts are the same.
      */
     matrixUnits?: boolean
     /** Whether to use the kernels tuned for CPUs. Default: if the adapter is a CPU. */
@@ -161,13 +165,13 @@ export interface GpuOptions {
   }
 }
 
-/** How far a load is. */
+/** The progress of a load. */
 export interface Progress {
   /**
-   * What happens now: `download` (bytes come from the network), `cache` (from the browser's
+   * The present work: `download` (bytes come from the network), `cache` (from the browser's
    * storage), `upload` (from memory or a local file), `compile` (the GPU's programs), `ready`.
    *
-   * After `ready`, while the model can be used: `storing` if it is not all stored yet, with the
+   * After `ready` the model can be used. If it is not all stored yet, `storing` follows, with the
    * stored bytes as `loaded`; then `stored`, or `ready` again with the note `not-stored`.
    */
   phase: 'download' | 'cache' | 'upload' | 'compile' | 'ready' | 'storing' | 'stored'
@@ -180,38 +184,46 @@ export interface Progress {
   /** Whether the bytes come from the browser's storage. */
   fromCache: boolean
   /**
-   * The rate of the last three seconds, without the bytes of an earlier download; 0 until it was
+   * The rate of the last three seconds, without the bytes of an earlier download. 0 until it was
    * measured for half a second.
    */
   bytesPerSecond: number
   /** Seconds until all bytes are here, at this rate; absent while unknown. */
   secondsLeft?: number
-  /** What else has happened so far, in order. Each new note is reported at once. */
+  /** Other events so far, in order. Each new note is reported at once. */
   notes: ProgressNote[]
 }
 
-/** What a page may want to tell its visitor while a model loads. `why` is for people. */
+/** An event that a page may want to tell its visitor while a model loads. `why` is for people. */
 export type ProgressNote =
-  /** This many bytes are left from an earlier download, and are used if the server supports it. */
+  /** So many bytes are left from an earlier download. They are used if the server supports it. */
   | { kind: 'resumed', bytes: number }
-  /** The model used longest ago was deleted to make room for this one. */
+  /** The least recently used model was deleted to make room for this one. */
   | { kind: 'evicted', url: string, bytes: number }
-  /** The model is not stored, and is downloaded again next time: no room, or no storage. */
+  /**
+   * The model is not stored, because there is no room or no storage. Next time it is downloaded
+   * again.
+   */
   | { kind: 'not-stored', why: string }
-  /** The stored model is loaded; whether the server has another version could not be found out. */
+  /**
+   * The stored model is loaded, but the load could not find out whether the server has another
+   * version.
+   */
   | { kind: 'not-revalidated', why: string }
-  /** If this download breaks off, it starts over: the server cannot send the rest alone. */
+  /** If this download breaks off, it starts over, because the server cannot send the rest alone. */
   | { kind: 'not-resumable', why: string }
-  /** Another tab downloads this model. Its progress is shown; then its copy is loaded. */
+  /**
+   * Another tab downloads this model. Its progress is shown, and then its stored copy is loaded.
+   */
   | { kind: 'waiting' }
-  /** What had arrived could not be used, and the load has started again. */
+  /** The bytes so far could not be used, and the load has started again. */
   | { kind: 'restarted', why: string }
 
 /** Whether a model can run here. */
 export interface Availability {
   /** Whether there is WebGPU and an adapter for it. */
   available: boolean
-  /** Why not, for people; absent if a model can run. */
+  /** The reason why not, for people; absent if a model can run. */
   reason?: string
   /** The adapter, as it calls itself; absent if there is none, empty if the browser names none. */
   adapter?: string
@@ -219,13 +231,13 @@ export interface Availability {
   features: string[]
   /** The adapter's WebGPU limits by name. */
   limits: Record<string, number>
-  /** Whether the adapter is a CPU: models run, but slowly. */
+  /** Whether the adapter is a CPU. Models run on it, but slowly. */
   software: boolean
 }
 
-/** A model stored on this device, or what an interrupted download has left of one. */
+/** A model that is stored on this device, whole or in part. */
 export interface StoredModel {
-  /** The address that it was loaded from. */
+  /** The address from which it was loaded. */
   url: string
   /** Bytes that are stored. */
   bytes: number
@@ -243,15 +255,15 @@ export interface StoredModel {
 
 /** The result of checking a stored model. */
 export interface Verdict {
-  /** Whether all of the model is stored, and every byte is as it was when it was stored. */
+  /** Whether all of the model is stored and no byte has changed since. */
   whole: boolean
-  /** Bytes that are as they were stored. */
+  /** Bytes that have not changed. */
   bytes: number
-  /** Bytes that are not. They are deleted; the next load downloads them and no others. */
+  /** Bytes that have changed. They are deleted. The next load downloads only these. */
   damagedBytes: number
 }
 
-/** What a loaded model is and how it runs. */
+/** Facts about a loaded model, and how it runs. */
 export interface ModelInfo {
   /** Its name in the file (`general.name`). */
   name: string
@@ -269,34 +281,34 @@ export interface ModelInfo {
   bytes: number
   /** Bytes of GPU memory in buffers. */
   gpuBytes: number
-  /** Bytes of KV cache that a generation takes whose text fills the context. */
+  /** Bytes of KV cache for a generation whose text fills the context. */
   cacheBytes: number
   /**
-   * The most generations that run together. Where there is no GPU memory for their texts, fewer do,
-   * and the others wait.
+   * The most generations that run together. If there is no GPU memory for all their texts, fewer
+   * run, and the others wait.
    */
   maxBatch: number
-  /** The GPU, as it calls itself; empty if the browser does not name it, as Firefox. */
+  /** The GPU, as it calls itself; empty if the browser does not name it, as in Firefox. */
   adapter: string
-  /** Dispatches that the GPU runs for one greedy token. */
+  /** The number of dispatches that the GPU runs for one greedy token. */
   dispatchesPerToken: number
   /**
-   * Bytes that the GPU moves for one greedy token when the context is empty: hardly more than the
-   * weights that it reads. Where the LM head is split (see `lmHead`), its upper bytes are mostly enough,
-   * and the lower ones of a single row are counted. Where many tokens are almost as likely, the GPU
-   * reads those of more rows.
+   * Bytes that the GPU moves for one greedy token when the context is empty. They are hardly more
+   * than the weights that it reads. If the LM head is split (see `lmHead`), its upper bytes are
+   * enough for most rows, and this counts the lower bytes of a single row. If many tokens are
+   * almost as likely, the GPU reads the lower bytes of more rows.
    */
   bytesPerToken: number
   /** The kernels in use, as `name` or `name/variant`. */
   kernels: string[]
   /**
-   * What was chosen and may matter to the text, in sentences for people: rules that are not quite
-   * those of the file, factors that depend on the context.
+   * Sentences for people about choices that may matter to the text: rules that are not quite those
+   * of the file, or factors that depend on the context.
    */
   notes: string[]
   /**
-   * The chat template in use: `file`, `builtin: ` and its name, or `given`. Absent if there is none:
-   * then the model takes `raw` prompts and ids only.
+   * The chat template in use: `file`, `builtin: ` and its name, or `given`. Absent if there is
+   * none. Then the model takes only `raw` prompts and ids.
    */
   template?: string
   /** The texts of the tokens that end an answer. */
@@ -305,7 +317,7 @@ export interface ModelInfo {
   thinking: boolean
 }
 
-/** How the GPU was lost; the fields of `GPUDeviceLostInfo`. */
+/** How the GPU was lost. The fields are those of `GPUDeviceLostInfo`. */
 export interface DeviceLoss {
   /** `destroyed` if something in the page called `destroy()` on the device, else `unknown`. */
   reason: 'destroyed' | 'unknown'
@@ -320,8 +332,8 @@ export interface Message {
 }
 
 /**
- * What to continue: a user's message as text, a conversation, or tokens as they are. Text and
- * conversations get the model's chat template around them; tokens and `raw` text do not.
+ * The input that the model continues: a user's message as text, a conversation, or tokens. Texts
+ * and conversations get the model's chat template around them. Tokens and `raw` texts do not.
  */
 export type Input = string | readonly Message[] | Uint32Array
 
@@ -332,11 +344,12 @@ export interface ChatOptions {
   /** Messages that were said already. Default: none. */
   messages?: readonly Message[]
   /**
-   * What to do when the conversation gets too long for the context. `error` (default): `send` rejects
-   * with `context-full`. `slide`: the model does not see the oldest turns any more, but always the
-   * system message. They stay in `chat.messages`, and `droppedMessages` in the statistics counts
-   * them. As many turns are left out as the answer needs: it gets a quarter of the context at least,
-   * or `maxTokens` if that is less. A message that is too long by itself is `context-full`.
+   * How to go on when the conversation gets too long for the context. `error` (default): `send`
+   * rejects with `context-full`. `slide`: the model does not see the oldest turns any more, but
+   * always the system message. They stay in `chat.messages`, and `droppedMessages` in the
+   * statistics counts them. As many turns are left out as the answer needs: it gets at least a
+   * quarter of the context, or `maxTokens` if that is less. A message that is too long by itself is
+   * `context-full`.
    */
   overflow?: 'error' | 'slide'
 }
@@ -350,8 +363,8 @@ export interface AbortOptions {
 /** Options of `model.tokenize`. A name that is not listed is `bad-option`. */
 export interface TokenizeOptions extends AbortOptions {
   /**
-   * Whether to recognise special tokens, such as `<|eot_id|>` and `<think>`, in the text; if not, they
-   * are text. Default `false`.
+   * Whether to recognise special tokens, such as `<|eot_id|>` and `<think>`, in the text. Otherwise
+   * they are plain text. Default `false`.
    */
   special?: boolean
 }
@@ -364,28 +377,28 @@ export interface GenerateOptions {
    */
   maxTokens?: number
   /**
-   * Whether the model is to reason before it answers. Default: as its template has it. Rejects with
-   * `bad-option` if the model cannot be told, see `model.info.thinking`; `false` is always allowed
-   * for models that do not reason.
+   * Whether the model is to reason before it answers. Default: its template decides. Rejects with
+   * `bad-option` if the model has no such switch, see `model.info.thinking`. For models that do not
+   * reason, `false` is always allowed.
    */
   thinking?: boolean
   /**
-   * The most tokens of reasoning. When they are spent, the reasoning is ended and the answer begins.
-   * At least 1; default: no limit but `maxTokens`.
+   * The most tokens of reasoning. When they are spent, the reasoning ends and the answer begins. At
+   * least 1; default: no limit but `maxTokens`.
    */
   maxThinkingTokens?: number
   /** How freely to draw. 0 (default) always takes the likeliest token. */
   temperature?: number
   /**
-   * Draw only from this many of the likeliest tokens; of equally likely ones, from those with the
-   * lowest ids. 0 (default): from all.
+   * Draw only from this many of the likeliest tokens. Of equally likely ones, those with the lowest
+   * ids count. 0 (default): from all.
    */
   topK?: number
   /** Draw only from the likeliest tokens that together have this share. 1 (default): from all. */
   topP?: number
   /**
-   * Draw only from tokens at least this likely, as a share of the likeliest one's probability. 0
-   * (default): from all.
+   * Draw only from tokens that are at least this likely, as a share of the likeliest one's
+   * probability. 0 (default): from all.
    */
   minP?: number
   /**
@@ -394,38 +407,40 @@ export interface GenerateOptions {
    */
   repeatPenalty?: number
   /**
-   * Makes tokens of the answer less likely: subtracted from their logits, as in OpenAI's interface.
-   * From -2 to 2; default: 0.
+   * Makes tokens of the answer less likely. It is subtracted from their logits, as in OpenAI's
+   * interface. From -2 to 2; default: 0.
    */
   presencePenalty?: number
   /**
-   * Makes tokens of the answer less likely: subtracted from their logits, once for each time that
-   * the answer has them. From -2 to 2; default: 0.
+   * Makes tokens of the answer less likely. It is subtracted from their logits once for each time
+   * that the answer has them. From -2 to 2; default: 0.
    */
   frequencyPenalty?: number
   /**
-   * What is added to the logits of tokens, by their ids, before penalties and all else: from -100,
-   * which all but forbids a token, to 100, which all but forces it. Default: nothing.
+   * Values that are added to the logits of tokens before penalties and all else, by the tokens'
+   * ids. They are from -100, which all but forbids a token, to 100, which all but forces it.
+   * Default: none.
    */
   logitBias?: Readonly<Record<number, number>>
   /**
-   * Whether `tokens()` tells how likely each token was, and how likely this many of the likeliest
-   * tokens were at its position: from 0 (the token's own alone) to 20. Default: nothing is told.
+   * Whether `tokens()` tells how likely each token was. The number says for how many of the
+   * likeliest tokens at its position it tells that too, from 0 (only the token itself) to 20.
+   * Default: nothing is told.
    */
   logprobs?: number
   /**
-   * The same seed on the same adapter draws the same text. An integer from 0 to 4294967295; by
-   * default another one each time.
+   * The same seed on the same adapter draws the same text. An integer from 0 to 4294967295.
+   * Default: another one each time.
    */
   seed?: number
   /**
-   * Texts that end the answer, and do not become part of it. Those in the reasoning do not count.
+   * Texts that end the answer, and do not become part of it. In the reasoning they do not count.
    * Default: none.
    */
   stop?: string[]
   /**
-   * Whether to draft the next tokens where the text repeats itself, as summaries and edits do, and
-   * to check several in one step. It never changes the text, and applies to greedy answers only.
+   * Whether to draft the next tokens if the text repeats itself, as summaries and edits do, and to
+   * check several in one step. It never changes the text, and applies only to greedy answers.
    * Default: `true` on GPUs; on CPUs it is no faster.
    */
   promptLookup?: boolean
@@ -436,70 +451,76 @@ export interface GenerateOptions {
   signal?: AbortSignal
   /** Whether a text is the prompt itself, and gets no chat template around it. Default `false`. */
   raw?: boolean
-  /** Whether to recognise special tokens in a raw text; if not, they are text. Needs `raw`. Default `false`. */
+  /**
+   * Whether to recognise special tokens in a raw text. Otherwise they are plain text. Needs `raw`.
+   * Default `false`.
+   */
   special?: boolean
 }
 
 /**
- * Options of `model.summarize`. Those of `generate` hold for every prompt of a summary, but for two
- * that hold for the last prompt alone, which writes the summary: `maxTokens`, by default more than
- * `length` asks for, and `thinking`, by default `false` if the model can be told.
+ * Options of `model.summarize`. The options of `generate` hold for every prompt of a summary,
+ * except two, which hold only for the last prompt, which writes the summary. They are `maxTokens`,
+ * by default more than `length` asks for, and `thinking`, by default `false` if the model has such
+ * a switch.
  */
 export interface SummarizeOptions extends Omit<GenerateOptions, 'raw' | 'special'> {
   /**
-   * What to write: `tldr` (default), what matters in a few sentences; `key-points`, a list of lines
-   * that begin with `- `; `headline`, one line; `teaser`, sentences that make one want to read on.
+   * The kind of summary: `tldr` (default), the essence in a few sentences; `key-points`, a list of
+   * lines that begin with `- `; `headline`, one line; `teaser`, sentences that make one want to
+   * read on.
    */
   type?: 'tldr' | 'key-points' | 'headline' | 'teaser'
   /**
-   * How long: `short` (default), `medium` or `long`. That is 1, 3 or 5 sentences of a `tldr` or a
-   * `teaser`; 3, 5 or 7 key points; 12, 17 or 22 words of a `headline`. A model that writes more
-   * sentences, key points or lines than that is stopped. Words are not counted.
+   * The length: `short` (default), `medium` or `long`. This means 1, 3 or 5 sentences of a `tldr`
+   * or a `teaser`; 3, 5 or 7 key points; 12, 17 or 22 words of a `headline`. A model that writes
+   * more sentences, key points or lines than that is stopped. Words are not counted.
    */
   length?: 'short' | 'medium' | 'long'
   /** Whether the model is asked for Markdown. Default `plain-text`. */
   format?: 'plain-text' | 'markdown'
-  /** What else the model should know, such as who reads the summary. Default: nothing. */
+  /** Further facts for the model, such as who reads the summary. Default: none. */
   context?: string
   /**
-   * Gets the progress, before and after each prompt. What it throws is reported as an uncaught
+   * Gets the progress, before and after each prompt. If it throws, that is reported as an uncaught
    * error and does not stop the summary.
    */
   onProgress?: (progress: SummaryProgress) => void
 }
 
-/** How far a summary is. */
+/** The progress of a summary. */
 export interface SummaryProgress {
-  /** Of `passages`, those whose summaries are written. */
+  /** How many of `passages` have their summaries. */
   done: number
   /**
-   * The passages that the text is read in. If they are several, their summaries are the next text,
-   * and `passages` is counted again for that; the summary itself comes of one.
+   * The number of passages of the text. If there are several, their summaries are the next text,
+   * and `passages` is counted again for it. The final summary is made of one passage.
    */
   passages: number
   /** The share of the whole, from 0 to 1. It never goes back. */
   fraction: number
 }
 
-/** A generated token. Where a character takes several tokens, its text comes with the last one. */
+/** A generated token. If a character takes several tokens, its text comes with the last one. */
 export interface Token {
   /** The token's id; absent for text that was held back and comes at the end. */
   id?: number
   /** The token's text; may be empty. */
   text: string
   /**
-   * What the text belongs to: the reasoning before the answer, or the answer. The tokens that begin
+   * The channel of the text: the reasoning before the answer, or the answer. The tokens that begin
    * and end the reasoning belong to it, and have no text.
    */
   channel: 'reasoning' | 'answer'
   /**
-   * With the option `logprobs`: the natural logarithm of the token's probability, by the model alone:
-   * before `logitBias`, penalties, temperature and all else that changes what is drawn.
+   * With the option `logprobs`: the natural logarithm of the token's probability by the model
+   * alone, before `logitBias`, penalties, temperature and all else that changes which token is
+   * drawn.
    */
   logprob?: number
   /**
-   * With `logprobs`: the token's own bytes in UTF-8. Unlike `text`, nothing of them is held back, so
-   * they may end in the middle of a character.
+   * With `logprobs`: the token's own bytes in UTF-8. They are never held back as `text` is, so they
+   * may end in the middle of a character.
    */
   bytes?: number[]
   /** With `logprobs`: the likeliest tokens at its position, the likeliest first. */
@@ -509,31 +530,31 @@ export interface Token {
 /** A token that could have been chosen. */
 export interface Alternative {
   id: number
-  /** The token's own text, with U+FFFD for a character of which it has a part only. */
+  /** The token's own text. If the token has only a part of a character, its text is U+FFFD. */
   text: string
   /** The natural logarithm of its probability, as `Token.logprob`. */
   logprob: number
 }
 
-/** What a generation did. */
+/** The statistics of a generation. */
 export interface Stats {
   /** Tokens of the prompt. */
   promptTokens: number
-  /** Of those, tokens that were not computed again, because the KV cache still held them. */
+  /** Tokens of the prompt that were not computed again, because the KV cache still held them. */
   reusedTokens: number
   /** Tokens of the reasoning and of the answer. */
   completionTokens: number
-  /** Of those, tokens of the reasoning. */
+  /** Tokens of the reasoning. `completionTokens` includes them. */
   reasoningTokens: number
   /** Tokens that were drafted; see `promptLookup`. */
   draftedTokens: number
-  /** Of those, tokens that the model chose too. */
+  /** Drafted tokens that the model chose too. */
   acceptedTokens: number
   /** Steps that checked drafted tokens. */
   draftPasses: number
   /** Tokens that were computed ahead and not needed when the answer ended. */
   unusedTokens: number
-  /** The most generations, this one included, that shared a step with it; 1 if it ran alone. */
+  /** The most generations that shared a step, including this one; 1 if it ran alone. */
   batch: number
   /** Milliseconds from the start of the generation to its first token. */
   timeToFirstToken: number
@@ -542,11 +563,14 @@ export interface Stats {
   /** Answer tokens generated in a second. */
   decodeTokensPerSecond: number
   /**
-   * Messages of the chat that the model did not see, because the conversation is too long. Absent but
-   * for a chat with `overflow: 'slide'`.
+   * Messages of the chat that the model did not see, because the conversation is too long. Present
+   * only for a chat with `overflow: 'slide'`.
    */
   droppedMessages?: number
-  /** Why it ended: the model or a `stop` text, `maxTokens` or a full context, an abort. */
+  /**
+   * Why it ended. `stop`: the model or a `stop` text ended it. `length`: `maxTokens` or a full
+   * context. `abort`: it was stopped.
+   */
   finishReason: 'stop' | 'length' | 'abort'
 }
 
@@ -556,7 +580,7 @@ export interface KernelTime {
   kernel: string
   /** Its dispatches in the step. */
   calls: number
-  /** The time of all of them. */
+  /** The time of all these dispatches. */
   microseconds: number
   /** Bytes that they read and write, each counted once. */
   bytes: number
@@ -583,7 +607,7 @@ export type ProfileOptions = Pick<
 
 /** Where the time of a step goes, by the GPU's own clock. */
 export interface Profile {
-  /** The most that the memory can give, in GB/s: the rate of a kernel that only reads. */
+  /** The most that the memory can give, in GB/s, which is the rate of a kernel that only reads. */
   bandwidth: number
   /** The kernels, the slowest first. */
   kernels: KernelTime[]

@@ -1,2 +1,2 @@
-/** The package's version, as `Cargo.toml` has it. */
+/** The package's version. It is the same as in `Cargo.toml`. */
 export const version = '0.1.0'

@@ -1,5 +1,5 @@
-// `<tldr-widget>`: an element that sums up a text of the page, or one that the reader pastes. See
-// docs/WIDGET.md for its attributes, events, CSS parts and custom properties.
+// `<tldr-widget>`: an element that summarises a text of the page, or a text that the reader pastes.
+// See docs/WIDGET.md for its attributes, events, CSS parts and custom properties.
 import type { Progress, Stats } from './types.js'
 import { browserCan, browserSummary } from './widget/browser.js'
 import type { Wish } from './widget/browser.js'
@@ -13,7 +13,10 @@ import {
 } from './words.js'
 import type { Advice } from './words.js'
 
-/** The model of an element that names none. It is that of a branch, and no hash of it is known here. */
+/**
+ * The model of an element that names none. Its address is that of a branch, so no hash of it is
+ * known here.
+ */
 const DEFAULT_MODEL =
   'https://huggingface.co/microsoft/bitnet-b1.58-2B-4T-gguf/resolve/main/ggml-model-i2_s.gguf'
 
@@ -27,7 +30,7 @@ const OWN_MODEL =
 const OUR_MODEL =
   'The summary is written on your device, by a model that has to be downloaded.'
 
-/** Node has no elements, and may import this all the same. */
+/** Node has no elements, but may import this file. */
 const Base = globalThis.HTMLElement ?? (class {} as typeof HTMLElement)
 
 export class TldrWidget extends Base {
@@ -44,7 +47,7 @@ export class TldrWidget extends Base {
       this.#tell('tldr-progress', progress)
     },
     onLost: () => {
-      // A summary that was running fails, and shows that.
+      // If a summary is running, it fails and shows that.
       if (!this.#running) this.#view.note(LOST)
     }
   }
@@ -62,12 +65,12 @@ export class TldrWidget extends Base {
 
   connectedCallback(): void {
     if (!this.hasAttribute('preload')) return
-    // If this fails, the first summary tries again and shows why.
+    // If this fails, the first summary tries again, and shows the reason.
     whenIdle(() => this.isConnected && this.#preload().catch(() => {}))
   }
 
   disconnectedCallback(): void {
-    // An element that is moved is back by then.
+    // If the element was only moved, it is back by then.
     queueMicrotask(() => { if (!this.isConnected) this.#leave() })
   }
 
@@ -76,7 +79,7 @@ export class TldrWidget extends Base {
   }
 
   /**
-   * Sums up `text`, or else the element that `for` names, or else the article of this page. It
+   * Summarises `text`, or else the element that `for` names, or else the article of this page. It
    * never rejects: the widget shows errors, and fires `tldr-error`. Does nothing while a summary is
    * being written.
    */
@@ -97,25 +100,25 @@ export class TldrWidget extends Base {
       this.#running = undefined
       this.#view.end(aborted)
       if (aborted) this.#tell('tldr-stop', null)
-      // No event will tell that it has left.
+      // No event will tell that the element has left.
       if (!this.isConnected) this.#leave()
     }
   }
 
-  /** Stops the summary, or the load before it. What was downloaded is kept. */
+  /** Stops the summary, or the load before it. Downloaded bytes are kept. */
   stop(): void {
     this.#running?.abort(new DOMException('The summary was stopped.', 'AbortError'))
   }
 
   async #write(text: string, signal: AbortSignal): Promise<void> {
     const texts = await this.#byBrowser(text, signal)
-    // An element that has left meanwhile must not join again.
+    // The element may have left meanwhile. Then it must not join again.
     signal.throwIfAborted()
     if (texts) return this.#finish(await this.#append(texts), undefined)
 
     const model = this.#join()
     await this.#permit(model, signal)
-    // A preload may be at work already, and have nothing new to report for a while.
+    // A preload may be running already, and have nothing new to report for a while.
     if (model.progress) this.#show(model.progress)
     const loaded = await model.load(signal).finally(() => this.#view.loaded())
     this.#view.note(model.isLost ? 'Bringing the model back …' : 'Reading …')
@@ -130,7 +133,9 @@ export class TldrWidget extends Base {
     this.#finish(summary, await generation.stats)
   }
 
-  /** The texts of the browser's own summary, if the page prefers that and it can write one. */
+  /**
+   * The texts of the browser's own summary, if the page prefers it and the browser can write one.
+   */
   async #byBrowser(text: string, signal: AbortSignal): Promise<AsyncIterable<string> | undefined> {
     if (this.getAttribute('prefer') !== 'browser') return undefined
     const can = await browserCan(this.#wish())
@@ -142,7 +147,7 @@ export class TldrWidget extends Base {
     return browserSummary(text, this.#wish(), onProgress, signal).finally(() => this.#view.loaded())
   }
 
-  /** Shows a summary as it comes, and calls `begin` when it does. */
+  /** Shows a summary as it comes. Calls `begin` when its first text comes. */
   async #append(texts: AsyncIterable<string>, begin = () => {}): Promise<string> {
     let summary = ''
     for await (const text of texts) {
@@ -168,7 +173,7 @@ export class TldrWidget extends Base {
     this.#tell('tldr-done', { summary, stats })
   }
 
-  /** What the attributes ask for. The model refuses what it does not know. */
+  /** The options that the attributes ask for. The model refuses unknown values. */
   #wish(): Wish {
     const wish: Record<string, string> = {}
     for (const name of ['type', 'length', 'context']) {
@@ -178,7 +183,10 @@ export class TldrWidget extends Base {
     return wish
   }
 
-  /** Resolves when the model may be loaded: the visitor has agreed, or there is nothing to ask. */
+  /**
+   * Resolves when the model may be loaded: when the visitor has agreed, or if there is nothing to
+   * ask.
+   */
   async #permit(model: SharedModel, signal: AbortSignal): Promise<void> {
     if (model.isAllowed) return
     const bytes = await Promise.race([model.missing(signal), rejection(signal)])
@@ -189,7 +197,9 @@ export class TldrWidget extends Base {
     model.allow()
   }
 
-  /** Resolves when the visitor agrees to a download, here or, as `elsewhere` says, elsewhere. */
+  /**
+   * Resolves when the visitor agrees to a download: here, or elsewhere, when `elsewhere` resolves.
+   */
   async #ask(said: string, elsewhere: Promise<void>, signal: AbortSignal): Promise<void> {
     const agreed = this.#view.ask(said)
     try {
@@ -225,7 +235,7 @@ export class TldrWidget extends Base {
 
   #show(progress: Progress): void {
     const { phase, fraction, notes } = progress
-    // The model can be used, whatever is still being stored.
+    // The model can be used, even while it is still being stored.
     if (phase === 'storing' || phase === 'stored') return
     this.#view.progress(fraction, describeProgress(progress), notes.map(describeNote))
   }
@@ -248,7 +258,7 @@ declare global {
   }
 }
 
-/** Runs a job when the page is idle; in browsers that cannot tell, a little later. */
+/** Runs a job when the page is idle. In browsers that cannot tell, runs it a little later. */
 function whenIdle(job: () => void): void {
   if ('requestIdleCallback' in globalThis) requestIdleCallback(job)
   else setTimeout(job, 200)

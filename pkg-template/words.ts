@@ -1,4 +1,4 @@
-// What a page shows its visitor, in English: numbers, the progress of a load, notes, errors.
+// The texts of a page, in English: numbers, the progress of a load, notes, errors.
 import { BitNetError } from './error.js'
 import type { ErrorCode, Progress, ProgressNote } from './types.js'
 
@@ -24,7 +24,7 @@ export function formatSeconds(milliseconds: number): string {
   return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`
 }
 
-/** How long something will still take: `8 s left`, `4 min left`, `1 h 5 min left`. */
+/** The time that is left: `8 s left`, `4 min left`, `1 h 5 min left`. */
 export function formatTimeLeft(seconds: number): string {
   if (seconds < 59.5) return `${Math.max(1, Math.round(seconds))} s left`
   const minutes = Math.round(seconds / 60)
@@ -81,25 +81,26 @@ export function describeNote(note: ProgressNote): string {
   }
 }
 
-/** Notes that matter after the load too: what was deleted, and what was not kept. */
+/** Whether a note matters after the load too, because something was deleted or not kept. */
 export const isLasting = ({ kind }: ProgressNote): boolean =>
   kind === 'evicted' || kind === 'not-stored'
 
 const fileName = (url: string): string => new URL(url).pathname.split('/').at(-1) || url
 
-/** What a page shows of an error. */
+/** An error in the form that a page shows. */
 export interface Failure {
   code: string
   message: string
-  /** What the reader can do; empty where the message says it all. */
+  /** Advice for the reader. Empty if the message says everything. */
   advice: string
 }
 
-/** What to do about an error, by its code. */
+/** Advice for errors, by their codes. */
 export type Advice = Partial<Record<ErrorCode, string>>
 
 /**
- * Only what the package's messages leave out: they are for developers too, and know no buttons.
+ * Advice that the package's messages leave out, because they are for developers too and know no
+ * buttons.
  */
 const ADVICE: Advice = {
   'no-adapter':
@@ -115,8 +116,8 @@ const ADVICE: Advice = {
 }
 
 /**
- * Describes whatever was thrown; an error of another class has its name as code. `own` is the
- * page's own advice, and comes before the general one.
+ * Describes any thrown value. The code of an error of another class is its name. `own` is the
+ * page's own advice, which is preferred to the general one.
  */
 export function describeFailure(error: unknown, own: Advice = {}): Failure {
   if (error instanceof BitNetError) {

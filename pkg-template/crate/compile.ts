@@ -1,14 +1,14 @@
-// wgpu 30 cannot ask a browser to compile a pipeline in another thread: it does not call
-// `createComputePipelineAsync`. What the browser compiles without that holds up all work that is submitted to
-// the GPU after it. So this replaces the device's `createComputePipeline` while wgpu calls it. Remove this when
-// wgpu can ask.
+// wgpu 30 cannot ask a browser to compile a pipeline in another thread, because it does not call
+// `createComputePipelineAsync`. While the browser compiles in another way, all work waits that is
+// submitted to the GPU after it. So this replaces the device's `createComputePipeline` while wgpu
+// calls it. Remove this when wgpu can ask.
 
 interface Device {
   createComputePipeline(descriptor: unknown): unknown
   createComputePipelineAsync(descriptor: unknown): Promise<unknown>
 }
 
-/** Calls `create`, and lets the device create pipelines by `instead` until it returns. */
+/** Calls `create`. Until it returns, the device creates pipelines by `instead`. */
 function exchanged(device: Device, instead: Device['createComputePipeline'], create: () => void): void {
   const before = Object.getOwnPropertyDescriptor(device, 'createComputePipeline')
   device.createComputePipeline = instead
@@ -20,7 +20,10 @@ function exchanged(device: Device, instead: Device['createComputePipeline'], cre
   }
 }
 
-/** Compiles, in another thread, the pipeline that `create` asks for. What `create` gets must not be used. */
+/**
+ * Compiles, in another thread, the pipeline that `create` asks for. `create` must not use its
+ * result.
+ */
 export function createElsewhere(device: Device, create: () => void): Promise<unknown> {
   let asked: unknown
   exchanged(device, descriptor => (asked = descriptor), create)

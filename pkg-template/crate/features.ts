@@ -1,7 +1,7 @@
-// wgpu 30 cannot ask a browser for the features `subgroups` and `chromium-experimental-subgroup-matrix`:
-// its web back end does not map them. So this wraps the browser's own `requestDevice`, once, and only
-// for devices with our label. Remove it when wgpu maps the features. What devices need in Firefox is
-// done here too: see hurry.ts.
+// wgpu 30 cannot ask a browser for the features `subgroups` and
+// `chromium-experimental-subgroup-matrix`, because its web back end does not map them. So this
+// wraps the browser's own `requestDevice`, once, and only for devices with our label. Remove it
+// when wgpu maps the features. It also helps devices in Firefox: see hurry.ts.
 import { hurry } from './hurry.js'
 
 /** The label of the crate's devices. */
@@ -28,7 +28,7 @@ interface DeviceDescriptor {
   requiredFeatures?: Iterable<string>
 }
 
-/** Whether it multiplies the matrices of our kernel: int8, 16 x 32 by 32 x 16. */
+/** Whether the adapter multiplies the matrices of our kernel: int8, 16 x 32 by 32 x 16. */
 const hasMatrices = ({ features, info }: Adapter): boolean =>
   features.has(MATRICES) && [...(info.subgroupMatrixConfigs ?? [])].some(config =>
     config.componentType === 'i8' && config.resultComponentType === 'i32' &&
@@ -36,7 +36,7 @@ const hasMatrices = ({ features, info }: Adapter): boolean =>
 
 let wrapped = false
 
-/** Makes `requestDevice` ask for what the adapter has, and hurry what it gives. */
+/** Makes `requestDevice` ask for the features that the adapter has, and hurries the device. */
 export function askForFeatures(): void {
   const { GPUAdapter } = globalThis as { GPUAdapter?: { prototype: Adapter } }
   if (wrapped || !GPUAdapter) return

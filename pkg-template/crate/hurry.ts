@@ -1,8 +1,8 @@
-// Firefox looks for finished work of the GPU ten times a second, and whenever something is
+// Firefox looks for finished work of the GPU ten times a second, and also whenever something is
 // submitted. Without help a token takes a tenth of a second there, however fast the GPU is. So
-// while something waits for the GPU, nothing is submitted, often.
+// while something waits for the GPU, this submits empty work again and again.
 
-/** Milliseconds between two looks. Browsers make four of less. */
+/** Milliseconds between two submissions. Browsers turn shorter times into 4 ms. */
 const PERIOD = 4
 
 interface Buffer {
@@ -19,7 +19,9 @@ interface Device {
 
 const hurried = new WeakSet<Device>()
 
-/** Makes a device of Firefox tell of finished work soon. Other browsers' devices stay as they are. */
+/**
+ * Makes a device of Firefox report finished work soon. Devices of other browsers stay as they are.
+ */
 export function hurry(device: Device): void {
   const isFirefox = /\bFirefox\//.test(globalThis.navigator?.userAgent ?? '')
   if (!isFirefox || hurried.has(device)) return

@@ -1,4 +1,4 @@
-// The compiled crate: loaded once per thread, when it is first needed.
+// The compiled crate. Each thread loads it once, when it is first needed.
 import { BitNetError } from '../error.js'
 import init, { onPanic } from '../tritloom.js'
 
@@ -14,8 +14,8 @@ export function ready(): Promise<void> {
 }
 
 /**
- * Calls `listener` if the crate panics: none of its promises settles after that. Returns a function
- * that ends this.
+ * Calls `listener` if the crate panics. After a panic, none of its promises settles. Returns a
+ * function that removes the listener.
  */
 export function watch(listener: (error: BitNetError) => void): () => void {
   onCrash.add(listener)
@@ -31,18 +31,18 @@ async function start(): Promise<void> {
     throw new BitNetError('network', `could not load tritloom_bg.wasm: ${why}`, { cause })
   }
   onPanic(crash)
-  // Some crashes do not panic: traps, and exceptions of the browser that pass through the crate.
+  // Some crashes are no panics: traps, and exceptions of the browser that pass through the crate.
   globalThis.addEventListener('error', ({ error, message }: ErrorEvent) => {
     if (isOurs(error)) crash(message)
   })
 }
 
-/** The name of the crate's file. A bundler may have given it another. */
+/** The name of the crate's file. A bundler may have changed it. */
 const FILE = new URL('../tritloom_bg.wasm', import.meta.url).pathname.split('/').at(-1)!
 
 /**
- * Whether an uncaught error has passed through the crate: the page, or a caller's worker, may have errors
- * and WebAssembly of its own. A trap counts too if it is not said in which file it was.
+ * Whether an uncaught error has passed through the crate. The page, or a caller's worker, may have
+ * errors and WebAssembly of its own. A trap counts too if it does not say in which file it was.
  */
 export function isOurs(error: unknown): boolean {
   const stack = error instanceof Error ? error.stack ?? '' : ''

@@ -9,7 +9,7 @@ const server = () => fetched(() => import('./server.js'))
 export function chatOf(model: Answerer): ChatCompletions {
   const create = async (...args: [body: unknown, options?: { signal?: AbortSignal }]) =>
     (await server()).create(model, ...args)
-  // Which of the two it resolves to depends on `stream`; its overloads say so.
+  // `stream` decides which of the two types it resolves to. The overloads of `create` say so.
   return { completions: { create: create as ChatCompletions['completions']['create'] } }
 }
 

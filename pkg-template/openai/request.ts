@@ -1,12 +1,12 @@
-// Requests of OpenAI's form as generations: what is asked for, with which options.
+// Turns requests of OpenAI's form into generations and their options.
 import { BitNetError } from '../error.js'
 import type { GenerateOptions, Input, Message } from '../types.js'
 
-/** A request that cannot be answered, worded as OpenAI's servers word it. */
+/** A request that cannot be answered, with the message that OpenAI's servers would send. */
 export class RequestError extends BitNetError {
-  /** OpenAI's code for it. */
+  /** OpenAI's code for the error. */
   readonly kind: string | null
-  /** The parameter that is wrong. */
+  /** The wrong parameter. */
   readonly param: string | null
   /** The HTTP status. */
   readonly status: number
@@ -19,34 +19,34 @@ export class RequestError extends BitNetError {
   }
 }
 
-/** What a request asks for. */
+/** The job of a request. */
 export interface Job {
-  /** The name that the request has for the model. */
+  /** The model's name in the request. */
   model: string | undefined
-  /** Each gets `n` choices. */
+  /** Each input gets `n` choices. */
   inputs: Input[]
   n: number
   stream: boolean
-  /** Whether chunks have the usage. */
+  /** Whether a last chunk has the usage. */
   usage: boolean
   options: GenerateOptions
 }
 
 type Body = Record<string, unknown>
 
-/** What a parameter's value means for the generation. Throws a `RequestError` for a wrong one. */
+/** Turns the values of parameters into options. Throws a `RequestError` for a wrong value. */
 type Readers = Record<string, (value: unknown, param: string) => GenerateOptions>
 
-/** OpenAI allows a `top_p` of 0, with which the likeliest token alone is left. */
+/** OpenAI allows a `top_p` of 0. It leaves the likeliest token alone, and so does this value. */
 const MIN_TOP_P = 1e-9
 /** The tokens of an answer of `/v1/completions` by default. */
 const COMPLETION_TOKENS = 16
 const MAX_TOP_LOGPROBS = 20
 const MAX_COMPLETION_LOGPROBS = 5
 const MAX_BIAS = 100
-/** The most choices of a request, of all its prompts. */
+/** The most choices of a request, for all its prompts together. */
 const MAX_CHOICES = 2048
-/** Others' servers take a factor above 0. */
+/** Other servers take any factor above 0. */
 const MIN_REPETITION = 1e-3
 const MAX_REPETITION = 1e3
 
@@ -60,7 +60,7 @@ const SAMPLING: Readers = {
   top_p: (value, param) => ({ topP: Math.max(MIN_TOP_P, number(value, param, 0, 1)) }),
   presence_penalty: (value, param) => ({ presencePenalty: number(value, param, -2, 2) }),
   frequency_penalty: (value, param) => ({ frequencyPenalty: number(value, param, -2, 2) }),
-  // These three are no parameters of OpenAI's, but of other servers with its interface.
+  // These three are not OpenAI's. Other servers with its interface have them.
   top_k: (value, param) => ({ topK: Math.max(0, integer(value, param, -1, 2 ** 32 - 1)) }),
   min_p: (value, param) => ({ minP: number(value, param, 0, 1) }),
   repetition_penalty: (value, param) =>
@@ -84,7 +84,7 @@ const COMPLETION: Readers = {
   logprobs: (value, param) => ({ logprobs: integer(value, param, 0, MAX_COMPLETION_LOGPROBS) })
 }
 
-/** What the functions below read themselves. */
+/** The parameters that the functions below read themselves. */
 const READ = ['model', 'messages', 'prompt', 'n', 'stream', 'stream_options']
 
 /** Parameters that concern OpenAI's servers, and change no text. */
@@ -93,7 +93,10 @@ const IGNORED = [
   'prompt_cache_retention', 'safety_identifier', 'service_tier', 'user', 'verbosity'
 ]
 
-/** Known parameters that are not supported: the value that asks for nothing is taken. */
+/**
+ * Known parameters that are not supported. A value that asks for nothing is accepted: each function
+ * says whether it does.
+ */
 const UNSUPPORTED: Record<string, (value: unknown, request: Body) => boolean> = {
   audio: () => false,
   best_of: value => value === 1,
@@ -110,7 +113,7 @@ const UNSUPPORTED: Record<string, (value: unknown, request: Body) => boolean> = 
   web_search_options: () => false
 }
 
-/** What the body of `/v1/chat/completions` asks for. */
+/** The job of a body of `/v1/chat/completions`. */
 export function readChatRequest(body: unknown): Job {
   const request = checkBody(body)
   const options = read(request, CHAT)
@@ -126,7 +129,7 @@ export function readChatRequest(body: unknown): Job {
   return { ...common(request), inputs: [messages(required(request, 'messages'))], options }
 }
 
-/** What the body of `/v1/completions` asks for. */
+/** The job of a body of `/v1/completions`. */
 export function readCompletionRequest(body: unknown): Job {
   const request = checkBody(body)
   const options = { maxTokens: COMPLETION_TOKENS, raw: true, ...read(request, COMPLETION) }
@@ -144,7 +147,7 @@ function checkBody(body: unknown): Body {
 
 /** The options that the parameters of a request stand for. */
 function read(request: Body, parameters: Readers): GenerateOptions {
-  // OpenAI's default: a model that is greedy where the caller expects it to draw is no stand-in.
+  // OpenAI's default. A caller who expects drawn answers should not get a greedy one.
   const options: GenerateOptions = { temperature: 1 }
   for (const [param, value] of Object.entries(request)) {
     if (!isGiven(value) || READ.includes(param) || IGNORED.includes(param)) continue
@@ -212,7 +215,7 @@ function contentOf(value: unknown, param: string): string {
   }).join('\n')
 }
 
-/** A text, tokens, or a list of either. */
+/** The prompts: a text, tokens, or a list of either. */
 function prompts(value: unknown): Input[] {
   if (typeof value === 'string') return [value]
   const found = list(value, 'prompt', 'a string or an array')
@@ -313,7 +316,7 @@ function wrongType(param: string, expected: string, value: unknown): RequestErro
   return new RequestError(why, 'invalid_type', param)
 }
 
-/** The error for a parameter of OpenAI's that this package does not support. */
+/** The error for a parameter of OpenAI that this package does not support. */
 function unsupported(param: string, value?: string): RequestError {
   return value === undefined
     ? new RequestError(`Unsupported parameter: '${param}'.`, 'unsupported_parameter', param)

@@ -1,4 +1,4 @@
-// What a generation gave, in OpenAI's form: whole, in chunks, or as an error.
+// Puts a generation's results into OpenAI's form: whole, in chunks, or as an error.
 import { BitNetError } from '../error.js'
 import { RequestError } from './request.js'
 import type {
@@ -8,25 +8,28 @@ import type {
 import type { ErrorCode, Stats, Token } from '../types.js'
 
 /**
- * How one kind of request is answered. `Whole` and `Part` are its choices, whole and in chunks;
- * `Logprobs` is what they tell of tokens.
+ * The form of the answers to one kind of request. `Whole` and `Part` are its choices, whole and in
+ * chunks. `Logprobs` is the form of log-probabilities.
  */
 export interface Form<Whole, Part, Logprobs> {
-  /** What ids begin with. */
+  /** The prefix of ids. */
   id: string
   /** The object's name, whole and as a chunk. */
   object: string
   chunk: string
   whole(index: number, text: string, reason: FinishReason, logprobs: Logprobs | null): Whole
-  /** What comes before the first text of a choice, if anything does. */
+  /** The part that comes before the first text of a choice, if there is one. */
   begin(index: number): Part | undefined
   text(index: number, text: string, logprobs: Logprobs | null): Part
   end(index: number, reason: FinishReason): Part
-  /** The log-probabilities of tokens, whose positions in the answer `offsets` knows. */
+  /** The log-probabilities of tokens. `offsets` finds their positions in the answer. */
   logprobs(tokens: readonly Token[], offsets: Offsets): Logprobs
 }
 
-/** Where the tokens of an answer begin, in characters. Those of one character begin where it does. */
+/**
+ * Finds where the tokens of an answer begin, in characters. All tokens of one character begin where
+ * it does.
+ */
 export class Offsets {
   #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   #at = 0
@@ -39,7 +42,7 @@ export class Offsets {
   }
 }
 
-/** A token's own text. Of a character of which it has a part only, it is U+FFFD. */
+/** A token's own text. If the token has only a part of a character, its text is U+FFFD. */
 export const ownText = ({ bytes = [] }: Token): string =>
   new TextDecoder().decode(Uint8Array.from(bytes))
 
@@ -107,7 +110,7 @@ export const frame = (id: string, object: string, model: string) => ({
   model
 })
 
-/** The choices' statistics in one: a prompt of several choices counts once. */
+/** The statistics of several choices as one. A prompt with several choices counts once. */
 export function usageOf(stats: readonly Stats[], n: number): CompletionUsage {
   const prompts = stats.filter((_, index) => index % n === 0)
   const prompt = sum(prompts, ({ promptTokens }) => promptTokens)
@@ -124,20 +127,21 @@ export function usageOf(stats: readonly Stats[], n: number): CompletionUsage {
 const sum = (stats: readonly Stats[], field: (stats: Stats) => number): number =>
   stats.reduce((total, one) => total + field(one), 0)
 
-/** An error as OpenAI's servers send it. */
+/** The body of an error, as OpenAI's servers send it. */
 export interface ErrorBody {
   error: { message: string, type: string, param: string | null, code: string | null }
 }
 
-/** Failures with a status other than 500. */
+/** The statuses of failures, if they are not 500. */
 const STATUS: Partial<Record<ErrorCode, number>> = {
   'bad-option': 400,
   'context-full': 400,
-  // The next call opens a new device: it is worth trying again, as clients do with this status.
+  // The next call opens a new device. So it is worth trying again, and clients do so with this
+  // status.
   'device-lost': 503
 }
 
-/** Whatever was thrown, as a status and a body. */
+/** The status and the body for anything that was thrown. */
 export function errorOf(error: unknown): { status: number, body: ErrorBody } {
   const message = error instanceof Error ? error.message : String(error)
   if (error instanceof RequestError) {

@@ -42,7 +42,7 @@ export async function create(
     : await whole(model, job, CHAT_FORM, signal) as ChatCompletion
 }
 
-/** What answers call the model, where the request does not. */
+/** The name of the model in answers, if the request gives none. */
 const nameOf = (model: Answerer): string => model.info.name || 'tritloom'
 
 /** `model.fetch`. */
@@ -50,7 +50,7 @@ export async function answer(
   model: Answerer, input: string | URL | Request, init?: RequestInit
 ): Promise<Response> {
   const request = new Request(input, init)
-  // A request's own signal follows this one, but may be collected before it aborts.
+  // `request.signal` follows this one, but it may be collected before it aborts.
   const signal = init?.signal ?? request.signal
   signal.throwIfAborted()
   try {
@@ -58,7 +58,7 @@ export async function answer(
   } catch (error) {
     signal.throwIfAborted()
     const { status, body } = errorOf(error)
-    // Only a lost device is another one next time: clients must not repeat the rest.
+    // Only a lost device may work next time. Clients must not repeat other requests.
     return json(body, status, { 'x-should-retry': String(status === 503) })
   }
 }
@@ -85,7 +85,7 @@ async function route(model: Answerer, request: Request, signal: AbortSignal): Pr
   }
 }
 
-/** A name as it was before it became part of an address; as it is if it never did. */
+/** Decodes a name that was part of an address. If it cannot be decoded, it stays as it is. */
 function decoded(name: string): string {
   try {
     return decodeURIComponent(name)
@@ -94,7 +94,7 @@ function decoded(name: string): string {
   }
 }
 
-/** No file says when its model was made: 0. */
+/** Files do not say when their model was made, so `created` is 0. */
 const described = (id: string) =>
   ({ id, object: 'model', created: 0, owned_by: 'tritloom' })
 
@@ -140,15 +140,15 @@ function runs(model: Answerer, { inputs, n, options }: Job): Run[] {
   })))
 }
 
-/** `abort` is no end that a reader sees: reading rejects. */
+/** The reason in OpenAI's words. An aborted answer never gets here, because reading it rejects. */
 const reasonOf = ({ finishReason }: Stats) => finishReason === 'length' ? 'length' : 'stop'
 
-/** Whether OpenAI's interface tells how likely the token was: not of the reasoning's. */
+/** Whether OpenAI's interface gives the token's probability. It does not for reasoning. */
 const isTold = ({ channel, logprob }: Token) => channel === 'answer' && logprob !== undefined
 
 /**
- * Starts the generations of a job together: they decode as a batch. `leave` stops those that run: if
- * one fails, nobody needs the others.
+ * Starts the generations of a job together, so that they decode as a batch. `leave` stops those
+ * that run. It is called if one fails, because the others are of no use then.
  */
 function start(model: Answerer, job: Job, signal: AbortSignal | undefined) {
   const left = new AbortController()
@@ -183,7 +183,7 @@ async function whole<Whole, Part, Logprobs>(
   return { ...fields, choices, usage: usageOf(all, job.n) }
 }
 
-/** The chunks of a job, those of all its generations as they come. */
+/** The chunks of a job, from all its generations, as they come. */
 async function* chunks<Whole, Part, Logprobs>(
   model: Answerer, job: Job, form: Form<Whole, Part, Logprobs>, signal: AbortSignal
 ): AsyncGenerator<Framed<Part>, void, undefined> {
@@ -205,7 +205,7 @@ async function* chunks<Whole, Part, Logprobs>(
   if (job.usage) yield { ...fields, choices: [], usage: usageOf(all, job.n) }
 }
 
-/** The parts of a choice, as its tokens come. The first comes with the first token. */
+/** The parts of a choice, as its tokens come. The first part comes with the first token. */
 async function* partsOf<Whole, Part, Logprobs>(
   form: Form<Whole, Part, Logprobs>, index: number, tokens: AsyncIterable<Token>
 ): AsyncGenerator<Part, void, undefined> {
@@ -221,9 +221,12 @@ async function* partsOf<Whole, Part, Logprobs>(
   if (opening) yield opening
 }
 
-/** What all generators yield, as it comes. */
+/** Yields the values of all generators, as they come. */
 async function* merged<T>(all: AsyncGenerator<T, void>[]): AsyncGenerator<T, void, undefined> {
-  /** What has come, in order. A race of all promises would keep what every one of its rounds has made. */
+  /**
+   * The values that have come, in order. A race of all promises would keep the promises of every
+   * round.
+   */
   const ready: (() => IteratorResult<T, void> & { from: AsyncGenerator<T, void> })[] = []
   let wake = () => {}
   const ask = (from: AsyncGenerator<T, void>) => {
@@ -246,15 +249,15 @@ async function* merged<T>(all: AsyncGenerator<T, void>[]): AsyncGenerator<T, voi
       continue
     }
     yield value as T
-    // It is asked again behind all others, which so get their turns.
+    // The generator is asked again after all others, so that they get their turns.
     ask(from)
   }
 }
 
-/** Chunks that `controller` stops: then they end. */
+/** Chunks that `controller` stops. Reading them then ends. */
 type Chunks<Chunk> = AsyncGenerator<Chunk, void, undefined> & { controller: AbortController }
 
-/** Starts a job. Resolves when its first chunk is there, and rejects if none can come. */
+/** Starts a job. Resolves once its first chunk is there, and rejects if none can come. */
 async function begin<Whole, Part, Logprobs>(
   model: Answerer, job: Job, form: Form<Whole, Part, Logprobs>, signal: AbortSignal | undefined
 ): Promise<Chunks<Framed<Part>>> {
@@ -263,7 +266,7 @@ async function begin<Whole, Part, Logprobs>(
   const rest = chunks(model, job, form, stop)
   const first = await rest.next()
   const stream = resumed(first, rest, stop)
-  // A generator that was never asked for a chunk skips its `finally`.
+  // If a generator is returned before it was asked for a chunk, it skips its `finally`.
   const leave = stream.return.bind(stream)
   const end = () => {
     controller.abort()

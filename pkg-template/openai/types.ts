@@ -1,5 +1,5 @@
-// OpenAI's interface, as far as this package has it: the shapes of the npm package `openai`, in
-// which the fields have OpenAI's names.
+// OpenAI's interface, as far as this package supports it. The shapes and the names of fields are
+// those of the npm package `openai`.
 
 /** A message. `developer` is another name for `system`. */
 export interface ChatCompletionMessageParam {
@@ -8,7 +8,7 @@ export interface ChatCompletionMessageParam {
   content: string | readonly { type: 'text', text: string }[]
 }
 
-/** What both kinds of request take. `null` is the same as leaving a field out. */
+/** The fields of both kinds of request. `null` is the same as leaving a field out. */
 interface CompletionRequestBase {
   /** Any name: the answer has the same. Default: the loaded model's name. */
   model?: string | null
@@ -21,17 +21,20 @@ interface CompletionRequestBase {
   /** From -2 to 2; default: 0. */
   frequency_penalty?: number | null
   /**
-   * An integer; its lowest 32 bits count. Choice `i` is drawn with `seed + i`. Default:
-   * another one each time.
+   * An integer, of which the lowest 32 bits count. Choice `i` is drawn with `seed + i`. Default:
+   * another seed for each request.
    */
   seed?: number | null
-  /** Draw only from this many of the likeliest tokens; 0 and -1: from all. Default: 0. */
+  /** Draw only from this many of the likeliest tokens; with 0 and -1, from all. Default: 0. */
   top_k?: number | null
   /** Draw only from tokens with this share of the likeliest one's probability. Default: 0. */
   min_p?: number | null
   /** Divides the logits of tokens of the prompt and the answer, from 0.001 to 1000. Default: 1. */
   repetition_penalty?: number | null
-  /** What is added to the logits of tokens, by their ids; from -100 to 100. Default: nothing. */
+  /**
+   * Values that are added to the logits of tokens, by the tokens' ids; from -100 to 100. Default:
+   * none.
+   */
   logit_bias?: Record<string, number> | null
   /** A text that ends the answer, or several. */
   stop?: string | readonly string[] | null
@@ -51,19 +54,21 @@ export interface ChatCompletionRequest extends CompletionRequestBase {
   max_completion_tokens?: number | null
   /** The older name of `max_completion_tokens`. */
   max_tokens?: number | null
-  /** Whether to tell how likely each token was. Default: `false`. */
+  /** Whether to give the log-probability of each token. Default: `false`. */
   logprobs?: boolean | null
-  /** Of how many of the likeliest tokens to tell too, from 0 (default) to 20. Needs `logprobs`. */
+  /** How many of the likeliest tokens to give too, from 0 (default) to 20. Needs `logprobs`. */
   top_logprobs?: number | null
-  /** `none`: no reasoning before the answer; any other: reasoning. Default: as the model has it. */
+  /**
+   * `none`: no reasoning before the answer. Any other value: reasoning. Default: the model's own.
+   */
   reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | null
 }
 
 /** The tokens of a request and its answer. */
 export interface CompletionUsage {
-  /** Tokens of the prompt; of several prompts, all. */
+  /** Tokens of the prompt, or of all prompts together. */
   prompt_tokens: number
-  /** Tokens of reasoning and answer, of all choices. */
+  /** Tokens of reasoning and answer, of all choices together. */
   completion_tokens: number
   total_tokens: number
   /** `cached_tokens`: those of the prompt that were not computed again. */
@@ -71,7 +76,10 @@ export interface CompletionUsage {
   completion_tokens_details: { reasoning_tokens: number }
 }
 
-/** Why a choice ended: the model or a `stop` text, or the most tokens. */
+/**
+ * Why a choice ended. `stop`: the model or a `stop` text ended it. `length`: it has the most
+ * tokens.
+ */
 export type FinishReason = 'stop' | 'length'
 
 /** A whole answer of `model.chat.completions.create`. */
@@ -88,22 +96,25 @@ export interface ChatCompletion {
 /** How likely a token was, by the model alone: see `Token.logprob`. */
 export interface TokenLogprob {
   token: string
-  /** The token's bytes in UTF-8, where they are known. */
+  /** The token's bytes in UTF-8, if they are known. */
   bytes: number[] | null
   logprob: number
 }
 
-/** What `logprobs` asks for: of each token of the answer, and of the likeliest at its position. */
+/** Log-probabilities of each token of the answer, and of the likeliest tokens at its position. */
 export interface ChatLogprobs {
   content: (TokenLogprob & { top_logprobs: TokenLogprob[] })[]
   refusal: null
 }
 
-/** The same in the form of `/v1/completions`. */
+/** Log-probabilities in the form of `/v1/completions`. */
 export interface CompletionLogprobs {
   tokens: string[]
   token_logprobs: number[]
-  /** By the tokens' texts: the token itself, and the likeliest at its position. */
+  /**
+   * For each token, an entry for its text and for the texts of the likeliest tokens at its
+   * position.
+   */
   top_logprobs: Record<string, number>[]
   /** Where each token begins in the answer, in characters. */
   text_offset: number[]
@@ -124,7 +135,7 @@ export interface ChatCompletionChunk {
   created: number
   model: string
   choices: ChatCompletionChunkChoice[]
-  /** With `include_usage`: the last chunk has it, those before have `null`. */
+  /** With `include_usage`, the last chunk has the usage, and those before have `null`. */
   usage?: CompletionUsage | null
 }
 
@@ -135,7 +146,7 @@ export interface ChatCompletionChunkChoice {
   finish_reason: FinishReason | null
 }
 
-/** A choice of `/v1/completions`, whole or a chunk of it. */
+/** A choice of `/v1/completions`: a whole one, or a chunk of one. */
 export interface CompletionChoice {
   index: number
   text: string
@@ -144,14 +155,14 @@ export interface CompletionChoice {
 }
 
 /**
- * The chunks of an answer, to be read once. Leaving the loop stops the model, and so does
- * `controller.abort()`, after which the loop ends.
+ * The chunks of an answer, which can be read once. Leaving the loop stops the model.
+ * `controller.abort()` stops it too, and then ends the loop.
  */
 export interface ChatCompletionStream extends AsyncIterable<ChatCompletionChunk> {
   controller: AbortController
 }
 
-/** What `create` takes beside the request. */
+/** The options of `create` that are not part of the request. */
 export interface ChatCompletionOptions {
   /**
    * Stops the answer: `create` rejects with the signal's reason. Once there is a first chunk, the
@@ -166,9 +177,9 @@ export interface ChatCompletions {
     /**
      * Answers a request of OpenAI's form: whole, or with `stream: true` in chunks.
      *
-     * Rejects with `bad-option` for a parameter that is wrong, unknown or not supported; its message
-     * names the parameter. What else fails rejects as with `generate`, until the first chunk is
-     * there; after that it rejects the loop over the chunks.
+     * Rejects with `bad-option` for a parameter that is wrong, unknown or not supported. Its
+     * message names the parameter. Other failures reject as those of `generate` do, until the first
+     * chunk is there. After that they reject the loop over the chunks.
      */
     create(
       request: ChatCompletionRequest & { stream?: false | null }, options?: ChatCompletionOptions

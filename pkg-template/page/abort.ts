@@ -1,6 +1,8 @@
 // Calls that end early.
 
-/** One signal for several, and a promise that rejects with the reason of the first to abort. */
+/**
+ * Makes one signal of several, and a promise that rejects with the reason of the first that aborts.
+ */
 export function abortOf(...signals: (AbortSignal | undefined)[]) {
   const controller = new AbortController()
   const { signal } = controller
@@ -17,7 +19,7 @@ export function abortOf(...signals: (AbortSignal | undefined)[]) {
   return { signal, promise, release: () => listeners.forEach(release => release()) }
 }
 
-/** What `job` gives; if `signal` aborts first, rejects with its reason. */
+/** The result of `job`. If `signal` aborts first, rejects with its reason. */
 export async function unlessAborted<T>(
   signal: AbortSignal | undefined, job: () => Promise<T>
 ): Promise<T> {

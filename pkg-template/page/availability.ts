@@ -1,12 +1,12 @@
-// Whether a model can run here. In TypeScript, so that a page can find out before it downloads the
-// compiled crate.
+// Finds out whether a model can run here. It is TypeScript, so that a page can call it before it
+// downloads the compiled crate.
 import type { Availability } from '../types.js'
 
 interface Adapter {
   features: ReadonlySet<string>
   limits: object
   info?: AdapterInfo
-  /** Where browsers had it before it moved to `info`. */
+  /** The older name of the same field in `info`. */
   isFallbackAdapter?: boolean
 }
 
@@ -22,10 +22,10 @@ interface Gpu {
   requestAdapter(options?: object): Promise<Adapter | null>
 }
 
-/** Whether this is a page or its worker, and not, say, Node. */
+/** Whether this is a page or a worker of one, and not, for example, Node. */
 export const isBrowser = (): boolean => globalThis.isSecureContext !== undefined
 
-/** Why nothing can run outside a browser. */
+/** The reason why nothing can run outside a browser. */
 export const NO_BROWSER = 'this is not a browser, and has no WebGPU'
 
 /** The names of adapters that are CPUs. */

@@ -1,4 +1,4 @@
-// The models stored on this device.
+// The models that are stored on this device.
 import { unlessAborted } from './abort.js'
 import { absolute } from '../address.js'
 import { signalOf } from '../check.js'
@@ -6,48 +6,47 @@ import { BitNetError, fetched } from '../error.js'
 import type { AbortOptions, StoredModel, Verdict } from '../types.js'
 
 /**
- * The models stored on this device, in the browser's own files and IndexedDB.
+ * The models that are stored on this device, in the browser's own files and IndexedDB.
  *
- * Where there is no such storage, as in Node, nothing is stored: `list` gives an empty list,
- * `estimate` zeros, `persist` false, and the others do nothing.
+ * Without such storage, as in Node, nothing is stored: `list` gives an empty list, `estimate` gives
+ * zeros, `persist` gives false, and the others do nothing.
  */
 export interface ModelCache {
-  /** Lists every stored model, and what interrupted downloads have left. */
+  /** Lists every stored model, including the stored parts of interrupted downloads. */
   list(): Promise<StoredModel[]>
   /**
-   * Reads all that is stored of an address and compares it with the hashes it was stored with.
-   * Damaged parts are deleted; the next load downloads them again. Loading a stored model makes
-   * the same comparison.
+   * Reads all that is stored of an address and compares it with the hashes that were stored with
+   * it. Damaged parts are deleted, and the next load downloads them again. Loading a stored model
+   * makes the same comparison.
    *
-   * Rejects with `not-cached` if nothing is stored, with `bad-option` if `url` is not valid, with the
-   * reason of `signal`.
+   * Rejects with `not-cached` if nothing is stored, with `bad-option` if `url` is not valid, and
+   * with the reason of `signal`.
    */
   verify(url: string | URL, options?: AbortOptions): Promise<Verdict>
   /**
-   * Says how many bytes a load of an address would download: 0 if all of it is stored. `undefined` if
-   * that cannot be known before, because the server does not say how long the file is. Fetches nothing
-   * of the model.
+   * Gives the number of bytes that a load of an address would download: 0 if all of it is stored,
+   * and `undefined` if the server does not say how long the file is. Fetches nothing of the model.
    *
-   * Rejects with `bad-option` if `url` is not valid, with the reason of `signal`.
+   * Rejects with `bad-option` if `url` is not valid, and with the reason of `signal`.
    */
   missing(url: string | URL, options?: AbortOptions): Promise<number | undefined>
-  /**
-   * Deletes what is stored of an address, if anything is. Rejects with `bad-option` if `url` is not
-   * valid.
-   */
+  /** Deletes all that is stored of an address. Rejects with `bad-option` if `url` is not valid. */
   delete(url: string | URL): Promise<void>
   /** Deletes everything that is stored. */
   clear(): Promise<void>
-  /** Says how many bytes this origin uses, and how many the browser grants it. */
+  /** Gives the bytes that this origin uses, and the bytes that the browser grants it. */
   estimate(): Promise<StorageEstimate>
   /**
-   * Asks the browser not to delete stored models on its own, and says whether it agrees. The first
-   * load that stores a model asks too, once.
+   * Asks the browser not to delete stored models on its own. Gives whether the browser agrees. The
+   * first load that stores a model asks too, once.
    */
   persist(): Promise<boolean>
 }
 
-/** Only the compiled crate knows how models are stored; it is loaded when it is first needed. */
+/**
+ * The compiled crate. Only the crate knows how models are stored. It is loaded when it is first
+ * needed.
+ */
 const crate = async () => {
   const [glue, { ready }] = await fetched(() =>
     Promise.all([import('../tritloom.js'), import('../crate/wasm.js')]))
@@ -70,7 +69,7 @@ export const cache: ModelCache = {
     const [stored, signal] = [key(url), signalOf(options)]
     return unlessAborted(signal, async () => {
       const { missing } = await fetched(() => import('./missing.js'))
-      // Where storage is blocked, nothing is stored, and models load all the same.
+      // If storage is blocked, nothing is stored, but models can still be loaded.
       const models = await cache.list().catch(() => [])
       return missing(stored, models, signal)
     })
@@ -87,10 +86,13 @@ export const cache: ModelCache = {
   persist: async () => (await globalThis.navigator?.storage?.persist?.()) ?? false
 }
 
-/** Where this page notes that it has asked: some browsers ask the visitor, who is asked once. */
+/**
+ * Where the page notes that it has asked. Some browsers ask the visitor, who should be asked only
+ * once.
+ */
 const ASKED = 'tritloom-asked-to-persist'
 
-/** Asks the browser not to delete models on its own, unless it was asked before. */
+/** Asks the browser not to delete models on its own, if this page has not asked before. */
 export async function persistOnce(): Promise<void> {
   try {
     if (localStorage.getItem(ASKED)) return

@@ -4,26 +4,26 @@ import { Generation } from '../generation.js'
 import type { Run } from '../generation.js'
 import type { AbortOptions, ChatOptions, GenerateOptions, Message, Stats, Token } from '../types.js'
 
-/** What a chat needs of its model. */
+/** The part of a model that a chat needs. */
 export interface ChatModel {
   /**
-   * Starts a run. `input` is called when the run begins, not when it is queued: the answers before
-   * it are part of its input.
+   * Starts a run. `input` is called when the run begins, and not when it is queued, because its
+   * input includes the answers before it.
    */
   start(input: () => Promise<readonly Message[]>, options: GenerateOptions): Run
   /** The tokens of a conversation. */
   count(messages: readonly Message[]): Promise<number>
-  /** Saves what the KV cache has of a conversation, and a note. */
+  /** Saves a conversation with its keys and values from the KV cache, and a note. */
   save(messages: readonly Message[], note: string, signal?: AbortSignal): Promise<Blob>
   /** The most tokens of prompt and answer together. */
   contextLength: number
 }
 
-/** Of the context, the answer has this share at least, unless fewer tokens are wanted. */
+/** The least share of the context for an answer, unless fewer tokens are wanted. */
 const ANSWER_SHARE = 1 / 4
 /**
- * When turns have to be left out, the others may have this share of the context. The next turns then
- * find room without leaving out more, so that the KV cache still has what comes before them.
+ * If turns have to be left out, the others may fill this share of the context. Then the next turns
+ * find room without leaving out more, and the KV cache still has everything before them.
  */
 const KEPT_SHARE = 1 / 2
 
@@ -33,25 +33,25 @@ interface Exchange {
   answer?: Message
 }
 
-/** What is saved of a chat besides its keys and values: JSON. */
+/** The saved form of a chat, as JSON, without its keys and values. */
 interface Note {
   before: readonly Message[]
-  /** Questions and answers in turn. */
+  /** Questions and answers, in turn. */
   said: readonly Message[]
   dropped: number
   overflow: NonNullable<ChatOptions['overflow']>
 }
 
 /**
- * A conversation. Its beginning stays computed on the GPU, so that each turn computes only what is
- * new. Made by `model.createChat()`.
+ * A conversation. Its beginning stays computed on the GPU, so that each turn computes only its new
+ * tokens. Made by `model.createChat()`.
  */
 export class Chat {
   #model: ChatModel
   #overflow: NonNullable<ChatOptions['overflow']>
-  /** Messages after the system's that are left out. */
+  /** How many messages after the system's are left out. */
   #dropped = 0
-  /** The messages that the conversation was created with. */
+  /** The messages with which the conversation was created. */
   #before: readonly Message[]
   #exchanges: Exchange[] = []
   /** The end of the last answer. */
@@ -67,8 +67,8 @@ export class Chat {
   }
 
   /**
-   * The messages so far, as copies: first those that the chat was created with. Those that the model
-   * does not see any more, by `overflow: 'slide'`, are among them.
+   * The messages so far, as copies. The first ones are those with which the chat was created.
+   * Messages that the model does not see any more, because of `overflow: 'slide'`, are included.
    */
   get messages(): Message[] {
     return [...this.#before, ...this.#exchanges.flatMap(said)].map(message => ({ ...message }))
@@ -77,14 +77,14 @@ export class Chat {
   /**
    * Sends a message and generates the answer.
    *
-   * When the answer ends it becomes part of the conversation, also if it was stopped: then as far
-   * as it got. The reasoning before it does not, so the model does not see it again. A message is
-   * forgotten if its answer failed, or was stopped before its first text. A second call waits for
+   * When the answer ends, it becomes part of the conversation. If it was stopped, the text so far
+   * becomes part of it. The reasoning does not, so the model does not see it again. If an answer
+   * failed, or was stopped before its first text, its message is forgotten. A second call waits for
    * the first.
    *
-   * Throws `bad-option` for a text that is no string and for options that are no object. Whatever
-   * else fails rejects the readers of the answer: `bad-option` for a wrong option, `context-full`
-   * if the conversation is too long, `device-lost`, `disposed`.
+   * Throws `bad-option` for a text that is no string and for options that are no object. Any other
+   * failure rejects the readers of the answer: `bad-option` for a wrong option, `context-full` if
+   * the conversation is too long, `device-lost`, `disposed`.
    */
   send(text: string, options: GenerateOptions = {}): Generation {
     checkText('text', text)
@@ -108,10 +108,10 @@ export class Chat {
   }
 
   /**
-   * Saves the conversation, and its keys and values as far as the GPU still has them. A message that
-   * has no answer yet is not saved. `model.restoreChat()` makes a chat of it again, also after the
-   * page was loaded anew. It takes about as many bytes as the conversation has in the KV cache:
-   * `info.cacheBytes` of a whole context. Waits for the answers that run.
+   * Saves the conversation, with its keys and values if the GPU still has them. A message without
+   * an answer is not saved. `model.restoreChat()` makes a chat of it again, even after the page was
+   * reloaded. It takes about as many bytes as the conversation has in the KV cache:
+   * `info.cacheBytes` for a whole context. Waits for the answers that run.
    *
    * Rejects with `device-lost`, `disposed`, or the reason of `signal`.
    */
@@ -125,7 +125,7 @@ export class Chat {
   }
 
   /**
-   * The chat that a note tells of.
+   * The chat that a note describes.
    * @internal
    */
   static restored(model: ChatModel, note: string): Chat {
@@ -138,15 +138,15 @@ export class Chat {
     return chat
   }
 
-  /** Forgets everything but the messages that the chat was created with. */
+  /** Forgets everything except the messages with which the chat was created. */
   reset(): void {
     this.#dropped = 0
     this.#exchanges = []
   }
 
   /**
-   * Copies the conversation as it is now. The two go on independently. A message that has no answer
-   * yet is not copied.
+   * Copies the conversation as it is now. The two go on independently. A message without an answer
+   * is not copied.
    */
   fork(): Chat {
     const chat = new Chat(this.#model, this.#before, this.#overflow)
@@ -162,7 +162,7 @@ export class Chat {
     let content = ''
     try {
       const stats = await run(token => {
-        // Nobody sees what comes after the stop.
+        // Text that comes after the stop is not shown.
         if (!stop.aborted && token.channel === 'answer') content += token.text
         onToken(token)
       }, stop)
@@ -172,7 +172,7 @@ export class Chat {
       throw error
     } finally {
       if (!content) this.#exchanges = this.#exchanges.filter(other => other !== exchange)
-      // After a reset the exchange belongs to no conversation.
+      // After a reset the exchange is in no conversation.
       else if (this.#exchanges.includes(exchange)) {
         exchange.answer = { role: 'assistant', content }
         this.#dropped = dropped()
@@ -180,7 +180,10 @@ export class Chat {
     }
   }
 
-  /** The messages that the model sees of a conversation that ends with a question, and how many are left out. */
+  /**
+   * For a conversation that ends with a question: the messages that the model sees of it, and how
+   * many are left out.
+   */
   async #seen(
     messages: Message[], { maxTokens }: GenerateOptions
   ): Promise<{ messages: Message[], dropped: number }> {
@@ -189,7 +192,7 @@ export class Chat {
     let dropped = this.#dropped
     let seen = without(messages, dropped)
     let tokens = await count(seen)
-    // The crate refuses a wrong `maxTokens`: no turn is left out for it.
+    // The crate refuses a wrong `maxTokens`, so no turn is left out because of it.
     const wanted = Number.isInteger(maxTokens) ? Number(maxTokens) : Infinity
     const answer = Math.min(wanted, contextLength * ANSWER_SHARE)
     if (tokens + answer <= contextLength) return { messages: seen, dropped }
@@ -197,38 +200,41 @@ export class Chat {
       if (role !== 'user' || index <= dropped) continue
       seen = without(messages, index)
       tokens = await count(seen)
-      // If the message is too long by itself, it fails, and the turns before it stay.
+      // If the message is too long by itself, it fails, and the turns before it are kept.
       if (tokens <= contextLength) dropped = index
       if (tokens <= contextLength * KEPT_SHARE) break
     }
     return { messages: seen, dropped }
   }
 
-  /** The conversation up to a question. Questions before it without an answer have failed. */
+  /**
+   * The conversation up to a question. Earlier questions without an answer have failed and are left
+   * out.
+   */
   #until(exchange: Exchange): Message[] {
     const earlier = Math.max(0, this.#exchanges.indexOf(exchange))
     return [...this.#before, ...this.#answered(earlier), exchange.user]
   }
 
-  /** The questions that have an answer, with it, among the first `count`. */
+  /** Those of the first `count` questions that have an answer, with their answers. */
   #answered(count = this.#exchanges.length): Message[] {
     return this.#exchanges.slice(0, count).filter(({ answer }) => answer).flatMap(said)
   }
 }
 
-/** The index of the first message that is not the system's. */
+/** The index of the first message that is not of the system. */
 function firstSaid(messages: readonly Message[]): number {
   const first = messages.findIndex(({ role }) => role !== 'system')
   return first < 0 ? messages.length : first
 }
 
-/** The messages but for the first `dropped` after the system's. */
+/** The messages, without the first `dropped` after the system's. */
 function without(messages: readonly Message[], dropped: number): Message[] {
   const first = firstSaid(messages)
   return [...messages.slice(0, first), ...messages.slice(first + dropped)]
 }
 
-/** Reads a note, which anybody may have written. */
+/** Reads a note. It may be written by anyone, so everything in it is checked. */
 function read(note: string): Note {
   try {
     const { before, said, dropped, overflow } = JSON.parse(note) as Note

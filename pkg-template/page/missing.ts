@@ -1,7 +1,7 @@
-// How many bytes of a model are still to be downloaded.
+// Finds out how many bytes of a model are still to be downloaded.
 import type { StoredModel } from '../types.js'
 
-/** Bytes of the model at `url` that are not among the `models` that are stored; `undefined` if unknown. */
+/** The bytes of the model at `url` that none of the stored `models` has; `undefined` if unknown. */
 export async function missing(
   url: string, models: readonly StoredModel[], signal?: AbortSignal
 ): Promise<number | undefined> {
@@ -13,8 +13,8 @@ export async function missing(
 }
 
 /**
- * The addresses of a model's files. If `url` is that of the first of several, all of these; else
- * `url` alone.
+ * The addresses of a model's files. If `url` is the address of the first of several files, all of
+ * them. Otherwise only `url`.
  */
 function volumes(url: string): string[] {
   const [, before, count, after] = /^(.*-)00001-of-(\d{5})(\.gguf.*)$/.exec(url) ?? []
@@ -23,7 +23,7 @@ function volumes(url: string): string[] {
   return Array.from({ length: Number(count) }, (_, n) => name(n))
 }
 
-/** How long the server says that a file is; `NaN` if it does not. */
+/** The length of a file, as the server says it; `NaN` if it does not. */
 async function sizeOf(url: string, signal?: AbortSignal): Promise<number> {
   try {
     const { ok, headers } = await fetch(url, { method: 'HEAD', signal: signal ?? null })

@@ -28,19 +28,19 @@ import type {
 /**
  * A loaded model.
  *
- * Generations run together; `logits` and `profile` wait for those before them. Every
- * failure is a `BitNetError` with a `code`. After `dispose()` every call rejects with `disposed`.
+ * Generations run together. `logits` and `profile` wait for the calls before them. Every failure is
+ * a `BitNetError` with a `code`. After `dispose()` every call rejects with `disposed`.
  */
 export class BitNet {
-  /** What the model is and how it runs. */
+  /** Facts about the model, and how it runs. */
   readonly info: ModelInfo
   /** OpenAI's way to chat: `model.chat.completions.create({ messages })`. */
   readonly chat: ChatCompletions = chatOf(this)
   /**
    * OpenAI's HTTP interface as a `fetch` that this model answers, for `new OpenAI({ fetch })`:
    * `/v1/chat/completions`, `/v1/completions` and `/v1/models`. Nothing is sent to any network.
-   * Failures are answers with a status. It rejects only if its signal aborts, or as `fetch` does for
-   * what is no request.
+   * Failures are answers with a status. It rejects only if its signal aborts, or if its arguments
+   * are no request, as `fetch` does.
    */
   readonly fetch: (input: string | URL | Request, init?: RequestInit) => Promise<Response> =
     fetchOf(this)
@@ -52,9 +52,9 @@ export class BitNet {
   #generated: Promise<unknown> = Promise.resolve()
 
   /**
-   * Resolves when nothing of the model is left to be stored: all of it is; or it will not be, as the
-   * note `not-stored` says, or because its thread has ended. A page that closes before that, or that
-   * disposes of the model, may lose what was not stored yet; the next load downloads that.
+   * Resolves when no more of the model will be stored: all of it is stored; or it cannot be, as the
+   * note `not-stored` says; or its thread has ended. If a page closes or disposes of the model
+   * before, the bytes that were not stored yet may be lost. The next load downloads them.
    */
   readonly stored: Promise<void>
 
@@ -74,8 +74,8 @@ export class BitNet {
   }
 
   /**
-   * Finds out whether a model can run here, without loading anything. It never rejects: where there
-   * is no WebGPU, as in Node, it says so.
+   * Finds out whether a model can run here, without loading anything. It never rejects. Without
+   * WebGPU, as in Node, it says so.
    */
   static availability(): Promise<Availability> {
     return availability()
@@ -121,7 +121,7 @@ export class BitNet {
         tell(progress)
         if (!isStoring) finish()
       }
-      // The transport may still report while an aborted load ends: the caller hears no more of it.
+      // The transport may still report while an aborted load ends. The caller gets no more reports.
       const onItem = (progress: Progress) => { if (!ended) tell(progress) }
       const loading = transport.load(from, rest, { onItem, signal: aborted.signal })
       const model = new BitNet(transport, await Promise.race([loading, aborted.promise]), stored)
@@ -129,7 +129,7 @@ export class BitNet {
       if (isStored(from, rest)) void persistOnce()
       return model
     } catch (error) {
-      // The worker may still be starting when the load is aborted.
+      // The load may be aborted while the worker is still starting.
       opening.then(transport => transport.close(disposedError()), () => {})
       throw error
     } finally {
@@ -139,9 +139,10 @@ export class BitNet {
   }
 
   /**
-   * Resolves at the next loss of the GPU: its driver was reset, or the browser took it away. What
-   * runs then rejects with `device-lost`. You need do nothing: the next call, or one that waits,
-   * restores the model on a new device and continues. Read `lost` again for the loss after that.
+   * Resolves at the next loss of the GPU: its driver was reset, or the browser took it away.
+   * Running calls then reject with `device-lost`. You need do nothing. The next call, or a waiting
+   * one, restores the model on a new device and continues. Read `lost` again for the loss after
+   * that.
    */
   get lost(): Promise<DeviceLoss> {
     return this.#lost
@@ -149,10 +150,10 @@ export class BitNet {
 
   /**
    * Generates an answer to a user's message, a conversation, or tokens. Calls that run at the same
-   * time decode as a batch, up to `info.maxBatch` of them: each step reads the weights once for all.
-   * Each gets the text that it would get alone. Those that find no room wait, in order.
+   * time decode as a batch, up to `info.maxBatch` of them: each step reads the weights once for
+   * all. Each gets the text that it would get alone. Calls that find no room wait, in order.
    *
-   * Throws `bad-option` for options that are no object. Whatever else fails rejects the readers of
+   * Throws `bad-option` for options that are no object. Any other failure rejects the readers of
    * the answer: `bad-option` for a wrong input or option, `bad-template`, `context-full`,
    * `device-lost`.
    */
@@ -164,13 +165,15 @@ export class BitNet {
   }
 
   /**
-   * Summarises a text of any length. What the context does not hold is split into passages at the
-   * ends of sentences. The passages are summarised as a batch, and then their summaries are. Each
-   * prompt is one `generate`, so that other calls may run between them.
+   * Summarises a text of any length. A text that does not fit into the context is split into
+   * passages at the ends of sentences. The passages are summarised as a batch, and then their
+   * summaries are summarised. Each prompt is one `generate`, so that other calls may run between
+   * them.
    *
-   * Throws `bad-option` for options that are no object. Whatever else fails rejects the readers of
+   * Throws `bad-option` for options that are no object. Any other failure rejects the readers of
    * the summary: `bad-option` for a text that is no string or empty, and for a wrong option;
-   * `context-full` if too little of the context is left for the text; and as `generate` does.
+   * `context-full` if too little of the context is left for the text; and the failures of
+   * `generate`.
    */
   summarize(text: string, options: SummarizeOptions = {}): Generation {
     checkOptions(options)
@@ -184,8 +187,8 @@ export class BitNet {
   /**
    * Generates an answer to each of `inputs`, as a batch: see `generate`. All have the same options.
    *
-   * Throws `bad-option` for inputs that are no array and for options that are no object. Whatever
-   * else fails rejects the readers of that answer.
+   * Throws `bad-option` for inputs that are no array and for options that are no object. Any other
+   * failure rejects the readers of that answer.
    */
   generateMany(inputs: readonly Input[], options: GenerateOptions = {}): Generation[] {
     if (!Array.isArray(inputs)) {
@@ -195,15 +198,15 @@ export class BitNet {
   }
 
   /**
-   * Computes the beginning of conversations ahead, such as a long system prompt: the next call that
-   * begins with `messages` computes only what is new, as long as the KV cache keeps them.
+   * Computes the beginning of conversations in advance, such as a long system prompt. The next call
+   * that begins with `messages` computes only its new tokens, as long as the KV cache keeps them.
    *
    * Rejects as `generate` does, and with the reason of `signal`.
    */
   async prewarm(messages: readonly Message[], options: AbortOptions = {}): Promise<void> {
     checkMessages(messages)
     const signal = signalOf(options)
-    // The fewest tokens that an answer may have. The prompt is computed all the same.
+    // An answer has at least one token. The whole prompt is computed for it.
     const run = this.#run(() => messages, { maxTokens: 1 })
     await unlessAborted(signal, () => run(() => {}, signal ?? new AbortController().signal))
   }
@@ -221,14 +224,15 @@ export class BitNet {
   }
 
   /**
-   * A chat that `chat.save()` has saved, with its keys and values: its next turn computes only what is
-   * new. The model must be the same, and loaded with the same `kv`, `activations` and `i2sLayout`.
+   * A chat that `chat.save()` has saved, with its keys and values. Its next turn computes only its
+   * new tokens. The model must be the same, and loaded with the same `kv`, `activations` and
+   * `i2sLayout`.
    *
-   * Rejects with `bad-option` for the chat of another model, and if the bytes are not those that were
-   * saved: a hash of all of them is among them. That finds damage, and no forgery. So restore only
-   * what you have kept yourself; bytes that somebody else has made, with a hash that fits, can make
-   * the model say anything, but do no more harm than any prompt. Also rejects with `io` if the blob
-   * cannot be read, with `device-lost`.
+   * Rejects with `bad-option` for the chat of another model, and if the bytes differ from those
+   * that were saved. A hash of all bytes is saved with them. It finds damage, but no forgery. So
+   * restore only chats that you have kept yourself. Forged bytes with a matching hash can make the
+   * model say anything, but they do no more harm than any prompt. Also rejects with `io` if the
+   * blob cannot be read, and with `device-lost`.
    */
   async restoreChat(saved: Blob, options: AbortOptions = {}): Promise<Chat> {
     if (!(saved instanceof Blob)) throw badOption('chat', 'must be a Blob')
@@ -270,9 +274,9 @@ export class BitNet {
 
   /**
    * Measures the time of each kernel in one step of `tokens` after `position` tokens, by the GPU's
-   * own clock. 1 token (default) is a step of an answer; more are a chunk of a prompt, at most as
-   * many as are computed at once. `position` is 0 by default. `options` say how the step chooses its
-   * token: greedily, unless they say otherwise.
+   * own clock. 1 token (default) is a step of an answer. More tokens are a chunk of a prompt, at
+   * most as many as are computed at once. `position` is 0 by default. `options` say how the step
+   * chooses its token, which is greedily by default.
    *
    * Rejects with `bad-option` for numbers outside the context and for wrong options, with
    * `missing-feature` if the GPU has no such clock. The next generation computes its whole prompt.
@@ -285,8 +289,8 @@ export class BitNet {
   }
 
   /**
-   * Frees the GPU's memory, and ends the worker unless it is the caller's. Calls in flight, waiting
-   * or still to come reject with `disposed`.
+   * Frees the GPU's memory, and ends the worker unless it is the caller's. Calls that run, wait or
+   * are made later reject with `disposed`.
    */
   async dispose(): Promise<void> {
     this.#disposal.abort(disposedError())
@@ -325,8 +329,9 @@ export class BitNet {
   }
 
   /**
-   * Runs a job when all before it have ended, and those after it wait. If `signal` aborts before
-   * that, the job does not run; if it aborts later, the job ends, and nothing is told of it.
+   * Runs a job when all jobs before it have ended. Later jobs wait for it. If `signal` aborts
+   * before that, the job does not run. If it aborts later, the job goes on to its end, and its
+   * result is dropped.
    */
   #queue<T>(job: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     return unlessAborted(signal, () => {

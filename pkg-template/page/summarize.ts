@@ -1,6 +1,7 @@
-// Summaries of texts of any length. What the context does not hold is split into passages at the
-// ends of sentences. These are summarised as a batch; their summaries in a row are then the text. All
-// prompts of a summary begin with the same words, so that the model computes these once.
+// Summaries of texts of any length. A text that does not fit into the context is split into
+// passages at the ends of sentences. These are summarised as a batch, and their summaries in a row
+// are the next text. All prompts of a summary begin with the same words, so that the model computes
+// these once.
 import { badOption, checkCallback, checkChoice, checkCount, checkText, report } from '../check.js'
 import { BitNetError } from '../error.js'
 import type { Generation } from '../generation.js'
@@ -8,28 +9,28 @@ import type {
   GenerateOptions, Message, ModelInfo, Stats, SummarizeOptions, Token
 } from '../types.js'
 
-/** What a summary needs of a model. */
+/** The part of a model that a summary needs. */
 export interface Reader {
   info: Pick<ModelInfo, 'contextLength' | 'thinking' | 'maxBatch'>
   generate(prompt: string, options: GenerateOptions): Generation
   countTokens(messages: readonly Message[]): Promise<number>
 }
 
-/** How long a summary may be. */
+/** The length of a summary. */
 interface Extent {
-  /** What is counted to find where the model is stopped. */
+  /** The units that are counted to find where the model is stopped. */
   unit: 'sentence' | 'line'
-  /** At most so many of them. */
+  /** The most units. */
   units: number
-  /** The same in the words of the prompt. */
+  /** The length, in the words of the prompt. */
   words: string
-  /** At most so many tokens, unless the caller says otherwise. */
+  /** The most tokens, unless the caller says otherwise. */
   tokens: number
 }
 
-/** What a prompt asks for. */
+/** The request of a prompt. */
 interface Request {
-  /** All of the prompt that comes before the text. */
+  /** The whole prompt before the text. */
   beginning: string
   extent: Extent
 }
@@ -64,7 +65,7 @@ const KINDS = {
 
 const FORMATS = { 'plain-text': '', markdown: ', in Markdown' }
 
-/** Of the room for text, the share that the summary of a passage may take. */
+/** The share of the room for text that the summary of a passage may take. */
 const SUMMARY_SHARE = 1 / 8
 /** The fewest tokens of text that are worth a prompt. */
 const MIN_ROOM = 64
@@ -78,7 +79,7 @@ export async function summarize(
 ): Promise<Stats> {
   const { type, length, format, context, onProgress, ...rest } = checked(text, options)
   const { contextLength, thinking, maxBatch } = model.info
-  /** Aborts when the caller stops the summary, or when one of its prompts fails. */
+  /** Aborts when the caller stops the summary or when one of its prompts fails. */
   const halt = new AbortController()
   stop.addEventListener('abort', () => halt.abort(stop.reason))
   if (stop.aborted) halt.abort(stop.reason)
@@ -98,7 +99,7 @@ export async function summarize(
   const passageTokens = Math.min(passage.extent.tokens, maxSummary)
   const wholeTokens = Math.min(rest.maxTokens ?? whole.extent.tokens, 2 * maxSummary)
 
-  /** The tokens of a text as a share of those that there is room for beside an answer. */
+  /** The tokens of a text, as a share of the room beside an answer. */
   const share = async ({ beginning }: Request, text: string, answer: number) =>
     (await count(beginning + text) - taken) / (room - answer)
 
@@ -116,20 +117,20 @@ export async function summarize(
       }
       total.add(await answer(model, passage, text, { ...silent, maxTokens: passageTokens }, add))
       progress.next()
-      // Whatever the model writes, each round is shorter than the one before.
+      // Each round is shorter than the one before, whatever the model writes.
       return summary.slice(0, text.length >> 1)
     }
     const summaries = await inBatch(passages, maxBatch, halt, summaryOf)
     left = summaries.filter(Boolean).join('\n\n')
   }
   progress.begin(1, true)
-  // A model that says nothing of any passage has nothing to say of the whole.
+  // If the model has nothing to say about any passage, it has nothing to say about the whole.
   if (left !== '' || stop.aborted) {
     const tell = (token: Token) => {
       total.begin()
       onToken(token)
     }
-    // Reasoning takes as many tokens as it takes.
+    // Reasoning may take as many tokens as it needs.
     const maxTokens = rest.maxTokens ?? whole.extent.tokens
     const options = rest.thinking ? generate : { ...silent, maxTokens }
     total.add(await answer(model, whole, stop.aborted ? '' : left, options, tell))
@@ -173,7 +174,7 @@ const user = (content: string): Message => ({ role: 'user', content })
 const tidy = (text: string): string =>
   text.trim().replace(/[^\S\n]+/g, ' ').replace(/\s*\n\s*\n\s*/g, '\n\n')
 
-/** Has the model answer one prompt, and stops it where its answer is as long as was asked for. */
+/** Makes the model answer one prompt, and stops it when its answer is as long as was asked for. */
 async function answer(
   model: Reader, { beginning, extent }: Request, text: string, options: GenerateOptions,
   onToken: (token: Token) => void
@@ -205,8 +206,8 @@ async function answer(
 }
 
 /**
- * As much of an answer as was asked for, without white space around it. It is whole if the model
- * has gone on after that.
+ * Cuts an answer to the length that was asked for, without white space around it. The answer is
+ * whole if the model has gone on after that.
  */
 export function limit(
   answer: string, { unit, units }: Pick<Extent, 'unit' | 'units'>
@@ -217,21 +218,21 @@ export function limit(
   return { text: answer.slice(0, end).trim(), isWhole }
 }
 
-/** Where lines end that say something. One that ends in a colon only introduces the others. */
+/** Where lines with content end. A line that ends in a colon only introduces the next ones. */
 const lineEnds = (text: string): number[] =>
   [...text.matchAll(/^.*\S.*$/gm)]
     .filter(([line], index, { length }) => index === length - 1 || !line.trim().endsWith(':'))
     .map(({ 0: line, index }) => index + line.length)
 
-/** What ends with a period and may be an abbreviation: `Mr.`, `Prof.`, `U.S.` */
+/** A word that ends with a period and may be an abbreviation: `Mr.`, `Prof.`, `U.S.` */
 const ABBREVIATION = /(?:^|\P{L})(?:\p{Lu}\p{L}{0,3}|(?:\p{L}\.)+\p{L})\.\s*$/u
 
 const sentenceEnds = (text: string): number[] =>
   ends(text, 'sentence').filter(end => !ABBREVIATION.test(text.slice(Math.max(0, end - 20), end)))
 
 /**
- * Splits a text into passages that fit, at the ends of sentences where it can. `share` says how
- * much of the room for a passage a text takes: at most 1 if it fits.
+ * Splits a text into passages that fit, at the ends of sentences if possible. `share` gives the
+ * share of the room for a passage that a text takes. It is at most 1 if the text fits.
  */
 export async function split(
   text: string, share: (text: string) => Promise<number>, stop: AbortSignal
@@ -241,7 +242,7 @@ export async function split(
   const times = await share(trimmed)
   if (times <= 1 || trimmed.length === 1) return [trimmed]
   const passages: string[] = []
-  // Some more than are needed: tokens are not spread evenly.
+  // Some more than needed, because tokens are not spread evenly.
   const count = Math.min(trimmed.length, Math.ceil(times * 1.1))
   for (const shorter of divide(trimmed, count)) {
     passages.push(...await split(shorter, share, stop))
@@ -251,8 +252,8 @@ export async function split(
 
 /**
  * Runs a job for each input, `size` of them at a time, and gives their results in order. The first
- * job calls `begin` when the others may begin: the KV cache then holds what all prompts begin with.
- * Aborts `halt` if one fails; when that aborts, no more jobs begin.
+ * job calls `begin` once the KV cache holds the common beginning of all prompts, and the others
+ * start. If one fails, it aborts `halt`. Once `halt` is aborted, no more jobs begin.
  */
 async function inBatch<I, O>(
   inputs: readonly I[], size: number, halt: AbortController,
@@ -260,7 +261,7 @@ async function inBatch<I, O>(
 ): Promise<O[]> {
   const results: O[] = []
   const left = inputs.entries()
-  /** Takes one input after the other, until none is left. */
+  /** Takes one input after the other until none is left. */
   const work = async () => {
     try {
       for (const [index, input] of left) {
@@ -283,7 +284,9 @@ async function inBatch<I, O>(
   return results
 }
 
-/** How far from where a cut would make passages of one length it may be, in UTF-16 code units. */
+/**
+ * How far a cut may be from the position that gives passages of equal length, in UTF-16 code units.
+ */
 const MAX_SHIFT = 2000
 
 /** Cuts a text of at least `count` code units into `count` passages of about the same length. */
@@ -296,8 +299,9 @@ export function divide(text: string, count: number): string[] {
 }
 
 /**
- * Where to cut near `goal`: between sentences, or else words, or else characters. It looks at the
- * text around it alone, because browsers take time with the square of the length.
+ * Where to cut near `goal`: between sentences, else between words, else between characters. It
+ * looks only at the text nearby, because the time that browsers take grows with the square of the
+ * length.
  */
 function cutNear(text: string, goal: number, shift: number): number {
   const start = Math.max(0, goal - shift)
@@ -310,19 +314,24 @@ function cutNear(text: string, goal: number, shift: number): number {
   return goal
 }
 
-/** Where the sentences, words or characters of a text end, without those of white space alone. */
+/**
+ * Where the sentences, words or characters of a text end. Those of white space alone are left out.
+ */
 const ends = (text: string, granularity: 'sentence' | 'word' | 'grapheme'): number[] =>
   Array.from(new Intl.Segmenter(undefined, { granularity }).segment(text))
     .filter(({ segment }) => segment.trim() !== '')
     .map(({ index, segment }) => index + segment.length)
 
-/** Reports how far a summary is, unless it was stopped. */
+/** Reports the progress of a summary, unless it was stopped. */
 class Steps {
   #onProgress: SummarizeOptions['onProgress']
   #stop: AbortSignal
   /** The share of the whole that was done when this round began, from 0 to 1. */
   #before = 0
-  /** What one prompt of this round adds, as a share of what was left when the round began. */
+  /**
+   * The progress with one prompt of this round, as a share of the part that was left when the round
+   * began.
+   */
   #step = 0
   #passages = 0
   #done = 0
@@ -357,7 +366,7 @@ class Steps {
   }
 }
 
-/** The statistics of several answers as those of one. */
+/** Adds up the statistics of several answers. */
 class Total {
   #created = performance.now()
   #timeToFirstToken: number | undefined

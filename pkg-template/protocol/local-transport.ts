@@ -1,4 +1,4 @@
-// A model in this thread: calls by name to the compiled crate. A worker runs one of these too.
+// A model in this thread. Calls go by name to the compiled crate. A worker runs one of these too.
 import { internalError } from './messages.js'
 import type { BitNetError } from '../error.js'
 import type {
@@ -17,9 +17,11 @@ export class LocalTransport implements Transport {
   onEnd: (() => void) | undefined
   onLost: ((loss: DeviceLoss) => void) | undefined
   #model: WasmModel | undefined
-  /** Why no call is answered any more: the model was freed, or the crate has crashed. */
+  /**
+   * The reason why calls are not answered any more: the model was freed, or the crate has crashed.
+   */
   #closed: BitNetError | undefined
-  /** Rejects each call that runs. One shared promise would keep alive what every call returned. */
+  /** Rejects each running call. One shared promise would keep alive the results of all calls. */
   #running = new Set<(why: BitNetError) => void>()
   #end = (why: BitNetError) => {
     this.#closed ??= why
@@ -86,7 +88,7 @@ const received = (source: PortableSource): Exclude<Source, URL> =>
 const isRequest = (source: PortableSource): source is { request: PortableRequest } =>
   typeof source === 'object' && source !== null && 'request' in source
 
-/** What the option `logprobs` asks for. */
+/** The fields that the option `logprobs` adds to a token. */
 type Told = Pick<Token, 'logprob' | 'bytes' | 'top'>
 
 const implementations: { [M in ModelMethod]: Implementation<M> } = {

@@ -1,8 +1,8 @@
 // The messages between a page and its worker.
 //
 // The page sends a `call`, and `cancel` to end it early. The worker answers with any number of
-// `item`s and then one `result` or `error`. The first call is `hello`: it and its answer keep their
-// shape for ever, so that a page and a worker of two releases can tell each other apart.
+// `item`s and then with one `result` or `error`. The first call is `hello`. `hello` and its answer
+// keep their shape for ever, so that a page and a worker of two releases can tell each other apart.
 import { BitNetError } from '../error.js'
 import type {
   DeviceLoss, ErrorCode, GenerateOptions, Input, LoadOptions, Message, ModelInfo, Profile,
@@ -15,7 +15,7 @@ export const VERSION = 9
 /** Options that the page handles itself; the model never sees them. */
 type PageOptions = 'signal' | 'onProgress' | 'worker'
 
-/** Every call: its arguments, what it yields while it runs, and its result. */
+/** Every call: its arguments, the items that it yields while it runs, and its result. */
 export interface Methods {
   load: {
     args: [source: PortableSource, options: Omit<LoadOptions, PageOptions>]
@@ -47,32 +47,35 @@ export interface Methods {
 
 export type Method = keyof Methods
 
-/** What a loaded model can be asked, in a worker or in this thread. */
+/** The calls to a loaded model, in a worker or in this thread. */
 export type ModelMethod = Exclude<Method, 'load' | 'hello' | 'dispose'>
 
-/** What a call takes besides its arguments. */
+/** The options of every call. */
 export interface Streaming<M extends Method> {
-  /** Gets what the call yields while it runs. */
+  /** Gets the items that the call yields while it runs. */
   onItem?: (item: Methods[M]['item']) => void
   /** Ends the call early. */
   signal?: AbortSignal
 }
 
-/** A model, in a worker or in this thread: the same calls give the same answers. */
+/** A model, in a worker or in this thread. The same calls give the same answers. */
 export interface Transport {
-  /** Loads the model; once for each transport. */
+  /** Loads the model. To be called once for each transport. */
   load(
     source: PortableSource, options: Methods['load']['args'][1], streaming: Streaming<'load'>
   ): Promise<ModelInfo>
-  /** Asks the loaded model. */
+  /** Calls the loaded model. */
   call<M extends ModelMethod>(
     method: M, args: Methods[M]['args'], streaming?: Streaming<M>
   ): Promise<Methods[M]['result']>
-  /** Called with what the load reports after it has resolved, while the model is being stored. */
+  /**
+   * Called with the reports of a load that come after it has resolved, while the model is being
+   * stored.
+   */
   onStoring?: ((progress: Progress) => void) | undefined
-  /** Called when it answers nothing any more: the model was freed, or its thread has ended. */
+  /** Called when it will answer no more calls: the model was freed, or its thread has ended. */
   onEnd?: (() => void) | undefined
-  /** Called at each loss of the model's device. */
+  /** Called each time the model loses its device. */
   onLost?: ((loss: DeviceLoss) => void) | undefined
   /** Frees the model and ends its thread. Calls in flight reject with `why`. */
   close(why: BitNetError): void
@@ -80,12 +83,12 @@ export interface Transport {
 
 // Each type below is a union of one message for each method in `M`; `method` tells them apart.
 
-/** A call; `aborted` if its signal had aborted before it was sent. */
+/** A call. `aborted` is true if its signal had aborted before it was sent. */
 export type Call<M extends Method = Method> = {
   [K in M]: { kind: 'call', id: number, method: K, args: Methods[K]['args'], aborted: boolean }
 }[M]
 
-/** Something that a call yields while it runs. */
+/** An item that a call yields while it runs. */
 export type Item<M extends Method = Method> = {
   [K in M]: { kind: 'item', id: number, method: K, item: Methods[K]['item'] }
 }[M]
@@ -105,11 +108,11 @@ export type Answer<M extends Method = Method> =
 
 export type FromWorker<M extends Method = Method> =
   | Answer<M>
-  /** How the storing goes of the model that the call `id` has loaded. */
+  /** The progress of storing the model that the call `id` has loaded. */
   | { kind: 'storing', id: number, progress: Progress }
   /** The device of the model that the call `id` has loaded is lost. */
   | { kind: 'lost', id: number, loss: DeviceLoss }
-  /** The worker cannot go on: every call in flight fails with this error. */
+  /** The worker cannot go on. Every call in flight fails with this error. */
   | { kind: 'fatal', error: Failure, isOurs: boolean }
 
 /** A worker's answer to `hello`. */
@@ -119,7 +122,7 @@ export interface Hello {
   lock?: string
 }
 
-/** An error in a message. Posting the error itself would lose its class and its code. */
+/** An error in a message. If the error itself were posted, it would lose its class and its code. */
 export interface Failure {
   code: ErrorCode
   message: string
@@ -135,7 +138,7 @@ export const toFailure = (error: unknown): Failure =>
 export const fromFailure = ({ code, message }: Failure): BitNetError =>
   new BitNetError(code, message)
 
-/** The error for a bug in this package: something that was thrown, or a text. */
+/** The error for a bug in this package. `what` is a thrown value or a text. */
 export const internalError = (what: unknown): BitNetError => {
   const said = what instanceof Error ? what.message : String(what)
   return new BitNetError('internal', `internal error (please report it): ${said}`, { cause: what })
@@ -151,5 +154,5 @@ export interface PortableRequest {
   init: RequestInit
 }
 
-/** A source that can be posted to a worker. */
+/** A source in a form that can be posted to a worker. */
 export type PortableSource = Exclude<Source, URL | Request> | { request: PortableRequest }

@@ -1,4 +1,4 @@
-// Sources: as a page gives them, and as they are posted to a worker. The worker needs nothing of this.
+// Sources as a page gives them, and as they are posted to a worker. Only the page needs this file.
 import { absolute } from '../address.js'
 import { badOption } from '../check.js'
 import { BitNetError } from '../error.js'
@@ -12,13 +12,14 @@ export function portable(source: Source): PortableSource {
   if (source instanceof ArrayBuffer) return view(source)
   if (source instanceof Uint8Array) {
     view(source.buffer)
-    // Browsers read no shared memory where a load needs the bytes: those of now count.
+    // Browsers cannot read shared memory everywhere that a load needs the bytes, so they are copied
+    // now.
     if (!(source.buffer instanceof ArrayBuffer)) return source.slice()
   }
   return source
 }
 
-/** All bytes of a buffer. Refuses one that is detached: its bytes were transferred elsewhere. */
+/** All bytes of a buffer. Refuses a detached buffer, whose bytes were transferred elsewhere. */
 function view(buffer: ArrayBufferLike): Uint8Array {
   try {
     return new Uint8Array(buffer)
@@ -28,9 +29,9 @@ function view(buffer: ArrayBufferLike): Uint8Array {
 }
 
 /**
- * A source as it is posted. Bytes are posted as a `Blob`, since posting a view would copy all of
- * the buffer that it belongs to. A stream is transferred, or read to its end in browsers that
- * cannot transfer streams.
+ * A source in the form that is posted. Bytes are posted as a `Blob`, because posting a view would
+ * copy the whole buffer that it belongs to. A stream is transferred. In browsers that cannot
+ * transfer streams, it is read to its end first.
  */
 export async function postable(source: PortableSource): Promise<PortableSource> {
   if (source instanceof ArrayBuffer || source instanceof Uint8Array) {
@@ -64,7 +65,7 @@ function requestParts(request: Request): PortableRequest {
   const { url, cache, credentials, integrity, mode, redirect, referrerPolicy } = request
   const headers = [...request.headers]
   const init: RequestInit = { cache, credentials, integrity, redirect, referrerPolicy, headers }
-  // Other modes are left to the default: `navigate` cannot be fetched again, and the response to
+  // Other modes are left to the default. `navigate` cannot be fetched again, and the response to
   // `no-cors` has no readable bytes.
   if (mode === 'same-origin') init.mode = mode
   return { url, init }

@@ -10,16 +10,16 @@ import { postable } from './source.js'
 import { NOT_LOADED, spawn } from '../threads/spawn.js'
 import type { DeviceLoss, ModelInfo, Progress } from '../types.js'
 
-/** Milliseconds to wait for a worker's first answer. One that stays silent is not ours. */
+/** Milliseconds to wait for a worker's first answer. A worker that stays silent is not ours. */
 const PATIENCE = 60_000
 
-/** A call in flight: takes its answers, or ends it without one. */
+/** A call in flight. It takes its answers, or ends without one. */
 interface InFlight {
   receive: (answer: Answer) => void
   reject: (why: BitNetError) => void
 }
 
-/** Ids are unique in the page: two transports may share one worker of the caller's. */
+/** Ids are unique in the page, because two transports may share one worker of the caller. */
 let lastId = 0
 
 export class WorkerTransport implements Transport {
@@ -27,15 +27,15 @@ export class WorkerTransport implements Transport {
   onEnd: (() => void) | undefined
   onLost: ((loss: DeviceLoss) => void) | undefined
   #worker: Worker
-  /** Whether we made the worker, and end it with the model. */
+  /** Whether we made the worker. If so, it ends with the model. */
   #own: boolean
   #inFlight = new Map<number, InFlight>()
   /** The call that loads this transport's model. */
   #loadId: number | undefined
-  /** Why no call is answered any more. */
+  /** The reason why calls are not answered any more. */
   #closed: BitNetError | undefined
   #listening = new AbortController()
-  /** Whether the worker has answered, as ours do. */
+  /** Whether the worker has answered. Ours do. */
   #greeted = false
 
   /** Makes `worker`, or a worker of our own, ready to load a model. */
@@ -55,8 +55,8 @@ export class WorkerTransport implements Transport {
     this.#own = own
     const { signal } = this.#listening
     const onMessage = ({ data }: MessageEvent<FromWorker>) => this.#receive(data)
-    // A caller's worker may have a script of its own, whose errors and messages are the caller's. Before
-    // it has answered, an error says that it never will.
+    // A caller's worker may have a script of its own, and then its errors and messages are the
+    // caller's. But an error before its first answer means that it will never answer.
     const onError = (event: ErrorEvent) => {
       if (own || !this.#greeted) this.#end(failed(event))
     }
@@ -133,7 +133,7 @@ export class WorkerTransport implements Transport {
   }
 
   #receive(message: FromWorker): void {
-    // A caller's worker may post other messages too. They are not for us.
+    // A caller's worker may also post other messages, which are not for us.
     switch (message?.kind) {
       case 'fatal':
         if (this.#own || message.isOurs) this.#end(fromFailure(message.error))
@@ -170,7 +170,7 @@ export class WorkerTransport implements Transport {
     }
   }
 
-  /** Notices when the worker ends, by its lock, which is then free. */
+  /** Notices when the worker ends, because its lock is free then. */
   #watch(lock: string): void {
     whenFree(lock, this.#listening.signal, () => this.#end(internalError('the worker has ended')))
   }
@@ -190,7 +190,7 @@ const isItemOf = <M extends Method>(answer: Answer | Item<M>, method: M): answer
 const isResultOf = <M extends Method>(answer: Answer | Result<M>, method: M): answer is Result<M> =>
   answer.kind === 'result' && answer.method === method
 
-/** Makes a worker of our own. Bundlers recognise `new Worker(new URL(…))` in just this form. */
+/** Makes a worker of our own. Bundlers recognise `new Worker(new URL(…))` only in this form. */
 function start(): Worker {
   try {
     return spawn(
@@ -198,7 +198,7 @@ function start(): Worker {
       () => new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })
     )
   } catch (error) {
-    // The page's policy forbids workers, or this one's address.
+    // The page's policy forbids workers, or a worker from this address.
     throw notLoaded(`: ${error instanceof Error ? error.message : error}`)
   }
 }
@@ -206,7 +206,10 @@ function start(): Worker {
 const isUncloneable = (error: unknown): error is DOMException =>
   error instanceof DOMException && error.name === 'DataCloneError'
 
-/** A script that throws gives an event with a message; one that did not load gives none, or ours. */
+/**
+ * The error of a script that failed. A script that throws gives an event with a message. A script
+ * that was not loaded gives none, or our own message.
+ */
 function failed({ message }: ErrorEvent): BitNetError {
   const isLoaded = message && !message.includes(NOT_LOADED)
   return isLoaded ? internalError(`the worker failed: ${message}`) : notLoaded()

@@ -1,4 +1,4 @@
-// The worker's side: answers messages by calls to a local transport. Holds one model at a time.
+// The worker's side: answers messages by calling a local transport. It holds one model at a time.
 import { BitNetError } from '../error.js'
 import { holdLock } from '../threads/life.js'
 import { isOurs } from '../crate/wasm.js'
@@ -19,12 +19,12 @@ let current: { transport: LocalTransport, loadId: number } | undefined
 const running = new Map<number, AbortController>()
 
 scope.addEventListener('message', ({ data }: MessageEvent<ToWorker>) => {
-  // The caller may have messages for a script of its own in this worker.
+  // The caller may send messages to a script of its own in this worker.
   if (data?.kind === 'cancel') running.get(data.id)?.abort()
   else if (data?.kind === 'call') void answer(data)
 })
 
-// Without this the page would wait for ever for what was to come.
+// Without this the page would wait for an answer for ever.
 scope.addEventListener('unhandledrejection', ({ reason }: PromiseRejectionEvent) => {
   scope.postMessage({ kind: 'fatal', error: toFailure(reason), isOurs: isOurs(reason) })
 })
@@ -69,7 +69,7 @@ async function load(call: Call<'load'>, signal: AbortSignal): Promise<void> {
   try {
     finish(call, await transport.load(source, options, { onItem: yieldTo(call), signal }))
   } catch (error) {
-    // Let the caller try again with this worker.
+    // The caller may try again with this worker.
     if (current?.loadId === id) disposeCurrent()
     throw error
   }
@@ -81,13 +81,13 @@ async function ask<M extends ModelMethod>(call: Call<M>, signal: AbortSignal): P
   finish(call, await current.transport.call(method, args, { onItem: yieldTo(call), signal }))
 }
 
-/** Posts what a call yields. */
+/** Posts the items that a call yields. */
 const yieldTo = <M extends Method>({ id, method }: Call<M>) => (item: Methods[M]['item']) => {
   const message: Item<M> = { kind: 'item', id, method, item }
   scope.postMessage(message)
 }
 
-/** Posts what a call returns. Large arrays move to the page instead of being copied. */
+/** Posts the result of a call. Large arrays are moved to the page instead of being copied. */
 function finish<M extends Method>({ id, method }: Call<M>, result: Methods[M]['result']): void {
   const message: Result<M> = { kind: 'result', id, method, result }
   const isArray = result instanceof Float32Array || result instanceof Uint32Array
@@ -99,7 +99,10 @@ function disposeCurrent(): void {
   current = undefined
 }
 
-/** The name of a lock that this worker holds until it ends, in whatever way: no event tells. */
+/**
+ * The name of a lock that this worker holds until it ends, because no event tells when it is
+ * killed.
+ */
 let lock: Promise<string | undefined> | undefined
 
 async function hello(): Promise<Hello> {

@@ -1,6 +1,6 @@
-// The thread that reads, writes and hashes stored bytes: only workers have handles that do so at
-// once, and a hash keeps the thread busy that asks for it. It answers in order, one answer for each
-// question.
+// The thread that reads, writes and hashes stored bytes. Only workers have handles that read and
+// write synchronously, and computing a hash keeps its thread busy. It gives one answer to each
+// question, in order.
 import type { DiskReply, DiskTask } from './disk.js'
 import { holdLock } from './life.js'
 
@@ -20,7 +20,7 @@ const scope = globalThis as unknown as {
   addEventListener(type: 'message', listener: (event: MessageEvent<DiskTask>) => void): void
 }
 
-/** The open file. One is enough: a load works on one at a time. */
+/** The open file. One is enough, because a load works on one file at a time. */
 let open: { name: string, handle: Handle, written: boolean } | undefined
 
 let last = Promise.resolve()
@@ -56,7 +56,7 @@ async function perform(question: DiskTask): Promise<Omit<DiskReply, 'id' | 'arra
       const handle = await opened(question.name, true)
       const length = handle.write(bytes, { at: question.start })
       if (open) open.written = true
-      // A private window of Chromium says that it has written what does not fit.
+      // A private window of Chromium reports a write as done even if it does not fit.
       if (length < bytes.length || handle.getSize() < question.start + length) {
         throw new DOMException(`${length} of ${bytes.length} bytes fit`, 'QuotaExceededError')
       }
@@ -79,7 +79,7 @@ const hash = async (bytes: Uint8Array<ArrayBuffer>) =>
 async function read(name: string, into: Uint8Array, at: number): Promise<number> {
   const handle = await opened(name, false).catch(() => undefined)
   if (handle) return handle.read(into, { at })
-  // Another thread has it open, in a browser whose handles shut others out.
+  // Another thread has it open, and in this browser a handle shuts others out.
   const blob = await (await fileHandle(name, false)).getFile()
   const bytes = new Uint8Array(await blob.slice(at, at + into.length).arrayBuffer())
   into.set(bytes)
@@ -90,8 +90,8 @@ async function opened(name: string, create: boolean): Promise<Handle> {
   if (open?.name === name) return open.handle
   close()
   const file = await fileHandle(name, create)
-  // Others may have it open too. Records and locks keep writers apart, and readers from what is
-  // not written yet.
+  // Other threads may have it open too. Records and locks keep writers apart, and keep readers from
+  // bytes that are not written yet.
   const handle = await file.createSyncAccessHandle({ mode: 'readwrite-unsafe' })
   open = { name, handle, written: false }
   return handle
@@ -103,7 +103,7 @@ function flush(): void {
 }
 
 function close(): void {
-  // Nobody can ask for it once the file is closed.
+  // Once the file is closed, a flush cannot be asked for any more.
   flush()
   open?.handle.close()
   open = undefined

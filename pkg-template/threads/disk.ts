@@ -1,18 +1,19 @@
-// Files of stored bytes in the browser's own file system (OPFS), for the crate. What takes time
-// happens in workers: see disk-worker.ts. A file has the name of its record in IndexedDB.
+// Files of stored bytes in the browser's own file system (OPFS), for the crate. Slow work is done
+// in workers: see disk-worker.ts. A file has the name of its record in IndexedDB.
 import { whenFree } from './life.js'
 import { spawn } from './spawn.js'
 
 const FOLDER = 'tritloom'
 /**
- * Threads that read: hashing takes most of their time. The first one writes what the others have hashed.
- * More would take memory, and the load could not use what they read.
+ * The number of threads that read. Hashing takes most of their time. The first one also writes the
+ * bytes that the others have hashed. More threads would take memory, and the load could not use
+ * their bytes in time.
  */
 const THREADS = Math.min(3, Math.max(2, (globalThis.navigator?.hardwareConcurrency ?? 0) >> 2))
 /** Milliseconds to wait for a thread to start. */
 const PATIENCE = 10_000
 
-/** What a thread is asked. An array comes back with the answer. */
+/** A question to a thread. If it has an array, the array comes back with the answer. */
 export type DiskTask = { id: number } & (
   | { kind: 'hello' }
   | { kind: 'read' | 'write', name: string, start: number, length: number, array: ArrayBuffer }
@@ -21,8 +22,8 @@ export type DiskTask = { id: number } & (
 )
 
 /**
- * What it answers: how many bytes were read, and their hash; or why it failed. To `hello`, the lock
- * that it holds as long as it lives.
+ * The answer of a thread: how many bytes it has read, and their hash; or the reason why it failed.
+ * The answer to `hello` is the lock that the thread holds as long as it lives.
  */
 export interface DiskReply {
   id: number
@@ -36,12 +37,12 @@ export interface DiskReply {
 type Unnumbered<T> = T extends unknown ? Omit<T, 'id'> : never
 type InFlight = (answer: DiskReply) => void
 
-/** One thread, and the questions that it has not answered. */
+/** One thread, and its unanswered questions. */
 class Thread {
   #worker: Worker
   #inFlight = new Map<number, InFlight>()
   #lastId = 0
-  /** Why it answers nothing any more. */
+  /** The reason why it answers no more questions. */
   #ended: string | undefined
   #watching = new AbortController()
 
@@ -57,7 +58,7 @@ class Thread {
     this.#worker.onerror = () => this.end('its thread does not run')
   }
 
-  /** How many questions are not answered yet. */
+  /** The number of unanswered questions. */
   get waiting(): number {
     return this.#inFlight.size
   }
@@ -71,7 +72,7 @@ class Thread {
     })
   }
 
-  /** Resolves to whether it works. */
+  /** Resolves to whether the thread works. */
   async runs(): Promise<boolean> {
     const patience = setTimeout(() => this.end('its thread does not start'), PATIENCE)
     const { failed, lock } = await this.ask({ kind: 'hello' })
@@ -94,9 +95,9 @@ const folder = async (create = false): Promise<FileSystemDirectoryHandle> =>
   (await navigator.storage.getDirectory()).getDirectoryHandle(FOLDER, { create })
 
 export class Disk {
-  /** The threads that work, once they are needed. */
+  /** The working threads. `undefined` until they are needed. */
   #threads: Promise<Thread[]> | undefined
-  /** What the first thread writes. The others leave it alone. */
+  /** The files that the first thread writes. The other threads leave them alone. */
   #written = new Set<string>()
 
   /** `undefined` in a browser without such files. */
@@ -117,23 +118,23 @@ export class Disk {
   /** The size of every file, by name. */
   async sizes(): Promise<Map<string, number>> {
     const sizes = new Map<string, number>()
-    // Not in the standard types yet.
+    // The standard types do not have this yet.
     const entries = await folder(true) as unknown as AsyncIterable<[string, FileSystemFileHandle]>
     for await (const [name, handle] of entries) {
-      // Another tab may delete one meanwhile.
+      // Another tab may delete a file meanwhile.
       const file = await handle.getFile().catch(() => undefined)
       if (file) sizes.set(name, file.size)
     }
     return sizes
   }
 
-  /** Reads as many bytes as there are, at most `length`, into `array`, and hashes them. */
+  /** Reads at most `length` bytes into `array`, as many as there are, and hashes them. */
   async read(name: string, start: number, length: number, array: ArrayBuffer): Promise<DiskReply> {
     const threads = await this.#running()
     const thread = this.#written.has(name) ? threads[0] : idlest(threads)
     const answer = await thread?.ask({ kind: 'read', name, start, length, array })
     if (answer && answer.failed === undefined) return answer
-    // A thread that was killed or cannot read, or a page whose policy allows no workers.
+    // The thread was killed or cannot read, or the page's policy allows no workers.
     if (array.byteLength === 0) array = answer?.array ?? new ArrayBuffer(length)
     try {
       const file = await (await (await folder()).getFileHandle(name)).getFile()
@@ -156,7 +157,7 @@ export class Disk {
     }
     const hashed = await idlest(others)!.ask({ kind: 'hash', length, array })
     if (hashed.failed !== undefined || !hashed.array) return hashed
-    // Writing would make the file anew.
+    // Writing would create the deleted file again.
     if (!this.#written.has(name)) return { ...hashed, failed: 'the file was deleted' }
     const written = await first.ask({ kind: 'write', name, start, length, array: hashed.array })
     return { ...hashed, ...written }
@@ -167,16 +168,16 @@ export class Disk {
     return first?.ask({ kind: 'flush', name }) ?? { id: 0, failed: 'no thread runs' }
   }
 
-  /** Deletes a file. One that another tab has open stays. */
+  /** Deletes a file. A file that another tab has open stays. */
   async remove(name: string): Promise<void> {
     this.#written.delete(name)
     const threads = await this.#threads ?? []
     await Promise.all(threads.map(thread => thread.ask({ kind: 'close', name })))
-    // Fails if there is none.
+    // This fails if there is no such file.
     await (await folder(true)).removeEntry(name).catch(() => {})
   }
 
-  /** Ends the threads. What they were asked fails. */
+  /** Ends the threads. Their unanswered questions fail. */
   end(): void {
     void this.#threads?.then(threads => { for (const thread of threads) thread.end('it has ended') })
   }
@@ -187,7 +188,7 @@ export class Disk {
   }
 }
 
-/** Starts the threads: all of them or none. */
+/** Starts the threads: all of them, or none. */
 async function start(): Promise<Thread[]> {
   const threads: Thread[] = []
   try {
@@ -195,12 +196,13 @@ async function start(): Promise<Thread[]> {
     const run = await Promise.all(threads.map(thread => thread.runs()))
     if (run.every(Boolean)) return threads
   } catch {
-    // The page's policy, or a browser whose workers have none of their own.
+    // The page's policy forbids workers, or this is a browser whose workers have no workers of
+    // their own.
   }
   for (const thread of threads) thread.end('it does not run')
   return []
 }
 
-/** The thread that has least to do. */
+/** The thread with the fewest unanswered questions. */
 const idlest = (threads: Thread[]): Thread | undefined =>
   threads.toSorted((a, b) => a.waiting - b.waiting)[0]

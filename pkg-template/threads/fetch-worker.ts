@@ -1,5 +1,5 @@
-// A thread that makes requests and reads their responses. A browser makes a new array for whatever it has
-// received. On a fast connection that takes a thread as long as all else that a load does.
+// A thread that makes requests and reads their responses. A browser makes a new array for all bytes
+// that it receives. On a fast connection this takes a thread as long as the whole rest of a load.
 import type { Asked, Filled, Order, Report } from './fetching.js'
 
 // Declared here, because the standard types of pages and of workers cannot be used together.
@@ -44,7 +44,7 @@ function answer({ url, headers, patience, port }: Asked): void {
       const slow = setTimeout(() => controller.abort(), patience)
       const filled = await fill(order, reader)
       clearTimeout(slow)
-      // What comes now would be taken for the next bytes.
+      // Bytes that come from now on would be taken for the next bytes.
       if (filled.length < order.length) controller.abort()
       report(filled, [filled.array])
     })
@@ -60,7 +60,7 @@ async function fill(
   try {
     const reader = await stream
     while (length < wanted) {
-      // A read that fails keeps its array. So what has come is in another one.
+      // If a read fails, the stream keeps its array. So bytes that have come are in another array.
       const step = steps.pop() ?? new ArrayBuffer(STEP)
       const most = Math.min(STEP, wanted - length)
       const { done, value } = await reader.read(new Uint8Array(step, 0, most))
@@ -72,7 +72,7 @@ async function fill(
       if (done) break
     }
   } catch {
-    // Whoever ordered the bytes asks for the rest elsewhere.
+    // The thread that ordered the bytes asks for the rest in another way.
   }
   return { array, length }
 }

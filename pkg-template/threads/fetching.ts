@@ -1,10 +1,10 @@
 // Requests that other threads make, for the crate: see fetch-worker.ts.
 import { spawn } from './spawn.js'
 
-/** A machine with fewer processors has none to spare. */
+/** The fewest processors for these threads. A machine with fewer has none to spare. */
 const PROCESSORS = 4
 
-/** A request, whose port takes orders and brings reports. */
+/** A request. Its port takes orders and brings reports. */
 export interface Asked {
   url: string
   headers: [string, string][]
@@ -13,20 +13,26 @@ export interface Asked {
   port: MessagePort
 }
 
-/** Fill the array with the first or next `length` bytes of the response. `null` aborts the request. */
+/**
+ * An order to fill the array with the next `length` bytes of the response. `null` aborts the
+ * request.
+ */
 export type Order = { array: ArrayBuffer, length: number } | null
 
-/** The head of the response, and then an answer to each order; or that there is no response. */
+/** The head of the response, and then an answer to each order. `failed` if there is no response. */
 export type Report = { head: Head } | Filled | 'failed'
 
-/** What the crate reads of a response. */
+/** The part of a response that the crate reads. */
 interface Head {
   status: number
   type: ResponseType
   headers: [string, string][]
 }
 
-/** An array that came back. It has `length` bytes: fewer than ordered if the response broke off or is slow. */
+/**
+ * An array that came back. It has `length` bytes. They are fewer than ordered if the response broke
+ * off or is slow.
+ */
 export interface Filled {
   array: ArrayBuffer
   length: number
@@ -35,7 +41,7 @@ export interface Filled {
 export class FetchThreads {
   #all: Worker[] = []
   #running: Worker[] = []
-  /** Requests so far: the threads take turns. */
+  /** The number of requests so far. By this the threads take turns. */
   #requests = 0
 
   /** Whether this machine has enough processors for them. */
@@ -48,7 +54,8 @@ export class FetchThreads {
     try {
       for (let n = 0; n < threads; n++) this.#start()
     } catch {
-      // The page's policy, or a browser whose workers have none of their own.
+      // The page's policy forbids workers, or this is a browser whose workers have no workers of
+      // their own.
     }
   }
 
@@ -59,16 +66,16 @@ export class FetchThreads {
     )
     this.#all.push(thread)
     thread.onmessage = () => this.#running.push(thread)
-    // A load does without one whose script was not loaded.
+    // If a thread's script was not loaded, a load does without that thread.
     thread.onerror = event => event.preventDefault()
   }
 
-  /** Whether one runs by now. */
+  /** Whether one of the threads runs by now. */
   get running(): boolean {
     return this.#running.length > 0
   }
 
-  /** Asks for `url`, past the HTTP cache. Aborting `signal` ends all waits. */
+  /** Asks for `url` without the HTTP cache. Aborting `signal` ends all waits. */
   ask(url: string, headers: Headers, patience: number, signal: AbortSignal): ThreadRequest {
     const { port1, port2 } = new MessageChannel()
     const asked: Asked = { url, headers: [...headers], patience, port: port2 }
@@ -83,10 +90,10 @@ export class FetchThreads {
 
 /** A request in another thread. */
 export class ThreadRequest {
-  /** Resolves to what the crate reads of a `Response`. Rejects if there is none. */
+  /** Resolves to the part of a `Response` that the crate reads. Rejects if there is no response. */
   readonly response: Promise<object>
   #port: MessagePort
-  /** Those who wait for their arrays. */
+  /** The callers that wait for their arrays. */
   #waiting: ((filled: Filled | undefined) => void)[] = []
   #ended = false
 
@@ -112,8 +119,8 @@ export class ThreadRequest {
   }
 
   /**
-   * Fills `array` with the first or next `length` bytes of the response, or with those that come before it
-   * breaks off. If the thread keeps the array, another one comes back.
+   * Fills `array` with the next `length` bytes of the response, or with fewer if it breaks off. If
+   * the thread has lost the array, another one comes back.
    */
   async fill(array: ArrayBuffer, length: number): Promise<Filled> {
     if (this.#ended) return { array, length: 0 }

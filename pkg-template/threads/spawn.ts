@@ -1,15 +1,16 @@
-// Workers of the package's own scripts.
+// Makes workers of the package's own scripts.
 import { trustedScript, withTrustedWorkers } from '../trusted.js'
 
-/** Milliseconds after which a browser has surely fetched a script. */
+/** Milliseconds after which a browser has certainly fetched a script. */
 const FETCHED = 60_000
 
-/** What a worker throws whose script could not be fetched from another origin. */
+/** The error that a worker throws if its script could not be fetched from another origin. */
 export const NOT_LOADED = 'the worker’s script was not loaded'
 
 /**
- * The worker that `make` makes of the script at `url`. Where the package comes from another origin
- * than the page, one that imports that script: a worker's own must come from the page's origin.
+ * The worker that `make` makes of the script at `url`. A worker's script must come from the page's
+ * origin. If the package comes from another origin, the worker gets a script that imports the one
+ * at `url`.
  */
 export function spawn(url: URL, make: () => Worker): Worker {
   const onWeb = url.protocol === 'http:' || url.protocol === 'https:'
@@ -19,15 +20,15 @@ export function spawn(url: URL, make: () => Worker): Worker {
   try {
     return new Worker(trustedScript(script), { type: 'module' })
   } finally {
-    // The browser may fetch the script later than this line.
+    // The browser may fetch the script after this line has run.
     setTimeout(() => URL.revokeObjectURL(script), FETCHED)
   }
 }
 
 /**
- * A script that imports the one at `url`, and keeps messages for it until it is there. To a content
- * security policy an `import` statement of a worker is a worker, whose origin it would have to
- * name beside `blob:`, and `import()` is a script.
+ * A script that imports the one at `url`, and keeps messages for it until it is there. It uses
+ * `import()`. To a content security policy, a worker's `import` statement is another worker, so the
+ * policy would have to name its origin beside `blob:`. `import()` is only a script.
  */
 const importing = (url: string): string => `
   const early = []

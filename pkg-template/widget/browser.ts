@@ -1,4 +1,4 @@
-// The browser's own model, where it has one: Chrome's and Edge's `Summarizer`.
+// The browser's own model, if it has one: the `Summarizer` of Chrome and Edge.
 import type { SummarizeOptions } from '../types.js'
 
 /** The options of `model.summarize` that the browser's summaries have too. */
@@ -33,8 +33,8 @@ export async function browserCan(wish: Wish): Promise<'now' | 'later' | 'never'>
 }
 
 /**
- * The browser's summary as it comes, or `undefined` if the text is longer than it reads. Rejects
- * with the browser's errors.
+ * The browser's summary as it comes, or `undefined` if the text is too long for it. Rejects with
+ * the browser's errors.
  */
 export async function browserSummary(
   text: string, wish: Wish, onProgress: (fraction: number) => void, signal: AbortSignal

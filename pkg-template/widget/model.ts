@@ -1,24 +1,24 @@
-// The models of a page's widgets: all widgets with one address share one model.
+// The models of a page's widgets. All widgets with one address share one model.
 import { fetched } from '../error.js'
 import type { BitNet } from '../page/model.js'
 import type { Progress } from '../types.js'
 
-/** All but the widget itself is fetched when a summary is wanted. */
+/** The package without the widget. It is fetched when a summary is wanted. */
 const core = async () => (await fetched(() => import('../page/model.js'))).BitNet
 
-/** What a widget hears of its model. */
+/** The events of a model for its widgets. */
 export interface User {
   onProgress(progress: Progress): void
   /** The GPU was lost; the next summary brings the model back. */
   onLost(): void
 }
 
-/** A load, also one that has ended with a model. */
+/** A load. It may also have ended with a model. */
 interface Loading {
   model: Promise<BitNet>
   stop: AbortController
   isReady: boolean
-  /** What it has reported last. */
+  /** Its last report. */
   progress?: Progress
 }
 
@@ -31,17 +31,19 @@ export class SharedModel {
   /** Whether the GPU was lost since the last summary. */
   isLost = false
   #users = new Set<User>()
-  /** How many callers of `load` wait. */
+  /** The number of callers that wait in `load`. */
   #waiting = 0
   #loading: Loading | undefined
   #allow = () => {}
-  /** Resolves when the model may be downloaded: some widget's visitor or page has said so. */
+  /**
+   * Resolves when the model may be downloaded, because a widget's visitor or page has allowed it.
+   */
   readonly allowed = new Promise<void>(resolve => { this.#allow = resolve })
   #isAllowed = false
 
   /**
-   * The model at an address, for `user` until that leaves. With `integrity` its file must have that hash,
-   * and widgets that name another one share another model.
+   * The model at an address, for `user` until it leaves. With `integrity` its file must have that
+   * hash. Widgets that name another hash share another model.
    */
   static join(url: string, user: User, integrity?: string): SharedModel {
     const key = JSON.stringify([url, integrity])
@@ -76,20 +78,20 @@ export class SharedModel {
     this.#allow()
   }
 
-  /** How far the load is, if one runs and has reported. */
+  /** The progress of the load, if one runs and has reported. */
   get progress(): Progress | undefined {
     return this.#loading?.isReady ? undefined : this.#loading?.progress
   }
 
-  /** Bytes that are still to be downloaded: none once they are here; `undefined` if unknown. */
+  /** Bytes that are still to be downloaded. 0 once all have come; `undefined` if unknown. */
   async missing(signal?: AbortSignal): Promise<number | undefined> {
     if (this.#loading) return 0
     return (await core()).cache.missing(this.url, signal ? { signal } : {})
   }
 
   /**
-   * The model. The first call loads it, and so does the call after a failure. A load is aborted when
-   * all who wait for it have stopped.
+   * The model. The first call loads it, and so does the first call after a failure. A load is
+   * aborted when all callers that wait for it have stopped.
    */
   async load(signal: AbortSignal): Promise<BitNet> {
     signal.throwIfAborted()
@@ -129,11 +131,11 @@ export class SharedModel {
     return loading
   }
 
-  /** Tells of each loss of the GPU. After `dispose()` there are none. */
+  /** Tells the users of each loss of the GPU. After `dispose()` there are none. */
   async #watch(model: BitNet): Promise<void> {
     for (;;) {
       await model.lost
-      // A summary that fails may be the first to know.
+      // A summary that fails may have noticed the loss first.
       const isKnown = this.isLost
       this.isLost = true
       if (!isKnown) for (const user of this.#users) user.onLost()

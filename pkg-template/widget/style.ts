@@ -1,4 +1,4 @@
-// The widget's style. A page can change it by these custom properties and by ::part().
+// The widget's style. A page can change it with these custom properties and with ::part().
 
 export const STYLE = `
 :host {

@@ -1,15 +1,15 @@
-// Which text of the page a widget sums up.
+// Finds the text of the page that a widget summarises.
 import { fetched } from '../error.js'
 
-/** There is no text to sum up, or it cannot be found. */
+/** There is no text to summarise, or it cannot be found. */
 export class Unreadable extends Error {
   override name = 'no-text'
 }
 
 /**
- * The text of the element that `name` is the id of, or a CSS selector for; without a name, what
- * Mozilla's Readability takes for the article of this page, which may be empty. Throws `Unreadable`
- * if there is no such element.
+ * The text of an element. `name` is the id of the element, or a CSS selector for it. Without a
+ * name, it is the text of the article of this page, which Mozilla's Readability finds. It may be
+ * empty. Throws `Unreadable` if there is no such element.
  */
 export async function textOf(name: string | null): Promise<string> {
   return name ? element(name).innerText : article()
@@ -23,7 +23,7 @@ function element(name: string): HTMLElement {
 
 async function article(): Promise<string> {
   const { Readability } = await fetched(() => import('./readability.js'))
-  // It changes what it reads.
+  // Readability changes the document that it reads.
   const copy = document.cloneNode(true) as Document
   return new Readability(copy).parse()?.textContent ?? ''
 }

@@ -1,11 +1,11 @@
-// The widget's shadow DOM, and every change to it.
+// The widget's shadow DOM. All changes to it are here.
 import { STYLE } from './style.js'
 import type { Failure } from '../words.js'
 
 type Attributes = Record<string, string>
 type Content = string | HTMLElement
 
-/** An element with attributes and what is in it. An attribute without a value is `''`. */
+/** Makes an element with attributes and children. An attribute without a value is `''`. */
 function element<K extends keyof HTMLElementTagNameMap>(
   name: K, attributes: Attributes = {}, ...content: Content[]
 ): HTMLElementTagNameMap[K] {
@@ -85,30 +85,30 @@ export function buildView(root: ShadowRoot) {
       setBusy(true)
       if (focused) stop.focus()
     },
-    /** Asks the visitor, and resolves when that agrees. */
+    /** Asks the visitor. Resolves when the visitor agrees. */
     ask(text: string): Promise<void> {
       consent.hidden = false
       question.textContent = text
       if (root.activeElement === stop) agree.focus()
       return new Promise(resolve => { agree.onclick = () => resolve() })
     },
-    /** Takes the question away. */
+    /** Removes the question. */
     asked() {
       const focused = consent.contains(root.activeElement)
       consent.hidden = true
       if (focused) stop.focus()
     },
-    /** Shows how far a load is, and what else has happened. */
+    /** Shows the progress of a load, and its notes. */
     progress(fraction: number, text: string, notes: string[]) {
       loading.hidden = false
       bar.value = fraction
       step.textContent = text
-      // Screen readers read a list that changes; most reports bring no new note.
+      // Screen readers read a list again when it changes, and most reports bring no new note.
       if (notes.length !== loadNotes.childElementCount) {
         loadNotes.replaceChildren(...notes.map(note => element('li', {}, note)))
       }
     },
-    /** Hides what `progress` has shown. */
+    /** Hides everything that `progress` has shown. */
     loaded() {
       loading.hidden = true
       loadNotes.replaceChildren()

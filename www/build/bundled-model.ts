@@ -1,13 +1,13 @@
 // Serves the small model at /models/, in development and in the preview, and adds it to the built
-// site. So git holds it once.
+// site. So the model is in git only once.
 import { createReadStream, readFileSync, statSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { basename } from 'node:path'
 import type { Plugin } from 'vite'
 
 /**
- * Serves `file` as `models/<its name>`, and copies it there in a build. With an ETag and ranges, as
- * static hosts have them, a download that broke off can go on.
+ * Serves `file` as `models/<its name>`, and copies it there in a build. It sends an ETag and
+ * ranges, as static hosts do, so that a broken download can go on.
  */
 export function bundledModel(file: string): Plugin {
   const address = `models/${basename(file)}`
@@ -35,8 +35,8 @@ export function bundledModel(file: string): Plugin {
   return {
     name: 'bundled-model',
     configureServer: ({ middlewares }) => void middlewares.use(`/${address}`, serve),
-    // By itself, the preview compresses every file of a type that it does not know. Then a page
-    // could not tell how many bytes are still to come.
+    // Without this, the preview compresses every file of an unknown type. Then a page could not
+    // tell how many bytes are still to come.
     configurePreviewServer: ({ middlewares }) => void middlewares.use(`/${address}`, serve),
     generateBundle() {
       this.emitFile({ type: 'asset', fileName: address, source: readFileSync(file) })

@@ -1,5 +1,5 @@
-// Tells the service worker which files the site has. Workbox, the usual library, would bring some
-// 300 packages.
+// Tells the service worker which files the site has. The usual library for this, Workbox, would
+// bring some 300 packages.
 import { createHash } from 'node:crypto'
 import type { Plugin } from 'vite'
 
@@ -35,7 +35,10 @@ export function offlineFiles(): Plugin {
   }
 }
 
-/** Models are large, and the package stores them itself. */
+/**
+ * Whether a file belongs to the pages. Models do not: they are large, and the package stores them
+ * itself.
+ */
 function isPartOfPages(fileName: string): boolean {
   return !fileName.startsWith('models/') && !fileName.endsWith('.map')
 }

@@ -1,7 +1,7 @@
-// Where the reader writes: the field, Send and Stop, and their keys.
+// The form in which the reader writes: the field, Send and Stop, and their keys.
 import { byId } from '../shared/dom.ts'
 
-/** Connects the form. `send` gets what was written; the Stop button and Esc call `stop`. */
+/** Connects the form. `send` gets the written text. The Stop button and Esc call `stop`. */
 export function createComposer({ send, stop }: { send(text: string): void; stop(): void }) {
   const form = byId('composer', HTMLFormElement)
   const field = byId('prompt', HTMLTextAreaElement)
@@ -29,7 +29,7 @@ export function createComposer({ send, stop }: { send(text: string): void; stop(
   })
   field.addEventListener('input', update)
   field.addEventListener('keydown', event => {
-    // In an input method Enter chooses a character, and must not send.
+    // With an input method, Enter chooses a character, and must not send.
     if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
     event.preventDefault()
     form.requestSubmit()
@@ -43,12 +43,14 @@ export function createComposer({ send, stop }: { send(text: string): void; stop(
   return {
     write,
     focus: () => field.focus(),
-    /** Says whether there is a model to send to. */
+    /** Sets whether there is a model that can answer. */
     ready(now: boolean) {
       ready = now
       update()
     },
-    /** Says whether an answer is being generated. The reader may already write the next message. */
+    /**
+     * Sets whether an answer is being generated. Meanwhile the reader may write the next message.
+     */
     busy(now: boolean) {
       busy = now
       if (busy) field.value = ''
@@ -56,7 +58,7 @@ export function createComposer({ send, stop }: { send(text: string): void; stop(
       // The button that had the focus is hidden now.
       if (document.activeElement === document.body) (busy ? stopButton : field).focus()
     },
-    /** Puts back a message that got no answer, unless the reader has begun another. */
+    /** Puts a message back that got no answer, unless the reader has begun another one. */
     giveBack(text: string) {
       if (field.value === '') field.value = text
       update()

@@ -1,28 +1,28 @@
-// Whether a model fits this device, as far as a page can know. How much memory the GPU has, no page
-// can know.
+// Whether a model fits this device, as far as a page can know. A page cannot know how much memory
+// the GPU has.
 import { BitNet, type Availability } from 'tritloom'
 import { formatBytes } from 'tritloom/words'
 import { fileOf, type KnownModel } from './models.ts'
 
-/** What is known of this device. */
+/** Known facts about this device. */
 export interface Device {
   /** Whether there is a GPU to use, and its limits. */
   gpu: Availability
   /** Bytes that the browser would still store; undefined if it does not say. */
   free?: number
-  /** Bytes of stored models, which give way to a new one. */
+  /** Bytes of stored models, which are deleted if a new one needs the room. */
   replaceable: number
-  /** The addresses of the models that are stored whole. */
+  /** The addresses of the models that are stored as a whole. */
   stored: ReadonlySet<string>
 }
 
 export interface Verdict {
   fits: 'yes' | 'no' | 'unknown'
-  /** Why, as a sentence. */
+  /** The reason, as a sentence. */
   why: string
 }
 
-/** Asks the browser. Where it does not allow storage, nothing is known of that. */
+/** Asks the browser. If it does not allow storage, the facts about storage stay unknown. */
 export async function readDevice(): Promise<Device> {
   const gpu = await BitNet.availability()
   try {
@@ -45,8 +45,8 @@ export function judge(model: KnownModel, device: Device): Verdict {
   const { bytes, vocabulary } = model
   if (!gpu.available) return { fits: 'no', why: `No model can run here: ${gpu.reason}.` }
 
-  // The engine cuts weights to fit, and the context too. It cannot cut the scores of a token: an
-  // f32 for each token of the vocabulary, in one binding.
+  // The engine cuts weights to fit, and the context too. It cannot cut the scores of a token. They
+  // need one binding, with an f32 for each token of the vocabulary.
   const binding = gpu.limits.maxStorageBufferBindingSize
   if (vocabulary && binding && 4 * vocabulary > binding) {
     const needed = `It needs ${formatBytes(4 * vocabulary)} in one binding`

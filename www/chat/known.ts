@@ -1,11 +1,11 @@
-// The dialog with the known models: their facts, whether they fit, and a button that says how much
-// it downloads.
+// The dialog with the known models: their facts, whether they fit, and a button that says how many
+// bytes it downloads.
 import { byId, create } from '../shared/dom.ts'
 import { formatBytes, formatCount } from 'tritloom/words'
 import { judge, readDevice, type Device, type Verdict } from './fit.ts'
 import { FAMILIES, fileOf, pageOf, type Family, type KnownModel } from './models.ts'
 
-/** Gets the address and the name of the model that the reader wants. */
+/** Called with the address and the name of the model that the reader wants. */
 type Pick = (address: string, name: string) => void
 
 const VERDICTS: Record<Verdict['fits'], string> = {
@@ -70,13 +70,16 @@ function row({ weights, licence }: Family, model: KnownModel, device: Device, pi
   return item
 }
 
-/** What loads a model: a button, and a field for an address where only the repository is known. */
+/**
+ * The controls that load a model: a button. If only the repository is known, a field for the
+ * address too.
+ */
 function getting(model: KnownModel, device: Device, pick: Pick): HTMLElement {
   const { name, bytes } = model
   const [file, filesPage] = [fileOf(model), pageOf(model)]
   const form = create('form', 'getting')
   const isHere = file !== undefined && device.stored.has(file)
-  // A file that the reader names may have another size.
+  // A file that the reader names may have another size, so this one is approximate.
   const size = file ? formatBytes(bytes) : `some ${formatBytes(bytes)}`
   const button = create('button', '', isHere ? 'Load' : `Download ${size}`)
   button.append(create('span', 'visually-hidden', ` ${name}`))

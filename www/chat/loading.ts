@@ -1,15 +1,15 @@
-// The progress bar: shows a load and its notes, and lets the reader cancel it.
+// The progress bar. It shows a load and its notes, and lets the reader cancel it.
 import type { LoadOptions, Progress, ProgressNote } from 'tritloom'
 import { byId, create } from '../shared/dom.ts'
 import { describeNote, describeProgress } from 'tritloom/words'
 
-/** Runs loads under the progress bar. A new load cancels the one before. */
+/** Runs loads under the progress bar. A new load cancels the one before it. */
 export function createLoading() {
   const box = byId('loading', HTMLElement)
   const bar = byId('progress', HTMLProgressElement)
   const text = byId('progress-text', HTMLElement)
   const list = byId('load-notes', HTMLElement)
-  /** What is told while the model can be used already. */
+  /** The text while the model can be used but is still being stored. */
   const storing = byId('storing', HTMLElement)
   let current = new AbortController()
   let notes: ProgressNote[] = []
@@ -34,7 +34,7 @@ export function createLoading() {
   return {
     /**
      * Runs a load. Returns the notes of its progress, or null if a newer load has replaced it.
-     * Throws what the load throws.
+     * Throws the errors of the load.
      */
     async run(load: (options: LoadOptions) => Promise<void>): Promise<ProgressNote[] | null> {
       current.abort()

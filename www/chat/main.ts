@@ -50,12 +50,12 @@ async function start() {
   else await load(picker.choice())
 }
 
-/** Bytes that a load of an address would download. The load says what is wrong with an address. */
+/** Bytes that a load of an address would download. If an address is wrong, the load reports it. */
 function missing(address: string): Promise<number | undefined> {
   return BitNet.cache.missing(address).catch(() => 0)
 }
 
-/** Asks before a download: a link to this page may name any model of any site. */
+/** Asks before a download, because a link to this page may name any model of any site. */
 function ask(address: string, bytes: number | undefined) {
   const size = bytes === undefined ? 'How large it is, is not known.' : `It has ${formatBytes(bytes)}.`
   const { host } = new URL(address, location.href)
@@ -111,7 +111,7 @@ async function send(text: string) {
   }
 }
 
-/** Says that the GPU is gone, until the next answer shows that the model is back. */
+/** Shows that the GPU is gone, until the next answer shows that the model is back. */
 function showLoss() {
   const what = 'The GPU was lost: its driver was reset, or the browser took it away.'
   const next = 'Your next message brings the model back, which takes as long as loading it did.'

@@ -1,11 +1,11 @@
-// The models that people have. All but the bundled one are listed as their authors publish them:
-// we have not run those files.
+// The known models. All but the bundled one are listed as their authors publish them: we have not
+// run those files.
 import { BUNDLED_MODEL } from '../shared/bundled.ts'
 
 /** Models that have much in common. */
 export interface Family {
   name: string
-  /** What to know before choosing one. */
+  /** Facts to know before choosing one. */
   about: string
   licence: string
   /** The type of the weights. */
@@ -21,9 +21,9 @@ export interface KnownModel {
   parameters: string
   /** Bytes of the file, as reported. */
   bytes: number
-  /** Its repository on Hugging Face; absent for what comes with the page. */
+  /** Its repository on Hugging Face; absent for the model that comes with the page. */
   repository?: string
-  /** Its file there, or the address of a file; absent where only the repository is known. */
+  /** Its file there, or the address of a file; absent if only the repository is known. */
   file?: string
   /** Tokens of context, if reported. */
   context?: number
@@ -45,8 +45,8 @@ export const pageOf = ({ repository }: KnownModel): string | undefined =>
 
 const MIB = 2 ** 20
 
-// Of Bonsai and Falcon only the repositories are here: Bonsai's files are about to be renamed, and we
-// do not know what Falcon's are called.
+// Bonsai and Falcon are listed with their repositories only. Bonsai's files are about to be
+// renamed, and the names of Falcon's files are unknown to us.
 export const FAMILIES: readonly Family[] = [
   {
     name: 'With this page',

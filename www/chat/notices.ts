@@ -1,9 +1,9 @@
-// Messages above the conversation: what is missing, what went wrong.
+// Messages above the conversation, about missing features and errors.
 import type { Availability } from 'tritloom'
 import { byId, create } from '../shared/dom.ts'
 import type { Failure } from 'tritloom/words'
 
-/** Shows a box under a name, in place of the one before; null removes it. */
+/** Shows a box under a name. It replaces the box before; null removes that. */
 export function showNotice(name: string, box: HTMLElement | null) {
   const notices = byId('notices', HTMLElement)
   notices.querySelector(`[data-notice="${name}"]`)?.remove()
@@ -12,7 +12,7 @@ export function showNotice(name: string, box: HTMLElement | null) {
   notices.append(box)
 }
 
-/** A box with news that are no error. */
+/** A box with news that is no error. */
 export function noticeBox(text: string): HTMLElement {
   return create('div', 'notice', text)
 }
@@ -32,7 +32,7 @@ function alertBox(title: string, text: string): HTMLElement {
   return box
 }
 
-/** Says why no model can run, or that one will be slow. Gives whether one can run. */
+/** Shows why no model can run, or that one will be slow. Gives whether one can run. */
 export async function checkWebGPU(availability: Promise<Availability>): Promise<boolean> {
   const { available, reason, software, adapter } = await availability
   if (!available) {

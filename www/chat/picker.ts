@@ -1,8 +1,8 @@
-// The model picker: bundled, from an address, or a file.
+// The model picker: the bundled model, one from an address, or a file.
 import { BUNDLED_MODEL } from '../shared/bundled.ts'
 import { byId } from '../shared/dom.ts'
 
-/** What the reader picked. */
+/** The choice of the reader. */
 export interface Choice {
   source: string | File
   name: string

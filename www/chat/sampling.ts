@@ -12,12 +12,12 @@ const maxTokens = byId('max-tokens', HTMLInputElement)
 const thinking = byId('thinking', HTMLInputElement)
 const thinkingChoice = byId('thinking-choice', HTMLElement)
 
-/** Offers the switch of reasoning, if the model has one. */
+/** Shows the switch of reasoning if the model has one. */
 export function offerThinking(offered: boolean) {
   thinkingChoice.hidden = !offered
 }
 
-/** A greedy answer draws nothing, so these do not matter to it. */
+/** Disables these while answers are greedy, because a greedy answer draws nothing. */
 function update() {
   for (const input of [temperature, topK, topP, seed]) input.disabled = greedy.checked
 }
@@ -31,8 +31,8 @@ byId('sampling-defaults', HTMLButtonElement).addEventListener('click', () => {
 update()
 
 /**
- * The options as set. If one is out of range: null, after pointing at its field. An answer that is
- * drawn always has a seed, so that the page can show it.
+ * The options as they are set. If one is out of range, points at its field and gives null. A drawn
+ * answer always has a seed, so that the page can show it.
  */
 export function readSampling(): GenerateOptions | null {
   if (!form.reportValidity()) return null
@@ -47,7 +47,7 @@ export function readSampling(): GenerateOptions | null {
   return options
 }
 
-/** A seed of the page's own: the engine does not tell the one that it draws. */
+/** The page draws the seed, because the engine does not report the seed that it draws. */
 function randomSeed(): number {
   return crypto.getRandomValues(new Uint32Array(1))[0]!
 }

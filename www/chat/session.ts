@@ -1,10 +1,10 @@
-// The model in use and the conversation with it. Knows nothing of the page.
+// The model in use, and the conversation with it. This file knows nothing of the page.
 import { BitNet, BitNetError } from 'tritloom'
 import type { Chat, GenerateOptions, LoadOptions, ModelInfo, Stats, Token } from 'tritloom'
 
 /** An answer that is being generated. */
 export interface Answer {
-  /** Its reasoning and its text as they come. */
+  /** Its reasoning and its text, as they come. */
   tokens: AsyncIterable<Token>
   /** Settles after the last token; null if the answer was stopped. */
   stats: Promise<Stats | null>
@@ -19,12 +19,12 @@ export class Session {
   #answering = new AbortController()
   #onLost: () => void
 
-  /** `onLost` is called when the GPU is lost while no answer is being generated. */
+  /** `onLost` is called when the GPU is lost and no answer is being generated. */
   constructor(onLost: () => void) {
     this.#onLost = onLost
   }
 
-  /** Replaces the model. The old one is freed first: the GPU may not have room for both. */
+  /** Replaces the model. The old one is freed first, because the GPU may not have room for both. */
   async load(source: string | File, options: LoadOptions): Promise<void> {
     this.stop()
     await this.#model?.dispose()
@@ -44,7 +44,7 @@ export class Session {
     return this.#loaded().info
   }
 
-  /** Whether the GPU was lost since the last answer: the next one brings the model back. */
+  /** Whether the GPU was lost since the last answer. The next answer restores the model. */
   get isLost(): boolean {
     return this.#isLost
   }
@@ -74,7 +74,7 @@ export class Session {
     this.#answering.abort()
   }
 
-  /** Watches for losses as long as the model is in use. After `dispose()` there are none. */
+  /** Watches for losses while the model is in use. After `dispose()` there are none. */
   async #watch(model: BitNet) {
     for (;;) {
       await model.lost

@@ -17,19 +17,19 @@ export function createTranscript() {
   const log = byId('transcript', HTMLElement)
   const welcome = byId('welcome', HTMLElement)
 
-  /** Whether the end is in view. It stays there, unless the reader scrolls up. */
+  /** Whether the end is in view. It is kept in view unless the reader scrolls up. */
   let isAtEnd = true
   let top = 0
   log.addEventListener('scroll', () => {
     const distance = log.scrollHeight - log.scrollTop - log.clientHeight
-    // The end may have moved away since, as it does when the log gets smaller.
+    // The end may have moved away since, for example because the log got smaller.
     isAtEnd = distance < 40 || (isAtEnd && log.scrollTop >= top)
     top = log.scrollTop
   })
   const showEnd = () => {
     if (isAtEnd && welcome.hidden) log.scrollTop = log.scrollHeight
   }
-  // The field below grows with what is written in it.
+  // The field below grows with its text.
   new ResizeObserver(showEnd).observe(log)
 
   function keepInView(change: () => void) {
@@ -49,7 +49,7 @@ export function createTranscript() {
     log.append(turn)
     isAtEnd = true
     showEnd()
-    // Screen readers then read the answer once, when it is whole, and not every text as it comes.
+    // Then screen readers read the answer once, when it is whole, and not every text as it comes.
     log.ariaBusy = 'true'
 
     function end(...more: HTMLElement[]) {

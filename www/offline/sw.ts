@@ -1,7 +1,7 @@
-// The service worker: stores the pages' files, so that a second visit needs no network. Models are
-// not its business: the package stores them itself.
+// The service worker. It stores the files of the pages, so that a second visit needs no network. It
+// does not store models, because the package stores them itself.
 
-/** The files of the site. `build/offline-files.ts` writes them here in place of the name. */
+/** The files of the site. `build/offline-files.ts` writes them here in place of this name. */
 declare const OFFLINE_SITE: { version: string; files: string[] }
 declare const self: ServiceWorkerGlobalScope
 export {} // Makes this a module, which may declare a `self` of its own.
@@ -12,7 +12,7 @@ const NAME = PREFIX + version
 
 /**
  * The address under which a file is stored. A page is stored under its folder, because most hosts
- * redirect `index.html` to that, and a cache does not take redirects.
+ * redirect `index.html` to the folder, and a cache does not take redirects.
  */
 function address(url: string): string {
   const { origin, pathname } = new URL(url, self.registration.scope)
@@ -21,7 +21,7 @@ function address(url: string): string {
 
 async function keepSite(): Promise<void> {
   const cache = await caches.open(NAME)
-  // `reload` goes past the HTTP cache, which may hold files of an older version.
+  // `reload` skips the HTTP cache, which may hold files of an older version.
   await cache.addAll(files.map(file => new Request(address(file), { cache: 'reload' })))
 }
 
@@ -38,7 +38,7 @@ async function answer(request: Request): Promise<Response> {
 
 const kept = new Set(files.map(address))
 
-// There is no skipWaiting. A page that is open may still load files of its own version, which a new
+// There is no skipWaiting. An open page may still load files of its own version, which a new
 // service worker would not have.
 self.addEventListener('install', event => event.waitUntil(keepSite()))
 self.addEventListener('activate', event => {

@@ -1,4 +1,4 @@
-// Finding and making elements.
+// Finds and makes elements.
 
 /** The element of the page with this id. Throws if it is missing or of another class. */
 export function byId<T extends HTMLElement>(id: string, type: new () => T): T {
@@ -7,7 +7,7 @@ export function byId<T extends HTMLElement>(id: string, type: new () => T): T {
   return element
 }
 
-/** A new element with a class and text; text is never read as HTML. */
+/** A new element with a class and text. The text is never read as HTML. */
 export function create<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   className = '',

@@ -1,4 +1,4 @@
-// The page around the widget. It only adds that the page opens without a network next time.
+// The page around the widget. It only makes the page open without a network next time.
 import type { Progress } from 'tritloom'
 import 'tritloom/widget'
 import { byId } from '../shared/dom.ts'
@@ -13,12 +13,12 @@ document.addEventListener('tldr-progress', event => {
   show()
 })
 
-// The development server has no built site to keep.
+// The development server has no built site to store.
 if (import.meta.env.PROD && 'serviceWorker' in navigator) await keepPages()
 
 async function keepPages() {
   try {
-    // It has to be at the site's root, since it answers for files of other folders too: the
+    // It has to be at the site's root, because it answers for files of other folders too: for the
     // package's worker and its wasm.
     await navigator.serviceWorker.register(trusted('../sw.js'))
     await navigator.serviceWorker.ready
@@ -30,7 +30,10 @@ async function keepPages() {
   }
 }
 
-/** An address of ours, for hosts that require Trusted Types. The types do not know these yet. */
+/**
+ * An address of ours, for hosts that require Trusted Types. The standard types do not know these
+ * yet.
+ */
 function trusted(url: string): string {
   const { trustedTypes } = window as unknown as { trustedTypes?: TrustedTypes }
   return trustedTypes?.createPolicy('page', { createScriptURL: url => url }).createScriptURL(url) ?? url
