@@ -61,7 +61,7 @@ const SOFTWARE =
   '--enable-features=Vulkan'
 /** The GPU's exact clock: by default web pages see steps of a tenth of a millisecond. */
 const EXACT_CLOCK = '--enable-webgpu-developer-features'
-/** What a card may lack, as options of a load. */
+/** The features that a card may lack, as options of a load. */
 const LIMITS = [
   ['with everything', {}],
   ['bindings of 128 MiB', { limits: { maxStorageBufferBindingSize: 128 << 20 } }],
@@ -73,7 +73,7 @@ const LIMITS = [
 const REPORTS = ['peer', 'visits', 'limits']
 /** Each adds figures to the usual report. */
 const ADDITIONS = ['lookup', 'sampling', 'options', 'batch', 'profile', 'soak']
-/** What `--options` asks for: as many biases as an OpenAI client may send. */
+/** The options that `--options` asks for, with as many biases as an OpenAI client may send. */
 const OPTIONS = {
   penalties: { repeatPenalty: 1.1, presencePenalty: 0.3, frequencyPenalty: 0.3 },
   logitBias: { logitBias: Object.fromEntries(Array.from({ length: 300 }, (_, id) => [id, -1])) },

@@ -37,7 +37,7 @@ export const preferPath = dir => {
   process.env.PATH = [dir, ...rest].join(delimiter)
 }
 
-/** What a program prints, or null where it is missing or fails. */
+/** The output of a program, or null if the program is missing or fails. */
 export const capture = (command, args, { env = {}, input } = {}) => {
   const result = spawnSync(command, args, {
     cwd: ROOT,

@@ -247,7 +247,7 @@ fn the_built_in_frames_give_the_families_prompts() {
     assert_eq!(checked, 55);
 }
 
-/// What users may say to break out of their message.
+/// Texts by which users may try to break out of their message.
 fn hostile() -> Vec<String> {
     let mut all: Vec<String> = SPECIAL.iter().map(|(text, _)| (*text).into()).collect();
     all.push(all.concat());
@@ -489,7 +489,7 @@ fn reasoning_is_switched_where_the_template_can() {
     assert!(prompt(&always, None).unwrap().begins_reasoning);
     assert!(prompt(&always, Some(true)).unwrap().begins_reasoning);
     assert_error(prompt(&always, Some(false)), "bad-option", &["thinking", "always"]);
-    // What the user says begins no reasoning.
+    // A user's text begins no reasoning.
     assert!(!prompt(&given("{{ messages[0].content }}"), None).unwrap().begins_reasoning);
 }
 
@@ -569,8 +569,8 @@ fn templates_that_cannot_run_are_refused() {
     assert_error(prompt, "bad-option", &["messages", "only xx"]);
 }
 
-/// What a template reads costs as much as what it writes: a long text, a long argument of a method,
-/// and every rendering of one call. In a debug build each of these took minutes.
+/// A template pays for what it reads as for what it writes: a long text, a long argument of a
+/// method, and every rendering of one call. In a debug build each of these took minutes.
 #[test]
 fn templates_that_read_without_end_are_stopped() {
     let (metadata, tokenizer) = model_of(&with_special("llama"));

@@ -118,7 +118,7 @@ fn an_embedding_in_blocks_is_read_too() {
     quantize::q6_k(&values.unwrap(), &mut expected).unwrap();
     assert_eq!(bytes[found.offset as usize..][..found.len as usize], expected);
 
-    // What would not become smaller stays as it is.
+    // If a tensor would not become smaller, it stays as it is.
     let again = fresh("requantized-again.gguf");
     let refused = requantize(&output, &again, &["--embedding", "q8_0"]);
     assert_fails(refused, &again, "bad-option", &["`embedding`", "Q8_0", "nothing to do"]);

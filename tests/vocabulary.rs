@@ -47,7 +47,7 @@ const RETIRED: &[Retired] = &[
     Retired { pattern: r"\bclass Engine\b", instead: "LocalTransport", folders: &["pkg-template"] },
 ];
 
-/// What is read.
+/// The files and folders that are read.
 const CHECKED: &[&str] = &[
     "CHANGELOG.md",
     "CONTRIBUTING.md",

@@ -187,7 +187,7 @@ export async function measure({
     'top-p': { ...temperature, topP: 0.95 },
     'min-p': { ...temperature, minP: 0.05 }
   }
-  /** What `--options` asks for. */
+  /** The options that `--options` asks for. */
   const given = {
     ...options,
     'top-k, top-p and penalties': { ...best, ...options?.penalties },

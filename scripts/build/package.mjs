@@ -1,4 +1,4 @@
-// What npm gets beside the compiled code: package.json with the crate's version, and the texts.
+// Makes the other files of the npm package: package.json with the crate's version, and the texts.
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { cargoField, inRoot } from '../paths.mjs'

@@ -14,7 +14,7 @@ const ENTRY_BUDGETS = { './worker': 24_000 }
 const kilobytes = (bytes, digits = 0) => `${(bytes / 1000).toFixed(digits)} kB`
 const gzipped = bytes => gzipSync(bytes, { level: 9 }).length
 
-/** What was measured against its budget, in words; throws above it. */
+/** A size and its budget, in words. Throws if the size is above the budget. */
 const within = (what, said, size, budget, digits) => {
   const share = `${((100 * size) / budget).toFixed(0)} %`
   const whole = `${said}${kilobytes(size, digits)} gzipped of ${kilobytes(budget)} (${share})`

@@ -23,7 +23,10 @@ export const findBrowser = () => {
   return candidates.find(path => path && isExecutable(path)) ?? null
 }
 
-/** What `playwright install chromium` left, newest first. Playwright compares no sums, so the setup does not run it. */
+/**
+ * The browsers that `playwright install chromium` has left, newest first. Playwright compares no
+ * sums, so the setup does not run it.
+ */
 const ofPlaywright = () => {
   const caches = [
     process.env.PLAYWRIGHT_BROWSERS_PATH,

@@ -17,7 +17,7 @@ import { wasmBindgen, wasmPack } from './wasm-tools.mjs'
 import { wasmTarget } from './wasm-target.mjs'
 
 const FOR_RUST = [nodeVersion, linker, rust]
-/** What is in an array is installed at the same time. */
+/** The steps of an inner array run at the same time. */
 const FOR_BUILD = [...FOR_RUST, wasmTarget, [nodePackages, wasmPack, wasmBindgen]]
 const FOR_TESTS = [rustComponents, browser, firefox, vulkan]
 

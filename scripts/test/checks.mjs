@@ -19,7 +19,10 @@ import { TARGET, wasmEnvironment } from '../setup/wasm-target.mjs'
 import { buildTests, runDocTests, runTests } from './rust.mjs'
 import { readPlaywrightTimes } from './times.mjs'
 
-/** The test programs that run on each driver. What no driver can change is in tests/session. */
+/**
+ * The test programs that run on each driver. Tests whose result no driver can change are in
+ * tests/session.
+ */
 const ON_GPU = ['kernels', 'engine']
 
 /** Tests with this word in their path load the bundled model. A quick run leaves them out. */
@@ -83,7 +86,7 @@ const testOnSwiftShader = async ({ mode, hear }) => {
   await runTests(onGpu, hear, { args: libtestArgs[mode], env: { VK_DRIVER_FILES: icd } })
 }
 
-/** Fetches TypeDoc. What the pages say is tested without it. */
+/** Fetches TypeDoc. The contents of the pages are tested without it. */
 const makeDocs = ({ mode }) => (mode === 'all' ? buildDocs() : 'only with `all`')
 
 const makePackage = () => runOpen(process.execPath, [inRoot('scripts', 'build.mjs'), '--no-setup'])

@@ -34,7 +34,8 @@ fn bits(logits: &[f32]) -> Vec<u32> {
     logits.iter().map(|logit| logit.to_bits()).collect()
 }
 
-/// What the first of several calls gets that run together. The others have prompts of other lengths.
+/// The tokens of the first of several calls that run together. The others have prompts of other
+/// lengths.
 fn beside_seven(session: &mut Session, ids: &[u32], options: &GenerateOptions) -> Told {
     let found = Rc::new(RefCell::new(Told::new()));
     let calls = Calls::default();
@@ -156,7 +157,7 @@ fn a_chat_goes_on_with_the_same_bits_everywhere() {
     assert!(block_on(Setup::default().golden().restore(&mut &saved[..])).is_err());
 }
 
-/// What ends a reasoning is put behind a token that may have been computed already, or not.
+/// The text that ends a reasoning comes after a token that may have been computed already, or not.
 #[test]
 fn reasoning_that_is_cut_short_goes_on_with_the_same_bits() {
     let bytes = std::fs::read(path("tests/data/thinking/thinking.gguf")).unwrap();

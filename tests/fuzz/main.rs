@@ -1,5 +1,5 @@
-//! Random hostile files. Whatever the bytes are, the code that reads them ends soon, uses little
-//! memory, and returns a value or an error with a code; it never panics.
+//! Random hostile files. The code that reads them ends soon, uses little memory, and returns a
+//! value or an error with a code. It never panics, whatever the bytes are.
 //!
 //! Each target first tries the files in `tests/data/fuzz/TARGET`, then random ones for
 //! `FUZZ_SECONDS` (1 by default, or less). An input that fails is made as small as possible and written to

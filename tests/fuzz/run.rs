@@ -46,7 +46,7 @@ pub(crate) fn split(mut bytes: &[u8]) -> Vec<&[u8]> {
     files
 }
 
-/// What a target may use.
+/// The limits of a target.
 pub(crate) struct Limits {
     /// Bytes held at once for any input.
     pub(crate) memory: usize,

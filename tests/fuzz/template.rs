@@ -1,4 +1,4 @@
-//! Target: chat templates that nobody would write, with messages that nobody would send.
+//! Target: absurd chat templates, with absurd messages.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

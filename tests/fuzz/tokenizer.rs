@@ -1,4 +1,4 @@
-//! Target: the tokenizer, with vocabularies that nobody would train.
+//! Target: the tokenizer, with absurd vocabularies.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -252,7 +252,7 @@ fn target(bytes: &[u8]) {
                 }
             }
         }
-        // Whatever the file says, an untrusted text has no special token in it.
+        // An untrusted text has no special token in it, for any file.
         for id in tokenizer.encode_text(text).unwrap_or_default() {
             assert_eq!(tokenizer.special_text(id), None);
         }

@@ -24,7 +24,7 @@ struct Pass {
 }
 
 impl Pass {
-    /// What the kernel finds. `before` fills its buffer.
+    /// The result of the kernel. `before` fills its buffer.
     fn best(&self, gpu: &Gpu, before: &[BestOfBlock]) -> Vec<BestOfBlock> {
         let n_vocab = self.biases.len();
         let penalties = gpu
@@ -54,7 +54,7 @@ impl Pass {
         read(gpu, &best)
     }
 
-    /// What it is to find: the blocks of a row.
+    /// The expected result: the blocks of a row.
     fn expected(&self, row: usize) -> Vec<BestOfBlock> {
         let output = [&self.output[..], &self.uncertain, &self.ids[..=row]].concat();
         let logits = &self.rows[row];

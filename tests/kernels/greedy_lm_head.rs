@@ -32,7 +32,7 @@ struct LmHeads {
     sampling: Buffer<SamplingParams>,
 }
 
-/// What changes the logits of a text's tokens.
+/// The buffers that change the logits of a sequence's tokens.
 struct Text {
     penalties: Buffer<Penalties>,
     counts: Buffer<u32>,

@@ -139,7 +139,7 @@ impl Matrix {
     fn times(&self, x: &[f32], product: Product) -> (Vec<f32>, Vec<f32>) {
         let values = self.values();
         let sizes: Vec<f32> = values.iter().map(|v| v.abs()).collect();
-        // What is added and taken away again: codes count from 0.
+        // The share of the codes' zero, which kernels add and take away again: codes count from 0.
         let groups = self.codes.chunks(self.format.group).zip(&self.scales);
         let of_zero: Vec<f32> = groups
             .flat_map(|(codes, [scale, offset])| {
@@ -477,8 +477,8 @@ fn stream(gpu: &Gpu, k: usize) -> Stream {
     Stream { words: gpu.upload("stream", &vec![u32::MAX; Stream::words(k)]) }
 }
 
-/// What adds to the residual stream passes on what the products after the norm need. These give the
-/// bits of products of the norm, and of one more step that quantises.
+/// The kernel that adds to the residual stream also makes the input of the products after the norm.
+/// These products give the same bits as products of a norm and of one more step that quantises.
 #[test]
 fn products_of_the_stream_equal_products_of_its_norm() {
     let check = |gpu: &Gpu| {

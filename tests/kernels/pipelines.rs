@@ -47,7 +47,7 @@ fn pipelines_are_compiled_before_they_are_needed_or_when_they_are() {
     let rest = std::iter::from_fn(|| gpu.compile_next().map(block_on)).count();
     assert_eq!(rest, 2, "the second, and the one that does not compile");
 
-    // Nobody has needed that one yet.
+    // Nothing has needed that one yet.
     assert_eq!(last(&gpu, &[two], &y).unwrap(), [2]);
     let error = last(&gpu, &[broken], &y).unwrap_err();
     assert_eq!(error.code(), "internal");

@@ -37,7 +37,7 @@ struct LmHeads {
     n_leads: usize,
 }
 
-/// What one of them chose: the token, and the last one that could be drawn.
+/// The choice of one of them: the token, and the last one that could be drawn.
 type Chosen = (u32, [u32; 2]);
 
 impl LmHeads {

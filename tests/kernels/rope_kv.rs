@@ -54,7 +54,7 @@ fn check(
     let d_table = gpu.upload("rope_table", &rope_table(n_ctx, head_dim));
     let weights = [(); 2].map(|()| hard_weight(head_dim, &mut random));
     let norms_of_both = Norm { weight: gpu.upload("weights", &weights.concat()), eps: 1e-6 };
-    // What is left of the cache belongs to another text, before this one.
+    // The rest of the cache, before this sequence, belongs to another one.
     let first = n_ctx - pos - n_tokens;
     let step = Step { first: first as u32, ..step(pos, n_tokens) }.with_rows();
     run(gpu, &step, |p| match norms {

@@ -1,4 +1,4 @@
-// What pkg/ holds after a build, as it would be published.
+// The contents of pkg/ after a build, as it would be published.
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'

@@ -72,7 +72,7 @@ test('a chat is saved when its answers are there, and restored with all that it 
   const running = chat.send('e b c')
   const { messages, note } = await chat.save()
   await running.text()
-  // What the model sees of it, without a message that slid out.
+  // The messages that the model sees, without one that slid out.
   assert.deepEqual(messages.map(({ content }) => content), [...seen.at(-1), 'so 5 it'])
   const restored = Chat.restored(model, note)
   assert.deepEqual(restored.messages, chat.messages)

@@ -59,11 +59,11 @@ export const test = base.extend<{ serve: Serve }, { install: (app: string) => st
   }
 })
 
-/** What `serve` needs to serve the files of an app. */
+/** The arguments with which `serve` serves the files of an app. */
 export const filesOf = (app: string, port: number): Parameters<Serve> =>
   [[resolve('tests/web/server.mjs')], app, `http://localhost:${port}/control/count`, { PORT: String(port), ROOT: app }]
 
-/** What a page writes into itself. */
+/** The text that a page writes into itself. */
 export const result = async (page: Page, url: string) => {
   const said: string[] = []
   page.on('console', message => said.push(message.text()))

@@ -1,5 +1,5 @@
-// A release is one command away: `npm publish ./pkg`. What it would send, and what others' checkers
-// say of it. Nothing here reaches a registry.
+// A release is one command away: `npm publish ./pkg`. These tests check what it would send, with
+// the checkers of others too. Nothing here reaches a registry.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// What the widget does without elements: how much there is to download, and which models are shared.
-// The element itself is in tests/web/widget.spec.ts.
+// The parts of the widget that need no elements: how many bytes there are to download, and which
+// models are shared. The element itself is in tests/web/widget.spec.ts.
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 

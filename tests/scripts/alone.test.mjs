@@ -14,7 +14,7 @@ const PAGE = `
     found = { answer: await (0, eval)('(' + work + ')')(argument) }
   }`
 
-/** What the program is asked for: the driver's caches and their content. It adds a file to them. */
+/** The program that lists the driver's caches and their content, and adds a file to them. */
 const caches = async () => {
   const { readdirSync, writeFileSync } = await process.getBuiltinModule('node:fs')
   const { __GL_SHADER_DISK_CACHE_PATH: nvidia, MESA_SHADER_CACHE_DIR: mesa } = process.env

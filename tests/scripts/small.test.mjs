@@ -246,7 +246,7 @@ test('loads are told apart by where the bytes came from', () => {
       token: 2 * n,
       most: { renderer: n << 20, browser: 0, together: (2 * n) << 20 }
     },
-    // As where nobody can tell.
+    // As in a page that cannot find it out.
     stored: { compiled: n, rest: 0, whole: 500 * n, ready: n, token: n, most: {} }
   })
   const figures = loadFigures([load(1), load(3)])

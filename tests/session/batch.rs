@@ -163,7 +163,7 @@ fn each_call_gets_the_tokens_that_it_gets_alone() {
             let reason = if stopped { FinishReason::Abort } else { expected.stats.finish_reason };
             assert_eq!(stats.finish_reason, reason);
         }
-        // What they leave in the cache is whole.
+        // They leave whole sequences in the cache.
         let again = generate(&mut session, &asked[9].ids, &asked[9].options).unwrap();
         alone.forget();
         let expected = generate(&mut alone, &asked[9].ids, &asked[9].options).unwrap();
@@ -234,7 +234,7 @@ fn a_prompt_that_was_interrupted_has_the_same_logits() {
     assert_eq!(found[0].0, generate(&mut session, &long.ids, &long.options).unwrap().told);
 }
 
-/// What is wrong with one call is its own error. The others do not notice.
+/// If one call is wrong, only that call fails. The others do not notice.
 #[test]
 fn a_wrong_call_troubles_no_other() {
     let mut session = Setup::default().on_reference().like_a_card().context(100).small();

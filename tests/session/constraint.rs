@@ -18,7 +18,7 @@ use crate::setup::{Setup, generate, greedy, noise};
 /// Tokens of the small model.
 const N_VOCAB: usize = 264;
 
-/// What may follow the tokens of the answer so far.
+/// Says what may follow the tokens of the answer so far.
 type Rule = fn(&[u32]) -> Result<Follow>;
 
 struct Ruled {

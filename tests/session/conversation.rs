@@ -100,7 +100,7 @@ fn chats_take_turns_and_the_oldest_is_given_up_first() {
         let prompt = session.chat_prompt(chat, None).unwrap();
         let answer = generate(&mut session, &prompt, &greedy(5)).unwrap();
         chat.push(says(Role::Assistant, &answer.text));
-        // What a turn needs not compute again: the turns before it, but for the end of the last answer.
+        // A turn need not compute the turns before it again, except the end of the last answer.
         let turn = tokens(&session, &chat[chat.len() - 2..chat.len() - 1]).len();
         known.then(|| answer.stats.reused_tokens + turn + 1 >= prompt.len())
     };

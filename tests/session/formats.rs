@@ -71,7 +71,7 @@ fn in_shards(mut setup: Setup, bytes: u64) -> Setup {
     setup
 }
 
-/// What the reference says after the last of `ids`.
+/// The reference's logits after the last of `ids`.
 fn expected(file: &[u8], ids: &[u32]) -> Vec<f32> {
     let mut reference = block_on(Reference::load(&mut Reader::new(file))).unwrap();
     reference.forward(ids).unwrap().pop().unwrap()

@@ -80,7 +80,7 @@ fn an_f32_cache_gives_the_goldens() {
     check(&Setup::default().kv(KvType::F32), &[]);
 }
 
-/// What int8 rounds in keys and values changes no logit by half of the least lead.
+/// The rounding of keys and values to int8 changes no logit by half of the least lead.
 #[test]
 fn an_int8_cache_gives_the_goldens() {
     check(&Setup::default().kv(KvType::Int8), &["attention"]);

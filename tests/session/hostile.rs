@@ -77,7 +77,7 @@ fn nan_and_infinite_values_are_refused() {
     }
 }
 
-/// What is wrong is beyond the first slice, and is found with the tensor's name and its block's offset.
+/// The bad block is beyond the first slice. The error names the tensor and the block's offset.
 #[test]
 fn bad_blocks_are_refused_with_their_offset() {
     let sizes = Sizes { n_vocab: 264, n_embd: 256, n_layer: 1, n_head: 1, n_ff: 16_384 };

@@ -1,4 +1,5 @@
-//! The seed alone decides a sampled text. The draws are fair. What is told of each token.
+//! The seed alone decides a sampled text. The draws are fair. Log-probabilities are those of the
+//! tokens.
 
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! Saved chats go on elsewhere as if they had never left. What was not saved like that is refused.
+//! Saved chats go on elsewhere as if they had never left. Other bytes are refused.
 
 use std::fs;
 
@@ -134,8 +134,8 @@ fn a_chat_of_another_model_is_refused() {
     }
 }
 
-/// Whatever is damaged is refused, and the session goes on. A hash that was made to fit does not lead
-/// out of any buffer.
+/// All damaged bytes are refused, and the session goes on. A hash that was made to fit does not
+/// lead out of any buffer.
 #[test]
 fn damaged_and_forged_chats_are_refused() {
     let mut session = Setup::default().on_reference().golden();

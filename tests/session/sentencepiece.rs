@@ -50,14 +50,14 @@ fn an_answer_begins_without_a_space_and_a_continuation_with_one() {
         assert!(found.ids.iter().all(|&id| id >= FIRST_WORD), "{:?}", found.ids);
         let words: String = found.ids.iter().map(|id| format!(" w{}", id - FIRST_WORD)).collect();
         assert_eq!(found.text, if begins_text { &words[1..] } else { &words });
-        // What was asked and what was answered are the text of all tokens.
+        // The question and the answer together are the text of all tokens.
         let tokenizer = session.tokenizer();
         let all = tokenizer.decode(&[prompt, &found.ids].concat()).unwrap();
         assert_eq!(tokenizer.decode(prompt).unwrap() + &found.text, all);
     }
 }
 
-/// What ends a reasoning goes on after it, so no space comes in front.
+/// The text that ends a reasoning follows it directly, so no space comes in front.
 #[test]
 fn a_reasoning_is_ended_without_a_space() {
     let mut setup = Setup::default();

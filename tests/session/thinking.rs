@@ -31,7 +31,7 @@ fn says(role: Role, content: &str) -> Message {
     Message { role, content: content.into() }
 }
 
-/// What a generation says.
+/// The texts of a generation.
 #[derive(Debug, PartialEq)]
 struct Said {
     reasoning: String,
@@ -125,7 +125,7 @@ fn a_prompt_may_begin_the_reasoning() {
     assert_error(never, "bad-option", &["thinking"]);
 }
 
-/// Without a chat nobody asks for channels.
+/// Without a chat there are no channels.
 #[test]
 fn a_raw_prompt_has_no_channels() {
     let mut session = thinking("");

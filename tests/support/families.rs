@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{floats, json};
 
-/// What a model must compute.
+/// The results that a model must compute.
 #[derive(Clone, Debug)]
 pub struct Expected {
     /// The model's file in `tests/data/models`, without its extension.

@@ -72,7 +72,7 @@ fn byte_tokens_are_streamed_as_whole_characters() {
     assert_eq!(tokenizer.decode(&smile[..smile.len() - 1]).unwrap(), "\u{fffd}");
 }
 
-/// Whatever bytes a model makes, streaming gives the same text as decoding all of them at once.
+/// Streaming gives the same text as decoding all bytes at once, whatever bytes a model makes.
 #[test]
 fn streamed_rubbish_is_decoded_as_at_once() {
     let tokenizer = of(&tiny()).unwrap();

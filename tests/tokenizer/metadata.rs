@@ -32,7 +32,7 @@ fn the_official_files_tokenizer_is_accepted() {
     assert!(!tokenizer.add_bos());
     assert_eq!(tokenizer.stop(), [7, 9, eos, eot]);
 
-    // In a file of another architecture, nobody knows what is meant.
+    // In a file of another architecture, it is unknown what is meant.
     file.set("general.architecture", Kv::Str("llama".into()));
     assert_error(of(&file), "unsupported-model", &["no pre-tokenizer", "tokenizer.ggml.pre"]);
 }
@@ -217,7 +217,7 @@ fn the_closest_rules_are_taken_if_asked_for() {
     check_rules("closest", &tokenizer, default, false);
     assert!(tokenizer.notes()[0].contains("add_space_prefix"), "{:?}", tokenizer.notes());
     file.set("tokenizer.ggml.add_space_prefix", Kv::Bool(false));
-    // What is known is used, and needs no note.
+    // A known name is used, and needs no note.
     file.set("tokenizer.ggml.pre", Kv::Str("falcon".into()));
     let tokenizer = with(&file).unwrap();
     check_rules("falcon", &tokenizer, &rules[3], false);

@@ -52,8 +52,8 @@ fn untrusted_text_has_no_special_tokens_of_any_kind() {
     }
 }
 
-/// What a template says may become special tokens, what messages say may not. Otherwise the text is
-/// encoded as a whole: words may begin in one part and end in another.
+/// The text of a template may become special tokens, and that of messages may not. All other text
+/// is encoded as a whole: words may begin in one part and end in another.
 #[test]
 fn parts_of_a_text_have_different_trust() {
     for model in ["gpt2", "llama"] {

@@ -1,8 +1,8 @@
-// What crosses between a page and the model: arguments that are refused before they do, messages of
-// others, and generations that are stopped before they begin.
+// The border between a page and the model: arguments that are refused before they cross it,
+// messages of others, and generations that are stopped before they begin.
 import { expect, failure, load, RANDOM_MODEL, test } from './harness'
 
-/** What is no object, as JavaScript. */
+/** Values that are no object, as JavaScript. */
 const NO_OBJECTS = ['null', '7', `'use'`, 'true', '[]', '() => {}']
 
 test('every call refuses options that are no object', { tag: '@quick' }, async ({ shared }) => {

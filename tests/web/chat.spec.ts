@@ -28,7 +28,7 @@ const stopButton = (page: Page) => page.getByRole('button', { name: 'Stop' })
 const loadButton = (page: Page) => page.getByRole('button', { name: 'Load model' })
 const alert = (page: Page) => page.getByRole('alert')
 const known = (page: Page) => page.getByRole('dialog', { name: 'Known models' })
-/** What the dialog says of a model. */
+/** The entry of a model in the dialog. */
 const entry = (page: Page, name: string) =>
   known(page).getByRole('listitem').filter({ has: page.getByRole('heading', { name, exact: true }) })
 
@@ -81,14 +81,14 @@ function recordProgress() {
   new MutationObserver(look).observe(document, all)
 }
 
-/** What the progress line has said since this was called last. */
+/** The texts of the progress line since the last call. */
 const recorded = (page: Page) =>
   page.evaluate(() => (window as unknown as { seen: string[] }).seen.splice(0).join('\n'))
 
 interface Visit {
   page: Page
   check: () => void
-  /** What the progress line said at the first load. */
+  /** The texts of the progress line during the first load. */
   progress: string
 }
 
@@ -246,7 +246,7 @@ test('the known models are listed with size, licence and origin, as in the guide
       if (await item.getByLabel('Address of a GGUF file').isVisible()) withoutFile.push(name)
     }
   }
-  // Nobody has published the names of these files.
+  // The names of these files are not published.
   expect(withoutFile).toEqual([
     'Ternary-Bonsai 1.7B', 'Ternary-Bonsai 4B', 'Ternary-Bonsai 8B', 'Bonsai 1.7B', 'Bonsai 4B', 'Bonsai 8B',
     'Falcon-E 1B Instruct', 'Falcon-E 3B Instruct', 'Falcon3 7B Instruct, 1.58 bit'
@@ -259,7 +259,7 @@ test('the known models are listed with size, licence and origin, as in the guide
   expect(asked.filter(url => /\.gguf|huggingface/.test(url))).toEqual([])
 })
 
-test('a known model fits, does not fit, or nobody can know', async ({ chat: page }) => {
+test('a known model fits, does not fit, or it is unknown', async ({ chat: page }) => {
   // 300 MB free, and a GPU whose bindings hold the scores of 140 000 tokens.
   await page.evaluate(() => {
     const estimate = async () => ({ quota: 700e6, usage: 400e6 })

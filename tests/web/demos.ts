@@ -1,4 +1,4 @@
-// What the demos' tests share.
+// The parts that the demos' tests share.
 import { readFileSync } from 'node:fs'
 import { test as base, expect } from '@playwright/test'
 import type { BrowserContext, Page } from '@playwright/test'

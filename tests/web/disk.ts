@@ -8,7 +8,8 @@ export interface Disk {
   /** The bytes that it has room for. */
   size: number
   /**
-   * What `navigator.storage.estimate()` says: the truth, or, as in Chromium, that there is plenty.
+   * The answer of `navigator.storage.estimate()`: the truth, or, as in Chromium, that there is
+   * plenty.
    */
   estimate: 'true' | 'plenty'
   /**

@@ -67,7 +67,7 @@ const overcome: Record<string, Fault> = {
   'no Content-Length': { always: { length: null, ranges: false }, notes: ['not-resumable'], requests: 1 },
   'no Content-Length, with ranges': { always: { length: null }, notes: [], requests: 10 },
   gzip: { always: { gzip: true, ranges: false }, notes: ['not-resumable'], maxSent: 4 * SIZE },
-  'gzip that nobody asked for': { always: { gzip: true }, notes: ['not-resumable'], maxSent: 4 * SIZE },
+  'gzip that the load did not ask for': { always: { gzip: true }, notes: ['not-resumable'], maxSent: 4 * SIZE },
   'a part that is cut short': { then: [{}, { cut: 100_000, length: 100_000 }], notes: [], maxSent: SIZE + MIB },
   'a file that grows while it is read': {
     then: Array(3).fill({ size: SIZE }), always: { size: SIZE + 64 }, notes: ['restarted'], maxSent: 5 * SIZE, size: SIZE + 64
@@ -119,7 +119,10 @@ test('each request may be redirected to another address', async ({ shared }) => 
   expect((await storedModels(shared)).map(({ url, complete }) => [url, complete])).toEqual([[origin.url, true]])
 })
 
-/** What no load overcomes: the error's code, and whether a later load uses what came. */
+/**
+ * A failure that no load overcomes: the error's code, and whether a later load uses the bytes that
+ * came.
+ */
 interface Refusal {
   always: Reply
   then?: Reply[]

@@ -1,5 +1,5 @@
-// The package and the demos in Firefox. What they do is tested in Chromium; here is what another
-// WebGPU, other workers and another storage could break.
+// The package and the demos in Firefox. Their behaviour is tested in Chromium. These tests are
+// about the parts that another WebGPU, other workers and another storage could break.
 import { SLOW, STORY, WHO } from './demos'
 import { expect, firefoxPath, test } from './firefox'
 import type { FirefoxTab } from './firefox'

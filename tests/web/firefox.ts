@@ -37,7 +37,7 @@ interface Answer {
 
 /** One tab. It asks for questions with GET, and sends answers with POST. */
 class Tab {
-  /** What was thrown in its pages and nobody caught. */
+  /** The uncaught errors of its pages. */
   uncaught: string[] = []
   #waiting: ServerResponse | undefined
   #questions: string[] = []

@@ -3,9 +3,7 @@ import { expect, failure, GOLDEN_MODEL, goldens, load, RANDOM_MODEL, test } from
 
 const golden = (name: string) => goldens.find(golden => golden.name === name)!
 
-/**
- * What the golden model answers to `Who are you?`, and to `How small?` after its first sentence.
- */
+/** The golden model's answers to `Who are you?`, and to `How small?` after its first sentence. */
 const WHO = golden('who').greedy_text
 const SMALL = golden('follow_up').greedy_text
 /** Its first sentence: so many tokens. */

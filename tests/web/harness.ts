@@ -1,4 +1,4 @@
-// What the package's tests share: pages with the package in it, models, and a server that
+// The parts that the package's tests share: pages with the package in it, models, and a server that
 // misbehaves on request.
 import { readFileSync } from 'node:fs'
 import { test as base, expect } from '@playwright/test'
@@ -16,9 +16,11 @@ declare global {
     load(source: tritloom.Source, options?: tritloom.LoadOptions): Promise<tritloom.BitNet>
     /** The model that `load` gave last. */
     model: tritloom.BitNet
-    /** What the load in progress reported last. */
+    /** The last report of the load in progress. */
     progress: tritloom.Progress | undefined
-    /** What `makeFast` has changed: the threads of the page that run, and what undoes it. */
+    /**
+     * The changes of `makeFast`: the threads of the page that run, and a function that undoes them.
+     */
     fast: { threads: number, undo(): void }
     /** In a shared page: the worker that keeps its devices. See shared-page.mjs. */
     worker?: Worker
@@ -28,8 +30,8 @@ declare global {
 }
 
 /**
- * What most functions here need of a page. Firefox's pages have it too, although another library
- * drives them.
+ * The part of a page that most functions here need. Firefox's pages have it too, although another
+ * library drives them.
  */
 export type InPage = Pick<Page, 'evaluate' | 'url'>
 
@@ -107,7 +109,7 @@ export const expectedIds = ({ greedy, greedy_stopped: stopped }: Golden) => stop
 /** A page with the package in it. */
 export interface Harness {
   page: Page
-  /** Closes it, and fails if something was thrown in it that nobody caught. */
+  /** Closes it, and fails if an error in it was not caught. */
   close(): Promise<void>
 }
 
@@ -245,7 +247,7 @@ export const scripted = async (page: InPage, first: Script = {}, file = SPREAD_M
     url: new URL(`/script/${name}${file}`, page.url()).href,
     /** Another script for the same path; the requests so far are forgotten. */
     rewrite,
-    /** What the script holds goes on. */
+    /** Lets the held responses of the script go on. */
     release: async () => { await control('release') },
     requests: async (): Promise<Request[]> => (await control('script')).json() as Promise<Request[]>
   }
@@ -366,5 +368,5 @@ export const expectNeverBack = (reports: tritloom.Progress[]) => {
   expect(fractions).toEqual([...fractions].sort((a, b) => a - b))
 }
 
-/** What is stored on the device. */
+/** The models that are stored on the device. */
 export const storedModels = (page: InPage) => page.evaluate(() => window.tritloom.BitNet.cache.list())

@@ -19,8 +19,8 @@ const choose = async (page: Page, path: string) => {
     input.onchange = () => Object.assign(window, { file: input.files![0] })
   })
   await page.setInputFiles('input', path)
-  // Browsers look at a file when they are first asked about it. What changes before that is no
-  // change.
+  // Browsers look at a file when they are first asked about it. Earlier changes of it do not count
+  // as changes.
   await page.evaluate(() => (window as unknown as { file: File }).file.size)
 }
 
@@ -106,7 +106,7 @@ for (const worker of [true, false]) {
   test(`bytes that cannot be read are an error, ${where}`, async ({ shared }) => {
     const stream = (start: string) => `new ReadableStream({ async start(controller) { ${start} } })`
     const failures: Record<string, [code: string, message: RegExp, source: string]> = {
-      'a stream that somebody reads': ['bad-option|io', /lock|stream/i, `(() => { const stream = ${stream('')}; stream.getReader(); return stream })()`],
+      'a stream that is being read': ['bad-option|io', /lock|stream/i, `(() => { const stream = ${stream('')}; stream.getReader(); return stream })()`],
       'a stream that was read': ['bad-option|io', /lock|disturbed|stream/i, `(async () => { const response = await fetch('${RANDOM_MODEL}'); const stream = response.body; const reader = stream.getReader(); await reader.read(); return stream })()`],
       'a stream that fails': ['io', /./, stream(`controller.enqueue((${bytesOf(RANDOM_MODEL)}).subarray(0, 5000)); controller.error(new Error('unplugged'))`)],
       'a stream of half a file': ['bad-gguf', /./, stream(`controller.enqueue((${bytesOf(RANDOM_MODEL)}).subarray(0, 200000)); controller.close()`)],

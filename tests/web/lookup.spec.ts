@@ -35,8 +35,8 @@ test('the benchmark compares the same answers', async ({ shared }) => {
   for (const { plain, lookup, draftedTokens, acceptedTokens, draftPasses } of gains) {
     expect(plain.median).toBeGreaterThan(0)
     expect(lookup.median).toBeGreaterThan(0)
-    // What the model gives to these prompts repeats itself too, so drafts there must be, and some
-    // of them right.
+    // The model's answers to these prompts repeat themselves too. So there must be drafts, and some
+    // of them must be right.
     expect(draftPasses).toBeGreaterThan(0)
     expect(acceptedTokens).toBeGreaterThan(0)
     // A draft pass checks at most seven tokens.

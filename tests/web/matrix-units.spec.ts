@@ -15,7 +15,7 @@ const MEMORY = 48 << 10
 
 interface Adapter {
   config?: Partial<typeof CONFIG>
-  /** What its matrix units compute; without it their shaders do not compile. */
+  /** The results of its matrix units. Without this field, their shaders do not compile. */
   computes?: 'the products' | 'something else'
   matrixUnits?: boolean
   memory?: number
@@ -23,7 +23,7 @@ interface Adapter {
   late?: boolean
 }
 
-/** What was asked of the adapter, and the products of prompts of a model that was loaded there. */
+/** The requests to the adapter, and the products of prompts of a model that was loaded there. */
 const load = async ({ adapter, feature, memory, config, shaders: { real, emulated }, model }: {
   adapter: Adapter, feature: string, memory: number, config: object, shaders: typeof SHADERS, model: string
 }) => {

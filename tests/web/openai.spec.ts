@@ -1,5 +1,5 @@
-// OpenAI's own client asks a loaded model, in the worker and in this thread. What needs no GPU is
-// in tests/pkg/openai.test.mjs.
+// OpenAI's own client asks a loaded model, in the worker and in this thread. Tests that need no GPU
+// are in tests/pkg/openai.test.mjs.
 import type OpenAI from 'openai'
 import type * as tritloom from '../../pkg/index.js'
 import { expect, GOLDEN_MODEL, goldens, load, test } from './harness'
@@ -27,7 +27,7 @@ declare global {
   }
 }
 
-// What we give is of the client's types: `tsc` compares them.
+// Our results have the client's types: `tsc` compares them.
 export const whole = (given: tritloom.ChatCompletion): OpenAI.ChatCompletion => given
 export const chunk = (given: tritloom.ChatCompletionChunk): OpenAI.ChatCompletionChunk => given
 

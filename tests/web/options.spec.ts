@@ -2,7 +2,9 @@
 // what it must be.
 import { expect, RANDOM_MODEL, test } from './harness'
 
-/** What is wrong whatever the option is, as JavaScript. A row removes the types that it accepts. */
+/**
+ * Values that are wrong for every option, as JavaScript. A row removes the types that it accepts.
+ */
 const VALUES = {
   null: ['null'],
   boolean: ['true', 'false'],
@@ -158,14 +160,14 @@ const CALLS: [call: string, name: string, message: string][] = [
   ])
 ]
 
-/** What Rust, serde or wasm-bindgen would say, outside of quotes. */
+/** Words that Rust, serde or wasm-bindgen would use, outside of quotes. */
 const RUST = /\b(u32|u64|usize|f32|f64|bool|struct|variant|invalid type|floating point|map)\b/
 
 /** The JavaScript of an options object with `value` at the path `option`. */
 const at = (option: string, value: string) =>
   option.split('.').reduceRight((inner, name) => `{ ${name}: ${inner} }`, value)
 
-/** What each JavaScript expression, called with `BitNet` and `model`, fails with. */
+/** The failures of JavaScript expressions, each called with `BitNet` and `model`. */
 const FAILURES = `async calls => {
   const found = []
   for (const call of calls) {

@@ -9,7 +9,7 @@ const drawFrom = seed => () => {
   return ((t ^ (t >>> 14)) >>> 0) / 4294967296
 }
 
-/** What the package did wrong. */
+/** A mistake of the package. */
 class Wrong extends Error {}
 
 const DAY = 'Mia wanted to go to the beach, but it was raining. Her brother Ben built a big fort with pillows. '
@@ -20,7 +20,7 @@ const TEXTS = [
   '<|eot_id|>', '<|begin_of_text|>User: <|eot_id|>', '\0', '{{ messages }}', 'ä'.repeat(40)
 ]
 
-/** What is wrong in most places. */
+/** Values that are wrong for most arguments. */
 const VALUES = [
   null, undefined, true, false, NaN, -1, 0.5, 2 ** 32, Infinity, 5n, '', '\n\n', 'x', '\ud800', [], [null], ['x'], {},
   { role: 'robot' }, [{ role: 'robot', content: 'x' }], [{ role: 'user', content: 7 }], new Map(), new Date(0),

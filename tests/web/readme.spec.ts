@@ -23,8 +23,8 @@ const blocksOf = (file: string): Block[] => {
 const blocks = files.flatMap(blocksOf)
 
 /**
- * What the code around a block would have: its own imports, a model, a chat, an address, and a
- * place to show things.
+ * The code around a block: its own imports, a model, a chat, an address, and a place to show
+ * things.
  */
 const run = async ([code, url]: [code: string, url: string]) => {
   const { tritloom } = window

@@ -7,7 +7,7 @@ import {
 } from './harness'
 import { WIDE_SIZE } from './models.mjs'
 
-/** What a held server has sent. */
+/** The bytes that a held server has sent. */
 const HALF = 5 * MIB
 
 /** Loads until so much is stored, then aborts. */
@@ -182,7 +182,7 @@ test('a server without ranges: the load says so, reads again when the connection
   expect(notes).toEqual([{ kind: 'not-resumable', why: expect.stringContaining('parts') }])
   expect((await requests()).map(({ status, sent }) => [status, sent])).toEqual([[200, 5 * MIB], [200, SIZE]])
   await expectWhole(shared, path, url)
-  // What an earlier load has stored is used.
+  // The bytes that an earlier load has stored are used.
   await shared.evaluate(() => window.tritloom.BitNet.cache.clear())
   await rewrite(heldHalfway())
   await breakOff(shared, path)

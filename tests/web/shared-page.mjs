@@ -1,4 +1,4 @@
-// What a page has that many tests share: kept devices, a worker that keeps its own, and the way
+// The parts of a page that many tests share: kept devices, a worker that keeps its own, and the way
 // back to a page that no test has changed.
 import './kept-devices.mjs'
 
@@ -8,7 +8,7 @@ const url = URL.createObjectURL(new Blob([script], { type: 'text/javascript' }))
 /** Does as the package's worker does. Only one model at a time can be in it. */
 window.worker = new Worker(url, { type: 'module' })
 
-/** What tests put something else into. */
+/** The objects in which tests replace something. */
 const changeable = [
   globalThis, Navigator.prototype, GPU.prototype, StorageManager.prototype, FileSystemDirectoryHandle.prototype, IDBFactory.prototype,
   IDBObjectStore.prototype

@@ -44,8 +44,8 @@ const workersMade = () => (globalThis as unknown as { workersMade: Set<object> }
 const gpuBytes = () => (globalThis as unknown as { gpuBytesMade: number }).gpuBytesMade
 
 /**
- * What is held when no model is loaded. A model that was disposed of is freed when its worker gets to
- * that, and a load that was aborted early ends its worker when that has started.
+ * The memory that is held when no model is loaded. A model that was disposed of is freed when its
+ * worker gets to that, and a load that was aborted early ends its worker when that has started.
  */
 const held = async (page: Page, worker: Thread) => {
   const patience = { timeout: BOUND }
@@ -97,6 +97,7 @@ test('random calls end with the right answer or a code, and memory is where it w
   const after = found.at(-1)!
   expect(after.locks).toBe(before.locks)
   expect(after.heap).toBeLessThan(before.heap + MIB)
-  // Loads take 4 MiB each. What lives on in between may keep the next load from using them again.
+  // Loads take 4 MiB each. Objects that live on in between may keep the next load from using them
+  // again.
   expect(after.wasm).toBeLessThan(before.wasm + 16 * MIB)
 })

@@ -1,4 +1,4 @@
-// What the benchmark measures, by its own functions: memory over many chats, and where the time
+// The figures of the benchmark, by its own functions: memory over many chats, and where the time
 // goes.
 import { soak, wasmBytes, watchBuffers } from '../../scripts/bench/page.mjs'
 import { expect, failure, load, MIB, RANDOM_MODEL, test } from './harness'
@@ -48,7 +48,7 @@ function countWhatIsMade() {
   Object.assign(globalThis, { found })
 }
 
-test('the first answers after a load find all that they need: the KV cache grows while nobody waits', async ({ harness: page }) => {
+test('the first answers after a load find all that they need: the KV cache grows while no call waits', async ({ harness: page }) => {
   await load(page, { context: 64 }, RANDOM_MODEL)
   const worker = page.workers()[0]!
   await worker.evaluate(countWhatIsMade)
@@ -57,7 +57,7 @@ test('the first answers after a load find all that they need: the KV cache grows
       const prompt = Uint32Array.from({ length: 16 }, (_, i) => (i * 31 + run * 97 + 1) % window.model.info.vocabSize)
       await window.model.generate(prompt, { maxTokens: 8 }).text()
     }, run)
-    // What the answer left to do is done when the device has said yes to it.
+    // The work that the answer left is done when the device has agreed to it.
     await worker.evaluate(async () => {
       await Promise.all((globalThis as unknown as { found: Counting }).found.grown)
       await new Promise(resolve => setTimeout(resolve))

@@ -1,4 +1,4 @@
-// What lies on the device: found damaged, found lost, found written by another release.
+// Files on the device: found damaged, found lost, found written by another release.
 import { createHash } from 'node:crypto'
 import type { Page } from '@playwright/test'
 import {
@@ -366,7 +366,7 @@ test('where the stored file is not the one of `integrity`, the file at the addre
   const integrity = integrityOf(spreadModel())
   expect((await loadFailure(shared, path, { integrity, cache: 'only' })).code).toBe('integrity')
   expect((await loadFailure(shared, path, { integrity })).code).toBe('integrity')
-  // What is stored stays.
+  // Stored bytes stay.
   expect(await storedModels(shared)).toMatchObject([{ complete: true, bytes: SIZE + 4 }])
   await rewrite({})
   const { kinds } = await loadReporting(shared, path, { integrity })
@@ -551,7 +551,7 @@ test('a page that closes before a model is stored loses only what was not; no mo
     before = now
     return stands
   }, { intervals: [300] }).toBe(true)
-  // What a connection holds was sent too.
+  // The bytes that a connection holds were sent too.
   expect(before).toBeLessThanOrEqual(await bytes() + 16 * MIB)
   expect(before).toBeGreaterThan(8 * MIB)
   const stored = await bytes()

@@ -15,7 +15,7 @@ const summarize = (page: Page, text: string, options: tritloom.SummarizeOptions 
     return { text: await answer.text(), stats: await answer.stats, reports }
   }, [text, options] as const)
 
-/** What is reported of `passages` passages, and then of their summaries. */
+/** The reports for `passages` passages, and then for their summaries. */
 const rounds = (passages: number) =>
   [...Array.from({ length: passages + 1 }, (_, done) => `${done}/${passages}`), '0/1', '1/1']
 

@@ -11,7 +11,7 @@ import {
 const { then, always } = heldHalfway()
 const SLOW_HALF = { then, always: { ...always, pace: 32 << 10, ms: 20 } }
 
-/** What `heldHalfway` sends before the release. */
+/** The bytes that `heldHalfway` sends before the release. */
 const HELD = 5 * MIB
 
 const untilStored = (page: Page, bytes: number) =>
@@ -89,7 +89,8 @@ test('three loads in one page: one that downloads and one that waits are aborted
   expect(found).toEqual(['no more downloading', 'no more waiting'])
   await expectRandomModel(harness)
   expect((await storedModels(harness)).map(({ complete }) => complete)).toEqual([true])
-  // What the first had stored is not fetched again. The server may still send what it had been asked for.
+  // The bytes that the first had stored are not fetched again. The server may still send the bytes
+  // that it was asked for.
   expect(sent(await requests())).toBeLessThan(SIZE + 5 * MIB)
 })
 

@@ -1,4 +1,4 @@
-// What the browser adds to the tokenizer: the option, and Unicode's normal form.
+// The browser's part of the tokenizer: the option, and Unicode's normal form.
 import { expect, load, loadFailure, test } from './harness'
 
 test('an unknown pre-tokenizer is refused by name, unless the closest one is asked for', async ({ shared: page }) => {

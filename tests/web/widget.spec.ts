@@ -1,5 +1,6 @@
 // The widget by name, from a page's own origin and from another one, under the policies that the
-// documentation names. What it looks like and says is in tldr.spec.ts, which uses it in the demo.
+// documentation names. Its look and its texts are tested in tldr.spec.ts, which uses it in the
+// demo.
 import type { Page } from '@playwright/test'
 import { expect, GOLDEN_MODEL, server, test as base } from './harness'
 import { ELSEWHERE } from './ports'
@@ -27,7 +28,7 @@ const test = base.extend({
   }
 })
 
-/** What was told since the last call. */
+/** The events since the last call. */
 const told = (page: Page) => page.evaluate(() => (window as unknown as { told: string[] }).told.splice(0))
 
 /** Opens the page with two widgets, and adds the script that makes them work. */
@@ -81,7 +82,7 @@ test('asks before it downloads; all widgets of a page share one model; a strict 
   await page.evaluate(() => document.querySelector('#second')!.remove())
   await expect.poll(() => page.workers().length).toBe(0)
 
-  // What is stored needs no question.
+  // A stored model needs no question.
   await visit(page, '/as/strict/tests/web/widget.html', '/as/strict/pkg/widget.js')
   await click(page, 'first', 'Sum it up')
   await written(page, 'first')

@@ -1,4 +1,4 @@
-// An app for every bundler. What it finds out, it writes into the page.
+// An app for every bundler. It writes its results into the page.
 import { BitNet } from 'tritloom'
 import { tell } from './tell.js'
 

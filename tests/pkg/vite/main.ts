@@ -1,4 +1,4 @@
-// An app that knows the package from its README alone. What it finds out, it writes into the page.
+// An app that knows the package from its README alone. It writes its results into the page.
 import { BitNet, BitNetError } from 'tritloom'
 import type { GenerateOptions, Stats } from 'tritloom'
 

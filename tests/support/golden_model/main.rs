@@ -1,8 +1,8 @@
 //! Makes the model of `tests/data/golden`, which knows the texts of `texts.json` by heart.
 //!
 //! Its layers are random and do not change. Only the embedding is fitted. So every layer affects
-//! every choice, and no rounding does. What the finished model answers, and with which leads, is
-//! computed by `tests/data/golden/make.py`, which shares no code with this crate.
+//! every choice, and no rounding does. `tests/data/golden/make.py`, which shares no code with this
+//! crate, computes the finished model's answers and their leads.
 //!
 //! `cargo run --example golden_model` writes the model again; then run `make.py`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a tool of the tests")]
