@@ -1,12 +1,12 @@
 //! One file for each kernel: its descriptor, and the method of [`Recorder`](crate::gpu::Recorder)
-//! that records it. What each computes is in [`crate::reference::ops`], to which the tests compare
-//! it.
+//! that records it. [`crate::reference::ops`] has the same computations in plain Rust, with which
+//! the tests compare the kernels.
 //!
-//! A number that Rust and WGSL must agree on is a constant of the descriptor, which the recorder
+//! If Rust and WGSL must agree on a number, it is a constant of the descriptor, which the recorder
 //! writes into the shader's text. A shader that is written for one value asserts it.
 //!
-//! The products of one token are rows of the table in `products.rs`, put together from the pieces in
-//! `shaders/products/`.
+//! The products of one token are rows of the table in `products.rs`. Their shaders are put together
+//! from the parts in `shaders/products/`.
 //!
 //! To add another kernel: write `shaders/NAME.wgsl`, `src/kernels/NAME.rs` and `tests/kernels/NAME.rs`,
 //! and name it twice below. `tests/kernels` then checks that they fit together, and the browser
@@ -14,7 +14,7 @@
 
 use crate::gpu::Kernel;
 
-// Outside the macro, because rustfmt looks for no modules inside one.
+// These are outside of the macro, because rustfmt looks for no modules inside one.
 mod attention;
 mod attention_decode;
 mod attention_merge;

@@ -9,15 +9,15 @@ use crate::gpu::{
     Bound, Buffer, Const, Extent, Gpu, Kernel, Recorder, Step, Subgroups, Tuning, Used,
 };
 
-/// Bytes of workgroup memory that every adapter has. More would not help: longer rows would also need
-/// more registers than a thread has.
+/// The bytes of workgroup memory that every adapter has. More would not help, because longer rows
+/// would also need more registers than a thread has.
 const WORKGROUP_MEMORY: usize = 16 << 10;
 
-/// A row of more values is long: it has more threads, where a card allows them.
+/// The most values of a row that is not long. Long rows get more threads, if a card allows them.
 const LONG_ROW: usize = 8960;
 
-/// Threads that norm a long row, at most. With 1024, an NVIDIA H200 decodes a model of such rows 2 %
-/// slower.
+/// The most threads that norm a long row. With 1024, an NVIDIA H200 decodes a model of such rows 2
+/// % slower.
 const LONG_ROW_THREADS: u32 = 512;
 
 /// Rows of a workgroup that norms a long row.
@@ -51,8 +51,9 @@ impl RowGroups {
         ]
     }
 
-    /// For a product with rows of `k` values that norms its input. Unless they are long, each has
-    /// `lanes` lanes. Slots have two rows, but of long ones as few as the kernel needs: `least`.
+    /// For a product with rows of `k` values that norms its input. Rows that are not long have
+    /// `lanes` lanes each, and slots have two rows. Long rows have more lanes, and slots have as
+    /// few rows as the kernel needs: `least`.
     pub(super) fn normed(tuning: &Tuning, k: usize, lanes: u32, least: u32) -> Self {
         if k > LONG_ROW {
             return Self::long(tuning, least);
@@ -71,7 +72,8 @@ impl RowGroups {
         self.normed_consts_if(fit && !gpu.tuning.has_packed_dot())
     }
 
-    /// The same, where activations of 16 bits are in workgroup memory or not.
+    /// Like [`RowGroups::normed_consts`]. `wide` says whether the activations in workgroup memory
+    /// have 16 bits.
     pub(super) fn normed_consts_if(self, wide: bool) -> Vec<Const> {
         [self.consts(), vec![Const::Bool("WIDE", wide)]].concat()
     }
@@ -81,15 +83,16 @@ impl RowGroups {
         self.rows() * size_of::<f32>()
     }
 
-    /// The longest row whose activations of `size` bytes fit into workgroup memory, beside the sums
-    /// of `shaders/products/ternary.wgsl` and `others` bytes.
+    /// The longest row whose activations of `size` bytes fit into workgroup memory. The sums of
+    /// `shaders/products/ternary.wgsl` and `others` bytes are in it too.
     fn max_columns(self, subgroups: Option<Subgroups>, others: usize, size: usize) -> usize {
         let partials = match subgroups {
             None => self.workgroup,
             Some(Subgroups(lanes)) if lanes < self.workgroup => self.workgroup / lanes,
             Some(_) => 1,
         };
-        // The sum of squares with the largest value, the sum of the activations, those of two rows.
+        // First the sum of squares with the largest value, then the sum of the activations, then
+        // the sums of two rows.
         let bytes = |of_each: usize| (partials as usize * of_each).next_multiple_of(16);
         let sums = bytes(8) + bytes(4) + bytes(8);
         // Lanes read 64 values each in one step.
@@ -98,7 +101,8 @@ impl RowGroups {
     }
 }
 
-/// The weight of `norm`, to bind. Without one, `other` stands for it, and nothing of it is used.
+/// The weight of `norm`, for its binding. Without a norm, `other` is bound instead, and is not
+/// used.
 pub(super) fn weight_or(norm: Option<&Norm>, other: &Buffer<f32>) -> Buffer<f32> {
     match norm {
         Some(norm) => norm.weight.clone(),
@@ -106,13 +110,13 @@ pub(super) fn weight_or(norm: Option<&Norm>, other: &Buffer<f32>) -> Buffer<f32>
     }
 }
 
-/// The constants of a norm, or of none.
+/// The constants of a norm. Without an `eps` there is none.
 pub(super) fn norm_consts(eps: Option<f32>) -> Vec<Const> {
     vec![Const::Bool("NORM", eps.is_some()), Const::F32("EPS", eps.unwrap_or_default())]
 }
 
-/// Threads that norm a row of `k` values in a dispatch of its own. They are as many as in the
-/// products that norm it, so that all add up its squares in the same order.
+/// The threads that norm a row of `k` values in a dispatch of its own. They are as many as in the
+/// products that norm it, so that both add up its squares in the same order.
 pub(super) fn norm_threads(tuning: &Tuning, k: usize) -> u32 {
     if k > LONG_ROW && tuning.fused { long_row_threads(tuning) } else { tuning.norm_lanes }
 }
@@ -126,7 +130,8 @@ pub fn max_normed_columns(tuning: &Tuning, subgroups: Option<Subgroups>) -> usiz
     RowGroups::long(tuning, 2).max_columns(subgroups, 0, 1)
 }
 
-/// The same for [`Recorder::norm_gemv_rope_kv`], whose lanes also exchange their results.
+/// The longest row that [`Recorder::norm_gemv_rope_kv`] takes. Its lanes also exchange their
+/// results.
 pub fn max_rope_columns(tuning: &Tuning, subgroups: Option<Subgroups>) -> usize {
     let groups = RowGroups::long(tuning, 2);
     groups.max_columns(subgroups, groups.results(), 1)
@@ -165,7 +170,7 @@ pub(super) fn ternary_consts(rows: &ShardRows, product: Product, packed_dot: boo
     consts
 }
 
-/// Other constants of a kernel, and the steps that take them.
+/// Other constants for a kernel, and the test of the steps that take them.
 pub(super) struct Instead {
     pub(super) is_taken: fn(&Step) -> bool,
     pub(super) consts: Vec<Const>,
@@ -183,7 +188,7 @@ pub(super) struct TernaryProduct<'a> {
     /// The kernel's own constants.
     pub(super) consts: Vec<Const>,
     pub(super) instead: Vec<Instead>,
-    /// What the kernel binds after `w` and `w_scale`.
+    /// The buffers that the kernel binds after `w` and `w_scale`.
     pub(super) buffers: &'a [&'a dyn Bound],
 }
 
@@ -219,8 +224,9 @@ pub(super) fn dense_consts(rows: &ShardRows, ty: DenseType, first_group: usize) 
     consts
 }
 
-/// Where each of `shards` but the first begins among the rows of one dispatch. There are constants for
-/// as many as any kernel takes. Where there is no such shard, it begins at the end.
+/// Where each of `shards` but the first begins among the rows of one dispatch. There are constants
+/// for as many shards as any kernel takes. If there is no such shard, its constant is the end of
+/// the rows.
 pub(super) fn shard_consts(shards: &[Range<usize>]) -> Vec<Const> {
     const NAMES: [&str; 4] = ["SHARD_1", "SHARD_2", "SHARD_3", "SHARD_4"];
     let (first, end) = (shards[0].start, shards[shards.len() - 1].end);
@@ -238,8 +244,8 @@ pub(super) fn rows_of(shards: &[Shard]) -> Range<usize> {
     shards[0].rows.start..shards[shards.len() - 1].rows.end
 }
 
-/// The buffers of the shards, to bind where a kernel takes `together`. Where there are fewer, the first
-/// one stands for the others, and nothing of it is used.
+/// The buffers of the shards, for a kernel that binds `together` of them. If there are fewer, the
+/// first one is bound instead of the missing ones, and is not used there.
 pub(super) fn shard_buffers(
     shards: &[Shard],
     together: usize,
@@ -256,14 +262,15 @@ pub(super) fn shard_buffers(
 pub(super) struct LmHeadRows<'a> {
     pub(super) kernel: &'static Kernel,
     pub(super) embd: &'a Dense,
-    /// Shards that one dispatch reads, at most. The kernel binds the first of them first and the others
-    /// last.
+    /// The most shards that one dispatch reads. The kernel binds the first of them first and the
+    /// others last.
     pub(super) together: usize,
-    /// Rows of one workgroup. The workgroups of all shards are counted on, from `FIRST_GROUP`.
+    /// Rows of one workgroup. The workgroups of all shards are numbered together, from
+    /// `FIRST_GROUP` on.
     pub(super) rows_per_workgroup: usize,
     /// The kernel's own constants.
     pub(super) consts: Vec<Const>,
-    /// What the kernel binds after `embd`.
+    /// The buffers that the kernel binds after `embd`.
     pub(super) buffers: &'a [&'a dyn Bound],
 }
 
@@ -272,7 +279,7 @@ impl LmHeadRows<'_> {
         self.record_using(recorder, |shard| Used::Fixed(shard.buffer.bytes()));
     }
 
-    /// Like [`LmHeadRows::record`], but the kernel uses no more than `used(shard)` of a shard.
+    /// Like [`LmHeadRows::record`], but the kernel uses only `used(shard)` of a shard.
     pub(super) fn record_using(self, recorder: &mut Recorder<'_>, used: impl Fn(&Shard) -> Used) {
         let Self { kernel, embd, together, .. } = self;
         let mut first_group = 0;
@@ -295,7 +302,8 @@ impl LmHeadRows<'_> {
     }
 }
 
-/// Workgroups of a pass over `shards`, each with `rows_per_workgroup` rows. None has rows of two.
+/// The number of workgroups of a pass over `shards`, with `rows_per_workgroup` rows each. No
+/// workgroup has rows of two shards.
 pub(super) fn workgroups(shards: &[Shard], rows_per_workgroup: usize) -> usize {
     shards.iter().map(|shard| shard.rows.len().div_ceil(rows_per_workgroup)).sum()
 }
