@@ -586,7 +586,7 @@ export interface KernelTime {
   bytes: number
   /** `bytes` by `microseconds`, in GB/s. */
   gigabytesPerSecond: number
-  /** That rate as a share of `Profile.bandwidth`. */
+  /** `gigabytesPerSecond` as a share of `Profile.bandwidth`. */
   share: number
 }
 

@@ -65,8 +65,8 @@ fn take_leads(lane: u32, norm: f32) -> f32 {
     return greatest_end;
 }
 
-// A lower bound of the logit number top_k: at least top_k leads have lower ends that are not below
-// it. Called once, by the whole workgroup.
+// A lower bound of the top_k-th greatest logit: at least top_k leads have lower ends that are not
+// below it. Called once, by the whole workgroup.
 fn least_of_top_k(lane: u32) -> f32 {
     var found = 0u;
     for (var i = 0u; i < KEY_BITS; i++) {

@@ -208,7 +208,7 @@ pub struct Sampling {
     pub repeat_penalty: f32,
     /// Subtracted from the logits of tokens that the output has.
     pub presence_penalty: f32,
-    /// Subtracted from the logits of tokens that the output has, once for each time.
+    /// Subtracted from a token's logit once for each time that the output has the token.
     pub frequency_penalty: f32,
 }
 

@@ -27,8 +27,8 @@ export interface Form<Whole, Part, Logprobs> {
 }
 
 /**
- * Finds where the tokens of an answer begin, in characters. All tokens of one character begin where
- * it does.
+ * Finds where the tokens of an answer begin, in characters. If a character takes several tokens,
+ * all of them begin where it does.
  */
 export class Offsets {
   #decoder = new TextDecoder('utf-8', { ignoreBOM: true })

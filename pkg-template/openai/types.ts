@@ -71,7 +71,7 @@ export interface CompletionUsage {
   /** Tokens of reasoning and answer, of all choices together. */
   completion_tokens: number
   total_tokens: number
-  /** `cached_tokens`: those of the prompt that were not computed again. */
+  /** `cached_tokens`: tokens of the prompt that were not computed again. */
   prompt_tokens_details: { cached_tokens: number }
   completion_tokens_details: { reasoning_tokens: number }
 }

@@ -216,7 +216,7 @@ export class Chat {
     return [...this.#before, ...this.#answered(earlier), exchange.user]
   }
 
-  /** Those of the first `count` questions that have an answer, with their answers. */
+  /** The questions that have an answer, with their answers, among the first `count` exchanges. */
   #answered(count = this.#exchanges.length): Message[] {
     return this.#exchanges.slice(0, count).filter(({ answer }) => answer).flatMap(said)
   }

@@ -321,7 +321,7 @@ export class BitNet {
       this.#transport.call('generate', [await input(), options], { onItem, signal }))
   }
 
-  /** Runs a job together with others. */
+  /** Runs a job as soon as no queued job runs. Other shared jobs may run at the same time. */
   #share<T>(job: () => Promise<T>): Promise<T> {
     const result = this.#after(this.#last, job)
     this.#generated = Promise.allSettled([this.#generated, result]).then(() => {})

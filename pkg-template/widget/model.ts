@@ -65,7 +65,7 @@ export class SharedModel {
     if (this.#users.size > 0) return
     models.delete(this.#key)
     this.#loading?.stop.abort()
-    this.#loading?.model.then(model => model.dispose()).catch(() => {}) // Who waited has the error.
+    this.#loading?.model.then(model => model.dispose()).catch(() => {}) // Callers that waited have got the error.
     this.#loading = undefined
   }
 

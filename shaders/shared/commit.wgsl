@@ -6,7 +6,7 @@ struct Found {
     id: u32,
 }
 
-// The best of the blocks of this lane.
+// The best token of this lane's blocks.
 fn best_of_blocks(lane: u32) -> Found {
     var found = Found(0.0, NO_TOKEN);
     for (var i = 0u; i < (N_BLOCKS + WORKGROUP - 1u) / WORKGROUP; i++) {

@@ -26,7 +26,7 @@ pub use origin::Marked;
 pub use render::Inputs;
 pub use template::{Prompt, Template, TemplateChoice, no_template};
 
-/// Who says something.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -41,7 +41,7 @@ pub enum Role {
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// Who says it.
+    /// The message's author.
     pub role: Role,
     /// The text of the message.
     pub content: String,

@@ -59,7 +59,7 @@ impl Choosing {
 /// A chosen token.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
-    /// Its id; [`NO_TOKEN`] where no logit is a number.
+    /// Its id; [`NO_TOKEN`] if no logit is a number.
     pub id: u32,
     /// Its log-probabilities, if [`Choosing::logprobs`] asks for them.
     pub logprobs: Option<Logprobs>,

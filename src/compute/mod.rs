@@ -154,7 +154,7 @@ pub trait Opening {
     /// The part that is opened before the model's sizes are known: a device.
     type Opened;
 
-    /// Opens that part, while the file's header is read.
+    /// Opens the device, while the file's header is read.
     ///
     /// Errors: those of the device.
     fn open(self) -> impl Future<Output = Result<Self::Opened>>;
@@ -305,7 +305,7 @@ pub trait Compute: Steps {
 
     /// The best rate of the memory, in GB/s. Measured once.
     ///
-    /// Errors: `missing-feature` where there is no such measure.
+    /// Errors: `missing-feature` if it cannot be measured.
     fn bandwidth(&self) -> LocalBoxFuture<'_, Result<f64>>;
 
     /// Bytes that one greedy decode step with `pos` tokens in the cache has to read and write.

@@ -5,7 +5,8 @@ use serde::Serialize;
 /// How to hold the model.
 #[derive(Clone, Debug, Default)]
 pub struct EngineOptions {
-    /// Tokens of KV cache; `None`: the model's own limit, as far as a binding and 1 GiB hold it.
+    /// Tokens of KV cache; `None`: as many as the model allows, but no more than a binding and 1
+    /// GiB hold.
     pub context: Option<usize>,
     /// How the KV cache holds keys and values.
     pub kv: KvType,
@@ -26,16 +27,16 @@ pub struct EngineOptions {
 /// How the LM head, which is the embedding too, is held. Tokens and logits are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LmHead {
-    /// `Int8` where it is faster, else `F16`.
+    /// `Int8` if it is faster, else `F16`.
     #[default]
     Auto,
-    /// As in the file. Every token reads all of its bytes.
+    /// Held as in the file. Every token reads all bytes of the LM head.
     F16,
     /// Each value split into two bytes, in no more memory. A greedy token, or one drawn by the
     /// temperature alone, reads the upper bytes of all rows, and the lower bytes only of rows that
     /// could be the best, also with biases and penalties. A token drawn with top-k, top-p or min-p,
-    /// without biases and penalties, reads the lower bytes of the rows that may be kept, if these
-    /// should be few.
+    /// without biases and penalties, reads the lower bytes of the rows that may be kept, if few
+    /// rows are expected.
     Int8,
 }
 

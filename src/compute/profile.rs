@@ -25,7 +25,7 @@ pub struct KernelTime {
     pub bytes: u64,
     /// `bytes` by time, in GB/s.
     pub gigabytes_per_second: f64,
-    /// That rate, as a share of the memory's best rate.
+    /// `gigabytes_per_second` as a share of the memory's best rate.
     pub share: f64,
 }
 

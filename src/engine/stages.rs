@@ -18,7 +18,8 @@ pub(super) enum Source {
     /// The upper bytes of the LM head give approximate logits. Rows that may decide are then
     /// computed whole.
     Upper,
-    /// As `Upper`. If the rows that may decide do not suffice, the others are computed too.
+    /// Like `Upper`. If the rows that may decide turn out not to suffice, the other rows are
+    /// computed too.
     UpperThenRest,
     /// The plan that computes all logits.
     Logits,

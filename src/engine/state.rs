@@ -123,7 +123,7 @@ pub(super) struct State {
     pub(super) stream: Option<Stream>,
     /// The last token's hidden state after the last norm `[n_embd]`.
     pub(super) last: Buffer<f32>,
-    /// The same, as the input of a packed LM head `[max(1, few), n_embd]`.
+    /// The same hidden state, as the input of a packed LM head `[max(1, few), n_embd]`.
     pub(super) last_q: Option<QuantizedGroups>,
     /// The logits `[n_vocab]`. Greedy decoding needs no full logits, and keeps the approximate ones
     /// here.
@@ -559,7 +559,8 @@ fn n_qkv(config: &Config) -> usize {
     config.n_embd_q() + 2 * config.n_embd_kv()
 }
 
-/// The context that was asked for, or else the model's own, as far as a binding holds it.
+/// The tokens of context: as many as were asked for, or else as many as the model allows and a
+/// binding holds.
 fn context(
     gpu: &Gpu,
     config: &Config,

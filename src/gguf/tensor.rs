@@ -63,7 +63,7 @@ pub enum TensorType {
     Q2_0,
     /// Ternary codes in blocks of 128, which PrismML's fork of ggml wrote under the number of Q2_0.
     Q2_0Of128,
-    /// The same blocks of 128 under their own number.
+    /// Blocks as in `Q2_0Of128`, with a type number of their own.
     Pq2_0,
     /// Five ternary codes in a byte, in blocks of 256.
     Tq1_0,
@@ -127,7 +127,7 @@ pub mod type_id {
     pub const TQ2_0: u32 = 35;
     pub const I2_S: u32 = 36;
     pub const Q1_0: u32 = 41;
-    /// Also the number of the older blocks of 128.
+    /// Older files use this number for blocks of 128 too.
     pub const Q2_0: u32 = 42;
     pub const PQ2_0: u32 = 142;
 }

@@ -11,8 +11,8 @@ use super::value::{self, Value};
 pub struct Header {
     /// The format's version: 3 is the current one.
     pub version: u32,
-    /// Every tensor begins at a multiple of this many bytes. Readers assume 32 where the metadata
-    /// has no `general.alignment`.
+    /// Every tensor begins at a multiple of this many bytes. Readers assume 32 if the metadata has
+    /// no `general.alignment`.
     pub alignment: u64,
     /// Keys and values, in the file's order.
     pub metadata: Vec<(String, Value)>,

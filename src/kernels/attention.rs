@@ -22,7 +22,7 @@ pub struct KvCache {
     pub shape: AttentionShape,
     /// A row for each position, see [`AttentionShape::row_words`].
     pub keys: Buffer<u32>,
-    /// As `keys`.
+    /// The values, in rows like those of `keys`.
     pub values: Buffer<u32>,
 }
 

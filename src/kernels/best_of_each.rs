@@ -33,7 +33,7 @@ pub(super) const KERNEL: Kernel = Kernel {
 pub struct BestOfBlock {
     /// Its logit, with its bias and penalties.
     pub value: f32,
-    /// Its id; [`NO_TOKEN`] where no logit is a number.
+    /// Its id; [`NO_TOKEN`] if no logit is a number.
     pub id: u32,
     /// The model's own logit.
     pub logit: f32,

@@ -11,9 +11,9 @@ pub enum Role {
     OutputNorm,
     /// Divisors of RoPE's frequencies `[head_dim / 2]`.
     RopeFreqs,
-    /// The same, for contexts that are not extended.
+    /// Divisors of RoPE's frequencies, for contexts that are not extended.
     RopeFactorsShort,
-    /// The same, for extended contexts.
+    /// Divisors of RoPE's frequencies, for extended contexts.
     RopeFactorsLong,
     /// The norm before attention `[n_embd]`.
     AttnNorm,

@@ -34,7 +34,7 @@ pub struct OnCpu {
     /// How many steps may be in flight. More steps gain nothing here. They let tests behave as a
     /// card does.
     pub depth: Depth,
-    /// Whether generations draft unless told otherwise.
+    /// Whether generations draft by default.
     pub prompt_lookup: bool,
 }
 
@@ -112,8 +112,7 @@ struct Slot {
     /// The token that was chosen last.
     token: u32,
     choosing: Choosing,
-    /// The tokens that may be chosen, where the choosing is masked: after a step, or after each token of a
-    /// draft pass.
+    /// The masks, if the choosing is masked: one for a step, or one for each token of a draft pass.
     masks: Vec<Mask>,
     /// How often the output has each token of the sequence: 0 if the prompt alone has it.
     times: BTreeMap<u32, f32>,

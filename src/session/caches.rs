@@ -38,7 +38,7 @@ pub(super) struct Cached {
     room: Range<usize>,
     /// Whether a generation uses it.
     busy: bool,
-    /// The count of uses when it was last used.
+    /// When it was used last: the number of uses of any sequence up to then.
     used: u64,
 }
 

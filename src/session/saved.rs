@@ -49,7 +49,7 @@ struct Head {
     messages: Vec<Message>,
     /// The text of their prompt.
     text: String,
-    /// Their prompt.
+    /// The tokens of that prompt.
     prompt: Vec<u32>,
     /// The generated answers in it.
     answers: Vec<Answer>,

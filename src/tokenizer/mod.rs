@@ -57,9 +57,9 @@ enum Model {
 pub enum Special {
     /// None: the text is not trusted.
     None,
-    /// Those that the file calls user-defined, such as `<think>`, as in llama.cpp.
+    /// The tokens that the file calls user-defined, such as `<think>`, as in llama.cpp.
     UserDefined,
-    /// These and control tokens, such as `<|eot_id|>`.
+    /// User-defined tokens, and control tokens such as `<|eot_id|>`.
     All,
 }
 

@@ -1,4 +1,5 @@
-//! Unicode's normal form C: letters and their accents in one character where there is one.
+//! Unicode's normal form C: a letter and its accents become one character if there is such a
+//! character.
 
 use std::borrow::Cow;
 

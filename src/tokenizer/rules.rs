@@ -59,7 +59,7 @@ static QWEN_2: PreTokenizer = PreTokenizer {
     regexes: &[
         r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
     ],
-    // As in training. llama.cpp does not do it.
+    // The model was trained with normal form C. llama.cpp does not apply it.
     nfc: true,
     ignore_merges: false,
     add_bos: false,

@@ -66,7 +66,7 @@ pub struct StoredPart {
     pub start: u64,
     /// The number of bytes.
     pub length: u64,
-    /// Their SHA-256 in base64.
+    /// The SHA-256 of the bytes, in base64.
     pub sha256: String,
     /// Whether they are in a file of their own, at the same offset, and not in a blob.
     #[serde(default)]

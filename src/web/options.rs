@@ -27,8 +27,8 @@ const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 pub(super) enum CacheMode {
     /// From this device if it is stored, else from the network. Then it is stored.
     Use,
-    /// As `Use`, but the server is asked first, and a stored file is used only if the server has no
-    /// other now.
+    /// Like `Use`, but the server is asked first. A stored file is used only if the server has no
+    /// other version.
     Revalidate,
     /// From the network. The download replaces the stored file.
     Refresh,

@@ -23,7 +23,7 @@ const blocksOf = (file: string): Block[] => {
 const blocks = files.flatMap(blocksOf)
 
 /**
- * The code around a block: its own imports, a model, a chat, an address, and a place to show
+ * The code around a block: its own imports, a model, a chat, an address, and a function that shows
  * things.
  */
 const run = async ([code, url]: [code: string, url: string]) => {

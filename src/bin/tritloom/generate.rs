@@ -84,7 +84,7 @@ pub(crate) struct Generate {
     /// The chat template: `file`, `builtin` or a Jinja text [default: the file's if it works]
     #[arg(long, value_name = "TEMPLATE", conflicts_with = "raw")]
     template: Option<String>,
-    /// Draft greedy tokens where the text repeats itself [default: if that is faster]
+    /// Draft greedy tokens if the text repeats itself [default: if that is faster]
     #[arg(long, value_name = "BOOL")]
     prompt_lookup: Option<bool>,
     /// Compute on the CPU with the reference implementation, which is slow

@@ -72,8 +72,8 @@ impl Address {
     }
 
     /// Whether parts of the file can be requested. They cannot if the `Request` has an `integrity`,
-    /// because the browser compares it with every response. For `blob:` and `data:` it would gain
-    /// nothing.
+    /// because the browser compares it with every response. Parts of a `blob:` or `data:` address
+    /// would gain nothing.
     pub(super) fn has_ranges(&self) -> bool {
         let request = self.resource.dyn_ref::<Request>();
         self.is_lasting() && request.is_none_or(|request| request.integrity().is_empty())

@@ -14,9 +14,9 @@ const MARGIN: f64 = 0.01;
 
 /// Whether bytes will fit.
 pub(in crate::web) enum Room {
-    /// They will, as far as the browser knows, because these models have been deleted.
+    /// The bytes will fit, as far as the browser knows, because these models have been deleted.
     Made(Vec<StoredModel>),
-    /// They would not, even if all other models were deleted. So nothing was deleted.
+    /// The bytes would not fit, even if all other models were deleted. So nothing was deleted.
     Not {
         /// Bytes that would fit.
         possible: u64,

@@ -1,4 +1,4 @@
-//! Measures how much prompt lookup gains where the answer copies the prompt.
+//! Measures how much faster prompt lookup makes an answer that copies its prompt.
 
 use std::ops::ControlFlow;
 
@@ -13,8 +13,8 @@ use super::{TURN, without_lookup};
 /// For each measurement: one in this many tokens of the prompt differs from the answer, or none.
 const CHANGED: [Option<usize>; 2] = [None, Some(20)];
 
-/// The same answer with prompt lookup and without. The text alone decides how many drafts are
-/// accepted, so every run has the same number.
+/// The speeds of one answer with prompt lookup and without. The text alone decides how many drafts
+/// are accepted, so every run has the same number.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct LookupGain {

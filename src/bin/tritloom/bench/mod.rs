@@ -87,7 +87,7 @@ pub(crate) struct Bench {
     /// ones are used again
     #[arg(long)]
     deterministic: bool,
-    /// Use no subgroup operations, even where the adapter has them
+    /// Use no subgroup operations, even if the adapter has them
     #[arg(long)]
     no_subgroups: bool,
     /// Whether to multiply int8 values four at a time, or else fewer [default: the faster]

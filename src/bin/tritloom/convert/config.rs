@@ -69,7 +69,7 @@ const CLASSES: &[Class] = &[
         old: false,
         plain_heads: false,
         ropes: &["default", "linear", "yarn"],
-        // They mean nothing while `use_sliding_window` is false.
+        // These keys mean nothing while `use_sliding_window` is false.
         harmless: &["sliding_window", "max_window_layers"],
         ..LLAMA
     },

@@ -27,7 +27,7 @@ pub(super) struct Tensor {
     ty: TensorType,
     /// Elements in each dimension, the fastest first.
     ne: Vec<usize>,
-    /// Bytes of all rows.
+    /// The bytes of all rows together.
     len: usize,
     fill: Fill,
 }
