@@ -28,7 +28,7 @@ export function checkSignal(signal: unknown): void {
   check('signal', isSignal, 'must be an AbortSignal')
 }
 
-/** The signal of a call that has no other option. */
+/** Checks the options of a call that takes only a signal. Returns the signal. */
 export function signalOf(options: AbortOptions): AbortSignal | undefined {
   checkOptions(options, ['signal'])
   checkSignal(options.signal)
@@ -39,7 +39,7 @@ export function checkCallback(name: string, value: unknown): void {
   check(name, value === undefined || typeof value === 'function', 'must be a function')
 }
 
-/** Refuses all but these texts, in the words of the crate. */
+/** Refuses every value but these texts, with the message that the crate would give. */
 export function checkChoice(name: string, value: unknown, choices: readonly string[]): void {
   const quoted = choices.map(choice => `'${choice}'`)
   const said = `must be ${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`
@@ -54,7 +54,7 @@ export function checkText(name: string, value: unknown): void {
   check(name, typeof value === 'string', 'must be a string')
 }
 
-/** Refuses all but the numbers that fit the crate's u32. */
+/** Refuses every value but whole numbers that fit the crate's u32. */
 export function checkCount(name: string, value: unknown): void {
   const isCount = Number.isInteger(value) && Number(value) >= 0 && Number(value) < 2 ** 32
   check(name, isCount, 'must be an integer from 0 to 4294967295')

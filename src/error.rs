@@ -85,7 +85,7 @@ pub enum Error {
     Http {
         /// The status code.
         status: u16,
-        /// The address asked.
+        /// The address that was asked for.
         url: String,
     },
     /// The network brought no bytes: no connection, or one that broke.
@@ -117,7 +117,7 @@ pub enum Error {
     /// The caller allowed only the stored copy (`cache: 'only'`), and there is none.
     #[error("{url} is not stored on this device; load it once with the network on")]
     NotCached {
-        /// The address asked.
+        /// The address that was asked for.
         url: String,
     },
     /// The browser's storage failed, or the page may not use it.

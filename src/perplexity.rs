@@ -79,7 +79,7 @@ pub async fn perplexity(
 }
 
 impl Windows {
-    /// Checks these windows, and that a text of `len` tokens has something to score.
+    /// Refuses windows out of range, and texts that have no token to score.
     ///
     /// Errors: as [`perplexity`].
     pub fn check(&self, len: usize) -> Result<()> {

@@ -203,8 +203,8 @@ pub struct Sampling {
     pub min_p: f32,
     /// The same seed on the same adapter gives the same text.
     pub seed: u32,
-    /// Divides the positive logits of tokens that prompt or output have, and multiplies the negative
-    /// ones; 1 changes nothing.
+    /// Divides the positive logits of tokens that the prompt or the output has, and multiplies the
+    /// negative ones; 1 changes nothing.
     pub repeat_penalty: f32,
     /// Subtracted from the logits of tokens that the output has.
     pub presence_penalty: f32,

@@ -30,7 +30,7 @@ export function createElsewhere(device: Device, create: () => void): Promise<unk
   return device.createComputePipelineAsync(asked)
 }
 
-/** Calls `create`, which gets the `pipeline` that `createElsewhere` has compiled. */
+/** Calls `create`, in which the device gives the `pipeline` that `createElsewhere` has compiled. */
 export function createdElsewhere(device: Device, pipeline: unknown, create: () => void): void {
   exchanged(device, () => pipeline, create)
 }

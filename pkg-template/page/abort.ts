@@ -1,4 +1,4 @@
-// Calls that end early.
+// Helpers for calls that end early.
 
 /**
  * Makes one signal of several, and a promise that rejects with the reason of the first that aborts.

@@ -180,7 +180,7 @@ async function answer(
   onToken: (token: Token) => void
 ): Promise<Stats> {
   const generation = model.generate(beginning + text, options)
-  generation.stats.catch(() => {}) // The loop throws the same.
+  generation.stats.catch(() => {}) // The loop throws the same error.
   let said = ''
   let shown = 0
   let isWhole = false
@@ -277,7 +277,7 @@ async function inBatch<I, O>(
   const begin = () => {
     if (others) return
     others = Promise.all(Array.from({ length: Math.min(size, inputs.length) - 1 }, work))
-    others.catch(() => {}) // It is awaited when the first has ended.
+    others.catch(() => {}) // The others are awaited once the first job has ended.
   }
   await work()
   await others
@@ -374,7 +374,7 @@ class Total {
   #prefillSeconds = 0
   #decodeSeconds = 0
 
-  /** Notes when the summary begins. */
+  /** Records the time at which the summary begins. */
   begin(): void {
     this.#timeToFirstToken ??= performance.now() - this.#created
   }

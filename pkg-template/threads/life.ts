@@ -17,5 +17,5 @@ export const holdLock = (of: string): Promise<string | undefined> =>
 
 /** Calls `onEnd` when the thread that holds the lock has ended, unless `signal` aborts before. */
 export function whenFree(lock: string, signal: AbortSignal, onEnd: () => void): void {
-  navigator.locks.request(lock, { signal }, onEnd).catch(() => {}) // It was aborted.
+  navigator.locks.request(lock, { signal }, onEnd).catch(() => {}) // This rejects if `signal` aborts.
 }

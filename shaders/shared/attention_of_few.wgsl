@@ -29,7 +29,7 @@ const V_STEPS: u32 = (TILE + V_SLOTS - 1u) / V_SLOTS;
 
 var<workgroup> wq: array<vec4f, HEADS * QUADS>;
 var<workgroup> weights: array<vec2f, TILE>;            // a component for each head
-var<workgroup> sums: array<vec4f, HEADS * WORKGROUP>; // by head and lane
+var<workgroup> sums: array<vec4f, HEADS * WORKGROUP>; // one for each head and lane
 
 // The product of a vector of a key with the vectors of the query for the same values, which are
 // one, two or four. The caller loads the query's vectors. Browsers check every index whose range

@@ -11,8 +11,8 @@ alias Sums = subgroup_matrix_result<i32, 16, 16>;
 alias TileSums = array<Sums, 8>; // [4][2]: tokens, rows
 
 const BLOCK: u32 = 8u;
-const LINE: u32 = 4u * PITCH; // from one row, or token, to the next
-const NEXT: u32 = 16u * LINE; // from one matrix to the next
+const LINE: u32 = 4u * PITCH; // distance from one row, or token, to the next
+const NEXT: u32 = 16u * LINE; // distance from one matrix to the next
 
 // The part of the tile that a subgroup computes.
 fn part_of(lane: u32, subgroup: u32) -> u32 {

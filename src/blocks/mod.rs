@@ -168,7 +168,7 @@ pub static TABLE: &[BlockType] = &[
 ];
 
 impl BlockType {
-    /// Whether the values are -1, 0 and +1 times a scale, or two of these.
+    /// Whether the values are -1, 0 and +1 times a scale, or only two of these three.
     pub fn is_ternary(&self) -> bool {
         self.bits <= 2
     }

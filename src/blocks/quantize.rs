@@ -34,7 +34,7 @@ pub fn q6_k(values: &[f32], out: &mut Vec<u8>) -> Result<(), usize> {
             *scale = best_scale(group, codes);
         }
         if !scales.iter().all(|scale| scale.is_finite()) {
-            // The squares of the values are too large.
+            // The sum of the squares overflowed.
             return f16::INFINITY;
         }
         let largest =

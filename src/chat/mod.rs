@@ -32,9 +32,9 @@ pub use template::{Prompt, Template, TemplateChoice, no_template};
 pub enum Role {
     /// Says how the model has to answer.
     System,
-    /// Asks.
+    /// The user, who asks.
     User,
-    /// Answers.
+    /// The model, which answers.
     Assistant,
 }
 

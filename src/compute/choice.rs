@@ -10,7 +10,7 @@ pub const NO_TOKEN: u32 = u32::MAX;
 /// How tokens are chosen, and which log-probabilities come with them. The default is greedy.
 #[derive(Clone, Debug, Default)]
 pub struct Choosing {
-    /// The settings.
+    /// The settings for sampling.
     pub sampling: Sampling,
     /// Biases, which are added to the logits of some tokens.
     pub bias: Rc<LogitBias>,

@@ -135,7 +135,7 @@ pub struct Depth {
 /// Facts about the implementation, for people and reports.
 #[derive(Clone, Debug, Default)]
 pub struct About {
-    /// Its name for people: a GPU's adapter.
+    /// Its name for people, which is that of a GPU's adapter.
     pub adapter: String,
     /// How it holds keys and values.
     pub kv: KvType,

@@ -17,11 +17,11 @@ pub struct Profile {
 pub struct KernelTime {
     /// The kernel and its variant.
     pub kernel: String,
-    /// Dispatches of it.
+    /// The number of its dispatches in the step.
     pub calls: usize,
     /// The time of all its dispatches, each from its first instruction to its last.
     pub microseconds: f64,
-    /// Bytes that they have to read and write, each counted once.
+    /// Bytes that these dispatches have to read and write, each counted once.
     pub bytes: u64,
     /// `bytes` by time, in GB/s.
     pub gigabytes_per_second: f64,

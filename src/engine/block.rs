@@ -157,7 +157,7 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// The products of a block.
+    /// The table of a block's products.
     fn table<'b>(&self, block: &'b Block, next: Option<&'b Norm>) -> [Row<'b>; 4] {
         let activation = self.config.architecture.activation;
         [

@@ -62,7 +62,7 @@ pub struct Choices {
 }
 
 impl Choices {
-    /// Waits for the token after each.
+    /// Waits for the chosen tokens, one after each token of the pass.
     ///
     /// Errors: `device-lost`.
     pub async fn take(self) -> Result<Vec<Choice>> {

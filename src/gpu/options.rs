@@ -10,7 +10,7 @@ pub struct GpuOptions {
     pub power_preference: Option<String>,
     /// Upper bounds on what the adapter grants.
     pub limits: LimitCaps,
-    /// Features to do without.
+    /// Which optional features to use.
     pub features: FeatureCaps,
     /// Whether to refuse an adapter that is a CPU. If `features.software` asks for a CPU, it is not
     /// refused.

@@ -19,7 +19,7 @@ pub(super) struct Pipeline {
     source: String,
     pub(super) layout: wgpu::BindGroupLayout,
     compiled: OnceLock<wgpu::ComputePipeline>,
-    /// Whether compiling it ahead of use has begun.
+    /// Whether another thread has begun to compile it before its use.
     is_begun: AtomicBool,
 }
 

@@ -123,7 +123,7 @@ struct Instead {
 }
 
 impl Dispatch {
-    /// Encodes it for `step`, which is number `index` in the buffer of steps.
+    /// Encodes the dispatch for `step`, which is number `index` in the buffer of steps.
     pub(super) fn encode(&self, pass: &mut wgpu::ComputePass<'_>, step: &Step, index: usize) {
         let instead = self.instead.iter().find(|instead| (instead.is_taken)(step));
         let Way { pipeline, workgroups } = instead.map_or(&self.way, |instead| &instead.way);
@@ -228,7 +228,7 @@ impl<'gpu> Recorder<'gpu> {
         Self { gpu, step: step.clone(), plan: Plan::default(), open: Vec::new() }
     }
 
-    /// Everything recorded since the last call, as a plan.
+    /// Gives everything that was recorded since the last call, as a plan.
     pub fn finish(&mut self) -> Plan {
         self.end_segment();
         std::mem::take(&mut self.plan)

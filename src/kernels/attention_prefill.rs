@@ -12,7 +12,8 @@ const MAX_HEADS: usize = 4;
 /// Values of a head that one workgroup sums.
 const MAX_VALUES: usize = 128;
 
-/// Each thread computes an eighth of the rows, and a sixteenth of the keys or values.
+/// Threads in a workgroup. Each computes an eighth of the rows, for a sixteenth of the keys or
+/// values.
 const WORKGROUP: u32 = 128;
 
 pub(super) const KERNEL: Kernel = Kernel {

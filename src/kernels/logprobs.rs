@@ -17,9 +17,9 @@ pub const N_RECORDS: usize = FEW;
 pub struct Record {
     /// The row's token. In a step that chooses one token, it is the chosen one.
     pub id: u32,
-    /// Its logit.
+    /// The logit of that token.
     logit: f32,
-    /// The greatest logit.
+    /// The greatest logit of the row.
     greatest: f32,
     /// The sum of exp(logit - greatest) of all tokens.
     weights: f32,

@@ -28,7 +28,7 @@ pub const fn probed_sums(count: usize) -> usize {
 
 impl Recorder<'_> {
     /// `sums` `[probed_sums()]` = the sum, modulo 2³², of every [`PROBED_TOGETHER`] vectors of
-    /// `data`. The kernel takes the time of reading alone.
+    /// `data`. The kernel takes hardly longer than reading takes.
     pub fn probe_read(&mut self, data: &Buffer<[u32; 4]>, sums: &Buffer<u32>) {
         let groups = probed_sums(data.len()) as u32;
         self.dispatch(

@@ -116,7 +116,7 @@ const ROUNDING: f32 = 3e-7;
 /// temperature.
 const NATS: f32 = 8.0;
 
-/// With a greater top-p or temperature, too many tokens share the weight.
+/// The greatest top-p and temperature. With greater ones, too many tokens share the weight.
 const MAX_SHARE: f32 = 0.99;
 const MAX_TEMPERATURE: f32 = 1.0;
 
@@ -195,7 +195,7 @@ pub struct Rescored {
     /// `[3, rescored_blocks()]`: these keys, then the most that a block's rows without a logit can
     /// weigh together, then the limit. See `rescore_kept.wgsl`.
     pub(super) blocks: Buffer<u32>,
-    /// `[1]`: whether the logits of these rows are needed.
+    /// `[1]`: whether the logits of the rows that were left out are needed.
     pub(super) rest: Buffer<u32>,
 }
 

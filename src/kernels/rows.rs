@@ -137,7 +137,7 @@ pub fn max_rope_columns(tuning: &Tuning, subgroups: Option<Subgroups>) -> usize 
     groups.max_columns(subgroups, groups.results(), 1)
 }
 
-/// The constants of rows of `k` values, more than `LONG_ROW`, in these kernels.
+/// The constants of these kernels for rows of `k` values, if that is more than `LONG_ROW`.
 pub fn long_row_consts(tuning: &Tuning, k: usize) -> Vec<Const> {
     [vec![Const::size("K", k)], RowGroups::long(tuning, 2).consts()].concat()
 }

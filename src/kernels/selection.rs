@@ -26,10 +26,10 @@ use crate::sampling::{MAX_LOGPROBS, Sampling};
 use super::workgroups::{VOCAB_BLOCK, WORKGROUP, vocab_blocks};
 use crate::compute::NO_TOKEN;
 
-/// Bins of one workgroup's histogram.
+/// The number of bins, which one workgroup's histogram holds.
 const N_BINS: usize = 1024;
 
-/// Bins for each unit of logit / temperature.
+/// Bins for each nat, which is a unit of logit / temperature.
 const BINS_PER_NAT: f32 = 32.0;
 
 /// [`Sampling`] in the form that the sampling kernels read; `struct Sampling` in

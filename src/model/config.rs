@@ -112,7 +112,7 @@ impl Config {
     fn check(&self) -> Result<()> {
         for (name, size) in [("embedding_length", self.n_embd), ("feed_forward_length", self.n_ff)]
         {
-            // A scale of activations is for 32 of them.
+            // Every 32 activations share a scale.
             if !size.is_multiple_of(32) {
                 return unsupported(format!("{name} {size} is not a multiple of 32"));
             }

@@ -5,7 +5,7 @@
 pub enum Role {
     /// The embedding `[n_embd, n_vocab]`.
     TokenEmbd,
-    /// The LM head `[n_embd, n_vocab]`. Where a file has none, the embedding is the LM head too.
+    /// The LM head `[n_embd, n_vocab]`. If a file has none, the embedding is the LM head too.
     Output,
     /// The last norm `[n_embd]`.
     OutputNorm,

@@ -1,4 +1,5 @@
-//! The rotary embedding: by what angle each pair of elements of a head rotates at each position.
+//! The rotary embedding: the angle by which each pair of elements of a head rotates at each
+//! position.
 
 use std::f64::consts::PI;
 
@@ -39,7 +40,8 @@ pub struct Rope {
     pub attn_factor: f64,
 }
 
-/// The angles of RoPE, computed in f64: those of f32 are far off at large positions.
+/// The angles of RoPE. They are computed in f64, because angles in f32 are far off at large
+/// positions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Angles {
     /// The angle of each pair at position 1, `[head_dim / 2]`.

@@ -301,7 +301,7 @@ impl Compute for Computer {
     fn copy_cache(&self, from: usize, to: usize, n: usize) {
         let row = self.row();
         for values in self.layers.borrow_mut().cache_buffers() {
-            // Its memory grows with what is computed.
+            // The memory of the cache grows with the positions in use.
             values.resize(values.len().max((from.max(to) + n) * row), 0.0);
             values.copy_within(from * row..(from + n) * row, to * row);
         }

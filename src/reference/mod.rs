@@ -78,9 +78,9 @@ struct Block {
 }
 
 enum Matrix {
-    /// `scale` times codes of −1, 0 or 1. Its input is rounded to int8.
+    /// A matrix of `scale` times codes of −1, 0 or 1. Its input is rounded to int8.
     Ternary { codes: Vec<i8>, columns: usize, scale: f32 },
-    /// Any values.
+    /// A matrix of any values.
     Floats { values: Vec<f32>, columns: usize },
 }
 

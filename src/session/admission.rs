@@ -125,7 +125,7 @@ impl Session {
         Ok(())
     }
 
-    /// The tokens of a call's prompt, and how many it may generate.
+    /// The tokens of a call's prompt, and how many tokens the call may generate.
     fn checked(&mut self, call: &Call<'_>) -> Result<(Vec<u32>, usize)> {
         call.options.check(self.info.vocab_size)?;
         let ids = match &call.prompt {

@@ -56,9 +56,9 @@ pub(super) struct Caches {
 /// How many positions of the KV cache a sequence needs.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
-    /// A range with fewer positions is too small for it.
+    /// The fewest positions that it can begin with.
     pub(super) least: usize,
-    /// It never uses more positions than these.
+    /// The most positions that it can use.
     pub(super) most: usize,
 }
 

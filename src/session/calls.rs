@@ -22,7 +22,7 @@ pub enum Prompt {
     Chat {
         /// Its messages.
         messages: Vec<Message>,
-        /// Whether the model is to reason first; `None`: as its template has it.
+        /// Whether the model is to reason first; with `None`, its template decides.
         thinking: Option<bool>,
     },
 }

@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn the_speed_of_a_card_decides_the_size() {
-        // About 10 000 tokens a second, 2 800, 1 100, 500, 300 and 20.
+        // These cards compute about 10 000 tokens a second, 2 800, 1 100, 500, 300 and 20.
         assert_eq!(sizes(512, 5000, 95), [64, 512, 512, 512, 512, 512]);
         assert_eq!(sizes(512, 5000, 340), [64, 256, 512, 512, 512, 512]);
         assert_eq!(sizes(512, 5000, 900), [64, 128, 128, 128, 128, 128]);

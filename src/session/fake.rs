@@ -74,7 +74,7 @@ impl Fake {
         (self.next)(&cache[..=pos])
     }
 
-    /// A step counts its token.
+    /// Counts the token of a step.
     fn count(&self, id: u32, pos: usize) {
         let mut counted = self.counted.borrow_mut();
         assert_eq!(counted.len(), pos, "position {pos} is counted");

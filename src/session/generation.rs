@@ -44,7 +44,7 @@ pub(super) struct Generation<'a> {
     pub(super) output: Output,
     /// Decides which tokens may follow, if the caller gave a constraint.
     pub(super) constraint: Option<Box<dyn Constraint>>,
-    /// The tokens that may follow; `None` once the engine has them.
+    /// The mask of the tokens that may follow; `None` once the engine has it.
     pub(super) mask: Option<Mask>,
     pub(super) stats: Stats,
     pub(super) started: Instant,
@@ -117,7 +117,7 @@ impl Generation<'_> {
         self.prompt + self.limit - 1
     }
 
-    /// The room for its sequence of `len` tokens.
+    /// The room that its sequence needs when it has `len` tokens.
     pub(super) fn wanted(&self, len: usize) -> Wanted {
         let most = self.most().max(len);
         Wanted { least: most.min(len + MIN_ROOM), most }
@@ -237,7 +237,7 @@ impl Generation<'_> {
         Ok((self.stats.completion_tokens >= self.limit).then_some(Next::End))
     }
 
-    /// Ends the reasoning as the model would have done.
+    /// Ends the reasoning with the tokens with which the model would have ended it.
     fn close(&mut self, tokenizer: &Tokenizer, n_vocab: usize, mut ids: Vec<u32>) -> Result<Next> {
         self.stats.completion_tokens += ids.len();
         self.stats.reasoning_tokens += ids.len();

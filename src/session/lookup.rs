@@ -15,7 +15,7 @@ const MAX_MATCH: usize = 12;
 /// Drafts begin after so many tokens in a row that a draft would have got right. A draft pass takes
 /// longer than a step. If it was submitted behind steps and its first token is wrong, it is wasted.
 const STREAK: usize = 2;
-/// After passes that did not pay, the streak must be longer, but never longer than this.
+/// The longest streak that a draft may need. It grows after passes that did not pay.
 const MAX_STREAK: usize = 64;
 
 /// If a draft would have got none of so many tokens right, it will probably not get the next ones

@@ -40,9 +40,9 @@ pub(super) struct Output {
     /// they have no text.
     open: Option<u32>,
     close: Option<u32>,
-    /// Stop texts end the answer, not the reasoning.
+    /// Finds stop texts in the answer. In the reasoning they do not count.
     stop: StopTexts,
-    /// Tokens after `<think>`.
+    /// The number of tokens after `<think>`.
     reasoned: usize,
 }
 
@@ -91,7 +91,7 @@ impl Output {
         let own =
             |text, channel| Token { logprobs, after: last, ..Token::new(Some(id), text, channel) };
         let tokens = if answer.is_empty() && (before, after) != (Channel::Answer, Channel::Answer) {
-            // Markers belong to the reasoning.
+            // Tokens of markers belong to the reasoning.
             vec![own(reasoning, Channel::Reasoning)]
         } else if reasoning.is_empty() {
             vec![own(answer, Channel::Answer)]

@@ -45,7 +45,7 @@ struct Head {
     model: u64,
     /// A note of the caller.
     note: String,
-    /// The messages of the next turn. Its question is not known yet.
+    /// The messages before the next question, which is not known yet.
     messages: Vec<Message>,
     /// The text of their prompt.
     text: String,

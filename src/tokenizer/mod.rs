@@ -35,7 +35,7 @@ pub struct Tokenizer {
     /// The bytes of each token; empty if it stands for no text.
     bytes: Strings,
     kinds: Vec<Kind>,
-    /// Tokens that are recognised in every text but an untrusted one.
+    /// User-defined tokens, which are recognised in every text but an untrusted one.
     user_defined: SpecialTokens,
     /// Control tokens and the user-defined ones.
     special: SpecialTokens,
@@ -295,7 +295,8 @@ impl Tokenizer {
         self.special.text(id)
     }
 
-    /// Tokens that have a text. Ids from here to [`n_vocab`](Self::n_vocab) must not be generated.
+    /// The number of tokens. Ids from this one to [`n_vocab`](Self::n_vocab) have no token and must
+    /// not be generated.
     pub fn n_tokens(&self) -> usize {
         self.bytes.len()
     }

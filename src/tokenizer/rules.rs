@@ -81,7 +81,8 @@ static FALCON: PreTokenizer = PreTokenizer {
     add_bos: false,
 };
 
-/// As in Microsoft's bitnet.cpp and in training. llama.cpp reads `falcon3` as Llama's.
+/// The rules of Microsoft's bitnet.cpp and of training. llama.cpp takes Llama's rules for
+/// `falcon3`.
 static FALCON_3: PreTokenizer = PreTokenizer {
     names: &["falcon3", "falcon_e"],
     regexes: &[FALCON_SIGNS, GPT_2_WORDS, "[0-9]"],

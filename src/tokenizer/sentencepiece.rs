@@ -27,7 +27,7 @@ pub(super) struct Sentencepiece {
     space_prefix: bool,
 }
 
-/// A score, in order of its value.
+/// A score that can be ordered by its value.
 #[derive(Clone, Copy, PartialEq)]
 struct Score(f32);
 

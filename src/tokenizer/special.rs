@@ -31,7 +31,7 @@ impl SpecialTokens {
         self.texts.iter().find(|&&(_, other)| other == id).map(|(text, _)| text.as_str())
     }
 
-    /// Finds special tokens in `text`, from left to right. Where several match, the longest wins.
+    /// Finds special tokens in `text`, from left to right. If several match, the longest wins.
     pub(super) fn find(&self, text: &str) -> Vec<(Range<usize>, u32)> {
         let mut found = Vec::new();
         let mut at = 0;

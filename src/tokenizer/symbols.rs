@@ -12,7 +12,7 @@ struct Symbol {
     after: usize,
 }
 
-/// No symbol.
+/// Stands for the index of a symbol that does not exist.
 const NONE: usize = usize::MAX;
 
 /// Splits `text` into characters and joins two neighbours as long as `rank` gives a rank for any

@@ -1,4 +1,4 @@
-//! Headers of a response: which bytes follow, and of which version they are.
+//! Headers of a response, which say which bytes follow and which version they have.
 
 use std::ops::Range;
 

@@ -123,7 +123,7 @@ pub enum Due {
 pub struct Meter {
     phase: Option<Phase>,
     loaded: u64,
-    /// 0 if unknown.
+    /// Bytes of the present stage in all; 0 if unknown.
     total: u64,
     /// Bytes of `loaded` that came from storage while the others were downloaded. They say nothing
     /// about the rate of the download.
@@ -232,9 +232,9 @@ impl Meter {
         let is_behind = matches!(phase, Phase::Storing | Phase::Stored);
         let bytes_per_second = if is_behind { 0.0 } else { self.bytes_per_second() };
         let loaded = match phase {
-            // The model did not need all bytes, so some may still have to come.
+            // Fewer than all bytes may have come, because the model did not need all.
             Phase::Storing => self.loaded.saturating_sub(self.waiting),
-            // Here too: the load did not read all bytes of a file that was stored before.
+            // All bytes are stored, even those that the load did not read.
             Phase::Stored => self.total,
             _ => self.loaded,
         };

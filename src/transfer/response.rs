@@ -14,7 +14,7 @@ pub enum Length {
     /// So many bytes on the wire. If the response was compressed, the file is longer or shorter. A
     /// response from another origin hides whether it was compressed.
     Claimed(u64),
-    /// It does not say.
+    /// The response does not say it.
     Unknown,
 }
 
@@ -23,7 +23,7 @@ pub enum Length {
 pub enum Content {
     /// A part of the file.
     Part(ContentRange),
-    /// All of it.
+    /// The whole file.
     Whole(Length),
 }
 

@@ -19,7 +19,7 @@ pub enum Fault {
     },
     /// The load has to start again, in another way.
     Restart(Cause),
-    /// Nothing helps.
+    /// No further attempt can help.
     Permanent(Error),
 }
 

@@ -9,7 +9,7 @@ const MAX_VOLUMES: u32 = 100;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VolumeName<'a> {
     stem: &'a str,
-    /// From 1.
+    /// The number of this volume, from 1.
     pub number: u32,
     /// How many volumes there are.
     pub count: u32,
@@ -70,7 +70,7 @@ pub fn model_urls(url: &str) -> Vec<String> {
 pub struct StoredModel {
     /// The address from which it is loaded, which is that of its first file.
     pub url: String,
-    /// At least one.
+    /// The records of its files, at least one.
     pub files: Vec<Manifest>,
     /// How many files the whole model has.
     count: usize,
@@ -148,7 +148,7 @@ mod tests {
             file("a", 1.0, 1, None),
             file("none", 0.0, 0, None),
             file("own", 0.0, 1, None),
-            // Used with its other volume.
+            // This volume was used together with the other one.
             file("v-00001-of-00002.gguf", 0.0, 1, None),
             file("v-00002-of-00002.gguf", 2.0, 1, None),
         ];

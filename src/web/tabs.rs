@@ -84,7 +84,7 @@ async fn request(url: &str, if_free: bool) -> Option<Option<Lock>> {
 
 const CHANNEL: &str = "tritloom-load";
 
-/// Tells other tabs how the download of `url` goes, until it is dropped.
+/// Tells other tabs the progress of the download of `url`, until it is dropped.
 pub(super) struct Announcement(Rc<Reporter>);
 
 impl Announcement {

@@ -1,4 +1,4 @@
-//! TypeScript for what is exported: `api` is the package's `types.ts`.
+//! The TypeScript of this crate's exports. `api` is the package's `types.ts`.
 
 use wasm_bindgen::prelude::*;
 

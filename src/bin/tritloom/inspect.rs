@@ -79,7 +79,7 @@ impl Content {
         }
     }
 
-    /// Extends the ranges.
+    /// Extends the ranges of scales and offsets to these.
     fn extend(&mut self, scales: &[f32], offsets: &[f32]) {
         for (range, values) in [(&mut self.scales, scales), (&mut self.offsets, offsets)] {
             for &value in values {

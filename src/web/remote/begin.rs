@@ -9,7 +9,8 @@ use crate::transfer::{Backoff, Cause, Content, Fault, Length, Manifest, Note, Ve
 use crate::web::options::CacheMode;
 use crate::web::store::{Room, new_file};
 
-/// Without it, two versions of a file cannot be told apart.
+/// The reason why a download cannot be resumed: without a version, two versions of a file cannot be
+/// told apart.
 const NO_VERSION: &str = "the server names no version of the file (ETag, Last-Modified)";
 
 /// A download that has begun.

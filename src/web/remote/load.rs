@@ -15,7 +15,7 @@ use crate::web::options::CacheMode;
 use crate::web::store::{Slots, Storage, StoredFile};
 use crate::web::tabs::{Following, Lock};
 
-/// The share of the progress that the first of two stages fills. The second is faster.
+/// The share of the progress that the first of two stages fills. The second stage is faster.
 pub(super) const FIRST_STAGE: f64 = 0.8;
 
 pub(super) struct Load<'a> {

@@ -44,7 +44,7 @@ impl Ahead {
     }
 }
 
-/// Bytes that count until this is dropped.
+/// Bytes that count as in memory until this is dropped.
 pub(super) struct Counted(Ahead, u64);
 
 impl Drop for Counted {

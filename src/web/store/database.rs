@@ -42,7 +42,7 @@ pub(super) struct NewPart {
     /// Offset in the file.
     pub(super) start: u64,
     pub(super) length: u64,
-    /// Its bytes; `None` if they are on the disk already.
+    /// The bytes of the part; `None` if they are on the disk already.
     pub(super) blob: Option<Blob>,
     /// The hash in base64.
     pub(super) sha256: String,

@@ -135,7 +135,7 @@ impl Sizes {
         self.0.get(&name.into()).as_f64().unwrap_or(0.0) as u64
     }
 
-    /// The files.
+    /// The names of the files.
     pub(super) fn names(&self) -> Vec<String> {
         self.0.keys().into_iter().flatten().filter_map(|name| name.as_string()).collect()
     }

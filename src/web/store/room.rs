@@ -12,7 +12,7 @@ use crate::web::tabs::Lock;
 /// The browser needs this share of the bytes for its own records.
 const MARGIN: f64 = 0.01;
 
-/// Whether bytes will fit.
+/// Whether the bytes of a file will fit into the storage.
 pub(in crate::web) enum Room {
     /// The bytes will fit, as far as the browser knows, because these models have been deleted.
     Made(Vec<StoredModel>),

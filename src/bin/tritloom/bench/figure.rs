@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// One thing measured, `runs` times.
+/// A measurement that was repeated `runs` times.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Figure {

@@ -29,7 +29,7 @@ pub(crate) struct Bench {
     /// Random weights of this shape, in a temporary file that is deleted at the end
     #[arg(long, value_enum)]
     shape: Option<Shape>,
-    /// The standard deviation of the embedding's values, as of `tritloom random`
+    /// The standard deviation of the embedding's values, as in `tritloom random`
     #[arg(long, value_name = "D", value_parser = number(DEVIATIONS))]
     #[arg(requires = "shape", conflicts_with = "lookup", allow_negative_numbers = true)]
     embedding_deviation: Option<f32>,

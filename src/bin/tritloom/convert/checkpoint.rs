@@ -26,7 +26,7 @@ pub(super) struct Checkpoint {
     tensors: BTreeMap<String, (usize, Tensor)>,
 }
 
-/// A file.
+/// One of the safetensors files.
 struct Shard {
     path: PathBuf,
     file: File,

@@ -148,7 +148,7 @@ fn steps(pre: &Json) -> Option<Vec<Step>> {
     for step in list(pre, "pretokenizers") {
         steps.push(match step["type"].as_str()? {
             "ByteLevel" => {
-                // A space before the text would be part of it.
+                // With `add_prefix_space`, the first word would begin with a space.
                 (step["add_prefix_space"] == json!(false)).then_some(())?;
                 match step["use_regex"].as_bool() {
                     Some(false) => continue,

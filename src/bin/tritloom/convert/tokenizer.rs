@@ -162,7 +162,7 @@ pub(super) fn metadata(
 fn check(file: &File) -> Result<()> {
     let Bpe { kind, continuing_subword_prefix, end_of_word_suffix, dropout, vocab, .. } =
         &file.model;
-    // The field is younger than the format.
+    // Older files do not have this field.
     if kind.as_ref().is_some_and(|kind| kind != "BPE") {
         let kind = short(kind.as_deref().unwrap_or_default());
         return unsupported(format!("the model in tokenizer.json is `{kind}`, not `BPE`"));
@@ -355,7 +355,7 @@ fn token(options: &Map<String, Json>, key: &str, tokens: &Tokens) -> Result<Opti
     }
 }
 
-/// One id or several.
+/// The ids that a key has: one id or several.
 fn ids(config: &Map<String, Json>, key: &str) -> Result<Vec<u32>> {
     let id = |value: &Json| value.as_u64().and_then(|id| u32::try_from(id).ok());
     let ids = match config.get(key) {
