@@ -200,7 +200,7 @@ export class Chat {
       if (role !== 'user' || index <= dropped) continue
       seen = without(messages, index)
       tokens = await count(seen)
-      // If the message is too long by itself, it fails, and the turns before it are kept.
+      // A message that is too long by itself fails. The chat keeps the turns before it.
       if (tokens <= contextLength) dropped = index
       if (tokens <= contextLength * KEPT_SHARE) break
     }

@@ -40,8 +40,8 @@ fn twos(turned: vec4u) -> Twos {
 // Sums begin with this, so that whole_twos rounds to the nearest integer.
 const NO_TWOS: i32 = 0x8000;
 
-// Adds the products of a word of codes. Every other code is not shifted down, so it counts 4 times,
-// in sum.y. There is room for four words: 16 * (2 * 127 * 2) * 4 < 2^15.
+// Adds the products of a word of codes. Half of the codes are not shifted down. They count 4 times,
+// and are added up in sum.y. There is room for four words: 16 * (2 * 127 * 2) * 4 < 2^15.
 fn add_twos(sum: vec2i, word: u32, q: Twos) -> vec2i {
     let words = bitcast<vec4i>(vec4u(word, word >> 4u, word >> 8u, word >> 12u));
     let ones = words & vec4i(0x00030003);

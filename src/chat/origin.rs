@@ -158,7 +158,8 @@ impl<'a> Search<'a> {
         inputs.visit(&mut |text| used.extend(text.chars().filter(|&c| c >= FIRST_STAND_IN)));
         used.sort_unstable();
         used.dedup();
-        // Characters that Unicode gives no meaning come first. All together are a million.
+        // The stand-ins are taken first from the characters that have no meaning in Unicode. There
+        // are about a million characters to take.
         let free = ('\u{100000}'..='\u{10fffd}')
             .chain('\u{f0000}'..='\u{ffffd}')
             .chain(FIRST_STAND_IN..='\u{effff}')

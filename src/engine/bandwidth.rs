@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn it_is_measured_again_until_two_runs_agree() {
-        // Each of the last ones, which have many repeats, is faster than the one before.
+        // From run 11 on, each run is disturbed half as much as the run before it.
         let slow = |run: usize| if run >= 11 { 200.0 * 0.5_f64.powi(run as i32 - 11) } else { 0.0 };
         let (found, runs) = measured(slow);
         assert!((0.064..0.075).contains(&found), "{found} ms");

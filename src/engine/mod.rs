@@ -183,8 +183,8 @@ impl Engine {
         kernels
     }
 
-    /// The kernels of one decode step with their variants, in their order. Tokens are chosen as the
-    /// slot says.
+    /// The kernels of one decode step with their variants, in the order in which they run. The slot
+    /// in use decides how the token is chosen.
     pub fn kernels_of_token(&self) -> Vec<&str> {
         self.to_token(&self.single(0)).into_iter().flat_map(Plan::labels).collect()
     }

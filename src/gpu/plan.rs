@@ -134,8 +134,8 @@ impl Dispatch {
         pass.dispatch_workgroups(x, y, z);
     }
 
-    /// The bytes that a step has to move: the used bytes of each binding, counted once. If bytes
-    /// are read again, they should come from a cache. A sum that is added to counts only as
+    /// The bytes that a step has to move: the used bytes of each binding, counted once. Bytes that
+    /// are read again should come from a cache. A buffer that the step adds to counts once, as
     /// written.
     pub(super) fn bytes(&self, step: &Step) -> u64 {
         let bytes = self.used.iter().map(|&(access, used)| used.at(access, step));

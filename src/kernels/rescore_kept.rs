@@ -112,8 +112,7 @@ const BIN_AND_MORE: f32 = 1.01;
 /// The rounding error of a limit, as a share of it.
 const ROUNDING: f32 = 3e-7;
 
-/// With top-p alone, rows are kept down to so far below the greatest lower end, in units of the
-/// temperature.
+/// With top-p alone, the limit is so far below the greatest lower end, in units of the temperature.
 const NATS: f32 = 8.0;
 
 /// The greatest top-p and temperature. With greater ones, too many tokens share the weight.

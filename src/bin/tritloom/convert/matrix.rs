@@ -164,7 +164,7 @@ impl Matrix<'_> {
         Ok(Found::Floats { factor, one: one.then_some(most * factor) })
     }
 
-    /// Refuses code 3.
+    /// Refuses a matrix that has code 3, which stands for no value.
     fn survey_packed(&self, checkpoint: &Checkpoint) -> Result<()> {
         let [rows, columns] = self.shape()?;
         let len = rows / 4 * columns;

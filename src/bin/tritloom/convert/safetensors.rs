@@ -36,7 +36,7 @@ pub(crate) enum Dtype {
     Other(&'static str),
 }
 
-/// The names and the bytes of an element.
+/// Each type's name in the file, the type, and the bytes of one element.
 const DTYPES: &[(&str, Dtype, u64)] = &[
     ("F32", Dtype::F32, 4),
     ("F16", Dtype::F16, 2),
