@@ -127,7 +127,7 @@ export class TldrWidget extends Base {
       if (passages > 1) this.#view.note(`Reading: part ${part} of ${passages} …`)
     }
     const generation = loaded.summarize(text, { ...this.#wish(), onProgress, signal })
-    generation.stats.catch(() => {}) // The loop throws the same error.
+    generation.stats.catch(() => {}) // The loop throws the same error, so it is not lost.
     const summary = await this.#append(generation, () => { model.isLost = false })
     signal.throwIfAborted()
     this.#finish(summary, await generation.stats)

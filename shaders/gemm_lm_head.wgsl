@@ -14,7 +14,7 @@
 const VECTORS: u32 = select(K / 4u, K / 8u, F16 || SPLIT); // vectors of 16 bytes in a row
 const STEPS: u32 = (VECTORS + LANES - 1u) / LANES;
 
-const_assert FEW == 8u;               // the components of low and high
+const_assert FEW == 8u;               // one for each component of low and high
 const_assert EACH == 1u || EACH == 4u; // one for each of sums0 to sums3
 
 fn words(row: u32, i: u32) -> vec4u {

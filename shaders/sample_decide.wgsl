@@ -54,7 +54,7 @@ struct Search {
     first_bin: u32,
     last_bin: u32,
     unit: f32,      // the weight of a token at the upper end of first_bin; if 0, each token weighs 1
-    sum: u32,       // the tokens up to the cut weigh at least so much
+    sum: u32,       // the least weight of all tokens up to the cut together
 }
 
 fn rank_of(id: u32) -> u32 {

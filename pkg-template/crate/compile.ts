@@ -1,7 +1,7 @@
 // wgpu 30 cannot ask a browser to compile a pipeline in another thread, because it does not call
-// `createComputePipelineAsync`. While the browser compiles in another way, all work waits that is
-// submitted to the GPU after it. So this replaces the device's `createComputePipeline` while wgpu
-// calls it. Remove this when wgpu can ask.
+// `createComputePipelineAsync`. While the browser compiles by the ordinary call, all work that is
+// submitted to the GPU after that call waits. So this replaces the device's `createComputePipeline`
+// while wgpu calls it. Remove this when wgpu can ask.
 
 interface Device {
   createComputePipeline(descriptor: unknown): unknown

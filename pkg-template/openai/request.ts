@@ -19,7 +19,7 @@ export class RequestError extends BitNetError {
   }
 }
 
-/** The job of a request. */
+/** The work that a request asks for. */
 export interface Job {
   /** The model's name in the request. */
   model: string | undefined
@@ -37,7 +37,10 @@ type Body = Record<string, unknown>
 /** Turns the values of parameters into options. Throws a `RequestError` for a wrong value. */
 type Readers = Record<string, (value: unknown, param: string) => GenerateOptions>
 
-/** OpenAI allows a `top_p` of 0. It leaves the likeliest token alone, and so does this value. */
+/**
+ * OpenAI allows a `top_p` of 0, with which only the likeliest token can be drawn. This value has
+ * the same effect.
+ */
 const MIN_TOP_P = 1e-9
 /** The tokens of an answer of `/v1/completions` by default. */
 const COMPLETION_TOKENS = 16
@@ -113,7 +116,7 @@ const UNSUPPORTED: Record<string, (value: unknown, request: Body) => boolean> = 
   web_search_options: () => false
 }
 
-/** The job of a body of `/v1/chat/completions`. */
+/** Reads the body of a request to `/v1/chat/completions`. */
 export function readChatRequest(body: unknown): Job {
   const request = checkBody(body)
   const options = read(request, CHAT)
@@ -129,7 +132,7 @@ export function readChatRequest(body: unknown): Job {
   return { ...common(request), inputs: [messages(required(request, 'messages'))], options }
 }
 
-/** The job of a body of `/v1/completions`. */
+/** Reads the body of a request to `/v1/completions`. */
 export function readCompletionRequest(body: unknown): Job {
   const request = checkBody(body)
   const options = { maxTokens: COMPLETION_TOKENS, raw: true, ...read(request, COMPLETION) }

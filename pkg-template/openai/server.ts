@@ -50,7 +50,7 @@ export async function answer(
   model: Answerer, input: string | URL | Request, init?: RequestInit
 ): Promise<Response> {
   const request = new Request(input, init)
-  // `request.signal` follows this one, but it may be collected before it aborts.
+  // `request.signal` follows this one. But the browser may collect it as garbage before it aborts.
   const signal = init?.signal ?? request.signal
   signal.throwIfAborted()
   try {

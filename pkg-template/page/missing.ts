@@ -23,7 +23,7 @@ function volumes(url: string): string[] {
   return Array.from({ length: Number(count) }, (_, n) => name(n))
 }
 
-/** The length of a file, as the server says it; `NaN` if it does not. */
+/** The length of a file that the server reports; `NaN` if it reports none. */
 async function sizeOf(url: string, signal?: AbortSignal): Promise<number> {
   try {
     const { ok, headers } = await fetch(url, { method: 'HEAD', signal: signal ?? null })

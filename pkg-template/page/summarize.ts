@@ -180,7 +180,7 @@ async function answer(
   onToken: (token: Token) => void
 ): Promise<Stats> {
   const generation = model.generate(beginning + text, options)
-  generation.stats.catch(() => {}) // The loop throws the same error.
+  generation.stats.catch(() => {}) // The loop throws the same error, so it is not lost.
   let said = ''
   let shown = 0
   let isWhole = false
@@ -242,7 +242,7 @@ export async function split(
   const times = await share(trimmed)
   if (times <= 1 || trimmed.length === 1) return [trimmed]
   const passages: string[] = []
-  // Some more than needed, because tokens are not spread evenly.
+  // A tenth more than needed, because tokens are not spread evenly.
   const count = Math.min(trimmed.length, Math.ceil(times * 1.1))
   for (const shorter of divide(trimmed, count)) {
     passages.push(...await split(shorter, share, stop))
@@ -277,7 +277,7 @@ async function inBatch<I, O>(
   const begin = () => {
     if (others) return
     others = Promise.all(Array.from({ length: Math.min(size, inputs.length) - 1 }, work))
-    others.catch(() => {}) // The others are awaited once the first job has ended.
+    others.catch(() => {}) // The others are awaited later, once the first job has ended.
   }
   await work()
   await others

@@ -1,5 +1,6 @@
 // A thread that makes requests and reads their responses. A browser makes a new array for all bytes
-// that it receives. On a fast connection this takes a thread as long as the whole rest of a load.
+// that it receives. On a fast connection a thread needs as much time for this as for all the rest
+// of a load.
 import type { Asked, Filled, Order, Report } from './fetching.js'
 
 // Declared here, because the standard types of pages and of workers cannot be used together.

@@ -1,6 +1,6 @@
 // Products of four int8 values with four others. With PACKED_DOT they are one operation. Otherwise
-// they use floats, which hold these sums exactly; ternary.wgsl has a better way for its codes. When
-// a model is loaded, it is measured which is faster.
+// they use floats, which hold these sums exactly; ternary.wgsl has a better way for its codes. A
+// load measures which way is faster.
 //
 // Cards convert integers to floats at a quarter of the rate of other operations, or less. Setting
 // bits is faster: an integer in the lowest bits of the mantissa of 2^23 makes the float 2^23 plus

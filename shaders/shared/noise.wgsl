@@ -23,7 +23,7 @@ fn gumbel(id: u32) -> f32 {
     return -log(exponential);
 }
 
-// The greatest rank wins: of the logit itself, or in a draw of that sum.
+// The rank of a token: its logit, or in a draw the sum. The greatest rank wins.
 fn rank(logit: f32, id: u32) -> f32 {
     if sampling.inverse_temperature > 0.0 {
         return fma(logit, sampling.inverse_temperature, gumbel(id));

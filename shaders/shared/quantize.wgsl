@@ -3,7 +3,6 @@
 // A word holds four values. The words of a block of 128 elements are in the order of the i2_s
 // codes. Words 4w .. 4w+3 of a block belong to its w-th word of codes. They begin with elements 4w,
 // 32+4w, 64+4w and 96+4w, one for each of the four groups of that word.
-// 64+4w and 96+4w, one for each of the four groups of that word.
 
 // If this is added to a float of less than 2^22, the lowest bits of the sum are the nearest
 // integer. A half goes to the even one. Many cards round and convert at a quarter of the rate of

@@ -70,8 +70,9 @@ pub(super) fn tq1_0(blocks: &[u8], out: &mut Vec<u32>) {
     for block in blocks.as_chunks::<54>().0 {
         let bytes: [u32; 13] = words(block);
         let mut fours = [0; 64];
-        // Word `word` of the block has one four for each of its `rounds`. They are `step` fours
-        // apart.
+        // Unpacks word `word` of the block. Each of `rounds` takes one digit of each of its four
+        // bytes, which is a four. The first four has the index `first`, and each later one an index
+        // that is greater by `step`.
         let mut digits = |word: usize, first: usize, rounds: usize, step: usize| {
             // A byte is a fraction in base 3. Times 3, its whole part is the next digit, and the
             // rest stays in the lower 8 bits. Two of the four bytes at a time leave room for the

@@ -49,7 +49,7 @@ const COMPARISONS: &[(&str, Comparison)] = &[
 /// Filters of text. Python's strings have a method of the same name for each.
 const OF_TEXT: &[&str] = &["upper", "lower", "title", "capitalize"];
 
-/// Adds all of them to an empty environment.
+/// Adds all of these filters, tests and functions to an empty environment.
 pub(super) fn install(environment: &mut Environment<'static>) {
     for &(name, test) in TESTS {
         environment.add_test(name, test);

@@ -37,9 +37,9 @@ impl Faults {
         }
     }
 
-    /// The error of a call that failed. A call fails if the device is lost or reported an error
-    /// before: then it is that error. Otherwise it is one that says what failed. The device's own
-    /// callback may know why the device is lost. It may come before or after this.
+    /// The error of a call that failed. If the device was lost or reported an error before, it is
+    /// that error. Otherwise the device counts as lost from now on, and the error says `what`
+    /// failed. The device's own callback may come later, with a better reason.
     pub(super) fn failed(&self, what: &str) -> Error {
         let error = Error::DeviceLost(what.into());
         self.note(error.clone());

@@ -191,8 +191,8 @@ pub fn pays_mostly(sampling: &Sampling) -> bool {
 pub struct Rescored {
     /// `[rescored_blocks()]`: the key of the greatest logit of each vocabulary block.
     pub greatest: Buffer<u32>,
-    /// `[3, rescored_blocks()]`: these keys, then the most that a block's rows without a logit can
-    /// weigh together, then the limit. See `rescore_kept.wgsl`.
+    /// `[3, rescored_blocks()]`: the keys of `greatest`, then the most that a block's rows without
+    /// a logit can weigh together, then the limit. See `rescore_kept.wgsl`.
     pub(super) blocks: Buffer<u32>,
     /// `[1]`: whether the logits of the rows that were left out are needed.
     pub(super) rest: Buffer<u32>,

@@ -521,7 +521,8 @@ mod tests {
         let (id, _) =
             held.begin(&sequence(0, 200), Wanted { least: 300, most: 300 }, false).unwrap();
         let cached = held.caches.get(id).unwrap();
-        // The generated tokens fill the prompt's last chunk, but other steps have computed them.
+        // The generated tokens fill the prompt's last chunk. It is not used again, because steps of
+        // single tokens have computed a part of it.
         cached.tokens.extend(200..300);
         cached.filled = 300;
         held.positions[200..300].copy_from_slice(&sequence(200, 100));

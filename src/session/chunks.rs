@@ -80,7 +80,8 @@ impl Chunks {
         }
         let end = (pos + self.max_tokens - (pos - from) % self.max_tokens).min(len);
         match self.tokens().min(end - pos) {
-            // Other kernels would compute a single token, so the next chunk gets two.
+            // A single token would be left, which other kernels would compute. So the next chunk
+            // gets two.
             tokens if tokens > 1 && end - pos == tokens + 1 => (tokens - 1, end),
             tokens => (tokens, end),
         }

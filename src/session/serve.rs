@@ -173,7 +173,7 @@ impl Session {
                 }
             }
             let (batches, steps) = running.in_flight.load();
-            // On a slow card too, chunks of prompts do not keep a batch out.
+            // Only steps in flight keep a batch out. Chunks of prompts do not, even on a slow card.
             let is_kept_out =
                 running.in_flight.chooses() && !running.pace.has_room(batches, steps, n);
             if seats.is_empty() || is_kept_out {

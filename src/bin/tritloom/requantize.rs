@@ -59,7 +59,7 @@ pub(crate) fn requantize(args: &Requantize) -> Result<()> {
 
     let output = Output::create(&args.output, &args.input, args.force)?;
     let mut told = String::new();
-    // The error, if it was not that of writing.
+    // The error of reading, if reading failed. Then `write_file` fails too.
     let mut failure = None;
     let out = BufWriter::with_capacity(1 << 20, &output.file);
     let written = header.write_file(out, |index, out| {

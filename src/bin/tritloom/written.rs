@@ -48,7 +48,7 @@ impl Output {
 impl Drop for Output {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
-            // The error that led here is the one to report.
+            // If this fails, only the error that led here is reported.
             let _ = fs::remove_file(path);
         }
     }

@@ -165,7 +165,8 @@ impl Load<'_> {
                 let why = format!("{needed} bytes are needed, {possible} are possible");
                 reporter.note(Note::NotStored { why: Error::StorageFull(why).to_string() });
                 if file.stored.is_empty() {
-                    // It gives a better error when only the stored copy is allowed.
+                    // With this record, a load that allows only the stored copy can say why there
+                    // is none.
                     let _ = storage.refuse(url, needed).await;
                 }
                 Ok(false)

@@ -24,8 +24,8 @@ const REQUESTED: usize = 4;
 /// and enough for the threads that read them. All files of a model share them, but each file may
 /// always have one part.
 const MAX_AHEAD: u64 = 12 << 20;
-/// Bytes of these parts while two threads make requests, of two parts each: one part for each of
-/// the threads, and the next one.
+/// The same two limits while threads make the requests. A request then has two parts. Two threads
+/// have one request each, and the next request is prepared.
 const THREADED: usize = 6;
 const MAX_AHEAD_THREADED: u64 = 24 << 20;
 

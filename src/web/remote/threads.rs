@@ -1,5 +1,6 @@
-//! Requests that other threads make. On a fast connection, reading responses takes a thread as long
-//! as the whole rest of a load. If a request fails here, the load's own thread repeats it.
+//! Requests that other threads make. On a fast connection, a thread needs as much time to read
+//! responses as for all the rest of a load. If a request fails here, the load's own thread repeats
+//! it.
 
 use std::cell::Cell;
 use std::ops::Range;

@@ -7,7 +7,6 @@
 //! transaction with its blob. `complete` is written last, in a transaction that has counted the
 //! parts. So an incomplete download, or one that another tab has deleted, never counts as complete.
 //! A later download continues a broken one from its stored bytes.
-//! broken one has left.
 
 use std::cell::Cell;
 use std::collections::HashSet;

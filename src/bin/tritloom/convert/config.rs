@@ -111,7 +111,7 @@ pub(super) struct Storage {
 
 impl Storage {
     /// Whether the model was trained with activations of 8 bits. All models that say how their
-    /// weights are stored were.
+    /// weights are stored were trained so.
     pub(super) fn rounds_activations(self) -> bool {
         self.masters || self.multiplies.is_some()
     }
@@ -174,7 +174,7 @@ pub(super) fn model(map: Map<String, Json>, name: &str) -> Result<Model> {
         None if class.plain_heads && n_head > 0 && width.is_multiple_of(n_head) => width / n_head,
         None => config.require("head_dim", Object::integer)?,
     };
-    // Later, lists of these lengths are made.
+    // Lists of these lengths are made later, so they must not be too long.
     for (key, value, max) in
         [("vocab_size", n_vocab, Config::MAX_VOCAB), ("head_dim", head_dim, Config::MAX_HEAD_DIM)]
     {
@@ -372,7 +372,7 @@ fn storage(config: &Object, class: &Class) -> Result<Storage> {
         return Ok(Storage { masters: class.masters, multiplies: None });
     };
     quantization.expect("quant_method", &json!("bitnet"))?;
-    // It would be a norm of the input of every product.
+    // With it, the input of every product would be normed.
     quantization.expect("use_rms_norm", &json!(false))?;
     if let Some(modules) = quantization.get("modules_to_not_convert") {
         let usual = |modules: &Vec<Json>| {

@@ -127,7 +127,7 @@ pub(crate) fn convert(args: &Convert) -> Result<()> {
     });
     let checkpoint = Checkpoint::open(folder)?;
     let plans = plans(&checkpoint, &model, ternary, args.embedding)?;
-    // The numbers that the writers of these types give them.
+    // The numbers of these file types, as other writers of such files use them.
     let file_type = if ternary == Ternary::I2S { 40 } else { 41 };
     let general = |name: &str, value| (format!("general.{name}"), Value::U32(value));
     let mut metadata = std::mem::take(&mut model.metadata);
@@ -148,7 +148,7 @@ pub(crate) fn convert(args: &Convert) -> Result<()> {
     }
     let output = Output::create(&args.output, folder, args.force)?;
     let mut writer = Writer { checkpoint: &checkpoint, ternary, counts: [0; 3] };
-    // The error, if it was not that of writing.
+    // The error of reading, if reading failed. Then `write_file` fails too.
     let mut failure = None;
     let out = BufWriter::with_capacity(1 << 20, &output.file);
     let written = header.write_file(out, |index, out| {

@@ -293,7 +293,7 @@ mod tests {
         }
     }
 
-    /// The sizes that the publishers give, as near as a file without their words can come.
+    /// A file is as large as its publisher says, but for the vocabulary, which has made-up words.
     #[test]
     fn shapes_are_as_heavy_as_the_published_models() {
         for (shape, published) in [
