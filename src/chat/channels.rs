@@ -36,9 +36,9 @@ enum State {
 }
 
 impl Channels {
-    /// The text in front of the reasoning.
+    /// The marker before the reasoning.
     pub const OPEN: &str = "<think>";
-    /// The text behind it.
+    /// The marker after the reasoning.
     pub const CLOSE: &str = "</think>";
 
     /// A text whose reasoning may begin with `<think>`.

@@ -16,7 +16,7 @@ pub(super) const SHORT: usize = 32;
 /// How many tokens a plan is for.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Width {
-    /// One.
+    /// One token.
     One,
     /// Up to [`FEW`](crate::kernels::FEW): a draft pass.
     Few,

@@ -201,12 +201,12 @@ impl Metadata {
         self.entries.iter().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// A whole number of any integer type.
+    /// The value of `key`, which is a whole number of any integer type.
     pub fn integer(&self, key: &str) -> Result<Option<u64>> {
         self.typed(key, "a whole number", |value| u64::try_from(value.integer()?).ok())
     }
 
-    /// A float.
+    /// The value of `key`, which is a float.
     pub fn float(&self, key: &str) -> Result<Option<f32>> {
         self.typed(key, "a float", |value| match *value {
             Value::F32(v) => Some(v),
@@ -215,7 +215,7 @@ impl Metadata {
         })
     }
 
-    /// A boolean.
+    /// The value of `key`, which is a boolean.
     pub fn boolean(&self, key: &str) -> Result<Option<bool>> {
         self.typed(key, "a boolean", |value| match *value {
             Value::Bool(v) => Some(v),
@@ -223,7 +223,7 @@ impl Metadata {
         })
     }
 
-    /// A string.
+    /// The value of `key`, which is a string.
     pub fn text(&self, key: &str) -> Result<Option<&str>> {
         self.typed(key, "a UTF-8 string", |value| match value {
             Value::String(bytes) => std::str::from_utf8(bytes).ok(),
@@ -231,7 +231,7 @@ impl Metadata {
         })
     }
 
-    /// An array of strings.
+    /// The value of `key`, which is an array of strings.
     pub fn strings(&self, key: &str) -> Result<Option<&Strings>> {
         self.typed(key, "an array of strings", |value| match value {
             Value::Strings(strings) => Some(strings),
@@ -239,7 +239,7 @@ impl Metadata {
         })
     }
 
-    /// An array of numbers.
+    /// The value of `key`, which is an array of numbers.
     pub fn numbers(&self, key: &str) -> Result<Option<&Numbers>> {
         self.typed(key, "an array of numbers", |value| match value {
             Value::Numbers(numbers) => Some(numbers),

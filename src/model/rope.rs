@@ -8,13 +8,13 @@ use std::f64::consts::PI;
 pub enum RopeScaling {
     /// All frequencies are divided by `factor`; 1 leaves them as they are.
     Linear {
-        /// At least 1.
+        /// The divisor of all frequencies, at least 1.
         factor: f64,
     },
     /// YaRN: low frequencies are divided by `factor`, high ones are kept, with a ramp between.
     /// It applies at all positions.
     Yarn {
-        /// At least 1.
+        /// The divisor of the low frequencies, at least 1.
         factor: f64,
         /// Tokens of context before it was extended.
         original: f64,
@@ -22,7 +22,7 @@ pub enum RopeScaling {
     /// Each frequency is divided by a factor of its own, from a tensor for contexts up to
     /// `original` tokens or from another one for longer contexts, and by `factor`.
     LongRope {
-        /// At least 1.
+        /// The divisor of all frequencies besides their own factors, at least 1.
         factor: f64,
         /// Tokens of context before it was extended.
         original: u64,

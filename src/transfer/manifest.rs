@@ -217,7 +217,7 @@ impl StoredPart {
 }
 
 impl Part {
-    /// Its bytes in the file.
+    /// The range of its bytes in the file.
     pub fn range(&self) -> Range<u64> {
         match self {
             Self::Stored(part) => part.start..part.end(),
@@ -225,7 +225,7 @@ impl Part {
         }
     }
 
-    /// Its bytes.
+    /// The number of its bytes.
     pub fn length(&self) -> u64 {
         let range = self.range();
         range.end - range.start

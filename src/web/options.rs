@@ -271,12 +271,12 @@ impl Fields {
         })
     }
 
-    /// A string.
+    /// The field, which is a string.
     pub(super) fn string(&mut self, name: &'static str) -> Result<Option<String>> {
         self.take(name, JsValue::as_string, "a string")
     }
 
-    /// One of several strings. Each has a meaning.
+    /// The field, which is one of several strings. Gives the meaning of the string.
     pub(super) fn one_of<T: Copy>(
         &mut self,
         name: &'static str,

@@ -46,7 +46,7 @@ const LLAMA: Class = Class {
 };
 
 const CLASSES: &[Class] = &[
-    // 2B-4T.
+    // BitNet 2B-4T.
     Class {
         name: "BitNetForCausalLM",
         architectures: &[("relu2", "bitnet-b1.58"), ("silu", "bitnet")],

@@ -66,7 +66,7 @@ impl Off {
 
 /// Rows of a matrix.
 pub(super) struct Rows {
-    /// -1, 0 or 1.
+    /// The code of each value: -1, 0 or 1.
     pub(super) codes: Vec<i8>,
     /// One scale for each [`GROUP`], or one for all.
     scales: Vec<f32>,
@@ -264,7 +264,7 @@ impl Matrix<'_> {
     }
 }
 
-/// The largest value.
+/// The scale of a group, which is its largest absolute value.
 fn group_scale(group: &[f32]) -> f32 {
     group.iter().fold(0.0, |max, x| max.max(x.abs()))
 }

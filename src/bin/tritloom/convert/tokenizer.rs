@@ -16,7 +16,7 @@ use super::safetensors::short;
 /// Keys and values, in the order of the file.
 pub(super) type Metadata = Vec<(String, Value)>;
 
-/// tokenizer.json.
+/// The parts of tokenizer.json that are read.
 #[derive(Deserialize)]
 struct File {
     model: Bpe,

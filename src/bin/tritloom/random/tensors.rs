@@ -48,7 +48,7 @@ enum Fill {
     /// Like `Rows`. The first row is noise. Each further row is the row before it, rotated by one
     /// value. When the rotation has come full circle, a new row of noise starts.
     Rotated { special: usize },
-    /// A matrix.
+    /// A matrix of random values.
     Noise,
     /// I2_S: copies each value, shifted by this many positions.
     Shift(usize),
