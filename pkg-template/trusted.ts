@@ -12,8 +12,9 @@ interface TrustedTypes {
 }
 
 /**
- * It takes only texts that the package itself has written, or has read from the page. It is absent
- * if the browser has no such policies, or if the page does not allow one of this name.
+ * The package's policy. It takes only texts that the package itself has written, or has read from
+ * the page. It is `undefined` if the browser has no such policies, or if the page does not allow
+ * one of this name.
  */
 const policy = createPolicy()
 

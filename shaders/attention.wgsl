@@ -105,8 +105,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         total *= shrink;
         sum *= shrink;
         workgroupBarrier();
-        // It sums the whole tile, so that the loop unrolls and its loads overlap. Past the end, the
-        // weight is zero, and the value is that of the last position.
+        // The loop always sums a whole tile. So it is unrolled, and its loads overlap. Past the
+        // end, the weight is zero, and the value is that of the last position.
         let last = max(end, start + 1u) - 1u;
         for (var i = 0u; i < TILE; i++) {
             let weight = weights[head * TILE + i];

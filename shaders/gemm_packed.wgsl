@@ -102,7 +102,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let x0 = min(first_token + lane / 4u, last) * Q_SCALES + lane % 4u;
     let s_quad = 4u * (lane % QUADS);
     let s_part = lane / QUADS * 64u;
-    // It multiplies four rows by the tokens my_token, + 8, + 16 and + 24.
+    // The thread multiplies four rows by the tokens my_token, + 8, + 16 and + 24.
     let my_quad = lane / 8u;
     let my_token = lane % 8u;
     var sum0 = vec4f();

@@ -44,7 +44,7 @@ export class FetchThreads {
   /** The number of requests so far. By this the threads take turns. */
   #requests = 0
 
-  /** Whether this machine has enough processors for them. */
+  /** Whether this machine has enough processors for these threads. */
   static help(): boolean {
     return navigator.hardwareConcurrency >= PROCESSORS
   }

@@ -123,8 +123,8 @@ pub(super) fn q4_k_scales(blocks: &[u8], scales: &mut Vec<f32>, offsets: &mut Ve
     for block in blocks.as_chunks::<144>().0 {
         let (d, dmin) = (f16_of(block, 0), f16_of(block, 2));
         let [low, middle, high]: [u32; 3] = words(&block[4..]);
-        // The factors of the lower four groups leave two bits of each byte free. There are the
-        // upper two bits of the factors of the upper four groups.
+        // The factors of the lower four groups leave two bits of each byte free. These bits hold
+        // the upper two bits of each factor of the upper four groups.
         let free = |word: u32| (word >> 6 & TWO) << 4;
         let of_scales = [low & 0x3f3f_3f3f, high & FOUR | free(low)];
         let of_offsets = [middle & 0x3f3f_3f3f, high >> 4 & FOUR | free(middle)];

@@ -54,7 +54,7 @@ pub struct Span<'a> {
     pub pos: usize,
     /// The tokens, one or more.
     pub ids: &'a [u32],
-    /// The token after them, if it is to be scored.
+    /// The token after `ids`, if it is to be scored.
     pub next: Option<u32>,
 }
 
@@ -227,7 +227,7 @@ pub trait Compute: Steps {
     /// Buffers of the KV cache: the keys of the first block, its values, and so on.
     fn cache_buffers(&self) -> usize;
 
-    /// Bytes of a position in each of them.
+    /// Bytes of a position in each buffer of the KV cache.
     fn position_bytes(&self) -> usize;
 
     /// Makes the KV cache larger: twice as large, or by `more` positions if that is more, up to

@@ -167,7 +167,7 @@ mod tests {
         let (found, runs) = measured(slow);
         assert!((0.064..0.075).contains(&found), "{found} ms");
         assert!((17..=21).contains(&runs), "{runs} runs");
-        // It ends even if no two runs agree.
+        // The measurement ends even if no two runs agree.
         let (_, runs) = measured(|run| 1e6 / (run + 1) as f64 / (run + 1) as f64);
         assert_eq!(runs, 1 + MAX_TIMES);
     }

@@ -141,7 +141,7 @@ impl Engine {
         2 * self.state.cache.len()
     }
 
-    /// Bytes of a position in each of them.
+    /// Bytes of a position in each buffer of the KV cache.
     pub fn position_bytes(&self) -> usize {
         (self.state.bytes_per_position() / self.cache_buffers() as u64) as usize
     }

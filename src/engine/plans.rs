@@ -26,9 +26,9 @@ pub(super) struct Plans {
     pub(super) few: Plan,
     /// From the hidden states of few tokens to the logits after each.
     pub(super) few_logits: Plan,
-    /// From these logits to the log-probabilities of known tokens.
+    /// From the logits after few tokens to the log-probabilities of known tokens.
     pub(super) scores: Plan,
-    /// Copies the logits after one of these tokens.
+    /// Copies the logits after one of few tokens.
     pub(super) take_logits: Plan,
     /// From the last token's hidden state to logits.
     pub(super) logits: Plan,

@@ -142,8 +142,8 @@ mod browser {
 
         fn create_elsewhere(&self) -> Elsewhere {
             let module = self.module();
-            // It is awaited from now on. If a promise fails while it is not awaited, the page gets
-            // an error.
+            // The promise is awaited from now on. If it failed while it is not awaited, the page
+            // would get an error.
             let compiled = self.device.as_webgpu().map(|device| {
                 JsFuture::from(create_elsewhere(device, &mut || {
                     self.create(&module);

@@ -578,7 +578,7 @@ mod tests {
         assert_eq!(held.caches.all[&second].room, 100..400);
         held.extend(first, 300);
         assert_eq!(held.caches.all[&first].room, 400..700);
-        // There is room for it if sequences move together, behind the other.
+        // There is room for this sequence if the sequences move together.
         held.extend(second, 400);
         assert_eq!(held.caches.all[&second].room, 600..1000);
         assert!(held.caches.extend_anyway(first, wanted(601)).is_none());

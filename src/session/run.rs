@@ -11,7 +11,7 @@ pub(super) struct Run<'a> {
     pub(super) serial: u64,
     /// The prompt and the tokens after it.
     pub(super) tokens: &'a [u32],
-    /// How many of them are the prompt.
+    /// How many of `tokens` are the prompt.
     pub(super) prompt: usize,
     /// Positions of the KV cache that are filled, or that the steps in flight will fill.
     pub(super) filled: &'a mut usize,

@@ -76,9 +76,9 @@ pub struct StoredPart {
 /// A range of a file that is read or fetched as one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// It is stored.
+    /// A part that is stored.
     Stored(StoredPart),
-    /// It has to be fetched.
+    /// A part that has to be fetched.
     Missing(Range<u64>),
 }
 

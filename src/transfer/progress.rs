@@ -30,9 +30,9 @@ pub enum Phase {
     Compile,
     /// The model can be used.
     Ready,
-    /// It can be used, and the rest of it is being stored.
+    /// The model can be used, and the rest of it is being stored.
     Storing,
-    /// It can be used, and all of it is stored.
+    /// The model can be used, and all of it is stored.
     Stored,
 }
 

@@ -100,7 +100,7 @@ impl ResponseFacts {
         let length = self.content_length.as_ref().and_then(|text| text.parse().ok());
         match length {
             Some(bytes) if bytes > MAX_TOTAL => {
-                // The rest of it would never come.
+                // The rest of such a file would never come.
                 let why = format!("the server says that it has {bytes} bytes");
                 Err(Error::Network { what: url.into(), why }.into())
             }

@@ -142,7 +142,7 @@ impl Origin {
             // This fails if the device is dropped without being lost.
             let Ok(loss) = lost.await else { return };
             if let Ok(loss) = serde_wasm_bindgen::to_value(&loss) {
-                // It is a function of the package's own TypeScript, which does not throw.
+                // `on_lost` is a function of the package's own TypeScript, which does not throw.
                 let _ = on_lost.call1(&JsValue::NULL, &loss);
             }
         });

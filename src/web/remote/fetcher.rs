@@ -246,7 +246,7 @@ struct PartBuffer<'a> {
     bytes: Bytes,
     /// How many of the bytes the writer has.
     stored: u32,
-    /// When the writer got the last of them.
+    /// When the writer last got bytes.
     since: f64,
 }
 

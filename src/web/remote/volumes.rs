@@ -155,7 +155,7 @@ async fn attempt(loads: &[Load<'_>]) -> Result<Session, VolumeFault> {
         let behind = async move {
             let mut is_stored = true;
             for (mut parts, (download, total, _)) in sources.into_iter().zip(rest) {
-                // `None` if it was stored before.
+                // `None` if the volume was stored before.
                 let Some(Download { file, writer }) = download else { continue };
                 let Some(writer) = writer else {
                     is_stored = false;

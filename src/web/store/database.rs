@@ -410,8 +410,9 @@ async fn put(transaction: &Transaction, file: &Manifest) -> Result<()> {
     Ok(())
 }
 
-/// Removes parts from the record whose bytes are gone. `is_gone` says so for a part on the disk.
-/// The file is complete if nothing is missing, even if another tab wrote the last part.
+/// Removes from the record the parts whose bytes are gone. `is_gone` says whether the bytes of a
+/// part on the disk are gone. The file is complete if nothing is missing, even if another tab wrote
+/// the last part.
 async fn reconcile(
     transaction: &Transaction,
     file: &mut Manifest,

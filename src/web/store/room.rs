@@ -91,7 +91,7 @@ fn with_margin(needed: u64) -> f64 {
 async fn free() -> Option<f64> {
     let navigator = Reflect::get(&js_sys::global(), &"navigator".into()).ok()?;
     let storage = Reflect::get(&navigator, &"storage".into()).ok()?;
-    // It is absent outside of secure contexts.
+    // `navigator.storage` is absent outside of secure contexts.
     let storage: StorageManager = storage.is_object().then(|| storage.unchecked_into())?;
     let estimate = JsFuture::from(storage.estimate().ok()?).await.ok()?;
     let number = |name: &str| Reflect::get(&estimate, &name.into()).ok()?.as_f64();

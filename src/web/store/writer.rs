@@ -62,7 +62,7 @@ pub(in crate::web) struct Writer {
     reporter: Rc<Reporter>,
     /// Bytes on the disk, including those of an earlier load.
     stored: Cell<u64>,
-    /// Whether this writer has written any of them.
+    /// Whether this writer has written any bytes.
     written: Cell<bool>,
     /// Parts that are ready to write.
     queue: RefCell<Vec<NewPart>>,

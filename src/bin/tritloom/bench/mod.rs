@@ -53,8 +53,8 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "N", default_value_t = 3)]
     #[arg(value_parser = one_or_more, allow_negative_numbers = true)]
     loads: usize,
-    /// Spend at most this many seconds on a figure: with fewer runs if all would take longer, and
-    /// none if one would
+    /// Spend at most this many seconds on a figure. If all runs would take longer, make fewer runs;
+    /// if even one run would, leave the figure out
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     #[arg(value_parser = zero_or_more, allow_negative_numbers = true)]
     patience: u64,

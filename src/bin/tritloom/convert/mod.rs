@@ -255,8 +255,8 @@ fn floats(tensor: &Tensor, embedding: Option<Embedding>) -> Result<Floats> {
         (Some(Embedding::Q8_0), _) => Ok(Floats::Blocks(Quantized::Q8_0)),
         (Some(Embedding::Q6K), _) => Ok(Floats::Blocks(Quantized::Q6K)),
         (None, Dtype::F32) => Ok(Floats::F32),
-        // F16 holds every BF16 of usual size without rounding. A GPU has no BF16: it would take
-        // twice the memory.
+        // F16 holds every BF16 of usual size without rounding. A GPU cannot hold BF16, so the
+        // values would become F32 and take twice the memory.
         (Some(Embedding::F16) | None, _) => Ok(Floats::F16),
     }
 }

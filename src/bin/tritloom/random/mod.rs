@@ -35,8 +35,8 @@ pub(crate) struct Random {
     #[arg(long, value_name = "TYPE", value_enum)]
     embedding: Option<Embedding>,
     /// Draw the values of the embedding, and of the LM head if that is a tensor of its own, from a
-    /// normal distribution of this standard deviation. Both must be F16 [default: uniform, of some
-    /// 0.6]
+    /// normal distribution of this standard deviation. Both must be F16 [default: uniform values,
+    /// with a deviation of about 0.6]
     #[arg(long, value_name = "D", value_parser = number(DEVIATIONS), conflicts_with = "counting")]
     #[arg(allow_negative_numbers = true)]
     embedding_deviation: Option<f32>,

@@ -154,7 +154,7 @@ impl Tensor {
         }
     }
 
-    /// Writes it row by row.
+    /// Writes the tensor row by row.
     pub(super) fn write(&self, noise: &mut Noise, out: &mut impl Write) -> io::Result<()> {
         let columns = self.ne[0];
         // Two thirds of the codes are not 0. With this scale the output is as large as the input.
