@@ -27,7 +27,9 @@ interface CompletionRequestBase {
   seed?: number | null
   /** Draw only from this many of the likeliest tokens; with 0 and -1, from all. Default: 0. */
   top_k?: number | null
-  /** Draw only from tokens with this share of the likeliest one's probability. Default: 0. */
+  /**
+   * Draw only from tokens with at least this share of the likeliest one's probability. Default: 0.
+   */
   min_p?: number | null
   /** Divides the logits of tokens of the prompt and the answer, from 0.001 to 1000. Default: 1. */
   repetition_penalty?: number | null

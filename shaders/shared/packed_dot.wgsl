@@ -56,8 +56,8 @@ fn dot_words(words: vec2u, q0: vec4u, q1: vec4u) -> i32 {
         + ((dot4(sixteen_times.x, q0.z) + dot4(sixteen_times.y, q1.z)) >> 4u);
 }
 
-// Adds the products of 64 codes with one scale `s`. They are four words of 2 bits, or two words of
-// 1 bit, each of them twice.
+// Adds the products of 64 codes with one scale `s`. `codes` has four words of 2-bit codes; or two
+// words of 1-bit codes, each of them twice.
 fn add_sixty4(sum: f32, s: f32, codes: vec4u, a: Sixty4) -> f32 {
     let first = dot_words(codes.xy, a.q0, a.q1);
     let second = dot_words(codes.zw, a.q2, a.q3);

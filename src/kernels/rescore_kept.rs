@@ -115,7 +115,8 @@ const ROUNDING: f32 = 3e-7;
 /// With top-p alone, the limit is so far below the greatest lower end, in units of the temperature.
 const NATS: f32 = 8.0;
 
-/// The greatest top-p and temperature. With greater ones, too many tokens share the weight.
+/// The greatest top-p and temperature with which top-p alone is worth this search. With greater
+/// ones, too many tokens share the weight.
 const MAX_SHARE: f32 = 0.99;
 const MAX_TEMPERATURE: f32 = 1.0;
 

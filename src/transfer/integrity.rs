@@ -113,7 +113,7 @@ mod tests {
             assert_eq!(error.code(), "integrity");
             assert!(error.to_string().contains(ABC), "{error}");
         }
-        // More than one step, and none of them whole.
+        // The bytes are read in more than two steps, and the last step is not whole.
         let long = vec![7_u8; STEP as usize * 2 + 5];
         let mut hasher = Hasher::default();
         hasher.update(&long);
