@@ -40,10 +40,10 @@ pub struct BlockType {
 /// of whole blocks.
 #[derive(Clone, Copy, Debug)]
 pub enum BlockScales {
-    /// An f16 scale. Appends the scales.
+    /// The scale is an f16. The function appends the scales.
     F16(fn(&[u8], &mut Vec<f32>)),
-    /// An int8 factor of the block's f16: their product is the scale. Appends the f16 of each block,
-    /// and the factors.
+    /// The scale is the product of the block's f16 and an int8 factor. The function appends the f16
+    /// of each block, and the factors.
     Factors(fn(&[u8], &mut Vec<f32>, &mut Vec<i8>)),
     /// A scale and an offset, each a product of an f16 and an integer. Appends scales and offsets.
     WithOffsets(fn(&[u8], &mut Vec<f32>, &mut Vec<f32>)),

@@ -264,7 +264,7 @@ pub trait Compute: Steps {
     /// draft pass has tokens.
     fn write_masks(&self, slot: usize, masks: &[Mask]) -> Result<()>;
 
-    /// Prepares for choosing as it is set.
+    /// Prepares the kernels that choose tokens as the slot is set.
     fn compile_choosing(&self) -> LocalBoxFuture<'_, ()>;
 
     /// Prepares one more of the things that a load leaves for later; `None` when none is left.
