@@ -45,7 +45,8 @@ pub enum BlockScales {
     /// The scale is the product of the block's f16 and an int8 factor. The function appends the f16
     /// of each block, and the factors.
     Factors(fn(&[u8], &mut Vec<f32>, &mut Vec<i8>)),
-    /// A scale and an offset, each a product of an f16 and an integer. Appends scales and offsets.
+    /// A scale and an offset, each the product of an f16 and an integer. The function appends the
+    /// scales and the offsets.
     WithOffsets(fn(&[u8], &mut Vec<f32>, &mut Vec<f32>)),
 }
 
