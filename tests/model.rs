@@ -133,6 +133,11 @@ fn sizes_that_32_bits_cannot_hold_are_refused() {
     file.set(&arch("rope.dimension_count"), Kv::U32(16384));
     file.set(&arch("feed_forward_length"), Kv::U32(32768));
     assert_error(config(&file), "unsupported-model", &["32768 x 32768"]);
+    let mut other = tiny();
+    other.remove("tokenizer.ggml.tokens").set(&arch("vocab_size"), Kv::U32(65536));
+    other.set(&arch("embedding_length"), Kv::U32(32768));
+    other.set(&arch("rope.dimension_count"), Kv::U32(16384));
+    assert_error(config(&other), "unsupported-model", &["an embedding of 65536 x 32768"]);
     file.set(&arch("feed_forward_length"), Kv::U32(128));
     assert_error(config(&file), "unsupported-model", &["query matrix", "32768 x 32768"]);
     file.set(&arch("embedding_length"), Kv::U32(16384));

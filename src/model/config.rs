@@ -140,13 +140,13 @@ impl Config {
             return unsupported(format!("{n_head_kv} KV heads do not divide {n_head} heads"));
         }
         for (what, rows, columns) in [
-            ("embedding", self.n_vocab, self.n_embd),
-            ("query matrix", self.n_embd_q(), self.n_embd),
-            ("feed-forward matrix", self.n_ff, self.n_embd),
-            ("KV cache of a block", self.n_ctx, self.n_embd_kv()),
+            ("an embedding", self.n_vocab, self.n_embd),
+            ("a query matrix", self.n_embd_q(), self.n_embd),
+            ("a feed-forward matrix", self.n_ff, self.n_embd),
+            ("a KV cache of a block", self.n_ctx, self.n_embd_kv()),
         ] {
             if rows as u64 * columns as u64 >= MAX_ELEMENTS {
-                return unsupported(format!("a {what} of {rows} x {columns} elements"));
+                return unsupported(format!("{what} of {rows} x {columns} elements"));
             }
         }
         Ok(())
