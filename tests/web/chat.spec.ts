@@ -375,6 +375,7 @@ test('progress and its notes in words', () => {
     { kind: 'resumed', bytes: 5e8 },
     { kind: 'evicted', url: 'https://example.com/models/old.gguf', bytes: 1.19e9 },
     { kind: 'not-stored', why: 'no room' },
+    { kind: 'not-revalidated', why: 'no answer' },
     { kind: 'not-resumable', why: 'no ranges' },
     { kind: 'waiting' },
     { kind: 'restarted', why: 'the file has changed' }
@@ -383,6 +384,7 @@ test('progress and its notes in words', () => {
     '500 MB are here from an earlier download.',
     'old.gguf (1.19 GB) was deleted from this browser to make room.',
     'The model is not kept, and has to be downloaded again next time: no room.',
+    'The stored model is used, which may be out of date: no answer.',
     'If the download breaks off, it starts over: no ranges.',
     'Another tab is downloading this model; this one waits for it.',
     'The load has started over: the file has changed.'
