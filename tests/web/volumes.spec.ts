@@ -83,6 +83,21 @@ const loseSecond = (page: Page) =>
     }
   }))
 
+/** The versions of the stored files, in the order of their addresses. */
+const etags = (page: Page) =>
+  page.evaluate(() => new Promise<string[]>((resolve, reject) => {
+    const opening = indexedDB.open('tritloom')
+    opening.onerror = () => reject(opening.error)
+    opening.onsuccess = () => {
+      const all = opening.result.transaction('files').objectStore('files').getAll()
+      all.onsuccess = () => {
+        opening.result.close()
+        all.result.sort((a, b) => a.url < b.url ? -1 : 1)
+        resolve(all.result.map(file => file.version.etag))
+      }
+    }
+  }))
+
 test('a file that is gone from the storage is fetched anew, and no other', async ({ shared }) => {
   const { path, rewrite, requests } = await scripted(shared, {}, FIRST)
   await load(shared, {}, path)
@@ -108,18 +123,34 @@ test('files of two versions are never mixed', async ({ shared }) => {
   // The first file has changed, then the third: what is stored of them is no use.
   expect(kinds).toEqual(['restarted'])
   await expectRandomModel(shared)
-  const etags = await shared.evaluate(() => new Promise<string[]>((resolve, reject) => {
-    const opening = indexedDB.open('tritloom')
-    opening.onerror = () => reject(opening.error)
-    opening.onsuccess = () => {
-      const all = opening.result.transaction('files').objectStore('files').getAll()
-      all.onsuccess = () => {
-        opening.result.close()
-        resolve(all.result.map(file => file.version.etag))
-      }
-    }
-  }))
-  expect(etags).toEqual(['"2"', '"2"', '"2"'])
+  expect(await etags(shared)).toEqual(['"2"', '"2"', '"2"'])
+})
+
+test('`revalidate` fetches the files of which the server has another version, and no others', async ({ shared }) => {
+  const { path, rewrite, requests } = await scripted(shared, { always: { etag: '"1"' } }, FIRST)
+  await load(shared, {}, path)
+  const [old, changed] = [{ etag: '"1"' }, { etag: '"2"' }]
+  const revalidated = () => loadReporting(shared, path, { cache: 'revalidate' })
+  await rewrite({ always: old })
+  expect((await revalidated()).notes).toEqual([])
+  expect(sent(await requests())).toBe(3)
+
+  // A byte of each file shows that the second has changed. The others are asked for once more, so that no
+  // two versions are mixed.
+  await rewrite({ then: [old, changed, old, old, changed, old], always: changed })
+  expect((await revalidated()).notes).toEqual([{ kind: 'resumed', bytes: SIZES[0]! + SIZES[2]! }])
+  await expectRandomModel(shared)
+  const ofParts = (await requests()).slice(6)
+  expect(sent(ofParts)).toBe(SIZES[1])
+  expect(await etags(shared)).toEqual(['"1"', '"2"', '"1"'])
+  expect(await storedModels(shared)).toMatchObject([{ complete: true, bytes: SIZE }])
+
+  await rewrite({ then: [old, changed, old] })
+  expect((await revalidated()).notes).toEqual([])
+  await rewrite({ then: [old, { status: 404 }, old] })
+  expect((await revalidated()).notes).toEqual([{ kind: 'not-revalidated', why: expect.stringContaining('404') }])
+  await expectRandomModel(shared)
+  expect((await requests()).length).toBe(3)
 })
 
 test('without storage, the files are read from the network alone', async ({ shared }) => {
