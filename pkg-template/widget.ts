@@ -13,12 +13,10 @@ import {
 } from './words.js'
 import type { Advice } from './words.js'
 
-/**
- * The model of an element that names none. Its address is that of a branch, so no hash of it is
- * known here.
- */
+/** The model of an element that names none: one revision, and the hash of its file. */
 const DEFAULT_MODEL =
-  'https://huggingface.co/microsoft/bitnet-b1.58-2B-4T-gguf/resolve/main/ggml-model-i2_s.gguf'
+  'https://huggingface.co/microsoft/bitnet-b1.58-2B-4T-gguf/resolve/a1f2f1c765812aa8af3f6eda4a313707064bba15/ggml-model-i2_s.gguf'
+const DEFAULT_INTEGRITY = 'sha256-QiGyUv3V/SXhWEet/rXuiIhlBrpQuKNFSDdEkohMIWI='
 
 const ADVICE: Advice = {
   'device-lost': 'Click again: that brings the model back.'
@@ -217,9 +215,10 @@ export class TldrWidget extends Base {
 
   /** The model that this element shares with others. */
   #join(): SharedModel {
-    const url = new URL(this.getAttribute('model') ?? DEFAULT_MODEL, document.baseURI)
+    const named = this.getAttribute('model')
+    const url = new URL(named ?? DEFAULT_MODEL, document.baseURI)
     url.hash = ''
-    const integrity = this.getAttribute('integrity') ?? undefined
+    const integrity = this.getAttribute('integrity') ?? (named === null ? DEFAULT_INTEGRITY : undefined)
     this.#model ??= SharedModel.join(url.href, this.#user, integrity)
     if (this.getAttribute('consent') === 'given') this.#model.allow()
     return this.#model

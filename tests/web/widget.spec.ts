@@ -122,6 +122,25 @@ test('from another origin, whose worker is made by blob', async ({ page, context
   expect(await told(page)).toEqual(['first tldr-start', 'first tldr-done'])
 })
 
+test('an element that names no model takes one revision, and only the file with its hash', async ({ page, context }) => {
+  await visit(page, '/tests/web/widget.html', '/pkg/widget.js')
+  await page.locator('#first').evaluate(widget => {
+    widget.removeAttribute('model')
+    widget.setAttribute('consent', 'given')
+  })
+  const asked = new Set<string>()
+  await context.route('https://huggingface.co/**', route => {
+    asked.add(route.request().url())
+    return route.fulfill({ path: `.${GOLDEN_MODEL}`, headers: { 'access-control-allow-origin': '*' } })
+  })
+  await click(page, 'first', 'Sum it up')
+  await expect(page.locator('#first').getByRole('alert')).toContainText('integrity')
+  expect(await told(page)).toEqual(['first tldr-start', 'first tldr-error integrity'])
+  expect([...asked]).toEqual([
+    expect.stringMatching(/^https:\/\/huggingface\.co\/microsoft\/bitnet-b1\.58-2B-4T-gguf\/resolve\/[0-9a-f]{40}\/ggml-model-i2_s\.gguf$/)
+  ])
+})
+
 test('the browser\'s own model where the page prefers it, and the article of the page', async ({ page }) => {
   // A browser whose model is not here yet, and reads 1000 characters.
   await page.addInitScript(() => {
