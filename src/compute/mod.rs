@@ -22,6 +22,9 @@ pub use profile::{KernelTime, Loss, Profile};
 /// A report on a load in progress.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Progress {
+    /// The file's header has been read, it describes a model that can run, and the device is open.
+    /// No tensor has been read.
+    Header,
     /// Some of the file's bytes are on the GPU.
     Upload {
         /// Bytes read and uploaded.

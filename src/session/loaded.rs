@@ -61,6 +61,7 @@ impl Session {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Self> {
         let (opened, header) = try_join(opening.open(), Header::read(reader, options)).await?;
+        progress(Progress::Header);
         let Header { config, table, tokenizer, template, stop_tokens, file } = header;
         let EngineOptions { i2s_arm, float_activations, deterministic, .. } = options.engine;
         let parameters = table.iter().map(|w| w.tensor.ne.iter().product::<u64>()).sum();

@@ -12,6 +12,7 @@ use super::options::LoadOptions;
 use super::progress::Reporter;
 use super::remote::{self, Address};
 use super::stream;
+use super::tabs::Lock;
 use crate::error::Result;
 use crate::session::Session;
 use crate::source::{Reader, Source};
@@ -21,13 +22,15 @@ use crate::transfer::Phase;
 /// faster.
 const STREAM_SHARE: f64 = 0.8;
 
-/// Loads a model from any source that a page can give.
+/// Loads a model from any source that a page can give. While the lock is held, no tab deletes the
+/// stored model to make room. A model that is not to be stored has no lock.
 pub(super) async fn open(
     source: &JsValue,
     options: &LoadOptions,
     reporter: &Rc<Reporter>,
-) -> Result<Session> {
+) -> Result<(Session, Option<Lock>)> {
     let opening = Opening::new(options, reporter)?;
+    let mut in_use = None;
     let session = if let Some(blob) = source.dyn_ref::<Blob>() {
         local(&opening, BlobSource::new(blob.clone())).await
     } else if let Some(buffer) = source.dyn_ref::<ArrayBuffer>() {
@@ -40,10 +43,12 @@ pub(super) async fn open(
         let blob = stream::collect(stream, reporter).await?;
         local(&opening, BlobSource::new(blob)).await
     } else {
-        remote::load(&opening, &Address::parse("source", source)?).await
+        let (session, lock) = remote::load(&opening, &Address::parse("source", source)?).await?;
+        in_use = lock;
+        Ok(session)
     }?;
     opening.ready();
-    Ok(session)
+    Ok((session, in_use))
 }
 
 /// Loads from a source that can be read twice. So its hash is checked before it is used.
@@ -52,5 +57,5 @@ async fn local<S: Source>(opening: &Opening<'_>, mut source: S) -> Result<Sessio
         integrity.check(&mut source).await?;
     }
     opening.reporter.begin(Phase::Upload, (source.len(), 0), 1.0);
-    opening.session(&mut Reader::new(source), false).await
+    opening.session(&mut Reader::new(source), false, || {}).await
 }

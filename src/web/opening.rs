@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use futures_util::FutureExt;
-use futures_util::future::{LocalBoxFuture, ready};
+use futures_util::future::LocalBoxFuture;
 use js_sys::Reflect;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
@@ -14,7 +14,7 @@ use super::options::LoadOptions;
 use super::progress::Reporter;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
-use crate::session::Session;
+use crate::session::{Progress, Session};
 use crate::source::{Reader, Source};
 use crate::transfer::Phase;
 
@@ -47,24 +47,20 @@ impl<'a> Opening<'a> {
         Ok(Self { options, reporter, gpu, behind: RefCell::default() })
     }
 
-    /// Waits until the device is open.
-    ///
-    /// Errors: those of [`Gpu::open`].
-    pub(super) async fn opened(&self) -> Result<()> {
-        let gpu = self.gpu().await?;
-        self.gpu.replace(Some(ready(Ok(gpu)).boxed_local()));
-        Ok(())
-    }
-
-    /// Loads a session. `counted` says that the source reports its bytes itself.
+    /// Loads a session. `counted` says that the source reports its bytes itself. `known` is called
+    /// once the header has been read, if it describes a model that can run here.
     ///
     /// Can be called again if it fails.
     pub(super) async fn session<S: Source>(
         &self,
         reader: &mut Reader<S>,
         counted: bool,
+        known: impl Fn(),
     ) -> Result<Session> {
-        let mut told = |progress| self.reporter.session(!counted, progress);
+        let mut told = |progress| match progress {
+            Progress::Header => known(),
+            progress => self.reporter.session(!counted, progress),
+        };
         Session::load(self.gpu(), reader, &self.options.session, &mut told).await
     }
 

@@ -64,7 +64,7 @@ impl Reporter {
     pub(super) fn session(&self, counts: bool, progress: session::Progress) {
         match progress {
             session::Progress::Upload { loaded, total } if counts => self.set(loaded, total),
-            session::Progress::Upload { .. } => {}
+            session::Progress::Upload { .. } | session::Progress::Header => {}
             session::Progress::Compile => self.update(|meter, _| meter.phase(Phase::Compile)),
         }
     }

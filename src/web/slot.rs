@@ -1,5 +1,6 @@
 //! Holds the session of a model between calls, and restores it when its device was lost.
 
+use std::cell::RefCell;
 use std::pin::pin;
 use std::rc::Rc;
 
@@ -14,6 +15,7 @@ use super::abort::aborted;
 use super::open::open;
 use super::options::{CacheMode, LoadOptions};
 use super::progress::Reporter;
+use super::tabs::Lock;
 use crate::error::{Error, Result};
 use crate::session::{Memory, Session};
 
@@ -39,6 +41,9 @@ struct Origin {
     options: LoadOptions,
     /// Called after each loss with `{ reason, message }`.
     on_lost: Function,
+    /// Protects the stored model from deletion, because it may be loaded again. `None` after
+    /// `dispose`.
+    in_use: RefCell<Option<Lock>>,
 }
 
 impl Slot {
@@ -49,13 +54,13 @@ impl Slot {
         reporter: &Rc<Reporter>,
         on_lost: Function,
     ) -> Result<Self> {
-        let session = open(&source, &options, reporter).await?;
+        let (session, in_use) = open(&source, &options, reporter).await?;
         // A restored model must have the same context, even if its new device allows a longer one.
         options.session.engine.context = Some(session.info().context_length);
         if matches!(options.cache, CacheMode::Refresh | CacheMode::Revalidate) {
             options.cache = CacheMode::Use;
         }
-        let origin = Origin { source, options, on_lost };
+        let origin = Origin { source, options, on_lost, in_use: RefCell::new(in_use) };
         origin.watch(&session);
         let disposal =
             AbortController::new().map_err(|_| Error::Internal("no AbortController".into()))?;
@@ -87,6 +92,7 @@ impl Slot {
     /// Frees the session: now, or when the call that uses it ends.
     pub(super) fn dispose(&self) {
         self.disposal.abort();
+        self.origin.in_use.take();
         if let Some(mut held) = self.held.try_lock() {
             held.take();
         }
@@ -116,8 +122,10 @@ impl Slot {
 impl Origin {
     async fn load_again(&self, memory: &Memory) -> Result<Box<Session>> {
         self.check()?;
-        let mut session = open(&self.source, &self.options, &Reporter::new(None)).await?;
+        let reporter = Reporter::new(None);
+        let (mut session, in_use) = open(&self.source, &self.options, &reporter).await?;
         session.recall(memory)?;
+        self.in_use.replace(in_use);
         self.watch(&session);
         Ok(Box::new(session))
     }

@@ -1,5 +1,6 @@
 //! Other tabs of the same site. One of them downloads a model. The others show its progress and
-//! then read the stored file. Without the browser's locks, every tab downloads.
+//! then read the stored file. A model that a tab uses is not deleted to make room. Without the
+//! browser's locks, every tab downloads, and no tab knows which models the others use.
 
 use std::rc::Rc;
 
@@ -25,22 +26,52 @@ extern "C" {
     ) -> Result<Promise, JsValue>;
 }
 
-/// The right to download an address. It ends when this is dropped, or when its tab ends.
+/// A right that concerns the model at an address. It ends when this is dropped, or when its tab
+/// ends.
 pub(super) struct Lock {
     /// Resolves the promise that keeps the browser's lock; `None` without locks.
     release: Option<Function>,
 }
 
 impl Lock {
-    /// The lock, if no other load has it.
+    /// The right to download, if no other load has it.
     pub(super) async fn if_free(url: &str) -> Option<Self> {
-        request(url, true).await.unwrap_or(Some(Self { release: None }))
+        Self::at_once(&to_load(url)).await
     }
 
-    /// The lock, once no other load has it.
+    /// The right to download, once no other load has it.
     pub(super) async fn wait(url: &str) -> Self {
-        request(url, false).await.flatten().unwrap_or(Self { release: None })
+        Self::asked(&to_load(url), "exclusive").await
     }
+
+    /// The right to find the stored model at `url` as it is. Any number of loads have it at a time.
+    /// It comes once the model is not being deleted.
+    pub(super) async fn in_use(url: &str) -> Self {
+        Self::asked(&to_use(url), "shared").await
+    }
+
+    /// The right to delete the stored model at `url`, if no tab loads or uses it. A load that begins
+    /// meanwhile waits.
+    pub(super) async fn to_delete(url: &str) -> Option<[Self; 2]> {
+        let load = Self::at_once(&to_load(url)).await?;
+        Some([load, Self::at_once(&to_use(url)).await?])
+    }
+
+    async fn at_once(name: &str) -> Option<Self> {
+        request(name, "exclusive", true).await.unwrap_or(Some(Self { release: None }))
+    }
+
+    async fn asked(name: &str, mode: &str) -> Self {
+        request(name, mode, false).await.flatten().unwrap_or(Self { release: None })
+    }
+}
+
+fn to_load(url: &str) -> String {
+    format!("tritloom-load {url}")
+}
+
+fn to_use(url: &str) -> String {
+    format!("tritloom-use {url}")
 }
 
 impl Drop for Lock {
@@ -53,11 +84,12 @@ impl Drop for Lock {
 }
 
 /// `None` if the page has no locks; `Some(None)` if another load has this one.
-async fn request(url: &str, if_free: bool) -> Option<Option<Lock>> {
+async fn request(name: &str, mode: &str, if_free: bool) -> Option<Option<Lock>> {
     let navigator = Reflect::get(&js_sys::global(), &"navigator".into()).ok()?;
     let locks = Reflect::get(&navigator, &"locks".into()).ok()?;
     let locks: LockManager = locks.is_object().then(|| locks.unchecked_into())?;
     let options = Object::new();
+    Reflect::set(&options, &"mode".into(), &mode.into()).ok()?;
     Reflect::set(&options, &"ifAvailable".into(), &if_free.into()).ok()?;
     let (tell, told) = oneshot::channel();
     let callback = Closure::once_into_js(move |lock: JsValue| {
@@ -72,8 +104,7 @@ async fn request(url: &str, if_free: bool) -> Option<Option<Lock>> {
         let _ = tell.send(Some(Lock { release }));
         held
     });
-    let name = format!("tritloom-load {url}");
-    let asked = locks.request(&name, &options, callback.unchecked_ref()).ok()?;
+    let asked = locks.request(name, &options, callback.unchecked_ref()).ok()?;
     // The promise settles after the lock was released. If it settles before, there will be no lock:
     // a frame without storage has none.
     match select(told, JsFuture::from(asked)).await {

@@ -71,6 +71,31 @@ export function volumes(count) {
   })
 }
 
+/** Bytes of a description that is longer than what may wait in memory to be stored. */
+const LONG_TEXT = 18 << 20
+
+/**
+ * The small random model with such a description: nearly all of the file is its header.
+ * @returns {Buffer}
+ */
+export function longModel() {
+  const small = read('tiny/tiny-bitnet-b1.58.gguf')
+  const { tensors, metadata, metadataCount } = header(small)
+  const number = value => {
+    const field = Buffer.alloc(8)
+    field.writeBigUInt64LE(BigInt(value))
+    return field
+  }
+  const key = 'general.description'
+  const head = Buffer.concat([
+    small.subarray(0, 8), number(tensors.length), number(metadataCount + 1), metadata,
+    number(key.length), Buffer.from(key), Buffer.from([TEXT, 0, 0, 0]), number(LONG_TEXT), Buffer.alloc(LONG_TEXT, '.'),
+    ...tensors.flatMap(tensor => [tensor.row, number(tensor.offset)])
+  ])
+  const padding = Buffer.alloc(Math.ceil(head.length / ALIGNMENT) * ALIGNMENT - head.length)
+  return Buffer.concat([head, padding, small.subarray(tensors[0].start)])
+}
+
 const I2_S = 36
 const U16 = 2
 const I32 = 5

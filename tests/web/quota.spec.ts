@@ -4,8 +4,8 @@ import type { Page } from '@playwright/test'
 import { insertDisk, setDisk } from './disk'
 import type { Disk } from './disk'
 import {
-  expect, expectRandomModel, load, loadFailure, loadReporting, MIB, RANDOM_MODEL, scripted, sent,
-  SIZE, storedModels, test
+  expect, expectRandomModel, heldHalfway, load, loadFailure, loadReporting, MIB, open, RANDOM_MODEL, scripted,
+  sent, SIZE, storedModels, test
 } from './harness'
 
 /** In the page's own thread, where its disk is. */
@@ -13,6 +13,9 @@ const HERE = { worker: false }
 
 /** Another model of the same size. */
 const another = (page: Page) => scripted(page)
+
+/** What tells that one of them gave way. */
+const evicted = (url: string) => ({ kind: 'evicted', url, bytes: SIZE })
 
 const urls = async (page: Page) => (await storedModels(page)).map(({ url }) => url).sort()
 
@@ -49,7 +52,7 @@ for (const [what, disk] of Object.entries(disks)) {
     expect(await urls(shared)).toEqual([a!.url, b!.url, c!.url].sort())
     const d = await another(shared)
     const { notes } = await loadReporting(shared, d.path, HERE)
-    expect(notes).toEqual([{ kind: 'evicted', url: b!.url, bytes: SIZE }])
+    expect(notes).toEqual([evicted(b!.url)])
     await expectRandomModel(shared)
     expect(await urls(shared)).toEqual([a!.url, c!.url, d.url].sort())
     await load(shared, { cache: 'only' }, d.path)
@@ -61,27 +64,120 @@ for (const [what, disk] of Object.entries(disks)) {
   })
 }
 
+for (const estimate of ['plenty', 'true'] as const) {
+  test(`what is no model makes none give way, however long its server says that it is; the estimate is ${estimate}`, async ({ shared }) => {
+    await insertDisk(shared)
+    const [a, b] = await Promise.all([1, 2].map(() => another(shared)))
+    await load(shared, HERE, a!.path)
+    await load(shared, HERE, b!.path)
+    await setDisk(shared, { estimate, size: 2 * SIZE + MIB / 2 })
+    const claimed = await scripted(shared, { always: { size: SIZE } }, '/package.json')
+    expect((await loadFailure(shared, claimed.path, HERE)).code).toBe('bad-gguf')
+    expect(await urls(shared)).toEqual([a!.url, b!.url].sort())
+  })
+}
+
+/** A model whose header is longer than what may wait in memory for the disk. */
+const LONG_MODEL = '/long.gguf'
+
+test('none gives way before the header is here; what is stored by then is kept for the next load', async ({ shared }) => {
+  await insertDisk(shared)
+  const [a, b] = await Promise.all([1, 2].map(() => another(shared)))
+  await load(shared, HERE, a!.path)
+  await load(shared, HERE, b!.path)
+  await setDisk(shared, { size: 2 * SIZE + 3 * MIB })
+  const { path, url, rewrite } = await scripted(shared, heldHalfway(), LONG_MODEL)
+  const message = await shared.evaluate(async ([path, bytes]) => {
+    const abort = new AbortController()
+    const { BitNet } = window.tritloom
+    const stored = async () => (await BitNet.cache.list()).find(({ url }) => url.endsWith(path))?.bytes
+    let loaded = 0
+    const loading = BitNet.load(path, { worker: false, signal: abort.signal, onProgress: progress => { loaded = progress.loaded } })
+      .then(() => 'loaded', (error: Error) => error.message)
+    while (await stored() !== 3 * bytes || loaded < 5 * bytes) await new Promise(resolve => setTimeout(resolve, 20))
+    abort.abort(new Error('enough'))
+    return loading
+  }, [path, MIB] as const)
+  expect(message).toBe('enough')
+  expect(await urls(shared)).toEqual([a!.url, b!.url, url].sort())
+  await rewrite({})
+  const { notes } = await loadReporting(shared, path, HERE)
+  expect(notes).toEqual([{ kind: 'resumed', bytes: 3 * MIB }, ...[a, b].map(model => evicted(model!.url))])
+  await load(shared, { cache: 'only', ...HERE }, path)
+  await expectRandomModel(shared)
+  expect(await urls(shared)).toEqual([url])
+})
+
+test('a model in use does not give way: in the worker of another tab, or in this page', async ({ shared, browser }) => {
+  await insertDisk(shared)
+  const [a, b, c, d, e] = await Promise.all([1, 2, 3, 4, 5].map(() => another(shared)))
+  await load(shared, HERE, a!.path)
+  await setDisk(shared, { size: SIZE + MIB })
+  const other = await open(browser, shared.context())
+  await load(other.page, { cache: 'only' }, a!.path)
+  expect((await loadReporting(shared, b!.path, HERE)).kinds).toEqual(['not-stored'])
+  expect(await urls(shared)).toEqual([a!.url])
+  // The tab need not let go of it.
+  await other.close()
+  const found = await loadReporting(shared, c!.path, HERE)
+  expect(found.notes).toEqual([evicted(a!.url)])
+
+  await shared.evaluate(async path => {
+    const used = await window.tritloom.BitNet.load(path, { worker: false, cache: 'only' })
+    Object.assign(window, { used })
+  }, c!.path)
+  expect((await loadReporting(shared, d!.path, HERE)).kinds).toEqual(['not-stored'])
+  expect(await urls(shared)).toEqual([c!.url])
+  await shared.evaluate(() => (window as unknown as { used: import('../../pkg/index.js').BitNet }).used.dispose())
+  const { notes } = await loadReporting(shared, e!.path, HERE)
+  expect(notes).toEqual([evicted(c!.url)])
+  expect(await urls(shared)).toEqual([e!.url])
+})
+
+test('without the browser\'s locks, models give way all the same', async ({ shared }) => {
+  await shared.evaluate(() => { Object.defineProperty(navigator, 'locks', { configurable: true, value: undefined }) })
+  await insertDisk(shared)
+  const [a, b] = await Promise.all([1, 2].map(() => another(shared)))
+  await load(shared, HERE, a!.path)
+  await setDisk(shared, { size: SIZE + MIB })
+  expect((await loadReporting(shared, b!.path, HERE)).kinds).toEqual(['evicted'])
+  expect(await urls(shared)).toEqual([b!.url])
+})
+
+test('a model in several files makes none give way if not all of them would fit', async ({ shared }) => {
+  await insertDisk(shared)
+  const a = await another(shared)
+  await load(shared, HERE, a.path)
+  await setDisk(shared, { size: SIZE + MIB })
+  const volumes = await scripted(shared, { always: { size: 8 * MIB } }, '/volumes/spread-00001-of-00003.gguf')
+  expect((await loadReporting(shared, volumes.path, HERE)).kinds).toEqual(['not-stored'])
+  await expectRandomModel(shared)
+  expect((await storedModels(shared)).filter(({ complete }) => complete).map(({ url }) => url)).toEqual([a.url])
+})
+
+/** In the page's own thread, whose files have room for five MiB, and for as many bytes more as each that is deleted has. */
+const fillFiles = (page: Page) => page.evaluate(size => {
+  const { removeEntry } = FileSystemDirectoryHandle.prototype
+  FileSystemDirectoryHandle.prototype.removeEntry = async function (name) {
+    await removeEntry.call(this, name)
+    room.postMessage(size)
+  }
+  const room = new BroadcastChannel('room')
+  const script = `import '${location.origin}/tests/web/full-disk.mjs'; import '${location.origin}/pkg/threads/disk-worker.js'`
+  const url = URL.createObjectURL(new Blob([script], { type: 'text/javascript' }))
+  window.Worker = class extends Worker {
+    constructor(_: string | URL, options?: WorkerOptions) {
+      super(url, options)
+    }
+  }
+}, SIZE)
+
 test('files fill the disk in the middle: another model gives way, or the load does without and leaves nothing behind', async ({ shared }) => {
   const [a, b] = await Promise.all([1, 2].map(() => another(shared)))
   await load(shared, HERE, a!.path)
-  // Each file that is deleted makes room for as many bytes.
-  await shared.evaluate(size => {
-    const { removeEntry } = FileSystemDirectoryHandle.prototype
-    FileSystemDirectoryHandle.prototype.removeEntry = async function (name) {
-      await removeEntry.call(this, name)
-      room.postMessage(size)
-    }
-    const room = new BroadcastChannel('room')
-    const script = `import '${location.origin}/tests/web/full-disk.mjs'; import '${location.origin}/pkg/threads/disk-worker.js'`
-    const url = URL.createObjectURL(new Blob([script], { type: 'text/javascript' }))
-    window.Worker = class extends Worker {
-      constructor(_: string | URL, options?: WorkerOptions) {
-        super(url, options)
-      }
-    }
-  }, SIZE)
+  await fillFiles(shared)
   const { notes } = await loadReporting(shared, b!.path, HERE)
-  expect(notes).toEqual([{ kind: 'evicted', url: a!.url, bytes: SIZE }])
+  expect(notes).toEqual([evicted(a!.url)])
   await expectRandomModel(shared)
   await load(shared, { cache: 'only', ...HERE }, b!.path)
   // A model for which all others would not do.
@@ -98,6 +194,19 @@ test('files fill the disk in the middle: another model gives way, or the load do
     return names.length
   })
   expect(files).toBe(1)
+})
+
+test('a header longer than what may wait in memory comes through although files fill the disk', async ({ shared }) => {
+  const [a, b] = await Promise.all([1, 2].map(() => another(shared)))
+  await load(shared, HERE, a!.path)
+  await load(shared, HERE, b!.path)
+  await fillFiles(shared)
+  const { path, url } = await scripted(shared, {}, LONG_MODEL)
+  const { notes } = await loadReporting(shared, path, HERE)
+  expect(notes).toEqual([a, b].map(model => evicted(model!.url)))
+  expect(await urls(shared)).toEqual([url])
+  await load(shared, { cache: 'only', ...HERE }, path)
+  await expectRandomModel(shared)
 })
 
 test('when a model gave way and there is still no room, no other follows it', async ({ shared }) => {

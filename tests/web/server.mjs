@@ -13,7 +13,8 @@
 //   /as/foreign/PATH     under a policy that allows scripts of the other origin, and workers by blob
 //   /as/503/PATH         with a status
 //   /script/NAME/PATH    as the script NAME says
-//   /spread.gguf, /wide.gguf, /arm.gguf, /qwen2.gguf, /unknown.gguf, /volumes/NAME-00001-of-00003.gguf
+//   /spread.gguf, /wide.gguf, /long.gguf, /arm.gguf, /qwen2.gguf, /unknown.gguf,
+//   /volumes/NAME-00001-of-00003.gguf
 //                        made of the models in tests/data, see models.mjs
 //   /control/off, /on    refuses all models, as if the network were off; and serves them again
 //   /control/count       how many models were asked for
@@ -30,7 +31,7 @@ import { createServer } from 'node:http'
 import { extname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
-import { armModel, preTokenizerModel, spreadModel, volumes, WIDE_SIZE } from './models.mjs'
+import { armModel, longModel, preTokenizerModel, spreadModel, volumes, WIDE_SIZE } from './models.mjs'
 
 const ROOT = process.env.ROOT ?? fileURLToPath(new URL('../..', import.meta.url))
 const PORT = Number(process.env.PORT ?? 8930)
@@ -110,6 +111,7 @@ const contents = new Map()
 const made = {
   '/spread.gguf': () => spreadModel(),
   '/wide.gguf': () => spreadModel(WIDE_SIZE),
+  '/long.gguf': longModel,
   '/arm.gguf': armModel,
   '/qwen2.gguf': () => preTokenizerModel('qwen2'),
   '/unknown.gguf': () => preTokenizerModel('unknown')

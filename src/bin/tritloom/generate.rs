@@ -330,6 +330,7 @@ pub(crate) fn show_progress(progress: Progress) {
         return;
     }
     let _ = match progress {
+        Progress::Header => Ok(()),
         Progress::Upload { loaded, total } => {
             write!(err, "\rloading {:3} %", loaded * 100 / total.max(1))
         }

@@ -1,5 +1,5 @@
-//! Begins a download: gets the first response, compares it with the stored bytes, and makes room
-//! for the rest.
+//! Begins a download: gets the first response, compares it with the stored bytes, and asks whether
+//! there can be room for the rest.
 
 use super::fetcher::wait;
 use super::load::Load;
@@ -7,7 +7,7 @@ use super::request::{FileRequest, FileResponse, ask};
 use crate::error::{Error, Result};
 use crate::transfer::{Backoff, Cause, Content, Fault, Length, Manifest, Note, Version};
 use crate::web::options::CacheMode;
-use crate::web::store::{Room, new_file};
+use crate::web::store::new_file;
 
 /// The reason why a download cannot be resumed: without a version, two versions of a file cannot be
 /// told apart.
@@ -29,7 +29,7 @@ impl Load<'_> {
         found.filter(|file| self.restarts.allow_resuming(file, refresh))
     }
 
-    /// Asks for the file, or for its missing bytes, and makes room for it in the storage.
+    /// Asks for the file, or for its missing bytes, and creates its record in the storage.
     pub(super) async fn begin(&self, partial: Option<Manifest>) -> Result<Begun, Fault> {
         let mut response = self.first_response(partial.as_ref()).await?;
         if let Content::Whole(length @ Length::Claimed(_)) = &mut response.content
@@ -43,10 +43,7 @@ impl Load<'_> {
                 if matches!(response.content, Content::Whole(_)) {
                     self.not_resumable(&response.version, total);
                 }
-                if self.volume.is_none() {
-                    self.opening.reporter.resumed(file.bytes());
-                }
-                let stored = self.has_room(&file, total).await?;
+                let stored = self.has_room(&file, total).await;
                 Ok(Begun { response, file, stored })
             } else {
                 self.discard(&file).await;
@@ -62,7 +59,7 @@ impl Load<'_> {
         file.final_url = Some(response.final_url.clone());
         file.version = response.version.clone();
         file.total = total;
-        let stored = self.has_room(&file, total).await? && self.create(&file).await;
+        let stored = self.has_room(&file, total).await && self.create(&file).await;
         Ok(Begun { response, file, stored })
     }
 
@@ -147,31 +144,21 @@ impl Load<'_> {
         self.opening.reporter.note(Note::NotResumable { why: why.into() });
     }
 
-    /// Whether the rest of `file` will fit into the storage; deletes other models if that helps.
-    async fn has_room(&self, file: &Manifest, total: Option<u64>) -> Result<bool> {
-        let Some(storage) = &self.storage else { return Ok(false) };
-        let Some(needed) = total.map(|total| total - file.bytes()) else { return Ok(true) };
-        if !storage.fits(needed).await {
-            // Other models are not deleted for one that cannot run here.
-            self.opening.opened().await?;
+    /// Whether the rest of `file` can fit into the storage, if other models are deleted. This deletes
+    /// none, because the length is only the server's claim. The writer deletes them when it must.
+    async fn has_room(&self, file: &Manifest, total: Option<u64>) -> bool {
+        let Some(storage) = &self.storage else { return false };
+        let Some(needed) = total.map(|total| total - file.bytes()) else { return true };
+        let url = &self.address.url;
+        let Err(possible) = storage.may_fit(url, needed).await else { return true };
+        let why = format!("{needed} bytes are needed, {possible} are possible");
+        let why = Error::StorageFull(why).to_string();
+        self.opening.reporter.note(Note::NotStored { why });
+        if file.stored.is_empty() {
+            // It gives a better error when only the stored copy is allowed.
+            let _ = storage.refuse(url, needed).await;
         }
-        let (reporter, url) = (self.opening.reporter, &self.address.url);
-        match storage.make_room(url, needed).await {
-            Room::Made(evicted) => {
-                reporter.evicted(evicted);
-                Ok(true)
-            }
-            Room::Not { possible } => {
-                let why = format!("{needed} bytes are needed, {possible} are possible");
-                reporter.note(Note::NotStored { why: Error::StorageFull(why).to_string() });
-                if file.stored.is_empty() {
-                    // With this record, a load that allows only the stored copy can say why there
-                    // is none.
-                    let _ = storage.refuse(url, needed).await;
-                }
-                Ok(false)
-            }
-        }
+        false
     }
 
     async fn create(&self, file: &Manifest) -> bool {

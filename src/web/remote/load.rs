@@ -2,22 +2,21 @@
 
 use std::rc::Rc;
 
-use super::parts::{Ahead, PartSource};
+use super::parts::Ahead;
 use super::request::Address;
-use crate::error::{Error, Result};
-use crate::session::Session;
-use crate::source::Reader;
+use crate::error::Error;
 use crate::transfer::{Manifest, Note, Phase, Restarts};
 use crate::web::bytes::ArrayPool;
 use crate::web::log::warn;
 use crate::web::opening::Opening;
 use crate::web::options::CacheMode;
-use crate::web::store::{Slots, Storage, StoredFile};
+use crate::web::store::{Storage, StoredFile};
 use crate::web::tabs::{Following, Lock};
 
 /// The share of the progress that the first of two stages fills. The second stage is faster.
 pub(super) const FIRST_STAGE: f64 = 0.8;
 
+/// The load of one file, which is a whole model or one of its volumes.
 pub(super) struct Load<'a> {
     pub(super) opening: &'a Opening<'a>,
     pub(super) address: &'a Address,
@@ -26,9 +25,8 @@ pub(super) struct Load<'a> {
     pub(super) storage: Option<Storage>,
     pub(super) pool: ArrayPool,
     pub(super) ahead: Ahead,
-    pub(super) slots: Rc<Slots>,
     pub(super) restarts: Restarts,
-    /// The index of this file in a model of several files, from 0.
+    /// The index of this volume in a model of several files, from 0.
     pub(super) volume: Option<usize>,
 }
 
@@ -42,7 +40,6 @@ impl<'a> Load<'a> {
             storage: None,
             pool: ArrayPool::default(),
             ahead: Ahead::default(),
-            slots: Rc::default(),
             restarts: Restarts::default(),
             volume: None,
         };
@@ -52,7 +49,7 @@ impl<'a> Load<'a> {
         load
     }
 
-    /// The load of one file of the same model in several files.
+    /// The load of one volume of the same model.
     pub(super) fn of_volume(&self, volume: usize, address: &'a Address) -> Self {
         Self {
             opening: self.opening,
@@ -61,7 +58,6 @@ impl<'a> Load<'a> {
             storage: self.storage.clone(),
             pool: self.pool.clone(),
             ahead: self.ahead.clone(),
-            slots: Rc::clone(&self.slots),
             restarts: Restarts::default(),
             volume: Some(volume),
         }
@@ -132,23 +128,6 @@ impl<'a> Load<'a> {
             pool: self.pool.clone(),
             beside_download,
         }
-    }
-
-    /// Loads the model from `parts`, and gives them back. With `to_the_end`, also reads the bytes
-    /// that the model does not need, and returns the hash of the file if it was computed.
-    pub(super) async fn session(
-        &self,
-        parts: PartSource,
-        to_the_end: bool,
-    ) -> (Result<(Session, Option<String>)>, PartSource) {
-        let mut reader = Reader::new(parts);
-        let loaded = self.opening.session(&mut reader, true).await;
-        let mut parts = reader.into_inner();
-        let finished = match loaded {
-            Ok(session) if to_the_end => parts.drain().await.map(|hash| (session, hash)),
-            loaded => loaded.map(|session| (session, None)),
-        };
-        (finished, parts)
     }
 
     pub(super) async fn discard(&self, file: &Manifest) {

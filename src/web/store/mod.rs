@@ -17,5 +17,4 @@ mod writer;
 
 pub(super) use database::{Storage, new_file};
 pub(super) use read::{StoredFile, read_part};
-pub(super) use room::Room;
-pub(super) use writer::{Slots, WriteSlot, Writer};
+pub(super) use writer::{Storing, WriteSlot, Writer};

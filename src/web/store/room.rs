@@ -12,79 +12,63 @@ use crate::web::tabs::Lock;
 /// The browser needs this share of the bytes for its own records.
 const MARGIN: f64 = 0.01;
 
-/// Whether the bytes of a file will fit into the storage.
-pub(in crate::web) enum Room {
-    /// The bytes will fit, as far as the browser knows, because these models have been deleted.
-    Made(Vec<StoredModel>),
-    /// The bytes would not fit, even if all other models were deleted. So nothing was deleted.
-    Not {
-        /// Bytes that would fit.
-        possible: u64,
-    },
-}
-
 impl Storage {
-    /// Whether `needed` bytes will fit, as far as the browser knows, without deleting anything.
-    pub(in crate::web) async fn fits(&self, needed: u64) -> bool {
-        free().await.is_none_or(|free| free >= with_margin(needed))
+    /// Whether `needed` bytes of `url` can fit, as far as the browser knows, if other models are
+    /// deleted. This deletes none. `Err` has the number of bytes that can fit.
+    pub(in crate::web) async fn may_fit(&self, url: &str, needed: u64) -> Result<(), u64> {
+        let needed = needed as f64 * (1.0 + MARGIN);
+        let Some(mut possible) = free().await.filter(|free| *free < needed) else { return Ok(()) };
+        possible += bytes(&self.idle(url).await.0);
+        if possible < needed { Err(possible.max(0.0) as u64) } else { Ok(()) }
     }
 
-    /// Makes room for `needed` bytes of `url`. Deletes other models, the least recently used one
-    /// first, but only if that is enough, and none that a tab is loading now.
-    pub(in crate::web) async fn make_room(&self, url: &str, needed: u64) -> Room {
-        match free().await {
-            Some(free) => self.evict(free, url, with_margin(needed)).await,
-            None => Room::Made(Vec::new()),
-        }
-    }
-
-    /// Makes room after the browser has refused a write. Nothing is free then, even if the browser
-    /// estimates otherwise: Chromium's estimate is of a quota that is always far away. Files that
-    /// were deleted before still count as room, because browsers notice deletions late.
-    pub(super) async fn make_room_when_full(&self, url: &str, needed: u64) -> Room {
-        if self.freed.get() >= needed {
-            return Room::Made(Vec::new());
-        }
-        self.evict(0.0, url, needed as f64).await
-    }
-
-    async fn evict(&self, mut free: f64, url: &str, needed: f64) -> Room {
+    /// Makes room for `needed` bytes of `url` after the browser has refused a write. Deletes other
+    /// models, the least recently used one first, and gives them. `None` if deleting all of them
+    /// would not be enough. Then none is deleted.
+    ///
+    /// Nothing is free then, even if the browser estimates otherwise: Chromium's estimate is of a
+    /// quota that is always far away. Files that were deleted before still count as room, because
+    /// browsers notice deletions late.
+    pub(super) async fn evict(&self, url: &str, needed: u64) -> Option<Vec<StoredModel>> {
         let mut evicted = Vec::new();
-        if free >= needed {
-            return Room::Made(evicted);
+        if self.freed.get() >= needed {
+            return Some(evicted);
         }
-        let others = eviction_order(self.list().await.unwrap_or_default(), url);
-        // The locks are held until all files are deleted, so that a tab that starts to load one of
-        // them waits.
-        let mut locks = Vec::new();
-        let mut idle = Vec::new();
-        for model in others {
-            if let Some(lock) = Lock::if_free(&model.url).await {
-                locks.push(lock);
-                idle.push(model);
-            }
+        let (idle, _locks) = self.idle(url).await;
+        if bytes(&idle) < needed as f64 {
+            return None;
         }
-        let possible = free + idle.iter().map(|model| model.bytes() as f64).sum::<f64>();
-        if possible < needed {
-            return Room::Not { possible: possible.max(0.0) as u64 };
-        }
+        let mut freed = 0;
         for model in idle {
-            if free >= needed {
+            if freed >= needed {
                 break;
             }
             let ids = model.files.iter().map(|file| file.id.clone()).collect();
             if self.discard(ids).await.is_ok() {
-                free += model.bytes() as f64;
+                freed += model.bytes();
                 evicted.push(model);
-                self.freed.set(free as u64);
+                self.freed.set(freed);
             }
         }
-        Room::Made(evicted)
+        Some(evicted)
+    }
+
+    /// The models that may be deleted for `url`, the least recently used one first. No tab loads or
+    /// uses them. While the locks are held, a tab that starts to load one of them waits.
+    async fn idle(&self, url: &str) -> (Vec<StoredModel>, Vec<[Lock; 2]>) {
+        let (mut idle, mut locks) = (Vec::new(), Vec::new());
+        for model in eviction_order(self.list().await.unwrap_or_default(), url) {
+            if let Some(both) = Lock::to_delete(&model.url).await {
+                locks.push(both);
+                idle.push(model);
+            }
+        }
+        (idle, locks)
     }
 }
 
-fn with_margin(needed: u64) -> f64 {
-    needed as f64 * (1.0 + MARGIN)
+fn bytes(models: &[StoredModel]) -> f64 {
+    models.iter().map(|model| model.bytes() as f64).sum()
 }
 
 /// Bytes that the browser still grants this origin, if it says so.

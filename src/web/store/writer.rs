@@ -13,7 +13,6 @@ use wasm_bindgen_futures::spawn_local;
 use web_sys::Blob;
 
 use super::database::{NewPart, Storage};
-use super::room::Room;
 use crate::error::{Error, Result};
 use crate::transfer::{Manifest, Note};
 use crate::web::bytes::{ArrayPool, Bytes};
@@ -71,22 +70,100 @@ pub(in crate::web) struct Writer {
     stopped: Cell<bool>,
     /// The bytes of this file that are in memory and not stored yet.
     own: Slots,
-    /// The bytes of all files of the model that are in memory.
-    all: Rc<Slots>,
+    model: Rc<Model>,
+}
+
+/// The storing of a model, for the attempt that loads it. If this is dropped before the header is
+/// known, no other model is deleted for this one any more.
+#[derive(Default)]
+pub(in crate::web) struct Storing(Rc<Model>);
+
+impl Storing {
+    /// The header has been read and describes a model that can run. So other models may be deleted
+    /// for it.
+    pub(in crate::web) fn header_is_known(&self) {
+        self.0.decide(Header::Known);
+    }
+
+    /// A file of the model is not stored.
+    pub(in crate::web) fn lacks_a_file(&self) {
+        self.0.lacks_a_file.set(true);
+    }
+}
+
+impl Drop for Storing {
+    fn drop(&mut self) {
+        self.0.decide(Header::NotRead);
+    }
+}
+
+/// The state that the files of a model share.
+#[derive(Default)]
+struct Model {
+    /// The bytes of the files that are in memory.
+    in_memory: Slots,
+    /// The number of bytes that are still to be stored, of files whose length is known.
+    missing: Cell<u64>,
+    header: Cell<Header>,
+    /// Whether a write waits for the header.
+    is_waited_for: Cell<bool>,
+    /// Whether a file of the model is not stored. Then no other model is deleted for the rest.
+    lacks_a_file: Cell<bool>,
+    /// Held while other models are deleted.
+    making_room: Mutex<()>,
+}
+
+/// Whether the model's header has been read. Before that, the bytes may be no model at all.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Header {
+    #[default]
+    Unknown,
+    Known,
+    /// The attempt has ended without it.
+    NotRead,
+}
+
+impl Model {
+    /// Sets the state of the header, if it is not set yet.
+    fn decide(&self, header: Header) {
+        if self.header.get() == Header::Unknown {
+            self.header.set(header);
+            self.in_memory.wake();
+        }
+    }
+
+    /// Waits until the header has been read. Gives `false` if the attempt ends without it.
+    async fn is_known(&self) -> bool {
+        if self.header.get() == Header::Unknown {
+            self.is_waited_for.set(true);
+            // The rest of the header must come although the bytes before it stay in memory.
+            self.in_memory.wake();
+            self.in_memory.until(|_| self.header.get() != Header::Unknown).await;
+        }
+        self.header.get() == Header::Known
+    }
+
+    /// Waits until `bytes` more may be in memory. While a write waits for the header, there is no
+    /// limit. The load keeps the header in memory in any case.
+    async fn has_memory_for(&self, bytes: u64) {
+        let needs_more = || self.is_waited_for.get() && self.header.get() == Header::Unknown;
+        let most = MAX_WAITING.saturating_sub(bytes);
+        self.in_memory.until(|taken| taken <= most || needs_more()).await;
+    }
 }
 
 /// The bytes of the slots in use.
 #[derive(Default)]
-pub(in crate::web) struct Slots {
+struct Slots {
     taken: Cell<u64>,
-    /// All are dropped when a slot becomes free, which wakes the receivers.
+    /// All are dropped when something has changed, which wakes the receivers.
     waiting: RefCell<Vec<oneshot::Sender<()>>>,
 }
 
 impl Slots {
-    /// Waits until at most `max` bytes are in use.
-    async fn until(&self, max: u64) {
-        while self.taken.get() > max {
+    /// Waits until `ends` is true of the bytes in use.
+    async fn until(&self, ends: impl Fn(u64) -> bool) {
+        while !ends(self.taken.get()) {
             let (tell, told) = oneshot::channel();
             self.waiting.borrow_mut().push(tell);
             // This resolves with an error when the sender is dropped.
@@ -100,6 +177,10 @@ impl Slots {
 
     fn free(&self, bytes: u64) {
         self.taken.set(self.taken.get() - bytes);
+        self.wake();
+    }
+
+    fn wake(&self) {
         self.waiting.take();
     }
 }
@@ -117,7 +198,7 @@ impl WriteSlot {
     fn let_go(&self, bytes: u64) {
         let bytes = bytes.min(self.in_memory.get());
         self.in_memory.set(self.in_memory.get() - bytes);
-        self.writer.all.free(bytes);
+        self.writer.model.in_memory.free(bytes);
     }
 }
 
@@ -129,16 +210,15 @@ impl Drop for WriteSlot {
 }
 
 impl Writer {
-    /// For a file whose record is in the storage already. `slots` are those of all files of the
-    /// model.
+    /// For a file that is in the storage already.
     pub(in crate::web) fn new(
         storage: Storage,
         file: &Manifest,
         reporter: Rc<Reporter>,
         pool: ArrayPool,
-        slots: &Rc<Slots>,
+        Storing(model): &Storing,
     ) -> Rc<Self> {
-        Rc::new(Self {
+        let this = Rc::new(Self {
             storage,
             on_disk: Cell::new(None),
             pool,
@@ -153,8 +233,22 @@ impl Writer {
             written: Cell::new(false),
             stopped: Cell::new(false),
             own: Slots::default(),
-            all: Rc::clone(slots),
-        })
+            model: Rc::clone(model),
+        });
+        model.missing.set(model.missing.get() + this.missing());
+        this
+    }
+
+    /// The number of bytes of the file that are still to be stored; 0 if its length is unknown.
+    fn missing(&self) -> u64 {
+        self.total.map_or(0, |total| total.saturating_sub(self.stored.get()))
+    }
+
+    /// Counts bytes that have been stored.
+    fn count(&self, bytes: u64) {
+        let before = self.missing();
+        self.stored.set(self.stored.get() + bytes);
+        self.model.missing.set(self.model.missing.get() + self.missing() - before);
     }
 
     /// Waits for a slot for a part of `bytes`, and takes it.
@@ -166,9 +260,9 @@ impl Writer {
             };
             self.on_disk.set(Some(on_disk));
         }
-        self.all.until(MAX_WAITING.saturating_sub(bytes)).await;
+        self.model.has_memory_for(bytes).await;
         self.own.take(bytes);
-        self.all.take(bytes);
+        self.model.in_memory.take(bytes);
         Rc::new(WriteSlot { writer: Rc::clone(self), bytes, in_memory: Cell::new(bytes) })
     }
 
@@ -195,7 +289,10 @@ impl Writer {
                 }
                 Err(error) => Err(error),
             };
-            if let Err(error) = done {
+            // An attempt that ended without a header keeps the bytes that it could store.
+            if let Err(error) = done
+                && this.model.header.get() != Header::NotRead
+            {
                 this.stop(&error).await;
             }
             this.reporter.stored(length);
@@ -242,7 +339,7 @@ impl Writer {
 
     /// Waits until everything is on the disk; `false` if writing has failed.
     pub(in crate::web) async fn settle(&self) -> bool {
-        self.own.until(0).await;
+        self.own.until(|taken| taken == 0).await;
         !self.stopped.get()
     }
 
@@ -296,11 +393,11 @@ impl Writer {
                 let alone = slice::from_ref(part);
                 let append = async || self.storage.append(&self.id, alone).await;
                 self.with_room(length(alone), append).await?;
-                self.stored.set(self.stored.get() + length(alone));
+                self.count(length(alone));
             }
         } else {
             written?;
-            self.stored.set(self.stored.get() + length(&parts));
+            self.count(length(&parts));
         }
         self.written.set(true);
         Ok(())
@@ -322,17 +419,25 @@ impl Writer {
     }
 
     /// Deletes other models to make room for the rest of this one, or at least for `length` bytes.
-    /// Gives `false` if there are too few to delete.
+    /// Gives `false` if there are too few to delete, if the attempt ends before the header is known,
+    /// or if a file of the model is not stored anyway.
     async fn make_room(&self, length: u64) -> bool {
-        let missing = self.total.map(|total| total.saturating_sub(self.stored.get()));
-        let needed = missing.unwrap_or(0).max(length);
-        match self.storage.make_room_when_full(&self.url, needed).await {
-            Room::Made(evicted) => {
-                self.reporter.evicted(evicted);
-                true
-            }
-            Room::Not { .. } => false,
+        // A file of unknown length is read when all of it is here, and so is its header. Its bytes
+        // cannot wait in memory until then.
+        let cannot_wait = self.total.is_none() && self.model.header.get() == Header::Unknown;
+        if cannot_wait || !self.model.is_known().await {
+            return false;
         }
+        // Another file of the model may have made enough room for all of them.
+        let _making = self.model.making_room.lock().await;
+        if self.model.lacks_a_file.get() {
+            return false;
+        }
+        let needed = self.model.missing.get().max(length);
+        let evicted = self.storage.evict(&self.url, needed).await;
+        let is_made = evicted.is_some();
+        self.reporter.evicted(evicted.unwrap_or_default());
+        is_made
     }
 
     /// Gives up storing, and deletes the stored bytes, because they would only take room from other
@@ -341,6 +446,7 @@ impl Writer {
         if self.stopped.replace(true) {
             return;
         }
+        self.model.lacks_a_file.set(true);
         warn(&format!("the model is not stored: {error}"));
         self.reporter.note(Note::NotStored { why: error.to_string() });
         if self.resumed {
