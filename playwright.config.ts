@@ -4,6 +4,9 @@ import { DEMOS_PORT, PORT, serverPort, WORKERS } from './tests/web/ports'
 /** Tests of the built demos. */
 const DEMOS = /(chat|tldr)\.spec\.ts/
 
+/** Run cargo, which waits while the other lane of `npm test` builds its tests: so these come last. */
+const KERNELS = /kernels\.spec\.ts/
+
 /** Tests in another browser, which tests/web/firefox.ts starts. */
 const FIREFOX = /firefox\.spec\.ts/
 
@@ -30,9 +33,10 @@ export default defineConfig({
     }
   },
   projects: [
-    { name: 'package', testIgnore: [DEMOS, FIREFOX], use: { baseURL: `http://localhost:${PORT}` } },
+    { name: 'package', testIgnore: [DEMOS, FIREFOX, KERNELS], use: { baseURL: `http://localhost:${PORT}` } },
     { name: 'demos', testMatch: DEMOS, use: { baseURL: `http://localhost:${DEMOS_PORT}` } },
-    { name: 'firefox', testMatch: FIREFOX, use: { baseURL: `http://localhost:${PORT}` } }
+    { name: 'firefox', testMatch: FIREFOX, use: { baseURL: `http://localhost:${PORT}` } },
+    { name: 'kernels', testMatch: KERNELS, use: { baseURL: `http://localhost:${PORT}` } }
   ],
   webServer: [
     ...Array.from({ length: WORKERS }, (_, worker) => ({

@@ -152,6 +152,6 @@ fn products(lane: u32, rows: vec4u) -> vec4f {
     if PACKED_DOT {
         sum = vec2i(whole(sum0), whole(sum1));
     }
-    let d = lanes_sum_vec2i(lane, sum);
+    let d = lanes_sum_of_two(lane, sum);
     return vec4f(product(d.x, q_scale, scales.x), product(d.y, q_scale, scales.y), 0.0, 0.0);
 }

@@ -10,68 +10,9 @@ const SHUFFLES: u32 = max(countTrailingZeros(LANES_PER_STEP), 2u) - 2u;
 const PARTIALS: u32 = max(WORKGROUP / SUBGROUP, 1u);
 const PARTIALS_PER_GROUP: u32 = LANES / LANES_PER_STEP;
 
-var<workgroup> partial_sum_f32: array<f32, PARTIALS>;
-var<workgroup> partial_sum_i32: array<i32, PARTIALS>;
-var<workgroup> partial_sum_vec2f: array<vec2f, PARTIALS>;
-var<workgroup> partial_sum_vec2i: array<vec2i, PARTIALS>;
-var<workgroup> partial_sum_vec4i: array<vec4i, PARTIALS>;
-var<workgroup> partial_sum_vec4f: array<vec4f, PARTIALS>;
-
-fn lanes_sum_f32(lane: u32, value: f32) -> f32 {
-    var v = value;
-    for (var i = 0u; i < SHUFFLES; i++) {
-        v += subgroupShuffleXor(v, LANES_PER_STEP >> (i + 1u));
-    }
-    if LANES_PER_STEP >= 4u {
-        v += quadSwapY(v);
-    }
-    if LANES_PER_STEP >= 2u {
-        v += quadSwapX(v);
-    }
-    if PARTIALS_PER_GROUP > 1u {
-        if lane % SUBGROUP == 0u {
-            partial_sum_f32[lane / SUBGROUP] = v;
-        }
-        workgroupBarrier();
-        let first = lane / LANES * PARTIALS_PER_GROUP;
-        v = 0.0;
-        for (var i = 0u; i < PARTIALS_PER_GROUP; i++) {
-            v += partial_sum_f32[first + i];
-        }
-        workgroupBarrier();
-    }
-    return v;
-}
-
-fn lanes_sum_i32(lane: u32, value: i32) -> i32 {
-    var v = value;
-    for (var i = 0u; i < SHUFFLES; i++) {
-        v += subgroupShuffleXor(v, LANES_PER_STEP >> (i + 1u));
-    }
-    if LANES_PER_STEP >= 4u {
-        v += quadSwapY(v);
-    }
-    if LANES_PER_STEP >= 2u {
-        v += quadSwapX(v);
-    }
-    if PARTIALS_PER_GROUP > 1u {
-        if lane % SUBGROUP == 0u {
-            partial_sum_i32[lane / SUBGROUP] = v;
-        }
-        workgroupBarrier();
-        let first = lane / LANES * PARTIALS_PER_GROUP;
-        v = 0;
-        for (var i = 0u; i < PARTIALS_PER_GROUP; i++) {
-            v += partial_sum_i32[first + i];
-        }
-        workgroupBarrier();
-    }
-    return v;
-}
-
 // Integers have the same sum in any order. Cards have one operation for the sum over a whole
 // subgroup.
-fn lanes_sum_vec2i(lane: u32, value: vec2i) -> vec2i {
+fn lanes_sum_of_two(lane: u32, value: vec2i) -> vec2i {
     if LANES == SUBGROUP {
         return subgroupAdd(value);
     }
@@ -81,84 +22,14 @@ fn lanes_sum_vec2i(lane: u32, value: vec2i) -> vec2i {
         let second = subgroupAdd(select(value, vec2i(), is_first));
         return select(second, first, is_first);
     }
-    var v = value;
-    for (var i = 0u; i < SHUFFLES; i++) {
-        v += subgroupShuffleXor(v, LANES_PER_STEP >> (i + 1u));
-    }
-    if LANES_PER_STEP >= 4u {
-        v += quadSwapY(v);
-    }
-    if LANES_PER_STEP >= 2u {
-        v += quadSwapX(v);
-    }
-    if PARTIALS_PER_GROUP > 1u {
-        if lane % SUBGROUP == 0u {
-            partial_sum_vec2i[lane / SUBGROUP] = v;
-        }
-        workgroupBarrier();
-        let first = lane / LANES * PARTIALS_PER_GROUP;
-        v = vec2i();
-        for (var i = 0u; i < PARTIALS_PER_GROUP; i++) {
-            v += partial_sum_vec2i[first + i];
-        }
-        workgroupBarrier();
-    }
-    return v;
+    return lanes_sum_vec2i(lane, value);
 }
 
-fn lanes_sum_vec4i(lane: u32, value: vec4i) -> vec4i {
-    var v = value;
-    for (var i = 0u; i < SHUFFLES; i++) {
-        v += subgroupShuffleXor(v, LANES_PER_STEP >> (i + 1u));
-    }
-    if LANES_PER_STEP >= 4u {
-        v += quadSwapY(v);
-    }
-    if LANES_PER_STEP >= 2u {
-        v += quadSwapX(v);
-    }
-    if PARTIALS_PER_GROUP > 1u {
-        if lane % SUBGROUP == 0u {
-            partial_sum_vec4i[lane / SUBGROUP] = v;
-        }
-        workgroupBarrier();
-        let first = lane / LANES * PARTIALS_PER_GROUP;
-        v = vec4i();
-        for (var i = 0u; i < PARTIALS_PER_GROUP; i++) {
-            v += partial_sum_vec4i[first + i];
-        }
-        workgroupBarrier();
-    }
-    return v;
-}
+// For each TYPE of f32, i32, vec2f, vec2i, vec4f, vec4i
 
-fn lanes_sum_vec2f(lane: u32, value: vec2f) -> vec2f {
-    var v = value;
-    for (var i = 0u; i < SHUFFLES; i++) {
-        v += subgroupShuffleXor(v, LANES_PER_STEP >> (i + 1u));
-    }
-    if LANES_PER_STEP >= 4u {
-        v += quadSwapY(v);
-    }
-    if LANES_PER_STEP >= 2u {
-        v += quadSwapX(v);
-    }
-    if PARTIALS_PER_GROUP > 1u {
-        if lane % SUBGROUP == 0u {
-            partial_sum_vec2f[lane / SUBGROUP] = v;
-        }
-        workgroupBarrier();
-        let first = lane / LANES * PARTIALS_PER_GROUP;
-        v = vec2f();
-        for (var i = 0u; i < PARTIALS_PER_GROUP; i++) {
-            v += partial_sum_vec2f[first + i];
-        }
-        workgroupBarrier();
-    }
-    return v;
-}
+var<workgroup> partial_sum_TYPE: array<TYPE, PARTIALS>;
 
-fn lanes_sum_vec4f(lane: u32, value: vec4f) -> vec4f {
+fn lanes_sum_TYPE(lane: u32, value: TYPE) -> TYPE {
     var v = value;
     for (var i = 0u; i < SHUFFLES; i++) {
         v += subgroupShuffleXor(v, LANES_PER_STEP >> (i + 1u));
@@ -171,13 +42,13 @@ fn lanes_sum_vec4f(lane: u32, value: vec4f) -> vec4f {
     }
     if PARTIALS_PER_GROUP > 1u {
         if lane % SUBGROUP == 0u {
-            partial_sum_vec4f[lane / SUBGROUP] = v;
+            partial_sum_TYPE[lane / SUBGROUP] = v;
         }
         workgroupBarrier();
         let first = lane / LANES * PARTIALS_PER_GROUP;
-        v = vec4f();
+        v = TYPE();
         for (var i = 0u; i < PARTIALS_PER_GROUP; i++) {
-            v += partial_sum_vec4f[first + i];
+            v += partial_sum_TYPE[first + i];
         }
         workgroupBarrier();
     }

@@ -9,145 +9,32 @@ const SECONDS: u32 = 1u << (countTrailingZeros(LANES) / 2u);
 const FIRSTS: u32 = LANES / SECONDS;
 const PARTIALS: u32 = WORKGROUP;
 
-var<workgroup> partial_sum_f32: array<f32, PARTIALS>;
-var<workgroup> partial_sum_i32: array<i32, PARTIALS>;
-var<workgroup> partial_sum_vec2i: array<vec2i, PARTIALS>;
-var<workgroup> partial_sum_vec4i: array<vec4i, PARTIALS>;
-var<workgroup> partial_sum_vec2f: array<vec2f, PARTIALS>;
-var<workgroup> partial_sum_vec4f: array<vec4f, PARTIALS>;
-
-fn lanes_sum_f32(lane: u32, value: f32) -> f32 {
-    let first = lane - lane % LANES;
-    var v = value;
-    if LANES > 1u {
-        partial_sum_f32[lane] = v;
-        workgroupBarrier();
-        if lane % LANES < SECONDS {
-            // No other lane reads the value that this lane overwrites.
-            for (var i = 1u; i < FIRSTS; i++) {
-                v += partial_sum_f32[lane + i * SECONDS];
-            }
-            partial_sum_f32[lane] = v;
-        }
-        workgroupBarrier();
-        v = partial_sum_f32[first];
-        for (var i = 1u; i < SECONDS; i++) {
-            v += partial_sum_f32[first + i];
-        }
-        workgroupBarrier();
-    }
-    return v;
+// lanes_subgroup.wgsl has a faster way for two integers.
+fn lanes_sum_of_two(lane: u32, value: vec2i) -> vec2i {
+    return lanes_sum_vec2i(lane, value);
 }
 
-fn lanes_sum_i32(lane: u32, value: i32) -> i32 {
-    let first = lane - lane % LANES;
-    var v = value;
-    if LANES > 1u {
-        partial_sum_i32[lane] = v;
-        workgroupBarrier();
-        if lane % LANES < SECONDS {
-            // No other lane reads the value that this lane overwrites.
-            for (var i = 1u; i < FIRSTS; i++) {
-                v += partial_sum_i32[lane + i * SECONDS];
-            }
-            partial_sum_i32[lane] = v;
-        }
-        workgroupBarrier();
-        v = partial_sum_i32[first];
-        for (var i = 1u; i < SECONDS; i++) {
-            v += partial_sum_i32[first + i];
-        }
-        workgroupBarrier();
-    }
-    return v;
-}
+// For each TYPE of f32, i32, vec2f, vec2i, vec4f, vec4i
 
-fn lanes_sum_vec2i(lane: u32, value: vec2i) -> vec2i {
-    let first = lane - lane % LANES;
-    var v = value;
-    if LANES > 1u {
-        partial_sum_vec2i[lane] = v;
-        workgroupBarrier();
-        if lane % LANES < SECONDS {
-            // No other lane reads the value that this lane overwrites.
-            for (var i = 1u; i < FIRSTS; i++) {
-                v += partial_sum_vec2i[lane + i * SECONDS];
-            }
-            partial_sum_vec2i[lane] = v;
-        }
-        workgroupBarrier();
-        v = partial_sum_vec2i[first];
-        for (var i = 1u; i < SECONDS; i++) {
-            v += partial_sum_vec2i[first + i];
-        }
-        workgroupBarrier();
-    }
-    return v;
-}
+var<workgroup> partial_sum_TYPE: array<TYPE, PARTIALS>;
 
-fn lanes_sum_vec4i(lane: u32, value: vec4i) -> vec4i {
+fn lanes_sum_TYPE(lane: u32, value: TYPE) -> TYPE {
     let first = lane - lane % LANES;
     var v = value;
     if LANES > 1u {
-        partial_sum_vec4i[lane] = v;
+        partial_sum_TYPE[lane] = v;
         workgroupBarrier();
         if lane % LANES < SECONDS {
             // No other lane reads the value that this lane overwrites.
             for (var i = 1u; i < FIRSTS; i++) {
-                v += partial_sum_vec4i[lane + i * SECONDS];
+                v += partial_sum_TYPE[lane + i * SECONDS];
             }
-            partial_sum_vec4i[lane] = v;
+            partial_sum_TYPE[lane] = v;
         }
         workgroupBarrier();
-        v = partial_sum_vec4i[first];
+        v = partial_sum_TYPE[first];
         for (var i = 1u; i < SECONDS; i++) {
-            v += partial_sum_vec4i[first + i];
-        }
-        workgroupBarrier();
-    }
-    return v;
-}
-
-fn lanes_sum_vec2f(lane: u32, value: vec2f) -> vec2f {
-    let first = lane - lane % LANES;
-    var v = value;
-    if LANES > 1u {
-        partial_sum_vec2f[lane] = v;
-        workgroupBarrier();
-        if lane % LANES < SECONDS {
-            // No other lane reads the value that this lane overwrites.
-            for (var i = 1u; i < FIRSTS; i++) {
-                v += partial_sum_vec2f[lane + i * SECONDS];
-            }
-            partial_sum_vec2f[lane] = v;
-        }
-        workgroupBarrier();
-        v = partial_sum_vec2f[first];
-        for (var i = 1u; i < SECONDS; i++) {
-            v += partial_sum_vec2f[first + i];
-        }
-        workgroupBarrier();
-    }
-    return v;
-}
-
-fn lanes_sum_vec4f(lane: u32, value: vec4f) -> vec4f {
-    let first = lane - lane % LANES;
-    var v = value;
-    if LANES > 1u {
-        partial_sum_vec4f[lane] = v;
-        workgroupBarrier();
-        if lane % LANES < SECONDS {
-            // No other lane reads the value that this lane overwrites.
-            for (var i = 1u; i < FIRSTS; i++) {
-                v += partial_sum_vec4f[lane + i * SECONDS];
-            }
-            partial_sum_vec4f[lane] = v;
-        }
-        workgroupBarrier();
-        v = partial_sum_vec4f[first];
-        for (var i = 1u; i < SECONDS; i++) {
-            v += partial_sum_vec4f[first + i];
+            v += partial_sum_TYPE[first + i];
         }
         workgroupBarrier();
     }

@@ -1,9 +1,9 @@
 //! Chosen tokens on their way from the GPU.
 
-use super::MAX_BATCH_STEPS;
 use super::state::SLOT_WORDS;
 use crate::compute::{Choice, NO_TOKEN};
 use crate::error::{Error, Result};
+use crate::gpu::MAX_BATCH_STEPS;
 use crate::gpu::Readback;
 use crate::kernels::{BestOfBlock, N_RECORDS, Record};
 
@@ -52,7 +52,7 @@ impl Chosen {
     }
 }
 
-/// The tokens that [`Engine::decode_and_choose`](super::Engine::decode_and_choose) chose. Several
+/// The tokens that [`Engine::decode_and_choose`](super::on_gpu::Engine::decode_and_choose) chose. Several
 /// may be in flight.
 pub struct Choices {
     /// `[n_tokens, vocab_blocks]`.
@@ -80,7 +80,7 @@ impl Choices {
     }
 }
 
-/// The tokens that [`Engine::decode_batch`](super::Engine::decode_batch) chose. Several may be in
+/// The tokens that [`Engine::decode_batch`](super::on_gpu::Engine::decode_batch) chose. Several may be in
 /// flight.
 pub struct Sampled {
     /// The tokens that were chosen last in each slot.

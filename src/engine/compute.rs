@@ -4,7 +4,7 @@ use futures_channel::oneshot;
 use futures_util::FutureExt;
 use futures_util::future::{LocalBoxFuture, ready};
 
-use super::Engine;
+use super::on_gpu::Engine;
 use crate::compute::{
     About, Choice, Choosing, Compute, Depth, EngineOptions, Loss, Opening, Pending, Profile,
     Progress, Seat, Span, Steps, Tap, Traits,
@@ -12,7 +12,6 @@ use crate::compute::{
 use crate::error::Result;
 use crate::gpu::{Gpu, Link};
 use crate::model::{Config, Weight};
-use crate::reference::ops::rms_norm;
 use crate::sampling::Mask;
 use crate::source::{Reader, Source};
 
@@ -192,21 +191,10 @@ impl Compute for Engine {
     }
 
     fn tap(&self, spans: &[Span<'_>], tap: Tap) -> Pending<Vec<Vec<f32>>> {
-        let Config { n_embd, n_layer, eps, .. } = *self.config();
-        let stream = tap.blocks(n_layer).and_then(|n| self.pass_and_read_stream(spans, n));
-        submitted(stream, |stream| {
-            let norm = (tap == Tap::Hidden).then(|| self.output_norm());
+        let n_embd = self.config().n_embd;
+        submitted(self.pass_and_tap(spans, tap), |values| {
             Pending::new(async move {
-                let norm = match norm {
-                    Some(norm) => Some(norm.take().await?),
-                    None => None,
-                };
-                let stream = stream.take().await?;
-                let of = |x: &[f32]| match &norm {
-                    Some(norm) => rms_norm(x, norm, eps),
-                    None => x.to_vec(),
-                };
-                Ok(stream.chunks_exact(n_embd).map(of).collect())
+                Ok(values.take().await?.chunks_exact(n_embd).map(<[f32]>::to_vec).collect())
             })
         })
     }

@@ -7,11 +7,12 @@ use futures_util::future::try_join;
 
 use super::choices::Chosen;
 use super::lm_head::{self, Candidates};
+use super::on_gpu::Engine;
 use super::plans::Plans;
 use super::state::State;
 use super::upload::{Upload, Uploaded};
 use super::weights::Weights;
-use super::{Engine, block, dot, matrix_units};
+use super::{block, dot, matrix_units};
 use crate::compute::{EngineOptions, Progress};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, Link, Readback, Recorder};

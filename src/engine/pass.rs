@@ -1,7 +1,7 @@
 //! Passes of tokens of several sequences.
 
-use super::Engine;
-use crate::compute::Span;
+use super::on_gpu::Engine;
+use crate::compute::{Span, Tap};
 use crate::error::{Error, Result};
 use crate::gpu::{Readback, Step};
 use crate::kernels::Record;
@@ -59,15 +59,21 @@ impl Engine {
         Ok(Scored { records, spans })
     }
 
-    /// Like [`Engine::pass`] through the first `blocks` blocks, one or more, and reads the residual stream
-    /// after each token `[n_tokens, n_embd]`.
+    /// Like [`Engine::pass`] as far as `tap`, and reads the values there for each token,
+    /// `[n_tokens, n_embd]`.
     ///
-    /// Errors: those of [`Span::check_all`].
-    pub fn pass_and_read_stream(&self, spans: &[Span<'_>], blocks: usize) -> Result<Readback<f32>> {
+    /// Errors: those of [`Tap::blocks`] and [`Span::check_all`].
+    pub fn pass_and_tap(&self, spans: &[Span<'_>], tap: Tap) -> Result<Readback<f32>> {
+        let Self { gpu, plans, state, config, .. } = self;
+        let blocks = plans.few.segments(0..tap.blocks(config.n_layer)?);
         let step = self.write_pass(spans)?;
-        let plan = self.plans.few.segments(0..blocks);
-        let len = step.n_tokens as usize * self.config.n_embd;
-        Ok(self.gpu.run_and_read(&[&plan], &step, &self.state.x, len))
+        let len = step.n_tokens as usize * config.n_embd;
+        Ok(match tap {
+            Tap::Stream(_) => gpu.run_and_read(&[&blocks], &step, &state.x, len),
+            Tap::Hidden => {
+                gpu.run_and_read(&[&blocks, &plans.few_hidden], &step, &state.few_last, len)
+            }
+        })
     }
 
     /// Writes the step of a pass, and its tokens behind those of the slots.

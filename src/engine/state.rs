@@ -1,9 +1,9 @@
 //! The memory that changes while the model runs: activations, the KV cache, the next token.
 
-use super::MAX_BATCH_STEPS;
 use super::weights::Weights;
 use crate::compute::EngineOptions;
 use crate::error::{Error, Result};
+use crate::gpu::MAX_BATCH_STEPS;
 use crate::gpu::{Allocation, Buffer, Gpu, Row, Step, Tuning, Used};
 use crate::kernels::{
     ADJUSTED_WORDS, Adjustments, AttentionShape, BestOfBlock, FEW, KvCache, Likeliest, MAX_SPLITS,

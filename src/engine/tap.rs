@@ -1,7 +1,8 @@
 //! Reads back values from within the model.
 
 use super::block::{Blocks, SHORT, Site, Width};
-use super::{Engine, forward};
+use super::forward;
+use super::on_gpu::Engine;
 use crate::error::{Error, Result};
 use crate::gpu::{Readback, Recorder};
 use crate::model::Config;
@@ -57,11 +58,6 @@ impl Engine {
         let (step, last) = (self.begin(ids, pos), recorder.finish());
         let before = self.layers(step.n_tokens).segments(0..block);
         Ok(gpu.run_and_read(&[&before, &last], &step, values, ids.len() * n))
-    }
-
-    /// The weights of the last norm `[n_embd]`.
-    pub(super) fn output_norm(&self) -> Readback<f32> {
-        self.read(&self.weights.output_norm.weight)
     }
 
     fn check_tap(&self, ids: &[u32], block: usize) -> Result<()> {

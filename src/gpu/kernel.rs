@@ -134,28 +134,90 @@ impl Variant {
     }
 }
 
+/// A line that begins so names types: `f32, vec2f`. The text after the line is written for each of these
+/// types, in place of `TYPE`.
+const FOR_EACH: &[u8] = b"// For each TYPE of ";
+
+const TYPE: &[u8] = b"TYPE";
+
 /// Writes a shader file to `bare` without its comments and indentation, until `bare` is full.
 /// Returns the length of the whole result. A page downloads every shader, so they should be short.
 /// The lines keep their numbers, because messages of front ends give them.
 pub const fn strip(file: &str, bare: &mut [u8]) -> usize {
     let file = file.as_bytes();
-    let (mut len, mut at) = (0, 0);
-    let (mut is_indentation, mut is_comment) = (true, false);
-    while at < file.len() {
-        let byte = file[at];
-        let is_line_end = byte == b'\n';
-        is_indentation = is_line_end || is_indentation && byte == b' ';
-        is_comment = !is_line_end
-            && (is_comment || byte == b'/' && at + 1 < file.len() && file[at + 1] == b'/');
-        if is_line_end || !is_indentation && !is_comment {
-            if len < bare.len() {
-                bare[len] = byte;
-            }
-            len += 1;
-        }
-        at += 1;
+    let mut marker = 0;
+    while marker < file.len() && !is_at(file, marker, FOR_EACH) {
+        marker += 1;
     }
-    len
+    let mut out = Stripped { bare, len: 0 };
+    out.push(file.split_at(marker).0, b"");
+    if marker < file.len() {
+        let mut at = marker + FOR_EACH.len();
+        let mut end = at;
+        while file[end] != b'\n' {
+            end += 1;
+        }
+        let rest = file.split_at(end).1;
+        while at < end {
+            let first = at;
+            while at < end && file[at] != b',' {
+                at += 1;
+            }
+            out.push(rest, file.split_at(at).0.split_at(first).1);
+            at += 2; // the comma and a space
+        }
+    }
+    out.len
+}
+
+const fn is_at(file: &[u8], at: usize, word: &[u8]) -> bool {
+    let mut i = 0;
+    while i < word.len() && at + i < file.len() && file[at + i] == word[i] {
+        i += 1;
+    }
+    i == word.len()
+}
+
+/// A text as [`strip`] writes it.
+struct Stripped<'a> {
+    bare: &'a mut [u8],
+    /// Its bytes so far. `bare` may have room for fewer.
+    len: usize,
+}
+
+impl Stripped<'_> {
+    /// Adds `text`, with `ty` in place of `TYPE`.
+    const fn push(&mut self, text: &[u8], ty: &[u8]) {
+        let mut at = 0;
+        let (mut is_indentation, mut is_comment) = (true, false);
+        while at < text.len() {
+            let byte = text[at];
+            let is_line_end = byte == b'\n';
+            is_indentation = is_line_end || is_indentation && byte == b' ';
+            is_comment = !is_line_end
+                && (is_comment || byte == b'/' && at + 1 < text.len() && text[at + 1] == b'/');
+            if is_comment || is_indentation && !is_line_end {
+                at += 1;
+            } else if is_at(text, at, TYPE) {
+                let mut i = 0;
+                while i < ty.len() {
+                    self.put(ty[i]);
+                    i += 1;
+                }
+                at += TYPE.len();
+            } else {
+                self.put(byte);
+                at += 1;
+            }
+        }
+    }
+
+    const fn put(&mut self, byte: u8) {
+        if self.len < self.bare.len() {
+            self.bare[self.len] = byte;
+        }
+        self.len += 1;
+    }
 }
 
 /// The texts of shader files. A file that many kernels share is in the binary only once. Shaders

@@ -1,4 +1,4 @@
-//! The constants of the products of one token, for each row of the table in [`super::products`].
+//! The constants of the products of one token, for each row of the table in `products.rs`.
 
 use super::attention::AttentionShape;
 use super::packed::{Packed, example_matrix, lanes_of, packed_consts, slots_consts};
@@ -120,57 +120,54 @@ pub(super) fn row_pairs(shape: &AttentionShape, groups: Vec<Const>, eps: f32) ->
     [shape.consts(), row(groups, Some(eps))].concat()
 }
 
-/// Examples, for [`Kernel::example`](crate::gpu::Kernel::example).
-pub(super) mod examples {
-    use super::*;
+// Examples, for `Kernel::example`.
 
-    pub(in super::super) fn norm_rows() -> Vec<Const> {
-        let (rows, w) = example_matrix(1);
-        norm(&rows, &w, Product::Store, &Tuning::card(None, 256), 1e-6)
-    }
+pub(super) fn norm_rows_example() -> Vec<Const> {
+    let (rows, w) = example_matrix(1);
+    norm(&rows, &w, Product::Store, &Tuning::card(None, 256), 1e-6)
+}
 
-    pub(in super::super) fn norm_gate() -> Vec<Const> {
-        let (rows, w) = example_matrix(2);
-        norm(&rows, &w, Product::EXAMPLE, &Tuning::card(None, 256), 1e-6)
-    }
+pub(super) fn norm_gate_example() -> Vec<Const> {
+    let (rows, w) = example_matrix(2);
+    norm(&rows, &w, Product::EXAMPLE, &Tuning::card(None, 256), 1e-6)
+}
 
-    pub(in super::super) fn norm_heads() -> Vec<Const> {
-        let (rows, w) = example_matrix(1);
-        let shape = AttentionShape { head_dim: 64, ..AttentionShape::EXAMPLE };
-        super::norm_heads(&rows, &w, &Tuning::card(Some(Subgroups(16)), 256), &shape, 1e-6)
-    }
+pub(super) fn norm_heads_example() -> Vec<Const> {
+    let (rows, w) = example_matrix(1);
+    let shape = AttentionShape { head_dim: 64, ..AttentionShape::EXAMPLE };
+    norm_heads(&rows, &w, &Tuning::card(Some(Subgroups(16)), 256), &shape, 1e-6)
+}
 
-    pub(in super::super) fn given() -> Vec<Const> {
-        let (rows, w) = example_matrix(1);
-        super::given(&rows, &w, &Tuning::card(None, 256))
-    }
+pub(super) fn given_example() -> Vec<Const> {
+    let (rows, w) = example_matrix(1);
+    given(&rows, &w, &Tuning::card(None, 256))
+}
 
-    pub(in super::super) fn merge() -> Vec<Const> {
-        let (_, w) = example_matrix(1);
-        let shape = AttentionShape { n_head: MAX_MERGED_COLUMNS / 128, ..AttentionShape::EXAMPLE };
-        let rows = ShardRows { k: MAX_MERGED_COLUMNS, all: w.rows, shard: 0..w.rows };
-        super::merge(&rows, &w, &Tuning::card(None, 256), &shape, MAX_SPLITS)
-    }
+pub(super) fn merge_example() -> Vec<Const> {
+    let (_, w) = example_matrix(1);
+    let shape = AttentionShape { n_head: MAX_MERGED_COLUMNS / 128, ..AttentionShape::EXAMPLE };
+    let rows = ShardRows { k: MAX_MERGED_COLUMNS, all: w.rows, shard: 0..w.rows };
+    merge(&rows, &w, &Tuning::card(None, 256), &shape, MAX_SPLITS)
+}
 
-    pub(in super::super) fn row() -> Vec<Const> {
-        let rows = ShardRows { k: 2560, all: 6912, shard: 0..6912 };
-        let product = Product::EXAMPLE;
-        let groups = groups_of_rows(&Tuning::card(None, 256), rows.k, product);
-        let own = super::row(groups.normed_consts_if(false), Some(1e-5));
-        [ternary_consts(&rows, product, true), own].concat()
-    }
+pub(super) fn row_example() -> Vec<Const> {
+    let rows = ShardRows { k: 2560, all: 6912, shard: 0..6912 };
+    let product = Product::EXAMPLE;
+    let groups = groups_of_rows(&Tuning::card(None, 256), rows.k, product);
+    let own = row(groups.normed_consts_if(false), Some(1e-5));
+    [ternary_consts(&rows, product, true), own].concat()
+}
 
-    pub(in super::super) fn merged_row() -> Vec<Const> {
-        let rows = ShardRows { k: 2560, all: 2560, shard: 0..2560 };
-        let groups = groups_of_merged(&Tuning::card(None, 256), rows.k).normed_consts_if(false);
-        let own = super::merged_row(&AttentionShape::EXAMPLE, groups, Some(1e-5), MAX_SPLITS);
-        [ternary_consts(&rows, Product::Add, true), own].concat()
-    }
+pub(super) fn merged_row_example() -> Vec<Const> {
+    let rows = ShardRows { k: 2560, all: 2560, shard: 0..2560 };
+    let groups = groups_of_merged(&Tuning::card(None, 256), rows.k).normed_consts_if(false);
+    let own = merged_row(&AttentionShape::EXAMPLE, groups, Some(1e-5), MAX_SPLITS);
+    [ternary_consts(&rows, Product::Add, true), own].concat()
+}
 
-    pub(in super::super) fn row_pairs() -> Vec<Const> {
-        let rows = ShardRows { k: 2560, all: 3840, shard: 0..3840 };
-        let groups = groups_of_pairs(&Tuning::card(None, 256), rows.k).normed_consts_if(false);
-        let own = super::row_pairs(&AttentionShape::EXAMPLE, groups, 1e-5);
-        [ternary_consts(&rows, Product::Store, true), own].concat()
-    }
+pub(super) fn row_pairs_example() -> Vec<Const> {
+    let rows = ShardRows { k: 2560, all: 3840, shard: 0..3840 };
+    let groups = groups_of_pairs(&Tuning::card(None, 256), rows.k).normed_consts_if(false);
+    let own = row_pairs(&AttentionShape::EXAMPLE, groups, 1e-5);
+    [ternary_consts(&rows, Product::Store, true), own].concat()
 }

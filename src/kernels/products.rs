@@ -1,8 +1,8 @@
-//! The products of one token. Each is put together from three pieces of `shaders/products/`: a prologue
+//! The products of one token. Each is put together from three parts of `shaders/products/`: a prologue
 //! makes the input, a format multiplies rows with it, and an epilogue does something with the results. A
 //! kernel is a row of the table at the end of this file.
 //!
-//! | piece | declares | calls |
+//! | part | declares | calls |
 //! |---|---|---|
 //! | format | `w`, `w_scale`, `products(lane, rows)`, `FACTOR` | its prologues' functions, see the file |
 //! | prologue | its inputs, from `PROLOGUE_AT` on | |
@@ -13,12 +13,12 @@
 //! has its own kind of activations: rows with one scale, or groups with a scale each. An epilogue takes the
 //! products of any format.
 
-use super::product_consts::examples;
+use super::product_consts as consts;
 use crate::gpu::{Access, Binding, Kernel, Variant};
 use crate::wgsl;
 
 /// A part of a product's shader.
-struct Piece {
+struct Part {
     /// What it binds, in this order.
     bindings: &'static [Binding],
     /// Whether it reads the step.
@@ -54,7 +54,7 @@ const EIGHTS: Reduction = Reduction {
 const MATRIX: &[Binding] = &[("w", Access::Read), ("w_scale", Access::Read)];
 
 /// Rows with a scale each, times a row of int8.
-const TERNARY: Piece = Piece {
+const TERNARY: Part = Part {
     bindings: MATRIX,
     step: false,
     reductions: &[LANES, GROUP],
@@ -69,7 +69,7 @@ const TERNARY: Piece = Piece {
 };
 
 /// Rows of codes of 1 or 2 bits with a scale for each group, times groups of int8.
-const PACKED: Piece = Piece {
+const PACKED: Part = Part {
     bindings: MATRIX,
     step: false,
     reductions: &[LANES],
@@ -83,7 +83,7 @@ const PACKED: Piece = Piece {
 };
 
 /// For [`TERNARY`]: a row of floats, normed or as it is.
-const ROW: Piece = Piece {
+const ROW: Part = Part {
     bindings: &[("x", Access::Read), ("norm_weight", Access::Read)],
     step: false,
     reductions: &[],
@@ -91,7 +91,7 @@ const ROW: Piece = Piece {
 };
 
 /// For [`TERNARY`]: the outputs of attention, normed or as they are.
-const MERGED_ROW: Piece = Piece {
+const MERGED_ROW: Part = Part {
     bindings: &[
         ("partial_sums", Access::Read),
         ("partial_max_total", Access::Read),
@@ -103,7 +103,7 @@ const MERGED_ROW: Piece = Piece {
 };
 
 /// For [`PACKED`]: the input as given.
-const GIVEN: Piece = Piece {
+const GIVEN: Part = Part {
     bindings: &[("q", Access::Read), ("q_scale", Access::Read)],
     step: false,
     reductions: &[],
@@ -111,7 +111,7 @@ const GIVEN: Piece = Piece {
 };
 
 /// For [`PACKED`]: the norm of the residual stream.
-const NORM: Piece = Piece {
+const NORM: Part = Part {
     bindings: &[("stream", Access::Read)],
     step: false,
     reductions: &[GROUP],
@@ -119,7 +119,7 @@ const NORM: Piece = Piece {
 };
 
 /// For [`PACKED`]: the outputs of attention.
-const MERGE: Piece = Piece {
+const MERGE: Part = Part {
     bindings: &[("partial_sums", Access::Read), ("partial_max_total", Access::Read)],
     step: true,
     reductions: &[EIGHTS],
@@ -131,11 +131,11 @@ const MERGE: Piece = Piece {
     ),
 };
 
-/// The step, where a piece reads it.
+/// The step, where a part reads it.
 const STEP: &[&str] = wgsl!("shared/step", "products/step");
 
 /// Stores the rows as floats, adds them, or gates them.
-const ROWS: Piece = Piece {
+const ROWS: Part = Part {
     bindings: &[("y", Access::Write)],
     step: false,
     reductions: &[],
@@ -143,7 +143,7 @@ const ROWS: Piece = Piece {
 };
 
 /// Rotates pairs of a head and fills the cache.
-const PAIRS: Piece = Piece {
+const PAIRS: Part = Part {
     bindings: &[
         ("rope_table", Access::Read),
         ("queries", Access::Write),
@@ -156,7 +156,7 @@ const PAIRS: Piece = Piece {
 };
 
 /// Norms and rotates whole heads and fills the cache.
-const HEADS: Piece = Piece {
+const HEADS: Part = Part {
     bindings: &[
         ("head_norms", Access::Read),
         ("rope_table", Access::Read),
@@ -178,7 +178,7 @@ const HEADS: Piece = Piece {
 };
 
 /// Gates the rows and quantises them.
-const GATE: Piece = Piece {
+const GATE: Part = Part {
     bindings: &[("y", Access::Write), ("y_scale", Access::Write)],
     step: false,
     reductions: &[EIGHTS],
@@ -192,7 +192,7 @@ const GATE: Piece = Piece {
 };
 
 /// Adds the rows to the residual stream and makes the input of the next norm.
-const STREAM: Piece = Piece {
+const STREAM: Part = Part {
     bindings: &[("norm_weight", Access::Read), ("x", Access::Write), ("stream", Access::Write)],
     step: false,
     reductions: &[EIGHTS],
@@ -224,28 +224,28 @@ impl<T: Copy, const N: usize> List<T, N> {
     }
 }
 
-/// The pieces of a product: prologue, format, epilogue.
-type Pieces = [&'static Piece; 3];
+/// The parts of a product: prologue, format, epilogue.
+type Parts = [&'static Part; 3];
 
-const fn reads_step([prologue, format, epilogue]: Pieces) -> bool {
+const fn reads_step([prologue, format, epilogue]: Parts) -> bool {
     prologue.step || format.step || epilogue.step
 }
 
 /// Matrix, inputs, outputs, and the step at last.
-const fn bindings(pieces: Pieces) -> List<Binding, MAX_BINDINGS> {
-    let [prologue, format, epilogue] = pieces;
+const fn bindings(parts: Parts) -> List<Binding, MAX_BINDINGS> {
+    let [prologue, format, epilogue] = parts;
     let mut list = List { all: [("", Access::Read); MAX_BINDINGS], used: 0 };
-    let parts = [format.bindings, prologue.bindings, epilogue.bindings];
-    let mut part = 0;
-    while part < parts.len() {
+    let lists = [format.bindings, prologue.bindings, epilogue.bindings];
+    let mut n = 0;
+    while n < lists.len() {
         let mut i = 0;
-        while i < parts[part].len() {
-            list.push(parts[part][i]);
+        while i < lists[n].len() {
+            list.push(lists[n][i]);
             i += 1;
         }
-        part += 1;
+        n += 1;
     }
-    if reads_step(pieces) {
+    if reads_step(parts) {
         list.push(("step", Access::Step));
     }
     list
@@ -288,25 +288,25 @@ macro_rules! at {
     };
 }
 
-/// The declarations that say at which binding a piece begins, by that binding.
+/// The declarations that say at which binding a part begins, by that binding.
 const PROLOGUE_AT: [&str; MAX_BINDINGS] = at!("PROLOGUE_AT": 0 1 2 3 4 5 6 7 8 9);
 const EPILOGUE_AT: [&str; MAX_BINDINGS] = at!("EPILOGUE_AT": 0 1 2 3 4 5 6 7 8 9);
 const STEP_AT: [&str; MAX_BINDINGS] = at!("STEP_AT": 0 1 2 3 4 5 6 7 8 9);
 
-const fn texts(pieces: Pieces, subgroups: bool) -> List<&'static str, MAX_TEXTS> {
-    let [prologue, format, epilogue] = pieces;
+const fn texts(parts: Parts, subgroups: bool) -> List<&'static str, MAX_TEXTS> {
+    let [prologue, format, epilogue] = parts;
     let mut list = List { all: [""; MAX_TEXTS], used: 0 };
     let prologue_at = format.bindings.len();
     let epilogue_at = prologue_at + prologue.bindings.len();
     list.push(PROLOGUE_AT[prologue_at]);
     list.push(EPILOGUE_AT[epilogue_at]);
-    if reads_step(pieces) {
+    if reads_step(parts) {
         list.push(STEP_AT[epilogue_at + epilogue.bindings.len()]);
         list = add(list, STEP);
     }
-    let mut part = 0;
-    while part < pieces.len() {
-        let Piece { reductions, wgsl, .. } = pieces[part];
+    let mut n = 0;
+    while n < parts.len() {
+        let Part { reductions, wgsl, .. } = parts[n];
         let mut i = 0;
         while i < reductions.len() {
             let Reduction { subgroup, workgroup } = &reductions[i];
@@ -314,7 +314,7 @@ const fn texts(pieces: Pieces, subgroups: bool) -> List<&'static str, MAX_TEXTS>
             i += 1;
         }
         list = add(list, wgsl);
-        part += 1;
+        n += 1;
     }
     list
 }
@@ -325,10 +325,10 @@ macro_rules! products {
         $(
             $(#[doc = $doc])*
             pub(super) const $kernel: Kernel = {
-                const PIECES: Pieces = [&$prologue, &$format, &$epilogue];
-                static BINDINGS: List<Binding, MAX_BINDINGS> = bindings(PIECES);
-                static SUBGROUP: List<&str, MAX_TEXTS> = texts(PIECES, true);
-                static WORKGROUP: List<&str, MAX_TEXTS> = texts(PIECES, false);
+                const PARTS: Parts = [&$prologue, &$format, &$epilogue];
+                static BINDINGS: List<Binding, MAX_BINDINGS> = bindings(PARTS);
+                static SUBGROUP: List<&str, MAX_TEXTS> = texts(PARTS, true);
+                static WORKGROUP: List<&str, MAX_TEXTS> = texts(PARTS, false);
                 Kernel {
                     name: $name,
                     bindings: BINDINGS.all.split_at(BINDINGS.used).0,
@@ -346,7 +346,7 @@ macro_rules! products {
                             wgsl: WORKGROUP.all.split_at(WORKGROUP.used).0,
                         },
                     ],
-                    example: examples::$example,
+                    example: consts::$example,
                 }
             };
         )*
@@ -358,12 +358,12 @@ macro_rules! products {
 
 products! {
     // kernel                name                      prologue    format   epilogue  example
-    NORM_GEMV              "norm_gemv":               ROW,        TERNARY, ROWS,     row;
-    NORM_GEMV_ROPE_KV      "norm_gemv_rope_kv":       ROW,        TERNARY, PAIRS,    row_pairs;
-    MERGE_NORM_GEMV        "merge_norm_gemv":         MERGED_ROW, TERNARY, ROWS,     merged_row;
-    NORM_GEMV_PACKED       "norm_gemv_packed":        NORM,       PACKED,  ROWS,     norm_rows;
-    NORM_GATED_PACKED      "norm_gated_packed":       NORM,       PACKED,  GATE,     norm_gate;
-    NORM_GEMV_HEADS_PACKED "norm_gemv_heads_packed":  NORM,       PACKED,  HEADS,    norm_heads;
-    STREAM_PACKED          "stream_packed":           GIVEN,      PACKED,  STREAM,   given;
-    MERGE_STREAM_PACKED    "merge_stream_packed":     MERGE,      PACKED,  STREAM,   merge;
+    NORM_GEMV              "norm_gemv":               ROW,        TERNARY, ROWS,     row_example;
+    NORM_GEMV_ROPE_KV      "norm_gemv_rope_kv":       ROW,        TERNARY, PAIRS,    row_pairs_example;
+    MERGE_NORM_GEMV        "merge_norm_gemv":         MERGED_ROW, TERNARY, ROWS,     merged_row_example;
+    NORM_GEMV_PACKED       "norm_gemv_packed":        NORM,       PACKED,  ROWS,     norm_rows_example;
+    NORM_GATED_PACKED      "norm_gated_packed":       NORM,       PACKED,  GATE,     norm_gate_example;
+    NORM_GEMV_HEADS_PACKED "norm_gemv_heads_packed":  NORM,       PACKED,  HEADS,    norm_heads_example;
+    STREAM_PACKED          "stream_packed":           GIVEN,      PACKED,  STREAM,   given_example;
+    MERGE_STREAM_PACKED    "merge_stream_packed":     MERGE,      PACKED,  STREAM,   merge_example;
 }

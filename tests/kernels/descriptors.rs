@@ -189,6 +189,10 @@ fn shaders_have_no_comments_and_no_indentation() {
     let expected = "const HALF: f32 = 1f / 2f; \n\nfn f() {\n\ng(HALF);\n}\n";
     assert_eq!(std::str::from_utf8(&bare[..len]), Ok(expected));
     assert_eq!(strip(file, &mut []), len);
+    let file = "// Sums.\n// For each TYPE of f32, vec2i\nfn sum_TYPE() -> TYPE {} // TYPE\n";
+    let len = strip(file, &mut bare);
+    let expected = "\n\nfn sum_f32() -> f32 {} \n\nfn sum_vec2i() -> vec2i {} \n";
+    assert_eq!(std::str::from_utf8(&bare[..len]), Ok(expected));
     for Shader { name, source, .. } in shaders(Dialect::Native) {
         let is_bare = |line: &str| !line.starts_with(' ') && !line.contains("//");
         assert!(source.lines().all(is_bare), "{name}");
