@@ -52,8 +52,7 @@ impl Chosen {
     }
 }
 
-/// The tokens that [`Engine::decode_and_choose`](super::on_gpu::Engine::decode_and_choose) chose. Several
-/// may be in flight.
+/// The tokens that `Engine::decode_and_choose` chose. Several may be in flight.
 pub struct Choices {
     /// `[n_tokens, vocab_blocks]`.
     pub(super) best: Readback<BestOfBlock>,
@@ -80,8 +79,7 @@ impl Choices {
     }
 }
 
-/// The tokens that [`Engine::decode_batch`](super::on_gpu::Engine::decode_batch) chose. Several may be in
-/// flight.
+/// The tokens that `Engine::decode_batch` chose. Several may be in flight.
 pub struct Sampled {
     /// The tokens that were chosen last in each slot.
     pub(super) all: Readback<u32>,
