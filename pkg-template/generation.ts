@@ -1,7 +1,7 @@
 import type { Stats, Token } from './types.js'
 
 /** A run of the model. It passes tokens on as they come, and ends early when the signal aborts. */
-export type Run = (onToken: (token: Token) => void, signal: AbortSignal) => Promise<Stats>
+export type Start = (onToken: (token: Token) => void, signal: AbortSignal) => Promise<Stats>
 
 /**
  * An answer that is being generated. Read it text by text with `for await`, token by token with
@@ -22,7 +22,7 @@ export class Generation implements AsyncIterable<string> {
   #waiting: (() => void)[] = []
 
   /** @internal */
-  constructor(run: Run, signal?: AbortSignal) {
+  constructor(run: Start, signal?: AbortSignal) {
     const abort = () => {
       this.#end({ why: signal?.reason })
       this.#stop.abort()

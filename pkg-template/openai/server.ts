@@ -17,7 +17,7 @@ export interface Answerer {
 }
 
 /** One generation of a request. */
-interface Run {
+interface Single {
   index: number
   input: Input
   options: GenerateOptions
@@ -127,7 +127,7 @@ const json = (body: object, status = 200, headers: Record<string, string> = {}):
   Response.json(body, { status, headers })
 
 /** The generations of a job: for each prompt, all its choices. */
-function runs(model: Answerer, { inputs, n, options }: Job): Run[] {
+function runs(model: Answerer, { inputs, n, options }: Job): Single[] {
   if (options.thinking && !model.info.thinking) {
     const why = 'Unsupported parameter: \'reasoning_effort\': the model cannot be told to reason.'
     throw new RequestError(why, 'unsupported_parameter', 'reasoning_effort')

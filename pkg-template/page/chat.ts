@@ -1,7 +1,7 @@
 import { badOption, checkMessages, checkOptions, checkSignal, checkText, signalOf } from '../check.js'
 import { unlessAborted } from './abort.js'
 import { Generation } from '../generation.js'
-import type { Run } from '../generation.js'
+import type { Start } from '../generation.js'
 import type { AbortOptions, ChatOptions, GenerateOptions, Message, Stats, Token } from '../types.js'
 
 /** The part of a model that a chat needs. */
@@ -10,7 +10,7 @@ export interface ChatModel {
    * Starts a run. `input` is called when the run begins, and not when it is queued, because its
    * input includes the answers before it.
    */
-  start(input: () => Promise<readonly Message[]>, options: GenerateOptions): Run
+  start(input: () => Promise<readonly Message[]>, options: GenerateOptions): Start
   /** The tokens of a conversation. */
   count(messages: readonly Message[]): Promise<number>
   /** Saves a conversation with its keys and values from the KV cache, and a note. */
@@ -156,7 +156,7 @@ export class Chat {
   }
 
   async #answer(
-    exchange: Exchange, run: Run, dropped: () => number, onToken: (token: Token) => void,
+    exchange: Exchange, run: Start, dropped: () => number, onToken: (token: Token) => void,
     stop: AbortSignal
   ): Promise<Stats> {
     let content = ''

@@ -13,7 +13,7 @@ import {
 import { WorkerTransport } from '../protocol/worker-transport.js'
 import { BitNetError, fetched } from '../error.js'
 import { Generation } from '../generation.js'
-import type { Run } from '../generation.js'
+import type { Start } from '../generation.js'
 import { chatOf, fetchOf } from '../openai/interface.js'
 import type { ChatCompletions } from '../openai/types.js'
 import { disposedError } from '../protocol/messages.js'
@@ -179,7 +179,7 @@ export class BitNet {
     checkOptions(options)
     const { signal, ...rest } = options
     checkSignal(signal)
-    const run: Run = async (onToken, stop) =>
+    const run: Start = async (onToken, stop) =>
       (await fetched(() => import('./summarize.js'))).summarize(this, text, rest, onToken, stop)
     return new Generation(run, signal)
   }
@@ -316,7 +316,7 @@ export class BitNet {
     }
   }
 
-  #run(input: () => Input | Promise<Input>, options: GenerateOptions): Run {
+  #run(input: () => Input | Promise<Input>, options: GenerateOptions): Start {
     return (onItem, signal) => this.#share(async () =>
       this.#transport.call('generate', [await input(), options], { onItem, signal }))
   }

@@ -100,14 +100,14 @@ export type Result<M extends Method = Method> = {
 
 export type ToWorker<M extends Method = Method> = Call<M> | { kind: 'cancel', id: number }
 
-/** An answer to the call `id`. */
-export type Answer<M extends Method = Method> =
+/** A reply to the call `id`. */
+export type Reply<M extends Method = Method> =
   | Item<M>
   | Result<M>
   | { kind: 'error', id: number, error: Failure }
 
 export type FromWorker<M extends Method = Method> =
-  | Answer<M>
+  | Reply<M>
   /** The progress of storing the model that the call `id` has loaded. */
   | { kind: 'storing', id: number, progress: Progress }
   /** The device of the model that the call `id` has loaded is lost. */

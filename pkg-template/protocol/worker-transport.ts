@@ -3,7 +3,7 @@ import { BitNetError } from '../error.js'
 import { whenFree } from '../threads/life.js'
 import { fromFailure, internalError, VERSION } from './messages.js'
 import type {
-  Answer, Call, FromWorker, Item, Method, Methods, ModelMethod, PortableSource, Result, Streaming,
+  Reply, Call, FromWorker, Item, Method, Methods, ModelMethod, PortableSource, Result, Streaming,
   ToWorker, Transport
 } from './messages.js'
 import { postable } from './source.js'
@@ -15,7 +15,7 @@ const PATIENCE = 60_000
 
 /** A call in flight. It takes its answers, or ends without one. */
 interface InFlight {
-  receive: (answer: Answer) => void
+  receive: (answer: Reply) => void
   reject: (why: BitNetError) => void
 }
 
@@ -100,7 +100,7 @@ export class WorkerTransport implements Transport {
     const cancel = () => this.#post({ kind: 'cancel', id })
     try {
       return await new Promise((resolve, reject) => {
-        const receive = (answer: Answer) => {
+        const receive = (answer: Reply) => {
           if (answer.kind === 'error') reject(fromFailure(answer.error))
           else if (isItemOf(answer, method)) onItem?.(answer.item)
           else if (isResultOf(answer, method)) resolve(answer.result)
@@ -184,10 +184,10 @@ export class WorkerTransport implements Transport {
   }
 }
 
-const isItemOf = <M extends Method>(answer: Answer | Item<M>, method: M): answer is Item<M> =>
+const isItemOf = <M extends Method>(answer: Reply | Item<M>, method: M): answer is Item<M> =>
   answer.kind === 'item' && answer.method === method
 
-const isResultOf = <M extends Method>(answer: Answer | Result<M>, method: M): answer is Result<M> =>
+const isResultOf = <M extends Method>(answer: Reply | Result<M>, method: M): answer is Result<M> =>
   answer.kind === 'result' && answer.method === method
 
 /** Makes a worker of our own. Bundlers recognise `new Worker(new URL(…))` only in this form. */

@@ -22,15 +22,15 @@ const ALIGNMENT: u64 = 256;
 pub struct Allocation<'gpu> {
     gpu: &'gpu Gpu,
     /// The bytes of each buffer, and the answer that the device will give.
-    answers: Vec<(u64, Pin<Box<Answer>>)>,
+    answers: Vec<(u64, Pin<Box<ScopeEnd>>)>,
     /// The arenas, if small buffers share them.
     arenas: Option<Vec<Arena>>,
 }
 
 #[cfg(not(target_arch = "wasm32"))]
-type Answer = dyn Future<Output = Option<wgpu::Error>> + Send;
+type ScopeEnd = dyn Future<Output = Option<wgpu::Error>> + Send;
 #[cfg(target_arch = "wasm32")]
-type Answer = dyn Future<Output = Option<wgpu::Error>>;
+type ScopeEnd = dyn Future<Output = Option<wgpu::Error>>;
 
 struct Arena {
     raw: wgpu::Buffer,

@@ -13,12 +13,12 @@ pub(super) struct Conversation {
     /// The tokens of the prompt.
     pub(super) prompt: Vec<u32>,
     /// The answers in it that were generated here, in order.
-    pub(super) answers: Vec<Answer>,
+    pub(super) answers: Vec<PastAnswer>,
 }
 
 /// The end of an answer.
 #[derive(Clone, Copy)]
-pub(super) struct Answer {
+pub(super) struct PastAnswer {
     /// Bytes of the prompt's text up to the end of the answer.
     pub(super) bytes: usize,
     /// Tokens up to the end of the answer.
@@ -73,7 +73,7 @@ impl Conversation {
         messages: &[Message],
         text: &Prompt,
         tokens: &[u32],
-    ) -> Vec<Answer> {
+    ) -> Vec<PastAnswer> {
         if !tokens.starts_with(&self.prompt) {
             return Vec::new();
         }
@@ -88,7 +88,7 @@ impl Conversation {
             // If a template trims answers, the trimmed text means the generated answer.
             let content = [answer, answer.trim()].into_iter().find(|text| rest.starts_with(text));
             let end = content.map(|content| (prompt + content.len(), self.prompt.len() + n));
-            answers.extend(end.map(|(bytes, tokens)| Answer { bytes, tokens }));
+            answers.extend(end.map(|(bytes, tokens)| PastAnswer { bytes, tokens }));
         }
         answers
     }

@@ -13,7 +13,7 @@
 //! anything, as a prompt may. So everything that could lead out of a buffer is also checked.
 
 use super::caches::Wanted;
-use super::conversation::{Answer, Conversation};
+use super::conversation::{Conversation, PastAnswer};
 use super::loaded::Session;
 use super::room::MAX_KEPT;
 use crate::chat::{Message, Role};
@@ -52,7 +52,7 @@ struct Head {
     /// The tokens of that prompt.
     prompt: Vec<u32>,
     /// The generated answers in it.
-    answers: Vec<Answer>,
+    answers: Vec<PastAnswer>,
     /// How many tokens of the prompt have saved keys and values.
     positions: usize,
 }
@@ -188,7 +188,7 @@ impl Head {
         head.number(self.prompt.len());
         self.prompt.iter().for_each(|&id| head.number(id as usize));
         head.number(self.answers.len());
-        for Answer { bytes, tokens } in &self.answers {
+        for PastAnswer { bytes, tokens } in &self.answers {
             head.number(*bytes);
             head.number(*tokens);
         }
@@ -234,8 +234,9 @@ impl Head {
             })?,
             text: bytes.text()?,
             prompt: bytes.list(|bytes| Some(u32::from_le_bytes(bytes.array()?)))?,
-            answers: bytes
-                .list(|bytes| Some(Answer { bytes: bytes.number()?, tokens: bytes.number()? }))?,
+            answers: bytes.list(|bytes| {
+                Some(PastAnswer { bytes: bytes.number()?, tokens: bytes.number()? })
+            })?,
             positions: bytes.number()?,
         };
         bytes.0.is_empty().then_some(head)
@@ -243,7 +244,7 @@ impl Head {
 
     /// Refuses a head that no session with a vocabulary of `n_vocab` tokens can have written.
     fn check(&self, n_vocab: usize) -> Result<()> {
-        let is_answer = |answer: &Answer| {
+        let is_answer = |answer: &PastAnswer| {
             answer.tokens <= self.prompt.len() && self.text.is_char_boundary(answer.bytes)
         };
         let is_sound = self.prompt.iter().all(|&id| (id as usize) < n_vocab)

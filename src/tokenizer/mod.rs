@@ -31,7 +31,7 @@ use vocabulary::{Kind, STOP_TEXTS, Vocabulary};
 
 /// A vocabulary, and the rules that turn text into its tokens.
 pub struct Tokenizer {
-    model: Model,
+    encoder: Encoder,
     /// The bytes of each token; empty if it stands for no text.
     bytes: Strings,
     kinds: Vec<Kind>,
@@ -47,7 +47,7 @@ pub struct Tokenizer {
     notes: Vec<String>,
 }
 
-enum Model {
+enum Encoder {
     Bpe(Box<Bpe>),
     Sentencepiece(Box<Sentencepiece>),
 }
@@ -106,21 +106,21 @@ impl Tokenizer {
     ///
     /// Errors: `unsupported-model`.
     pub fn from_metadata_with(metadata: &Metadata, rules: Rules) -> Result<Self> {
-        let (model, notes) = rules::choose(metadata, rules)?;
+        let (rule, notes) = rules::choose(metadata, rules)?;
         let vocabulary = Vocabulary::new(metadata)?;
-        let (model, add_bos, bytes) = match model {
-            rules::Model::Bpe(pre) => {
+        let (encoder, add_bos, bytes) = match rule {
+            rules::Rule::Bpe(pre) => {
                 let alphabet = ByteAlphabet::new();
                 let bytes = token_bytes(&vocabulary, |text, kind| {
                     Ok(bpe::token_bytes(text, kind, &alphabet))
                 })?;
                 let model = Bpe::new(metadata, &vocabulary, pre)?;
-                (Model::Bpe(Box::new(model)), pre.add_bos, bytes)
+                (Encoder::Bpe(Box::new(model)), pre.add_bos, bytes)
             }
-            rules::Model::Sentencepiece => {
+            rules::Rule::Sentencepiece => {
                 let model = Sentencepiece::new(metadata, &vocabulary)?;
                 let bytes = token_bytes(&vocabulary, sentencepiece::token_bytes)?;
-                (Model::Sentencepiece(Box::new(model)), true, bytes)
+                (Encoder::Sentencepiece(Box::new(model)), true, bytes)
             }
         };
         let of_kind = |kinds: &[Kind]| {
@@ -132,9 +132,9 @@ impl Tokenizer {
         let n_tokens = vocabulary.kinds.len();
         // llama.cpp knows these tokens of Sentencepiece's models even if the file does not name
         // them.
-        let usual = |name: &str| match (&model, name) {
-            (Model::Sentencepiece(_), "bos") => special.id("<s>"),
-            (Model::Sentencepiece(_), "eos") => special.id("</s>"),
+        let usual = |name: &str| match (&encoder, name) {
+            (Encoder::Sentencepiece(_), "bos") => special.id("<s>"),
+            (Encoder::Sentencepiece(_), "eos") => special.id("</s>"),
             _ => None,
         };
         let named = |name: &str| Ok(token_id(metadata, name, n_tokens)?.or_else(|| usual(name)));
@@ -148,7 +148,7 @@ impl Tokenizer {
 
         let (bos, eos) = (named("bos")?, named("eos")?);
         Ok(Self {
-            model,
+            encoder,
             bytes,
             user_defined: of_kind(&[Kind::UserDefined]),
             special,
@@ -208,10 +208,10 @@ impl Tokenizer {
         // The beginning of the text that is not encoded yet, and the beginning of the part.
         let (mut start, mut part_start) = (0, 0);
         let mut first = self.begins_text(prompt.last().copied());
-        let encode = |text: &str, first: bool, ids: &mut Vec<u32>| match &self.model {
+        let encode = |text: &str, first: bool, ids: &mut Vec<u32>| match &self.encoder {
             _ if text.is_empty() => Ok(()),
-            Model::Bpe(model) => model.encode(text, ids),
-            Model::Sentencepiece(model) => {
+            Encoder::Bpe(model) => model.encode(text, ids),
+            Encoder::Sentencepiece(model) => {
                 model.encode(text, first, ids);
                 Ok(())
             }
@@ -317,7 +317,7 @@ impl Tokenizer {
     /// Errors: `bad-option` (`ids`) for an id outside the vocabulary.
     pub fn bytes_after(&self, last: Option<u32>, id: u32) -> Result<&[u8]> {
         let bytes = self.bytes(id)?;
-        let Model::Sentencepiece(model) = &self.model else { return Ok(bytes) };
+        let Encoder::Sentencepiece(model) = &self.encoder else { return Ok(bytes) };
         let space: &[u8] = if model.space_prefix() && self.begins_text(last) { b" " } else { b"" };
         Ok(bytes.strip_prefix(space).unwrap_or(bytes))
     }

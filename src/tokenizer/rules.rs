@@ -16,7 +16,7 @@ pub enum Rules {
 
 /// How a text becomes tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Model {
+pub(super) enum Rule {
     /// Byte-level BPE: a pre-tokenizer splits the text into words, and merges join bytes.
     Bpe(&'static PreTokenizer),
     /// Sentencepiece's BPE: scores say which neighbours are joined.
@@ -106,7 +106,7 @@ static PRE_TOKENIZERS: &[&PreTokenizer] =
 /// The rules that `metadata` names, with a note for each that is only the closest to them.
 ///
 /// Errors: `unsupported-model`.
-pub(super) fn choose(metadata: &Metadata, rules: Rules) -> Result<(Model, Vec<String>)> {
+pub(super) fn choose(metadata: &Metadata, rules: Rules) -> Result<(Rule, Vec<String>)> {
     let name = metadata.require("tokenizer.ggml.model", Metadata::text)?;
     let mut notes = Vec::new();
     let closest = match name {
@@ -125,8 +125,8 @@ pub(super) fn choose(metadata: &Metadata, rules: Rules) -> Result<(Model, Vec<St
         notes.push(format!("tokenizer model `{name}` is read as `{closest}`"));
     }
     let model = match closest {
-        "llama" => Model::Sentencepiece,
-        _ => Model::Bpe(pre_tokenizer(metadata, rules, &mut notes)?),
+        "llama" => Rule::Sentencepiece,
+        _ => Rule::Bpe(pre_tokenizer(metadata, rules, &mut notes)?),
     };
     Ok((model, notes))
 }

@@ -35,10 +35,10 @@ use crate::tokenizer::Tokenizer;
 #[wasm_bindgen]
 pub struct WasmModel {
     /// `None` after `dispose`. JavaScript may keep the class longer.
-    model: RefCell<Option<Rc<Model>>>,
+    model: RefCell<Option<Rc<Loaded>>>,
 }
 
-struct Model {
+struct Loaded {
     slot: Slot,
     /// The waiting calls of `generate`.
     calls: Calls<'static>,
@@ -75,7 +75,7 @@ impl WasmModel {
         let template = session.template().ok().map(Rc::clone);
         drop(lease);
         let (calls, serving, compiling) = Default::default();
-        let model = Rc::new(Model { slot, calls, serving, compiling, tokenizer, template, info });
+        let model = Rc::new(Loaded { slot, calls, serving, compiling, tokenizer, template, info });
         model.compile_rest();
         Ok(Self { model: RefCell::new(Some(model)) })
     }
@@ -275,12 +275,12 @@ impl WasmModel {
 }
 
 impl WasmModel {
-    fn model(&self) -> Result<Rc<Model>, Error> {
+    fn model(&self) -> Result<Rc<Loaded>, Error> {
         self.model.borrow().clone().ok_or(Error::Disposed)
     }
 }
 
-impl Model {
+impl Loaded {
     /// Answers the waiting calls, unless a task is doing that. If the device was lost, the model is
     /// restored first, which may take as long as loading.
     fn serve(self: &Rc<Self>) {

@@ -8,7 +8,7 @@ use futures_channel::oneshot;
 use js_sys::Uint8Array;
 
 use super::request::{Address, Body, FileRequest, FileResponse, ask};
-use super::threads::{Run, Threads};
+use super::threads::{PartsRequest, Threads};
 use crate::transfer::{Backoff, Cause, Content, Fault, Length, Version};
 use crate::web::bytes::{ArrayPool, Bytes};
 use crate::web::progress::Reporter;
@@ -67,7 +67,7 @@ pub(super) struct Fetcher {
 /// A response that goes on after the bytes of a part.
 pub(super) enum Passed {
     Body(Body),
-    Run(Rc<Run>),
+    Request(Rc<PartsRequest>),
 }
 
 /// Waits before another attempt. If there are to be no more attempts, gives the fault back.
@@ -143,7 +143,7 @@ impl Fetcher {
         let mut backoff = Backoff::default();
         let (mut body, run) = match passed {
             Some(Passed::Body(body)) => (Some(body), None),
-            Some(Passed::Run(run)) => (None, Some(run)),
+            Some(Passed::Request(run)) => (None, Some(run)),
             None => (None, self.run_elsewhere(range.start..until)),
         };
         if let Some(run) = run.filter(|run| run.continues_with(&range)) {
@@ -152,7 +152,7 @@ impl Fetcher {
                 && !run.is_ordered()
             {
                 // This fails after the last part, because there is no receiver.
-                let _ = pass_on.send(Passed::Run(Rc::clone(&run)));
+                let _ = pass_on.send(Passed::Request(Rc::clone(&run)));
             }
             filled.await;
             let brings = run.brings(&self.version, self.total).await;
@@ -212,7 +212,7 @@ impl Fetcher {
     }
 
     /// A request for `range` in another thread, if threads run.
-    fn run_elsewhere(&self, range: Range<u64>) -> Option<Rc<Run>> {
+    fn run_elsewhere(&self, range: Range<u64>) -> Option<Rc<PartsRequest>> {
         let run = self.running_threads()?.ask(&self.address, self.request(Some(range)))?;
         Some(Rc::new(run))
     }

@@ -65,7 +65,7 @@ const PATIENCE: f64 = 4.0;
 
 /// The bytes and the version that a response brings; or the server's refusal, if there is a
 /// response.
-type Answer = Result<(Content, Version), Option<Fault>>;
+type Parts = Result<(Content, Version), Option<Fault>>;
 
 /// Threads that make requests. They end when this is dropped.
 pub(super) struct Threads(FetchThreads);
@@ -82,7 +82,11 @@ impl Threads {
     }
 
     /// Asks for a range of the file at `address`; `None` if the request cannot be made.
-    pub(super) fn ask(self: &Rc<Self>, address: &Address, request: FileRequest) -> Option<Run> {
+    pub(super) fn ask(
+        self: &Rc<Self>,
+        address: &Address,
+        request: FileRequest,
+    ) -> Option<PartsRequest> {
         let controller = AbortController::new().ok()?;
         let range = request.range.clone()?;
         let headers = request.headers(address).ok()?;
@@ -94,7 +98,7 @@ impl Threads {
             let response = response.await.map_err(|_| None)?;
             head(response.unchecked_ref(), &request, &url).map_err(Some)
         };
-        Some(Run {
+        Some(PartsRequest {
             threads: Rc::clone(self),
             request: asked,
             controller,
@@ -113,21 +117,21 @@ impl Drop for Threads {
 }
 
 /// A request for several parts, which come one after the other. Dropping it aborts the request.
-pub(super) struct Run {
+pub(super) struct PartsRequest {
     /// The threads must not end before their requests.
     #[expect(dead_code, reason = "it is held")]
     threads: Rc<Threads>,
     request: ThreadRequest,
     controller: AbortController,
     stall_timeout: f64,
-    answer: Shared<LocalBoxFuture<'static, Answer>>,
+    answer: Shared<LocalBoxFuture<'static, Parts>>,
     /// The offset in the file of the first byte that was not ordered yet.
     ordered: Cell<u64>,
     /// The offset in the file after the last byte.
     end: u64,
 }
 
-impl Run {
+impl PartsRequest {
     /// Whether the bytes to order next are those of `range`.
     pub(super) fn continues_with(&self, range: &Range<u64>) -> bool {
         self.ordered.get() == range.start && range.end <= self.end
@@ -173,7 +177,7 @@ impl Run {
     }
 }
 
-impl Drop for Run {
+impl Drop for PartsRequest {
     fn drop(&mut self) {
         self.controller.abort();
     }

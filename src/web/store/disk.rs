@@ -49,19 +49,19 @@ mod browser {
         pub(super) fn end(this: &BrowserDisk);
 
         /// An answer of a thread.
-        pub(super) type Answer;
+        pub(super) type DiskAnswer;
         #[wasm_bindgen(method, getter)]
-        pub(super) fn array(this: &Answer) -> Option<ArrayBuffer>;
+        pub(super) fn array(this: &DiskAnswer) -> Option<ArrayBuffer>;
         #[wasm_bindgen(method, getter)]
-        pub(super) fn length(this: &Answer) -> Option<u32>;
+        pub(super) fn length(this: &DiskAnswer) -> Option<u32>;
         #[wasm_bindgen(method, getter)]
-        pub(super) fn sha256(this: &Answer) -> Option<ArrayBuffer>;
+        pub(super) fn sha256(this: &DiskAnswer) -> Option<ArrayBuffer>;
         #[wasm_bindgen(method, getter)]
-        pub(super) fn failed(this: &Answer) -> Option<String>;
+        pub(super) fn failed(this: &DiskAnswer) -> Option<String>;
     }
 }
 
-use browser::{Answer, BrowserDisk};
+use browser::{BrowserDisk, DiskAnswer};
 
 /// The files of this origin. Their threads start when they are needed. They end when this is
 /// dropped.
@@ -95,7 +95,8 @@ impl Disk {
         bytes: &mut Bytes,
     ) -> Result<Option<String>> {
         let (array, length) = (bytes.lend(), bytes.missing());
-        let answer: Answer = self.0.read(name, start as f64, length, &array).await.unchecked_into();
+        let answer: DiskAnswer =
+            self.0.read(name, start as f64, length, &array).await.unchecked_into();
         if answer.failed().is_some_and(|why| why.contains("NotFoundError")) {
             return Ok(None);
         }
@@ -148,7 +149,7 @@ impl Drop for Disk {
 }
 
 /// Gives the array back, which now holds `length` bytes.
-fn hash(answer: &Answer, bytes: &mut Bytes, length: u32) -> Result<String> {
+fn hash(answer: &DiskAnswer, bytes: &mut Bytes, length: u32) -> Result<String> {
     if let Some(array) = answer.array() {
         bytes.give_back(array, length);
     }
@@ -157,7 +158,7 @@ fn hash(answer: &Answer, bytes: &mut Bytes, length: u32) -> Result<String> {
     Ok(BASE64_STANDARD.encode(Uint8Array::new(&hash).to_vec()))
 }
 
-fn checked(answer: &Answer) -> Result<()> {
+fn checked(answer: &DiskAnswer) -> Result<()> {
     match answer.failed() {
         None => Ok(()),
         Some(why) if why.contains("QuotaExceeded") => Err(Error::StorageFull(why)),

@@ -70,13 +70,13 @@ pub(in crate::web) struct Writer {
     stopped: Cell<bool>,
     /// The bytes of this file that are in memory and not stored yet.
     own: Slots,
-    model: Rc<Model>,
+    model: Rc<ModelFiles>,
 }
 
 /// The storing of a model, for the attempt that loads it. If this is dropped before the header is
 /// known, no other model is deleted for this one any more.
 #[derive(Default)]
-pub(in crate::web) struct Storing(Rc<Model>);
+pub(in crate::web) struct Storing(Rc<ModelFiles>);
 
 impl Storing {
     /// The header has been read and describes a model that can run. So other models may be deleted
@@ -99,7 +99,7 @@ impl Drop for Storing {
 
 /// The state that the files of a model share.
 #[derive(Default)]
-struct Model {
+struct ModelFiles {
     /// The bytes of the files that are in memory.
     in_memory: Slots,
     /// The number of bytes that are still to be stored, of files whose length is known.
@@ -123,7 +123,7 @@ enum Header {
     NotRead,
 }
 
-impl Model {
+impl ModelFiles {
     /// Sets the state of the header, if it is not set yet.
     fn decide(&self, header: Header) {
         if self.header.get() == Header::Unknown {

@@ -118,7 +118,7 @@ impl Storage {
 }
 
 /// Everything about a model that can be known before its tensors are read.
-pub(super) struct Model {
+pub(super) struct Description {
     pub(super) architecture: &'static Architecture,
     pub(super) storage: Storage,
     /// Whether the embedding is the LM head too.
@@ -137,7 +137,7 @@ pub(super) struct Model {
 ///
 /// Errors: `unsupported-model`, which names the key. The key is missing or unknown, or its value
 /// would make the model compute something else.
-pub(super) fn model(map: Map<String, Json>, name: &str) -> Result<Model> {
+pub(super) fn model(map: Map<String, Json>, name: &str) -> Result<Description> {
     let config = Object::new("config.json", map);
     let class = class(&config)?;
     let act = config.require("hidden_act", Object::text)?;
@@ -221,7 +221,7 @@ pub(super) fn model(map: Map<String, Json>, name: &str) -> Result<Model> {
     }
     config.finish(&[HARMLESS, class.harmless].concat())?;
     let metadata = sizes.metadata;
-    Ok(Model { architecture, storage, tied, head_dim, n_vocab, metadata, tensors })
+    Ok(Description { architecture, storage, tied, head_dim, n_vocab, metadata, tensors })
 }
 
 fn class(config: &Object) -> Result<&'static Class> {

@@ -35,7 +35,7 @@ use crate::quantized::Quantized;
 use crate::written::{Output, Stop};
 
 use checkpoint::Checkpoint;
-use config::{Model, Storage};
+use config::{Description, Storage};
 use matrix::{Found, GROUP, Matrix, Off};
 use names::Meaning;
 use safetensors::{Dtype, Tensor, short};
@@ -174,7 +174,7 @@ pub(crate) fn convert(args: &Convert) -> Result<()> {
 /// Errors: `unsupported-model` for a tensor that the model does not use, `tensor-shape`.
 fn plans<'a>(
     checkpoint: &'a Checkpoint,
-    model: &Model,
+    model: &Description,
     ternary: Ternary,
     embedding: Option<Embedding>,
 ) -> Result<Vec<Plan<'a>>> {
@@ -494,7 +494,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn told(&self, model: &Model) -> Vec<String> {
+    fn told(&self, model: &Description) -> Vec<String> {
         let all: u64 = self.counts.iter().sum();
         let percent = self.counts.map(|count| count as f64 * 100.0 / all.max(1) as f64);
         vec![format!(

@@ -116,7 +116,7 @@ impl Rows {
 /// Writes a model to `path`, with the same bytes every time. If the file exists, that is an error,
 /// unless `overwrite` is true.
 pub(crate) fn write(sizes: &Sizes, rows: Rows, path: &Path, overwrite: bool) -> Result<()> {
-    let model = Model::new(sizes, rows)?;
+    let model = RandomModel::new(sizes, rows)?;
     let failed = |error: io::Error| Error::unwritable(path.display().to_string(), error);
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).create_new(!overwrite);
@@ -131,12 +131,12 @@ pub(crate) fn write(sizes: &Sizes, rows: Rows, path: &Path, overwrite: bool) -> 
 }
 
 /// A model that is to be written.
-struct Model {
+struct RandomModel {
     header: Header,
     tensors: Vec<Tensor>,
 }
 
-impl Model {
+impl RandomModel {
     fn new(sizes: &Sizes, rows: Rows) -> Result<Self> {
         let config = sizes.config()?;
         let mut tensors = tensors(sizes, &config)?;
@@ -253,7 +253,7 @@ mod tests {
     }
 
     /// The header of a model, with the padding after it.
-    fn header(model: &Model) -> Vec<u8> {
+    fn header(model: &RandomModel) -> Vec<u8> {
         let mut header = Vec::new();
         let stopped = model.header.write_file(&mut header, |_, _| Err(io::Error::other("enough")));
         assert_eq!(stopped.unwrap_err().to_string(), "enough");
@@ -271,7 +271,7 @@ mod tests {
             let (f16, q8_0, q6_k) = (TensorType::F16, TensorType::Q8_0, TensorType::Q6K);
             for embedding in [sizes.embedding, f16, q8_0, q6_k] {
                 let sizes = Sizes { embedding, ..sizes };
-                let model = Model::new(&sizes, Rows::Usual).unwrap();
+                let model = RandomModel::new(&sizes, Rows::Usual).unwrap();
                 let header = header(&model);
                 let padded = model.header.tensors.iter().map(|t| t.len.next_multiple_of(32));
                 let len = header.len() as u64 + padded.sum::<u64>();
@@ -308,7 +308,7 @@ mod tests {
             (Shape::Bitcpm1b, 0.551e9),
             (Shape::FalconE3b, 1.0e9),
         ] {
-            let model = Model::new(&shape.sizes(), Rows::Usual).unwrap();
+            let model = RandomModel::new(&shape.sizes(), Rows::Usual).unwrap();
             let bytes: u64 = model.header.tensors.iter().map(|tensor| tensor.len).sum();
             let ratio = bytes as f64 / published;
             assert!((0.98..1.02).contains(&ratio), "{shape:?}: {bytes} bytes");
@@ -318,7 +318,7 @@ mod tests {
     /// The values of the rows, except those of special tokens.
     fn embedding(deviation: f32) -> Vec<f32> {
         let sizes = Sizes { n_layer: 1, ..Shape::Tiny.sizes() };
-        let model = Model::new(&sizes, Rows::Normal(deviation)).unwrap();
+        let model = RandomModel::new(&sizes, Rows::Normal(deviation)).unwrap();
         let mut bytes = Vec::new();
         model.tensors[0].write(&mut Noise::new(), &mut bytes).unwrap();
         bytes.truncate(2 * (sizes.n_vocab - sizes.vocabulary.special.len()) * sizes.n_embd);
@@ -354,12 +354,12 @@ mod tests {
             (1, Rows::Usual, "d3871c87f5815669abcff058033f69f790feeea6b3cf70bb5cdfbd4e1a8e33af"),
             (2, Rows::Counting, "6e1e1032c94a66548b97a8d97efbd61636bc4b2b24c28e31e99db0a3ffad6337"),
         ] {
-            let model = Model::new(&with_layers(Shape::Tiny, layers), rows).unwrap();
+            let model = RandomModel::new(&with_layers(Shape::Tiny, layers), rows).unwrap();
             let mut bytes = Vec::new();
             model.write(&mut bytes).unwrap();
             assert_eq!(digest(&bytes), expected, "{layers} layers");
         }
-        let model = Model::new(&with_layers(Shape::Bitnet2b4t, 1), Rows::Usual).unwrap();
+        let model = RandomModel::new(&with_layers(Shape::Bitnet2b4t, 1), Rows::Usual).unwrap();
         assert_eq!(
             digest(&header(&model)),
             "43d6b27cd5ac8de8b11611e09bf206f443758d9fab276e8ec9df5148b4177962"
