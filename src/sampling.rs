@@ -179,6 +179,15 @@ impl Logprobs {
         Self { logprob: of(id), top: ids.iter().take(n_top).map(|&id| (id, of(id))).collect() }
     }
 
+    /// The log-probabilities of `ids`, by `logits` `[n_vocab]`.
+    pub fn of_each(logits: &[f32], ids: &[u32]) -> Vec<f32> {
+        let greatest = in_order(logits).map(|id| logits[id as usize]).reduce(f32::max);
+        let greatest = greatest.unwrap_or_default();
+        let weight = |id: u32| (value(logits, id) - finite(greatest)).exp();
+        let weights = in_order(logits).map(weight).sum();
+        ids.iter().map(|&id| Self::of(logits[id as usize], greatest, weights)).collect()
+    }
+
     /// The log-probability of a token with this `logit`. `greatest` is the greatest logit, and
     /// `weights` the sum of exp(logit - greatest) over all tokens.
     pub fn of(logit: f32, greatest: f32, weights: f64) -> f32 {

@@ -40,6 +40,8 @@ impl Channels {
     pub const OPEN: &str = "<think>";
     /// The marker after the reasoning.
     pub const CLOSE: &str = "</think>";
+    /// The text that ends a reasoning that is cut short. Models write it so.
+    pub const CUT: &str = "\n</think>\n\n";
 
     /// A text whose reasoning may begin with `<think>`.
     pub fn new() -> Self {

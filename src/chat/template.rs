@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::str::FromStr;
 
-use super::Message;
 use super::channels::Channels;
 use super::frames::{self, Frame};
 use super::guard::guarded;
@@ -11,6 +10,7 @@ use super::literals;
 use super::origin::{Marked, mark};
 use super::record::record;
 use super::render::{Inputs, check};
+use super::{Message, Role};
 use crate::error::{Error, Result};
 use crate::gguf::Metadata;
 use crate::tokenizer::{Part, Special, Tokenizer};
@@ -211,10 +211,43 @@ impl Template {
     /// The tokens of a prompt. A beginning-of-text token comes first if the model wants one and the
     /// template has not written it.
     pub fn encode(&self, tokenizer: &Tokenizer, prompt: &Prompt) -> Result<Vec<u32>> {
-        let ids = self.encode_after(tokenizer, &[], prompt, 0)?;
+        Ok(self.begun(tokenizer, self.encode_after(tokenizer, &[], prompt, 0)?))
+    }
+
+    /// The tokens of a prompt with the text of an answer, which has no reasoning before it.
+    pub fn encode_answered(
+        &self,
+        tokenizer: &Tokenizer,
+        prompt: &Prompt,
+        answer: &str,
+    ) -> Result<Vec<u32>> {
+        let mut parts: Vec<Part<'_>> = prompt.marked.parts(0).map(part).collect();
+        if prompt.begins_reasoning {
+            parts.push(part((Channels::CUT, true)));
+        }
+        parts.push(part((answer, false)));
+        Ok(self.begun(tokenizer, tokenizer.encode_parts(&parts)?))
+    }
+
+    /// The token that ends an answer: the one that the template writes after it, else the
+    /// end-of-text token.
+    pub fn end(&self, tokenizer: &Tokenizer) -> Option<u32> {
+        let said = |role| Message { role, content: "a".into() };
+        let messages = [said(Role::User), said(Role::Assistant)];
+        let inputs = Inputs { add_generation_prompt: false, ..self.inputs(&messages, None) };
+        let written = self.render(&inputs).ok().and_then(|marked| {
+            let parts: Vec<Part<'_>> = marked.parts(0).map(part).collect();
+            let ids = tokenizer.encode_parts(&parts).ok()?;
+            ids.into_iter().rfind(|&id| tokenizer.is_stop(id))
+        });
+        written.or(tokenizer.eos())
+    }
+
+    /// Puts the beginning-of-text token before `ids`, if it has to be there and is not.
+    fn begun(&self, tokenizer: &Tokenizer, ids: Vec<u32>) -> Vec<u32> {
         let wanted = self.frame.is_some_and(|frame| frame.needs_bos) || tokenizer.add_bos();
         let bos = tokenizer.bos().filter(|bos| wanted && ids.first() != Some(bos));
-        Ok(bos.into_iter().chain(ids).collect())
+        bos.into_iter().chain(ids).collect()
     }
 
     /// The tokens of a prompt from byte `start` of its text on. `before` are the tokens of the text
@@ -226,13 +259,14 @@ impl Template {
         prompt: &Prompt,
         start: usize,
     ) -> Result<Vec<u32>> {
-        let part = |(text, written)| Part {
-            text,
-            special: if written { Special::All } else { Special::None },
-        };
         let parts: Vec<Part<'_>> = prompt.marked.parts(start).map(part).collect();
         tokenizer.encode_parts_after(before, &parts)
     }
+}
+
+/// A part of a prompt for the tokenizer. Only what the template wrote may have special tokens.
+fn part((text, written): (&str, bool)) -> Part<'_> {
+    Part { text, special: if written { Special::All } else { Special::None } }
 }
 
 /// The error of a conversation with a model that has no template.

@@ -19,8 +19,8 @@ use crate::sampling::{Logprobs, Mask, Sampling};
 use crate::source::{Reader, Source};
 use crate::ternary::Layout;
 
-/// The most sequences of a step. Also the most tokens of a draft pass, and of a pass of several
-/// sequences.
+/// The most sequences of a step. Also the most tokens of a draft pass, and by default those of a pass
+/// of several sequences.
 const SLOTS: usize = 8;
 
 /// Tokens of a chunk. Larger chunks would only make a page wait longer.
@@ -36,12 +36,14 @@ pub struct OnCpu {
     pub depth: Depth,
     /// Whether generations draft by default.
     pub prompt_lookup: bool,
+    /// The most tokens of a pass of several sequences.
+    pub pass: usize,
 }
 
 impl Default for OnCpu {
     fn default() -> Self {
         let depth = Depth { max_batches: 1, max_batch_steps: 1 };
-        Self { chunk: CHUNK, depth, prompt_lookup: false }
+        Self { chunk: CHUNK, depth, prompt_lookup: false, pass: SLOTS }
     }
 }
 
@@ -75,7 +77,7 @@ impl Opening for OnCpu {
             n_ctx,
             chunk: opened.chunk.min(n_ctx),
             slots: SLOTS,
-            pass: SLOTS,
+            pass: opened.pass,
             depth: opened.depth,
             prompt_lookup: opened.prompt_lookup,
         };

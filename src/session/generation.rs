@@ -12,14 +12,11 @@ use super::draft::Drafter;
 use super::generate::GenerateOptions;
 use super::output::{Output, Token};
 use super::stats::{FinishReason, Stats};
-use crate::chat::Channel;
+use crate::chat::{Channel, Channels};
 use crate::compute::Choice;
 use crate::error::{Error, Result};
 use crate::sampling::Mask;
 use crate::tokenizer::{Part, Special, Tokenizer};
-
-/// The text that ends a reasoning whose budget is spent. Models write it so.
-const CLOSE: &str = "\n</think>\n\n";
 
 /// The fewest tokens for which a generation gets room, unless it may have fewer. When the room is
 /// full, it gets more.
@@ -152,7 +149,7 @@ impl Generation<'_> {
             return Ok(end);
         }
         if self.output.left_of(self.options.max_thinking_tokens) == 0 {
-            let part = Part { text: CLOSE, special: Special::All };
+            let part = Part { text: Channels::CUT, special: Special::All };
             let ids = tokenizer.encode_parts_after(&[id], &[part])?;
             // If there is no room for an answer, the reasoning goes on with the tokens that are
             // left.

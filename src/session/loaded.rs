@@ -9,6 +9,7 @@ use web_time::Duration;
 use super::caches::Caches;
 use super::chunks::Chunks;
 use super::conversation::Conversation;
+use super::decide::Prior;
 use super::header::Header;
 use super::info::Info;
 use super::options::LoadOptions;
@@ -33,6 +34,8 @@ pub struct Session {
     pub(super) grows_ahead: bool,
     /// The conversation whose prompt was made last.
     pub(super) asked: Option<Conversation>,
+    /// The log-probabilities of the options that were decided last, without a text.
+    pub(super) prior: Option<Prior>,
     /// A hash of the file's header and length, which identifies the file.
     file: u64,
     /// A hash of everything that keys and values depend on: the model, and how it was loaded.
@@ -119,6 +122,7 @@ impl Session {
             engine,
             info,
             asked: None,
+            prior: None,
             file,
             saved_as,
         })

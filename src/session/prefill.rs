@@ -1,9 +1,10 @@
 //! Checks a prompt, and computes it in chunks.
 
 use super::caches::{CacheId, Wanted, given_up};
-use super::chunks::Chunk;
+use super::chunks::{Chunk, Chunks};
 use super::loaded::Session;
 use super::room::MAX_KEPT;
+use crate::compute::Compute;
 use crate::error::{Error, Result};
 
 impl Session {
@@ -41,22 +42,34 @@ impl Session {
     }
 
     /// Computes a sequence after its filled tokens, except for the last chunk, because the step
-    /// that reads logits computes that one. The next chunk is prepared while one is computed.
+    /// that reads logits computes that one.
     async fn prefill(&mut self, id: CacheId) -> Result<()> {
         let sequence = self.caches.running(id)?;
-        let from = sequence.filled;
-        let mut before = None;
-        loop {
-            let (pos, len) = (sequence.filled, sequence.tokens.len());
-            let (tokens, end) = self.chunks.next(from, pos, len);
-            if pos + tokens == len {
-                return Ok(());
-            }
-            let chunk = Chunk::submit(&*self.engine, &sequence.tokens[pos..pos + tokens], pos, end);
-            sequence.filled += tokens;
-            if let Some(before) = before.replace(chunk) {
-                before.take(&mut self.chunks).await?;
-            }
+        let (ids, filled) = (&sequence.tokens, &mut sequence.filled);
+        prefill_chunks(&*self.engine, &mut self.chunks, ids, filled).await
+    }
+}
+
+/// Computes `ids` after the first `filled`, except for the last chunk. The next chunk is prepared
+/// while one is computed. `filled` counts the tokens that were submitted.
+pub(super) async fn prefill_chunks(
+    engine: &dyn Compute,
+    chunks: &mut Chunks,
+    ids: &[u32],
+    filled: &mut usize,
+) -> Result<()> {
+    let (from, len) = (*filled, ids.len());
+    let mut before = None;
+    loop {
+        let pos = *filled;
+        let (tokens, end) = chunks.next(from, pos, len);
+        if pos + tokens == len {
+            return Ok(());
+        }
+        let chunk = Chunk::submit(engine, &ids[pos..pos + tokens], pos, end);
+        *filled += tokens;
+        if let Some(before) = before.replace(chunk) {
+            before.take(chunks).await?;
         }
     }
 }

@@ -33,6 +33,20 @@ impl Session {
         Ok(self.room(wanted, bytes, place).await?.map(|placed| placed.id))
     }
 
+    /// Like [`Session::place`], but no idle sequence gives up its range.
+    pub(super) async fn place_beside(
+        &mut self,
+        ids: &[u32],
+        wanted: Wanted,
+        bytes: u64,
+    ) -> Result<Option<CacheId>> {
+        let place = |caches: &mut Caches, anyway: bool| match anyway {
+            false => caches.place(ids, wanted),
+            true => None,
+        };
+        Ok(self.room(wanted, bytes, place).await?.map(|placed| placed.id))
+    }
+
     /// Adds `ids` to a sequence, and gives it room for more tokens. That may be in another range.
     /// Gives whether there was room.
     pub(super) async fn extend(&mut self, one: &Generation<'_>, ids: &[u32]) -> Result<bool> {

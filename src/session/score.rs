@@ -70,40 +70,63 @@ impl Session {
         Ok(())
     }
 
-    /// Computes the other tokens, in passes that are as full as possible.
+    /// Computes the other tokens.
     async fn score_placed(
         &mut self,
         shared: usize,
         placed: &[(CacheId, &Vec<u32>)],
     ) -> Result<Vec<Vec<f32>>> {
-        let mut scores = vec![Vec::new(); placed.len()];
-        let mut rest = Vec::new();
-        for (n, &(id, ids)) in placed.iter().enumerate() {
+        let mut texts = Vec::new();
+        for &(id, ids) in placed {
             let sequence = self.caches.running(id)?;
+            texts.push(Unscored { first: sequence.first(), pos: shared, ids: &ids[shared..] });
             // The last token is not computed, because no token after it is scored.
-            rest.push((n, sequence.first(), shared, ids));
             sequence.filled = ids.len() - 1;
         }
+        Ok(self.score_spans(texts).await?.0)
+    }
+
+    /// The log-probability of each token of `texts` but the first, each after those before it, in
+    /// passes that are as full as possible. Gives the number of passes too.
+    pub(super) async fn score_spans(
+        &self,
+        texts: Vec<Unscored<'_>>,
+    ) -> Result<(Vec<Vec<f32>>, usize)> {
+        let mut scores = vec![Vec::new(); texts.len()];
+        let mut rest: Vec<_> = texts.into_iter().enumerate().collect();
+        let mut passes = 0;
         loop {
-            rest.retain(|(_, _, pos, ids)| pos + 1 < ids.len());
+            rest.retain(|(_, text)| text.ids.len() > 1);
             let (mut spans, mut of, mut room) = (Vec::new(), Vec::new(), self.traits.pass);
-            for (n, first, pos, ids) in &mut rest {
-                let tokens = (ids.len() - 1 - *pos).min(room);
+            for (n, text) in &mut rest {
+                let tokens = (text.ids.len() - 1).min(room);
                 if tokens > 0 {
-                    let (now, end) = (*pos, *pos + tokens);
-                    let ids = &ids[now..=end];
-                    let next = ids.last().copied();
-                    spans.push(Span { first: *first, pos: now, ids: &ids[..tokens], next });
+                    let Unscored { first, pos, ids } = *text;
+                    let next = ids.get(tokens).copied();
+                    spans.push(Span { first, pos, ids: &ids[..tokens], next });
                     of.push(*n);
-                    (*pos, room) = (end, room - tokens);
+                    *text = Unscored { first, pos: pos + tokens, ids: &ids[tokens..] };
+                    room -= tokens;
                 }
             }
             if spans.is_empty() {
-                return Ok(scores);
+                return Ok((scores, passes));
             }
             for (n, found) in of.into_iter().zip(self.engine.score(&spans).take().await?) {
                 scores[n].extend(found);
             }
+            passes += 1;
         }
     }
+}
+
+/// A text whose tokens are to be scored. Those before `pos` are in the KV cache.
+#[derive(Clone, Copy)]
+pub(super) struct Unscored<'a> {
+    /// Where the sequence begins in the KV cache.
+    pub(super) first: usize,
+    /// Tokens of the sequence before `ids`.
+    pub(super) pos: usize,
+    /// The tokens from there on.
+    pub(super) ids: &'a [u32],
 }

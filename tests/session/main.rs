@@ -17,6 +17,7 @@ mod compiling;
 mod constraint;
 mod conversation;
 mod converted;
+mod decide;
 mod families;
 mod formats;
 mod generate;

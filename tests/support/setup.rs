@@ -33,6 +33,8 @@ pub(crate) struct Setup {
     pub(crate) like_a_fast_card: bool,
     /// Prompt tokens of a prefill step, at most; `None`: as many as the adapter is tuned for.
     pub(crate) chunk: Option<usize>,
+    /// Tokens of a pass of several sequences, at most, on the reference.
+    pub(crate) pass: Option<usize>,
     /// Compute with the reference, which needs no GPU.
     pub(crate) on_reference: bool,
 }
@@ -67,6 +69,7 @@ impl Setup {
             chunk: self.chunk.unwrap_or(cpu.chunk),
             depth: if self.like_a_card { depth } else { cpu.depth },
             prompt_lookup: self.like_a_card,
+            pass: self.pass.unwrap_or(cpu.pass),
         }
     }
 

@@ -1,0 +1,442 @@
+//! Decides questions about a text by the probabilities of their options.
+//!
+//! The text is computed once, and each question after it once. Of the options, the first tokens are
+//! scored by the logits after the question, and the others in passes that hold tokens of several
+//! options. For these, the KV cache has lanes: ranges that begin with the same text.
+
+use std::ops::Range;
+
+use serde::Serialize;
+use web_time::Instant;
+
+use super::caches::{CacheId, Wanted, given_up};
+use super::loaded::{Session, bytes_per_position};
+use super::prefill::prefill_chunks;
+use super::question::{Label, Question, QuestionKind, value};
+use super::room::MAX_KEPT;
+use super::score::Unscored;
+use crate::chat::{Message, Role, Template};
+use crate::error::{Error, Result};
+use crate::sampling::Logprobs;
+
+/// Bytes of KV cache that copies of a text may take. With fewer copies, there are more passes.
+const MAX_COPIES: u64 = 256 << 20;
+
+/// The text in place of a text, if the options' probabilities without one are wanted.
+const NO_TEXT: &str = "N/A";
+
+/// How [`Session::decide`] asks, and what it makes of log-probabilities.
+#[derive(Clone, Debug)]
+pub struct DecideOptions {
+    /// What the model has to know for all questions. It comes before the text.
+    pub context: Option<String>,
+    /// What is compared.
+    pub normalize: Normalize,
+    /// Divides what is compared, before it becomes probabilities.
+    pub temperature: f64,
+}
+
+/// What is compared of options.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Normalize {
+    /// The log-probability of the whole option.
+    #[default]
+    None,
+    /// The log-probability for each of its tokens, so that long options are no worse for that.
+    Length,
+    /// How much more likely the text makes it: the same question is asked without a text too.
+    Prior,
+}
+
+/// The decisions about a text.
+#[derive(Clone, Debug)]
+pub struct Decisions {
+    /// A decision for each question, in order.
+    pub decisions: Vec<Decision>,
+    /// What it took.
+    pub stats: DecisionStats,
+}
+
+/// The decision of a question.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Decision {
+    /// The options, in the order of the question.
+    pub options: Vec<Decided>,
+    /// The most probable of `options`; the first of equal ones.
+    pub best: usize,
+    /// The mean of a score's labels by their probabilities.
+    pub expected_score: Option<f64>,
+}
+
+/// What was found about an option.
+#[derive(Clone, Debug, Serialize)]
+pub struct Decided {
+    /// Its label.
+    pub label: String,
+    /// Its share among all options. The shares of a question have the sum 1.
+    pub probability: f64,
+    /// The log-probability, by the model alone, that it answers with this option and then ends.
+    pub logprob: f64,
+}
+
+/// The statistics of decisions.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DecisionStats {
+    /// Tokens of the text and of all questions: the text counts once.
+    pub prompt_tokens: usize,
+    /// How many of them were still in the KV cache.
+    pub reused_tokens: usize,
+    /// Tokens of options that were computed.
+    pub option_tokens: usize,
+    /// The passes that computed these, several in each.
+    pub passes: usize,
+    /// Milliseconds from the call to its end.
+    pub time: f64,
+}
+
+/// The tokens of a question.
+#[derive(Clone, PartialEq)]
+struct Asked {
+    /// Those before all options.
+    prompt: Vec<u32>,
+    /// Those of each option, one or more.
+    answers: Vec<Vec<u32>>,
+}
+
+/// The log-probabilities of options without a text.
+pub(super) struct Prior {
+    asked: Vec<Asked>,
+    found: Vec<Vec<f64>>,
+}
+
+impl Default for DecideOptions {
+    fn default() -> Self {
+        Self { context: None, normalize: Normalize::None, temperature: 1.0 }
+    }
+}
+
+impl Session {
+    /// Decides `questions` about `text`: for each option, how likely the model is to answer with it
+    /// and to end there. The questions are asked by the chat template if the model has one, else as
+    /// a plain text.
+    ///
+    /// Errors: `bad-option`, `context-full`, `device-lost`; those of the template.
+    pub async fn decide(
+        &mut self,
+        text: &str,
+        questions: &[Question],
+        options: &DecideOptions,
+    ) -> Result<Decisions> {
+        let started = Instant::now();
+        check(text, questions, options)?;
+        let mut stats = DecisionStats::default();
+        let prior = match options.normalize {
+            Normalize::Prior => {
+                let asked = self.ask_all(NO_TEXT, questions, options)?;
+                self.prior(asked, &mut stats).await?
+            }
+            _ => Vec::new(),
+        };
+        let asked = self.ask_all(text, questions, options)?;
+        let found = self.weigh(&asked, &mut stats).await?;
+        let mut decisions = Vec::new();
+        for (n, (question, found)) in questions.iter().zip(found).enumerate() {
+            let worth = |option: usize| match options.normalize {
+                Normalize::None => found[option],
+                Normalize::Length => found[option] / asked[n].answers[option].len() as f64,
+                Normalize::Prior => found[option] - prior[n][option],
+            };
+            let worths = (0..found.len()).map(|option| worth(option) / options.temperature);
+            decisions.push(Decision::new(question, &found, &worths.collect::<Vec<_>>())?);
+        }
+        stats.time = started.elapsed().as_secs_f64() * 1e3;
+        Ok(Decisions { decisions, stats })
+    }
+
+    fn ask_all(
+        &self,
+        text: &str,
+        questions: &[Question],
+        options: &DecideOptions,
+    ) -> Result<Vec<Asked>> {
+        let template =
+            self.template().ok().map(|template| (template, template.end(&self.tokenizer)));
+        let ask = |question: &Question| {
+            let content = question.message(text, options.context.as_deref());
+            let labels = question.labels();
+            match &template {
+                Some((template, end)) => self.ask_in_chat(template, *end, content, &labels),
+                None => self.ask_plainly(&content, &labels),
+            }
+        };
+        questions.iter().map(ask).collect()
+    }
+
+    /// The tokens of a question as a message to the model. `end` ends its answer.
+    fn ask_in_chat(
+        &self,
+        template: &Template,
+        end: Option<u32>,
+        content: String,
+        labels: &[Label],
+    ) -> Result<Asked> {
+        let tokenizer = &self.tokenizer;
+        let message = Message { role: Role::User, content };
+        let thinking = template.has_thinking().then_some(false);
+        let prompt = template.prompt(tokenizer, &[message], thinking)?;
+        let encode = |answer: &str| template.encode_answered(tokenizer, &prompt, answer);
+        let answered = |one: &Label| Ok(encode(&one.label)?.into_iter().chain(end).collect());
+        let answered: Result<Vec<_>> = labels.iter().map(answered).collect();
+        Ok(Asked::new(encode("")?, &answered?))
+    }
+
+    /// The tokens of a question as a text that goes on with the answer. A line break ends it.
+    fn ask_plainly(&self, content: &str, labels: &[Label]) -> Result<Asked> {
+        let tokenizer = &self.tokenizer;
+        let bos = tokenizer.bos().filter(|_| tokenizer.add_bos());
+        let encode = |rest: &str| -> Result<Vec<u32>> {
+            let ids = tokenizer.encode_text(&format!("{content}\nAnswer:{rest}"))?;
+            Ok(bos.into_iter().chain(ids).collect())
+        };
+        let answered = |one: &Label| encode(&format!(" {}\n", one.label));
+        let answered: Result<Vec<_>> = labels.iter().map(answered).collect();
+        Ok(Asked::new(encode("")?, &answered?))
+    }
+
+    /// The log-probabilities of options without a text. They are kept for the next text.
+    async fn prior(
+        &mut self,
+        asked: Vec<Asked>,
+        stats: &mut DecisionStats,
+    ) -> Result<Vec<Vec<f64>>> {
+        if let Some(prior) = self.prior.as_ref().filter(|prior| prior.asked == asked) {
+            return Ok(prior.found.clone());
+        }
+        let found = self.weigh(&asked, stats).await?;
+        self.prior = Some(Prior { asked, found: found.clone() });
+        Ok(found)
+    }
+
+    /// The log-probability of each option of each question.
+    async fn weigh(&mut self, asked: &[Asked], stats: &mut DecisionStats) -> Result<Vec<Vec<f64>>> {
+        for one in asked {
+            self.check_prompt(&one.prompt)?;
+            if one.len() > self.traits.n_ctx {
+                let context = self.traits.n_ctx;
+                return Err(Error::ContextFull { prompt: one.len(), context });
+            }
+        }
+        // Sequences may still count as running if a future was dropped.
+        self.caches.release_all();
+        let found = self.weigh_in_lanes(asked, stats).await;
+        self.caches.release_all();
+        found
+    }
+
+    async fn weigh_in_lanes(
+        &mut self,
+        asked: &[Asked],
+        stats: &mut DecisionStats,
+    ) -> Result<Vec<Vec<f64>>> {
+        let Some(one) = asked.first() else { return Ok(Vec::new()) };
+        let text = shared(asked);
+        let len = asked.iter().map(Asked::len).max().unwrap_or_default();
+        let long = asked.iter().map(|one| one.long().count()).sum();
+        let (id, lanes) = self.place_lanes(&one.prompt, len, long).await?;
+        let sequence = self.caches.running(id)?;
+        let (first, reused) = (sequence.first(), sequence.filled);
+        let lane = |n: usize| first + n * len;
+        // The text alone stays in the cache.
+        sequence.tokens.truncate(text);
+        (sequence.prompt, sequence.filled) = (text, reused.min(text));
+        stats.prompt_tokens += text;
+        stats.reused_tokens += reused;
+
+        let mut found: Vec<Vec<f64>> = Vec::new();
+        // The number of lanes that begin with the text.
+        let mut filled = 1;
+        for group in groups(asked, lanes) {
+            let mut read = Vec::new();
+            for &Seated { n, at, width } in &group {
+                let prompt = &asked[n].prompt;
+                if at >= filled {
+                    self.copy(lane(0), lane(at), 0..text);
+                }
+                self.engine.use_cache(lane(at));
+                let mut pos = if n == 0 { reused } else { text };
+                prefill_chunks(&*self.engine, &mut self.chunks, prompt, &mut pos).await?;
+                read.push(self.engine.prefill_and_read(&prompt[pos..], pos));
+                self.caches.running(id)?.filled = text;
+                for other in at + 1..at + width {
+                    let from = if other < filled { text } else { 0 };
+                    self.copy(lane(at), lane(other), from..prompt.len());
+                }
+                filled = filled.max(at + width);
+                stats.prompt_tokens += prompt.len() - text;
+            }
+            for (&Seated { n, .. }, read) in group.iter().zip(read) {
+                let firsts: Vec<u32> = asked[n].answers.iter().map(|ids| ids[0]).collect();
+                let firsts = Logprobs::of_each(&read.take().await?, &firsts);
+                found.push(firsts.into_iter().map(f64::from).collect());
+            }
+            for round in 0.. {
+                let (mut rest, mut of) = (Vec::new(), Vec::new());
+                for &Seated { n, at, width } in &group {
+                    let Asked { prompt, answers } = &asked[n];
+                    let long = asked[n].long().skip(round * width).take(width);
+                    for (other, option) in long.enumerate() {
+                        let first = lane(at + other);
+                        rest.push(Unscored { first, pos: prompt.len(), ids: &answers[option] });
+                        of.push((n, option));
+                        stats.option_tokens += answers[option].len() - 1;
+                    }
+                }
+                if of.is_empty() {
+                    break;
+                }
+                let (scores, passes) = self.score_spans(rest).await?;
+                stats.passes += passes;
+                for ((n, option), scores) in of.into_iter().zip(scores) {
+                    found[n][option] += scores.into_iter().map(f64::from).sum::<f64>();
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// A range of the KV cache for `prompt`, with lanes of `len` positions. The first lane holds
+    /// those tokens that were in the cache. Gives the number of lanes, at most `most`.
+    async fn place_lanes(
+        &mut self,
+        prompt: &[u32],
+        len: usize,
+        most: usize,
+    ) -> Result<(CacheId, usize)> {
+        let bytes = bytes_per_position(&*self.engine) * len as u64;
+        let copies = (MAX_COPIES / bytes.max(1)) as usize;
+        let mut lanes = most.min(self.traits.pass).min(1 + copies);
+        while lanes > 1 {
+            let wanted = Wanted { least: lanes * len, most: lanes * len };
+            // Passes are not worth an idle sequence.
+            if let Some(id) = self.place_beside(prompt, wanted, MAX_KEPT).await? {
+                return Ok((id, lanes));
+            }
+            lanes /= 2;
+        }
+        let placed = self.place(prompt, Wanted { least: len, most: len }, MAX_KEPT).await?;
+        Ok((placed.ok_or_else(given_up)?, 1))
+    }
+
+    /// Copies positions of one lane to another.
+    fn copy(&self, from: usize, to: usize, range: Range<usize>) {
+        if !range.is_empty() {
+            self.engine.copy_cache(from + range.start, to + range.start, range.len());
+        }
+    }
+}
+
+impl Asked {
+    /// A question with the tokens of `prompt`. `answered` are those of the prompt with each option.
+    /// The last tokens of a prompt may be others where an option follows.
+    fn new(prompt: Vec<u32>, answered: &[Vec<u32>]) -> Self {
+        let own = |ids: &Vec<u32>| same(&prompt, ids).min(ids.len().saturating_sub(1));
+        let len = answered.iter().map(own).min().unwrap_or_default();
+        let answers = answered.iter().map(|ids| ids[len..].to_vec()).collect();
+        Self { prompt: prompt[..len].to_vec(), answers }
+    }
+
+    /// Tokens of the prompt with the longest option.
+    fn len(&self) -> usize {
+        self.prompt.len() + self.answers.iter().map(Vec::len).max().unwrap_or_default()
+    }
+
+    /// The options of more than one token.
+    fn long(&self) -> impl Iterator<Item = usize> {
+        self.answers.iter().enumerate().filter(|(_, ids)| ids.len() > 1).map(|(n, _)| n)
+    }
+}
+
+/// A question that has lanes.
+struct Seated {
+    n: usize,
+    /// Its first lane.
+    at: usize,
+    /// The number of its lanes.
+    width: usize,
+}
+
+/// Gives questions their lanes. All questions of a group have lanes at a time.
+fn groups(asked: &[Asked], lanes: usize) -> Vec<Vec<Seated>> {
+    let mut groups: Vec<Vec<Seated>> = Vec::new();
+    let mut at = lanes;
+    for (n, one) in asked.iter().enumerate() {
+        let width = one.long().count().clamp(1, lanes);
+        if at + width > lanes {
+            groups.push(Vec::new());
+            at = 0;
+        }
+        if let Some(group) = groups.last_mut() {
+            group.push(Seated { n, at, width });
+        }
+        at += width;
+    }
+    groups
+}
+
+/// How many tokens all questions share. It leaves each a token whose logits are needed.
+fn shared(asked: &[Asked]) -> usize {
+    let Some(one) = asked.first() else { return 0 };
+    let own = |other: &Asked| same(&one.prompt, &other.prompt).min(other.prompt.len() - 1);
+    asked.iter().map(own).min().unwrap_or_default()
+}
+
+/// How many tokens two texts share from the beginning on.
+fn same(a: &[u32], b: &[u32]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+fn check(text: &str, questions: &[Question], options: &DecideOptions) -> Result<()> {
+    let bad = |name: &str, why: &str| Err(Error::BadOption { name: name.into(), why: why.into() });
+    if text.trim().is_empty() {
+        return bad("text", "must not be empty");
+    }
+    if questions.is_empty() {
+        return bad("questions", "must not be empty");
+    }
+    if !(options.temperature > 0.0 && options.temperature.is_finite()) {
+        return bad("temperature", "must be a number above 0");
+    }
+    questions.iter().enumerate().try_for_each(|(n, one)| one.check(&format!("questions[{n}].")))
+}
+
+impl Decision {
+    /// The decision of a question whose options have the log-probabilities `found`. `worths` are
+    /// compared.
+    fn new(question: &Question, found: &[f64], worths: &[f64]) -> Result<Self> {
+        if worths.iter().any(|worth| !worth.is_finite()) {
+            return Err(Error::Internal("no logit is a number".into()));
+        }
+        let greatest = worths.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let shares: Vec<f64> = worths.iter().map(|worth| (worth - greatest).exp()).collect();
+        let sum: f64 = shares.iter().sum();
+        let options: Vec<Decided> = question
+            .labels()
+            .into_iter()
+            .zip(shares.iter().zip(found))
+            .map(|(Label { label, .. }, (share, &logprob))| Decided {
+                label,
+                probability: share / sum,
+                logprob,
+            })
+            .collect();
+        let best = worths.iter().position(|&worth| worth == greatest).unwrap_or_default();
+        let score = |one: &Decided| value(&one.label).map(|value| value * one.probability);
+        let expected_score = match question.kind {
+            QuestionKind::Score => options.iter().map(score).sum(),
+            _ => None,
+        };
+        Ok(Self { options, best, expected_score })
+    }
+}
