@@ -4,9 +4,9 @@ export type { Chat } from './page/chat.js'
 export type { Generation } from './generation.js'
 export type { ModelCache } from './page/cache.js'
 export type {
-  AbortOptions, Alternative, Availability, ChatOptions, DeviceLoss, ErrorCode, GenerateOptions, GpuOptions, Input,
-  KernelTime, LoadOptions, Message, ModelInfo, Profile, ProfileOptions, Progress, ProgressNote,
-  Source, Stats, StoredModel, SummarizeOptions, SummaryProgress, Token, TokenizeOptions, Verdict
+  AbortOptions, Alternative, Availability, ChatOptions, DecideOptions, Decision, Decisions, DecisionStats,
+  DeviceLoss, ErrorCode, GenerateOptions, GpuOptions, Input, KernelTime, LoadOptions, Message,
+  ModelInfo, Profile, ProfileOptions, Progress, ProgressNote, Question, QuestionOption, Source, Stats, StoredModel, SummarizeOptions, SummaryProgress, Token, TokenizeOptions, Verdict
 } from './types.js'
 export type {
   ChatCompletion, ChatCompletionChoice, ChatCompletionChunk, ChatCompletionChunkChoice,

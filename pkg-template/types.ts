@@ -488,6 +488,92 @@ export interface SummarizeOptions extends Omit<GenerateOptions, 'raw' | 'special
   onProgress?: (progress: SummaryProgress) => void
 }
 
+/** A question about a text. */
+export interface Question {
+  /** The question. */
+  question: string
+  /**
+   * What is decided: `boolean`, yes or no; `choice`, one of `options`; `score`, a number. Default:
+   * `choice` if there are options, else `boolean`.
+   */
+  type?: 'boolean' | 'choice' | 'score'
+  /**
+   * The answers among which the model decides, two or more with different labels. A `boolean` has
+   * none: its labels are `yes` and `no`. Labels of a `score` are numbers; by default they are `1`
+   * to `5`.
+   */
+  options?: readonly (string | QuestionOption)[]
+}
+
+/** An answer among which a model decides. */
+export interface QuestionOption {
+  /** The answer itself, whole. */
+  label: string
+  /** More about it, for the model. */
+  description?: string
+}
+
+/** Options of `model.decide`: a question, or `questions`. A name that is not listed is `bad-option`. */
+export interface DecideOptions extends Partial<Question>, AbortOptions {
+  /** Several questions about the same text, which is computed once for all of them. */
+  questions?: readonly Question[]
+  /** What the model has to know for all questions. It comes before the text. Default: none. */
+  context?: string
+  /**
+   * What is compared of the options: `none` (default), the probability that the model answers with
+   * the whole option and then ends; `length`, its geometric mean for each token, so that long
+   * options are no worse for that; `prior`, how much more likely the text makes the option. For
+   * `prior`, the same questions are asked about the text `N/A` too, once as long as they stay the
+   * same.
+   */
+  normalize?: 'none' | 'length' | 'prior'
+  /**
+   * Divides what is compared, as log-probabilities, before it becomes `probabilities`. Above 1, the
+   * model is taken to be less certain. Choose it so that decisions with known answers are right as
+   * often as `confidence` says. A number above 0; default: 1.
+   */
+  temperature?: number
+}
+
+/** The decision of a question. */
+export interface Decision {
+  /** The label of the most probable option. */
+  label: string
+  /** Its probability. */
+  confidence: number
+  /** The probability of each option by its label. Their sum is 1. */
+  probabilities: Record<string, number>
+  /**
+   * For each option by its label: the log-probability, by the model alone, that it answers with the
+   * whole option and then ends.
+   */
+  logprobs: Record<string, number>
+  /** Of a `score`: the mean of the labels, weighted by their probabilities. */
+  expectedScore?: number
+}
+
+/** The decisions about a text. */
+export interface Decisions {
+  /** One for each question, in order. */
+  decisions: Decision[]
+  /** The statistics of all of them. */
+  stats: DecisionStats
+}
+
+/** The statistics of `decide`. */
+export interface DecisionStats {
+  /** Tokens of the text and of all questions about it. The text counts once. */
+  promptTokens: number
+  /** How many of them were still in the KV cache. */
+  reusedTokens: number
+  /** Tokens of the options that were computed. The first and the last of an option need not be. */
+  optionTokens: number
+  /** The passes that computed these, several tokens of several options in each. */
+  passes: number
+  /** Milliseconds from the call to its end. */
+  time: number
+}
+
 /** The progress of a summary. */
 export interface SummaryProgress {
   /** How many of `passages` have their summaries. */

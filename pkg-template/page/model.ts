@@ -21,8 +21,8 @@ import type { PortableSource, Transport } from '../protocol/messages.js'
 import { portable } from '../protocol/source.js'
 import { version } from '../version.js'
 import type {
-  AbortOptions, Availability, ChatOptions, DeviceLoss, GenerateOptions, Input, LoadOptions, Message, ModelInfo,
-  Profile, ProfileOptions, Progress, Source, SummarizeOptions, TokenizeOptions
+  AbortOptions, Availability, ChatOptions, DecideOptions, Decision, Decisions, DecisionStats, DeviceLoss, GenerateOptions, Input, LoadOptions, Message, ModelInfo,
+  Profile, ProfileOptions, Progress, Question, Source, SummarizeOptions, TokenizeOptions
 } from '../types.js'
 
 /**
@@ -270,6 +270,24 @@ export class BitNet {
    */
   async logits(ids: Uint32Array, options: AbortOptions = {}): Promise<Float32Array> {
     return this.#queue(() => this.#transport.call('logits', [ids]), signalOf(options))
+  }
+
+  /**
+   * Decides a question about a text, or several. The model is asked by its chat template if it has
+   * one, without reasoning. Instead of an answer, the probability of each option is computed: the
+   * text once, then each question, then the options, several tokens in a pass.
+   *
+   * Rejects with `bad-option` for a wrong text, question or option, `context-full` if they are too
+   * long, `bad-template`, `device-lost`, and with the reason of `signal`.
+   */
+  decide(text: string, options: DecideOptions & Question): Promise<Decision & { stats: DecisionStats }>
+  decide(text: string, options: DecideOptions & { questions: readonly Question[] }): Promise<Decisions>
+  async decide(text: string, options: DecideOptions): Promise<Partial<Decision & Decisions>> {
+    checkOptions(options)
+    const { signal, ...rest } = options
+    checkSignal(signal)
+    const found = await this.#queue(() => this.#transport.call('decide', [text, rest], { signal }), signal)
+    return rest.questions ? found : { ...found.decisions[0], stats: found.stats }
   }
 
   /**

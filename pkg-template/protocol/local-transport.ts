@@ -103,6 +103,7 @@ const implementations: { [M in ModelMethod]: Implementation<M> } = {
   detokenize: (model, [ids]) => model.detokenize(ids),
   countTokens: (model, [input]) => model.countTokens(input),
   logits: (model, [ids]) => model.logits(ids),
+  decide: (model, [text, options], { signal }) => model.decide(text, options, signal),
   saveChat: (model, [messages, note]) => model.saveChat(messages, note),
   restoreChat: (model, [saved]) => model.restoreChat(saved),
   profile: (model, [position, tokens, options]) => model.profile(position, tokens, options)

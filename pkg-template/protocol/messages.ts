@@ -5,12 +5,12 @@
 // keep their shape for ever, so that a page and a worker of two releases can tell each other apart.
 import { BitNetError } from '../error.js'
 import type {
-  DeviceLoss, ErrorCode, GenerateOptions, Input, LoadOptions, Message, ModelInfo, Profile,
+  DecideOptions, Decisions, DeviceLoss, ErrorCode, GenerateOptions, Input, LoadOptions, Message, ModelInfo, Profile,
   ProfileOptions, Progress, Source, Stats, Token
 } from '../types.js'
 
 /** Raise this with every change to the messages: a page must not talk to an older worker. */
-export const VERSION = 9
+export const VERSION = 10
 
 /** Options that the page handles itself; the model never sees them. */
 type PageOptions = 'signal' | 'onProgress' | 'worker'
@@ -31,6 +31,11 @@ export interface Methods {
   detokenize: { args: [ids: Uint32Array], item: never, result: string }
   countTokens: { args: [input: string | readonly Message[]], item: never, result: number }
   logits: { args: [ids: Uint32Array], item: never, result: Float32Array }
+  decide: {
+    args: [text: string, options: Omit<DecideOptions, PageOptions>]
+    item: never
+    result: Decisions
+  }
   saveChat: { args: [messages: readonly Message[], note: string], item: never, result: Blob }
   /** The result is the note. */
   restoreChat: { args: [saved: Blob], item: never, result: string }

@@ -58,8 +58,7 @@ pub struct Decisions {
 }
 
 /// The decision of a question.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug)]
 pub struct Decision {
     /// The options, in the order of the question.
     pub options: Vec<Decided>,
@@ -70,7 +69,7 @@ pub struct Decision {
 }
 
 /// What was found about an option.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Decided {
     /// Its label.
     pub label: String,

@@ -1,6 +1,5 @@
 //! Questions about a text, and the words in which a model is asked.
 
-use std::collections::HashSet;
 use std::fmt::Write;
 
 use crate::error::{Error, Result};
@@ -58,17 +57,19 @@ impl Question {
             }
             _ => {}
         }
-        let mut labels = HashSet::new();
         for (n, Label { label, .. }) in self.options.iter().enumerate() {
-            let name = format!("options[{n}].label");
+            let name = format!("options[{n}]");
             if label.trim().is_empty() {
-                return bad(&name, "must not be empty");
+                return bad(&name, "must have a label");
             }
-            if !labels.insert(label) {
-                return bad(&name, "is there twice");
+            if self.options[..n].iter().any(|other| other.label == *label) {
+                return bad(&name, "must not have the label of another");
             }
             if self.kind == QuestionKind::Score && value(label).is_none() {
-                return bad(&name, "must be a number, as it is an option of a score");
+                return bad(
+                    &name,
+                    "must have a number as its label, as it is an option of a score",
+                );
             }
         }
         Ok(())

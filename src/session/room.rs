@@ -30,7 +30,7 @@ impl Session {
             false => caches.place(ids, wanted),
             true => caches.place_anyway(ids, wanted),
         };
-        Ok(self.room(wanted, bytes, place).await?.map(|placed| placed.id))
+        Ok(self.room(wanted, bytes, &place).await?.map(|placed| placed.id))
     }
 
     /// Like [`Session::place`], but no idle sequence gives up its range.
@@ -40,11 +40,11 @@ impl Session {
         wanted: Wanted,
         bytes: u64,
     ) -> Result<Option<CacheId>> {
-        let place = |caches: &mut Caches, anyway: bool| match anyway {
+        let place = |caches: &mut Caches, anyway| match anyway {
             false => caches.place(ids, wanted),
             true => None,
         };
-        Ok(self.room(wanted, bytes, place).await?.map(|placed| placed.id))
+        Ok(self.room(wanted, bytes, &place).await?.map(|placed| placed.id))
     }
 
     /// Adds `ids` to a sequence, and gives it room for more tokens. That may be in another range.
@@ -64,7 +64,7 @@ impl Session {
             };
             Some(Placed { id, copies: copies? })
         };
-        Ok(self.room(wanted, MAX_SHARED, extend).await?.is_some())
+        Ok(self.room(wanted, MAX_SHARED, &extend).await?.is_some())
     }
 
     /// Gives a sequence room by calling `give`. If there is none, the cache grows up to `bytes`. If
@@ -73,7 +73,7 @@ impl Session {
         &mut self,
         wanted: Wanted,
         bytes: u64,
-        give: impl Fn(&mut Caches, bool) -> Option<Placed>,
+        give: &dyn Fn(&mut Caches, bool) -> Option<Placed>,
     ) -> Result<Option<Placed>> {
         let mut placed = give(&mut self.caches, false);
         let most = self.positions_of(bytes);

@@ -17,6 +17,7 @@ use web_sys::{AbortSignal, Blob};
 
 use super::abort::{aborted, or_abort};
 use super::blob::{BlobSource, Gathering};
+use super::decide::{self, Asked};
 use super::error::bad_option;
 use super::options::{self, GenerateOptions, LoadOptions, boolean, integer};
 use super::progress::Reporter;
@@ -218,6 +219,25 @@ impl WasmModel {
         let logits = model.slot.lease().await?.session()?.logits(&ids).await?;
         model.slot.check()?;
         Ok(Float32Array::from(logits.as_slice()))
+    }
+
+    /// Decides questions about a text. If `signal` aborts, fails with its reason.
+    #[wasm_bindgen(unchecked_return_type = "api.Decisions")]
+    pub async fn decide(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "string")] text: JsValue,
+        #[wasm_bindgen(unchecked_param_type = "DecideOptions")] options: JsValue,
+        signal: Option<AbortSignal>,
+    ) -> Result<JsValue, JsValue> {
+        let model = self.model()?;
+        let text = text.as_string().ok_or_else(|| bad_option("text", "must be a string"))?;
+        let Asked { questions, options } = Asked::parse(options)?;
+        let found = or_abort(signal.as_ref(), async {
+            model.slot.lease().await?.session()?.decide(&text, &questions, &options).await
+        })
+        .await?;
+        model.slot.check()?;
+        decide::result(&found)
     }
 
     /// The conversation of `messages` with its keys and values from the KV cache, and `note`, as

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! types error log abort timer digest    what crosses the border to JavaScript, and how
-//! options prompt progress               what a page asks for, and what it is told
+//! options prompt decide progress        what a page asks for, and what it is told
 //! features opening                      a device, and a load in progress
 //! bytes tabs store                      models on this device, and which tab downloads one
 //! blob stream remote                    bytes, from wherever a page has them
@@ -22,6 +22,7 @@ mod told;
 mod digest;
 mod options;
 mod prompt;
+mod decide;
 mod progress;
 mod features;
 mod opening;

@@ -306,7 +306,8 @@ impl Fields {
         self.take(name, strings, "an array of strings")
     }
 
-    fn number(
+    /// A number within a range.
+    pub(super) fn number(
         &mut self,
         name: &'static str,
         range: RangeInclusive<f64>,

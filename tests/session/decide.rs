@@ -201,17 +201,17 @@ fn questions_that_are_asked_together_get_what_they_get_alone() {
 
 #[test]
 fn the_gpu_decides_as_the_reference_does() {
-    let questions = &questions()[..3];
-    let expected = plainly(&mut chatting(Setup::exact().on_reference()), questions);
+    let questions = [boolean("Is it wet?"), choice("Where?", &PLACES[..3])];
+    let expected = plainly(&mut chatting(Setup::exact().on_reference()), &questions);
     for setup in [Setup::exact(), Setup::exact().like_a_card()] {
         let mut session = chatting(setup);
-        let found = plainly(&mut session, questions);
+        let found = plainly(&mut session, &questions);
         for (found, expected) in found.decisions.iter().zip(&expected.decisions) {
             assert_close(&logprobs(found), &logprobs(expected), 1e-3);
             assert_close(&probabilities(found), &probabilities(expected), 1e-3);
         }
         // The text is still there.
-        let again = plainly(&mut session, questions);
+        let again = plainly(&mut session, &questions);
         assert!(again.stats.reused_tokens > TEXT.len() / 2, "{again:?}");
         for (again, found) in again.decisions.iter().zip(&found.decisions) {
             assert_close(&logprobs(again), &logprobs(found), 1e-3);
@@ -224,10 +224,10 @@ fn in_a_deterministic_session_the_same_text_gets_the_same_bits() {
     let mut setup = Setup::default();
     setup.load.engine.deterministic = true;
     let mut session = chatting(setup);
-    let questions = &questions()[..2];
-    let first = plainly(&mut session, questions);
+    let questions = [boolean("Is it wet?"), boolean("Is it dry?")];
+    let first = plainly(&mut session, &questions);
     plainly(&mut session, &questions[1..]);
-    let again = plainly(&mut session, questions);
+    let again = plainly(&mut session, &questions);
     for (first, again) in first.decisions.iter().zip(&again.decisions) {
         assert_eq!(logprobs(first), logprobs(again));
     }
@@ -343,11 +343,11 @@ fn what_cannot_be_decided_is_refused() {
     refused(TEXT, of(QuestionKind::Boolean, "Is it?", &["a", "b"]), 1.0, "`questions[1].options`");
     refused(TEXT, choice("Which?", &[]), 1.0, "`questions[1].options`");
     refused(TEXT, choice("Which?", &["a"]), 1.0, "`questions[1].options`");
-    refused(TEXT, choice("Which?", &["a", " "]), 1.0, "`questions[1].options[1].label`");
-    refused(TEXT, choice("Which?", &["a", "b", "a"]), 1.0, "`questions[1].options[2].label`");
+    refused(TEXT, choice("Which?", &["a", " "]), 1.0, "`questions[1].options[1]`");
+    refused(TEXT, choice("Which?", &["a", "b", "a"]), 1.0, "`questions[1].options[2]`");
     for label in ["", "x", "NaN", "inf", "1 2"] {
         let score = of(QuestionKind::Score, "How?", &["1", label]);
-        refused(TEXT, score, 1.0, "`questions[1].options[1].label`");
+        refused(TEXT, score, 1.0, "`questions[1].options[1]`");
     }
     let none = block_on(session.decide(TEXT, &[], &DecideOptions::default()));
     assert_error(none, "bad-option", &["`questions`"]);
