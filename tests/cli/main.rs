@@ -5,6 +5,7 @@
 mod support;
 
 mod bench;
+mod decide;
 mod generate;
 mod inspect;
 mod perplexity;

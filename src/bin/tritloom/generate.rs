@@ -215,7 +215,7 @@ pub(crate) fn generate(args: &Generate) -> Result<()> {
 }
 
 /// Returns the prompt of the command line, or reads it from standard input.
-fn prompt_text(argument: Option<&str>) -> Result<String> {
+pub(crate) fn prompt_text(argument: Option<&str>) -> Result<String> {
     if let Some(prompt) = argument.filter(|&prompt| prompt != "-") {
         return Ok(prompt.into());
     }

@@ -2,6 +2,7 @@
 
 mod bench;
 mod convert;
+mod decide;
 mod generate;
 mod inspect;
 mod options;
@@ -37,6 +38,8 @@ enum Command {
     },
     /// Time decoding and prompt processing
     Bench(bench::Bench),
+    /// Decide a question about a text: the probability of each option
+    Decide(decide::Decide),
     /// Measure how well a model predicts a text
     Perplexity(perplexity::Measure),
     /// Write a model of a well-known shape with random weights, for timing
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
     let result = match &cli.command {
         Some(Command::Inspect { file }) => inspect::inspect(file),
         Some(Command::Bench(args)) => bench::bench(args),
+        Some(Command::Decide(args)) => decide::decide(args),
         Some(Command::Perplexity(args)) => perplexity::measure(args),
         Some(Command::Random(args)) => random::random(args),
         Some(Command::Convert(args)) => convert::convert(args),
