@@ -360,6 +360,28 @@ export class RandomCalls {
         if (fractions.at(-1) !== 1) throw new Wrong(`summary: ${fractions}`)
       }
     },
+    'a decision': {
+      weight: 4,
+      fails: ['context-full'],
+      run: async model => {
+        const options = this.#pick([['a', 'ab'], ['yes', 'no', 'The end', 'The'], TEXTS.slice(0, 4)])
+        const normalize = this.#pick(['none', 'none', 'length', 'prior'])
+        const reason = new Error('enough')
+        const abort = new AbortController()
+        if (this.#chance(0.2)) setTimeout(() => abort.abort(reason), this.#below(100))
+        try {
+          const questions = [{ question: 'Is it?' }, { question: 'Which?', options }].slice(this.#below(2))
+          const { decisions } = await model.decide(this.#pick(TEXTS), { questions, normalize, signal: abort.signal })
+          for (const { label, confidence, probabilities } of decisions) {
+            const sum = Object.values(probabilities).reduce((a, b) => a + b)
+            const isBest = probabilities[label] === confidence && confidence === Math.max(...Object.values(probabilities))
+            if (!isBest || !(Math.abs(sum - 1) < 1e-9)) throw new Wrong(`decision: ${JSON.stringify(probabilities)}`)
+          }
+        } catch (error) {
+          if (error !== reason) throw error
+        }
+      }
+    },
     'a chat completion': {
       weight: 6,
       run: async model => {
