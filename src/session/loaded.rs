@@ -6,10 +6,10 @@ use std::rc::Rc;
 use futures_util::future::try_join;
 use web_time::Duration;
 
+use super::asked::Prior;
 use super::caches::Caches;
 use super::chunks::Chunks;
 use super::conversation::Conversation;
-use super::decide::Prior;
 use super::header::Header;
 use super::info::Info;
 use super::options::LoadOptions;

@@ -1,6 +1,7 @@
 //! A loaded model: prompt in, tokens out.
 
 mod admission;
+mod asked;
 mod caches;
 mod calls;
 mod chunks;
