@@ -51,9 +51,9 @@ impl Session {
             let sequence = self.caches.running(id)?;
             let at = sequence.first();
             let from = self.chunks.start(sequence.filled.min(shared));
-            sequence.filled = shared;
             // Passes compute the other tokens.
             sequence.prompt = shared;
+            sequence.filled = from;
             match first {
                 Some(first) => self.engine.copy_cache(first, at, shared),
                 None => {
@@ -61,11 +61,15 @@ impl Session {
                     let chunk = self.chunks.grid().unwrap_or(self.traits.chunk);
                     for pos in (from..shared).step_by(chunk) {
                         let end = shared.min(pos + chunk);
-                        self.engine.prefill(&ids[pos..end], pos, end).take().await?;
+                        let done = self.engine.prefill(&ids[pos..end], pos, end);
+                        // Only tokens that were submitted count, because this future may be dropped.
+                        self.caches.running(id)?.filled = end;
+                        done.take().await?;
                     }
                     first = Some(at);
                 }
             }
+            self.caches.running(id)?.filled = shared;
         }
         Ok(())
     }
@@ -79,10 +83,7 @@ impl Session {
         let mut scores = vec![Vec::new(); placed.len()];
         let mut rest = Vec::new();
         for (n, &(id, ids)) in placed.iter().enumerate() {
-            let sequence = self.caches.running(id)?;
-            // The last token is not computed, because no token after it is scored.
-            rest.push((n, sequence.first(), shared, ids));
-            sequence.filled = ids.len() - 1;
+            rest.push((n, self.caches.running(id)?.first(), shared, ids));
         }
         loop {
             rest.retain(|(_, _, pos, ids)| pos + 1 < ids.len());
@@ -99,11 +100,16 @@ impl Session {
                 }
             }
             if spans.is_empty() {
-                return Ok(scores);
+                break;
             }
             for (n, found) in of.into_iter().zip(self.engine.score(&spans).take().await?) {
                 scores[n].extend(found);
             }
         }
+        for &(id, ids) in placed {
+            // The last token was not computed, because no token after it is scored.
+            self.caches.running(id)?.filled = ids.len() - 1;
+        }
+        Ok(scores)
     }
 }
