@@ -268,7 +268,7 @@ impl Link {
     pub async fn arrived(&self, flushed: Flushed) {
         #[cfg(not(target_arch = "wasm32"))]
         let _ = self.device.poll(wgpu::PollType::wait_indefinitely());
-        let _ = flushed.0.await;
+        let _ = self.faults.unless_gone(flushed.0).await;
     }
 }
 

@@ -64,14 +64,20 @@ impl Faults {
         told
     }
 
-    /// The result of `work`, or `None` when the device is lost or freed. In that case a browser may
-    /// never settle its promises.
+    /// The result of `work`, or `None` when the device is lost or freed, or was lost before. In that
+    /// case a browser may never settle its promises.
     pub(super) fn unless_gone<T, F: Future<Output = T>>(
         &self,
         work: F,
     ) -> impl Future<Output = Option<T>> + use<T, F> {
-        let gone = self.wait();
+        // Of a loss that was told before, a receiver would hear nothing.
+        let gone = (!self.is_lost()).then(|| self.wait());
         async move {
+            let gone = pin!(async {
+                if let Some(gone) = gone {
+                    let _ = gone.await;
+                }
+            });
             match select(pin!(work), gone).await {
                 Either::Left((result, _)) => Some(result),
                 Either::Right(_) => None,
@@ -107,7 +113,7 @@ pub(super) fn attempt<T, F: FnOnce() -> T>(
 
 #[cfg(test)]
 mod tests {
-    use std::task::{Context, Waker};
+    use std::task::{Context, Poll, Waker};
 
     use super::*;
 
@@ -124,6 +130,17 @@ mod tests {
             end(&faults, &loss);
             assert!(work.as_mut().poll(&mut context).is_ready());
         }
+    }
+
+    #[test]
+    fn work_that_is_awaited_after_the_loss_ends_too() {
+        let faults = Faults::default();
+        faults.lose(&Loss { reason: "unknown", message: String::new() });
+        let mut context = Context::from_waker(Waker::noop());
+        let mut never = pin!(faults.unless_gone(std::future::pending::<()>()));
+        assert_eq!(never.as_mut().poll(&mut context), Poll::Ready(None));
+        let mut done = pin!(faults.unless_gone(std::future::ready(7)));
+        assert_eq!(done.as_mut().poll(&mut context), Poll::Ready(Some(7)));
     }
 
     #[test]

@@ -82,8 +82,8 @@ impl Session {
         let most = generation.most();
         let (wanted, bytes) = match running.all.is_empty() {
             true => (generation.wanted(ids.len()), MAX_KEPT),
-            // A call that joins others gets all its room at once, so that no generation waits for
-            // another's room.
+            // A call that joins others gets all its room at once. So only the generation that began
+            // alone may wait for another's room, and never two for each other's.
             false => (Wanted { least: most, most }, MAX_SHARED),
         };
         let asked = self.asked.take().filter(|asked| asked.prompt == ids);

@@ -95,7 +95,7 @@ impl Cached {
     fn shared(&self, ids: &[u32], grid: Option<usize>) -> usize {
         let given = &self.tokens[..self.given(grid)];
         let same = given.iter().zip(ids).take_while(|(a, b)| a == b).count();
-        on_grid(same.min(ids.len() - 1), grid)
+        on_grid(same.min(ids.len().saturating_sub(1)), grid)
     }
 
     /// How many of its tokens have keys and values that another sequence may use.
@@ -132,6 +132,12 @@ impl Caches {
     /// Positions that belong to no sequence.
     pub(super) fn unused(&self) -> usize {
         self.positions - self.all.values().map(Cached::room).sum::<usize>()
+    }
+
+    /// Positions that belong to no running generation.
+    fn not_busy(&self) -> usize {
+        let busy = self.all.values().filter(|cached| cached.busy);
+        self.positions - busy.map(Cached::room).sum::<usize>()
     }
 
     /// Forgets all sequences.
@@ -240,8 +246,11 @@ impl Caches {
     }
 
     /// Like [`Caches::place`], but idle sequences give up their ranges until there is room; `None`
-    /// if running generations have the room.
+    /// if running generations have the room. In that case idle sequences keep theirs.
     pub(super) fn place_anyway(&mut self, ids: &[u32], wanted: Wanted) -> Option<Placed> {
+        if self.not_busy() < wanted.least {
+            return None;
+        }
         loop {
             if let Some(placed) = self.place(ids, wanted) {
                 return Some(placed);
@@ -275,8 +284,20 @@ impl Caches {
         Some([moves, copies].concat())
     }
 
-    /// Like [`Caches::extend`], but idle sequences give up their ranges until there is room.
+    /// Like [`Caches::extend`], but idle sequences give up their ranges until there is room; `None`
+    /// if running generations have the room. In that case idle sequences keep theirs.
     pub(super) fn extend_anyway(&mut self, id: CacheId, wanted: Wanted) -> Option<Vec<Copied>> {
+        let own = self.all.get(&id)?.room.clone();
+        let busy = self.all.values().filter(|cached| cached.busy);
+        let after = busy.map(|cached| cached.room.start).filter(|&start| start > own.start).min();
+        let most = match after {
+            // It gets more in its place, or all in another.
+            Some(after) => self.not_busy().max(after - own.start),
+            None => self.not_busy() + own.len(),
+        };
+        if most < wanted.least {
+            return None;
+        }
         loop {
             if let Some(copies) = self.extend(id, wanted) {
                 return Some(copies);
@@ -557,6 +578,32 @@ mod tests {
         assert_eq!((held.caches.get(second).unwrap().room(), reused), (200, 0));
         held.caches.release(first);
         assert_eq!(held.begin(&sequence(0, 150), wanted(200, 300), true).unwrap().1, 100);
+    }
+
+    #[test]
+    fn idle_sequences_keep_their_ranges_if_they_would_not_suffice() {
+        let mut held = Held::new(500);
+        let wanted = |least, most| Wanted { least, most };
+        let (first, _) = held.begin(&sequence(0, 100), wanted(200, 200), false).unwrap();
+        held.generate(&sequence(1000, 100));
+        let (second, _) = held.begin(&sequence(2000, 100), wanted(100, 100), false).unwrap();
+        assert!(held.begin(&sequence(3000, 100), wanted(201, 300), true).is_none());
+        assert!(held.caches.extend_anyway(first, wanted(301, 400)).is_none());
+        assert!(held.caches.extend_anyway(second, wanted(301, 400)).is_none());
+        assert_eq!(held.caches.all.len(), 3);
+        // Without the idle one there is as much as this, in place, and after all others.
+        held.extend(first, 300);
+        assert_eq!(held.caches.all.len(), 2);
+        held.caches.release(first);
+        held.extend(second, 500);
+        assert_eq!(held.caches.all[&second].room, 0..500);
+    }
+
+    #[test]
+    fn no_sequence_holds_tokens_of_an_empty_prompt() {
+        let mut held = Held::new(500);
+        held.generate(&sequence(0, 10));
+        assert_eq!(held.caches.holding(&[]), None);
     }
 
     #[test]

@@ -71,9 +71,16 @@ impl<'a> Calls<'a> {
 
     /// Takes the first call whose receiver was not dropped.
     pub(super) fn pop(&self) -> Option<Call<'a>> {
+        self.drop_canceled();
+        self.waiting.borrow_mut().pop_front()
+    }
+
+    /// Drops the calls whose receivers were dropped. Gives whether one was the first.
+    pub(super) fn drop_canceled(&self) -> bool {
         let mut waiting = self.waiting.borrow_mut();
+        let was_first = waiting.front().is_some_and(|call| call.answer.is_canceled());
         waiting.retain(|call| !call.answer.is_canceled());
-        waiting.pop_front()
+        was_first
     }
 
     /// Puts a call back for which there was no room.

@@ -41,7 +41,7 @@ pub(super) struct Generation<'a> {
     pub(super) output: Output,
     /// Decides which tokens may follow, if the caller gave a constraint.
     pub(super) constraint: Option<Box<dyn Constraint>>,
-    /// The mask of the tokens that may follow; `None` once the engine has it.
+    /// The mask of the tokens that may follow.
     pub(super) mask: Option<Mask>,
     pub(super) stats: Stats,
     pub(super) started: Instant,
@@ -127,7 +127,7 @@ impl Generation<'_> {
 
     /// Takes a token that was generated.
     ///
-    /// Errors: `internal` if there was no token to choose.
+    /// Errors: `internal` if there was no token to choose, or none of those that might follow.
     pub(super) fn take(
         &mut self,
         tokenizer: &Tokenizer,
@@ -137,6 +137,10 @@ impl Generation<'_> {
         let id = choice.id;
         if id as usize >= n_vocab {
             return Err(Error::Internal("no logit is a number".into()));
+        }
+        if self.mask.take().is_some_and(|mask| !mask.allows(id)) {
+            let why = "no token that may follow has a logit that is a number";
+            return Err(Error::Internal(why.into()));
         }
         if self.first.is_none() {
             self.first = Some(Instant::now());

@@ -39,6 +39,8 @@ impl Run<'_> {
             let (pos, n) = (*self.filled, batch_steps.min(self.left()));
             let (batches, steps) = in_flight.load();
             let (tokens, n) = match self.tokens.last() {
+                // A pass behind the steps in flight was dropped. These still choose the last token.
+                _ if !*self.last_is_on_gpu && *self.awaited > 0 => return,
                 Some(&last) if !*self.last_is_on_gpu => {
                     (self.model.prefill_and_sample(&[last], pos), 1)
                 }
@@ -112,7 +114,7 @@ mod tests {
         let mut alone = Alone::new(&fake, &[1, 2, 3], (5, Duration::from_millis(20), false));
         block_on(alone.take());
         alone.tokens.push(3);
-        alone.last_is_on_gpu = false;
+        (alone.last_is_on_gpu, alone.awaited) = (false, 0);
         let (mut run, in_flight, _) = alone.run();
         run.fill(in_flight, 1);
         // The pass of the token itself, and steps behind it. Five tokens are wanted, and the first

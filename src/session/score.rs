@@ -51,9 +51,9 @@ impl Session {
             let sequence = self.caches.running(id)?;
             let at = sequence.first();
             let from = self.chunks.start(sequence.filled.min(shared));
-            sequence.filled = shared;
             // Passes compute the other tokens.
             sequence.prompt = shared;
+            sequence.filled = from;
             match first {
                 Some(first) => self.engine.copy_cache(first, at, shared),
                 None => {
@@ -61,11 +61,15 @@ impl Session {
                     let chunk = self.chunks.grid().unwrap_or(self.traits.chunk);
                     for pos in (from..shared).step_by(chunk) {
                         let end = shared.min(pos + chunk);
-                        self.engine.prefill(&ids[pos..end], pos, end).take().await?;
+                        let done = self.engine.prefill(&ids[pos..end], pos, end);
+                        // Only tokens that were submitted count, because this future may be dropped.
+                        self.caches.running(id)?.filled = end;
+                        done.take().await?;
                     }
                     first = Some(at);
                 }
             }
+            self.caches.running(id)?.filled = shared;
         }
         Ok(())
     }
@@ -78,12 +82,15 @@ impl Session {
     ) -> Result<Vec<Vec<f32>>> {
         let mut texts = Vec::new();
         for &(id, ids) in placed {
-            let sequence = self.caches.running(id)?;
-            texts.push(Unscored { first: sequence.first(), pos: shared, ids: &ids[shared..] });
-            // The last token is not computed, because no token after it is scored.
-            sequence.filled = ids.len() - 1;
+            let first = self.caches.running(id)?.first();
+            texts.push(Unscored { first, pos: shared, ids: &ids[shared..] });
         }
-        Ok(self.score_spans(texts).await?.0)
+        let (scores, _) = self.score_spans(texts).await?;
+        for &(id, ids) in placed {
+            // The last token was not computed, because no token after it is scored.
+            self.caches.running(id)?.filled = ids.len() - 1;
+        }
+        Ok(scores)
     }
 
     /// The log-probability of each token of `texts` but the first, each after those before it, in

@@ -7,6 +7,7 @@
 
 use std::ops::ControlFlow;
 use std::rc::Rc;
+use std::slice::from_ref;
 
 use web_time::Instant;
 
@@ -37,9 +38,17 @@ pub(super) struct Running<'a> {
     pub(super) serials: u64,
     /// Whether there was no room for the first of the waiting calls.
     pub(super) blocked: bool,
+    /// Whether a generation waits for more room. Until it has that, no call begins, because calls
+    /// that come one after another could keep it waiting for ever.
+    full: bool,
 }
 
 impl Running<'_> {
+    /// Must be called when others may have room that had none.
+    fn try_again(&mut self) {
+        (self.blocked, self.full) = (false, false);
+    }
+
     /// Drops the draft passes in flight.
     fn drop_drafts(&mut self) {
         while let Some((serial, tokens)) = self.in_flight.drop_draft() {
@@ -87,6 +96,7 @@ impl Session {
             pace: Pace::like(&self.pace, self.traits.depth),
             serials: 0,
             blocked: false,
+            full: false,
         };
         let served = self.serve_all(calls, &mut running).await;
         if let Err(error) = &served {
@@ -98,8 +108,9 @@ impl Session {
 
     async fn serve_all<'a>(&mut self, calls: &Calls<'a>, running: &mut Running<'a>) -> Result<()> {
         loop {
-            self.end_canceled(running);
-            while running.all.len() < self.traits.slots && !running.blocked {
+            self.end_canceled(calls, running);
+            self.extend_full(running).await?;
+            while running.all.len() < self.traits.slots && !running.blocked && !running.full {
                 let Some(call) = calls.pop() else { break };
                 // Sequences may move now, and they must not take the results of draft passes with
                 // them.
@@ -108,28 +119,36 @@ impl Session {
             }
             match running.all.len() {
                 0 if calls.is_empty() => return Ok(()),
-                0 => running.blocked = false,
+                0 => running.try_again(),
                 _ => {
-                    self.submit(running).await?;
+                    self.submit(running)?;
                     self.take(running).await?;
                 }
             }
         }
     }
 
-    /// Submits the work that should be in flight while the next tokens are awaited.
-    async fn submit(&mut self, running: &mut Running<'_>) -> Result<()> {
+    /// Gives more room to generations that have used theirs. If there is none, they wait for the
+    /// room of another generation.
+    async fn extend_full(&mut self, running: &mut Running<'_>) -> Result<()> {
+        if running.full {
+            return Ok(());
+        }
         for one in &running.all {
             let sequence = self.caches.running(one.sequence)?;
             let is_full = match one.decodes {
                 true => one.in_flight == 0 && one.steps_left(sequence) == 0,
                 false => sequence.tokens.len() > sequence.room(),
             };
-            if is_full {
-                // If there is no more room, it waits for the room of another generation.
-                self.extend(one, &[]).await?;
+            if is_full && !self.extend(one, &[]).await? {
+                running.full = true;
             }
         }
+        Ok(())
+    }
+
+    /// Submits the work that should be in flight while the next tokens are awaited.
+    fn submit(&mut self, running: &mut Running<'_>) -> Result<()> {
         self.drop_mistaken(running)?;
         self.submit_prompts(running)?;
         match running.all.len() {
@@ -354,9 +373,9 @@ impl Session {
         next: Result<Next>,
     ) -> Result<bool> {
         let one = &mut running.all[index];
-        let next = match (next, one.mask.take()) {
+        let next = match (next, &one.mask) {
             (Ok(next @ (Next::Token | Next::Insert(_))), Some(mask)) => {
-                self.engine.write_masks(one.slot, &[mask]).map(|()| next)
+                self.engine.write_masks(one.slot, from_ref(mask)).map(|()| next)
             }
             (next, _) => next,
         };
@@ -380,7 +399,7 @@ impl Session {
             end => {
                 let one = running.all.remove(index);
                 self.caches.release(one.sequence);
-                running.blocked = false;
+                running.try_again();
                 match end {
                     Err(error) => one.fail(error),
                     Ok(_) => one.end(),
@@ -391,13 +410,17 @@ impl Session {
     }
 
     /// Ends the generations whose callers do not wait for them any more.
-    fn end_canceled(&mut self, running: &mut Running<'_>) {
+    fn end_canceled(&mut self, calls: &Calls<'_>, running: &mut Running<'_>) {
+        if calls.drop_canceled() {
+            // The call after it may need less room.
+            running.blocked = false;
+        }
         let (canceled, rest) = running.all.drain(..).partition(Generation::is_canceled);
         running.all = rest;
         let canceled: Vec<Generation<'_>> = canceled;
         for one in canceled {
             self.caches.release(one.sequence);
-            running.blocked = false;
+            running.try_again();
         }
     }
 

@@ -13,7 +13,7 @@ use tritloom::sampling::{LogitBias, Logprobs, Sampling};
 use tritloom::session::{Calls, FinishReason, GenerateOptions, KvType, Prompt, Session, Stats};
 
 use crate::setup::{Setup, generate, greedy, noise, small};
-use crate::support::Kv;
+use crate::support::{F16, File, I2_S, Kv, Sizes, Tensor, llama};
 
 /// A call. It is made when those before it have `after` tokens together and the GPU has been waited for
 /// `after_waits` times. It stops after `stops_after` tokens of its own.
@@ -197,14 +197,33 @@ fn no_call_waits_for_the_long_prompt_of_another() {
     }
 }
 
+/// A random model whose text is the same few tokens again and again, in their order.
+fn cycling() -> File {
+    let sizes = Sizes { n_vocab: 264, n_embd: 128, n_layer: 1, n_head: 2, n_ff: 256 };
+    let mut file = llama(sizes, |name| if name == "token_embd" { F16 } else { I2_S });
+    file.set("llama.context_length", Kv::U32(1024));
+    // Without an LM head of its own, such a model repeats a token. With this one, a token of five is followed
+    // by the next of them.
+    let embedding = file.tensor("token_embd.weight").clone();
+    let rows: Vec<&[u8]> = embedding.bytes.chunks_exact(2 * sizes.n_embd).collect();
+    let before = |n: usize| if n >= 260 { n } else { n / 5 * 5 + (n + 4) % 5 };
+    let bytes = (0..rows.len()).flat_map(|n| rows[before(n)]).copied().collect();
+    file.tensors.push(Tensor { name: "output.weight".into(), bytes, ..embedding });
+    file
+}
+
+/// Its five tokens, several times.
+fn cycle() -> Vec<u32> {
+    (0..20).map(|n| 40 + n % 5).collect()
+}
+
 /// A call may join at any moment of a generation that drafts, and leave it alone again.
 #[test]
 fn a_call_joins_a_generation_that_drafts() {
     let setup = Setup::default().on_reference().like_a_fast_card();
-    let (mut session, mut alone) = (setup.small(), setup.small());
-    let start: Vec<u32> = (1..=10).collect();
-    let repeating = generate(&mut alone, &start, &greedy(150)).unwrap().ids;
-    let long = asked(0, [start, repeating].concat(), greedy(60));
+    let bytes = cycling().build();
+    let (mut session, mut alone) = (setup.load(&bytes).unwrap(), setup.load(&bytes).unwrap());
+    let long = asked(0, cycle(), greedy(60));
     let expected = generate(&mut alone, &long.ids, &long.options).unwrap();
     assert!(expected.stats.accepted_tokens > 30, "{:?}", expected.stats);
     let joining = asked(0, noise(30), options(1, 6));
@@ -215,6 +234,44 @@ fn a_call_joins_a_generation_that_drafts() {
         let found = serve(&mut session, &[long.clone(), Asked { after_waits, ..joining.clone() }]);
         assert_eq!(found[0].0, expected.told, "after {after_waits} waits");
         assert_eq!(found[1].0, joined.told, "after {after_waits} waits");
+    }
+}
+
+/// The call that joined is given up while steps that were submitted before are in flight.
+#[test]
+fn a_call_that_joined_a_generation_that_drafts_is_given_up() {
+    let setup = Setup::default().on_reference().like_a_fast_card();
+    let mut session = setup.load(&cycling().build()).unwrap();
+    let prompt = cycle();
+    let expected = generate(&mut session, &prompt, &greedy(60)).unwrap();
+    assert!(expected.ids.starts_with(&prompt), "{:?}", expected.ids);
+    assert!(expected.stats.accepted_tokens > 30, "{:?}", expected.stats);
+    let mut context = Context::from_waker(Waker::noop());
+    for (joins, leaves) in (0..16).flat_map(|joins| [1, 2, 3].map(|more| (joins, joins + more))) {
+        session.forget();
+        let found = RefCell::new(Vec::new());
+        let calls = Calls::default();
+        let on_token = |token: tritloom::session::Token| {
+            found.borrow_mut().extend(token.id);
+            ControlFlow::Continue(())
+        };
+        let _answer = calls.push(Prompt::Ids(prompt.clone()), greedy(60), Box::new(on_token));
+        let mut joined = None;
+        let mut serving = pin!(session.serve(&calls));
+        for waits in 0.. {
+            if waits == joins {
+                let ignored = Box::new(|_| ControlFlow::Continue(()));
+                joined = Some(calls.push(Prompt::Ids(noise(30)), greedy(6), ignored));
+            } else if waits == leaves {
+                joined = None;
+            }
+            if let Poll::Ready(done) = serving.as_mut().poll(&mut context) {
+                done.unwrap();
+                break;
+            }
+        }
+        drop(joined);
+        assert_eq!(*found.borrow(), expected.ids, "joins at {joins}, leaves at {leaves}");
     }
 }
 

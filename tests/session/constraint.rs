@@ -13,7 +13,7 @@ use tritloom::session::{
 use tritloom::{Error, Result};
 
 use crate::batch::{asked, serve};
-use crate::setup::{Setup, generate, greedy, noise};
+use crate::setup::{Setup, generate, greedy, noise, small};
 
 /// Tokens of the small model.
 const N_VOCAB: usize = 264;
@@ -185,6 +185,21 @@ fn a_constrained_answer_does_not_hold_up_the_others_of_its_batch() {
     block_on(session.serve(&calls)).unwrap();
     assert_eq!(counts.each_ref().map(Cell::get), [60, 60]);
     assert!((1..30).contains(&behind.get()), "{} of 60", behind.get());
+}
+
+/// Then all that may be chosen is a token that may not follow.
+#[test]
+fn without_a_number_among_the_tokens_that_may_follow_the_answer_fails() {
+    let mut file = small();
+    let norm = &mut file.tensor("output_norm.weight").bytes;
+    norm.chunks_exact_mut(4).for_each(|bytes| bytes.copy_from_slice(&f32::MAX.to_le_bytes()));
+    for setup in [Setup::exact().on_reference(), Setup::default()] {
+        let mut session = setup.load(&file.build()).unwrap();
+        for options in [greedy(4), ruled(one_of_seven, greedy(4))] {
+            let error = generate(&mut session, &noise(5), &options).err().unwrap();
+            assert_eq!(error.code(), "internal");
+        }
+    }
 }
 
 #[test]

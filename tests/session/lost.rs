@@ -23,13 +23,20 @@ use crate::setup::{greedy, noise, small};
 
 /// The reference on a device that is lost after so many operations.
 #[derive(Clone, Default)]
-struct Losing {
+pub(crate) struct Losing {
     left: Rc<Cell<usize>>,
+    /// Whether the KV cache cannot grow.
+    is_full: bool,
 }
 
 impl Losing {
     fn after(operations: usize) -> Self {
-        Self { left: Rc::new(Cell::new(operations)) }
+        Self { left: Rc::new(Cell::new(operations)), is_full: false }
+    }
+
+    /// It is not lost, but has no memory for a larger KV cache.
+    pub(crate) fn full() -> Self {
+        Self { is_full: true, ..Self::after(usize::MAX) }
     }
 
     /// Counts an operation. Fails when the device is lost.
@@ -140,6 +147,7 @@ impl Compute for Lost {
 
     fn grow(&mut self, more: usize, most: usize) -> LocalBoxFuture<'_, Result<bool>> {
         match self.losing.operate() {
+            Ok(()) if self.losing.is_full => ready(Ok(false)).boxed_local(),
             Ok(()) => self.compute.grow(more, most),
             Err(error) => ready(Err(error)).boxed_local(),
         }
@@ -231,11 +239,15 @@ impl Compute for Lost {
     }
 }
 
-fn load(losing: Losing) -> Session {
+pub(crate) fn load_with(losing: Losing, context: usize) -> Session {
     let mut options = LoadOptions::default();
-    options.engine.context = Some(30);
+    options.engine.context = Some(context);
     let bytes = small().build();
     block_on(Session::load(losing, &mut Reader::new(&bytes[..]), &options, &mut |_| {})).unwrap()
+}
+
+fn load(losing: Losing) -> Session {
+    load_with(losing, 30)
 }
 
 /// The calls that run when the device is lost, or begin then, fail with `device-lost`. Those that wait are

@@ -30,6 +30,7 @@ mod lost;
 mod passes;
 mod profile;
 mod refusals;
+mod room;
 mod sampled;
 mod saved;
 mod sentencepiece;

@@ -1,6 +1,9 @@
 //! Passes that hold tokens of several sequences, and the log-probabilities of texts.
 
 use std::fs;
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Waker};
 
 use tritloom::compute::{Compute, Span, Tap};
 use tritloom::native::block_on;
@@ -66,6 +69,29 @@ fn scores_are_those_of_the_logits() {
             let ids = [&prefix, &text[..n]].concat();
             let logits = block_on(session.logits(&ids)).unwrap();
             assert_eq!(found, Logprobs::new(&logits, id, 0).logprob, "{text:?} {n}");
+        }
+    }
+}
+
+/// A caller may give up at any wait. What counts as computed then is computed.
+#[test]
+fn scores_that_are_given_up_leave_no_wrong_keys() {
+    let prefix = noise(200);
+    let texts = [noise(16)[4..].to_vec(), noise(9)];
+    let setup = Setup::exact().on_reference();
+    let all = [&prefix[..], &texts[0], &[7]].concat();
+    let expected = block_on(setup.small().logits(&all)).unwrap();
+    let mut context = Context::from_waker(Waker::noop());
+    for waits in 1.. {
+        let mut session = setup.small();
+        let done = {
+            let mut scoring = pin!(session.score(&prefix, &texts));
+            (0..waits).any(|_| scoring.as_mut().poll(&mut context).is_ready())
+        };
+        assert_eq!(block_on(session.logits(&all)).unwrap(), expected, "after {waits} waits");
+        if done {
+            assert!(waits > 6, "{waits}");
+            break;
         }
     }
 }

@@ -1,0 +1,81 @@
+//! Calls that wait for room in a KV cache that cannot grow.
+
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use futures_channel::oneshot::Receiver;
+use tritloom::Result;
+use tritloom::session::{Calls, GenerateOptions, Prompt, Session, Stats, Token};
+
+use crate::lost::{Losing, load_with};
+use crate::setup::{generate, greedy, noise};
+
+/// Serves calls. Once they have been waited for `leaves.0` times, the caller of number `leaves.1` gives up.
+/// Gives the number of the call for each token, in the order in which the tokens came.
+fn serve(
+    session: &mut Session,
+    asked: Vec<(Vec<u32>, GenerateOptions)>,
+    leaves: (usize, usize),
+) -> Vec<usize> {
+    let came = RefCell::new(Vec::new());
+    let calls = Calls::default();
+    let mut answers: Vec<Option<Receiver<Result<Stats>>>> = Vec::new();
+    for (n, (ids, options)) in asked.into_iter().enumerate() {
+        let came = &came;
+        let on_token = move |token: Token| {
+            came.borrow_mut().extend(token.id.map(|_| n));
+            ControlFlow::Continue(())
+        };
+        answers.push(Some(calls.push(Prompt::Ids(ids), options, Box::new(on_token))));
+    }
+    let mut serving = pin!(session.serve(&calls));
+    let mut context = Context::from_waker(Waker::noop());
+    for waits in 0.. {
+        if waits == leaves.0 {
+            answers[leaves.1] = None;
+        }
+        if let Poll::Ready(done) = serving.as_mut().poll(&mut context) {
+            done.unwrap();
+            break;
+        }
+    }
+    for mut answer in answers.into_iter().flatten() {
+        answer.try_recv().unwrap().unwrap().unwrap();
+    }
+    came.take()
+}
+
+fn first(came: &[usize], call: usize) -> usize {
+    came.iter().position(|&n| n == call).unwrap()
+}
+
+fn last(came: &[usize], call: usize) -> usize {
+    came.iter().rposition(|&n| n == call).unwrap()
+}
+
+/// The first of the waiting calls needs more room than there is. When its caller gives up, the next one begins,
+/// which needs less.
+#[test]
+fn a_call_that_was_given_up_holds_up_no_other() {
+    let mut session = load_with(Losing::full(), 30);
+    let asked = vec![(noise(9), greedy(9)), (noise(10), greedy(15)), (noise(5), greedy(3))];
+    let came = serve(&mut session, asked, (3, 1));
+    assert!(first(&came, 2) < last(&came, 0), "{came:?}");
+    assert!(!came.contains(&1));
+}
+
+/// An answer without a limit has used its room. It gets more when a call beside it ends, before others begin.
+#[test]
+fn no_answer_waits_for_ever_for_calls_that_come_later() {
+    let mut session = load_with(Losing::full(), 400);
+    // So that the answer does not get the whole context at once.
+    generate(&mut session, &noise(101)[1..], &greedy(1)).unwrap();
+    let mut asked = vec![(noise(10), GenerateOptions::default())];
+    asked.extend((0..6).map(|n| (noise(12)[n..n + 6].to_vec(), greedy(93))));
+    let came = serve(&mut session, asked, (usize::MAX, 0));
+    let count = |call: usize| came.iter().filter(|&&n| n == call).count();
+    assert_eq!((count(0), count(6)), (391, 93));
+    assert!(last(&came, 0) < first(&came, 6), "{came:?}");
+}
