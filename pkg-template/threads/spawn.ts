@@ -10,16 +10,15 @@ export const NOT_LOADED = 'the worker’s script was not loaded'
 /**
  * The worker that `make` makes of the script at `url`. A worker's script must come from the page's
  * origin. If the package comes from another origin, the worker gets a script that imports the one
- * at `url`. A sandboxed frame has an origin of its own, which only `origin` tells.
+ * at `url`.
  */
 export function spawn(url: URL, make: () => Worker): Worker {
   const onWeb = url.protocol === 'http:' || url.protocol === 'https:'
-  if (!onWeb || url.origin === globalThis.origin) return withTrustedWorkers(make)
-  const script = URL.createObjectURL(new Blob([importing(url.href)], { type: 'text/javascript' }))
-  // In a sandboxed frame, Chromium makes no module worker of a blob.
-  const type = globalThis.origin === 'null' ? 'classic' : 'module'
+  if (!onWeb || url.origin === globalThis.location.origin) return withTrustedWorkers(make)
+  const type = 'text/javascript'
+  const script = URL.createObjectURL(new Blob([importing(url.href)], { type }))
   try {
-    return new Worker(trustedScript(script), { type })
+    return new Worker(trustedScript(script), { type: 'module' })
   } finally {
     // The browser may fetch the script after this line has run.
     setTimeout(() => URL.revokeObjectURL(script), FETCHED)

@@ -1,7 +1,7 @@
 // Workers: the package's own, the caller's, of another origin, of another release; and how they
 // end.
 import { expect, failure, GOLDEN_MODEL, RANDOM_MODEL, test } from './harness'
-import { ELSEWHERE, PORT } from './ports'
+import { PORT } from './ports'
 
 test("a caller's own worker, for one model after the other", async ({ harness }) => {
   const found = await harness.evaluate(async url => {
@@ -106,26 +106,6 @@ test('the package from another origin: a thread for storage that does not load i
     return BitNet.cache.list()
   }, RANDOM_MODEL)
   expect(stored).toMatchObject([{ complete: true }])
-})
-
-test('in a sandboxed frame, which has an origin of its own and no storage', async ({ page }) => {
-  await page.goto('/tests/web/harness.html')
-  await page.evaluate(src => {
-    const frame = document.createElement('iframe')
-    frame.setAttribute('sandbox', 'allow-scripts')
-    frame.src = src
-    document.body.append(frame)
-  }, `${ELSEWHERE}/tests/web/harness.html`)
-  await expect.poll(() => page.frames().length).toBe(2)
-  const frame = page.frames()[1]!
-  await frame.waitForFunction(() => window.tritloom)
-  const found = await frame.evaluate(async url => {
-    const { BitNet } = window.tritloom
-    const model = await BitNet.load(url)
-    const { length } = await model.logits(Uint32Array.of(1))
-    return [origin, length, await BitNet.cache.estimate(), await BitNet.cache.persist()]
-  }, RANDOM_MODEL)
-  expect(found).toEqual(['null', 320, { usage: 0, quota: 0 }, false])
 })
 
 test('in a page without https, a load says what is missing', async ({ page, context }) => {
