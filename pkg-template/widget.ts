@@ -242,6 +242,8 @@ export class TldrWidget extends Base {
   #fail(error: unknown): void {
     const failure = describeFailure(error, ADVICE)
     if (failure.code === 'device-lost' && this.#model) this.#model.isLost = true
+    // Its worker has crashed or was killed, and answers no more.
+    if (failure.code === 'internal') this.#model?.giveUp()
     this.#view.fail(failure)
     this.#tell('tldr-error', { code: failure.code, message: failure.message })
   }

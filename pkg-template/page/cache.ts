@@ -81,9 +81,10 @@ export const cache: ModelCache = {
   clear: async () => {
     if (hasStorage()) await (await crate()).cacheClear()
   },
+  // Both reject in a frame without storage.
   estimate: async () =>
-    (await globalThis.navigator?.storage?.estimate()) ?? { usage: 0, quota: 0 },
-  persist: async () => (await globalThis.navigator?.storage?.persist?.()) ?? false
+    (await globalThis.navigator?.storage?.estimate().catch(() => {})) ?? { usage: 0, quota: 0 },
+  persist: async () => (await globalThis.navigator?.storage?.persist?.().catch(() => {})) ?? false
 }
 
 /**

@@ -7,20 +7,29 @@ export async function missing(
 ): Promise<number | undefined> {
   const stored = models.find(model => model.url === url)
   if (stored?.complete) return 0
-  const sizes = await Promise.all(volumes(url).map(volume => sizeOf(volume, signal)))
-  const total = stored?.total ?? sizes.reduce((sum, size) => sum + size, 0)
+  const total = stored?.total ?? await sizeOfAll(volumes(url), signal)
   return total > 0 ? total - (stored?.bytes ?? 0) : undefined
 }
 
+/** The most files of a model, as in the crate. */
+const MAX_VOLUMES = 100
+
 /**
  * The addresses of a model's files. If `url` is the address of the first of several files, all of
- * them. Otherwise only `url`.
+ * them; none if they are more than a model can have. Otherwise only `url`.
  */
 function volumes(url: string): string[] {
-  const [, before, count, after] = /^(.*-)00001-of-(\d{5})(\.gguf.*)$/.exec(url) ?? []
+  const [, before, count, after] = /^([^?]*-)00001-of-(\d{5})(\.gguf(?:\?.*)?)$/.exec(url) ?? []
   if (before === undefined) return [url]
+  if (Number(count) > MAX_VOLUMES) return []
   const name = (n: number) => `${before}${String(n + 1).padStart(5, '0')}-of-${count}${after}`
   return Array.from({ length: Number(count) }, (_, n) => name(n))
+}
+
+/** The length of all files together; `NaN` if the server does not report one of them. */
+async function sizeOfAll(urls: string[], signal?: AbortSignal): Promise<number> {
+  const sizes = await Promise.all(urls.map(url => sizeOf(url, signal)))
+  return sizes.reduce((sum, size) => sum + size, 0)
 }
 
 /** The length of a file that the server reports; `NaN` if it reports none. */

@@ -83,8 +83,7 @@ export class WorkerTransport implements Transport {
   }
 
   close(why: BitNetError): void {
-    if (this.#own) this.#worker.terminate()
-    else if (!this.#closed && this.#loadId !== undefined) {
+    if (!this.#own && !this.#closed && this.#loadId !== undefined) {
       this.#postCall('dispose', ++lastId, [this.#loadId])
     }
     this.#end(why)
@@ -179,6 +178,8 @@ export class WorkerTransport implements Transport {
     if (this.#closed) return
     this.#closed = why
     this.#listening.abort()
+    // One that has failed would keep the GPU's memory and the model's locks.
+    if (this.#own) this.#worker.terminate()
     for (const { reject } of this.#inFlight.values()) reject(why)
     this.onEnd?.()
   }

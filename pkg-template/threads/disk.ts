@@ -55,7 +55,11 @@ class Thread {
       this.#inFlight.get(data.id)?.(data)
       this.#inFlight.delete(data.id)
     }
-    this.#worker.onerror = () => this.end('its thread does not run')
+    this.#worker.onerror = event => {
+      // The load goes on without threads, so this is no error of the thread that loads.
+      event.preventDefault()
+      this.end('its thread does not run')
+    }
   }
 
   /** The number of unanswered questions. */

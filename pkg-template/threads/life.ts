@@ -4,15 +4,15 @@
 /** Takes a lock until this thread ends in any way. Resolves to its name. */
 export const holdLock = (of: string): Promise<string | undefined> =>
   new Promise(resolve => {
+    // A frame without storage has no locks. Everything works there, but killed workers are not
+    // noticed. A page without https has neither locks nor `randomUUID`.
+    if (!navigator.locks) return resolve(undefined)
     const name = `tritloom-${of}-${crypto.randomUUID()}`
     const held = () => {
       resolve(name)
       return new Promise<never>(() => {})
     }
-    // A frame without storage has no locks. Everything works there, but killed workers are not
-    // noticed.
-    if (navigator.locks) navigator.locks.request(name, held).catch(() => resolve(undefined))
-    else resolve(undefined)
+    navigator.locks.request(name, held).catch(() => resolve(undefined))
   })
 
 /** Calls `onEnd` when the thread that holds the lock has ended, unless `signal` aborts before. */

@@ -43,8 +43,13 @@ export async function browserSummary(
   const monitor = (target: EventTarget) => target.addEventListener('downloadprogress', report)
   const summarizer = await api()!.create({ ...core(wish), monitor, signal })
   const options = wish.context ? { context: wish.context, signal } : { signal }
-  const isTooLong = await summarizer.measureInputUsage(text, options) > summarizer.inputQuota
-  if (!isTooLong) return read(summarizer, text, options)
+  try {
+    const usage = await summarizer.measureInputUsage(text, options)
+    if (usage <= summarizer.inputQuota) return read(summarizer, text, options)
+  } catch (error) {
+    summarizer.destroy()
+    throw error
+  }
   summarizer.destroy()
   return undefined
 }

@@ -64,6 +64,11 @@ export class SharedModel {
     this.#users.delete(user)
     if (this.#users.size > 0) return
     models.delete(this.#key)
+    this.giveUp()
+  }
+
+  /** Frees the model. The next call of `load` loads it again. */
+  giveUp(): void {
     this.#loading?.stop.abort()
     this.#loading?.model.then(model => model.dispose()).catch(() => {}) // Callers that waited have got the error.
     this.#loading = undefined

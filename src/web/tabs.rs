@@ -50,11 +50,19 @@ impl Lock {
         Self::asked(&to_use(url), "shared").await
     }
 
+    /// The right to look for models to delete. It is needed for [`Lock::to_delete`]: if two loads
+    /// looked at the same time, each would take the other for a use.
+    pub(super) async fn to_make_room() -> Self {
+        Self::asked("tritloom-room", "exclusive").await
+    }
+
     /// The right to delete the stored model at `url`, if no tab loads or uses it. A load that begins
     /// meanwhile waits.
     pub(super) async fn to_delete(url: &str) -> Option<[Self; 2]> {
-        let load = Self::at_once(&to_load(url)).await?;
-        Some([load, Self::at_once(&to_use(url)).await?])
+        // This comes first, because every load has it. One that has it already must not find the other
+        // right taken, and believe that another tab downloads the model.
+        let all_use = Self::at_once(&to_use(url)).await?;
+        Some([all_use, Self::at_once(&to_load(url)).await?])
     }
 
     async fn at_once(name: &str) -> Option<Self> {

@@ -48,6 +48,29 @@ test('bytes to download are those of all volumes, if the server says all', async
   }
 })
 
+test('more files than a model can have are not asked for, nor is a file that only looks like one of several', async () => {
+  const asked = serve({ 'g.gguf?f=b-00001-of-00003.gguf': '5', 'h-00001-of-00003.gguf.txt': '6' })
+  assert.equal(await missing('e-00001-of-99999.gguf'), undefined)
+  assert.deepEqual(asked, [])
+  assert.equal(await missing('g.gguf?f=b-00001-of-00003.gguf'), 5)
+  assert.equal(await missing('h-00001-of-00003.gguf.txt'), 6)
+  assert.equal(asked.length, 2)
+})
+
+test('if the length of a model is stored, its server is not asked', async () => {
+  const asked = serve({})
+  const { cache } = BitNet
+  const { list } = cache
+  const url = 'https://example.com/i.gguf'
+  cache.list = async () => [{ url, bytes: 300, total: 1000, complete: false }]
+  try {
+    assert.equal(await missing('i.gguf'), 700)
+    assert.deepEqual(asked, [])
+  } finally {
+    cache.list = list
+  }
+})
+
 test('widgets with one address share a model until the last leaves', async () => {
   const [first, second] = [user(), user()]
   const model = SharedModel.join('https://example.com/a.gguf', first)

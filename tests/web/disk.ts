@@ -19,6 +19,8 @@ export interface Disk {
   fails: 'at once' | 'at the end'
   /** How many writes it refuses before it notices that one more blob was deleted. */
   late: number
+  /** Whether it has no room for a record either. */
+  refusesRecords: boolean
 }
 
 declare global {
@@ -37,7 +39,7 @@ export const insertDisk = (page: Page) => page.evaluate(insert)
 export const setDisk = (page: Page, disk: Partial<Disk>) => page.evaluate(disk => { Object.assign(window.disk, disk) }, disk)
 
 const insert = () => {
-  const disk: Disk = { size: 1e12, estimate: 'plenty', fails: 'at the end', late: 0 }
+  const disk: Disk = { size: 1e12, estimate: 'plenty', fails: 'at the end', late: 0, refusesRecords: false }
   window.disk = disk
   const stored = new Map<string, { key: IDBValidKey, bytes: number }>()
   /** The bytes of each blob that is deleted and still counts. */
@@ -84,15 +86,15 @@ const insert = () => {
 
   IDBObjectStore.prototype.put = function (value, key) {
     writes.set(this.transaction, (writes.get(this.transaction) ?? 0) + 1)
-    if (!(value instanceof Blob)) return put.call(this, value, key)
-    const isFull = used() + value.size > disk.size
+    const isBlob = value instanceof Blob
+    const isFull = isBlob ? used() + value.size > disk.size : disk.refusesRecords
     const error = new DOMException('the disk is full', 'QuotaExceededError')
-    if (isFull) refuse()
+    if (isFull && isBlob) refuse()
     if (isFull && disk.fails === 'at once') throw error
     const request = put.call(this, value, key)
     if (isFull) {
       fail(this, error)
-    } else {
+    } else if (isBlob) {
       const name = JSON.stringify(key)
       stored.set(name, { key: key!, bytes: value.size })
       this.transaction.addEventListener('abort', () => stored.delete(name))

@@ -144,6 +144,51 @@ test('without the browser\'s locks, models give way all the same', async ({ shar
   expect(await urls(shared)).toEqual([b!.url])
 })
 
+test('a load that looks for room waits for one of another tab that looks', async ({ shared }) => {
+  await insertDisk(shared)
+  const [a, b] = await Promise.all([1, 2].map(() => another(shared)))
+  await load(shared, HERE, a!.path)
+  await setDisk(shared, { size: SIZE + MIB })
+  // The other tab has the locks of all models that it could delete.
+  const names = ['room', `use ${a!.url}`, `load ${a!.url}`].map(name => `tritloom-${name}`)
+  await shared.evaluate(async names => {
+    await window.model.dispose()
+    await Promise.all(names.map(name => new Promise<void>(held => {
+      void navigator.locks.request(name, () => new Promise<void>(release => {
+        addEventListener('looked', () => release(), { once: true })
+        held()
+      }))
+    })))
+  }, names)
+  const loading = loadReporting(shared, b!.path, HERE)
+  await shared.waitForFunction(async name => (await navigator.locks.query()).pending!.some(lock => lock.name === name), names[0])
+  await shared.evaluate(() => { dispatchEvent(new Event('looked')) })
+  expect((await loading).notes).toEqual([evicted(a!.url)])
+})
+
+test('a load that looks for room never has the right to download a model in use', async ({ shared }) => {
+  await insertDisk(shared)
+  const [a, b] = await Promise.all([1, 2].map(() => another(shared)))
+  await load(shared, HERE, a!.path)
+  await setDisk(shared, { size: SIZE + MIB })
+  // A tab that has begun to load it finds that right free.
+  const isTaken = await shared.evaluate(async ([a, b, name]) => {
+    const used = await window.tritloom.BitNet.load(a, { worker: false, cache: 'only' })
+    const names: string[] = []
+    const { request } = LockManager.prototype
+    navigator.locks.request = function (name: string, ...rest: unknown[]) {
+      names.push(name)
+      return request.call(navigator.locks, name, ...rest as [LockOptions, () => void])
+    } as typeof request
+    await window.load(b, { worker: false })
+    delete (navigator.locks as Partial<LockManager>).request
+    await used.dispose()
+    return names.includes(name)
+  }, [a!.path, b!.path, `tritloom-load ${a!.url}`] as const)
+  expect(isTaken).toBe(false)
+  expect(await urls(shared)).toEqual([a!.url])
+})
+
 test('a model in several files makes none give way if not all of them would fit', async ({ shared }) => {
   await insertDisk(shared)
   const a = await another(shared)
@@ -239,6 +284,20 @@ for (const fails of ['at once', 'at the end'] as const) {
     await load(shared, { cache: 'only' }, path)
   })
 }
+
+test('a disk too full for a record: a stored model is loaded all the same', async ({ shared }) => {
+  await insertDisk(shared)
+  const { path, rewrite, requests } = await scripted(shared)
+  await load(shared, HERE, path)
+  await rewrite({})
+  for (const fails of ['at once', 'at the end'] as const) {
+    await setDisk(shared, { refusesRecords: true, fails })
+    expect((await loadReporting(shared, path, HERE)).notes).toEqual([])
+    await expectRandomModel(shared)
+    await load(shared, { cache: 'only', ...HERE }, path)
+  }
+  expect(await requests()).toEqual([])
+})
 
 test('a disk too full for the rest: what is stored is read, and kept', async ({ shared }) => {
   await insertDisk(shared)

@@ -1,11 +1,12 @@
 // A download that broke off goes on where it was, if that is safe; and its bytes are the model's,
 // all of them.
+import { createHash } from 'node:crypto'
 import type { Page } from '@playwright/test'
 import {
   asked, expect, expectRandomModel, heldHalfway, load, loadFailure, loadFast, loadReporting, makeFast, MIB,
   open, scripted, sent, SIZE, storedModels, test, type Reply
 } from './harness'
-import { WIDE_SIZE } from './models.mjs'
+import { spreadModel, WIDE_SIZE } from './models.mjs'
 
 /** The bytes that a held server has sent. */
 const HALF = 5 * MIB
@@ -248,3 +249,27 @@ test('`revalidate` fetches a stored model only if the server has another', async
   await expectWhole(shared, path, url)
   expect(await storedModels(shared)).toMatchObject([{ etag: '"another"' }])
 })
+
+const integrity = `sha256-${createHash('sha256').update(spreadModel()).digest('base64')}`
+for (const [what, options, bytesToAsk] of [
+  ['`revalidate` finds on the server', { cache: 'revalidate' }, 1], ['has the wanted hash', { integrity }, 0]
+] as const) {
+  test(`another version, which ${what}, is resumed while the old one is still stored`, async ({ shared }) => {
+    const { path, url, rewrite, requests } = await scripted(shared, { always: { size: SIZE + MIB } })
+    await load(shared, {}, path)
+    await rewrite({ then: Array<Reply>(5 + bytesToAsk).fill({ hold: null }), always: { hold: 0 } })
+    await shared.evaluate(async ([path, options, bytes]) => {
+      const abort = new AbortController()
+      const loading = window.load(path, { ...options, signal: abort.signal }).catch(error => error)
+      const begun = async () => (await window.tritloom.BitNet.cache.list()).find(({ complete }) => !complete)
+      while ((await begun())?.bytes !== bytes) await new Promise(resolve => setTimeout(resolve, 20))
+      abort.abort()
+      await loading
+    }, [path, options, HALF] as const)
+    await rewrite({})
+    const { notes } = await loadReporting(shared, path, options)
+    expect(notes).toContainEqual({ kind: 'resumed', bytes: HALF })
+    expect(sent(await requests())).toBe(SIZE - HALF + bytesToAsk)
+    await expectWhole(shared, path, url)
+  })
+}

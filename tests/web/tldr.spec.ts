@@ -112,6 +112,19 @@ test('works without a network after the first visit, page and model', async ({ p
   await expect(page.locator('#model-name')).toHaveText(/tiny-stories/, SLOW)
 })
 
+test('says that the model is kept only when all of it is', async ({ tldr: page }) => {
+  const state = page.locator('#offline-state')
+  await expect(state).toContainText('opens and sums up offline', SLOW)
+  const reported = async (phase: string, ...notes: object[]) => {
+    await page.evaluate(detail => { document.dispatchEvent(new CustomEvent('tldr-progress', { detail })) }, { phase, notes })
+    return state.textContent()
+  }
+  await reported('ready')
+  expect(await reported('storing')).not.toContain('sums up offline')
+  expect(await reported('ready', { kind: 'not-stored', why: 'full' })).not.toContain('sums up offline')
+  expect(await reported('stored')).toContain('sums up offline')
+})
+
 test('sums up what the reader pastes', async ({ tldr: page }) => {
   await sumUpOwn(page, '   ')
   await expect(error(page)).toContainText('no text')

@@ -122,6 +122,31 @@ test('from another origin, whose worker is made by blob', async ({ page, context
   expect(await told(page)).toEqual(['first tldr-start', 'first tldr-done'])
 })
 
+test('when the worker of its model was killed, the next summary loads the model again', async ({ page }) => {
+  await page.addInitScript(() => {
+    const workers: Worker[] = []
+    window.Worker = class extends Worker {
+      constructor(url: string | URL, options?: WorkerOptions) {
+        super(url, options)
+        workers.push(this)
+      }
+    }
+    Object.assign(window, { workers })
+  })
+  await visit(page, '/tests/web/widget.html', '/pkg/widget.js')
+  await page.locator('#first').evaluate(widget => widget.setAttribute('consent', 'given'))
+  await click(page, 'first', 'Sum it up')
+  await written(page, 'first')
+  await page.evaluate(() => (window as unknown as { workers: Worker[] }).workers.at(-1)!.terminate())
+  await expect.poll(async () => {
+    await click(page, 'first', 'Sum it up')
+    await expect(page.locator('#first').getByRole('button', { name: 'Sum it up', exact: true })).toBeVisible()
+    return told(page)
+  }).toContain('first tldr-error internal')
+  await click(page, 'first', 'Sum it up')
+  await written(page, 'first')
+})
+
 test('an element that names no model takes one revision, and only the file with its hash', async ({ page, context }) => {
   await visit(page, '/tests/web/widget.html', '/pkg/widget.js')
   await page.locator('#first').evaluate(widget => {
@@ -151,7 +176,10 @@ test('the browser\'s own model where the page prefers it, and the article of the
       availability: async () => Summarizer.state,
       create: async ({ type, length }: Record<string, string>) => ({
         inputQuota: 1000,
-        measureInputUsage: async (text: string) => text.length,
+        measureInputUsage: async (text: string) => {
+          if (Summarizer.state === 'broken') throw new Error('broken')
+          return text.length
+        },
         summarizeStreaming: (text: string) => {
           read.push(text)
           return new ReadableStream({
@@ -180,6 +208,13 @@ test('the browser\'s own model where the page prefers it, and the article of the
   expect(read[0]).toContain('the best day of the week')
   expect(read[0]).not.toContain('Subscribe')
   expect(read[1]).toBe('destroyed')
+
+  // One that cannot read is let go of too.
+  await page.evaluate(() => { (window as unknown as { Summarizer: { state: string } }).Summarizer.state = 'broken' })
+  await click(page, 'first', 'Sum it up')
+  await click(page, 'first', 'Download')
+  await expect(page.locator('#first').getByRole('alert')).toContainText('broken')
+  expect(await page.evaluate(() => (window as unknown as { Summarizer: { read: string[] } }).Summarizer.read.slice(2))).toEqual(['destroyed'])
 
   // A text too long for it, and a browser that cannot: our model asks.
   for (const state of ['available', 'unavailable']) {

@@ -1,6 +1,7 @@
 // Workers: the package's own, the caller's, of another origin, of another release; and how they
 // end.
 import { expect, failure, GOLDEN_MODEL, RANDOM_MODEL, test } from './harness'
+import { PORT } from './ports'
 
 test("a caller's own worker, for one model after the other", async ({ harness }) => {
   const found = await harness.evaluate(async url => {
@@ -91,6 +92,51 @@ test('the package from another origin, as from a CDN', async ({ page }) => {
     return model.info.bytes
   }, RANDOM_MODEL)
   expect(bytes).toBe(555_936)
+})
+
+test('the package from another origin: a thread for storage that does not load is no error of the load', async ({ page, context }) => {
+  await context.route('**/pkg/threads/disk-worker.js', route => route.abort())
+  await page.goto('/tests/web/harness.html')
+  const stored = await page.evaluate(async url => {
+    const origin = location.origin.replace(/(\d+)$/, port => String(Number(port) + 1))
+    const { BitNet } = await import(`${origin}/pkg/index.js`) as typeof import('../../pkg/index.js')
+    const model = await BitNet.load(url)
+    await model.stored
+    await model.logits(Uint32Array.of(1))
+    return BitNet.cache.list()
+  }, RANDOM_MODEL)
+  expect(stored).toMatchObject([{ complete: true }])
+})
+
+test('in a page without https, a load says what is missing', async ({ page, context }) => {
+  await context.route('http://insecure.test/**', async route => {
+    const { pathname } = new URL(route.request().url())
+    await route.fulfill({ response: await route.fetch({ url: `http://localhost:${PORT}${pathname}` }) })
+  })
+  await page.goto('http://insecure.test/tests/web/harness.html')
+  await page.waitForFunction(() => window.tritloom)
+  for (const worker of [true, false]) {
+    const found = await failure(page, `await BitNet.load('${RANDOM_MODEL}', { worker: ${worker} })`)
+    expect(found).toEqual({ code: 'no-webgpu', message: expect.stringContaining('https') })
+  }
+})
+
+test("a worker of the package's own that fails is ended, and with it what it has of the GPU", async ({ page }) => {
+  await page.goto('/tests/web/harness.html')
+  await page.waitForFunction(() => window.tritloom)
+  const code = await page.evaluate(async url => {
+    const script = `import '${location.origin}/pkg/protocol/worker.js'; addEventListener('message', ({ data }) => { if (data.method === 'logits') throw new Error('boom') })`
+    const address = URL.createObjectURL(new Blob([script], { type: 'text/javascript' }))
+    window.Worker = class extends Worker {
+      constructor(_: string | URL, options?: WorkerOptions) {
+        super(address, options)
+      }
+    }
+    window.model = await window.tritloom.BitNet.load(url)
+    return window.model.logits(Uint32Array.of(1)).then(() => 'none', error => error.code)
+  }, RANDOM_MODEL)
+  expect(code).toBe('internal')
+  await expect.poll(() => page.workers().length).toBe(0)
 })
 
 test('an exception that passes through the crate rejects what is in flight and what comes', async ({ page }) => {

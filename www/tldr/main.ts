@@ -8,8 +8,8 @@ const kept = { model: false, pages: false }
 
 document.addEventListener('tldr-progress', event => {
   const { phase, notes } = (event as CustomEvent<Progress>).detail
-  if (phase !== 'ready') return
-  kept.model = notes.every(note => note.kind !== 'not-stored')
+  if (phase !== 'ready' && phase !== 'storing' && phase !== 'stored') return
+  kept.model = phase !== 'storing' && notes.every(note => note.kind !== 'not-stored')
   show()
 })
 

@@ -76,24 +76,33 @@ impl<'a> Load<'a> {
         self.opening.reporter.note(Note::NotStored { why: error.to_string() });
     }
 
-    /// The record of the address, if something is stored. With `revalidate`, a whole file does not
-    /// count if the server has another one. It stays until the new one is stored.
+    /// The record of the address, if something is stored. A whole file does not count if it may not
+    /// be used, or, with `revalidate`, if the server has another one. Then the record is that of a new
+    /// file that has begun to come. The old one stays until the new one is stored.
     pub(super) async fn find(&self) -> Option<Manifest> {
-        let found = match self.storage.as_ref()?.find(&self.address.url).await {
-            Ok(file) => file?,
-            Err(error) => {
-                warn(&format!("the stored model cannot be read: {error}"));
-                return None;
-            }
-        };
-        let is_asked = self.cache == CacheMode::Revalidate && found.complete;
-        (!is_asked || self.is_current(&found).await).then_some(found)
+        let found = self.record(None).await?;
+        let is_asked = self.cache == CacheMode::Revalidate;
+        let is_wanted =
+            !found.complete || self.allows_stored() && (!is_asked || self.is_current(&found).await);
+        if is_wanted { Some(found) } else { self.record(Some(&found.id)).await }
+    }
+
+    async fn record(&self, not: Option<&str>) -> Option<Manifest> {
+        let found = self.storage.as_ref()?.find(&self.address.url, not).await;
+        found.unwrap_or_else(|error| {
+            warn(&format!("the stored model cannot be read: {error}"));
+            None
+        })
     }
 
     /// The file, if it is complete and may be used.
     pub(super) fn complete<'m>(&self, found: &'m Option<Manifest>) -> Option<&'m Manifest> {
-        let allowed = self.cache != CacheMode::Refresh && self.restarts.allow_stored();
-        found.as_ref().filter(|file| file.complete && allowed)
+        found.as_ref().filter(|file| file.complete && self.allows_stored())
+    }
+
+    /// Whether a whole stored file may be used.
+    fn allows_stored(&self) -> bool {
+        self.cache != CacheMode::Refresh && self.restarts.allow_stored()
     }
 
     /// The error if only a stored file is allowed and there is none.

@@ -99,10 +99,15 @@ impl Storage {
         .await
     }
 
-    /// The record of `url`: of the complete file, else of the incomplete one with the most bytes.
-    /// Marks it as used, and removes parts that the browser has lost from the record.
-    pub(in crate::web) async fn find(&self, url: &str) -> Result<Option<Manifest>> {
-        let (this, url) = (self.clone(), url.to_owned());
+    /// The record of `url`: of the complete file, else of the incomplete one with the most bytes; never
+    /// the one with the id `not`. Marks it as used, and removes parts that the browser has lost from
+    /// the record.
+    pub(in crate::web) async fn find(
+        &self,
+        url: &str,
+        not: Option<&str>,
+    ) -> Result<Option<Manifest>> {
+        let (this, url, not) = (self.clone(), url.to_owned(), not.map(str::to_owned));
         detached(async move {
             // Another tab may write a part and its record at any time. So the record is read before
             // the sizes, and only parts that it had then can be missing.
@@ -114,7 +119,7 @@ impl Storage {
             let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
             let mut found: Option<Manifest> = None;
             for mut file in files(&transaction).await? {
-                if file.url != url {
+                if file.url != url || not.as_ref() == Some(&file.id) {
                     continue;
                 }
                 let (id, size) = (file.id.clone(), sizes.of(&file.id));
@@ -129,9 +134,12 @@ impl Storage {
             }
             if let Some(file) = &mut found {
                 file.used = js_sys::Date::now();
-                put(&transaction, file).await?;
+                match save(transaction, file).await {
+                    // The record stays as it was. The bytes can be read all the same.
+                    Ok(()) | Err(Error::StorageFull(_)) => {}
+                    Err(error) => return Err(error),
+                }
             }
-            end(transaction).await?;
             Ok(found)
         })
         .await
@@ -239,8 +247,7 @@ impl Storage {
             let transaction = this.begin(&[FILES], TransactionMode::ReadWrite)?;
             let mut file = file(&transaction, &id).await?;
             file.sha256 = Some(sha256);
-            put(&transaction, &file).await?;
-            end(transaction).await
+            save(transaction, &file).await
         })
         .await
     }
@@ -258,8 +265,7 @@ impl Storage {
                 let key = part_key(&id, part.key);
                 store.delete(key).map_err(failed)?.await.map_err(failed)?;
             }
-            put(&transaction, &file).await?;
-            end(transaction).await
+            save(transaction, &file).await
         })
         .await
     }
@@ -408,6 +414,12 @@ async fn put(transaction: &Transaction, file: &Manifest) -> Result<()> {
     let store = transaction.object_store(FILES).map_err(failed)?;
     store.put(&record, None).map_err(failed)?.await.map_err(failed)?;
     Ok(())
+}
+
+/// Writes a record, and ends the transaction.
+async fn save(transaction: Transaction, file: &Manifest) -> Result<()> {
+    put(&transaction, file).await?;
+    end(transaction).await
 }
 
 /// Removes from the record the parts whose bytes are gone. `is_gone` says whether the bytes of a

@@ -54,12 +54,13 @@ impl Storage {
     }
 
     /// The models that may be deleted for `url`, the least recently used one first. No tab loads or
-    /// uses them. While the locks are held, a tab that starts to load one of them waits.
-    async fn idle(&self, url: &str) -> (Vec<StoredModel>, Vec<[Lock; 2]>) {
-        let (mut idle, mut locks) = (Vec::new(), Vec::new());
+    /// uses them. While the locks are held, a tab that starts to load one of them waits, and so does
+    /// one that looks for room.
+    async fn idle(&self, url: &str) -> (Vec<StoredModel>, Vec<Lock>) {
+        let (mut idle, mut locks) = (Vec::new(), vec![Lock::to_make_room().await]);
         for model in eviction_order(self.list().await.unwrap_or_default(), url) {
             if let Some(both) = Lock::to_delete(&model.url).await {
-                locks.push(both);
+                locks.extend(both);
                 idle.push(model);
             }
         }
