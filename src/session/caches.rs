@@ -291,7 +291,7 @@ impl Caches {
         let busy = self.all.values().filter(|cached| cached.busy);
         let after = busy.map(|cached| cached.room.start).filter(|&start| start > own.start).min();
         let most = match after {
-            // It gets more in its place, or all in another.
+            // It gets more where it is, or all elsewhere.
             Some(after) => self.not_busy().max(after - own.start),
             None => self.not_busy() + own.len(),
         };
