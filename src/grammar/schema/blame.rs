@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::at::At;
 use super::references::target;
-use super::walk::Walk;
+use super::walk::plain;
 use super::with_options;
 use crate::error::Error;
 use crate::limits::{limits, without_panics};
@@ -51,7 +51,7 @@ impl<'a> Search<'a> {
 
     /// What llguidance says of a part by itself, if it refuses it.
     fn said_of(&self, pointer: &str, schema: &Value) -> Option<String> {
-        let plain = Walk::new(self.root).plain(schema, &At::Pointed(pointer)).ok()?;
+        let plain = plain(self.root, schema, &At::Pointed(pointer)).ok()?;
         said_of(with_options(plain))
     }
 
@@ -102,8 +102,15 @@ fn said_of(plain: Value) -> Option<String> {
 
 /// The reason in our words. It goes on after the name of the part.
 fn reason(said: &str) -> String {
-    let short = |text: &str| text.chars().take(300).collect::<String>();
+    // llguidance writes regular expressions as trees there.
+    const EMPTY: &str = "Regex is empty";
+    let short = |text: &str| -> String {
+        text.lines().next().unwrap_or_default().chars().take(300).collect()
+    };
     match said.rsplit_once(UNSATISFIABLE) {
+        Some((_, why)) if why.starts_with(EMPTY) => {
+            "cannot be met: no string has this pattern, format and length".into()
+        }
         Some((_, why)) => format!("cannot be met: {}", short(why)),
         None => format!("is not supported: {}", short(said)),
     }

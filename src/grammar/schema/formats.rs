@@ -1,7 +1,7 @@
 //! The formats of strings.
 
 /// Formats that llguidance has regular expressions for.
-const KNOWN: [&str; 7] = ["duration", "email", "hostname", "ipv4", "ipv6", "uri", "uuid"];
+const KNOWN: [&str; 5] = ["duration", "ipv4", "ipv6", "uri", "uuid"];
 
 /// What a format asks of a string.
 pub(super) enum Format {
@@ -19,18 +19,27 @@ const DATE: &str = "(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])
 /// Times without leap seconds, which few programs read.
 const TIME: &str = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?(?:Z|[+\-](?:[01][0-9]|2[0-3]):[0-5][0-9])";
 
+/// Names of hosts within their limits of length, and without the hyphens that only encoded names have.
+const LABEL: &str = "[A-Za-z0-9]{1,20}(?:-[A-Za-z0-9]{1,20}){0,2}";
+
+/// The part of an address before the `@`, which may have 64 bytes.
+const MAILBOX: &str =
+    "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]{1,20}(?:[.][A-Za-z0-9!#$%&'*+/=?^_`{|}~-]{1,20}){0,2}";
+
 impl Format {
     pub(super) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "date" => Self::Pattern(format!("^{DATE}$")),
             "time" => Self::Pattern(format!("^{TIME}$")),
             "date-time" => Self::Pattern(format!("^{DATE}T{TIME}$")),
+            "hostname" => Self::Pattern(format!("^{LABEL}(?:[.]{LABEL}){{0,3}}$")),
+            "email" => Self::Pattern(format!("^{MAILBOX}@{LABEL}(?:[.]{LABEL}){{1,2}}$")),
             _ => Self::Known(KNOWN.iter().find(|known| **known == name)?),
         })
     }
 
     /// The names of all formats, for people.
     pub(super) fn names() -> String {
-        format!("date, date-time, time, {}", KNOWN.join(", "))
+        format!("date, date-time, email, hostname, time, {}", KNOWN.join(", "))
     }
 }

@@ -18,7 +18,6 @@ use serde_json::{Map, Value, json};
 
 use crate::error::Error;
 use at::At;
-use walk::Walk;
 
 /// Bytes of a schema at most.
 const MAX_BYTES: usize = 1 << 18;
@@ -48,7 +47,7 @@ pub(crate) fn checked(schema: &str) -> Result<Checked, Error> {
         Ok(given) => given,
         Err(error) => return whole.refuse(format!("cannot be read as JSON: {error}")),
     };
-    let plain = Walk::new(&given).plain(&given, &whole)?;
+    let plain = walk::plain(&given, &given, &whole)?;
     Ok(Checked { plain: with_options(plain), given })
 }
 
@@ -61,17 +60,10 @@ impl Checked {
 
 /// A schema of any object, as `json_object` asks for it.
 pub(crate) fn any_object() -> Value {
-    // As llguidance has it, but its numbers could be too large to be read.
-    let any = json!({ "$ref": "#/$defs/any" });
     with_options(json!({
         "type": "object",
-        "additionalProperties": any,
-        "$defs": { "any": { "anyOf": [
-            { "type": ["null", "boolean", "string"] },
-            { "type": "number", "minimum": -numbers::MAX, "maximum": numbers::MAX },
-            { "type": "array", "items": any },
-            { "type": "object", "additionalProperties": any },
-        ] } },
+        "additionalProperties": { "$ref": walk::ANY },
+        "$defs": { "any": walk::any() },
     }))
 }
 

@@ -58,7 +58,13 @@ pub(super) fn write(
     if is_exclusive("exclusiveMaximum") {
         below = most.take();
     }
-    let limit = if only_integers { MAX_INTEGER } else { MAX };
+    let step = number("multipleOf")?;
+    let limit = match step {
+        _ if only_integers => MAX_INTEGER,
+        // A double must hold every digit of a multiple.
+        Some(step) => scale(step).map_or(MAX_INTEGER, |scale| (MAX_INTEGER / scale).floor()),
+        None => MAX,
+    };
     let least = [least, above.map(|bound| next(bound, only_integers)), Some(-limit)];
     let most = [most, below.map(|bound| -next(-bound, only_integers)), Some(limit)];
     let least = least.into_iter().flatten().fold(f64::NEG_INFINITY, f64::max);
@@ -70,7 +76,7 @@ pub(super) fn write(
         }
         plain.insert(key.into(), value(bound));
     }
-    if let Some(step) = number("multipleOf")? {
+    if let Some(step) = step {
         if step <= 0.0 {
             return at.key("multipleOf").refuse("must be greater than 0");
         }
@@ -95,12 +101,17 @@ fn value(number: f64) -> Value {
     }
 }
 
+/// The power of ten that makes `step` whole.
+fn scale(step: f64) -> Option<f64> {
+    let mut scales = [1.0, 10.0, 100.0, 1000.0, 1e4, 1e5, 1e6].into_iter();
+    scales.find(|scale| (step * scale).fract() == 0.0)
+}
+
 /// Whether the least common multiple of these can be computed in 32 bits.
 pub(super) fn fit_together(multiples: &[f64]) -> bool {
-    let scale = [1.0, 10.0, 100.0, 1000.0, 1e4, 1e5, 1e6]
-        .into_iter()
-        .find(|scale| multiples.iter().all(|step| (step * scale).fract() == 0.0));
-    let Some(scale) = scale else { return false };
+    let scales: Option<Vec<f64>> = multiples.iter().map(|step| scale(*step)).collect();
+    let Some(scales) = scales else { return false };
+    let scale = scales.into_iter().fold(1.0, f64::max);
     let mut whole: Vec<u64> = multiples.iter().map(|step| (step * scale) as u64).collect();
     whole.sort_unstable();
     match whole[..] {

@@ -90,100 +90,175 @@ const UNSUPPORTED: [&str; 17] = [
     "$id",
 ];
 
+/// Keywords whose meaning llguidance finds by intersecting schemas.
+const PARTS: [&str; 6] = ["$ref", "allOf", "anyOf", "const", "enum", "oneOf"];
+
+/// Keywords that only say something about others, or about nothing.
+const NOTES: usize = 8;
+
+/// The definition of any value.
+pub(super) const ANY: &str = "#/$defs/any";
+
+/// Any value. llguidance has it too, but its numbers could be too large to be read.
+pub(super) fn any() -> Value {
+    let any = json!({ "$ref": ANY });
+    json!({ "anyOf": [
+        { "type": ["null", "boolean", "string"] },
+        { "type": "number", "minimum": -numbers::MAX, "maximum": numbers::MAX },
+        { "type": "array", "items": any },
+        { "type": "object", "additionalProperties": any },
+    ] })
+}
+
+/// Whether a keyword says something about values.
+fn is_keyword(key: &str) -> bool {
+    KEYWORDS[..KEYWORDS.len() - NOTES].contains(&key)
+}
+
+/// Whether llguidance intersects schemas to find the meaning of `schema`.
+fn is_intersected(schema: &Map<String, Value>) -> bool {
+    let parts = PARTS.iter().filter(|key| schema.contains_key(**key)).count();
+    let is_own = |key: &String| is_keyword(key) && !PARTS.contains(&&**key);
+    let all_of = schema.get("allOf").and_then(Value::as_array).map_or(0, Vec::len);
+    parts + usize::from(schema.keys().any(is_own)) > 1 || all_of > 1
+}
+
+/// What is around a schema.
+#[derive(Clone, Copy)]
+struct Around {
+    /// How many schemas.
+    depth: usize,
+    /// Whether the schema is intersected with another.
+    is_intersected: bool,
+}
+
+/// The plainer form of `schema`, a part of `root`, with the definitions that it needs.
+pub(super) fn plain(root: &Value, schema: &Value, at: &At<'_>) -> Result<Value, Error> {
+    let mut walk = Walk {
+        root,
+        numbers: HashMap::new(),
+        definitions: Vec::new(),
+        pointers: Vec::new(),
+        n_schemas: 0,
+        n_values: 0,
+        has_any: false,
+        is_recursive: false,
+        multiples: Vec::new(),
+    };
+    let plain = walk.schema(schema, at, Around { depth: 0, is_intersected: false })?;
+    walk.finished(plain, at)
+}
+
 /// Writes the plainer form of a schema and of all that it refers to.
-pub(super) struct Walk<'a> {
+struct Walk<'a> {
     root: &'a Value,
-    /// The number of each definition, by the pointer to what was given.
-    numbers: HashMap<String, usize>,
-    definitions: Vec<Value>,
+    /// The number of each definition, by the pointer to what was given and by whether it is
+    /// intersected.
+    numbers: HashMap<(String, bool), usize>,
+    /// The definitions. Those whose walk has not ended are `None`.
+    definitions: Vec<Option<Value>>,
     pointers: Vec<String>,
     n_schemas: usize,
     n_values: usize,
+    /// Whether there is a reference to [`any`].
+    has_any: bool,
+    /// Whether there is a reference to a schema around it.
+    is_recursive: bool,
     /// Every `multipleOf`.
     multiples: Vec<f64>,
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(root: &'a Value) -> Self {
-        Self {
-            root,
-            numbers: HashMap::new(),
-            definitions: Vec::new(),
-            pointers: Vec::new(),
-            n_schemas: 0,
-            n_values: 0,
-            multiples: Vec::new(),
-        }
-    }
-
-    /// The plainer form of `schema`, a part of the root, with the definitions that it needs.
-    pub(super) fn plain(mut self, schema: &'a Value, at: &At<'_>) -> Result<Value, Error> {
-        let mut plain = self.schema(schema, at, 0)?;
-        let possible = possible(&self.definitions);
+    /// Leaves out what no value can meet, and adds the definitions.
+    fn finished(self, mut plain: Value, at: &At<'_>) -> Result<Value, Error> {
+        let mut definitions: Vec<Value> = self.definitions.into_iter().flatten().collect();
+        let possible = possible(&definitions);
         if !can_end(&plain, &possible) {
-            let endless = possible.iter().position(|possible| !possible);
-            return match endless {
-                Some(n) => {
-                    At::Pointed(&self.pointers[n]).refuse("cannot be met: no value of it ends")
-                }
+            let why = "cannot be met: no value of it ends";
+            return match possible.iter().position(|possible| !possible) {
+                Some(n) => At::Pointed(&self.pointers[n]).refuse(why),
                 None => at.refuse("cannot be met"),
             };
         }
         without_the_impossible(&mut plain, &possible);
-        self.definitions.iter_mut().for_each(|one| without_the_impossible(one, &possible));
-        match &mut plain {
-            Value::Object(map) if !self.definitions.is_empty() => {
-                let named = self.definitions.into_iter().enumerate();
-                let named: Map<_, _> = named.map(|(n, one)| (n.to_string(), one)).collect();
-                map.insert("$defs".into(), Value::Object(named));
-            }
-            _ => {}
+        definitions.iter_mut().for_each(|one| without_the_impossible(one, &possible));
+        let named = definitions.into_iter().enumerate();
+        let mut named: Map<_, _> = named.map(|(n, one)| (n.to_string(), one)).collect();
+        if self.has_any {
+            named.insert("any".into(), any());
+        }
+        if let Value::Object(plain) = &mut plain {
+            plain.insert("$defs".into(), Value::Object(named));
         }
         Ok(plain)
     }
 
-    fn schema(&mut self, schema: &'a Value, at: &At<'_>, depth: usize) -> Result<Value, Error> {
+    fn schema(&mut self, schema: &'a Value, at: &At<'_>, around: Around) -> Result<Value, Error> {
         self.n_schemas += 1;
         if self.n_schemas > MAX_SCHEMAS {
             return at.refuse(format!("is one schema more than {MAX_SCHEMAS}, which is the limit"));
         }
-        if depth > MAX_DEPTH {
+        if around.depth > MAX_DEPTH {
             return at.refuse(format!("is deeper than {MAX_DEPTH} schemas, which is the limit"));
         }
+        let is_root = std::ptr::eq(schema, self.root);
         let schema = match schema {
-            Value::Bool(_) => return Ok(schema.clone()),
+            Value::Bool(true) => return Ok(self.any(around)),
+            Value::Bool(false) => return Ok(schema.clone()),
             Value::Object(schema) => schema,
             _ => return at.refuse("must be an object or a boolean"),
         };
         for (key, value) in schema {
-            check_keyword(key, value, &at.key(key), depth)?;
+            check_keyword(key, value, &at.key(key), is_root)?;
         }
+        let is_intersected = is_intersected(schema);
+        let within = Around {
+            depth: around.depth + 1,
+            is_intersected: around.is_intersected || is_intersected,
+        };
         let mut plain = Map::new();
         let mut all_of = Vec::new();
-        self.own(schema, at, depth, &mut plain, &mut all_of)?;
+        self.own(schema, at, within, &mut plain, &mut all_of)?;
         self.listed(schema, at, &mut plain)?;
         for (n, part) in list(schema, "allOf", at)?.iter().enumerate() {
-            all_of.push(self.schema(part, &at.key("allOf").index(n), depth + 1)?);
+            all_of.push(self.schema(part, &at.key("allOf").index(n), within)?);
         }
-        let one_of = self.options(schema, "oneOf", at, depth)?;
+        let one_of = self.options(schema, "oneOf", at, within)?;
         if let (Some(_), Some(given)) = (&one_of, schema.get("oneOf").and_then(Value::as_array)) {
             self.check_disjoint(given, &at.key("oneOf"))?;
         }
-        let any_of = self.options(schema, "anyOf", at, depth)?;
+        let any_of = self.options(schema, "anyOf", at, within)?;
         for options in [any_of, one_of].into_iter().flatten() {
             match plain.contains_key("anyOf") {
                 false => drop(plain.insert("anyOf".into(), Value::Array(options))),
                 true => all_of.push(json!({ "anyOf": options })),
             }
         }
+        if let Some(reference) = schema.get("$ref") {
+            let number = self.definition(reference, &at.key("$ref"), within)?;
+            plain.insert("$ref".into(), format!("#/$defs/{number}").into());
+        }
+        // The intersection with `any` is the same with smaller numbers, unless it would be endless.
+        if is_intersected && !around.is_intersected && !self.is_recursive {
+            all_of.push(self.any(around));
+        }
         if !all_of.is_empty() {
             plain.insert("allOf".into(), Value::Array(all_of));
         }
-        if let Some(reference) = schema.get("$ref") {
-            let number = self.definition(reference, &at.key("$ref"), depth)?;
-            plain.insert("$ref".into(), format!("#/$defs/{number}").into());
+        match plain.is_empty() {
+            true => Ok(self.any(around)),
+            false => Ok(Value::Object(plain)),
         }
-        Ok(Value::Object(plain))
+    }
+
+    /// The schema of any value. Within an intersection it is llguidance's own: two that refer to
+    /// themselves could not be intersected.
+    fn any(&mut self, around: Around) -> Value {
+        self.has_any |= !around.is_intersected;
+        match around.is_intersected {
+            true => json!({}),
+            false => json!({ "$ref": ANY }),
+        }
     }
 
     /// The keywords that say something about values of one type.
@@ -191,7 +266,7 @@ impl<'a> Walk<'a> {
         &mut self,
         schema: &'a Map<String, Value>,
         at: &At<'_>,
-        depth: usize,
+        within: Around,
         plain: &mut Map<String, Value>,
         all_of: &mut Vec<Value>,
     ) -> Result<(), Error> {
@@ -200,8 +275,8 @@ impl<'a> Walk<'a> {
             plain.insert("type".into(), given.clone());
         }
         self.strings(schema, at, plain, all_of)?;
-        self.arrays(schema, at, depth, plain)?;
-        self.objects(schema, at, depth, plain)?;
+        self.arrays(schema, at, within, plain)?;
+        self.objects(schema, at, within, plain)?;
         let kinds = schema.get("type").and_then(|_| types(&Value::Object(schema.clone())));
         let is = |kind| kinds.as_ref().is_some_and(|kinds| kinds.contains(&kind));
         // Without a type, other keywords of one type make llguidance write all types.
@@ -214,6 +289,15 @@ impl<'a> Walk<'a> {
                 let why = "has too many digits, alone or beside another of the schema";
                 return at.key("multipleOf").refuse(why);
             }
+        }
+        if !within.is_intersected && (is("array") || of_any_type) && !plain.contains_key("items") {
+            plain.insert("items".into(), self.any(within));
+        }
+        if !within.is_intersected
+            && (is("object") || of_any_type)
+            && !plain.contains_key("additionalProperties")
+        {
+            plain.insert("additionalProperties".into(), self.any(within));
         }
         Ok(())
     }
@@ -254,7 +338,7 @@ impl<'a> Walk<'a> {
         &mut self,
         schema: &'a Map<String, Value>,
         at: &At<'_>,
-        depth: usize,
+        within: Around,
         plain: &mut Map<String, Value>,
     ) -> Result<(), Error> {
         counts(schema, ["minItems", "maxItems"], at, plain)?;
@@ -265,13 +349,13 @@ impl<'a> Walk<'a> {
         };
         let mut items = Vec::new();
         for (n, item) in list(schema, first, at)?.iter().enumerate() {
-            items.push(self.schema(item, &at.key(first).index(n), depth + 1)?);
+            items.push(self.schema(item, &at.key(first).index(n), within)?);
         }
         if !items.is_empty() {
             plain.insert("prefixItems".into(), Value::Array(items));
         }
         if let Some(item) = schema.get(rest) {
-            let item = self.schema(item, &at.key(rest), depth + 1)?;
+            let item = self.schema(item, &at.key(rest), within)?;
             plain.insert("items".into(), item);
         }
         Ok(())
@@ -281,7 +365,7 @@ impl<'a> Walk<'a> {
         &mut self,
         schema: &'a Map<String, Value>,
         at: &At<'_>,
-        depth: usize,
+        within: Around,
         plain: &mut Map<String, Value>,
     ) -> Result<(), Error> {
         counts(schema, ["minProperties", "maxProperties"], at, plain)?;
@@ -309,12 +393,12 @@ impl<'a> Walk<'a> {
                     "properties" => name.clone(),
                     _ => plain_pattern(Some(name), &at)?,
                 };
-                properties.insert(name, self.schema(property, &at, depth + 1)?);
+                properties.insert(name, self.schema(property, &at, within)?);
             }
             plain.insert(key.into(), Value::Object(properties));
         }
         if let Some(more) = schema.get("additionalProperties") {
-            let more = self.schema(more, &at.key("additionalProperties"), depth + 1)?;
+            let more = self.schema(more, &at.key("additionalProperties"), within)?;
             plain.insert("additionalProperties".into(), more);
         }
         let is_open = plain.get("additionalProperties") != Some(&Value::Bool(false))
@@ -385,14 +469,14 @@ impl<'a> Walk<'a> {
         schema: &'a Map<String, Value>,
         key: &'static str,
         at: &At<'_>,
-        depth: usize,
+        within: Around,
     ) -> Result<Option<Vec<Value>>, Error> {
         if !schema.contains_key(key) {
             return Ok(None);
         }
         let mut options = Vec::new();
         for (n, option) in list(schema, key, at)?.iter().enumerate() {
-            options.push(self.schema(option, &at.key(key).index(n), depth + 1)?);
+            options.push(self.schema(option, &at.key(key).index(n), within)?);
         }
         match options.is_empty() {
             true => at.key(key).refuse("must have a schema at least"),
@@ -416,31 +500,38 @@ impl<'a> Walk<'a> {
     }
 
     /// The number of the definition to which `reference` points.
-    fn definition(&mut self, reference: &Value, at: &At<'_>, depth: usize) -> Result<usize, Error> {
+    fn definition(
+        &mut self,
+        reference: &Value,
+        at: &At<'_>,
+        within: Around,
+    ) -> Result<usize, Error> {
         let Some(reference) = reference.as_str() else { return at.refuse("must be a string") };
         let (pointer, schema) = match target(self.root, reference) {
             Ok(Some(target)) => target,
             Ok(None) => return at.refuse("leads to nothing"),
             Err(why) => return at.refuse(why),
         };
-        if let Some(number) = self.numbers.get(&pointer) {
+        let key = (pointer.clone(), within.is_intersected);
+        if let Some(number) = self.numbers.get(&key) {
+            self.is_recursive |= self.definitions[*number].is_none();
             return Ok(*number);
         }
         let number = self.definitions.len();
-        self.numbers.insert(pointer.clone(), number);
-        self.definitions.push(Value::Bool(true));
+        self.numbers.insert(key, number);
+        self.definitions.push(None);
         self.pointers.push(pointer.clone());
-        self.definitions[number] = self.schema(schema, &At::Pointed(&pointer), depth + 1)?;
+        self.definitions[number] = Some(self.schema(schema, &At::Pointed(&pointer), within)?);
         Ok(number)
     }
 }
 
 /// Refuses keywords that are not supported, and names that differ from a keyword only in case. All
 /// other names are notes, as JSON Schema has it.
-fn check_keyword(key: &str, value: &Value, at: &At<'_>, depth: usize) -> Result<(), Error> {
+fn check_keyword(key: &str, value: &Value, at: &At<'_>, is_root: bool) -> Result<(), Error> {
     if UNSUPPORTED.contains(&key) {
         let says_nothing = match key {
-            "$id" => depth == 0,
+            "$id" => is_root,
             "uniqueItems" => value == &Value::Bool(false),
             "propertyNames" => {
                 [json!(true), json!({}), json!({ "type": "string" })].contains(value)
