@@ -138,5 +138,8 @@ impl Matcher {
 
 fn too_complex(error: &impl ToString) -> Error {
     let said = error.to_string();
-    Error::TooComplex(said.trim_end_matches("\n<non-verbose/>").chars().take(300).collect())
+    Error::TooComplex(match said.lines().next() {
+        Some("NoExtensionBias") => "no token may follow".into(),
+        said => said.unwrap_or_default().chars().take(300).collect(),
+    })
 }

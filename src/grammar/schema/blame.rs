@@ -104,12 +104,16 @@ fn said_of(plain: Value) -> Option<String> {
 fn reason(said: &str) -> String {
     // llguidance writes regular expressions as trees there.
     const EMPTY: &str = "Regex is empty";
+    const UNKNOWN: &str = "Unable to determine if regex is empty";
     let short = |text: &str| -> String {
         text.lines().next().unwrap_or_default().chars().take(300).collect()
     };
     match said.rsplit_once(UNSATISFIABLE) {
         Some((_, why)) if why.starts_with(EMPTY) => {
             "cannot be met: no string has this pattern, format and length".into()
+        }
+        None if said.contains(UNKNOWN) => {
+            "is not supported: its pattern, format and length are too complex together".into()
         }
         Some((_, why)) => format!("cannot be met: {}", short(why)),
         None => format!("is not supported: {}", short(said)),

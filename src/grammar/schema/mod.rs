@@ -13,6 +13,7 @@ mod numbers;
 mod possible;
 mod references;
 mod walk;
+mod weigh;
 
 use serde_json::{Map, Value, json};
 

@@ -15,8 +15,13 @@ const MAX_INTEGER: f64 = 9_007_199_254_740_991.0;
 /// The least number greater than 0 of an answer that must be greater than 0.
 const LEAST: f64 = 1e-30;
 
-/// The largest product of two `multipleOf`, which llguidance computes in 32 bits.
-const MAX_MULTIPLE: u64 = u32::MAX as u64;
+/// The largest product of two `multipleOf`, which llguidance computes in 32 bits, and the largest
+/// `multipleOf`, to which it adds a digit in 32 bits.
+const MAX_PRODUCT: u64 = u32::MAX as u64;
+const MAX_MULTIPLE: u64 = 100_000_000;
+
+/// Characters of a bound at most. llguidance writes a regular expression with brackets for each.
+const MAX_DIGITS: usize = 60;
 
 const KEYS: [&str; 5] =
     ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
@@ -74,6 +79,9 @@ pub(super) fn write(
             return at
                 .refuse(format!("has a {key} of more than {limit:e}, which is not supported"));
         }
+        if bound.to_string().len() > MAX_DIGITS {
+            return at.refuse(format!("has a {key} of more than {MAX_DIGITS} digits"));
+        }
         plain.insert(key.into(), value(bound));
     }
     if let Some(step) = step {
@@ -115,8 +123,9 @@ pub(super) fn fit_together(multiples: &[f64]) -> bool {
     let mut whole: Vec<u64> = multiples.iter().map(|step| (step * scale) as u64).collect();
     whole.sort_unstable();
     match whole[..] {
-        [.., second, first] => first.saturating_mul(second) <= MAX_MULTIPLE,
-        _ => true,
+        [.., second, first] => first <= MAX_MULTIPLE && first.saturating_mul(second) <= MAX_PRODUCT,
+        [first] => first <= MAX_MULTIPLE,
+        [] => true,
     }
 }
 

@@ -90,6 +90,6 @@ pub(super) fn without_the_impossible(schema: &mut Value, possible: &[bool]) {
 }
 
 /// The number of the definition to which a plain reference points.
-fn definition(reference: &Value) -> Option<usize> {
+pub(super) fn definition(reference: &Value) -> Option<usize> {
     reference.as_str()?.strip_prefix("#/$defs/")?.parse().ok()
 }

@@ -7,20 +7,33 @@ use serde_json::{Map, Value, json};
 use super::at::At;
 use super::disjoint::are_disjoint;
 use super::formats::Format;
-use super::numbers;
 use super::possible::{can_end, possible, without_the_impossible};
 use super::references::target;
+use super::{numbers, weigh};
 use crate::error::Error;
 use crate::pattern::translated;
 
 /// Schemas within a schema at most.
-const MAX_SCHEMAS: usize = 2_000;
+const MAX_SCHEMAS: usize = 1_000;
 
 /// Schemas around a schema at most, those that refer to it included.
-const MAX_DEPTH: usize = 64;
+const MAX_DEPTH: usize = 128;
 
 /// Values of `enum` and `const` at most, all together, with the values within them.
 const MAX_VALUES: usize = 4_000;
+
+/// Keys of an object that are not required, at most. Any of them may follow another.
+const MAX_OPTIONAL: usize = 200;
+
+/// Options of a value at most, but for values that are listed. Each of them may be the one.
+pub(super) const MAX_OPTIONS: usize = 100;
+
+/// Patterns of keys at most, of one object and all together. Each is compared with each other.
+const MAX_KEY_PATTERNS: usize = 8;
+const MAX_ALL_KEY_PATTERNS: usize = 32;
+
+/// Patterns and formats of strings at most, all together.
+const MAX_PATTERNS: usize = 200;
 
 /// The largest count or length. A larger maximum means the same for an answer.
 const MAX_COUNT: u64 = 1_000_000;
@@ -139,8 +152,11 @@ pub(super) fn plain(root: &Value, schema: &Value, at: &At<'_>) -> Result<Value, 
         numbers: HashMap::new(),
         definitions: Vec::new(),
         pointers: Vec::new(),
+        intersections: Vec::new(),
         n_schemas: 0,
         n_values: 0,
+        n_patterns: 0,
+        n_key_patterns: 0,
         has_any: false,
         is_recursive: false,
         multiples: Vec::new(),
@@ -158,8 +174,12 @@ struct Walk<'a> {
     /// The definitions. Those whose walk has not ended are `None`.
     definitions: Vec<Option<Value>>,
     pointers: Vec<String>,
+    /// The pointers to the schemas that are intersections, and their plainer forms.
+    intersections: Vec<(String, Value)>,
     n_schemas: usize,
     n_values: usize,
+    n_patterns: usize,
+    n_key_patterns: usize,
     /// Whether there is a reference to [`any`].
     has_any: bool,
     /// Whether there is a reference to a schema around it.
@@ -182,6 +202,10 @@ impl<'a> Walk<'a> {
         }
         without_the_impossible(&mut plain, &possible);
         definitions.iter_mut().for_each(|one| without_the_impossible(one, &possible));
+        for (pointer, mut schema) in self.intersections {
+            without_the_impossible(&mut schema, &possible);
+            weigh::check(&schema, &definitions).or_else(|why| At::Pointed(&pointer).refuse(why))?;
+        }
         let named = definitions.into_iter().enumerate();
         let mut named: Map<_, _> = named.map(|(n, one)| (n.to_string(), one)).collect();
         if self.has_any {
@@ -244,6 +268,9 @@ impl<'a> Walk<'a> {
         }
         if !all_of.is_empty() {
             plain.insert("allOf".into(), Value::Array(all_of));
+        }
+        if is_intersected && !around.is_intersected {
+            self.intersections.push((at.to_string(), Value::Object(plain.clone())));
         }
         match plain.is_empty() {
             true => Ok(self.any(around)),
@@ -310,6 +337,13 @@ impl<'a> Walk<'a> {
         all_of: &mut Vec<Value>,
     ) -> Result<(), Error> {
         counts(schema, ["minLength", "maxLength"], at, plain)?;
+        let named = ["pattern", "format"].into_iter().find(|key| schema.contains_key(*key));
+        self.n_patterns += usize::from(named.is_some());
+        if let Some(key) = named.filter(|_| self.n_patterns > MAX_PATTERNS) {
+            let why =
+                format!("is one pattern or format more than {MAX_PATTERNS}, which is the limit");
+            return at.key(key).refuse(why);
+        }
         let mut patterns = Vec::new();
         if let Some(pattern) = schema.get("pattern") {
             patterns.push(plain_pattern(pattern.as_str(), &at.key("pattern"))?);
@@ -369,19 +403,8 @@ impl<'a> Walk<'a> {
         plain: &mut Map<String, Value>,
     ) -> Result<(), Error> {
         counts(schema, ["minProperties", "maxProperties"], at, plain)?;
-        let mut required = HashSet::new();
-        if let Some(keys) = schema.get("required") {
-            let at = at.key("required");
-            let Value::Array(keys) = keys else { return at.refuse("must be an array of strings") };
-            for key in keys {
-                match key.as_str() {
-                    Some(key) => required.insert(key),
-                    None => return at.refuse("must be an array of strings"),
-                };
-                self.count_value(&at)?;
-            }
-            plain.insert("required".into(), keys.clone().into());
-        }
+        let required = self.required(schema, at, plain)?;
+        let mut n_optional = 0;
         for key in ["properties", "patternProperties"] {
             let Some(given) = schema.get(key) else { continue };
             let at = at.key(key);
@@ -390,10 +413,17 @@ impl<'a> Walk<'a> {
             for (name, property) in given {
                 let at = at.key(name);
                 let name = match key {
-                    "properties" => name.clone(),
-                    _ => plain_pattern(Some(name), &at)?,
+                    "properties" => {
+                        n_optional += usize::from(!required.contains(&**name));
+                        name.clone()
+                    }
+                    _ => self.key_pattern(name, properties.len(), &at)?,
                 };
                 properties.insert(name, self.schema(property, &at, within)?);
+            }
+            if n_optional > MAX_OPTIONAL {
+                let why = format!("has more than {MAX_OPTIONAL} keys that are not required");
+                return at.refuse(why);
             }
             plain.insert(key.into(), Value::Object(properties));
         }
@@ -410,6 +440,37 @@ impl<'a> Walk<'a> {
             return at.key("minProperties").refuse(why);
         }
         Ok(())
+    }
+
+    /// The keys that an object must have.
+    fn required(
+        &mut self,
+        schema: &'a Map<String, Value>,
+        at: &At<'_>,
+        plain: &mut Map<String, Value>,
+    ) -> Result<HashSet<&'a str>, Error> {
+        let Some(keys) = schema.get("required") else { return Ok(HashSet::new()) };
+        let at = at.key("required");
+        let names = keys.as_array().map(|keys| keys.iter().map(Value::as_str).collect());
+        let Some(Some(names)) = names else { return at.refuse("must be an array of strings") };
+        let names: HashSet<&str> = names;
+        if names.len() > MAX_SCHEMAS {
+            return at.refuse(format!("has more than {MAX_SCHEMAS} keys, which is the limit"));
+        }
+        plain.insert("required".into(), keys.clone());
+        Ok(names)
+    }
+
+    /// The plainer form of a pattern of keys, one of `n` and more of an object.
+    fn key_pattern(&mut self, pattern: &str, n: usize, at: &At<'_>) -> Result<String, Error> {
+        self.n_key_patterns += 1;
+        if n >= MAX_KEY_PATTERNS || self.n_key_patterns > MAX_ALL_KEY_PATTERNS {
+            return at.refuse(format!(
+                "is one pattern more than {MAX_KEY_PATTERNS} for one object or \
+                 {MAX_ALL_KEY_PATTERNS} for all, which are the limits"
+            ));
+        }
+        plain_pattern(Some(pattern), at)
     }
 
     /// The values that the schema lists.
@@ -478,9 +539,14 @@ impl<'a> Walk<'a> {
         for (n, option) in list(schema, key, at)?.iter().enumerate() {
             options.push(self.schema(option, &at.key(key).index(n), within)?);
         }
-        match options.is_empty() {
-            true => at.key(key).refuse("must have a schema at least"),
-            false => Ok(Some(options)),
+        let lists = |option: &&Value| ["const", "enum"].iter().any(|key| option.get(key).is_some());
+        let n_others = options.len() - options.iter().filter(lists).count();
+        match options.len() {
+            0 => at.key(key).refuse("must have a schema at least"),
+            _ if n_others > MAX_OPTIONS => at.key(key).refuse(format!(
+                "has more than {MAX_OPTIONS} schemas without `const` or `enum`, which is the limit"
+            )),
+            _ => Ok(Some(options)),
         }
     }
 
