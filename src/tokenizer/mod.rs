@@ -186,6 +186,19 @@ impl Tokenizer {
         self.encode_parts(&[Part { text, special: Special::None }])
     }
 
+    /// The tokens of a text in the midst of another: no space is put before it, and nothing in it
+    /// becomes a special token.
+    ///
+    /// Errors: as [`encode`](Self::encode).
+    pub fn encode_within(&self, text: &str) -> Result<Vec<u32>> {
+        let mut ids = Vec::new();
+        match &self.model {
+            Model::Bpe(model) => model.encode(text, &mut ids)?,
+            Model::Sentencepiece(model) => model.encode(text, false, &mut ids),
+        }
+        Ok(ids)
+    }
+
     /// The tokens of a text made of trusted and untrusted parts, such as a template filled with
     /// messages. A special token must be whole within one part. All other text is encoded as if
     /// there were no parts.

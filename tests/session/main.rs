@@ -7,6 +7,8 @@
 mod setup;
 #[path = "../support/mod.rs"]
 mod support;
+#[path = "../support/valid.rs"]
+mod valid;
 
 mod bundled;
 mod batch;
@@ -18,6 +20,7 @@ mod constraint;
 mod conversation;
 mod converted;
 mod families;
+mod format;
 mod formats;
 mod generate;
 mod goldens;
