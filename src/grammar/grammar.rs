@@ -104,6 +104,9 @@ impl Matcher {
                 false => Err(Error::Token(id)),
             };
         }
+        if id as usize >= self.vocabulary.n_tokens {
+            return Err(Error::Token(id));
+        }
         // A matcher cannot go on after a token that may not follow.
         match self.inner.validate_tokens(&[id]) {
             Ok(1) => self.consume(&[id]),

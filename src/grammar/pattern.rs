@@ -53,14 +53,10 @@ impl Reader<'_> {
     fn all(&mut self) -> Result<(), String> {
         while let Some(c) = self.rest.next() {
             match c {
-                '\\' => match self.escape(false)? {
-                    Escape::Char(c) => self.char(c),
-                    Escape::Class(class, is_negated) => {
-                        self.out += if is_negated { "[^" } else { "[" };
-                        self.out += &class;
-                        self.out.push(']');
-                    }
-                },
+                '\\' => {
+                    let escape = self.escape(false)?;
+                    self.write(escape);
+                }
                 '.' => self.out += NO_LINE_END,
                 '[' => self.class()?,
                 '(' => self.group()?,
@@ -140,28 +136,50 @@ impl Reader<'_> {
             };
         }
         self.out += if is_negated { "[^" } else { "[" };
-        loop {
-            match self.rest.next() {
-                None => return Err("is wrong: unclosed class".into()),
-                Some(']') => break,
-                Some('-') if self.out.ends_with(['[', '^']) || self.rest.peek() == Some(&']') => {
-                    self.char('-');
+        while let Some(first) = self.atom()? {
+            let mut rest = self.rest.clone();
+            let is_range = rest.next() == Some('-') && rest.next().is_some_and(|c| c != ']');
+            if !is_range {
+                self.write(first);
+                continue;
+            }
+            self.rest.next();
+            match (first, self.atom()?) {
+                (Escape::Char(from), Some(Escape::Char(to))) => {
+                    self.char(from);
+                    self.out.push('-');
+                    self.char(to);
                 }
-                // Between two characters it makes a range. In Rust as in JavaScript, a range whose
-                // end is a class is refused.
-                Some('-') => self.out.push('-'),
-                Some('\\') => match self.escape(true)? {
-                    Escape::Char(c) => self.char(c),
-                    Escape::Class(class, is_negated) => {
-                        let not = if is_negated { "^" } else { "" };
-                        let _ = write!(self.out, "[{not}{class}]");
-                    }
-                },
-                Some(c) => self.char(c),
+                // As older scripts have it.
+                (first, last) => {
+                    self.write(first);
+                    self.char('-');
+                    last.into_iter().for_each(|last| self.write(last));
+                }
             }
         }
         self.out.push(']');
         Ok(())
+    }
+
+    /// A part of a class; `None` at its end.
+    fn atom(&mut self) -> Result<Option<Escape>, String> {
+        match self.rest.next() {
+            None => Err("is wrong: unclosed class".into()),
+            Some(']') => Ok(None),
+            Some('\\') => self.escape(true).map(Some),
+            Some(c) => Ok(Some(Escape::Char(c))),
+        }
+    }
+
+    fn write(&mut self, escape: Escape) {
+        match escape {
+            Escape::Char(c) => self.char(c),
+            Escape::Class(class, is_negated) => {
+                let not = if is_negated { "^" } else { "" };
+                let _ = write!(self.out, "[{not}{class}]");
+            }
+        }
     }
 
     /// What is behind a backslash.

@@ -19,7 +19,9 @@ fn tokens_that_are_forced_come_by_themselves() {
     assert_eq!(mask.len(), vocabulary().n_words());
     assert_eq!(allowed(&mask), [encode("f"), encode("t"), encode("true")].concat());
     matcher.take(encode("true")[0]).unwrap();
-    assert_eq!(matcher.follow(), Ok(Follow::These(encode(",\"b\":\""))));
+    // The quote may be that of an empty string, which has a token together with the bracket.
+    assert_eq!(matcher.follow(), Ok(Follow::These(encode(",\"b\":"))));
+    matcher.take(u32::from(b'"')).unwrap();
     matcher.take(u32::from(b'x')).unwrap();
     assert!(!matcher.may_end());
     let end = encode("\"}")[0];

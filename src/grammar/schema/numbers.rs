@@ -15,6 +15,11 @@ const MAX_INTEGER: f64 = 9_007_199_254_740_991.0;
 /// The least number greater than 0 of an answer that must be greater than 0.
 const LEAST: f64 = 1e-30;
 
+/// Digits behind the point of a number at most: llguidance computes with them in 32 bits. And digits
+/// that every double holds.
+const MAX_DECIMALS: usize = 8;
+const DIGITS_OF_DOUBLE: usize = 15;
+
 /// The largest product of two `multipleOf`, which llguidance computes in 32 bits, and the largest
 /// `multipleOf`, to which it adds a digit in 32 bits.
 const MAX_PRODUCT: u64 = u32::MAX as u64;
@@ -31,63 +36,115 @@ pub(super) fn has_any(schema: &Map<String, Value>) -> bool {
     KEYS.iter().any(|key| schema.contains_key(*key))
 }
 
-/// Writes the bounds of `schema`, all of them inclusive. Digits behind the last that a program
-/// keeps can round a number up to an exclusive bound.
+/// The bounds that a schema gives.
+struct Bounds {
+    minimum: Option<f64>,
+    maximum: Option<f64>,
+    /// Exclusive ones.
+    above: Option<f64>,
+    below: Option<f64>,
+    step: Option<f64>,
+}
+
+impl Bounds {
+    fn read(schema: &Map<String, Value>, at: &At<'_>) -> Result<Self, Error> {
+        // In draft 4 an exclusive bound is a word for the other.
+        let is_word = |key: &str| {
+            key.starts_with("exclusive") && schema.get(key).is_some_and(Value::is_boolean)
+        };
+        let number = |key: &str| match schema.get(key) {
+            None => Ok(None),
+            Some(_) if is_word(key) => Ok(None),
+            Some(value) => match value.as_f64().filter(|number| number.is_finite()) {
+                Some(number) => Ok(Some(number)),
+                None => at.key(key).refuse("must be a number"),
+            },
+        };
+        let mut bounds = Self {
+            minimum: number("minimum")?,
+            maximum: number("maximum")?,
+            above: number("exclusiveMinimum")?,
+            below: number("exclusiveMaximum")?,
+            step: number("multipleOf")?,
+        };
+        if schema.get("exclusiveMinimum") == Some(&Value::Bool(true)) {
+            bounds.above = bounds.minimum.take();
+        }
+        if schema.get("exclusiveMaximum") == Some(&Value::Bool(true)) {
+            bounds.below = bounds.maximum.take();
+        }
+        match bounds.step {
+            Some(step) if step <= 0.0 => at.key("multipleOf").refuse("must be greater than 0"),
+            _ => Ok(bounds),
+        }
+    }
+
+    /// How many digits behind the point all numbers may have, so that a double tells each from the
+    /// bounds; `None` if the bounds need more.
+    fn digits(&self) -> Option<usize> {
+        let exclusive = [self.above, self.below].into_iter().flatten();
+        let before_point = |bound: f64| bound.abs().trunc().to_string().len();
+        let before_point = exclusive.map(before_point).max().unwrap_or(0);
+        let digits = DIGITS_OF_DOUBLE.checked_sub(before_point)?.min(MAX_DECIMALS);
+        let all = [self.minimum, self.maximum, self.above, self.below].into_iter().flatten();
+        let decimals = |bound: f64| bound.to_string().split_once('.').map_or(0, |(_, d)| d.len());
+        (digits > 0 && all.map(decimals).max().unwrap_or(0) <= digits).then_some(digits)
+    }
+}
+
+/// Writes the bounds of the numbers of `schema`. `is_intersected` says that another schema may hold
+/// for the same numbers.
+///
+/// llguidance decides by the digits alone. Digits that a double does not hold could round a number up
+/// to an exclusive bound. So numbers have few digits, or the bounds are the doubles beside them.
 pub(super) fn write(
     schema: &Map<String, Value>,
     only_integers: bool,
+    is_intersected: bool,
     at: &At<'_>,
     plain: &mut Map<String, Value>,
 ) -> Result<(), Error> {
-    let number = |key: &str| match schema.get(key) {
-        None | Some(Value::Bool(_)) => Ok(None),
-        Some(value) => match value.as_f64().filter(|number| number.is_finite()) {
-            Some(number) => Ok(Some(number)),
-            None => at.key(key).refuse("must be a number"),
-        },
-    };
-    // In draft 4 an exclusive bound is a word for the other.
-    let is_exclusive = |key: &str| schema.get(key) == Some(&Value::Bool(true));
-    for key in ["minimum", "maximum", "multipleOf"] {
-        if schema.get(key).is_some_and(Value::is_boolean) {
-            return at.key(key).refuse("must be a number");
-        }
-    }
-    let mut least = number("minimum")?;
-    let mut most = number("maximum")?;
-    let mut above = number("exclusiveMinimum")?;
-    let mut below = number("exclusiveMaximum")?;
-    if is_exclusive("exclusiveMinimum") {
-        above = least.take();
-    }
-    if is_exclusive("exclusiveMaximum") {
-        below = most.take();
-    }
-    let step = number("multipleOf")?;
+    let Bounds { mut minimum, mut maximum, mut above, mut below, mut step } =
+        Bounds::read(schema, at)?;
     let limit = match step {
         _ if only_integers => MAX_INTEGER,
         // A double must hold every digit of a multiple.
         Some(step) => scale(step).map_or(MAX_INTEGER, |scale| (MAX_INTEGER / scale).floor()),
         None => MAX,
     };
-    let least = [least, above.map(|bound| next(bound, only_integers)), Some(-limit)];
-    let most = [most, below.map(|bound| -next(-bound, only_integers)), Some(limit)];
-    let least = least.into_iter().flatten().fold(f64::NEG_INFINITY, f64::max);
-    let most = most.into_iter().flatten().fold(f64::INFINITY, f64::min);
-    for (key, bound) in [("minimum", least), ("maximum", most)] {
+    let digits = Bounds { minimum, maximum, above, below, step }.digits();
+    match digits.filter(|_| step.is_none() && !only_integers && !is_intersected) {
+        Some(digits) => step = Some(10_f64.powi(-(digits as i32))),
+        None => {
+            let next = |bound: f64| next(bound, only_integers);
+            let larger = |a: Option<f64>, b: Option<f64>| a.into_iter().chain(b).reduce(f64::max);
+            minimum = larger(minimum, above.take().map(next));
+            let negative = |bound: f64| -bound;
+            let below = below.take().map(negative).map(next);
+            maximum = larger(maximum.map(negative), below).map(negative);
+        }
+    }
+    minimum = Some(minimum.map_or(-limit, |bound| bound.max(-limit)));
+    maximum = Some(maximum.map_or(limit, |bound| bound.min(limit)));
+    above = above.filter(|bound| *bound >= -limit);
+    below = below.filter(|bound| *bound <= limit);
+    for (key, bound) in [
+        ("minimum", minimum),
+        ("maximum", maximum),
+        ("exclusiveMinimum", above),
+        ("exclusiveMaximum", below),
+    ] {
+        let Some(bound) = bound else { continue };
         if bound.abs() > limit {
-            return at
-                .refuse(format!("has a {key} of more than {limit:e}, which is not supported"));
+            let why = format!("has a bound of more than {limit:e}, which is not supported");
+            return at.refuse(why);
         }
         if bound.to_string().len() > MAX_DIGITS {
-            return at.refuse(format!("has a {key} of more than {MAX_DIGITS} digits"));
+            return at.refuse(format!("has a bound of more than {MAX_DIGITS} digits"));
         }
         plain.insert(key.into(), value(bound));
     }
     if let Some(step) = step {
-        if step <= 0.0 {
-            return at.key("multipleOf").refuse("must be greater than 0");
-        }
         plain.insert("multipleOf".into(), value(step));
     }
     Ok(())

@@ -309,8 +309,9 @@ impl<'a> Walk<'a> {
         // Without a type, other keywords of one type make llguidance write all types.
         let of_any_type = kinds.is_none() && !plain.is_empty();
         if is("number") || is("integer") || of_any_type || numbers::has_any(schema) {
-            numbers::write(schema, is("integer") && !is("number"), at, plain)?;
-            self.multiples.extend(plain.get("multipleOf").and_then(Value::as_f64));
+            let only_integers = is("integer") && !is("number");
+            numbers::write(schema, only_integers, within.is_intersected, at, plain)?;
+            self.multiples.extend(schema.get("multipleOf").and_then(Value::as_f64));
             self.multiples.dedup();
             if !numbers::fit_together(&self.multiples) {
                 let why = "has too many digits, alone or beside another of the schema";
