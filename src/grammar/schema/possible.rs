@@ -39,7 +39,7 @@ pub(super) fn can_end(schema: &Value, possible: &[bool]) -> bool {
     if all("anyOf").is_some_and(|any| !any.iter().any(|option| can_end(option, possible))) {
         return false;
     }
-    let kinds = types(schema).unwrap_or(TYPES.to_vec());
+    let kinds = types(schema.get("type")).unwrap_or(TYPES.to_vec());
     kinds.into_iter().any(|kind| match kind {
         "array" => array_can_end(schema, possible),
         "object" => object_can_end(schema, possible),

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value, json};
 
 use super::at::At;
-use super::disjoint::are_disjoint;
+use super::disjoint::Search;
 use super::formats::Format;
 use super::possible::{can_end, possible, without_the_impossible};
 use super::references::target;
@@ -157,7 +157,9 @@ pub(super) fn plain(root: &Value, schema: &Value, at: &At<'_>) -> Result<Value, 
         n_values: 0,
         n_patterns: 0,
         n_key_patterns: 0,
+        search: None,
         has_any: false,
+        n_open: 0,
         is_recursive: false,
         multiples: Vec::new(),
     };
@@ -180,8 +182,12 @@ struct Walk<'a> {
     n_values: usize,
     n_patterns: usize,
     n_key_patterns: usize,
+    /// Looks whether options of `oneOf` are disjoint.
+    search: Option<Search<'a>>,
     /// Whether there is a reference to [`any`].
     has_any: bool,
+    /// How many schemas of intersections have left any value to llguidance.
+    n_open: usize,
     /// Whether there is a reference to a schema around it.
     is_recursive: bool,
     /// Every `multipleOf`.
@@ -235,6 +241,7 @@ impl<'a> Walk<'a> {
         for (key, value) in schema {
             check_keyword(key, value, &at.key(key), is_root)?;
         }
+        let n_open = self.n_open;
         let is_intersected = is_intersected(schema);
         let within = Around {
             depth: around.depth + 1,
@@ -263,7 +270,7 @@ impl<'a> Walk<'a> {
             plain.insert("$ref".into(), format!("#/$defs/{number}").into());
         }
         // The intersection with `any` is the same with smaller numbers, unless it would be endless.
-        if is_intersected && !around.is_intersected && !self.is_recursive {
+        if is_intersected && !around.is_intersected && self.n_open > n_open && !self.is_recursive {
             all_of.push(self.any(around));
         }
         if !all_of.is_empty() {
@@ -281,10 +288,15 @@ impl<'a> Walk<'a> {
     /// The schema of any value. Within an intersection it is llguidance's own: two that refer to
     /// themselves could not be intersected.
     fn any(&mut self, around: Around) -> Value {
-        self.has_any |= !around.is_intersected;
         match around.is_intersected {
-            true => json!({}),
-            false => json!({ "$ref": ANY }),
+            true => {
+                self.n_open += 1;
+                json!({})
+            }
+            false => {
+                self.has_any = true;
+                json!({ "$ref": ANY })
+            }
         }
     }
 
@@ -304,7 +316,7 @@ impl<'a> Walk<'a> {
         self.strings(schema, at, plain, all_of)?;
         self.arrays(schema, at, within, plain)?;
         self.objects(schema, at, within, plain)?;
-        let kinds = schema.get("type").and_then(|_| types(&Value::Object(schema.clone())));
+        let kinds = types(schema.get("type"));
         let is = |kind| kinds.as_ref().is_some_and(|kinds| kinds.contains(&kind));
         // Without a type, other keywords of one type make llguidance write all types.
         let of_any_type = kinds.is_none() && !plain.is_empty();
@@ -318,14 +330,12 @@ impl<'a> Walk<'a> {
                 return at.key("multipleOf").refuse(why);
             }
         }
-        if !within.is_intersected && (is("array") || of_any_type) && !plain.contains_key("items") {
-            plain.insert("items".into(), self.any(within));
-        }
-        if !within.is_intersected
-            && (is("object") || of_any_type)
-            && !plain.contains_key("additionalProperties")
-        {
-            plain.insert("additionalProperties".into(), self.any(within));
+        // What llguidance would take for any value.
+        for (kind, key) in [("array", "items"), ("object", "additionalProperties")] {
+            if (is(kind) || of_any_type) && !plain.contains_key(key) {
+                let any = self.any(within);
+                plain.insert(key.into(), any);
+            }
         }
         Ok(())
     }
@@ -552,11 +562,12 @@ impl<'a> Walk<'a> {
     }
 
     /// Checks that a value fits one option of `oneOf` at most.
-    fn check_disjoint(&mut self, options: &[Value], at: &At<'_>) -> Result<(), Error> {
+    fn check_disjoint(&mut self, options: &'a [Value], at: &At<'_>) -> Result<(), Error> {
+        let root = self.root;
+        let search = self.search.get_or_insert_with(|| Search::new(root));
         for (n, a) in options.iter().enumerate() {
             for (m, b) in options.iter().enumerate().skip(n + 1) {
-                self.count_value(at)?;
-                if !are_disjoint(self.root, a, b) {
+                if !search.are_disjoint(a, b) {
                     return at.refuse(format!(
                         "is not supported, because a value may fit both {n} and {m}; `anyOf` is"
                     ));
@@ -633,9 +644,9 @@ fn check_type(given: &Value, at: &At<'_>) -> Result<(), Error> {
     }
 }
 
-/// The types that a schema names; `None` if it names none.
-pub(super) fn types(schema: &Value) -> Option<Vec<&'static str>> {
-    let names = match schema.get("type")? {
+/// The types that a schema's `type` names; `None` if there is none.
+pub(super) fn types(given: Option<&Value>) -> Option<Vec<&'static str>> {
+    let names = match given? {
         Value::Array(names) => &names[..],
         name => std::slice::from_ref(name),
     };
