@@ -195,7 +195,7 @@ fn the_families_templates_give_llama_cpps_tokens() {
         for case in cases.iter().filter(|case| case.template == name) {
             let Some(expected) = &case.ids else { continue };
             let marked = template.render(&case.inputs()).unwrap();
-            let prompt = Prompt { marked, begins_reasoning: false };
+            let prompt = Prompt { marked, begins: None };
             let found = template.encode_after(&tokenizer, &[], &prompt, 0).unwrap();
             assert_eq!(&found, expected, "{name} {}", case.case);
             checked += 1;
@@ -478,7 +478,8 @@ fn reasoning_is_switched_where_the_template_can() {
     assert!(qwen3.has_thinking());
     assert!(prompt(&qwen3, Some(false)).unwrap().marked.text().ends_with("</think>\n\n"));
     assert_eq!(prompt(&qwen3, Some(true)).unwrap(), prompt(&qwen3, None).unwrap());
-    assert!(!prompt(&qwen3, None).unwrap().begins_reasoning);
+    assert_eq!(prompt(&qwen3, None).unwrap().begins, None);
+    assert_eq!(prompt(&qwen3, Some(false)).unwrap().begins, Some(Channel::Answer));
 
     let (_, _, chatml) = framed("chatml");
     assert!(!chatml.has_thinking());
@@ -486,11 +487,11 @@ fn reasoning_is_switched_where_the_template_can() {
     prompt(&chatml, Some(false)).unwrap();
 
     let always = given("{{ messages[0].content }}<|assistant|><think>\n");
-    assert!(prompt(&always, None).unwrap().begins_reasoning);
-    assert!(prompt(&always, Some(true)).unwrap().begins_reasoning);
+    assert_eq!(prompt(&always, None).unwrap().begins, Some(Channel::Reasoning));
+    assert_eq!(prompt(&always, Some(true)).unwrap().begins, Some(Channel::Reasoning));
     assert_error(prompt(&always, Some(false)), "bad-option", &["thinking", "always"]);
     // A user's text begins no reasoning.
-    assert!(!prompt(&given("{{ messages[0].content }}"), None).unwrap().begins_reasoning);
+    assert_eq!(prompt(&given("{{ messages[0].content }}"), None).unwrap().begins, None);
 }
 
 /// A template is hostile until it has run.

@@ -8,6 +8,7 @@
 const PAIRS: u32 = EACH / 2u; // of a slot
 
 const_assert SLOTS * PAIRS == 32u && N_ROWS % 32u == 0u;
+const_assert FACTOR == 1.0; // `gated` gets the products as they are
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::str::FromStr;
 
-use super::channels::Channels;
+use super::channels::{Channel, Channels};
 use super::frames::{self, Frame};
 use super::guard::guarded;
 use super::literals;
@@ -61,8 +61,9 @@ pub struct Template {
 pub struct Prompt {
     /// Its text, and the ranges of it that the template wrote.
     pub marked: Marked,
-    /// Whether it ends with `<think>`, so that the answer begins with its reasoning.
-    pub begins_reasoning: bool,
+    /// How the answer begins: with its reasoning if the text ends with `<think>`, and without if it
+    /// ends with `</think>` or reasoning is off. `None`: the model decides.
+    pub begins: Option<Channel>,
 }
 
 impl Template {
@@ -188,16 +189,23 @@ impl Template {
         }
         let marked = self.render(&self.inputs(messages, thinking))?;
         let text = marked.text().trim_end();
-        let start = text.len().saturating_sub(Channels::OPEN.len());
-        let begins_reasoning =
-            text.ends_with(Channels::OPEN) && marked.is_written(&(start..text.len()));
+        let ends_with = |marker: &str| {
+            let start = text.len().saturating_sub(marker.len());
+            text.ends_with(marker) && marked.is_written(&(start..text.len()))
+        };
+        let begins = match () {
+            () if ends_with(Channels::OPEN) => Some(Channel::Reasoning),
+            () if ends_with(Channels::CLOSE) || thinking == Some(false) => Some(Channel::Answer),
+            () => None,
+        };
+        let begins_reasoning = begins == Some(Channel::Reasoning);
         let cannot = |why: &str| Err(Error::BadOption { name: "thinking".into(), why: why.into() });
         match thinking {
             Some(true) if !self.thinking && !begins_reasoning => {
                 cannot("this model's template has no such switch")
             }
             Some(false) if begins_reasoning => cannot("this model always reasons"),
-            _ => Ok(Prompt { marked, begins_reasoning }),
+            _ => Ok(Prompt { marked, begins }),
         }
     }
 
@@ -222,7 +230,7 @@ impl Template {
         answer: &str,
     ) -> Result<Vec<u32>> {
         let mut parts: Vec<Part<'_>> = prompt.marked.parts(0).map(part).collect();
-        if prompt.begins_reasoning {
+        if prompt.begins == Some(Channel::Reasoning) {
             parts.push(part((Channels::CUT, true)));
         }
         parts.push(part((answer, false)));

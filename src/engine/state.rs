@@ -339,9 +339,10 @@ impl State {
     /// Replaces the KV cache by one of `positions`, and copies its contents. Gives whether the
     /// device had the memory. If it had, the plans have to be recorded again.
     pub(super) async fn grow(&mut self, gpu: &Gpu, positions: usize) -> Result<bool> {
-        let mut larger = Vec::new();
+        // The buffers that are not in use in the end, even if this future is dropped before that.
+        let mut unused = Unused { gpu, caches: Vec::new() };
         let allocated = gpu.allocating("a larger KV cache", |allocation| {
-            larger = caches(allocation, self.partials.shape, self.cache.len(), positions);
+            unused.caches = caches(allocation, self.partials.shape, self.cache.len(), positions);
         });
         let granted = match allocated.await {
             Ok(()) => true,
@@ -352,14 +353,10 @@ impl State {
             let pairs = self
                 .cache
                 .iter()
-                .zip(&larger)
+                .zip(&unused.caches)
                 .flat_map(|(old, new)| [(&old.keys, &new.keys), (&old.values, &new.values)]);
             gpu.copy(pairs.map(|(old, new)| [(old, 0), (new, 0)]), self.cache[0].keys.len());
-            std::mem::swap(&mut self.cache, &mut larger);
-        }
-        for unused in larger {
-            gpu.free(&unused.keys);
-            gpu.free(&unused.values);
+            std::mem::swap(&mut self.cache, &mut unused.caches);
         }
         Ok(granted)
     }
@@ -514,6 +511,21 @@ fn slots(
             sampled: sampled.range(n * SLOT_WORDS, MAX_BATCH_STEPS),
         })
         .collect()
+}
+
+/// A KV cache that is freed when this is dropped.
+struct Unused<'gpu> {
+    gpu: &'gpu Gpu,
+    caches: Vec<KvCache>,
+}
+
+impl Drop for Unused<'_> {
+    fn drop(&mut self) {
+        for unused in &self.caches {
+            self.gpu.free(&unused.keys);
+            self.gpu.free(&unused.values);
+        }
+    }
 }
 
 /// The KV cache of each block.

@@ -17,6 +17,8 @@ pub(super) struct Faults(Arc<Mutex<Noted>>);
 #[derive(Default)]
 struct Noted {
     first: Option<Error>,
+    /// The loss of the device, when it has told it.
+    loss: Option<Loss>,
     waiting: Vec<oneshot::Sender<Loss>>,
 }
 
@@ -31,6 +33,7 @@ impl Faults {
     pub(super) fn lose(&self, loss: &Loss) {
         let mut noted = self.noted();
         noted.first = Some(Error::DeviceLost(loss.why()));
+        noted.loss = Some(loss.clone());
         for waiting in noted.waiting.drain(..) {
             // This fails if the model was freed, and with it the receiver.
             let _ = waiting.send(loss.clone());
@@ -55,12 +58,16 @@ impl Faults {
         matches!(self.noted().first, Some(Error::DeviceLost(_)))
     }
 
-    /// Resolves when the device is lost; fails when it is freed.
+    /// Resolves when the device is lost, at once if it was lost before; fails when it is freed.
     pub(super) fn wait(&self) -> oneshot::Receiver<Loss> {
         let (tell, told) = oneshot::channel();
-        let waiting = &mut self.noted().waiting;
-        waiting.retain(|other| !other.is_canceled());
-        waiting.push(tell);
+        let mut noted = self.noted();
+        noted.waiting.retain(|other| !other.is_canceled());
+        match noted.loss.clone() {
+            // The receiver is still here.
+            Some(loss) => drop(tell.send(loss)),
+            None => noted.waiting.push(tell),
+        }
         told
     }
 
@@ -70,7 +77,7 @@ impl Faults {
         &self,
         work: F,
     ) -> impl Future<Output = Option<T>> + use<T, F> {
-        // Of a loss that was told before, a receiver would hear nothing.
+        // If a call has found the device lost, the callback of the loss may never come.
         let gone = (!self.is_lost()).then(|| self.wait());
         async move {
             let gone = pin!(async {
@@ -141,6 +148,13 @@ mod tests {
         assert_eq!(never.as_mut().poll(&mut context), Poll::Ready(None));
         let mut done = pin!(faults.unless_gone(std::future::ready(7)));
         assert_eq!(done.as_mut().poll(&mut context), Poll::Ready(Some(7)));
+    }
+
+    #[test]
+    fn a_loss_is_told_to_those_who_ask_after_it() {
+        let faults = Faults::default();
+        faults.lose(&Loss { reason: "unknown", message: "gone".into() });
+        assert_eq!(faults.wait().try_recv().unwrap().unwrap().message, "gone");
     }
 
     #[test]

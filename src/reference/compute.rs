@@ -144,7 +144,11 @@ impl Slot {
         let mut adjusted = logits.to_vec();
         bias.add_to(&mut adjusted);
         sampling.penalize_counted(&mut adjusted, times);
-        if let Some(mask) = self.masks.get(drafted.unwrap_or(0)).filter(|_| *masked) {
+        if *masked {
+            // Without its mask a step must not go unseen, so it has no token.
+            let Some(mask) = self.masks.get(drafted.unwrap_or(0)) else {
+                return Choice::from(NO_TOKEN);
+            };
             mask.apply_to(&mut adjusted);
         }
         let sampling = match drafted {
@@ -341,6 +345,7 @@ impl Compute for Computer {
     fn set_choosing(&self, choosing: &Choosing) {
         let mut slot = self.slots[self.slot.get()].borrow_mut();
         slot.choosing = choosing.clone();
+        slot.masks.clear();
         slot.times.clear();
         slot.n_counted = 0;
     }

@@ -7,13 +7,14 @@ use web_time::Instant;
 use super::caches::Wanted;
 use super::calls::{Call, Calls, Prompt};
 use super::constraint::Constraints;
+use super::conversation::Conversation;
 use super::generation::Generation;
 use super::loaded::Session;
 use super::output::Output;
 use super::room::{MAX_KEPT, MAX_SHARED};
 use super::serve::Running;
 use super::stats::Stats;
-use crate::chat::Channels;
+use crate::chat::{Channel, Channels};
 use crate::error::Result;
 
 impl Session {
@@ -25,11 +26,10 @@ impl Session {
         call: Call<'a>,
         running: &mut Running<'a>,
     ) -> Result<()> {
-        let started = Instant::now();
         let asked = match self.checked(&call) {
             Ok(asked) => asked,
             Err(error) => {
-                let _ = call.answer.send(Err(error));
+                call.caller.answer(Err(error));
                 return self.engine.check();
             }
         };
@@ -38,13 +38,13 @@ impl Session {
             None => None,
             Some(Ok(constraint)) => Some(constraint),
             Some(Err(error)) => {
-                let _ = call.answer.send(Err(error));
+                call.caller.answer(Err(error));
                 return Ok(());
             }
         };
         if limit == 0 {
             let stats = Stats { prompt_tokens: ids.len(), ..Stats::default() };
-            let _ = call.answer.send(Ok(stats));
+            call.caller.answer(Ok(stats));
             return Ok(());
         }
         let slots = 0..self.traits.slots;
@@ -54,7 +54,7 @@ impl Session {
             return Ok(());
         };
         let tokenizer = Rc::clone(&self.tokenizer);
-        let Call { prompt, options, on_token, answer } = call;
+        let Call { prompt, options, on_token, caller } = call;
         running.serials += 1;
         let mut generation = Generation {
             sequence: 0,
@@ -67,7 +67,7 @@ impl Session {
             constraint,
             mask: None,
             stats: Stats { prompt_tokens: ids.len(), batch: 1, ..Stats::default() },
-            started,
+            started: Instant::now(),
             first: None,
             serial: running.serials,
             prompted: None,
@@ -77,7 +77,7 @@ impl Session {
             in_flight: 0,
             options,
             on_token,
-            answer,
+            caller,
         };
         let most = generation.most();
         let (wanted, bytes) = match running.all.is_empty() {
@@ -99,15 +99,20 @@ impl Session {
         let Some(id) = placed else {
             running.blocked = true;
             self.asked = asked;
-            let Generation { options, on_token, answer, .. } = generation;
-            calls.put_back(Call { prompt, options, on_token, answer });
+            let Generation { options, on_token, caller, .. } = generation;
+            calls.put_back(Call { prompt, options, on_token, caller });
             return Ok(());
         };
         let sequence = self.caches.running(id)?;
-        let channels = match &asked {
+        let is_constrained = generation.constraint.is_some();
+        let begins = asked.as_ref().map(Conversation::begins);
+        let channels = match begins {
             // This is no chat: all that is generated continues the prompt.
             None => Channels::answer(),
-            Some(conversation) if conversation.begins_reasoning() => Channels::reasoning(),
+            Some(Some(Channel::Reasoning)) => Channels::reasoning(),
+            // Markers in the answer are for the constraint.
+            Some(Some(Channel::Answer)) if is_constrained => Channels::answer(),
+            Some(None) if is_constrained && !self.info.thinking => Channels::answer(),
             Some(_) => Channels::new(),
         };
         sequence.conversation = asked;
@@ -119,7 +124,13 @@ impl Session {
         self.engine.use_slot(slot);
         self.engine.set_choosing(&generation.options.choosing());
         self.engine.compile_choosing().await;
-        let next = generation.follow(&tokenizer, self.info.vocab_size, None);
+        let n_vocab = self.info.vocab_size;
+        // The model would begin its reasoning itself, but the constraint forbids that.
+        let thinks = is_constrained && self.info.thinking && begins == Some(None);
+        let next = match tokenizer.special(Channels::OPEN).filter(|_| thinks) {
+            Some(open) => generation.reason(&tokenizer, n_vocab, open),
+            None => generation.follow(&tokenizer, n_vocab, None),
+        };
         running.all.push(generation);
         self.go_on(running, running.all.len() - 1, next).await?;
         Ok(())

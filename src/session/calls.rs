@@ -1,16 +1,21 @@
 //! The calls that wait for a session.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
 
 use futures_channel::oneshot;
+use futures_util::FutureExt;
+use web_time::Instant;
 
 use super::generate::GenerateOptions;
 use super::output::Token;
-use super::stats::Stats;
+use super::stats::{FinishReason, Stats};
 use crate::chat::Message;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The input of a generation.
 #[derive(Clone, Debug)]
@@ -35,7 +40,57 @@ pub(super) struct Call<'a> {
     pub(super) prompt: Prompt,
     pub(super) options: GenerateOptions,
     pub(super) on_token: OnToken<'a>,
-    pub(super) answer: oneshot::Sender<Result<Stats>>,
+    pub(super) caller: Caller,
+}
+
+/// The caller of a generation, as the session sees it.
+pub(super) struct Caller {
+    answer: oneshot::Sender<Result<Stats>>,
+    is_stopped: Rc<Cell<bool>>,
+    /// When it called.
+    pub(super) called: Instant,
+}
+
+impl Caller {
+    /// Whether it does not wait any more.
+    pub(super) fn is_gone(&self) -> bool {
+        self.answer.is_canceled()
+    }
+
+    /// Whether it wants no more tokens.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.is_stopped.get()
+    }
+
+    /// Ends its call.
+    pub(super) fn answer(self, stats: Result<Stats>) {
+        // This fails if the caller is gone.
+        let _ = self.answer.send(stats);
+    }
+}
+
+/// The answer to a call, to be awaited. If it is dropped, the call ends after the steps in flight.
+///
+/// Errors: those of the generation, and `disposed` if the session is dropped before the end.
+pub struct Answer {
+    stats: oneshot::Receiver<Result<Stats>>,
+    is_stopped: Rc<Cell<bool>>,
+}
+
+impl Answer {
+    /// Ends the call after the work that is awaited now. The answer then has its statistics, with
+    /// [`FinishReason::Abort`](super::stats::FinishReason::Abort).
+    pub fn stop(&self) {
+        self.is_stopped.set(true);
+    }
+}
+
+impl Future for Answer {
+    type Output = Result<Stats>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.stats.poll_unpin(context).map(|answer| answer.unwrap_or(Err(Error::Disposed)))
+    }
 }
 
 /// Calls in the order in which [`Session::serve`](super::loaded::Session::serve) takes them. More
@@ -46,17 +101,18 @@ pub struct Calls<'a> {
 }
 
 impl<'a> Calls<'a> {
-    /// Adds a call. The receiver gets the statistics when the call has ended. A caller who drops
-    /// the receiver ends the call after the steps in flight.
+    /// Adds a call. Its answer comes when the call has ended.
     pub fn push(
         &self,
         prompt: Prompt,
         options: GenerateOptions,
         on_token: OnToken<'a>,
-    ) -> oneshot::Receiver<Result<Stats>> {
-        let (answer, receiver) = oneshot::channel();
-        self.waiting.borrow_mut().push_back(Call { prompt, options, on_token, answer });
-        receiver
+    ) -> Answer {
+        let (answer, stats) = oneshot::channel();
+        let is_stopped = Rc::new(Cell::new(false));
+        let caller = Caller { answer, is_stopped: Rc::clone(&is_stopped), called: Instant::now() };
+        self.waiting.borrow_mut().push_back(Call { prompt, options, on_token, caller });
+        Answer { stats, is_stopped }
     }
 
     /// Whether no call waits.
@@ -69,17 +125,23 @@ impl<'a> Calls<'a> {
         self.waiting.borrow_mut().clear();
     }
 
-    /// Takes the first call whose receiver was not dropped.
+    /// Takes the first call whose caller still waits.
     pub(super) fn pop(&self) -> Option<Call<'a>> {
-        self.drop_canceled();
+        self.end_unwanted();
         self.waiting.borrow_mut().pop_front()
     }
 
-    /// Drops the calls whose receivers were dropped. Gives whether one was the first.
-    pub(super) fn drop_canceled(&self) -> bool {
+    /// Ends the calls whose callers are gone or want no more tokens. Gives whether one was the first.
+    pub(super) fn end_unwanted(&self) -> bool {
         let mut waiting = self.waiting.borrow_mut();
-        let was_first = waiting.front().is_some_and(|call| call.answer.is_canceled());
-        waiting.retain(|call| !call.answer.is_canceled());
+        let has_ended = |call: &Call<'_>| call.caller.is_gone() || call.caller.is_stopped();
+        let was_first = waiting.front().is_some_and(has_ended);
+        let (ended, rest) = waiting.drain(..).partition(has_ended);
+        *waiting = rest;
+        let ended: Vec<Call<'_>> = ended;
+        for call in ended {
+            call.caller.answer(Ok(Stats { finish_reason: FinishReason::Abort, ..Stats::default() }));
+        }
         was_first
     }
 
@@ -89,9 +151,9 @@ impl<'a> Calls<'a> {
     }
 
     /// Ends the first call with an error, because it cannot get what it needs.
-    pub fn fail(&self, error: crate::error::Error) {
+    pub fn fail(&self, error: Error) {
         if let Some(call) = self.pop() {
-            let _ = call.answer.send(Err(error));
+            call.caller.answer(Err(error));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The prompt of a conversation, in which earlier answers keep their tokens.
 
-use crate::chat::{Message, Prompt, Role, Template};
+use crate::chat::{Channel, Message, Prompt, Role, Template};
 use crate::error::Result;
 use crate::tokenizer::{TextStream, Tokenizer};
 
@@ -61,9 +61,9 @@ impl Conversation {
         self.messages.iter().zip(messages).take_while(|(a, b)| a == b).count()
     }
 
-    /// Whether the answer begins with its reasoning.
-    pub(super) fn begins_reasoning(&self) -> bool {
-        self.text.begins_reasoning
+    /// How the answer begins; `None` if the model decides.
+    pub(super) fn begins(&self) -> Option<Channel> {
+        self.text.begins
     }
 
     /// The generated answers that the new prompt shares with this conversation.

@@ -24,7 +24,7 @@ pub struct GenerateOptions {
     /// Whether greedy tokens may be drafted from text that repeats itself, so that one pass checks
     /// several; `None`: if that is faster.
     pub prompt_lookup: Option<bool>,
-    /// The most tokens of reasoning, in a chat. When they are spent, `</think>` is put into the
+    /// The most tokens of reasoning, in a chat, at least 1. When they are spent, `</think>` is put into the
     /// context, and the answer begins. `max_tokens` counts them too. `None`: no other limit.
     pub max_thinking_tokens: Option<usize>,
     /// Makes the constraint that decides which tokens may follow in the answer.
@@ -41,6 +41,10 @@ impl GenerateOptions {
         if self.logprobs > Some(MAX_LOGPROBS) {
             let why = format!("must be at most {MAX_LOGPROBS}");
             return Err(Error::BadOption { name: "logprobs".into(), why });
+        }
+        if self.max_thinking_tokens == Some(0) {
+            let why = "must be at least 1; a conversation without reasoning has thinking off";
+            return Err(Error::BadOption { name: "maxThinkingTokens".into(), why: why.into() });
         }
         Ok(())
     }

@@ -2,11 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use futures_channel::oneshot;
 use web_time::Instant;
 
 use super::caches::{CacheId, Cached, Wanted};
-use super::calls::OnToken;
+use super::calls::{Caller, OnToken};
 use super::constraint::{Constraint, Follow};
 use super::draft::Drafter;
 use super::generate::GenerateOptions;
@@ -26,7 +25,7 @@ const MIN_ROOM: usize = 256;
 pub(super) struct Generation<'a> {
     pub(super) options: GenerateOptions,
     pub(super) on_token: OnToken<'a>,
-    pub(super) answer: oneshot::Sender<Result<Stats>>,
+    pub(super) caller: Caller,
     /// Its sequence in the KV cache.
     pub(super) sequence: CacheId,
     /// Its slot of the engine.
@@ -44,6 +43,7 @@ pub(super) struct Generation<'a> {
     /// The mask of the tokens that may follow.
     pub(super) mask: Option<Mask>,
     pub(super) stats: Stats,
+    /// When the computation of its prompt began.
     pub(super) started: Instant,
     /// When the first token came.
     pub(super) first: Option<Instant>,
@@ -77,11 +77,6 @@ pub(super) enum Next {
 }
 
 impl Generation<'_> {
-    /// Whether its caller does not wait for it any more.
-    pub(super) fn is_canceled(&self) -> bool {
-        self.answer.is_canceled()
-    }
-
     /// Whether drafts give the same tokens as steps.
     pub(super) fn can_draft(&self) -> bool {
         self.options.sampling.is_greedy() && self.constraint.is_none()
@@ -145,7 +140,7 @@ impl Generation<'_> {
         if self.first.is_none() {
             self.first = Some(Instant::now());
             let (tokens, time) = (self.prompt - self.reused, self.started.elapsed());
-            self.stats.time_to_first_token = time.as_secs_f64() * 1e3;
+            self.stats.time_to_first_token = self.caller.called.elapsed().as_secs_f64() * 1e3;
             self.stats.prefill_tokens_per_second = rate(tokens, time.as_secs_f64());
         }
         let reasoned = self.stats.reasoning_tokens;
@@ -238,6 +233,20 @@ impl Generation<'_> {
         Ok((self.stats.completion_tokens >= self.limit).then_some(Next::End))
     }
 
+    /// Begins the reasoning with `<think>`, the token `open`.
+    pub(super) fn reason(
+        &mut self,
+        tokenizer: &Tokenizer,
+        n_vocab: usize,
+        open: u32,
+    ) -> Result<Next> {
+        if let Some(end) = self.push(tokenizer, Choice::from(open))? {
+            return Ok(end);
+        }
+        self.follow(tokenizer, n_vocab, None)?;
+        Ok(Next::Insert(vec![open]))
+    }
+
     /// Ends the reasoning with the tokens with which the model would have ended it.
     fn close(&mut self, tokenizer: &Tokenizer, n_vocab: usize, mut ids: Vec<u32>) -> Result<Next> {
         self.stats.completion_tokens += ids.len();
@@ -266,18 +275,24 @@ impl Generation<'_> {
             let after_it = self.stats.completion_tokens.saturating_sub(1);
             self.stats.decode_tokens_per_second = rate(after_it, first.elapsed().as_secs_f64());
         }
-        // This fails if the caller does not wait for it any more.
-        let _ = self.answer.send(Ok(self.stats));
+        self.caller.answer(Ok(self.stats));
+    }
+
+    /// Answers the call before its end, because the caller wants no more tokens.
+    pub(super) fn stop(mut self) {
+        self.stats.finish_reason = FinishReason::Abort;
+        self.stats.unused_tokens = self.in_flight;
+        self.end();
     }
 
     /// Answers the call with an error.
     pub(super) fn fail(self, error: Error) {
-        let _ = self.answer.send(Err(error));
+        self.caller.answer(Err(error));
     }
 
     /// Gives the caller tokens until it breaks.
     fn tell(&mut self, tokens: Vec<Token>) -> ControlFlow<()> {
-        if self.is_canceled() {
+        if self.caller.is_gone() {
             return ControlFlow::Break(());
         }
         tokens.into_iter().try_for_each(&mut self.on_token)

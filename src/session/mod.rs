@@ -33,7 +33,7 @@ mod work;
 
 pub use crate::chat::Channel;
 pub use crate::compute::{KvType, LmHead, Profile, Progress};
-pub use calls::{Calls, OnToken, Prompt};
+pub use calls::{Answer, Calls, OnToken, Prompt};
 pub use constraint::{Constraint, Constraints, Follow};
 pub use decide::{DecideOptions, Decided, Decision, DecisionStats, Decisions, Normalize};
 pub use generate::GenerateOptions;

@@ -75,12 +75,9 @@ impl Session {
     ) -> Result<Stats> {
         let calls = Calls::default();
         let prompt = Prompt::Ids(prompt.to_vec());
-        let mut answer = calls.push(prompt, options.clone(), Box::new(on_token));
+        let answer = calls.push(prompt, options.clone(), Box::new(on_token));
         self.serve(&calls).await?;
-        match answer.try_recv() {
-            Ok(Some(stats)) => stats,
-            _ => Err(Error::Internal("a call was not answered".into())),
-        }
+        answer.await
     }
 
     /// Answers `calls` until there are none. More calls may come meanwhile.
@@ -108,7 +105,7 @@ impl Session {
 
     async fn serve_all<'a>(&mut self, calls: &Calls<'a>, running: &mut Running<'a>) -> Result<()> {
         loop {
-            self.end_canceled(calls, running);
+            self.end_unwanted(calls, running);
             self.extend_full(running).await?;
             while running.all.len() < self.traits.slots && !running.blocked && !running.full {
                 let Some(call) = calls.pop() else { break };
@@ -409,18 +406,20 @@ impl Session {
         Ok(false)
     }
 
-    /// Ends the generations whose callers do not wait for them any more.
-    fn end_canceled(&mut self, calls: &Calls<'_>, running: &mut Running<'_>) {
-        if calls.drop_canceled() {
+    /// Ends the generations whose callers are gone or want no more tokens.
+    fn end_unwanted(&mut self, calls: &Calls<'_>, running: &mut Running<'_>) {
+        if calls.end_unwanted() {
             // The call after it may need less room.
             running.blocked = false;
         }
-        let (canceled, rest) = running.all.drain(..).partition(Generation::is_canceled);
+        let is_unwanted = |one: &Generation<'_>| one.caller.is_gone() || one.caller.is_stopped();
+        let (unwanted, rest) = running.all.drain(..).partition(is_unwanted);
         running.all = rest;
-        let canceled: Vec<Generation<'_>> = canceled;
-        for one in canceled {
+        let unwanted: Vec<Generation<'_>> = unwanted;
+        for one in unwanted {
             self.caches.release(one.sequence);
             running.try_again();
+            one.stop();
         }
     }
 

@@ -148,15 +148,17 @@ impl WasmModel {
             None => answer.await,
             Some(signal) => match select(pin!(aborted(signal)), answer).await {
                 Either::Right((stats, _)) => stats,
-                // The next token ends the call, with its true statistics.
-                Either::Left(((), answer)) if told.get() => answer.await,
-                // The call waits, or its prompt is still being computed, which may take long. So it
-                // is dropped.
-                Either::Left(_) => Ok(Ok(aborted_before_the_first_token(model.count(&asked)))),
+                Either::Left(((), answer)) if told.get() => {
+                    answer.stop();
+                    answer.await
+                }
+                // The call waits, or its prompt is still being computed. That may take long, so the
+                // call is dropped.
+                Either::Left(_) => Ok(aborted_before_the_first_token(model.count(&asked))),
             },
         };
         model.slot.check()?;
-        let stats = answer.unwrap_or(Err(Error::Disposed))?;
+        let stats = answer?;
         match thrown.take() {
             Some(thrown) => Err(thrown),
             None => to_js(&stats),
@@ -314,7 +316,12 @@ impl Loaded {
                 match model.slot.lease().await {
                     // The running calls get the error.
                     Ok(mut lease) => match lease.session() {
-                        Ok(session) => drop(session.serve(calls).await),
+                        // Without `select`, `dispose` would free nothing until the prompts in work
+                        // were computed.
+                        Ok(session) => {
+                            let serving = pin!(session.serve(calls));
+                            drop(select(pin!(model.slot.disposed()), serving).await);
+                        }
                         Err(error) => calls.fail(error),
                     },
                     Err(error) => calls.fail(error),

@@ -76,6 +76,11 @@ impl Slot {
         self.disposal.signal().aborted()
     }
 
+    /// Resolves when the model is disposed of.
+    pub(super) async fn disposed(&self) {
+        aborted(&self.disposal.signal()).await;
+    }
+
     /// Compiles the kernels that the load has left for later, one at a time, while no call uses the
     /// session. No call waits for this. Ends when all are compiled, or when the session is gone.
     pub(super) async fn compile_rest(&self) {
@@ -89,7 +94,7 @@ impl Slot {
         }
     }
 
-    /// Frees the session: now, or when the call that uses it ends.
+    /// Frees the session: now, or when the call that uses it ends. Answers end at once.
     pub(super) fn dispose(&self) {
         self.disposal.abort();
         self.origin.in_use.take();

@@ -53,7 +53,7 @@ fn beside_seven(session: &mut Session, ids: &[u32], options: &GenerateOptions) -
         })
         .collect();
     block_on(session.serve(&calls)).unwrap();
-    let [stats, ..] = [answer].map(|mut answer| answer.try_recv().unwrap().unwrap().unwrap());
+    let stats = block_on(answer).unwrap();
     assert!(stats.batch > 1, "{stats:?}");
     drop(others);
     found.take()

@@ -7,10 +7,10 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use futures_channel::oneshot::Receiver;
+use futures_util::FutureExt;
 use tritloom::Result;
 use tritloom::sampling::{LogitBias, Logprobs, Sampling};
-use tritloom::session::{Calls, FinishReason, GenerateOptions, KvType, Prompt, Session, Stats};
+use tritloom::session::{Answer, Calls, FinishReason, GenerateOptions, KvType, Prompt, Session, Stats};
 
 use crate::setup::{Setup, generate, greedy, noise, small};
 use crate::support::{F16, File, I2_S, Kv, Sizes, Tensor, llama};
@@ -34,7 +34,7 @@ pub(crate) fn asked(after: usize, ids: Vec<u32>, options: GenerateOptions) -> As
 pub(crate) type Told = Vec<(u32, Option<Logprobs>)>;
 
 /// The tokens of a call, and its answer to come.
-type Found = (Told, Option<Receiver<Result<Stats>>>);
+type Found = (Told, Option<Answer>);
 
 /// The calls of a test, and what they have got.
 #[derive(Default)]
@@ -97,7 +97,7 @@ fn serve_in_order(
     }
     let found = std::mem::take(&mut *served.found.borrow_mut());
     assert_eq!(found.len(), asked.len(), "all calls were made");
-    let answer = |answer: Option<Receiver<_>>| answer.unwrap().try_recv().unwrap().unwrap();
+    let answer = |answer: Option<Answer>| answer.unwrap().now_or_never().unwrap();
     let found = found.into_iter().map(|(told, received)| (told, answer(received))).collect();
     (found, served.begun.take())
 }

@@ -63,6 +63,7 @@ fn bad_sampling_is_refused() {
         (bias(7, 100.5), &["logitBias", "100", "token 7"]),
         (bias(7, f32::NAN), &["logitBias", "token 7"]),
         (GenerateOptions { logprobs: Some(21), ..greedy(3) }, &["logprobs", "20"]),
+        (GenerateOptions { max_thinking_tokens: Some(0), ..greedy(3) }, &["maxThinkingTokens"]),
     ] {
         assert_error(generate(&mut session, &[1], &options).map(|_| ()), "bad-option", facts);
     }

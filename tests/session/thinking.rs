@@ -188,21 +188,37 @@ impl Constraint for Begins {
     }
 }
 
-/// The reasoning is free, whether it ends by itself or its budget is spent.
+/// The options with a constraint that begins the answer with `text`.
+fn beginning(session: &Session, text: &str, budget: Option<usize>) -> GenerateOptions {
+    let ids = session.tokenizer().encode_with_special(text).unwrap();
+    let begin = move || Ok(Box::new(Begins(ids.clone())) as Box<dyn Constraint>);
+    let constraints = Some(Constraints::new(begin));
+    GenerateOptions { max_thinking_tokens: budget, constraints, ..greedy(60) }
+}
+
+/// The reasoning is free, whether it ends by itself or its budget is spent, and whether the template
+/// begins it or the model.
 #[test]
 fn a_constraint_holds_from_the_first_token_of_the_answer() {
-    let mut session = thinking("{{ messages[0].content }}<|assistant|>{{ '<think>\n' }}");
-    let ids = session.tokenizer().encode("Is").unwrap();
-    for (budget, reasoning) in [(3, "Is it cold"), (50, REASONING)] {
-        let ids = ids.clone();
-        let begin = move || Ok(Box::new(Begins(ids.clone())) as Box<dyn Constraint>);
-        let constraints = Some(Constraints::new(begin));
-        let max_thinking_tokens = Some(budget);
-        let options = GenerateOptions { max_thinking_tokens, constraints, ..greedy(60) };
-        let (said, _) = ask(&mut session, &question(), None, &options);
-        assert_eq!(said.reasoning, reasoning);
-        assert!(said.answer.starts_with("Is"), "{said:?}");
+    let begins = "{{ messages[0].content }}<|assistant|>{{ '<think>\n' }}";
+    for (template, cut) in [(begins, "Is it cold"), ("", "Is it")] {
+        let mut session = thinking(template);
+        for (budget, reasoning) in [(3, cut), (50, REASONING)] {
+            let options = beginning(&session, "Is", Some(budget));
+            let (said, _) = ask(&mut session, &question(), None, &options);
+            assert_eq!(said.reasoning, reasoning);
+            assert!(said.answer.starts_with("Is"), "{said:?}");
+        }
     }
+}
+
+#[test]
+fn markers_that_a_constraint_puts_into_an_answer_are_text() {
+    let mut session = thinking("");
+    let options = beginning(&session, "<think>Is", None);
+    let (said, stats) = ask(&mut session, &question(), Some(false), &options);
+    assert_eq!(stats.reasoning_tokens, 0);
+    assert!(said.reasoning.is_empty() && said.answer.contains("Is"), "{said:?}");
 }
 
 /// The next turn's prompt has the answer without its reasoning. The cache has both: only what
