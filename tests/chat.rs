@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use support::{File, Kv, assert_error, chat_tokens, json, open, outside, path, read, tiny};
-use tritloom::chat::{Inputs, Message, Prompt, Role, Template, TemplateChoice, Value};
+use tritloom::chat::{Channel, Inputs, Message, Prompt, Role, Template, TemplateChoice, Value};
 use tritloom::gguf::{Gguf, Metadata};
 use tritloom::model::Config;
 use tritloom::native::{FileSource, block_on};

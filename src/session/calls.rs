@@ -102,12 +102,7 @@ pub struct Calls<'a> {
 
 impl<'a> Calls<'a> {
     /// Adds a call. Its answer comes when the call has ended.
-    pub fn push(
-        &self,
-        prompt: Prompt,
-        options: GenerateOptions,
-        on_token: OnToken<'a>,
-    ) -> Answer {
+    pub fn push(&self, prompt: Prompt, options: GenerateOptions, on_token: OnToken<'a>) -> Answer {
         let (answer, stats) = oneshot::channel();
         let is_stopped = Rc::new(Cell::new(false));
         let caller = Caller { answer, is_stopped: Rc::clone(&is_stopped), called: Instant::now() };
@@ -140,7 +135,8 @@ impl<'a> Calls<'a> {
         *waiting = rest;
         let ended: Vec<Call<'_>> = ended;
         for call in ended {
-            call.caller.answer(Ok(Stats { finish_reason: FinishReason::Abort, ..Stats::default() }));
+            call.caller
+                .answer(Ok(Stats { finish_reason: FinishReason::Abort, ..Stats::default() }));
         }
         was_first
     }

@@ -10,7 +10,9 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use tritloom::Result;
 use tritloom::sampling::{LogitBias, Logprobs, Sampling};
-use tritloom::session::{Answer, Calls, FinishReason, GenerateOptions, KvType, Prompt, Session, Stats};
+use tritloom::session::{
+    Answer, Calls, FinishReason, GenerateOptions, KvType, Prompt, Session, Stats,
+};
 
 use crate::setup::{Setup, generate, greedy, noise, small};
 use crate::support::{F16, File, I2_S, Kv, Sizes, Tensor, llama};

@@ -6,9 +6,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use futures_util::FutureExt;
-use tritloom::session::{
-    Answer, Calls, FinishReason, GenerateOptions, Prompt, Session, Token,
-};
+use tritloom::session::{Answer, Calls, FinishReason, GenerateOptions, Prompt, Session, Token};
 
 use crate::lost::{Losing, load_with};
 use crate::setup::{generate, greedy, noise};
