@@ -14,8 +14,9 @@ use tritloom::session::{
     Answer, Calls, FinishReason, GenerateOptions, KvType, Prompt, Session, Stats,
 };
 
+use crate::lookup::{cycle, cycling};
 use crate::setup::{Setup, generate, greedy, noise, small};
-use crate::support::{F16, File, I2_S, Kv, Sizes, Tensor, llama};
+use crate::support::Kv;
 
 /// A call. It is made when those before it have `after` tokens together and the GPU has been waited for
 /// `after_waits` times. It stops after `stops_after` tokens of its own.
@@ -197,26 +198,6 @@ fn no_call_waits_for_the_long_prompt_of_another() {
             assert_eq!(told, generate(&mut alone, &asked.ids, &asked.options).unwrap().told);
         }
     }
-}
-
-/// A random model whose text is the same few tokens again and again, in their order.
-fn cycling() -> File {
-    let sizes = Sizes { n_vocab: 264, n_embd: 128, n_layer: 1, n_head: 2, n_ff: 256 };
-    let mut file = llama(sizes, |name| if name == "token_embd" { F16 } else { I2_S });
-    file.set("llama.context_length", Kv::U32(1024));
-    // Without an LM head of its own, such a model repeats a token. With this one, a token of five is followed
-    // by the next of them.
-    let embedding = file.tensor("token_embd.weight").clone();
-    let rows: Vec<&[u8]> = embedding.bytes.chunks_exact(2 * sizes.n_embd).collect();
-    let before = |n: usize| if n >= 260 { n } else { n / 5 * 5 + (n + 4) % 5 };
-    let bytes = (0..rows.len()).flat_map(|n| rows[before(n)]).copied().collect();
-    file.tensors.push(Tensor { name: "output.weight".into(), bytes, ..embedding });
-    file
-}
-
-/// Its five tokens, several times.
-fn cycle() -> Vec<u32> {
-    (0..20).map(|n| 40 + n % 5).collect()
 }
 
 /// A call may join at any moment of a generation that drafts, and leave it alone again.

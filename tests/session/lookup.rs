@@ -8,6 +8,7 @@ use tritloom::native::block_on;
 use tritloom::session::{FinishReason, GenerateOptions, LmHead, Session, Stats};
 
 use crate::setup::{Setup, generate, greedy};
+use crate::support::{F16, File, I2_S, Kv, Sizes, Tensor, llama};
 
 /// That a draft pass of a GPU equals its steps is tested in `tests/engine/drafts.rs`.
 fn setups() -> [Setup; 2] {
@@ -18,11 +19,24 @@ fn with_lookup(lookup: bool, options: GenerateOptions) -> GenerateOptions {
     GenerateOptions { prompt_lookup: Some(lookup), ..options }
 }
 
-/// A prompt after which the small model repeats itself. Its weights are random.
-fn repeating(session: &mut Session) -> Vec<u32> {
-    let start: Vec<u32> = (1..=10).collect();
-    let ids = generate(session, &start, &with_lookup(false, greedy(150))).unwrap().ids;
-    [start, ids].concat()
+/// A random model whose text is the same few tokens again and again, in their order.
+pub(crate) fn cycling() -> File {
+    let sizes = Sizes { n_vocab: 264, n_embd: 128, n_layer: 1, n_head: 2, n_ff: 256 };
+    let mut file = llama(sizes, |name| if name == "token_embd" { F16 } else { I2_S });
+    file.set("llama.context_length", Kv::U32(1024));
+    // Without an LM head of its own, such a model repeats a token. With this one, a token of five is followed
+    // by the next of them.
+    let embedding = file.tensor("token_embd.weight").clone();
+    let rows: Vec<&[u8]> = embedding.bytes.chunks_exact(2 * sizes.n_embd).collect();
+    let before = |n: usize| if n >= 260 { n } else { n / 5 * 5 + (n + 4) % 5 };
+    let bytes = (0..rows.len()).flat_map(|n| rows[before(n)]).copied().collect();
+    file.tensors.push(Tensor { name: "output.weight".into(), bytes, ..embedding });
+    file
+}
+
+/// Its five tokens, several times.
+pub(crate) fn cycle() -> Vec<u32> {
+    (0..20).map(|n| 40 + n % 5).collect()
 }
 
 /// Asserts that a generation with prompt lookup equals one without. Gives its statistics.
@@ -42,8 +56,8 @@ fn check_same(session: &mut Session, prompt: &[u32], options: &GenerateOptions) 
 #[test]
 fn a_repeated_text_takes_fewer_steps_and_stays_the_same() {
     for setup in setups() {
-        let mut session = setup.small();
-        let prompt = repeating(&mut session);
+        let mut session = setup.load(&cycling().build()).unwrap();
+        let prompt = cycle();
         let options = with_lookup(true, greedy(40));
         let found = generate(&mut session, &prompt, &options).unwrap();
         let stats = &found.stats;
@@ -59,10 +73,10 @@ fn penalties_biases_and_logprobs_are_the_same_in_drafts() {
     let half = Setup::default().like_a_card().lm_head(LmHead::Int8);
     let whole = Setup::default().like_a_fast_card().no_subgroups();
     for setup in setups().into_iter().chain([half, whole]) {
-        let mut session = setup.small();
+        let mut session = setup.load(&cycling().build()).unwrap();
         // On a busy machine steps are slow, and fewer tokens are drafted.
         session.suppose_steps_of(Duration::from_millis(1));
-        let prompt = repeating(&mut session);
+        let prompt = cycle();
         for (repeat, presence, frequency, weak) in
             [(1.0001, 0.0, 0.0001, true), (1.0, 0.3, 0.02, false), (1.02, 0.0, 0.05, false)]
         {
@@ -84,8 +98,8 @@ fn penalties_biases_and_logprobs_are_the_same_in_drafts() {
 #[test]
 fn a_generation_may_end_anywhere_in_a_draft() {
     for setup in setups() {
-        let mut session = setup.small();
-        let prompt = repeating(&mut session);
+        let mut session = setup.load(&cycling().build()).unwrap();
+        let prompt = cycle();
         let all = generate(&mut session, &prompt, &with_lookup(false, greedy(24))).unwrap();
         for most in [4, 5, 8, 11, 12, 13, 24] {
             let found = generate(&mut session, &prompt, &with_lookup(true, greedy(most))).unwrap();
@@ -103,8 +117,8 @@ fn a_generation_may_end_anywhere_in_a_draft() {
 #[test]
 fn a_generation_may_be_stopped_while_drafts_are_in_flight() {
     for setup in setups() {
-        let mut session = setup.small();
-        let prompt = repeating(&mut session);
+        let mut session = setup.load(&cycling().build()).unwrap();
+        let prompt = cycle();
         let all = generate(&mut session, &prompt, &with_lookup(false, greedy(40))).unwrap().ids;
         for n in (1..28).chain([5, 9, 2]) {
             let mut tokens = 0;
@@ -127,8 +141,8 @@ fn a_generation_may_be_stopped_while_drafts_are_in_flight() {
 #[test]
 fn a_full_context_ends_a_draft() {
     for setup in setups() {
-        let mut session = setup.context(172).small();
-        let prompt = repeating(&mut session);
+        let mut session = setup.context(32).load(&cycling().build()).unwrap();
+        let prompt = cycle();
         let found = generate(&mut session, &prompt, &with_lookup(true, GenerateOptions::default()))
             .unwrap();
         let plain =
@@ -141,8 +155,9 @@ fn a_full_context_ends_a_draft() {
 
 #[test]
 fn sampled_tokens_are_not_drafted() {
-    let mut session = Setup::default().on_reference().like_a_card().small();
-    let prompt = repeating(&mut session);
+    let setup = Setup::default().on_reference().like_a_card();
+    let mut session = setup.load(&cycling().build()).unwrap();
+    let prompt = cycle();
     let mut options = with_lookup(true, greedy(12));
     options.sampling.temperature = 0.01;
     options.sampling.top_k = 1;
