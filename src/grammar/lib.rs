@@ -5,12 +5,14 @@
 //! it within limits of time and memory, and says in which part of a schema an error is.
 //!
 //! It knows nothing of models, so it is a crate of its own: natively the command line depends on it,
-//! and pages can get it as a module of its own, when they need one.
+//! and pages get it as a module of its own, when they need one.
 
 mod error;
 mod format;
 mod grammar;
 mod limits;
+#[cfg(target_arch = "wasm32")]
+mod module;
 mod pattern;
 mod schema;
 mod vocabulary;
