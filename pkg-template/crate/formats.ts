@@ -84,7 +84,7 @@ export class Formats {
 
   static async of(module: WebAssembly.Module, model: Tokens): Promise<Formats> {
     let exports!: Exports
-    let ids = new Uint32Array()
+    let ids: Uint32Array = new Uint32Array()
     const env = {
       now: () => performance.now(),
       encode: (text: number, bytes: number) => {
