@@ -1,3 +1,4 @@
+import { BitNetError, fetched } from './error.js'
 import type { Stats, Token } from './types.js'
 
 /** A run of the model. It passes tokens on as they come, and ends early when the signal aborts. */
@@ -43,6 +44,33 @@ export class Generation implements AsyncIterable<string> {
   /** The whole reasoning before the answer, once the answer has ended. Empty if there is none. */
   reasoning(): Promise<string> {
     return this.#whole('reasoning')
+  }
+
+  /**
+   * The whole answer, read as JSON, once it has ended. Ask for JSON with the option `responseFormat`.
+   * Rejects with `incomplete` if `maxTokens` or a `stop` text has cut it off, and if it is no JSON.
+   */
+  async json<T = unknown>(): Promise<T> {
+    const text = await this.text()
+    const { finishReason } = await this.stats
+    if (finishReason === 'length') {
+      throw new BitNetError('incomplete', 'the answer is not complete: it needs more tokens (`maxTokens`, `context`)')
+    }
+    try {
+      return JSON.parse(text) as T
+    } catch (cause) {
+      throw new BitNetError('incomplete', 'the answer is no whole JSON', { cause })
+    }
+  }
+
+  /**
+   * The JSON value as it grows, each time anew: strings, arrays and objects that have begun are
+   * there as far as they are known, numbers and keys once they are whole. The last one is the whole
+   * value, unless the answer is cut off. A text that is no JSON gives none.
+   */
+  async *partials<T = unknown>(): AsyncGenerator<T, void, undefined> {
+    const { partials } = await fetched(() => import('./partial.js'))
+    yield* partials<T>(this)
   }
 
   /** The tokens of the reasoning and of the answer as they come. */

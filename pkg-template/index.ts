@@ -5,8 +5,8 @@ export type { Generation } from './generation.js'
 export type { ModelCache } from './page/cache.js'
 export type {
   AbortOptions, Alternative, Availability, ChatOptions, DecideOptions, Decision, Decisions, DecisionStats,
-  DeviceLoss, ErrorCode, GenerateOptions, GpuOptions, Input, KernelTime, LoadOptions, Message,
-  ModelInfo, Profile, ProfileOptions, Progress, ProgressNote, Question, QuestionOption, Source, Stats, StoredModel, SummarizeOptions, SummaryProgress, Token, TokenizeOptions, Verdict
+  DeviceLoss, ErrorCode, GenerateOptions, GpuOptions, Input, JsonSchema, KernelTime, LoadOptions, Message,
+  ModelInfo, Profile, ProfileOptions, Progress, ProgressNote, Question, QuestionOption, ResponseFormat, SchemaObject, Source, Stats, StoredModel, SummarizeOptions, SummaryProgress, Token, TokenizeOptions, Verdict
 } from './types.js'
 export type {
   ChatCompletion, ChatCompletionChoice, ChatCompletionChunk, ChatCompletionChunkChoice,

@@ -96,6 +96,9 @@ fn links_between_documents_lead_somewhere() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
+/// Codes of errors that only the package's TypeScript has.
+const OF_THE_PACKAGE: [&str; 1] = ["incomplete"];
+
 #[test]
 fn every_error_code_is_explained() {
     let text = fs::read_to_string(root().join("docs/TROUBLESHOOTING.md")).expect("the document");
@@ -111,7 +114,7 @@ fn every_error_code_is_explained() {
     }
     for code in explained {
         assert!(
-            Error::CODES.contains(&code),
+            Error::CODES.contains(&code) || OF_THE_PACKAGE.contains(&code),
             "docs/TROUBLESHOOTING.md explains {code}, which is no code"
         );
     }

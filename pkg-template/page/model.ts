@@ -17,7 +17,7 @@ import type { Start } from '../generation.js'
 import { chatOf, fetchOf } from '../openai/interface.js'
 import type { ChatCompletions } from '../openai/types.js'
 import { disposedError } from '../protocol/messages.js'
-import type { PortableSource, Transport } from '../protocol/messages.js'
+import type { PortableOptions, PortableSource, Transport } from '../protocol/messages.js'
 import { portable } from '../protocol/source.js'
 import { version } from '../version.js'
 import type {
@@ -335,8 +335,15 @@ export class BitNet {
   }
 
   #run(input: () => Input | Promise<Input>, options: GenerateOptions): Start {
-    return (onItem, signal) => this.#share(async () =>
-      this.#transport.call('generate', [await input(), options], { onItem, signal }))
+    return (onItem, signal) => this.#share(async () => {
+      const { responseFormat, ...rest } = options
+      const portable: PortableOptions = rest
+      if (responseFormat !== undefined) {
+        const { portableFormat } = await fetched(() => import('./format.js'))
+        portable.responseFormat = portableFormat(responseFormat)
+      }
+      return this.#transport.call('generate', [await input(), portable], { onItem, signal })
+    })
   }
 
   /** Runs a job as soon as no queued job runs. Other shared jobs may run at the same time. */

@@ -152,7 +152,7 @@ function checked(text: string, options: SummarizeOptions) {
   checkCallback('onProgress', onProgress)
   if (rest.maxTokens !== undefined) checkCount('maxTokens', rest.maxTokens)
   if (rest.maxTokens === 0) throw badOption('maxTokens', 'must be at least 1')
-  for (const name of ['raw', 'special']) {
+  for (const name of ['raw', 'special', 'responseFormat']) {
     if (name in rest) throw badOption(name, 'there is no such option')
   }
   return { type, length, format, context, onProgress, ...rest }

@@ -6,6 +6,7 @@ import type {
 } from './messages.js'
 import type { DeviceLoss, ModelInfo, Progress, Source, Token } from '../types.js'
 import { WasmModel } from '../tritloom.js'
+import { formatsOf } from '../crate/formats.js'
 import { ready, watch } from '../crate/wasm.js'
 
 type Implementation<M extends ModelMethod> = (
@@ -92,12 +93,17 @@ const isRequest = (source: PortableSource): source is { request: PortableRequest
 type Told = Pick<Token, 'logprob' | 'bytes' | 'top'>
 
 const implementations: { [M in ModelMethod]: Implementation<M> } = {
-  generate: (model, [input, options], { onItem, signal }) => {
+  generate: async (model, [input, { responseFormat, ...options }], { onItem, signal }) => {
     const onToken = (id: number | undefined, text: string, isAnswer: boolean, told?: Told) => {
       const channel = isAnswer ? 'answer' : 'reasoning'
       onItem?.(id === undefined ? { text, channel } : { id, text, channel, ...told })
     }
-    return model.generate(input, options, onToken, signal)
+    const held = responseFormat && (await formatsOf(model)).hold(responseFormat)
+    try {
+      return await model.generate(input, options, onToken, signal, held?.grammar)
+    } finally {
+      held?.release()
+    }
   },
   tokenize: (model, [text, special]) => model.tokenize(text, special),
   detokenize: (model, [ids]) => model.detokenize(ids),

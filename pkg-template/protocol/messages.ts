@@ -3,6 +3,7 @@
 // The page sends a `call`, and `cancel` to end it early. The worker answers with any number of
 // `item`s and then with one `result` or `error`. The first call is `hello`. `hello` and its answer
 // keep their shape for ever, so that a page and a worker of two releases can tell each other apart.
+import type { Format } from '../crate/formats.js'
 import { BitNetError } from '../error.js'
 import type {
   DecideOptions, Decisions, DeviceLoss, ErrorCode, GenerateOptions, Input, LoadOptions, Message, ModelInfo, Profile,
@@ -10,10 +11,14 @@ import type {
 } from '../types.js'
 
 /** Raise this with every change to the messages: a page must not talk to an older worker. */
-export const VERSION = 10
+export const VERSION = 11
 
 /** Options that the page handles itself; the model never sees them. */
 type PageOptions = 'signal' | 'onProgress' | 'worker'
+
+/** The options of `generate` in a form that can be posted to a worker. */
+export type PortableOptions =
+  Omit<GenerateOptions, PageOptions | 'responseFormat'> & { responseFormat?: Format | undefined }
 
 /** Every call: its arguments, the items that it yields while it runs, and its result. */
 export interface Methods {
@@ -23,7 +28,7 @@ export interface Methods {
     result: ModelInfo
   }
   generate: {
-    args: [input: Input, options: Omit<GenerateOptions, PageOptions>]
+    args: [input: Input, options: PortableOptions]
     item: Token
     result: Stats
   }

@@ -1,12 +1,12 @@
 // Makes pkg/, the package as it is published.
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { inRoot } from '../paths.mjs'
 import { heading, seconds } from '../report.mjs'
 import { fingerprint, isCurrent, note } from './fingerprint.mjs'
 import { address, compileTypeScript, copyReadability, obstacles, writeTexts } from './package.mjs'
-import { entriesAgainstBudget, inAll, sizeAgainstBudget } from './size.mjs'
-import { buildWasm, WASM } from './wasm.mjs'
+import { BUDGET, entriesAgainstBudget, GRAMMAR_BUDGET, inAll, sizeAgainstBudget } from './size.mjs'
+import { buildGrammar, buildWasm, GRAMMAR, WASM } from './wasm.mjs'
 
 export const PKG = inRoot('pkg')
 
@@ -17,17 +17,25 @@ export const buildPackage = () => {
     heading('Build: pkg/ is current')
   } else {
     heading('Build')
-    const files = timed('Rust to WebAssembly', buildWasm)
+    const engine = timed('Rust to WebAssembly', buildWasm)
+    const files = { ...engine, [GRAMMAR]: timed('Grammars to WebAssembly', buildGrammar) }
     timed('TypeScript', () => {
       rmSync(PKG, { recursive: true, force: true })
       mkdirSync(PKG, { recursive: true })
-      for (const [name, from] of Object.entries(files)) copyFileSync(from, join(PKG, name))
+      for (const [name, from] of Object.entries(files)) {
+        mkdirSync(dirname(join(PKG, name)), { recursive: true })
+        copyFileSync(from, join(PKG, name))
+      }
       copyReadability(PKG)
       compileTypeScript(PKG)
     })
     timed('package.json and texts', () => writeTexts(PKG))
   }
-  const sizes = [sizeAgainstBudget(join(PKG, WASM)), ...entriesAgainstBudget(PKG), inAll(PKG)]
+  const modules = [
+    sizeAgainstBudget('wasm', join(PKG, WASM), BUDGET),
+    sizeAgainstBudget('grammar', join(PKG, GRAMMAR), GRAMMAR_BUDGET)
+  ]
+  const sizes = [...modules, ...entriesAgainstBudget(PKG), inAll(PKG)]
   const lines = [...sizes, ...obstacles(address()).map(why => `cannot be published: ${why}`)]
   for (const line of lines) heading(`  ${line}`)
   note(PKG, print)

@@ -1,8 +1,9 @@
-// Compiles the crate to WebAssembly with its JavaScript: wasm-pack, then binaryen's wasm-opt.
+// Compiles the crates to WebAssembly: the engine with its JavaScript by wasm-pack, the grammars by
+// cargo, and then both by binaryen's wasm-opt.
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { CARGO_HOME, inRoot, ROOT } from '../paths.mjs'
+import { CARGO_HOME, CARGO_TARGET, inRoot, ROOT } from '../paths.mjs'
 import { capture, nodeTool, run } from '../process.mjs'
 import { TARGET, wasmEnvironment } from '../setup/wasm-target.mjs'
 
@@ -12,7 +13,10 @@ const OPTIMISED = inRoot('target', 'wasm-opt')
 export const WASM = 'tritloom_bg.wasm'
 const GLUE = ['tritloom.js', 'tritloom.d.ts', `${WASM}.d.ts`]
 
-/** Compiles the crate; the paths of the package's files that this makes, by name. */
+/** The module of grammars. It is beside the script that fetches it, for bundlers that copy both. */
+export const GRAMMAR = 'crate/grammar.wasm'
+
+/** Compiles the engine; the paths of the package's files that this makes, by name. */
 export const buildWasm = () => {
   mkdirSync(STAGE, { recursive: true })
   const env = wasmEnvironment() ?? {}
@@ -31,7 +35,16 @@ export const buildWasm = () => {
   ]
   run('wasm-pack', ['build', ...options, ROOT, '--', '--config', withoutOurPaths(env)], { env })
   const files = Object.fromEntries(GLUE.map(name => [name, join(STAGE, name)]))
-  return { ...files, [WASM]: optimised(join(STAGE, WASM)) }
+  return { ...files, [WASM]: optimised('engine', join(STAGE, WASM)) }
+}
+
+/** Compiles the grammars, which have no JavaScript but functions of numbers; the path of the module. */
+export const buildGrammar = () => {
+  const env = wasmEnvironment() ?? {}
+  const options = ['--package', 'tritloom_grammar', '--lib', '--crate-type', 'cdylib', '--profile', 'web']
+  const config = ['--config', withoutOurPaths(env)]
+  run('cargo', ['rustc', '--quiet', ...options, '--target', TARGET, ...config], { env })
+  return optimised('grammar', join(CARGO_TARGET, TARGET, 'web', 'tritloom_grammar.wasm'))
 }
 
 /** The setting with which rustc leaves this machine's paths out of panic messages. */
@@ -50,12 +63,12 @@ const withoutOurPaths = env => {
  * The module after wasm-opt. That takes longer than the other steps, so its result is kept under
  * the hash of its input.
  */
-const optimised = wasm => {
+const optimised = (name, wasm) => {
   const hash = createHash('sha256').update(readFileSync(wasm)).digest('hex').slice(0, 16)
-  const done = join(OPTIMISED, `${hash}.wasm`)
+  const done = join(OPTIMISED, `${name}-${hash}.wasm`)
   if (existsSync(done)) return done
-  rmSync(OPTIMISED, { recursive: true, force: true })
   mkdirSync(OPTIMISED, { recursive: true })
+  for (const old of readdirSync(OPTIMISED)) if (old.startsWith(`${name}-`)) rmSync(join(OPTIMISED, old))
   const unfinished = `${done}.part`
   run(nodeTool('wasm-opt'), ['-Os', ...FEATURES, wasm, '-o', unfinished])
   renameSync(unfinished, done)

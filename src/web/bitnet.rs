@@ -19,6 +19,7 @@ use super::abort::{aborted, or_abort};
 use super::blob::{BlobSource, Gathering};
 use super::decide::{self, Asked};
 use super::error::bad_option;
+use super::grammar::{self, Grammar};
 use super::options::{self, GenerateOptions, LoadOptions, boolean, integer};
 use super::progress::Reporter;
 use super::prompt::{self, Input};
@@ -91,7 +92,8 @@ impl WasmModel {
     /// statistics. Text that is not the answer is the reasoning before it. `told` has the fields
     /// that `logprobs` asks for.
     ///
-    /// If `signal` aborts, the generation ends with the finish reason `abort`.
+    /// If `signal` aborts, the generation ends with the finish reason `abort`. The answer is held to
+    /// `grammar`.
     #[wasm_bindgen(unchecked_return_type = "api.Stats")]
     pub async fn generate(
         &self,
@@ -102,9 +104,12 @@ impl WasmModel {
         )]
         on_token: Function,
         signal: Option<AbortSignal>,
+        grammar: Option<Grammar>,
     ) -> Result<JsValue, JsValue> {
         let model = self.model()?;
-        let options = GenerateOptions::parse(options)?;
+        let mut options = GenerateOptions::parse(options)?;
+        options.session.constraints =
+            grammar.map(|grammar| grammar::constraints(grammar, model.tokenizer.n_vocab()));
         let prompt = match Input::parse(&model.tokenizer, &input, options.raw, options.special)? {
             Input::Chat(messages) => Prompt::Chat { messages, thinking: options.thinking },
             Input::Ids(ids) => Prompt::Ids(ids),
@@ -179,6 +184,19 @@ impl WasmModel {
         } else {
             model.tokenizer.encode_text(&text)?
         };
+        Ok(Uint32Array::from(ids.as_slice()))
+    }
+
+    /// The vocabulary, as the module of grammars reads it.
+    pub fn vocabulary(&self) -> Result<Uint8Array, JsValue> {
+        Ok(Uint8Array::from(self.model()?.tokenizer.packed().as_slice()))
+    }
+
+    /// The tokens of a text in the midst of another, as the module of grammars asks for them; none if
+    /// the text has none.
+    #[wasm_bindgen(js_name = encodeWithin)]
+    pub fn encode_within(&self, text: &str) -> Result<Uint32Array, JsValue> {
+        let ids = self.model()?.tokenizer.encode_within(text).unwrap_or_default();
         Ok(Uint32Array::from(ids.as_slice()))
     }
 

@@ -5,6 +5,7 @@
 //! ```text
 //! types error log abort timer digest    what crosses the border to JavaScript, and how
 //! options prompt decide progress        what a page asks for, and what it is told
+//! grammar                               formats of answers, which another module of WebAssembly has
 //! features opening                      a device, and a load in progress
 //! bytes tabs store                      models on this device, and which tab downloads one
 //! blob stream remote                    bytes, from wherever a page has them
@@ -24,6 +25,7 @@ mod options;
 mod prompt;
 mod decide;
 mod progress;
+mod grammar;
 mod features;
 mod opening;
 mod bytes;

@@ -8,7 +8,7 @@ import type * as api from './types.js'
 
 /** The options that the crate checks. */
 type LoadOptions = Omit<api.LoadOptions, 'signal' | 'onProgress' | 'worker'>
-type GenerateOptions = Omit<api.GenerateOptions, 'signal'>
+type GenerateOptions = Omit<api.GenerateOptions, 'signal' | 'responseFormat'>
 type DecideOptions = Omit<api.DecideOptions, 'signal'>
 
 /** The fields that the option `logprobs` adds to a token. */

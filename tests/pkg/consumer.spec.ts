@@ -14,7 +14,7 @@ test('a fresh Vite app: types, development server, build', async ({ page, instal
   const origin = `http://localhost:${PORT}`
   const stop = await serve([VITE, '--port', String(PORT), '--strictPort'], app, origin)
   for (const worker of ['true', 'false']) {
-    expect(await result(page, `${origin}/?worker=${worker}&model=${MODEL}`)).toBe('I am a (3 tokens), I am a')
+    expect(await result(page, `${origin}/?worker=${worker}&model=${MODEL}`)).toBe('I am a (3 tokens), I am a, yes')
   }
   stop()
 
@@ -22,7 +22,7 @@ test('a fresh Vite app: types, development server, build', async ({ page, instal
   const built = `http://localhost:${PORT + 1}`
   await serve([VITE, 'preview', '--port', String(PORT + 1), '--strictPort'], app, built)
   for (const worker of ['true', 'false', 'mine']) {
-    expect(await result(page, `${built}/?worker=${worker}&model=${MODEL}`)).toBe('I am a (3 tokens), I am a')
+    expect(await result(page, `${built}/?worker=${worker}&model=${MODEL}`)).toBe('I am a (3 tokens), I am a, yes')
   }
 })
 
@@ -41,6 +41,6 @@ test('a page without a bundler, also under a strict policy and a path of its own
   const port = PORT + 2
   await serve(...filesOf(install('plain'), port))
   for (const path of ['', 'as/strict/']) {
-    expect(await result(page, `http://localhost:${port}/${path}index.html?model=${MODEL}`)).toBe('I am a')
+    expect(await result(page, `http://localhost:${port}/${path}index.html?model=${MODEL}`)).toBe('I am a, yes')
   }
 })

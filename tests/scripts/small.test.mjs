@@ -70,10 +70,10 @@ test('a module over the size budget stops the build, one below it does not', () 
   try {
     const path = join(directory, 'module.wasm')
     writeFileSync(path, Buffer.alloc(2 * BUDGET))
-    assert.match(sizeAgainstBudget(path), /wasm 2000 kB, \d+ kB gzipped of 1000 kB/)
+    assert.match(sizeAgainstBudget('wasm', path, BUDGET), /wasm 2000 kB, \d+ kB gzipped of 1000 kB/)
     // Random bytes do not compress.
     writeFileSync(path, randomBytes(BUDGET + 1000))
-    assert.throws(() => sizeAgainstBudget(path), /over its budget/)
+    assert.throws(() => sizeAgainstBudget('wasm', path, BUDGET), /over its budget/)
   } finally {
     rmSync(directory, { recursive: true })
   }

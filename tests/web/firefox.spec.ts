@@ -3,6 +3,7 @@
 import { SLOW, STORY, WHO } from './demos'
 import { expect, firefoxPath, test } from './firefox'
 import type { FirefoxTab } from './firefox'
+import { expectFormats } from './formats'
 import {
   asked, bundledGoldens, continuation, expectedIds, expectRandomModel, failure, GOLDEN_MODEL, goldens,
   goldensInOrder, heldHalfway, load, loadFailure, loadFast, loadReporting, MIB, MODEL, scripted, sent, server,
@@ -54,6 +55,10 @@ test('the same seed draws the same text, another seed another', async ({ tabs: [
     expect(again).toBe(text)
     expect(other).not.toBe(text)
   }
+})
+
+test('answers keep to their formats', async ({ tabs: [tab] }) => {
+  await expectFormats(tab, GOLDEN_MODEL, true)
 })
 
 test('an abort ends a generation, and the next one is right', async ({ tabs: [tab] }) => {

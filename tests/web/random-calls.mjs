@@ -30,7 +30,8 @@ const VALUES = [
 
 const OPTIONS = [
   'maxTokens', 'temperature', 'topK', 'topP', 'minP', 'repeatPenalty', 'presencePenalty', 'frequencyPenalty', 'seed',
-  'stop', 'promptLookup', 'thinking', 'maxThinkingTokens', 'logprobs', 'logitBias', 'raw', 'special', 'signal', 'no such option'
+  'stop', 'promptLookup', 'thinking', 'maxThinkingTokens', 'logprobs', 'logitBias', 'raw', 'special', 'signal', 'responseFormat',
+  'no such option'
 ]
 const LOAD_OPTIONS = [
   'context', 'cache', 'integrity', 'stallTimeout', 'worker', 'kv', 'lmHead', 'activations', 'i2sLayout', 'tokenizer', 'template', 'strict', 'deterministic',
@@ -277,6 +278,20 @@ export class RandomCalls {
           const isTold = logprob <= 0 && top.length === telling.logprobs && top.every(one => one.logprob <= 0)
           if (id !== undefined && !isTold) throw new Wrong(`${asked.name}: ${id} has ${logprob} and ${JSON.stringify(top)}`)
         }
+      }
+    },
+    'an answer in a format': {
+      weight: 6,
+      run: async model => {
+        const { input, options } = this.#input()
+        const [responseFormat, fits] = this.#pick([
+          [/[a-c]{2,9}!/, text => /^[a-c]{2,9}!$/.test(text)],
+          [{ type: 'json_schema', schema: { enum: ['yes', 'no', null] } }, text => ['"yes"', '"no"', 'null'].includes(text)],
+          [{ type: 'json_schema', schema: { type: 'array', items: { type: 'boolean' }, maxItems: 3 } }, text => JSON.parse(text).length <= 3]
+        ])
+        const sampling = this.#chance(0.5) ? {} : { temperature: 1, seed: this.#below(9) }
+        const { text } = await this.#read(model.generate(input, { ...options, ...sampling, responseFormat }))
+        if (!fits(text)) throw new Wrong(`${JSON.stringify(text)} in a format`)
       }
     },
     'an answer that is left or aborted': {

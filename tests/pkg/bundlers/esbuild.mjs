@@ -19,5 +19,6 @@ await build({
   format: 'esm',
   target: 'es2022'
 })
-copyFileSync(fileURLToPath(import.meta.resolve('tritloom/tritloom_bg.wasm')), `${outdir}/tritloom_bg.wasm`)
+for (const name of ['tritloom_bg.wasm', 'grammar.wasm'])
+  copyFileSync(fileURLToPath(import.meta.resolve(`tritloom/${name}`)), `${outdir}/${name}`)
 copyFileSync('index.html', `${outdir}/index.html`)

@@ -16,5 +16,6 @@ const bundle = await rollup({
   plugins: [resolve()]
 })
 await bundle.write({ dir, format: 'es' })
-copyFileSync(fileURLToPath(import.meta.resolve('tritloom/tritloom_bg.wasm')), `${dir}/tritloom_bg.wasm`)
+for (const name of ['tritloom_bg.wasm', 'grammar.wasm'])
+  copyFileSync(fileURLToPath(import.meta.resolve(`tritloom/${name}`)), `${dir}/${name}`)
 copyFileSync('index.html', `${dir}/index.html`)

@@ -3,13 +3,15 @@ export async function tell(BitNet) {
   try {
     const model = await BitNet.load(new URLSearchParams(location.search).get('model'))
     const text = await model.generate('Who are you?', { maxTokens: 3 }).text()
+    // The module of grammars is fetched now.
+    const word = await model.generate('Who are you?', { responseFormat: /yes/ }).text()
     await model.stored
     await model.dispose()
     // Only the worker for files inside the model's worker writes them.
     const root = await navigator.storage.getDirectory()
     let files = 0
     for await (const _ of (await root.getDirectoryHandle('tritloom')).keys()) files += 1
-    document.body.dataset.result = `${text}, ${files} file`
+    document.body.dataset.result = `${text}, ${word}, ${files} file`
   } catch (error) {
     document.body.dataset.result = String(error)
   }

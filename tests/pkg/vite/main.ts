@@ -18,8 +18,9 @@ try {
   // The code for this is loaded now.
   const messages = [{ role: 'user' as const, content: 'Who are you?' }]
   const { choices } = await model.chat.completions.create({ messages, temperature: 0, max_tokens: 3 })
+  const word = await model.generate('Who are you?', { responseFormat: { type: 'regex', pattern: /yes/ } }).text()
   await model.dispose()
-  document.body.dataset.result = `${text} (${stats.completionTokens} tokens), ${choices[0]?.message.content}`
+  document.body.dataset.result = `${text} (${stats.completionTokens} tokens), ${choices[0]?.message.content}, ${word}`
 } catch (error) {
   document.body.dataset.result = error instanceof BitNetError ? `${error.code}: ${error.message}` : String(error)
 }

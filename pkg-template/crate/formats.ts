@@ -1,0 +1,186 @@
+// Formats of answers. They are decided in a WebAssembly module of its own, `grammar.wasm`, which is
+// fetched when a thread needs it for the first time. `src/grammar/module.rs` says how it is called.
+import { BitNetError } from '../error.js'
+import type { Grammar, Matcher, WasmModel } from '../tritloom.js'
+
+/** The kinds of formats, by the numbers that the module knows them by. */
+const KINDS = ['json_schema', 'json_object', 'regex', 'lark'] as const
+
+/** A format that can be posted to a worker: its kind, and its text unless it is `json_object`. */
+export interface Format {
+  kind: typeof KINDS[number]
+  text: string
+}
+
+/** A format that is held while a call uses it. */
+export interface Held {
+  grammar: Grammar
+  release(): void
+}
+
+/** What the module needs of a model. */
+type Tokens = Pick<WasmModel, 'vocabulary' | 'encodeWithin'>
+
+interface Exports {
+  memory: WebAssembly.Memory
+  input(bytes: number): number
+  text(): number
+  text_len(): number
+  words(): number
+  words_len(): number
+  vocabulary(): number
+  grammar(kind: number): number
+  free_grammar(grammar: number): void
+  matcher(grammar: number): number
+  free_matcher(matcher: number): void
+  take(matcher: number, id: number): number
+  follow(matcher: number): number
+}
+
+/** Formats that are kept for the next call when no call uses them. */
+const KEPT = 8
+
+/** The codes of the module's errors, which are negative numbers. */
+const CODES = ['bad-option', 'unsupported-model', 'internal'] as const
+
+let compiling: Promise<WebAssembly.Module> | undefined
+
+async function compile(): Promise<WebAssembly.Module> {
+  try {
+    const response = await fetch(new URL('./grammar.wasm', import.meta.url))
+    if (!response.ok) throw new Error(`status ${response.status}`)
+    return await WebAssembly.compile(await response.arrayBuffer())
+  } catch (cause) {
+    compiling = undefined
+    const why = cause instanceof Error ? cause.message : cause
+    throw new BitNetError('network', `could not load grammar.wasm: ${why}`, { cause })
+  }
+}
+
+const formats = new WeakMap<Tokens, Promise<Formats>>()
+
+/** The formats of a model. Its vocabulary is read once, which takes about a second. */
+export function formatsOf(model: Tokens): Promise<Formats> {
+  const known = formats.get(model)
+  if (known) return known
+  const made = (compiling ??= compile()).then(module => Formats.of(module, model))
+  formats.set(model, made)
+  const forget = () => formats.delete(model)
+  // After a crash, the next call makes a new instance.
+  made.then(instance => { instance.onCrash = forget }, forget)
+  return made
+}
+
+/** An instance of the module, with the vocabulary of one model. */
+export class Formats {
+  onCrash: (() => void) | undefined
+  #exports: Exports
+  /** The grammars by kind and text, those that were used last at the end. */
+  #grammars = new Map<string, { number: number, users: number }>()
+
+  private constructor(exports: Exports) {
+    this.#exports = exports
+  }
+
+  static async of(module: WebAssembly.Module, model: Tokens): Promise<Formats> {
+    let exports!: Exports
+    let ids: Uint32Array = new Uint32Array()
+    const env = {
+      now: () => performance.now(),
+      encode: (text: number, bytes: number) => {
+        ids = model.encodeWithin(new TextDecoder().decode(new Uint8Array(exports.memory.buffer, text, bytes)))
+        return ids.length
+      },
+      encoded: (at: number) => new Uint32Array(exports.memory.buffer, at, ids.length).set(ids)
+    }
+    const instance = await WebAssembly.instantiate(module, { env })
+    exports = instance.exports as unknown as Exports
+    const made = new Formats(exports)
+    made.#write(model.vocabulary())
+    try {
+      made.#call(() => exports.vocabulary())
+    } catch (error) {
+      throw told(error, 'responseFormat')
+    }
+    return made
+  }
+
+  /** Prepares a format, unless it is prepared already. Throws `bad-option` if it cannot be met. */
+  hold({ kind, text }: Format): Held {
+    const key = `${kind} ${text}`
+    const entry = this.#grammars.get(key) ?? { number: this.#grammar(kind, text), users: 0 }
+    this.#grammars.delete(key)
+    this.#grammars.set(key, entry)
+    entry.users += 1
+    return {
+      grammar: { matcher: () => this.#matcher(entry.number) },
+      release: () => {
+        entry.users -= 1
+        this.#forget()
+      }
+    }
+  }
+
+  #grammar(kind: Format['kind'], text: string): number {
+    this.#write(new TextEncoder().encode(text))
+    try {
+      return this.#call(() => this.#exports.grammar(KINDS.indexOf(kind)))
+    } catch (error) {
+      throw told(error, kind === 'json_schema' ? 'responseFormat.schema' : 'responseFormat')
+    }
+  }
+
+  /** Lets the oldest grammars go that no call uses. */
+  #forget(): void {
+    for (const [key, { number, users }] of this.#grammars) {
+      if (this.#grammars.size <= KEPT) return
+      if (users > 0) continue
+      this.#grammars.delete(key)
+      this.#exports.free_grammar(number)
+    }
+  }
+
+  #matcher(grammar: number): Matcher {
+    const exports = this.#exports
+    const number = this.#call(() => exports.matcher(grammar))
+    return {
+      take: id => { this.#call(() => exports.take(number, id)) },
+      follow: () => {
+        const follow = this.#call(() => exports.follow(number))
+        if (follow === 0) return undefined
+        const words = new Uint32Array(exports.memory.buffer, exports.words(), exports.words_len())
+        return follow === 1 ? words.slice() : [...words]
+      },
+      free: () => exports.free_matcher(number)
+    }
+  }
+
+  #write(bytes: Uint8Array): void {
+    const at = this.#exports.input(bytes.length)
+    new Uint8Array(this.#exports.memory.buffer, at, bytes.length).set(bytes)
+  }
+
+  /** Calls the module. Throws an error whose name is the code. */
+  #call(work: () => number): number {
+    let result: number
+    try {
+      result = work()
+    } catch (cause) {
+      this.onCrash?.()
+      throw failure('internal', `the grammar has crashed: ${cause}`)
+    }
+    if (result >= 0) return result
+    const { memory, text, text_len } = this.#exports
+    const said = new TextDecoder().decode(new Uint8Array(memory.buffer, text(), text_len()))
+    throw failure(CODES[-result - 1]!, said)
+  }
+}
+
+const failure = (name: typeof CODES[number], message: string): Error =>
+  Object.assign(new Error(message), { name })
+
+/** The error for the page, for what a call of the module has thrown. */
+const told = (error: unknown, option: string): BitNetError => {
+  const { name, message } = error as { name: typeof CODES[number], message: string }
+  return new BitNetError(name, name === 'bad-option' ? `bad option \`${option}\`: ${message}` : message)
+}

@@ -1,0 +1,75 @@
+// Turns the option `responseFormat` into what can be posted to a worker.
+import { badOption, checkChoice, checkText } from '../check.js'
+import type { PortableOptions } from '../protocol/messages.js'
+
+type Format = NonNullable<PortableOptions['responseFormat']>
+
+const OPTION = 'responseFormat'
+
+/** The fields of each kind beside `type`. */
+const FIELDS: Record<Format['kind'], string | undefined> = {
+  json_schema: 'schema', json_object: undefined, regex: 'pattern', lark: 'grammar'
+}
+const KINDS = Object.keys(FIELDS) as Format['kind'][]
+
+/** A schema that can say itself as JSON Schema: of the Standard Schema convention, or older ones of zod. */
+interface Convertible {
+  '~standard'?: { jsonSchema?: { input?: (options: { target: string }) => unknown } }
+  toJSONSchema?: () => unknown
+}
+
+/** Throws `bad-option`. */
+export function portableFormat(format: unknown): Format {
+  if (format instanceof RegExp) return regex(format, OPTION)
+  if (typeof format !== 'object' && typeof format !== 'function' || format === null) throw badOption(OPTION, 'must be an object')
+  if (isConvertible(format)) return schema(format, OPTION)
+  const { type, ...rest } = format as Record<string, unknown>
+  checkChoice(`${OPTION}.type`, type, KINDS)
+  const kind = type as Format['kind']
+  const field = FIELDS[kind]
+  for (const name of Object.keys(rest)) {
+    if (name !== field) throw badOption(`${OPTION}.${name}`, 'there is no such option')
+  }
+  if (field === undefined) return { kind, text: '' }
+  const [name, value] = [`${OPTION}.${field}`, rest[field]]
+  if (kind === 'json_schema') return schema(value, name)
+  if (value instanceof RegExp && kind === 'regex') return regex(value, name)
+  checkText(name, value)
+  return { kind, text: value as string }
+}
+
+/** Flags that do not change what a whole text has to be. */
+const FLAGS = /^[dguvy]*$/
+
+function regex({ source, flags }: RegExp, name: string): Format {
+  if (!FLAGS.test(flags)) throw badOption(name, `must have no flags but d, g, u, v and y; it has '${flags}'`)
+  // An empty one has the source `(?:)`.
+  return { kind: 'regex', text: source }
+}
+
+const isConvertible = (value: unknown): value is Convertible =>
+  (typeof value === 'object' || typeof value === 'function') && value !== null &&
+  ('~standard' in value || typeof (value as Convertible).toJSONSchema === 'function')
+
+function schema(value: unknown, name: string): Format {
+  const given = isConvertible(value) ? converted(value, name) : value
+  const isSchema = typeof given === 'boolean' || typeof given === 'object' && given !== null && !Array.isArray(given)
+  if (!isSchema) throw badOption(name, 'must be a JSON schema')
+  try {
+    return { kind: 'json_schema', text: JSON.stringify(given) }
+  } catch (error) {
+    throw badOption(name, `cannot be written as JSON: ${error instanceof Error ? error.message : error}`)
+  }
+}
+
+/** The JSON schema of what such a schema takes in: the answer is to be parsed by it. */
+function converted(value: Convertible, name: string): unknown {
+  const input = value['~standard']?.jsonSchema?.input
+  try {
+    if (input) return input({ target: 'draft-2020-12' })
+    if (typeof value.toJSONSchema === 'function') return value.toJSONSchema()
+  } catch (error) {
+    throw badOption(name, `has no JSON schema: ${error instanceof Error ? error.message : error}`)
+  }
+  throw badOption(name, 'is a schema that does not give its JSON schema; convert it first, as `z.toJSONSchema` does')
+}

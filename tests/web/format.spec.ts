@@ -1,0 +1,53 @@
+// Answers in a format in Chromium. Firefox has the same in firefox.spec.ts.
+import { expectFormats } from './formats'
+import { expect, GOLDEN_MODEL, load, test } from './harness'
+
+for (const worker of [true, false]) {
+  test(`answers keep to their formats, ${worker ? 'in a worker' : 'in this thread'}`, async ({ shared: page }) => {
+    await expectFormats(page, GOLDEN_MODEL, worker)
+  })
+}
+
+test('answers of two formats and a free one run as a batch, each as alone', async ({ shared: page }) => {
+  await load(page, {}, GOLDEN_MODEL)
+  const { alone, together, batches } = await page.evaluate(async () => {
+    const { model } = window
+    const all = [
+      { responseFormat: { type: 'regex', pattern: '[a-z ]{20,30}' } },
+      { responseFormat: { type: 'json_schema', schema: { type: 'string', minLength: 20, maxLength: 30 } } },
+      { maxTokens: 20 }
+    ] as const
+    const alone: string[] = []
+    for (const options of all) alone.push(await model.generate('Who are you?', options).text())
+    const answers = all.map(options => model.generate('Who are you?', options))
+    const stats = await Promise.all(answers.map(({ stats }) => stats))
+    const many = model.generateMany(['Who are you?', 'Why?'], { responseFormat: /yes|no/ })
+    const words = await Promise.all(many.map(answer => answer.text()))
+    if (!words.every(word => ['yes', 'no'].includes(word))) throw new Error(words.join())
+    return { alone, together: await Promise.all(answers.map(answer => answer.text())), batches: stats.map(({ batch }) => batch) }
+  })
+  expect(together).toEqual(alone)
+  expect(together[0]).toMatch(/^[a-z ]{20,30}$/)
+  expect(JSON.parse(together[1]!).length).toBeGreaterThanOrEqual(20)
+  for (const batch of batches) expect(batch).toBeGreaterThan(1)
+})
+
+test('reasoning is free, and the answer after it keeps to its format', async ({ shared: page }) => {
+  await load(page, { template: 'file' }, '/tests/data/thinking/thinking.gguf')
+  const found = await page.evaluate(async () => {
+    const answer = window.model.generate('Is it warm?', { responseFormat: { type: 'json_schema', schema: { enum: ['yes', 'no'] } } })
+    return { reasoning: await answer.reasoning(), json: await answer.json() }
+  })
+  expect(found.reasoning).toBe('Is it cold? In summer no.')
+  expect(['yes', 'no']).toContain(found.json)
+})
+
+test('a model whose module cannot be fetched says so, and the next answer fetches it', async ({ harness: page }) => {
+  await page.route('**/grammar.wasm', route => route.fulfill({ status: 503 }), { times: 1 })
+  await load(page, { worker: false }, GOLDEN_MODEL)
+  const found = await page.evaluate(async () => {
+    const answer = () => window.model.generate('Who are you?', { responseFormat: /yes/ }).text().catch((error: { code: string }) => error.code)
+    return [await answer(), await answer()]
+  })
+  expect(found).toEqual(['network', 'yes'])
+})

@@ -1,0 +1,62 @@
+// Answers in a format, in a page of any browser. What a format allows is tested without a page, in
+// tests/grammar/ and tests/session/format.rs, and the script around the module in
+// tests/pkg/formats.test.mjs.
+import { expect, failure, load } from './harness'
+import type { InPage } from './harness'
+
+const SCHEMA = {
+  type: 'object',
+  properties: {
+    kind: { enum: ['cat', 'dog'] },
+    name: { type: 'string', maxLength: 6 },
+    legs: { type: 'integer', minimum: 3, maximum: 4 }
+  },
+  required: ['kind', 'name', 'legs'],
+  additionalProperties: false
+} as const
+
+/** Answers by a schema and a regular expression, their values as they grow, and those that are cut off. */
+export async function expectFormats(page: InPage, url: string, worker: boolean): Promise<void> {
+  await load(page, worker ? {} : { worker }, url)
+  const found = await page.evaluate(async schema => {
+    const { model } = window
+    const responseFormat = { type: 'json_schema', schema } as const
+    const prompt = 'Who are you?'
+    const free = await model.generate(prompt).text()
+    const answer = model.generate(prompt, { responseFormat })
+    const partials: object[] = []
+    for await (const partial of answer.partials<object>()) partials.push(partial)
+    const cut = model.generate(prompt, { responseFormat, maxTokens: 4 })
+    const why = await cut.json().then(() => 'none', (error: { code: string }) => error.code)
+    const chat = model.createChat()
+    const pattern = await chat.send(prompt, { responseFormat: /(?:ab|cd){2}-\d{3}/, temperature: 1, seed: 5 }).text()
+    const stats = await answer.stats
+    return {
+      free, whole: await answer.json<object>(), text: await answer.text(), partials, stats, pattern, messages: chat.messages,
+      cut: [(await cut.stats).finishReason, why, await cut.text()], after: await model.generate(prompt).text()
+    }
+  }, SCHEMA)
+  const { kind, name, legs, ...others } = found.whole as Record<'kind' | 'name', string> & { legs: number }
+  expect(others).toEqual({})
+  expect(['cat', 'dog']).toContain(kind)
+  expect([...name].length).toBeLessThanOrEqual(6)
+  expect([3, 4]).toContain(legs)
+  expect(found.text).toBe(JSON.stringify(found.whole))
+  expect(found.partials[0]).toEqual({})
+  expect(found.partials.at(-1)).toEqual(found.whole)
+  expect(found.partials.length).toBeGreaterThan(3)
+  expect(found.stats.finishReason).toBe('stop')
+  expect(found.pattern).toMatch(/^(?:ab|cd){2}-\d{3}$/)
+  expect(found.messages.at(-1)).toEqual({ role: 'assistant', content: found.pattern })
+  expect(found.cut.slice(0, 2)).toEqual(['length', 'incomplete'])
+  expect(found.text.startsWith(found.cut[2]!)).toBe(true)
+  // Answers without a format stay as they are.
+  expect(found.after).toBe(found.free)
+
+  const schema = { type: 'object', properties: { 'a/b': { type: 'array', uniqueItems: true } } }
+  const options = JSON.stringify({ responseFormat: { type: 'json_schema', schema } })
+  const refused = await failure(page, `await model.generate('Who are you?', ${options}).text()`)
+  expect(refused.code).toBe('bad-option')
+  expect(refused.message).toContain('`responseFormat.schema`: `/properties/a~1b/uniqueItems` of the schema is not supported')
+  expect((await failure(page, `await model.generate('a', { responseFormat: 'json' }).text()`)).message).toContain('`responseFormat`: must be an object')
+}
