@@ -200,6 +200,25 @@ test('a trap of another module of the page is none of the package', async ({ pag
   expect(found).toEqual(['RuntimeError: unreachable', true])
 })
 
+test("an error of the page's onProgress is the page's, and the load goes on", async ({ shared }) => {
+  const found = await shared.evaluate(async url => {
+    const errors: string[] = []
+    const onError = (event: ErrorEvent) => {
+      event.preventDefault()
+      errors.push(event.message)
+    }
+    addEventListener('error', onError)
+    const onProgress = () => { throw new Error('boom') }
+    const model = await window.tritloom.BitNet.load(url, { worker: false, onProgress })
+    await model.stored
+    removeEventListener('error', onError)
+    const { length } = await model.tokenize('still here')
+    await model.dispose()
+    return { errors: [...new Set(errors)], isAnswered: length > 0 }
+  }, RANDOM_MODEL)
+  expect(found).toEqual({ errors: ['Uncaught Error: boom'], isAnswered: true })
+})
+
 test('a script of the package that cannot be fetched is an error of the package, with its cause', async ({ page, context }) => {
   await context.route('**/pkg/{openai/server,page/summarize}.js', route => route.abort())
   await page.goto('/tests/web/harness.html')
