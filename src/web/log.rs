@@ -36,3 +36,10 @@ pub fn on_panic(callback: Function) {
         });
     }));
 }
+
+/// Calls `callback` from inside the crate. In the stack that it finds, the crate has its name.
+#[wasm_bindgen(js_name = callBack)]
+pub fn call_back(callback: &Function) {
+    // An exception of the package's own callback would be a bug, which no caller could handle.
+    let _ = callback.call0(&JsValue::NULL);
+}
