@@ -16,7 +16,7 @@ mod volumes;
 pub use backoff::Backoff;
 pub use headers::{ContentRange, MAX_TOTAL, Version};
 pub use integrity::{Hasher, Integrity};
-pub use manifest::{MAX_PART, Manifest, Part, StoredPart};
+pub use manifest::{LoadedVersion, MAX_PART, Manifest, Part, StoredPart};
 pub use progress::{Due, Meter, Note, Phase, Report};
 pub use response::{Content, Length, ResponseFacts};
 pub use restart::{Cause, Fault, Restarts};

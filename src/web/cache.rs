@@ -94,7 +94,7 @@ async fn verified(url: String) -> Result<Verdict> {
     let mut verdict = Verdict { whole: true, bytes: 0, damaged_bytes: 0 };
     let mut found = false;
     for url in &urls {
-        match storage.find(url, None).await?.filter(|file| file.did_not_fit.is_none()) {
+        match storage.find(url, |file| file.did_not_fit.is_none()).await? {
             Some(file) => {
                 found = true;
                 verify_file(&storage, &file, &mut verdict).await?;
