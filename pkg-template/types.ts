@@ -239,7 +239,7 @@ export interface Availability {
 export interface StoredModel {
   /** The address from which it was loaded. */
   url: string
-  /** Bytes that are stored. */
+  /** Bytes that are stored. Of each file of a model in several files, one version counts. */
   bytes: number
   /** Bytes of the whole model; absent if no server has said so yet. */
   total?: number

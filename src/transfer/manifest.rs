@@ -165,6 +165,12 @@ impl Manifest {
         self.stored.iter().map(|part| part.length).sum()
     }
 
+    /// A load takes the record of an address with the highest rank: the complete one, else that with
+    /// the most bytes.
+    pub fn rank(&self) -> (bool, u64) {
+        (self.complete, self.bytes())
+    }
+
     /// Whether a later load can fetch only the missing bytes. It must be able to tell whether the
     /// server still has the same file.
     pub fn is_resumable(&self) -> bool {

@@ -70,7 +70,8 @@ pub fn model_urls(url: &str) -> Vec<String> {
 pub struct StoredModel {
     /// The address from which it is loaded, which is that of its first file.
     pub url: String,
-    /// The records of its files, at least one.
+    /// The records of its files, at least one. Of one file there may be two, if another version of it
+    /// has begun to come.
     pub files: Vec<Manifest>,
     /// How many files the whole model has.
     count: usize,
@@ -91,20 +92,39 @@ impl StoredModel {
         models
     }
 
-    /// Bytes that are stored.
+    /// Bytes that are stored, of all versions.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(Manifest::bytes).sum()
     }
 
+    /// Bytes that a load would not download.
+    pub fn usable_bytes(&self) -> u64 {
+        self.taken().iter().map(|file| file.bytes()).sum()
+    }
+
     /// Bytes in the whole model, if that is known.
     pub fn total(&self) -> Option<u64> {
-        let totals: Option<Vec<u64>> = self.files.iter().map(|file| file.total).collect();
+        let totals: Option<Vec<u64>> = self.taken().iter().map(|file| file.total).collect();
         totals.filter(|totals| totals.len() == self.count).map(|totals| totals.iter().sum())
     }
 
     /// Whether all of it is stored.
     pub fn is_complete(&self) -> bool {
-        self.files.len() == self.count && self.files.iter().all(|file| file.complete)
+        let taken = self.taken();
+        taken.len() == self.count && taken.iter().all(|file| file.complete)
+    }
+
+    /// The record that a load takes of each of its files.
+    fn taken(&self) -> Vec<&Manifest> {
+        let mut taken: Vec<&Manifest> = Vec::new();
+        for file in &self.files {
+            match taken.iter_mut().find(|other| other.url == file.url) {
+                Some(other) if file.rank() > other.rank() => *other = file,
+                Some(_) => {}
+                None => taken.push(file),
+            }
+        }
+        taken
     }
 
     /// When any of it was last loaded, in milliseconds since 1970.
@@ -171,6 +191,13 @@ mod tests {
         let begun = file(&url(2), 0.0, 5, Some(20));
         let [begun] = &StoredModel::group(vec![whole(1, 10), begun])[..] else { panic!() };
         assert_eq!((begun.bytes(), begun.total(), begun.is_complete()), (15, Some(30), false));
+        // Another version has begun to come. A load takes the whole one.
+        let newer = file(&url(2), 0.0, 5, Some(25));
+        let [both] = &StoredModel::group(vec![newer, whole(1, 10), whole(2, 20)])[..] else {
+            panic!()
+        };
+        assert_eq!((both.usable_bytes(), both.bytes()), (30, 35));
+        assert_eq!((both.total(), both.is_complete()), (Some(30), true));
         // Two records of one address do not count as two volumes.
         let one = |bytes| file("https://a/m.gguf", 0.0, bytes, Some(10));
         assert_eq!(StoredModel::group(vec![one(10), one(5)]).len(), 2);

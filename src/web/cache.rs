@@ -34,7 +34,7 @@ pub async fn list() -> Result<JsValue, JsValue> {
     let mut files = Storage::open().await?.list().await?;
     files.retain(|file| file.did_not_fit.is_none());
     let entry = |model: StoredModel| Entry {
-        bytes: model.bytes(),
+        bytes: model.usable_bytes(),
         total: model.total(),
         complete: model.is_complete(),
         added: model.added(),

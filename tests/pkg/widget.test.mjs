@@ -71,6 +71,25 @@ test('if the length of a model is stored, its server is not asked', async () => 
   }
 })
 
+test('of two stored versions the whole one counts, and none leaves less than nothing to download', async () => {
+  serve({ 'j.gguf': '400' })
+  const url = 'https://example.com/j.gguf'
+  const { cache } = BitNet
+  const { list } = cache
+  const [begun, whole] = [{ url, bytes: 500, total: 600, complete: false }, { url, bytes: 300, total: 300, complete: true }]
+  const listed = async models => {
+    cache.list = async () => models
+    return missing('j.gguf')
+  }
+  try {
+    assert.equal(await listed([begun, whole]), 0)
+    assert.equal(await listed([{ ...begun, bytes: 20 }, begun]), 100)
+    assert.equal(await listed([{ url, bytes: 500, complete: false }]), undefined)
+  } finally {
+    cache.list = list
+  }
+})
+
 test('widgets with one address share a model until the last leaves', async () => {
   const [first, second] = [user(), user()]
   const model = SharedModel.join('https://example.com/a.gguf', first)

@@ -99,9 +99,8 @@ impl Storage {
         .await
     }
 
-    /// The record of `url`: of the complete file, else of the incomplete one with the most bytes; only
-    /// one that `may_be` allows. Marks it as used, and removes parts that the browser has lost from
-    /// the record.
+    /// The record of `url` that a load takes (see [`Manifest::rank`]), of those that `may_be` allows.
+    /// Marks it as used, and removes parts that the browser has lost from the record.
     pub(in crate::web) async fn find(
         &self,
         url: &str,
@@ -127,8 +126,7 @@ impl Storage {
                     part.end() > size && known.contains(&(id.clone(), part.key))
                 };
                 reconcile(&transaction, &mut file, is_gone).await?;
-                let rank = |file: &Manifest| (file.complete, file.bytes());
-                if found.as_ref().is_none_or(|found| rank(&file) > rank(found)) {
+                if found.as_ref().is_none_or(|found| file.rank() > found.rank()) {
                     found = Some(file);
                 }
             }
