@@ -71,7 +71,7 @@ export class WorkerTransport implements Transport {
   async load(
     source: PortableSource, options: Methods['load']['args'][1], streaming: Streaming<'load'>
   ): Promise<ModelInfo> {
-    const posted = await postable(source)
+    const posted = await postable(source, streaming.signal)
     const transfer = posted instanceof ReadableStream ? [posted] : []
     return this.#send('load', [posted, options], streaming, transfer)
   }
