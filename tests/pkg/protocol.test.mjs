@@ -1,6 +1,7 @@
 // What crosses the border between a page and its worker, with both sides in Node. Workers of browsers
 // are in tests/web/worker.spec.ts.
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 
 const PKG = new URL('../../pkg/', import.meta.url)
@@ -30,4 +31,35 @@ test('a stream that cannot be transferred is read to its end, or cancelled when 
   setTimeout(() => abort.abort(reason), 10)
   await assert.rejects(gathering, { code: 'io' })
   assert.equal(endless.why(), reason)
+})
+
+test('a crash of the crate while no call runs is told to the page', async t => {
+  const listeners = new Map()
+  const posted = []
+  Object.assign(globalThis, {
+    addEventListener: (type, listener) => listeners.set(type, listener),
+    postMessage: message => posted.push(message)
+  })
+  t.mock.method(globalThis, 'fetch', async url =>
+    new Response(await readFile(url), { headers: { 'content-type': 'application/wasm' } }))
+  t.after(() => {
+    delete globalThis.addEventListener
+    delete globalThis.postMessage
+  })
+  await import(new URL('protocol/worker.js', PKG))
+  const { ready } = await import(new URL('crate/wasm.js', PKG))
+  const { callBack } = await import(new URL('tritloom.js', PKG))
+  await ready()
+
+  const failed = error => listeners.get('error')({ error, message: `Uncaught ${error}` })
+  failed(new Error('of the page'))
+  failed(new WebAssembly.RuntimeError('of another module'))
+  assert.deepEqual(posted, [])
+  let error
+  callBack(() => { error = new Error('through the crate') })
+  failed(error)
+  assert.deepEqual(posted, [{
+    kind: 'fatal', isOurs: true,
+    error: { code: 'internal', message: 'internal error (please report it, and reload the page): Uncaught Error: through the crate' }
+  }])
 })
