@@ -5,7 +5,24 @@ import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 
 const PKG = new URL('../../pkg/', import.meta.url)
+const { BitNetError } = await import(new URL('index.js', PKG))
+const { fromFailure, toFailure } = await import(new URL('protocol/messages.js', PKG))
 const { postable } = await import(new URL('protocol/source.js', PKG))
+
+test('errors keep their code, their message and the text of their cause on the way', () => {
+  const over = error => {
+    const { name, code, message, cause } = fromFailure(structuredClone(toFailure(error)))
+    return { name, code, message, cause }
+  }
+  const name = 'BitNetError'
+  const plain = new BitNetError('network', 'no route')
+  assert.deepEqual(over(plain), { name, code: 'network', message: 'no route', cause: undefined })
+  const caused = new BitNetError('network', 'no route', { cause: new TypeError('Failed to fetch') })
+  assert.deepEqual(over(caused), { name, code: 'network', message: 'no route', cause: 'TypeError: Failed to fetch' })
+  const foreign = over(new RangeError('out of range'))
+  assert.deepEqual(foreign.cause, 'RangeError: out of range')
+  assert.equal(foreign.code, 'internal')
+})
 
 test('a stream that cannot be transferred is read to its end, or cancelled when the load is aborted', async t => {
   t.mock.method(globalThis, 'structuredClone', () => { throw new DOMException('not a stream', 'DataCloneError') })

@@ -64,9 +64,11 @@ test('a page that may make no worker is told so', async ({ shared }) => {
   await shared.evaluate(() => {
     globalThis.Worker = class { constructor() { throw new TypeError('not allowed here') } } as never
   })
-  const found = await failure(shared, `await BitNet.load('${RANDOM_MODEL}')`)
+  const found = await shared.evaluate(url => window.tritloom.BitNet.load(url).then(() => 'none', error =>
+    ({ code: error.code, message: error.message, cause: String(error.cause) })), RANDOM_MODEL)
   expect(found).toEqual({
-    code: 'network', message: 'the worker\'s script could not be loaded: not allowed here; `worker: false` does without it'
+    code: 'network', message: 'the worker\'s script could not be loaded: not allowed here; `worker: false` does without it',
+    cause: 'TypeError: not allowed here'
   })
 })
 
