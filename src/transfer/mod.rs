@@ -20,4 +20,4 @@ pub use manifest::{LoadedVersion, MAX_PART, Manifest, Part, StoredPart};
 pub use progress::{Due, Meter, Note, Phase, Report};
 pub use response::{Content, Length, ResponseFacts};
 pub use restart::{Cause, Fault, Restarts};
-pub use volumes::{StoredModel, VolumeName, eviction_order, model_urls};
+pub use volumes::{StoredModel, VolumeName, eviction_order, model_urls, other_versions};

@@ -148,6 +148,14 @@ pub fn eviction_order(files: Vec<Manifest>, url: &str) -> Vec<StoredModel> {
     models
 }
 
+/// The other versions of the file with the record `id`. They may be deleted to make room for it, if
+/// deleting the models of other addresses is not enough.
+pub fn other_versions(mut files: Vec<Manifest>, url: &str, id: &str) -> Option<StoredModel> {
+    files.retain(|file| file.url == url && file.id != id && file.bytes() > 0);
+    let model = StoredModel { url: url.into(), count: 1, files };
+    Some(model).filter(|model| !model.files.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,6 +185,21 @@ mod tests {
         };
         assert_eq!(order("own"), ["a", "v-00001-of-00002.gguf", "b"]);
         assert_eq!(order("v-00002-of-00002.gguf"), ["own", "a", "b"]);
+    }
+
+    #[test]
+    fn other_versions_of_a_file_are_those_of_its_address() {
+        let version = |id: &str, url: &str, length| {
+            let mut version = file(url, 0.0, length, Some(10));
+            version.id = id.into();
+            version
+        };
+        let [old, new] = [version("old", "a", 10), version("new", "a", 5)];
+        let files = vec![old, new.clone(), version("b", "b", 10), version("empty", "a", 0)];
+        let found = other_versions(files, "a", "new").expect("one");
+        assert_eq!(found.files.iter().map(|file| file.id.as_str()).collect::<Vec<_>>(), ["old"]);
+        assert_eq!((found.url.as_str(), found.bytes()), ("a", 10));
+        assert!(other_versions(vec![new], "a", "new").is_none());
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Attempts to load a model: reads its volumes to the GPU, and stores the missing bytes of them.
 
+use std::rc::Rc;
+
 use futures_util::FutureExt;
 
 use super::load::Load;
@@ -19,9 +21,11 @@ type VolumeFault = (Option<usize>, Fault);
 
 /// Loads the model. `loads` has the load of each of its volumes. Gives the version of each, too.
 ///
-/// The model may be loaded before all of it is stored. Then the rest is left as work for later.
+/// The model may be loaded before all of it is stored. Then the rest is left as work for later, which
+/// keeps the lock `in_use`.
 pub(super) async fn attempt(
     loads: &[Load<'_>],
+    in_use: Option<&Rc<Lock>>,
 ) -> Result<(Session, Vec<LoadedVersion>), VolumeFault> {
     // The lock and the progress of the whole model are those of its first file.
     let (first, reporter) = (&loads[0], loads[0].opening.reporter);
@@ -82,7 +86,7 @@ pub(super) async fn attempt(
     let versions = volumes.iter().map(|volume| volume.file.loaded_version()).collect();
     if volumes.iter().any(|volume| volume.writer().is_some()) {
         // Other tabs wait until all is stored.
-        let held = (lock, told);
+        let held = (lock, told, in_use.cloned());
         let behind = async move {
             let mut is_stored = true;
             for ((mut source, volume), hash) in sources.into_iter().zip(volumes).zip(hashes) {

@@ -160,7 +160,8 @@ impl Load<'_> {
         let Some(storage) = &self.storage else { return false };
         let Some(needed) = total.map(|total| total - file.bytes()) else { return true };
         let url = &self.address.url;
-        let Err(possible) = storage.may_fit(url, needed).await else { return true };
+        let fits = storage.may_fit(url, &file.id, needed).await;
+        let Err(possible) = fits else { return true };
         let why = format!("{needed} bytes are needed, {possible} are possible");
         let why = Error::StorageFull(why).to_string();
         self.opening.reporter.note(Note::NotStored { why });

@@ -25,6 +25,8 @@ mod begin;
 mod volume;
 mod attempt;
 
+use std::rc::Rc;
+
 use super::error::bad_option;
 use super::opening::Opening;
 use super::tabs::Lock;
@@ -40,7 +42,7 @@ pub(super) use request::Address;
 #[derive(Default)]
 pub(super) struct Trace {
     /// While this is held, no tab deletes the stored model to make room. `None` without storage.
-    pub(super) in_use: Option<Lock>,
+    pub(super) in_use: Option<Rc<Lock>>,
     /// The version of each of its volumes.
     pub(super) versions: Vec<LoadedVersion>,
 }
@@ -55,7 +57,7 @@ pub(super) async fn load(
     let addresses = volumes(opening, address)?;
     let model = Load::new(opening, address).await;
     let in_use = match &model.storage {
-        Some(_) => Some(Lock::in_use(&address.url).await),
+        Some(_) => Some(Rc::new(Lock::in_use(&address.url).await)),
         None => None,
     };
     let mut loads = match addresses.as_slice() {
@@ -66,7 +68,7 @@ pub(super) async fn load(
         load.version = Some(version.clone());
     }
     loop {
-        match attempt(&loads).await {
+        match attempt(&loads, in_use.as_ref()).await {
             Ok((session, versions)) => return Ok((session, Trace { in_use, versions })),
             Err((_, Fault::Permanent(error) | Fault::Transient { error, .. })) => {
                 return Err(error);

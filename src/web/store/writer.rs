@@ -418,7 +418,8 @@ impl Writer {
         result
     }
 
-    /// Deletes other models to make room for the rest of this one, or at least for `length` bytes.
+    /// Deletes other models, and other versions of this file, to make room for the rest of this model,
+    /// or at least for `length` bytes.
     /// Gives `false` if there are too few to delete, if the attempt ends before the header is known,
     /// or if a file of the model is not stored anyway.
     async fn make_room(&self, length: u64) -> bool {
@@ -434,7 +435,7 @@ impl Writer {
             return false;
         }
         let needed = self.model.missing.get().max(length);
-        let evicted = self.storage.evict(&self.url, needed).await;
+        let evicted = self.storage.evict(&self.url, &self.id, needed).await;
         let is_made = evicted.is_some();
         self.reporter.evicted(evicted.unwrap_or_default());
         is_made
