@@ -282,4 +282,14 @@ test('a widget that leaves before its text is known joins no model; one that is 
   await expect(consent(page, 'first')).toContainText('It has 252 kB.')
   await expect(page.locator('#first').getByRole('button', { name: 'Stop' })).toBeVisible()
   expect(await told(page)).toEqual(['first tldr-start', 'first tldr-consent 251616'])
+
+  // The same while its summary is written.
+  await page.evaluate(() => {
+    const widget = document.getElementById('first')!
+    widget.addEventListener('tldr-text', () => document.body.prepend(widget), { once: true })
+  })
+  await click(page, 'first', 'Download')
+  await written(page, 'first')
+  expect(await page.evaluate(() => document.body.firstElementChild!.id)).toBe('first')
+  expect(await told(page)).toEqual(['first tldr-done'])
 })
