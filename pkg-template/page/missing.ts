@@ -10,7 +10,7 @@ export async function missing(
   if (versions.some(({ complete }) => complete)) return 0
   const stored = versions.reduce((most, { bytes }) => Math.max(most, bytes), 0)
   const total = versions.find(({ bytes }) => bytes === stored)?.total ?? await sizeOfAll(volumes(url), signal)
-  // What is stored may be of a longer file than the server has now.
+  // The stored bytes may be of a longer file than the server has now.
   return total > stored ? total - stored : undefined
 }
 

@@ -1,5 +1,5 @@
-// What crosses the border between a page and its worker, with both sides in Node. Workers of browsers
-// are in tests/web/worker.spec.ts.
+// The border between a page and its worker, with both sides in Node. Workers of browsers are in
+// tests/web/worker.spec.ts.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'

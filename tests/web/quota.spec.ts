@@ -14,7 +14,7 @@ const HERE = { worker: false }
 /** Another model of the same size. */
 const another = (page: Page) => scripted(page)
 
-/** What tells that one of them gave way. */
+/** The note that one of them gave way. */
 const evicted = (url: string) => ({ kind: 'evicted', url, bytes: SIZE })
 
 const urls = async (page: Page) => (await storedModels(page)).map(({ url }) => url).sort()
