@@ -91,13 +91,13 @@ const isRequest = (source: PortableSource): source is { request: PortableRequest
   typeof source === 'object' && source !== null && 'request' in source
 
 /** The fields that the option `logprobs` adds to a token. */
-type Told = Pick<Token, 'logprob' | 'bytes' | 'top'>
+type Logprobs = Pick<Token, 'logprob' | 'bytes' | 'top'>
 
 const implementations: { [M in ModelMethod]: Implementation<M> } = {
   generate: (model, [input, options], { onItem, signal }) => {
-    const onToken = (id: number | undefined, text: string, isAnswer: boolean, told?: Told) => {
+    const onToken = (id: number | undefined, text: string, isAnswer: boolean, logprobs?: Logprobs) => {
       const channel = isAnswer ? 'answer' : 'reasoning'
-      onItem?.(id === undefined ? { text, channel } : { id, text, channel, ...told })
+      onItem?.(id === undefined ? { text, channel } : { id, text, channel, ...logprobs })
     }
     return model.generate(input, options, onToken, signal)
   },

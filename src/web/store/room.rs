@@ -35,12 +35,7 @@ impl Storage {
     /// Nothing is free then, even if the browser estimates otherwise: Chromium's estimate is of a
     /// quota that is always far away. Files that were deleted before still count as room, because
     /// browsers notice deletions late.
-    pub(super) async fn evict(
-        &self,
-        url: &str,
-        id: &str,
-        needed: u64,
-    ) -> Option<Vec<StoredModel>> {
+    pub(super) async fn evict(&self, url: &str, id: &str, needed: u64) -> Option<Vec<StoredModel>> {
         let mut evicted = Vec::new();
         if self.freed.get() >= needed {
             return Some(evicted);

@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::session::{Memory, Session};
 
 /// The session of a model. After the loss of its device, the rest of it.
-pub(super) struct Slot {
+pub(super) struct Holder {
     /// Locked while a call uses it. An answer can be complete before its call is, because the call
     /// waits for steps in flight, and the KV cache grows. `None` after `dispose`.
     held: Mutex<Option<Held>>,
@@ -46,7 +46,7 @@ struct Origin {
     trace: RefCell<Trace>,
 }
 
-impl Slot {
+impl Holder {
     /// Loads a model.
     pub(super) async fn load(
         source: JsValue,
@@ -108,7 +108,7 @@ impl Slot {
     ///
     /// Errors: those of loading. The next call tries again.
     pub(super) async fn lease(&self) -> Result<Lease<'_>> {
-        let mut lease = Lease { slot: self, held: self.held.lock().await };
+        let mut lease = Lease { holder: self, held: self.held.lock().await };
         self.check()?;
         lease.give_up_if_lost();
         if let Some(Held::Lost(memory)) = &*lease.held {
@@ -164,9 +164,9 @@ impl Origin {
     }
 }
 
-/// The session while a call uses it. Dropping the lease gives it back to the slot.
+/// The session while a call uses it. Dropping the lease gives it back to its holder.
 pub(super) struct Lease<'a> {
-    slot: &'a Slot,
+    holder: &'a Holder,
     held: MutexGuard<'a, Option<Held>>,
 }
 
@@ -191,7 +191,7 @@ impl Lease<'_> {
 
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
-        if self.slot.is_disposed() {
+        if self.holder.is_disposed() {
             self.held.take();
         } else {
             self.give_up_if_lost();
