@@ -493,8 +493,8 @@ export interface Question {
   /** The question. */
   question: string
   /**
-   * The kind of decision: `boolean`, yes or no; `choice`, one of `options`; `score`, a number. Default:
-   * `choice` if there are options, else `boolean`.
+   * The kind of decision: `boolean`, yes or no; `choice`, one of `options`; `score`, a number.
+   * Default: `choice` if there are options, else `boolean`.
    */
   type?: 'boolean' | 'choice' | 'score'
   /**
@@ -517,14 +517,14 @@ export interface QuestionOption {
 export interface DecideOptions extends Partial<Question>, AbortOptions {
   /** Several questions about the same text, which is computed once for all of them. */
   questions?: readonly Question[]
-  /** Facts that the model has to know for all questions. They come before the text. Default: none. */
+  /** Facts that the model has to know for all questions, put before the text. Default: none. */
   context?: string
   /**
-   * The measure by which options are compared: `none` (default), the probability that the model answers with
-   * the whole option and then ends; `length`, its geometric mean for each token, so that long
-   * options are no worse for that; `prior`, how much more likely the text makes the option. For
-   * `prior`, the same questions are asked about the text `N/A` too, once as long as they stay the
-   * same.
+   * The measure by which options are compared: `none` (default), the probability that the model
+   * answers with the whole option and then ends; `length`, its geometric mean for each token, so
+   * that long options are no worse for that; `prior`, how much more likely the text makes the
+   * option. For `prior`, the same questions are asked about the text `N/A` too, once as long as
+   * they stay the same.
    */
   normalize?: 'none' | 'length' | 'prior'
   /**

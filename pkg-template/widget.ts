@@ -179,7 +179,7 @@ export class TldrWidget extends Base {
     return wish
   }
 
-  /** Loads the model. If it is not stored, or another file is, this asks before it is downloaded. */
+  /** Loads the model. If it is not stored, or another file is, asks before it is downloaded. */
   async #load(model: SharedModel, signal: AbortSignal): Promise<BitNet> {
     for (;;) {
       await this.#permit(model, signal)

@@ -9,7 +9,8 @@ export async function missing(
   const versions = models.filter(model => model.url === url)
   if (versions.some(({ complete }) => complete)) return 0
   const stored = versions.reduce((most, { bytes }) => Math.max(most, bytes), 0)
-  const total = versions.find(({ bytes }) => bytes === stored)?.total ?? await sizeOfAll(volumes(url), signal)
+  const known = versions.find(({ bytes }) => bytes === stored)?.total
+  const total = known ?? await sizeOfAll(volumes(url), signal)
   // The stored bytes may be of a longer file than the server has now.
   return total > stored ? total - stored : undefined
 }

@@ -37,8 +37,8 @@ export class LocalTransport implements Transport {
     return this.#run(async () => {
       const onLost = (loss: DeviceLoss) => this.onLost?.(loss)
       let isLoaded = false
-      // The page is called when the crate has returned. Otherwise an error of the page would have the
-      // crate in its stack, and would count as a crash.
+      // The page is called when the crate has returned. Otherwise an error of the page would have
+      // the crate in its stack, and would count as a crash.
       const onProgress = (progress: Progress) => {
         const report = isLoaded ? this.onStoring : onItem
         queueMicrotask(() => report?.(progress))

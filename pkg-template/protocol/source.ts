@@ -33,7 +33,9 @@ function view(buffer: ArrayBufferLike): Uint8Array {
  * copy the whole buffer that it belongs to. A stream is transferred. In browsers that cannot
  * transfer streams, it is read to its end first, or cancelled if `signal` aborts.
  */
-export async function postable(source: PortableSource, signal?: AbortSignal): Promise<PortableSource> {
+export async function postable(
+  source: PortableSource, signal?: AbortSignal
+): Promise<PortableSource> {
   if (source instanceof ArrayBuffer || source instanceof Uint8Array) {
     return new Blob([source as BlobPart])
   }

@@ -105,9 +105,9 @@ export class SharedModel {
   }
 
   /**
-   * The model. The first call loads it, and so does the first call after a failure. Until a download
-   * is allowed, only a stored file is loaded; if there is none that can be, `isUnusable` says so. A
-   * load is aborted when all callers that wait for it have stopped.
+   * The model. The first call loads it, and so does the first call after a failure. Until a
+   * download is allowed, only a stored file is loaded; if there is none that can be, `isUnusable`
+   * says so. A load is aborted when all callers that wait for it have stopped.
    */
   async load(signal: AbortSignal): Promise<BitNet> {
     signal.throwIfAborted()

@@ -1,8 +1,8 @@
 // wasm-pack, and wasm-bindgen in exactly the crate's version.
 //
-// wasm-pack is downloaded, which takes seconds, if its makers publish a program for this machine whose
-// sum is recorded. Otherwise, or if it cannot be reached, cargo compiles it, as it always compiles
-// wasm-bindgen: no sums of its archives are recorded.
+// wasm-pack is downloaded, which takes seconds, if its makers publish a program for this machine
+// whose sum is recorded. Otherwise, or if it cannot be reached, cargo compiles it, as it always
+// compiles wasm-bindgen: no sums of its archives are recorded.
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { CARGO_HOME, lockedVersion } from '../paths.mjs'
@@ -33,7 +33,8 @@ const MACHINES = {
 
 /**
  * The setup's step for one tool. `accepts`: whether an installed version will do. `download`: the
- * address of the archive for a machine, if there is one. `crate`: the arguments with which cargo compiles it.
+ * address of the archive for a machine, if there is one. `crate`: the arguments with which cargo
+ * compiles it.
  */
 const toolStep = ({ tool, version, accepts, download, crate }) => ({
   name: tool,

@@ -165,8 +165,8 @@ impl Manifest {
         self.stored.iter().map(|part| part.length).sum()
     }
 
-    /// A load takes the record of an address with the highest rank: the complete one, else that with
-    /// the most bytes.
+    /// A load takes the record of an address with the highest rank: the complete one, else that
+    /// with the most bytes.
     pub fn rank(&self) -> (bool, u64) {
         (self.complete, self.bytes())
     }

@@ -70,8 +70,8 @@ pub fn model_urls(url: &str) -> Vec<String> {
 pub struct StoredModel {
     /// The address from which it is loaded, which is that of its first file.
     pub url: String,
-    /// The records of its files, at least one. Of one file there may be two, if another version of it
-    /// has begun to come.
+    /// The records of its files, at least one. Of one file there may be two, if another version of
+    /// it has begun to come.
     pub files: Vec<Manifest>,
     /// How many files the whole model has.
     count: usize,

@@ -88,8 +88,8 @@ impl WasmModel {
         to_js(&self.model()?.info)
     }
 
-    /// Generates text, calls `on_token(id, text, isAnswer, logprobs)` for each token, and returns the
-    /// statistics. Text that is not the answer is the reasoning before it. `logprobs` has the
+    /// Generates text, calls `on_token(id, text, isAnswer, logprobs)` for each token, and returns
+    /// the statistics. Text that is not the answer is the reasoning before it. `logprobs` has the
     /// fields that the option of this name asks for.
     ///
     /// If `signal` aborts, the generation ends with the finish reason `abort`.

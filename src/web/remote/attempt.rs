@@ -21,8 +21,8 @@ type VolumeFault = (Option<usize>, Fault);
 
 /// Loads the model. `loads` has the load of each of its volumes. Gives the version of each, too.
 ///
-/// The model may be loaded before all of it is stored. Then the rest is left as work for later, which
-/// keeps the lock `in_use`.
+/// The model may be loaded before all of it is stored. Then the rest is left as work for later,
+/// which keeps the lock `in_use`.
 pub(super) async fn attempt(
     loads: &[Load<'_>],
     in_use: Option<&Rc<Lock>>,

@@ -13,8 +13,9 @@ use crate::web::tabs::Lock;
 const MARGIN: f64 = 0.01;
 
 impl Storage {
-    /// Whether `needed` bytes of the file of `url` with the record `id` can fit, as far as the browser
-    /// knows, if others are deleted. This deletes none. `Err` has the number of bytes that can fit.
+    /// Whether `needed` bytes of the file of `url` with the record `id` can fit, as far as the
+    /// browser knows, if others are deleted. This deletes none. `Err` has the number of bytes that
+    /// can fit.
     pub(in crate::web) async fn may_fit(
         &self,
         url: &str,
@@ -27,10 +28,10 @@ impl Storage {
         if possible < needed { Err(possible.max(0.0) as u64) } else { Ok(()) }
     }
 
-    /// Makes room for `needed` bytes of the file of `url` with the record `id`, after the browser has
-    /// refused a write. Deletes other models, the least recently used one first, and gives them. If
-    /// they are not enough, also deletes other versions of the file. `None` if deleting all of them
-    /// would not be enough. Then none is deleted.
+    /// Makes room for `needed` bytes of the file of `url` with the record `id`, after the browser
+    /// has refused a write. Deletes other models, the least recently used one first, and gives
+    /// them. If they are not enough, also deletes other versions of the file. `None` if deleting
+    /// all of them would not be enough. Then none is deleted.
     ///
     /// Nothing is free then, even if the browser estimates otherwise: Chromium's estimate is of a
     /// quota that is always far away. Files that were deleted before still count as room, because
@@ -62,10 +63,11 @@ impl Storage {
         Some(evicted)
     }
 
-    /// The models that may be deleted for the file of `url` with the record `id`, the least recently
-    /// used one first, and at last other versions of the file. No tab loads or uses them. While the
-    /// locks are held, a tab that starts to load one of them waits, and so does one that looks for
-    /// room. A load of the file itself that begins now may find its bytes gone, and starts again.
+    /// The models that may be deleted for the file of `url` with the record `id`, the least
+    /// recently used one first, and at last other versions of the file. No tab loads or uses them.
+    /// While the locks are held, a tab that starts to load one of them waits, and so does one that
+    /// looks for room. A load of the file itself that begins now may find its bytes gone, and
+    /// starts again.
     async fn idle(&self, url: &str, id: &str) -> (Vec<StoredModel>, Vec<Lock>) {
         let (mut idle, mut locks) = (Vec::new(), vec![Lock::to_make_room().await]);
         let files = self.list().await.unwrap_or_default();

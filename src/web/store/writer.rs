@@ -266,8 +266,8 @@ impl Writer {
         Rc::new(Reservation { writer: Rc::clone(self), bytes, in_memory: Cell::new(bytes) })
     }
 
-    /// Stores a copy of `bytes`, which begin at the offset `start` and whose memory is reserved. Returns
-    /// at once.
+    /// Stores a copy of `bytes`, which begin at the offset `start` and whose memory is reserved.
+    /// Returns at once.
     pub(in crate::web) fn put(reservation: &Rc<Reservation>, start: u64, bytes: &Uint8Array) {
         let this = &reservation.writer;
         if this.stopped.get() {
@@ -419,10 +419,9 @@ impl Writer {
         result
     }
 
-    /// Deletes other models, and other versions of this file, to make room for the rest of this model,
-    /// or at least for `length` bytes.
-    /// Gives `false` if there are too few to delete, if the attempt ends before the header is known,
-    /// or if a file of the model is not stored anyway.
+    /// Deletes other models, and other versions of this file, to make room for the rest of this
+    /// model, or at least for `length` bytes. Gives `false` if there are too few to delete, if the
+    /// attempt ends before the header is known, or if a file of the model is not stored anyway.
     async fn make_room(&self, length: u64) -> bool {
         // A file of unknown length is read when all of it is here, and so is its header. Its bytes
         // cannot wait in memory until then.
