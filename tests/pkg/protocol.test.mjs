@@ -29,7 +29,8 @@ test('a stream that cannot be transferred is read to its end, or cancelled when 
   const made = parts => {
     let why
     const stream = new ReadableStream({
-      pull(controller) {
+      async pull(controller) {
+        await new Promise(setImmediate)
         if (parts > 0) controller.enqueue(new Uint8Array(10))
         else if (parts === 0) controller.close()
         parts -= 1

@@ -42,7 +42,7 @@ pub(super) use request::Address;
 #[derive(Default)]
 pub(super) struct Trace {
     /// While this is held, no tab deletes the stored model to make room. `None` without storage.
-    pub(super) in_use: Option<Rc<Lock>>,
+    _in_use: Option<Rc<Lock>>,
     /// The version of each of its volumes.
     pub(super) versions: Vec<LoadedVersion>,
 }
@@ -69,7 +69,7 @@ pub(super) async fn load(
     }
     loop {
         match attempt(&loads, in_use.as_ref()).await {
-            Ok((session, versions)) => return Ok((session, Trace { in_use, versions })),
+            Ok((session, versions)) => return Ok((session, Trace { _in_use: in_use, versions })),
             Err((_, Fault::Permanent(error) | Fault::Transient { error, .. })) => {
                 return Err(error);
             }
