@@ -38,6 +38,11 @@ fn whole() -> Vec<Expected> {
     all
 }
 
+/// The expectations of one model.
+fn one() -> Vec<Expected> {
+    whole().into_iter().filter(|expected| expected.model == "qwen3-yarn-q2_0").collect()
+}
+
 /// The mean loss and its deviation, from stored logits.
 fn of_logits(expected: &Expected) -> (f64, f64) {
     let Expected { ids, logits, .. } = expected;
@@ -60,10 +65,14 @@ fn reference(expected: &Expected) -> Reference {
     block_on(Reference::load_as(&mut open(&path), options)).unwrap()
 }
 
-/// Of each family on the GPU, `allowed` away from the stored logits at most, in the unit of logits.
-fn check(setup: impl Fn() -> Setup, allowed: impl Fn(&Expected, f64) -> f64) {
+/// `allowed` away from the stored logits at most, in the unit of logits.
+fn check(
+    expectations: Vec<Expected>,
+    setup: impl Fn() -> Setup,
+    allowed: impl Fn(&Expected, f64) -> f64,
+) {
     let mut bad = Vec::new();
-    for expected in whole() {
+    for expected in expectations {
         let bytes = std::fs::read(path(&format!("tests/data/models/{}.gguf", expected.model)));
         let mut session = setup().context(expected.context).load(&bytes.unwrap()).unwrap();
         let windows = Windows { context: expected.context, stride: 1 };
@@ -81,26 +90,24 @@ fn check(setup: impl Fn() -> Setup, allowed: impl Fn(&Expected, f64) -> f64) {
     assert!(bad.is_empty(), "{bad:#?}");
 }
 
+/// tests/session/families.rs has the logits of every family on the GPU. So one model is enough there.
 #[test]
 fn with_float_activations_it_is_that_of_a_float64_program() {
-    check(
-        || Setup::default().float_activations().kv(KvType::F32),
-        |expected, spread| {
-            let off = if expected.rounds_inputs { 1.1 * expected.others } else { 1e-4 };
-            off * spread
-        },
-    );
+    let exact = || Setup::default().float_activations().kv(KvType::F32);
+    let allowed = |expected: &Expected, spread: f64| expected.of_floats() * spread;
+    check(whole(), || exact().on_reference(), allowed);
+    check(one(), exact, allowed);
 }
 
 #[test]
 fn with_int8_activations_it_is_as_near_as_that_of_other_programs() {
-    check(Setup::default, |expected, spread| 1.1 * expected.others * spread);
+    check(one(), Setup::default, |expected, spread| expected.of_int8() * spread);
 }
 
 /// Windows over a text, on GPU and CPU, and a computation that takes each window from its beginning.
 #[test]
 fn windows_see_only_their_own_tokens() {
-    let expected = whole().into_iter().find(|one| one.model == "qwen3-yarn-q2_0").unwrap();
+    let expected = one().remove(0);
     let ids = &expected.ids[..20];
     let mut model = reference(&expected);
     let bytes = std::fs::read(path(&format!("tests/data/models/{}.gguf", expected.model)));

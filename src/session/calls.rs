@@ -131,12 +131,13 @@ impl<'a> Calls<'a> {
         let mut waiting = self.waiting.borrow_mut();
         let has_ended = |call: &Call<'_>| call.caller.is_gone() || call.caller.is_stopped();
         let was_first = waiting.front().is_some_and(has_ended);
-        let (ended, rest) = waiting.drain(..).partition(has_ended);
-        *waiting = rest;
-        let ended: Vec<Call<'_>> = ended;
-        for call in ended {
-            call.caller
-                .answer(Ok(Stats { finish_reason: FinishReason::Abort, ..Stats::default() }));
+        for call in std::mem::take(&mut *waiting) {
+            if has_ended(&call) {
+                let finish_reason = FinishReason::Abort;
+                call.caller.answer(Ok(Stats { finish_reason, ..Stats::default() }));
+            } else {
+                waiting.push_back(call);
+            }
         }
         was_first
     }

@@ -24,7 +24,7 @@ use super::run::Run;
 use super::stats::Stats;
 use super::work::{InFlight, Work};
 use crate::compute::{Choice, Compute, Seat};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The most chunks of prompts in flight: one is prepared while another is computed.
 const MAX_CHUNKS: usize = 2;

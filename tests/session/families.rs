@@ -8,7 +8,7 @@ use tritloom::native::block_on;
 use tritloom::session::KvType;
 
 use crate::setup::{Setup, check_families};
-use crate::support::families::{Expected, distance, expectations};
+use crate::support::families::{Expected, OF_EACH_ARCHITECTURE, distance, expectations};
 use crate::support::{path, read};
 
 /// With float activations and an f32 cache nothing is rounded: this proves the graph.
@@ -24,9 +24,14 @@ fn with_int8_activations_every_family_is_as_near_as_other_programs() {
     check_families(expectations(), Setup::default, Expected::of_int8);
 }
 
+/// With float activations the tuning of a card is tested on every model. Here one of each architecture
+/// and of each type of weights is enough.
 #[test]
 fn with_the_tuning_of_a_card_too() {
-    check_families(expectations(), || Setup::default().like_a_card(), Expected::of_int8);
+    let further = ["llama-tq1_0", "qwen3-yarn-pq2_0", "qwen3-yarn-q1_0"];
+    let mut some = expectations();
+    some.retain(|one| OF_EACH_ARCHITECTURE.iter().chain(&further).any(|name| *name == one.model));
+    check_families(some, || Setup::default().like_a_card(), Expected::of_int8);
 }
 
 /// One model is enough: the tests of the kernels cover such cards.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tritloom::native::block_on;
 use tritloom::session::{FinishReason, GenerateOptions, LmHead, Session, Stats};
 
-use crate::setup::{Setup, generate, greedy};
+use crate::setup::{Setup, argmax, generate, greedy};
 use crate::support::{F16, File, I2_S, Kv, Sizes, Tensor, llama};
 
 /// That a draft pass of a GPU equals its steps is tested in `tests/engine/drafts.rs`.
@@ -77,8 +77,13 @@ fn penalties_biases_and_logprobs_are_the_same_in_drafts() {
         // On a busy machine steps are slow, and fewer tokens are drafted.
         session.suppose_steps_of(Duration::from_millis(1));
         let prompt = cycle();
+        // So that the cycle's next token is hardly better than the best of the other tokens.
+        let logits = block_on(session.logits(&prompt)).unwrap();
+        let others = (0..logits.len()).filter(|&id| !prompt.contains(&(id as u32)));
+        let rival = others.map(|id| logits[id]).fold(f32::NEG_INFINITY, f32::max);
+        let repeat = logits[argmax(&logits)] / (rival + 4.0);
         for (repeat, presence, frequency, weak) in
-            [(1.0001, 0.0, 0.0001, true), (1.0, 0.3, 0.02, false), (1.02, 0.0, 0.05, false)]
+            [(1.0001, 0.0, 0.0001, true), (repeat, 0.3, 1.0, false), (repeat, 0.0, 0.7, false)]
         {
             let mut options = greedy(40);
             options.sampling.repeat_penalty = repeat;
