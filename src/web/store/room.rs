@@ -54,7 +54,7 @@ impl Storage {
             if self.discard(ids).await.is_ok() {
                 freed += model.bytes();
                 self.freed.set(freed);
-                // A new version takes the place of an old one in any case.
+                // A new version replaces an old one in any case.
                 if model.url != url {
                     evicted.push(model);
                 }
