@@ -36,16 +36,17 @@ const nodeTests =
     return runHearing(process.execPath, ['--test', '--test-reporter=spec', ...files], hear)
   }
 
-const checkFormat = () => runOpen('cargo', ['fmt', '--check'])
+const checkFormat = () => runOpen('cargo', ['fmt', '--all', '--check'])
 
 const lintNative = () =>
-  runOpen('cargo', ['clippy', '--quiet', '--all-targets', '--', '-D', 'warnings'])
+  runOpen('cargo', ['clippy', '--quiet', '--workspace', '--all-targets', '--', '-D', 'warnings'])
 
 const lintWasm = async () => {
   const env = wasmEnvironment() ?? {}
   const args = ['--quiet', '--target', TARGET, '--lib']
   const hasClippy = capture('cargo', ['clippy', '--version'], { env }) !== null
-  if (hasClippy) return runOpen('cargo', ['clippy', ...args, '--', '-D', 'warnings'], { env })
+  if (hasClippy)
+    return runOpen('cargo', ['clippy', '--workspace', ...args, '--', '-D', 'warnings'], { env })
   // Debian's Rust for WebAssembly comes without clippy: the compiler's own lints have to do.
   await runOpen('cargo', ['rustc', '--profile', 'check', ...args, '--', '-D', 'warnings'], { env })
   return "rustc's lints, no clippy"

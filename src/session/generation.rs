@@ -145,7 +145,12 @@ impl Generation<'_> {
         }
         let reasoned = self.stats.reasoning_tokens;
         if let Some(end) = self.push(tokenizer, choice)? {
-            return Ok(end);
+            let is_cut = self.stats.finish_reason == FinishReason::Length;
+            // An answer that is complete at its limit has not been cut off.
+            return match is_cut && self.stats.reasoning_tokens == reasoned {
+                true => self.follow(tokenizer, n_vocab, Some(id)).map(|_| Next::End),
+                false => Ok(end),
+            };
         }
         if self.output.left_of(self.options.max_thinking_tokens) == 0 {
             let part = Part { text: Channels::CUT, special: Special::All };
@@ -176,7 +181,7 @@ impl Generation<'_> {
         let left = self.limit - self.stats.completion_tokens;
         let mut inserted = Vec::new();
         let mut is_complete = false;
-        while inserted.len() < left {
+        while inserted.len() <= left {
             let follow = match self.output.channel() {
                 Channel::Reasoning => Follow::Any,
                 Channel::Answer => constraint.follow()?,
@@ -194,17 +199,23 @@ impl Generation<'_> {
             break;
         }
         inserted.truncate(left);
+        let mut end = None;
         for &id in &inserted {
             if id as usize >= n_vocab {
                 return Err(Error::Internal(format!("token {id} of {n_vocab} to put in")));
             }
-            if let Some(end) = self.push(tokenizer, Choice::from(id))? {
-                return Ok(end);
+            end = self.push(tokenizer, Choice::from(id))?;
+            if end.is_some() {
+                break;
             }
         }
-        if is_complete {
+        let is_cut = self.stats.finish_reason == FinishReason::Length;
+        if is_complete && is_cut {
             self.stats.finish_reason = FinishReason::Stop;
             return Ok(Next::End);
+        }
+        if let Some(end) = end {
+            return Ok(end);
         }
         Ok(match inserted.is_empty() {
             true => Next::Token,

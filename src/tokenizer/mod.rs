@@ -7,6 +7,7 @@
 mod bpe;
 mod bytes;
 mod nfc;
+mod packed;
 mod rules;
 mod sentencepiece;
 mod special;
@@ -184,6 +185,19 @@ impl Tokenizer {
     /// Errors: as [`encode`](Self::encode).
     pub fn encode_text(&self, text: &str) -> Result<Vec<u32>> {
         self.encode_parts(&[Part { text, special: Special::None }])
+    }
+
+    /// The tokens of a text in the midst of another: no space is put before it, and nothing in it
+    /// becomes a special token.
+    ///
+    /// Errors: as [`encode`](Self::encode).
+    pub fn encode_within(&self, text: &str) -> Result<Vec<u32>> {
+        let mut ids = Vec::new();
+        match &self.encoder {
+            Encoder::Bpe(model) => model.encode(text, &mut ids)?,
+            Encoder::Sentencepiece(model) => model.encode(text, false, &mut ids),
+        }
+        Ok(ids)
     }
 
     /// The tokens of a text made of trusted and untrusted parts, such as a template filled with

@@ -26,6 +26,11 @@ impl SpecialTokens {
             .map(|&(_, id)| id)
     }
 
+    /// The texts of all tokens with their ids.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.texts.iter().map(|(text, id)| (text.as_str(), *id))
+    }
+
     /// The text of this token.
     pub(super) fn text(&self, id: u32) -> Option<&str> {
         self.texts.iter().find(|&&(_, other)| other == id).map(|(text, _)| text.as_str())

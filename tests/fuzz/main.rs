@@ -12,6 +12,7 @@ mod support;
 mod allocation;
 mod blocks;
 mod convert;
+mod format;
 mod gguf;
 mod manifest;
 mod metadata;

@@ -126,6 +126,16 @@ fn an_answer_that_is_complete_ends() {
     let found = generate(&mut session, &noise(5), &ruled(after_three, greedy(20))).unwrap();
     assert_eq!((found.ids.len(), found.ids[1]), (3, 8));
     assert_eq!(found.stats.finish_reason, FinishReason::Stop);
+    // One that is complete at its limit is not cut off, whether its last token was chosen or put in.
+    let after_two: Rule = |answer| match answer.len() {
+        2 => Ok(Follow::Nothing),
+        1 => Ok(Follow::These(vec![8])),
+        _ => Ok(Follow::Any),
+    };
+    for (rule, limit) in [(after_three, 3), (after_two, 2)] {
+        let found = generate(&mut session, &noise(5), &ruled(rule, greedy(limit))).unwrap();
+        assert_eq!((found.ids.len(), found.stats.finish_reason), (limit, FinishReason::Stop));
+    }
     let nothing: Rule = |_| Ok(Follow::Nothing);
     let found = generate(&mut session, &noise(5), &ruled(nothing, greedy(20))).unwrap();
     assert_eq!((found.ids.len(), found.stats.finish_reason), (0, FinishReason::Stop));

@@ -7,6 +7,8 @@
 mod setup;
 #[path = "../support/mod.rs"]
 mod support;
+#[path = "../support/valid.rs"]
+mod valid;
 
 mod bundled;
 mod batch;
@@ -19,6 +21,7 @@ mod conversation;
 mod converted;
 mod decide;
 mod families;
+mod format;
 mod formats;
 mod generate;
 mod goldens;

@@ -15,25 +15,32 @@ const FIRST_WORD: u32 = 3 + 256;
 /// A random model that says nothing but `▁w0`, `▁w1` and so on: the rows of all other tokens are
 /// small, and so are their logits.
 fn model() -> File {
+    let words: Vec<String> = (0..WORDS).map(|word| format!("▁w{word}")).collect();
+    model_of(&words, |id| if id < FIRST_WORD { 0.01 } else { 1.0 })
+}
+
+/// A random model whose tokens are the bytes and `words`. Words that come first are joined first.
+/// `size` gives the size of the row of a token.
+pub(crate) fn model_of(words: &[String], size: impl Fn(u32) -> f32) -> File {
     let mut file = small();
     let texts = ["<unk>", "<s>", "</s>"].map(String::from).into_iter();
     let texts = texts.chain((0..256).map(|byte| format!("<0x{byte:02X}>")));
-    let texts = texts.chain((0..WORDS).map(|word| format!("▁w{word}")));
+    let texts = texts.chain(words.iter().cloned());
     let tokens: Vec<_> = texts.map(String::into_bytes).collect();
     let n_vocab = tokens.len();
-    let kinds = [vec![2, 3, 3], vec![6; 256], vec![1; WORDS]].concat();
+    let kinds = [vec![2, 3, 3], vec![6; 256], vec![1; words.len()]].concat();
+    let scores = (0..n_vocab).map(|id| -(id as f32)).collect();
     file.set("tokenizer.ggml.model", Kv::Str("llama".into()));
     file.set("tokenizer.ggml.tokens", Kv::Strs(tokens));
     file.set("tokenizer.ggml.token_type", Kv::I32s(kinds));
-    file.set("tokenizer.ggml.scores", Kv::F32s(vec![0.0; n_vocab]));
+    file.set("tokenizer.ggml.scores", Kv::F32s(scores));
     file.set("tokenizer.ggml.bos_token_id", Kv::U32(BOS));
     file.set("tokenizer.ggml.eos_token_id", Kv::U32(2));
     let embedding = file.tensor("token_embd.weight");
     assert_eq!(embedding.type_id, F16);
     let width = embedding.ne[0] as usize;
     let mut random = Random(5);
-    let mut value =
-        |row: usize| (random.float() - 0.5) * if row < FIRST_WORD as usize { 0.01 } else { 1.0 };
+    let mut value = |row: usize| (random.float() - 0.5) * size(row as u32);
     embedding.ne[1] = n_vocab as u64;
     embedding.bytes =
         (0..n_vocab * width).flat_map(|i| f16::from_f32(value(i / width)).to_le_bytes()).collect();

@@ -1,5 +1,6 @@
 //! Streams the answer to a prompt.
 
+use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -12,11 +13,11 @@ use tritloom::chat::{Message, Role, TemplateChoice};
 use tritloom::compute::EngineOptions;
 use tritloom::gguf::Joined;
 use tritloom::gpu::{Gpu, GpuOptions};
-use tritloom::native::{FileSource, block_on, open};
+use tritloom::native::{FileSource, Format, Formats, Formatted, block_on, open};
 use tritloom::reference::OnCpu;
 use tritloom::sampling::Sampling;
 use tritloom::session::{
-    Channel, GenerateOptions, KvType, LmHead, LoadOptions, Progress, Session, Token,
+    Channel, FinishReason, GenerateOptions, KvType, LmHead, LoadOptions, Progress, Session, Token,
 };
 use tritloom::source::Reader;
 use tritloom::ternary::Layout;
@@ -87,6 +88,15 @@ pub(crate) struct Generate {
     /// Draft greedy tokens if the text repeats itself [default: if that is faster]
     #[arg(long, value_name = "BOOL")]
     prompt_lookup: Option<bool>,
+    /// Answer with JSON that is valid by the JSON schema in this file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "regex"])]
+    schema: Option<PathBuf>,
+    /// Answer with a JSON object
+    #[arg(long, conflicts_with = "regex")]
+    json: bool,
+    /// Answer with a text that this regular expression matches as a whole, in JavaScript's syntax
+    #[arg(long, value_name = "PATTERN", allow_hyphen_values = true)]
+    regex: Option<String>,
     /// Compute on the CPU with the reference implementation, which is slow
     #[arg(long)]
     cpu: bool,
@@ -206,8 +216,9 @@ pub(crate) fn generate(args: &Generate) -> Result<()> {
         constraints: None,
     };
     options.sampling.check()?;
+    let format = args.format()?;
     let reader = Reader::new(open(&args.model)?);
-    let summary = run(args, &prompt, &options, reader)?;
+    let summary = run(args, &prompt, options, format, reader)?;
     if io::stderr().is_terminal() {
         let _ = writeln!(io::stderr(), "\n({summary})");
     }
@@ -237,7 +248,8 @@ pub(crate) fn prompt_text(argument: Option<&str>) -> Result<String> {
 fn run(
     args: &Generate,
     prompt: &str,
-    options: &GenerateOptions,
+    mut options: GenerateOptions,
+    format: Option<(&str, Format)>,
     mut reader: Reader<Joined<FileSource>>,
 ) -> Result<String> {
     let load = LoadOptions {
@@ -269,13 +281,28 @@ fn run(
         } else {
             session.chat_prompt(&ask(prompt), args.switch())?
         };
+        let formatted = match &format {
+            Some((name, format)) => Some(Formats::new(session.tokenizer())?.format(name, format)?),
+            None => None,
+        };
+        options.constraints = formatted.as_ref().map(Formatted::constraints);
         let mut output = Output::default();
+        let mut answer = Vec::new();
         let mut on_token = |token: Token| match token.channel {
-            Channel::Answer => output.print(&token.text),
+            Channel::Answer => {
+                answer.extend(token.id);
+                output.print(&token.text)
+            }
             Channel::Reasoning => show_reasoning(&token.text),
         };
-        let stats = session.generate(&ids, options, &mut on_token).await?;
+        let stats = session.generate(&ids, &options, &mut on_token).await?;
         end(output)?;
+        if stats.finish_reason == FinishReason::Length
+            && formatted.is_some_and(|formatted| !formatted.is_complete(&answer))
+        {
+            let why = "the answer is not complete; it needs more tokens (--max-tokens, --context)";
+            let _ = writeln!(io::stderr(), "note: {why}");
+        }
         Ok(format!(
             "{} tokens, {:.1} per second, on {}",
             stats.completion_tokens,
@@ -289,6 +316,20 @@ impl Generate {
     fn template(&self) -> TemplateChoice {
         // Every text is a valid choice, so parsing cannot fail.
         self.template.as_deref().and_then(|text| text.parse().ok()).unwrap_or_default()
+    }
+
+    /// The format of the answer, and the name of the option that gives it.
+    fn format(&self) -> Result<Option<(&'static str, Format)>> {
+        Ok(match (&self.schema, &self.regex, self.json) {
+            (Some(path), ..) => {
+                let schema = fs::read_to_string(path)
+                    .map_err(|error| Error::unreadable(path.display().to_string(), error))?;
+                Some(("schema", Format::JsonSchema(schema)))
+            }
+            (_, Some(pattern), _) => Some(("regex", Format::Regex(pattern.clone()))),
+            (.., true) => Some(("json", Format::JsonObject)),
+            _ => None,
+        })
     }
 
     /// Whether the model is to reason first, if the caller says so.

@@ -1,4 +1,6 @@
-//! Files and blocking calls, for everything that is not a browser.
+//! Files, blocking calls and formats of answers, for everything that is not a browser.
+
+mod formats;
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -10,6 +12,7 @@ use crate::gguf::Joined;
 use crate::source::Source;
 use crate::transfer::VolumeName;
 
+pub use formats::{Format, Formats, Formatted};
 pub use pollster::block_on;
 
 /// A file on disk.

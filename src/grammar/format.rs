@@ -1,0 +1,93 @@
+//! The formats that an answer may have.
+
+use llguidance::api::TopLevelGrammar;
+
+use crate::error::Error;
+use crate::pattern::translated;
+use crate::schema::{Checked, any_object, checked};
+
+/// Bytes of a Lark grammar at most.
+const MAX_LARK_BYTES: usize = 1 << 16;
+
+/// Rules and brackets of a Lark grammar at most. llguidance reads rules within rules by functions
+/// that call themselves.
+const MAX_LARK_PARTS: usize = 400;
+
+/// The format of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// JSON that is valid by this JSON schema, without white space between its parts.
+    JsonSchema(String),
+    /// Any JSON object, without white space between its parts.
+    JsonObject,
+    /// A text that this regular expression matches as a whole. The syntax is JavaScript's, without
+    /// what looks around and back.
+    Regex(String),
+    /// A text of this grammar, in llguidance's variant of Lark.
+    Lark(String),
+}
+
+/// A format that has been checked.
+pub(crate) struct Readable {
+    pub(crate) grammar: TopLevelGrammar,
+    kind: Kind,
+}
+
+enum Kind {
+    Schema(Checked),
+    Regex,
+    Lark,
+    JsonObject,
+}
+
+impl Format {
+    pub(crate) fn readable(&self) -> Result<Readable, Error> {
+        Ok(match self {
+            Self::JsonSchema(schema) => {
+                let checked = checked(schema)?;
+                let grammar = TopLevelGrammar::from_json_schema(checked.plain.clone());
+                Readable { grammar, kind: Kind::Schema(checked) }
+            }
+            Self::JsonObject => Readable {
+                grammar: TopLevelGrammar::from_json_schema(any_object()),
+                kind: Kind::JsonObject,
+            },
+            Self::Regex(pattern) => {
+                let pattern = translated(pattern).map_err(Error::Regex)?;
+                Readable { grammar: TopLevelGrammar::from_regex(&pattern), kind: Kind::Regex }
+            }
+            Self::Lark(grammar) => {
+                check_lark(grammar).map_err(Error::Lark)?;
+                let grammar = TopLevelGrammar::from_lark(grammar.clone());
+                Readable { grammar, kind: Kind::Lark }
+            }
+        })
+    }
+}
+
+impl Readable {
+    /// The error for what llguidance says of the grammar.
+    pub(crate) fn blamed(&self, said: &str) -> Error {
+        let short: String = said.trim_end_matches("\n<non-verbose/>").chars().take(300).collect();
+        match &self.kind {
+            Kind::Schema(checked) => checked.blamed(said),
+            Kind::Regex => Error::Regex(format!("is not supported: {short}")),
+            Kind::Lark => Error::Lark(format!("is wrong: {short}")),
+            Kind::JsonObject => Error::Internal(short),
+        }
+    }
+}
+
+fn check_lark(grammar: &str) -> Result<(), String> {
+    if grammar.len() > MAX_LARK_BYTES {
+        return Err(format!("has {} bytes, more than {MAX_LARK_BYTES}", grammar.len()));
+    }
+    if grammar.bytes().filter(|byte| b":([{".contains(byte)).count() > MAX_LARK_PARTS {
+        return Err(format!("has more than {MAX_LARK_PARTS} colons and opening brackets"));
+    }
+    // Its schemas would not be checked.
+    match grammar.contains("%json") {
+        true => Err("has `%json`, which is not supported".into()),
+        false => Ok(()),
+    }
+}
