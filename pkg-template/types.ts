@@ -240,7 +240,7 @@ export interface Availability {
 export interface StoredModel {
   /** The address from which it was loaded. */
   url: string
-  /** Bytes that are stored. */
+  /** Bytes that are stored. Of each file of a model in several files, one version counts. */
   bytes: number
   /** Bytes of the whole model; absent if no server has said so yet. */
   total?: number
@@ -530,8 +530,8 @@ export interface Question {
   /** The question. */
   question: string
   /**
-   * What is decided: `boolean`, yes or no; `choice`, one of `options`; `score`, a number. Default:
-   * `choice` if there are options, else `boolean`.
+   * The kind of decision: `boolean`, yes or no; `choice`, one of `options`; `score`, a number.
+   * Default: `choice` if there are options, else `boolean`.
    */
   type?: 'boolean' | 'choice' | 'score'
   /**
@@ -554,14 +554,14 @@ export interface QuestionOption {
 export interface DecideOptions extends Partial<Question>, AbortOptions {
   /** Several questions about the same text, which is computed once for all of them. */
   questions?: readonly Question[]
-  /** What the model has to know for all questions. It comes before the text. Default: none. */
+  /** Facts that the model has to know for all questions, put before the text. Default: none. */
   context?: string
   /**
-   * What is compared of the options: `none` (default), the probability that the model answers with
-   * the whole option and then ends; `length`, its geometric mean for each token, so that long
-   * options are no worse for that; `prior`, how much more likely the text makes the option. For
-   * `prior`, the same questions are asked about the text `N/A` too, once as long as they stay the
-   * same.
+   * The measure by which options are compared: `none` (default), the probability that the model
+   * answers with the whole option and then ends; `length`, its geometric mean for each token, so
+   * that long options are no worse for that; `prior`, how much more likely the text makes the
+   * option. For `prior`, the same questions are asked about the text `N/A` too, once as long as
+   * they stay the same.
    */
   normalize?: 'none' | 'length' | 'prior'
   /**

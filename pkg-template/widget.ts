@@ -1,5 +1,6 @@
 // `<tldr-widget>`: an element that summarises a text of the page, or a text that the reader pastes.
 // See docs/WIDGET.md for its attributes, events, CSS parts and custom properties.
+import type { BitNet } from './page/model.js'
 import type { Progress, Stats } from './types.js'
 import { browserCan, browserSummary } from './widget/browser.js'
 import type { Wish } from './widget/browser.js'
@@ -115,10 +116,7 @@ export class TldrWidget extends Base {
     if (texts) return this.#finish(await this.#append(texts), undefined)
 
     const model = this.#join()
-    await this.#permit(model, signal)
-    // A preload may be running already, and have nothing new to report for a while.
-    if (model.progress) this.#show(model.progress)
-    const loaded = await model.load(signal).finally(() => this.#view.loaded())
+    const loaded = await this.#load(model, signal)
     this.#view.note(model.isLost ? 'Bringing the model back …' : 'Reading …')
     const onProgress = ({ done, passages }: { done: number, passages: number }) => {
       const part = Math.min(done + 1, passages)
@@ -179,6 +177,22 @@ export class TldrWidget extends Base {
       if (value !== null) wish[name] = value
     }
     return wish
+  }
+
+  /** Loads the model. If it is not stored, or another file is, asks before it is downloaded. */
+  async #load(model: SharedModel, signal: AbortSignal): Promise<BitNet> {
+    for (;;) {
+      await this.#permit(model, signal)
+      // A preload may be running already, and have nothing new to report for a while.
+      if (model.progress) this.#show(model.progress)
+      try {
+        return await model.load(signal)
+      } catch (error) {
+        if (signal.aborted || !model.isUnusable) throw error
+      } finally {
+        this.#view.loaded()
+      }
+    }
   }
 
   /**
@@ -242,8 +256,9 @@ export class TldrWidget extends Base {
   #fail(error: unknown): void {
     const failure = describeFailure(error, ADVICE)
     if (failure.code === 'device-lost' && this.#model) this.#model.isLost = true
-    // Its worker has crashed or was killed, and answers no more.
-    if (failure.code === 'internal') this.#model?.giveUp()
+    // Its worker has crashed or was killed, and answers no more; or the GPU was lost, and what was
+    // stored is gone.
+    if (failure.code === 'internal' || failure.code === 'not-cached') this.#model?.giveUp()
     this.#view.fail(failure)
     this.#tell('tldr-error', { code: failure.code, message: failure.message })
   }

@@ -107,7 +107,7 @@ pub enum Error {
         why: String,
     },
     /// The file does not have the hash that the caller gave.
-    #[error("integrity check failed: expected {expected}, found {found}; nothing was kept")]
+    #[error("integrity check failed: expected {expected}, found {found}")]
     Integrity {
         /// The hash asked for.
         expected: String,

@@ -1,4 +1,4 @@
-//! What the documents say about the repository is true: files they name exist, every error code is
+//! The documents say the truth about the repository: files they name exist, every error code is
 //! explained, and the README stays a page.
 
 use std::fs;

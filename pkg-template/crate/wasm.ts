@@ -1,6 +1,6 @@
 // The compiled crate. Each thread loads it once, when it is first needed.
 import { BitNetError } from '../error.js'
-import init, { onPanic } from '../tritloom.js'
+import init, { callBack, onPanic } from '../tritloom.js'
 
 let loading: Promise<void> | undefined
 let crashed: BitNetError | undefined
@@ -31,23 +31,33 @@ async function start(): Promise<void> {
     throw new BitNetError('network', `could not load tritloom_bg.wasm: ${why}`, { cause })
   }
   onPanic(crash)
+  callBack(() => {
+    const [place] = /[a-z-]+:\/\/.*?:wasm-function\[/.exec(String(new Error().stack)) ?? []
+    frame = place
+    isRunning = true
+  })
   // Some crashes are no panics: traps, and exceptions of the browser that pass through the crate.
   globalThis.addEventListener('error', ({ error, message }: ErrorEvent) => {
     if (isOurs(error)) crash(message)
   })
 }
 
-/** The name of the crate's file. A bundler may have changed it. */
-const FILE = new URL('../tritloom_bg.wasm', import.meta.url).pathname.split('/').at(-1)!
+/** Whether the crate has started. */
+let isRunning = false
+/**
+ * How the crate's own functions are named in stacks: by its address, or by its hash if the server
+ * gives it another type than `application/wasm`. Browsers that name no modules leave it undefined.
+ */
+let frame: string | undefined
 
 /**
  * Whether an uncaught error has passed through the crate. The page, or a caller's worker, may have
- * errors and WebAssembly of its own. A trap counts too if it does not say in which file it was.
+ * errors and WebAssembly of its own. Where stacks name no modules, every trap counts.
  */
 export function isOurs(error: unknown): boolean {
-  const stack = error instanceof Error ? error.stack ?? '' : ''
-  if (stack.includes(FILE)) return true
-  return error instanceof WebAssembly.RuntimeError && !/(?:https?|blob):\S*:wasm-function/.test(stack)
+  if (!isRunning || !(error instanceof Error)) return false
+  if (frame === undefined) return error instanceof WebAssembly.RuntimeError
+  return String(error.stack).includes(frame)
 }
 
 function crash(message: string): void {

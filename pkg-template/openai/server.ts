@@ -144,7 +144,7 @@ function runs(model: Answerer, { inputs, n, options }: Job): Single[] {
 const reasonOf = ({ finishReason }: Stats) => finishReason === 'length' ? 'length' : 'stop'
 
 /** Whether OpenAI's interface gives the token's probability. It does not for reasoning. */
-const isTold = ({ channel, logprob }: Token) => channel === 'answer' && logprob !== undefined
+const hasLogprob = ({ channel, logprob }: Token) => channel === 'answer' && logprob !== undefined
 
 /**
  * Starts the generations of a job together, so that they decode as a batch. `leave` stops those
@@ -169,11 +169,11 @@ async function whole<Whole, Part, Logprobs>(
       const text = await generation.text()
       const stats = await generation.stats
       all.push(stats)
-      const told: Token[] = []
+      const tokens: Token[] = []
       if (job.options.logprobs !== undefined) {
-        for await (const token of generation.tokens()) if (isTold(token)) told.push(token)
+        for await (const token of generation.tokens()) if (hasLogprob(token)) tokens.push(token)
       }
-      const logprobs = job.options.logprobs === undefined ? null : form.logprobs(told, new Offsets())
+      const logprobs = job.options.logprobs === undefined ? null : form.logprobs(tokens, new Offsets())
       choices.push(form.whole(index, text, reasonOf(stats), logprobs))
     }
   } finally {
@@ -214,7 +214,7 @@ async function* partsOf<Whole, Part, Logprobs>(
   for await (const token of tokens) {
     if (opening) yield opening
     opening = undefined
-    const logprobs = isTold(token) ? form.logprobs([token], offsets) : null
+    const logprobs = hasLogprob(token) ? form.logprobs([token], offsets) : null
     const { text, channel } = token
     if (logprobs || text && channel === 'answer') yield form.text(index, text, logprobs)
   }

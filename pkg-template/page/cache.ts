@@ -9,7 +9,8 @@ import type { AbortOptions, StoredModel, Verdict } from '../types.js'
  * The models that are stored on this device, in the browser's own files and IndexedDB.
  *
  * Without such storage, as in Node, nothing is stored: `list` gives an empty list, `estimate` gives
- * zeros, `persist` gives false, and the others do nothing.
+ * zeros, `persist` gives false, `verify` rejects with `not-cached`, `missing` asks the server, and
+ * the others do nothing.
  */
 export interface ModelCache {
   /** Lists every stored model, including the stored parts of interrupted downloads. */

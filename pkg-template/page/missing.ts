@@ -5,10 +5,14 @@ import type { StoredModel } from '../types.js'
 export async function missing(
   url: string, models: readonly StoredModel[], signal?: AbortSignal
 ): Promise<number | undefined> {
-  const stored = models.find(model => model.url === url)
-  if (stored?.complete) return 0
-  const total = stored?.total ?? await sizeOfAll(volumes(url), signal)
-  return total > 0 ? total - (stored?.bytes ?? 0) : undefined
+  // If another version has begun to come, it is listed too.
+  const versions = models.filter(model => model.url === url)
+  if (versions.some(({ complete }) => complete)) return 0
+  const stored = versions.reduce((most, { bytes }) => Math.max(most, bytes), 0)
+  const known = versions.find(({ bytes }) => bytes === stored)?.total
+  const total = known ?? await sizeOfAll(volumes(url), signal)
+  // The stored bytes may be of a longer file than the server has now.
+  return total > stored ? total - stored : undefined
 }
 
 /** The most files of a model, as in the crate. */

@@ -39,8 +39,8 @@ export class BitNet {
   /**
    * OpenAI's HTTP interface as a `fetch` that this model answers, for `new OpenAI({ fetch })`:
    * `/v1/chat/completions`, `/v1/completions` and `/v1/models`. Nothing is sent to any network.
-   * Failures are answers with a status. It rejects only if its signal aborts, or if its arguments
-   * are no request, as `fetch` does.
+   * Failures are answers with a status. It rejects only if its signal aborts or if its arguments
+   * are no request, as `fetch` does, and with `network` if its script cannot be fetched.
    */
   readonly fetch: (input: string | URL | Request, init?: RequestInit) => Promise<Response> =
     fetchOf(this)
@@ -200,6 +200,7 @@ export class BitNet {
   /**
    * Computes the beginning of conversations in advance, such as a long system prompt. The next call
    * that begins with `messages` computes only its new tokens, as long as the KV cache keeps them.
+   * With `deterministic` it also computes the end of `messages` again, up to 127 tokens.
    *
    * Rejects as `generate` does, and with the reason of `signal`.
    */

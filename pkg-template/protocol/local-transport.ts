@@ -38,9 +38,11 @@ export class LocalTransport implements Transport {
     return this.#run(async () => {
       const onLost = (loss: DeviceLoss) => this.onLost?.(loss)
       let isLoaded = false
+      // The page is called when the crate has returned. Otherwise an error of the page would have
+      // the crate in its stack, and would count as a crash.
       const onProgress = (progress: Progress) => {
-        if (isLoaded) this.onStoring?.(progress)
-        else onItem?.(progress)
+        const report = isLoaded ? this.onStoring : onItem
+        queueMicrotask(() => report?.(progress))
       }
       const model = await WasmModel.load(received(source), options, onProgress, onLost, signal)
       isLoaded = true
@@ -90,13 +92,13 @@ const isRequest = (source: PortableSource): source is { request: PortableRequest
   typeof source === 'object' && source !== null && 'request' in source
 
 /** The fields that the option `logprobs` adds to a token. */
-type Told = Pick<Token, 'logprob' | 'bytes' | 'top'>
+type Logprobs = Pick<Token, 'logprob' | 'bytes' | 'top'>
 
 const implementations: { [M in ModelMethod]: Implementation<M> } = {
   generate: async (model, [input, { responseFormat, ...options }], { onItem, signal }) => {
-    const onToken = (id: number | undefined, text: string, isAnswer: boolean, told?: Told) => {
+    const onToken = (id: number | undefined, text: string, isAnswer: boolean, logprobs?: Logprobs) => {
       const channel = isAnswer ? 'answer' : 'reasoning'
-      onItem?.(id === undefined ? { text, channel } : { id, text, channel, ...told })
+      onItem?.(id === undefined ? { text, channel } : { id, text, channel, ...logprobs })
     }
     const held = responseFormat && (await formatsOf(model)).hold(responseFormat)
     try {

@@ -136,17 +136,19 @@ export interface Hello {
 export interface Failure {
   code: ErrorCode
   message: string
+  /** The text of the error's cause. */
+  cause?: string
 }
 
 /** Turns an error into a message. */
-export const toFailure = (error: unknown): Failure =>
-  error instanceof BitNetError
-    ? { code: error.code, message: error.message }
-    : { code: 'internal', message: internalError(error).message }
+export function toFailure(error: unknown): Failure {
+  const { code, message, cause } = error instanceof BitNetError ? error : internalError(error)
+  return cause === undefined ? { code, message } : { code, message, cause: String(cause) }
+}
 
 /** Turns the message back into an error. */
-export const fromFailure = ({ code, message }: Failure): BitNetError =>
-  new BitNetError(code, message)
+export const fromFailure = ({ code, message, cause }: Failure): BitNetError =>
+  new BitNetError(code, message, cause === undefined ? undefined : { cause })
 
 /** The error for a bug in this package. `what` is a thrown value or a text. */
 export const internalError = (what: unknown): BitNetError => {

@@ -31,19 +31,22 @@ function view(buffer: ArrayBufferLike): Uint8Array {
 /**
  * A source in the form that is posted. Bytes are posted as a `Blob`, because posting a view would
  * copy the whole buffer that it belongs to. A stream is transferred. In browsers that cannot
- * transfer streams, it is read to its end first.
+ * transfer streams, it is read to its end first, or cancelled if `signal` aborts.
  */
-export async function postable(source: PortableSource): Promise<PortableSource> {
+export async function postable(
+  source: PortableSource, signal?: AbortSignal
+): Promise<PortableSource> {
   if (source instanceof ArrayBuffer || source instanceof Uint8Array) {
     return new Blob([source as BlobPart])
   }
-  if (source instanceof ReadableStream && !canTransferStreams()) return gathered(source)
+  if (source instanceof ReadableStream && !canTransferStreams()) return gathered(source, signal)
   return source
 }
 
-async function gathered(stream: ReadableStream<Uint8Array>): Promise<Blob> {
+async function gathered(stream: ReadableStream<Uint8Array>, signal?: AbortSignal): Promise<Blob> {
   try {
-    return await new Response(stream).blob()
+    const bytes = stream.pipeThrough(new TransformStream<Uint8Array>(), signal ? { signal } : {})
+    return await new Response(bytes).blob()
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : cause
     throw new BitNetError('io', `could not read the stream: ${why}`, { cause })

@@ -71,7 +71,7 @@ export class WorkerTransport implements Transport {
   async load(
     source: PortableSource, options: Methods['load']['args'][1], streaming: Streaming<'load'>
   ): Promise<ModelInfo> {
-    const posted = await postable(source)
+    const posted = await postable(source, streaming.signal)
     const transfer = posted instanceof ReadableStream ? [posted] : []
     return this.#send('load', [posted, options], streaming, transfer)
   }
@@ -200,7 +200,7 @@ function start(): Worker {
     )
   } catch (error) {
     // The page's policy forbids workers, or a worker from this address.
-    throw notLoaded(`: ${error instanceof Error ? error.message : error}`)
+    throw notLoaded(`: ${error instanceof Error ? error.message : error}`, { cause: error })
   }
 }
 
@@ -216,7 +216,7 @@ function failed({ message }: ErrorEvent): BitNetError {
   return isLoaded ? internalError(`the worker failed: ${message}`) : notLoaded()
 }
 
-function notLoaded(why = ''): BitNetError {
+function notLoaded(why = '', options?: { cause: unknown }): BitNetError {
   const said = `the worker's script could not be loaded${why}; \`worker: false\` does without it`
-  return new BitNetError('network', said)
+  return new BitNetError('network', said, options)
 }

@@ -1,7 +1,7 @@
 // The worker's side: answers messages by calling a local transport. It holds one model at a time.
 import { BitNetError } from '../error.js'
 import { holdLock } from '../threads/life.js'
-import { isOurs } from '../crate/wasm.js'
+import { isOurs, watch } from '../crate/wasm.js'
 import { LocalTransport } from './local-transport.js'
 import { disposedError, toFailure, VERSION } from './messages.js'
 import type {
@@ -24,7 +24,8 @@ scope.addEventListener('message', ({ data }: MessageEvent<ToWorker>) => {
   else if (data?.kind === 'call') void answer(data)
 })
 
-// Without this the page would wait for an answer for ever.
+// Without these the page would wait for an answer for ever.
+watch(error => scope.postMessage({ kind: 'fatal', error: toFailure(error), isOurs: true }))
 scope.addEventListener('unhandledrejection', ({ reason }: PromiseRejectionEvent) => {
   scope.postMessage({ kind: 'fatal', error: toFailure(reason), isOurs: isOurs(reason) })
 })

@@ -1,7 +1,7 @@
 // The models of a page's widgets. All widgets with one address share one model.
 import { fetched } from '../error.js'
 import type { BitNet } from '../page/model.js'
-import type { Progress } from '../types.js'
+import type { ErrorCode, Progress } from '../types.js'
 
 /** The package without the widget. It is fetched when a summary is wanted. */
 const core = async () => (await fetched(() => import('../page/model.js'))).BitNet
@@ -40,6 +40,8 @@ export class SharedModel {
    */
   readonly allowed = new Promise<void>(resolve => { this.#allow = resolve })
   #isAllowed = false
+  /** Whether the last load found that what is stored is damaged, or no file with the hash. */
+  #isUnusable = false
 
   /**
    * The model at an address, for `user` until it leaves. With `integrity` its file must have that
@@ -78,6 +80,11 @@ export class SharedModel {
     return this.#isAllowed
   }
 
+  /** Whether a load has failed that might not download, so that it has to be asked for. */
+  get isUnusable(): boolean {
+    return this.#isUnusable
+  }
+
   allow(): void {
     this.#isAllowed = true
     this.#allow()
@@ -91,12 +98,16 @@ export class SharedModel {
   /** Bytes that are still to be downloaded. 0 once all have come; `undefined` if unknown. */
   async missing(signal?: AbortSignal): Promise<number | undefined> {
     if (this.#loading) return 0
-    return (await core()).cache.missing(this.url, signal ? { signal } : {})
+    const stored = await (await core()).cache.missing(this.url, signal ? { signal } : {})
+    if (stored !== 0 || !this.#isUnusable) return stored
+    // Another file is stored. All of the right one has to come.
+    return (await fetched(() => import('../page/missing.js'))).missing(this.url, [], signal)
   }
 
   /**
-   * The model. The first call loads it, and so does the first call after a failure. A load is
-   * aborted when all callers that wait for it have stopped.
+   * The model. The first call loads it, and so does the first call after a failure. Until a
+   * download is allowed, only a stored file is loaded; if there is none that can be, `isUnusable`
+   * says so. A load is aborted when all callers that wait for it have stopped.
    */
   async load(signal: AbortSignal): Promise<BitNet> {
     signal.throwIfAborted()
@@ -115,6 +126,8 @@ export class SharedModel {
 
   #begin(): Loading {
     const stop = new AbortController()
+    const isAllowed = this.#isAllowed
+    this.#isUnusable = false
     const onProgress = (progress: Progress) => {
       loading.progress = progress
       for (const user of this.#users) user.onProgress(progress)
@@ -123,6 +136,7 @@ export class SharedModel {
       BitNet.load(this.url, {
         signal: stop.signal,
         onProgress,
+        cache: isAllowed ? 'use' : 'only',
         ...(this.#integrity === undefined ? {} : { integrity: this.#integrity })
       }))
     const loading: Loading = { model, stop, isReady: false }
@@ -130,8 +144,10 @@ export class SharedModel {
       loading.isReady = true
       this.isLost = false
       void this.#watch(model)
-    }, () => {
-      if (this.#loading === loading) this.#loading = undefined
+    }, ({ code }: { code?: ErrorCode }) => {
+      if (this.#loading !== loading) return
+      this.#loading = undefined
+      this.#isUnusable = !isAllowed && (code === 'integrity' || code === 'not-cached')
     })
     return loading
   }

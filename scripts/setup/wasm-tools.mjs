@@ -1,7 +1,8 @@
 // wasm-pack, and wasm-bindgen in exactly the crate's version.
 //
-// If the makers publish a program for this machine whose sum is recorded, it is downloaded, which takes
-// seconds. Otherwise, or if it cannot be reached, cargo compiles it.
+// wasm-pack is downloaded, which takes seconds, if its makers publish a program for this machine
+// whose sum is recorded. Otherwise, or if it cannot be reached, cargo compiles it, as it always
+// compiles wasm-bindgen: no sums of its archives are recorded.
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { CARGO_HOME, lockedVersion } from '../paths.mjs'
@@ -22,7 +23,7 @@ const foldersOf = tool =>
     .filter(name => name.startsWith(`${tool}-`))
     .map(name => join(CARGO_HOME, name, 'bin'))
 
-/** The names of machines in the downloads of both tools. */
+/** The names of machines in the downloads. */
 const MACHINES = {
   'linux x64': 'x86_64-unknown-linux-musl',
   'linux arm64': 'aarch64-unknown-linux-musl',
@@ -32,7 +33,8 @@ const MACHINES = {
 
 /**
  * The setup's step for one tool. `accepts`: whether an installed version will do. `download`: the
- * address of the archive for a machine. `crate`: the arguments with which cargo compiles it.
+ * address of the archive for a machine, if there is one. `crate`: the arguments with which cargo
+ * compiles it.
  */
 const toolStep = ({ tool, version, accepts, download, crate }) => ({
   name: tool,
@@ -53,7 +55,7 @@ const toolStep = ({ tool, version, accepts, download, crate }) => ({
     const log = `setup-${tool}`
     try {
       const machine = MACHINES[`${process.platform} ${process.arch}`]
-      const address = machine && download(version(), machine)
+      const address = machine && download?.(version(), machine)
       if (address && isRecorded(address)) {
         await unpack(address, join(folder, 'bin'), { log })
         if (versionIn(capture(join(folder, 'bin', tool), ['--version'])) === version()) return
@@ -81,8 +83,6 @@ export const wasmBindgen = toolStep({
   tool: 'wasm-bindgen',
   version: () => lockedVersion('wasm-bindgen'),
   accepts: found => found === lockedVersion('wasm-bindgen'),
-  download: (version, machine) =>
-    `https://github.com/wasm-bindgen/wasm-bindgen/releases/download/${version}/wasm-bindgen-${version}-${machine}.tar.gz`,
   // Without TLS: only the test runner needs it, another program of the same crate.
   crate: ['wasm-bindgen-cli', '--bin', 'wasm-bindgen', '--no-default-features']
 })

@@ -24,7 +24,7 @@ fn scale_in(word: u32, unit: u32) -> f32 {
     return f16_in(word, unit * UNIT / GROUP);
 }
 
-// What a lane reads of a unit of its rows.
+// The codes that a lane reads of a unit of its rows.
 struct Codes {
     row0: vec4u,
     row1: vec4u,

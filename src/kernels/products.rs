@@ -19,7 +19,7 @@ use crate::wgsl;
 
 /// A part of a product's shader.
 struct Part {
-    /// What it binds, in this order.
+    /// Its bindings, in this order.
     bindings: &'static [Binding],
     /// Whether it reads the step.
     step: bool,

@@ -29,15 +29,15 @@ const NO_TEXT: &str = "N/A";
 /// How [`Session::decide`] asks, and what it makes of log-probabilities.
 #[derive(Clone, Debug)]
 pub struct DecideOptions {
-    /// What the model has to know for all questions. It comes before the text.
+    /// Facts that the model has to know for all questions. They come before the text.
     pub context: Option<String>,
-    /// What is compared.
+    /// The measure by which options are compared.
     pub normalize: Normalize,
-    /// Divides what is compared, before it becomes probabilities.
+    /// Divides this measure, before it becomes probabilities.
     pub temperature: f64,
 }
 
-/// What is compared of options.
+/// The measure by which options are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Normalize {
     /// The log-probability of the whole option.
@@ -54,7 +54,7 @@ pub enum Normalize {
 pub struct Decisions {
     /// A decision for each question, in order.
     pub decisions: Vec<Decision>,
-    /// What it took.
+    /// The statistics of all of them.
     pub stats: DecisionStats,
 }
 
@@ -69,7 +69,7 @@ pub struct Decision {
     pub expected_score: Option<f64>,
 }
 
-/// What was found about an option.
+/// The probability of an option.
 #[derive(Clone, Debug)]
 pub struct Decided {
     /// Its label.

@@ -9,13 +9,13 @@ use crate::error::{Error, Result};
 pub struct Question {
     /// The question.
     pub question: String,
-    /// What is decided.
+    /// The kind of decision.
     pub kind: QuestionKind,
     /// The options. A score may have none: then they are 1 to 5.
     pub options: Vec<Label>,
 }
 
-/// What a question decides.
+/// The kind of a question's decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QuestionKind {
     /// Yes or no.

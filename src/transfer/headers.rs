@@ -66,6 +66,11 @@ impl Version {
             _ => self.last_modified.is_some() && self.last_modified == other.last_modified,
         }
     }
+
+    /// Whether they are two versions, as far as the headers tell versions apart.
+    pub fn differs(&self, other: &Self) -> bool {
+        self.validator().is_some() && other.validator().is_some() && !self.is_same(other)
+    }
 }
 
 #[cfg(test)]
@@ -110,5 +115,8 @@ mod tests {
         assert!(version("\"a\"", "Mon").is_same(&version("", "Mon")));
         assert!(!version("\"a\"", "").is_same(&version("", "")));
         assert!(!version("W/\"a\"", "").is_same(&version("W/\"a\"", "")));
+        assert!(version("\"a\"", "Mon").differs(&version("\"b\"", "Mon")));
+        assert!(!version("\"a\"", "Mon").differs(&version("\"a\"", "Tue")));
+        assert!(!version("\"a\"", "Mon").differs(&version("W/\"b\"", "")));
     }
 }

@@ -82,6 +82,27 @@ pub enum Part {
     Missing(Range<u64>),
 }
 
+/// The version of a file from which a model was loaded. After its device was lost, the model is
+/// loaded again from this version or not at all.
+#[derive(Clone, Debug)]
+pub struct LoadedVersion {
+    /// The record of the file. One that was not stored has an id too.
+    id: String,
+    version: Version,
+}
+
+impl LoadedVersion {
+    /// Whether `file` is a record of this version.
+    pub fn is_of(&self, file: &Manifest) -> bool {
+        file.id == self.id || file.version.is_same(&self.version)
+    }
+
+    /// Whether a server that says that it has `version` has another one.
+    pub fn differs(&self, version: &Version) -> bool {
+        self.version.differs(version)
+    }
+}
+
 impl Manifest {
     /// A file at `url` of which nothing is stored yet. `now`: milliseconds since 1970.
     pub fn new(id: String, url: &str, now: f64) -> Self {
@@ -99,6 +120,11 @@ impl Manifest {
             added: now,
             used: now,
         }
+    }
+
+    /// The version of the file, for a model that is loaded from it.
+    pub fn loaded_version(&self) -> LoadedVersion {
+        LoadedVersion { id: self.id.clone(), version: self.version.clone() }
     }
 
     /// The record, if it can be true. The error says why it cannot.
@@ -137,6 +163,12 @@ impl Manifest {
     /// Bytes that are stored.
     pub fn bytes(&self) -> u64 {
         self.stored.iter().map(|part| part.length).sum()
+    }
+
+    /// A load takes the record of an address with the highest rank: the complete one, else that
+    /// with the most bytes.
+    pub fn rank(&self) -> (bool, u64) {
+        (self.complete, self.bytes())
     }
 
     /// Whether a later load can fetch only the missing bytes. It must be able to tell whether the
@@ -293,6 +325,25 @@ mod tests {
         assert_eq!(starts, [10, 20, 40]);
         assert_eq!(manifest.remove(20).map(|part| part.key), Some(2));
         assert_eq!(manifest.remove(20), None);
+    }
+
+    #[test]
+    fn a_model_is_loaded_again_from_the_version_that_it_had() {
+        let of = |id: &str, etag: Option<&str>| {
+            let mut file = Manifest::new(id.into(), "http://a/b", 1.0);
+            file.version.etag = etag.map(Into::into);
+            file
+        };
+        let loaded = of("1", Some("\"a\"")).loaded_version();
+        assert!(loaded.is_of(&of("1", Some("\"a\""))) && loaded.is_of(&of("2", Some("\"a\""))));
+        assert!(!loaded.is_of(&of("2", Some("\"b\""))) && !loaded.is_of(&of("2", None)));
+        assert!(loaded.differs(&of("", Some("\"b\"")).version));
+        assert!(!loaded.differs(&of("", Some("\"a\"")).version));
+        assert!(!loaded.differs(&Version::default()));
+        // Without a version, only the record itself is certainly the same file.
+        let unnamed = of("1", None).loaded_version();
+        assert!(unnamed.is_of(&of("1", None)) && !unnamed.is_of(&of("2", None)));
+        assert!(!unnamed.differs(&of("", Some("\"b\"")).version));
     }
 
     #[test]

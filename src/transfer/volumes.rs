@@ -70,7 +70,8 @@ pub fn model_urls(url: &str) -> Vec<String> {
 pub struct StoredModel {
     /// The address from which it is loaded, which is that of its first file.
     pub url: String,
-    /// The records of its files, at least one.
+    /// The records of its files, at least one. Of one file there may be two, if another version of
+    /// it has begun to come.
     pub files: Vec<Manifest>,
     /// How many files the whole model has.
     count: usize,
@@ -91,20 +92,39 @@ impl StoredModel {
         models
     }
 
-    /// Bytes that are stored.
+    /// Bytes that are stored, of all versions.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(Manifest::bytes).sum()
     }
 
+    /// Bytes that a load would not download.
+    pub fn usable_bytes(&self) -> u64 {
+        self.taken().iter().map(|file| file.bytes()).sum()
+    }
+
     /// Bytes in the whole model, if that is known.
     pub fn total(&self) -> Option<u64> {
-        let totals: Option<Vec<u64>> = self.files.iter().map(|file| file.total).collect();
+        let totals: Option<Vec<u64>> = self.taken().iter().map(|file| file.total).collect();
         totals.filter(|totals| totals.len() == self.count).map(|totals| totals.iter().sum())
     }
 
     /// Whether all of it is stored.
     pub fn is_complete(&self) -> bool {
-        self.files.len() == self.count && self.files.iter().all(|file| file.complete)
+        let taken = self.taken();
+        taken.len() == self.count && taken.iter().all(|file| file.complete)
+    }
+
+    /// The record that a load takes of each of its files.
+    fn taken(&self) -> Vec<&Manifest> {
+        let mut taken: Vec<&Manifest> = Vec::new();
+        for file in &self.files {
+            match taken.iter_mut().find(|other| other.url == file.url) {
+                Some(other) if file.rank() > other.rank() => *other = file,
+                Some(_) => {}
+                None => taken.push(file),
+            }
+        }
+        taken
     }
 
     /// When any of it was last loaded, in milliseconds since 1970.
@@ -126,6 +146,14 @@ pub fn eviction_order(files: Vec<Manifest>, url: &str) -> Vec<StoredModel> {
     models.retain(|model| Some(&model.url) != own.as_ref() && model.bytes() > 0);
     models.sort_by(|a, b| a.used().total_cmp(&b.used()));
     models
+}
+
+/// The other versions of the file with the record `id`. They may be deleted to make room for it, if
+/// deleting the models of other addresses is not enough.
+pub fn other_versions(mut files: Vec<Manifest>, url: &str, id: &str) -> Option<StoredModel> {
+    files.retain(|file| file.url == url && file.id != id && file.bytes() > 0);
+    let model = StoredModel { url: url.into(), count: 1, files };
+    Some(model).filter(|model| !model.files.is_empty())
 }
 
 #[cfg(test)]
@@ -160,6 +188,21 @@ mod tests {
     }
 
     #[test]
+    fn other_versions_of_a_file_are_those_of_its_address() {
+        let version = |id: &str, url: &str, length| {
+            let mut version = file(url, 0.0, length, Some(10));
+            version.id = id.into();
+            version
+        };
+        let [old, new] = [version("old", "a", 10), version("new", "a", 5)];
+        let files = vec![old, new.clone(), version("b", "b", 10), version("empty", "a", 0)];
+        let found = other_versions(files, "a", "new").expect("one");
+        assert_eq!(found.files.iter().map(|file| file.id.as_str()).collect::<Vec<_>>(), ["old"]);
+        assert_eq!((found.url.as_str(), found.bytes()), ("a", 10));
+        assert!(other_versions(vec![new], "a", "new").is_none());
+    }
+
+    #[test]
     fn the_volumes_of_a_model_are_one_model() {
         let url = |number| format!("https://a/m-0000{number}-of-00002.gguf?x=1");
         let whole = |number, bytes| file(&url(number), f64::from(number), bytes, Some(bytes));
@@ -171,6 +214,13 @@ mod tests {
         let begun = file(&url(2), 0.0, 5, Some(20));
         let [begun] = &StoredModel::group(vec![whole(1, 10), begun])[..] else { panic!() };
         assert_eq!((begun.bytes(), begun.total(), begun.is_complete()), (15, Some(30), false));
+        // Another version has begun to come. A load takes the whole one.
+        let newer = file(&url(2), 0.0, 5, Some(25));
+        let [both] = &StoredModel::group(vec![newer, whole(1, 10), whole(2, 20)])[..] else {
+            panic!()
+        };
+        assert_eq!((both.usable_bytes(), both.bytes()), (30, 35));
+        assert_eq!((both.total(), both.is_complete()), (Some(30), true));
         // Two records of one address do not count as two volumes.
         let one = |bytes| file("https://a/m.gguf", 0.0, bytes, Some(10));
         assert_eq!(StoredModel::group(vec![one(10), one(5)]).len(), 2);

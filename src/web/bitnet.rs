@@ -20,11 +20,11 @@ use super::blob::{BlobSource, Gathering};
 use super::decide::{self, Asked};
 use super::error::bad_option;
 use super::grammar::{self, Grammar};
+use super::holder::Holder;
+use super::logprobs::Logprobs;
 use super::options::{self, GenerateOptions, LoadOptions, boolean, integer};
 use super::progress::Reporter;
 use super::prompt::{self, Input};
-use super::slot::Slot;
-use super::told::Told;
 use crate::chat::{Template, no_template};
 use crate::error::Error;
 use crate::session::{Calls, Channel, FinishReason, Info, Prompt, Stats, Token};
@@ -41,7 +41,7 @@ pub struct WasmModel {
 }
 
 struct Loaded {
-    slot: Slot,
+    holder: Holder,
     /// The waiting calls of `generate`.
     calls: Calls<'static>,
     /// Whether a task is answering them.
@@ -67,17 +67,18 @@ impl WasmModel {
         signal: Option<AbortSignal>,
     ) -> Result<WasmModel, JsValue> {
         let reporter = Reporter::new(on_progress);
-        let slot = or_abort(signal.as_ref(), async {
-            Slot::load(source, LoadOptions::parse(options)?, &reporter, on_lost).await
+        let holder = or_abort(signal.as_ref(), async {
+            Holder::load(source, LoadOptions::parse(options)?, &reporter, on_lost).await
         })
         .await?;
-        let mut lease = slot.lease().await?;
+        let mut lease = holder.lease().await?;
         let session = lease.session()?;
         let (tokenizer, info) = (Rc::clone(session.tokenizer()), session.info().clone());
         let template = session.template().ok().map(Rc::clone);
         drop(lease);
         let (calls, serving, compiling) = Default::default();
-        let model = Rc::new(Loaded { slot, calls, serving, compiling, tokenizer, template, info });
+        let model =
+            Rc::new(Loaded { holder, calls, serving, compiling, tokenizer, template, info });
         model.compile_rest();
         Ok(Self { model: RefCell::new(Some(model)) })
     }
@@ -88,9 +89,9 @@ impl WasmModel {
         to_js(&self.model()?.info)
     }
 
-    /// Generates text, calls `on_token(id, text, isAnswer, told)` for each token, and returns the
-    /// statistics. Text that is not the answer is the reasoning before it. `told` has the fields
-    /// that `logprobs` asks for.
+    /// Generates text, calls `on_token(id, text, isAnswer, logprobs)` for each token, and returns
+    /// the statistics. Text that is not the answer is the reasoning before it. `logprobs` has the
+    /// fields that the option of this name asks for.
     ///
     /// If `signal` aborts, the generation ends with the finish reason `abort`. The answer is held to
     /// `grammar`.
@@ -100,7 +101,7 @@ impl WasmModel {
         #[wasm_bindgen(unchecked_param_type = "api.Input")] input: JsValue,
         #[wasm_bindgen(unchecked_param_type = "GenerateOptions")] options: JsValue,
         #[wasm_bindgen(
-            unchecked_param_type = "(id: number | undefined, text: string, isAnswer: boolean, told?: Told) => void"
+            unchecked_param_type = "(id: number | undefined, text: string, isAnswer: boolean, logprobs?: Logprobs) => void"
         )]
         on_token: Function,
         signal: Option<AbortSignal>,
@@ -115,27 +116,27 @@ impl WasmModel {
             Input::Ids(ids) => Prompt::Ids(ids),
         };
         let asked = prompt.clone();
-        let (told, thrown) = (Rc::new(Cell::new(false)), Rc::new(RefCell::new(None)));
+        let (begun, thrown) = (Rc::new(Cell::new(false)), Rc::new(RefCell::new(None)));
         let tell = {
             let (model, signal) = (Rc::clone(&model), signal.clone());
-            let (told, thrown) = (Rc::clone(&told), Rc::clone(&thrown));
+            let (begun, thrown) = (Rc::clone(&begun), Rc::clone(&thrown));
             let stopped = {
                 let model = Rc::clone(&model);
                 move || {
-                    model.slot.is_disposed() || signal.as_ref().is_some_and(AbortSignal::aborted)
+                    model.holder.is_disposed() || signal.as_ref().is_some_and(AbortSignal::aborted)
                 }
             };
             move |token: Token| {
-                told.set(true);
+                begun.set(true);
                 let id = token.id.map_or(JsValue::UNDEFINED, JsValue::from);
                 let is_answer = (token.channel == Channel::Answer).into();
-                let logprobs = Told::of(&model.tokenizer, &token).map_err(JsValue::from);
-                let logprobs = logprobs.and_then(|told| match told {
-                    Some(told) => to_js(&told),
+                let logprobs = Logprobs::of(&model.tokenizer, &token).map_err(JsValue::from);
+                let logprobs = logprobs.and_then(|logprobs| match logprobs {
+                    Some(logprobs) => to_js(&logprobs),
                     None => Ok(JsValue::UNDEFINED),
                 });
-                let called = logprobs.and_then(|told| {
-                    on_token.call4(&JsValue::NULL, &id, &token.text.into(), &is_answer, &told)
+                let called = logprobs.and_then(|logprobs| {
+                    on_token.call4(&JsValue::NULL, &id, &token.text.into(), &is_answer, &logprobs)
                 });
                 match called {
                     Err(error) => {
@@ -153,7 +154,7 @@ impl WasmModel {
             None => answer.await,
             Some(signal) => match select(pin!(aborted(signal)), answer).await {
                 Either::Right((stats, _)) => stats,
-                Either::Left(((), answer)) if told.get() => {
+                Either::Left(((), answer)) if begun.get() => {
                     answer.stop();
                     answer.await
                 }
@@ -162,7 +163,7 @@ impl WasmModel {
                 Either::Left(_) => Ok(aborted_before_the_first_token(model.count(&asked))),
             },
         };
-        model.slot.check()?;
+        model.holder.check()?;
         let stats = answer?;
         match thrown.take() {
             Some(thrown) => Err(thrown),
@@ -236,8 +237,8 @@ impl WasmModel {
     ) -> Result<Float32Array, JsValue> {
         let model = self.model()?;
         let ids = prompt::ids(&ids, model.info.vocab_size)?;
-        let logits = model.slot.lease().await?.session()?.logits(&ids).await?;
-        model.slot.check()?;
+        let logits = model.holder.lease().await?.session()?.logits(&ids).await?;
+        model.holder.check()?;
         Ok(Float32Array::from(logits.as_slice()))
     }
 
@@ -253,10 +254,10 @@ impl WasmModel {
         let text = text.as_string().ok_or_else(|| bad_option("text", "must be a string"))?;
         let Asked { questions, options } = Asked::parse(options)?;
         let found = or_abort(signal.as_ref(), async {
-            model.slot.lease().await?.session()?.decide(&text, &questions, &options).await
+            model.holder.lease().await?.session()?.decide(&text, &questions, &options).await
         })
         .await?;
-        model.slot.check()?;
+        model.holder.check()?;
         decide::result(&found)
     }
 
@@ -272,8 +273,8 @@ impl WasmModel {
         let messages = prompt::messages(&messages)?;
         let mut saved = Gathering::default();
         let mut write = |bytes: &[u8]| saved.push(&Uint8Array::from(bytes));
-        model.slot.lease().await?.session()?.save(&messages, &note, &mut write).await?;
-        model.slot.check()?;
+        model.holder.lease().await?.session()?.save(&messages, &note, &mut write).await?;
+        model.holder.check()?;
         Ok(saved.finish()?)
     }
 
@@ -282,8 +283,8 @@ impl WasmModel {
     pub async fn restore_chat(&self, saved: Blob) -> Result<String, JsValue> {
         let model = self.model()?;
         let mut source = BlobSource::new(saved);
-        let note = model.slot.lease().await?.session()?.restore(&mut source).await?;
-        model.slot.check()?;
+        let note = model.holder.lease().await?.session()?.restore(&mut source).await?;
+        model.holder.check()?;
         Ok(note)
     }
 
@@ -301,15 +302,15 @@ impl WasmModel {
         let tokens = integer("tokens", &tokens)? as usize;
         let choosing = options::profile(options)?;
         let profile =
-            model.slot.lease().await?.session()?.profile(position, tokens, &choosing).await?;
-        model.slot.check()?;
+            model.holder.lease().await?.session()?.profile(position, tokens, &choosing).await?;
+        model.holder.check()?;
         to_js(&profile)
     }
 
     /// Frees the model's memory: now, or when the running call has ended.
     pub fn dispose(&self) {
         if let Some(model) = self.model.take() {
-            model.slot.dispose();
+            model.holder.dispose();
         }
     }
 }
@@ -331,14 +332,14 @@ impl Loaded {
         spawn_local(async move {
             let calls = &model.calls;
             while !calls.is_empty() {
-                match model.slot.lease().await {
+                match model.holder.lease().await {
                     // The running calls get the error.
                     Ok(mut lease) => match lease.session() {
                         // Without `select`, `dispose` would free nothing until the prompts in work
                         // were computed.
                         Ok(session) => {
                             let serving = pin!(session.serve(calls));
-                            drop(select(pin!(model.slot.disposed()), serving).await);
+                            drop(select(pin!(model.holder.disposed()), serving).await);
                         }
                         Err(error) => calls.fail(error),
                     },
@@ -358,7 +359,7 @@ impl Loaded {
         }
         let model = Rc::clone(self);
         spawn_local(async move {
-            model.slot.compile_rest().await;
+            model.holder.compile_rest().await;
             model.compiling.set(false);
         });
     }

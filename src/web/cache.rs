@@ -34,7 +34,7 @@ pub async fn list() -> Result<JsValue, JsValue> {
     let mut files = Storage::open().await?.list().await?;
     files.retain(|file| file.did_not_fit.is_none());
     let entry = |model: StoredModel| Entry {
-        bytes: model.bytes(),
+        bytes: model.usable_bytes(),
         total: model.total(),
         complete: model.is_complete(),
         added: model.added(),
@@ -94,7 +94,7 @@ async fn verified(url: String) -> Result<Verdict> {
     let mut verdict = Verdict { whole: true, bytes: 0, damaged_bytes: 0 };
     let mut found = false;
     for url in &urls {
-        match storage.find(url, None).await?.filter(|file| file.did_not_fit.is_none()) {
+        match storage.find(url, |file| file.did_not_fit.is_none()).await? {
             Some(file) => {
                 found = true;
                 verify_file(&storage, &file, &mut verdict).await?;

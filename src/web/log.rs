@@ -22,17 +22,24 @@ pub(super) fn warn(message: &str) {
 /// to reject them.
 #[wasm_bindgen(js_name = onPanic)]
 pub fn on_panic(callback: Function) {
-    ON_PANIC.with(|slot| *slot.borrow_mut() = Some(callback));
+    ON_PANIC.with(|kept| *kept.borrow_mut() = Some(callback));
     std::panic::set_hook(Box::new(|info| {
         console_error_panic_hook::hook(info);
         let message = info.to_string();
-        ON_PANIC.with(|slot| {
-            if let Ok(slot) = slot.try_borrow()
-                && let Some(callback) = slot.as_ref()
+        ON_PANIC.with(|kept| {
+            if let Ok(kept) = kept.try_borrow()
+                && let Some(callback) = kept.as_ref()
             {
                 // An exception from the callback would hide the panic itself.
                 let _ = callback.call1(&JsValue::NULL, &message.into());
             }
         });
     }));
+}
+
+/// Calls `callback` from inside the crate. In the stack that it finds, the crate has its name.
+#[wasm_bindgen(js_name = callBack)]
+pub fn call_back(callback: &Function) {
+    // An exception of the package's own callback would be a bug, which no caller could handle.
+    let _ = callback.call0(&JsValue::NULL);
 }

@@ -3,14 +3,15 @@
 //! `pkg-template/` holds the TypeScript around it. Each module names only those above it:
 //!
 //! ```text
-//! types error log abort timer digest    what crosses the border to JavaScript, and how
+//! types error log abort timer logprobs  what crosses the border to JavaScript, and how
+//! digest                                the hash of bytes, by the browser
 //! options prompt decide progress        what a page asks for, and what it is told
 //! grammar                               formats of answers, which another module of WebAssembly has
 //! features opening                      a device, and a load in progress
 //! bytes tabs store                      models on this device, and which tab downloads one
 //! blob stream remote                    bytes, from wherever a page has them
 //! open                                  from a source and options to a loaded session
-//! slot                                  the session between calls, and on a new device
+//! holder                                the session between calls, and on a new device
 //! bitnet cache                          the exported class and functions
 //! ```
 
@@ -19,7 +20,7 @@ mod error;
 mod log;
 mod abort;
 mod timer;
-mod told;
+mod logprobs;
 mod digest;
 mod options;
 mod prompt;
@@ -35,6 +36,6 @@ mod blob;
 mod stream;
 mod remote;
 mod open;
-mod slot;
+mod holder;
 mod bitnet;
 mod cache;

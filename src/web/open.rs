@@ -10,27 +10,27 @@ use super::blob::{ArraySource, BlobSource};
 use super::opening::Opening;
 use super::options::LoadOptions;
 use super::progress::Reporter;
-use super::remote::{self, Address};
+use super::remote::{self, Address, Trace};
 use super::stream;
-use super::tabs::Lock;
 use crate::error::Result;
 use crate::session::Session;
 use crate::source::{Reader, Source};
-use crate::transfer::Phase;
+use crate::transfer::{LoadedVersion, Phase};
 
 /// The share of the progress for reading a page's stream. Uploading fills the rest, because it is
 /// faster.
 const STREAM_SHARE: f64 = 0.8;
 
-/// Loads a model from any source that a page can give. While the lock is held, no tab deletes the
-/// stored model to make room. A model that is not to be stored has no lock.
+/// Loads a model from any source that a page can give. `versions` are those of its files if it was
+/// loaded before: see [`remote::load`]. Only a model from an address leaves a trace.
 pub(super) async fn open(
     source: &JsValue,
     options: &LoadOptions,
     reporter: &Rc<Reporter>,
-) -> Result<(Session, Option<Lock>)> {
+    versions: &[LoadedVersion],
+) -> Result<(Session, Trace)> {
     let opening = Opening::new(options, reporter)?;
-    let mut in_use = None;
+    let mut trace = Trace::default();
     let session = if let Some(blob) = source.dyn_ref::<Blob>() {
         local(&opening, BlobSource::new(blob.clone())).await
     } else if let Some(buffer) = source.dyn_ref::<ArrayBuffer>() {
@@ -43,12 +43,13 @@ pub(super) async fn open(
         let blob = stream::collect(stream, reporter).await?;
         local(&opening, BlobSource::new(blob)).await
     } else {
-        let (session, lock) = remote::load(&opening, &Address::parse("source", source)?).await?;
-        in_use = lock;
+        let address = Address::parse("source", source)?;
+        let (session, found) = remote::load(&opening, &address, versions).await?;
+        trace = found;
         Ok(session)
     }?;
     opening.ready();
-    Ok((session, in_use))
+    Ok((session, trace))
 }
 
 /// Loads from a source that can be read twice. So its hash is checked before it is used.

@@ -24,6 +24,8 @@ extern "C" {
         options: &Object,
         callback: &Function,
     ) -> Result<Promise, JsValue>;
+    #[wasm_bindgen(method, catch)]
+    fn query(this: &LockManager) -> Result<Promise, JsValue>;
 }
 
 /// A right that concerns the model at an address. It ends when this is dropped, or when its tab
@@ -65,6 +67,18 @@ impl Lock {
         Some([all_use, Self::at_once(&to_load(url)).await?])
     }
 
+    /// Whether any other load than the one that asks has found the stored model at `url`. The one
+    /// that asks must have the right of [`Lock::in_use`].
+    pub(super) async fn is_used_by_others(url: &str) -> bool {
+        let Some(asked) = manager().and_then(|locks| locks.query().ok()) else { return false };
+        let Ok(found) = JsFuture::from(asked).await else { return false };
+        let get = |object: &JsValue, name: &str| {
+            Reflect::get(object, &name.into()).unwrap_or(JsValue::UNDEFINED)
+        };
+        let (held, name) = (Array::from(&get(&found, "held")), to_use(url));
+        held.iter().filter(|lock| get(lock, "name").as_string().as_ref() == Some(&name)).count() > 1
+    }
+
     async fn at_once(name: &str) -> Option<Self> {
         request(name, "exclusive", true).await.unwrap_or(Some(Self { release: None }))
     }
@@ -91,11 +105,16 @@ impl Drop for Lock {
     }
 }
 
-/// `None` if the page has no locks; `Some(None)` if another load has this one.
-async fn request(name: &str, mode: &str, if_free: bool) -> Option<Option<Lock>> {
+/// The browser's locks, if it has them.
+fn manager() -> Option<LockManager> {
     let navigator = Reflect::get(&js_sys::global(), &"navigator".into()).ok()?;
     let locks = Reflect::get(&navigator, &"locks".into()).ok()?;
-    let locks: LockManager = locks.is_object().then(|| locks.unchecked_into())?;
+    locks.is_object().then(|| locks.unchecked_into())
+}
+
+/// `None` if the page has no locks; `Some(None)` if another load has this one.
+async fn request(name: &str, mode: &str, if_free: bool) -> Option<Option<Lock>> {
+    let locks = manager()?;
     let options = Object::new();
     Reflect::set(&options, &"mode".into(), &mode.into()).ok()?;
     Reflect::set(&options, &"ifAvailable".into(), &if_free.into()).ok()?;

@@ -12,5 +12,5 @@ type GenerateOptions = Omit<api.GenerateOptions, 'signal' | 'responseFormat'>
 type DecideOptions = Omit<api.DecideOptions, 'signal'>
 
 /** The fields that the option `logprobs` adds to a token. */
-type Told = Pick<api.Token, 'logprob' | 'bytes' | 'top'>
+type Logprobs = Pick<api.Token, 'logprob' | 'bytes' | 'top'>
 ";

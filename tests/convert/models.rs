@@ -1,4 +1,4 @@
-//! What converted files compute, and what they say.
+//! Converted files: their logits, and their metadata.
 
 use std::collections::BTreeMap;
 use std::process::Command;

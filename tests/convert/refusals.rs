@@ -1,4 +1,4 @@
-//! What is refused, and that nothing is left of it.
+//! Folders that are refused, of which no file is left behind.
 
 use std::fs;
 

@@ -71,6 +71,25 @@ test('if the length of a model is stored, its server is not asked', async () => 
   }
 })
 
+test('of two stored versions the whole one counts, and none leaves less than nothing to download', async () => {
+  serve({ 'j.gguf': '400' })
+  const url = 'https://example.com/j.gguf'
+  const { cache } = BitNet
+  const { list } = cache
+  const [begun, whole] = [{ url, bytes: 500, total: 600, complete: false }, { url, bytes: 300, total: 300, complete: true }]
+  const listed = async models => {
+    cache.list = async () => models
+    return missing('j.gguf')
+  }
+  try {
+    assert.equal(await listed([begun, whole]), 0)
+    assert.equal(await listed([{ ...begun, bytes: 20 }, begun]), 100)
+    assert.equal(await listed([{ url, bytes: 500, complete: false }]), undefined)
+  } finally {
+    cache.list = list
+  }
+})
+
 test('widgets with one address share a model until the last leaves', async () => {
   const [first, second] = [user(), user()]
   const model = SharedModel.join('https://example.com/a.gguf', first)
@@ -103,6 +122,39 @@ test('who waits for a load that others began learns how far it is', async () => 
   assert.equal(await loading, loaded)
   assert.equal(model.progress, undefined)
   for (const one of [first, second]) model.leave(one)
+})
+
+test('until a download is allowed, only what is stored is loaded; another file that is stored counts as missing', async () => {
+  serve({ 'f.gguf': '20' })
+  const url = 'https://example.com/f.gguf'
+  const { cache } = BitNet
+  const { list } = cache
+  cache.list = async () => [{ url, bytes: 10, total: 10, complete: true }]
+  const modes = []
+  const refused = code => Object.assign(new Error(code), { code })
+  BitNet.load = async (url, { cache }) => {
+    modes.push(cache)
+    if (cache === 'only') throw refused('integrity')
+    if (modes.length < 3) throw refused('network')
+    return { lost: new Promise(() => {}), dispose: () => {} }
+  }
+  const one = user()
+  const model = SharedModel.join(url, one, 'sha256-a')
+  const { signal } = new AbortController()
+  try {
+    assert.equal(await model.missing(), 0)
+    await assert.rejects(model.load(signal), { code: 'integrity' })
+    assert.equal(model.isUnusable, true)
+    assert.equal(await model.missing(), 20)
+    model.allow()
+    await assert.rejects(model.load(signal), { code: 'network' })
+    assert.equal(model.isUnusable, false)
+    await model.load(signal)
+    assert.deepEqual(modes, ['only', 'use', 'use'])
+  } finally {
+    model.leave(one)
+    cache.list = list
+  }
 })
 
 test('where storage is blocked, all is to be downloaded', async () => {

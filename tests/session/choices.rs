@@ -1,4 +1,4 @@
-//! What a load chooses by itself.
+//! The choices that a load makes by itself.
 
 use std::future::ready;
 

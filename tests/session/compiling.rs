@@ -1,4 +1,4 @@
-//! What a load leaves for later: kernels that a first answer does not need.
+//! Kernels that a load leaves for later, because a first answer does not need them.
 
 use tritloom::native::block_on;
 use tritloom::sampling::{Logprobs, Sampling};

@@ -1,6 +1,6 @@
-//! What does not depend on the driver, so these tests run on one: what a session adds to the model
-//! (caches, conversations, limits, refusals), the graph of every family, and the texts of every way
-//! to run a model. The tests of `tests/engine` run on each driver.
+//! Tests that do not depend on the driver, so that they run on one: what a session adds to the
+//! model (caches, conversations, limits, refusals), the graph of every family, and the texts of
+//! every way to run a model. The tests of `tests/engine` run on each driver.
 #![allow(clippy::unwrap_used, reason = "this is how tests fail")]
 
 #[path = "../support/setup.rs"]

@@ -73,7 +73,7 @@ fn scores_are_those_of_the_logits() {
     }
 }
 
-/// A caller may give up at any wait. What counts as computed then is computed.
+/// A caller may give up at any wait. Tokens that count as computed then are computed.
 #[test]
 fn scores_that_are_given_up_leave_no_wrong_keys() {
     let prefix = noise(200);

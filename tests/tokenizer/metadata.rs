@@ -1,4 +1,4 @@
-//! What a file says of its tokenizer, what it leaves out, and what is refused.
+//! The tokenizer's metadata: what a file says, what it leaves out, and what is refused.
 
 use tritloom::gguf::Value;
 use tritloom::model::Config;

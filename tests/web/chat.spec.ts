@@ -156,6 +156,39 @@ test('a link to a model asks before anything is downloaded, unless it is here al
   await ready(page, /^tiny-bitnet/)
 })
 
+test('a server that is slow to say how large a linked model is holds up nothing', async ({ page, context }) => {
+  await page.clock.install()
+  const address = `${ELSEWHERE}${SMALL}`
+  let answer = () => {}
+  const held = new Promise<void>(resolve => { answer = resolve })
+  await context.route(url => url.href.startsWith(address), async route => {
+    if (route.request().method() === 'HEAD') await held
+    await route.continue()
+  })
+  const download = page.getByRole('button', { name: 'Download', exact: true })
+  await page.goto(`/chat/?model=${address}`)
+  await expect(page.locator('#model-name')).toHaveText('Asking for the size of the model')
+  // The page does not wait longer. Then the button means the link, whatever the form says.
+  await page.clock.fastForward(11_000)
+  await expect(page.locator('#notices')).toContainText('How large it is, is not known.')
+  await page.getByLabel('Tiny stories').check()
+  await download.click()
+  await ready(page, /^tiny-bitnet/)
+
+  // A reader who does not wait keeps the model of their choice.
+  await page.goto(`/chat/?model=${address}?again`)
+  await expect(page.locator('#model-name')).toHaveText('Asking for the size of the model')
+  await page.getByLabel('Tiny stories').check()
+  await loadButton(page).click()
+  await ready(page)
+  const answered = page.waitForResponse(response => response.request().method() === 'HEAD')
+  answer()
+  await answered
+  await expectBye(page)
+  await expect(page.locator('#model-name')).toHaveText(/tiny-stories/)
+  await expect(download).toHaveCount(0)
+})
+
 test('the reasoning of an answer is folded, and can be switched off', async ({ page }) => {
   await follow(page, `${ELSEWHERE}${THINKING}`)
   await ready(page, /^Reasons/)

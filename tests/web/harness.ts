@@ -213,6 +213,7 @@ export interface Reply {
   contentRange?: string
   shift?: number
   size?: number
+  change?: number
   headers?: Record<string, string>
 }
 

@@ -14,7 +14,7 @@ const HERE = { worker: false }
 /** Another model of the same size. */
 const another = (page: Page) => scripted(page)
 
-/** What tells that one of them gave way. */
+/** The note that one of them gave way. */
 const evicted = (url: string) => ({ kind: 'evicted', url, bytes: SIZE })
 
 const urls = async (page: Page) => (await storedModels(page)).map(({ url }) => url).sort()
@@ -133,6 +133,36 @@ test('a model in use does not give way: in the worker of another tab, or in this
   expect(notes).toEqual([evicted(c!.url)])
   expect(await urls(shared)).toEqual([e!.url])
 })
+
+for (const estimate of ['plenty', 'true'] as const) {
+  test(`an old version gives way to the new one if nothing uses it; the estimate is ${estimate}`, async ({ shared }) => {
+    await insertDisk(shared)
+    const [old, other] = await Promise.all([{ always: { etag: '"old"' } }, {}].map(script => scripted(shared, script)))
+    const { path, url, rewrite } = old!
+    await load(shared, HERE, path)
+    await setDisk(shared, { estimate, size: 2 * SIZE + MIB })
+    await load(shared, HERE, other!.path)
+    await rewrite({ always: { etag: '"new"' } })
+    const versions = async () => (await storedModels(shared)).map(({ url, etag, complete }) => [url, etag, complete])
+    // Of other models there is enough.
+    expect((await loadReporting(shared, path, { ...HERE, cache: 'revalidate' })).notes).toEqual([evicted(other!.url)])
+    expect(await versions()).toEqual([[url, '"new"', true]])
+
+    await setDisk(shared, { size: SIZE + MIB })
+    await rewrite({ always: { etag: '"newer"' } })
+    await shared.evaluate(async path => {
+      const used = await window.tritloom.BitNet.load(path, { worker: false, cache: 'only' })
+      Object.assign(window, { used })
+    }, path)
+    expect((await loadReporting(shared, path, { ...HERE, cache: 'refresh' })).kinds).toEqual(['not-stored'])
+    expect(await versions()).toEqual([[url, '"new"', true]])
+    await shared.evaluate(() => (window as unknown as { used: import('../../pkg/index.js').BitNet }).used.dispose())
+    expect((await loadReporting(shared, path, { ...HERE, cache: 'refresh' })).notes).toEqual([])
+    expect(await versions()).toEqual([[url, '"newer"', true]])
+    await load(shared, { cache: 'only', ...HERE }, path)
+    await expectRandomModel(shared)
+  })
+}
 
 test('without the browser\'s locks, models give way all the same', async ({ shared }) => {
   await shared.evaluate(() => { Object.defineProperty(navigator, 'locks', { configurable: true, value: undefined }) })

@@ -1,7 +1,7 @@
 // Losing the GPU: what runs fails and says so, what comes next goes on where the model was. Each
 // loss is followed by a new device, which compiles the kernels anew: so some tests take over ten seconds.
 import {
-  bundledGoldens, expect, failure, GOLDEN_MODEL, goldens, MODEL, RANDOM_MODEL, server, test
+  bundledGoldens, expect, failure, GOLDEN_MODEL, goldens, MODEL, RANDOM_MODEL, scripted, server, test
 } from './harness'
 import type { Page } from '@playwright/test'
 
@@ -192,6 +192,39 @@ test('a model that cannot be restored says why, and a later call tries again', a
   expect(await call()).toMatchObject({ code: 'integrity' })
   await harness.context().unroute(url)
   expect((await call()).code).toBe('none')
+})
+
+test('a model is restored in the version that was loaded, not in another one with the same header', async ({ harness }) => {
+  await prepare(harness, 'this thread')
+  // The other version has another value in its last norm, which all logits depend on.
+  const [first, second] = [{ always: { etag: '"a"' } }, { always: { etag: '"b"', change: 554_914 } }]
+  const { url, rewrite } = await scripted(harness, first, RANDOM_MODEL)
+  const logits = () => harness.evaluate(async () => [...await window.model.logits(Uint32Array.of(1, 2, 3))])
+  await harness.evaluate(async url => {
+    window.model = await window.loadThere(url)
+    await window.model.stored
+  }, url)
+  const expected = await logits()
+  await rewrite(second)
+  // Another load replaces the stored file.
+  const other = await harness.evaluate(async url => {
+    const model = await window.loadThere(url, { cache: 'refresh' })
+    await model.stored
+    const logits = [...await model.logits(Uint32Array.of(1, 2, 3))]
+    await model.dispose()
+    return logits
+  }, url)
+  expect(other).not.toEqual(expected)
+  await harness.evaluate(async () => {
+    const lost = window.model.lost
+    void window.gpu('lose')
+    await lost
+  })
+  const found = await failure(harness, 'await model.logits(Uint32Array.of(1))')
+  expect(found).toEqual({ code: 'integrity', message: expect.stringContaining('the version of') })
+  // The server has the first version again, and the storage still has the other one.
+  await rewrite(first)
+  expect(await logits()).toEqual(expected)
 })
 
 test('disposing and aborting end a restore in progress', async ({ harness }) => {

@@ -62,6 +62,7 @@ const TYPES = {
  * @property {string} [contentRange] send this Content-Range
  * @property {number} [shift] move the range by this many bytes
  * @property {number} [size] cut the file off, or add zeros, so that it has this many bytes
+ * @property {number} [change] send another byte, 0xff, at this offset
  * @property {Record<string, string>} [headers] send these headers too
  */
 
@@ -173,6 +174,10 @@ const serve = (request, response, bytes, reply, entry = {}, released = undefined
   const size = reply.size ?? bytes.length
   if (size < bytes.length) bytes = bytes.subarray(0, size)
   if (size > bytes.length) bytes = Buffer.concat([bytes, Buffer.alloc(size - bytes.length)])
+  if (reply.change !== undefined) {
+    bytes = Buffer.from(bytes)
+    bytes[reply.change] = 0xff
+  }
   const etag = reply.etag === undefined ? `"${size}"` : reply.etag
   if (etag !== null) response.setHeader('etag', etag)
   if (reply.modified) response.setHeader('last-modified', reply.modified)

@@ -106,6 +106,39 @@ test('`missing` says how many bytes a load would download', async ({ shared }) =
   expect(await missing()).toBe(length)
 })
 
+test('`verify` that is aborted while it reads ends its threads, which hold no file', async ({ shared }) => {
+  const { path } = await scripted(shared)
+  await load(shared, {}, path)
+  const found = await shared.evaluate(async path => {
+    const { cache } = window.tritloom.BitNet
+    const abort = new AbortController()
+    let [made, ended, reads] = [0, 0, 0]
+    window.Worker = class extends Worker {
+      constructor(url: string | URL, options?: WorkerOptions) {
+        super(url, options)
+        made += 1
+      }
+      override postMessage(message: { kind: string }, transfer?: unknown) {
+        super.postMessage(message, transfer as Transferable[])
+        if (message.kind === 'read' && ++reads === 3) abort.abort('enough')
+      }
+      override terminate() {
+        super.terminate()
+        ended += 1
+      }
+    }
+    const reason = await cache.verify(path, { signal: abort.signal }).catch(reason => reason)
+    while (ended < made) await new Promise(resolve => setTimeout(resolve, 10))
+    // A file that a thread has open cannot be deleted.
+    await cache.delete(path)
+    const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle('tritloom')
+    const files: string[] = []
+    for await (const name of (folder as unknown as { keys(): AsyncIterable<string> }).keys()) files.push(name)
+    return { reason, isThreaded: made > 0, files }
+  }, path)
+  expect(found).toEqual({ reason: 'enough', isThreaded: true, files: [] })
+})
+
 test('a flipped byte: `verify` finds it, and only its part is fetched again', async ({ shared }) => {
   const { path, rewrite, requests } = await scripted(shared)
   expect((await failure(shared, `await BitNet.cache.verify('${path}')`)).code).toBe('not-cached')

@@ -147,6 +147,34 @@ test('when the worker of its model was killed, the next summary loads the model 
   await written(page, 'first')
 })
 
+test('a stored file with another hash than the page names is no reason to download without a question', async ({ page }) => {
+  await visit(page, '/tests/web/widget.html', '/pkg/widget.js')
+  const hash = await page.evaluate(async url => {
+    const { BitNet } = await import('/pkg/index.js' as string)
+    const model = await BitNet.load(url)
+    await model.stored
+    await model.dispose()
+    const bytes = await (await fetch(url)).arrayBuffer()
+    const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
+    // The page knows the file that will be at the address.
+    document.getElementById('first')!.setAttribute('integrity', `sha256-${btoa('other'.padEnd(32))}`)
+    return `sha256-${btoa(String.fromCharCode(...hash))}`
+  }, GOLDEN_MODEL)
+  const before = await server(page, 'count')
+  await click(page, 'first', 'Sum it up')
+  await expect(consent(page, 'first')).toContainText('It has 252 kB.')
+  // The request for the size.
+  expect(await server(page, 'count')).toBe(before + 1)
+  await click(page, 'first', 'Not now')
+  await page.evaluate(hash => document.getElementById('first')!.setAttribute('integrity', hash), hash)
+  await click(page, 'first', 'Sum it up')
+  await written(page, 'first')
+  expect(await server(page, 'count')).toBe(before + 1)
+  expect(await told(page)).toEqual([
+    'first tldr-start', 'first tldr-consent 251616', 'first tldr-stop', 'first tldr-start', 'first tldr-done'
+  ])
+})
+
 test('an element that names no model takes one revision, and only the file with its hash', async ({ page, context }) => {
   await visit(page, '/tests/web/widget.html', '/pkg/widget.js')
   await page.locator('#first').evaluate(widget => {
@@ -254,4 +282,14 @@ test('a widget that leaves before its text is known joins no model; one that is 
   await expect(consent(page, 'first')).toContainText('It has 252 kB.')
   await expect(page.locator('#first').getByRole('button', { name: 'Stop' })).toBeVisible()
   expect(await told(page)).toEqual(['first tldr-start', 'first tldr-consent 251616'])
+
+  // The same while its summary is written.
+  await page.evaluate(() => {
+    const widget = document.getElementById('first')!
+    widget.addEventListener('tldr-text', () => document.body.prepend(widget), { once: true })
+  })
+  await click(page, 'first', 'Download')
+  await written(page, 'first')
+  expect(await page.evaluate(() => document.body.firstElementChild!.id)).toBe('first')
+  expect(await told(page)).toEqual(['first tldr-done'])
 })

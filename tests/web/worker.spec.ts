@@ -64,9 +64,11 @@ test('a page that may make no worker is told so', async ({ shared }) => {
   await shared.evaluate(() => {
     globalThis.Worker = class { constructor() { throw new TypeError('not allowed here') } } as never
   })
-  const found = await failure(shared, `await BitNet.load('${RANDOM_MODEL}')`)
+  const found = await shared.evaluate(url => window.tritloom.BitNet.load(url).then(() => 'none', error =>
+    ({ code: error.code, message: error.message, cause: String(error.cause) })), RANDOM_MODEL)
   expect(found).toEqual({
-    code: 'network', message: 'the worker\'s script could not be loaded: not allowed here; `worker: false` does without it'
+    code: 'network', message: 'the worker\'s script could not be loaded: not allowed here; `worker: false` does without it',
+    cause: 'TypeError: not allowed here'
   })
 })
 
@@ -139,19 +141,6 @@ test("a worker of the package's own that fails is ended, and with it what it has
   await expect.poll(() => page.workers().length).toBe(0)
 })
 
-test('an exception that passes through the crate rejects what is in flight and what comes', async ({ page }) => {
-  await page.goto('/tests/web/harness.html')
-  await page.waitForFunction(() => window.tritloom)
-  const codes = await page.evaluate(async url => {
-    const model = await window.tritloom.BitNet.load(url, { worker: false })
-    // It stands for a bug of the package: there can be no exception here.
-    GPUQueue.prototype.submit = () => { throw new Error('nonsense') }
-    const code = (work: Promise<unknown>) => work.then(() => 'none', error => error.code)
-    return [await code(model.logits(Uint32Array.of(1))), await code(model.tokenize('x'))]
-  }, RANDOM_MODEL)
-  expect(codes).toEqual(['internal', 'internal'])
-})
-
 test('a worker of another release is refused, with both versions', async ({ shared }) => {
   const found = await shared.evaluate(async url => {
     // The package's worker, but for the version in its answer to `hello`, which keeps its shape for
@@ -178,26 +167,62 @@ test('a worker of another release is refused, with both versions', async ({ shar
   expect(found.message).toMatch(new RegExp(`version ${found.version}\\b.*${found.version + 1}\\b`))
 })
 
-test('a trap of another module of the page is none of the package', async ({ page }) => {
-  await page.goto('/tests/web/harness.html')
-  await page.waitForFunction(() => window.tritloom)
-  const found = await page.evaluate(async url => {
-    const { BitNet } = window.tritloom
-    const model = await BitNet.load(url, { worker: false })
-    // (module (func (export "f") unreachable)), under an address of its own.
-    const bytes = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 7, 5, 1, 1, 102, 0, 0, 10, 5, 1, 3, 0, 0, 11)
-    const address = URL.createObjectURL(new Blob([bytes], { type: 'application/wasm' }))
-    const other = await WebAssembly.instantiateStreaming(fetch(address))
-    const trapped = new Promise<string>(resolve => addEventListener('error', event => {
+// A server that gives the crate another type makes it one module from bytes among others.
+for (const type of ['application/wasm', 'application/octet-stream']) {
+  test(`crashes of the crate and of other modules are told apart, with the crate as ${type}`, async ({ page, context }) => {
+    await context.route('**/pkg/tritloom_bg.wasm', async route => {
+      const response = await route.fetch()
+      await route.fulfill({ response, headers: { ...response.headers(), 'content-type': type } })
+    })
+    await page.goto('/tests/web/harness.html')
+    await page.waitForFunction(() => window.tritloom)
+    const found = await page.evaluate(async url => {
+      const { BitNet } = window.tritloom
+      const model = await BitNet.load(url, { worker: false })
+      // (module (func (export "f") unreachable)), under an address of its own and without one.
+      const bytes = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 7, 5, 1, 1, 102, 0, 0, 10, 5, 1, 3, 0, 0, 11)
+      const address = URL.createObjectURL(new Blob([bytes], { type: 'application/wasm' }))
+      // A browser would give one of the same bytes the same address, so this one exports "g".
+      const differing = Uint8Array.from(bytes, byte => byte === 102 ? 103 : byte)
+      const errors: string[] = []
+      for (const other of [await WebAssembly.instantiateStreaming(fetch(address)), await WebAssembly.instantiate(differing)]) {
+        const trapped = new Promise<string>(resolve => addEventListener('error', event => {
+          event.preventDefault()
+          resolve(String(event.error))
+        }, { once: true }))
+        setTimeout(Object.values(other.instance.exports)[0] as () => void)
+        errors.push(await trapped)
+      }
+      const { length } = await model.tokenize('still here')
+
+      // It stands for a bug of the package: there can be no exception here.
+      GPUQueue.prototype.submit = () => { throw new Error('nonsense') }
+      const code = (work: Promise<unknown>) => work.then(() => 'none', error => error.code)
+      const codes = [await code(model.logits(Uint32Array.of(1))), await code(model.tokenize('x'))]
+      return { errors, isAnswered: length > 0, codes }
+    }, RANDOM_MODEL)
+    const trap = 'RuntimeError: unreachable'
+    expect(found).toEqual({ errors: [trap, trap], isAnswered: true, codes: ['internal', 'internal'] })
+  })
+}
+
+test("an error of the page's onProgress is the page's, and the load goes on", async ({ shared }) => {
+  const found = await shared.evaluate(async url => {
+    const errors: string[] = []
+    const onError = (event: ErrorEvent) => {
       event.preventDefault()
-      resolve(String(event.error))
-    }, { once: true }))
-    setTimeout(other.instance.exports.f as () => void)
-    const error = await trapped
+      errors.push(event.message)
+    }
+    addEventListener('error', onError)
+    const onProgress = () => { throw new Error('boom') }
+    const model = await window.tritloom.BitNet.load(url, { worker: false, onProgress })
+    await model.stored
+    removeEventListener('error', onError)
     const { length } = await model.tokenize('still here')
-    return [error, length > 0]
+    await model.dispose()
+    return { errors: [...new Set(errors)], isAnswered: length > 0 }
   }, RANDOM_MODEL)
-  expect(found).toEqual(['RuntimeError: unreachable', true])
+  expect(found).toEqual({ errors: ['Uncaught Error: boom'], isAnswered: true })
 })
 
 test('a script of the package that cannot be fetched is an error of the package, with its cause', async ({ page, context }) => {

@@ -1,5 +1,5 @@
 // The chat page: connects its parts. Each part knows its own area of the page and no other part.
-import { BitNet, type ProgressNote } from 'tritloom'
+import { BitNet, BitNetError, type ProgressNote } from 'tritloom'
 import { byId, create } from '../shared/dom.ts'
 import { describeFailure, describeNote, formatBytes, isLasting, type Advice } from 'tritloom/words'
 import { createComposer } from './composer.ts'
@@ -16,6 +16,12 @@ const ADVICE: Advice = {
   'context-full': 'Write less, or start a new chat.',
   'device-lost': 'Send it again: that brings the model back.'
 }
+
+/** Milliseconds to wait for the size of a model. */
+const PATIENCE = 10_000
+
+/** How many loads have begun. */
+let loads = 0
 
 const session = new Session(showLoss)
 const transcript = createTranscript()
@@ -42,17 +48,32 @@ await start()
 
 async function start() {
   const usable = await checkWebGPU(BitNet.availability())
-  const asked = new URLSearchParams(location.search).get('model')
-  if (asked) picker.showAddress(asked)
+  const address = new URLSearchParams(location.search).get('model')?.trim()
+  if (address) picker.showAddress(address)
   if (!usable) return
-  const bytes = asked ? await missing(asked) : 0
-  if (asked && bytes !== 0) ask(asked, bytes)
-  else await load(picker.choice())
+  if (!address) return load(picker.choice())
+  modelName.textContent = 'Asking for the size of the model'
+  const bytes = await missing(address)
+  // The reader did not wait for the answer.
+  if (loads > 0) return
+  if (bytes === 0) await load({ source: address, name: address })
+  else ask(address, bytes)
 }
 
-/** Bytes that a load of an address would download. If an address is wrong, the load reports it. */
-function missing(address: string): Promise<number | undefined> {
-  return BitNet.cache.missing(address).catch(() => 0)
+/**
+ * Bytes that a load of an address would download; `undefined` if that cannot be found out. If the
+ * address is wrong, the load reports it.
+ */
+async function missing(address: string): Promise<number | undefined> {
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(), PATIENCE)
+  try {
+    return await BitNet.cache.missing(address, { signal: late.signal })
+  } catch (error) {
+    return error instanceof BitNetError && error.code === 'bad-option' ? 0 : undefined
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 /** Asks before a download, because a link to this page may name any model of any site. */
@@ -62,13 +83,14 @@ function ask(address: string, bytes: number | undefined) {
   const box = noticeBox(`This link loads a model from ${host}. ${size} `)
   const button = create('button', '', 'Download')
   button.type = 'button'
-  button.addEventListener('click', () => void load(picker.choice()))
+  button.addEventListener('click', () => void load({ source: address, name: address }))
   box.append(button)
   modelName.textContent = 'No model'
   showNotice('load', box)
 }
 
 async function load({ source, name }: Choice) {
+  loads += 1
   for (const notice of ['load', 'loss']) showNotice(notice, null)
   newChat.disabled = true
   composer.ready(false)

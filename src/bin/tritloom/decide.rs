@@ -32,7 +32,7 @@ pub(crate) struct Decide {
     /// Decide a number: all labels are numbers
     #[arg(long)]
     score: bool,
-    /// What the model has to know first
+    /// Facts that the model has to know first
     #[arg(long, value_name = "TEXT")]
     context: Option<String>,
     /// Compare options by their probability, by that of each token, or by how much more likely the

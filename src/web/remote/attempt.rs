@@ -1,5 +1,7 @@
 //! Attempts to load a model: reads its volumes to the GPU, and stores the missing bytes of them.
 
+use std::rc::Rc;
+
 use futures_util::FutureExt;
 
 use super::load::Load;
@@ -8,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::gguf::Joined;
 use crate::session::Session;
 use crate::source::Reader;
-use crate::transfer::{Cause, Fault, Manifest, Phase};
+use crate::transfer::{Cause, Fault, LoadedVersion, Manifest, Phase};
 use crate::web::opening::Opening;
 use crate::web::options::CacheMode;
 use crate::web::store::Storing;
@@ -17,10 +19,14 @@ use crate::web::tabs::{Announcement, Lock};
 /// A fault, and the index of its volume; `None` if the whole model has it.
 type VolumeFault = (Option<usize>, Fault);
 
-/// Loads the model. `loads` has the load of each of its volumes.
+/// Loads the model. `loads` has the load of each of its volumes. Gives the version of each, too.
 ///
-/// The model may be loaded before all of it is stored. Then the rest is left as work for later.
-pub(super) async fn attempt(loads: &[Load<'_>]) -> Result<Session, VolumeFault> {
+/// The model may be loaded before all of it is stored. Then the rest is left as work for later,
+/// which keeps the lock `in_use`.
+pub(super) async fn attempt(
+    loads: &[Load<'_>],
+    in_use: Option<&Rc<Lock>>,
+) -> Result<(Session, Vec<LoadedVersion>), VolumeFault> {
     // The lock and the progress of the whole model are those of its first file.
     let (first, reporter) = (&loads[0], loads[0].opening.reporter);
     let mut found = find(loads).await;
@@ -77,9 +83,10 @@ pub(super) async fn attempt(loads: &[Load<'_>]) -> Result<Session, VolumeFault> 
             return Err(fault);
         }
     };
+    let versions = volumes.iter().map(|volume| volume.file.loaded_version()).collect();
     if volumes.iter().any(|volume| volume.writer().is_some()) {
         // Other tabs wait until all is stored.
-        let held = (lock, told);
+        let held = (lock, told, in_use.cloned());
         let behind = async move {
             let mut is_stored = true;
             for ((mut source, volume), hash) in sources.into_iter().zip(volumes).zip(hashes) {
@@ -90,7 +97,7 @@ pub(super) async fn attempt(loads: &[Load<'_>]) -> Result<Session, VolumeFault> 
         };
         first.opening.do_behind(behind.boxed_local());
     }
-    Ok(session)
+    Ok((session, versions))
 }
 
 async fn find(loads: &[Load<'_>]) -> Vec<Option<Manifest>> {

@@ -65,10 +65,24 @@ impl Load<'_> {
 
     /// The response to the first request, which asks for the missing bytes of `partial`, or for the
     /// whole file.
+    ///
+    /// Faults: also `integrity` if the model was loaded before, from another version of the file.
     pub(super) async fn first_response(
         &self,
         partial: Option<&Manifest>,
     ) -> Result<FileResponse, Fault> {
+        let response = self.answered(partial).await?;
+        match &self.version {
+            Some(version) if version.differs(&response.version) => Err(Error::Integrity {
+                expected: format!("the version of {} that was loaded at first", self.address.url),
+                found: "another on the server".into(),
+            }
+            .into()),
+            _ => Ok(response),
+        }
+    }
+
+    async fn answered(&self, partial: Option<&Manifest>) -> Result<FileResponse, Fault> {
         let same_origin = is_same_origin(&self.address.url);
         let came_from = partial.and_then(|file| file.final_url.as_deref());
         let validator = partial.and_then(|file| file.version.validator());
@@ -122,11 +136,7 @@ impl Load<'_> {
         };
         let why = match ask(self.address, &request, &self.pool).await {
             Ok(response) if response.version.is_same(&file.version) => return true,
-            Ok(response)
-                if [&response.version, &file.version].iter().all(|v| v.validator().is_some()) =>
-            {
-                return false;
-            }
+            Ok(response) if response.version.differs(&file.version) => return false,
             Ok(_) => NO_VERSION.into(),
             Err(Fault::Permanent(error) | Fault::Transient { error, .. }) => error.to_string(),
             Err(Fault::Restart(cause)) => cause.why().into(),
@@ -150,7 +160,8 @@ impl Load<'_> {
         let Some(storage) = &self.storage else { return false };
         let Some(needed) = total.map(|total| total - file.bytes()) else { return true };
         let url = &self.address.url;
-        let Err(possible) = storage.may_fit(url, needed).await else { return true };
+        let fits = storage.may_fit(url, &file.id, needed).await;
+        let Err(possible) = fits else { return true };
         let why = format!("{needed} bytes are needed, {possible} are possible");
         let why = Error::StorageFull(why).to_string();
         self.opening.reporter.note(Note::NotStored { why });

@@ -12,7 +12,7 @@ use super::threads::{PartsRequest, Threads};
 use crate::transfer::{Backoff, Cause, Content, Fault, Length, Version};
 use crate::web::bytes::{ArrayPool, Bytes};
 use crate::web::progress::Reporter;
-use crate::web::store::{WriteSlot, Writer};
+use crate::web::store::{Reservation, Writer};
 use crate::web::timer::sleep;
 
 /// After so many milliseconds, the bytes of an unfinished part are stored. So a slow connection
@@ -239,8 +239,8 @@ impl Fetcher {
 /// A buffer for the bytes of a range.
 struct PartBuffer<'a> {
     fetcher: &'a Fetcher,
-    /// The right to store the part, if it is stored.
-    slot: Option<Rc<WriteSlot>>,
+    /// The memory for the part, if it is stored.
+    reservation: Option<Rc<Reservation>>,
     /// Offset in the file.
     start: u64,
     bytes: Bytes,
@@ -251,15 +251,15 @@ struct PartBuffer<'a> {
 }
 
 impl<'a> PartBuffer<'a> {
-    /// An empty buffer. Waits until the writer has a slot for it.
+    /// An empty buffer. Waits until the writer has memory for it.
     async fn new(fetcher: &'a Fetcher, writer: Option<&Rc<Writer>>, range: Range<u64>) -> Self {
-        let slot = match writer {
-            Some(writer) => Some(writer.slot(range.end - range.start).await),
+        let reservation = match writer {
+            Some(writer) => Some(writer.reserve(range.end - range.start).await),
             None => None,
         };
         let bytes = fetcher.pool.take((range.end - range.start) as u32);
         let since = js_sys::Date::now();
-        Self { fetcher, slot, start: range.start, bytes, stored: 0, since }
+        Self { fetcher, reservation, start: range.start, bytes, stored: 0, since }
     }
 
     fn missing(&self) -> Range<u64> {
@@ -303,11 +303,11 @@ impl<'a> PartBuffer<'a> {
     fn store(&mut self) {
         self.since = js_sys::Date::now();
         let length = self.bytes.length();
-        if let Some(slot) = &self.slot
+        if let Some(reservation) = &self.reservation
             && length > self.stored
         {
             let start = self.start + u64::from(self.stored);
-            Writer::put(slot, start, &self.bytes.view(self.stored..length));
+            Writer::put(reservation, start, &self.bytes.view(self.stored..length));
             self.stored = length;
         }
     }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::parts::Ahead;
 use super::request::Address;
 use crate::error::Error;
-use crate::transfer::{Manifest, Note, Phase, Restarts};
+use crate::transfer::{LoadedVersion, Manifest, Note, Phase, Restarts};
 use crate::web::bytes::ArrayPool;
 use crate::web::log::warn;
 use crate::web::opening::Opening;
@@ -28,6 +28,9 @@ pub(super) struct Load<'a> {
     pub(super) restarts: Restarts,
     /// The index of this volume in a model of several files, from 0.
     pub(super) volume: Option<usize>,
+    /// The version from which the model was loaded before its device was lost. Another one would be
+    /// another model.
+    pub(super) version: Option<LoadedVersion>,
 }
 
 impl<'a> Load<'a> {
@@ -42,6 +45,7 @@ impl<'a> Load<'a> {
             ahead: Ahead::default(),
             restarts: Restarts::default(),
             volume: None,
+            version: None,
         };
         if cache != CacheMode::Off {
             load.storage = Storage::open().await.map_err(|error| load.not_stored(&error)).ok();
@@ -60,6 +64,7 @@ impl<'a> Load<'a> {
             ahead: self.ahead.clone(),
             restarts: Restarts::default(),
             volume: Some(volume),
+            version: None,
         }
     }
 
@@ -84,11 +89,17 @@ impl<'a> Load<'a> {
         let is_asked = self.cache == CacheMode::Revalidate;
         let is_wanted =
             !found.complete || self.allows_stored() && (!is_asked || self.is_current(&found).await);
-        if is_wanted { Some(found) } else { self.record(Some(&found.id)).await }
+        if is_wanted { Some(found) } else { self.record(Some(found.id)).await }
     }
 
-    async fn record(&self, not: Option<&str>) -> Option<Manifest> {
-        let found = self.storage.as_ref()?.find(&self.address.url, not).await;
+    /// The record of the address, but not the one with the id `not`.
+    async fn record(&self, not: Option<String>) -> Option<Manifest> {
+        let version = self.version.clone();
+        let may_be = move |file: &Manifest| {
+            not.as_ref() != Some(&file.id)
+                && version.as_ref().is_none_or(|version| version.is_of(file))
+        };
+        let found = self.storage.as_ref()?.find(&self.address.url, may_be).await;
         found.unwrap_or_else(|error| {
             warn(&format!("the stored model cannot be read: {error}"));
             None

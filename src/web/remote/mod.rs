@@ -25,36 +25,51 @@ mod begin;
 mod volume;
 mod attempt;
 
+use std::rc::Rc;
+
 use super::error::bad_option;
 use super::opening::Opening;
 use super::tabs::Lock;
 use crate::error::Result;
 use crate::session::Session;
-use crate::transfer::{Fault, Note, VolumeName};
+use crate::transfer::{Fault, LoadedVersion, Note, VolumeName};
 
 use attempt::attempt;
 use load::Load;
 pub(super) use request::Address;
 
-/// Loads the model at `address`, which is the address of its first volume. While the lock is held,
-/// no tab deletes the stored model to make room. Without storage, there is no lock.
+/// How a model that came from an address is found again.
+#[derive(Default)]
+pub(super) struct Trace {
+    /// While this is held, no tab deletes the stored model to make room. `None` without storage.
+    _in_use: Option<Rc<Lock>>,
+    /// The version of each of its volumes.
+    pub(super) versions: Vec<LoadedVersion>,
+}
+
+/// Loads the model at `address`, which is the address of its first volume. If `versions` has the
+/// version of a volume, no other one is taken.
 pub(super) async fn load(
     opening: &Opening<'_>,
     address: &Address,
-) -> Result<(Session, Option<Lock>)> {
+    versions: &[LoadedVersion],
+) -> Result<(Session, Trace)> {
     let addresses = volumes(opening, address)?;
     let model = Load::new(opening, address).await;
     let in_use = match &model.storage {
-        Some(_) => Some(Lock::in_use(&address.url).await),
+        Some(_) => Some(Rc::new(Lock::in_use(&address.url).await)),
         None => None,
     };
     let mut loads = match addresses.as_slice() {
         [] => vec![model],
         all => all.iter().enumerate().map(|(i, address)| model.of_volume(i, address)).collect(),
     };
+    for (load, version) in loads.iter_mut().zip(versions) {
+        load.version = Some(version.clone());
+    }
     loop {
-        match attempt(&loads).await {
-            Ok(session) => return Ok((session, in_use)),
+        match attempt(&loads, in_use.as_ref()).await {
+            Ok((session, versions)) => return Ok((session, Trace { _in_use: in_use, versions })),
             Err((_, Fault::Permanent(error) | Fault::Transient { error, .. })) => {
                 return Err(error);
             }

@@ -99,15 +99,14 @@ impl Storage {
         .await
     }
 
-    /// The record of `url`: of the complete file, else of the incomplete one with the most bytes; never
-    /// the one with the id `not`. Marks it as used, and removes parts that the browser has lost from
-    /// the record.
+    /// The record of `url` that a load takes (see [`Manifest::rank`]), of those that `may_be`
+    /// allows. Marks it as used, and removes parts that the browser has lost from the record.
     pub(in crate::web) async fn find(
         &self,
         url: &str,
-        not: Option<&str>,
+        may_be: impl Fn(&Manifest) -> bool + 'static,
     ) -> Result<Option<Manifest>> {
-        let (this, url, not) = (self.clone(), url.to_owned(), not.map(str::to_owned));
+        let (this, url) = (self.clone(), url.to_owned());
         detached(async move {
             // Another tab may write a part and its record at any time. So the record is read before
             // the sizes, and only parts that it had then can be missing.
@@ -119,7 +118,7 @@ impl Storage {
             let transaction = this.begin(&[FILES, PARTS], TransactionMode::ReadWrite)?;
             let mut found: Option<Manifest> = None;
             for mut file in files(&transaction).await? {
-                if file.url != url || not.as_ref() == Some(&file.id) {
+                if file.url != url || !may_be(&file) {
                     continue;
                 }
                 let (id, size) = (file.id.clone(), sizes.of(&file.id));
@@ -127,8 +126,7 @@ impl Storage {
                     part.end() > size && known.contains(&(id.clone(), part.key))
                 };
                 reconcile(&transaction, &mut file, is_gone).await?;
-                let rank = |file: &Manifest| (file.complete, file.bytes());
-                if found.as_ref().is_none_or(|found| rank(&file) > rank(found)) {
+                if found.as_ref().is_none_or(|found| file.rank() > found.rank()) {
                     found = Some(file);
                 }
             }

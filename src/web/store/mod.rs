@@ -17,4 +17,4 @@ mod writer;
 
 pub(super) use database::{Storage, new_file};
 pub(super) use read::{StoredFile, read_part};
-pub(super) use writer::{Storing, WriteSlot, Writer};
+pub(super) use writer::{Reservation, Storing, Writer};

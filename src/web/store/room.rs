@@ -6,35 +6,42 @@ use wasm_bindgen_futures::JsFuture;
 use web_sys::StorageManager;
 
 use super::database::Storage;
-use crate::transfer::{StoredModel, eviction_order};
+use crate::transfer::{StoredModel, eviction_order, model_urls, other_versions};
 use crate::web::tabs::Lock;
 
 /// The browser needs this share of the bytes for its own records.
 const MARGIN: f64 = 0.01;
 
 impl Storage {
-    /// Whether `needed` bytes of `url` can fit, as far as the browser knows, if other models are
-    /// deleted. This deletes none. `Err` has the number of bytes that can fit.
-    pub(in crate::web) async fn may_fit(&self, url: &str, needed: u64) -> Result<(), u64> {
+    /// Whether `needed` bytes of the file of `url` with the record `id` can fit, as far as the
+    /// browser knows, if others are deleted. This deletes none. `Err` has the number of bytes that
+    /// can fit.
+    pub(in crate::web) async fn may_fit(
+        &self,
+        url: &str,
+        id: &str,
+        needed: u64,
+    ) -> Result<(), u64> {
         let needed = needed as f64 * (1.0 + MARGIN);
         let Some(mut possible) = free().await.filter(|free| *free < needed) else { return Ok(()) };
-        possible += bytes(&self.idle(url).await.0);
+        possible += bytes(&self.idle(url, id).await.0);
         if possible < needed { Err(possible.max(0.0) as u64) } else { Ok(()) }
     }
 
-    /// Makes room for `needed` bytes of `url` after the browser has refused a write. Deletes other
-    /// models, the least recently used one first, and gives them. `None` if deleting all of them
-    /// would not be enough. Then none is deleted.
+    /// Makes room for `needed` bytes of the file of `url` with the record `id`, after the browser
+    /// has refused a write. Deletes other models, the least recently used one first, and gives
+    /// them. If they are not enough, also deletes other versions of the file. `None` if deleting
+    /// all of them would not be enough. Then none is deleted.
     ///
     /// Nothing is free then, even if the browser estimates otherwise: Chromium's estimate is of a
     /// quota that is always far away. Files that were deleted before still count as room, because
     /// browsers notice deletions late.
-    pub(super) async fn evict(&self, url: &str, needed: u64) -> Option<Vec<StoredModel>> {
+    pub(super) async fn evict(&self, url: &str, id: &str, needed: u64) -> Option<Vec<StoredModel>> {
         let mut evicted = Vec::new();
         if self.freed.get() >= needed {
             return Some(evicted);
         }
-        let (idle, _locks) = self.idle(url).await;
+        let (idle, _locks) = self.idle(url, id).await;
         if bytes(&idle) < needed as f64 {
             return None;
         }
@@ -46,23 +53,35 @@ impl Storage {
             let ids = model.files.iter().map(|file| file.id.clone()).collect();
             if self.discard(ids).await.is_ok() {
                 freed += model.bytes();
-                evicted.push(model);
                 self.freed.set(freed);
+                // A new version replaces an old one in any case.
+                if model.url != url {
+                    evicted.push(model);
+                }
             }
         }
         Some(evicted)
     }
 
-    /// The models that may be deleted for `url`, the least recently used one first. No tab loads or
-    /// uses them. While the locks are held, a tab that starts to load one of them waits, and so does
-    /// one that looks for room.
-    async fn idle(&self, url: &str) -> (Vec<StoredModel>, Vec<Lock>) {
+    /// The models that may be deleted for the file of `url` with the record `id`, the least
+    /// recently used one first, and at last other versions of the file. No tab loads or uses them.
+    /// While the locks are held, a tab that starts to load one of them waits, and so does one that
+    /// looks for room. A load of the file itself that begins now may find its bytes gone, and
+    /// starts again.
+    async fn idle(&self, url: &str, id: &str) -> (Vec<StoredModel>, Vec<Lock>) {
         let (mut idle, mut locks) = (Vec::new(), vec![Lock::to_make_room().await]);
-        for model in eviction_order(self.list().await.unwrap_or_default(), url) {
+        let files = self.list().await.unwrap_or_default();
+        for model in eviction_order(files.clone(), url) {
             if let Some(both) = Lock::to_delete(&model.url).await {
                 locks.extend(both);
                 idle.push(model);
             }
+        }
+        if let (Some(versions), Some(model)) =
+            (other_versions(files, url, id), model_urls(url).first())
+            && !Lock::is_used_by_others(model).await
+        {
+            idle.push(versions);
         }
         (idle, locks)
     }

@@ -69,7 +69,7 @@ pub(in crate::web) struct Writer {
     writing: Mutex<()>,
     stopped: Cell<bool>,
     /// The bytes of this file that are in memory and not stored yet.
-    own: Slots,
+    own: Reserved,
     model: Rc<ModelFiles>,
 }
 
@@ -101,7 +101,7 @@ impl Drop for Storing {
 #[derive(Default)]
 struct ModelFiles {
     /// The bytes of the files that are in memory.
-    in_memory: Slots,
+    in_memory: Reserved,
     /// The number of bytes that are still to be stored, of files whose length is known.
     missing: Cell<u64>,
     header: Cell<Header>,
@@ -152,16 +152,16 @@ impl ModelFiles {
     }
 }
 
-/// The bytes of the slots in use.
+/// The bytes of all reservations.
 #[derive(Default)]
-struct Slots {
+struct Reserved {
     taken: Cell<u64>,
     /// All are dropped when something has changed, which wakes the receivers.
     waiting: RefCell<Vec<oneshot::Sender<()>>>,
 }
 
-impl Slots {
-    /// Waits until `ends` is true of the bytes in use.
+impl Reserved {
+    /// Waits until `ends` is true of the reserved bytes.
     async fn until(&self, ends: impl Fn(u64) -> bool) {
         while !ends(self.taken.get()) {
             let (tell, told) = oneshot::channel();
@@ -186,14 +186,14 @@ impl Slots {
 }
 
 /// The right to hold the bytes of a part in memory, until they are stored or given up.
-pub(in crate::web) struct WriteSlot {
+pub(in crate::web) struct Reservation {
     writer: Rc<Writer>,
     bytes: u64,
     /// How many of the bytes may still be in memory.
     in_memory: Cell<u64>,
 }
 
-impl WriteSlot {
+impl Reservation {
     /// Frees the memory of `bytes` more bytes.
     fn let_go(&self, bytes: u64) {
         let bytes = bytes.min(self.in_memory.get());
@@ -202,7 +202,7 @@ impl WriteSlot {
     }
 }
 
-impl Drop for WriteSlot {
+impl Drop for Reservation {
     fn drop(&mut self) {
         self.let_go(self.bytes);
         self.writer.own.free(self.bytes);
@@ -232,7 +232,7 @@ impl Writer {
             writing: Mutex::new(()),
             written: Cell::new(false),
             stopped: Cell::new(false),
-            own: Slots::default(),
+            own: Reserved::default(),
             model: Rc::clone(model),
         });
         model.missing.set(model.missing.get() + this.missing());
@@ -251,8 +251,8 @@ impl Writer {
         self.model.missing.set(self.model.missing.get() + self.missing() - before);
     }
 
-    /// Waits for a slot for a part of `bytes`, and takes it.
-    pub(in crate::web) async fn slot(self: &Rc<Self>, bytes: u64) -> Rc<WriteSlot> {
+    /// Reserves memory for a part of `bytes`, as soon as there is some.
+    pub(in crate::web) async fn reserve(self: &Rc<Self>, bytes: u64) -> Rc<Reservation> {
         if self.on_disk.get().is_none() {
             let on_disk = match &self.storage.disk {
                 Some(disk) => disk.can_write().await,
@@ -263,12 +263,13 @@ impl Writer {
         self.model.has_memory_for(bytes).await;
         self.own.take(bytes);
         self.model.in_memory.take(bytes);
-        Rc::new(WriteSlot { writer: Rc::clone(self), bytes, in_memory: Cell::new(bytes) })
+        Rc::new(Reservation { writer: Rc::clone(self), bytes, in_memory: Cell::new(bytes) })
     }
 
-    /// Stores a copy of `bytes`, which begin at the offset `start`. Returns at once.
-    pub(in crate::web) fn put(slot: &Rc<WriteSlot>, start: u64, bytes: &Uint8Array) {
-        let this = &slot.writer;
+    /// Stores a copy of `bytes`, which begin at the offset `start` and whose memory is reserved.
+    /// Returns at once.
+    pub(in crate::web) fn put(reservation: &Rc<Reservation>, start: u64, bytes: &Uint8Array) {
+        let this = &reservation.writer;
         if this.stopped.get() {
             return;
         }
@@ -276,13 +277,13 @@ impl Writer {
         // The array will be used again soon.
         let mut copy = this.pool.take(bytes.length());
         copy.push(bytes);
-        let (this, slot) = (Rc::clone(this), Rc::clone(slot));
+        let (this, reservation) = (Rc::clone(this), Rc::clone(reservation));
         spawn_local(async move {
             let length = u64::from(copy.length());
             let done = match this.part(start, copy).await {
                 Ok(part) => {
                     if part.blob.is_none() {
-                        slot.let_go(length);
+                        reservation.let_go(length);
                     }
                     this.queue.borrow_mut().push(part);
                     this.commit().await
@@ -296,7 +297,7 @@ impl Writer {
                 this.stop(&error).await;
             }
             this.reporter.stored(length);
-            drop(slot);
+            drop(reservation);
         });
     }
 
@@ -418,9 +419,9 @@ impl Writer {
         result
     }
 
-    /// Deletes other models to make room for the rest of this one, or at least for `length` bytes.
-    /// Gives `false` if there are too few to delete, if the attempt ends before the header is known,
-    /// or if a file of the model is not stored anyway.
+    /// Deletes other models, and other versions of this file, to make room for the rest of this
+    /// model, or at least for `length` bytes. Gives `false` if there are too few to delete, if the
+    /// attempt ends before the header is known, or if a file of the model is not stored anyway.
     async fn make_room(&self, length: u64) -> bool {
         // A file of unknown length is read when all of it is here, and so is its header. Its bytes
         // cannot wait in memory until then.
@@ -434,7 +435,7 @@ impl Writer {
             return false;
         }
         let needed = self.model.missing.get().max(length);
-        let evicted = self.storage.evict(&self.url, needed).await;
+        let evicted = self.storage.evict(&self.url, &self.id, needed).await;
         let is_made = evicted.is_some();
         self.reporter.evicted(evicted.unwrap_or_default());
         is_made

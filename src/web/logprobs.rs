@@ -8,7 +8,7 @@ use crate::tokenizer::Tokenizer;
 
 /// `logprob`, `bytes` and `top` of the package's `Token`.
 #[derive(Serialize)]
-pub(super) struct Told<'a> {
+pub(super) struct Logprobs<'a> {
     logprob: f32,
     bytes: &'a [u8],
     top: Vec<Alternative>,
@@ -21,7 +21,7 @@ struct Alternative {
     logprob: f32,
 }
 
-impl<'a> Told<'a> {
+impl<'a> Logprobs<'a> {
     /// The fields of a token, if `logprobs` asked for them.
     pub(super) fn of(tokenizer: &'a Tokenizer, token: &Token) -> Result<Option<Self>> {
         let (Some(id), Some(logprobs)) = (token.id, &token.logprobs) else { return Ok(None) };

@@ -15,12 +15,12 @@ use super::abort::aborted;
 use super::open::open;
 use super::options::{CacheMode, LoadOptions};
 use super::progress::Reporter;
-use super::tabs::Lock;
+use super::remote::Trace;
 use crate::error::{Error, Result};
 use crate::session::{Memory, Session};
 
 /// The session of a model. After the loss of its device, the rest of it.
-pub(super) struct Slot {
+pub(super) struct Holder {
     /// Locked while a call uses it. An answer can be complete before its call is, because the call
     /// waits for steps in flight, and the KV cache grows. `None` after `dispose`.
     held: Mutex<Option<Held>>,
@@ -41,12 +41,12 @@ struct Origin {
     options: LoadOptions,
     /// Called after each loss with `{ reason, message }`.
     on_lost: Function,
-    /// Protects the stored model from deletion, because it may be loaded again. `None` after
-    /// `dispose`.
-    in_use: RefCell<Option<Lock>>,
+    /// Protects the stored model from deletion, because it may be loaded again, and says of which
+    /// version it has to be. Empty after `dispose`.
+    trace: RefCell<Trace>,
 }
 
-impl Slot {
+impl Holder {
     /// Loads a model.
     pub(super) async fn load(
         source: JsValue,
@@ -54,13 +54,13 @@ impl Slot {
         reporter: &Rc<Reporter>,
         on_lost: Function,
     ) -> Result<Self> {
-        let (session, in_use) = open(&source, &options, reporter).await?;
+        let (session, trace) = open(&source, &options, reporter, &[]).await?;
         // A restored model must have the same context, even if its new device allows a longer one.
         options.session.engine.context = Some(session.info().context_length);
         if matches!(options.cache, CacheMode::Refresh | CacheMode::Revalidate) {
             options.cache = CacheMode::Use;
         }
-        let origin = Origin { source, options, on_lost, in_use: RefCell::new(in_use) };
+        let origin = Origin { source, options, on_lost, trace: RefCell::new(trace) };
         origin.watch(&session);
         let disposal =
             AbortController::new().map_err(|_| Error::Internal("no AbortController".into()))?;
@@ -97,7 +97,7 @@ impl Slot {
     /// Frees the session: now, or when the call that uses it ends. Answers end at once.
     pub(super) fn dispose(&self) {
         self.disposal.abort();
-        self.origin.in_use.take();
+        self.origin.trace.take();
         if let Some(mut held) = self.held.try_lock() {
             held.take();
         }
@@ -108,7 +108,7 @@ impl Slot {
     ///
     /// Errors: those of loading. The next call tries again.
     pub(super) async fn lease(&self) -> Result<Lease<'_>> {
-        let mut lease = Lease { slot: self, held: self.held.lock().await };
+        let mut lease = Lease { holder: self, held: self.held.lock().await };
         self.check()?;
         lease.give_up_if_lost();
         if let Some(Held::Lost(memory)) = &*lease.held {
@@ -128,9 +128,11 @@ impl Origin {
     async fn load_again(&self, memory: &Memory) -> Result<Box<Session>> {
         self.check()?;
         let reporter = Reporter::new(None);
-        let (mut session, in_use) = open(&self.source, &self.options, &reporter).await?;
+        let versions = self.trace.borrow().versions.clone();
+        let opened = open(&self.source, &self.options, &reporter, &versions).await;
+        let (mut session, trace) = opened?;
         session.recall(memory)?;
-        self.in_use.replace(in_use);
+        self.trace.replace(trace);
         self.watch(&session);
         Ok(Box::new(session))
     }
@@ -162,9 +164,9 @@ impl Origin {
     }
 }
 
-/// The session while a call uses it. Dropping the lease gives it back to the slot.
+/// The session while a call uses it. Dropping the lease gives it back to its holder.
 pub(super) struct Lease<'a> {
-    slot: &'a Slot,
+    holder: &'a Holder,
     held: MutexGuard<'a, Option<Held>>,
 }
 
@@ -189,7 +191,7 @@ impl Lease<'_> {
 
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
-        if self.slot.is_disposed() {
+        if self.holder.is_disposed() {
             self.held.take();
         } else {
             self.give_up_if_lost();
