@@ -26,12 +26,13 @@ export const peerFolder = folder => {
  * model as one record, which a private window cannot.
  */
 export const comparePeer = async (executable, args, address, options, tell) => {
-  const { peer, prefill, tokens, runs, patience } = options
+  const { peer, prefill, tokens, runs, patience, 'matrix-units': matrixUnits } = options
+  const load = { patience, gpu: { features: { matrixUnits } } }
   const browser = await LoneBrowser.open(executable, args, `${address}/scripts/bench/alone.html`)
   try {
     tell('loads of both')
-    const { answer: cold } = await browser.ask(loadBoth, { cache: 'refresh', patience })
-    const { answer: stored } = await browser.ask(loadBoth, { cache: 'only', patience })
+    const { answer: cold } = await browser.ask(loadBoth, { ...load, cache: 'refresh' })
+    const { answer: stored } = await browser.ask(loadBoth, { ...load, cache: 'only' })
     const answers = []
     for (const words of prefill) {
       tell(`answers of both, ${words} words`)
