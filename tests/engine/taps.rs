@@ -5,7 +5,7 @@ use tritloom::engine::{Engine, Site};
 use tritloom::native::block_on;
 use tritloom::session::KvType;
 
-use crate::setup::{Setup, engine_of};
+use crate::setup::{Setup, engine_of, largest_difference};
 use crate::support::path;
 
 const IDS: [u32; 5] = [7, 3, 11, 2, 9];
@@ -53,7 +53,9 @@ fn each_site_has_a_row_for_each_token() {
             values(&engine, &IDS[..4], 0, 1, site);
             let last = values(&engine, &IDS[4..], 4, 1, site);
             assert_eq!(all.len(), 5 * last.len());
-            assert_eq!(all[4 * last.len()..], last, "{model}, {site:?}");
+            // On a card, the kernels of one token and of a prompt may differ in the last bits.
+            let off = largest_difference(&all[4 * last.len()..], &last);
+            assert!(off < 1e-4, "{model}, {site:?}: {off}");
         }
     }
 }
