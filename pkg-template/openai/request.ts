@@ -79,6 +79,7 @@ const CHAT: Readers = {
   logprobs: (value, param) => boolean(value, param) ? { logprobs: 0 } : {},
   top_logprobs: (value, param) => ({ logprobs: integer(value, param, 0, MAX_TOP_LOGPROBS) }),
   max_completion_tokens: maxTokens,
+  response_format: (value, param) => responseFormat(value, param),
   reasoning_effort: (value, param) => ({ thinking: oneOf(value, param, EFFORTS) !== 'none' })
 }
 
@@ -244,6 +245,24 @@ const stops = (value: unknown, param: string): string[] =>
       const why = `Invalid '${name}': empty string. Expected a string with minimum length 1.`
       throw new RequestError(why, 'empty_string', name)
     })
+
+const FORMATS = ['text', 'json_object', 'json_schema']
+
+/** A schema is kept to in any case, as OpenAI's servers do where `strict` is true. */
+function responseFormat(value: unknown, param: string): GenerateOptions {
+  if (!isObject(value)) throw wrongType(param, 'an object', value)
+  const type = oneOf(required(value, 'type', param), `${param}.type`, FORMATS)
+  if (type === 'text') return {}
+  if (type === 'json_object') return { responseFormat: { type } }
+  const name = `${param}.json_schema`
+  const described = required(value, 'json_schema', param)
+  if (!isObject(described)) throw wrongType(name, 'an object', described)
+  text(required(described, 'name', name), `${name}.name`)
+  // Without a schema it is any JSON.
+  const { schema = true } = described
+  if (typeof schema !== 'boolean' && !isObject(schema)) throw wrongType(`${name}.schema`, 'an object', schema)
+  return { responseFormat: { type: 'json_schema', schema } }
+}
 
 /** The biases of tokens, by ids. */
 function biases(value: unknown, param: string): Record<number, number> {

@@ -1,6 +1,8 @@
 // OpenAI's interface, as far as this package supports it. The shapes and the names of fields are
 // those of the npm package `openai`.
 
+import type { JsonSchema } from '../types.js'
+
 /** A message. `developer` is another name for `system`. */
 export interface ChatCompletionMessageParam {
   role: 'developer' | 'system' | 'user' | 'assistant'
@@ -64,6 +66,17 @@ export interface ChatCompletionRequest extends CompletionRequestBase {
    * `none`: no reasoning before the answer. Any other value: reasoning. Default: the model's own.
    */
   reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | null
+  /**
+   * The format of the answer. It keeps to a schema, whether `strict` or not. Without a `schema` it is
+   * any JSON. Default: `text`.
+   */
+  response_format?:
+    | { type: 'text' | 'json_object' }
+    | {
+      type: 'json_schema'
+      json_schema: { name: string, description?: string, schema?: JsonSchema, strict?: boolean | null }
+    }
+    | null
 }
 
 /** The tokens of a request and its answer. */

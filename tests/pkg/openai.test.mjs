@@ -127,6 +127,23 @@ test('wrong values are refused, each by its name', () => {
   refuses(() => chat({ max_tokens: 1, max_completion_tokens: 1 }), 'invalid_parameter_combination', 'max_tokens')
 })
 
+test('formats of answers', () => {
+  const formatOf = format => chat({ response_format: format }).options.responseFormat
+  const described = { name: 'point', description: 'A point', schema: { type: 'object' }, strict: true }
+  assert.deepEqual(formatOf({ type: 'json_schema', json_schema: described }), { type: 'json_schema', schema: { type: 'object' } })
+  assert.deepEqual(formatOf({ type: 'json_schema', json_schema: { name: 'any' } }), { type: 'json_schema', schema: true })
+  assert.deepEqual(formatOf({ type: 'json_object' }), { type: 'json_object' })
+  assert.equal(formatOf({ type: 'text' }), undefined)
+  const refusesFormat = (format, kind, field) => refuses(() => formatOf(format), kind, `response_format${field}`)
+  refusesFormat('json', 'invalid_type', '')
+  refusesFormat({}, 'missing_required_parameter', '.type')
+  refusesFormat({ type: 'xml' }, 'invalid_value', '.type')
+  refusesFormat({ type: 'json_schema' }, 'missing_required_parameter', '.json_schema')
+  refusesFormat({ type: 'json_schema', json_schema: [] }, 'invalid_type', '.json_schema')
+  refusesFormat({ type: 'json_schema', json_schema: {} }, 'missing_required_parameter', '.json_schema.name')
+  refusesFormat({ type: 'json_schema', json_schema: { name: 'a', schema: 'b' } }, 'invalid_type', '.json_schema.schema')
+})
+
 test('messages that are none are refused by their index', () => {
   const refusesMessage = (message, kind, field) => refuses(() => chat({ messages: [USER, message] }), kind, `messages[1]${field}`)
   refusesMessage(null, 'invalid_type', '')
@@ -144,11 +161,11 @@ test('messages that are none are refused by their index', () => {
 test('what is not supported yet is refused by name, unless it asks for nothing', () => {
   const unsupported = {
     audio: {}, function_call: 'auto', functions: [{}], modalities: ['text', 'audio'],
-    moderation: {}, response_format: { type: 'json_object' }, store: true, tool_choice: 'auto', tools: [{}],
+    moderation: {}, store: true, tool_choice: 'auto', tools: [{}],
     web_search_options: {}
   }
   for (const [param, value] of Object.entries(unsupported)) refuses(() => chat({ [param]: value }), 'unsupported_parameter', param)
-  for (const [param, value] of Object.entries({ best_of: 2, echo: true, suffix: 'end' })) {
+  for (const [param, value] of Object.entries({ best_of: 2, echo: true, response_format: { type: 'json_object' }, suffix: 'end' })) {
     refuses(() => completion({ [param]: value }), 'unsupported_parameter', param)
   }
   const nothing = {

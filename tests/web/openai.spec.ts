@@ -180,6 +180,28 @@ test('calls at once wait for each other; an abort ends its own', async ({ shared
   expect(found).toEqual({ texts: [said, 'APIUserAbortError', said, 'APIUserAbortError'], chunks: 3, after: said })
 })
 
+test('answers keep to a schema, whole, parsed and in chunks', async ({ shared: page }) => {
+  await ready(page, GOLDEN_MODEL)
+  const found = await page.evaluate(async () => {
+    const { client, who } = window
+    const schema = {
+      type: 'object', properties: { legs: { type: 'integer', minimum: 3, maximum: 4 }, kind: { enum: ['cat', 'dog'] } },
+      required: ['legs', 'kind'], additionalProperties: false
+    }
+    const request = { ...who, response_format: { type: 'json_schema', json_schema: { name: 'animal', schema, strict: true } } } as const
+    const whole = await client.chat.completions.create(request)
+    const streamed = await client.chat.completions.stream(request).finalContent()
+    const cut = await client.chat.completions.create({ ...request, max_completion_tokens: 2 })
+    return { whole: whole.choices[0]!, streamed, cut: cut.choices[0]!.finish_reason }
+  })
+  const { legs, kind } = JSON.parse(found.whole.message.content!)
+  expect([3, 4]).toContain(legs)
+  expect(['cat', 'dog']).toContain(kind)
+  expect(found.whole.finish_reason).toBe('stop')
+  expect(found.streamed).toBe(found.whole.message.content)
+  expect(found.cut).toBe('length')
+})
+
 test('failures are the client\'s own errors', { tag: '@quick' }, async ({ shared: page }) => {
   await ready(page, GOLDEN_MODEL)
   const found = await page.evaluate(async () => {
@@ -190,7 +212,7 @@ test('failures are the client\'s own errors', { tag: '@quick' }, async ({ shared
     const long = [{ role: 'user', content: 'the moon '.repeat(4000) }]
     const failures = {
       tools: await asking({ tools: [{ type: 'function', function: { name: 'f' } }] }),
-      format: await asking({ response_format: { type: 'json_object' } }),
+      format: await asking({ response_format: { type: 'json_schema', json_schema: { name: 'a', schema: { not: {} } } } }),
       temperature: await asking({ temperature: 3 }),
       messages: await asking({ messages: [], stream: true }),
       context: await asking({ messages: long }),
@@ -206,7 +228,7 @@ test('failures are the client\'s own errors', { tag: '@quick' }, async ({ shared
   const refused = (code: string, param: string | null) => ['BadRequestError', 400, 'invalid_request_error', code, param]
   expect(found).toEqual({
     tools: refused('unsupported_parameter', 'tools'),
-    format: refused('unsupported_parameter', 'response_format'),
+    format: refused('bad-option', null),
     temperature: refused('invalid_value', 'temperature'),
     messages: refused('empty_array', 'messages'),
     context: refused('context_length_exceeded', null),
