@@ -316,7 +316,7 @@ impl Meter<'_> {
                 Some(Next::Expression)
             }
             (Sort::Name, "loop") if ![".", "(", "is", "="].contains(&self.sign(at + 1)) => None,
-            // No template may put another function in the place of one of these.
+            // No template may replace the functions that the calls name.
             (Sort::Name, name) if name.starts_with("__") => None,
             (Sort::Name | Sort::Number | Sort::Text, _) => {
                 self.atom = at;
