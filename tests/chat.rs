@@ -524,6 +524,25 @@ fn templates_that_cannot_run_are_refused() {
             "namespace",
         ),
         ("{% set a, b = 1, namespace() %}{% set b.a = {'b': b} %}", "namespace"),
+        // None of these hides the tags after it, which bind a list within a list.
+        (&format!("{{{{ raw }}}}{}", "{% set x = [x] %}".repeat(999)), "nested"),
+        (&format!("{{#}} {{{{ ' #}}{}", "{% set x = [x] %}".repeat(999)), "nested"),
+        (
+            &format!(
+                "{{% raw %}}endraw {{{{ ' {{%- endraw +%}}{}",
+                "{% set x = [x] %}".repeat(999)
+            ),
+            "nested",
+        ),
+        (&"{%set(x)=[x]%}".repeat(999), "nested"),
+        // Nor may a template take away the prices.
+        ("{% macro __read(x) %}{% endmacro %}", "__read"),
+        ("{% set __read = 1 %}", "__read"),
+        ("{% for __read in [1] %}{% endfor %}", "__read"),
+        ("{{ 1 is eq __read }}", "__read"),
+        ("{% for i in [loop] %}{% endfor %}", "loop"),
+        ("{{ a b }}", "read at"),
+        ("{{ (1", "bracket"),
         (&format!("{{{{ 1{} }}}}", " + 1".repeat(40000)), "too long"),
         ("{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}", "recursion"),
         ("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}", "long"),
@@ -570,15 +589,17 @@ fn templates_that_cannot_run_are_refused() {
     assert_error(prompt, "bad-option", &["messages", "only xx"]);
 }
 
+/// A template that asks for `call` without end.
+fn often(call: &str) -> String {
+    format!("{{% for i in range(20000) %}}{{% if {call} %}}{{% endif %}}{{% endfor %}}")
+}
+
 /// A template pays for what it reads as for what it writes: a long text, a long argument of a
 /// method, and every rendering of one call. In a debug build each of these took minutes.
 #[test]
 fn templates_that_read_without_end_are_stopped() {
     let (metadata, tokenizer) = model_of(&with_special("llama"));
     let long = "{% set a = 'a' * 1048576 %}{% set b = 'b' * 1048576 ~ 'a' %}";
-    let often = |call: &str| {
-        format!("{{% for i in range(20000) %}}{{% if {call} %}}{{% endif %}}{{% endfor %}}")
-    };
     for call in [
         "'x'.count(a)",
         "'x'.find(a)",
@@ -622,6 +643,209 @@ fn templates_that_read_without_end_are_stopped() {
             2,
             "{method}"
         );
+    }
+}
+
+/// So does an operator pay for its operands, however they are written.
+#[test]
+fn operators_that_read_without_end_are_stopped() {
+    let (_, tokenizer) = model_of(&with_special("llama"));
+    let is_stopped = |source: &str| {
+        println!("{source}");
+        let rendered = given(source).tokens(&tokenizer, &[says(Role::User, "x")]);
+        assert_error(rendered, "bad-template", &["too long"]);
+    };
+    // Texts of one length, one of them twice, in a name that is a word of the language elsewhere.
+    let long = "{% set if = 'b' * 1048576 ~ 'a' %}{% set b = 'b' * 1048576 ~ 'a' %}\
+                {% set ns = namespace(x=if) %}{% set m = {b: 1, 2: 3} %}";
+    for call in [
+        "if == b",
+        "b != if",
+        "not b < if",
+        "if <= ns.x",
+        "b > if",
+        "b >= if",
+        "b == if == b",
+        "b == if != 1",
+        "(b) == (b)",
+        "x or b == b and x",
+        "(x if b == if else x)",
+        "if in [b]",
+        "b not in [if]",
+        "x is eq b or b in [b]",
+        "[b] == [if]",
+        "{'a': b} == {'a': if}",
+        "b in m",
+        "m[if]",
+        "m[if] is defined",
+        "m.get(if)",
+        "m.get([if])",
+        "{if: 1}",
+        "dict(**m)",
+        "b[1:2]",
+        "(b)[-1:]",
+        "-1 == b[-1:0:-1]",
+        "b[-1]",
+        "b.999999",
+        "'x' in b",
+        "loop.changed(b)",
+        "loop.changed(1, b)",
+        "x is eq b[1]",
+    ] {
+        is_stopped(&format!("{long}{}", often(call)));
+    }
+    // Lists that are short to write, and endless to read or to keep.
+    let lists = "[[[1] * 9999] * 9999] * 9999";
+    for source in [
+        &format!("{{{{ {lists} == {lists} }}}}"),
+        &format!("{{% if {lists} < {lists} %}}{{% endif %}}"),
+        &format!("{{{{ [1] in {lists} }}}}"),
+        &format!("{{{{ {lists} in 'x' }}}}"),
+        &format!("{{{{ {lists} }}}}"),
+        &format!("{{{{ 'x' ~ {lists} }}}}"),
+        &format!("{{{{ {{1: 2, 3: 4}}[{lists}] }}}}"),
+        &format!("{{{{ {{{lists}: 4}} }}}}"),
+        &format!("{{{{ [1] * 99999999{} }}}}", " + [1]".repeat(40)),
+        "{% for a, b in [[1] * 99999999] %}{% endfor %}",
+        "{% for (a, b) in [[1] * 99999999] %}{% endfor %}",
+        "{% with (a, b) = [1] * 99999999 %}{% endwith %}",
+        "{% with a = 1, (b, c) = [1] * 99999999 %}{% endwith %}",
+        "{% set x = [1] * 50000 %}{% set y = x[49999:] %}\
+         {% for i in range(20000) %}{% for j in y %}{% endfor %}{% endfor %}",
+        "{% set x = 'b' * 999999 %}\
+         {% for i in range(20000) %}{% for j in x %}{% break %}{% endfor %}{% endfor %}",
+        "{% set x = 'b' * 999999 %}{% for i in range(20000) %}\
+         {% for j in [1] recursive %}{{ loop(x) if loop.depth == 1 }}{% break %}{% endfor %}\
+         {% endfor %}",
+    ] {
+        is_stopped(source);
+    }
+}
+
+/// What makes operators pay changes nothing that they mean.
+#[test]
+fn operators_that_pay_mean_the_same() {
+    let (_, tokenizer) = model_of(&with_special("llama"));
+    let names = "{% set a = [1, 2, 3] %}{% set m = {'k': 'v', 2: [a, 'x']} %}{% set s = 'abc' %}\
+                 {% set n, none_ = 2, none %}{% set ns = namespace(x=5) %}";
+    for (source, expected) in [
+        (
+            "{{ a == [1, 2, 3] }} {{ a != a }} {{ n < 3 <= n + 1 }} {{ 1 < n < 2 }}",
+            "True False True False",
+        ),
+        ("{{ not a == a }} {{ not n in a }} {{ n not in a }}", "False False False"),
+        (
+            "{{ 'b' in s }} {{ n in a and s in m }} {{ 'k' in m }} {{ n in m }}",
+            "True False True True",
+        ),
+        ("{{ s ~ n ~ a }} {{ s + s ~ n }} {{ 1 ~ n + 1 ~ n }}", "abc2[1, 2, 3] abcabc2 1212"),
+        ("{{ s + 'd' == 'ab' ~ 'cd' }} {{ n + 1 - n == -1 + n }}", "True True"),
+        (
+            "{{ a + a }} {{ a * n }} {{ n * n + n ** n // n % 3 - -n }}",
+            "[1, 2, 3, 1, 2, 3] [1, 2, 3, 1, 2, 3] 8",
+        ),
+        (
+            "{{ a[0] }}{{ a[-1] }}{{ a[n - 1] }}{{ a.1 }}{{ a[ 0 ] }}{{ m[n][0][1] }}{{ m[2].1 }}",
+            "132212x",
+        ),
+        ("{{ m['k'] }}{{ m.k }}{{ m['k'][0] }}{{ s[1] }}{{ s[-1] }}{{ a[9] }}{{ m[a] }}", "vvvbc"),
+        (
+            "{{ a[1:] }}{{ a[:n] }}{{ a[::-1] }}{{ a[::2][0] }}{{ s[1:] }}{{ s[::-1] }}{{ a[:] }}",
+            "[2, 3][1, 2][3, 2, 1]1bccba[1, 2, 3]",
+        ),
+        (
+            "{{ a[1:] is sequence }} {{ (a + a)[n:][0] }} {{ [s, n][-1:][0] }} {{ -a[1:][0] }}",
+            "True 3 2 -2",
+        ),
+        (
+            "{{ n is eq 2 }} {{ n is not eq n }} {{ s[0] is in s }} {{ n is in [1, 2] }}",
+            "True False True True",
+        ),
+        (
+            "{{ n is eq 2 == true }} {{ x is defined }} {{ x is not defined or x == n }}",
+            "True False True",
+        ),
+        (
+            "{{ n is eq a[1] and n is number }} {{ -1 is eq -a[0] }} {{ n is string }}",
+            "True True False",
+        ),
+        (
+            "{{ s if n == 2 else a }} {{ (s if n != 2) }} {{ 'y' if x else n if n > 1 else 'z' }}",
+            "abc  2",
+        ),
+        (
+            "{{ s | upper ~ s }} {{ s | replace('b', n ~ '') == 'a2c' }} {{ a | join(', ') ~ n }}",
+            "ABCabc True 1, 2, 32",
+        ),
+        (
+            "{{ a | length == n + 1 }} {{ a | map('string') | join == '123' }} \
+             {{ a | select('eq', n) | first }}",
+            "True True 2",
+        ),
+        (
+            "{{ {s ~ n: n + 1, 'b': a[0]} }} {{ {'a': {'b': n}}['a']['b'] }} {{ {}|length }}",
+            "{'abc2': 3, 'b': 1} 2 0",
+        ),
+        (
+            "{{ (1, n) == (1, 2) }} {{ (n,) }} {{ () }} {{ [] == [] }} {{ [n, ] }}",
+            "True (2,) () True [2]",
+        ),
+        (
+            "{{ 1.5 + n }} {{ 1.5e-1 + 0x1F }} {{ 2. + n }} {{ 1e2 == 100 }} {{ 1_000 + n }}",
+            "3.5 31.15 4.0 True 1002",
+        ),
+        ("{{ 'a' 'b' ~ 'c' }} {{ 'it\\'s' + \"'\" }} {{ '' == s[9:] }}", "abc it's' True"),
+        (
+            "{{ dict(a=n + 1, **{'b': n}) }} {{ range(*a) | list }} {{ ns.x + n }}",
+            "{'a': 3, 'b': 2} [1] 7",
+        ),
+        ("{% for x in a if x != n %}{{ x }}{{ loop.index0 + n }}{% endfor %}", "1233"),
+        ("{% for k, v in m.items() %}{{ k ~ v }};{% endfor %}", "kv;2[[1, 2, 3], 'x'];"),
+        ("{% for (k, v) in [(1, n)] %}{{ k + v }}{% else %}no{% endfor %}", "3"),
+        (
+            "{% for x in a[1:] + [n] %}{{ x }}{% endfor %}{% for x in x or a %}{{ x }}{% endfor %}",
+            "232123",
+        ),
+        (
+            "{% for x in [1, [2, [3]]] recursive %}{{ loop(x) if x is sequence else x }}\
+             {% endfor %}",
+            "123",
+        ),
+        (
+            "{% for x in a %}{{ loop.changed(x == 1) }} {{ loop.cycle('a', s) }} {% endfor %}",
+            "True a True abc False a ",
+        ),
+        ("{% set ns.x = ns.x + 1 %}{{ ns.x }}{% set (c, d) = (n, s) %}{{ d ~ c }}", "6abc2"),
+        (
+            "{% set c | replace('b', n ~ '=') %}abc{% endset %}{{ c }}\
+             {% filter upper %}x{{ n }}{% endfilter %}",
+            "a2=cX2",
+        ),
+        ("{% with c = n + 1, (d, e) = [n, a[0]] %}{{ c ~ d ~ e }}{% endwith %}", "321"),
+        (
+            "{% macro f(x, y=n + 1) %}{{ x ~ y }}{% endmacro %}{{ f(a[1]) }}{{ f(1, y=s[0]) }}",
+            "231a",
+        ),
+        (
+            "{% macro f(x) %}{{ caller(x + 1, 2) }}{% endmacro %}\
+             {% call(x, y) f(n) %}{{ x == y + 1 }}{% endcall %}",
+            "True",
+        ),
+        (
+            "{% macro f() %}{{ caller() }}{% endmacro %}{% call f() %}{{ n == 2 }}{% endcall %}",
+            "True",
+        ),
+        ("{%- if n == 2 and not s == a %}y{% elif n in a %}z{% else %}w{% endif -%} .", "y."),
+        ("{% set if = n %}{{ if + 1 if if == n else if }}{{ not not if == 3 }}", "3False"),
+        (
+            "{% raw %}{{ n == 2 }}{% {% endraw %}{# {{ n == #}{#}{{ n #}{#-#}.{% do ns.get(n) %}",
+            "{{ n == 2 }}{% .",
+        ),
+    ] {
+        let template = given(&format!("{names}{source}"));
+        let ask = [says(Role::User, "x")];
+        println!("{source}");
+        assert_eq!(template.prompt(&tokenizer, &ask, None).unwrap().marked.text(), expected);
     }
 }
 

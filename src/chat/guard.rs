@@ -1,15 +1,16 @@
-//! Keeps the values of a template shallow.
+//! Keeps the values of a template shallow, and makes it pay for what it reads.
 //!
 //! minijinja limits time and memory. But a list within a list within a list takes stack when it is
 //! dropped or shown, and there is no limit to that. A namespace within itself does the same.
 //! WebAssembly has little stack, and an overflow ends the program. In a loop, a template could make
 //! a value deeper and deeper by binding it to a name, so every bound value is checked. All else can
-//! only be as deep as the template's text, so the depth of the text is checked.
+//! only be as deep as the template's text, so the depth of the text is checked. `meter` adds the
+//! prices of operators.
 
 use minijinja::value::ValueKind;
 use minijinja::{Error as JinjaError, ErrorKind, State, Value};
 
-use super::literals;
+use super::{literals, meter};
 use crate::error::{Error, Result};
 
 /// The most bytes of a template. The longest that are in use have some 20 000.
@@ -27,9 +28,10 @@ const MAX_DEPTH: usize = 32;
 pub(super) const BOUNDED: &str = "__bounded";
 pub(super) const BOUNDED_FIELD: &str = "__bounded_field";
 
-/// Puts a check around every value that the template binds with `set`.
+/// Puts a check around every value that the template binds with `set`, and a price on what its
+/// operators read.
 ///
-/// Errors: `bad-template` if its text is too long or goes too deep.
+/// Errors: `bad-template` if its text is too long, goes too deep or cannot be read.
 pub(super) fn guarded(source: &str) -> Result<String> {
     if source.len() > MAX_BYTES {
         let why = format!("{} bytes, at most {MAX_BYTES} are allowed", source.len());
@@ -45,30 +47,40 @@ pub(super) fn guarded(source: &str) -> Result<String> {
         if tag.length > MAX_LENGTH {
             return Err(Error::BadTemplate("a tag is too long".into()));
         }
-        if !tag.is_statement {
+        let code = &source[tag.code.clone()];
+        let word = if tag.is_statement { first_word(code) } else { "" };
+        if let ("set", Some(equals)) = (word, tag.equals) {
+            let target = &source[tag.code.start..equals];
+            let check = if target.contains('.') { BOUNDED_FIELD } else { BOUNDED };
+            guarded += &source[at..tag.code.start];
+            guarded += &meter::metered(target, true)?;
+            let value = meter::metered(&source[equals + 1..tag.code.end], false)?;
+            guarded += &format!("= {check}(({value}))");
+            at = tag.code.end;
             continue;
         }
-        let code = &source[tag.code.clone()];
-        let word = code.split_whitespace().next().unwrap_or_default();
-        match (word, tag.equals) {
-            ("set", Some(equals)) => {
-                let target = &source[tag.code.start..equals];
-                let check = if target.contains('.') { BOUNDED_FIELD } else { BOUNDED };
-                guarded += &source[at..=equals];
-                guarded += &format!(" {check}(({}))", &source[equals + 1..tag.code.end]);
-                at = tag.code.end;
-            }
-            ("set" | "for" | "if" | "with" | "macro" | "call" | "filter" | "autoescape", _) => {
+        guarded += &source[at..tag.code.start];
+        guarded += &meter::metered(code, tag.is_statement)?;
+        at = tag.code.end;
+        match word {
+            "set" | "for" | "if" | "with" | "macro" | "call" | "filter" | "autoescape" => {
                 blocks += 1;
                 if blocks > MAX_BLOCKS {
                     return deep("too many blocks");
                 }
             }
-            (word, _) if word.starts_with("end") => blocks = blocks.saturating_sub(1),
+            word if word.starts_with("end") => blocks = blocks.saturating_sub(1),
             _ => {}
         }
     }
     Ok(guarded + &source[at..])
+}
+
+/// The name of a statement: `set` in `set(x) = 1`.
+fn first_word(code: &str) -> &str {
+    let code = code.trim_start();
+    let end = code.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    &code[..end.unwrap_or(code.len())]
 }
 
 /// Gives the value back. Fails if it is too deep.

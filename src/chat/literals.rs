@@ -18,7 +18,7 @@ pub(super) struct Literal {
 pub(super) struct Tag {
     /// The code in it, without the marks that trim white space.
     pub(super) code: Range<usize>,
-    /// The position of the first `=` outside of strings.
+    /// The position of the first `=` outside of strings and brackets.
     pub(super) equals: Option<usize>,
     /// The most brackets of any kind within one another.
     pub(super) depth: usize,
@@ -68,8 +68,9 @@ impl<'a> Finder<'a> {
 
     /// Takes the data up to the next tag.
     fn data(&mut self) {
-        let starts = ["{{", "{%", "{#"].iter().filter_map(|start| self.rest().find(start));
-        let end = starts.min().map_or(self.source.len(), |n| self.at + n);
+        let pairs = self.rest().as_bytes().windows(2);
+        let start = pairs.into_iter().position(|pair| matches!(pair, b"{{" | b"{%" | b"{#"));
+        let end = start.map_or(self.source.len(), |n| self.at + n);
         self.found.push(Literal::of(self.at..end));
         self.at = end;
     }
@@ -79,7 +80,8 @@ impl<'a> Finder<'a> {
         let end = match self.rest().as_bytes().get(1) {
             None => return,
             Some(b'#') => {
-                self.at += self.rest().find("#}").map_or(self.rest().len(), |n| n + 2);
+                // `{#}` does not end itself.
+                self.at += self.rest()[2..].find("#}").map_or(self.rest().len(), |n| n + 4);
                 return;
             }
             Some(b'{') => "}}",
@@ -101,7 +103,7 @@ impl<'a> Finder<'a> {
                 }
                 '(' | '[' | '{' => open += 1,
                 ')' | ']' | '}' => open = open.saturating_sub(1),
-                '=' if equals.is_none() => equals = Some(self.at),
+                '=' if equals.is_none() && open == 0 => equals = Some(self.at),
                 _ => {}
             }
             depth = depth.max(open);
@@ -111,7 +113,7 @@ impl<'a> Finder<'a> {
         let inner = &self.source[code.clone()];
         code.start += usize::from(inner.starts_with(['-', '+']));
         code.end -= usize::from(inner.len() > 1 && inner.ends_with(['-', '+']));
-        let is_raw = self.source[code.clone()].trim() == "raw";
+        let is_raw = end == "%}" && self.source[code.clone()].trim() == "raw";
         self.tags.push(Tag { code, equals, depth, length, is_statement: end == "%}" });
         if is_raw {
             self.raw();
@@ -120,8 +122,16 @@ impl<'a> Finder<'a> {
 
     /// Takes the data up to `{% endraw %}`.
     fn raw(&mut self) {
-        let end = self.rest().find("endraw").and_then(|end| self.rest()[..end].rfind("{%"));
-        let end = end.map_or(self.source.len(), |n| self.at + n);
+        let ends = |&(_, tag): &(usize, &str)| {
+            let tag = tag[2..].strip_prefix(['-', '+']).unwrap_or(&tag[2..]).trim_ascii_start();
+            tag.strip_prefix("endraw").is_some_and(|rest| {
+                let rest = rest.trim_ascii_start();
+                rest.strip_prefix(['-', '+']).unwrap_or(rest).starts_with("%}")
+            })
+        };
+        let rest = self.rest();
+        let tag = rest.match_indices("{%").map(|(n, _)| (n, &rest[n..])).find(ends);
+        let end = tag.map_or(self.source.len(), |(n, _)| self.at + n);
         self.found.push(Literal::of(self.at..end));
         self.at = end;
     }

@@ -160,6 +160,7 @@ fn of_map(
 ) -> Result<Value, Error> {
     if method == "get" {
         let (key, default): (&Value, Option<Value>) = from_args(args)?;
+        read_all(state, slice::from_ref(key))?;
         let found = map.get_item(key)?;
         return Ok(if found.is_undefined() { default.unwrap_or(().into()) } else { found });
     }

@@ -12,6 +12,7 @@ mod frames;
 mod guard;
 mod json;
 mod literals;
+mod meter;
 mod methods;
 mod origin;
 mod record;

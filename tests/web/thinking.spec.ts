@@ -107,6 +107,8 @@ test('templates and switches that cannot be are refused', async ({ shared: page 
   expect(await asking('{}')).toMatchObject({ code: 'bad-template' })
   await load(page, { template: '{% set ns = namespace(s=[1]) %}{% for i in range(99999) %}{% set ns.s = [ns.s] %}{% endfor %}' }, GOLDEN_MODEL)
   expect(await asking('{}')).toMatchObject({ code: 'bad-template' })
+  await load(page, { template: "{% set a = 'b' * 3200000 %}{% set b = 'b' * 3200000 %}{% for i in range(20000) %}{{ a == b }}{% endfor %}" }, GOLDEN_MODEL)
+  expect(await asking('{}')).toMatchObject({ code: 'bad-template' })
   await load(page, { template: '{{ raise_exception("only in French") }}' }, GOLDEN_MODEL)
   expect(await asking('{}')).toMatchObject({ code: 'bad-option', message: expect.stringContaining('only in French') })
 })
