@@ -15,7 +15,7 @@ use super::room::{MAX_KEPT, MAX_SHARED};
 use super::serve::Running;
 use super::stats::Stats;
 use crate::chat::Channels;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 impl Session {
     /// Gives a call its room, so that it runs. If something is wrong with the call, answers it with
@@ -139,6 +139,11 @@ impl Session {
             Prompt::Ids(ids) => ids.clone(),
             Prompt::Chat { messages, begun: None, thinking } => {
                 self.chat_prompt(messages, *thinking)?
+            }
+            // The constraint would hold for the rest alone, and not for the answer.
+            Prompt::Chat { begun: Some(_), .. } if call.options.constraints.is_some() => {
+                let why = "an answer that is begun cannot be held to a format".into();
+                return Err(Error::BadOption { name: "responseFormat".into(), why });
             }
             Prompt::Chat { messages, begun: Some(begun), thinking } => {
                 self.begun_prompt(messages, begun, *thinking)?
