@@ -4,9 +4,9 @@ export type { Chat } from './page/chat.js'
 export type { Generation } from './generation.js'
 export type { ModelCache } from './page/cache.js'
 export type {
-  AbortOptions, Alternative, Availability, ChatOptions, DecideOptions, Decision, Decisions, DecisionStats,
+  AbortOptions, Alternative, Availability, ChatDefaults, ChatOptions, DecideOptions, Decision, Decisions, DecisionStats,
   DeviceLoss, ErrorCode, GenerateOptions, GpuOptions, Input, JsonSchema, KernelTime, LoadOptions, Message,
-  ModelInfo, Profile, ProfileOptions, Progress, ProgressNote, Question, QuestionOption, ResponseFormat, SchemaObject, Source, Stats, StoredModel, SummarizeOptions, SummaryProgress, Token, TokenizeOptions, Verdict
+  ModelInfo, Profile, ProfileOptions, Progress, ProgressNote, Question, QuestionOption, ResponseFormat, SchemaObject, Source, Stats, StoredModel, SummarizeOptions, SummaryProgress, Token, TokenizeOptions, TurnOptions, Verdict
 } from './types.js'
 export type {
   ChatCompletion, ChatCompletionChoice, ChatCompletionChunk, ChatCompletionChunkChoice,

@@ -330,6 +330,13 @@ export interface DeviceLoss {
 export interface Message {
   role: 'system' | 'user' | 'assistant'
   content: string
+  /**
+   * Only for the last message, of the role `assistant`, which must not be empty: whether the answer
+   * begins with it. The model goes on after that text, and the generation is the rest, without it.
+   * There is no reasoning then, and no `responseFormat`. `bad-option` (`prefix`) if the model's chat template cannot do it.
+   * Default `false`.
+   */
+  prefix?: boolean
 }
 
 /**
@@ -338,11 +345,23 @@ export interface Message {
  */
 export type Input = string | readonly Message[] | Uint32Array
 
-/** Options of `model.createChat`. A name that is not listed is `bad-option`. */
-export interface ChatOptions {
+/**
+ * Options of `generate` that a chat keeps for its turns. A `responseFormat` is for one turn: a saved chat
+ * could not keep a schema object.
+ */
+export type ChatDefaults = Omit<GenerateOptions, 'signal' | 'raw' | 'special' | 'responseFormat'>
+
+/**
+ * Options of `model.createChat`. Those of `generate` hold for every turn that is not given others. A
+ * name that is not listed is `bad-option`.
+ */
+export interface ChatOptions extends ChatDefaults {
   /** A system message, which comes before all others. Default: none. */
   system?: string
-  /** Messages that were said already. Default: none. */
+  /**
+   * Messages that were said already. If the last one is an answer, `chat.continue()` lets it go on,
+   * whether it has a `prefix` or not. Default: none.
+   */
   messages?: readonly Message[]
   /**
    * How to go on when the conversation gets too long for the context. `error` (default): `send`
@@ -370,7 +389,7 @@ export interface TokenizeOptions extends AbortOptions {
   special?: boolean
 }
 
-/** Options of `model.generate` and `chat.send`. A name that is not listed is `bad-option`. */
+/** Options of `model.generate`, and of the turns of a chat. A name that is not listed is `bad-option`. */
 export interface GenerateOptions {
   /**
    * The most tokens of reasoning and answer together. At least 1; default: as many as the context
@@ -494,6 +513,18 @@ export type JsonSchema = boolean | { readonly [keyword: string]: unknown }
 export type SchemaObject =
   | { readonly '~standard': { readonly jsonSchema: { readonly input: (options: { target: 'draft-2020-12' }) => Record<string, unknown> } } }
   | { readonly toJSONSchema: () => unknown }
+
+/**
+ * Options of the turns of a chat. Those that are absent or undefined are the chat's own. A name that
+ * is not listed is `bad-option`.
+ */
+export interface TurnOptions extends GenerateOptions {
+  /**
+   * The text with which the answer begins, not empty. The model goes on after it, without
+   * reasoning, and without a `responseFormat`. The generation is the rest; the answer in the conversation has both. Default: none.
+   */
+  prefix?: string
+}
 
 /**
  * Options of `model.summarize`. The options of `generate` hold for every prompt of a summary,

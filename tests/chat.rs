@@ -494,6 +494,68 @@ fn reasoning_is_switched_where_the_template_can() {
     assert_eq!(prompt(&given("{{ messages[0].content }}"), None).unwrap().begins, None);
 }
 
+/// An answer that is begun has the text that the template writes before an answer and the beginning,
+/// without what comes after an answer.
+#[test]
+fn an_answer_that_is_begun_ends_where_it_goes_on() {
+    let chat = [
+        says(Role::User, "a"),
+        says(Role::Assistant, "b"),
+        says(Role::User, "Is it warm?"),
+        says(Role::Assistant, "It is"),
+    ];
+    let (messages, answer) = (&chat[..3], "It is");
+    let check = |name: &str, tokenizer: &Tokenizer, template: &Template| {
+        let begun = template.prompt_begun(tokenizer, messages, answer, None).unwrap();
+        assert_eq!(begun.begins, Some(Channel::Answer));
+        let inputs = Inputs { add_generation_prompt: false, ..template.inputs(&chat, None) };
+        let closed = template.render(&inputs).unwrap();
+        let rest = closed.text().strip_prefix(begun.marked.text());
+        assert!(rest.is_some(), "{name}: {:?}, {:?}", begun.marked.text(), closed.text());
+        assert!(begun.marked.text().ends_with(answer), "{name}");
+        // No text of it becomes a special token.
+        let special = |text: &str| {
+            let ids = template.tokens_begun(tokenizer, messages, text).unwrap();
+            ids.into_iter().filter(|&id| tokenizer.special_text(id).is_some()).collect::<Vec<_>>()
+        };
+        for said in hostile() {
+            assert_eq!(special(&said), special(answer), "{name}: {said:?}");
+        }
+    };
+    for name in FRAMES {
+        let (_, tokenizer, template) = framed(name);
+        check(name, &tokenizer, &template);
+    }
+    let (_, tokenizer) = model_of(&with_special("llama"));
+    let plain = fs::read_to_string(path("tests/data/chat/templates/plain.jinja")).unwrap();
+    check("plain", &tokenizer, &given(&plain));
+    // The answer follows the question directly, behind a space.
+    let direct = "{% for m in messages %}{{ '[USER]' + m.content + '</t>' if m.role == 'user' else \
+                  ' ' + m.content + '</s>' }}{% endfor %}";
+    check("direct", &tokenizer, &given(direct));
+    // An answer has another beginning than the prompt of one.
+    let turns = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<end>{% endfor %}";
+    let always =
+        given(&format!("{turns}{{{{ '<|assistant|><think>\\n' if add_generation_prompt }}}}"));
+    let begun = always.prompt_begun(&tokenizer, messages, answer, None).unwrap();
+    let ends = "<|assistant|><think>\n\n</think>\n\nIt is";
+    assert!(begun.marked.text().ends_with(ends), "{:?}", begun.marked.text());
+    assert_eq!(begun.begins, Some(Channel::Answer));
+    let closes = tokenizer.special("</think>").unwrap();
+    assert!(always.tokens_begun(&tokenizer, messages, answer).unwrap().contains(&closes));
+
+    // Nothing that the template writes comes before an answer, or it writes no answers.
+    for source in [turns, "{{ messages[0].content }}"] {
+        let found = given(source).prompt_begun(&tokenizer, messages, answer, None);
+        assert_error(found, "bad-option", &["prefix", "template"]);
+    }
+    let Some(folder) = families_templates() else { return };
+    for name in ["qwen3", "chatml", "falcon3", "llama3"] {
+        let file = folder.join(format!("{name}.jinja"));
+        check(name, &tokenizer, &given(&fs::read_to_string(file).unwrap()));
+    }
+}
+
 /// A template is hostile until it has run.
 #[test]
 fn templates_that_cannot_run_are_refused() {

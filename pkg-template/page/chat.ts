@@ -1,8 +1,12 @@
 import { badOption, checkMessages, checkOptions, checkSignal, checkText, signalOf } from '../check.js'
 import { unlessAborted } from './abort.js'
+import { fetched } from '../error.js'
 import { Generation } from '../generation.js'
 import type { Start } from '../generation.js'
-import type { AbortOptions, ChatOptions, GenerateOptions, Message, Stats, Token } from '../types.js'
+import { copies, firstSaid, without } from './said.js'
+import type {
+  AbortOptions, ChatDefaults, ChatOptions, GenerateOptions, Message, TurnOptions
+} from '../types.js'
 
 /** The part of a model that a chat needs. */
 export interface ChatModel {
@@ -19,51 +23,71 @@ export interface ChatModel {
   contextLength: number
 }
 
-/** The least share of the context for an answer, unless fewer tokens are wanted. */
-const ANSWER_SHARE = 1 / 4
-/**
- * If turns have to be left out, the others may fill this share of the context. Then the next turns
- * find room without leaving out more, and the KV cache still has everything before them.
- */
-const KEPT_SHARE = 1 / 2
-
-/** A question and its answer. */
-interface Exchange {
-  user: Message
-  answer?: Message
-}
+/** The names of the options that a chat keeps for its turns. */
+export const DEFAULTS = Object.keys({
+  maxTokens: 0, thinking: 0, maxThinkingTokens: 0, temperature: 0, topK: 0, topP: 0, minP: 0,
+  repeatPenalty: 0, presencePenalty: 0, frequencyPenalty: 0, logitBias: 0, logprobs: 0, seed: 0, stop: 0,
+  promptLookup: 0
+} satisfies Record<keyof ChatDefaults, 0>)
 
 /** The saved form of a chat, as JSON, without its keys and values. */
 interface Note {
+  /** The messages with which the chat was created. */
   before: readonly Message[]
-  /** Questions and answers, in turn. */
+  /** All messages. */
   said: readonly Message[]
   dropped: number
   overflow: NonNullable<ChatOptions['overflow']>
+  defaults: ChatDefaults
+}
+
+/** What is asked of the model in one turn. */
+interface Turn {
+  /** The conversation up to where the answer begins. Called when the turn's run begins. */
+  input: () => Message[]
+  /** The beginning of the answer. Called after `input`. */
+  begun: () => string
+  /**
+   * Puts the whole answer into the conversation; undefined if there is none. `isStopped` says that
+   * it was stopped. Returns whether the answer is kept.
+   */
+  end: (answer: string | undefined, isStopped: boolean) => boolean
 }
 
 /**
  * A conversation. Its beginning stays computed on the GPU, so that each turn computes only its new
  * tokens. Made by `model.createChat()`.
+ *
+ * Turns wait for those before them. If one is given options that are no object, it throws
+ * `bad-option`. Any other failure rejects the readers of its answer: `bad-option` for a wrong
+ * option, `context-full` if the conversation is too long, `bad-template`, `device-lost`,
+ * `disposed`. A turn that fails changes nothing in the conversation.
  */
 export class Chat {
   #model: ChatModel
   #overflow: NonNullable<ChatOptions['overflow']>
+  #defaults: ChatDefaults
   /** How many messages after the system's are left out. */
   #dropped = 0
   /** The messages with which the conversation was created. */
   #before: readonly Message[]
-  #exchanges: Exchange[] = []
+  /** All messages, each an object of its own. */
+  #said: Message[]
+  /** The messages whose answers have not come yet. Without an answer they are forgotten. */
+  #open = new Set<Message>()
   /** The end of the last answer. */
   #last: Promise<unknown> = Promise.resolve()
 
   /** @internal */
   constructor(
-    model: ChatModel, before: readonly Message[], overflow: ChatOptions['overflow'] = 'error'
+    model: ChatModel, before: readonly Message[], overflow: ChatOptions['overflow'] = 'error',
+    defaults: ChatDefaults = {}, said = before
   ) {
     this.#model = model
     this.#before = before
     this.#overflow = overflow
+    this.#defaults = defaults
+    this.#said = copies(said)
   }
 
   /**
@@ -71,40 +95,107 @@ export class Chat {
    * Messages that the model does not see any more, because of `overflow: 'slide'`, are included.
    */
   get messages(): Message[] {
-    return [...this.#before, ...this.#exchanges.flatMap(said)].map(message => ({ ...message }))
+    return copies(this.#said)
   }
 
   /**
    * Sends a message and generates the answer.
    *
-   * When the answer ends, it becomes part of the conversation. If it was stopped, the text so far
-   * becomes part of it. The reasoning does not, so the model does not see it again. If an answer
-   * failed, or was stopped before its first text, its message is forgotten. A second call waits for
-   * the first.
+   * When the answer ends, it becomes part of the conversation, with its `prefix`. If it was stopped,
+   * the text so far becomes part of it. The reasoning does not, so the model does not see it again.
+   * If an answer failed, or was stopped before its first text, its message is forgotten.
    *
-   * Throws `bad-option` for a text that is no string and for options that are no object. Any other
-   * failure rejects the readers of the answer: `bad-option` for a wrong option, `context-full` if
-   * the conversation is too long, `device-lost`, `disposed`.
+   * Throws `bad-option` for a text that is no string; see `Chat` for other failures.
    */
-  send(text: string, options: GenerateOptions = {}): Generation {
+  send(text: string, options: TurnOptions = {}): Generation {
     checkText('text', text)
+    return this.#ask({ role: 'user', content: text }, this.#said.length, options)
+  }
+
+  /**
+   * Answers the last message of the user again. The new answer replaces the old one when it has
+   * ended. If it fails or is stopped, the old answer stays. If there is no answer yet, as in a chat
+   * that was created with a question, this generates it.
+   *
+   * Throws `bad-option` if the conversation does not end with a message of the user or an answer to
+   * one; see `Chat` for other failures.
+   */
+  regenerate(options: TurnOptions = {}): Generation {
+    const user = this.#said.at(this.#said.at(-1)?.role === 'assistant' ? -2 : -1)
+    if (user?.role !== 'user') throw badOption('regenerate', 'there is no message to answer again')
+    return this.#turn(options, prefix => ({
+      input: () => {
+        if (!this.#said.includes(user)) throw badOption('regenerate', 'its message is forgotten')
+        return this.#until(user)
+      },
+      begun: () => prefix,
+      end: (content, isStopped) => {
+        const next = this.#said.indexOf(user) + 1
+        if (!content || isStopped || !next) return false
+        const old = Number(this.#said[next]?.role === 'assistant')
+        this.#said.splice(next, old, { role: 'assistant', content })
+        return true
+      }
+    }))
+  }
+
+  /**
+   * Replaces the text of the message at `index` in `messages`.
+   *
+   * For a message of the user, everything after it is dropped, and it is answered again: the
+   * returned generation is the answer. If that fails, or is stopped before its first text, the
+   * conversation is as before. For an answer, everything after it is dropped too, and nothing is
+   * generated: `continue()` lets it go on, `send()` asks the next question. For a message of the
+   * system, everything else stays. The model sees the new text from the next turn on.
+   *
+   * Messages whose answers have not come yet are dropped for good, although their answers go on.
+   *
+   * Throws `bad-option` for an index without a message and for a text that is no string; see `Chat`
+   * for other failures.
+   */
+  edit(index: number, content: string, options: TurnOptions = {}): Generation | undefined {
+    checkText('content', content)
     checkOptions(options)
-    const { signal, ...rest } = options
-    checkSignal(signal)
-    const exchange: Exchange = { user: { role: 'user', content: text } }
-    this.#exchanges.push(exchange)
-    let dropped = 0
-    const input = async () => {
-      const seen = await this.#seen(this.#until(exchange), rest)
-      dropped = seen.dropped
-      return seen.messages
-    }
-    const run = this.#model.start(input, rest)
-    return new Generation((onToken, stop) => {
-      const answer = this.#last.then(() => this.#answer(exchange, run, () => dropped, onToken, stop))
-      this.#last = answer.catch(() => {})
-      return answer
-    }, signal)
+    const old = Number.isInteger(index) ? this.#said[index] : undefined
+    if (!old) throw badOption('index', `must be that of one of the ${this.#said.length} messages`)
+    const { role } = old
+    if (role === 'user') return this.#ask({ role, content }, index, options)
+    if (role === 'system') this.#said[index] = { role, content }
+    else this.#cut(index, { role, content })
+    return
+  }
+
+  /**
+   * Lets the last answer go on from where it ended, because it was stopped, or ended by `maxTokens`
+   * or a `stop` text. The generation is the rest; in the conversation, the two are one answer. If
+   * it is stopped, the text so far is added. A model that had ended its answer by itself may end it
+   * again at once.
+   *
+   * Throws `bad-option` if the conversation does not end with an answer; see `Chat` for other
+   * failures.
+   */
+  continue(options: GenerateOptions = {}): Generation {
+    const none = () => badOption('continue', 'there is no answer that could go on')
+    const last = this.#said.at(-1)
+    if (last?.role !== 'assistant' && !this.#open.has(last!)) throw none()
+    let answer: Message
+    return this.#turn(options, () => ({
+      input: () => {
+        const index = this.#said.indexOf(last!) + Number(last!.role === 'user')
+        const found = this.#said[index]
+        if (found?.role !== 'assistant') throw none()
+        answer = found
+        return this.#said.slice(0, index)
+      },
+      // A character of which only some tokens came is generated again.
+      begun: () => answer.content.replace(/\uFFFD+$/, ''),
+      end: content => {
+        const index = this.#said.indexOf(answer)
+        if (!content || index < 0) return false
+        this.#said[index] = { role: 'assistant', content }
+        return true
+      }
+    }), true)
   }
 
   /**
@@ -118,10 +209,11 @@ export class Chat {
   async save(options: AbortOptions = {}): Promise<Blob> {
     const signal = signalOf(options)
     await unlessAborted(signal, () => this.#last)
-    const said = this.#answered()
-    const before = this.#before
-    const note: Note = { before, said, dropped: this.#dropped, overflow: this.#overflow }
-    return this.#model.save(without([...before, ...said], this.#dropped), JSON.stringify(note), signal)
+    const note: Note = {
+      before: this.#before, said: this.#answered(), dropped: this.#dropped, overflow: this.#overflow,
+      defaults: this.#defaults
+    }
+    return this.#model.save(without(note.said, this.#dropped), JSON.stringify(note), signal)
   }
 
   /**
@@ -129,19 +221,16 @@ export class Chat {
    * @internal
    */
   static restored(model: ChatModel, note: string): Chat {
-    const { before, said, dropped, overflow } = read(note)
-    const chat = new Chat(model, before, overflow)
+    const { before, said, dropped, overflow, defaults } = read(note)
+    const chat = new Chat(model, before, overflow, defaults, said)
     chat.#dropped = dropped
-    for (let index = 0; index + 1 < said.length; index += 2) {
-      chat.#exchanges.push({ user: said[index]!, answer: said[index + 1]! })
-    }
     return chat
   }
 
   /** Forgets everything except the messages with which the chat was created. */
   reset(): void {
     this.#dropped = 0
-    this.#exchanges = []
+    this.#said = copies(this.#before)
   }
 
   /**
@@ -149,105 +238,123 @@ export class Chat {
    * is not copied.
    */
   fork(): Chat {
-    const chat = new Chat(this.#model, this.#before, this.#overflow)
+    const said = this.#answered()
+    const chat = new Chat(this.#model, this.#before, this.#overflow, this.#defaults, said)
     chat.#dropped = this.#dropped
-    chat.#exchanges = this.#exchanges.filter(exchange => exchange.answer)
     return chat
   }
 
-  async #answer(
-    exchange: Exchange, run: Start, dropped: () => number, onToken: (token: Token) => void,
-    stop: AbortSignal
-  ): Promise<Stats> {
-    let content = ''
-    try {
-      const stats = await run(token => {
-        // Text that comes after the stop is not shown.
-        if (!stop.aborted && token.channel === 'answer') content += token.text
-        onToken(token)
-      }, stop)
-      return this.#overflow === 'slide' ? { ...stats, droppedMessages: dropped() } : stats
-    } catch (error) {
-      content = ''
-      throw error
-    } finally {
-      if (!content) this.#exchanges = this.#exchanges.filter(other => other !== exchange)
-      // After a reset the exchange is in no conversation.
-      else if (this.#exchanges.includes(exchange)) {
-        exchange.answer = { role: 'assistant', content }
-        this.#dropped = dropped()
+  /** Puts a message of the user in place of all messages from `index` on, and answers it. */
+  #ask(user: Message, index: number, options: TurnOptions): Generation {
+    const wasDropped = this.#dropped
+    return this.#turn(options, prefix => {
+      const old = this.#cut(index, user).filter(message => !this.#open.has(message))
+      this.#open.add(user)
+      return {
+        input: () => this.#until(user),
+        begun: () => prefix,
+        end: content => {
+          this.#open.delete(user)
+          const at = this.#said.indexOf(user)
+          // After a reset the message is in no conversation.
+          if (at < 0) return false
+          if (content) {
+            this.#said.splice(at + 1, 0, { role: 'assistant', content })
+            return true
+          }
+          this.#said.splice(at, 1, ...old)
+          if (old.length) this.#dropped = wasDropped
+          return false
+        }
       }
-    }
+    })
+  }
+
+  /** Puts a message in place of all from `index` on. Returns these. */
+  #cut(index: number, message: Message): Message[] {
+    // Messages that are left out may have room again.
+    if (index < firstSaid(this.#said) + this.#dropped) this.#dropped = 0
+    return this.#said.splice(index, Infinity, message)
   }
 
   /**
-   * For a conversation that ends with a question: the messages that the model sees of it, and how
-   * many are left out.
+   * Generates the answer of a turn, after those before it. `begin` gets the `prefix` and makes the
+   * turn, once the options are checked. `isBegun` says that the answer is begun without a prefix.
    */
-  async #seen(
-    messages: Message[], { maxTokens }: GenerateOptions
-  ): Promise<{ messages: Message[], dropped: number }> {
-    if (this.#overflow === 'error') return { messages, dropped: 0 }
-    const { contextLength, count } = this.#model
-    let dropped = this.#dropped
-    let seen = without(messages, dropped)
-    let tokens = await count(seen)
-    // The crate refuses a wrong `maxTokens`, so no turn is left out because of it.
-    const wanted = Number.isInteger(maxTokens) ? Number(maxTokens) : Infinity
-    const answer = Math.min(wanted, contextLength * ANSWER_SHARE)
-    if (tokens + answer <= contextLength) return { messages: seen, dropped }
-    for (const [index, { role }] of messages.slice(firstSaid(messages)).entries()) {
-      if (role !== 'user' || index <= dropped) continue
-      seen = without(messages, index)
-      tokens = await count(seen)
-      // A message that is too long by itself fails. The chat keeps the turns before it.
-      if (tokens <= contextLength) dropped = index
-      if (tokens <= contextLength * KEPT_SHARE) break
+  #turn(options: TurnOptions, begin: (prefix: string) => Turn, isBegun = false): Generation {
+    checkOptions(options)
+    // An absent option and one that is undefined are the same.
+    const given = Object.entries(options).filter(([, value]) => value !== undefined)
+    const { signal, prefix, ...rest }: TurnOptions = Object.fromEntries(given)
+    checkSignal(signal)
+    if (prefix !== undefined) checkText('prefix', prefix)
+    if (isBegun && prefix !== undefined) throw badOption('prefix', 'the answer is begun already')
+    const merged: GenerateOptions = { ...this.#defaults, ...rest }
+    // There is no reasoning before an answer that is begun.
+    if (isBegun || prefix !== undefined) merged.thinking = rest.thinking
+    const turn = begin(prefix ?? '')
+    let dropped = 0
+    const input = async () => {
+      const messages = turn.input()
+      const content = turn.begun()
+      if (content || prefix !== undefined) messages.push({ role: 'assistant', content, prefix: true })
+      if (this.#overflow === 'error') return messages
+      const { seen } = await fetched(() => import('./slide.js'))
+      const left = await seen(this.#model, messages, this.#dropped, merged)
+      dropped = left.dropped
+      return left.messages
     }
-    return { messages: seen, dropped }
+    const run = this.#model.start(input, merged)
+    return new Generation((onToken, stop) => {
+      const answer = this.#last.then(async () => {
+        let text = ''
+        let hasFailed = true
+        try {
+          const stats = await run(token => {
+            // Text that comes after the stop is not shown.
+            if (!stop.aborted && token.channel === 'answer') text += token.text
+            onToken(token)
+          }, stop)
+          hasFailed = false
+          return this.#overflow === 'slide' ? { ...stats, droppedMessages: dropped } : stats
+        } finally {
+          // A model may find that the beginning is the whole answer.
+          const isNone = hasFailed || (stop.aborted && !text)
+          const isKept = turn.end(isNone ? undefined : turn.begun() + text, stop.aborted)
+          if (isKept) this.#dropped = dropped
+        }
+      })
+      this.#last = answer.catch(() => {})
+      return answer
+    }, signal)
   }
 
   /**
    * The conversation up to a question. Earlier questions without an answer have failed and are left
-   * out.
+   * out. If a reset has removed the question, it comes after all others.
    */
-  #until(exchange: Exchange): Message[] {
-    const earlier = Math.max(0, this.#exchanges.indexOf(exchange))
-    return [...this.#before, ...this.#answered(earlier), exchange.user]
+  #until(user: Message): Message[] {
+    const earlier = this.#said.indexOf(user)
+    return [...this.#answered(earlier < 0 ? undefined : earlier), user]
   }
 
-  /** The questions that have an answer, with their answers, among the first `count` exchanges. */
-  #answered(count = this.#exchanges.length): Message[] {
-    return this.#exchanges.slice(0, count).filter(({ answer }) => answer).flatMap(said)
+  /** Those of the first `count` messages that do not wait for their answers. */
+  #answered(count?: number): Message[] {
+    return this.#said.slice(0, count).filter(message => !this.#open.has(message))
   }
-}
-
-/** The index of the first message that is not of the system. */
-function firstSaid(messages: readonly Message[]): number {
-  const first = messages.findIndex(({ role }) => role !== 'system')
-  return first < 0 ? messages.length : first
-}
-
-/** The messages, without the first `dropped` after the system's. */
-function without(messages: readonly Message[], dropped: number): Message[] {
-  const first = firstSaid(messages)
-  return [...messages.slice(0, first), ...messages.slice(first + dropped)]
 }
 
 /** Reads a note. It may be written by anyone, so everything in it is checked. */
 function read(note: string): Note {
   try {
-    const { before, said, dropped, overflow } = JSON.parse(note) as Note
+    const { before, said, dropped, overflow, defaults } = JSON.parse(note) as Note
     checkMessages(before)
     checkMessages(said)
-    const inTurn = said.every(({ role }, index) => role === (index % 2 ? 'assistant' : 'user'))
-    const isCount = Number.isInteger(dropped) && dropped >= 0 && dropped <= before.length + said.length
-    const overflows = overflow === 'error' || overflow === 'slide'
-    if (inTurn && said.length % 2 === 0 && isCount && overflows) {
-      return { before, said, dropped, overflow }
+    checkOptions(defaults, DEFAULTS)
+    const isCount = Number.isInteger(dropped) && dropped >= 0 && dropped <= said.length
+    if (isCount && (overflow === 'error' || overflow === 'slide')) {
+      return { before: copies(before), said, dropped, overflow, defaults }
     }
   } catch { /* It is no note. */ }
   throw badOption('chat', 'is damaged')
 }
-
-const said = ({ user, answer }: Exchange): Message[] => answer ? [user, answer] : [user]

@@ -4,8 +4,9 @@ import { abortOf, unlessAborted } from './abort.js'
 import { availability, isBrowser, NO_BROWSER } from './availability.js'
 import { cache, persistOnce } from './cache.js'
 import type { ModelCache } from './cache.js'
-import { Chat } from './chat.js'
+import { Chat, DEFAULTS } from './chat.js'
 import type { ChatModel } from './chat.js'
+import { copies } from './said.js'
 import {
   badOption, checkBoolean, checkChoice, checkCount, checkLoad, checkMessages, checkOptions, checkSignal,
   checkText, report, signalOf
@@ -212,16 +213,19 @@ export class BitNet {
     await unlessAborted(signal, () => run(() => {}, signal ?? new AbortController().signal))
   }
 
-  /** Begins a conversation. Throws `bad-option` for wrong options. */
+  /**
+   * Begins a conversation. Throws `bad-option` for wrong options. The values of those that are kept
+   * for its turns are checked in the first turn.
+   */
   createChat(options: ChatOptions = {}): Chat {
-    checkOptions(options, ['system', 'messages', 'overflow'])
-    const { system, messages = [], overflow = 'error' } = options
+    checkOptions(options, ['system', 'messages', 'overflow', ...DEFAULTS])
+    const { system, messages = [], overflow = 'error', ...defaults } = options
     checkChoice('overflow', overflow, ['error', 'slide'])
     if (system !== undefined) checkText('system', system)
     checkMessages(messages)
-    const before: Message[] = messages.map(({ role, content }) => ({ role, content }))
+    const before = copies(messages)
     if (system !== undefined) before.unshift({ role: 'system', content: system })
-    return new Chat(this.#chatModel(), before, overflow)
+    return new Chat(this.#chatModel(), before, overflow, defaults)
   }
 
   /**

@@ -80,6 +80,19 @@ impl Marked {
         parts.chain([rest]).filter(|(text, _)| !text.is_empty())
     }
 
+    /// Adds text at the end. `written` says whether it counts as the template's.
+    pub fn push(&mut self, text: &str, written: bool) {
+        let start = self.text.len();
+        self.text += text;
+        if !written || text.is_empty() {
+            return;
+        }
+        match self.written.last_mut().filter(|last| last.end == start) {
+            Some(last) => last.end = self.text.len(),
+            None => self.written.push(start..self.text.len()),
+        }
+    }
+
     /// Whether the first `len` bytes equal those of `other` and have the same origin.
     pub fn shares(&self, other: &Self, len: usize) -> bool {
         let written = |marked: &Self| -> Vec<Range<usize>> {
@@ -94,8 +107,7 @@ impl Marked {
 /// Renders a prompt and marks the ranges that the template wrote.
 ///
 /// Errors: those of [`Budget::render`]; `bad-option` (`messages`) if no character is left for stand-ins.
-pub(super) fn mark(source: &str, inputs: &Inputs) -> Result<Marked> {
-    let mut budget = Budget::new(inputs);
+pub(super) fn mark(source: &str, inputs: &Inputs, budget: &mut Budget) -> Result<Marked> {
     let text = budget.render(source, inputs)?;
     let mut search = Search::new(source, inputs, &text, budget)?;
     let all: Vec<usize> = (0..search.units.len()).collect();
@@ -130,11 +142,16 @@ struct Search<'a> {
     written: Vec<Range<usize>>,
     renderings: usize,
     /// The fuel that is left for renderings. Once it is spent, no more units are found.
-    budget: Budget,
+    budget: &'a mut Budget,
 }
 
 impl<'a> Search<'a> {
-    fn new(source: &'a str, inputs: &'a Inputs, text: &'a str, budget: Budget) -> Result<Self> {
+    fn new(
+        source: &'a str,
+        inputs: &'a Inputs,
+        text: &'a str,
+        budget: &'a mut Budget,
+    ) -> Result<Self> {
         let (roles, others): (Vec<_>, Vec<_>) =
             literals::find(source).into_iter().partition(|literal| {
                 ROLES.contains(

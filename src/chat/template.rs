@@ -3,13 +3,15 @@
 use std::borrow::Cow;
 use std::str::FromStr;
 
+use minijinja::value::Value;
+
 use super::channels::{Channel, Channels};
 use super::frames::{self, Frame};
 use super::guard::guarded;
 use super::literals;
 use super::origin::{Marked, mark};
 use super::record::record;
-use super::render::{Inputs, check};
+use super::render::{Budget, Inputs, check};
 use super::{Message, Role};
 use crate::error::{Error, Result};
 use crate::gguf::Metadata;
@@ -134,12 +136,8 @@ impl Template {
 
     /// The inputs of a conversation that is to be continued.
     pub fn inputs(&self, messages: &[Message], thinking: Option<bool>) -> Inputs {
-        let message = |message: &Message| {
-            let role = message.role.as_str().into();
-            record([("role", role), ("content", message.content.as_str().into())])
-        };
         Inputs {
-            messages: messages.iter().map(message).collect(),
+            messages: messages.iter().map(|one| turn(one.role, &one.content)).collect(),
             thinking,
             add_generation_prompt: true,
             bos: self.bos.clone(),
@@ -152,7 +150,7 @@ impl Template {
     ///
     /// Errors: `bad-template`; `bad-option` (`messages`) if the template refuses the conversation.
     pub fn render(&self, inputs: &Inputs) -> Result<Marked> {
-        mark(&self.source, inputs)
+        mark(&self.source, inputs, &mut Budget::new(inputs))
     }
 
     /// The prompt for the answer to the last of `messages`. `thinking` says whether the model is to
@@ -166,6 +164,92 @@ impl Template {
         tokenizer: &Tokenizer,
         messages: &[Message],
         thinking: Option<bool>,
+    ) -> Result<Prompt> {
+        let inputs = self.inputs(messages, thinking);
+        let mut budget = Budget::new(&inputs);
+        let prompt = self.unchecked(tokenizer, messages, &inputs, &mut budget)?;
+        let begins_reasoning = prompt.begins == Some(Channel::Reasoning);
+        let cannot = |why: &str| Err(Error::BadOption { name: "thinking".into(), why: why.into() });
+        match thinking {
+            Some(true) if !self.thinking && !begins_reasoning => {
+                cannot("this model's template has no such switch")
+            }
+            Some(false) if begins_reasoning => cannot("this model always reasons"),
+            _ => Ok(prompt),
+        }
+    }
+
+    /// The prompt for the rest of an answer that begins with the text `begun`. There is no
+    /// reasoning before it: the template leaves it out if it can, else it ends at once.
+    ///
+    /// Errors: those of [`Template::prompt`] for `messages`; `bad-option`: (`prefix`) if `begun` is
+    /// empty or the template writes no beginning of an answer, (`thinking`) if reasoning is wanted.
+    pub fn prompt_begun(
+        &self,
+        tokenizer: &Tokenizer,
+        messages: &[Message],
+        begun: &str,
+        thinking: Option<bool>,
+    ) -> Result<Prompt> {
+        let bad =
+            |name: &str, why: &str| Err(Error::BadOption { name: name.into(), why: why.into() });
+        if begun.is_empty() {
+            return bad("prefix", "an answer that is begun must not be empty");
+        }
+        if thinking == Some(true) {
+            return bad("thinking", "an answer that is begun has no reasoning before it");
+        }
+        let thinking = self.thinking.then_some(false);
+        let inputs = self.inputs(messages, thinking);
+        let mut budget = Budget::new(&inputs);
+        let mut prompt = self.unchecked(tokenizer, messages, &inputs, &mut budget)?;
+        let text = prompt.marked.text();
+        let Some(between) = self.before_answer(inputs, text, begun, &mut budget) else {
+            let why = "this model's chat template does not write what comes before an answer";
+            return bad("prefix", why);
+        };
+        prompt.marked.push(&between, true);
+        if prompt.begins.replace(Channel::Answer) == Some(Channel::Reasoning) {
+            prompt.marked.push(Channels::CUT, true);
+        }
+        prompt.marked.push(begun, false);
+        Ok(prompt)
+    }
+
+    /// The white space between `prompt` and the answer `begun`; `None` if no answer can follow. One
+    /// can if the template has written something for its sake, or if it writes a given answer
+    /// right behind the same text.
+    fn before_answer(
+        &self,
+        mut inputs: Inputs,
+        prompt: &str,
+        begun: &str,
+        budget: &mut Budget,
+    ) -> Option<String> {
+        inputs.add_generation_prompt = false;
+        let unanswered = budget.render(&self.source, &inputs);
+        // A template may refuse a conversation without an answer.
+        if unanswered.map_or(true, |unanswered| unanswered != prompt) {
+            return Some(String::new());
+        }
+        inputs.messages.push(turn(Role::Assistant, begun));
+        let answered = budget.render(&self.source, &inputs).ok()?;
+        let rest = answered.strip_prefix(prompt)?;
+        if rest.starts_with(begun) {
+            return Some(String::new());
+        }
+        let said = rest.trim_start();
+        said.starts_with(begun.trim()).then(|| rest[..rest.len() - said.len()].into())
+    }
+
+    /// The prompt for the answer to the last of `messages`, which `inputs` have too, however the
+    /// template has taken their `thinking`.
+    fn unchecked(
+        &self,
+        tokenizer: &Tokenizer,
+        messages: &[Message],
+        inputs: &Inputs,
+        budget: &mut Budget,
     ) -> Result<Prompt> {
         let empty = |why: &str| Err(Error::BadOption { name: "prompt".into(), why: why.into() });
         match messages.last() {
@@ -187,7 +271,7 @@ impl Template {
                 return lacks(&format!("`{text}`"));
             }
         }
-        let marked = self.render(&self.inputs(messages, thinking))?;
+        let marked = mark(&self.source, inputs, budget)?;
         let text = marked.text().trim_end();
         let ends_with = |marker: &str| {
             let start = text.len().saturating_sub(marker.len());
@@ -195,18 +279,12 @@ impl Template {
         };
         let begins = match () {
             () if ends_with(Channels::OPEN) => Some(Channel::Reasoning),
-            () if ends_with(Channels::CLOSE) || thinking == Some(false) => Some(Channel::Answer),
+            () if ends_with(Channels::CLOSE) || inputs.thinking == Some(false) => {
+                Some(Channel::Answer)
+            }
             () => None,
         };
-        let begins_reasoning = begins == Some(Channel::Reasoning);
-        let cannot = |why: &str| Err(Error::BadOption { name: "thinking".into(), why: why.into() });
-        match thinking {
-            Some(true) if !self.thinking && !begins_reasoning => {
-                cannot("this model's template has no such switch")
-            }
-            Some(false) if begins_reasoning => cannot("this model always reasons"),
-            _ => Ok(Prompt { marked, begins }),
-        }
+        Ok(Prompt { marked, begins })
     }
 
     /// The tokens of a conversation, ready for the answer.
@@ -214,6 +292,18 @@ impl Template {
     /// Errors: those of [`Template::prompt`].
     pub fn tokens(&self, tokenizer: &Tokenizer, messages: &[Message]) -> Result<Vec<u32>> {
         self.encode(tokenizer, &self.prompt(tokenizer, messages, None)?)
+    }
+
+    /// The tokens of a conversation whose answer begins with the text `begun`, ready for its rest.
+    ///
+    /// Errors: those of [`Template::prompt_begun`].
+    pub fn tokens_begun(
+        &self,
+        tokenizer: &Tokenizer,
+        messages: &[Message],
+        begun: &str,
+    ) -> Result<Vec<u32>> {
+        self.encode(tokenizer, &self.prompt_begun(tokenizer, messages, begun, None)?)
     }
 
     /// The tokens of a prompt. A beginning-of-text token comes first if the model wants one and the
@@ -270,6 +360,11 @@ impl Template {
         let parts: Vec<Part<'_>> = prompt.marked.parts(start).map(part).collect();
         tokenizer.encode_parts_after(before, &parts)
     }
+}
+
+/// A message as templates read it.
+fn turn(role: Role, content: &str) -> Value {
+    record([("role", role.as_str().into()), ("content", content.into())])
 }
 
 /// A part of a prompt for the tokenizer. Only what the template wrote may have special tokens.

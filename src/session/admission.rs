@@ -14,8 +14,8 @@ use super::output::Output;
 use super::room::{MAX_KEPT, MAX_SHARED};
 use super::serve::Running;
 use super::stats::Stats;
-use crate::chat::{Channel, Channels};
-use crate::error::Result;
+use crate::chat::Channels;
+use crate::error::{Error, Result};
 
 impl Session {
     /// Gives a call its room, so that it runs. If something is wrong with the call, answers it with
@@ -106,14 +106,10 @@ impl Session {
         let sequence = self.caches.running(id)?;
         let is_constrained = generation.constraint.is_some();
         let begins = asked.as_ref().map(Conversation::begins);
-        let channels = match begins {
+        let channels = match &asked {
             // This is no chat: all that is generated continues the prompt.
             None => Channels::answer(),
-            Some(Some(Channel::Reasoning)) => Channels::reasoning(),
-            // Markers in the answer are for the constraint.
-            Some(Some(Channel::Answer)) if is_constrained => Channels::answer(),
-            Some(None) if is_constrained && !self.info.thinking => Channels::answer(),
-            Some(_) => Channels::new(),
+            Some(conversation) => conversation.channels(is_constrained, self.info.thinking),
         };
         sequence.conversation = asked;
         generation.output = Output::new(&tokenizer, &ids, channels, &generation.options.stop);
@@ -141,7 +137,17 @@ impl Session {
         call.options.check(self.info.vocab_size)?;
         let ids = match &call.prompt {
             Prompt::Ids(ids) => ids.clone(),
-            Prompt::Chat { messages, thinking } => self.chat_prompt(messages, *thinking)?,
+            Prompt::Chat { messages, begun: None, thinking } => {
+                self.chat_prompt(messages, *thinking)?
+            }
+            // The constraint would hold for the rest alone, and not for the answer.
+            Prompt::Chat { begun: Some(_), .. } if call.options.constraints.is_some() => {
+                let why = "an answer that is begun cannot be held to a format".into();
+                return Err(Error::BadOption { name: "responseFormat".into(), why });
+            }
+            Prompt::Chat { messages, begun: Some(begun), thinking } => {
+                self.begun_prompt(messages, begun, *thinking)?
+            }
         };
         self.check_prompt(&ids)?;
         // The keys and values of the last token need no room in the cache.

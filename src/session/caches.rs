@@ -3,11 +3,11 @@
 //! A sequence keeps its range after its generation. So a sequence that continues it computes only
 //! its new tokens. If there is no room, the least recently used sequence gives up its range.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::conversation::Conversation;
-use crate::chat::Message;
 use crate::error::{Error, Result};
 
 /// A new sequence takes the range of one that begins alike, if that one loses fewer tokens than
@@ -170,13 +170,13 @@ impl Caches {
         self.all.insert(id, sequence);
     }
 
-    /// The sequence whose conversation shares most messages with `messages`, from the first one on.
-    pub(super) fn conversing(&self, messages: &[Message]) -> Option<&Cached> {
-        let shared = |cached: &&Cached| {
-            let conversation = cached.conversation.as_ref();
-            (conversation.map(|before| before.shared_messages(messages)), cached.used)
-        };
-        self.all.values().filter(|cached| cached.conversation.is_some()).max_by_key(shared)
+    /// The conversations with their tokens, those of prompt and answer. The one that was used last
+    /// comes first.
+    pub(super) fn conversations(&self) -> impl DoubleEndedIterator<Item = (&Conversation, &[u32])> {
+        let mut all: Vec<&Cached> = self.all.values().collect();
+        all.sort_by_key(|cached| Reverse(cached.used));
+        all.into_iter()
+            .filter_map(|cached| Some((cached.conversation.as_ref()?, &cached.tokens[..])))
     }
 
     /// For the idle sequence that holds most of `ids`: where it begins in the KV cache, and how

@@ -22,11 +22,14 @@ use crate::error::{Error, Result};
 pub enum Prompt {
     /// These tokens.
     Ids(Vec<u32>),
-    /// A conversation that ends with a message of the user; see
-    /// [`Session::chat_prompt`](super::loaded::Session::chat_prompt).
+    /// A conversation that ends with a message of the user, or with an answer that is to go on; see
+    /// [`Session::chat_prompt`](super::loaded::Session::chat_prompt) and
+    /// [`Session::begun_prompt`](super::loaded::Session::begun_prompt).
     Chat {
-        /// Its messages.
+        /// Its messages up to the one that is answered.
         messages: Vec<Message>,
+        /// The text with which the answer begins; it is not generated again.
+        begun: Option<String>,
         /// Whether the model is to reason first; with `None`, its template decides.
         thinking: Option<bool>,
     },

@@ -1,13 +1,17 @@
 //! The prompt of a conversation, in which earlier answers keep their tokens.
 
-use crate::chat::{Channel, Message, Prompt, Role, Template};
+use super::output::Output;
+use crate::chat::{Channel, Channels, Message, Prompt, Role, Template};
+use crate::compute::Choice;
 use crate::error::Result;
-use crate::tokenizer::{TextStream, Tokenizer};
+use crate::tokenizer::{Part, Special, TextStream, Tokenizer};
 
 /// A conversation and its prompt.
 #[derive(Clone)]
 pub(super) struct Conversation {
     messages: Vec<Message>,
+    /// The text with which the answer begins, if the prompt has that too.
+    begun: Option<String>,
     /// The prompt as text.
     pub(super) text: Prompt,
     /// The tokens of the prompt.
@@ -26,9 +30,10 @@ pub(super) struct PastAnswer {
 }
 
 impl Conversation {
-    /// The prompt of `messages`. If it continues the conversation `before`, whose prompt and answer
-    /// are `tokens`, its answers keep the tokens in which they were generated. If an answer were
-    /// encoded again, it might get other tokens, and everything after it would be computed again.
+    /// The prompt of `messages`, and of the beginning of the answer to them if that is `begun`. If
+    /// it continues the conversation `before`, whose prompt and answer are `tokens`, its answers
+    /// keep the tokens in which they were generated. If an answer were encoded again, it might get
+    /// other tokens, and everything after it would be computed again.
     ///
     /// The prompts' texts decide whether one continues the other. A template may write an earlier
     /// answer in another way than it was generated, such as without its reasoning. Then the prompts
@@ -37,10 +42,14 @@ impl Conversation {
         tokenizer: &Tokenizer,
         template: &Template,
         messages: &[Message],
+        begun: Option<&str>,
         thinking: Option<bool>,
         before: Option<(&Self, &[u32])>,
     ) -> Result<Self> {
-        let text = template.prompt(tokenizer, messages, thinking)?;
+        let text = match begun {
+            None => template.prompt(tokenizer, messages, thinking)?,
+            Some(begun) => template.prompt_begun(tokenizer, messages, begun, thinking)?,
+        };
         let answers = match before {
             Some((before, tokens)) => before.shared(tokenizer, messages, &text, tokens),
             None => Vec::new(),
@@ -53,7 +62,66 @@ impl Conversation {
             }
             _ => template.encode(tokenizer, &text)?,
         };
-        Ok(Self { messages: messages.to_vec(), text, prompt, answers })
+        let begun = begun.map(Into::into);
+        Ok(Self { messages: messages.to_vec(), begun, text, prompt, answers })
+    }
+
+    /// The prompt in which the answer to `messages` goes on that was generated after this one, up
+    /// to the text `begun`. `tokens` are this prompt and that answer. The answer keeps them, those
+    /// of its reasoning too. `begun` may end within a token, as an answer does that a stop text
+    /// has ended. `None` if another answer was generated.
+    pub(super) fn going_on(
+        &self,
+        tokenizer: &Tokenizer,
+        messages: &[Message],
+        begun: &str,
+        tokens: &[u32],
+    ) -> Option<Self> {
+        let given = tokens.strip_prefix(self.prompt.as_slice())?;
+        let rest = begun.strip_prefix(self.begun.as_deref().unwrap_or_default())?;
+        if self.messages != messages {
+            return None;
+        }
+        let mut output = Output::new(tokenizer, &self.prompt, self.channels(false, true), &[]);
+        let (mut answer, mut reasons) = (String::new(), false);
+        // The tokens after the prompt that are kept, and the bytes of the answer that they are.
+        let (mut kept, mut bytes) = (0, 0);
+        for (i, &id) in given.iter().enumerate() {
+            if bytes == rest.len() {
+                break;
+            }
+            for token in output.push(tokenizer, Choice::from(id)).ok()?.0 {
+                match token.channel {
+                    Channel::Reasoning => reasons = true,
+                    Channel::Answer => answer += &token.text,
+                }
+            }
+            if !rest.starts_with(&answer) {
+                if !answer.starts_with(rest) {
+                    return None;
+                }
+                break;
+            }
+            if answer.len() > bytes && output.is_whole() {
+                (kept, bytes) = (i + 1, answer.len());
+            }
+        }
+        if kept == 0 && !rest.is_empty() {
+            return None;
+        }
+        let mut prompt = [&self.prompt, &given[..kept]].concat();
+        let part = Part { text: &rest[bytes..], special: Special::None };
+        prompt.extend(tokenizer.encode_parts_after(&prompt, &[part]).ok()?);
+        let mut text = self.text.clone();
+        if reasons {
+            // A later prompt is without the reasoning. This keeps it from taking these tokens.
+            text.marked.push(Channels::OPEN, false);
+        }
+        text.marked.push(rest, false);
+        text.begins = Some(Channel::Answer);
+        let begun = Some(begun.into());
+        let (messages, answers) = (self.messages.clone(), self.answers.clone());
+        Some(Self { messages, begun, text, prompt, answers })
     }
 
     /// How many of the first `messages` this conversation also has.
@@ -64,6 +132,30 @@ impl Conversation {
     /// How the answer begins; `None` if the model decides.
     pub(super) fn begins(&self) -> Option<Channel> {
         self.text.begins
+    }
+
+    /// The channels of what is generated after the prompt. `thinks` says that the template has a
+    /// switch for reasoning.
+    pub(super) fn channels(&self, is_constrained: bool, thinks: bool) -> Channels {
+        match self.text.begins {
+            _ if self.begun.is_some() => Channels::answer(),
+            Some(Channel::Reasoning) => Channels::reasoning(),
+            // Markers in the answer are for the constraint.
+            Some(Channel::Answer) if is_constrained => Channels::answer(),
+            None if is_constrained && !thinks => Channels::answer(),
+            _ => Channels::new(),
+        }
+    }
+
+    /// Whether the next of `messages` is the answer that was generated after this prompt. `tokens`
+    /// are the prompt and that answer.
+    pub(super) fn is_answered(
+        &self,
+        tokenizer: &Tokenizer,
+        messages: &[Message],
+        tokens: &[u32],
+    ) -> bool {
+        self.answered(tokenizer, messages, tokens).is_some()
     }
 
     /// The generated answers that the new prompt shares with this conversation.
@@ -86,15 +178,17 @@ impl Conversation {
         {
             let rest = &text.marked.text()[prompt..];
             // If a template trims answers, the trimmed text means the generated answer.
-            let content = [answer, answer.trim()].into_iter().find(|text| rest.starts_with(text));
+            let written = [answer, answer.trim_end(), answer.trim()];
+            let content = written.into_iter().find(|text| rest.starts_with(text));
             let end = content.map(|content| (prompt + content.len(), self.prompt.len() + n));
             answers.extend(end.map(|(bytes, tokens)| PastAnswer { bytes, tokens }));
         }
         answers
     }
 
-    /// The answer in `messages`, and how many of the tokens after the prompt it has; `None` if the
-    /// text of `messages` does not begin with the prompt and that answer.
+    /// The answer in `messages` from the prompt's end on, and how many of the tokens after the
+    /// prompt it has; `None` if the text of `messages` does not begin with the prompt and that
+    /// answer.
     fn answered<'a>(
         &self,
         tokenizer: &Tokenizer,
@@ -107,13 +201,14 @@ impl Conversation {
         if answer.role != Role::Assistant {
             return None;
         }
+        let rest = answer.content.strip_prefix(self.begun.as_deref().unwrap_or_default())?;
         let (prompt, given) = tokens.split_at_checked(self.prompt.len())?;
         let mut stream = TextStream::after(prompt);
         let mut text = String::new();
         for (i, &id) in given.iter().enumerate() {
             text += &stream.push(tokenizer, id).ok()?;
-            if text == answer.content {
-                return Some((&answer.content, i + 1));
+            if text == rest {
+                return Some((rest, i + 1));
             }
         }
         None

@@ -199,23 +199,57 @@ impl Session {
         messages: &[Message],
         thinking: Option<bool>,
     ) -> Result<Vec<u32>> {
-        let asked = self.conversation(messages, thinking)?;
-        let prompt = asked.prompt.clone();
-        self.asked = Some(asked);
-        Ok(prompt)
+        let asked = self.conversation(messages, None, thinking)?;
+        Ok(self.ask(asked))
     }
 
-    /// The prompt of a conversation. Answers that were generated here keep their tokens, except in
-    /// a deterministic session, where the messages alone decide.
+    /// The tokens of a conversation whose answer begins with the text `begun` and goes on.
+    ///
+    /// If that answer was generated here, it keeps its tokens, and those of its reasoning. In a
+    /// deterministic session it does not. Without them there is no reasoning before the answer.
+    ///
+    /// Errors: those of [`Template::prompt_begun`].
+    pub fn begun_prompt(
+        &mut self,
+        messages: &[Message],
+        begun: &str,
+        thinking: Option<bool>,
+    ) -> Result<Vec<u32>> {
+        let asked = self.conversation(messages, Some(begun), thinking)?;
+        Ok(self.ask(asked))
+    }
+
+    fn ask(&mut self, asked: Conversation) -> Vec<u32> {
+        let prompt = asked.prompt.clone();
+        self.asked = Some(asked);
+        prompt
+    }
+
+    /// The prompt of a conversation, whose answer may be `begun`. Answers that were generated here
+    /// keep their tokens, except in a deterministic session, where the messages alone decide.
     pub(super) fn conversation(
         &self,
         messages: &[Message],
+        begun: Option<&str>,
         thinking: Option<bool>,
     ) -> Result<Conversation> {
-        let keeps_tokens = self.chunks.grid().is_none();
-        let before = self.caches.conversing(messages).filter(|_| keeps_tokens);
-        let before = before.and_then(|one| Some((one.conversation.as_ref()?, &one.tokens[..])));
-        Conversation::new(&self.tokenizer, self.template()?, messages, thinking, before)
+        let (tokenizer, template) = (&*self.tokenizer, self.template()?);
+        if self.chunks.grid().is_some() {
+            return Conversation::new(tokenizer, template, messages, begun, thinking, None);
+        }
+        if let Some(begun) = begun.filter(|begun| !begun.is_empty() && thinking != Some(true)) {
+            let mut all = self.caches.conversations();
+            let known = all.find_map(|(one, ids)| one.going_on(tokenizer, messages, begun, ids));
+            if let Some(known) = known {
+                return Ok(known);
+            }
+        }
+        // Of two answers to the same message, the one that was kept counts.
+        let before = self.caches.conversations().rev().max_by_key(|(one, tokens)| {
+            let shared = one.shared_messages(messages);
+            (shared, one.is_answered(tokenizer, messages, tokens))
+        });
+        Conversation::new(tokenizer, template, messages, begun, thinking, before)
     }
 
     /// The best rate of the GPU's memory, in GB/s, which is that of a kernel that only reads.

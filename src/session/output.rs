@@ -101,6 +101,11 @@ impl Output {
         Ok((tokens, stopped))
     }
 
+    /// Whether the tokens so far end with a whole character.
+    pub(super) fn is_whole(&self) -> bool {
+        self.text.is_whole()
+    }
+
     /// The channel of the next token, if it is known.
     pub(super) fn channel(&self) -> Channel {
         self.channels.channel()

@@ -73,7 +73,7 @@ impl Session {
         // Sequences may still count as running if a future was dropped.
         self.caches.release_all();
         let messages = with_question(messages);
-        let next = self.conversation(&messages, None)?;
+        let next = self.conversation(&messages, None, None)?;
         let (first, positions) = self.caches.holding(&next.prompt).unwrap_or_default();
         let head = Head {
             model: self.saved_as,
@@ -118,7 +118,7 @@ impl Session {
             return Err(bad(CUT));
         }
         let mut conversation =
-            Conversation::new(&self.tokenizer, self.template()?, &head.messages, None, None)?;
+            Conversation::new(&self.tokenizer, self.template()?, &head.messages, None, None, None)?;
         // If the context has become too short, the next turn fails with an error that says so.
         let n = head.positions;
         let id = match (1..=self.traits.n_ctx).contains(&n) {

@@ -31,6 +31,11 @@ impl TextStream {
         self.last
     }
 
+    /// Whether no part of a character is held back.
+    pub fn is_whole(&self) -> bool {
+        self.held.is_empty()
+    }
+
     /// Adds a token. Gives the text that is complete now, which may be empty.
     ///
     /// Errors: `bad-option` (`ids`) for an id outside the vocabulary.

@@ -112,7 +112,9 @@ impl WasmModel {
         options.session.constraints =
             grammar.map(|grammar| grammar::constraints(grammar, model.tokenizer.n_vocab()));
         let prompt = match Input::parse(&model.tokenizer, &input, options.raw, options.special)? {
-            Input::Chat(messages) => Prompt::Chat { messages, thinking: options.thinking },
+            Input::Chat(messages, begun) => {
+                Prompt::Chat { messages, begun, thinking: options.thinking }
+            }
             Input::Ids(ids) => Prompt::Ids(ids),
         };
         let asked = prompt.clone();
@@ -217,17 +219,18 @@ impl WasmModel {
         #[wasm_bindgen(unchecked_param_type = "string | readonly api.Message[]")] input: JsValue,
     ) -> Result<u32, JsValue> {
         let model = self.model()?;
-        let ids = match input.as_string() {
-            Some(text) => model.tokenizer.encode_text(&text)?,
-            None => match Input::messages_or_ids(&model.tokenizer, "input", &input)? {
-                Input::Ids(ids) => ids,
-                Input::Chat(messages) => {
+        let tokenizer = &model.tokenizer;
+        let count = match input.as_string() {
+            Some(text) => tokenizer.encode_text(&text)?.len(),
+            None => match Input::messages_or_ids(tokenizer, "input", &input)? {
+                Input::Ids(ids) => ids.len(),
+                Input::Chat(messages, begun) => {
                     let template = model.template.as_ref().ok_or_else(no_template)?;
-                    template.tokens(&model.tokenizer, &messages)?
+                    prompt::count(template, tokenizer, &messages, begun.as_deref())?
                 }
             },
         };
-        Ok(ids.len() as u32)
+        Ok(count as u32)
     }
 
     /// The logits after the last of `ids`, one for each token of the vocabulary.
@@ -270,7 +273,7 @@ impl WasmModel {
         note: String,
     ) -> Result<Blob, JsValue> {
         let model = self.model()?;
-        let messages = prompt::messages(&messages)?;
+        let (messages, _) = prompt::messages(&messages)?;
         let mut saved = Gathering::default();
         let mut write = |bytes: &[u8]| saved.push(&Uint8Array::from(bytes));
         model.holder.lease().await?.session()?.save(&messages, &note, &mut write).await?;
@@ -369,8 +372,9 @@ impl Loaded {
     fn count(&self, prompt: &Prompt) -> usize {
         match (prompt, &self.template) {
             (Prompt::Ids(ids), _) => ids.len(),
-            (Prompt::Chat { messages, .. }, Some(template)) => {
-                template.tokens(&self.tokenizer, messages).map_or(0, |ids| ids.len())
+            (Prompt::Chat { messages, begun, .. }, Some(template)) => {
+                let count = prompt::count(template, &self.tokenizer, messages, begun.as_deref());
+                count.unwrap_or_default()
             }
             (Prompt::Chat { .. }, None) => 0,
         }

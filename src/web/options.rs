@@ -294,7 +294,7 @@ impl Fields {
         self.take(name, chosen, &expected)
     }
 
-    fn bool(&mut self, name: &'static str) -> Result<Option<bool>> {
+    pub(super) fn bool(&mut self, name: &'static str) -> Result<Option<bool>> {
         self.take(name, JsValue::as_bool, "true or false")
     }
 

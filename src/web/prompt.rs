@@ -5,14 +5,14 @@ use wasm_bindgen::prelude::*;
 
 use super::error::bad_option;
 use super::options::Fields;
-use crate::chat::{Message, Role};
+use crate::chat::{Message, Role, Template};
 use crate::error::Result;
 use crate::tokenizer::Tokenizer;
 
 /// The input of `generate`.
 pub(super) enum Input {
-    /// A conversation, for the chat template.
-    Chat(Vec<Message>),
+    /// A conversation, for the chat template, and the text with which its answer begins.
+    Chat(Vec<Message>, Option<String>),
     /// Tokens as they are.
     Ids(Vec<u32>),
 }
@@ -31,7 +31,7 @@ impl Input {
             } else if text.is_empty() {
                 Err(bad_option("prompt", "must not be empty"))
             } else {
-                Ok(Self::Chat(vec![Message { role: Role::User, content: text }]))
+                Ok(Self::Chat(vec![Message { role: Role::User, content: text }], None))
             };
         }
         Self::messages_or_ids(tokenizer, "prompt", input)
@@ -47,33 +47,60 @@ impl Input {
             return ids(input, tokenizer.n_vocab()).map(Self::Ids);
         }
         if Array::is_array(input) {
-            let messages = messages(input)?;
+            let (messages, begun) = messages(input)?;
             if messages.is_empty() {
-                return Err(bad_option("messages", "must not be empty"));
+                let why = match &begun {
+                    None => "must not be empty",
+                    Some(_) => "must have a message before the answer that is begun",
+                };
+                return Err(bad_option("messages", why));
             }
-            return Ok(Self::Chat(messages));
+            return Ok(Self::Chat(messages, begun));
         }
         Err(bad_option(name, "must be a string, an array of messages or a Uint32Array of ids"))
     }
 }
 
-/// The messages of an array of `{ role, content }`.
-pub(super) fn messages(input: &JsValue) -> Result<Vec<Message>> {
+/// The number of tokens of a conversation, whose answer may be `begun`.
+pub(super) fn count(
+    template: &Template,
+    tokenizer: &Tokenizer,
+    messages: &[Message],
+    begun: Option<&str>,
+) -> Result<usize> {
+    let ids = match begun {
+        None => template.tokens(tokenizer, messages),
+        Some(begun) => template.tokens_begun(tokenizer, messages, begun),
+    };
+    Ok(ids?.len())
+}
+
+/// The messages of an array of `{ role, content, prefix }`, and the text of the last one by itself
+/// if it has `prefix: true`.
+pub(super) fn messages(input: &JsValue) -> Result<(Vec<Message>, Option<String>)> {
+    let input = Array::from(input);
     let roles = [("system", Role::System), ("user", Role::User), ("assistant", Role::Assistant)];
     let mut messages = Vec::new();
-    for (index, message) in Array::from(input).iter().enumerate() {
+    for (index, message) in input.iter().enumerate() {
         let path = format!("messages[{index}]");
         if !message.is_object() {
             return Err(bad_option(&path, "must be an object with `role` and `content`"));
         }
         let mut fields = Fields::new(path.as_str(), message)?;
         let absent = |name: &str| bad_option(&path, format!("needs a `{name}`"));
-        messages.push(Message {
-            role: fields.one_of("role", &roles)?.ok_or_else(|| absent("role"))?,
-            content: fields.string("content")?.ok_or_else(|| absent("content"))?,
-        });
+        let role = fields.one_of("role", &roles)?.ok_or_else(|| absent("role"))?;
+        let content = fields.string("content")?.ok_or_else(|| absent("content"))?;
+        if fields.bool("prefix")? == Some(true) {
+            if role == Role::Assistant && index + 1 == input.length() as usize {
+                return Ok((messages, Some(content)));
+            }
+            let path = format!("{path}.prefix");
+            let why = "only the last message may begin the answer, as assistant";
+            return Err(bad_option(&path, why));
+        }
+        messages.push(Message { role, content });
     }
-    Ok(messages)
+    Ok((messages, None))
 }
 
 /// The ids of a `Uint32Array`, all of them in the vocabulary.

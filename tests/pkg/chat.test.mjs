@@ -82,7 +82,7 @@ test('a chat is saved when its answers are there, and restored with all that it 
   const said = JSON.parse(note)
   const forged = [
     'no note', 'null', '[]', '{}', { ...said, dropped: -1 }, { ...said, dropped: 99 }, { ...said, dropped: 0.5 },
-    { ...said, overflow: 'wrap' }, { ...said, said: said.said.slice(1) }, { ...said, said: said.said.toReversed() },
+    { ...said, overflow: 'wrap' }, { ...said, said: undefined }, { ...said, defaults: [] }, { ...said, defaults: { raw: true } },
     { ...said, before: [{ role: 'robot', content: '' }] }, { ...said, said: [{ role: 'user', content: 5 }] }
   ]
   for (const note of forged) {
@@ -121,4 +121,154 @@ test('a send that fails leaves out nothing, whatever its `maxTokens` is', async 
     assert.equal(seen.at(-1).length, 6)
     assert.equal(chat.messages.length, 7)
   }
+})
+
+/** A chat whose model tells what it saw, with the options, and answers what the test says. */
+const playOf = (before = [], defaults = {}) => {
+  const seen = []
+  const answers = []
+  const model = {
+    contextLength: 99,
+    count: async messages => words(messages),
+    start: (input, options) => async (onToken, signal) => {
+      const messages = await input()
+      seen.push({ said: messages.map(({ content, prefix }) => prefix ? `${content}…` : content).join(' | '), options })
+      const answer = answers.shift() ?? 'yes'
+      if (answer instanceof Error) throw answer
+      for (const text of [answer].flat()) {
+        onToken({ text, channel: 'answer' })
+        await new Promise(setImmediate)
+      }
+      return { finishReason: signal.aborted ? 'abort' : 'stop' }
+    },
+    save: async (messages, note) => note
+  }
+  const chat = new Chat(model, before, undefined, defaults)
+  const said = () => chat.messages.map(({ content }) => content).join(' | ')
+  return { chat, model, seen, answers, said, last: () => seen.at(-1).said }
+}
+
+/** Reads the first text of an answer, and stops it. */
+const stop = async answer => {
+  for await (const _ of answer) break
+  await answer.stats
+}
+
+const isBad = name => error => error.code === 'bad-option' && error.message.includes(`\`${name}\``)
+
+test('an answer is generated again, and the old one stays until the new one is whole', async () => {
+  const { chat, answers, said, last } = playOf([SYSTEM])
+  assert.throws(() => chat.regenerate(), isBad('regenerate'))
+  answers.push('one', 'two', new Error('lost'), ['th', 'ree'], ['fo', 'ur'])
+  await chat.send('q').text()
+  const again = chat.regenerate()
+  assert.equal(said(), 'be kind | q | one')
+  assert.equal(await again.text(), 'two')
+  assert.deepEqual([said(), last()], ['be kind | q | two', 'be kind | q'])
+  await assert.rejects(chat.regenerate().text(), /lost/)
+  await stop(chat.regenerate())
+  assert.equal(said(), 'be kind | q | two')
+
+  // Others that were asked for meanwhile come after it.
+  const turns = [chat.regenerate(), chat.send('r'), chat.regenerate({ prefix: 'no, ' })]
+  assert.deepEqual(await Promise.all(turns.map(turn => turn.text())), ['four', 'yes', 'yes'])
+  assert.deepEqual([said(), last()], ['be kind | q | four | r | no, yes', 'be kind | q | four | r | no, …'])
+  const late = chat.regenerate()
+  chat.reset()
+  await assert.rejects(late.text(), isBad('regenerate'))
+  assert.equal(said(), 'be kind')
+
+  const question = playOf([SYSTEM, { role: 'user', content: 'q' }])
+  await question.chat.regenerate().text()
+  assert.equal(question.said(), 'be kind | q | yes')
+  assert.throws(() => playOf([{ role: 'assistant', content: 'hi' }]).chat.regenerate(), isBad('regenerate'))
+})
+
+test('a message is edited: what follows is dropped, and nothing if its answer fails', async () => {
+  const begin = [SYSTEM, { role: 'user', content: 'a' }, { role: 'assistant', content: 'A' }]
+  const { chat, answers, said, last } = playOf(begin)
+  for (const index of [-1, 3, 0.5, NaN, '1x', undefined]) assert.throws(() => chat.edit(index, 'x'), isBad('index'))
+  assert.throws(() => chat.edit(1, 5), isBad('content'))
+  assert.throws(() => chat.edit(0, 'x', null), isBad('options'))
+  answers.push('B', 'C', new Error('lost'), [], ['D', '!'])
+  await chat.send('b').text()
+  await chat.send('c').text()
+  await assert.rejects(chat.edit(1, 'other').text(), /lost/)
+  await chat.edit(3, 'other').text()
+  assert.equal(said(), 'be kind | a | A | b | B | c | C')
+  // A stopped answer stays, as after `send`.
+  await stop(chat.edit(3, 'bb'))
+  assert.deepEqual([said(), last()], ['be kind | a | A | bb | D', 'be kind | a | A | bb'])
+  assert.equal(chat.edit(2, 'AA'), undefined)
+  assert.equal(said(), 'be kind | a | AA')
+  assert.equal(chat.edit(0, 'be rude'), undefined)
+  const edited = chat.edit(1, 'aa')
+  assert.equal(said(), 'be rude | aa')
+  const next = chat.send('bb')
+  assert.deepEqual([await edited.text(), await next.text(), said()], ['yes', 'yes', 'be rude | aa | yes | bb | yes'])
+  assert.deepEqual(Chat.restored({}, await chat.save()).messages, chat.messages)
+  chat.reset()
+  assert.equal(said(), 'be kind | a | A')
+})
+
+test('what an edit drops may make room for turns that have slid out', async () => {
+  const { chat, seen, ask } = chatOf(24, 'slide')
+  for (const name of ['a', 'b', 'c', 'd']) await ask(`${name} b c`)
+  assert.equal((await chat.edit(5, 'c').stats).droppedMessages, 4)
+  assert.equal((await chat.edit(3, 'b').stats).droppedMessages, 0)
+  assert.deepEqual(seen.at(-1), ['be kind', 'a b c', 'so 1 it', 'b'])
+})
+
+test('an answer goes on from where it ended, and becomes one', async () => {
+  const { chat, answers, said, last } = playOf()
+  assert.throws(() => chat.continue(), isBad('continue'))
+  answers.push('It is', ' war', ['m,', ' and'], new Error('lost'), 'X', 'half \ufffd', 'ä')
+  await chat.send('q').text()
+  assert.equal(await chat.continue().text(), ' war')
+  assert.deepEqual([said(), last()], ['q | It is war', 'q | It is…'])
+  await stop(chat.continue())
+  await assert.rejects(chat.continue().text(), /lost/)
+  assert.deepEqual([said(), last()], ['q | It is warm,', 'q | It is warm,…'])
+  assert.throws(() => chat.continue({ prefix: 'x' }), isBad('prefix'))
+  // It may be asked for before the answer has come.
+  const turns = [chat.send('r'), chat.continue(), chat.continue()]
+  await Promise.all(turns.map(turn => turn.text()))
+  assert.deepEqual([said(), last()], ['q | It is warm, | r | Xhalf ä', 'q | It is warm, | r | Xhalf …'])
+  answers.push(new Error('lost'))
+  const broken = [chat.send('s'), chat.continue()]
+  await assert.rejects(broken[0].text(), /lost/)
+  await assert.rejects(broken[1].text(), isBad('continue'))
+  assert.throws(() => playOf([{ role: 'user', content: 'q' }]).chat.continue(), isBad('continue'))
+})
+
+test('an answer begins with a prefix, which becomes part of it', async () => {
+  const { chat, answers, said, last, seen } = playOf()
+  answers.push(' Apple', [], [], new Error('lost'))
+  assert.equal(await chat.send('Fruits?', { prefix: '1.' }).text(), ' Apple')
+  assert.deepEqual([said(), last(), seen[0].options], ['Fruits? | 1. Apple', 'Fruits? | 1.…', { thinking: undefined }])
+  await chat.edit(0, 'Enough?', { prefix: 'No' }).text()
+  assert.equal(said(), 'Enough? | No')
+  const controller = new AbortController()
+  const stopped = chat.send('More?', { prefix: '2.', signal: controller.signal })
+  controller.abort()
+  await stopped.stats
+  await assert.rejects(chat.send('More?', { prefix: '2.' }).text(), /lost/)
+  assert.equal(said(), 'Enough? | No')
+  assert.throws(() => chat.send('More?', { prefix: 2 }), isBad('prefix'))
+  assert.equal(said(), 'Enough? | No')
+})
+
+test('a chat has options of its own, unless a turn has others', async () => {
+  const { chat, seen, model } = playOf([], { temperature: 0.5, thinking: true, stop: ['.'] })
+  await chat.send('q', { temperature: undefined, maxTokens: 3 }).text()
+  await chat.regenerate({ temperature: 1, stop: [] }).text()
+  await chat.continue().text()
+  await chat.send('q', { prefix: 'a', thinking: false }).text()
+  await chat.fork().send('r').text()
+  await Chat.restored(model, await chat.save()).send('r').text()
+  const own = { temperature: 0.5, thinking: true, stop: ['.'] }
+  assert.deepEqual(seen.map(({ options }) => options), [
+    { ...own, maxTokens: 3 }, { ...own, temperature: 1, stop: [] }, { ...own, thinking: undefined }, { ...own, thinking: false },
+    own, own
+  ])
 })

@@ -1,7 +1,11 @@
-//! In a chat, an answer keeps the tokens that were generated.
+//! In a chat, an answer keeps the tokens that were generated: in the next turn, when it goes on, and
+//! when a message is replaced.
+
+use std::rc::Rc;
 
 use tritloom::chat::{Message, Role};
-use tritloom::session::Session;
+use tritloom::sampling::Sampling;
+use tritloom::session::{FinishReason, GenerateOptions, Session};
 
 use crate::setup::{Setup, generate, greedy};
 use crate::support::assert_error;
@@ -120,4 +124,149 @@ fn chats_take_turns_and_the_oldest_is_given_up_first() {
     assert_eq!(turn(&mut chats[0], "And then?"), Some(true));
     turn(&mut chats[8], "Who are you?");
     assert_eq!([3, 2].map(|n| turn(&mut chats[n], "And then?")), [Some(true), Some(false)]);
+}
+
+/// Wherever an answer ends, it goes on with the tokens that it would have had, and computes only
+/// these. The next turn keeps the tokens of all parts.
+#[test]
+fn an_answer_goes_on_where_it_ended() {
+    let mut session = Setup::default().on_reference().golden();
+    let mut messages = vec![says(Role::User, "Who are you?")];
+    let whole = session.chat_prompt(&messages, None).unwrap();
+    let expected = generate(&mut session, &whole, &greedy(30)).unwrap();
+    assert_eq!(expected.stats.finish_reason, FinishReason::Stop);
+    // A text that is the beginning of the answer lets it go on from there.
+    let shorter = session.begun_prompt(&messages, "I am a", None).unwrap();
+    assert_eq!(shorter, [&whole[..], &expected.ids[..3]].concat());
+
+    session.forget();
+    let mut said = session.chat_prompt(&messages, None).unwrap();
+    let first = generate(&mut session, &said, &greedy(4)).unwrap();
+    let (mut ids, mut text) = (first.ids, first.text);
+    for n in [5, 1, 30] {
+        said = session.begun_prompt(&messages, &text, None).unwrap();
+        assert_eq!(said, [&whole[..], &ids].concat());
+        let rest = generate(&mut session, &said, &greedy(n)).unwrap();
+        // The last token before it never went through the layers.
+        assert_eq!(rest.stats.reused_tokens, said.len() - 1);
+        ids.extend(rest.ids);
+        text += &rest.text;
+    }
+    assert_eq!((&ids, &text), (&expected.ids, &expected.text));
+    messages.extend([says(Role::Assistant, &text), says(Role::User, "And then?")]);
+    let next = session.chat_prompt(&messages, None).unwrap();
+    assert!(next.starts_with(&[&whole[..], &ids].concat()));
+
+    // Other texts have the tokens of the text, as all have that were not generated here.
+    for other in ["I was a", "Well"] {
+        let found = session.begun_prompt(&messages[..1], other, None).unwrap();
+        assert_eq!(found, begun(&session, &messages[..1], other));
+        let rest = generate(&mut session, &found, &greedy(1)).unwrap();
+        assert!(rest.stats.reused_tokens >= whole.len() - 1, "{:?}", rest.stats);
+    }
+    session.forget();
+    let found = session.begun_prompt(&messages[..1], &text, None).unwrap();
+    assert_eq!(found, begun(&session, &messages[..1], &text));
+}
+
+/// The tokens of an answer that is begun with a text, and was not generated.
+fn begun(session: &Session, messages: &[Message], text: &str) -> Vec<u32> {
+    let template = session.template().unwrap();
+    template.tokens_begun(session.tokenizer(), messages, text).unwrap()
+}
+
+#[test]
+fn an_answer_that_a_stop_text_has_ended_goes_on_within_a_token() {
+    let mut session = Setup::default().on_reference().golden();
+    let messages = [says(Role::User, "Who are you?")];
+    let prompt = session.chat_prompt(&messages, None).unwrap();
+    let options = GenerateOptions { stop: vec!["del".into()], ..greedy(30) };
+    let answer = generate(&mut session, &prompt, &options).unwrap();
+    assert_eq!(answer.text, "I am a very small mo");
+    let found = session.begun_prompt(&messages, &answer.text, None).unwrap();
+    let kept = [&prompt[..], &answer.ids[..answer.ids.len() - 1]].concat();
+    assert!(found.starts_with(&kept), "{found:?} does not begin with {kept:?}");
+    let tokenizer = session.tokenizer();
+    let said = tokenizer.decode(&prompt).unwrap() + &answer.text;
+    assert_eq!(tokenizer.decode(&found).unwrap(), said);
+}
+
+/// In a deterministic session the messages alone decide.
+#[test]
+fn an_answer_goes_on_with_the_tokens_of_its_text_where_these_decide() {
+    let mut setup = Setup::default().on_reference();
+    setup.load.engine.deterministic = true;
+    let mut session = setup.golden();
+    let messages = [says(Role::User, "東京?")];
+    let (ids, answer) = ask(&mut session, &messages);
+    assert!(!ids.is_empty());
+    let found = session.begun_prompt(&messages, &answer.content, None).unwrap();
+    assert_eq!(found, begun(&session, &messages, &answer.content));
+}
+
+/// A message that is answered again keeps its prompt. If an answer is kept and another one was
+/// generated after it, the next turn has the tokens of the one that was kept.
+#[test]
+fn of_two_answers_the_one_that_was_kept_counts() {
+    let mut session = Setup::default().on_reference().golden();
+    let mut messages = vec![says(Role::User, "Who are you?")];
+    let prompt = session.chat_prompt(&messages, None).unwrap();
+    // Long answers, so that each gets a range of its own. The model would end them.
+    let ends = session.tokenizer().special("<|eot_id|>").unwrap();
+    let drawn = |seed| GenerateOptions {
+        sampling: Sampling { temperature: 1.0, seed, ..Sampling::default() },
+        logit_bias: Rc::new([(ends, -100.0)].into_iter().collect()),
+        ..greedy(90)
+    };
+    let kept = generate(&mut session, &prompt, &drawn(1)).unwrap();
+    assert_eq!(session.chat_prompt(&messages, None).unwrap(), prompt);
+    let other = generate(&mut session, &prompt, &drawn(2)).unwrap();
+    assert_eq!(other.stats.reused_tokens, prompt.len() - 1);
+    assert_ne!(other.ids, kept.ids);
+    for answer in [&kept, &other] {
+        messages.extend([says(Role::Assistant, &answer.text), says(Role::User, "And then?")]);
+        let next = session.chat_prompt(&messages, None).unwrap();
+        assert!(next.starts_with(&[&prompt[..], &answer.ids].concat()));
+        let last = session.begun_prompt(&messages[..1], &answer.text, None).unwrap();
+        assert_eq!(last, [&prompt[..], &answer.ids].concat());
+        let found = generate(&mut session, &last, &greedy(1)).unwrap();
+        assert_eq!(found.stats.reused_tokens, last.len() - 1);
+        messages.truncate(1);
+    }
+}
+
+/// An earlier message that is replaced costs what comes after it, and no more.
+#[test]
+fn an_edited_message_keeps_everything_before_it() {
+    let mut session = Setup::default().on_reference().golden();
+    let mut messages = Vec::new();
+    for question in ["Who are you?", "How small?", "Why?"] {
+        messages.push(says(Role::User, question));
+        let (_, answer) = ask(&mut session, &messages);
+        messages.push(answer);
+    }
+    let next = session.chat_prompt(&messages[..5], None).unwrap();
+    messages[4] = says(Role::User, "Where?");
+    let edited = session.chat_prompt(&messages[..5], None).unwrap();
+    let shared = next.iter().zip(&edited).take_while(|(a, b)| a == b).count();
+    let found = generate(&mut session, &edited, &greedy(5)).unwrap();
+    assert_eq!(found.stats.reused_tokens, shared);
+    assert!(shared + tokens(&session, &messages[4..5]).len() + 1 >= edited.len());
+
+    // An answer that was written anew.
+    messages[3] = says(Role::Assistant, "Tiny.");
+    let prompt = session.chat_prompt(&messages[..5], None).unwrap();
+    let before = session.chat_prompt(&messages[..3], None).unwrap();
+    let found = generate(&mut session, &prompt, &greedy(5)).unwrap();
+    assert!(found.stats.reused_tokens >= before.len() - 1, "{:?}", found.stats);
+}
+
+#[test]
+fn what_cannot_go_on_is_refused() {
+    let mut session = Setup::default().on_reference().golden();
+    let ask = [says(Role::User, "Who are you?")];
+    assert_error(session.begun_prompt(&ask, "", None), "bad-option", &["prefix", "empty"]);
+    assert_error(session.begun_prompt(&[], "I", None), "bad-option", &["prompt", "empty"]);
+    let reasons = session.begun_prompt(&ask, "I", Some(true));
+    assert_error(reasons, "bad-option", &["thinking", "begun"]);
 }

@@ -106,6 +106,23 @@ fn what_is_saved_is_what_the_chat_shares_with_the_cache() {
     assert_eq!(restore(&mut session, &whole).unwrap(), "a note");
 }
 
+/// The last answer of a restored chat goes on as it would have gone on before.
+#[test]
+fn an_answer_goes_on_in_a_restored_chat() {
+    let setup = Setup::default().on_reference();
+    let mut session = setup.golden();
+    let mut messages = Vec::new();
+    let answer = ask(&mut session, &mut messages, "Who are you?");
+    let saved = save(&mut session, &messages);
+    let expected = session.begun_prompt(&messages[..1], &answer.text, None).unwrap();
+    let mut session = setup.golden();
+    restore(&mut session, &saved).unwrap();
+    let found = session.begun_prompt(&messages[..1], &answer.text, None).unwrap();
+    assert_eq!(found, expected);
+    let rest = generate(&mut session, &found, &greedy(1)).unwrap();
+    assert_eq!(rest.stats.reused_tokens, found.len() - 1);
+}
+
 /// A chat of the golden model.
 fn saved_by(setup: &Setup) -> Vec<u8> {
     let (mut session, mut messages) = (setup.golden(), Vec::new());

@@ -255,3 +255,35 @@ fn reasoning_is_not_sent_back() {
     let (_, stats) = generate(&mut session, &next, &greedy(1));
     assert!(stats.reused_tokens >= before.len() - 1, "{stats:?}");
 }
+
+/// An answer goes on after its reasoning, which the next turn does not see. If the cache has lost it,
+/// the answer goes on without reasoning.
+#[test]
+fn an_answer_goes_on_after_its_reasoning() {
+    let mut session = thinking("");
+    let mut messages = question();
+    let first = session.chat_prompt(&messages, None).unwrap();
+    let (said, _) = generate(&mut session, &first, &greedy(15));
+    assert_eq!((said.reasoning.as_str(), said.answer.as_str()), (REASONING, "It is warm"));
+    let ids: Vec<u32> = said.ids.iter().map(|&(id, _)| id).collect();
+    let begun = session.begun_prompt(&messages, "It is warm", None).unwrap();
+    assert_eq!(begun, [&first[..], &ids].concat());
+    let (rest, stats) = generate(&mut session, &begun, &greedy(100));
+    assert_eq!((rest.reasoning.as_str(), rest.answer.as_str()), ("", " today!"));
+    assert_eq!(stats.reused_tokens, begun.len() - 1);
+
+    messages.extend([says(Role::Assistant, ANSWER), says(Role::User, "And tomorrow?")]);
+    let next = session.chat_prompt(&messages, None).unwrap();
+    let text = "<|user|>Is it warm?<|end|><|assistant|>It is warm today!<|end|>\
+                <|user|>And tomorrow?<|end|><|assistant|>";
+    assert_eq!(next, session.tokenizer().encode_with_special(text).unwrap());
+
+    session.forget();
+    let begun = session.begun_prompt(&messages[..1], "It is warm", None).unwrap();
+    let text = "<|user|>Is it warm?<|end|><|assistant|><think>\n\n</think>\n\nIt is warm";
+    assert_eq!(begun, session.tokenizer().encode_with_special(text).unwrap());
+    let (rest, _) = generate(&mut session, &begun, &greedy(100));
+    assert_eq!((rest.reasoning.as_str(), rest.answer.as_str()), ("", " today!"));
+    // Markers in the answer are text: its reasoning is over.
+    assert_eq!(rest.reasoned(), 0);
+}

@@ -243,6 +243,38 @@ for (const worker of [true, false]) {
       expect(found.stats.promptTokens).toBeGreaterThan(found.stats.reusedTokens)
     })
 
+    test('a conversation is changed, and only what comes after the change is computed', async ({ shared: page }) => {
+      const found = await page.evaluate(async () => {
+        const { model } = window
+        const chat = model.createChat({ messages: [{ role: 'user', content: 'Hi' }, { role: 'assistant', content: 'Hi.' }], maxTokens: 4 })
+        const read = async (generation: ReturnType<typeof chat.send>) =>
+          ({ text: await generation.text(), stats: await generation.stats, said: chat.messages.at(-1)!.content })
+        const first = await read(chat.send('Who are you?'))
+        const longer = await read(chat.continue({ maxTokens: 5 }))
+        const again = await read(chat.regenerate())
+        const edited = await read(chat.edit(2, 'Who are you, and why?')!)
+        const begun = await read(chat.regenerate({ prefix: 'I am' }))
+        chat.edit(3, 'I am a fox.')
+        const messages = [...chat.messages, { role: 'user' as const, content: 'And?' }, { role: 'assistant' as const, content: 'A', prefix: true }]
+        const [count, generation] = [await model.countTokens(messages), model.generate(messages, { maxTokens: 1 })]
+        return { first, longer, again, edited, begun, messages: chat.messages, count, prompt: (await generation.stats).promptTokens }
+      })
+      const { first, longer, again, edited, begun } = found
+      const short = ({ stats }: typeof first) => stats.promptTokens - stats.reusedTokens
+      expect(first.text).not.toBe('')
+      expect(longer.said).toBe(first.text + longer.text)
+      expect(longer.stats.completionTokens).toBeLessThanOrEqual(5)
+      expect(again.said).toBe(first.text)
+      expect([short(longer), short(again)]).toEqual([1, 1])
+      // The end of the message, and `Assistant: `, in which each character is a token.
+      expect(short(edited)).toBeLessThan(20)
+      expect(edited.stats.reusedTokens).toBeGreaterThan(20)
+      expect(begun.said).toBe(`I am${begun.text}`)
+      expect(short(begun)).toBeLessThan(6)
+      expect(found.messages.map(({ content }) => content)).toEqual(['Hi', 'Hi.', 'Who are you, and why?', 'I am a fox.'])
+      expect(found.prompt).toBe(found.count)
+    })
+
     test('a chat may begin with messages, and each branch of a fork gives what it would give alone', async ({ shared: page }) => {
       const messages = [{ role: 'user', content: 'Who are you?' }, { role: 'assistant', content: SENTENCE }] as const
       const alone = await page.evaluate(async messages => {

@@ -334,7 +334,20 @@ export class RandomCalls {
         const chat = this.#pick(this.#chats)
         if (this.#chance(0.1)) chat.reset()
         if (this.#chance(0.1)) this.#chats[this.#below(this.#chats.length)] = chat.fork()
-        await this.#read(chat.send(this.#pick(TEXTS), { maxTokens: 1 + this.#below(20) }))
+        const maxTokens = 1 + this.#below(20)
+        const { length } = chat.messages
+        const send = () => chat.send(this.#pick(TEXTS), { maxTokens, prefix: this.#pick([undefined, undefined, 'So', 'ä ']) })
+        const change = this.#pick([
+          () => chat.regenerate({ maxTokens }), () => chat.continue({ maxTokens }),
+          () => chat.edit(this.#below(length), this.#pick(TEXTS), { maxTokens })
+        ])
+        try {
+          const turn = (length > 0 && this.#chance(0.5) ? change : send)()
+          if (turn) await this.#read(turn)
+        } catch (error) {
+          // Another call has changed the chat, or its answer has failed.
+          if (!/`(regenerate|continue|index)`/.test(error.message)) throw error
+        }
         if (chat.messages.some(({ content }) => typeof content !== 'string')) throw new Wrong('a message without a text')
       }
     },

@@ -1,0 +1,18 @@
+// What was said in a conversation.
+import type { Message } from '../types.js'
+
+/** The index of the first message that is not of the system. */
+export function firstSaid(messages: readonly Message[]): number {
+  const first = messages.findIndex(({ role }) => role !== 'system')
+  return first < 0 ? messages.length : first
+}
+
+/** The messages, without the first `dropped` after the system's. */
+export function without(messages: readonly Message[], dropped: number): Message[] {
+  const first = firstSaid(messages)
+  return [...messages.slice(0, first), ...messages.slice(first + dropped)]
+}
+
+/** Copies of messages, with only what belongs to them. */
+export const copies = (messages: readonly Message[]): Message[] =>
+  messages.map(({ role, content }) => ({ role, content }))
