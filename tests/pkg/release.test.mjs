@@ -14,7 +14,7 @@ const described = JSON.parse(readFileSync(join(PKG, 'package.json'), 'utf8'))
 
 /** Made by wasm-pack, or copied. */
 const OTHERS = [
-  'CHANGELOG.md', 'LICENSE-APACHE', 'LICENSE-MIT', 'README.md', 'package.json', 'tritloom.d.ts',
+  'CHANGELOG.md', 'LICENSE-APACHE', 'LICENSE-MIT', 'crate/grammar.wasm', 'README.md', 'package.json', 'tritloom.d.ts',
   'tritloom.js', 'tritloom_bg.wasm', 'tritloom_bg.wasm.d.ts', 'widget/readability.d.ts', 'widget/readability.js'
 ]
 
@@ -109,9 +109,13 @@ test('publint has nothing to say', () => {
 })
 
 test('types are found by every way to resolve ES modules', () => {
-  const { status, said } = run(nodeTool('attw'), ['--pack', PKG, '--profile', 'esm-only', '--format', 'ascii', '--no-color', '--no-emoji'])
+  const { status, said } = run(nodeTool('attw'), [
+    // The module of grammars is fetched, not imported, so it has no types.
+    '--pack', PKG, '--exclude-entrypoints', './grammar.wasm',
+    '--profile', 'esm-only', '--format', 'ascii', '--no-color', '--no-emoji'
+  ])
   assert.equal(status, 0, said)
-  for (const entry of Object.keys(described.exports)) {
+  for (const entry of Object.keys(described.exports).filter(entry => entry !== './grammar.wasm')) {
     assert.ok(said.includes(`"tritloom${entry.slice(1)}"`), `${entry}\n${said}`)
   }
 })
