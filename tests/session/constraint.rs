@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use tritloom::chat::{Message, Role};
 use tritloom::native::block_on;
 use tritloom::sampling::{Mask, Sampling};
 use tritloom::session::{
@@ -14,6 +15,7 @@ use tritloom::{Error, Result};
 
 use crate::batch::{asked, serve};
 use crate::setup::{Setup, generate, greedy, noise, small};
+use crate::support::assert_error;
 
 /// Tokens of the small model.
 const N_VOCAB: usize = 264;
@@ -236,4 +238,19 @@ fn what_a_constraint_gets_wrong_is_the_error_of_its_call_alone() {
         .map(|(_, stats)| stats.as_ref().map_or_else(Error::code, |_| "answered"))
         .collect();
     assert_eq!(codes, ["bad-option", "internal", "internal", "internal", "bad-option", "answered"]);
+}
+
+/// It would hold for the rest of the answer alone.
+#[test]
+fn an_answer_that_is_begun_has_no_constraint() {
+    let mut session = Setup::default().on_reference().golden();
+    let messages = vec![Message { role: Role::User, content: "Who are you?".into() }];
+    let prompt = Prompt::Chat { messages, begun: Some("I".into()), thinking: None };
+    let calls = Calls::default();
+    let free = calls.push(prompt.clone(), greedy(2), Box::new(|_| ControlFlow::Continue(())));
+    let options = ruled(|_| Ok(Follow::Any), greedy(2));
+    let held = calls.push(prompt, options, Box::new(|_| ControlFlow::Continue(())));
+    block_on(session.serve(&calls)).unwrap();
+    assert_eq!(block_on(free).unwrap().completion_tokens, 2);
+    assert_error(block_on(held), "bad-option", &["responseFormat", "begun"]);
 }
