@@ -21,19 +21,19 @@ function *parsed<T>(text: string): Generator<T> {
   yield value
 }
 
-/** A string from its quote on, and one that has not ended, without an escape that has only begun. */
+/** A string. */
 const STRING = /"(?:[^"\\]|\\.)*"/sy
+/** A string without its end. If an escape is not complete, it ends before that. */
 const BEGUN = /"(?:[^"\\]|\\u[\da-f]{4}|\\[^u])*/iy
 /** A number or a word. */
 const OTHER = /[^\s,:\]}[{"]+/y
 
 /**
- * A JSON text that is not complete, closed as far as it can be known: open strings, arrays and objects
- * end, and what has only begun otherwise, such as a key or a number, is left out. Empty if there is
- * nothing yet. A text that is no JSON becomes none.
+ * Closes the open strings, arrays and objects of a JSON text that is not complete. A key, a number or a
+ * word that may go on is left out. Empty if nothing is left. A text that is no JSON becomes none.
  */
 export function close(text: string): string {
-  /** The ends of what is open, the innermost first. */
+  /** The brackets that are missing at the end, the innermost first. */
   let ends = ''
   let kept = ''
   let isKey = false

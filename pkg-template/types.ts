@@ -359,8 +359,8 @@ export interface ChatOptions extends ChatDefaults {
   /** A system message, which comes before all others. Default: none. */
   system?: string
   /**
-   * Messages that were said already. If the last one is an answer, `chat.continue()` lets it go on,
-   * whether it has a `prefix` or not. Default: none.
+   * Earlier messages of the conversation. If the last one is an answer, `chat.continue()` goes on with
+   * it, with or without `prefix: true`. Default: none.
    */
   messages?: readonly Message[]
   /**
@@ -443,9 +443,9 @@ export interface GenerateOptions {
    */
   logitBias?: Readonly<Record<number, number>>
   /**
-   * Holds the answer to a format: the model chooses only among the tokens that may follow in it, and
-   * what the format forces is put in without asking the model. Reasoning is free. The code for this,
-   * 0.6 MB, is fetched by the first answer with a format. Default: none.
+   * Holds the answer to a format. The model chooses only among the tokens that the format allows. If
+   * it allows one text only, that is put in without asking the model. Reasoning is free. The first
+   * answer with a format fetches the code for it, 0.6 MB. Default: none.
    */
   responseFormat?: ResponseFormat
   /**
@@ -491,7 +491,7 @@ export interface GenerateOptions {
  *   `bad-option` with the JSON pointer of the part at fault.
  * - `json_object`: any JSON object.
  * - `regex`: a text that the regular expression matches as a whole. A `RegExp` means the same. Flags
- *   that change what it matches are `bad-option`, and so is what looks ahead or behind.
+ *   that change its matches are `bad-option`, and so are lookahead and lookbehind.
  * - `lark`: a text of a grammar in llguidance's variant of Lark.
  * - A schema object by itself means `json_schema`.
  */
@@ -508,7 +508,7 @@ export type JsonSchema = boolean | { readonly [keyword: string]: unknown }
 
 /**
  * A schema object that says its JSON schema, as that of zod or of another library with the Standard
- * JSON Schema convention. The answer is what such a schema takes in.
+ * JSON Schema convention. The answer is an input of the schema.
  */
 export type SchemaObject =
   | { readonly '~standard': { readonly jsonSchema: { readonly input: (options: { target: 'draft-2020-12' }) => Record<string, unknown> } } }

@@ -256,8 +256,7 @@ export class TldrWidget extends Base {
   #fail(error: unknown): void {
     const failure = describeFailure(error, ADVICE)
     if (failure.code === 'device-lost' && this.#model) this.#model.isLost = true
-    // Its worker has crashed or was killed, and answers no more; or the GPU was lost, and what was
-    // stored is gone.
+    // The worker has ended and answers no more; or the GPU was lost, and the stored file is gone.
     if (failure.code === 'internal' || failure.code === 'not-cached') this.#model?.giveUp()
     this.#view.fail(failure)
     this.#tell('tldr-error', { code: failure.code, message: failure.message })

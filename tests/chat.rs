@@ -784,7 +784,7 @@ fn operators_that_read_without_end_are_stopped() {
     }
 }
 
-/// What makes operators pay changes nothing that they mean.
+/// Operators give the same values as before they paid.
 #[test]
 fn operators_that_pay_mean_the_same() {
     let (_, tokenizer) = model_of(&with_special("llama"));

@@ -18,7 +18,7 @@ export interface Held {
   release(): void
 }
 
-/** What the module needs of a model. */
+/** The part of a model that the module needs. */
 type Tokens = Pick<WasmModel, 'vocabulary' | 'encodeWithin'>
 
 interface Exports {
@@ -179,7 +179,7 @@ export class Formats {
 const failure = (name: typeof CODES[number], message: string): Error =>
   Object.assign(new Error(message), { name })
 
-/** The error for the page, for what a call of the module has thrown. */
+/** The error for the page when a call of the module has thrown `error`. */
 const told = (error: unknown, option: string): BitNetError => {
   const { name, message } = error as { name: typeof CODES[number], message: string }
   return new BitNetError(name, name === 'bad-option' ? `bad option \`${option}\`: ${message}` : message)

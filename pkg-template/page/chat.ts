@@ -41,7 +41,7 @@ interface Note {
   defaults: ChatDefaults
 }
 
-/** What is asked of the model in one turn. */
+/** The request to the model in one turn. */
 interface Turn {
   /** The conversation up to where the answer begins. Called when the turn's run begins. */
   input: () => Message[]
@@ -148,7 +148,8 @@ export class Chat {
    * generated: `continue()` lets it go on, `send()` asks the next question. For a message of the
    * system, everything else stays. The model sees the new text from the next turn on.
    *
-   * Messages whose answers have not come yet are dropped for good, although their answers go on.
+   * If a later message is still being answered, it is dropped too. Its answer comes, but the chat
+   * forgets it.
    *
    * Throws `bad-option` for an index without a message and for a text that is no string; see `Chat`
    * for other failures.

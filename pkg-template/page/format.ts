@@ -1,4 +1,4 @@
-// Turns the option `responseFormat` into what can be posted to a worker.
+// Turns the option `responseFormat` into a form that can be posted to a worker.
 import { badOption, checkChoice, checkText } from '../check.js'
 import type { PortableOptions } from '../protocol/messages.js'
 
@@ -62,7 +62,7 @@ function schema(value: unknown, name: string): Format {
   }
 }
 
-/** The JSON schema of what such a schema takes in: the answer is to be parsed by it. */
+/** The JSON schema of the inputs of a schema object: the caller can parse the answer with the object. */
 function converted(value: Convertible, name: string): unknown {
   const input = value['~standard']?.jsonSchema?.input
   try {

@@ -1,4 +1,4 @@
-// What was said in a conversation.
+// Parts and copies of a conversation's messages.
 import type { Message } from '../types.js'
 
 /** The index of the first message that is not of the system. */

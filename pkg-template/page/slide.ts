@@ -1,4 +1,4 @@
-// The turns of a conversation that gets too long, of which the oldest are left out.
+// Leaves out the oldest turns of a conversation that is too long for the context.
 import { firstSaid, without } from './said.js'
 import type { GenerateOptions, Message } from '../types.js'
 

@@ -3,7 +3,7 @@
 //! minijinja takes fuel for each operation, and for the text that an operation makes. It takes none
 //! for the text that a comparison reads, nor for lists within lists. `a == b` with two texts of
 //! megabytes, thousands of times, would hold a page for minutes, and `'' ~ [[1] * 9999] * 9999`
-//! would fill its memory. So whatever can be long is put into a call that takes fuel for it first:
+//! would fill its memory. So each operand that can be long is put into a call that takes fuel for it:
 //! `a == b` becomes `__read(a) == __read(b)`.
 //!
 //! This follows minijinja's grammar to find where an operand begins and ends. A tag that it cannot
@@ -264,7 +264,7 @@ struct Meter<'a> {
     /// The first token of the operand, without operators before it.
     atom: usize,
     groups: Vec<Group>,
-    /// The first token of what a `for` runs through.
+    /// The first token after the `in` of a `for`, until the list ends.
     items: Option<usize>,
     /// Whether each item of a `for` is unpacked.
     is_unpacked: bool,
@@ -478,7 +478,7 @@ impl Meter<'_> {
             self.calls.push((group.atom, ITEM, at));
             self.signs.extend([(group.open, ", "), (at, "")]);
         }
-        // The names of what a macro calls back with are before the call of it.
+        // `call(x) f()`: the brackets after `call` hold names of parameters, not a value.
         let is_names = self.word == "call" && self.groups.len() == 1 && group.open == 1;
         if is_names {
             self.begin(at + 1);
@@ -529,7 +529,7 @@ impl Meter<'_> {
         }
     }
 
-    /// Ends what a `for` runs through.
+    /// Ends the list of a `for`.
     fn end_items(&mut self, end: usize) {
         if let Some(start) = self.items.filter(|&start| start < end) {
             self.end_operands(None, false, end, end + 1);

@@ -21,7 +21,7 @@ pub enum Format {
     /// Any JSON object, without white space between its parts.
     JsonObject,
     /// A text that this regular expression matches as a whole. The syntax is JavaScript's, without
-    /// what looks around and back.
+    /// lookahead, lookbehind and back references.
     Regex(String),
     /// A text of this grammar, in llguidance's variant of Lark.
     Lark(String),
@@ -66,7 +66,7 @@ impl Format {
 }
 
 impl Readable {
-    /// The error for what llguidance says of the grammar.
+    /// The error when llguidance has `said` this of the grammar.
     pub(crate) fn blamed(&self, said: &str) -> Error {
         let short: String = said.trim_end_matches("\n<non-verbose/>").chars().take(300).collect();
         match &self.kind {

@@ -1,4 +1,4 @@
-//! What a grammar may take of time and memory.
+//! The limits of a grammar's time and memory.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -13,7 +13,7 @@ use crate::format::Format;
 use crate::grammar::{Follow, Grammar, Matcher};
 use crate::vocabulary::Vocabulary;
 
-/// What [`follow`] gives.
+/// The results of [`follow`].
 const NOTHING: i32 = 0;
 const ONE_OF: i32 = 1;
 const THESE: i32 = 2;
@@ -151,7 +151,8 @@ extern "C" fn take(matcher: u32, id: u32) -> i32 {
     })
 }
 
-/// What may follow: nothing, one of those of the mask in the words, or the tokens in the words.
+/// Finds the tokens that may follow. The result says which: none; one of the mask, which is in the
+/// words; or all of those in the words, which are forced.
 #[unsafe(no_mangle)]
 extern "C" fn follow(matcher: u32) -> i32 {
     with(|state| match state.matchers.get(matcher).map(Matcher::follow) {

@@ -78,7 +78,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What is behind `(`.
+    /// Translates from after a `(`.
     fn group(&mut self) -> Result<(), String> {
         self.out += "(?:";
         if self.rest.next_if_eq(&'?').is_none() {
@@ -96,7 +96,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What is behind `{`: numbers of repetitions, or else the brace is text.
+    /// Translates from after a `{`: a number of repetitions, or else the brace is text.
     fn repetitions(&mut self) -> Result<(), String> {
         let inside: String = self.rest.clone().take_while(|&c| c != '}').take(30).collect();
         let numbers: Vec<&str> = inside.split(',').collect();
@@ -123,7 +123,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What is behind `[`.
+    /// Translates from after a `[`.
     fn class(&mut self) -> Result<(), String> {
         let is_negated = self.rest.next_if_eq(&'^').is_some();
         if self.rest.next_if_eq(&']').is_some() {
@@ -182,7 +182,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What is behind a backslash.
+    /// Translates from after a backslash.
     fn escape(&mut self, in_class: bool) -> Result<Escape, String> {
         let Some(c) = self.rest.next() else { return Err("is wrong: it ends with `\\`".into()) };
         Ok(match c {
@@ -219,7 +219,7 @@ impl Reader<'_> {
         })
     }
 
-    /// What is behind `\u`: a character, or the two halves of one.
+    /// Translates from after `\u`: a character, or the two halves of one.
     fn unit(&mut self) -> Result<char, String> {
         let first = self.digits(4)?;
         if !(0xD800..0xDC00).contains(&first) {
@@ -250,7 +250,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What is behind `\p`, which Rust writes in the same way.
+    /// Translates from after `\p`. Rust writes the rest in the same way.
     fn property(&mut self, p: char) -> Result<String, String> {
         if self.rest.next() != Some('{') {
             return Err(format!("has the unknown escape `\\{p}`"));

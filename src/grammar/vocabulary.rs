@@ -12,8 +12,10 @@ use crate::limits::{limits, without_panics};
 /// The longest token that a grammar uses, in bytes. The trie holds no longer ones.
 const MAX_TOKEN_BYTES: usize = 1000;
 
-/// The most tokens, and the most bytes of all tokens: the trie has 22 bits for the size of its parts.
+/// The most tokens.
 const MAX_TOKENS: usize = 1 << 20;
+/// The most bytes of all tokens together. The trie counts its nodes with 22 bits, and a byte can need a
+/// node.
 const MAX_BYTES: usize = (1 << 22) - (1 << 16);
 
 /// How a token is spelled in an answer.
@@ -39,11 +41,10 @@ impl Vocabulary {
     /// `tokens` are the spellings of the tokens in the order of their ids, as many as the model has
     /// logits. Any of `stop` ends an answer.
     ///
-    /// `encode` gives the tokens of a text, as the model's own tokenizer does in the midst of
-    /// another text: without tokens or spaces that begin a text, and without special tokens. What a
-    /// grammar forces is put in as these tokens, because a model has seldom seen others. If they do
-    /// not spell the text, such as those of a tokenizer that normalises it, the longest tokens that
-    /// fit are used instead.
+    /// `encode` gives the tokens that the model's own tokenizer has for a piece from within a text:
+    /// no begin-of-text token, no space before it, no special tokens. Text that a grammar forces is
+    /// put in as these tokens, because a model has seldom seen others. A tokenizer that normalises
+    /// may give tokens that do not spell the text. Then the longest tokens that fit are used.
     ///
     /// Errors: [`Error::Vocabulary`].
     pub fn new<'a>(

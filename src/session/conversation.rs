@@ -134,7 +134,7 @@ impl Conversation {
         self.text.begins
     }
 
-    /// The channels of what is generated after the prompt. `thinks` says that the template has a
+    /// The channels of the text after the prompt. `thinks` says that the template has a
     /// switch for reasoning.
     pub(super) fn channels(&self, is_constrained: bool, thinks: bool) -> Channels {
         match self.text.begins {

@@ -225,8 +225,9 @@ impl Session {
         prompt
     }
 
-    /// The prompt of a conversation, whose answer may be `begun`. Answers that were generated here
-    /// keep their tokens, except in a deterministic session, where the messages alone decide.
+    /// The prompt of a conversation, with the `begun` text of its answer if there is one. Answers that
+    /// were generated here keep their tokens, except in a deterministic session, where the messages
+    /// alone decide.
     pub(super) fn conversation(
         &self,
         messages: &[Message],

@@ -187,8 +187,8 @@ impl Tokenizer {
         self.encode_parts(&[Part { text, special: Special::None }])
     }
 
-    /// The tokens of a text in the midst of another: no space is put before it, and nothing in it
-    /// becomes a special token.
+    /// The tokens of a piece from within a text: no space is put before it, and nothing in it becomes
+    /// a special token.
     ///
     /// Errors: as [`encode`](Self::encode).
     pub fn encode_within(&self, text: &str) -> Result<Vec<u32>> {

@@ -67,7 +67,7 @@ impl Version {
         }
     }
 
-    /// Whether they are two versions, as far as the headers tell versions apart.
+    /// Whether the headers show that these are two versions. Without headers that could, `false`.
     pub fn differs(&self, other: &Self) -> bool {
         self.validator().is_some() && other.validator().is_some() && !self.is_same(other)
     }

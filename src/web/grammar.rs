@@ -20,11 +20,11 @@ export interface Grammar {
   matcher(): Matcher
 }
 
-/** Follows one answer. What it throws has the code of the failure as its name. */
+/** Follows one answer. Its errors have the code of the failure as their name. */
 export interface Matcher {
   /** Takes the next token of the answer. */
   take(id: number): void
-  /** What may follow: a mask, tokens that are put in and count as taken, or nothing. */
+  /** A mask of the tokens that may follow; tokens that are forced, which count as taken; or nothing. */
   follow(): Uint32Array | readonly number[] | undefined
   free(): void
 }

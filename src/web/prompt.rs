@@ -61,7 +61,7 @@ impl Input {
     }
 }
 
-/// The number of tokens of a conversation, whose answer may be `begun`.
+/// The number of tokens of a conversation, with the `begun` text of its answer if there is one.
 pub(super) fn count(
     template: &Template,
     tokenizer: &Tokenizer,

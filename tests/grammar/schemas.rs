@@ -297,7 +297,7 @@ fn other_formats_are_checked_too() {
     }
 }
 
-/// What zod 4 prints for its types, the patterns among them as they are there.
+/// The JSON schemas that zod 4 prints for its types, with its own patterns.
 #[test]
 fn what_zod_prints_is_understood() {
     let email = r"^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$";

@@ -1,5 +1,5 @@
-// Formats of answers without a model: what the option is made of, what the module of grammars says
-// of it, and the value of JSON that has only begun.
+// Formats of answers without a model: the checks of the option, the module of grammars, and the values of
+// JSON that is not complete.
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'

@@ -1,5 +1,5 @@
-//! Answers that keep to a format: they are JSON, valid by their schema, whatever the model would say
-//! by itself, and all other answers stay as they are.
+//! Answers that keep to a format. The models are random, so without it they would not be JSON. Answers
+//! without a format stay as they are.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-// Answers in a format, in a page of any browser. What a format allows is tested without a page, in
+// Answers in a format, in a page of any browser. Formats by themselves are tested without a page, in
 // tests/grammar/ and tests/session/format.rs, and the script around the module in
 // tests/pkg/formats.test.mjs.
 import { expect, failure, load } from './harness'

@@ -16,10 +16,10 @@ use crate::limits::{limits, without_panics};
 /// How long to look, in milliseconds.
 const MAX_TIME: u128 = 300;
 
-/// llguidance begins so what no value can meet.
+/// The beginning of llguidance's message for a schema that no value can meet.
 const UNSATISFIABLE: &str = "Unsatisfiable schema: ";
 
-/// The error for what llguidance `said` of the schema `root`.
+/// The error when llguidance has `said` this of the schema `root`.
 pub(super) fn blamed(root: &Value, said: &str) -> Error {
     let mut search = Search { root, seen: HashSet::new(), started: Instant::now() };
     let (pointer, said) = search.deepest(String::new(), root, said.into());
@@ -34,7 +34,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// The deepest part of `schema` that is refused in the same way, and what is said of it.
+    /// The deepest part of `schema` that is refused in the same way, and the reason.
     fn deepest(&mut self, pointer: String, schema: &'a Value, said: String) -> (String, String) {
         for (pointer, part) in self.parts(&pointer, schema) {
             if self.started.elapsed().as_millis() > MAX_TIME {
@@ -49,7 +49,7 @@ impl<'a> Search<'a> {
         (pointer, said)
     }
 
-    /// What llguidance says of a part by itself, if it refuses it.
+    /// The reason why llguidance refuses a part by itself; `None` if it does not.
     fn said_of(&self, pointer: &str, schema: &Value) -> Option<String> {
         let plain = plain(self.root, schema, &At::Pointed(pointer)).ok()?;
         said_of(with_options(plain))
@@ -87,7 +87,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// What llguidance says of a plain schema, if it refuses it.
+/// The reason why llguidance refuses a plain schema; `None` if it does not.
 fn said_of(plain: Value) -> Option<String> {
     let limits: ParserLimits = limits();
     let builder = GrammarBuilder::new(None, limits);

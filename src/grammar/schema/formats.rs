@@ -3,7 +3,7 @@
 /// Formats that llguidance has regular expressions for.
 const KNOWN: [&str; 5] = ["duration", "ipv4", "ipv6", "uri", "uuid"];
 
-/// What a format asks of a string.
+/// The rule of a format for a string.
 pub(super) enum Format {
     /// llguidance knows it by this name.
     Known(&'static str),

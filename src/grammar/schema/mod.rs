@@ -29,7 +29,7 @@ const MAX_BYTES: usize = 1 << 18;
 /// A schema in its plainer form.
 #[derive(Debug)]
 pub(crate) struct Checked {
-    /// What llguidance reads.
+    /// The plainer form that llguidance reads.
     pub(crate) plain: Value,
     /// The schema as it was given.
     given: Value,
@@ -56,7 +56,7 @@ pub(crate) fn checked(schema: &str) -> Result<Checked, Error> {
 }
 
 impl Checked {
-    /// The error for what llguidance says of the plainer form.
+    /// The error when llguidance has `said` this of the plainer form.
     pub(crate) fn blamed(&self, said: &str) -> Error {
         blame::blamed(&self.given, said)
     }

@@ -34,7 +34,7 @@ const MAX_ALL_KEY_PATTERNS: usize = 32;
 /// Patterns and formats of strings at most, all together.
 const MAX_PATTERNS: usize = 200;
 
-/// What is around a schema.
+/// The surroundings of a schema.
 #[derive(Clone, Copy)]
 struct Around {
     /// How many schemas.
@@ -87,7 +87,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Leaves out what no value can meet, and adds the definitions.
+    /// Leaves out the parts that no value can meet, and adds the definitions.
     fn finished(self, mut plain: Value, at: &At<'_>) -> Result<Value, Error> {
         let mut definitions: Vec<Value> = self.definitions.into_iter().flatten().collect();
         let possible = possible(&definitions);
@@ -214,7 +214,7 @@ impl<'a> Walk<'a> {
                 return at.key("multipleOf").refuse(why);
             }
         }
-        // What llguidance would take for any value.
+        // Without a schema for them, items and properties may be any value.
         for (kind, key) in [("array", "items"), ("object", "additionalProperties")] {
             if (is(kind) || of_any_type) && !plain.contains_key(key) {
                 let any = self.any(within);

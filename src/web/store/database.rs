@@ -99,8 +99,8 @@ impl Storage {
         .await
     }
 
-    /// The record of `url` that a load takes (see [`Manifest::rank`]), of those that `may_be`
-    /// allows. Marks it as used, and removes parts that the browser has lost from the record.
+    /// The best record of `url` (see [`Manifest::rank`]) among those that `may_be` allows. Marks it as
+    /// used. If the browser has lost some of its parts, they are removed from the record.
     pub(in crate::web) async fn find(
         &self,
         url: &str,
