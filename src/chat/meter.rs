@@ -11,76 +11,16 @@
 
 use std::iter::repeat_n;
 use std::ops::Range;
-use std::slice;
 
-use minijinja::value::ValueKind;
-use minijinja::{Environment, Error as JinjaError, State, Value};
-
-use super::methods;
+use super::prices::{ITEM, LISTED, READ, VISITED};
+use super::tokens::{Sort, Token, tokens};
 use crate::error::{Error, Result};
-
-/// Pays for all that is within a value.
-const READ: &str = "__read";
-/// Pays for the items of a list, or the characters of a text.
-const VISITED: &str = "__visited";
-/// Makes a list of a slice, because one that begins late takes long each time that it is used.
-const LISTED: &str = "__listed";
-/// `value[key]`.
-const ITEM: &str = "__item";
 
 /// The statements with expressions in them.
 const STATEMENTS: &[&str] =
     &["set", "for", "if", "elif", "with", "macro", "call", "filter", "autoescape", "do"];
-/// Operators of two characters.
-const DOUBLE: &[&str] = &["//", "**", "==", "!=", "<=", ">="];
 /// The longest literal that costs nothing, in bytes.
 const MAX_CHEAP: usize = 256;
-
-/// Adds the functions that the calls name, and a price for showing a list.
-pub(super) fn install(environment: &mut Environment<'static>) {
-    environment.add_function(READ, read);
-    environment.add_function(VISITED, visited);
-    environment.add_function(LISTED, listed);
-    environment.add_function(ITEM, item);
-    environment.set_formatter(|output, state, value| {
-        read(state, value.clone())?;
-        minijinja::escape_formatter(output, state, value)
-    });
-}
-
-// minijinja itself takes fuel for the text of a value that a function gives back, so these do not.
-
-fn read(state: &State<'_, '_>, value: Value) -> Result<Value, JinjaError> {
-    if value.as_object().is_some() {
-        methods::read_all(state, slice::from_ref(&value))?;
-    }
-    Ok(value)
-}
-
-fn visited(state: &State<'_, '_>, value: Value) -> Result<Value, JinjaError> {
-    if value.as_object().is_some() {
-        methods::visit(state, slice::from_ref(&value))?;
-    }
-    Ok(value)
-}
-
-fn listed(state: &State<'_, '_>, value: Value) -> Result<Value, JinjaError> {
-    if value.kind() != ValueKind::Iterable {
-        return Ok(value);
-    }
-    let paid = |item| state.consume_fuel(1).map(|()| item);
-    value.try_iter()?.map(paid).collect::<Result<Vec<Value>, _>>().map(Value::from)
-}
-
-fn item(state: &State<'_, '_>, value: &Value, key: &Value) -> Result<Value, JinjaError> {
-    methods::read(state, slice::from_ref(value))?;
-    methods::read_all(state, slice::from_ref(key))?;
-    if let (ValueKind::Iterable, Some(n)) = (value.kind(), key.as_i64()) {
-        let len = value.len().unwrap_or(usize::MAX) as u64;
-        state.consume_fuel(n.unsigned_abs().min(len))?;
-    }
-    value.get_item(key)
-}
 
 /// Puts calls around the operands in the code of a tag. `is_statement` says whether it begins with
 /// a word such as `if`.
@@ -120,80 +60,6 @@ pub(super) fn metered(code: &str, is_statement: bool) -> Result<String> {
         return Err(Error::BadTemplate("syntax error: a bracket is not closed".into()));
     }
     Ok(meter.text(code))
-}
-
-/// A part of a tag's code.
-#[derive(Clone, Copy)]
-struct Token<'a> {
-    sort: Sort,
-    text: &'a str,
-    start: usize,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Sort {
-    Name,
-    Number,
-    Text,
-    Sign,
-}
-
-fn tokens(code: &str) -> Vec<Token<'_>> {
-    let mut tokens: Vec<Token<'_>> = Vec::new();
-    let mut start = 0;
-    while let Some(c) = code[start..].chars().next() {
-        let rest = &code[start..];
-        let (sort, len) = match c {
-            c if c.is_ascii_whitespace() => {
-                start += 1;
-                continue;
-            }
-            '0'..='9' => {
-                let is_key = tokens.last().is_some_and(|token| token.text == ".");
-                (Sort::Number, number(rest, is_key))
-            }
-            'a'..='z' | 'A'..='Z' | '_' => (Sort::Name, word(rest)),
-            '\'' | '"' => (Sort::Text, string(rest, c)),
-            _ if DOUBLE.iter().any(|double| rest.starts_with(double)) => (Sort::Sign, 2),
-            _ => (Sort::Sign, c.len_utf8()),
-        };
-        tokens.push(Token { sort, text: &rest[..len], start });
-        start += len;
-    }
-    tokens
-}
-
-/// The length of the word at the beginning of a text.
-fn word(text: &str) -> usize {
-    text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len())
-}
-
-/// The length of the number at the beginning of a text. A key, as in `x.0.1`, has no fraction.
-fn number(text: &str, is_key: bool) -> usize {
-    let mut len = word(text);
-    if ["0x", "0X", "0o", "0O", "0b", "0B"].iter().any(|radix| text.starts_with(radix)) {
-        return len;
-    }
-    // `2.` is a number, `2.x` a field.
-    let fraction = |text: &str| !text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    if !is_key && text[len..].strip_prefix('.').is_some_and(fraction) {
-        len += 1 + word(&text[len + 1..]);
-    }
-    if text[..len].ends_with(['e', 'E']) && text[len..].starts_with(['+', '-']) {
-        len += 1 + word(&text[len + 1..]);
-    }
-    len
-}
-
-/// The length of the string at the beginning of a text.
-fn string(text: &str, quote: char) -> usize {
-    let mut escaped = false;
-    let end = text.char_indices().skip(1).find(|&(_, c)| {
-        let ends = c == quote && !escaped;
-        escaped = c == '\\' && !escaped;
-        ends
-    });
-    end.map_or(text.len(), |(end, _)| end + 1)
 }
 
 /// The token that can come next.

@@ -15,9 +15,11 @@ mod literals;
 mod meter;
 mod methods;
 mod origin;
+mod prices;
 mod record;
 mod render;
 mod template;
+mod tokens;
 
 use serde::{Deserialize, Serialize};
 

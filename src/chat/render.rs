@@ -8,7 +8,7 @@ use minijinja::value::{Value, ValueKind};
 use minijinja::{Environment, ErrorKind};
 
 use super::record::record;
-use super::{builtins, guard, meter, methods};
+use super::{builtins, guard, methods, prices};
 use crate::error::{Error, Result};
 
 /// The fuel of one call for its conversation, in all renderings together. One unit pays for an
@@ -135,7 +135,7 @@ fn environment(fuel: u64) -> Result<Environment<'static>> {
     environment.set_unknown_method_callback(methods::call);
     environment.add_function(guard::BOUNDED, guard::bounded);
     environment.add_function(guard::BOUNDED_FIELD, guard::bounded_field);
-    meter::install(&mut environment);
+    prices::install(&mut environment);
     builtins::install(&mut environment);
     environment.add_function("raise_exception", raise);
     Ok(environment)

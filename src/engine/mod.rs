@@ -9,6 +9,7 @@ mod compute;
 mod dot;
 mod forward;
 mod head;
+mod kv_cache;
 mod lm_head;
 mod load;
 mod matrix_units;

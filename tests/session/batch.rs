@@ -105,6 +105,18 @@ fn serve_in_order(
     (found, served.begun.take())
 }
 
+/// Asserts that each call gets the tokens beside the others that it gets alone, in steps that it shares.
+pub(crate) fn check_as_alone(session: &mut Session, calls: &[Asked]) {
+    let alone: Vec<Vec<u32>> =
+        calls.iter().map(|call| generate(session, &call.ids, &call.options).unwrap().ids).collect();
+    let together = serve(session, calls).into_iter().map(|(told, stats)| {
+        let stats = stats.unwrap();
+        assert!(stats.batch > 1, "{stats:?} {told:?}");
+        told.into_iter().map(|(id, _)| id).collect::<Vec<_>>()
+    });
+    assert_eq!(together.collect::<Vec<_>>(), alone);
+}
+
 /// How a text is chosen: greedily, and in every other way.
 fn settings() -> [Sampling; 5] {
     let all = Sampling { temperature: 1.0, ..Sampling::default() };

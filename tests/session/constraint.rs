@@ -13,7 +13,7 @@ use tritloom::session::{
 };
 use tritloom::{Error, Result};
 
-use crate::batch::{asked, serve};
+use crate::batch::{asked, check_as_alone, serve};
 use crate::setup::{Setup, generate, greedy, noise, small};
 use crate::support::assert_error;
 
@@ -161,15 +161,7 @@ fn constrained_and_free_answers_run_together_as_each_does_alone() {
                 asked(n / 3, noise(4 + n), options)
             })
             .collect();
-        let alone: Vec<Vec<u32>> = calls
-            .iter()
-            .map(|call| generate(&mut session, &call.ids, &call.options).unwrap().ids)
-            .collect();
-        let together = serve(&mut session, &calls).into_iter().map(|(told, stats)| {
-            assert!(stats.unwrap().batch > 1);
-            told.into_iter().map(|(id, _)| id).collect::<Vec<_>>()
-        });
-        assert_eq!(together.collect::<Vec<_>>(), alone);
+        check_as_alone(&mut session, &calls);
     }
 }
 

@@ -10,7 +10,7 @@ use tritloom::native::{Format, Formats, Formatted};
 use tritloom::sampling::Sampling;
 use tritloom::session::{FinishReason, GenerateOptions, Session};
 
-use crate::batch::{asked, serve};
+use crate::batch::{asked, check_as_alone};
 use crate::sentencepiece;
 use crate::setup::{Setup, generate, greedy, noise};
 use crate::support::File;
@@ -267,16 +267,7 @@ fn answers_of_one_format_run_together_as_each_does_alone() {
             asked(n as usize / 3, noise(4 + n as usize), options)
         })
         .collect();
-    let alone: Vec<Vec<u32>> = calls
-        .iter()
-        .map(|call| generate(&mut session, &call.ids, &call.options).unwrap().ids)
-        .collect();
-    let together = serve(&mut session, &calls).into_iter().map(|(told, stats)| {
-        let stats = stats.unwrap();
-        assert!(stats.batch > 1, "{stats:?} {told:?}");
-        told.into_iter().map(|(id, _)| id).collect::<Vec<_>>()
-    });
-    assert_eq!(together.collect::<Vec<_>>(), alone);
+    check_as_alone(&mut session, &calls);
 }
 
 #[test]

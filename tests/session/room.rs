@@ -72,14 +72,20 @@ fn a_call_that_was_given_up_holds_up_no_other() {
     }
 }
 
-/// An answer without a limit has used its room. It gets more when a call beside it ends, before others begin.
-#[test]
-fn no_answer_waits_for_ever_for_calls_that_come_later() {
+/// A session of 400 tokens, and calls that need more together. The first has no limit.
+fn crowd() -> (Session, Vec<(Vec<u32>, GenerateOptions)>) {
     let mut session = load_with(Losing::full(), 400);
     // So that the answer does not get the whole context at once.
     generate(&mut session, &noise(101)[1..], &greedy(1)).unwrap();
     let mut asked = vec![(noise(10), GenerateOptions::default())];
     asked.extend((0..6).map(|n| (noise(12)[n..n + 6].to_vec(), greedy(93))));
+    (session, asked)
+}
+
+/// An answer without a limit has used its room. It gets more when a call beside it ends, before others begin.
+#[test]
+fn no_answer_waits_for_ever_for_calls_that_come_later() {
+    let (mut session, asked) = crowd();
     let came = serve(&mut session, asked, |_, _| ());
     let count = |call: usize| came.iter().filter(|&&n| n == call).count();
     assert_eq!((count(0), count(6)), (391, 93));
@@ -89,11 +95,7 @@ fn no_answer_waits_for_ever_for_calls_that_come_later() {
 /// The first answer waits for room until another call ends. When it is stopped, it does not wait for that.
 #[test]
 fn an_answer_that_waits_for_room_can_be_stopped() {
-    let mut session = load_with(Losing::full(), 400);
-    // So that the answer does not get the whole context at once.
-    generate(&mut session, &noise(101)[1..], &greedy(1)).unwrap();
-    let mut asked = vec![(noise(10), GenerateOptions::default())];
-    asked.extend((0..6).map(|n| (noise(12)[n..n + 6].to_vec(), greedy(93))));
+    let (mut session, asked) = crowd();
     let (mut is_stopped, mut stats) = (false, None);
     let came = serve(&mut session, asked, |came, answers| {
         if is_stopped && let Some(answer) = answers[0].take() {
