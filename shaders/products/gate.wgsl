@@ -1,4 +1,5 @@
 // Epilogue: the gated activation, quantised to int8 with a scale for each 32, see quantize_results.wgsl.
+// FACTOR is for products that are added to the stream, so it is not applied here.
 // A slot has one or two rows of gate and the same rows of up, and a workgroup has 32 of each.
 
 @group(0) @binding(EPILOGUE_AT) var<storage, read_write> y: array<u32>; // [ALL_ROWS / 4] int8
@@ -8,7 +9,6 @@
 const PAIRS: u32 = EACH / 2u; // of a slot
 
 const_assert SLOTS * PAIRS == 32u && N_ROWS % 32u == 0u;
-const_assert FACTOR == 1.0; // `gated` gets the products as they are
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {

@@ -145,7 +145,7 @@ impl<'a> Blocks<'a> {
     /// `x` before and after it. `next` is the norm that takes the stream after the block, if it is
     /// in the same plan.
     pub(super) fn block(&self, p: &mut Recorder, n: usize, last: Site, next: Option<&Norm>) {
-        let (block, cache) = (&self.weights.blocks[n], &self.state.cache[n]);
+        let (block, cache) = (&self.weights.blocks[n], &self.state.cache.blocks[n]);
         for row in self.table(block, next) {
             self.product(p, &row, cache);
             if row.site == last {

@@ -80,7 +80,7 @@ impl Engine {
 
     /// Positions of the KV cache: at least [`Engine::n_ctx`]. Sequences share them.
     pub fn positions(&self) -> usize {
-        self.state.positions()
+        self.state.cache.positions()
     }
 
     /// Makes later steps use the KV cache from `first` on: their position `pos` is number
@@ -96,12 +96,12 @@ impl Engine {
     /// Errors: `device-lost`.
     pub async fn grow(&mut self, more: usize, most: usize) -> Result<bool> {
         let positions = self.positions();
-        let most = most.min(self.state.max_positions(&self.gpu));
+        let most = most.min(self.state.cache.max_positions(&self.gpu));
         if positions + more > most {
             return Ok(false);
         }
         let larger = (positions + more.max(positions)).min(most);
-        if !self.state.grow(&self.gpu, larger).await? {
+        if !self.state.cache.grow(&self.gpu, larger).await? {
             return Ok(false);
         }
         let mut recorder = Recorder::new(&self.gpu, &self.state.step);
@@ -113,30 +113,30 @@ impl Engine {
 
     /// Buffers of the KV cache: the keys of the first block, its values, and so on.
     pub fn cache_buffers(&self) -> usize {
-        2 * self.state.cache.len()
+        self.state.cache.n_buffers()
     }
 
     /// Bytes of a position in each buffer of the KV cache.
     pub fn position_bytes(&self) -> usize {
-        (self.state.bytes_per_position() / self.cache_buffers() as u64) as usize
+        self.state.cache.position_bytes()
     }
 
     /// Reads `n` positions of a buffer of the KV cache, from `first` on.
     pub fn read_cache(&self, buffer: usize, first: usize, n: usize) -> Readback<u32> {
         let words = self.position_bytes() / size_of::<u32>();
-        self.read(&self.state.cache_buffer(buffer).range(first * words, n * words))
+        self.read(&self.state.cache.buffer(buffer).range(first * words, n * words))
     }
 
     /// Writes positions of a buffer of the KV cache, from `first` on. `bytes` are whole positions,
     /// as they were read.
     pub fn write_cache(&self, buffer: usize, first: usize, bytes: &[u8]) {
-        let all = self.state.cache_buffer(buffer).cast::<u8>();
+        let all = self.state.cache.buffer(buffer).cast::<u8>();
         self.gpu.write(&all, first * self.position_bytes(), bytes);
     }
 
     /// Copies the keys and values of `n` positions of the KV cache.
     pub fn copy_cache(&self, from: usize, to: usize, n: usize) {
-        self.state.copy_cache(&self.gpu, [from, to], n);
+        self.state.cache.copy(&self.gpu, &self.state.scratch.cast(), [from, to], n);
     }
 
     /// The most tokens one call of [`Engine::prefill`] takes.

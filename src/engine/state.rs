@@ -1,13 +1,13 @@
 //! The memory that changes while the model runs: activations, the KV cache, the next token.
 
-use super::kv_cache::caches;
+use super::kv_cache::Cache;
 use super::weights::Weights;
 use crate::compute::EngineOptions;
 use crate::error::{Error, Result};
 use crate::gpu::MAX_BATCH_STEPS;
 use crate::gpu::{Allocation, Buffer, Gpu, Row, Step, Tuning, Used};
 use crate::kernels::{
-    ADJUSTED_WORDS, Adjustments, AttentionShape, BestOfBlock, FEW, KvCache, Likeliest, MAX_SPLITS,
+    ADJUSTED_WORDS, Adjustments, AttentionShape, BestOfBlock, FEW, Likeliest, MAX_SPLITS,
     MIN_LANES, N_RECORDS, Partials, Penalties, Quantized, QuantizedGroups, Record, SHORT,
     SHORT_SPLIT, SamplingParams, Selection, Stream, decoded_positions, vocab_blocks,
 };
@@ -140,8 +140,7 @@ pub(super) struct State {
     pub(super) scored: Buffer<u32>,
     /// cos and sin of every position's angles `[n_ctx, head_dim / 2]`.
     pub(super) rope_table: Buffer<[f32; 2]>,
-    /// The keys and values of each block, of all sequences.
-    pub(super) cache: Vec<KvCache>,
+    pub(super) cache: Cache,
     /// The memory that `qkv` and others share. Any later step may overwrite it.
     pub(super) scratch: Buffer<f32>,
     pub(super) selection: Selection,
@@ -288,7 +287,7 @@ impl State {
             few_best: a.buffer("few_best", few * blocks).using(rows(3 * blocks)),
             scored: a.buffer("scored", n_slots),
             rope_table: a.buffer("rope_table", n_ctx * config.head_dim / 2).using(angles),
-            cache: caches(a, shape, config.n_layer, n_ctx),
+            cache: Cache::allocate(a, shape, config.n_layer, n_ctx),
             adjusted: scratch.first(n_vocab),
             adjusted_upper: scratch.first(ADJUSTED_WORDS * n_vocab),
             scratch,
