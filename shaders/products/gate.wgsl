@@ -1,5 +1,5 @@
 // Epilogue: the gated activation, quantised to int8 with a scale for each 32, see quantize_results.wgsl.
-// FACTOR is for products that are added to the stream, so it is not applied here.
+// The FACTOR of gate and up is 1 in every model, so it is not applied.
 // A slot has one or two rows of gate and the same rows of up, and a workgroup has 32 of each.
 
 @group(0) @binding(EPILOGUE_AT) var<storage, read_write> y: array<u32>; // [ALL_ROWS / 4] int8

@@ -41,7 +41,7 @@ impl Vocabulary {
     /// `tokens` are the spellings of the tokens in the order of their ids, as many as the model has
     /// logits. Any of `stop` ends an answer.
     ///
-    /// `encode` gives the tokens that the model's own tokenizer has for a piece from within a text:
+    /// `encode` gives the tokens that the model's own tokenizer has for a part from within a text:
     /// no begin-of-text token, no space before it, no special tokens. Text that a grammar forces is
     /// put in as these tokens, because a model has seldom seen others. A tokenizer that normalises
     /// may give tokens that do not spell the text. Then the longest tokens that fit are used.

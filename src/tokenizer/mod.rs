@@ -187,7 +187,7 @@ impl Tokenizer {
         self.encode_parts(&[Part { text, special: Special::None }])
     }
 
-    /// The tokens of a piece from within a text: no space is put before it, and nothing in it becomes
+    /// The tokens of a part from within a text: no space is put before it, and nothing in it becomes
     /// a special token.
     ///
     /// Errors: as [`encode`](Self::encode).

@@ -195,7 +195,7 @@ impl WasmModel {
         Ok(Uint8Array::from(self.model()?.tokenizer.packed().as_slice()))
     }
 
-    /// The tokens of a piece of an answer, for the module of grammars. Empty if it cannot be encoded.
+    /// The tokens of a part of an answer, for the module of grammars. Empty if it cannot be encoded.
     #[wasm_bindgen(js_name = encodeWithin)]
     pub fn encode_within(&self, text: &str) -> Result<Uint32Array, JsValue> {
         let ids = self.model()?.tokenizer.encode_within(text).unwrap_or_default();
