@@ -700,6 +700,8 @@ export interface Stats {
   completionTokens: number
   /** Tokens of the reasoning. `completionTokens` includes them. */
   reasoningTokens: number
+  /** Tokens that the answer's format put in without asking the model; see `responseFormat`. */
+  forcedTokens: number
   /** Tokens that were drafted; see `promptLookup`. */
   draftedTokens: number
   /** Drafted tokens that the model chose too. */

@@ -4,8 +4,9 @@
 //                    [--decode 16,1024,3500] [--prefill 16,256,1024,3500] [--tokens 128]
 //                    [--runs 5] [--loads 3] [--patience 120] [--context N]
 //                    [--lm-head auto|f16|int8] [--kv f16|f32|int8] [--lookup] [--sampling]
-//                    [--options] [--batch] [--profile] [--soak TOKENS] [--visits | --limits]
-//                    [--no-matrix-units] [--deterministic] [--peer DIR] [--json] [--no-build]
+//                    [--options] [--batch] [--format] [--decide QUESTIONS] [--profile]
+//                    [--soak TOKENS] [--visits | --limits] [--no-matrix-units] [--deterministic]
+//                    [--peer DIR] [--json] [--no-build]
 //
 //   --shape     random weights of that shape, in a temporary file that is deleted at the end:
 //               2b4t, tiny, bonsai-8b and others that `tritloom random --help` lists
@@ -18,6 +19,8 @@
 //               top-p alone and with min-p
 //   --options   also times answers with penalties, logit biases and logprobs; with --lookup those too
 //   --batch     also times as many answers at once as decode together
+//   --format    also times answers that are held to a format, beside free ones
+//   --decide    also times so many decisions about one text, and answers to the same questions
 //   --visits    times only loads, --loads of each: first visits that store and that do not, in a new
 //               browser for which the GPU's driver has compiled nothing yet (on Linux), and second
 //               ones in the same browser; until the model can be used, until all is stored, until
@@ -25,7 +28,7 @@
 //   --limits    times only decoding, with all that the card has and with less: bindings of 128 MiB, no
 //               subgroups, no products of four int8 values at once
 //               --visits, --limits and --peer refuse what adds figures: --lookup, --sampling,
-//               --options, --batch, --profile, --soak
+//               --options, --batch, --format, --decide, --profile, --soak
 //   --no-matrix-units  does without them where the browser offers them
 //   --deterministic  loads the model with that option
 //   --patience  seconds for each figure. Where its runs take longer, there are fewer of them; where
@@ -72,7 +75,9 @@ const LIMITS = [
 /** Each is a report of its own. */
 const REPORTS = ['peer', 'visits', 'limits']
 /** Each adds figures to the usual report. */
-const ADDITIONS = ['lookup', 'sampling', 'options', 'batch', 'profile', 'soak']
+const ADDITIONS = [
+  'lookup', 'sampling', 'options', 'batch', 'format', 'decide', 'profile', 'soak'
+]
 /** The options that `--options` asks for, with as many biases as an OpenAI client may send. */
 const OPTIONS = {
   penalties: { repeatPenalty: 1.1, presencePenalty: 0.3, frequencyPenalty: 0.3 },
@@ -140,6 +145,8 @@ function parse() {
       sampling: { type: 'boolean', default: false },
       options: { type: 'boolean', default: false },
       batch: { type: 'boolean', default: false },
+      format: { type: 'boolean', default: false },
+      decide: { type: 'string', default: '0' },
       visits: { type: 'boolean', default: false },
       limits: { type: 'boolean', default: false },
       profile: { type: 'boolean', default: false },
@@ -165,7 +172,7 @@ function parse() {
   exclude(['lookup', deviates])
   const number = name => {
     const value = Number(values[name])
-    const least = ['patience', 'soak'].includes(name) ? 0 : 1
+    const least = ['patience', 'soak', 'decide'].includes(name) ? 0 : 1
     if (Number.isInteger(value) && value >= least) return value
     throw new Stop(`--${name} takes a whole number from ${least}, not \`${values[name]}\`.`)
   }
@@ -186,6 +193,7 @@ function parse() {
     patience: number('patience'),
     context: values.context === undefined ? undefined : number('context'),
     soak: number('soak'),
+    decide: number('decide'),
     peer: values.peer && peerFolder(values.peer)
   }
 }

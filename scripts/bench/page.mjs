@@ -96,13 +96,28 @@ export async function loadTimes(options) {
  * with the name of each figure before it is taken.
  */
 export async function measure({
-  decode, prefill, tokens, runs, patience, profile, sampling, options, batch
+  decode, prefill, tokens, runs, patience, profile, sampling, options, batch, format, decide
 }) {
   const { model, tell } = globalThis
   const { contextLength, vocabSize } = model.info
   /** Tokens that each answer gets, however long they take. */
   const MIN_TOKENS = 4
   const since = start => (performance.now() - start) / 1000
+  /** Formats for answers of `tokens` tokens: one forces no token, the other about six in ten. */
+  const FORMATS = tokens => {
+    // Models with random weights have numbered words, and a token for each letter.
+    const record = {
+      type: 'object',
+      properties: { name: { type: 'string', pattern: '^[a-z]{8}$' } },
+      required: ['name'],
+      additionalProperties: false
+    }
+    const n = Math.ceil(tokens / 20)
+    return [
+      { type: 'regex', pattern: '( [0-9]{1,6})+' },
+      { type: 'json_schema', schema: { type: 'array', items: record, minItems: n, maxItems: n } }
+    ]
+  }
   // Each run's prompt begins with other ids, so that no run finds its prompt in the KV cache.
   const prompt = (length, run) =>
     Uint32Array.from(
@@ -228,6 +243,67 @@ export async function measure({
       return all.reduce((sum, { completionTokens }) => sum + completionTokens, 0) / since(start)
     })
     add(what, 'tok/s', rates)
+  }
+  if (format) {
+    // Each in turn, so that all of them meet the same card.
+    for (const at of [1, model.info.maxBatch]) {
+      const all = []
+      for (let run = 0; run <= runs; run++) {
+        await tell(`answers in a format, ${at} at once, run ${run} of ${runs}`)
+        for (const [n, responseFormat] of [undefined, ...FORMATS(tokens)].entries()) {
+          const inputs = Array.from({ length: at }, (_, i) =>
+            prompt(16, 100 + 64 * run + 16 * n + i)
+          )
+          const start = performance.now()
+          const options = { maxTokens: tokens, promptLookup: false, responseFormat }
+          const answers = model.generateMany(inputs, options)
+          const stats = await Promise.all(answers.map(({ stats }) => stats))
+          const seconds = since(start)
+          const sum = name => stats.reduce((sum, stats) => sum + stats[name], 0)
+          const [made, forced] = [sum('completionTokens'), sum('forcedTokens')]
+          const found = {
+            rate: made / seconds, share: forced / made, decode: stats[0].decodeTokensPerSecond
+          }
+          // The first run warms up, and reads the vocabulary.
+          if (run > 0) (all[n] ??= []).push(found)
+        }
+      }
+      const names = ['no format', 'words, all chosen', 'records']
+      for (const [n, found] of all.entries()) {
+        const share = found[0].share > 0 ? `, ${(100 * found[0].share).toFixed(0)} % forced` : ''
+        const addFound = (what, name) =>
+          add(`${at} at once, ${names[n]}${share}, ${what}`, 'tok/s', found.map(one => one[name]))
+        addFound('whole answers', 'rate')
+        if (at === 1 && !share) addFound('decode', 'decode')
+      }
+    }
+  }
+  if (decide > 0) {
+    const text = 'Wool dyed red was sold dear. '.repeat(40).slice(0, 1000)
+    const questions = Array.from({ length: decide }, (_, n) => ({
+      question: `Is it about wool number ${n}?`, type: 'boolean'
+    }))
+    await tell(`${decide} decisions`)
+    const seconds = async (what, ask) => {
+      const start = performance.now()
+      const tokens = await ask()
+      add(`${decide} questions about a text of 1000 bytes, ${tokens} tokens in all: ${what}`, 's', [
+        since(start)
+      ])
+    }
+    await model.decide(text, { questions: [{ question: 'Is it about silk?', type: 'boolean' }] })
+    await seconds('decide', async () => (await model.decide(text, { questions })).stats.promptTokens)
+    await tell(`${decide} answers to the same questions`)
+    await seconds('generate, three tokens each', async () => {
+      let computed = 0
+      for (const { question } of questions) {
+        const options = 'Answer with one of these options and nothing else:\n- yes\n- no'
+        const message = `Text:\n${text}\n\nQuestion: ${question}\n${options}`
+        const stats = await model.generate(message, { maxTokens: 3 }).stats
+        computed += stats.promptTokens - stats.reusedTokens
+      }
+      return computed
+    })
   }
   // After an abort in the middle of an answer: the time until the answer rejects, and the time
   // until the first token of another answer, which has to wait for the steps in flight. If the

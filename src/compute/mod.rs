@@ -289,6 +289,14 @@ pub trait Compute: Steps {
     /// Makes `id` the token of the slot, as if it had been chosen there last.
     fn put_token(&self, slot: usize, id: u32);
 
+    /// The first half of [`Steps::decode_and_sample`] with one step: computes the token that was
+    /// chosen last in the slot, at `pos`. [`Compute::choose`] is the second half.
+    fn decode_ahead(&self, pos: usize);
+
+    /// Chooses the token that follows the one at `pos`. [`Compute::decode_ahead`] has computed that
+    /// one in the same slot, and nothing has been computed since.
+    fn choose(&self, pos: usize) -> Pending<Vec<Choice>>;
+
     /// Like [`Steps::decode_and_sample`], for a sequence in each of `seats`. Each sequence gets the
     /// tokens that it would get alone.
     fn decode_batch(&self, seats: &[Seat], n: usize) -> Pending<Vec<Vec<Choice>>>;

@@ -178,6 +178,14 @@ impl Compute for Engine {
         self.put_token(slot, id);
     }
 
+    fn decode_ahead(&self, pos: usize) {
+        self.decode_ahead(pos);
+    }
+
+    fn choose(&self, pos: usize) -> Pending<Vec<Choice>> {
+        Pending::new(self.choose(pos).take())
+    }
+
     fn decode_batch(&self, seats: &[Seat], n: usize) -> Pending<Vec<Vec<Choice>>> {
         Pending::new(self.decode_batch(seats, n).take())
     }

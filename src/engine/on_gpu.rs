@@ -252,14 +252,35 @@ impl Engine {
     /// Like [`Engine::prefill`], and chooses the token that follows.
     pub fn prefill_and_sample(&self, ids: &[u32], pos: usize) -> Chosen {
         let step = self.begin(ids, pos);
-        let (plans, slot) = (self.to_token(&step), self.slot().0);
-        Chosen(match self.recorded(&step, 1) {
+        self.run_to_token(&self.to_token(&step), &step)
+    }
+
+    /// Puts the token that was chosen last, which is still on the GPU, through the layers at `pos`.
+    /// [`Engine::choose`] then chooses the one that follows, if nothing is submitted in between.
+    /// Together they are a step of [`Engine::decode_and_sample`], to the last bit.
+    pub fn decode_ahead(&self, pos: usize) {
+        let step = self.single(pos);
+        self.gpu.write(&self.state.step, 0, &[step]);
+        self.gpu.run(&[self.layers(1)], &step);
+    }
+
+    /// Chooses the token that follows the one that [`Engine::decode_ahead`] put through the layers
+    /// at `pos`.
+    pub fn choose(&self, pos: usize) -> Chosen {
+        let step = self.single(pos);
+        self.run_to_token(&self.to_token(&step)[1..], &step)
+    }
+
+    /// Runs the plans at whose end the slot in use has its next token.
+    fn run_to_token(&self, plans: &[&Plan], step: &Step) -> Chosen {
+        let slot = self.slot().0;
+        Chosen(match self.recorded(step, 1) {
             None => {
                 let sampled = slot.sampled.last(1);
-                Reading::Ids(self.gpu.run_at_once_and_read(&plans, &step, &sampled, 1))
+                Reading::Ids(self.gpu.run_at_once_and_read(plans, step, &sampled, 1))
             }
             Some(recorded) => {
-                let all = self.gpu.run_at_once_and_read(&plans, &step, &slot.records, N_RECORDS);
+                let all = self.gpu.run_at_once_and_read(plans, step, &slot.records, N_RECORDS);
                 Reading::Records { all, recorded }
             }
         })

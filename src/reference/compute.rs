@@ -90,6 +90,7 @@ impl Opening for OnCpu {
             slots: (0..SLOTS).map(|_| RefCell::default()).collect(),
             first: Cell::default(),
             slot: Cell::default(),
+            ahead: RefCell::default(),
         }))
     }
 }
@@ -106,6 +107,8 @@ struct Computer {
     first: Cell<usize>,
     /// The slot of the steps to come.
     slot: Cell<usize>,
+    /// The residual stream after the token that was computed ahead.
+    ahead: RefCell<Vec<f32>>,
 }
 
 /// The state of a sequence that the choice of its tokens needs.
@@ -182,7 +185,12 @@ impl Computer {
     /// `ids` is counted.
     fn sample(&self, Seat { slot, first, pos }: Seat, ids: &[u32]) -> Choice {
         let x = self.compute(first, pos, ids).pop().unwrap_or_default();
-        let (logits, n) = (self.logits(&x), pos + ids.len());
+        self.choose_after(slot, &x, ids, pos)
+    }
+
+    /// Chooses the token after `ids` in a slot, by the residual stream after them.
+    fn choose_after(&self, slot: usize, x: &[f32], ids: &[u32], pos: usize) -> Choice {
+        let (logits, n) = (self.logits(x), pos + ids.len());
         let mut slot = self.slots[slot].borrow_mut();
         if let Some(&last) = ids.last() {
             slot.count(last, n - 1);
@@ -388,6 +396,18 @@ impl Compute for Computer {
 
     fn put_token(&self, slot: usize, id: u32) {
         self.slots[slot].borrow_mut().token = id;
+    }
+
+    fn decode_ahead(&self, pos: usize) {
+        let Seat { slot, first, .. } = self.seat(pos);
+        let token = self.slots[slot].borrow().token;
+        self.ahead.replace(self.compute(first, pos, &[token]).pop().unwrap_or_default());
+    }
+
+    fn choose(&self, pos: usize) -> Pending<Vec<Choice>> {
+        let slot = self.slot.get();
+        let token = self.slots[slot].borrow().token;
+        Pending::ready(vec![self.choose_after(slot, &self.ahead.borrow(), &[token], pos)])
     }
 
     fn decode_batch(&self, seats: &[Seat], n: usize) -> Pending<Vec<Vec<Choice>>> {

@@ -72,6 +72,7 @@ impl Session {
             serial: running.serials,
             prompted: None,
             decodes: false,
+            ahead: false,
             counted: false,
             drafter: None,
             in_flight: 0,

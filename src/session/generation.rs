@@ -56,6 +56,9 @@ pub(super) struct Generation<'a> {
     /// Whether the token that its next step computes is on the GPU, or will be when the steps in
     /// flight are done.
     pub(super) decodes: bool,
+    /// Whether the token that its next step computes is computed already, or will be when the work in
+    /// flight is done. The step then only chooses.
+    pub(super) ahead: bool,
     /// Whether the engine has counted its tokens for the penalties. Steps count theirs by
     /// themselves.
     pub(super) counted: bool,
@@ -94,6 +97,13 @@ impl Generation<'_> {
                 left => left,
             },
         }
+    }
+
+    /// Whether the token in flight should be computed before it is known. The GPU then has work while
+    /// a constraint looks at the token. Without a constraint, whole steps are in flight instead.
+    pub(super) fn computes_ahead(&self, sequence: &Cached) -> bool {
+        let has_room = sequence.filled < sequence.room().min(self.most());
+        self.constraint.is_some() && self.decodes && self.in_flight == 1 && !self.ahead && has_room
     }
 
     /// Positions that steps may fill. The room of the sequence limits them, and so does the
@@ -204,6 +214,7 @@ impl Generation<'_> {
             if id as usize >= n_vocab {
                 return Err(Error::Internal(format!("token {id} of {n_vocab} to put in")));
             }
+            self.stats.forced_tokens += 1;
             end = self.push(tokenizer, Choice::from(id))?;
             if end.is_some() {
                 break;

@@ -134,7 +134,7 @@ impl Session {
         for one in &running.all {
             let sequence = self.caches.running(one.sequence)?;
             let is_full = match one.decodes {
-                true => one.in_flight == 0 && one.steps_left(sequence) == 0,
+                true => one.in_flight == 0 && !one.ahead && one.steps_left(sequence) == 0,
                 false => sequence.tokens.len() > sequence.room(),
             };
             if is_full && !self.extend(one, &[]).await? {
@@ -147,6 +147,9 @@ impl Session {
     /// Submits the work that should be in flight while the next tokens are awaited.
     fn submit(&mut self, running: &mut Running<'_>) -> Result<()> {
         self.drop_mistaken(running)?;
+        if running.all.len() > 1 {
+            self.drop_ahead(running)?;
+        }
         self.submit_prompts(running)?;
         match running.all.len() {
             1 => self.submit_alone(running),
@@ -163,10 +166,33 @@ impl Session {
         if one.decodes || one.in_flight > 0 || self.continues(one)? {
             self.use_sequence(one)?;
             let sequence = self.caches.running(one.sequence)?;
-            let mut run = run(&*self.engine, one, sequence, &mut self.pace);
-            drafter.submit(&mut run, &mut running.in_flight);
+            if one.ahead && one.in_flight == 0 {
+                let tokens = self.engine.choose(sequence.filled - 1);
+                running.in_flight.push(Work::of_one(one.serial, tokens, 1, false));
+                one.in_flight = 1;
+                one.ahead = false;
+            } else if !one.ahead {
+                let mut run = run(&*self.engine, one, sequence, &mut self.pace);
+                drafter.submit(&mut run, &mut running.in_flight);
+            }
+            // On a slow card the next call would have to wait for this too.
+            if one.computes_ahead(sequence) && self.pace.has_room(1, 1, 1) {
+                self.engine.decode_ahead(sequence.filled);
+                sequence.filled += 1;
+                one.ahead = true;
+            }
         }
         one.drafter = Some(drafter);
+        Ok(())
+    }
+
+    /// Forgets tokens that were computed ahead, because the hidden states after them are about to be
+    /// overwritten. Batches compute these tokens again.
+    fn drop_ahead(&mut self, running: &mut Running<'_>) -> Result<()> {
+        for one in running.all.iter_mut().filter(|one| one.ahead) {
+            self.caches.running(one.sequence)?.filled -= 1;
+            one.ahead = false;
+        }
         Ok(())
     }
 
@@ -382,7 +408,7 @@ impl Session {
                 running.serials += 1;
                 one.serial = running.serials;
                 one.in_flight = 0;
-                (one.decodes, one.counted) = (false, false);
+                (one.decodes, one.counted, one.ahead) = (false, false, false);
                 if self.chunks.grid().is_some() {
                     // Its last token may be computed or not, depending on how many steps were in
                     // flight.

@@ -14,6 +14,8 @@ pub struct Stats {
     pub completion_tokens: usize,
     /// Tokens of the reasoning, including those that begin and end it.
     pub reasoning_tokens: usize,
+    /// Tokens that the format of the answer put in without asking the model.
+    pub forced_tokens: usize,
     /// Tokens guessed by prompt lookup.
     pub drafted_tokens: usize,
     /// Drafted tokens that the model chose too.

@@ -62,6 +62,37 @@ fn a_step_chooses_among_the_tokens_of_its_mask() {
     }
 }
 
+/// The mask is written between the two halves of a step.
+#[test]
+fn a_step_in_two_halves_chooses_the_same_token() {
+    let drawn = Sampling { temperature: 1.5, seed: 4, ..Sampling::default() };
+    let kept = Sampling { top_k: 3, top_p: 0.9, ..drawn };
+    let penalized = Sampling { repeat_penalty: 1.3, frequency_penalty: 0.5, ..Sampling::default() };
+    let ids = noise(9);
+    for setup in [Setup::default().on_reference(), Setup::default()] {
+        let session = setup.small();
+        let compute = session.compute();
+        for sampling in [Sampling::default(), drawn, kept, penalized] {
+            let begin = || {
+                compute.set_choosing(&Choosing { logprobs: Some(2), ..masked(sampling) });
+                compute.write_masks(0, &[mask(compute, 1)]).unwrap();
+                compute.count(&ids, &[]);
+                block_on(compute.prefill_and_sample(&ids, 0).take()).unwrap()
+            };
+            let whole = (begin(), {
+                compute.write_masks(0, &[mask(compute, 2)]).unwrap();
+                block_on(compute.decode_and_sample(ids.len(), 1).take()).unwrap()
+            });
+            let halves = (begin(), {
+                compute.decode_ahead(ids.len());
+                compute.write_masks(0, &[mask(compute, 2)]).unwrap();
+                block_on(compute.choose(ids.len()).take()).unwrap()
+            });
+            assert_eq!(halves, whole, "{}, {sampling:?}", compute.about().adapter);
+        }
+    }
+}
+
 /// Some sequences of a batch have a mask, each its own, and the others have none.
 #[test]
 fn sequences_of_a_batch_have_masks_of_their_own() {

@@ -145,7 +145,8 @@ fn an_answer_that_is_complete_ends() {
 
 #[test]
 fn constrained_and_free_answers_run_together_as_each_does_alone() {
-    for setup in [Setup::exact().on_reference(), Setup::default()] {
+    let on_reference = Setup::exact().on_reference().like_a_fast_card();
+    for setup in [on_reference, Setup::default().like_a_fast_card()] {
         let mut session = setup.small();
         let calls: Vec<_> = settings()
             .into_iter()
@@ -162,6 +163,32 @@ fn constrained_and_free_answers_run_together_as_each_does_alone() {
             })
             .collect();
         check_as_alone(&mut session, &calls);
+    }
+}
+
+/// Where steps are fast, a token is computed while the constraint looks at it.
+#[test]
+fn a_token_that_is_computed_ahead_changes_nothing() {
+    let mut plain = Setup::exact().on_reference().small();
+    let mut ahead = Setup::exact().on_reference().like_a_fast_card().small();
+    let stops_at_nine: Rule = |answer| match answer.len() {
+        9 => Ok(Follow::Nothing),
+        _ => one_of_seven(answer),
+    };
+    for sampling in settings() {
+        for rule in [one_of_seven, with_inserted, stops_at_nine] {
+            let options = GenerateOptions { logprobs: Some(2), sampling, ..greedy(14) };
+            let options = ruled(rule, options);
+            let prompt = noise(10);
+            let expected = generate(&mut plain, &prompt, &options).unwrap();
+            let found = generate(&mut ahead, &prompt, &options).unwrap();
+            assert_eq!(found.ids, expected.ids, "{sampling:?}");
+            // The cache holds the keys and values of its tokens.
+            let ids = [&prompt[..], &found.ids, &[1, 2]].concat();
+            let [expected, found] = [&mut plain, &mut ahead]
+                .map(|session| generate(session, &ids, &greedy(6)).unwrap());
+            assert_eq!(found.ids, expected.ids);
+        }
     }
 }
 

@@ -15,7 +15,7 @@ const bench = async (...args: string[]) => {
 }
 
 test('the benchmark measures what it says', async () => {
-  const { report, told } = await bench('--prefill', '32', '--runs', '2', '--loads', '1', '--sampling', '--options', '--batch', '--profile', '--soak', '20')
+  const { report, told } = await bench('--prefill', '32', '--runs', '2', '--loads', '1', '--sampling', '--options', '--batch', '--format', '--decide', '2', '--profile', '--soak', '20')
   const whats = [
     'time to first token, 32-token prompt', 'prefill, 32-token prompt', 'decode, 16 tokens of context',
     'decode, 16 tokens of context, temperature', 'decode, 16 tokens of context, top-k and top-p',
@@ -32,6 +32,15 @@ test('the benchmark measures what it says', async () => {
     expect(median).toBeGreaterThanOrEqual(least)
     expect(most).toBeGreaterThanOrEqual(median)
   }
+  const held = report.figures.map(({ what }: { what: string }) => what).filter((what: string) => what.includes(' at once, '))
+  expect(held).toEqual([
+    ...['no format, whole answers', 'no format, decode', 'words, all chosen, whole answers', 'words, all chosen, decode'].map(what => `1 at once, ${what}`),
+    expect.stringMatching(/^1 at once, records, \d+ % forced, whole answers$/),
+    ...['no format', 'words, all chosen'].map(what => `8 at once, ${what}, whole answers`),
+    expect.stringMatching(/^8 at once, records, \d+ % forced, whole answers$/)
+  ])
+  const decided = report.figures.filter(({ what }: { what: string }) => what.startsWith('2 questions'))
+  expect(decided.map(({ unit, median }: { unit: string, median: number }) => [unit, median > 0])).toEqual([['s', true], ['s', true]])
   expect(figures[2].share).toBeCloseTo(figures[2].median * figures[2].bytesPerToken / 1e9 / report.bandwidth, 9)
   expect(report.figures).toContainEqual(expect.objectContaining({ what: 'load from storage', runs: 1 }))
   const early = { what: 'time to first token, 16-token prompt, right after the load' }
