@@ -205,6 +205,14 @@ impl Compute for Lost {
         self.compute.put_token(slot, id);
     }
 
+    fn decode_ahead(&self, pos: usize) {
+        self.compute.decode_ahead(pos);
+    }
+
+    fn choose(&self, pos: usize) -> Pending<Vec<Choice>> {
+        self.losing.submit(self.compute.choose(pos))
+    }
+
     fn decode_batch(&self, seats: &[Seat], n: usize) -> Pending<Vec<Vec<Choice>>> {
         self.losing.submit(self.compute.decode_batch(seats, n))
     }
