@@ -8,7 +8,7 @@ export async function *partials<T>(texts: AsyncIterable<string>): AsyncGenerator
     if (isNew(closed)) yield* parsed<T>(closed)
   }
   // A number or a word at the end is whole only now.
-  if (isNew(text)) yield* parsed<T>(text)
+  if (isNew(text.trimEnd())) yield* parsed<T>(text)
 }
 
 function *parsed<T>(text: string): Generator<T> {
