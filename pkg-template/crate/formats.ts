@@ -128,7 +128,8 @@ export class Formats {
 
   #grammar(kind: Format['kind'], text: string): number {
     const option = kind === 'json_schema' ? 'responseFormat.schema' : 'responseFormat'
-    return this.#prepare(new TextEncoder().encode(text), () => this.#exports.grammar(KINDS.indexOf(kind)), option)
+    const input = new TextEncoder().encode(text)
+    return this.#prepare(input, () => this.#exports.grammar(KINDS.indexOf(kind)), option)
   }
 
   /** Calls the module with an input. Throws the error for the page if `option` is at fault. */

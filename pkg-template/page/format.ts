@@ -25,7 +25,8 @@ export function portableFormat(format: unknown): Format {
     return read(format)
   } catch (error) {
     // The object of a caller may throw anything when it is read.
-    throw error instanceof BitNetError ? error : badOption(OPTION, `cannot be read: ${reason(error)}`)
+    if (error instanceof BitNetError) throw error
+    throw badOption(OPTION, `cannot be read: ${reason(error)}`)
   }
 }
 
@@ -64,7 +65,8 @@ const isConvertible = (value: unknown): value is Convertible =>
 function schema(value: unknown, name: string): Format {
   const given = isConvertible(value) ? converted(value, name) : value
   // A promise, a map or a `RegExp` would be written as `{}`, which allows everything.
-  const isSchema = typeof given === 'boolean' || Object.prototype.toString.call(given) === '[object Object]'
+  const isObject = Object.prototype.toString.call(given) === '[object Object]'
+  const isSchema = typeof given === 'boolean' || isObject
   const text = isSchema ? written(given, name) : undefined
   if (text === undefined) throw badOption(name, 'must be a JSON schema')
   return { kind: 'json_schema', text }

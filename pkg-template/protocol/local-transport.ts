@@ -120,7 +120,9 @@ const implementations: { [M in ModelMethod]: Implementation<M> } = {
 }
 
 /** The result of `work`; undefined if `signal` aborts first. */
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T | undefined> {
+async function unlessAborted<T>(
+  work: Promise<T>, signal: AbortSignal | undefined
+): Promise<T | undefined> {
   let abort = () => {}
   const aborted = new Promise<undefined>(resolve => { abort = () => resolve(undefined) })
   if (signal?.aborted) abort()
