@@ -31,8 +31,8 @@ export interface Known {
   /** Those that change no text. */
   ignored: readonly string[]
   /**
-   * Known ones that are not supported. A value that asks for nothing is accepted: each function says
-   * whether it does.
+   * Known ones that are not supported. A value that asks for nothing is accepted: each function
+   * says whether it does.
    */
   unsupported: Record<string, (value: unknown, request: Body) => boolean>
   /** Why some of them are not, and a way to do without. */
@@ -59,7 +59,8 @@ export const maxTokens: Reader =
 export const topLogprobs: Reader =
   (value, param) => ({ logprobs: integer(value, param, 0, MAX_TOP_LOGPROBS) })
 
-export const effort: Reader = (value, param) => ({ thinking: oneOf(value, param, EFFORTS) !== 'none' })
+export const effort: Reader =
+  (value, param) => ({ thinking: oneOf(value, param, EFFORTS) !== 'none' })
 
 /** How tokens are chosen, and where an answer ends. */
 export const SAMPLING: Readers = {

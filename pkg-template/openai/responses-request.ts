@@ -100,19 +100,23 @@ function repeated(request: Body): Repeated {
 function metadataOf(value: unknown): Record<string, string> {
   if (!isGiven(value)) return {}
   if (!isObject(value)) throw wrongType('metadata', 'an object', value)
-  const entries = Object.entries(value).map(([key, inside]) => [key, text(inside, `metadata.${key}`)])
-  return Object.fromEntries(entries)
+  for (const [key, inside] of Object.entries(value)) text(inside, `metadata.${key}`)
+  return value as Record<string, string>
 }
 
-const includesLogprobs = (value: unknown): boolean => isGiven(value) &&
-  list(value, 'include').map((item, at) => oneOf(item, `include[${at}]`, INCLUDABLE)).includes(LOGPROBS)
+function includesLogprobs(value: unknown): boolean {
+  if (!isGiven(value)) return false
+  const found = list(value, 'include').map((item, at) => oneOf(item, `include[${at}]`, INCLUDABLE))
+  return found.includes(LOGPROBS)
+}
 
 /** The conversation of a request: its instructions, and the messages of its input. */
 function messagesOf(request: Body): Message[] {
   const input = required(request, 'input')
   const found: Message[] = typeof input === 'string'
     ? [{ role: 'user', content: input }]
-    : list(input, 'input', 'a string or an array').flatMap((item, at) => itemOf(item, `input[${at}]`))
+    : list(input, 'input', 'a string or an array')
+      .flatMap((item, at) => itemOf(item, `input[${at}]`))
   if (found.length === 0) {
     throw new RequestError('Invalid \'input\': there is no message in it.', 'empty_array', 'input')
   }

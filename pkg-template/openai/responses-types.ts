@@ -12,8 +12,8 @@ export interface ResponseInputMessage {
 }
 
 /**
- * An item of the input: a message, or an item of an earlier output. Earlier reasoning is left out, as
- * the chat templates of models leave it out.
+ * An item of the input: a message, or an item of an earlier output. Earlier reasoning is left out,
+ * as the chat templates of models leave it out.
  */
 export type ResponseInputItem = ResponseInputMessage | ResponseOutputItem
 
@@ -46,8 +46,8 @@ export interface ResponseRequest {
   /** The format of the answer. Default: `text`. */
   text?: { format?: ResponseTextFormat | null, verbosity?: 'low' | 'medium' | 'high' | null } | null
   /**
-   * With the effort `none`: no reasoning before the answer. Any other effort: reasoning. Default: the
-   * model's own. `summary` changes nothing: the output has the reasoning itself.
+   * With the effort `none`: no reasoning before the answer. Any other effort: reasoning. Default:
+   * the model's own. `summary` changes nothing: the output has the reasoning itself.
    */
   reasoning?: {
     effort?: ReasoningEffort | null
@@ -55,7 +55,10 @@ export interface ResponseRequest {
   } | null
   /** `message.output_text.logprobs` gives the log-probability of each token. */
   include?: readonly string[] | null
-  /** How many of the likeliest tokens to give too, from 0 (default) to 20. Above 0, `include` is not needed. */
+  /**
+   * How many of the likeliest tokens to give too, from 0 (default) to 20. Above 0, `include` is not
+   * needed.
+   */
   top_logprobs?: number | null
   /** Texts that are given back with the answer. */
   metadata?: Record<string, string> | null
@@ -86,7 +89,7 @@ export interface ResponseRequest {
   stop?: string | readonly string[] | null
 }
 
-/** How likely a token of the answer was, by the model alone, and the likeliest tokens at its position. */
+/** How likely a token was, by the model alone, and the likeliest tokens at its position. */
 export interface ResponseLogprob extends ResponseTokenLogprob {
   top_logprobs: ResponseTokenLogprob[]
 }

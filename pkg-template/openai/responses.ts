@@ -20,7 +20,9 @@ export async function respond(
   const job = readResponseRequest(body)
   if (job.stream) return begin(stop => tell(model, job, stop), signal)
   let whole: ResponseObject
-  for await (const event of tell(model, job, signal)) if ('response' in event) whole = event.response
+  for await (const event of tell(model, job, signal)) {
+    if ('response' in event) whole = event.response
+  }
   return whole!
 }
 
@@ -34,7 +36,7 @@ export const RESPONSE_WIRE: Wire<ResponseEvent> = {
   }
 }
 
-function named(event: { type: string }): string {
+function named<Event extends { type: string }>(event: Event): string {
   return `event: ${event.type}\ndata: ${JSON.stringify(event)}`
 }
 
@@ -42,10 +44,9 @@ function named(event: { type: string }): string {
 async function* tell(
   model: Answerer, job: ResponseJob, signal: AbortSignal | undefined
 ): AsyncGenerator<ResponseEvent, void, undefined> {
-  const id = newId('resp_')
-  const created = now()
+  const begun = { id: newId('resp_'), created_at: now(), model: job.model ?? nameOf(model) }
   const response = (status: ResponseObject['status'], output: ResponseOutputItem[], stats?: Stats) =>
-    responseOf(job, { id, created_at: created, model: job.model ?? nameOf(model), status, output }, stats)
+    responseOf(job, { ...begun, status, output }, stats)
   const opening = (): Unnumbered[] => [
     { type: 'response.created', response: response('in_progress', []) },
     { type: 'response.in_progress', response: response('in_progress', []) }

@@ -17,7 +17,8 @@ export interface Wire<Chunk> {
  * chunk is there, and rejects if none can come.
  */
 export async function begin<Chunk>(
-  from: (stop: AbortSignal) => AsyncGenerator<Chunk, void, undefined>, signal: AbortSignal | undefined
+  from: (stop: AbortSignal) => AsyncGenerator<Chunk, void, undefined>,
+  signal: AbortSignal | undefined
 ): Promise<Chunks<Chunk>> {
   const controller = new AbortController()
   const stop = signal ? AbortSignal.any([signal, controller.signal]) : controller.signal
