@@ -117,8 +117,8 @@ export class Chat {
 
   /**
    * Answers the last message of the user again. The new answer replaces the old one when it has
-   * ended. If it fails or is stopped, the old answer stays. If there is no answer yet, as in a chat
-   * that was created with a question, this generates it.
+   * ended. If it fails or is stopped, or if the old answer is edited meanwhile, that one stays. If
+   * there is no answer yet, as in a chat that was created with a question, this generates it.
    *
    * Throws `bad-option` if the conversation does not end with a message of the user or an answer to
    * one; see `Chat` for other failures.
@@ -206,10 +206,10 @@ export class Chat {
   }
 
   /**
-   * Saves the conversation, with its keys and values if the GPU still has them. A message without
-   * an answer is not saved. `model.restoreChat()` makes a chat of it again, even after the page was
-   * reloaded. It takes about as many bytes as the conversation has in the KV cache:
-   * `info.cacheBytes` for a whole context. Waits for the answers that run.
+   * Saves the conversation, with its keys and values if the GPU still has them. Instead of a message
+   * without an answer, those that it replaces are saved. `model.restoreChat()` makes a chat of it
+   * again, even after the page was reloaded. It takes about as many bytes as the conversation has in
+   * the KV cache: `info.cacheBytes` for a whole context. Waits for the answers that run.
    *
    * Rejects with `device-lost`, `disposed`, or the reason of `signal`.
    */
@@ -217,10 +217,10 @@ export class Chat {
     const signal = signalOf(options)
     await unlessAborted(signal, () => this.#last)
     const note: Note = {
-      before: this.#before, said: this.#answered(), dropped: this.#dropped, overflow: this.#overflow,
-      defaults: this.#defaults
+      before: this.#before, said: copies(this.#answered(this.#said)), dropped: this.#dropped,
+      overflow: this.#overflow, defaults: this.#defaults
     }
-    return this.#model.save(copies(without(note.said, this.#dropped)), JSON.stringify(note), signal)
+    return this.#model.save(without(note.said, this.#dropped), JSON.stringify(note), signal)
   }
 
   /**
@@ -241,11 +241,11 @@ export class Chat {
   }
 
   /**
-   * Copies the conversation as it is now. The two go on independently. A message without an answer
-   * is not copied.
+   * Copies the conversation as it is now. The two go on independently. Instead of a message without
+   * an answer, those that it replaces are copied.
    */
   fork(): Chat {
-    const said = this.#answered()
+    const said = this.#answered(this.#said)
     const chat = new Chat(this.#model, this.#before, this.#overflow, this.#defaults, said)
     chat.#dropped = this.#dropped
     return chat
@@ -255,7 +255,7 @@ export class Chat {
   #ask(user: Message, index: number, options: TurnOptions): Generation {
     const wasDropped = this.#dropped
     return this.#turn(options, prefix => {
-      const old = this.#cut(index, user).flatMap(message => this.#open.get(message) ?? [message])
+      const old = this.#answered(this.#cut(index, user))
       this.#open.set(user, old)
       return {
         input: () => this.#until(user),
@@ -342,7 +342,7 @@ export class Chat {
    */
   #until(user: Message): Message[] {
     const earlier = this.#said.indexOf(user)
-    return [...this.#answered(earlier < 0 ? undefined : earlier), user]
+    return [...this.#answered(this.#said.slice(0, earlier < 0 ? undefined : earlier)), user]
   }
 
   /** The answer to a message; undefined if there is none, or if the message is forgotten. */
@@ -352,9 +352,9 @@ export class Chat {
     return next?.role === 'assistant' ? next : undefined
   }
 
-  /** Those of the first `count` messages that do not wait for their answers. */
-  #answered(count?: number): Message[] {
-    return this.#said.slice(0, count).filter(message => !this.#open.has(message))
+  /** The messages. Where one waits for its answer, those that it replaces are there instead. */
+  #answered(messages: readonly Message[]): Message[] {
+    return messages.flatMap(message => this.#open.get(message) ?? [message])
   }
 }
 

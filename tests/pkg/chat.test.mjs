@@ -217,6 +217,8 @@ test('if an edit and another one in its place both fail, all is as before', asyn
   answers.push(new Error('lost'), new Error('lost'))
   const turns = [chat.edit(2, 'x'), chat.send('y'), chat.edit(2, 'z')]
   assert.equal(said(), 'a | A | z')
+  // Until there is an answer, a copy has none of it.
+  assert.deepEqual(chat.fork().messages, begin)
   answers.push(new Error('lost'))
   for (const turn of turns) await assert.rejects(turn.text(), /lost/)
   assert.equal(said(), 'a | A | b | B')
@@ -229,6 +231,46 @@ test('if an edit and another one in its place both fail, all is as before', asyn
   await stopped.stats
   await assert.rejects(failed.text(), /lost/)
   assert.equal(said(), 'a | A | b | B')
+})
+
+test('turns that fail change nothing in any order, and every question keeps its answer', async () => {
+  const { chat, model, answers, said } = playOf()
+  let state = 1
+  const below = n => (state = state * 1103515245 + 12345 & 0x7fffffff) % 65537 % n
+  const roles = messages => messages.map(({ role }) => role[0]).join('')
+  const { start } = model
+  model.start = (input, options) => start(async () => {
+    const messages = await input()
+    assert.match(roles(messages), /^(ua)*ua?$/)
+    return messages
+  }, options)
+  for (let round = 0; round < 200; round++) {
+    const fails = round % 2 === 0
+    const before = said()
+    const turns = []
+    for (let n = 0; n < 5; n++) {
+      answers.push(fails ? new Error('lost') : ['one', [], ['t', 'wo'], new Error('lost')][below(4)])
+      const users = chat.messages.flatMap(({ role }, index) => role === 'user' ? [index] : [])
+      const controller = new AbortController()
+      const options = { signal: controller.signal }
+      const turn = [
+        () => chat.send('q', options), () => chat.edit(users[below(users.length)], 'e', options),
+        () => chat.regenerate(options), () => chat.continue(options)
+      ][users.length ? below(4) : 0]
+      try {
+        turns.push(turn().stats)
+      } catch (error) {
+        assert.match(error.message, /continue/)
+      }
+      if (below(4) === 0) controller.abort()
+      if (below(2)) await new Promise(setImmediate)
+    }
+    await Promise.allSettled(turns)
+    if (fails) assert.equal(said(), before)
+    assert.match(roles(chat.messages), /^(ua)*$/)
+    answers.length = 0
+  }
+  assert.ok(said().includes('one') && said().includes('two'))
 })
 
 test('an answer that is edited while another one is generated in its place stays as the caller has it', async () => {
