@@ -211,7 +211,7 @@ test('a message is edited: what follows is dropped, and nothing if its answer fa
   assert.equal(said(), 'be kind | a | A')
 })
 
-test('if an edit and another one in its place both fail, all is as before', async () => {
+test('if an edit and another one instead of it both fail, all is as before', async () => {
   const begin = ['a', 'A', 'b', 'B'].map((content, n) => ({ role: n % 2 ? 'assistant' : 'user', content }))
   const { chat, answers, said } = playOf(begin)
   answers.push(new Error('lost'), new Error('lost'))
@@ -273,7 +273,7 @@ test('turns that fail change nothing in any order, and every question keeps its 
   assert.ok(said().includes('one') && said().includes('two'))
 })
 
-test('an answer that is edited while another one is generated in its place stays as the caller has it', async () => {
+test('an answer that is edited while another one is generated instead stays as the caller has it', async () => {
   const { chat, answers, said } = playOf([{ role: 'user', content: 'q' }, { role: 'assistant', content: 'old' }])
   for (const turn of ['regenerate', 'continue']) {
     answers.push(['n', 'ew'])
