@@ -7,7 +7,7 @@ import { inRoot } from '../../scripts/paths.mjs'
 
 const { portableFormat } = await import('../../pkg/page/format.js')
 const { Formats } = await import('../../pkg/crate/formats.js')
-const { close, partials } = await import('../../pkg/partial.js')
+const { closing, partials } = await import('../../pkg/partial.js')
 const { BitNetError } = await import('../../pkg/error.js')
 const { Generation } = await import('../../pkg/generation.js')
 
@@ -230,7 +230,10 @@ test('JSON that has only begun is closed', () => {
     [' [ "a" , { "b" : "c" } , ', ' [ "a" , { "b" : "c" }]'],
     ['{"a":{}}', '{"a":{}}']
   ]) {
-    assert.equal(close(text), closed, text)
+    assert.equal(closing()(text), closed, text)
+    // In parts it is the same each time.
+    const close = closing()
+    for (let end = 1; end <= text.length; end++) assert.equal(close(text[end - 1]), closing()(text.slice(0, end)))
   }
 })
 
