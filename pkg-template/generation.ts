@@ -48,13 +48,15 @@ export class Generation implements AsyncIterable<string> {
 
   /**
    * The whole answer, read as JSON, once it has ended. Ask for JSON with the option `responseFormat`.
-   * Rejects with `incomplete` if `maxTokens` or a `stop` text has cut it off, and if it is no JSON.
+   * Rejects with `incomplete` if `maxTokens`, a `stop` text or a reader that left has cut it off, and
+   * if it is no JSON.
    */
   async json<T = unknown>(): Promise<T> {
     const text = await this.text()
     const { finishReason } = await this.stats
-    if (finishReason === 'length') {
-      throw new BitNetError('incomplete', 'the answer is not complete: it needs more tokens (`maxTokens`, `context`)')
+    if (finishReason !== 'stop') {
+      const why = finishReason === 'length' ? 'needs more tokens (`maxTokens`, `context`)' : 'was stopped'
+      throw new BitNetError('incomplete', `the answer is not complete: it ${why}`)
     }
     try {
       return JSON.parse(text) as T

@@ -12,5 +12,11 @@ export type {
   ChatCompletion, ChatCompletionChoice, ChatCompletionChunk, ChatCompletionChunkChoice,
   ChatCompletionMessageParam, ChatCompletionOptions, ChatCompletionRequest, ChatCompletions,
   ChatCompletionStream, ChatLogprobs, CompletionChoice, CompletionLogprobs, CompletionUsage,
-  FinishReason, TokenLogprob
+  FinishReason, ReasoningEffort, TokenLogprob
 } from './openai/types.js'
+export type {
+  ResponseEvent, ResponseEvents, ResponseInputItem, ResponseInputMessage, ResponseItemStatus,
+  ResponseLogprob, ResponseObject, ResponseOutputItem, ResponseOutputMessage, ResponseOutputText,
+  ResponseReasoningItem, ResponseReasoningText, ResponseRequest, Responses, ResponseTextFormat,
+  ResponseTokenLogprob, ResponseUsage
+} from './openai/responses-types.js'

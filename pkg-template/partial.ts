@@ -1,14 +1,15 @@
 /** The values of a JSON text that comes in parts, each time that it has changed. */
 export async function *partials<T>(texts: AsyncIterable<string>): AsyncGenerator<T, void, undefined> {
   let [text, last] = ['', '']
+  const close = closing()
   const isNew = (closed: string) => closed !== last && (last = closed) !== ''
   for await (const more of texts) {
     text += more
-    const closed = close(text)
+    const closed = close(more)
     if (isNew(closed)) yield* parsed<T>(closed)
   }
   // A number or a word at the end is whole only now.
-  if (isNew(text)) yield* parsed<T>(text)
+  if (isNew(text.trimEnd())) yield* parsed<T>(text)
 }
 
 function *parsed<T>(text: string): Generator<T> {
@@ -29,42 +30,54 @@ const BEGUN = /"(?:[^"\\]|\\u[\da-f]{4}|\\[^u])*/iy
 const OTHER = /[^\s,:\]}[{"]+/y
 
 /**
- * Closes the open strings, arrays and objects of a JSON text that is not complete. A key, a number or a
- * word that may go on is left out. Empty if nothing is left. A text that is no JSON becomes none.
+ * Reads a JSON text that comes in parts. Gives each time all of it so far, with its open strings,
+ * arrays and objects closed. A key, a number or a word that may go on is left out. Empty if nothing
+ * is left. A text that is no JSON becomes none.
  */
-export function close(text: string): string {
-  /** The brackets that are missing at the end, the innermost first. */
-  let ends = ''
-  let kept = ''
+export function closing(): (more: string) => string {
+  let text = ''
+  /** Up to here the text is read. So each part is read once, but for a string that it is in. */
+  let at = 0
   let isKey = false
-  const keep = (end: number) => { kept = text.slice(0, end) + ends }
-  for (let at = 0; at < text.length;) {
-    const c = text[at]!
-    if (c === '"') {
-      const end = endOf(STRING, text, at)
-      if (end === undefined) return isKey ? kept : `${text.slice(0, endOf(BEGUN, text, at))}"${ends}`
-      if (!isKey) keep(end)
-      at = end
-    } else if (c === '{' || c === '[') {
-      ends = (c === '{' ? '}' : ']') + ends
-      isKey = c === '{'
-      keep(++at)
-    } else if (c === '}' || c === ']') {
-      ends = ends.slice(1)
-      isKey = false
-      keep(++at)
-    } else if (c === ',' || c === ':') {
-      isKey = c === ',' && ends.startsWith('}')
-      at++
-    } else if (/\s/.test(c)) {
-      at++
-    } else {
-      at = endOf(OTHER, text, at) ?? text.length
-      // A number at the end may go on.
-      if (at < text.length) keep(at)
+  /** The brackets that are missing there, the innermost first. */
+  let ends = ''
+  /** The end of what is not left out, and the brackets that are missing there. */
+  let [kept, missing] = [0, '']
+  const keep = (end: number) => { [at, kept, missing] = [end, end, ends] }
+  return more => {
+    text += more
+    while (at < text.length) {
+      const c = text[at]!
+      if (c === '"') {
+        const end = endOf(STRING, text, at)
+        if (end === undefined) {
+          if (isKey) break
+          return `${text.slice(0, endOf(BEGUN, text, at))}"${ends}`
+        }
+        if (isKey) at = end
+        else keep(end)
+      } else if (c === '{' || c === '[') {
+        ends = (c === '{' ? '}' : ']') + ends
+        isKey = c === '{'
+        keep(at + 1)
+      } else if (c === '}' || c === ']') {
+        ends = ends.slice(1)
+        isKey = false
+        keep(at + 1)
+      } else if (c === ',' || c === ':') {
+        isKey = c === ',' && ends.startsWith('}')
+        at++
+      } else if (/\s/.test(c)) {
+        at++
+      } else {
+        const end = endOf(OTHER, text, at) ?? text.length
+        // A number at the end may go on.
+        if (end === text.length) break
+        keep(end)
+      }
     }
+    return text.slice(0, kept) + missing
   }
-  return kept
 }
 
 function endOf(pattern: RegExp, text: string, at: number): number | undefined {

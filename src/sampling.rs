@@ -96,6 +96,17 @@ impl Mask {
         mask
     }
 
+    /// A mask that allows all tokens but these.
+    pub fn without(n_vocab: usize, ids: &[u32]) -> Self {
+        let mut mask = Self::from_words(n_vocab, &vec![u32::MAX; Self::n_words(n_vocab)]);
+        for &id in ids {
+            if let Some(word) = mask.words.get_mut(id as usize / 32) {
+                *word &= !(1 << (id % 32));
+            }
+        }
+        mask
+    }
+
     /// A mask from words of 32 bits. Bits behind the vocabulary are left out, and missing words
     /// count as 0.
     pub fn from_words(n_vocab: usize, words: &[u32]) -> Self {

@@ -71,9 +71,14 @@ export function formatsOf(model: Tokens): Promise<Formats> {
   return made
 }
 
+// Without `ignoreBOM` it would leave out U+FEFF at the beginning of a text.
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+
 /** An instance of the module, with the vocabulary of one model. */
 export class Formats {
   onCrash: (() => void) | undefined
+  /** After a crash it must not be called any more. */
+  #hasCrashed = false
   #exports: Exports
   /** The grammars by kind and text, those that were used last at the end. */
   #grammars = new Map<string, { number: number, users: number }>()
@@ -88,20 +93,20 @@ export class Formats {
     const env = {
       now: () => performance.now(),
       encode: (text: number, bytes: number) => {
-        ids = model.encodeWithin(new TextDecoder().decode(new Uint8Array(exports.memory.buffer, text, bytes)))
+        ids = model.encodeWithin(decoder.decode(new Uint8Array(exports.memory.buffer, text, bytes)))
         return ids.length
       },
       encoded: (at: number) => new Uint32Array(exports.memory.buffer, at, ids.length).set(ids)
     }
-    const instance = await WebAssembly.instantiate(module, { env })
-    exports = instance.exports as unknown as Exports
-    const made = new Formats(exports)
-    made.#write(model.vocabulary())
+    const vocabulary = model.vocabulary()
     try {
-      made.#call(() => exports.vocabulary())
-    } catch (error) {
-      throw told(error, 'responseFormat')
+      const instance = await WebAssembly.instantiate(module, { env })
+      exports = instance.exports as unknown as Exports
+    } catch (cause) {
+      throw new BitNetError('internal', `the grammar cannot be started: ${cause}`, { cause })
     }
+    const made = new Formats(exports)
+    made.#prepare(vocabulary, () => exports.vocabulary(), 'responseFormat')
     return made
   }
 
@@ -122,16 +127,26 @@ export class Formats {
   }
 
   #grammar(kind: Format['kind'], text: string): number {
-    this.#write(new TextEncoder().encode(text))
+    const option = kind === 'json_schema' ? 'responseFormat.schema' : 'responseFormat'
+    const input = new TextEncoder().encode(text)
+    return this.#prepare(input, () => this.#exports.grammar(KINDS.indexOf(kind)), option)
+  }
+
+  /** Calls the module with an input. Throws the error for the page if `option` is at fault. */
+  #prepare(input: Uint8Array, work: () => number, option: string): number {
     try {
-      return this.#call(() => this.#exports.grammar(KINDS.indexOf(kind)))
+      return this.#call(() => {
+        this.#write(input)
+        return work()
+      })
     } catch (error) {
-      throw told(error, kind === 'json_schema' ? 'responseFormat.schema' : 'responseFormat')
+      throw told(error, option)
     }
   }
 
   /** Lets the oldest grammars go that no call uses. */
   #forget(): void {
+    if (this.#hasCrashed) return
     for (const [key, { number, users }] of this.#grammars) {
       if (this.#grammars.size <= KEPT) return
       if (users > 0) continue
@@ -151,7 +166,7 @@ export class Formats {
         const words = new Uint32Array(exports.memory.buffer, exports.words(), exports.words_len())
         return follow === 1 ? words.slice() : [...words]
       },
-      free: () => exports.free_matcher(number)
+      free: () => { if (!this.#hasCrashed) exports.free_matcher(number) }
     }
   }
 
@@ -162,16 +177,18 @@ export class Formats {
 
   /** Calls the module. Throws an error whose name is the code. */
   #call(work: () => number): number {
+    if (this.#hasCrashed) throw failure('internal', 'the grammar has crashed')
     let result: number
     try {
       result = work()
     } catch (cause) {
+      this.#hasCrashed = true
       this.onCrash?.()
       throw failure('internal', `the grammar has crashed: ${cause}`)
     }
     if (result >= 0) return result
     const { memory, text, text_len } = this.#exports
-    const said = new TextDecoder().decode(new Uint8Array(memory.buffer, text(), text_len()))
+    const said = decoder.decode(new Uint8Array(memory.buffer, text(), text_len()))
     throw failure(CODES[-result - 1]!, said)
   }
 }

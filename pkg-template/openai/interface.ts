@@ -1,6 +1,7 @@
 // OpenAI's interface to a model. The code behind it is fetched at the first request.
 import { fetched } from '../error.js'
-import type { Answerer } from './server.js'
+import type { Answerer } from './answerer.js'
+import type { Responses } from './responses-types.js'
 import type { ChatCompletions } from './types.js'
 
 const server = () => fetched(() => import('./server.js'))
@@ -11,6 +12,13 @@ export function chatOf(model: Answerer): ChatCompletions {
     (await server()).create(model, ...args)
   // `stream` decides which of the two types it resolves to. The overloads of `create` say so.
   return { completions: { create: create as ChatCompletions['completions']['create'] } }
+}
+
+/** `model.responses`. */
+export function responsesOf(model: Answerer): Responses {
+  const create = async (...args: [body: unknown, options?: { signal?: AbortSignal }]) =>
+    (await server()).createResponse(model, ...args)
+  return { create: create as Responses['create'] }
 }
 
 /** `model.fetch`. */

@@ -1,6 +1,6 @@
 // Puts a generation's results into OpenAI's form: whole, in chunks, or as an error.
 import { BitNetError } from '../error.js'
-import { RequestError } from './request.js'
+import { RequestError } from './checks.js'
 import type {
   ChatCompletionChoice, ChatCompletionChunkChoice, ChatLogprobs, CompletionChoice,
   CompletionLogprobs, CompletionUsage, FinishReason
@@ -41,6 +41,10 @@ export class Offsets {
     return begins
   }
 }
+
+/** Whether OpenAI's interface gives the token's probability. It does not for reasoning. */
+export const hasLogprob = ({ channel, logprob }: Token) =>
+  channel === 'answer' && logprob !== undefined
 
 /** A token's own text. If the token has only a part of a character, its text is U+FFFD. */
 export const ownText = ({ bytes = [] }: Token): string =>
@@ -102,11 +106,17 @@ export const COMPLETION_FORM: Form<CompletionChoice, CompletionChoice, Completio
   })
 }
 
+/** The time in seconds since 1970. */
+export const now = () => Math.floor(Date.now() / 1000)
+
+/** A new id with this prefix. */
+export const newId = (prefix: string) => prefix + crypto.randomUUID().replaceAll('-', '')
+
 /** The fields that an answer and each of its chunks begin with. */
 export const frame = (id: string, object: string, model: string) => ({
-  id: `${id}-${crypto.randomUUID().replaceAll('-', '')}`,
+  id: newId(`${id}-`),
   object,
-  created: Math.floor(Date.now() / 1000),
+  created: now(),
   model
 })
 

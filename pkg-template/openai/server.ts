@@ -1,27 +1,22 @@
 // Answers OpenAI's requests from a loaded model. Fetched at the first request.
-import { checkOptions, checkSignal } from '../check.js'
-import type { Generation } from '../generation.js'
-import { readChatRequest, readCompletionRequest, RequestError } from './request.js'
-import type { Job } from './request.js'
-import { CHAT_FORM, COMPLETION_FORM, errorOf, frame, Offsets, usageOf } from './response.js'
+import { signalOf } from '../check.js'
+import { nameOf, start } from './answerer.js'
+import type { Answerer } from './answerer.js'
+import { RequestError } from './checks.js'
+import type { Job } from './job.js'
+import { readChatRequest, readCompletionRequest } from './request.js'
+import {
+  CHAT_FORM, COMPLETION_FORM, errorOf, frame, hasLogprob, Offsets, usageOf
+} from './response.js'
 import type { Form } from './response.js'
+import { respond, RESPONSE_WIRE } from './responses.js'
+import type { ResponseEvents, ResponseObject } from './responses-types.js'
+import { begin, events } from './stream.js'
+import type { Chunks, Wire } from './stream.js'
 import type {
   ChatCompletion, ChatCompletionChunk, ChatCompletionOptions, ChatCompletionStream, CompletionUsage
 } from './types.js'
-import type { GenerateOptions, Input, ModelInfo, Stats, Token } from '../types.js'
-
-/** The part of a model that answers requests. */
-export interface Answerer {
-  info: Pick<ModelInfo, 'name' | 'thinking'>
-  generate(input: Input, options: GenerateOptions): Generation
-}
-
-/** One generation of a request. */
-interface Single {
-  index: number
-  input: Input
-  options: GenerateOptions
-}
+import type { Stats, Token } from '../types.js'
 
 /** A chunk, or an answer without its usage. */
 interface Framed<Choice> extends ReturnType<typeof frame> {
@@ -33,17 +28,19 @@ interface Framed<Choice> extends ReturnType<typeof frame> {
 export async function create(
   model: Answerer, body: unknown, options: ChatCompletionOptions = {}
 ): Promise<ChatCompletion | ChatCompletionStream> {
-  checkOptions(options, ['signal'])
-  const { signal } = options
-  checkSignal(signal)
+  const signal = signalOf(options)
   const job = readChatRequest(body)
   return job.stream
-    ? await begin(model, job, CHAT_FORM, signal) as Chunks<ChatCompletionChunk>
+    ? await begin(stop => chunks(model, job, CHAT_FORM, stop), signal) as Chunks<ChatCompletionChunk>
     : await whole(model, job, CHAT_FORM, signal) as ChatCompletion
 }
 
-/** The name of the model in answers, if the request gives none. */
-const nameOf = (model: Answerer): string => model.info.name || 'tritloom'
+/** `model.responses.create`. */
+export async function createResponse(
+  model: Answerer, body: unknown, options: ChatCompletionOptions = {}
+): Promise<ResponseObject | ResponseEvents> {
+  return respond(model, body, signalOf(options))
+}
 
 /** `model.fetch`. */
 export async function answer(
@@ -72,6 +69,10 @@ async function route(model: Answerer, request: Request, signal: AbortSignal): Pr
       return complete(model, readChatRequest(await bodyOf(request)), CHAT_FORM, signal)
     case '/completions':
       return complete(model, readCompletionRequest(await bodyOf(request)), COMPLETION_FORM, signal)
+    case '/responses': {
+      const found = await respond(model, await bodyOf(request), signal)
+      return 'controller' in found ? streamed(found, RESPONSE_WIRE, signal) : json(found)
+    }
     case '/models':
       allow(request, 'GET')
       return json({ object: 'list', data: [described(nameOf(model))] })
@@ -119,44 +120,24 @@ async function complete<Whole, Part, Logprobs>(
   model: Answerer, job: Job, form: Form<Whole, Part, Logprobs>, signal: AbortSignal
 ): Promise<Response> {
   if (!job.stream) return json(await whole(model, job, form, signal))
+  return streamed(await begin(stop => chunks(model, job, form, stop), signal), WIRE, signal)
+}
+
+const data = (body: object) => `data: ${JSON.stringify(body)}`
+const WIRE: Wire<object> = {
+  chunk: data, failure: error => data(errorOf(error).body), end: 'data: [DONE]'
+}
+
+function streamed<Chunk>(from: Chunks<Chunk>, wire: Wire<Chunk>, signal: AbortSignal): Response {
   const headers = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' }
-  return new Response(events(await begin(model, job, form, signal), signal), { headers })
+  return new Response(events(from, wire, signal), { headers })
 }
 
 const json = (body: object, status = 200, headers: Record<string, string> = {}): Response =>
   Response.json(body, { status, headers })
 
-/** The generations of a job: for each prompt, all its choices. */
-function runs(model: Answerer, { inputs, n, options }: Job): Single[] {
-  if (options.thinking && !model.info.thinking) {
-    const why = 'Unsupported parameter: \'reasoning_effort\': the model cannot be told to reason.'
-    throw new RequestError(why, 'unsupported_parameter', 'reasoning_effort')
-  }
-  const { seed } = options
-  return inputs.flatMap((input, first) => Array.from({ length: n }, (_, choice) => ({
-    index: first * n + choice,
-    input,
-    options: seed === undefined ? options : { ...options, seed: (seed + choice) >>> 0 }
-  })))
-}
-
 /** The reason in OpenAI's words. An aborted answer never gets here, because reading it rejects. */
 const reasonOf = ({ finishReason }: Stats) => finishReason === 'length' ? 'length' : 'stop'
-
-/** Whether OpenAI's interface gives the token's probability. It does not for reasoning. */
-const hasLogprob = ({ channel, logprob }: Token) => channel === 'answer' && logprob !== undefined
-
-/**
- * Starts the generations of a job together, so that they decode as a batch. `leave` stops those
- * that run. It is called if one fails, because the others are of no use then.
- */
-function start(model: Answerer, job: Job, signal: AbortSignal | undefined) {
-  const left = new AbortController()
-  const stop = AbortSignal.any(signal ? [signal, left.signal] : [left.signal])
-  const started = runs(model, job).map(({ index, input, options }) =>
-    ({ index, generation: model.generate(input, { ...options, signal: stop }) }))
-  return { started, leave: () => left.abort() }
-}
 
 async function whole<Whole, Part, Logprobs>(
   model: Answerer, job: Job, form: Form<Whole, Part, Logprobs>, signal: AbortSignal | undefined
@@ -252,61 +233,4 @@ async function* merged<T>(all: AsyncGenerator<T, void>[]): AsyncGenerator<T, voi
     // The generator is asked again after all others, so that they get their turns.
     ask(from)
   }
-}
-
-/** Chunks that `controller` stops. Reading them then ends. */
-type Chunks<Chunk> = AsyncGenerator<Chunk, void, undefined> & { controller: AbortController }
-
-/** Starts a job. Resolves once its first chunk is there, and rejects if none can come. */
-async function begin<Whole, Part, Logprobs>(
-  model: Answerer, job: Job, form: Form<Whole, Part, Logprobs>, signal: AbortSignal | undefined
-): Promise<Chunks<Framed<Part>>> {
-  const controller = new AbortController()
-  const stop = signal ? AbortSignal.any([signal, controller.signal]) : controller.signal
-  const rest = chunks(model, job, form, stop)
-  const first = await rest.next()
-  const stream = resumed(first, rest, stop)
-  // If a generator is returned before it was asked for a chunk, it skips its `finally`.
-  const leave = stream.return.bind(stream)
-  const end = () => {
-    controller.abort()
-    return leave()
-  }
-  return Object.assign(stream, { controller, return: end })
-}
-
-async function* resumed<Chunk>(
-  first: IteratorResult<Chunk, void>, rest: AsyncGenerator<Chunk, void, undefined>, stop: AbortSignal
-): AsyncGenerator<Chunk, void, undefined> {
-  try {
-    if (!first.done) yield first.value
-    yield* rest
-  } catch (error) {
-    if (!stop.aborted) throw error
-  } finally {
-    await rest.return()
-  }
-}
-
-/** Chunks as server-sent events. Cancelling the stream stops the model. */
-function events<Chunk>(from: Chunks<Chunk>, signal: AbortSignal): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder()
-  const event = (data: string) => encoder.encode(`data: ${data}\n\n`)
-  return new ReadableStream({
-    async pull(controller) {
-      try {
-        const { done, value } = await from.next()
-        if (!done) return controller.enqueue(event(JSON.stringify(value)))
-        signal.throwIfAborted()
-        controller.enqueue(event('[DONE]'))
-      } catch (error) {
-        if (signal.aborted) return controller.error(signal.reason)
-        controller.enqueue(event(JSON.stringify(errorOf(error).body)))
-      }
-      controller.close()
-    },
-    cancel() {
-      from.controller.abort()
-    }
-  })
 }

@@ -3,6 +3,9 @@
 
 import type { JsonSchema } from '../types.js'
 
+/** How much to reason. A model here reasons or not: there are no degrees. */
+export type ReasoningEffort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
+
 /** A message. `developer` is another name for `system`. */
 export interface ChatCompletionMessageParam {
   role: 'developer' | 'system' | 'user' | 'assistant'
@@ -65,7 +68,7 @@ export interface ChatCompletionRequest extends CompletionRequestBase {
   /**
    * `none`: no reasoning before the answer. Any other value: reasoning. Default: the model's own.
    */
-  reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | null
+  reasoning_effort?: ReasoningEffort | null
   /**
    * The format of the answer. It keeps to a schema, whether `strict` or not. Without a `schema` it is
    * any JSON. Default: `text`.

@@ -73,8 +73,11 @@ export class Chat {
   #before: readonly Message[]
   /** All messages, each an object of its own. */
   #said: Message[]
-  /** The messages whose answers have not come yet. Without an answer they are forgotten. */
-  #open = new Set<Message>()
+  /**
+   * The messages whose answers have not come yet, with those that each of them replaces. Without an
+   * answer a message is forgotten, and these come back.
+   */
+  #open = new Map<Message, readonly Message[]>()
   /** The end of the last answer. */
   #last: Promise<unknown> = Promise.resolve()
 
@@ -103,7 +106,7 @@ export class Chat {
    *
    * When the answer ends, it becomes part of the conversation, with its `prefix`. If it was stopped,
    * the text so far becomes part of it. The reasoning does not, so the model does not see it again.
-   * If an answer failed, or was stopped before its first text, its message is forgotten.
+   * If an answer failed, has no text or was stopped before its first, its message is forgotten.
    *
    * Throws `bad-option` for a text that is no string; see `Chat` for other failures.
    */
@@ -114,8 +117,8 @@ export class Chat {
 
   /**
    * Answers the last message of the user again. The new answer replaces the old one when it has
-   * ended. If it fails or is stopped, the old answer stays. If there is no answer yet, as in a chat
-   * that was created with a question, this generates it.
+   * ended. If it fails or is stopped, or if the old answer is edited meanwhile, that one stays. If
+   * there is no answer yet, as in a chat that was created with a question, this generates it.
    *
    * Throws `bad-option` if the conversation does not end with a message of the user or an answer to
    * one; see `Chat` for other failures.
@@ -123,17 +126,20 @@ export class Chat {
   regenerate(options: TurnOptions = {}): Generation {
     const user = this.#said.at(this.#said.at(-1)?.role === 'assistant' ? -2 : -1)
     if (user?.role !== 'user') throw badOption('regenerate', 'there is no message to answer again')
+    let old: Message | undefined
     return this.#turn(options, prefix => ({
       input: () => {
         if (!this.#said.includes(user)) throw badOption('regenerate', 'its message is forgotten')
+        old = this.#answerTo(user)
         return this.#until(user)
       },
       begun: () => prefix,
       end: (content, isStopped) => {
-        const next = this.#said.indexOf(user) + 1
-        if (!content || isStopped || !next) return false
-        const old = Number(this.#said[next]?.role === 'assistant')
-        this.#said.splice(next, old, { role: 'assistant', content })
+        const at = this.#said.indexOf(user)
+        // The caller may have edited the old answer meanwhile.
+        if (!content || isStopped || at < 0 || this.#answerTo(user) !== old) return false
+        if (old) old.content = content
+        else this.#said.splice(at + 1, 0, { role: 'assistant', content })
         return true
       }
     }))
@@ -178,32 +184,32 @@ export class Chat {
   continue(options: GenerateOptions = {}): Generation {
     const none = () => badOption('continue', 'there is no answer that could go on')
     const last = this.#said.at(-1)
-    if (last?.role !== 'assistant' && !this.#open.has(last!)) throw none()
+    const isAnswer = last?.role === 'assistant'
+    if (!last || !isAnswer && !this.#open.has(last)) throw none()
     let answer: Message
     return this.#turn(options, () => ({
       input: () => {
-        const index = this.#said.indexOf(last!) + Number(last!.role === 'user')
-        const found = this.#said[index]
-        if (found?.role !== 'assistant') throw none()
+        const found = isAnswer ? last : this.#answerTo(last)
+        const index = found ? this.#said.indexOf(found) : -1
+        if (!found || index < 0) throw none()
         answer = found
         return this.#said.slice(0, index)
       },
       // A character of which only some tokens came is generated again.
       begun: () => answer.content.replace(/\uFFFD+$/, ''),
       end: content => {
-        const index = this.#said.indexOf(answer)
-        if (!content || index < 0) return false
-        this.#said[index] = { role: 'assistant', content }
+        if (!content || !this.#said.includes(answer)) return false
+        answer.content = content
         return true
       }
     }), true)
   }
 
   /**
-   * Saves the conversation, with its keys and values if the GPU still has them. A message without
-   * an answer is not saved. `model.restoreChat()` makes a chat of it again, even after the page was
-   * reloaded. It takes about as many bytes as the conversation has in the KV cache:
-   * `info.cacheBytes` for a whole context. Waits for the answers that run.
+   * Saves the conversation, with its keys and values if the GPU still has them. Instead of a message
+   * without an answer, those that it replaces are saved. `model.restoreChat()` makes a chat of it
+   * again, even after the page was reloaded. It takes about as many bytes as the conversation has in
+   * the KV cache: `info.cacheBytes` for a whole context. Waits for the answers that run.
    *
    * Rejects with `device-lost`, `disposed`, or the reason of `signal`.
    */
@@ -211,8 +217,8 @@ export class Chat {
     const signal = signalOf(options)
     await unlessAborted(signal, () => this.#last)
     const note: Note = {
-      before: this.#before, said: this.#answered(), dropped: this.#dropped, overflow: this.#overflow,
-      defaults: this.#defaults
+      before: this.#before, said: copies(this.#answered(this.#said)), dropped: this.#dropped,
+      overflow: this.#overflow, defaults: this.#defaults
     }
     return this.#model.save(without(note.said, this.#dropped), JSON.stringify(note), signal)
   }
@@ -235,11 +241,11 @@ export class Chat {
   }
 
   /**
-   * Copies the conversation as it is now. The two go on independently. A message without an answer
-   * is not copied.
+   * Copies the conversation as it is now. The two go on independently. Instead of a message without
+   * an answer, those that it replaces are copied.
    */
   fork(): Chat {
-    const said = this.#answered()
+    const said = this.#answered(this.#said)
     const chat = new Chat(this.#model, this.#before, this.#overflow, this.#defaults, said)
     chat.#dropped = this.#dropped
     return chat
@@ -249,8 +255,8 @@ export class Chat {
   #ask(user: Message, index: number, options: TurnOptions): Generation {
     const wasDropped = this.#dropped
     return this.#turn(options, prefix => {
-      const old = this.#cut(index, user).filter(message => !this.#open.has(message))
-      this.#open.add(user)
+      const old = this.#answered(this.#cut(index, user))
+      this.#open.set(user, old)
       return {
         input: () => this.#until(user),
         begun: () => prefix,
@@ -336,12 +342,19 @@ export class Chat {
    */
   #until(user: Message): Message[] {
     const earlier = this.#said.indexOf(user)
-    return [...this.#answered(earlier < 0 ? undefined : earlier), user]
+    return [...this.#answered(this.#said.slice(0, earlier < 0 ? undefined : earlier)), user]
   }
 
-  /** Those of the first `count` messages that do not wait for their answers. */
-  #answered(count?: number): Message[] {
-    return this.#said.slice(0, count).filter(message => !this.#open.has(message))
+  /** The answer to a message; undefined if there is none, or if the message is forgotten. */
+  #answerTo(user: Message): Message | undefined {
+    const at = this.#said.indexOf(user)
+    const next = at < 0 ? undefined : this.#said[at + 1]
+    return next?.role === 'assistant' ? next : undefined
+  }
+
+  /** The messages. Where one waits for its answer, those that it replaces are there instead. */
+  #answered(messages: readonly Message[]): Message[] {
+    return messages.flatMap(message => this.#open.get(message) ?? [message])
   }
 }
 

@@ -1,5 +1,6 @@
 // Turns the option `responseFormat` into a form that can be posted to a worker.
 import { badOption, checkChoice, checkText } from '../check.js'
+import { BitNetError } from '../error.js'
 import type { PortableOptions } from '../protocol/messages.js'
 
 type Format = NonNullable<PortableOptions['responseFormat']>
@@ -20,6 +21,16 @@ interface Convertible {
 
 /** Throws `bad-option`. */
 export function portableFormat(format: unknown): Format {
+  try {
+    return read(format)
+  } catch (error) {
+    // The object of a caller may throw anything when it is read.
+    if (error instanceof BitNetError) throw error
+    throw badOption(OPTION, `cannot be read: ${reason(error)}`)
+  }
+}
+
+function read(format: unknown): Format {
   if (format instanceof RegExp) return regex(format, OPTION)
   if (typeof format !== 'object' && typeof format !== 'function' || format === null) throw badOption(OPTION, 'must be an object')
   if (isConvertible(format)) return schema(format, OPTION)
@@ -38,11 +49,11 @@ export function portableFormat(format: unknown): Format {
   return { kind, text: value as string }
 }
 
-/** Flags that do not change what a whole text has to be. */
-const FLAGS = /^[dguvy]*$/
+/** Flags that do not change what a whole text has to be. With `v`, brackets mean other things. */
+const FLAGS = /^[dguy]*$/
 
 function regex({ source, flags }: RegExp, name: string): Format {
-  if (!FLAGS.test(flags)) throw badOption(name, `must have no flags but d, g, u, v and y; it has '${flags}'`)
+  if (!FLAGS.test(flags)) throw badOption(name, `must have no flags but d, g, u and y; it has '${flags}'`)
   // An empty one has the source `(?:)`.
   return { kind: 'regex', text: source }
 }
@@ -53,23 +64,32 @@ const isConvertible = (value: unknown): value is Convertible =>
 
 function schema(value: unknown, name: string): Format {
   const given = isConvertible(value) ? converted(value, name) : value
-  const isSchema = typeof given === 'boolean' || typeof given === 'object' && given !== null && !Array.isArray(given)
-  if (!isSchema) throw badOption(name, 'must be a JSON schema')
+  // A promise, a map or a `RegExp` would be written as `{}`, which allows everything.
+  const isObject = Object.prototype.toString.call(given) === '[object Object]'
+  const isSchema = typeof given === 'boolean' || isObject
+  const text = isSchema ? written(given, name) : undefined
+  if (text === undefined) throw badOption(name, 'must be a JSON schema')
+  return { kind: 'json_schema', text }
+}
+
+function written(schema: unknown, name: string): string | undefined {
   try {
-    return { kind: 'json_schema', text: JSON.stringify(given) }
+    return JSON.stringify(schema)
   } catch (error) {
-    throw badOption(name, `cannot be written as JSON: ${error instanceof Error ? error.message : error}`)
+    throw badOption(name, `cannot be written as JSON: ${reason(error)}`)
   }
 }
 
 /** The JSON schema of the inputs of a schema object: the caller can parse the answer with the object. */
 function converted(value: Convertible, name: string): unknown {
-  const input = value['~standard']?.jsonSchema?.input
   try {
-    if (input) return input({ target: 'draft-2020-12' })
+    const standard = value['~standard']?.jsonSchema
+    if (standard?.input) return standard.input({ target: 'draft-2020-12' })
     if (typeof value.toJSONSchema === 'function') return value.toJSONSchema()
   } catch (error) {
-    throw badOption(name, `has no JSON schema: ${error instanceof Error ? error.message : error}`)
+    throw badOption(name, `has no JSON schema: ${reason(error)}`)
   }
   throw badOption(name, 'is a schema that does not give its JSON schema; convert it first, as `z.toJSONSchema` does')
 }
+
+const reason = (error: unknown): string => error instanceof Error ? error.message : typeof error

@@ -15,7 +15,8 @@ import { WorkerTransport } from '../protocol/worker-transport.js'
 import { BitNetError, fetched } from '../error.js'
 import { Generation } from '../generation.js'
 import type { Start } from '../generation.js'
-import { chatOf, fetchOf } from '../openai/interface.js'
+import { chatOf, fetchOf, responsesOf } from '../openai/interface.js'
+import type { Responses } from '../openai/responses-types.js'
 import type { ChatCompletions } from '../openai/types.js'
 import { disposedError } from '../protocol/messages.js'
 import type { PortableOptions, PortableSource, Transport } from '../protocol/messages.js'
@@ -37,9 +38,12 @@ export class BitNet {
   readonly info: ModelInfo
   /** OpenAI's way to chat: `model.chat.completions.create({ messages })`. */
   readonly chat: ChatCompletions = chatOf(this)
+  /** OpenAI's newer way: `model.responses.create({ input })`. */
+  readonly responses: Responses = responsesOf(this)
   /**
    * OpenAI's HTTP interface as a `fetch` that this model answers, for `new OpenAI({ fetch })`:
-   * `/v1/chat/completions`, `/v1/completions` and `/v1/models`. Nothing is sent to any network.
+   * `/v1/chat/completions`, `/v1/responses`, `/v1/completions` and `/v1/models`. Nothing is sent to
+   * any network.
    * Failures are answers with a status. It rejects only if its signal aborts or if its arguments
    * are no request, as `fetch` does, and with `network` if its script cannot be fetched.
    */

@@ -100,7 +100,9 @@ const implementations: { [M in ModelMethod]: Implementation<M> } = {
       const channel = isAnswer ? 'answer' : 'reasoning'
       onItem?.(id === undefined ? { text, channel } : { id, text, channel, ...logprobs })
     }
-    const held = responseFormat && (await formatsOf(model)).hold(responseFormat)
+    // Without a format, a call that was aborted meanwhile ends before it begins.
+    const formats = responseFormat && await unlessAborted(formatsOf(model), signal)
+    const held = formats && formats.hold(responseFormat)
     try {
       return await model.generate(input, options, onToken, signal, held?.grammar)
     } finally {
@@ -115,4 +117,19 @@ const implementations: { [M in ModelMethod]: Implementation<M> } = {
   saveChat: (model, [messages, note]) => model.saveChat(messages, note),
   restoreChat: (model, [saved]) => model.restoreChat(saved),
   profile: (model, [position, tokens, options]) => model.profile(position, tokens, options)
+}
+
+/** The result of `work`; undefined if `signal` aborts first. */
+async function unlessAborted<T>(
+  work: Promise<T>, signal: AbortSignal | undefined
+): Promise<T | undefined> {
+  let abort = () => {}
+  const aborted = new Promise<undefined>(resolve => { abort = () => resolve(undefined) })
+  if (signal?.aborted) abort()
+  signal?.addEventListener('abort', abort)
+  try {
+    return await Promise.race([aborted, work])
+  } finally {
+    signal?.removeEventListener('abort', abort)
+  }
 }

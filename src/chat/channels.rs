@@ -21,6 +21,8 @@ pub struct Channels {
     /// Text whose channel is not certain yet. It may be the beginning of a marker, or white space
     /// at the end of the reasoning.
     held: String,
+    /// Whether the answer is all that comes after the text in which the reasoning ends.
+    is_exact: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,17 +47,27 @@ impl Channels {
 
     /// A text whose reasoning may begin with `<think>`.
     pub fn new() -> Self {
-        Self { state: State::Beginning, held: String::new() }
+        Self::at(State::Beginning)
     }
 
     /// A text that begins within its reasoning: the prompt ends with `<think>`.
     pub fn reasoning() -> Self {
-        Self { state: State::ReasoningBegins, held: String::new() }
+        Self::at(State::ReasoningBegins)
     }
 
     /// A text that is all answer, even if it has markers in it.
     pub fn answer() -> Self {
-        Self { state: State::Answer, held: String::new() }
+        Self::at(State::Answer)
+    }
+
+    /// The same, but the answer is exactly what is pushed after the text in which the reasoning ends.
+    /// The rest of that text belongs to no channel.
+    pub fn exact(self) -> Self {
+        Self { is_exact: true, ..self }
+    }
+
+    fn at(state: State) -> Self {
+        Self { state, held: String::new(), is_exact: false }
     }
 
     /// The channel of the next token.
@@ -96,8 +108,8 @@ impl Channels {
                 State::Reasoning => {
                     if let Some((before, after)) = self.held.split_once(Self::CLOSE) {
                         reasoning += before.trim_end();
-                        self.held = after.into();
-                        self.state = State::AnswerBegins;
+                        self.held = if self.is_exact { String::new() } else { after.into() };
+                        self.state = self.after_reasoning();
                     } else {
                         let rest = self.held.split_off(certain(&self.held));
                         reasoning += &std::mem::replace(&mut self.held, rest);
@@ -116,10 +128,15 @@ impl Channels {
         }
     }
 
+    fn after_reasoning(&self) -> State {
+        if self.is_exact { State::Answer } else { State::AnswerBegins }
+    }
+
     /// Ends the reasoning, as `</think>` does. Gives the rest of it.
     pub fn close(&mut self) -> String {
         let rest = std::mem::take(&mut self.held);
-        let was = std::mem::replace(&mut self.state, State::AnswerBegins);
+        let next = self.after_reasoning();
+        let was = std::mem::replace(&mut self.state, next);
         if was == State::Reasoning { rest.trim_end().into() } else { String::new() }
     }
 
@@ -203,5 +220,26 @@ mod tests {
         let mut channels = Channels::reasoning();
         channels.push("a </th");
         assert_eq!(channels.close(), " </th");
+    }
+
+    #[test]
+    fn an_exact_answer_begins_behind_the_text_that_ends_the_reasoning() {
+        for (parts, reasoning, answer) in [
+            (&["a</thi", "nk>\n\n{", "\n{", "}"][..], "a", "\n{}"),
+            (&["</think>", " b"], "", " b"),
+        ] {
+            let mut channels = Channels::reasoning().exact();
+            let pushed: Vec<(String, String)> =
+                parts.iter().map(|part| channels.push(part)).collect();
+            let (reasonings, answers): (Vec<_>, Vec<_>) = pushed.into_iter().unzip();
+            assert_eq!(
+                (reasonings.concat().as_str(), answers.concat().as_str()),
+                (reasoning, answer)
+            );
+        }
+        let mut channels = Channels::reasoning().exact();
+        channels.push("a ");
+        assert_eq!(channels.close(), "");
+        assert_eq!(channels.push("\n{"), (String::new(), "\n{".into()));
     }
 }

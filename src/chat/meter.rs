@@ -6,10 +6,14 @@
 //! would fill its memory. So each operand that can be long is put into a call that takes fuel for it:
 //! `a == b` becomes `__read(a) == __read(b)`.
 //!
+//! The product `a * 1` of a list only remembers `a`. In a loop it would become a chain that is too
+//! deep for the stack, so a call makes a list of each product, as it does of each slice.
+//!
 //! This follows minijinja's grammar to find where an operand begins and ends. A tag that it cannot
 //! follow is refused, as an operand could hide in it.
 
 use std::iter::repeat_n;
+use std::mem;
 use std::ops::Range;
 
 use super::prices::{ITEM, LISTED, READ, VISITED};
@@ -110,6 +114,8 @@ struct Group {
     after: [bool; 3],
     /// The left operand of a comparison, and whether that is `in`.
     left: Option<(Range<usize>, bool)>,
+    /// Whether the operand of [`JOINS`] is a product.
+    is_product: bool,
     is_slice: bool,
 }
 
@@ -117,8 +123,19 @@ impl Group {
     fn new(kind: Kind, atom: usize, first: usize) -> Self {
         let (starts, after) = ([first; 3], [false; 3]);
         let (pays, open) = (false, first.saturating_sub(1));
-        let (left, is_slice) = (None, false);
-        Self { kind, open, atom, expression: first, pays, starts, after, left, is_slice }
+        let (left, is_product, is_slice) = (None, false, false);
+        Self {
+            kind,
+            open,
+            atom,
+            expression: first,
+            pays,
+            starts,
+            after,
+            left,
+            is_product,
+            is_slice,
+        }
     }
 }
 
@@ -269,7 +286,11 @@ impl Meter<'_> {
                 self.end_operands(Some(JOINS), true, at, at + 1);
                 Some(Next::Operand)
             }
-            "*" | "/" | "//" | "%" | "**" => Some(Next::Operand),
+            "*" => {
+                self.group().is_product = true;
+                Some(Next::Operand)
+            }
+            "/" | "//" | "%" | "**" => Some(Next::Operand),
             ")" | "]" | "}" => self.close(),
             _ => None,
         }
@@ -357,6 +378,7 @@ impl Meter<'_> {
     fn begin(&mut self, next: usize) {
         let group = self.group();
         (group.starts, group.after, group.left) = ([next; 3], [false; 3], None);
+        group.is_product = false;
     }
 
     /// Ends the operands that an operator of this strength ends; all if there is none. The operator
@@ -366,8 +388,9 @@ impl Meter<'_> {
             let before = strength == Some(class) && pays;
             let group = self.group();
             let operand = group.starts[class]..end;
-            let after = std::mem::replace(&mut group.after[class], before);
+            let after = mem::replace(&mut group.after[class], before);
             group.starts[class] = next;
+            let is_product = class == JOINS && mem::take(&mut group.is_product);
             if class == COMPARES {
                 let left = group.left.take();
                 group.left = before.then(|| (operand.clone(), false));
@@ -378,7 +401,12 @@ impl Meter<'_> {
                         self.pay(operand);
                     }
                 }
-            } else if before || after {
+                continue;
+            }
+            if is_product && !operand.is_empty() {
+                self.calls.push((operand.start, LISTED, operand.end - 1));
+            }
+            if before || after {
                 self.pay(operand);
             }
         }
@@ -388,8 +416,8 @@ impl Meter<'_> {
     fn end_expression(&mut self, end: usize, is_value: bool) {
         self.end_operands(None, false, end, end + 1);
         let group = self.group();
-        let pays = std::mem::replace(&mut group.pays, false) || group.kind == Kind::Paying;
-        let expression = std::mem::replace(&mut group.expression, end + 1)..end;
+        let pays = mem::replace(&mut group.pays, false) || group.kind == Kind::Paying;
+        let expression = mem::replace(&mut group.expression, end + 1)..end;
         if pays && is_value {
             self.pay(expression);
         }

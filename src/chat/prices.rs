@@ -11,7 +11,8 @@ use super::methods;
 pub(super) const READ: &str = "__read";
 /// Pays for the items of a list, or the characters of a text.
 pub(super) const VISITED: &str = "__visited";
-/// Makes a list of a slice, because one that begins late takes long each time that it is used.
+/// Makes a list of a slice or a product. A slice that begins late takes long each time that it is used,
+/// and a product of a product of a product takes stack.
 pub(super) const LISTED: &str = "__listed";
 /// `value[key]`.
 pub(super) const ITEM: &str = "__item";

@@ -58,8 +58,13 @@ fn number(text: &str, is_key: bool) -> usize {
     if ["0x", "0X", "0o", "0O", "0b", "0B"].iter().any(|radix| text.starts_with(radix)) {
         return len;
     }
-    // `2.` is a number, `2.x` a field.
-    let fraction = |text: &str| !text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    // `2.` and `2.e5` are numbers, `2.x` is a field.
+    let fraction = |text: &str| {
+        let exponent = text.strip_prefix(['e', 'E']);
+        let is_number = |c: char| c.is_ascii_digit() || ['+', '-'].contains(&c);
+        exponent.is_some_and(|rest| rest.starts_with(is_number))
+            || !text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+    };
     if !is_key && text[len..].strip_prefix('.').is_some_and(fraction) {
         len += 1 + word(&text[len + 1..]);
     }

@@ -52,13 +52,21 @@ impl Vocabulary {
         stop: &[u32],
         encode: impl Fn(&str) -> Vec<u32> + 'static,
     ) -> Result<Self, Error> {
-        let words: Vec<Vec<u8>> = tokens.into_iter().map(word).collect();
+        let mut words: Vec<Vec<u8>> = tokens.into_iter().map(word).collect();
         let n_tokens = words.len();
         if n_tokens > MAX_TOKENS || words.iter().map(Vec::len).sum::<usize>() > MAX_BYTES {
-            return Err(Error::Vocabulary(format!("{n_tokens} tokens are too many")));
+            return Err(Error::Vocabulary(format!(
+                "{n_tokens} tokens, or their bytes, are too many"
+            )));
         }
         let mut stop = stop.to_vec();
         stop.retain(|id| (*id as usize) < n_tokens);
+        for &id in &stop {
+            // A file may say that such a token is a text. As one, it could end an answer anywhere.
+            if words[id as usize].first() != Some(&TokTrie::SPECIAL_TOKEN_MARKER) {
+                words[id as usize].clear();
+            }
+        }
         let encode: Encode = Box::new(encode);
         let made = without_panics(|| {
             let info = TokRxInfo::new(n_tokens as u32, INVALID_TOKEN);

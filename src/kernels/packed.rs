@@ -45,7 +45,8 @@ pub struct Packed {
     pub matrices: usize,
     /// How values are held.
     pub format: Format,
-    /// Multiplies every product with the matrix.
+    /// Multiplies every product with the matrix. It has to be 1 for gate and up, whose kernels need not
+    /// apply it.
     pub factor: f32,
     /// The rows. Each shard holds its rows of the first matrix, then those of the second.
     pub shards: Vec<PackedShard>,

@@ -106,11 +106,17 @@ impl Session {
         };
         let sequence = self.caches.running(id)?;
         let is_constrained = generation.constraint.is_some();
+        // The model would begin its reasoning itself, but the constraint forbids that.
         let begins = asked.as_ref().map(Conversation::begins);
+        let thinks = is_constrained && self.info.thinking && begins == Some(None);
+        let open = tokenizer.special(Channels::OPEN).filter(|_| thinks);
         let channels = match &asked {
             // This is no chat: all that is generated continues the prompt.
             None => Channels::answer(),
-            Some(conversation) => conversation.channels(is_constrained, self.info.thinking),
+            Some(conversation) if is_constrained => {
+                conversation.constrained_channels(open.is_some())
+            }
+            Some(conversation) => conversation.channels(),
         };
         sequence.conversation = asked;
         generation.output = Output::new(&tokenizer, &ids, channels, &generation.options.stop);
@@ -122,9 +128,7 @@ impl Session {
         self.engine.set_choosing(&generation.options.choosing());
         self.engine.compile_choosing().await;
         let n_vocab = self.info.vocab_size;
-        // The model would begin its reasoning itself, but the constraint forbids that.
-        let thinks = is_constrained && self.info.thinking && begins == Some(None);
-        let next = match tokenizer.special(Channels::OPEN).filter(|_| thinks) {
+        let next = match open {
             Some(open) => generation.reason(&tokenizer, n_vocab, open),
             None => generation.follow(&tokenizer, n_vocab, None),
         };

@@ -82,28 +82,30 @@ impl Conversation {
         if self.messages != messages {
             return None;
         }
-        let mut output = Output::new(tokenizer, &self.prompt, self.channels(false, true), &[]);
-        let (mut answer, mut reasons) = (String::new(), false);
-        // The tokens after the prompt that are kept, and the bytes of the answer that they are.
-        let (mut kept, mut bytes) = (0, 0);
-        for (i, &id) in given.iter().enumerate() {
+        let mut output = Output::new(tokenizer, &self.prompt, self.channels(), &[]);
+        let mut reasons = false;
+        // The bytes of the answer so far. The tokens after the prompt that are kept, and their bytes.
+        let (mut len, mut kept, mut bytes) = (0, 0, 0);
+        'tokens: for (i, &id) in given.iter().enumerate() {
             if bytes == rest.len() {
                 break;
             }
             for token in output.push(tokenizer, Choice::from(id)).ok()?.0 {
-                match token.channel {
-                    Channel::Reasoning => reasons = true,
-                    Channel::Answer => answer += &token.text,
+                if token.channel == Channel::Reasoning {
+                    reasons = true;
+                    continue;
                 }
-            }
-            if !rest.starts_with(&answer) {
-                if !answer.starts_with(rest) {
+                let left = &rest[len..];
+                if !left.starts_with(&token.text) {
+                    if token.text.starts_with(left) {
+                        break 'tokens;
+                    }
                     return None;
                 }
-                break;
+                len += token.text.len();
             }
-            if answer.len() > bytes && output.is_whole() {
-                (kept, bytes) = (i + 1, answer.len());
+            if len > bytes && output.is_whole() {
+                (kept, bytes) = (i + 1, len);
             }
         }
         if kept == 0 && !rest.is_empty() {
@@ -134,16 +136,23 @@ impl Conversation {
         self.text.begins
     }
 
-    /// The channels of the text after the prompt. `thinks` says that the template has a
-    /// switch for reasoning.
-    pub(super) fn channels(&self, is_constrained: bool, thinks: bool) -> Channels {
+    /// The channels of the text after the prompt.
+    pub(super) fn channels(&self) -> Channels {
         match self.text.begins {
             _ if self.begun.is_some() => Channels::answer(),
             Some(Channel::Reasoning) => Channels::reasoning(),
-            // Markers in the answer are for the constraint.
-            Some(Channel::Answer) if is_constrained => Channels::answer(),
-            None if is_constrained && !thinks => Channels::answer(),
             _ => Channels::new(),
+        }
+    }
+
+    /// The same for an answer that a constraint decides from its first token on. `thinks` says that
+    /// the model reasons first, although the prompt does not begin that.
+    pub(super) fn constrained_channels(&self, thinks: bool) -> Channels {
+        match self.text.begins {
+            Some(Channel::Reasoning) => Channels::reasoning().exact(),
+            None if thinks => Channels::new().exact(),
+            // Markers in the answer are for the constraint.
+            _ => Channels::answer(),
         }
     }
 

@@ -193,11 +193,12 @@ impl Generation<'_> {
         let mut is_complete = false;
         while inserted.len() <= left {
             let follow = match self.output.channel() {
-                Channel::Reasoning => Follow::Any,
+                // The reasoning is free, but the answer after it may not be left out.
+                Channel::Reasoning => Follow::OneOf(Mask::without(n_vocab, tokenizer.stop())),
                 Channel::Answer => constraint.follow()?,
             };
             match follow {
-                Follow::Any => self.mask = Some(Mask::of(n_vocab, 0..n_vocab as u32)),
+                Follow::Any => self.mask = Some(Mask::without(n_vocab, &[])),
                 Follow::OneOf(mask) => self.mask = Some(mask),
                 Follow::Nothing => is_complete = true,
                 Follow::These(ids) if !ids.is_empty() => {

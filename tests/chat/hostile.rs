@@ -100,6 +100,25 @@ fn templates_that_cannot_run_are_refused() {
     assert_error(prompt, "bad-option", &["messages", "only xx"]);
 }
 
+/// A product that only remembered its list would be a chain after a loop, too deep for the stack of
+/// WebAssembly, which has a megabyte.
+#[test]
+fn a_loop_makes_no_deep_chain_of_lists() {
+    let run = || {
+        let (_, tokenizer) = model_of(&with_special("llama"));
+        for (first, value) in [("[1]", "ns.x * 1"), ("[[1]]", "[ns.x[0] * 1]")] {
+            let source = format!(
+                "{{% set ns = namespace(x={first}) %}}\
+                 {{% for i in range(5000) %}}{{% set ns.x = {value} %}}{{% endfor %}}{{{{ ns.x }}}}"
+            );
+            let prompt = given(&source).prompt(&tokenizer, &[says(Role::User, "x")], None);
+            assert_eq!(prompt.unwrap().marked.text(), first);
+        }
+    };
+    let thread = std::thread::Builder::new().stack_size(1 << 20).spawn(run).unwrap();
+    thread.join().unwrap();
+}
+
 /// A template that asks for `call` without end.
 fn often(call: &str) -> String {
     format!("{{% for i in range(20000) %}}{{% if {call} %}}{{% endif %}}{{% endfor %}}")
@@ -252,8 +271,8 @@ fn operators_that_pay_mean_the_same() {
         ("{{ s ~ n ~ a }} {{ s + s ~ n }} {{ 1 ~ n + 1 ~ n }}", "abc2[1, 2, 3] abcabc2 1212"),
         ("{{ s + 'd' == 'ab' ~ 'cd' }} {{ n + 1 - n == -1 + n }}", "True True"),
         (
-            "{{ a + a }} {{ a * n }} {{ n * n + n ** n // n % 3 - -n }}",
-            "[1, 2, 3, 1, 2, 3] [1, 2, 3, 1, 2, 3] 8",
+            "{{ a + a }} {{ a * n }} {{ n * n + n ** n // n % 3 - -n }} {{ -n * n ~ s * n == '-4' + s + s }}",
+            "[1, 2, 3, 1, 2, 3] [1, 2, 3, 1, 2, 3] 8 True",
         ),
         (
             "{{ a[0] }}{{ a[-1] }}{{ a[n - 1] }}{{ a.1 }}{{ a[ 0 ] }}{{ m[n][0][1] }}{{ m[2].1 }}",
@@ -302,8 +321,8 @@ fn operators_that_pay_mean_the_same() {
             "True (2,) () True [2]",
         ),
         (
-            "{{ 1.5 + n }} {{ 1.5e-1 + 0x1F }} {{ 2. + n }} {{ 1e2 == 100 }} {{ 1_000 + n }}",
-            "3.5 31.15 4.0 True 1002",
+            "{{ 1.5 + n }} {{ 1.5e-1 + 0x1F }} {{ 2. + n }} {{ 1e2 == 100 }} {{ 1_000 + n }} {{ n + 1.e+1 }}",
+            "3.5 31.15 4.0 True 1002 12.0",
         ),
         ("{{ 'a' 'b' ~ 'c' }} {{ 'it\\'s' + \"'\" }} {{ '' == s[9:] }}", "abc it's' True"),
         (

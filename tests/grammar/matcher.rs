@@ -135,3 +135,19 @@ fn vocabularies_of_any_tokens_are_read() {
     let many = Vocabulary::new(vec![Spelling::Unused; (1 << 20) + 1], &[], |_| Vec::new());
     assert_eq!(many.err().unwrap().code(), "unsupported-model");
 }
+
+/// Some files say that the token that ends an answer is a text like others.
+#[test]
+fn a_stop_token_is_no_text() {
+    let tokens = [Spelling::Text(b"a"), Spelling::Text(b"b"), Spelling::Text(b"ab")];
+    let vocabulary = Vocabulary::new(tokens, &[2], |_| vec![2, 2]).unwrap().into();
+    let grammar = Grammar::new(&vocabulary, &Format::Regex("[ab]{2,9}".into())).unwrap();
+    let mut matcher = grammar.matcher();
+    for allows in [&[0, 1][..], &[0, 1], &[0, 1, 2]] {
+        let Ok(Follow::OneOf(mask)) = matcher.follow() else { panic!() };
+        assert_eq!(allowed(&mask), allows);
+        matcher.take(0).unwrap();
+    }
+    let grammar = Grammar::new(&vocabulary, &Format::Regex("abab".into())).unwrap();
+    assert_eq!(grammar.matcher().follow(), Ok(Follow::These(vec![0, 1, 0, 1])));
+}

@@ -211,6 +211,79 @@ test('a message is edited: what follows is dropped, and nothing if its answer fa
   assert.equal(said(), 'be kind | a | A')
 })
 
+test('if an edit and another one instead of it both fail, all is as before', async () => {
+  const begin = ['a', 'A', 'b', 'B'].map((content, n) => ({ role: n % 2 ? 'assistant' : 'user', content }))
+  const { chat, answers, said } = playOf(begin)
+  answers.push(new Error('lost'), new Error('lost'))
+  const turns = [chat.edit(2, 'x'), chat.send('y'), chat.edit(2, 'z')]
+  assert.equal(said(), 'a | A | z')
+  // Until there is an answer, a copy has none of it.
+  assert.deepEqual(chat.fork().messages, begin)
+  answers.push(new Error('lost'))
+  for (const turn of turns) await assert.rejects(turn.text(), /lost/)
+  assert.equal(said(), 'a | A | b | B')
+  // The same if the first is stopped before its first text.
+  const controller = new AbortController()
+  const stopped = chat.edit(0, 'x', { signal: controller.signal })
+  controller.abort()
+  answers.push([], new Error('lost'))
+  const failed = chat.edit(0, 'y')
+  await stopped.stats
+  await assert.rejects(failed.text(), /lost/)
+  assert.equal(said(), 'a | A | b | B')
+})
+
+test('turns that fail change nothing in any order, and every question keeps its answer', async () => {
+  const { chat, model, answers, said } = playOf()
+  let state = 1
+  const below = n => (state = state * 1103515245 + 12345 & 0x7fffffff) % 65537 % n
+  const roles = messages => messages.map(({ role }) => role[0]).join('')
+  const { start } = model
+  model.start = (input, options) => start(async () => {
+    const messages = await input()
+    assert.match(roles(messages), /^(ua)*ua?$/)
+    return messages
+  }, options)
+  for (let round = 0; round < 200; round++) {
+    const fails = round % 2 === 0
+    const before = said()
+    const turns = []
+    for (let n = 0; n < 5; n++) {
+      answers.push(fails ? new Error('lost') : ['one', [], ['t', 'wo'], new Error('lost')][below(4)])
+      const users = chat.messages.flatMap(({ role }, index) => role === 'user' ? [index] : [])
+      const controller = new AbortController()
+      const options = { signal: controller.signal }
+      const turn = [
+        () => chat.send('q', options), () => chat.edit(users[below(users.length)], 'e', options),
+        () => chat.regenerate(options), () => chat.continue(options)
+      ][users.length ? below(4) : 0]
+      try {
+        turns.push(turn().stats)
+      } catch (error) {
+        assert.match(error.message, /continue/)
+      }
+      if (below(4) === 0) controller.abort()
+      if (below(2)) await new Promise(setImmediate)
+    }
+    await Promise.allSettled(turns)
+    if (fails) assert.equal(said(), before)
+    assert.match(roles(chat.messages), /^(ua)*$/)
+    answers.length = 0
+  }
+  assert.ok(said().includes('one') && said().includes('two'))
+})
+
+test('an answer that is edited while another one is generated instead stays as the caller has it', async () => {
+  const { chat, answers, said } = playOf([{ role: 'user', content: 'q' }, { role: 'assistant', content: 'old' }])
+  for (const turn of ['regenerate', 'continue']) {
+    answers.push(['n', 'ew'])
+    const again = chat[turn]()
+    for await (const _ of again) chat.edit(1, 'mine')
+    await again.stats
+    assert.equal(said(), 'q | mine')
+  }
+})
+
 test('what an edit drops may make room for turns that have slid out', async () => {
   const { chat, seen, ask } = chatOf(24, 'slide')
   for (const name of ['a', 'b', 'c', 'd']) await ask(`${name} b c`)
@@ -234,11 +307,33 @@ test('an answer goes on from where it ended, and becomes one', async () => {
   const turns = [chat.send('r'), chat.continue(), chat.continue()]
   await Promise.all(turns.map(turn => turn.text()))
   assert.deepEqual([said(), last()], ['q | It is warm, | r | Xhalf ä', 'q | It is warm, | r | Xhalf …'])
+  // Or before it has been replaced.
+  answers.push('He', ' was', ' cold')
+  for (const turn of [chat.regenerate(), chat.continue(), chat.continue()]) await turn.text()
+  assert.equal(said(), 'q | It is warm, | r | He was cold')
   answers.push(new Error('lost'))
   const broken = [chat.send('s'), chat.continue()]
   await assert.rejects(broken[0].text(), /lost/)
   await assert.rejects(broken[1].text(), isBad('continue'))
   assert.throws(() => playOf([{ role: 'user', content: 'q' }]).chat.continue(), isBad('continue'))
+  // A chat may begin with an answer. It is not the one that is missing.
+  const greeting = playOf([{ role: 'assistant', content: 'Hi' }])
+  greeting.answers.push(new Error('lost'))
+  const missing = [greeting.chat.send('s'), greeting.chat.continue()]
+  await assert.rejects(missing[0].text(), /lost/)
+  await assert.rejects(missing[1].text(), isBad('continue'))
+})
+
+test('a chat is saved as it was, although its answer goes on while others use the model', async () => {
+  const { chat, model, answers } = playOf([{ role: 'user', content: 'q' }, { role: 'assistant', content: 'It' }])
+  let finish
+  model.save = (messages, note) => new Promise(resolve => { finish = () => resolve({ messages, note }) })
+  const saving = chat.save()
+  answers.push(' is')
+  await chat.continue().text()
+  finish()
+  const { messages, note } = await saving
+  assert.deepEqual(messages, JSON.parse(note).said)
 })
 
 test('an answer begins with a prefix, which becomes part of it', async () => {

@@ -7,7 +7,7 @@ import { inRoot } from '../../scripts/paths.mjs'
 
 const { portableFormat } = await import('../../pkg/page/format.js')
 const { Formats } = await import('../../pkg/crate/formats.js')
-const { close, partials } = await import('../../pkg/partial.js')
+const { closing, partials } = await import('../../pkg/partial.js')
 const { BitNetError } = await import('../../pkg/error.js')
 const { Generation } = await import('../../pkg/generation.js')
 
@@ -47,6 +47,7 @@ test('every form of the option becomes a kind and a text', () => {
     [{ type: 'json_schema', schema }, 'json_schema', JSON.stringify(schema)],
     [{ type: 'json_schema', schema: true }, 'json_schema', 'true'],
     [{ type: 'json_schema', schema: standard }, 'json_schema', '{"target":"draft-2020-12"}'],
+    [{ '~standard': { jsonSchema: { kind: 'null', input() { return { type: this.kind } } } } }, 'json_schema', '{"type":"null"}'],
     [standard, 'json_schema', '{"target":"draft-2020-12"}'],
     [callable, 'json_schema', '{"target":"draft-2020-12"}'],
     [old, 'json_schema', '{"type":"null"}'],
@@ -64,6 +65,10 @@ test('what is no format is refused by its part', () => {
   const circular = {}
   circular.properties = circular
   const failing = { '~standard': { jsonSchema: { input: () => { throw new Error('a date') } } } }
+  const unreadable = { get type() { throw new RangeError('not here') } }
+  const hidden = { get '~standard'() { throw Object.create(null) } }
+  const { proxy, revoke } = Proxy.revocable({}, {})
+  revoke()
   for (const [format, said] of [
     [null, /`responseFormat`: must be an object/],
     ['json', /`responseFormat`: must be an object/],
@@ -73,9 +78,17 @@ test('what is no format is refused by its part', () => {
     [{ type: 'json_schema', schema: {}, strict: true }, /`responseFormat\.strict`: there is no such option/],
     [{ type: 'json_schema', schema: circular }, /`responseFormat\.schema`: cannot be written as JSON/],
     [{ type: 'json_schema', schema: failing }, /`responseFormat\.schema`: has no JSON schema: a date/],
+    [{ type: 'json_schema', schema: { minimum: 5n } }, /`responseFormat\.schema`: cannot be written as JSON/],
+    [{ type: 'json_schema', schema: new Map([['type', 'string']]) }, /`responseFormat\.schema`: must be a JSON schema/],
+    [{ toJSONSchema: async () => ({ type: 'string' }) }, /`responseFormat`: must be a JSON schema/],
+    [{ type: 'json_schema', schema: { toJSON: () => undefined } }, /`responseFormat\.schema`: must be a JSON schema/],
+    [unreadable, /`responseFormat`: cannot be read: not here/],
+    [hidden, /`responseFormat`: has no JSON schema: object/],
+    [proxy, /`responseFormat`: cannot be read/],
     [{ '~standard': { version: 1 } }, /`responseFormat`: is a schema that does not give its JSON schema/],
     [{ type: 'regex', pattern: 5 }, /`responseFormat\.pattern`: must be a string/],
     [/a/i, /`responseFormat`: must have no flags but/],
+    [/[\p{L}--[a-z]]/v, /`responseFormat`: must have no flags but/],
     [{ type: 'lark', grammar: null }, /`responseFormat\.grammar`: must be a string/]
   ]) {
     refusal(() => portableFormat(format), said)
@@ -106,6 +119,9 @@ test('what is forced has the tokens of the tokenizer', async () => {
   const { grammar } = formats.hold({ kind: 'json_schema', text: '{"const":true}' })
   assert.deepEqual(grammar.matcher().follow(), [TRUE])
   assert.ok(asked.includes('true'))
+  // U+FEFF is a character like others.
+  formats.hold({ kind: 'regex', text: '\ufeffab' }).grammar.matcher().follow()
+  assert.ok(asked.includes('\ufeffab'))
 })
 
 test('a format that is not supported is refused by its JSON pointer, and the next one is prepared', async () => {
@@ -141,13 +157,28 @@ test('formats that are used stay, others go when there are many', async () => {
 test('a crash of the module is an error, and it is told', async () => {
   let fails = false
   const formats = await made({ ...MODEL, encodeWithin: text => { if (fails) throw new Error('gone'); return encode(text) } })
-  const { grammar } = formats.hold({ kind: 'regex', text: 'abc' })
-  const matcher = grammar.matcher()
+  const hold = text => formats.hold({ kind: 'regex', text })
+  // More than are kept when no call uses them.
+  const held = Array.from({ length: 20 }, (_, n) => hold(`abc{${n}}`))
+  const [matcher, other] = [held[1].grammar.matcher(), held[1].grammar.matcher()]
   let told = 0
   formats.onCrash = () => { told += 1 }
   fails = true
   assert.throws(() => matcher.follow(), { name: 'internal', message: /crashed: Error: gone/ })
+  // Calls that still use it get the same error, and nothing hides it.
+  assert.throws(() => other.take(1), { name: 'internal', message: /crashed/ })
+  assert.throws(() => held[1].grammar.matcher(), { name: 'internal', message: /crashed/ })
+  assert.throws(() => hold('d'), error => error instanceof BitNetError && error.code === 'internal')
+  for (const one of [matcher, other]) one.free()
+  for (const { release } of held) release()
   assert.equal(told, 1)
+})
+
+test('a module that cannot be started is an error of the package', async () => {
+  // It wants a function that it does not get.
+  const strange = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 2, 7, 1, 1, 97, 1, 98, 0, 0)
+  const made = Formats.of(await WebAssembly.compile(strange), MODEL)
+  await assert.rejects(made, error => error instanceof BitNetError && error.code === 'internal')
 })
 
 // The stack of a module is smaller than that of a program.
@@ -199,7 +230,10 @@ test('JSON that has only begun is closed', () => {
     [' [ "a" , { "b" : "c" } , ', ' [ "a" , { "b" : "c" }]'],
     ['{"a":{}}', '{"a":{}}']
   ]) {
-    assert.equal(close(text), closed, text)
+    assert.equal(closing()(text), closed, text)
+    // In parts it is the same each time.
+    const close = closing()
+    for (let end = 1; end <= text.length; end++) assert.equal(close(text[end - 1]), closing()(text.slice(0, end)))
   }
 })
 
@@ -218,6 +252,7 @@ test('partials grow to the whole value, and a text that is no JSON has none', as
   const unique = new Set(values.map(value => JSON.stringify(value)))
   assert.equal(unique.size, values.length)
   assert.deepEqual(await read('12'), [12])
+  assert.deepEqual(await read('{"a":1} \n'), [{}, { a: 1 }])
   assert.deepEqual(await read('Hello!'), [])
 })
 
@@ -232,7 +267,7 @@ test('json() is the value, or says that the answer is not whole', async () => {
   const values = []
   for await (const value of answer('{"a":1}').partials()) values.push(value)
   assert.deepEqual(values, [{ a: 1 }])
-  for (const whole of [answer('{"a":"b'), answer('12', 'length'), answer('Hello')]) {
+  for (const whole of [answer('{"a":"b'), answer('12', 'length'), answer('12', 'abort'), answer('Hello')]) {
     await assert.rejects(whole.json(), error => error instanceof BitNetError && error.code === 'incomplete')
   }
 })

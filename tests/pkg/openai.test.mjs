@@ -2,9 +2,9 @@
 // that is made by hand. The npm package `openai` asks a real one in tests/web/openai.spec.ts.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { ENDLESS, load, modelOf, post, refuses, STATS, stopped } from './answerer.mjs'
 
-const load = name => import(new URL(`../../pkg/${name}.js`, import.meta.url))
-const { readChatRequest, readCompletionRequest, RequestError } = await load('openai/request')
+const { readChatRequest, readCompletionRequest } = await load('openai/request')
 const { answer, create } = await load('openai/server')
 const { errorOf, Offsets } = await load('openai/response')
 const { Generation } = await load('generation')
@@ -14,47 +14,7 @@ const USER = { role: 'user', content: 'Hello' }
 const chat = body => readChatRequest({ model: 'any', messages: [USER], ...body })
 const completion = body => readCompletionRequest({ model: 'any', prompt: 'Once', ...body })
 
-/** Checks for a refusal with this code of OpenAI's, that names this parameter. */
-const refuses = (work, kind, param, said = /./) =>
-  assert.throws(work, error => {
-    assert.ok(error instanceof RequestError, String(error))
-    assert.deepEqual([error.kind, error.param, error.status], [kind, param, 400], error.message)
-    assert.match(error.message, said)
-    if (param) assert.ok(error.message.includes(`'${param}'`), error.message)
-    return true
-  })
-
-const STATS = { promptTokens: 5, reusedTokens: 2, completionTokens: 3, reasoningTokens: 1 }
-
-/**
- * A model that says `texts`, then ends; `fails` is what it throws instead of its end. `asked` has
- * what it was asked, and `stopped` how many of its answers were.
- */
-const modelOf = (texts, { finishReason = 'stop', fails, thinking = true } = {}) => {
-  const model = { info: { name: 'tiny', thinking }, asked: [], stopped: 0 }
-  model.generate = (input, { signal, ...options }) => {
-    model.asked.push({ input, options })
-    return new Generation(async (onToken, stop) => {
-      for (const text of texts) {
-        await new Promise(setImmediate)
-        if (stop.aborted) {
-          model.stopped += 1
-          return { ...STATS, finishReason: 'abort' }
-        }
-        onToken(typeof text === 'string' ? { text, channel: 'answer' } : text)
-      }
-      if (fails) throw fails
-      return { ...STATS, finishReason }
-    }, signal)
-  }
-  return model
-}
-
-const ENDLESS = Array(1000).fill('x')
 const CHAT_URL = 'https://api.openai.com/v1/chat/completions'
-const post = (body, signal) => ({
-  method: 'POST', body: typeof body === 'string' ? body : JSON.stringify(body), signal
-})
 const hello = { model: 'any', messages: [USER] }
 const eventsOf = text => text.split('\n\n').filter(Boolean).map(event => event.replace(/^data: /, ''))
 
@@ -284,10 +244,6 @@ test('a stream has the role first, the reason last, then the usage, then [DONE]'
 })
 
 test('a stop by the signal, by the stream or by the reader ends the generation', async () => {
-  const stopped = model => new Promise(resolve => {
-    const look = () => model.stopped === 1 ? resolve() : setImmediate(look)
-    look()
-  })
   const streamed = { ...hello, stream: true }
   const ways = {
     'the signal, whole': async (model, abort) => {

@@ -3,6 +3,7 @@
 //! The model is made by hand, see tests/data/thinking/make.py.
 
 use std::ops::ControlFlow;
+use std::rc::Rc;
 
 use tritloom::Result;
 use tritloom::chat::{Message, Role, TemplateChoice};
@@ -212,6 +213,24 @@ fn a_constraint_holds_from_the_first_token_of_the_answer() {
     }
 }
 
+/// Even from a model that would end in its reasoning. White space at the beginning belongs to it.
+#[test]
+fn a_constrained_answer_comes_whole_after_its_reasoning() {
+    for template in ["", "{{ messages[0].content }}<|assistant|>{{ '<think>\n' }}"] {
+        let mut session = thinking(template);
+        let stop = session.tokenizer().stop()[0];
+        for bias in [0.0, 100.0] {
+            let options = GenerateOptions {
+                logit_bias: Rc::new([(stop, bias)].into_iter().collect()),
+                ..beginning(&session, "\nIs", Some(3))
+            };
+            let (said, stats) = ask(&mut session, &question(), None, &options);
+            assert!(said.answer.starts_with("\nIs"), "{said:?}");
+            assert_eq!(stats.finish_reason, FinishReason::Stop);
+        }
+    }
+}
+
 #[test]
 fn markers_that_a_constraint_puts_into_an_answer_are_text() {
     let mut session = thinking("");
@@ -219,6 +238,16 @@ fn markers_that_a_constraint_puts_into_an_answer_are_text() {
     let (said, stats) = ask(&mut session, &question(), Some(false), &options);
     assert_eq!(stats.reasoning_tokens, 0);
     assert!(said.reasoning.is_empty() && said.answer.contains("Is"), "{said:?}");
+    // This model has no token that begins its reasoning, whatever its template says.
+    let mut setup = Setup::default().on_reference();
+    let template = "{{ messages[0].content }}{% if enable_thinking %}{% endif %}";
+    setup.load.template = TemplateChoice::Given(template.into());
+    let mut session = setup.golden();
+    assert!(session.info().thinking);
+    let options = GenerateOptions { max_tokens: Some(9), ..beginning(&session, "<think>Is", None) };
+    let (said, stats) = ask(&mut session, &question(), None, &options);
+    assert_eq!(stats.reasoning_tokens, 0);
+    assert!(said.reasoning.is_empty() && said.answer.starts_with("<think>Is"), "{said:?}");
 }
 
 /// The next turn's prompt has the answer without its reasoning. The cache has both: only what

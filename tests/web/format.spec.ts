@@ -42,6 +42,28 @@ test('reasoning is free, and the answer after it keeps to its format', async ({ 
   expect(['yes', 'no']).toContain(found.json)
 })
 
+test('an answer that is stopped while its module is fetched ends at once', async ({ harness: page }) => {
+  let send = () => {}
+  const held = new Promise<void>(resolve => { send = resolve })
+  await page.route('**/grammar.wasm', async route => {
+    await held
+    await route.continue()
+  })
+  await load(page, { worker: false }, GOLDEN_MODEL)
+  const found = await page.evaluate(async () => {
+    const abort = new AbortController()
+    const answer = window.model.generate('Who are you?', { responseFormat: /yes/, signal: abort.signal })
+    setTimeout(() => abort.abort('enough'), 50)
+    const reason = await answer.text().catch(reason => reason)
+    const { finishReason, completionTokens } = await answer.stats
+    // No call waits for it.
+    return { reason, finishReason, completionTokens, logits: (await window.model.logits(Uint32Array.of(1))).length > 0 }
+  })
+  expect(found).toEqual({ reason: 'enough', finishReason: 'abort', completionTokens: 0, logits: true })
+  send()
+  expect(await page.evaluate(() => window.model.generate('Who are you?', { responseFormat: /yes/ }).text())).toBe('yes')
+})
+
 test('a model whose module cannot be fetched says so, and the next answer fetches it', async ({ harness: page }) => {
   await page.route('**/grammar.wasm', route => route.fulfill({ status: 503 }), { times: 1 })
   await load(page, { worker: false }, GOLDEN_MODEL)

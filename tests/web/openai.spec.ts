@@ -30,6 +30,9 @@ declare global {
 // Our results have the client's types: `tsc` compares them.
 export const whole = (given: tritloom.ChatCompletion): OpenAI.ChatCompletion => given
 export const chunk = (given: tritloom.ChatCompletionChunk): OpenAI.ChatCompletionChunk => given
+export const response = (given: tritloom.ResponseObject): OpenAI.Responses.Response => given
+export const event = (given: tritloom.ResponseEvent): OpenAI.Responses.ResponseStreamEvent => given
+export const input = (given: OpenAI.Responses.EasyInputMessage & { content: string }): tritloom.ResponseInputItem => given
 
 /** Loads a model, and makes a client of it. */
 const ready = async (page: Page, url: string, options: tritloom.LoadOptions = {}) => {
@@ -72,6 +75,33 @@ for (const worker of [true, false]) {
     expect(streamed).toBe(WHO.greedy_text)
   })
 }
+
+test('responses, whole and in events, to a schema, and cut off', async ({ shared: page }) => {
+  await ready(page, GOLDEN_MODEL)
+  const found = await page.evaluate(async () => {
+    const { client, model } = window
+    const asked = { model: 'any/name', input: 'Who are you?', temperature: 0 }
+    const whole = await client.responses.create(asked)
+    const streamed = await client.responses.stream(asked).finalResponse()
+    const direct = await model.responses.create(asked)
+    let said = ''
+    for await (const event of await model.responses.create({ ...asked, stream: true })) {
+      if (event.type === 'response.output_text.delta') said += event.delta
+    }
+    const schema = { type: 'object', properties: { legs: { type: 'integer', minimum: 3, maximum: 4 } }, required: ['legs'], additionalProperties: false }
+    const text = { format: { type: 'json_schema' as const, name: 'animal', schema } }
+    const { output_text: json } = await client.responses.create({ ...asked, text })
+    const cut = await client.responses.create({ ...asked, max_output_tokens: 3 })
+    return { whole, texts: [streamed.output_text, direct.output_text, said], json, cut: [cut.output_text, cut.status] }
+  })
+  expect(found.whole).toMatchObject({
+    object: 'response', model: 'any/name', status: 'completed', output_text: WHO.greedy_text,
+    usage: { input_tokens: WHO.ids.length, output_tokens: SAID, total_tokens: WHO.ids.length + SAID }
+  })
+  expect(found.texts).toEqual(Array(3).fill(WHO.greedy_text))
+  expect(['{"legs":3}', '{"legs":4}']).toContain(found.json)
+  expect(found.cut).toEqual(['I am a', 'incomplete'])
+})
 
 test('stop, the most tokens, texts and tokens as they are, and the models', async ({ shared: page }) => {
   await ready(page, GOLDEN_MODEL)

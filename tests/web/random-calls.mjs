@@ -41,6 +41,10 @@ const REQUEST = [
   'model', 'messages', 'max_completion_tokens', 'temperature', 'top_p', 'presence_penalty', 'frequency_penalty', 'seed',
   'stop', 'n', 'stream', 'stream_options', 'tools', 'response_format', 'logprobs', 'reasoning_effort', 'no such field'
 ]
+const RESPONSE_REQUEST = [
+  'input', 'instructions', 'max_output_tokens', 'temperature', 'text', 'reasoning', 'include', 'top_logprobs', 'metadata', 'stream',
+  'store', 'tools', 'previous_response_id', 'no such field'
+]
 
 const wait = ms => new Promise(resolve => setTimeout(resolve, ms))
 
@@ -439,9 +443,10 @@ export class RandomCalls {
         const body = this.#pick([
           '', '{', 'null', '[]', '{"messages": []}', JSON.stringify({ messages, max_tokens: 2 }),
           JSON.stringify({ messages, max_tokens: 2, stream: true }), JSON.stringify({ messages, [this.#pick(REQUEST)]: 'x', max_tokens: 1 }),
-          JSON.stringify({ prompt: ['a', 'b'], max_tokens: 2 })
+          JSON.stringify({ prompt: ['a', 'b'], max_tokens: 2 }), JSON.stringify({ input: 'x', max_output_tokens: 2 }),
+          JSON.stringify({ input: messages, max_output_tokens: 2, stream: true })
         ])
-        const path = this.#pick(['chat/completions', 'chat/completions', 'completions', 'models', 'models/x', 'embeddings'])
+        const path = this.#pick(['chat/completions', 'chat/completions', 'completions', 'responses', 'models', 'models/x', 'embeddings'])
         const init = this.#chance(0.8) ? { method: 'POST', body } : {}
         const response = await model.fetch(`https://example.com/v1/${path}`, init)
         const said = await response.text()
@@ -563,6 +568,7 @@ export class RandomCalls {
     const read = generation => generation.text()
     const messages = [{ role: 'user', content: 'x' }]
     const asking = { messages, max_completion_tokens: 2, [this.#pick(REQUEST)]: value }
+    const responding = { input: 'x', max_output_tokens: 2, [this.#pick(RESPONSE_REQUEST)]: value }
     const wrongly = { worker: false, context: 64, [this.#pick(LOAD_OPTIONS)]: value }
     const { cache } = this.#BitNet
     await this.#pick([
@@ -590,6 +596,8 @@ export class RandomCalls {
       () => drain(model.chat.completions.create(value)),
       () => drain(model.chat.completions.create(asking)),
       () => drain(model.chat.completions.create(asking)),
+      () => drain(model.responses.create(value)),
+      () => drain(model.responses.create(responding)),
       () => this.#alone(() => this.#BitNet.load(value, { worker: false })).then(other => other.dispose()),
       () => this.#alone(() => this.#BitNet.load(this.#url, wrongly)).then(other => other.dispose()),
       () => cache.verify(value),
