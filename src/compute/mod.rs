@@ -289,17 +289,17 @@ pub trait Compute: Steps {
     /// Makes `id` the token of the slot, as if it had been chosen there last.
     fn put_token(&self, slot: usize, id: u32);
 
-    /// The first half of [`Steps::decode_and_sample`] with one step: computes the token that was
-    /// chosen last in the slot, at `pos`. [`Compute::choose`] is the second half.
-    fn decode_ahead(&self, pos: usize);
-
-    /// Chooses the token that follows the one at `pos`. [`Compute::decode_ahead`] has computed that
-    /// one in the same slot, and nothing has been computed since.
-    fn choose(&self, pos: usize) -> Pending<Vec<Choice>>;
-
     /// Like [`Steps::decode_and_sample`], for a sequence in each of `seats`. Each sequence gets the
     /// tokens that it would get alone.
     fn decode_batch(&self, seats: &[Seat], n: usize) -> Pending<Vec<Vec<Choice>>>;
+
+    /// The first half of a step of [`Compute::decode_batch`]: computes the token that was chosen last
+    /// in the slot of each of `seats`. [`Compute::choose`] is the second half.
+    fn decode_ahead(&self, seats: &[Seat]);
+
+    /// Chooses the tokens that follow those of [`Compute::decode_ahead`] with the same `seats`, of the
+    /// seats at `rows` alone. Nothing has been computed in between.
+    fn choose(&self, seats: &[Seat], rows: &[usize]) -> Pending<Vec<Vec<Choice>>>;
 
     /// Computes tokens of several sequences, at most [`Traits::pass`] together. Each span fills its
     /// own range of the KV cache, as it would alone.

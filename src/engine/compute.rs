@@ -178,16 +178,16 @@ impl Compute for Engine {
         self.put_token(slot, id);
     }
 
-    fn decode_ahead(&self, pos: usize) {
-        self.decode_ahead(pos);
-    }
-
-    fn choose(&self, pos: usize) -> Pending<Vec<Choice>> {
-        Pending::new(self.choose(pos).take())
-    }
-
     fn decode_batch(&self, seats: &[Seat], n: usize) -> Pending<Vec<Vec<Choice>>> {
         Pending::new(self.decode_batch(seats, n).take())
+    }
+
+    fn decode_ahead(&self, seats: &[Seat]) {
+        self.decode_ahead(seats);
+    }
+
+    fn choose(&self, seats: &[Seat], rows: &[usize]) -> Pending<Vec<Vec<Choice>>> {
+        Pending::new(self.choose(seats, rows).take())
     }
 
     fn pass(&self, spans: &[Span<'_>]) -> Pending<()> {

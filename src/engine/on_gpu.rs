@@ -252,35 +252,14 @@ impl Engine {
     /// Like [`Engine::prefill`], and chooses the token that follows.
     pub fn prefill_and_sample(&self, ids: &[u32], pos: usize) -> Chosen {
         let step = self.begin(ids, pos);
-        self.run_to_token(&self.to_token(&step), &step)
-    }
-
-    /// Puts the token that was chosen last, which is still on the GPU, through the layers at `pos`.
-    /// [`Engine::choose`] then chooses the one that follows, if nothing is submitted in between.
-    /// Together they are a step of [`Engine::decode_and_sample`], to the last bit.
-    pub fn decode_ahead(&self, pos: usize) {
-        let step = self.single(pos);
-        self.gpu.write(&self.state.step, 0, &[step]);
-        self.gpu.run(&[self.layers(1)], &step);
-    }
-
-    /// Chooses the token that follows the one that [`Engine::decode_ahead`] put through the layers
-    /// at `pos`.
-    pub fn choose(&self, pos: usize) -> Chosen {
-        let step = self.single(pos);
-        self.run_to_token(&self.to_token(&step)[1..], &step)
-    }
-
-    /// Runs the plans at whose end the slot in use has its next token.
-    fn run_to_token(&self, plans: &[&Plan], step: &Step) -> Chosen {
-        let slot = self.slot().0;
-        Chosen(match self.recorded(step, 1) {
+        let (plans, slot) = (self.to_token(&step), self.slot().0);
+        Chosen(match self.recorded(&step, 1) {
             None => {
                 let sampled = slot.sampled.last(1);
-                Reading::Ids(self.gpu.run_at_once_and_read(plans, step, &sampled, 1))
+                Reading::Ids(self.gpu.run_at_once_and_read(&plans, &step, &sampled, 1))
             }
             Some(recorded) => {
-                let all = self.gpu.run_at_once_and_read(plans, step, &slot.records, N_RECORDS);
+                let all = self.gpu.run_at_once_and_read(&plans, &step, &slot.records, N_RECORDS);
                 Reading::Records { all, recorded }
             }
         })
@@ -321,23 +300,71 @@ impl Engine {
     /// [`Engine::slots`]. Each sequence gets the tokens that it would get alone.
     pub fn decode_batch(&self, seats: &[Seat], n: usize) -> Sampled {
         debug_assert!((1..=MAX_BATCH_STEPS).contains(&n) && seats.len() <= self.slots());
-        let Plans { few, few_logits, take_logits, slots, .. } = &self.plans;
+        let all: Vec<usize> = (0..seats.len()).collect();
         let mut steps: Vec<(Vec<&Plan>, Step)> = Vec::new();
         for done in 0..n {
-            let singles: Vec<Step> =
-                seats.iter().map(|seat| self.seated(seat, seat.pos + done)).collect();
-            if let [single] = singles[..] {
-                self.use_slot(seats[0].slot);
-                steps.push((self.to_token(&single), single));
-                continue;
-            }
-            steps.push((vec![few, few_logits], self.state.rows_step(singles.iter().copied())));
-            for (row, (seat, single)) in seats.iter().zip(singles).enumerate() {
-                let chosen = slots[seat.slot].of_logits(&self.choosing[seat.slot].borrow());
-                let plans = [take_logits].into_iter().chain(chosen).collect();
-                steps.push((plans, Step { row: row as u32, ..single }));
-            }
+            let seats: Vec<Seat> =
+                seats.iter().map(|seat| Seat { pos: seat.pos + done, ..*seat }).collect();
+            let mut choosing = self.choosing_of(&seats, &all);
+            choosing[0].0.insert(0, self.layers_of(&seats).0);
+            steps.extend(choosing);
         }
+        self.run_and_sample(steps, seats.iter(), n)
+    }
+
+    /// The first half of a step of [`Engine::decode_batch`]: puts the tokens that were chosen last
+    /// through the layers. [`Engine::choose`] is the second half. Together they give the same bits,
+    /// if nothing goes through the layers in between.
+    pub fn decode_ahead(&self, seats: &[Seat]) {
+        let (layers, step) = self.layers_of(seats);
+        self.gpu.write(&self.state.step, 0, &[step]);
+        self.gpu.run(&[layers], &step);
+    }
+
+    /// Chooses the tokens that follow those of [`Engine::decode_ahead`], for the seats at `rows`.
+    pub fn choose(&self, seats: &[Seat], rows: &[usize]) -> Sampled {
+        let steps = self.choosing_of(seats, rows);
+        self.run_and_sample(steps, rows.iter().map(|&row| &seats[row]), 1)
+    }
+
+    /// The plan that puts a token of each seat through the layers, and its step.
+    fn layers_of(&self, seats: &[Seat]) -> (&Plan, Step) {
+        match seats {
+            [seat] => (self.layers(1), self.seated(seat, seat.pos)),
+            _ => (&self.plans.few, self.rows_of(seats)),
+        }
+    }
+
+    /// The plans after those of [`Engine::layers_of`], which choose a token for the seats at `rows`.
+    fn choosing_of(&self, seats: &[Seat], rows: &[usize]) -> Vec<(Vec<&Plan>, Step)> {
+        if let [seat] = seats {
+            self.use_slot(seat.slot);
+            let step = self.seated(seat, seat.pos);
+            return vec![(self.to_token(&step).split_off(1), step)];
+        }
+        let Plans { few_logits, take_logits, slots, .. } = &self.plans;
+        let take = |&row: &usize| {
+            let seat = &seats[row];
+            let chosen = slots[seat.slot].of_logits(&self.choosing[seat.slot].borrow());
+            let plans = [take_logits].into_iter().chain(chosen).collect();
+            (plans, Step { row: row as u32, ..self.seated(seat, seat.pos) })
+        };
+        let logits = (vec![few_logits], self.rows_of(seats));
+        [logits].into_iter().chain(rows.iter().map(take)).collect()
+    }
+
+    /// A step with a token of each seat.
+    fn rows_of(&self, seats: &[Seat]) -> Step {
+        self.state.rows_step(seats.iter().map(|seat| self.seated(seat, seat.pos)))
+    }
+
+    /// Runs plans that choose `n` tokens for each of `seats`.
+    fn run_and_sample<'a>(
+        &self,
+        steps: Vec<(Vec<&Plan>, Step)>,
+        seats: impl Iterator<Item = &'a Seat>,
+        n: usize,
+    ) -> Sampled {
         let written: Vec<Step> = steps.iter().map(|(_, step)| *step).collect();
         self.gpu.write(&self.state.step, 0, &written);
         let sampled = &self.state.sampled;
@@ -346,7 +373,7 @@ impl Engine {
             let n_top = self.choosing[seat.slot].borrow().logprobs?;
             Some(Recorded { pos: seat.pos, n, n_top })
         };
-        let slots: Vec<_> = seats.iter().map(|seat| (seat.slot, recorded(seat))).collect();
+        let slots: Vec<_> = seats.map(|seat| (seat.slot, recorded(seat))).collect();
         let has_records = slots.iter().any(|(_, recorded)| recorded.is_some());
         let records = has_records.then(|| self.read(&self.state.records));
         Sampled { all, records, slots, n }

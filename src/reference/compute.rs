@@ -107,8 +107,8 @@ struct Computer {
     first: Cell<usize>,
     /// The slot of the steps to come.
     slot: Cell<usize>,
-    /// The residual stream after the token that was computed ahead.
-    ahead: RefCell<Vec<f32>>,
+    /// The residual streams after the tokens that were computed ahead.
+    ahead: RefCell<Vec<Vec<f32>>>,
 }
 
 /// The state of a sequence that the choice of its tokens needs.
@@ -398,20 +398,26 @@ impl Compute for Computer {
         self.slots[slot].borrow_mut().token = id;
     }
 
-    fn decode_ahead(&self, pos: usize) {
-        let Seat { slot, first, .. } = self.seat(pos);
-        let token = self.slots[slot].borrow().token;
-        self.ahead.replace(self.compute(first, pos, &[token]).pop().unwrap_or_default());
-    }
-
-    fn choose(&self, pos: usize) -> Pending<Vec<Choice>> {
-        let slot = self.slot.get();
-        let token = self.slots[slot].borrow().token;
-        Pending::ready(vec![self.choose_after(slot, &self.ahead.borrow(), &[token], pos)])
-    }
-
     fn decode_batch(&self, seats: &[Seat], n: usize) -> Pending<Vec<Vec<Choice>>> {
         Pending::ready(seats.iter().map(|seat| self.decode(*seat, n)).collect())
+    }
+
+    fn decode_ahead(&self, seats: &[Seat]) {
+        let stream = |seat: &Seat| {
+            let token = self.slots[seat.slot].borrow().token;
+            self.compute(seat.first, seat.pos, &[token]).pop().unwrap_or_default()
+        };
+        self.ahead.replace(seats.iter().map(stream).collect());
+    }
+
+    fn choose(&self, seats: &[Seat], rows: &[usize]) -> Pending<Vec<Vec<Choice>>> {
+        let streams = self.ahead.borrow();
+        let choose = |&row: &usize| {
+            let Seat { slot, pos, .. } = seats[row];
+            let token = self.slots[slot].borrow().token;
+            vec![self.choose_after(slot, &streams[row], &[token], pos)]
+        };
+        Pending::ready(rows.iter().map(choose).collect())
     }
 
     fn pass(&self, spans: &[Span<'_>]) -> Pending<()> {

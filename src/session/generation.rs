@@ -56,8 +56,7 @@ pub(super) struct Generation<'a> {
     /// Whether the token that its next step computes is on the GPU, or will be when the steps in
     /// flight are done.
     pub(super) decodes: bool,
-    /// Whether the token that its next step computes is computed already, or will be when the work in
-    /// flight is done. The step then only chooses.
+    /// Whether the token that its next step computes is computed ahead. The step then only chooses.
     pub(super) ahead: bool,
     /// Whether the engine has counted its tokens for the penalties. Steps count theirs by
     /// themselves.
@@ -99,8 +98,7 @@ impl Generation<'_> {
         }
     }
 
-    /// Whether the token in flight should be computed before it is known. The GPU then has work while
-    /// a constraint looks at the token. Without a constraint, whole steps are in flight instead.
+    /// Whether the token in flight can be computed before it is known.
     pub(super) fn computes_ahead(&self, sequence: &Cached) -> bool {
         let has_room = sequence.filled < sequence.room().min(self.most());
         self.constraint.is_some() && self.decodes && self.in_flight == 1 && !self.ahead && has_room

@@ -33,6 +33,9 @@ const MAX_CHUNKS: usize = 2;
 pub(super) struct Running<'a> {
     pub(super) all: Vec<Generation<'a>>,
     in_flight: InFlight,
+    /// The sequences whose next tokens are computed ahead, by the serials of their generations. The
+    /// last of the work in flight chooses these tokens.
+    ahead: Vec<(u64, Seat)>,
     /// The pace of steps of several sequences.
     pace: Pace,
     pub(super) serials: u64,
@@ -90,6 +93,7 @@ impl Session {
         let mut running = Running {
             all: Vec::new(),
             in_flight: InFlight::default(),
+            ahead: Vec::new(),
             pace: Pace::like(&self.pace, self.traits.depth),
             serials: 0,
             blocked: false,
@@ -147,14 +151,66 @@ impl Session {
     /// Submits the work that should be in flight while the next tokens are awaited.
     fn submit(&mut self, running: &mut Running<'_>) -> Result<()> {
         self.drop_mistaken(running)?;
-        if running.all.len() > 1 {
-            self.drop_ahead(running)?;
+        if running.all.iter().any(|one| one.ahead && one.in_flight > 0) {
+            // Other work would overwrite the hidden states of these.
+            return Ok(());
         }
+        self.choose_ahead(running)?;
         self.submit_prompts(running)?;
         match running.all.len() {
-            1 => self.submit_alone(running),
-            _ => self.submit_batches(running),
+            1 => self.submit_alone(running)?,
+            _ => self.submit_batches(running)?,
         }
+        self.compute_ahead(running)
+    }
+
+    /// Submits the second half of a step whose first half was computed ahead. A generation that has
+    /// ended since, or goes on with other tokens, is left out.
+    fn choose_ahead(&mut self, running: &mut Running<'_>) -> Result<()> {
+        let ahead = std::mem::take(&mut running.ahead);
+        let seats: Vec<Seat> = ahead.iter().map(|(_, seat)| *seat).collect();
+        let (mut rows, mut serials) = (Vec::new(), Vec::new());
+        for (row, (serial, _)) in ahead.into_iter().enumerate() {
+            if let Some(one) = running.all.iter_mut().find(|one| one.serial == serial) {
+                (one.ahead, one.in_flight) = (false, 1);
+                one.stats.batch = one.stats.batch.max(seats.len());
+                rows.push(row);
+                serials.push(serial);
+            }
+        }
+        if !rows.is_empty() {
+            let tokens = self.engine.choose(&seats, &rows);
+            running.in_flight.push(Work::Steps { serials, tokens, n: 1, ends_prompt: false });
+        }
+        Ok(())
+    }
+
+    /// Computes the tokens in flight before they are known, if all generations have one and a
+    /// constraint looks at it. The GPU then has work meanwhile. Without constraints, whole steps are
+    /// in flight instead.
+    fn compute_ahead(&mut self, running: &mut Running<'_>) -> Result<()> {
+        let pace = if running.all.len() == 1 { &self.pace } else { &running.pace };
+        // On a slow card the next call would have to wait for this too.
+        if running.all.is_empty() || !pace.has_room(1, 1, 1) {
+            return Ok(());
+        }
+        let mut seats = Vec::new();
+        for one in &running.all {
+            let sequence = self.caches.running(one.sequence)?;
+            if !one.computes_ahead(sequence) {
+                return Ok(());
+            }
+            let seat = Seat { slot: one.slot, first: sequence.first(), pos: sequence.filled };
+            seats.push((one.serial, seat));
+        }
+        for one in &mut running.all {
+            self.caches.running(one.sequence)?.filled += 1;
+            one.ahead = true;
+        }
+        let in_order: Vec<Seat> = seats.iter().map(|(_, seat)| *seat).collect();
+        self.engine.decode_ahead(&in_order);
+        running.ahead = seats;
+        Ok(())
     }
 
     /// Submits steps or a draft pass of the only generation, unless its prompt is not computed yet.
@@ -166,33 +222,10 @@ impl Session {
         if one.decodes || one.in_flight > 0 || self.continues(one)? {
             self.use_sequence(one)?;
             let sequence = self.caches.running(one.sequence)?;
-            if one.ahead && one.in_flight == 0 {
-                let tokens = self.engine.choose(sequence.filled - 1);
-                running.in_flight.push(Work::of_one(one.serial, tokens, 1, false));
-                one.in_flight = 1;
-                one.ahead = false;
-            } else if !one.ahead {
-                let mut run = run(&*self.engine, one, sequence, &mut self.pace);
-                drafter.submit(&mut run, &mut running.in_flight);
-            }
-            // On a slow card the next call would have to wait for this too.
-            if one.computes_ahead(sequence) && self.pace.has_room(1, 1, 1) {
-                self.engine.decode_ahead(sequence.filled);
-                sequence.filled += 1;
-                one.ahead = true;
-            }
+            let mut run = run(&*self.engine, one, sequence, &mut self.pace);
+            drafter.submit(&mut run, &mut running.in_flight);
         }
         one.drafter = Some(drafter);
-        Ok(())
-    }
-
-    /// Forgets tokens that were computed ahead, because the hidden states after them are about to be
-    /// overwritten. Batches compute these tokens again.
-    fn drop_ahead(&mut self, running: &mut Running<'_>) -> Result<()> {
-        for one in running.all.iter_mut().filter(|one| one.ahead) {
-            self.caches.running(one.sequence)?.filled -= 1;
-            one.ahead = false;
-        }
         Ok(())
     }
 

@@ -84,9 +84,10 @@ fn a_step_in_two_halves_chooses_the_same_token() {
                 block_on(compute.decode_and_sample(ids.len(), 1).take()).unwrap()
             });
             let halves = (begin(), {
-                compute.decode_ahead(ids.len());
+                let seats = [Seat { slot: 0, first: 0, pos: ids.len() }];
+                compute.decode_ahead(&seats);
                 compute.write_masks(0, &[mask(compute, 2)]).unwrap();
-                block_on(compute.choose(ids.len()).take()).unwrap()
+                block_on(compute.choose(&seats, &[0]).take()).unwrap().remove(0)
             });
             assert_eq!(halves, whole, "{}, {sampling:?}", compute.about().adapter);
         }
@@ -124,6 +125,12 @@ fn check_batch(compute: &dyn Compute) {
     let seats: Vec<Seat> = (0..4).map(prepare).collect();
     let together = block_on(compute.decode_batch(&seats, 3).take()).unwrap();
     assert_eq!(together, alone);
+    // In two halves, of which the second leaves a sequence out.
+    let seats: Vec<Seat> = (0..4).map(prepare).collect();
+    compute.decode_ahead(&seats);
+    let halves = block_on(compute.choose(&seats, &[0, 1, 3]).take()).unwrap();
+    let expected: Vec<_> = [0, 1, 3].map(|slot| alone[slot][..1].to_vec()).into();
+    assert_eq!(halves, expected);
     for slot in [0, 2] {
         let mask = mask(compute, slot as u32);
         assert!(together[slot].iter().all(|choice| mask.allows(choice.id)));

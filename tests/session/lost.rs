@@ -205,12 +205,12 @@ impl Compute for Lost {
         self.compute.put_token(slot, id);
     }
 
-    fn decode_ahead(&self, pos: usize) {
-        self.compute.decode_ahead(pos);
+    fn decode_ahead(&self, seats: &[Seat]) {
+        self.compute.decode_ahead(seats);
     }
 
-    fn choose(&self, pos: usize) -> Pending<Vec<Choice>> {
-        self.losing.submit(self.compute.choose(pos))
+    fn choose(&self, seats: &[Seat], rows: &[usize]) -> Pending<Vec<Vec<Choice>>> {
+        self.losing.submit(self.compute.choose(seats, rows))
     }
 
     fn decode_batch(&self, seats: &[Seat], n: usize) -> Pending<Vec<Vec<Choice>>> {
