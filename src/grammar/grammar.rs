@@ -99,7 +99,8 @@ impl Matcher {
     /// Errors: [`Error::Token`] if it may not follow, [`Error::TooComplex`].
     pub fn take(&mut self, id: u32) -> Result<(), Error> {
         if self.vocabulary.stop.contains(&id) {
-            return match self.may_end() {
+            // A Lark grammar may name such a token elsewhere too.
+            return match self.may_end() || self.names(id)? {
                 true => self.consume(&[id]),
                 false => Err(Error::Token(id)),
             };
@@ -114,6 +115,12 @@ impl Matcher {
             Ok(_) => Err(Error::Token(id)),
             Err(error) => Err(too_complex(&error)),
         }
+    }
+
+    /// Whether the grammar has this token here, although it is no text.
+    fn names(&mut self, id: u32) -> Result<bool, Error> {
+        let mask = self.inner.compute_mask().map_err(|error| too_complex(&error))?;
+        Ok(mask.is_allowed(id))
     }
 
     /// Takes back the last `n` tokens.

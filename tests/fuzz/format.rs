@@ -29,7 +29,7 @@ const SCHEMA: &[&str] = &[
     r#"{"type":"string","pattern":"a.{60}b"}"#,
     r#"{"type":"string","format":"uri"}"#,
     r#"{"type":"number","multipleOf":0.07}"#,
-    r#"{"type":"integer","multipleOf":99999}"#,
+    r#"{"type":"integer","multipleOf":9999}"#,
     r#"{"minimum":-0.5,"exclusiveMaximum":1e-9}"#,
     r#"{"const":{"a":[1,2.5,"é"]}}"#,
     r#"{"enum":[1,"a",null,[],{}]}"#,

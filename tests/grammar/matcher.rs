@@ -73,6 +73,15 @@ fn a_stop_token_is_taken_where_the_answer_may_end() {
     matcher.take(u32::from(b'a')).unwrap();
     matcher.take(STOP).unwrap();
     assert_eq!(matcher.follow(), Ok(Follow::Nothing));
+    // And where a grammar names it.
+    let format = Format::Lark("start: /a+/ <|end|>".into());
+    let mut matcher = Grammar::new(&vocabulary(), &format).unwrap().matcher();
+    assert_eq!(matcher.take(STOP), Err(Error::Token(STOP)));
+    matcher.take(u32::from(b'a')).unwrap();
+    let Ok(Follow::OneOf(mask)) = matcher.follow() else { panic!() };
+    assert_eq!(allowed(&mask), [u32::from(b'a'), STOP]);
+    matcher.take(STOP).unwrap();
+    assert_eq!(matcher.follow(), Ok(Follow::Nothing));
 }
 
 #[test]

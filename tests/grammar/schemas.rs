@@ -65,7 +65,14 @@ fn values_that_are_no_schemas_are_refused() {
         (r#"{"minimum":1e300}"#, "", "not supported"),
         (r#"{"multipleOf":0}"#, "/multipleOf", "must be greater than 0"),
         (r#"{"multipleOf":1e-9}"#, "/multipleOf", "too many digits"),
-        (r#"{"multipleOf":4000000007}"#, "/multipleOf", "too many digits"),
+        (r#"{"multipleOf":4000000007}"#, "/multipleOf", "more than 10000"),
+        (r#"{"multipleOf":10007}"#, "/multipleOf", "more than 10000"),
+        (r#"{"multipleOf":100.07}"#, "/multipleOf", "more than 10000"),
+        (
+            r#"{"allOf":[{"type":"integer","multipleOf":9973},{"multipleOf":9967}]}"#,
+            "/allOf/1/multipleOf",
+            "with another",
+        ),
         (r#"{"pattern":"("}"#, "/pattern", "unclosed group"),
         (r#"{"pattern":3}"#, "/pattern", "must be a string"),
         (r#"{"format":"poem"}"#, "/format", "must be one of date, date-time, email"),
@@ -240,6 +247,12 @@ fn exclusive_bounds_hold_for_what_programs_read() {
     }
     let above = schema(r#"{"type":"number","exclusiveMinimum":0}"#).unwrap();
     assert!(accepts(&above, "0.001") && accepts(&above, "12.5") && !accepts(&above, "0.0"));
+    let both = r#"{"allOf":[{"type":"integer","multipleOf":100},{"multipleOf":250}]}"#;
+    let grammar = schema(both).unwrap();
+    assert!(accepts(&grammar, "1500") && !accepts(&grammar, "1100"));
+    let many = r#"{"type":"array","prefixItems":[{"type":"integer","multipleOf":97},
+        {"type":"integer","multipleOf":9973}]}"#;
+    assert!(accepts(&schema(many).unwrap(), "[970,19946]"));
     let fine = schema(r#"{"type":"number","minimum":1e-12,"exclusiveMaximum":1e-11}"#).unwrap();
     assert!(accepts(&fine, "0.000000000002") && !accepts(&fine, "0.00000000001"));
     let both = r#"{"allOf":[{"type":"number","exclusiveMaximum":1},{"multipleOf":7}]}"#;

@@ -20,10 +20,9 @@ const LEAST: f64 = 1e-30;
 const MAX_DECIMALS: usize = 8;
 const DIGITS_OF_DOUBLE: usize = 15;
 
-/// The largest product of two `multipleOf`, which llguidance computes in 32 bits, and the largest
-/// `multipleOf`, to which it adds a digit in 32 bits.
-const MAX_PRODUCT: u64 = u32::MAX as u64;
-const MAX_MULTIPLE: u64 = 100_000_000;
+/// The largest `multipleOf`, with its decimals as digits. llguidance has a state for each remainder. It
+/// looks at all of them before an answer begins, which takes a second for each 100 000.
+pub(super) const MAX_MULTIPLE: u64 = 10_000;
 
 /// Characters of a bound at most. llguidance writes a regular expression with brackets for each.
 const MAX_DIGITS: usize = 60;
@@ -172,18 +171,21 @@ fn scale(step: f64) -> Option<f64> {
     scales.find(|scale| (step * scale).fract() == 0.0)
 }
 
-/// Whether the least common multiple of these can be computed in 32 bits.
+/// Whether the least common multiple of these is not too large.
 pub(super) fn fit_together(multiples: &[f64]) -> bool {
     let scales: Option<Vec<f64>> = multiples.iter().map(|step| scale(*step)).collect();
     let Some(scales) = scales else { return false };
     let scale = scales.into_iter().fold(1.0, f64::max);
-    let mut whole: Vec<u64> = multiples.iter().map(|step| (step * scale) as u64).collect();
-    whole.sort_unstable();
-    match whole[..] {
-        [.., second, first] => first <= MAX_MULTIPLE && first.saturating_mul(second) <= MAX_PRODUCT,
-        [first] => first <= MAX_MULTIPLE,
-        [] => true,
-    }
+    let mut whole = multiples.iter().map(|step| (step * scale) as u64);
+    let common = |a: u64, b: u64| {
+        let least = a / greatest_divisor(a, b) * b;
+        (least <= MAX_MULTIPLE).then_some(least)
+    };
+    whole.try_fold(1, |least, next| common(least, next.min(MAX_MULTIPLE + 1))).is_some()
+}
+
+fn greatest_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { greatest_divisor(b, a % b) }
 }
 
 /// Whether a double holds this number.

@@ -82,7 +82,7 @@ struct Walk<'a> {
     search: Option<Search<'a>>,
     /// Whether there is a reference to [`any`].
     has_any: bool,
-    /// Every `multipleOf`.
+    /// Every `multipleOf` of an intersection: another of them may hold for the same number.
     multiples: Vec<f64>,
 }
 
@@ -207,12 +207,7 @@ impl<'a> Walk<'a> {
         if is("number") || is("integer") || of_any_type || numbers::has_any(schema) {
             let only_integers = is("integer") && !is("number");
             numbers::write(schema, only_integers, within.is_intersected, at, plain)?;
-            self.multiples.extend(schema.get("multipleOf").and_then(Value::as_f64));
-            self.multiples.dedup();
-            if !numbers::fit_together(&self.multiples) {
-                let why = "has too many digits, alone or beside another of the schema";
-                return at.key("multipleOf").refuse(why);
-            }
+            self.check_multiple(schema, at, within)?;
         }
         // Without a schema for them, items and properties may be any value.
         for (kind, key) in [("array", "items"), ("object", "additionalProperties")] {
@@ -222,6 +217,26 @@ impl<'a> Walk<'a> {
             }
         }
         Ok(())
+    }
+
+    fn check_multiple(
+        &mut self,
+        schema: &Map<String, Value>,
+        at: &At<'_>,
+        within: Around,
+    ) -> Result<(), Error> {
+        let Some(step) = schema.get("multipleOf").and_then(Value::as_f64) else { return Ok(()) };
+        if within.is_intersected && !self.multiples.contains(&step) {
+            self.multiples.push(step);
+        }
+        let together = if within.is_intersected { &self.multiples[..] } else { &[step] };
+        match numbers::fit_together(together) {
+            true => Ok(()),
+            false => at.key("multipleOf").refuse(format!(
+                "has too many digits, or is more than {}, alone or with another of the schema",
+                numbers::MAX_MULTIPLE
+            )),
+        }
     }
 
     fn strings(
