@@ -106,6 +106,7 @@ fn tokens_are_put_in_without_asking_the_model() {
         let found = generate(&mut session, &prompt, &ruled(with_inserted, greedy(12))).unwrap();
         assert_eq!((&found.ids[..3], found.ids[5]), (&[5, 6, 7][..], 9));
         assert_eq!(found.stats.finish_reason, FinishReason::Length);
+        assert_eq!(found.stats.forced_tokens, 4);
         for (from, to) in [(3, 5), (6, 12)] {
             let ids = [&prompt[..], &found.ids[..from]].concat();
             let free = generate(&mut session, &ids, &greedy(to - from)).unwrap();
