@@ -1,5 +1,5 @@
 import { BitNetError, fetched } from './error.js'
-import type { Stats, Token } from './types.js'
+import type { Stats, Token, ToolCall } from './types.js'
 
 /** A run of the model. It passes tokens on as they come, and ends early when the signal aborts. */
 export type Start = (onToken: (token: Token) => void, signal: AbortSignal) => Promise<Stats>
@@ -73,6 +73,15 @@ export class Generation implements AsyncIterable<string> {
   async *partials<T = unknown>(): AsyncGenerator<T, void, undefined> {
     const { partials } = await fetched(() => import('./partial.js'))
     yield* partials<T>(this)
+  }
+
+  /**
+   * The calls of tools, once the answer has ended; none if the model has called none. Rejects with
+   * `incomplete` if one is cut off. `tokens()` gives their parts as they come.
+   */
+  async toolCalls(): Promise<ToolCall[]> {
+    const { callsOf } = await fetched(() => import('./calls.js'))
+    return callsOf(this.#read())
   }
 
   /** The tokens of the reasoning and of the answer as they come. */

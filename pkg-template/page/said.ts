@@ -15,4 +15,6 @@ export function without(messages: readonly Message[], dropped: number): Message[
 
 /** Copies of messages, with only what belongs to them. */
 export const copies = (messages: readonly Message[]): Message[] =>
-  messages.map(({ role, content }) => ({ role, content }))
+  messages.map(({ role, content, toolCalls, toolCallId }) => ({
+    role, content, ...(toolCalls && { toolCalls: structuredClone(toolCalls) }), ...(toolCallId && { toolCallId })
+  }))

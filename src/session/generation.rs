@@ -40,8 +40,12 @@ pub(super) struct Generation<'a> {
     pub(super) output: Output,
     /// Decides which tokens may follow, if the caller gave a constraint.
     pub(super) constraint: Option<Box<dyn Constraint>>,
-    /// The mask of the tokens that may follow.
+    /// The mask of the tokens that may follow; `None`: any may.
     pub(super) mask: Option<Mask>,
+    /// Whether the engine chooses its tokens by a mask.
+    pub(super) masked: bool,
+    /// Whether its constraint allows any token, so that steps may run ahead.
+    pub(super) is_free: bool,
     pub(super) stats: Stats,
     /// When the computation of its prompt began.
     pub(super) started: Instant,
@@ -82,14 +86,19 @@ impl Generation<'_> {
         self.options.sampling.is_greedy() && self.constraint.is_none()
     }
 
+    /// Whether the engine has to choose with a mask and does not, or the other way round.
+    pub(super) fn changes_mask(&self) -> bool {
+        self.constraint.is_some() && self.masked == self.is_free
+    }
+
     /// How many tokens may be in flight. The tokens up to there have to be known before the next
     /// ones can be submitted, because a constraint or a budget may put in others.
     fn horizon(&self) -> usize {
         match &self.constraint {
-            Some(_) => 1,
+            Some(_) if !self.is_free => 1,
             // With no token left, the reasoning goes on, because its end would leave no room for an
             // answer.
-            None => match self.output.left_of(self.options.max_thinking_tokens) {
+            _ => match self.output.left_of(self.options.max_thinking_tokens) {
                 0 => usize::MAX,
                 left => left,
             },
@@ -181,6 +190,7 @@ impl Generation<'_> {
         let left = self.limit - self.stats.completion_tokens;
         let mut inserted = Vec::new();
         let mut is_complete = false;
+        self.is_free = false;
         while inserted.len() <= left {
             let follow = match self.output.channel() {
                 // The reasoning is free, but the answer after it may not be left out.
@@ -188,7 +198,7 @@ impl Generation<'_> {
                 Channel::Answer => constraint.follow()?,
             };
             match follow {
-                Follow::Any => self.mask = Some(Mask::without(n_vocab, &[])),
+                Follow::Any => self.is_free = true,
                 Follow::OneOf(mask) => self.mask = Some(mask),
                 Follow::Nothing => is_complete = true,
                 Follow::These(ids) if !ids.is_empty() => {
@@ -283,6 +293,9 @@ impl Generation<'_> {
     pub(super) fn end(mut self) {
         let rest = self.output.finish();
         let _ = self.tell(rest);
+        if self.stats.finish_reason == FinishReason::Stop && self.output.has_calls() {
+            self.stats.finish_reason = FinishReason::ToolCalls;
+        }
         if let Some(first) = self.first {
             let after_it = self.stats.completion_tokens.saturating_sub(1);
             self.stats.decode_tokens_per_second = rate(after_it, first.elapsed().as_secs_f64());

@@ -370,12 +370,23 @@ impl Session {
         next: Result<Next>,
     ) -> Result<bool> {
         let one = &mut running.all[index];
-        let next = match (next, &one.mask) {
-            (Ok(next @ (Next::Token | Next::Insert(_))), Some(mask)) => {
-                self.engine.write_masks(one.slot, from_ref(mask)).map(|()| next)
+        let mut next = next;
+        if matches!(next, Ok(Next::Token | Next::Insert(_))) {
+            if one.changes_mask() {
+                one.masked = !one.is_free;
+                self.engine.use_slot(one.slot);
+                self.engine.set_choosing(&one.options.choosing(one.masked));
+                self.engine.compile_choosing().await;
+                // Tokens in flight were chosen without the mask.
+                next = match next {
+                    Ok(Next::Token) => Ok(Next::Insert(Vec::new())),
+                    next => next,
+                };
             }
-            (next, _) => next,
-        };
+            if let Some(mask) = &one.mask {
+                next = self.engine.write_masks(one.slot, from_ref(mask)).and(next);
+            }
+        }
         match next {
             Ok(Next::Token) => return Ok(true),
             Ok(Next::Insert(ids)) => {
@@ -383,9 +394,9 @@ impl Session {
                 one.serial = running.serials;
                 one.in_flight = 0;
                 (one.decodes, one.counted) = (false, false);
-                if self.chunks.grid().is_some() {
+                if self.chunks.grid().is_some() || ids.is_empty() {
                     // Its last token may be computed or not, depending on how many steps were in
-                    // flight.
+                    // flight. With nothing behind it, its logits are needed.
                     let sequence = self.caches.running(one.sequence)?;
                     sequence.filled = sequence.filled.min(sequence.tokens.len() - 1);
                 }

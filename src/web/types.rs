@@ -11,6 +11,13 @@ type LoadOptions = Omit<api.LoadOptions, 'signal' | 'onProgress' | 'worker'>
 type GenerateOptions = Omit<api.GenerateOptions, 'signal' | 'responseFormat'>
 type DecideOptions = Omit<api.DecideOptions, 'signal'>
 
+/** A part of a call of a tool, with some of its arguments as its text. */
+export interface CallPart {
+  index: number
+  name?: string
+  ends: boolean
+}
+
 /** The fields that the option `logprobs` adds to a token. */
 type Logprobs = Pick<api.Token, 'logprob' | 'bytes' | 'top'>
 ";
