@@ -316,7 +316,7 @@ export class Chat {
       const answer = this.#last.then(async () => {
         let text = ''
         const parts: Token[] = []
-        let toolCalls: ToolCall[] = []
+        let toolCalls: ToolCall[] | undefined
         let hasFailed = true
         try {
           const stats = await run(token => {
@@ -327,16 +327,16 @@ export class Chat {
           }, stop)
           // A call that is cut off is no part of the conversation.
           if (stats.finishReason === 'tool-calls') {
-            toolCalls = await (await fetched(() => import('../calls.js'))).callsOf(parts)
+            toolCalls = await (await fetched(() => import('../values.js'))).callsOf(parts)
           }
           hasFailed = false
           return this.#overflow === 'slide' ? { ...stats, droppedMessages: dropped } : stats
         } finally {
           // A model may find that the beginning is the whole answer.
-          const content = turn.begun() + text
-          const isNone = hasFailed || (stop.aborted && !text) || !(content || toolCalls.length)
-          const answer: Message = { role: 'assistant', content, ...(toolCalls.length > 0 && { toolCalls }) }
-          const isKept = turn.end(isNone ? undefined : answer, stop.aborted)
+          const isNone = hasFailed || (stop.aborted && !text)
+          const content = isNone ? '' : turn.begun() + text
+          const answer: Message = { role: 'assistant', content, ...(toolCalls && { toolCalls }) }
+          const isKept = turn.end(content || toolCalls ? answer : undefined, stop.aborted)
           if (isKept) this.#dropped = dropped
         }
       })

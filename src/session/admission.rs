@@ -77,6 +77,7 @@ impl Session {
             counted: false,
             drafter: None,
             in_flight: 0,
+            inserted: Vec::new(),
             options,
             on_token,
             caller,

@@ -67,6 +67,8 @@ pub(super) struct Generation<'a> {
     pub(super) drafter: Option<Drafter>,
     /// How many of its tokens are in flight.
     pub(super) in_flight: usize,
+    /// The tokens that were put in last. At the end the sequence gets them, though they are not computed.
+    pub(super) inserted: Vec<u32>,
 }
 
 /// How a generation goes on after a token.
@@ -211,11 +213,13 @@ impl Generation<'_> {
         }
         inserted.truncate(left);
         let mut end = None;
+        self.inserted.clear();
         for &id in &inserted {
             if id as usize >= n_vocab {
                 return Err(Error::Internal(format!("token {id} of {n_vocab} to put in")));
             }
             end = self.push(tokenizer, Choice::from(id))?;
+            self.inserted.push(id);
             if end.is_some() {
                 break;
             }

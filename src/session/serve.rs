@@ -393,6 +393,7 @@ impl Session {
                 running.serials += 1;
                 one.serial = running.serials;
                 one.in_flight = 0;
+                one.inserted.clear();
                 (one.decodes, one.counted) = (false, false);
                 if self.chunks.grid().is_some() || ids.is_empty() {
                     // Its last token may be computed or not, depending on how many steps were in
@@ -406,6 +407,9 @@ impl Session {
             }
             end => {
                 let one = running.all.remove(index);
+                if let Some(sequence) = self.caches.get(one.sequence) {
+                    sequence.tokens.extend(&one.inserted);
+                }
                 self.caches.release(one.sequence);
                 running.try_again();
                 match end {

@@ -1,6 +1,19 @@
-// Puts the parts of calls of tools together.
+// The values that an answer has: JSON, and calls of tools. Fetched when one is first asked for.
 import { BitNetError } from './error.js'
-import type { Token, ToolCall } from './types.js'
+import type { Stats, Token, ToolCall } from './types.js'
+
+/** The value of an answer. Throws `incomplete` if it has none. */
+export function jsonOf<T>(text: string, { finishReason }: Stats): T {
+  if (finishReason !== 'stop') {
+    const why = finishReason === 'length' ? 'needs more tokens (`maxTokens`, `context`)' : 'was stopped'
+    throw new BitNetError('incomplete', `the answer is not complete: it ${why}`)
+  }
+  try {
+    return JSON.parse(text) as T
+  } catch (cause) {
+    throw new BitNetError('incomplete', 'the answer is no whole JSON', { cause })
+  }
+}
 
 /** The calls in the tokens of an answer. Rejects with `incomplete` if one is cut off. */
 export async function callsOf(tokens: AsyncIterable<Token> | Iterable<Token>): Promise<ToolCall[]> {
