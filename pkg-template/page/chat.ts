@@ -31,7 +31,7 @@ export const DEFAULTS = Object.keys({
 } satisfies Record<keyof ChatDefaults, 0>)
 
 /** The saved form of a chat, as JSON, without its keys and values. */
-interface Note {
+export interface Note {
   /** The messages with which the chat was created. */
   before: readonly Message[]
   /** All messages. */
@@ -227,8 +227,7 @@ export class Chat {
    * The chat that a note describes.
    * @internal
    */
-  static restored(model: ChatModel, note: string): Chat {
-    const { before, said, dropped, overflow, defaults } = read(note)
+  static restored(model: ChatModel, { before, said, dropped, overflow, defaults }: Note): Chat {
     const chat = new Chat(model, before, overflow, defaults, said)
     chat.#dropped = dropped
     return chat
@@ -380,21 +379,6 @@ function asked(sent: string | readonly Message[]): Message[] {
     return [{ role: 'user', content: sent as string }]
   }
   checkMessages(sent)
-  if (!sent.length || sent.some(({ role }) => role !== 'tool')) throw badOption('text', 'must be results of tools')
-  return copies(sent)
-}
-
-/** Reads a note. It may be written by anyone, so everything in it is checked. */
-function read(note: string): Note {
-  try {
-    const { before, said, dropped, overflow, defaults } = JSON.parse(note) as Note
-    checkMessages(before)
-    checkMessages(said)
-    checkOptions(defaults, DEFAULTS)
-    const isCount = Number.isInteger(dropped) && dropped >= 0 && dropped <= said.length
-    if (isCount && (overflow === 'error' || overflow === 'slide')) {
-      return { before: copies(before), said, dropped, overflow, defaults }
-    }
-  } catch { /* It is no note. */ }
-  throw badOption('chat', 'is damaged')
+  if (sent.length && sent.every(({ role }) => role === 'tool')) return copies(sent)
+  throw badOption('text', 'must be results')
 }

@@ -257,7 +257,8 @@ export class BitNet {
     if (!(saved instanceof Blob)) throw badOption('chat', 'must be a Blob')
     const signal = signalOf(options)
     const note = await this.#queue(() => this.#transport.call('restoreChat', [saved]), signal)
-    return Chat.restored(this.#chatModel(), note)
+    const { readNote } = await fetched(() => import('./note.js'))
+    return Chat.restored(this.#chatModel(), readNote(note))
   }
 
   /**

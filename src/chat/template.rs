@@ -140,7 +140,8 @@ impl Template {
         self.calls
     }
 
-    /// The inputs of a conversation that is to be continued, and of the tools that the model may call.
+    /// The inputs of a conversation that is to be continued, and of the tools that the model may
+    /// call.
     pub fn inputs(
         &self,
         messages: &[Message],

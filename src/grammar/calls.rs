@@ -32,8 +32,8 @@ fn arguments_of(n: usize) -> String {
 impl Calls {
     /// Reads the description that [`crate::Format::Calls`] holds.
     ///
-    /// Errors: [`Error::Tool`]; [`Error::Internal`] if the description is wrong, because the caller's
-    /// own code makes it.
+    /// Errors: [`Error::Tool`]; [`Error::Internal`] if the description is wrong, because the
+    /// caller's own code makes it.
     pub(crate) fn read(text: &str) -> Result<Self, Error> {
         if text.len() > MAX_BYTES {
             let why = format!("the tools have {} bytes, more than {MAX_BYTES}", text.len());

@@ -29,8 +29,8 @@ pub enum Format {
     Lark(String),
     /// Calls of tools, as a JSON object with these fields describes them:
     ///
-    /// - `begin`, `open`, `close`, `end`: a call is `begin`, `open`, `{"name": "…", "arguments": …}`,
-    ///   `close` and `end`. `begin` and `end` are special tokens if the vocabulary has them.
+    /// - `begin`, `open`, `close`, `end`: a call is `begin`, `open`, `{"name": "…", "arguments":
+    ///   …}`, `close` and `end`. `begin` and `end` are special tokens if the vocabulary has them.
     /// - `tools`: objects with the `name` of a tool, the JSON schema of its `parameters`, and its
     ///   `index` for errors.
     /// - `begun`: whether the first `begin` is there already.

@@ -100,7 +100,8 @@ fn tokens(text: &str) -> Vec<u32> {
 }
 
 /// The number of a grammar for the format whose text is the input. Its kind is 0 for a JSON schema, 1
-/// for any JSON object, 2 for a regular expression, 3 for a grammar of Lark and 4 for calls of tools.
+/// for any JSON object, 2 for a regular expression, 3 for a grammar of Lark and 4 for calls of
+/// tools.
 #[unsafe(no_mangle)]
 extern "C" fn grammar(kind: u32) -> i32 {
     with(|state| {

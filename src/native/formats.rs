@@ -43,8 +43,8 @@ impl Formats {
         Ok(Formatted { name: name.into(), n_vocab: self.n_vocab, grammar: Rc::new(grammar) })
     }
 
-    /// The constraints of answers that may call `tools`, or have to as `choice` says. `parallel` says
-    /// whether several calls may follow one another.
+    /// The constraints of answers that may call `tools`, or have to as `choice` says. `parallel`
+    /// says whether several calls may follow one another.
     ///
     /// Errors: `bad-option` (`tools`, `toolChoice`).
     pub fn calls(

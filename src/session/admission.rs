@@ -134,7 +134,7 @@ impl Session {
             Some(open) => generation.reason(&tokenizer, n_vocab, open),
             None => generation.follow(&tokenizer, n_vocab, None),
         };
-        generation.masked = generation.constraint.is_some() && !generation.is_free;
+        generation.masked = generation.mask.is_some();
         self.engine.use_slot(slot);
         self.engine.set_choosing(&generation.options.choosing(generation.masked));
         self.engine.compile_choosing().await;

@@ -37,7 +37,8 @@ pub trait Constraint {
 #[derive(Clone)]
 pub struct Constraints {
     begin: Rc<dyn Fn() -> Result<Box<dyn Constraint>>>,
-    /// Whether an answer begins as one without a constraint does, with reasoning if the model likes.
+    /// Whether an answer begins as one without a constraint does, with reasoning if the model
+    /// likes.
     is_free_at_first: bool,
 }
 

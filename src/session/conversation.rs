@@ -232,9 +232,9 @@ impl Conversation {
         answers
     }
 
-    /// The answer in `messages` from the prompt's end on, with its calls, and how many of the tokens
-    /// after the prompt it has; `None` if the text of `messages` does not begin with the prompt and
-    /// that answer.
+    /// The answer in `messages` from the prompt's end on, with its calls, and how many of the
+    /// tokens after the prompt it has; `None` if the text of `messages` does not begin with the
+    /// prompt and that answer.
     fn answered(
         &self,
         tokenizer: &Tokenizer,

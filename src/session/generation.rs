@@ -44,7 +44,7 @@ pub(super) struct Generation<'a> {
     pub(super) mask: Option<Mask>,
     /// Whether the engine chooses its tokens by a mask.
     pub(super) masked: bool,
-    /// Whether its constraint allows any token, so that steps may run ahead.
+    /// Whether its mask stays as it is, whatever the next token is, so that steps may run ahead.
     pub(super) is_free: bool,
     pub(super) stats: Stats,
     /// When the computation of its prompt began.
@@ -67,7 +67,8 @@ pub(super) struct Generation<'a> {
     pub(super) drafter: Option<Drafter>,
     /// How many of its tokens are in flight.
     pub(super) in_flight: usize,
-    /// The tokens that were put in last. At the end the sequence gets them, though they are not computed.
+    /// The tokens that were put in last. At the end the sequence gets them, though they are not
+    /// computed.
     pub(super) inserted: Vec<u32>,
 }
 
@@ -90,7 +91,12 @@ impl Generation<'_> {
 
     /// Whether the engine has to choose with a mask and does not, or the other way round.
     pub(super) fn changes_mask(&self) -> bool {
-        self.constraint.is_some() && self.masked == self.is_free
+        self.constraint.is_some() && self.masked != self.mask.is_some()
+    }
+
+    /// Whether the tokens in flight were chosen without knowing what may follow.
+    pub(super) fn drops_in_flight(&self) -> bool {
+        self.constraint.is_some() && !self.is_free && self.in_flight > 0
     }
 
     /// How many tokens may be in flight. The tokens up to there have to be known before the next
@@ -194,12 +200,16 @@ impl Generation<'_> {
         let mut is_complete = false;
         self.is_free = false;
         while inserted.len() <= left {
-            let follow = match self.output.channel() {
-                // The reasoning is free, but the answer after it may not be left out.
-                Channel::Reasoning => Follow::OneOf(Mask::without(n_vocab, tokenizer.stop())),
-                Channel::Answer => constraint.follow()?,
-            };
-            match follow {
+            if self.output.channel() == Channel::Reasoning {
+                // The reasoning is free, but an answer that has to keep to something may not be
+                // left out after it.
+                let constraints = self.options.constraints.as_ref();
+                let is_needed = constraints.is_some_and(|all| !all.is_free_at_first());
+                self.mask = is_needed.then(|| Mask::without(n_vocab, tokenizer.stop()));
+                self.is_free = true;
+                break;
+            }
+            match constraint.follow()? {
                 Follow::Any => self.is_free = true,
                 Follow::OneOf(mask) => self.mask = Some(mask),
                 Follow::Nothing => is_complete = true,

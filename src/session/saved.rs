@@ -39,8 +39,8 @@ const CUT: &str = "has not all of its bytes, or too many";
 
 /// The roles by their numbers.
 const ROLES: [Role; 4] = [Role::System, Role::User, Role::Assistant, Role::Tool];
-/// The number of an assistant that calls tools. Its calls follow its text, as the id of its call follows
-/// the text of a tool.
+/// The number of an assistant that calls tools. Its calls follow its text, as the id of its call
+/// follows the text of a tool.
 const CALLER: usize = ROLES.len();
 
 /// Everything that is saved, except keys and values.

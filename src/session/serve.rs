@@ -372,12 +372,15 @@ impl Session {
         let one = &mut running.all[index];
         let mut next = next;
         if matches!(next, Ok(Next::Token | Next::Insert(_))) {
-            if one.changes_mask() {
-                one.masked = !one.is_free;
+            let changes = one.changes_mask();
+            if changes {
+                one.masked = one.mask.is_some();
                 self.engine.use_slot(one.slot);
                 self.engine.set_choosing(&one.options.choosing(one.masked));
                 self.engine.compile_choosing().await;
-                // Tokens in flight were chosen without the mask.
+            }
+            if changes || one.drops_in_flight() {
+                // The next token is chosen anew.
                 next = match next {
                     Ok(Next::Token) => Ok(Next::Insert(Vec::new())),
                     next => next,

@@ -92,8 +92,9 @@ impl WasmModel {
     }
 
     /// Generates text, calls `on_token(id, text, meaning, logprobs)` for each token, and returns
-    /// the statistics. The meaning is true for the answer, false for the reasoning before it, and an
-    /// object for a part of a call. `logprobs` has the fields that the option of this name asks for.
+    /// the statistics. The meaning is true for the answer, false for the reasoning before it, and
+    /// an object for a part of a call. `logprobs` has the fields that the option of this name asks
+    /// for.
     ///
     /// If `signal` aborts, the generation ends with the finish reason `abort`. The answer is held to
     /// `grammar`, or its calls are if there are tools.

@@ -76,8 +76,8 @@ pub(super) fn count(
     Ok(ids?.len())
 }
 
-/// The messages of an array of `{ role, content, toolCalls, toolCallId, prefix }`, and the text of the
-/// last one by itself if it has `prefix: true`.
+/// The messages of an array of `{ role, content, toolCalls, toolCallId, prefix }`, and the text of
+/// the last one by itself if it has `prefix: true`.
 pub(super) fn messages(input: &JsValue) -> Result<(Vec<Message>, Option<String>)> {
     let input = Array::from(input);
     let roles = [Role::System, Role::User, Role::Assistant, Role::Tool];

@@ -1,4 +1,5 @@
-//! Tools in prompts and calls in answers: as the families' templates write them, and what is refused.
+//! Tools in prompts and calls in answers: as the families' templates write them, and what is
+//! refused.
 
 use std::fs;
 use std::rc::Rc;

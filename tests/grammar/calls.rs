@@ -1,4 +1,5 @@
-//! Calls of tools: which are complete, where tokens are special ones, and whose parameters are at fault.
+//! Calls of tools: which are complete, where tokens are special ones, and whose parameters are at
+//! fault.
 
 use std::rc::Rc;
 

@@ -7,8 +7,11 @@ const load = name => import(new URL(`../../pkg/${name}.js`, import.meta.url))
 const { runTools } = await load('page/tools')
 const { portableOptions } = await load('page/format')
 const { Chat } = await load('page/chat')
+const { readNote } = await load('page/note')
 const { Generation } = await load('generation')
 const { BitNetError } = await load('error')
+
+const restored = (model, note) => Chat.restored(model, readNote(note))
 
 /** The parts of a call, its arguments in two of them. */
 const call = (index, name, args, ends = true) => {
@@ -146,7 +149,7 @@ test('a chat keeps calls and their results', async () => {
   // A call that is cut off is no answer.
   await chat.send('y').stats
   assert.deepEqual(chat.messages, said)
-  assert.deepEqual(Chat.restored(model, await chat.save()).messages, said)
+  assert.deepEqual(restored(model, await chat.save()).messages, said)
   // An answer may have no text.
   await chat.send('z').stats
   assert.deepEqual(chat.messages.at(-1), { role: 'assistant', content: '', toolCalls: [{ id: 'f 0', name: 'f', arguments: {} }] })

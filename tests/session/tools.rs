@@ -177,8 +177,8 @@ fn several_calls_may_follow_one_another() {
     assert_eq!(stats.finish_reason, FinishReason::Length);
 }
 
-/// An answer is free until it begins a call, and from there on a call that is valid, whether steps are
-/// in flight by then or not.
+/// An answer is free until it begins a call, and from there on a call that is valid, whether steps
+/// are in flight by then or not.
 #[test]
 fn a_call_that_the_model_begins_is_held_to_its_format() {
     let begins = |session: &mut Session, bias: f32, tools: bool| {

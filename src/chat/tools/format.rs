@@ -3,7 +3,8 @@
 use super::super::json::write_text;
 use super::{Message, ToolCall};
 
-/// A format of calls. A call is `begin`, `open`, `{"name": "…", "arguments": …}`, `close` and `end`.
+/// A format of calls. A call is `begin`, `open`, `{"name": "…", "arguments": …}`, `close` and
+/// `end`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct CallFormat {
     /// Its name in errors and notes.
@@ -27,8 +28,8 @@ pub struct CallFormat {
 
 /// The formats. A model gets the first one that fits its template.
 ///
-/// Both are Hermes', which Qwen3 and Bonsai have too. The second is for templates that know no tools.
-/// Models that were trained with calls have most probably seen this format.
+/// Both are Hermes', which Qwen3 and Bonsai have too. The second is for templates that know no
+/// tools. Models that were trained with calls have most probably seen this format.
 static FORMATS: [CallFormat; 2] = [
     CallFormat { name: "hermes", known_by: &["<tool_call>"], in_template: true, ..HERMES },
     HERMES,

@@ -8,7 +8,8 @@ use minijinja::value::Value;
 use super::super::json::write_text;
 use super::super::record::record;
 
-/// The most lists and maps within one another. Templates write two more around a schema, at most 64.
+/// The most lists and maps within one another. Templates write two more around a schema, at most
+/// 64.
 const MAX_DEPTH: usize = 60;
 
 /// A JSON value.

@@ -57,7 +57,8 @@ fn plain(format: &CallFormat, messages: &[Message], tools: Option<&Tools>) -> Ve
             Role::Tool => {
                 let [open, close] = format.result;
                 let result = format!("{open}{}{close}", message.content);
-                // The results of several calls are one message, because users and models take turns.
+                // The results of several calls are one message, because users and models take
+                // turns.
                 let follows = n > 0 && messages[n - 1].role == Role::Tool;
                 match plain.last_mut().filter(|_| follows) {
                     Some((_, before)) => *before += &format!("\n{result}"),

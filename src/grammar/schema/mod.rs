@@ -59,8 +59,8 @@ pub(crate) fn checked_of(given: Value) -> Result<Checked, Error> {
     Ok(Checked { plain: with_options(plain), given })
 }
 
-/// The plain form of a schema for the arguments of calls, which models write as Python's `json.dumps`
-/// does: with a space after each comma and each colon.
+/// The plain form of a schema for the arguments of calls, which models write as Python's
+/// `json.dumps` does: with a space after each comma and each colon.
 pub(crate) fn of_calls(plain: &Value) -> Value {
     let mut plain = plain.clone();
     plain["x-guidance"]["item_separator"] = ", ".into();
