@@ -28,7 +28,9 @@ for (const worker of [true, false]) {
       const next = model.generate(messages, { tools, maxTokens: 8 })
       await next.text()
       const none = await model.generate([question], { tools, toolChoice: 'none' }).text()
-      const cut = model.generate([question], { tools, toolChoice: { name: 'lookup' }, maxTokens: 20 })
+      const { completionTokens } = await answer.stats
+      // Within its arguments.
+      const cut = model.generate([question], { tools, toolChoice: { name: 'lookup' }, maxTokens: completionTokens - 20 })
       const why = await cut.toolCalls().then(() => 'none', (error: { code: string }) => error.code)
       return {
         text: await answer.text(), parts, toolCalls, stats: await answer.stats, next: [await next.toolCalls(), (await next.stats).reusedTokens],
