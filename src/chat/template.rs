@@ -156,7 +156,6 @@ impl Template {
             add_generation_prompt: true,
             bos: self.bos.clone(),
             eos: self.eos.clone(),
-            ..Inputs::default()
         }
     }
 

@@ -333,10 +333,13 @@ mod tests {
         (said, calls)
     }
 
+    /// The calls of an answer: the tool, the arguments, and whether it ends.
+    type Found<'a> = &'a [(&'a str, &'a str, bool)];
+
     #[test]
     fn calls_are_found_however_the_text_comes() {
         let quoted = r#"{"q": "</tool_call> \"}{\\", "n": [{}]}"#;
-        let cases: &[(&str, &str, &[(&str, &str, bool)])] = &[
+        let cases: &[(&str, &str, Found<'_>)] = &[
             ("Just text < </tool_call>\n", "Just text < </tool_call>\n", &[]),
             (
                 "Let me see.\n<tool_call>\n{\"name\": \"look\", \"arguments\": {\"a\": 1}}\n</tool_call>",
