@@ -60,7 +60,7 @@ export function checkCount(name: string, value: unknown): void {
   check(name, isCount, 'must be an integer from 0 to 4294967295')
 }
 
-const ROLES: readonly unknown[] = ['system', 'user', 'assistant'] satisfies Message['role'][]
+const ROLES: readonly unknown[] = ['system', 'user', 'assistant', 'tool'] satisfies Message['role'][]
 
 export function checkMessages(messages: unknown): void {
   check('messages', Array.isArray(messages), 'must be an array')

@@ -1,5 +1,7 @@
-import { BitNetError, fetched } from './error.js'
-import type { Stats, Token } from './types.js'
+import { fetched } from './error.js'
+import type { Stats, Token, ToolCall } from './types.js'
+
+const values = () => fetched(() => import('./values.js'))
 
 /** A run of the model. It passes tokens on as they come, and ends early when the signal aborts. */
 export type Start = (onToken: (token: Token) => void, signal: AbortSignal) => Promise<Stats>
@@ -52,17 +54,8 @@ export class Generation implements AsyncIterable<string> {
    * if it is no JSON.
    */
   async json<T = unknown>(): Promise<T> {
-    const text = await this.text()
-    const { finishReason } = await this.stats
-    if (finishReason !== 'stop') {
-      const why = finishReason === 'length' ? 'needs more tokens (`maxTokens`, `context`)' : 'was stopped'
-      throw new BitNetError('incomplete', `the answer is not complete: it ${why}`)
-    }
-    try {
-      return JSON.parse(text) as T
-    } catch (cause) {
-      throw new BitNetError('incomplete', 'the answer is no whole JSON', { cause })
-    }
+    const [text, stats] = [await this.text(), await this.stats]
+    return (await values()).jsonOf<T>(text, stats)
   }
 
   /**
@@ -73,6 +66,14 @@ export class Generation implements AsyncIterable<string> {
   async *partials<T = unknown>(): AsyncGenerator<T, void, undefined> {
     const { partials } = await fetched(() => import('./partial.js'))
     yield* partials<T>(this)
+  }
+
+  /**
+   * The calls of tools, once the answer has ended; none if the model has called none. Rejects with
+   * `incomplete` if one is cut off. `tokens()` gives their parts as they come.
+   */
+  async toolCalls(): Promise<ToolCall[]> {
+    return (await values()).callsOf(this.#read())
   }
 
   /** The tokens of the reasoning and of the answer as they come. */

@@ -4,14 +4,15 @@ export type { Chat } from './page/chat.js'
 export type { Generation } from './generation.js'
 export type { ModelCache } from './page/cache.js'
 export type {
-  AbortOptions, Alternative, Availability, ChatDefaults, ChatOptions, DecideOptions, Decision, Decisions, DecisionStats,
+  AbortOptions, Alternative, Availability, CallPart, ChatDefaults, ChatOptions, DecideOptions, Decision, Decisions, DecisionStats,
   DeviceLoss, ErrorCode, GenerateOptions, GpuOptions, Input, JsonSchema, KernelTime, LoadOptions, Message,
-  ModelInfo, Profile, ProfileOptions, Progress, ProgressNote, Question, QuestionOption, ResponseFormat, SchemaObject, Source, Stats, StoredModel, SummarizeOptions, SummaryProgress, Token, TokenizeOptions, TurnOptions, Verdict
+  ModelInfo, Profile, ProfileOptions, Progress, ProgressNote, Question, QuestionOption, ResponseFormat, RunnableTool, RunToolsOptions, SchemaObject, Source, Stats, StoredModel, SummarizeOptions, SummaryProgress, Token, TokenizeOptions, Tool, ToolCall,
+  ToolChoice, ToolRun, TurnOptions, Verdict
 } from './types.js'
 export type {
   ChatCompletion, ChatCompletionChoice, ChatCompletionChunk, ChatCompletionChunkChoice,
   ChatCompletionMessageParam, ChatCompletionOptions, ChatCompletionRequest, ChatCompletions,
-  ChatCompletionStream, ChatLogprobs, CompletionChoice, CompletionLogprobs, CompletionUsage,
+  ChatCompletionStream, ChatCompletionTool, ChatCompletionToolCall, ChatLogprobs, CompletionChoice, CompletionLogprobs, CompletionUsage,
   FinishReason, ReasoningEffort, TokenLogprob
 } from './openai/types.js'
 export type {

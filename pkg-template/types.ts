@@ -328,8 +328,13 @@ export interface DeviceLoss {
 
 /** A message of a conversation. */
 export interface Message {
-  role: 'system' | 'user' | 'assistant'
+  /** Its author. A message of a `tool` is the result of a call of the assistant before it. */
+  role: 'system' | 'user' | 'assistant' | 'tool'
   content: string
+  /** Of an assistant: the tools that it has called, after its text. */
+  toolCalls?: readonly ToolCall[]
+  /** Of a tool: the `id` of the call. Default: the first call that has no result yet. */
+  toolCallId?: string
   /**
    * Only for the last message, of the role `assistant`, which must not be empty: whether the answer
    * begins with it. The model goes on after that text, and the generation is the rest, without it.
@@ -339,6 +344,78 @@ export interface Message {
   prefix?: boolean
 }
 
+/** A function that a model may call. */
+export interface Tool {
+  /** Its name: letters and digits of ASCII, and `_-.:/`, at most 128. */
+  name: string
+  /** What it does and when to call it, for the model. */
+  description?: string
+  /**
+   * The JSON schema of its arguments, whose `type` is `object`, or a schema object that says it: see
+   * `responseFormat`. Default: it takes no arguments.
+   */
+  parameters?: JsonSchema | SchemaObject
+}
+
+/**
+ * Whether a model calls a tool: `auto`, as it likes; `none`: it gets to know of no tools; `required`: one
+ * at least; an object: the one with that name.
+ */
+export type ToolChoice = 'auto' | 'none' | 'required' | { name: string }
+
+/** A call that a model has made. */
+export interface ToolCall {
+  /** The name by which a message of the role `tool` refers to it. */
+  id: string
+  /** The name of the tool. */
+  name: string
+  /** The arguments. They are valid by the tool's `parameters`. */
+  arguments: Record<string, unknown>
+}
+
+/** A tool with the function that `model.runTools` runs. Its name is its key there. */
+export interface RunnableTool extends Omit<Tool, 'name'> {
+  /**
+   * Answers a call. A text is the result as it is, undefined is an empty one, and any other value is
+   * written as JSON. If it throws, the model gets the error's message.
+   */
+  // Schemas of all kinds have arguments of all types.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  execute: (args: any, call: { id: string, signal: AbortSignal }) => unknown
+}
+
+/** Options of `model.runTools`. Those of `generate` hold for every answer. */
+export interface RunToolsOptions extends Omit<GenerateOptions, 'tools' | 'responseFormat' | 'raw' | 'special'> {
+  /** A user's message as text, or a conversation. */
+  messages: string | readonly Message[]
+  /** The tools by their names. */
+  tools: Readonly<Record<string, RunnableTool>>
+  /** Holds for the first answer. After it, the model calls tools as it likes. */
+  toolChoice?: Exclude<ToolChoice, 'none'>
+  /**
+   * The most answers, at least 1. In the last one the model knows no tools, so that it is a text.
+   * Default: 10.
+   */
+  maxSteps?: number
+  /** Gets each answer when it begins, so that a page can show it as it comes. */
+  onAnswer?: (answer: AsyncIterable<string>) => void
+  /**
+   * Gets what an `execute` has thrown. If it throws itself, `runTools` rejects with that. Default: only
+   * the model gets to know.
+   */
+  onError?: (error: unknown, call: ToolCall) => void
+}
+
+/** The result of `model.runTools`. */
+export interface ToolRun {
+  /** The text of the last answer. */
+  text: string
+  /** The conversation with all answers, calls and results. */
+  messages: Message[]
+  /** The statistics of each answer. */
+  stats: Stats[]
+}
+
 /**
  * The input that the model continues: a user's message as text, a conversation, or tokens. Texts
  * and conversations get the model's chat template around them. Tokens and `raw` texts do not.
@@ -346,10 +423,12 @@ export interface Message {
 export type Input = string | readonly Message[] | Uint32Array
 
 /**
- * Options of `generate` that a chat keeps for its turns. A `responseFormat` is for one turn: a saved chat
- * could not keep a schema object.
+ * Options of `generate` that a chat keeps for its turns. A `responseFormat` and tools are for one turn: a
+ * saved chat could not keep a schema object.
  */
-export type ChatDefaults = Omit<GenerateOptions, 'signal' | 'raw' | 'special' | 'responseFormat'>
+export type ChatDefaults = Omit<
+  GenerateOptions, 'signal' | 'raw' | 'special' | 'responseFormat' | 'tools' | 'toolChoice' | 'parallelToolCalls'
+>
 
 /**
  * Options of `model.createChat`. Those of `generate` hold for every turn that is not given others. A
@@ -449,6 +528,17 @@ export interface GenerateOptions {
    */
   responseFormat?: ResponseFormat
   /**
+   * The tools that the model may call, from 1 to 128. Their names and schemas become part of the prompt.
+   * Calls are no text of the answer: `answer.toolCalls()` has them. Their arguments always are valid. Not
+   * together with `responseFormat` or a `prefix`. As a format does, they need a module of 0.6 MB. Default:
+   * none.
+   */
+  tools?: readonly Tool[]
+  /** Whether the model calls one. Needs `tools`. Default: `auto`. */
+  toolChoice?: ToolChoice
+  /** Whether it may call several at once. Needs `tools`. Default: `true`. */
+  parallelToolCalls?: boolean
+  /**
    * Whether `tokens()` tells how likely each token was. The number says for how many of the
    * likeliest tokens at its position it tells that too, from 0 (only the token itself) to 20.
    * Default: nothing is told.
@@ -532,7 +622,9 @@ export interface TurnOptions extends GenerateOptions {
  * by default more than `length` asks for, and `thinking`, by default `false` if the model has such
  * a switch.
  */
-export interface SummarizeOptions extends Omit<GenerateOptions, 'raw' | 'special' | 'responseFormat'> {
+export interface SummarizeOptions extends Omit<
+  GenerateOptions, 'raw' | 'special' | 'responseFormat' | 'tools' | 'toolChoice' | 'parallelToolCalls'
+> {
   /**
    * The kind of summary: `tldr` (default), the essence in a few sentences; `key-points`, a list of
    * lines that begin with `- `; `headline`, one line; `teaser`, sentences that make one want to
@@ -662,10 +754,12 @@ export interface Token {
   /** The token's text; may be empty. */
   text: string
   /**
-   * The channel of the text: the reasoning before the answer, or the answer. The tokens that begin
-   * and end the reasoning belong to it, and have no text.
+   * The channel of the text: the reasoning before the answer, the answer, or the arguments of a call.
+   * The tokens that begin and end the reasoning belong to it, and have no text.
    */
-  channel: 'reasoning' | 'answer'
+  channel: 'reasoning' | 'answer' | 'call'
+  /** In the channel `call`: the call of a tool. The text is some of its arguments, as JSON. */
+  call?: CallPart
   /**
    * With the option `logprobs`: the natural logarithm of the token's probability by the model
    * alone, before `logitBias`, penalties, temperature and all else that changes which token is
@@ -679,6 +773,18 @@ export interface Token {
   bytes?: number[]
   /** With `logprobs`: the likeliest tokens at its position, the likeliest first. */
   top?: Alternative[]
+}
+
+/** A part of a call of a tool. */
+export interface CallPart {
+  /** Which call it is: 0 for the first one of the answer. */
+  index: number
+  /** Where the call begins: its id. */
+  id?: string
+  /** Where the call begins: the name of the tool. */
+  name?: string
+  /** `true` where the call is whole. */
+  ends?: true
 }
 
 /** A token that could have been chosen. */
@@ -725,9 +831,10 @@ export interface Stats {
   droppedMessages?: number
   /**
    * Why it ended. `stop`: the model or a `stop` text ended it. `length`: `maxTokens` or a full
-   * context. `abort`: it was stopped.
+   * context. `abort`: it was stopped. `tool-calls`: the model has called tools and waits for their
+   * results.
    */
-  finishReason: 'stop' | 'length' | 'abort'
+  finishReason: 'stop' | 'length' | 'abort' | 'tool-calls'
 }
 
 /** The time of one kernel in a step. */

@@ -201,7 +201,7 @@ fn the_model_of_two_layers_is_sure_of_every_token() {
         } else {
             let turns: Vec<(chat::Role, String)> = list(&prompt["turns"]);
             let messages: Vec<Message> =
-                turns.into_iter().map(|(role, content)| Message { role, content }).collect();
+                turns.into_iter().map(|(role, content)| Message::new(role, content)).collect();
             let found = chat_tokens(&gguf.metadata, &model.tokenizer, &messages).unwrap();
             assert_eq!(found, ids, "{name}");
         }

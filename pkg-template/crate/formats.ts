@@ -4,12 +4,17 @@ import { BitNetError } from '../error.js'
 import type { Grammar, Matcher, WasmModel } from '../tritloom.js'
 
 /** The kinds of formats, by the numbers that the module knows them by. */
-const KINDS = ['json_schema', 'json_object', 'regex', 'lark'] as const
+const KINDS = ['json_schema', 'json_object', 'regex', 'lark', 'calls'] as const
 
 /** A format that can be posted to a worker: its kind, and its text unless it is `json_object`. */
 export interface Format {
   kind: typeof KINDS[number]
   text: string
+}
+
+/** The options that give formats, if it is not `responseFormat` itself. */
+const OPTIONS: Partial<Record<Format['kind'], string>> = {
+  json_schema: 'responseFormat.schema', calls: 'tools'
 }
 
 /** A format that is held while a call uses it. */
@@ -127,7 +132,7 @@ export class Formats {
   }
 
   #grammar(kind: Format['kind'], text: string): number {
-    const option = kind === 'json_schema' ? 'responseFormat.schema' : 'responseFormat'
+    const option = OPTIONS[kind] ?? 'responseFormat'
     const input = new TextEncoder().encode(text)
     return this.#prepare(input, () => this.#exports.grammar(KINDS.indexOf(kind)), option)
   }

@@ -80,7 +80,7 @@ export const SAMPLING: Readers = {
 
 /** Parameters that concern OpenAI's servers, and change no text. */
 export const IGNORED = [
-  'metadata', 'parallel_tool_calls', 'prediction', 'prompt_cache_key', 'prompt_cache_options',
+  'metadata', 'prediction', 'prompt_cache_key', 'prompt_cache_options',
   'prompt_cache_retention', 'safety_identifier', 'service_tier', 'user', 'verbosity'
 ]
 

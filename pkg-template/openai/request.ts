@@ -7,7 +7,7 @@ import {
   checkBody, common, effort, format, IGNORED, maxTokens, read, SAMPLING, topLogprobs
 } from './job.js'
 import type { Body, Job, Readers } from './job.js'
-import type { Input, Message } from '../types.js'
+import type { Input, JsonSchema, Message, Tool, ToolCall, ToolChoice } from '../types.js'
 
 /** The tokens of an answer of `/v1/completions` by default. */
 const COMPLETION_TOKENS = 16
@@ -22,6 +22,9 @@ const CHAT: Readers = {
   top_logprobs: topLogprobs,
   max_completion_tokens: maxTokens,
   response_format: format,
+  tools: (value, param) => ({ tools: list(value, param).map((one, n) => tool(one, `${param}[${n}]`)) }),
+  tool_choice: (value, param) => ({ toolChoice: toolChoice(value, param) }),
+  parallel_tool_calls: (value, param) => ({ parallelToolCalls: boolean(value, param) }),
   reasoning_effort: effort
 }
 
@@ -49,8 +52,10 @@ const UNSUPPORTED: Record<string, (value: unknown, request: Body) => boolean> = 
   response_format: value => isObject(value) && value.type === 'text',
   store: value => value === false,
   suffix: value => value === '',
-  tool_choice: value => value === 'none',
-  tools: (value, { tool_choice: choice }) => choice === 'none' || isEmpty(value),
+  // These three are for completions, which have no tools.
+  parallel_tool_calls: () => true,
+  tool_choice: value => value === 'none' || value === 'auto',
+  tools: isEmpty,
   web_search_options: () => false
 }
 
@@ -69,6 +74,16 @@ export function readChatRequest(body: unknown): Job {
     const why = 'The \'top_logprobs\' parameter is only allowed when \'logprobs\' is enabled.'
     throw new RequestError(why, 'invalid_parameter_combination', 'top_logprobs')
   } else delete options.logprobs
+  if (!options.tools?.length || options.toolChoice === 'none') {
+    // What asks for no call asks for nothing.
+    if (typeof options.toolChoice === 'object' || options.toolChoice === 'required') {
+      const why = '\'tool_choice\' is only allowed when \'tools\' are specified.'
+      throw new RequestError(why, 'invalid_value', 'tool_choice')
+    }
+    for (const name of ['tools', 'toolChoice', 'parallelToolCalls'] as const) delete options[name]
+  } else if (options.responseFormat) {
+    throw unsupported('response_format', undefined, 'it cannot be given together with \'tools\'.')
+  }
   return { ...common(request), inputs: [messages(required(request, 'messages'))], options }
 }
 
@@ -87,8 +102,9 @@ export function readCompletionRequest(body: unknown): Job {
 export const ROLES: Record<string, Message['role']> = {
   developer: 'system', system: 'system', user: 'user', assistant: 'assistant'
 }
-const TOOL_ROLES: unknown[] = ['tool', 'function']
-const TOOL_FIELDS = ['tool_calls', 'function_call', 'audio']
+const CHAT_ROLES: typeof ROLES = { ...ROLES, tool: 'tool' }
+/** Fields of messages that are not supported. */
+const UNSUPPORTED_FIELDS = ['function_call', 'audio']
 
 function messages(value: unknown): Message[] {
   const found = list(value, 'messages').map((item, index) => message(item, `messages[${index}]`))
@@ -99,13 +115,67 @@ function messages(value: unknown): Message[] {
 
 function message(value: unknown, param: string): Message {
   if (!isObject(value)) throw wrongType(param, 'an object', value)
-  for (const field of TOOL_FIELDS) {
+  for (const field of UNSUPPORTED_FIELDS) {
     if (isGiven(value[field]) && !isEmpty(value[field])) throw unsupported(`${param}.${field}`)
   }
-  const { role, content } = value
-  if (TOOL_ROLES.includes(role)) throw unsupported(`${param}.role`, role as string)
-  const known = oneOf(required(value, 'role', param), `${param}.role`, Object.keys(ROLES))
-  return { role: ROLES[known]!, content: contentOf(content, `${param}.content`) }
+  const { role, content, tool_calls: calls } = value
+  if (role === 'function') throw unsupported(`${param}.role`, role)
+  const known = oneOf(required(value, 'role', param), `${param}.role`, Object.keys(CHAT_ROLES))
+  const message: Message = { role: CHAT_ROLES[known]!, content: '' }
+  if (message.role === 'assistant' && isGiven(calls) && !isEmpty(calls)) {
+    const name = `${param}.tool_calls`
+    message.toolCalls = list(calls, name).map((one, n) => toolCall(one, `${name}[${n}]`))
+  }
+  if (message.role === 'tool') {
+    message.toolCallId = text(required(value, 'tool_call_id', param), `${param}.tool_call_id`)
+  }
+  // An assistant that calls tools need not say anything.
+  if (isGiven(content) || !message.toolCalls) message.content = contentOf(content, `${param}.content`)
+  return message
+}
+
+function toolCall(value: unknown, param: string): ToolCall {
+  const { id, name, described } = functionOf(value, param)
+  const written = text(required(described, 'arguments', `${param}.function`), `${param}.function.arguments`)
+  let args: unknown
+  try {
+    args = JSON.parse(written)
+  } catch { /* It is no JSON. */ }
+  if (!isObject(args)) {
+    const why = `Invalid '${param}.function.arguments': expected the JSON of an object.`
+    throw new RequestError(why, 'invalid_value', `${param}.function.arguments`)
+  }
+  return { id: text(id, `${param}.id`), name, arguments: args }
+}
+
+/** The function of a tool or of a call. */
+function functionOf(value: unknown, param: string): { id: unknown, name: string, described: Body } {
+  if (!isObject(value)) throw wrongType(param, 'an object', value)
+  const type = required(value, 'type', param)
+  if (type !== 'function') throw unsupported(`${param}.type`, String(type))
+  const described = required(value, 'function', param)
+  if (!isObject(described)) throw wrongType(`${param}.function`, 'an object', described)
+  const name = text(required(described, 'name', `${param}.function`), `${param}.function.name`)
+  return { id: value.id, name, described }
+}
+
+/** A tool. Its arguments are valid by its schema in any case, as on OpenAI's servers where `strict` is true. */
+function tool(value: unknown, param: string): Tool {
+  const { name, described: { description, parameters } } = functionOf(value, param)
+  if (isGiven(parameters) && !isObject(parameters)) {
+    throw wrongType(`${param}.function.parameters`, 'an object', parameters)
+  }
+  return {
+    name,
+    ...(isGiven(description) && { description: text(description, `${param}.function.description`) }),
+    // A schema without a type is one of an object there.
+    ...(isGiven(parameters) && { parameters: { type: 'object', ...parameters as object } as JsonSchema })
+  }
+}
+
+function toolChoice(value: unknown, param: string): ToolChoice {
+  if (isObject(value)) return { name: functionOf(value, param).name }
+  return oneOf(value, param, ['none', 'auto', 'required']) as ToolChoice
 }
 
 /** The content of a message: a text, or parts of these types, each of which is a line or several. */

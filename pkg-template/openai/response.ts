@@ -2,10 +2,10 @@
 import { BitNetError } from '../error.js'
 import { RequestError } from './checks.js'
 import type {
-  ChatCompletionChoice, ChatCompletionChunkChoice, ChatLogprobs, CompletionChoice,
+  ChatCompletionChoice, ChatCompletionChunkChoice, ChatCompletionToolCall, ChatLogprobs, CompletionChoice,
   CompletionLogprobs, CompletionUsage, FinishReason
 } from './types.js'
-import type { ErrorCode, Stats, Token } from '../types.js'
+import type { CallPart, ErrorCode, Stats, Token, ToolCall } from '../types.js'
 
 /**
  * The form of the answers to one kind of request. `Whole` and `Part` are its choices, whole and in
@@ -17,10 +17,14 @@ export interface Form<Whole, Part, Logprobs> {
   /** The object's name, whole and as a chunk. */
   object: string
   chunk: string
-  whole(index: number, text: string, reason: FinishReason, logprobs: Logprobs | null): Whole
+  whole(
+    index: number, text: string, reason: FinishReason, logprobs: Logprobs | null, calls: readonly ToolCall[]
+  ): Whole
   /** The part that comes before the first text of a choice, if there is one. */
   begin(index: number): Part | undefined
   text(index: number, text: string, logprobs: Logprobs | null): Part
+  /** A part of a call of a tool. `text` is some of its arguments. */
+  call?(index: number, text: string, call: CallPart): Part
   end(index: number, reason: FinishReason): Part
   /** The log-probabilities of tokens. `offsets` finds their positions in the answer. */
   logprobs(tokens: readonly Token[], offsets: Offsets): Logprobs
@@ -59,16 +63,28 @@ const part = (
   logprobs: ChatLogprobs | null = null
 ): ChatCompletionChunkChoice => ({ index, delta, logprobs, finish_reason: reason })
 
+const calling = ({ id, name, arguments: args }: ToolCall): ChatCompletionToolCall =>
+  ({ id, type: 'function', function: { name, arguments: JSON.stringify(args) } })
+
 /** The answers of `/v1/chat/completions`. */
 export const CHAT_FORM: Form<ChatCompletionChoice, ChatCompletionChunkChoice, ChatLogprobs> = {
   id: 'chatcmpl',
   object: 'chat.completion',
   chunk: 'chat.completion.chunk',
-  whole: (index, content, reason, logprobs) => ({
-    index, message: { role: 'assistant', content, refusal: null }, logprobs, finish_reason: reason
-  }),
+  whole: (index, content, reason, logprobs, calls) => {
+    // Calls need no text before them.
+    const said = { role: 'assistant' as const, content: calls.length > 0 ? content || null : content, refusal: null }
+    const message = calls.length > 0 ? { ...said, tool_calls: calls.map(calling) } : said
+    return { index, message, logprobs, finish_reason: reason }
+  },
   begin: index => part(index, { role: 'assistant', content: '', refusal: null }),
   text: (index, content, logprobs) => part(index, { content }, null, logprobs),
+  call: (index, text, { index: number, id, name }) => {
+    const call = name === undefined
+      ? { index: number, function: { arguments: text } }
+      : { index: number, id: id!, type: 'function' as const, function: { name, arguments: text } }
+    return part(index, { tool_calls: [call] })
+  },
   end: (index, reason) => part(index, {}, reason),
   logprobs: tokens => ({
     content: tokens.map(token => ({

@@ -24,7 +24,10 @@ interface Kind {
   item(id: string, status: ResponseItemStatus, content: Part[]): ResponseOutputItem
 }
 
-const KINDS: Record<Token['channel'], Kind> = {
+/** The channels that responses have: no tools are given to the model. */
+type Channel = Exclude<Token['channel'], 'call'>
+
+const KINDS: Record<Channel, Kind> = {
   answer: {
     id: 'msg_',
     type: 'output_text',
@@ -53,7 +56,7 @@ export class Output {
   }
 
   /** Begins an item of this channel, unless the last one is of it. The one before has ended. */
-  begin(channel: Token['channel']): Unnumbered[] {
+  begin(channel: Channel): Unnumbered[] {
     if (this.#item?.channel === channel) return []
     const ended = this.end('completed')
     this.#item = new Item(channel, this.items.length)
@@ -62,7 +65,8 @@ export class Output {
 
   /** Adds a token. */
   add(token: Token): Unnumbered[] {
-    return [...this.begin(token.channel), ...this.#item!.add(token)]
+    const { channel } = token
+    return channel === 'call' ? [] : [...this.begin(channel), ...this.#item!.add(token)]
   }
 
   /** Ends the last item. */
@@ -75,14 +79,14 @@ export class Output {
 
 /** An item as it grows. It has one part. What events have of it never changes. */
 class Item {
-  readonly channel: Token['channel']
+  readonly channel: Channel
   #kind: Kind
   #id: string
   #index: number
   #text = ''
   #logprobs: ResponseLogprob[] = []
 
-  constructor(channel: Token['channel'], index: number) {
+  constructor(channel: Channel, index: number) {
     this.channel = channel
     this.#kind = KINDS[channel]
     this.#id = newId(this.#kind.id)

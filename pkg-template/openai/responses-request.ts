@@ -46,7 +46,7 @@ const NOT_KEPT = 'responses are not kept here. Send the earlier messages and out
 
 const KNOWN: Known = {
   own: ['include', 'input', 'instructions', 'metadata', 'model', 'stream', 'stream_options'],
-  ignored: [...IGNORED, 'access_programs', 'image', 'max_tool_calls'],
+  ignored: [...IGNORED, 'access_programs', 'image', 'max_tool_calls', 'parallel_tool_calls'],
   unsupported: {
     background: value => value === false,
     context_management: isEmpty,

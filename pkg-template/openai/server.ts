@@ -137,7 +137,10 @@ const json = (body: object, status = 200, headers: Record<string, string> = {}):
   Response.json(body, { status, headers })
 
 /** The reason in OpenAI's words. An aborted answer never gets here, because reading it rejects. */
-const reasonOf = ({ finishReason }: Stats) => finishReason === 'length' ? 'length' : 'stop'
+const reasonOf = ({ finishReason }: Stats) => {
+  if (finishReason === 'tool-calls') return 'tool_calls'
+  return finishReason === 'length' ? 'length' : 'stop'
+}
 
 async function whole<Whole, Part, Logprobs>(
   model: Answerer, job: Job, form: Form<Whole, Part, Logprobs>, signal: AbortSignal | undefined
@@ -155,7 +158,9 @@ async function whole<Whole, Part, Logprobs>(
         for await (const token of generation.tokens()) if (hasLogprob(token)) tokens.push(token)
       }
       const logprobs = job.options.logprobs === undefined ? null : form.logprobs(tokens, new Offsets())
-      choices.push(form.whole(index, text, reasonOf(stats), logprobs))
+      // A call that is cut off is left out, as `finish_reason` says.
+      const calls = stats.finishReason === 'tool-calls' ? await generation.toolCalls() : []
+      choices.push(form.whole(index, text, reasonOf(stats), logprobs, calls))
     }
   } finally {
     leave()
@@ -196,7 +201,9 @@ async function* partsOf<Whole, Part, Logprobs>(
     if (opening) yield opening
     opening = undefined
     const logprobs = hasLogprob(token) ? form.logprobs([token], offsets) : null
-    const { text, channel } = token
+    const { text, channel, call } = token
+    // OpenAI's interface has no sign that a call is whole.
+    if (call && form.call && (call.name || text)) yield form.call(index, text, call)
     if (logprobs || text && channel === 'answer') yield form.text(index, text, logprobs)
   }
   if (opening) yield opening

@@ -8,9 +8,35 @@ export type ReasoningEffort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | '
 
 /** A message. `developer` is another name for `system`. */
 export interface ChatCompletionMessageParam {
-  role: 'developer' | 'system' | 'user' | 'assistant'
-  /** A text, or several, which are joined by line breaks. */
-  content: string | readonly { type: 'text', text: string }[]
+  role: 'developer' | 'system' | 'user' | 'assistant' | 'tool'
+  /**
+   * A text, or several, which are joined by line breaks. An assistant that calls tools needs none.
+   */
+  content?: string | readonly { type: 'text', text: string }[] | null
+  /** Of an assistant: the tools that it has called. */
+  tool_calls?: readonly ChatCompletionToolCall[] | null
+  /** Of a tool: the call whose result this is. */
+  tool_call_id?: string
+}
+
+/** A call of a tool. */
+export interface ChatCompletionToolCall {
+  id: string
+  type: 'function'
+  /** `arguments` is JSON. */
+  function: { name: string, arguments: string }
+}
+
+/** A tool that the model may call. Its arguments are valid, whether it is `strict` or not. */
+export interface ChatCompletionTool {
+  type: 'function'
+  function: {
+    name: string
+    description?: string
+    /** The JSON schema of an object. Default: no arguments. */
+    parameters?: { readonly [keyword: string]: unknown }
+    strict?: boolean | null
+  }
 }
 
 /** The fields of both kinds of request. `null` is the same as leaving a field out. */
@@ -80,6 +106,12 @@ export interface ChatCompletionRequest extends CompletionRequestBase {
       json_schema: { name: string, description?: string, schema?: JsonSchema, strict?: boolean | null }
     }
     | null
+  /** The tools that the model may call. Not together with `response_format`. Default: none. */
+  tools?: readonly ChatCompletionTool[] | null
+  /** Whether the model calls a tool, and which. Default: `auto`. */
+  tool_choice?: 'none' | 'auto' | 'required' | { type: 'function', function: { name: string } } | null
+  /** Whether it may call several at once. Default: `true`. */
+  parallel_tool_calls?: boolean | null
 }
 
 /** The tokens of a request and its answer. */
@@ -96,9 +128,9 @@ export interface CompletionUsage {
 
 /**
  * Why a choice ended. `stop`: the model or a `stop` text ended it. `length`: it has the most
- * tokens.
+ * tokens. `tool_calls`: the model has called tools.
  */
-export type FinishReason = 'stop' | 'length'
+export type FinishReason = 'stop' | 'length' | 'tool_calls'
 
 /** A whole answer of `model.chat.completions.create`. */
 export interface ChatCompletion {
@@ -140,7 +172,8 @@ export interface CompletionLogprobs {
 
 export interface ChatCompletionChoice {
   index: number
-  message: { role: 'assistant', content: string, refusal: null }
+  /** `content` is `null` if there are only calls. */
+  message: { role: 'assistant', content: string | null, refusal: null, tool_calls?: ChatCompletionToolCall[] }
   logprobs: ChatLogprobs | null
   finish_reason: FinishReason
 }
@@ -159,7 +192,16 @@ export interface ChatCompletionChunk {
 
 export interface ChatCompletionChunkChoice {
   index: number
-  delta: { role?: 'assistant', content?: string, refusal?: null }
+  delta: {
+    role?: 'assistant'
+    content?: string
+    refusal?: null
+    /** The first part of a call has its `id`, `type` and name. Later ones have more of the arguments. */
+    tool_calls?: (Partial<Omit<ChatCompletionToolCall, 'function'>> & {
+      index: number
+      function: Partial<ChatCompletionToolCall['function']>
+    })[]
+  }
   logprobs: ChatLogprobs | null
   finish_reason: FinishReason | null
 }

@@ -5,7 +5,7 @@ import { Generation } from '../generation.js'
 import type { Start } from '../generation.js'
 import { copies, firstSaid, without } from './said.js'
 import type {
-  AbortOptions, ChatDefaults, ChatOptions, GenerateOptions, Message, TurnOptions
+  AbortOptions, ChatDefaults, ChatOptions, GenerateOptions, Message, Token, ToolCall, TurnOptions
 } from '../types.js'
 
 /** The part of a model that a chat needs. */
@@ -31,7 +31,7 @@ export const DEFAULTS = Object.keys({
 } satisfies Record<keyof ChatDefaults, 0>)
 
 /** The saved form of a chat, as JSON, without its keys and values. */
-interface Note {
+export interface Note {
   /** The messages with which the chat was created. */
   before: readonly Message[]
   /** All messages. */
@@ -51,7 +51,7 @@ interface Turn {
    * Puts the whole answer into the conversation; undefined if there is none. `isStopped` says that
    * it was stopped. Returns whether the answer is kept.
    */
-  end: (answer: string | undefined, isStopped: boolean) => boolean
+  end: (answer: Message | undefined, isStopped: boolean) => boolean
 }
 
 /**
@@ -102,17 +102,17 @@ export class Chat {
   }
 
   /**
-   * Sends a message and generates the answer.
+   * Sends a message and generates the answer. An array is the results of the calls of tools with which
+   * the last answer has ended: messages of the role `tool`.
    *
    * When the answer ends, it becomes part of the conversation, with its `prefix`. If it was stopped,
    * the text so far becomes part of it. The reasoning does not, so the model does not see it again.
-   * If an answer failed, has no text or was stopped before its first, its message is forgotten.
+   * If an answer failed, has neither text nor calls, or was stopped before its first, its message is forgotten.
    *
    * Throws `bad-option` for a text that is no string; see `Chat` for other failures.
    */
-  send(text: string, options: TurnOptions = {}): Generation {
-    checkText('text', text)
-    return this.#ask({ role: 'user', content: text }, this.#said.length, options)
+  send(text: string | readonly Message[], options: TurnOptions = {}): Generation {
+    return this.#ask(asked(text), this.#said.length, options)
   }
 
   /**
@@ -125,21 +125,21 @@ export class Chat {
    */
   regenerate(options: TurnOptions = {}): Generation {
     const user = this.#said.at(this.#said.at(-1)?.role === 'assistant' ? -2 : -1)
-    if (user?.role !== 'user') throw badOption('regenerate', 'there is no message to answer again')
+    if (user?.role !== 'user' && user?.role !== 'tool') throw badOption('regenerate', 'there is no message to answer again')
     let old: Message | undefined
     return this.#turn(options, prefix => ({
       input: () => {
         if (!this.#said.includes(user)) throw badOption('regenerate', 'its message is forgotten')
         old = this.#answerTo(user)
-        return this.#until(user)
+        return this.#until([user])
       },
       begun: () => prefix,
-      end: (content, isStopped) => {
+      end: (answer, isStopped) => {
         const at = this.#said.indexOf(user)
         // The caller may have edited the old answer meanwhile.
-        if (!content || isStopped || at < 0 || this.#answerTo(user) !== old) return false
-        if (old) old.content = content
-        else this.#said.splice(at + 1, 0, { role: 'assistant', content })
+        if (!answer || isStopped || at < 0 || this.#answerTo(user) !== old) return false
+        if (old) replace(old, answer)
+        else this.#said.splice(at + 1, 0, answer)
         return true
       }
     }))
@@ -166,9 +166,9 @@ export class Chat {
     const old = Number.isInteger(index) ? this.#said[index] : undefined
     if (!old) throw badOption('index', `must be that of one of the ${this.#said.length} messages`)
     const { role } = old
-    if (role === 'user') return this.#ask({ role, content }, index, options)
+    if (role === 'user') return this.#ask([{ role, content }], index, options)
     if (role === 'system') this.#said[index] = { role, content }
-    else this.#cut(index, { role, content })
+    else this.#cut(index, { ...old, content })
     return
   }
 
@@ -197,9 +197,9 @@ export class Chat {
       },
       // A character of which only some tokens came is generated again.
       begun: () => answer.content.replace(/\uFFFD+$/, ''),
-      end: content => {
-        if (!content || !this.#said.includes(answer)) return false
-        answer.content = content
+      end: whole => {
+        if (!whole || !this.#said.includes(answer)) return false
+        replace(answer, whole)
         return true
       }
     }), true)
@@ -227,8 +227,7 @@ export class Chat {
    * The chat that a note describes.
    * @internal
    */
-  static restored(model: ChatModel, note: string): Chat {
-    const { before, said, dropped, overflow, defaults } = read(note)
+  static restored(model: ChatModel, { before, said, dropped, overflow, defaults }: Note): Chat {
     const chat = new Chat(model, before, overflow, defaults, said)
     chat.#dropped = dropped
     return chat
@@ -251,25 +250,25 @@ export class Chat {
     return chat
   }
 
-  /** Puts a message of the user in place of all messages from `index` on, and answers it. */
-  #ask(user: Message, index: number, options: TurnOptions): Generation {
+  /** Puts messages in place of all from `index` on, and answers them. */
+  #ask(asked: Message[], index: number, options: TurnOptions): Generation {
     const wasDropped = this.#dropped
     return this.#turn(options, prefix => {
-      const old = this.#answered(this.#cut(index, user))
-      this.#open.set(user, old)
+      const old = this.#answered(this.#cut(index, ...asked))
+      asked.forEach((message, n) => this.#open.set(message, n === 0 ? old : []))
       return {
-        input: () => this.#until(user),
+        input: () => this.#until(asked),
         begun: () => prefix,
-        end: content => {
-          this.#open.delete(user)
-          const at = this.#said.indexOf(user)
+        end: answer => {
+          asked.forEach(message => this.#open.delete(message))
+          const at = this.#said.indexOf(asked[0]!)
           // After a reset the message is in no conversation.
           if (at < 0) return false
-          if (content) {
-            this.#said.splice(at + 1, 0, { role: 'assistant', content })
+          if (answer) {
+            this.#said.splice(at + asked.length, 0, answer)
             return true
           }
-          this.#said.splice(at, 1, ...old)
+          this.#said.splice(at, asked.length, ...old)
           if (old.length) this.#dropped = wasDropped
           return false
         }
@@ -277,11 +276,11 @@ export class Chat {
     })
   }
 
-  /** Puts a message in place of all from `index` on. Returns these. */
-  #cut(index: number, message: Message): Message[] {
+  /** Puts messages in place of all from `index` on. Returns these. */
+  #cut(index: number, ...messages: Message[]): Message[] {
     // Messages that are left out may have room again.
     if (index < firstSaid(this.#said) + this.#dropped) this.#dropped = 0
-    return this.#said.splice(index, Infinity, message)
+    return this.#said.splice(index, Infinity, ...messages)
   }
 
   /**
@@ -315,19 +314,28 @@ export class Chat {
     return new Generation((onToken, stop) => {
       const answer = this.#last.then(async () => {
         let text = ''
+        const parts: Token[] = []
+        let toolCalls: ToolCall[] | undefined
         let hasFailed = true
         try {
           const stats = await run(token => {
             // Text that comes after the stop is not shown.
             if (!stop.aborted && token.channel === 'answer') text += token.text
+            if (token.call) parts.push(token)
             onToken(token)
           }, stop)
+          // A call that is cut off is no part of the conversation.
+          if (stats.finishReason === 'tool-calls') {
+            toolCalls = await (await fetched(() => import('../values.js'))).callsOf(parts)
+          }
           hasFailed = false
           return this.#overflow === 'slide' ? { ...stats, droppedMessages: dropped } : stats
         } finally {
           // A model may find that the beginning is the whole answer.
           const isNone = hasFailed || (stop.aborted && !text)
-          const isKept = turn.end(isNone ? undefined : turn.begun() + text, stop.aborted)
+          const content = isNone ? '' : turn.begun() + text
+          const answer: Message = { role: 'assistant', content, ...(toolCalls && { toolCalls }) }
+          const isKept = turn.end(content || toolCalls ? answer : undefined, stop.aborted)
           if (isKept) this.#dropped = dropped
         }
       })
@@ -340,9 +348,9 @@ export class Chat {
    * The conversation up to a question. Earlier questions without an answer have failed and are left
    * out. If a reset has removed the question, it comes after all others.
    */
-  #until(user: Message): Message[] {
-    const earlier = this.#said.indexOf(user)
-    return [...this.#answered(this.#said.slice(0, earlier < 0 ? undefined : earlier)), user]
+  #until(asked: Message[]): Message[] {
+    const earlier = this.#said.indexOf(asked[0]!)
+    return [...this.#answered(this.#said.slice(0, earlier < 0 ? undefined : earlier)), ...asked]
   }
 
   /** The answer to a message; undefined if there is none, or if the message is forgotten. */
@@ -358,17 +366,19 @@ export class Chat {
   }
 }
 
-/** Reads a note. It may be written by anyone, so everything in it is checked. */
-function read(note: string): Note {
-  try {
-    const { before, said, dropped, overflow, defaults } = JSON.parse(note) as Note
-    checkMessages(before)
-    checkMessages(said)
-    checkOptions(defaults, DEFAULTS)
-    const isCount = Number.isInteger(dropped) && dropped >= 0 && dropped <= said.length
-    if (isCount && (overflow === 'error' || overflow === 'slide')) {
-      return { before: copies(before), said, dropped, overflow, defaults }
-    }
-  } catch { /* It is no note. */ }
-  throw badOption('chat', 'is damaged')
+/** Puts an answer in place of another, which stays the same object. */
+function replace(old: Message, answer: Message): void {
+  delete old.toolCalls
+  Object.assign(old, answer)
+}
+
+/** What is sent: a text of the user, or results of tools. */
+function asked(sent: string | readonly Message[]): Message[] {
+  if (!Array.isArray(sent)) {
+    checkText('text', sent)
+    return [{ role: 'user', content: sent as string }]
+  }
+  checkMessages(sent)
+  if (sent.length && sent.every(({ role }) => role === 'tool')) return copies(sent)
+  throw badOption('text', 'must be results')
 }

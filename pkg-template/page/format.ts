@@ -1,17 +1,19 @@
-// Turns the option `responseFormat` into a form that can be posted to a worker.
+// Turns the options `responseFormat` and `tools` into a form that can be posted to a worker.
 import { badOption, checkChoice, checkText } from '../check.js'
 import { BitNetError } from '../error.js'
-import type { PortableOptions } from '../protocol/messages.js'
+import type { PortableOptions, PortableTool } from '../protocol/messages.js'
+import type { GenerateOptions } from '../types.js'
 
 type Format = NonNullable<PortableOptions['responseFormat']>
 
 const OPTION = 'responseFormat'
 
-/** The fields of each kind beside `type`. */
-const FIELDS: Record<Format['kind'], string | undefined> = {
+/** The kinds that a page can ask for, and the fields of each beside `type`. */
+type Kind = Exclude<Format['kind'], 'calls'>
+const FIELDS: Record<Kind, string | undefined> = {
   json_schema: 'schema', json_object: undefined, regex: 'pattern', lark: 'grammar'
 }
-const KINDS = Object.keys(FIELDS) as Format['kind'][]
+const KINDS = Object.keys(FIELDS) as Kind[]
 
 /** A schema that can say itself as JSON Schema: of the Standard Schema convention, or older ones of zod. */
 interface Convertible {
@@ -20,14 +22,35 @@ interface Convertible {
 }
 
 /** Throws `bad-option`. */
-export function portableFormat(format: unknown): Format {
-  try {
-    return read(format)
-  } catch (error) {
-    // The object of a caller may throw anything when it is read.
-    if (error instanceof BitNetError) throw error
-    throw badOption(OPTION, `cannot be read: ${reason(error)}`)
+export function portableOptions({ responseFormat, tools, ...rest }: GenerateOptions): PortableOptions {
+  if (responseFormat !== undefined && tools !== undefined) {
+    throw badOption(OPTION, 'cannot be given together with `tools`')
   }
+  const options: PortableOptions = rest
+  if (responseFormat !== undefined) options.responseFormat = readable(OPTION, () => read(responseFormat))
+  if (tools !== undefined) options.tools = readable('tools', () => portableTools(tools))
+  return options
+}
+
+/** The objects of a caller may throw anything when they are read. */
+function readable<T>(option: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof BitNetError) throw error
+    throw badOption(option, `cannot be read: ${reason(error)}`)
+  }
+}
+
+/** The crate checks all but the schemas. */
+function portableTools(tools: unknown): PortableTool[] {
+  if (!Array.isArray(tools)) throw badOption('tools', 'must be an array')
+  return tools.map((tool: unknown, n) => {
+    if (typeof tool !== 'object' || tool === null) throw badOption(`tools[${n}]`, 'must be an object')
+    const { parameters, ...rest } = tool as PortableTool
+    if (parameters === undefined) return rest
+    return { ...rest, parameters: schema(parameters, `tools[${n}].parameters`).text }
+  })
 }
 
 function read(format: unknown): Format {
@@ -36,7 +59,7 @@ function read(format: unknown): Format {
   if (isConvertible(format)) return schema(format, OPTION)
   const { type, ...rest } = format as Record<string, unknown>
   checkChoice(`${OPTION}.type`, type, KINDS)
-  const kind = type as Format['kind']
+  const kind = type as Kind
   const field = FIELDS[kind]
   for (const name of Object.keys(rest)) {
     if (name !== field) throw badOption(`${OPTION}.${name}`, 'there is no such option')

@@ -24,7 +24,7 @@ import { portable } from '../protocol/source.js'
 import { version } from '../version.js'
 import type {
   AbortOptions, Availability, ChatOptions, DecideOptions, Decision, Decisions, DecisionStats, DeviceLoss, GenerateOptions, Input, LoadOptions, Message, ModelInfo,
-  Profile, ProfileOptions, Progress, Question, Source, SummarizeOptions, TokenizeOptions
+  Profile, ProfileOptions, Progress, Question, RunToolsOptions, Source, SummarizeOptions, TokenizeOptions, ToolRun
 } from '../types.js'
 
 /**
@@ -203,6 +203,16 @@ export class BitNet {
   }
 
   /**
+   * Lets the model call tools, runs them, and gives it their results, until it answers without a call.
+   *
+   * Rejects with `bad-option` for wrong options, `incomplete` if a call is cut off, with what `onError`
+   * throws, with the reason of `signal`, and as `generate` does.
+   */
+  async runTools(options: RunToolsOptions): Promise<ToolRun> {
+    return (await fetched(() => import('./tools.js'))).runTools(this, options)
+  }
+
+  /**
    * Computes the beginning of conversations in advance, such as a long system prompt. The next call
    * that begins with `messages` computes only its new tokens, as long as the KV cache keeps them.
    * With `deterministic` it also computes the end of `messages` again, up to 127 tokens.
@@ -247,7 +257,8 @@ export class BitNet {
     if (!(saved instanceof Blob)) throw badOption('chat', 'must be a Blob')
     const signal = signalOf(options)
     const note = await this.#queue(() => this.#transport.call('restoreChat', [saved]), signal)
-    return Chat.restored(this.#chatModel(), note)
+    const { readNote } = await fetched(() => import('./note.js'))
+    return Chat.restored(this.#chatModel(), readNote(note))
   }
 
   /**
@@ -345,11 +356,9 @@ export class BitNet {
 
   #run(input: () => Input | Promise<Input>, options: GenerateOptions): Start {
     return (onItem, signal) => this.#share(async () => {
-      const { responseFormat, ...rest } = options
-      const portable: PortableOptions = rest
-      if (responseFormat !== undefined) {
-        const { portableFormat } = await fetched(() => import('./format.js'))
-        portable.responseFormat = portableFormat(responseFormat)
+      let portable = options as PortableOptions
+      if (options.responseFormat !== undefined || options.tools !== undefined) {
+        portable = (await fetched(() => import('./format.js'))).portableOptions(options)
       }
       return this.#transport.call('generate', [await input(), portable], { onItem, signal })
     })

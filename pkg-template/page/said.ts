@@ -13,6 +13,7 @@ export function without(messages: readonly Message[], dropped: number): Message[
   return [...messages.slice(0, first), ...messages.slice(first + dropped)]
 }
 
-/** Copies of messages, with only what belongs to them. */
+/** Copies of messages, with only what belongs to them, as JSON has it. */
 export const copies = (messages: readonly Message[]): Message[] =>
-  messages.map(({ role, content }) => ({ role, content }))
+  JSON.parse(JSON.stringify(messages.map(({ role, content, toolCalls, toolCallId }) =>
+    ({ role, content, toolCalls, toolCallId }))))

@@ -6,6 +6,7 @@ import type {
 } from './messages.js'
 import type { DeviceLoss, ModelInfo, Progress, Source, Token } from '../types.js'
 import { WasmModel } from '../tritloom.js'
+import type { CallPart } from '../tritloom.js'
 import { formatsOf } from '../crate/formats.js'
 import { ready, watch } from '../crate/wasm.js'
 
@@ -94,15 +95,27 @@ const isRequest = (source: PortableSource): source is { request: PortableRequest
 /** The fields that the option `logprobs` adds to a token. */
 type Logprobs = Pick<Token, 'logprob' | 'bytes' | 'top'>
 
+/** What a text of the crate belongs to: the answer if true, the reasoning if false, or a call. */
+const meaningOf = (meaning: boolean | CallPart): Pick<Token, 'channel' | 'call'> => {
+  if (typeof meaning === 'boolean') return { channel: meaning ? 'answer' : 'reasoning' }
+  const { index, name, ends } = meaning
+  const id = () => `call_${crypto.randomUUID().replaceAll('-', '').slice(8)}`
+  return { channel: 'call', call: { index, ...(name && { id: id(), name }), ...(ends && { ends }) } }
+}
+
 const implementations: { [M in ModelMethod]: Implementation<M> } = {
   generate: async (model, [input, { responseFormat, ...options }], { onItem, signal }) => {
-    const onToken = (id: number | undefined, text: string, isAnswer: boolean, logprobs?: Logprobs) => {
-      const channel = isAnswer ? 'answer' : 'reasoning'
-      onItem?.(id === undefined ? { text, channel } : { id, text, channel, ...logprobs })
+    const onToken = (
+      id: number | undefined, text: string, meaning: boolean | CallPart, logprobs?: Logprobs
+    ) => {
+      const said = { text, ...meaningOf(meaning) }
+      onItem?.(id === undefined ? said : { id, ...said, ...logprobs })
     }
+    const calls = options.tools && model.callFormat(options)
+    const format = calls === undefined ? responseFormat : { kind: 'calls' as const, text: calls }
     // Without a format, a call that was aborted meanwhile ends before it begins.
-    const formats = responseFormat && await unlessAborted(formatsOf(model), signal)
-    const held = formats && formats.hold(responseFormat)
+    const formats = format && await unlessAborted(formatsOf(model), signal)
+    const held = formats && formats.hold(format)
     try {
       return await model.generate(input, options, onToken, signal, held?.grammar)
     } finally {

@@ -7,18 +7,22 @@ import type { Format } from '../crate/formats.js'
 import { BitNetError } from '../error.js'
 import type {
   DecideOptions, Decisions, DeviceLoss, ErrorCode, GenerateOptions, Input, LoadOptions, Message, ModelInfo, Profile,
-  ProfileOptions, Progress, Source, Stats, Token
+  ProfileOptions, Progress, Source, Stats, Token, Tool
 } from '../types.js'
 
 /** Raise this with every change to the messages: a page must not talk to an older worker. */
-export const VERSION = 11
+export const VERSION = 12
 
 /** Options that the page handles itself; the model never sees them. */
 type PageOptions = 'signal' | 'onProgress' | 'worker'
 
 /** The options of `generate` in a form that can be posted to a worker. */
 export type PortableOptions =
-  Omit<GenerateOptions, PageOptions | 'responseFormat'> & { responseFormat?: Format | undefined }
+  Omit<GenerateOptions, PageOptions | 'responseFormat' | 'tools'> &
+  { responseFormat?: Format | undefined, tools?: PortableTool[] | undefined }
+
+/** A tool with its schema as text. */
+export type PortableTool = Omit<Tool, 'parameters'> & { parameters?: string }
 
 /** Every call: its arguments, the items that it yields while it runs, and its result. */
 export interface Methods {

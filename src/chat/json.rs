@@ -104,24 +104,29 @@ impl Writer<'_, '_, '_> {
 
     fn string(&mut self, string: &str) -> Result<(), Error> {
         self.state.consume_fuel((string.len() / 16) as u64)?;
-        self.text.push('"');
-        for c in string.chars() {
-            match c {
-                '"' => self.text += "\\\"",
-                '\\' => self.text += "\\\\",
-                '\n' => self.text += "\\n",
-                '\r' => self.text += "\\r",
-                '\t' => self.text += "\\t",
-                '\u{8}' => self.text += "\\b",
-                '\u{c}' => self.text += "\\f",
-                c if c < ' ' => {
-                    // Writing to a string cannot fail.
-                    let _ = write!(self.text, "\\u{:04x}", u32::from(c));
-                }
-                c => self.text.push(c),
-            }
-        }
-        self.text.push('"');
+        write_text(string, &mut self.text);
         Ok(())
     }
+}
+
+/// Writes a string with its quotes.
+pub(super) fn write_text(string: &str, text: &mut String) {
+    text.push('"');
+    for c in string.chars() {
+        match c {
+            '"' => *text += "\\\"",
+            '\\' => *text += "\\\\",
+            '\n' => *text += "\\n",
+            '\r' => *text += "\\r",
+            '\t' => *text += "\\t",
+            '\u{8}' => *text += "\\b",
+            '\u{c}' => *text += "\\f",
+            c if c < ' ' => {
+                // Writing to a string cannot fail.
+                let _ = write!(text, "\\u{:04x}", u32::from(c));
+            }
+            c => text.push(c),
+        }
+    }
+    text.push('"');
 }

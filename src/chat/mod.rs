@@ -20,6 +20,7 @@ mod record;
 mod render;
 mod template;
 mod tokens;
+mod tools;
 
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +29,7 @@ pub use minijinja::Value;
 pub use origin::Marked;
 pub use render::Inputs;
 pub use template::{Prompt, Template, TemplateChoice, no_template};
+pub use tools::{CallEvent, CallFormat, CallReader, Tool, ToolCall, ToolChoice, Tools};
 
 /// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +41,8 @@ pub enum Role {
     User,
     /// The model, which answers.
     Assistant,
+    /// A tool that the model has called. Its message is the result.
+    Tool,
 }
 
 /// One message of a conversation.
@@ -48,15 +52,29 @@ pub struct Message {
     pub role: Role,
     /// The text of the message.
     pub content: String,
+    /// The calls of tools behind the text of an assistant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ToolCall>,
+    /// The id of the call whose result a tool's message is; `None`: of the next one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
+}
+
+impl Message {
+    /// A message without calls.
+    pub fn new(role: Role, content: impl Into<String>) -> Self {
+        Self { role, content: content.into(), calls: Vec::new(), call: None }
+    }
 }
 
 impl Role {
-    /// The name that templates know: `system`, `user` or `assistant`.
+    /// The name that templates know: `system`, `user`, `assistant` or `tool`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::System => "system",
             Self::User => "user",
             Self::Assistant => "assistant",
+            Self::Tool => "tool",
         }
     }
 }

@@ -3,15 +3,13 @@
 use std::borrow::Cow;
 use std::str::FromStr;
 
-use minijinja::value::Value;
-
 use super::channels::{Channel, Channels};
 use super::frames::{self, Frame};
 use super::guard::guarded;
 use super::literals;
 use super::origin::{Marked, mark};
-use super::record::record;
 use super::render::{Budget, Inputs, check};
+use super::tools::{self, CallFormat, Tools};
 use super::{Message, Role};
 use crate::error::{Error, Result};
 use crate::gguf::Metadata;
@@ -54,6 +52,8 @@ pub struct Template {
     frame: Option<&'static Frame>,
     /// Whether it reads `enable_thinking`.
     thinking: bool,
+    /// How the model writes calls of tools.
+    calls: &'static CallFormat,
     bos: Option<String>,
     eos: Option<String>,
 }
@@ -115,8 +115,9 @@ impl Template {
             literals::tags(&source).iter().any(|tag| source[tag.code.clone()].contains(name))
         };
         let thinking = reads("enable_thinking");
-        let named = |name: &str| token_text(metadata, name);
-        Ok(Some(Self { source, name, frame, thinking, bos: named("bos")?, eos: named("eos")? }))
+        let calls = CallFormat::of(&source, reads("tools"));
+        let (bos, eos) = (token_text(metadata, "bos")?, token_text(metadata, "eos")?);
+        Ok(Some(Self { source, name, frame, thinking, calls, bos, eos }))
     }
 
     /// Where it comes from: `file`, `builtin: NAME` or `given`.
@@ -134,15 +135,27 @@ impl Template {
         self.thinking
     }
 
-    /// The inputs of a conversation that is to be continued.
-    pub fn inputs(&self, messages: &[Message], thinking: Option<bool>) -> Inputs {
+    /// The format in which the model writes calls of tools.
+    pub fn calls(&self) -> &'static CallFormat {
+        self.calls
+    }
+
+    /// The inputs of a conversation that is to be continued, and of the tools that the model may
+    /// call.
+    pub fn inputs(
+        &self,
+        messages: &[Message],
+        tools: Option<&Tools>,
+        thinking: Option<bool>,
+    ) -> Inputs {
+        let (messages, tools) = tools::messages(self.calls, messages, tools);
         Inputs {
-            messages: messages.iter().map(|one| turn(one.role, &one.content)).collect(),
+            messages,
+            tools,
             thinking,
             add_generation_prompt: true,
             bos: self.bos.clone(),
             eos: self.eos.clone(),
-            ..Inputs::default()
         }
     }
 
@@ -153,19 +166,31 @@ impl Template {
         mark(&self.source, inputs, &mut Budget::new(inputs))
     }
 
-    /// The prompt for the answer to the last of `messages`. `thinking` says whether the model is to
-    /// reason first, if the template has a switch for that.
-    ///
-    /// Errors: those of [`Template::render`]; `bad-option` (`prompt`) if there is nothing to
-    /// answer, (`thinking`) if the template has no such switch; `unsupported-model` if the
-    /// vocabulary lacks a special token that the built-in template needs.
+    /// [`Template::prompt_with`] without tools.
     pub fn prompt(
         &self,
         tokenizer: &Tokenizer,
         messages: &[Message],
         thinking: Option<bool>,
     ) -> Result<Prompt> {
-        let inputs = self.inputs(messages, thinking);
+        self.prompt_with(tokenizer, messages, None, thinking)
+    }
+
+    /// The prompt for the answer to the last of `messages`, in which the model may call `tools`.
+    /// `thinking` says whether it is to reason first, if the template has a switch for that.
+    ///
+    /// Errors: those of [`Template::render`]; `bad-option` (`prompt`) if there is nothing to
+    /// answer, (`thinking`) if the template has no such switch, and with the message if there is no
+    /// call to a result; `unsupported-model` if the vocabulary lacks a special token that the
+    /// built-in template needs.
+    pub fn prompt_with(
+        &self,
+        tokenizer: &Tokenizer,
+        messages: &[Message],
+        tools: Option<&Tools>,
+        thinking: Option<bool>,
+    ) -> Result<Prompt> {
+        let inputs = self.inputs(messages, tools, thinking);
         let mut budget = Budget::new(&inputs);
         let prompt = self.unchecked(tokenizer, messages, &inputs, &mut budget)?;
         let begins_reasoning = prompt.begins == Some(Channel::Reasoning);
@@ -200,7 +225,7 @@ impl Template {
             return bad("thinking", "an answer that is begun has no reasoning before it");
         }
         let thinking = self.thinking.then_some(false);
-        let inputs = self.inputs(messages, thinking);
+        let inputs = self.inputs(messages, None, thinking);
         let mut budget = Budget::new(&inputs);
         let mut prompt = self.unchecked(tokenizer, messages, &inputs, &mut budget)?;
         let text = prompt.marked.text();
@@ -232,7 +257,7 @@ impl Template {
         if unanswered.map_or(true, |unanswered| unanswered != prompt) {
             return Some(String::new());
         }
-        inputs.messages.push(turn(Role::Assistant, begun));
+        inputs.messages.push(tools::said(Role::Assistant, begun));
         let answered = budget.render(&self.source, &inputs).ok()?;
         let rest = answered.strip_prefix(prompt)?;
         if rest.starts_with(begun) {
@@ -254,10 +279,11 @@ impl Template {
         let empty = |why: &str| Err(Error::BadOption { name: "prompt".into(), why: why.into() });
         match messages.last() {
             None => return empty("the conversation is empty"),
-            Some(last) if last.content.trim().is_empty() => {
+            // A tool may give nothing back.
+            Some(last) if last.role != Role::Tool && last.content.trim().is_empty() => {
                 return empty("there is nothing to answer");
             }
-            Some(_) => {}
+            Some(_) => tools::check(messages)?,
         }
         if let Some(frame) = self.frame {
             let lacks = |what: &str| {
@@ -330,9 +356,8 @@ impl Template {
     /// The token that ends an answer: the one that the template writes after it, else the
     /// end-of-text token.
     pub fn end(&self, tokenizer: &Tokenizer) -> Option<u32> {
-        let said = |role| Message { role, content: "a".into() };
-        let messages = [said(Role::User), said(Role::Assistant)];
-        let inputs = Inputs { add_generation_prompt: false, ..self.inputs(&messages, None) };
+        let messages = [Role::User, Role::Assistant].map(|role| Message::new(role, "a"));
+        let inputs = Inputs { add_generation_prompt: false, ..self.inputs(&messages, None, None) };
         let written = self.render(&inputs).ok().and_then(|marked| {
             let parts: Vec<Part<'_>> = marked.parts(0).map(part).collect();
             let ids = tokenizer.encode_parts(&parts).ok()?;
@@ -360,11 +385,6 @@ impl Template {
         let parts: Vec<Part<'_>> = prompt.marked.parts(start).map(part).collect();
         tokenizer.encode_parts_after(before, &parts)
     }
-}
-
-/// A message as templates read it.
-fn turn(role: Role, content: &str) -> Value {
-    record([("role", role.as_str().into()), ("content", content.into())])
 }
 
 /// A part of a prompt for the tokenizer. Only what the template wrote may have special tokens.

@@ -13,6 +13,15 @@ pub enum Error {
         /// The reason.
         why: String,
     },
+    /// The parameters of a tool ask for something that is not supported, or that no value is.
+    Tool {
+        /// The index of the tool.
+        index: u64,
+        /// The JSON pointer within the schema of its parameters; empty for the whole.
+        pointer: String,
+        /// The reason.
+        why: String,
+    },
     /// A regular expression is wrong or not supported.
     Regex(String),
     /// A Lark grammar is wrong or not supported.
@@ -32,9 +41,11 @@ impl Error {
     /// `bad-option`.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Schema { .. } | Self::Regex(_) | Self::Lark(_) | Self::TooComplex(_) => {
-                "bad-option"
-            }
+            Self::Schema { .. }
+            | Self::Tool { .. }
+            | Self::Regex(_)
+            | Self::Lark(_)
+            | Self::TooComplex(_) => "bad-option",
             Self::Vocabulary(_) => "unsupported-model",
             Self::Token(_) | Self::Internal(_) => "internal",
         }
@@ -43,7 +54,7 @@ impl Error {
     /// The JSON pointer of the part of the schema that is at fault.
     pub fn pointer(&self) -> Option<&str> {
         match self {
-            Self::Schema { pointer, .. } => Some(pointer),
+            Self::Schema { pointer, .. } | Self::Tool { pointer, .. } => Some(pointer),
             _ => None,
         }
     }
@@ -54,6 +65,12 @@ impl fmt::Display for Error {
         match self {
             Self::Schema { pointer, why } if pointer.is_empty() => write!(f, "the schema {why}"),
             Self::Schema { pointer, why } => write!(f, "`{pointer}` of the schema {why}"),
+            Self::Tool { index, pointer, why } if pointer.is_empty() => {
+                write!(f, "the parameters of tools[{index}]: the schema {why}")
+            }
+            Self::Tool { index, pointer, why } => {
+                write!(f, "the parameters of tools[{index}]: `{pointer}` of the schema {why}")
+            }
             Self::Regex(why) => write!(f, "the regular expression {why}"),
             Self::Lark(why) => write!(f, "the grammar {why}"),
             Self::TooComplex(why) => write!(f, "the grammar is too complex: {why}"),

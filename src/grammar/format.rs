@@ -1,7 +1,9 @@
 //! The formats that an answer may have.
 
+use llguidance::ParserFactory;
 use llguidance::api::TopLevelGrammar;
 
+use crate::calls::Calls;
 use crate::error::Error;
 use crate::pattern::translated;
 use crate::schema::{Checked, any_object, checked};
@@ -25,6 +27,15 @@ pub enum Format {
     Regex(String),
     /// A text of this grammar, in llguidance's variant of Lark.
     Lark(String),
+    /// Calls of tools, as a JSON object with these fields describes them:
+    ///
+    /// - `begin`, `open`, `close`, `end`: a call is `begin`, `open`, `{"name": "…", "arguments":
+    ///   …}`, `close` and `end`. `begin` and `end` are special tokens if the vocabulary has them.
+    /// - `tools`: objects with the `name` of a tool, the JSON schema of its `parameters`, and its
+    ///   `index` for errors.
+    /// - `begun`: whether the first `begin` is there already.
+    /// - `many`: whether further calls may follow, each after `between`.
+    Calls(String),
 }
 
 /// A format that has been checked.
@@ -35,18 +46,24 @@ pub(crate) struct Readable {
 
 enum Kind {
     Schema(Checked),
+    Calls(Calls),
     Regex,
     Lark,
     JsonObject,
 }
 
 impl Format {
-    pub(crate) fn readable(&self) -> Result<Readable, Error> {
+    /// Checks a format for a vocabulary whose special tokens are those of `is_special`.
+    pub(crate) fn readable(&self, is_special: impl Fn(&str) -> bool) -> Result<Readable, Error> {
         Ok(match self {
             Self::JsonSchema(schema) => {
                 let checked = checked(schema)?;
                 let grammar = TopLevelGrammar::from_json_schema(checked.plain.clone());
                 Readable { grammar, kind: Kind::Schema(checked) }
+            }
+            Self::Calls(text) => {
+                let calls = Calls::read(text)?;
+                Readable { grammar: calls.grammar(is_special), kind: Kind::Calls(calls) }
             }
             Self::JsonObject => Readable {
                 grammar: TopLevelGrammar::from_json_schema(any_object()),
@@ -58,7 +75,10 @@ impl Format {
             }
             Self::Lark(grammar) => {
                 check_lark(grammar).map_err(Error::Lark)?;
-                let grammar = TopLevelGrammar::from_lark(grammar.clone());
+                // A grammar such as `/y+/ /y+/` forces one letter for ever, and llguidance would look
+                // for its end.
+                let unforced = format!("{grammar}\n%llguidance {{\"no_forcing\": true}}\n");
+                let grammar = TopLevelGrammar::from_lark(unforced);
                 Readable { grammar, kind: Kind::Lark }
             }
         })
@@ -66,11 +86,12 @@ impl Format {
 }
 
 impl Readable {
-    /// The error when llguidance has `said` this of the grammar.
-    pub(crate) fn blamed(&self, said: &str) -> Error {
+    /// The error when llguidance has `said` this of the grammar. `factory` has made it.
+    pub(crate) fn blamed(&self, factory: &ParserFactory, said: &str) -> Error {
         let short: String = said.trim_end_matches("\n<non-verbose/>").chars().take(300).collect();
         match &self.kind {
             Kind::Schema(checked) => checked.blamed(said),
+            Kind::Calls(calls) => calls.blamed(factory, said),
             Kind::Regex => Error::Regex(format!("is not supported: {short}")),
             Kind::Lark => Error::Lark(format!("is wrong: {short}")),
             Kind::JsonObject => Error::Internal(short),

@@ -30,13 +30,13 @@ pub struct Grammar {
 impl Grammar {
     /// The grammar of a format.
     ///
-    /// Errors: [`Error::Schema`], [`Error::Regex`], [`Error::Lark`].
+    /// Errors: [`Error::Schema`], [`Error::Tool`], [`Error::Regex`], [`Error::Lark`].
     pub fn new(vocabulary: &Rc<Vocabulary>, format: &Format) -> Result<Self, Error> {
-        let readable = format.readable()?;
+        let readable = format.readable(|name| vocabulary.is_special(name))?;
         let parser = vocabulary.factory.create_parser(readable.grammar.clone());
         let fresh = Inner::new(parser);
         match fresh.get_error() {
-            Some(said) => Err(readable.blamed(&said)),
+            Some(said) => Err(readable.blamed(&vocabulary.factory, &said)),
             None => Ok(Self { vocabulary: vocabulary.clone(), fresh }),
         }
     }

@@ -7,6 +7,7 @@
 //! It knows nothing of models, so it is a crate of its own: natively the command line depends on it,
 //! and pages get it as a module of its own, when they need one.
 
+mod calls;
 mod error;
 mod format;
 mod grammar;

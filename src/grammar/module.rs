@@ -100,7 +100,8 @@ fn tokens(text: &str) -> Vec<u32> {
 }
 
 /// The number of a grammar for the format whose text is the input. Its kind is 0 for a JSON schema, 1
-/// for any JSON object, 2 for a regular expression and 3 for a grammar of Lark.
+/// for any JSON object, 2 for a regular expression, 3 for a grammar of Lark and 4 for calls of
+/// tools.
 #[unsafe(no_mangle)]
 extern "C" fn grammar(kind: u32) -> i32 {
     with(|state| {
@@ -109,7 +110,8 @@ extern "C" fn grammar(kind: u32) -> i32 {
             0 => Format::JsonSchema(text),
             1 => Format::JsonObject,
             2 => Format::Regex(text),
-            _ => Format::Lark(text),
+            3 => Format::Lark(text),
+            _ => Format::Calls(text),
         };
         let Some(vocabulary) = &state.vocabulary else {
             return state.failed(&Error::Internal("no vocabulary".into()));

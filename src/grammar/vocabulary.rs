@@ -107,6 +107,11 @@ impl Vocabulary {
         id as usize >= self.n_tokens || tokens.token(id).is_empty()
     }
 
+    /// Whether a special token has this name.
+    pub(crate) fn is_special(&self, name: &str) -> bool {
+        self.factory.tok_env().tok_trie().get_special_token(name).is_some()
+    }
+
     /// How many words of 32 bits a mask has.
     pub fn n_words(&self) -> usize {
         self.n_tokens.div_ceil(32)

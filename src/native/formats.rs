@@ -5,6 +5,7 @@ use std::rc::Rc;
 use tritloom_grammar as grammar;
 use tritloom_grammar::{Grammar, Matcher, Vocabulary};
 
+use crate::chat::{CallFormat, ToolChoice, Tools};
 use crate::error::{Error, Result};
 use crate::sampling::Mask;
 use crate::session::{Constraint, Constraints, Follow};
@@ -14,6 +15,7 @@ pub use tritloom_grammar::Format;
 
 /// Makes the constraints of answers of one model.
 pub struct Formats {
+    tokenizer: Rc<Tokenizer>,
     vocabulary: Rc<Vocabulary>,
     n_vocab: usize,
 }
@@ -29,7 +31,7 @@ impl Formats {
         let encode = move |text: &str| encoder.encode_within(text).unwrap_or_default();
         let vocabulary = Vocabulary::unpacked(&tokenizer.packed(), encode)
             .map_err(|error| converted("format", &error))?;
-        Ok(Self { vocabulary: Rc::new(vocabulary), n_vocab })
+        Ok(Self { tokenizer: Rc::clone(tokenizer), vocabulary: Rc::new(vocabulary), n_vocab })
     }
 
     /// Prepares a format. `name` is the option that gave it.
@@ -39,6 +41,25 @@ impl Formats {
         let grammar = Grammar::new(&self.vocabulary, format);
         let grammar = grammar.map_err(|error| converted(name, &error))?;
         Ok(Formatted { name: name.into(), n_vocab: self.n_vocab, grammar: Rc::new(grammar) })
+    }
+
+    /// The constraints of answers that may call `tools`, or have to as `choice` says. `parallel`
+    /// says whether several calls may follow one another.
+    ///
+    /// Errors: `bad-option` (`tools`, `toolChoice`).
+    pub fn calls(
+        &self,
+        format: &'static CallFormat,
+        tools: &Tools,
+        choice: &ToolChoice,
+        parallel: bool,
+    ) -> Result<Constraints> {
+        let text = tools.grammar(format, choice, parallel)?;
+        let held = self.format("tools", &Format::Calls(text))?.constraints();
+        Ok(match choice {
+            ToolChoice::Auto => Constraints::once_called(&self.tokenizer, format, held),
+            _ => held,
+        })
     }
 }
 

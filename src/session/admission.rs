@@ -66,6 +66,8 @@ impl Session {
             output: Output::new(&tokenizer, &ids, Channels::answer(), &options.stop),
             constraint,
             mask: None,
+            masked: false,
+            is_free: false,
             stats: Stats { prompt_tokens: ids.len(), batch: 1, ..Stats::default() },
             started: Instant::now(),
             first: None,
@@ -76,6 +78,7 @@ impl Session {
             counted: false,
             drafter: None,
             in_flight: 0,
+            inserted: Vec::new(),
             options,
             on_token,
             caller,
@@ -105,7 +108,8 @@ impl Session {
             return Ok(());
         };
         let sequence = self.caches.running(id)?;
-        let is_constrained = generation.constraint.is_some();
+        let constraints = generation.options.constraints.as_ref();
+        let is_constrained = constraints.is_some_and(|constraints| !constraints.is_free_at_first());
         // The model would begin its reasoning itself, but the constraint forbids that.
         let begins = asked.as_ref().map(Conversation::begins);
         let thinks = is_constrained && self.info.thinking && begins == Some(None);
@@ -118,20 +122,23 @@ impl Session {
             }
             Some(conversation) => conversation.channels(),
         };
+        let calls = asked.as_ref().and_then(Conversation::calls);
         sequence.conversation = asked;
         generation.output = Output::new(&tokenizer, &ids, channels, &generation.options.stop);
+        generation.output.read_calls(&tokenizer, calls);
         generation.sequence = id;
         generation.reused = sequence.filled;
         generation.from = sequence.filled;
         generation.stats.reused_tokens = sequence.filled;
-        self.engine.use_slot(slot);
-        self.engine.set_choosing(&generation.options.choosing());
-        self.engine.compile_choosing().await;
         let n_vocab = self.info.vocab_size;
         let next = match open {
             Some(open) => generation.reason(&tokenizer, n_vocab, open),
             None => generation.follow(&tokenizer, n_vocab, None),
         };
+        generation.masked = generation.mask.is_some();
+        self.engine.use_slot(slot);
+        self.engine.set_choosing(&generation.options.choosing(generation.masked));
+        self.engine.compile_choosing().await;
         running.all.push(generation);
         self.go_on(running, running.all.len() - 1, next).await?;
         Ok(())
@@ -142,15 +149,19 @@ impl Session {
         call.options.check(self.info.vocab_size)?;
         let ids = match &call.prompt {
             Prompt::Ids(ids) => ids.clone(),
-            Prompt::Chat { messages, begun: None, thinking } => {
-                self.chat_prompt(messages, *thinking)?
+            Prompt::Chat { messages, begun: None, thinking, tools } => {
+                self.tools_prompt(messages, tools.as_ref(), *thinking)?
+            }
+            Prompt::Chat { begun: Some(_), tools: Some(_), .. } => {
+                let why = "an answer that is begun cannot call tools".into();
+                return Err(Error::BadOption { name: "tools".into(), why });
             }
             // The constraint would hold for the rest alone, and not for the answer.
             Prompt::Chat { begun: Some(_), .. } if call.options.constraints.is_some() => {
                 let why = "an answer that is begun cannot be held to a format".into();
                 return Err(Error::BadOption { name: "responseFormat".into(), why });
             }
-            Prompt::Chat { messages, begun: Some(begun), thinking } => {
+            Prompt::Chat { messages, begun: Some(begun), thinking, .. } => {
                 self.begun_prompt(messages, begun, *thinking)?
             }
         };

@@ -14,7 +14,7 @@ use web_time::Instant;
 use super::generate::GenerateOptions;
 use super::output::Token;
 use super::stats::{FinishReason, Stats};
-use crate::chat::Message;
+use crate::chat::{Message, Tools};
 use crate::error::{Error, Result};
 
 /// The input of a generation.
@@ -32,6 +32,8 @@ pub enum Prompt {
         begun: Option<String>,
         /// Whether the model is to reason first; with `None`, its template decides.
         thinking: Option<bool>,
+        /// The tools that the model may call. The options have to hold the calls to their format.
+        tools: Option<Rc<Tools>>,
     },
 }
 

@@ -9,7 +9,7 @@ use crate::sampling::Mask;
 /// The tokens that may follow.
 #[derive(Clone, Debug)]
 pub enum Follow {
-    /// Any token.
+    /// Any token. Steps run ahead without a mask.
     Any,
     /// One of these tokens. A stop token among them ends the answer.
     OneOf(Mask),
@@ -35,16 +35,30 @@ pub trait Constraint {
 
 /// Begins a [`Constraint`] for each answer.
 #[derive(Clone)]
-pub struct Constraints(Rc<dyn Fn() -> Result<Box<dyn Constraint>>>);
+pub struct Constraints {
+    begin: Rc<dyn Fn() -> Result<Box<dyn Constraint>>>,
+    /// Whether an answer begins as one without a constraint does, with reasoning if the model
+    /// likes.
+    is_free_at_first: bool,
+}
 
 impl Constraints {
-    /// `begin` makes a constraint at the beginning of each answer.
+    /// `begin` makes a constraint at the beginning of each answer. The first token may be for it.
     pub fn new(begin: impl Fn() -> Result<Box<dyn Constraint>> + 'static) -> Self {
-        Self(Rc::new(begin))
+        Self { begin: Rc::new(begin), is_free_at_first: false }
+    }
+
+    /// Like [`Constraints::new`], for constraints that allow any token at first.
+    pub fn free_at_first(begin: impl Fn() -> Result<Box<dyn Constraint>> + 'static) -> Self {
+        Self { is_free_at_first: true, ..Self::new(begin) }
     }
 
     pub(super) fn begin(&self) -> Result<Box<dyn Constraint>> {
-        (self.0)()
+        (self.begin)()
+    }
+
+    pub(super) fn is_free_at_first(&self) -> bool {
+        self.is_free_at_first
     }
 }
 

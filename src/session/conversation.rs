@@ -1,15 +1,41 @@
 //! The prompt of a conversation, in which earlier answers keep their tokens.
 
+use std::rc::Rc;
+
 use super::output::Output;
-use crate::chat::{Channel, Channels, Message, Prompt, Role, Template};
+use crate::chat::{
+    CallFormat, CallReader, Channel, Channels, Message, Prompt, Role, Template, Tools,
+};
 use crate::compute::Choice;
 use crate::error::Result;
 use crate::tokenizer::{Part, Special, TextStream, Tokenizer};
+
+/// What is asked of a model.
+#[derive(Clone, Copy)]
+pub(super) struct Asking<'a> {
+    pub(super) messages: &'a [Message],
+    /// The text with which the answer begins.
+    pub(super) begun: Option<&'a str>,
+    /// The tools that it may call.
+    pub(super) tools: Option<&'a Rc<Tools>>,
+    /// Whether it is to reason first; with `None`, its template decides.
+    pub(super) thinking: Option<bool>,
+}
+
+impl<'a> Asking<'a> {
+    /// The answer to `messages`.
+    pub(super) fn of(messages: &'a [Message]) -> Self {
+        Self { messages, begun: None, tools: None, thinking: None }
+    }
+}
 
 /// A conversation and its prompt.
 #[derive(Clone)]
 pub(super) struct Conversation {
     messages: Vec<Message>,
+    /// How the model writes calls, and the tools that it may call.
+    format: &'static CallFormat,
+    tools: Option<Rc<Tools>>,
     /// The text with which the answer begins, if the prompt has that too.
     begun: Option<String>,
     /// The prompt as text.
@@ -30,7 +56,7 @@ pub(super) struct PastAnswer {
 }
 
 impl Conversation {
-    /// The prompt of `messages`, and of the beginning of the answer to them if that is `begun`. If
+    /// The prompt of what is asked, and of the beginning of the answer to it if there is one. If
     /// it continues the conversation `before`, whose prompt and answer are `tokens`, its answers
     /// keep the tokens in which they were generated. If an answer were encoded again, it might get
     /// other tokens, and everything after it would be computed again.
@@ -41,13 +67,14 @@ impl Conversation {
     pub(super) fn new(
         tokenizer: &Tokenizer,
         template: &Template,
-        messages: &[Message],
-        begun: Option<&str>,
-        thinking: Option<bool>,
+        Asking { messages, begun, tools, thinking }: Asking<'_>,
         before: Option<(&Self, &[u32])>,
     ) -> Result<Self> {
         let text = match begun {
-            None => template.prompt(tokenizer, messages, thinking)?,
+            None => {
+                let tools = tools.map(|tools| &**tools);
+                template.prompt_with(tokenizer, messages, tools, thinking)?
+            }
             Some(begun) => template.prompt_begun(tokenizer, messages, begun, thinking)?,
         };
         let answers = match before {
@@ -62,8 +89,20 @@ impl Conversation {
             }
             _ => template.encode(tokenizer, &text)?,
         };
-        let begun = begun.map(Into::into);
-        Ok(Self { messages: messages.to_vec(), begun, text, prompt, answers })
+        Ok(Self {
+            messages: messages.to_vec(),
+            format: template.calls(),
+            tools: tools.cloned(),
+            begun: begun.map(Into::into),
+            text,
+            prompt,
+            answers,
+        })
+    }
+
+    /// Reads the calls of the answer, if there are tools.
+    pub(super) fn calls(&self) -> Option<CallReader> {
+        self.tools.as_ref().map(|tools| CallReader::new(self.format, tools))
     }
 
     /// The prompt in which the answer to `messages` goes on that was generated after this one, up
@@ -121,9 +160,7 @@ impl Conversation {
         }
         text.marked.push(rest, false);
         text.begins = Some(Channel::Answer);
-        let begun = Some(begun.into());
-        let (messages, answers) = (self.messages.clone(), self.answers.clone());
-        Some(Self { messages, begun, text, prompt, answers })
+        Some(Self { begun: Some(begun.into()), text, prompt, ..self.clone() })
     }
 
     /// How many of the first `messages` this conversation also has.
@@ -187,7 +224,7 @@ impl Conversation {
         {
             let rest = &text.marked.text()[prompt..];
             // If a template trims answers, the trimmed text means the generated answer.
-            let written = [answer, answer.trim_end(), answer.trim()];
+            let written = [&*answer, answer.trim_end(), answer.trim()];
             let content = written.into_iter().find(|text| rest.starts_with(text));
             let end = content.map(|content| (prompt + content.len(), self.prompt.len() + n));
             answers.extend(end.map(|(bytes, tokens)| PastAnswer { bytes, tokens }));
@@ -195,29 +232,30 @@ impl Conversation {
         answers
     }
 
-    /// The answer in `messages` from the prompt's end on, and how many of the tokens after the
-    /// prompt it has; `None` if the text of `messages` does not begin with the prompt and that
-    /// answer.
-    fn answered<'a>(
+    /// The answer in `messages` from the prompt's end on, with its calls, and how many of the
+    /// tokens after the prompt it has; `None` if the text of `messages` does not begin with the
+    /// prompt and that answer.
+    fn answered(
         &self,
         tokenizer: &Tokenizer,
-        messages: &'a [Message],
+        messages: &[Message],
         tokens: &[u32],
-    ) -> Option<(&'a str, usize)> {
+    ) -> Option<(String, usize)> {
         let [answer, ..] = messages.strip_prefix(self.messages.as_slice())? else {
             return None;
         };
         if answer.role != Role::Assistant {
             return None;
         }
-        let rest = answer.content.strip_prefix(self.begun.as_deref().unwrap_or_default())?;
+        let answer = self.format.written(answer);
+        let rest = answer.strip_prefix(self.begun.as_deref().unwrap_or_default())?;
         let (prompt, given) = tokens.split_at_checked(self.prompt.len())?;
         let mut stream = TextStream::after(prompt);
         let mut text = String::new();
         for (i, &id) in given.iter().enumerate() {
             text += &stream.push(tokenizer, id).ok()?;
             if text == rest {
-                return Some((rest, i + 1));
+                return Some((text, i + 1));
             }
         }
         None

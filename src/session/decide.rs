@@ -168,7 +168,7 @@ impl Session {
         labels: &[Label],
     ) -> Result<Asked> {
         let tokenizer = &self.tokenizer;
-        let message = Message { role: Role::User, content };
+        let message = Message::new(Role::User, content);
         let thinking = template.has_thinking().then_some(false);
         let prompt = template.prompt(tokenizer, &[message], thinking)?;
         let encode = |answer: &str| template.encode_answered(tokenizer, &prompt, answer);

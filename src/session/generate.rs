@@ -49,13 +49,13 @@ impl GenerateOptions {
         Ok(())
     }
 
-    /// How the engine chooses tokens.
-    pub(super) fn choosing(&self) -> Choosing {
+    /// How the engine chooses tokens, with a mask or without.
+    pub(super) fn choosing(&self, masked: bool) -> Choosing {
         Choosing {
             sampling: self.sampling,
             bias: Rc::clone(&self.logit_bias),
             logprobs: self.logprobs,
-            masked: self.constraints.is_some(),
+            masked,
         }
     }
 }

@@ -40,8 +40,12 @@ pub(super) struct Generation<'a> {
     pub(super) output: Output,
     /// Decides which tokens may follow, if the caller gave a constraint.
     pub(super) constraint: Option<Box<dyn Constraint>>,
-    /// The mask of the tokens that may follow.
+    /// The mask of the tokens that may follow; `None`: any may.
     pub(super) mask: Option<Mask>,
+    /// Whether the engine chooses its tokens by a mask.
+    pub(super) masked: bool,
+    /// Whether its mask stays as it is, whatever the next token is, so that steps may run ahead.
+    pub(super) is_free: bool,
     pub(super) stats: Stats,
     /// When the computation of its prompt began.
     pub(super) started: Instant,
@@ -65,6 +69,9 @@ pub(super) struct Generation<'a> {
     pub(super) drafter: Option<Drafter>,
     /// How many of its tokens are in flight.
     pub(super) in_flight: usize,
+    /// The tokens that were put in last. At the end the sequence gets them, though they are not
+    /// computed.
+    pub(super) inserted: Vec<u32>,
 }
 
 /// How a generation goes on after a token.
@@ -84,14 +91,24 @@ impl Generation<'_> {
         self.options.sampling.is_greedy() && self.constraint.is_none()
     }
 
+    /// Whether the engine has to choose with a mask and does not, or the other way round.
+    pub(super) fn changes_mask(&self) -> bool {
+        self.constraint.is_some() && self.masked != self.mask.is_some()
+    }
+
+    /// Whether the tokens in flight were chosen without knowing what may follow.
+    pub(super) fn drops_in_flight(&self) -> bool {
+        self.constraint.is_some() && !self.is_free && self.in_flight > 0
+    }
+
     /// How many tokens may be in flight. The tokens up to there have to be known before the next
     /// ones can be submitted, because a constraint or a budget may put in others.
     fn horizon(&self) -> usize {
         match &self.constraint {
-            Some(_) => 1,
+            Some(_) if !self.is_free => 1,
             // With no token left, the reasoning goes on, because its end would leave no room for an
             // answer.
-            None => match self.output.left_of(self.options.max_thinking_tokens) {
+            _ => match self.output.left_of(self.options.max_thinking_tokens) {
                 0 => usize::MAX,
                 left => left,
             },
@@ -101,7 +118,8 @@ impl Generation<'_> {
     /// Whether the token in flight can be computed before it is known.
     pub(super) fn computes_ahead(&self, sequence: &Cached) -> bool {
         let has_room = sequence.filled < sequence.room().min(self.most());
-        self.constraint.is_some() && self.decodes && self.in_flight == 1 && !self.ahead && has_room
+        let is_held = self.constraint.is_some() && !self.is_free;
+        is_held && self.decodes && self.in_flight == 1 && !self.ahead && has_room
     }
 
     /// Positions that steps may fill. The room of the sequence limits them, and so does the
@@ -189,14 +207,19 @@ impl Generation<'_> {
         let left = self.limit - self.stats.completion_tokens;
         let mut inserted = Vec::new();
         let mut is_complete = false;
+        self.is_free = false;
         while inserted.len() <= left {
-            let follow = match self.output.channel() {
-                // The reasoning is free, but the answer after it may not be left out.
-                Channel::Reasoning => Follow::OneOf(Mask::without(n_vocab, tokenizer.stop())),
-                Channel::Answer => constraint.follow()?,
-            };
-            match follow {
-                Follow::Any => self.mask = Some(Mask::without(n_vocab, &[])),
+            if self.output.channel() == Channel::Reasoning {
+                // The reasoning is free, but an answer that has to keep to something may not be
+                // left out after it.
+                let constraints = self.options.constraints.as_ref();
+                let is_needed = constraints.is_some_and(|all| !all.is_free_at_first());
+                self.mask = is_needed.then(|| Mask::without(n_vocab, tokenizer.stop()));
+                self.is_free = true;
+                break;
+            }
+            match constraint.follow()? {
+                Follow::Any => self.is_free = true,
                 Follow::OneOf(mask) => self.mask = Some(mask),
                 Follow::Nothing => is_complete = true,
                 Follow::These(ids) if !ids.is_empty() => {
@@ -209,12 +232,14 @@ impl Generation<'_> {
         }
         inserted.truncate(left);
         let mut end = None;
+        self.inserted.clear();
         for &id in &inserted {
             if id as usize >= n_vocab {
                 return Err(Error::Internal(format!("token {id} of {n_vocab} to put in")));
             }
             self.stats.forced_tokens += 1;
             end = self.push(tokenizer, Choice::from(id))?;
+            self.inserted.push(id);
             if end.is_some() {
                 break;
             }
@@ -292,6 +317,9 @@ impl Generation<'_> {
     pub(super) fn end(mut self) {
         let rest = self.output.finish();
         let _ = self.tell(rest);
+        if self.stats.finish_reason == FinishReason::Stop && self.output.has_calls() {
+            self.stats.finish_reason = FinishReason::ToolCalls;
+        }
         if let Some(first) = self.first {
             let after_it = self.stats.completion_tokens.saturating_sub(1);
             self.stats.decode_tokens_per_second = rate(after_it, first.elapsed().as_secs_f64());

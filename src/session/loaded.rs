@@ -9,12 +9,12 @@ use web_time::Duration;
 use super::asked::Prior;
 use super::caches::Caches;
 use super::chunks::Chunks;
-use super::conversation::Conversation;
+use super::conversation::{Asking, Conversation};
 use super::header::Header;
 use super::info::Info;
 use super::options::LoadOptions;
 use super::pace::Pace;
-use crate::chat::{self, Message, Template};
+use crate::chat::{self, Message, Template, Tools};
 use crate::compute::{Choosing, Compute, EngineOptions, Opening, Profile, Progress, Traits};
 use crate::error::{Error, Result};
 use crate::source::{Reader, Source};
@@ -199,7 +199,17 @@ impl Session {
         messages: &[Message],
         thinking: Option<bool>,
     ) -> Result<Vec<u32>> {
-        let asked = self.conversation(messages, None, thinking)?;
+        self.tools_prompt(messages, None, thinking)
+    }
+
+    /// Like [`Session::chat_prompt`], for an answer in which the model may call `tools`.
+    pub fn tools_prompt(
+        &mut self,
+        messages: &[Message],
+        tools: Option<&Rc<Tools>>,
+        thinking: Option<bool>,
+    ) -> Result<Vec<u32>> {
+        let asked = self.conversation(messages, None, tools, thinking)?;
         Ok(self.ask(asked))
     }
 
@@ -215,7 +225,7 @@ impl Session {
         begun: &str,
         thinking: Option<bool>,
     ) -> Result<Vec<u32>> {
-        let asked = self.conversation(messages, Some(begun), thinking)?;
+        let asked = self.conversation(messages, Some(begun), None, thinking)?;
         Ok(self.ask(asked))
     }
 
@@ -232,11 +242,13 @@ impl Session {
         &self,
         messages: &[Message],
         begun: Option<&str>,
+        tools: Option<&Rc<Tools>>,
         thinking: Option<bool>,
     ) -> Result<Conversation> {
         let (tokenizer, template) = (&*self.tokenizer, self.template()?);
+        let asked = Asking { messages, begun, tools, thinking };
         if self.chunks.grid().is_some() {
-            return Conversation::new(tokenizer, template, messages, begun, thinking, None);
+            return Conversation::new(tokenizer, template, asked, None);
         }
         if let Some(begun) = begun.filter(|begun| !begun.is_empty() && thinking != Some(true)) {
             let mut all = self.caches.conversations();
@@ -250,7 +262,7 @@ impl Session {
             let shared = one.shared_messages(messages);
             (shared, one.is_answered(tokenizer, messages, tokens))
         });
-        Conversation::new(tokenizer, template, messages, begun, thinking, before)
+        Conversation::new(tokenizer, template, asked, before)
     }
 
     /// The best rate of the GPU's memory, in GB/s, which is that of a kernel that only reads.

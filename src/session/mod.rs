@@ -3,6 +3,7 @@
 mod admission;
 mod asked;
 mod caches;
+mod calling;
 mod calls;
 mod chunks;
 mod constraint;
@@ -40,6 +41,6 @@ pub use generate::GenerateOptions;
 pub use info::Info;
 pub use loaded::{Memory, Session};
 pub use options::LoadOptions;
-pub use output::Token;
+pub use output::{CallPart, Token};
 pub use question::{Label, Question, QuestionKind};
 pub use stats::{FinishReason, Stats};

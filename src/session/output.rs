@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::stop::StopTexts;
-use crate::chat::{Channel, Channels};
+use crate::chat::{CallEvent, CallReader, Channel, Channels};
 use crate::compute::Choice;
 use crate::error::Result;
 use crate::sampling::Logprobs;
@@ -23,11 +23,25 @@ pub struct Token {
     pub logprobs: Option<Logprobs>,
     /// If there are `logprobs`: the token before it, because the token's bytes depend on it.
     pub after: Option<u32>,
+    /// What the text means, if it belongs to a call of a tool. The text is then some of its
+    /// arguments.
+    pub call: Option<CallPart>,
+}
+
+/// A part of a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CallPart {
+    /// Which call it is: 0 for the first one of the answer.
+    pub index: usize,
+    /// The name of the tool, where the call begins.
+    pub name: Option<String>,
+    /// Whether the call is whole here.
+    pub ends: bool,
 }
 
 impl Token {
     fn new(id: Option<u32>, text: String, channel: Channel) -> Self {
-        Self { id, text, channel, logprobs: None, after: None }
+        Self { id, text, channel, logprobs: None, after: None, call: None }
     }
 }
 
@@ -44,6 +58,10 @@ pub(super) struct Output {
     stop: StopTexts,
     /// The number of tokens after `<think>`.
     reasoned: usize,
+    /// Finds the calls in the answer, if there are tools.
+    calls: Option<CallReader>,
+    /// The tokens with which calls begin and end, if the vocabulary has them.
+    markers: Vec<(u32, &'static str)>,
 }
 
 impl Output {
@@ -61,7 +79,22 @@ impl Output {
             close: tokenizer.special(Channels::CLOSE),
             stop: StopTexts::new(stop),
             reasoned: 0,
+            calls: None,
+            markers: Vec::new(),
         }
+    }
+
+    /// Lets `calls` find the calls in the answer.
+    pub(super) fn read_calls(&mut self, tokenizer: &Tokenizer, calls: Option<CallReader>) {
+        let format = calls.as_ref().map(CallReader::format);
+        let markers = format.into_iter().flat_map(|format| [format.begin, format.end]);
+        self.markers = markers.filter_map(|text| Some((tokenizer.special(text)?, text))).collect();
+        self.calls = calls;
+    }
+
+    /// Whether the answer ends with calls.
+    pub(super) fn has_calls(&self) -> bool {
+        self.calls.as_ref().is_some_and(CallReader::is_complete)
     }
 
     /// Adds the chosen token. Gives the text that is certain now, and whether a stop text is
@@ -82,6 +115,12 @@ impl Output {
         if text.is_empty() && Some(id) == self.close && before == Channel::Reasoning {
             text += Channels::CLOSE;
         }
+        // Control tokens have no text.
+        if let Some((_, marker)) = self.markers.iter().find(|(marker, _)| *marker == id)
+            && text.is_empty()
+        {
+            text += marker;
+        }
         let (reasoning, answer) = self.channels.push(&text);
         let (answer, stopped) = self.stop.push(&answer);
         let after = self.channels.channel();
@@ -93,12 +132,30 @@ impl Output {
         let tokens = if answer.is_empty() && (before, after) != (Channel::Answer, Channel::Answer) {
             // Tokens of markers belong to the reasoning.
             vec![own(reasoning, Channel::Reasoning)]
-        } else if reasoning.is_empty() {
-            vec![own(answer, Channel::Answer)]
         } else {
-            vec![Token::new(None, reasoning, Channel::Reasoning), own(answer, Channel::Answer)]
+            let reasoning =
+                (!reasoning.is_empty()).then(|| Token::new(None, reasoning, Channel::Reasoning));
+            let mut tokens: Vec<Token> = reasoning.into_iter().chain(self.answer(answer)).collect();
+            // The last one is the token itself.
+            if let Some(Token { text, channel, call, .. }) = tokens.pop() {
+                tokens.push(Token { call, ..own(text, channel) });
+            }
+            tokens
         };
         Ok((tokens, stopped))
+    }
+
+    /// The text of an answer, apart from its calls. At least one, which may be empty.
+    fn answer(&mut self, text: String) -> Vec<Token> {
+        let Some(calls) = &mut self.calls else {
+            return vec![Token::new(None, text, Channel::Answer)];
+        };
+        let mut begun = calls.begun();
+        let events = calls.push(&text);
+        if events.is_empty() {
+            return vec![Token::new(None, String::new(), Channel::Answer)];
+        }
+        tokens_of(events, &mut begun)
     }
 
     /// Whether the tokens so far end with a whole character.
@@ -142,8 +199,31 @@ impl Output {
         if !stopped {
             answer += &self.stop.finish();
         }
-        let texts = [(reasoning, Channel::Reasoning), (answer, Channel::Answer)];
-        let told = |(text, channel)| Token::new(None, text, channel);
-        texts.into_iter().filter(|(text, _)| !text.is_empty()).map(told).collect()
+        let mut tokens = vec![Token::new(None, reasoning, Channel::Reasoning)];
+        tokens.extend(self.answer(answer));
+        if let Some(calls) = &mut self.calls {
+            let mut begun = calls.begun();
+            tokens.extend(tokens_of(calls.finish(), &mut begun));
+        }
+        tokens.retain(|token| !token.text.is_empty() || token.call.is_some());
+        tokens
     }
+}
+
+/// The tokens for parts of an answer in which `begun` calls have begun before.
+fn tokens_of(events: Vec<CallEvent>, begun: &mut usize) -> Vec<Token> {
+    let token = |event| {
+        let (text, name, ends) = match event {
+            CallEvent::Text(text) => return Token::new(None, text, Channel::Answer),
+            CallEvent::Begins(name) => {
+                *begun += 1;
+                (String::new(), Some(name), false)
+            }
+            CallEvent::Arguments(text) => (text, None, false),
+            CallEvent::Ends => (String::new(), None, true),
+        };
+        let call = CallPart { index: begun.saturating_sub(1), name, ends };
+        Token { call: Some(call), ..Token::new(None, text, Channel::Answer) }
+    };
+    events.into_iter().map(token).collect()
 }

@@ -13,10 +13,10 @@
 //! anything, as a prompt may. So everything that could lead out of a buffer is also checked.
 
 use super::caches::Wanted;
-use super::conversation::{Conversation, PastAnswer};
+use super::conversation::{Asking, Conversation, PastAnswer};
 use super::loaded::Session;
 use super::room::MAX_KEPT;
-use crate::chat::{Message, Role};
+use crate::chat::{Message, Role, ToolCall};
 use crate::error::{Error, Result};
 use crate::source::Source;
 use crate::transfer::Hasher;
@@ -37,7 +37,11 @@ const HASH: u64 = 44;
 const DAMAGED: &str = "is damaged";
 const CUT: &str = "has not all of its bytes, or too many";
 
-const ROLES: [Role; 3] = [Role::System, Role::User, Role::Assistant];
+/// The roles by their numbers.
+const ROLES: [Role; 4] = [Role::System, Role::User, Role::Assistant, Role::Tool];
+/// The number of an assistant that calls tools. Its calls follow its text, as the id of its call
+/// follows the text of a tool.
+const CALLER: usize = ROLES.len();
 
 /// Everything that is saved, except keys and values.
 struct Head {
@@ -73,7 +77,7 @@ impl Session {
         // Sequences may still count as running if a future was dropped.
         self.caches.release_all();
         let messages = with_question(messages);
-        let next = self.conversation(&messages, None, None)?;
+        let next = self.conversation(&messages, None, None, None)?;
         let (first, positions) = self.caches.holding(&next.prompt).unwrap_or_default();
         let head = Head {
             model: self.saved_as,
@@ -118,7 +122,7 @@ impl Session {
             return Err(bad(CUT));
         }
         let mut conversation =
-            Conversation::new(&self.tokenizer, self.template()?, &head.messages, None, None, None)?;
+            Conversation::new(&self.tokenizer, self.template()?, Asking::of(&head.messages), None)?;
         // If the context has become too short, the next turn fails with an error that says so.
         let n = head.positions;
         let id = match (1..=self.traits.n_ctx).contains(&n) {
@@ -180,9 +184,8 @@ impl Head {
         let mut head = Writing(self.model.to_le_bytes().to_vec());
         head.text(&self.note);
         head.number(self.messages.len());
-        for Message { role, content } in &self.messages {
-            head.number(ROLES.iter().take_while(|other| *other != role).count());
-            head.text(content);
+        for message in &self.messages {
+            head.message(message);
         }
         head.text(&self.text);
         head.number(self.prompt.len());
@@ -229,9 +232,7 @@ impl Head {
         let head = Self {
             model: u64::from_le_bytes(bytes.array()?),
             note: bytes.text()?,
-            messages: bytes.list(|bytes| {
-                Some(Message { role: *ROLES.get(bytes.number()?)?, content: bytes.text()? })
-            })?,
+            messages: bytes.list(Reading::message)?,
             text: bytes.text()?,
             prompt: bytes.list(|bytes| Some(u32::from_le_bytes(bytes.array()?)))?,
             answers: bytes.list(|bytes| {
@@ -266,6 +267,23 @@ impl Writing {
         self.number(text.len());
         self.0.extend(text.as_bytes());
     }
+
+    fn message(&mut self, Message { role, content, calls, call }: &Message) {
+        self.number(match calls.is_empty() {
+            true => ROLES.iter().take_while(|other| *other != role).count(),
+            false => CALLER,
+        });
+        self.text(content);
+        if !calls.is_empty() {
+            self.number(calls.len());
+            for ToolCall { id, name, arguments } in calls {
+                [id, name, arguments].into_iter().for_each(|text| self.text(text));
+            }
+        }
+        if *role == Role::Tool {
+            self.text(call.as_deref().unwrap_or_default());
+        }
+    }
 }
 
 /// Bytes from which numbers and texts are taken; `None` if they have ended.
@@ -289,6 +307,23 @@ impl Reading<'_> {
         String::from_utf8(text.to_vec()).ok()
     }
 
+    fn message(&mut self) -> Option<Message> {
+        let (role, content) = (self.number()?, self.text()?);
+        if role == CALLER {
+            let call = |bytes: &mut Self| {
+                Some(ToolCall { id: bytes.text()?, name: bytes.text()?, arguments: bytes.text()? })
+            };
+            let calls = self.list(call)?;
+            return Some(Message { calls, ..Message::new(Role::Assistant, content) });
+        }
+        let role = *ROLES.get(role)?;
+        let call = match role {
+            Role::Tool => Some(self.text()?).filter(|id| !id.is_empty()),
+            _ => None,
+        };
+        Some(Message { call, ..Message::new(role, content) })
+    }
+
     fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         // If the number is too large, the bytes end before.
         (0..self.number()?).map(|_| item(self)).collect()
@@ -298,7 +333,7 @@ impl Reading<'_> {
 /// The conversation with a question after it. A prompt is the same up to the question, whatever the
 /// question is.
 fn with_question(messages: &[Message]) -> Vec<Message> {
-    let question = Message { role: Role::User, content: "?".into() };
+    let question = Message::new(Role::User, "?");
     messages.iter().cloned().chain([question]).collect()
 }
 

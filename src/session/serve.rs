@@ -429,22 +429,37 @@ impl Session {
         next: Result<Next>,
     ) -> Result<bool> {
         let one = &mut running.all[index];
-        let next = match (next, &one.mask) {
-            (Ok(next @ (Next::Token | Next::Insert(_))), Some(mask)) => {
-                self.engine.write_masks(one.slot, from_ref(mask)).map(|()| next)
+        let mut next = next;
+        if matches!(next, Ok(Next::Token | Next::Insert(_))) {
+            let changes = one.changes_mask();
+            if changes {
+                one.masked = one.mask.is_some();
+                self.engine.use_slot(one.slot);
+                self.engine.set_choosing(&one.options.choosing(one.masked));
+                self.engine.compile_choosing().await;
             }
-            (next, _) => next,
-        };
+            if changes || one.drops_in_flight() {
+                // The next token is chosen anew.
+                next = match next {
+                    Ok(Next::Token) => Ok(Next::Insert(Vec::new())),
+                    next => next,
+                };
+            }
+            if let Some(mask) = &one.mask {
+                next = self.engine.write_masks(one.slot, from_ref(mask)).and(next);
+            }
+        }
         match next {
             Ok(Next::Token) => return Ok(true),
             Ok(Next::Insert(ids)) => {
                 running.serials += 1;
                 one.serial = running.serials;
                 one.in_flight = 0;
+                one.inserted.clear();
                 (one.decodes, one.counted, one.ahead) = (false, false, false);
-                if self.chunks.grid().is_some() {
+                if self.chunks.grid().is_some() || ids.is_empty() {
                     // Its last token may be computed or not, depending on how many steps were in
-                    // flight.
+                    // flight. With nothing behind it, its logits are needed.
                     let sequence = self.caches.running(one.sequence)?;
                     sequence.filled = sequence.filled.min(sequence.tokens.len() - 1);
                 }
@@ -454,6 +469,9 @@ impl Session {
             }
             end => {
                 let one = running.all.remove(index);
+                if let Some(sequence) = self.caches.get(one.sequence) {
+                    sequence.tokens.extend(&one.inserted);
+                }
                 self.caches.release(one.sequence);
                 running.try_again();
                 match end {

@@ -47,4 +47,6 @@ pub enum FinishReason {
     Length,
     /// The caller stopped it.
     Abort,
+    /// The model has called tools, and waits for their results.
+    ToolCalls,
 }

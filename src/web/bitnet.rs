@@ -19,15 +19,17 @@ use super::abort::{aborted, or_abort};
 use super::blob::{BlobSource, Gathering};
 use super::decide::{self, Asked};
 use super::error::bad_option;
+use super::fields::{Fields, boolean, integer};
 use super::grammar::{self, Grammar};
 use super::holder::Holder;
 use super::logprobs::Logprobs;
-use super::options::{self, GenerateOptions, LoadOptions, boolean, integer};
+use super::options::{self, GenerateOptions, LoadOptions};
 use super::progress::Reporter;
 use super::prompt::{self, Input};
-use crate::chat::{Template, no_template};
+use super::tools::Calling;
+use crate::chat::{Template, ToolChoice, no_template};
 use crate::error::Error;
-use crate::session::{Calls, Channel, FinishReason, Info, Prompt, Stats, Token};
+use crate::session::{Calls, Channel, Constraints, FinishReason, Info, Prompt, Stats, Token};
 use crate::tokenizer::Tokenizer;
 
 /// A loaded model.
@@ -89,19 +91,20 @@ impl WasmModel {
         to_js(&self.model()?.info)
     }
 
-    /// Generates text, calls `on_token(id, text, isAnswer, logprobs)` for each token, and returns
-    /// the statistics. Text that is not the answer is the reasoning before it. `logprobs` has the
-    /// fields that the option of this name asks for.
+    /// Generates text, calls `on_token(id, text, meaning, logprobs)` for each token, and returns
+    /// the statistics. The meaning is true for the answer, false for the reasoning before it, and
+    /// an object for a part of a call. `logprobs` has the fields that the option of this name asks
+    /// for.
     ///
     /// If `signal` aborts, the generation ends with the finish reason `abort`. The answer is held to
-    /// `grammar`.
+    /// `grammar`, or its calls are if there are tools.
     #[wasm_bindgen(unchecked_return_type = "api.Stats")]
     pub async fn generate(
         &self,
         #[wasm_bindgen(unchecked_param_type = "api.Input")] input: JsValue,
         #[wasm_bindgen(unchecked_param_type = "GenerateOptions")] options: JsValue,
         #[wasm_bindgen(
-            unchecked_param_type = "(id: number | undefined, text: string, isAnswer: boolean, logprobs?: Logprobs) => void"
+            unchecked_param_type = "(id: number | undefined, text: string, meaning: boolean | CallPart, logprobs?: Logprobs) => void"
         )]
         on_token: Function,
         signal: Option<AbortSignal>,
@@ -109,11 +112,22 @@ impl WasmModel {
     ) -> Result<JsValue, JsValue> {
         let model = self.model()?;
         let mut options = GenerateOptions::parse(options)?;
-        options.session.constraints =
-            grammar.map(|grammar| grammar::constraints(grammar, model.tokenizer.n_vocab()));
+        let n_vocab = model.tokenizer.n_vocab();
+        let option = if options.calling.is_some() { "tools" } else { "responseFormat" };
+        let held = grammar.map(|grammar| grammar::constraints(grammar, option, n_vocab));
+        options.session.constraints = match (held, &options.calling, &model.template) {
+            (Some(held), Some(calling), Some(template)) if calling.choice == ToolChoice::Auto => {
+                Some(Constraints::once_called(&model.tokenizer, template.calls(), held))
+            }
+            (held, ..) => held,
+        };
         let prompt = match Input::parse(&model.tokenizer, &input, options.raw, options.special)? {
             Input::Chat(messages, begun) => {
-                Prompt::Chat { messages, begun, thinking: options.thinking }
+                let tools = options.calling.map(|calling| calling.tools);
+                Prompt::Chat { messages, begun, thinking: options.thinking, tools }
+            }
+            Input::Ids(_) if options.calling.is_some() => {
+                return Err(bad_option("tools", "needs a chat, not tokens or a raw text").into());
             }
             Input::Ids(ids) => Prompt::Ids(ids),
         };
@@ -131,14 +145,18 @@ impl WasmModel {
             move |token: Token| {
                 begun.set(true);
                 let id = token.id.map_or(JsValue::UNDEFINED, JsValue::from);
-                let is_answer = (token.channel == Channel::Answer).into();
+                let meaning = match &token.call {
+                    Some(part) => to_js(part),
+                    None => Ok((token.channel != Channel::Reasoning).into()),
+                };
                 let logprobs = Logprobs::of(&model.tokenizer, &token).map_err(JsValue::from);
                 let logprobs = logprobs.and_then(|logprobs| match logprobs {
                     Some(logprobs) => to_js(&logprobs),
                     None => Ok(JsValue::UNDEFINED),
                 });
                 let called = logprobs.and_then(|logprobs| {
-                    on_token.call4(&JsValue::NULL, &id, &token.text.into(), &is_answer, &logprobs)
+                    let (text, meaning) = (token.text.into(), meaning?);
+                    on_token.call4(&JsValue::NULL, &id, &text, &meaning, &logprobs)
                 });
                 match called {
                     Err(error) => {
@@ -188,6 +206,21 @@ impl WasmModel {
             model.tokenizer.encode_text(&text)?
         };
         Ok(Uint32Array::from(ids.as_slice()))
+    }
+
+    /// The format of calls of the tools in `options`, for the module of grammars; `None` if these
+    /// give the model no tools. Other options than those that concern tools are not looked at.
+    #[wasm_bindgen(js_name = callFormat)]
+    pub fn call_format(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "GenerateOptions")] options: JsValue,
+    ) -> Result<Option<String>, JsValue> {
+        let model = self.model()?;
+        let Some(calling) = Calling::parse(&mut Fields::new("options", options)?)? else {
+            return Ok(None);
+        };
+        let template = model.template.as_ref().ok_or_else(no_template)?;
+        Ok(Some(calling.grammar(template.calls())?))
     }
 
     /// The vocabulary, as the module of grammars reads it.

@@ -4,7 +4,7 @@ use js_sys::{Array, Object};
 use wasm_bindgen::prelude::*;
 
 use super::error::bad_option;
-use super::options::Fields;
+use super::fields::Fields;
 use crate::error::Result;
 use crate::session::{
     DecideOptions, Decided, Decision, Decisions, Label, Normalize, Question, QuestionKind,

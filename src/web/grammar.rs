@@ -9,9 +9,6 @@ use crate::error::{Error, Result};
 use crate::sampling::Mask;
 use crate::session::{Constraint, Constraints, Follow};
 
-/// The option that gives the format.
-const OPTION: &str = "responseFormat";
-
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = "
 /** A format that has been prepared for the tokens of a model. */
@@ -46,27 +43,28 @@ extern "C" {
     fn free(this: &Matcher) -> Result<(), JsValue>;
 }
 
-/// The constraints of answers by `grammar`.
-pub(super) fn constraints(grammar: Grammar, n_vocab: usize) -> Constraints {
+/// The constraints of answers by `grammar`, which the option of this name gave.
+pub(super) fn constraints(grammar: Grammar, option: &'static str, n_vocab: usize) -> Constraints {
     Constraints::new(move || {
-        let matcher = grammar.matcher().map_err(|thrown| converted(&thrown))?;
-        Ok(Box::new(Held { matcher, n_vocab }))
+        let matcher = grammar.matcher().map_err(|thrown| converted(option, &thrown))?;
+        Ok(Box::new(Held { matcher, option, n_vocab }))
     })
 }
 
 /// An answer that is held to its format.
 struct Held {
     matcher: Matcher,
+    option: &'static str,
     n_vocab: usize,
 }
 
 impl Constraint for Held {
     fn take(&mut self, id: u32) -> Result<()> {
-        self.matcher.take(id).map_err(|thrown| converted(&thrown))
+        self.matcher.take(id).map_err(|thrown| converted(self.option, &thrown))
     }
 
     fn follow(&mut self) -> Result<Follow> {
-        let found = self.matcher.follow().map_err(|thrown| converted(&thrown))?;
+        let found = self.matcher.follow().map_err(|thrown| converted(self.option, &thrown))?;
         Ok(match (found.dyn_ref::<Uint32Array>(), found.dyn_ref::<Array>()) {
             (Some(words), _) => Follow::OneOf(Mask::from_words(self.n_vocab, &words.to_vec())),
             (_, Some(ids)) => {
@@ -84,10 +82,10 @@ impl Drop for Held {
     }
 }
 
-fn converted(thrown: &JsValue) -> Error {
+fn converted(option: &str, thrown: &JsValue) -> Error {
     let name = thrown.dyn_ref::<js_sys::Error>().map(|error| String::from(error.name()));
     match name.as_deref() {
-        Some("bad-option") => bad_option(OPTION, text(thrown)),
+        Some("bad-option") => bad_option(option, text(thrown)),
         _ => Error::Internal(format!("grammar: {}", text(thrown))),
     }
 }

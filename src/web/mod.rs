@@ -5,7 +5,8 @@
 //! ```text
 //! types error log abort timer logprobs  what crosses the border to JavaScript, and how
 //! digest                                the hash of bytes, by the browser
-//! options prompt decide progress        what a page asks for, and what it is told
+//! fields tools options prompt decide    what a page asks for
+//! progress                              what it is told
 //! grammar                               formats of answers, which another module of WebAssembly has
 //! features opening                      a device, and a load in progress
 //! bytes tabs store                      models on this device, and which tab downloads one
@@ -22,6 +23,8 @@ mod abort;
 mod timer;
 mod logprobs;
 mod digest;
+mod fields;
+mod tools;
 mod options;
 mod prompt;
 mod decide;

@@ -1,12 +1,13 @@
 //! Options from JavaScript. An unknown name or a value that is not allowed is a `bad-option`.
 
-use std::ops::RangeInclusive;
 use std::rc::Rc;
 
-use js_sys::{Array, Object, Reflect};
+use js_sys::{Array, Object};
 use wasm_bindgen::prelude::*;
 
-use super::error::{bad_option, text};
+use super::error::bad_option;
+use super::fields::Fields;
+use super::tools::Calling;
 use crate::compute::{Choosing, EngineOptions, KvType};
 use crate::error::Result;
 use crate::gpu::{FeatureCaps, GpuOptions, LimitCaps};
@@ -131,6 +132,8 @@ pub(super) struct GenerateOptions {
     pub(super) session: session::GenerateOptions,
     /// Whether the model reasons first; with `None`, its template decides.
     pub(super) thinking: Option<bool>,
+    /// The tools that the model may call.
+    pub(super) calling: Option<Calling>,
     /// Whether a string is the prompt itself, and not a user's message.
     pub(super) raw: bool,
     /// Whether a raw string may contain special tokens.
@@ -153,6 +156,7 @@ impl GenerateOptions {
                 constraints: None,
             },
             thinking: fields.bool("thinking")?,
+            calling: Calling::parse(&mut fields)?,
             raw: fields.bool("raw")?.unwrap_or(false),
             special: fields.bool("special")?.unwrap_or(false),
         };
@@ -237,146 +241,4 @@ fn logit_bias(fields: &mut Fields) -> Result<LogitBias> {
     };
     let biases: Option<LogitBias> = entries.iter().map(bias).collect();
     biases.ok_or_else(|| bad_option("logitBias", why))
-}
-
-/// The fields of a JavaScript object. Each is taken by its name, and [`Fields::finish`] refuses all
-/// others.
-///
-/// A field that is `undefined` counts as absent.
-pub(super) struct Fields {
-    path: String,
-    object: JsValue,
-    known: Vec<&'static str>,
-}
-
-impl Fields {
-    /// The fields of `object`; none if it is `undefined`. Errors call the object `path`.
-    pub(super) fn new(path: impl Into<String>, object: JsValue) -> Result<Self> {
-        let path = path.into();
-        if object.is_undefined() || (object.is_object() && !Array::is_array(&object)) {
-            Ok(Self { path, object, known: Vec::new() })
-        } else {
-            Err(bad_option(&path, "must be an object"))
-        }
-    }
-
-    /// The field, of any type.
-    pub(super) fn value(&mut self, name: &'static str) -> Result<JsValue> {
-        self.known.push(name);
-        if self.object.is_undefined() {
-            return Ok(JsValue::UNDEFINED);
-        }
-        Reflect::get(&self.object, &name.into()).map_err(|thrown| {
-            bad_option(&self.name(name), format!("cannot be read: {}", text(&thrown)))
-        })
-    }
-
-    /// The field, which is a string.
-    pub(super) fn string(&mut self, name: &'static str) -> Result<Option<String>> {
-        self.take(name, JsValue::as_string, "a string")
-    }
-
-    /// The field, which is one of several strings. Gives the meaning of the string.
-    pub(super) fn one_of<T: Copy>(
-        &mut self,
-        name: &'static str,
-        choices: &[(&str, T)],
-    ) -> Result<Option<T>> {
-        let quoted: Vec<_> = choices.iter().map(|(text, _)| format!("'{text}'")).collect();
-        let expected = match quoted.split_last() {
-            Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
-            None => String::new(),
-        };
-        let chosen = |value: &JsValue| {
-            let text = value.as_string()?;
-            choices.iter().find(|(choice, _)| *choice == text).map(|(_, meaning)| *meaning)
-        };
-        self.take(name, chosen, &expected)
-    }
-
-    pub(super) fn bool(&mut self, name: &'static str) -> Result<Option<bool>> {
-        self.take(name, JsValue::as_bool, "true or false")
-    }
-
-    fn strings(&mut self, name: &'static str) -> Result<Option<Vec<String>>> {
-        let strings = |value: &JsValue| {
-            let array = value.dyn_ref::<Array>()?;
-            array.iter().map(|item| item.as_string()).collect()
-        };
-        self.take(name, strings, "an array of strings")
-    }
-
-    /// A number within a range.
-    pub(super) fn number(
-        &mut self,
-        name: &'static str,
-        range: RangeInclusive<f64>,
-        expected: &str,
-    ) -> Result<Option<f64>> {
-        let number = |value: &JsValue| value.as_f64().filter(|number| range.contains(number));
-        self.take(name, number, expected)
-    }
-
-    fn u32(&mut self, name: &'static str, min: u32) -> Result<Option<u32>> {
-        let integer = self.integer(name, u64::from(min)..=u64::from(u32::MAX))?;
-        Ok(integer.map(|integer| integer as u32))
-    }
-
-    fn integer(&mut self, name: &'static str, range: RangeInclusive<u64>) -> Result<Option<u64>> {
-        let expected = format!("an integer from {} to {}", range.start(), range.end());
-        self.take(name, |value| as_integer(value, range), &expected)
-    }
-
-    fn take<T>(
-        &mut self,
-        name: &'static str,
-        convert: impl FnOnce(&JsValue) -> Option<T>,
-        expected: &str,
-    ) -> Result<Option<T>> {
-        let value = self.value(name)?;
-        if value.is_undefined() {
-            return Ok(None);
-        }
-        match convert(&value) {
-            Some(value) => Ok(Some(value)),
-            None => Err(bad_option(&self.name(name), format!("must be {expected}"))),
-        }
-    }
-
-    /// Fails if the object has a field that was not taken.
-    pub(super) fn finish(self) -> Result<()> {
-        if self.object.is_undefined() {
-            return Ok(());
-        }
-        let keys = Object::keys(self.object.unchecked_ref::<Object>());
-        match keys.iter().find_map(|key| {
-            let key = key.as_string()?;
-            (!self.known.contains(&key.as_str())).then_some(key)
-        }) {
-            Some(key) => Err(bad_option(&self.name(&key), "there is no such option")),
-            None => Ok(()),
-        }
-    }
-
-    fn name(&self, name: &str) -> String {
-        if self.path == "options" { name.into() } else { format!("{}.{name}", self.path) }
-    }
-}
-
-/// An argument that is an integer.
-pub(super) fn integer(name: &str, value: &JsValue) -> Result<u32> {
-    let range = 0..=u64::from(u32::MAX);
-    let why = || format!("must be an integer from 0 to {}", u32::MAX);
-    as_integer(value, range).map(|n| n as u32).ok_or_else(|| bad_option(name, why()))
-}
-
-/// An argument that is `true` or `false`.
-pub(super) fn boolean(name: &str, value: &JsValue) -> Result<bool> {
-    value.as_bool().ok_or_else(|| bad_option(name, "must be true or false"))
-}
-
-fn as_integer(value: &JsValue, range: RangeInclusive<u64>) -> Option<u64> {
-    let number = value.as_f64()?;
-    let within = number >= *range.start() as f64 && number <= *range.end() as f64;
-    (within && number.fract() == 0.0).then_some(number as u64)
 }

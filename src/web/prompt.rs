@@ -4,7 +4,8 @@ use js_sys::{Array, Uint32Array};
 use wasm_bindgen::prelude::*;
 
 use super::error::bad_option;
-use super::options::Fields;
+use super::fields::Fields;
+use super::tools;
 use crate::chat::{Message, Role, Template};
 use crate::error::Result;
 use crate::tokenizer::Tokenizer;
@@ -31,7 +32,7 @@ impl Input {
             } else if text.is_empty() {
                 Err(bad_option("prompt", "must not be empty"))
             } else {
-                Ok(Self::Chat(vec![Message { role: Role::User, content: text }], None))
+                Ok(Self::Chat(vec![Message::new(Role::User, text)], None))
             };
         }
         Self::messages_or_ids(tokenizer, "prompt", input)
@@ -75,11 +76,12 @@ pub(super) fn count(
     Ok(ids?.len())
 }
 
-/// The messages of an array of `{ role, content, prefix }`, and the text of the last one by itself
-/// if it has `prefix: true`.
+/// The messages of an array of `{ role, content, toolCalls, toolCallId, prefix }`, and the text of
+/// the last one by itself if it has `prefix: true`.
 pub(super) fn messages(input: &JsValue) -> Result<(Vec<Message>, Option<String>)> {
     let input = Array::from(input);
-    let roles = [("system", Role::System), ("user", Role::User), ("assistant", Role::Assistant)];
+    let roles = [Role::System, Role::User, Role::Assistant, Role::Tool];
+    let roles = roles.map(|role| (role.as_str(), role));
     let mut messages = Vec::new();
     for (index, message) in input.iter().enumerate() {
         let path = format!("messages[{index}]");
@@ -98,7 +100,8 @@ pub(super) fn messages(input: &JsValue) -> Result<(Vec<Message>, Option<String>)
             let why = "only the last message may begin the answer, as assistant";
             return Err(bad_option(&path, why));
         }
-        messages.push(Message { role, content });
+        let calls = tools::calls(&mut fields, &path)?;
+        messages.push(Message { role, content, calls, call: fields.string("toolCallId")? });
     }
     Ok((messages, None))
 }

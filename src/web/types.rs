@@ -8,8 +8,17 @@ import type * as api from './types.js'
 
 /** The options that the crate checks. */
 type LoadOptions = Omit<api.LoadOptions, 'signal' | 'onProgress' | 'worker'>
-type GenerateOptions = Omit<api.GenerateOptions, 'signal' | 'responseFormat'>
+type GenerateOptions = Omit<api.GenerateOptions, 'signal' | 'responseFormat' | 'tools'> & {
+  tools?: (Omit<api.Tool, 'parameters'> & { parameters?: string })[] | undefined
+}
 type DecideOptions = Omit<api.DecideOptions, 'signal'>
+
+/** A part of a call of a tool, with some of its arguments as its text. */
+export interface CallPart {
+  index: number
+  name?: string
+  ends: boolean
+}
 
 /** The fields that the option `logprobs` adds to a token. */
 type Logprobs = Pick<api.Token, 'logprob' | 'bytes' | 'top'>

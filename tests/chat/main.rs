@@ -5,6 +5,7 @@
 mod support;
 
 mod hostile;
+mod tools;
 
 use std::fs;
 use std::path::PathBuf;
@@ -73,7 +74,7 @@ fn with_special(architecture: &str) -> File {
 }
 
 fn says(role: Role, content: &str) -> Message {
-    Message { role, content: content.into() }
+    Message::new(role, content)
 }
 
 fn given(text: &str) -> Template {
@@ -367,9 +368,9 @@ fn the_goldens_conversations_have_their_tokens() {
         let Some(turns) = golden["turns"].as_array() else { continue };
         let messages: Vec<Message> = turns
             .iter()
-            .map(|turn| Message {
-                role: serde_json::from_value(turn[0].clone()).unwrap(),
-                content: turn[1].as_str().unwrap().into(),
+            .map(|turn| {
+                let role = serde_json::from_value(turn[0].clone()).unwrap();
+                Message::new(role, turn[1].as_str().unwrap())
             })
             .collect();
         let found = chat_tokens(&metadata, &tokenizer, &messages).unwrap();
@@ -511,7 +512,7 @@ fn an_answer_that_is_begun_ends_where_it_goes_on() {
     let check = |name: &str, tokenizer: &Tokenizer, template: &Template| {
         let begun = template.prompt_begun(tokenizer, messages, answer, None).unwrap();
         assert_eq!(begun.begins, Some(Channel::Answer));
-        let inputs = Inputs { add_generation_prompt: false, ..template.inputs(&chat, None) };
+        let inputs = Inputs { add_generation_prompt: false, ..template.inputs(&chat, None, None) };
         let closed = template.render(&inputs).unwrap();
         let rest = closed.text().strip_prefix(begun.marked.text());
         assert!(rest.is_some(), "{name}: {:?}, {:?}", begun.marked.text(), closed.text());
@@ -563,5 +564,5 @@ fn an_answer_that_is_begun_ends_where_it_goes_on() {
 fn roles_are_lower_case_in_json() {
     let message: Message = serde_json::from_str(r#"{"role":"system","content":"x"}"#).unwrap();
     assert_eq!(message, says(Role::System, "x"));
-    assert!(serde_json::from_str::<Message>(r#"{"role":"tool","content":"x"}"#).is_err());
+    assert!(serde_json::from_str::<Message>(r#"{"role":"function","content":"x"}"#).is_err());
 }

@@ -1,7 +1,7 @@
 //! Answers, with every way to choose their tokens, and prompts and models that are refused.
 
 use crate::support::{File, Kv, json, tiny};
-use crate::{SHORT, assert_fails, file, run, text};
+use crate::{SHORT, assert_fails, assert_wrong_usage, file, run, text};
 
 fn golden(name: &str) -> serde_json::Value {
     let goldens = json("models/tiny-stories.goldens.json");
@@ -132,4 +132,46 @@ fn bad_prompts_and_options_are_refused() {
     assert_fails(&["--cpu", "--min-p", "2", "Hi"], "bad-option", &["minP"]);
     assert_fails(&["--cpu", "--repeat-penalty", "0", "Hi"], "bad-option", &["repeatPenalty"]);
     assert_fails(&["--cpu", "--temperature", "nan", "Hi"], "bad-option", &["temperature"]);
+}
+
+/// Each call is a line of JSON, whose arguments are valid by the schema.
+#[test]
+fn calls_of_tools_are_printed_as_lines_of_json() {
+    let tools = serde_json::json!([{ "type": "function", "function": {
+        "name": "look", "description": "Looks.", "parameters": {
+            "type": "object", "properties": { "at": { "enum": ["sun", "moon"] } }, "required": ["at"],
+            "additionalProperties": false,
+        },
+    } }]);
+    let tools = file("tools.json", tools.to_string().as_bytes());
+    let model = "tests/data/golden/golden.gguf";
+    let args = |choice| {
+        [
+            "--cpu",
+            "--model",
+            model,
+            "--max-tokens",
+            "90",
+            "--tools",
+            &tools,
+            "--tool-choice",
+            choice,
+        ]
+        .map(String::from)
+    };
+    for choice in ["required", "look"] {
+        let args = args(choice);
+        let args: Vec<&str> = args.iter().map(|arg| &**arg).chain(["Who are you?"]).collect();
+        let said = text(&args);
+        let call: serde_json::Value = serde_json::from_str(said.lines().next().unwrap()).unwrap();
+        assert_eq!(call["name"], "look", "{said}");
+        assert!(["sun", "moon"].contains(&call["arguments"]["at"].as_str().unwrap()), "{said}");
+    }
+    let args = args("listen");
+    let args: Vec<&str> = args.iter().map(|arg| &**arg).chain(["Who?"]).collect();
+    assert_fails(&args, "bad-option", &["`toolChoice`", "listen"]);
+    let wrong = file("no-tools.json", b"{}");
+    let args = ["--cpu", "--model", model, "--tools", &wrong, "Who?"];
+    assert_fails(&args, "bad-option", &["`tools`", "array"]);
+    assert_wrong_usage(&["--tools", &tools, "--json", "Who?"], &["cannot be used with"]);
 }

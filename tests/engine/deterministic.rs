@@ -119,7 +119,7 @@ fn a_call_of_another_family_gives_the_same_bits() {
 }
 
 fn says(role: Role, content: &str) -> Message {
-    Message { role, content: content.into() }
+    Message::new(role, content)
 }
 
 fn ask(session: &mut Session, messages: &[Message]) -> Output {

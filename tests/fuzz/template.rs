@@ -196,7 +196,7 @@ fn target(bytes: &[u8]) {
         Ok(template) => template.unwrap(),
         Err(error) => return assert_named(&error),
     };
-    let says = |role, said: &str| Message { role, content: said.into() };
+    let says = |role, said: &str| Message::new(role, said);
     let messages = [says(Role::User, said), says(Role::Assistant, "y"), says(Role::User, "x")];
     let prompt = match template.prompt(&tokenizer, &messages, None) {
         Ok(prompt) => prompt,

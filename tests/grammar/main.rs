@@ -2,6 +2,7 @@
 //! match, and how a matcher goes through an answer.
 #![allow(clippy::unwrap_used, reason = "this is how tests fail")]
 
+mod calls;
 mod matcher;
 mod patterns;
 mod schemas;

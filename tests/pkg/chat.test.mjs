@@ -4,6 +4,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
 const { Chat } = await import(new URL('../../pkg/page/chat.js', import.meta.url))
+const { readNote } = await import(new URL('../../pkg/page/note.js', import.meta.url))
+const restored = (model, note) => Chat.restored(model, readNote(note))
 
 const SYSTEM = { role: 'system', content: 'be kind' }
 const words = messages => messages.flatMap(({ content }) => content.split(' ')).length
@@ -74,9 +76,9 @@ test('a chat is saved when its answers are there, and restored with all that it 
   await running.text()
   // The messages that the model sees, without one that slid out.
   assert.deepEqual(messages.map(({ content }) => content), [...seen.at(-1), 'so 5 it'])
-  const restored = Chat.restored(model, note)
-  assert.deepEqual(restored.messages, chat.messages)
-  assert.equal((await restored.send('f b c').stats).droppedMessages, await ask('f b c'))
+  const again = restored(model, note)
+  assert.deepEqual(again.messages, chat.messages)
+  assert.equal((await again.send('f b c').stats).droppedMessages, await ask('f b c'))
   assert.deepEqual(seen.at(-2).slice(0, -1), seen.at(-1).slice(0, -1))
 
   const said = JSON.parse(note)
@@ -87,7 +89,7 @@ test('a chat is saved when its answers are there, and restored with all that it 
   ]
   for (const note of forged) {
     const text = typeof note === 'string' ? note : JSON.stringify(note)
-    assert.throws(() => Chat.restored(model, text), error => error.code === 'bad-option' && /chat/.test(error.message), text)
+    assert.throws(() => restored(model, text), error => error.code === 'bad-option' && /chat/.test(error.message), text)
   }
 })
 
@@ -206,7 +208,7 @@ test('a message is edited: what follows is dropped, and nothing if its answer fa
   assert.equal(said(), 'be rude | aa')
   const next = chat.send('bb')
   assert.deepEqual([await edited.text(), await next.text(), said()], ['yes', 'yes', 'be rude | aa | yes | bb | yes'])
-  assert.deepEqual(Chat.restored({}, await chat.save()).messages, chat.messages)
+  assert.deepEqual(restored({}, await chat.save()).messages, chat.messages)
   chat.reset()
   assert.equal(said(), 'be kind | a | A')
 })
@@ -360,7 +362,7 @@ test('a chat has options of its own, unless a turn has others', async () => {
   await chat.continue().text()
   await chat.send('q', { prefix: 'a', thinking: false }).text()
   await chat.fork().send('r').text()
-  await Chat.restored(model, await chat.save()).send('r').text()
+  await restored(model, await chat.save()).send('r').text()
   const own = { temperature: 0.5, thinking: true, stop: ['.'] }
   assert.deepEqual(seen.map(({ options }) => options), [
     { ...own, maxTokens: 3 }, { ...own, temperature: 1, stop: [] }, { ...own, thinking: undefined }, { ...own, thinking: false },

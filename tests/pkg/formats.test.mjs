@@ -5,7 +5,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { inRoot } from '../../scripts/paths.mjs'
 
-const { portableFormat } = await import('../../pkg/page/format.js')
+const { portableOptions } = await import('../../pkg/page/format.js')
+const portableFormat = responseFormat => portableOptions({ responseFormat }).responseFormat
 const { Formats } = await import('../../pkg/crate/formats.js')
 const { closing, partials } = await import('../../pkg/partial.js')
 const { BitNetError } = await import('../../pkg/error.js')

@@ -104,15 +104,79 @@ test('formats of answers', () => {
   refusesFormat({ type: 'json_schema', json_schema: { name: 'a', schema: 'b' } }, 'invalid_type', '.json_schema.schema')
 })
 
+test('tools, calls and results', () => {
+  const described = { name: 'f', description: 'Does.', parameters: { properties: { a: {} } }, strict: true }
+  const tools = [{ type: 'function', function: described }, { type: 'function', function: { name: 'g', parameters: null } }]
+  const { options } = chat({ tools, tool_choice: { type: 'function', function: { name: 'g' } }, parallel_tool_calls: false })
+  assert.deepEqual(options, {
+    temperature: 1, toolChoice: { name: 'g' }, parallelToolCalls: false,
+    tools: [{ name: 'f', description: 'Does.', parameters: { type: 'object', properties: { a: {} } } }, { name: 'g' }]
+  })
+  assert.equal(chat({ tools, tool_choice: 'required' }).options.toolChoice, 'required')
+  const call = { id: '1', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }
+  const messages = [USER, { role: 'assistant', content: null, tool_calls: [call] }, { role: 'tool', content: 'r', tool_call_id: '1' }]
+  assert.deepEqual(chat({ messages }).inputs[0].slice(1), [
+    { role: 'assistant', content: '', toolCalls: [{ id: '1', name: 'f', arguments: { a: 1 } }] },
+    { role: 'tool', content: 'r', toolCallId: '1' }
+  ])
+  const refusesTool = (tool, kind, field) => refuses(() => chat({ tools: [tool] }), kind, `tools[0]${field}`)
+  refusesTool(null, 'invalid_type', '')
+  refusesTool({ type: 'custom', custom: {} }, 'unsupported_value', '.type')
+  refusesTool({ type: 'function', function: {} }, 'missing_required_parameter', '.function.name')
+  refusesTool({ type: 'function', function: { name: 'f', parameters: [] } }, 'invalid_type', '.function.parameters')
+  refusesTool({ type: 'function', function: { name: 'f', description: 5 } }, 'invalid_type', '.function.description')
+  refuses(() => chat({ tools: {} }), 'invalid_type', 'tools')
+  refuses(() => chat({ tools, tool_choice: 'some' }), 'invalid_value', 'tool_choice')
+  refuses(() => chat({ tools, tool_choice: { type: 'allowed_tools' } }), 'unsupported_value', 'tool_choice.type')
+  refuses(() => chat({ tool_choice: 'required' }), 'invalid_value', 'tool_choice')
+  refuses(() => chat({ tools, parallel_tool_calls: 'no' }), 'invalid_type', 'parallel_tool_calls')
+  refuses(() => chat({ tools, response_format: { type: 'json_object' } }), 'unsupported_parameter', 'response_format')
+})
+
+test('calls are answered whole and in chunks', async () => {
+  const part = (text, call) => ({ text, channel: 'call', call: { index: 0, ...call } })
+  const parts = ['Well.', part('', { id: 'call_1', name: 'f' }), part('{"a"'), part(': 1}'), part('', { ends: true })]
+  const tools = [{ type: 'function', function: { name: 'f' } }]
+  const asked = { ...hello, tools }
+  const { choices: [choice] } = await create(modelOf(parts, { finishReason: 'tool-calls' }), asked)
+  assert.equal(choice.finish_reason, 'tool_calls')
+  assert.deepEqual(choice.message, {
+    role: 'assistant', content: 'Well.', refusal: null,
+    tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }]
+  })
+  const alone = await create(modelOf(parts.slice(1), { finishReason: 'tool-calls' }), asked)
+  assert.equal(alone.choices[0].message.content, null)
+  const deltas = []
+  for await (const { choices: [{ delta, finish_reason: reason }] } of await create(modelOf(parts, { finishReason: 'tool-calls' }), { ...asked, stream: true })) {
+    deltas.push(reason ?? delta)
+  }
+  assert.deepEqual(deltas, [
+    { role: 'assistant', content: '', refusal: null }, { content: 'Well.' },
+    { tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'f', arguments: '' } }] },
+    { tool_calls: [{ index: 0, function: { arguments: '{"a"' } }] }, { tool_calls: [{ index: 0, function: { arguments: ': 1}' } }] },
+    'tool_calls'
+  ])
+  // A call that is cut off is left out.
+  const cut = await create(modelOf(parts.slice(0, 3), { finishReason: 'length' }), asked)
+  assert.deepEqual([cut.choices[0].finish_reason, cut.choices[0].message.tool_calls], ['length', undefined])
+})
+
 test('messages that are none are refused by their index', () => {
   const refusesMessage = (message, kind, field) => refuses(() => chat({ messages: [USER, message] }), kind, `messages[1]${field}`)
   refusesMessage(null, 'invalid_type', '')
   refusesMessage({ content: 'Hi' }, 'missing_required_parameter', '.role')
   refusesMessage({ role: 'robot', content: 'Hi' }, 'invalid_value', '.role')
   refusesMessage({ role: 'toString', content: 'Hi' }, 'invalid_value', '.role')
-  refusesMessage({ role: 'tool', content: 'Hi', tool_call_id: 'a' }, 'unsupported_value', '.role')
+  refusesMessage({ role: 'function', content: 'Hi', name: 'a' }, 'unsupported_value', '.role')
+  refusesMessage({ role: 'tool', content: 'Hi' }, 'missing_required_parameter', '.tool_call_id')
   refusesMessage({ role: 'assistant', content: null }, 'invalid_type', '.content')
-  refusesMessage({ role: 'assistant', content: null, tool_calls: [{}] }, 'unsupported_parameter', '.tool_calls')
+  const refusesCall = (call, kind, field) => refusesMessage({ role: 'assistant', content: null, tool_calls: [call] }, kind, `.tool_calls[0]${field}`)
+  refusesCall({}, 'missing_required_parameter', '.type')
+  refusesCall({ type: 'custom', custom: {} }, 'unsupported_value', '.type')
+  refusesCall({ type: 'function' }, 'missing_required_parameter', '.function')
+  refusesCall({ type: 'function', function: { name: 'f' } }, 'missing_required_parameter', '.function.arguments')
+  refusesCall({ id: 'a', type: 'function', function: { name: 'f', arguments: '[' } }, 'invalid_value', '.function.arguments')
+  refusesCall({ type: 'function', function: { name: 'f', arguments: '{}' } }, 'invalid_type', '.id')
   refusesMessage({ role: 'user', content: [7] }, 'invalid_type', '.content[0]')
   refusesMessage({ role: 'user', content: [{ type: 'text' }] }, 'invalid_type', '.content[0].text')
   refusesMessage({ role: 'user', content: [{ type: 'image_url', image_url: {} }] }, 'unsupported_value', '.content[0].type')
@@ -121,7 +185,7 @@ test('messages that are none are refused by their index', () => {
 test('what is not supported yet is refused by name, unless it asks for nothing', () => {
   const unsupported = {
     audio: {}, function_call: 'auto', functions: [{}], modalities: ['text', 'audio'],
-    moderation: {}, store: true, tool_choice: 'auto', tools: [{}],
+    moderation: {}, store: true,
     web_search_options: {}
   }
   for (const [param, value] of Object.entries(unsupported)) refuses(() => chat({ [param]: value }), 'unsupported_parameter', param)
@@ -130,7 +194,7 @@ test('what is not supported yet is refused by name, unless it asks for nothing',
   }
   const nothing = {
     function_call: 'none', functions: [], logprobs: false, modalities: ['text'], response_format: { type: 'text' },
-    store: false, tool_choice: 'none', tools: [], top_logprobs: 0, verbosity: 'medium', best_of: 1, echo: false, suffix: ''
+    store: false, tool_choice: 'auto', tools: [], parallel_tool_calls: false, top_logprobs: 0, verbosity: 'medium', best_of: 1, echo: false, suffix: ''
   }
   assert.deepEqual(chat(nothing).options, { temperature: 1 })
 })
@@ -305,7 +369,7 @@ test('addresses, methods and bodies that cannot be answered', async () => {
   assert.deepEqual(await asking('/v1/models', post({})), [405, 'method_not_supported', null, 'false'])
   assert.deepEqual(await asking('/v1/chat/completions', post('{"messages":')), [400, 'invalid_json', null, 'false'])
   assert.deepEqual(await asking('/v1/chat/completions', post('')), [400, 'invalid_json', null, 'false'])
-  assert.deepEqual(await asking('/v1/chat/completions', post({ ...hello, tools: [{}] })), [400, 'unsupported_parameter', 'tools', 'false'])
+  assert.deepEqual(await asking('/v1/chat/completions', post({ ...hello, tools: [{}] })), [400, 'missing_required_parameter', 'tools[0].type', 'false'])
   const silent = modelOf(['Hi'], { thinking: false })
   await assert.rejects(create(silent, { ...hello, reasoning_effort: 'high' }), { code: 'bad-option', message: /'reasoning_effort'/ })
   assert.equal((await create(silent, { ...hello, reasoning_effort: 'none' })).choices[0].message.content, 'Hi')
@@ -331,8 +395,8 @@ test('other servers\' parameters apply; what asks for no tool and how verbose to
   }
   const plain = chat({}).options
   for (const verbosity of ['low', 'medium', 'high']) assert.deepEqual(chat({ verbosity }).options, plain)
-  assert.deepEqual(chat({ tools: [{ type: 'function' }], tool_choice: 'none' }).options, plain)
-  refuses(() => chat({ tools: [{ type: 'function' }] }), 'unsupported_parameter', 'tools')
+  const tools = [{ type: 'function', function: { name: 'f' } }]
+  assert.deepEqual(chat({ tools, tool_choice: 'none', parallel_tool_calls: true }).options, plain)
 })
 
 test('a request has at most 2048 choices, and the memory of a stream grows with them, not with their square', async () => {

@@ -264,8 +264,8 @@ fn what_a_constraint_gets_wrong_is_the_error_of_its_call_alone() {
 #[test]
 fn an_answer_that_is_begun_has_no_constraint() {
     let mut session = Setup::default().on_reference().golden();
-    let messages = vec![Message { role: Role::User, content: "Who are you?".into() }];
-    let prompt = Prompt::Chat { messages, begun: Some("I".into()), thinking: None };
+    let messages = vec![Message::new(Role::User, "Who are you?")];
+    let prompt = Prompt::Chat { messages, begun: Some("I".into()), thinking: None, tools: None };
     let calls = Calls::default();
     let free = calls.push(prompt.clone(), greedy(2), Box::new(|_| ControlFlow::Continue(())));
     let options = ruled(|_| Ok(Follow::Any), greedy(2));

@@ -11,7 +11,7 @@ use crate::setup::{Setup, generate, greedy};
 use crate::support::assert_error;
 
 fn says(role: Role, content: &str) -> Message {
-    Message { role, content: content.into() }
+    Message::new(role, content)
 }
 
 /// The tokens of a conversation that nothing was generated in.

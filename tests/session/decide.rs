@@ -114,7 +114,7 @@ const PLACES: [&str; 11] = [
 fn a_chat_is_asked_and_whole_options_with_their_end_are_compared() {
     let mut session = chatting(Setup::exact().on_reference());
     let question = "Where?";
-    let asked = Message { role: Role::User, content: message(TEXT, question, &PLACES) };
+    let asked = Message::new(Role::User, message(TEXT, question, &PLACES));
     let prompt = session.chat_prompt(&[asked], Some(false)).unwrap();
     let end = session.tokenizer().special("<|im_end|>").unwrap();
     let expected = PLACES.map(|label| {
@@ -238,7 +238,7 @@ fn the_text_is_computed_once() {
     let mut session = chatting(Setup::exact().on_reference());
     let tokens = |session: &mut Session, question: &str, labels: &[&str]| {
         let content = message(TEXT, question, labels);
-        session.chat_prompt(&[Message { role: Role::User, content }], Some(false)).unwrap()
+        session.chat_prompt(&[Message::new(Role::User, content)], Some(false)).unwrap()
     };
     let [wet, dry] =
         ["Is it wet?", "Is it dry?"].map(|question| tokens(&mut session, question, &["yes", "no"]));

@@ -40,3 +40,4 @@ mod sentencepiece;
 mod soak;
 mod strict;
 mod thinking;
+mod tools;

@@ -17,7 +17,7 @@ use crate::support::{assert_error, path};
 const HASH: usize = 44;
 
 fn says(role: Role, content: &str) -> Message {
-    Message { role, content: content.into() }
+    Message::new(role, content)
 }
 
 /// Asks in a conversation, which gets longer by the question and its answer.

@@ -71,7 +71,7 @@ fn a_reasoning_is_ended_without_a_space() {
     let template = "{{ messages[0].content }}<think>";
     setup.load.template = TemplateChoice::Given(template.into());
     let mut session = setup.load(&model().build()).unwrap();
-    let question = Message { role: Role::User, content: "Why?".into() };
+    let question = Message::new(Role::User, "Why?");
     let prompt = session.chat_prompt(&[question], None).unwrap();
     let options = GenerateOptions { max_thinking_tokens: Some(2), ..greedy(40) };
     let found = generate(&mut session, &prompt, &options).unwrap();

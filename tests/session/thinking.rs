@@ -29,7 +29,7 @@ fn thinking(template: &str) -> Session {
 }
 
 fn says(role: Role, content: &str) -> Message {
-    Message { role, content: content.into() }
+    Message::new(role, content)
 }
 
 /// The texts of a generation.

@@ -232,6 +232,37 @@ test('answers keep to a schema, whole, parsed and in chunks', async ({ shared: p
   expect(found.cut).toBe('length')
 })
 
+test('the client runs tools, and its stream has their calls', async ({ shared: page }) => {
+  await ready(page, GOLDEN_MODEL)
+  const found = await page.evaluate(async () => {
+    const { client, who } = window
+    const parameters = {
+      type: 'object', properties: { word: { enum: ['sun', 'moon'] } }, required: ['word'], additionalProperties: false
+    }
+    const seen: string[] = []
+    const run = client.chat.completions.runTools({
+      ...who, tool_choice: { type: 'function', function: { name: 'lookup' } }, max_completion_tokens: 90,
+      tools: [{
+        type: 'function',
+        function: { name: 'lookup', description: 'Looks up.', parameters, parse: JSON.parse, function: (args: { word: string }) => { seen.push(args.word); return 'far' } }
+      }]
+    }, { maxChatCompletions: 2 })
+    await run.done()
+    const tools = [{ type: 'function' as const, function: { name: 'lookup', parameters } }]
+    const stream = client.chat.completions.stream({ ...who, tools, tool_choice: 'required', parallel_tool_calls: false })
+    const events: string[] = []
+    stream.on('tool_calls.function.arguments.done', ({ name, arguments: args }) => events.push(name, args))
+    const last = await stream.finalChatCompletion()
+    return { seen, roles: run.messages.map(({ role }) => role), events, last: last.choices[0]! }
+  })
+  expect(['sun', 'moon']).toContain(found.seen[0])
+  expect(found.roles.slice(0, 3)).toEqual(['user', 'assistant', 'tool'])
+  const [call] = found.last.message.tool_calls!
+  expect(found.last.finish_reason).toBe('tool_calls')
+  expect(found.events).toEqual(['lookup', call!.type === 'function' && call!.function.arguments])
+  expect(Object.keys(JSON.parse(found.events[1]!))).toEqual(['word'])
+})
+
 test('failures are the client\'s own errors', { tag: '@quick' }, async ({ shared: page }) => {
   await ready(page, GOLDEN_MODEL)
   const found = await page.evaluate(async () => {
@@ -241,7 +272,7 @@ test('failures are the client\'s own errors', { tag: '@quick' }, async ({ shared
     const asking = (body: object) => failure(client.chat.completions.create({ ...who, ...body } as never))
     const long = [{ role: 'user', content: 'the moon '.repeat(4000) }]
     const failures = {
-      tools: await asking({ tools: [{ type: 'function', function: { name: 'f' } }] }),
+      tools: await asking({ tools: [{ type: 'function', function: { name: 'f', parameters: { type: 'array' } } }] }),
       format: await asking({ response_format: { type: 'json_schema', json_schema: { name: 'a', schema: { not: {} } } } }),
       temperature: await asking({ temperature: 3 }),
       messages: await asking({ messages: [], stream: true }),
@@ -257,7 +288,7 @@ test('failures are the client\'s own errors', { tag: '@quick' }, async ({ shared
   })
   const refused = (code: string, param: string | null) => ['BadRequestError', 400, 'invalid_request_error', code, param]
   expect(found).toEqual({
-    tools: refused('unsupported_parameter', 'tools'),
+    tools: refused('bad-option', null),
     format: refused('bad-option', null),
     temperature: refused('invalid_value', 'temperature'),
     messages: refused('empty_array', 'messages'),

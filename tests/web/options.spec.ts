@@ -112,6 +112,10 @@ const GENERATE: Row[] = [
     'must be an object with a number from -100 to 100 for each id of a token'
   ],
   ['logprobs', [...U32, '21'], 'must be an integer from 0 to 20'],
+  ['tools', othersThan('array'), 'must be an array'],
+  ['toolChoice', [`'auto'`, `{ name: 'f' }`], 'needs `tools`'],
+  ['parallelToolCalls', ...FLAG],
+  ['parallelToolCalls', ['true'], 'needs `tools`'],
   ['temprature', ...UNKNOWN]
 ]
 
@@ -129,6 +133,11 @@ const ALLOWED = [
   `{ stop: ['a'], topK: undefined, raw: true, special: true }`
 ]
 
+const TOOL = `{ name: 'f' }`
+/** The message before a result. */
+const CALLED = `{ role: 'assistant', content: '', toolCalls: [{ id: '1', name: 'f', arguments: {} }] }`
+const NO_CHOICE = `must be 'auto', 'none', 'required' or an object with a \`name\``
+
 const NO_MESSAGE = 'must be an object with `role` and `content`'
 const POSITION = 'must be an integer from 0 to 4294967295'
 
@@ -141,10 +150,30 @@ const CALLS: [call: string, name: string, message: string][] = [
   [`generate([{ role: 'user' }]).text()`, 'messages[0]', 'needs a `content`'],
   [
     `generate([{ role: 'robot', content: 'x' }]).text()`, 'messages[0].role',
-    `must be 'system', 'user' or 'assistant'`
+    `must be 'system', 'user', 'assistant' or 'tool'`
   ],
   [`generate([{ role: 'user', content: 5 }]).text()`, 'messages[0].content', 'must be a string'],
   [`generate([]).text()`, 'messages', 'must not be empty'],
+  ...['null', '5', '[]'].map((choice): [string, string, string] =>
+    [`generate('x', { tools: [${TOOL}], toolChoice: ${choice} }).text()`, 'toolChoice', choice === '[]' ? 'must be an object' : NO_CHOICE]),
+  [`generate('x', { tools: [${TOOL}], toolChoice: { name: 'g' } }).text()`, 'toolChoice', 'there is no tool g'],
+  [`generate('x', { tools: [] }).text()`, 'tools', 'must have from 1 to 128 tools'],
+  [`generate('x', { tools: [5] }).text()`, 'tools[0]', 'must be an object'],
+  [`generate('x', { tools: [{}] }).text()`, 'tools[0].name', 'is missing'],
+  [`generate('x', { tools: [${TOOL}, ${TOOL}] }).text()`, 'tools[1].name', 'is that of tools[0] too: f'],
+  [`generate('x', { tools: [{ name: 'f', run: 1 }] }).text()`, 'tools[0].run', 'there is no such option'],
+  [`generate('x', { tools: [{ name: 'f', parameters: [] }] }).text()`, 'tools[0].parameters', 'must be a JSON schema'],
+  [`generate('x', { tools: [{ name: 'f', parameters: { type: 'array' } }] }).text()`, 'tools[0].parameters', 'must be the schema of an object'],
+  [
+    `generate('x', { tools: [${TOOL}, { name: 'g', parameters: { type: 'object', properties: { a: { not: {} } } } }] }).text()`, 'tools',
+    'the parameters of tools[1]: `/properties/a/not` of the schema is not supported'
+  ],
+  [`generate('x', { tools: [${TOOL}], raw: true }).text()`, 'tools', 'needs a chat'],
+  [`generate('x', { tools: [${TOOL}], responseFormat: /a/ }).text()`, 'responseFormat', 'cannot be given together with `tools`'],
+  [`generate([{ role: 'user', content: 'x' }, { role: 'tool', content: 'y' }]).text()`, 'messages[1]', 'there is no call before it'],
+  [`generate([${CALLED}, { role: 'tool', content: 'y', toolCallId: '2' }]).text()`, 'messages[1].toolCallId', 'no call before it has the id 2'],
+  [`generate([{ role: 'assistant', content: '', toolCalls: {} }]).text()`, 'messages[0].toolCalls', 'must be an array'],
+  [`generate([{ role: 'assistant', content: 'x', toolCalls: [{ id: '1', name: 'f', arguments: 5 }] }]).text()`, 'messages[0].toolCalls[0].arguments', 'must be an object'],
   [`generate('').text()`, 'prompt', 'must not be empty'],
   [
     `generate(7).text()`, 'prompt',

@@ -23,7 +23,7 @@ const TEXTS = [
 /** Values that are wrong for most arguments. */
 const VALUES = [
   null, undefined, true, false, NaN, -1, 0.5, 2 ** 32, Infinity, 5n, '', '\n\n', 'x', '\ud800', [], [null], ['x'], {},
-  { role: 'robot' }, [{ role: 'robot', content: 'x' }], [{ role: 'user', content: 7 }], new Map(), new Date(0),
+  [{ name: 'f' }], [{ name: 'f', parameters: { type: 'object' } }, { name: '' }], { name: 'f' }, { role: 'robot' }, [{ role: 'robot', content: 'x' }], [{ role: 'user', content: 7 }], new Map(), new Date(0),
   new Uint8Array(4), Uint32Array.of(606), Object(5), Symbol('x'), () => {}, 'x'.repeat(5000), ['y'.repeat(1000)],
   Array.from({ length: 1000 }, (_, n) => `never ${n}`)
 ]
@@ -31,7 +31,7 @@ const VALUES = [
 const OPTIONS = [
   'maxTokens', 'temperature', 'topK', 'topP', 'minP', 'repeatPenalty', 'presencePenalty', 'frequencyPenalty', 'seed',
   'stop', 'promptLookup', 'thinking', 'maxThinkingTokens', 'logprobs', 'logitBias', 'raw', 'special', 'signal', 'responseFormat',
-  'no such option'
+  'tools', 'toolChoice', 'parallelToolCalls', 'no such option'
 ]
 const LOAD_OPTIONS = [
   'context', 'cache', 'integrity', 'stallTimeout', 'worker', 'kv', 'lmHead', 'activations', 'i2sLayout', 'tokenizer', 'template', 'strict', 'deterministic',
@@ -39,7 +39,7 @@ const LOAD_OPTIONS = [
 ]
 const REQUEST = [
   'model', 'messages', 'max_completion_tokens', 'temperature', 'top_p', 'presence_penalty', 'frequency_penalty', 'seed',
-  'stop', 'n', 'stream', 'stream_options', 'tools', 'response_format', 'logprobs', 'reasoning_effort', 'no such field'
+  'stop', 'n', 'stream', 'stream_options', 'tools', 'tool_choice', 'parallel_tool_calls', 'response_format', 'logprobs', 'reasoning_effort', 'no such field'
 ]
 const RESPONSE_REQUEST = [
   'input', 'instructions', 'max_output_tokens', 'temperature', 'text', 'reasoning', 'include', 'top_logprobs', 'metadata', 'stream',
@@ -579,6 +579,10 @@ export class RandomCalls {
       () => read(model.generate([...messages, value], short)),
       () => Promise.all(model.generateMany(value, short).map(read)),
       () => Promise.all(model.generateMany([value, 'x'], short).map(read)),
+      () => read(model.generate('x', { ...short, tools: [{ name: 'f' }], ...option })),
+      () => read(model.generate([...messages, { role: 'assistant', content: 'x', toolCalls: value }, { role: 'tool', content: 'y' }], short)),
+      () => model.runTools(value),
+      () => model.runTools({ ...short, messages, tools: value }),
       () => model.createChat(value),
       () => read(model.createChat({ messages: value }).send('x', short)),
       () => read(model.createChat({ system: value, overflow: 'slide' }).send('x', short)),

@@ -36,14 +36,14 @@ for (const worker of [true, false]) {
         const generation = window.model.generate('Is it warm?')
         let looped = ''
         for await (const text of generation) looped += text
-        const byChannel = { reasoning: '', answer: '' }
+        const byChannel = { reasoning: '', answer: '', call: '' }
         for await (const { text, channel } of generation.tokens()) byChannel[channel] += text
         const [text, reasoning] = [await generation.text(), await generation.reasoning()]
         return { looped, byChannel, text, reasoning, stats: await generation.stats }
       })
       expect(found).toMatchObject({
         looped: ANSWER, text: ANSWER, reasoning: REASONING,
-        byChannel: { reasoning: REASONING, answer: ANSWER },
+        byChannel: { reasoning: REASONING, answer: ANSWER, call: '' },
         stats: { completionTokens: 17, reasoningTokens: 11, finishReason: 'stop' }
       })
     })

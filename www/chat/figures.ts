@@ -5,7 +5,9 @@ import { formatCount, formatRate, formatSeconds } from 'tritloom/words'
 const ENDINGS: Record<Stats['finishReason'], string> = {
   stop: '',
   length: 'cut off at the limit',
-  abort: 'stopped'
+  abort: 'stopped',
+  // The chat gives the model no tools.
+  'tool-calls': ''
 }
 
 /**

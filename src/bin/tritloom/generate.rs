@@ -9,7 +9,7 @@ use std::rc::Rc;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, ValueEnum};
 
-use tritloom::chat::{Message, Role, TemplateChoice};
+use tritloom::chat::{Message, Role, TemplateChoice, ToolChoice, Tools};
 use tritloom::compute::EngineOptions;
 use tritloom::gguf::Joined;
 use tritloom::gpu::{Gpu, GpuOptions};
@@ -25,6 +25,7 @@ use tritloom::tokenizer::{Rules, Tokenizer};
 use tritloom::{Error, Result};
 
 use crate::Cli;
+use crate::calls::Lines;
 use crate::options::{logit_bias, one_or_more, whole_number};
 use crate::output::Output;
 
@@ -97,6 +98,13 @@ pub(crate) struct Generate {
     /// Answer with a text that this regular expression matches as a whole, in JavaScript's syntax
     #[arg(long, value_name = "PATTERN", allow_hyphen_values = true)]
     regex: Option<String>,
+    /// Let the model call the tools in this file, a JSON array with `name`, `description` and
+    /// `parameters` of each; prints each call as a line of JSON
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["raw", "schema", "json", "regex"])]
+    tools: Option<PathBuf>,
+    /// Whether it calls one: `auto`, `required` or the name of the tool to call
+    #[arg(long, value_name = "CHOICE", default_value = "auto", requires = "tools")]
+    tool_choice: String,
     /// Compute on the CPU with the reference implementation, which is slow
     #[arg(long)]
     cpu: bool,
@@ -217,8 +225,9 @@ pub(crate) fn generate(args: &Generate) -> Result<()> {
     };
     options.sampling.check()?;
     let format = args.format()?;
+    let tools = args.tools()?;
     let reader = Reader::new(open(&args.model)?);
-    let summary = run(args, &prompt, options, format, reader)?;
+    let summary = run(args, &prompt, options, format, tools, reader)?;
     if io::stderr().is_terminal() {
         let _ = writeln!(io::stderr(), "\n({summary})");
     }
@@ -250,6 +259,7 @@ fn run(
     prompt: &str,
     mut options: GenerateOptions,
     format: Option<(&str, Format)>,
+    tools: Option<Rc<Tools>>,
     mut reader: Reader<Joined<FileSource>>,
 ) -> Result<String> {
     let load = LoadOptions {
@@ -279,27 +289,42 @@ fn run(
         let ids = if args.raw {
             raw_tokens(session.tokenizer(), prompt)?
         } else {
-            session.chat_prompt(&ask(prompt), args.switch())?
+            session.tools_prompt(&ask(prompt), tools.as_ref(), args.switch())?
         };
         let formatted = match &format {
             Some((name, format)) => Some(Formats::new(session.tokenizer())?.format(name, format)?),
             None => None,
         };
-        options.constraints = formatted.as_ref().map(Formatted::constraints);
+        options.constraints = match &tools {
+            Some(tools) => {
+                let format = session.template()?.calls();
+                let formats = Formats::new(session.tokenizer())?;
+                Some(formats.calls(format, tools, &args.tool_choice(), true)?)
+            }
+            None => formatted.as_ref().map(Formatted::constraints),
+        };
         let mut output = Output::default();
         let mut answer = Vec::new();
-        let mut on_token = |token: Token| match token.channel {
-            Channel::Answer => {
+        let mut calls = Lines::default();
+        let mut on_token = |token: Token| match (token.channel, &token.call) {
+            (Channel::Reasoning, _) => show_reasoning(&token.text),
+            (Channel::Answer, Some(part)) => output.print(&calls.call(&token.text, part)),
+            (Channel::Answer, None) => {
                 answer.extend(token.id);
+                calls.text(&token.text);
                 output.print(&token.text)
             }
-            Channel::Reasoning => show_reasoning(&token.text),
         };
         let stats = session.generate(&ids, &options, &mut on_token).await?;
-        end(output)?;
-        if stats.finish_reason == FinishReason::Length
-            && formatted.is_some_and(|formatted| !formatted.is_complete(&answer))
-        {
+        if tools.is_none() || calls.is_within() {
+            let _ = output.print("\n");
+        }
+        output.finish()?;
+        let is_complete = match &formatted {
+            Some(formatted) => formatted.is_complete(&answer),
+            None => !calls.is_open(),
+        };
+        if stats.finish_reason == FinishReason::Length && !is_complete {
             let why = "the answer is not complete; it needs more tokens (--max-tokens, --context)";
             let _ = writeln!(io::stderr(), "note: {why}");
         }
@@ -332,6 +357,22 @@ impl Generate {
         })
     }
 
+    /// The tools that the model may call.
+    fn tools(&self) -> Result<Option<Rc<Tools>>> {
+        let Some(path) = &self.tools else { return Ok(None) };
+        let text = fs::read_to_string(path)
+            .map_err(|error| Error::unreadable(path.display().to_string(), error))?;
+        Ok(Some(Rc::new(Tools::read(&text)?)))
+    }
+
+    fn tool_choice(&self) -> ToolChoice {
+        match &*self.tool_choice {
+            "auto" => ToolChoice::Auto,
+            "required" => ToolChoice::Required,
+            name => ToolChoice::Named(name.into()),
+        }
+    }
+
     /// Whether the model is to reason first, if the caller says so.
     fn switch(&self) -> Option<bool> {
         match (self.thinking, self.no_thinking) {
@@ -344,7 +385,7 @@ impl Generate {
 
 /// The prompt as the first message of a conversation.
 fn ask(prompt: &str) -> [Message; 1] {
-    [Message { role: Role::User, content: prompt.into() }]
+    [Message::new(Role::User, prompt)]
 }
 
 /// The tokens of the plain text.
@@ -357,12 +398,6 @@ fn raw_tokens(tokenizer: &Tokenizer, prompt: &str) -> Result<Vec<u32>> {
 fn show_reasoning(text: &str) -> ControlFlow<()> {
     let _ = write!(io::stderr(), "{text}");
     ControlFlow::Continue(())
-}
-
-/// Ends the text with a line break.
-fn end(mut output: Output) -> Result<()> {
-    let _ = output.print("\n");
-    output.finish()
 }
 
 pub(crate) fn show_progress(progress: Progress) {

@@ -1,6 +1,7 @@
 //! The command line: generate text, and commands that look at models, measure and write them.
 
 mod bench;
+mod calls;
 mod convert;
 mod decide;
 mod generate;

@@ -47,12 +47,25 @@ pub(crate) fn checked(schema: &str) -> Result<Checked, Error> {
     if schema.len() > MAX_BYTES {
         return whole.refuse(format!("has {} bytes, more than {MAX_BYTES}", schema.len()));
     }
-    let given: Value = match serde_json::from_str(schema) {
-        Ok(given) => given,
-        Err(error) => return whole.refuse(format!("cannot be read as JSON: {error}")),
-    };
-    let plain = walk::plain(&given, &given, &whole)?;
+    match serde_json::from_str(schema) {
+        Ok(given) => checked_of(given),
+        Err(error) => whole.refuse(format!("cannot be read as JSON: {error}")),
+    }
+}
+
+/// Checks a JSON schema that has been read.
+pub(crate) fn checked_of(given: Value) -> Result<Checked, Error> {
+    let plain = walk::plain(&given, &given, &At::Whole)?;
     Ok(Checked { plain: with_options(plain), given })
+}
+
+/// The plain form of a schema for the arguments of calls, which models write as Python's
+/// `json.dumps` does: with a space after each comma and each colon.
+pub(crate) fn of_calls(plain: &Value) -> Value {
+    let mut plain = plain.clone();
+    plain["x-guidance"]["item_separator"] = ", ".into();
+    plain["x-guidance"]["key_separator"] = ": ".into();
+    plain
 }
 
 impl Checked {

@@ -61,10 +61,7 @@ fn lesson(metadata: &Metadata, tokenizer: &Tokenizer, text: &Text) -> Lesson {
     let prompt = match &text.prompt {
         Prompt::Raw(raw) => tokenizer.encode_with_special(raw).unwrap(),
         Prompt::Turns(turns) => {
-            let message = |(role, content): &(Role, String)| Message {
-                role: *role,
-                content: content.clone(),
-            };
+            let message = |(role, content): &(Role, String)| Message::new(*role, content.as_str());
             let messages: Vec<Message> = turns.iter().map(message).collect();
             chat_tokens(metadata, tokenizer, &messages).unwrap()
         }

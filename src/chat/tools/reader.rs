@@ -1,0 +1,437 @@
+//! Finds calls in an answer that comes in parts.
+
+use std::mem;
+use std::rc::Rc;
+
+use super::json::Json;
+use super::{CallFormat, MAX_NAME, Tools};
+
+/// What an answer goes on with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallEvent {
+    /// Text outside of calls.
+    Text(String),
+    /// A call of the tool with this name begins.
+    Begins(String),
+    /// More of the arguments of the call that has begun.
+    Arguments(String),
+    /// The call ends. Its arguments are a whole JSON object.
+    Ends,
+}
+
+/// Reads the calls of an answer. White space around them belongs to no text. A call that cannot be
+/// read is text: one of a tool that does not exist, or without a name, or one that ends before its
+/// arguments begin. If its arguments break off or are no JSON, it never ends.
+#[derive(Clone, Debug)]
+pub struct CallReader {
+    format: &'static CallFormat,
+    tools: Rc<Tools>,
+    state: State,
+    /// Text whose meaning is not certain yet.
+    held: String,
+    /// White space before the call that begins.
+    space: String,
+    /// Calls that have begun, and those that have ended.
+    begun: usize,
+    ended: usize,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Text,
+    /// Behind `begin`, up to the arguments.
+    Front,
+    /// The call is written in another way than usual. Its text is held up to `end`.
+    Unusual,
+    Arguments(Scan),
+    /// Behind the arguments, up to `end`. `is_whole` says whether they are an object.
+    Rest {
+        is_whole: bool,
+    },
+}
+
+/// How far arguments have been read.
+#[derive(Clone, Debug, Default)]
+struct Scan {
+    text: String,
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+}
+
+/// The front of a call, up to its arguments.
+enum Front<'a> {
+    /// More of it has to come.
+    Open,
+    /// The tool's name, and where the arguments begin.
+    Whole(&'a str, usize),
+    /// It is written in another way.
+    Unusual,
+}
+
+impl CallReader {
+    /// Reads an answer to a prompt with these tools.
+    pub fn new(format: &'static CallFormat, tools: &Rc<Tools>) -> Self {
+        Self {
+            format,
+            tools: Rc::clone(tools),
+            state: State::Text,
+            held: String::new(),
+            space: String::new(),
+            begun: 0,
+            ended: 0,
+        }
+    }
+
+    /// How many calls have begun.
+    pub fn begun(&self) -> usize {
+        self.begun
+    }
+
+    /// Whether there are calls, and all have ended.
+    pub fn is_complete(&self) -> bool {
+        self.begun > 0 && self.ended == self.begun
+    }
+
+    /// The format of the calls.
+    pub fn format(&self) -> &'static CallFormat {
+        self.format
+    }
+
+    /// Adds text. Gives what is certain now, in order.
+    pub fn push(&mut self, text: &str) -> Vec<CallEvent> {
+        self.held += text;
+        let mut events = Vec::new();
+        while self.step(&mut events) {}
+        joined(events)
+    }
+
+    /// Ends the answer. Gives what was held back.
+    pub fn finish(&mut self) -> Vec<CallEvent> {
+        let mut events = Vec::new();
+        let held = mem::take(&mut self.held);
+        match mem::replace(&mut self.state, State::Text) {
+            // The white space behind the last call is no text.
+            State::Text if self.begun > 0 && held.trim().is_empty() => {}
+            State::Text => events.push(CallEvent::Text(held)),
+            State::Front | State::Unusual => self.give_up(&held, &mut events),
+            State::Rest { is_whole: true } => self.end(&mut events),
+            State::Arguments(_) | State::Rest { is_whole: false } => {}
+        }
+        events.retain(|event| *event != CallEvent::Text(String::new()));
+        events
+    }
+
+    /// Reads some of the text that is held. Gives whether to go on.
+    fn step(&mut self, events: &mut Vec<CallEvent>) -> bool {
+        let CallFormat { begin, end, .. } = *self.format;
+        match &mut self.state {
+            State::Text => {
+                if let Some((before, after)) = self.held.split_once(begin) {
+                    let text = before.trim_end();
+                    self.space = before[text.len()..].into();
+                    events.push(CallEvent::Text(text.into()));
+                    self.held = after.into();
+                    self.state = State::Front;
+                    return true;
+                }
+                let rest = self.held.split_off(certain(&self.held, begin));
+                events.push(CallEvent::Text(mem::replace(&mut self.held, rest)));
+                false
+            }
+            State::Front => match front(&self.held) {
+                Front::Open => false,
+                Front::Unusual => {
+                    self.state = State::Unusual;
+                    true
+                }
+                Front::Whole(name, _) if !self.tools.has(name) => {
+                    self.state = State::Unusual;
+                    true
+                }
+                Front::Whole(name, at) => {
+                    events.push(CallEvent::Begins(name.into()));
+                    self.begun += 1;
+                    self.held = self.held.split_off(at);
+                    self.state = State::Arguments(Scan::default());
+                    true
+                }
+            },
+            State::Arguments(scan) => {
+                let (len, is_over) = scan.read(&self.held);
+                let rest = self.held.split_off(len);
+                let more = mem::replace(&mut self.held, rest);
+                scan.text += &more;
+                events.push(CallEvent::Arguments(more));
+                if is_over {
+                    let is_whole = matches!(Json::read(&scan.text), Some(Json::Map(_)));
+                    self.state = State::Rest { is_whole };
+                }
+                is_over
+            }
+            State::Rest { is_whole } => {
+                let Some((_, after)) = self.held.split_once(end) else { return false };
+                let (is_whole, after) = (*is_whole, after.into());
+                self.held = after;
+                self.state = State::Text;
+                if is_whole {
+                    self.end(events);
+                }
+                true
+            }
+            State::Unusual => {
+                let Some((call, after)) = self.held.split_once(end) else { return false };
+                let (call, after) = (String::from(call), after.into());
+                self.held = after;
+                self.state = State::Text;
+                match self.unusual(&call) {
+                    Some((name, arguments)) => {
+                        self.begun += 1;
+                        events.extend([CallEvent::Begins(name), CallEvent::Arguments(arguments)]);
+                        self.end(events);
+                    }
+                    None => self.give_up(&(call + end), events),
+                }
+                true
+            }
+        }
+    }
+
+    fn end(&mut self, events: &mut Vec<CallEvent>) {
+        self.ended += 1;
+        events.push(CallEvent::Ends);
+    }
+
+    /// Takes `held` and all before it from `begin` on for text.
+    fn give_up(&mut self, held: &str, events: &mut Vec<CallEvent>) {
+        let space = mem::take(&mut self.space);
+        events.push(CallEvent::Text(format!("{space}{}{held}", self.format.begin)));
+    }
+
+    /// The name and the arguments of a call whose JSON has other keys or another order.
+    fn unusual(&self, call: &str) -> Option<(String, String)> {
+        let json = Json::read(call)?;
+        let Json::Text(name) = json.get("name")? else { return None };
+        let arguments = match json.get("arguments").or_else(|| json.get("parameters"))? {
+            // Some models write them as a text.
+            Json::Text(text) => Json::read(text)?,
+            arguments => arguments.clone(),
+        };
+        let is_call = matches!(arguments, Json::Map(_)) && self.tools.has(name);
+        is_call.then(|| (name.clone(), arguments.written()))
+    }
+}
+
+impl Scan {
+    /// How many bytes of the next `text` belong to the arguments, and whether these end there.
+    fn read(&mut self, text: &str) -> (usize, bool) {
+        for (at, byte) in text.bytes().enumerate() {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' if self.in_string => self.escaped = true,
+                b'"' => self.in_string = !self.in_string,
+                _ if self.in_string => {}
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' => {
+                    self.depth = self.depth.saturating_sub(1);
+                    if self.depth == 0 {
+                        return (at + 1, true);
+                    }
+                }
+                // The call ends within its arguments.
+                b'<' => return (at, true),
+                _ => {}
+            }
+        }
+        (text.len(), false)
+    }
+}
+
+/// Reads the front of a call: `{"name": "…", "arguments": `.
+fn front(text: &str) -> Front<'_> {
+    let mut rest = text;
+    let mut name = "";
+    // The name is between the third and the fourth of these.
+    for (n, token) in
+        ["{", "\"name\"", ":", "\"", "\"", ",", "\"arguments\"", ":"].iter().enumerate()
+    {
+        if n == 4 {
+            match rest.find(['"', '\\']) {
+                Some(end) if rest[end..].starts_with('"') => (name, rest) = rest.split_at(end),
+                None if rest.len() <= MAX_NAME => return Front::Open,
+                _ => return Front::Unusual,
+            }
+        } else {
+            rest = rest.trim_start();
+        }
+        match rest.strip_prefix(token) {
+            Some(after) => rest = after,
+            None if token.starts_with(rest) => return Front::Open,
+            None => return Front::Unusual,
+        }
+    }
+    rest = rest.trim_start();
+    match rest.bytes().next() {
+        None => Front::Open,
+        Some(b'{') => Front::Whole(name, text.len() - rest.len()),
+        Some(_) => Front::Unusual,
+    }
+}
+
+/// The number of bytes of a text that belong neither to `begin` nor to the white space before it.
+fn certain(text: &str, begin: &str) -> usize {
+    let part = (1..begin.len()).rev().find(|&n| text.ends_with(&begin[..n])).unwrap_or(0);
+    text[..text.len() - part].trim_end().len()
+}
+
+/// The events, with neighbours of a kind as one, and without empty ones.
+fn joined(events: Vec<CallEvent>) -> Vec<CallEvent> {
+    let mut joined: Vec<CallEvent> = Vec::new();
+    for event in events {
+        match (joined.last_mut(), event) {
+            (_, CallEvent::Text(text) | CallEvent::Arguments(text)) if text.is_empty() => {}
+            (Some(CallEvent::Text(before)), CallEvent::Text(text))
+            | (Some(CallEvent::Arguments(before)), CallEvent::Arguments(text)) => *before += &text,
+            (_, event) => joined.push(event),
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Tool;
+    use super::*;
+
+    fn reader() -> CallReader {
+        let tool = |name: &str| Tool { name: name.into(), ..Tool::default() };
+        let tools = Tools::new(vec![tool("look"), tool("time")]).unwrap();
+        CallReader::new(CallFormat::of("", false), &Rc::new(tools))
+    }
+
+    /// What an answer says in parts of `n` characters: its text, each call with its arguments, and
+    /// whether it ends.
+    fn read(text: &str, n: usize) -> (String, Vec<(String, String, bool)>) {
+        let mut reader = reader();
+        let chars: Vec<char> = text.chars().collect();
+        let mut events = Vec::new();
+        for part in chars.chunks(n) {
+            events.extend(reader.push(&part.iter().collect::<String>()));
+        }
+        events.extend(reader.finish());
+        let (mut said, mut calls) = (String::new(), Vec::new());
+        for event in events {
+            match event {
+                CallEvent::Text(text) => said += &text,
+                CallEvent::Begins(name) => calls.push((name, String::new(), false)),
+                CallEvent::Arguments(text) => calls.last_mut().unwrap().1 += &text,
+                CallEvent::Ends => calls.last_mut().unwrap().2 = true,
+            }
+        }
+        assert_eq!(reader.begun(), calls.len());
+        assert_eq!(reader.is_complete(), !calls.is_empty() && calls.iter().all(|call| call.2));
+        (said, calls)
+    }
+
+    /// The calls of an answer: the tool, the arguments, and whether it ends.
+    type Found<'a> = &'a [(&'a str, &'a str, bool)];
+
+    #[test]
+    fn calls_are_found_however_the_text_comes() {
+        let quoted = r#"{"q": "</tool_call> \"}{\\", "n": [{}]}"#;
+        let cases: &[(&str, &str, Found<'_>)] = &[
+            ("Just text < </tool_call>\n", "Just text < </tool_call>\n", &[]),
+            (
+                "Let me see.\n<tool_call>\n{\"name\": \"look\", \"arguments\": {\"a\": 1}}\n</tool_call>",
+                "Let me see.",
+                &[("look", "{\"a\": 1}", true)],
+            ),
+            (
+                "<tool_call>{\"name\":\"look\",\"arguments\":{}}</tool_call>\n<tool_call>\n{\"name\": \
+                 \"time\", \"arguments\": {}}\n</tool_call>\n",
+                "",
+                &[("look", "{}", true), ("time", "{}", true)],
+            ),
+            (
+                &format!(
+                    "<tool_call>\n{{\"name\": \"look\", \"arguments\": {quoted}}}\n</tool_call> so."
+                ),
+                " so.",
+                &[("look", quoted, true)],
+            ),
+            // Other keys, another order, arguments as a text.
+            (
+                "<tool_call>{\"arguments\": {\"a\":1}, \"name\": \"look\"}</tool_call>",
+                "",
+                &[("look", "{\"a\": 1}", true)],
+            ),
+            (
+                "<tool_call>{\"name\": \"look\", \"parameters\": \"{\\\"a\\\":1}\"}</tool_call>",
+                "",
+                &[("look", "{\"a\": 1}", true)],
+            ),
+            // Cut off: within `begin`, the name, the arguments, and behind them.
+            ("Well <tool_c", "Well <tool_c", &[]),
+            ("<tool_call>\n{\"name\": \"lo", "<tool_call>\n{\"name\": \"lo", &[]),
+            (
+                "<tool_call>\n{\"name\": \"look\", \"arguments\": {\"a\": \"b",
+                "",
+                &[("look", "{\"a\": \"b", false)],
+            ),
+            (
+                "<tool_call>\n{\"name\": \"look\", \"arguments\": {\"a\": 1}}\n</tool_",
+                "",
+                &[("look", "{\"a\": 1}", true)],
+            ),
+            // No tool, no name, no JSON.
+            (
+                "a <tool_call>\n{\"name\": \"fly\", \"arguments\": {}}\n</tool_call> b",
+                "a <tool_call>\n{\"name\": \"fly\", \"arguments\": {}}\n</tool_call> b",
+                &[],
+            ),
+            ("<tool_call>hm</tool_call>", "<tool_call>hm</tool_call>", &[]),
+            (
+                "<tool_call>{\"name\": \"look\"}</tool_call>",
+                "<tool_call>{\"name\": \"look\"}</tool_call>",
+                &[],
+            ),
+            (
+                "<tool_call>{\"name\": \"look\", \"arguments\": {a: 1}}</tool_call> b",
+                " b",
+                &[("look", "{a: 1}", false)],
+            ),
+            (
+                "<tool_call>{\"name\": \"look\", \"arguments\": {\"a\": 1</tool_call> b",
+                " b",
+                &[("look", "{\"a\": 1", false)],
+            ),
+            ("\n", "\n", &[]),
+            ("", "", &[]),
+        ];
+        for (text, said, calls) in cases {
+            let calls: Vec<(String, String, bool)> = calls
+                .iter()
+                .map(|(name, arguments, ends)| ((*name).into(), (*arguments).into(), *ends))
+                .collect();
+            for n in 1..=text.len().max(1) {
+                assert_eq!(read(text, n), ((*said).into(), calls.clone()), "{text:?} by {n}");
+            }
+        }
+    }
+
+    /// A page shows arguments as they come.
+    #[test]
+    fn arguments_come_before_the_call_ends() {
+        let mut reader = reader();
+        assert_eq!(reader.push("<tool_call>\n{\"name\": \"look\""), []);
+        let begins = [CallEvent::Begins("look".into()), CallEvent::Arguments("{\"a".into())];
+        assert_eq!(reader.push(", \"arguments\": {\"a"), begins);
+        assert!(!reader.is_complete());
+        assert_eq!(reader.push("\": 1"), [CallEvent::Arguments("\": 1".into())]);
+        assert_eq!(
+            reader.push("}}\n</tool_call>"),
+            [CallEvent::Arguments("}".into()), CallEvent::Ends]
+        );
+        assert!(reader.is_complete());
+    }
+}

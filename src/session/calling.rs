@@ -1,0 +1,82 @@
+//! Holds an answer to the format of calls once a call has begun. Until then it is free.
+
+use std::rc::Rc;
+
+use super::constraint::{Constraint, Constraints, Follow};
+use crate::chat::CallFormat;
+use crate::error::Result;
+use crate::tokenizer::{TextStream, Tokenizer};
+
+impl Constraints {
+    /// The constraints of answers that may call tools: `calls` decide over what follows the
+    /// beginning of a call.
+    pub fn once_called(
+        tokenizer: &Rc<Tokenizer>,
+        format: &'static CallFormat,
+        calls: Self,
+    ) -> Self {
+        let tokenizer = Rc::clone(tokenizer);
+        Self::free_at_first(move || {
+            Ok(Box::new(Calling {
+                tokenizer: Rc::clone(&tokenizer),
+                begin: format.begin,
+                text: TextStream::new(),
+                held: String::new(),
+                calls: calls.clone(),
+                call: None,
+            }))
+        })
+    }
+}
+
+/// An answer that may call tools.
+struct Calling {
+    tokenizer: Rc<Tokenizer>,
+    /// The text with which a call begins.
+    begin: &'static str,
+    text: TextStream,
+    /// The end of the text so far, in which a call may begin.
+    held: String,
+    calls: Constraints,
+    /// Decides over the calls, once one has begun.
+    call: Option<Box<dyn Constraint>>,
+}
+
+impl Calling {
+    /// Begins a call, of which the text `rest` is there already. If that is no beginning of a call,
+    /// the answer stays free, and what it says is no call.
+    fn begin(&mut self, rest: &str) -> Result<()> {
+        let mut call = self.calls.begin()?;
+        let ids = self.tokenizer.encode_within(rest)?;
+        let is_call = ids.into_iter().all(|id| call.take(id).is_ok());
+        self.call = Some(call).filter(|_| is_call);
+        Ok(())
+    }
+}
+
+impl Constraint for Calling {
+    fn take(&mut self, id: u32) -> Result<()> {
+        if let Some(call) = &mut self.call {
+            return call.take(id);
+        }
+        self.held += &self.text.push(&self.tokenizer, id)?;
+        // A control token has no text.
+        if self.tokenizer.special_text(id) == Some(self.begin) {
+            self.held.clear();
+            return self.begin("");
+        }
+        if let Some((_, rest)) = self.held.split_once(self.begin) {
+            let rest = String::from(rest);
+            self.held.clear();
+            // A part of a character is no beginning of a call either.
+            return if self.text.is_whole() { self.begin(&rest) } else { Ok(()) };
+        }
+        let keep = self.held.len().saturating_sub(self.begin.len() - 1);
+        self.held = self.held.split_off(self.held.ceil_char_boundary(keep));
+        Ok(())
+    }
+
+    fn follow(&mut self) -> Result<Follow> {
+        self.call.as_mut().map_or(Ok(Follow::Any), |call| call.follow())
+    }
+}

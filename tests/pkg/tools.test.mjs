@@ -1,0 +1,157 @@
+// Tools without a browser, with models that are made by hand: the loop, calls in parts, and chats with calls.
+// tests/web/tools.spec.ts has them with a real model.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+
+const load = name => import(new URL(`../../pkg/${name}.js`, import.meta.url))
+const { runTools } = await load('page/tools')
+const { portableOptions } = await load('page/format')
+const { Chat } = await load('page/chat')
+const { readNote } = await load('page/note')
+const { Generation } = await load('generation')
+const { BitNetError } = await load('error')
+
+const restored = (model, note) => Chat.restored(model, readNote(note))
+
+/** The parts of a call, its arguments in two of them. */
+const call = (index, name, args, ends = true) => {
+  const text = JSON.stringify(args)
+  return [
+    { text: '', channel: 'call', call: { index, id: `${name} ${index}`, name } },
+    { id: 7, text: text.slice(0, 2), channel: 'call', call: { index } },
+    { id: 8, text: text.slice(2), channel: 'call', call: { index } },
+    ...ends ? [{ text: '', channel: 'call', call: { index, ends } }] : []
+  ]
+}
+
+/** A model that gives these answers, one after the other: texts, or tokens. `asked` has what it was asked. */
+const modelOf = (...answers) => {
+  const model = { asked: [] }
+  model.generate = (input, { signal, ...options }) => {
+    model.asked.push({ input: structuredClone(input), options })
+    return new Generation(start(answers[model.asked.length - 1]), signal)
+  }
+  return model
+}
+const start = answer => async onToken => {
+  const tokens = [answer].flat(2).map(said => typeof said === 'string' ? { text: said, channel: 'answer' } : said)
+  tokens.forEach(onToken)
+  const isCut = tokens.at(-1).call && !tokens.at(-1).call.ends
+  const finishReason = tokens.some(({ call }) => call) ? 'tool-calls' : 'stop'
+  return { finishReason: isCut ? 'length' : finishReason }
+}
+const codes = code => error => error instanceof BitNetError && error.code === code
+
+test('tools are run until an answer calls none', async () => {
+  const model = modelOf(['Let me see.', call(0, 'add', { a: 1, b: 2 }), call(1, 'now', {})], 'It is 3.')
+  const tools = {
+    add: { description: 'Adds.', parameters: { type: 'object' }, execute: async ({ a, b }, { id }) => ({ sum: a + b, id }) },
+    now: { execute: () => {} }
+  }
+  const seen = []
+  const run = await runTools(model, { messages: 'How much?', tools, toolChoice: 'required', temperature: 1, onAnswer: one => seen.push(one) })
+  const toolCalls = [{ id: 'add 0', name: 'add', arguments: { a: 1, b: 2 } }, { id: 'now 1', name: 'now', arguments: {} }]
+  const messages = [
+    { role: 'user', content: 'How much?' },
+    { role: 'assistant', content: 'Let me see.', toolCalls },
+    { role: 'tool', content: '{"sum":3,"id":"add 0"}', toolCallId: 'add 0' },
+    { role: 'tool', content: '', toolCallId: 'now 1' },
+    { role: 'assistant', content: 'It is 3.' }
+  ]
+  assert.equal(run.text, 'It is 3.')
+  assert.deepEqual(run.messages, messages)
+  assert.deepEqual(run.stats.map(({ finishReason }) => finishReason), ['tool-calls', 'stop'])
+  assert.equal(seen.length, 2)
+  assert.deepEqual(model.asked.map(({ input }) => input), [messages.slice(0, 1), messages.slice(0, 4)])
+  assert.deepEqual(model.asked.map(({ options: { toolChoice } }) => toolChoice), ['required', 'auto'])
+  // The functions stay in the page.
+  const given = [{ description: 'Adds.', parameters: { type: 'object' }, name: 'add' }, { name: 'now' }]
+  for (const { options } of model.asked) assert.deepEqual([options.tools, options.temperature], [given, 1])
+})
+
+test('the last answer has no tools', async () => {
+  const model = modelOf(call(0, 'f', {}), call(0, 'f', {}), 'So.')
+  const options = { messages: [{ role: 'user', content: 'x' }], tools: { f: { execute: () => 'y' } }, parallelToolCalls: false }
+  const { messages } = await runTools(model, { ...options, maxSteps: 3 })
+  assert.equal(messages.length, 6)
+  assert.deepEqual(model.asked.map(({ options }) => Object.keys(options)), [
+    ['parallelToolCalls', 'tools', 'toolChoice'], ['parallelToolCalls', 'tools', 'toolChoice'], []
+  ])
+})
+
+test('what a tool throws goes to the model, and to the caller if asked', async () => {
+  const tools = { f: { execute: () => { throw new Error('no city') } } }
+  const answers = [call(0, 'f', {}), 'Sorry.']
+  const { messages } = await runTools(modelOf(...answers), { messages: 'x', tools })
+  assert.equal(messages[2].content, 'Error: no city')
+  const told = []
+  await runTools(modelOf(...answers), { messages: 'x', tools, onError: (error, { name }) => told.push([error.message, name]) })
+  assert.deepEqual(told, [['no city', 'f']])
+  const why = new Error('enough')
+  await assert.rejects(runTools(modelOf(...answers), { messages: 'x', tools, onError: () => { throw why } }), why)
+  const abort = new AbortController()
+  const aborting = { f: { execute: () => { abort.abort(why); throw new Error('late') } } }
+  await assert.rejects(runTools(modelOf(...answers), { messages: 'x', tools: aborting, signal: abort.signal }), why)
+})
+
+test('a call that is cut off is incomplete', async () => {
+  const tools = { f: { execute: () => '' } }
+  await assert.rejects(runTools(modelOf(call(0, 'f', {}, false)), { messages: 'x', tools }), codes('incomplete'))
+  const whole = new Generation(start(['a', call(0, 'f', { b: 1 })]))
+  assert.deepEqual(await whole.toolCalls(), [{ id: 'f 0', name: 'f', arguments: { b: 1 } }])
+  assert.equal(await whole.text(), 'a')
+  assert.deepEqual(await new Generation(start('a')).toolCalls(), [])
+})
+
+test('wrong options of the loop are refused', async () => {
+  const tools = { f: { execute: () => '' } }
+  for (const [options, said] of [
+    [undefined, /options/], [{ messages: 'x' }, /`tools`/], [{ messages: 'x', tools: [] }, /`tools`/],
+    [{ messages: 'x', tools: { f: {} } }, /`tools\.f\.execute`/], [{ messages: 'x', tools: { f: null } }, /`tools\.f\.execute`/],
+    [{ messages: 'x', tools, maxSteps: 0 }, /`maxSteps`/], [{ messages: 'x', tools, maxSteps: 'many' }, /`maxSteps`/],
+    [{ messages: 'x', tools, toolChoice: 'none' }, /`toolChoice`/], [{ messages: 'x', tools, onError: 5 }, /`onError`/],
+    [{ messages: 5, tools }, /`messages`/]
+  ]) {
+    await assert.rejects(runTools(modelOf('y'), options), error => codes('bad-option')(error) && said.test(error.message))
+  }
+})
+
+test('schemas of tools become texts, those of other libraries too', () => {
+  const zod = { '~standard': { jsonSchema: { input: ({ target }) => ({ type: 'object', target }) } } }
+  const tools = [{ name: 'a', description: 'b', parameters: { type: 'object' } }, { name: 'c', parameters: zod }, { name: 'd' }]
+  assert.deepEqual(portableOptions({ tools, toolChoice: 'auto', seed: 1 }), {
+    tools: [
+      { name: 'a', description: 'b', parameters: '{"type":"object"}' },
+      { name: 'c', parameters: '{"type":"object","target":"draft-2020-12"}' }, { name: 'd' }
+    ],
+    toolChoice: 'auto', seed: 1
+  })
+})
+
+test('a chat keeps calls and their results', async () => {
+  const seen = []
+  const answers = [['Hm.', call(0, 'f', { a: 1 })], 'Yes.', call(0, 'f', {}, false), call(0, 'f', {})]
+  const model = {
+    start: input => async onToken => {
+      seen.push(await input())
+      return start(answers[seen.length - 1])(onToken)
+    },
+    save: async (messages, note) => note
+  }
+  const chat = new Chat(model, [])
+  const [{ id }] = await chat.send('x').toolCalls()
+  const result = { role: 'tool', content: 'r', toolCallId: id }
+  await chat.send([result]).text()
+  const called = { role: 'assistant', content: 'Hm.', toolCalls: [{ id, name: 'f', arguments: { a: 1 } }] }
+  const said = [{ role: 'user', content: 'x' }, called, result, { role: 'assistant', content: 'Yes.' }]
+  assert.deepEqual(chat.messages, said)
+  assert.deepEqual(seen[1], said.slice(0, 3))
+  // A call that is cut off is no answer.
+  await chat.send('y').stats
+  assert.deepEqual(chat.messages, said)
+  assert.deepEqual(restored(model, await chat.save()).messages, said)
+  // An answer may have no text.
+  await chat.send('z').stats
+  assert.deepEqual(chat.messages.at(-1), { role: 'assistant', content: '', toolCalls: [{ id: 'f 0', name: 'f', arguments: {} }] })
+  for (const wrong of [5, [], [{ role: 'user', content: 'x' }], [null]]) assert.throws(() => chat.send(wrong), codes('bad-option'))
+})

@@ -1,0 +1,291 @@
+//! Calls of tools. The models are random, so without a constraint none would call any.
+
+use std::ops::ControlFlow;
+use std::rc::Rc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use tritloom::chat::{Message, Role, TemplateChoice, Tool, ToolCall, ToolChoice, Tools};
+use tritloom::native::{Formats, block_on};
+use tritloom::sampling::Sampling;
+use tritloom::session::{Calls, FinishReason, GenerateOptions, Prompt, Session, Stats};
+
+use crate::sentencepiece;
+use crate::setup::{Setup, generate, greedy, small};
+use crate::support::{File, Kv, assert_error};
+use crate::valid::validate;
+
+/// A conversation with this template goes on where an answer ends.
+const TEMPLATE: &str = "{% for m in messages %}{{ '<' ~ m.role ~ '>' ~ m.content }}{% endfor %}\
+    {% if add_generation_prompt %}<assistant>{% endif %}";
+
+const BEGIN: &str = "<tool_call>";
+
+fn schemas() -> [(&'static str, Value); 2] {
+    let look = json!({
+        "type": "object",
+        "properties": { "city": { "type": "string", "maxLength": 4 }, "days": { "enum": [1, 2] } },
+        "required": ["city", "days"],
+        "additionalProperties": false,
+    });
+    let time = json!({
+        "type": "object",
+        "properties": { "utc": { "type": "boolean" } },
+        "required": ["utc"],
+        "additionalProperties": false,
+    });
+    [("look", look), ("time", time)]
+}
+
+fn tools() -> Rc<Tools> {
+    let tool = |(name, schema): (&str, Value)| {
+        let parameters = Some(schema.to_string());
+        Tool { name: name.into(), description: Some("Tells.".into()), parameters }
+    };
+    Rc::new(Tools::new(schemas().map(tool).into()).unwrap())
+}
+
+fn question() -> Vec<Message> {
+    vec![Message::new(Role::User, "Well?")]
+}
+
+/// A random model whose vocabulary has the markers of calls.
+fn with_markers() -> File {
+    let chars = (' '..='~').map(|c| if c == ' ' { '▁' } else { c }).map(String::from);
+    let markers = [BEGIN, "</tool_call>"].map(String::from);
+    let words: Vec<String> = chars.chain(markers).collect();
+    let mut file = sentencepiece::model_of(&words, |_| 1.0);
+    let kinds = [vec![2, 3, 3], vec![6; 256], vec![1; words.len() - 2], vec![4, 4]].concat();
+    file.set("tokenizer.ggml.token_type", Kv::I32s(kinds));
+    file.set("bitnet-b1.58.context_length", Kv::U32(4096));
+    file
+}
+
+fn load(setup: Setup, file: &File) -> Session {
+    let mut setup = setup.on_reference();
+    setup.load.template = TemplateChoice::Given(TEMPLATE.into());
+    setup.load(&file.build()).unwrap()
+}
+
+fn calling(
+    session: &Session,
+    choice: &ToolChoice,
+    parallel: bool,
+    options: GenerateOptions,
+) -> GenerateOptions {
+    let format = session.template().unwrap().calls();
+    let formats = Formats::new(session.tokenizer()).unwrap();
+    let constraints = formats.calls(format, &tools(), choice, parallel).unwrap();
+    GenerateOptions { constraints: Some(constraints), ..options }
+}
+
+/// What an answer says.
+#[derive(Debug, Default, PartialEq)]
+struct Said {
+    ids: Vec<u32>,
+    text: String,
+    calls: Vec<ToolCall>,
+    /// How many calls have ended.
+    ended: usize,
+}
+
+fn ask(session: &mut Session, messages: &[Message], options: &GenerateOptions) -> (Said, Stats) {
+    let prompt = session.tools_prompt(messages, Some(&tools()), None).unwrap();
+    let mut said = Said::default();
+    let stats = block_on(session.generate(&prompt, options, &mut |token| {
+        said.ids.extend(token.id);
+        match token.call {
+            None => said.text += &token.text,
+            Some(part) => {
+                if let Some(name) = part.name {
+                    assert_eq!(part.index, said.calls.len());
+                    let id = format!("call {}", part.index);
+                    said.calls.push(ToolCall { id, name, arguments: String::new() });
+                }
+                assert_eq!(part.index + 1, said.calls.len());
+                said.calls[part.index].arguments += &token.text;
+                said.ended += usize::from(part.ends);
+            }
+        }
+        ControlFlow::Continue(())
+    }))
+    .unwrap();
+    assert_eq!(stats.completion_tokens, said.ids.len());
+    (said, stats)
+}
+
+/// Asserts that all calls are whole and have valid arguments.
+fn check(said: &Said) {
+    assert_eq!(said.ended, said.calls.len(), "{said:?}");
+    for call in &said.calls {
+        let schemas = schemas();
+        let (_, schema) = schemas.iter().find(|(name, _)| *name == call.name).unwrap();
+        let arguments = serde_json::from_str(&call.arguments).unwrap();
+        validate(schema, schema, &arguments).unwrap_or_else(|why| panic!("{why}: {said:?}"));
+    }
+}
+
+fn drawn(seed: u32) -> GenerateOptions {
+    let sampling = Sampling { temperature: 1.0, seed, ..Sampling::default() };
+    GenerateOptions { sampling, ..greedy(200) }
+}
+
+#[test]
+fn calls_that_are_required_have_valid_arguments() {
+    for file in [small(), with_markers()] {
+        let mut session = load(Setup::exact(), &file);
+        let named = ToolChoice::Named("time".into());
+        let mut names = Vec::new();
+        for seed in 0..4 {
+            for choice in [&ToolChoice::Required, &named] {
+                let options = calling(&session, choice, false, drawn(seed));
+                let (said, stats) = ask(&mut session, &question(), &options);
+                check(&said);
+                assert_eq!((said.text.as_str(), said.calls.len()), ("", 1), "{said:?}");
+                assert_eq!(stats.finish_reason, FinishReason::ToolCalls);
+                names.push(said.calls[0].name.clone());
+                assert!(*choice != named || said.calls[0].name == "time", "{said:?}");
+            }
+        }
+        assert!(names.iter().any(|name| name == "look"), "{names:?}");
+    }
+}
+
+/// They end where the model ends them, and a limit may cut one off.
+#[test]
+fn several_calls_may_follow_one_another() {
+    let mut session = load(Setup::exact(), &with_markers());
+    let stop = session.tokenizer().stop()[0];
+    let mut most = 0;
+    for seed in 0..9 {
+        let bias = [-1.0, -0.5, 0.0][seed as usize % 3];
+        let logit_bias = Rc::new([(stop, bias)].into_iter().collect());
+        let options = GenerateOptions { logit_bias, max_tokens: Some(900), ..drawn(seed) };
+        let options = calling(&session, &ToolChoice::Required, true, options);
+        let (said, stats) = ask(&mut session, &question(), &options);
+        if stats.finish_reason == FinishReason::ToolCalls {
+            check(&said);
+            most = most.max(said.calls.len());
+        }
+        assert_eq!(said.text, "");
+    }
+    assert!(most > 1, "{most}");
+    let options = calling(&session, &ToolChoice::Required, true, greedy(40));
+    let (said, stats) = ask(&mut session, &question(), &options);
+    assert_eq!((said.calls.len(), said.ended), (1, 0), "{said:?}");
+    assert_eq!(stats.finish_reason, FinishReason::Length);
+}
+
+/// An answer is free until it begins a call, and from there on a call that is valid, whether steps
+/// are in flight by then or not.
+#[test]
+fn a_call_that_the_model_begins_is_held_to_its_format() {
+    let begins = |session: &mut Session, bias: f32, tools: bool| {
+        let begin = session.tokenizer().special(BEGIN).unwrap();
+        let logit_bias = Rc::new([(begin, bias)].into_iter().collect());
+        let options = GenerateOptions { logit_bias, ..drawn(3) };
+        let options = match tools {
+            true => calling(session, &ToolChoice::Auto, false, options),
+            false => options,
+        };
+        let (said, stats) = ask(session, &question(), &options);
+        let at = said.ids.iter().position(|&id| id == begin);
+        (said, stats, at)
+    };
+    let mut session = load(Setup::exact(), &with_markers());
+    let found = (0..40).find_map(|n| {
+        let bias = n as f32 / 4.0;
+        let (.., at) = begins(&mut session, bias, false);
+        at.filter(|at| (3..60).contains(at)).map(|at| (bias, at))
+    });
+    let (bias, at) = found.expect("a bias with which it begins a call late");
+    let (free, ..) = begins(&mut session, bias, false);
+    let (slow, stats, slow_at) = begins(&mut session, bias, true);
+    assert_eq!((slow_at, &slow.ids[..=at]), (Some(at), &free.ids[..=at]));
+    check(&slow);
+    assert_eq!((slow.calls.len(), stats.finish_reason), (1, FinishReason::ToolCalls));
+    assert_eq!(stats.unused_tokens, 0);
+    assert!(!slow.text.is_empty() && !slow.text.contains('\n'), "{slow:?}");
+
+    let mut session = load(Setup::exact().like_a_card(), &with_markers());
+    session.suppose_steps_of(Duration::from_millis(1));
+    let (fast, ..) = begins(&mut session, bias, true);
+    assert_eq!(fast, slow);
+    // Penalties count the same tokens.
+    let penalized = |session: &mut Session| {
+        let begin = session.tokenizer().special(BEGIN).unwrap();
+        let mut options = drawn(3);
+        options.logit_bias = Rc::new([(begin, bias)].into_iter().collect());
+        options.sampling.frequency_penalty = 0.5;
+        options.sampling.repeat_penalty = 1.1;
+        let options = calling(session, &ToolChoice::Auto, false, options);
+        ask(session, &question(), &options).0
+    };
+    let fast = penalized(&mut session);
+    session.suppose_steps_of(Duration::from_secs(1));
+    assert_eq!(penalized(&mut session), fast);
+}
+
+/// Steps run ahead without a mask.
+#[test]
+fn an_answer_without_a_call_is_the_same_as_without_tools() {
+    let mut session = load(Setup::default().like_a_card(), &small());
+    session.suppose_steps_of(Duration::from_millis(1));
+    let prompt = session.tools_prompt(&question(), Some(&tools()), None).unwrap();
+    for options in [greedy(40), drawn(7)] {
+        let free = generate(&mut session, &prompt, &options).unwrap();
+        let options = calling(&session, &ToolChoice::Auto, true, options);
+        let (said, stats) = ask(&mut session, &question(), &options);
+        assert_eq!((&said.ids, &said.text), (&free.ids, &free.text));
+        assert_eq!(stats.finish_reason, free.stats.finish_reason);
+    }
+}
+
+#[test]
+fn a_conversation_goes_on_after_a_call_and_its_result() {
+    let mut session = load(Setup::exact(), &with_markers());
+    let options = calling(&session, &ToolChoice::Required, false, drawn(1));
+    let prompt = session.tools_prompt(&question(), Some(&tools()), None).unwrap();
+    let (said, _) = ask(&mut session, &question(), &options);
+    let called = Message { calls: said.calls.clone(), ..Message::new(Role::Assistant, "") };
+    let result =
+        Message { call: Some(said.calls[0].id.clone()), ..Message::new(Role::Tool, "7 degrees") };
+    let messages = [question(), vec![called, result]].concat();
+    let next = session.tools_prompt(&messages, Some(&tools()), None).unwrap();
+    // The call keeps its tokens.
+    assert!(next.starts_with(&[&prompt[..], &said.ids].concat()));
+    let text = session.tokenizer().decode(&next).unwrap();
+    assert!(
+        text.ends_with("<user><tool_response>\n7 degrees\n</tool_response><assistant>"),
+        "{text}"
+    );
+    // What was put in at the end is computed only now.
+    let free = generate(&mut session, &next, &greedy(3)).unwrap();
+    assert!(free.stats.reused_tokens > prompt.len() + said.ids.len() / 2, "{:?}", free.stats);
+
+    // It can be saved.
+    let mut saved = Vec::new();
+    let mut write = |bytes: &[u8]| {
+        saved.extend_from_slice(bytes);
+        Ok(())
+    };
+    block_on(session.save(&messages, "note", &mut write)).unwrap();
+    let next = session.chat_prompt(&messages, None).unwrap();
+    let mut other = load(Setup::exact(), &with_markers());
+    assert_eq!(block_on(other.restore(&mut &saved[..])).unwrap(), "note");
+    assert_eq!(other.chat_prompt(&messages, None).unwrap(), next);
+    let found = generate(&mut other, &next, &greedy(3)).unwrap();
+    assert!(found.stats.reused_tokens > 0, "{:?}", found.stats);
+}
+
+#[test]
+fn an_answer_that_is_begun_calls_no_tools() {
+    let mut session = load(Setup::exact(), &small());
+    let calls = Calls::default();
+    let (begun, tools) = (Some("It".into()), Some(tools()));
+    let prompt = Prompt::Chat { messages: question(), begun, thinking: None, tools };
+    let answer = calls.push(prompt, greedy(3), Box::new(|_| ControlFlow::Continue(())));
+    block_on(session.serve(&calls)).unwrap();
+    assert_error(block_on(answer), "bad-option", &["`tools`", "begun"]);
+}
