@@ -21,11 +21,17 @@ export class Generation implements AsyncIterable<string> {
   #ended = false
   #failed: { why: unknown } | undefined
   #stop = new AbortController()
+  #begun: () => string
   /** Wakes the waiting readers. */
   #waiting: (() => void)[] = []
 
-  /** @internal */
-  constructor(run: Start, signal?: AbortSignal) {
+  /**
+   * `begun` is the text with which the answer begins, and which is not generated. Called when the first
+   * token has come or the answer has ended.
+   * @internal
+   */
+  constructor(run: Start, signal?: AbortSignal, begun = () => '') {
+    this.#begun = begun
     const abort = () => {
       this.#end({ why: signal?.reason })
       this.#stop.abort()
@@ -49,23 +55,23 @@ export class Generation implements AsyncIterable<string> {
   }
 
   /**
-   * The whole answer, read as JSON, once it has ended. Ask for JSON with the option `responseFormat`.
-   * Rejects with `incomplete` if `maxTokens`, a `stop` text or a reader that left has cut it off, and
-   * if it is no JSON.
+   * The whole answer, with its `prefix`, read as JSON, once it has ended. Ask for JSON with the option
+   * `responseFormat`. Rejects with `incomplete` if `maxTokens`, a `stop` text or a reader that left has
+   * cut it off, and if it is no JSON.
    */
   async json<T = unknown>(): Promise<T> {
     const [text, stats] = [await this.text(), await this.stats]
-    return (await values()).jsonOf<T>(text, stats)
+    return (await values()).jsonOf<T>(this.#begun() + text, stats)
   }
 
   /**
    * The JSON value as it grows, each time anew: strings, arrays and objects that have begun are
    * there as far as they are known, numbers and keys once they are whole. The last one is the whole
-   * value, unless the answer is cut off. A text that is no JSON gives none.
+   * value, unless the answer is cut off. A `prefix` counts. A text that is no JSON gives none.
    */
   async *partials<T = unknown>(): AsyncGenerator<T, void, undefined> {
     const { partials } = await fetched(() => import('./partial.js'))
-    yield* partials<T>(this)
+    yield* partials<T>(this, this.#begun)
   }
 
   /**

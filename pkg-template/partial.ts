@@ -1,13 +1,20 @@
-/** The values of a JSON text that comes in parts, each time that it has changed. */
-export async function *partials<T>(texts: AsyncIterable<string>): AsyncGenerator<T, void, undefined> {
+/**
+ * The values of a JSON text that comes in parts, each time that it has changed. `begun` is its
+ * beginning. Called when the first part has come, or when there is none.
+ */
+export async function *partials<T>(
+  texts: AsyncIterable<string>, begun = () => ''
+): AsyncGenerator<T, void, undefined> {
   let [text, last] = ['', '']
   const close = closing()
   const isNew = (closed: string) => closed !== last && (last = closed) !== ''
   for await (const more of texts) {
-    text += more
-    const closed = close(more)
+    const part = text ? more : begun() + more
+    text += part
+    const closed = close(part)
     if (isNew(closed)) yield* parsed<T>(closed)
   }
+  text ||= begun()
   // A number or a word at the end is whole only now.
   if (isNew(text.trimEnd())) yield* parsed<T>(text)
 }

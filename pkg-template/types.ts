@@ -338,7 +338,8 @@ export interface Message {
   /**
    * Only for the last message, of the role `assistant`, which must not be empty: whether the answer
    * begins with it. The model goes on after that text, and the generation is the rest, without it.
-   * There is no reasoning then, and no `responseFormat`. `bad-option` (`prefix`) if the model's chat template cannot do it.
+   * There is no reasoning then. With a `responseFormat`, the two together keep to it. `bad-option`
+   * (`prefix`) if no answer in the format begins so, or if the model's chat template cannot do it.
    * Default `false`.
    */
   prefix?: boolean
@@ -611,7 +612,8 @@ export type SchemaObject =
 export interface TurnOptions extends GenerateOptions {
   /**
    * The text with which the answer begins, not empty. The model goes on after it, without
-   * reasoning, and without a `responseFormat`. The generation is the rest; the answer in the conversation has both. Default: none.
+   * reasoning. The generation is the rest; the answer in the conversation has both, and both together
+   * keep to a `responseFormat`. Default: none.
    */
   prefix?: string
 }

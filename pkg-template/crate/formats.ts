@@ -123,7 +123,7 @@ export class Formats {
     this.#grammars.set(key, entry)
     entry.users += 1
     return {
-      grammar: { matcher: () => this.#matcher(entry.number) },
+      grammar: { matcher: begun => this.#matcher(entry.number, begun) },
       release: () => {
         entry.users -= 1
         this.#forget()
@@ -160,9 +160,12 @@ export class Formats {
     }
   }
 
-  #matcher(grammar: number): Matcher {
+  #matcher(grammar: number, begun: string): Matcher {
     const exports = this.#exports
-    const number = this.#call(() => exports.matcher(grammar))
+    const number = this.#call(() => {
+      this.#write(new TextEncoder().encode(begun))
+      return exports.matcher(grammar)
+    })
     return {
       take: id => { this.#call(() => exports.take(number, id)) },
       follow: () => {

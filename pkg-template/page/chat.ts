@@ -176,7 +176,7 @@ export class Chat {
    * Lets the last answer go on from where it ended, because it was stopped, or ended by `maxTokens`
    * or a `stop` text. The generation is the rest; in the conversation, the two are one answer. If
    * it is stopped, the text so far is added. A model that had ended its answer by itself may end it
-   * again at once.
+   * again at once. With a `responseFormat`, the two together keep to it.
    *
    * Throws `bad-option` if the conversation does not end with an answer; see `Chat` for other
    * failures.
@@ -187,16 +187,18 @@ export class Chat {
     const isAnswer = last?.role === 'assistant'
     if (!last || !isAnswer && !this.#open.has(last)) throw none()
     let answer: Message
+    let begun = ''
     return this.#turn(options, () => ({
       input: () => {
         const found = isAnswer ? last : this.#answerTo(last)
         const index = found ? this.#said.indexOf(found) : -1
         if (!found || index < 0) throw none()
         answer = found
+        // A character of which only some tokens came is generated again.
+        begun = found.content.replace(/\uFFFD+$/, '')
         return this.#said.slice(0, index)
       },
-      // A character of which only some tokens came is generated again.
-      begun: () => answer.content.replace(/\uFFFD+$/, ''),
+      begun: () => begun,
       end: whole => {
         if (!whole || !this.#said.includes(answer)) return false
         replace(answer, whole)
@@ -341,7 +343,7 @@ export class Chat {
       })
       this.#last = answer.catch(() => {})
       return answer
-    }, signal)
+    }, signal, turn.begun)
   }
 
   /**

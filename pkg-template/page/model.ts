@@ -6,7 +6,7 @@ import { cache, persistOnce } from './cache.js'
 import type { ModelCache } from './cache.js'
 import { Chat, DEFAULTS } from './chat.js'
 import type { ChatModel } from './chat.js'
-import { copies } from './said.js'
+import { begunBy, copies } from './said.js'
 import {
   badOption, checkBoolean, checkChoice, checkCount, checkLoad, checkMessages, checkOptions, checkSignal,
   checkText, report, signalOf
@@ -166,7 +166,8 @@ export class BitNet {
     checkOptions(options)
     const { signal, ...rest } = options
     checkSignal(signal)
-    return new Generation(this.#run(() => input, rest), signal)
+    const begun = begunBy(input)
+    return new Generation(this.#run(() => input, rest), signal, () => begun)
   }
 
   /**

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// Characters that a message shows of a text at most.
+const MAX_SHOWN: usize = 40;
+
 /// A failure. [`Error::code`] is stable; the message is for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -28,6 +31,13 @@ pub enum Error {
     Lark(String),
     /// The grammar needs more time or memory than an answer may take.
     TooComplex(String),
+    /// No text of the grammar begins like this.
+    Begun {
+        /// The beginning of it that may be.
+        taken: String,
+        /// The rest, whose beginning may not follow.
+        rest: String,
+    },
     /// A token that may not follow.
     Token(u32),
     /// Tokens that no vocabulary can be made of.
@@ -37,15 +47,16 @@ pub enum Error {
 }
 
 impl Error {
-    /// The stable name of this failure. Those of the option that gave the grammar are
-    /// `bad-option`.
+    /// The stable name of this failure. Those of the option that gave the grammar, or the beginning
+    /// of the answer, are `bad-option`.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Schema { .. }
             | Self::Tool { .. }
             | Self::Regex(_)
             | Self::Lark(_)
-            | Self::TooComplex(_) => "bad-option",
+            | Self::TooComplex(_)
+            | Self::Begun { .. } => "bad-option",
             Self::Vocabulary(_) => "unsupported-model",
             Self::Token(_) | Self::Internal(_) => "internal",
         }
@@ -74,6 +85,12 @@ impl fmt::Display for Error {
             Self::Regex(why) => write!(f, "the regular expression {why}"),
             Self::Lark(why) => write!(f, "the grammar {why}"),
             Self::TooComplex(why) => write!(f, "the grammar is too complex: {why}"),
+            Self::Begun { taken, rest } => {
+                let short = |text: &str| text.chars().take(MAX_SHOWN).collect::<String>();
+                write!(f, "no answer of this format begins so: {:?} may not follow", short(rest))?;
+                let from = taken.char_indices().rev().nth(MAX_SHOWN - 1).map_or(0, |(at, _)| at);
+                if taken.is_empty() { Ok(()) } else { write!(f, " {:?}", &taken[from..]) }
+            }
             Self::Token(id) => write!(f, "token {id} may not follow"),
             Self::Vocabulary(why) => write!(f, "no grammar for this vocabulary: {why}"),
             Self::Internal(why) => f.write_str(why),

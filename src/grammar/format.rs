@@ -15,6 +15,10 @@ const MAX_LARK_BYTES: usize = 1 << 16;
 /// that call themselves.
 const MAX_LARK_PARTS: usize = 400;
 
+/// Operators of regular expressions that are not supported. To find out whether a text has all of several
+/// patterns, or not one of them, llguidance may take minutes.
+const OPERATORS: [char; 2] = ['&', '~'];
+
 /// The format of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -107,8 +111,33 @@ fn check_lark(grammar: &str) -> Result<(), String> {
         return Err(format!("has more than {MAX_LARK_PARTS} colons and opening brackets"));
     }
     // Its schemas would not be checked.
-    match grammar.contains("%json") {
-        true => Err("has `%json`, which is not supported".into()),
-        false => Ok(()),
+    if grammar.contains("%json") {
+        return Err("has `%json`, which is not supported".into());
     }
+    match operators(grammar).find(|operator| OPERATORS.contains(operator)) {
+        Some(operator) => Err(format!("has `{operator}`, which is not supported")),
+        None => Ok(()),
+    }
+}
+
+/// The characters of a Lark grammar that are in no text, regular expression or comment.
+fn operators(grammar: &str) -> impl Iterator<Item = char> {
+    let mut rest = grammar.chars().peekable();
+    std::iter::from_fn(move || {
+        let c = rest.next()?;
+        match (c, rest.peek()) {
+            ('#', _) | ('/', Some('/')) => while rest.next_if(|&c| c != '\n').is_some() {},
+            ('"' | '/', _) => {
+                while let Some(inner) = rest.next() {
+                    match inner {
+                        '\\' => drop(rest.next()),
+                        inner if inner == c => break,
+                        _ => {}
+                    }
+                }
+            }
+            _ => return Some(c),
+        }
+        Some(' ')
+    })
 }

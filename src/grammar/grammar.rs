@@ -50,6 +50,17 @@ impl Grammar {
             thread: PhantomData,
         }
     }
+
+    /// The matcher of an answer that begins with the text `begun`. That text cannot be taken back.
+    ///
+    /// Errors: [`Error::Begun`] if no answer begins so, [`Error::TooComplex`].
+    pub fn matcher_after(&self, begun: &str) -> Result<Matcher, Error> {
+        let mut matcher = self.matcher();
+        if !begun.is_empty() {
+            matcher.begin(begun)?;
+        }
+        Ok(matcher)
+    }
 }
 
 /// Follows one answer, token by token. A clone goes its own way.
@@ -110,10 +121,9 @@ impl Matcher {
             return Err(Error::Token(id));
         }
         // A matcher cannot go on after a token that may not follow.
-        match self.inner.validate_tokens(&[id]) {
-            Ok(1) => self.consume(&[id]),
-            Ok(_) => Err(Error::Token(id)),
-            Err(error) => Err(too_complex(&error)),
+        match self.n_fitting(&[id])? {
+            1 => self.consume(&[id]),
+            _ => Err(Error::Token(id)),
         }
     }
 
@@ -138,6 +148,33 @@ impl Matcher {
     /// Whether the answer may end here.
     pub fn may_end(&mut self) -> bool {
         self.inner.is_accepting().unwrap_or(false)
+    }
+
+    /// Takes the text with which the answer begins. Where its tokens end makes no difference: the
+    /// grammar looks at their bytes alone.
+    fn begin(&mut self, begun: &str) -> Result<(), Error> {
+        let ids = self.vocabulary.tokens(begun);
+        if let Some(ids) = ids.filter(|ids| !ids.is_empty())
+            && self.n_fitting(&ids)? == ids.len()
+        {
+            return self.inner.consume_tokens(&ids).map_err(|error| too_complex(&error));
+        }
+        // Characters show better than tokens what may not follow.
+        let (mut ids, mut ends) = (Vec::new(), Vec::new());
+        for (at, c) in begun.char_indices() {
+            let Some(more) = self.vocabulary.spelled(c) else { break };
+            ids.extend(more);
+            ends.push((ids.len(), at + c.len_utf8()));
+        }
+        let n = self.n_fitting(&ids)?;
+        let fitting = ends.iter().take_while(|(n_ids, _)| *n_ids <= n).last();
+        let (taken, rest) = begun.split_at(fitting.map_or(0, |(_, end)| *end));
+        Err(Error::Begun { taken: taken.into(), rest: rest.into() })
+    }
+
+    /// How many of the tokens may follow one another.
+    fn n_fitting(&mut self, ids: &[u32]) -> Result<usize, Error> {
+        self.inner.validate_tokens(ids).map_err(|error| too_complex(&error))
     }
 
     fn consume(&mut self, ids: &[u32]) -> Result<(), Error> {

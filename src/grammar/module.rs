@@ -129,12 +129,16 @@ extern "C" fn free_grammar(number: u32) {
     with(|state| state.grammars.remove(number));
 }
 
-/// The number of a new matcher of a grammar.
+/// The number of a new matcher of a grammar, for an answer that begins with the text that is the input.
 #[unsafe(no_mangle)]
 extern "C" fn matcher(grammar: u32) -> i32 {
-    with(|state| match state.grammars.get(grammar).map(|grammar| grammar.matcher()) {
-        Some(matcher) => state.matchers.add(matcher),
-        None => state.failed(&Error::Internal(format!("no grammar {grammar}"))),
+    with(|state| {
+        let begun = String::from_utf8_lossy(&std::mem::take(&mut state.input)).into_owned();
+        match state.grammars.get(grammar).map(|grammar| grammar.matcher_after(&begun)) {
+            Some(Ok(matcher)) => state.matchers.add(matcher),
+            Some(Err(error)) => state.failed(&error),
+            None => state.failed(&Error::Internal(format!("no grammar {grammar}"))),
+        }
     })
 }
 

@@ -101,6 +101,23 @@ impl Vocabulary {
         Self::new(tokens, &stop, encode)
     }
 
+    /// The tokens of a part of an answer; `None` if no tokens spell it.
+    pub(crate) fn tokens(&self, text: &str) -> Option<Vec<u32>> {
+        let ids = self.factory.tok_env().tokenize_bytes(text.as_bytes());
+        self.spells(&ids, text).then_some(ids)
+    }
+
+    /// The longest tokens that spell a character, if there are any.
+    pub(crate) fn spelled(&self, c: char) -> Option<Vec<u32>> {
+        let text = c.to_string();
+        let ids = self.factory.tok_env().tok_trie().greedy_tokenize(text.as_bytes());
+        self.spells(&ids, &text).then_some(ids)
+    }
+
+    fn spells(&self, ids: &[u32], text: &str) -> bool {
+        self.factory.tok_env().tok_trie().decode_raw(ids) == text.as_bytes()
+    }
+
     /// Whether a token has no bytes, or is none.
     pub(crate) fn is_empty(&self, id: u32) -> bool {
         let tokens = self.factory.tok_env().tok_trie();

@@ -75,8 +75,9 @@ impl Formatted {
     /// The constraints of answers in this format.
     pub fn constraints(&self) -> Constraints {
         let formatted = self.clone();
-        Constraints::new(move || {
-            let matcher = formatted.grammar.matcher();
+        Constraints::new(move |begun| {
+            let matcher = formatted.grammar.matcher_after(begun);
+            let matcher = matcher.map_err(|error| converted("prefix", &error))?;
             Ok(Box::new(Held { formatted: formatted.clone(), matcher }))
         })
     }

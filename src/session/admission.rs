@@ -6,7 +6,6 @@ use web_time::Instant;
 
 use super::caches::Wanted;
 use super::calls::{Call, Calls, Prompt};
-use super::constraint::Constraints;
 use super::conversation::Conversation;
 use super::generation::Generation;
 use super::loaded::Session;
@@ -15,7 +14,7 @@ use super::room::{MAX_KEPT, MAX_SHARED};
 use super::serve::Running;
 use super::stats::Stats;
 use crate::chat::Channels;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 impl Session {
     /// Gives a call its room, so that it runs. If something is wrong with the call, answers it with
@@ -34,7 +33,8 @@ impl Session {
             }
         };
         let (ids, limit) = asked;
-        let constraint = match call.options.constraints.as_ref().map(Constraints::begin) {
+        let constraints = call.options.constraints.as_ref();
+        let constraint = match constraints.map(|all| all.begin(call.prompt.begun())) {
             None => None,
             Some(Ok(constraint)) => Some(constraint),
             Some(Err(error)) => {
@@ -155,11 +155,6 @@ impl Session {
             Prompt::Chat { begun: Some(_), tools: Some(_), .. } => {
                 let why = "an answer that is begun cannot call tools".into();
                 return Err(Error::BadOption { name: "tools".into(), why });
-            }
-            // The constraint would hold for the rest alone, and not for the answer.
-            Prompt::Chat { begun: Some(_), .. } if call.options.constraints.is_some() => {
-                let why = "an answer that is begun cannot be held to a format".into();
-                return Err(Error::BadOption { name: "responseFormat".into(), why });
             }
             Prompt::Chat { messages, begun: Some(begun), thinking, .. } => {
                 self.begun_prompt(messages, begun, *thinking)?

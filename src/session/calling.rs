@@ -16,7 +16,7 @@ impl Constraints {
         calls: Self,
     ) -> Self {
         let tokenizer = Rc::clone(tokenizer);
-        Self::free_at_first(move || {
+        Self::free_at_first(move |_| {
             Ok(Box::new(Calling {
                 tokenizer: Rc::clone(&tokenizer),
                 begin: format.begin,
@@ -46,7 +46,7 @@ impl Calling {
     /// Begins a call, of which the text `rest` is there already. If that is no beginning of a call,
     /// the answer stays free, and what it says is no call.
     fn begin(&mut self, rest: &str) -> Result<()> {
-        let mut call = self.calls.begin()?;
+        let mut call = self.calls.begin("")?;
         let ids = self.tokenizer.encode_within(rest)?;
         let is_call = ids.into_iter().all(|id| call.take(id).is_ok());
         self.call = Some(call).filter(|_| is_call);

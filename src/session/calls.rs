@@ -37,6 +37,16 @@ pub enum Prompt {
     },
 }
 
+impl Prompt {
+    /// The text with which the answer begins.
+    pub(super) fn begun(&self) -> &str {
+        match self {
+            Self::Chat { begun: Some(begun), .. } => begun,
+            Self::Chat { begun: None, .. } | Self::Ids(_) => "",
+        }
+    }
+}
+
 /// Called with each token until it breaks.
 pub type OnToken<'a> = Box<dyn FnMut(Token) -> ControlFlow<()> + 'a>;
 

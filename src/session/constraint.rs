@@ -36,25 +36,33 @@ pub trait Constraint {
 /// Begins a [`Constraint`] for each answer.
 #[derive(Clone)]
 pub struct Constraints {
-    begin: Rc<dyn Fn() -> Result<Box<dyn Constraint>>>,
+    begin: Rc<Begin>,
     /// Whether an answer begins as one without a constraint does, with reasoning if the model
     /// likes.
     is_free_at_first: bool,
 }
 
+/// Makes the constraint of an answer that begins with a text.
+type Begin = dyn Fn(&str) -> Result<Box<dyn Constraint>>;
+
 impl Constraints {
-    /// `begin` makes a constraint at the beginning of each answer. The first token may be for it.
-    pub fn new(begin: impl Fn() -> Result<Box<dyn Constraint>> + 'static) -> Self {
+    /// `begin` makes a constraint for each answer. It gets the text with which the answer begins,
+    /// which no token of the generation repeats; mostly that is empty. The first token may be for
+    /// the constraint.
+    pub fn new(begin: impl Fn(&str) -> Result<Box<dyn Constraint>> + 'static) -> Self {
         Self { begin: Rc::new(begin), is_free_at_first: false }
     }
 
     /// Like [`Constraints::new`], for constraints that allow any token at first.
-    pub fn free_at_first(begin: impl Fn() -> Result<Box<dyn Constraint>> + 'static) -> Self {
+    pub fn free_at_first(begin: impl Fn(&str) -> Result<Box<dyn Constraint>> + 'static) -> Self {
         Self { is_free_at_first: true, ..Self::new(begin) }
     }
 
-    pub(super) fn begin(&self) -> Result<Box<dyn Constraint>> {
-        (self.begin)()
+    /// The constraint of an answer that begins with the text `begun`.
+    ///
+    /// Errors: those of the maker.
+    pub(super) fn begin(&self, begun: &str) -> Result<Box<dyn Constraint>> {
+        (self.begin)(begun)
     }
 
     pub(super) fn is_free_at_first(&self) -> bool {

@@ -27,7 +27,8 @@ pub struct GenerateOptions {
     /// The most tokens of reasoning, in a chat, at least 1. When they are spent, `</think>` is put into the
     /// context, and the answer begins. `max_tokens` counts them too. `None`: no other limit.
     pub max_thinking_tokens: Option<usize>,
-    /// Makes the constraint that decides which tokens may follow in the answer.
+    /// Makes the constraint that decides which tokens may follow in the answer. It holds for the
+    /// whole answer, also for the text with which that is begun.
     pub constraints: Option<Constraints>,
 }
 

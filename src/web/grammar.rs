@@ -9,12 +9,15 @@ use crate::error::{Error, Result};
 use crate::sampling::Mask;
 use crate::session::{Constraint, Constraints, Follow};
 
+/// The option that gives the beginning of an answer.
+const PREFIX: &str = "prefix";
+
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = "
 /** A format that has been prepared for the tokens of a model. */
 export interface Grammar {
-  /** Begins an answer. */
-  matcher(): Matcher
+  /** Begins an answer that begins with the text `begun`. Throws `bad-option` if none begins so. */
+  matcher(begun: string): Matcher
 }
 
 /** Follows one answer. Its errors have the code of the failure as their name. */
@@ -32,7 +35,7 @@ extern "C" {
     #[wasm_bindgen(typescript_type = "Grammar")]
     pub type Grammar;
     #[wasm_bindgen(method, catch)]
-    fn matcher(this: &Grammar) -> Result<Matcher, JsValue>;
+    fn matcher(this: &Grammar, begun: &str) -> Result<Matcher, JsValue>;
 
     type Matcher;
     #[wasm_bindgen(method, catch)]
@@ -45,8 +48,8 @@ extern "C" {
 
 /// The constraints of answers by `grammar`, which the option of this name gave.
 pub(super) fn constraints(grammar: Grammar, option: &'static str, n_vocab: usize) -> Constraints {
-    Constraints::new(move || {
-        let matcher = grammar.matcher().map_err(|thrown| converted(option, &thrown))?;
+    Constraints::new(move |begun| {
+        let matcher = grammar.matcher(begun).map_err(|thrown| converted(PREFIX, &thrown))?;
         Ok(Box::new(Held { matcher, option, n_vocab }))
     })
 }
@@ -82,6 +85,7 @@ impl Drop for Held {
     }
 }
 
+/// An error of the module, because of an option.
 fn converted(option: &str, thrown: &JsValue) -> Error {
     let name = thrown.dyn_ref::<js_sys::Error>().map(|error| String::from(error.name()));
     match name.as_deref() {

@@ -5,12 +5,15 @@ use std::rc::Rc;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use tritloom_grammar::{Follow, Format, Grammar, Spelling, Vocabulary};
+use tritloom_grammar::{Error, Follow, Format, Grammar, Spelling, Vocabulary};
 
 use crate::run::{Input, Limits, fuzz};
 
 /// Tokens of an answer.
 const N_TOKENS: usize = 24;
+
+/// The special token, which no text has.
+const SPECIAL: u32 = 256;
 
 /// Parts of schemas, whole and broken.
 const SCHEMA: &[&str] = &[
@@ -105,7 +108,9 @@ const LARK: &[&str] = &[
     "%regex {\"substring_chars\":\"abc\"}",
     "%lark { start: \"z\" }",
     "[capture]",
-    "~",
+    "~/a/",
+    " & ",
+    "/(.a){90}/",
     "<|end|>",
     "<[1]>",
     "start: a\na: a a | \"x\" |\n",
@@ -144,10 +149,12 @@ fn vocabulary() -> Rc<Vocabulary> {
     let bytes: Vec<[u8; 1]> = (0..=255).map(|byte| [byte]).collect();
     let single = bytes.iter().map(|byte| Spelling::Text(byte));
     let tokens = single.chain([Spelling::Special("<|end|>")]);
-    Rc::new(Vocabulary::new(tokens, &[256], |text| text.bytes().map(u32::from).collect()).unwrap())
+    Rc::new(
+        Vocabulary::new(tokens, &[SPECIAL], |text| text.bytes().map(u32::from).collect()).unwrap(),
+    )
 }
 
-/// Chooses among the tokens that may follow, by the input.
+/// Chooses among the tokens that may follow, by the input, and begins with the text of these tokens.
 fn target(vocabulary: &Rc<Vocabulary>, input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let format = match text.split_at_checked(1) {
@@ -156,19 +163,24 @@ fn target(vocabulary: &Rc<Vocabulary>, input: &[u8]) {
         Some((_, text)) => Format::JsonSchema(text.into()),
         None => return,
     };
-    let assert_named = |error: tritloom_grammar::Error| {
+    let assert_named = |error: Error| {
         assert_eq!(error.code(), "bad-option", "{error}");
         assert!(error.to_string().len() < 4096, "{error}");
     };
-    let mut matcher = match Grammar::new(vocabulary, &format) {
-        Ok(grammar) => grammar.matcher(),
+    let grammar = match Grammar::new(vocabulary, &format) {
+        Ok(grammar) => grammar,
         Err(error) => return assert_named(error),
     };
+    let mut matcher = grammar.matcher();
+    let mut answer = Vec::new();
     for n in 0..N_TOKENS {
         let mask = match matcher.follow() {
             Ok(Follow::OneOf(mask)) => mask,
-            Ok(Follow::These(_)) => continue,
-            Ok(Follow::Nothing) => return,
+            Ok(Follow::These(ids)) => {
+                answer.extend(ids);
+                continue;
+            }
+            Ok(Follow::Nothing) => break,
             Err(error) => return assert_named(error),
         };
         let ids: Vec<u32> =
@@ -177,6 +189,18 @@ fn target(vocabulary: &Rc<Vocabulary>, input: &[u8]) {
         if let Err(error) = matcher.take(id) {
             return assert_named(error);
         }
+        answer.push(id);
+    }
+    // The same text as a beginning, and one that no answer has.
+    let has_special = answer.contains(&SPECIAL);
+    let bytes: Vec<u8> = answer.into_iter().filter_map(|id| u8::try_from(id).ok()).collect();
+    let Ok(begun) = String::from_utf8(bytes) else { return };
+    if let Err(error) = grammar.matcher_after(&begun) {
+        assert!(has_special || !matches!(error, Error::Begun { .. }), "{error}");
+        assert_named(error);
+    }
+    if let Err(error) = grammar.matcher_after(&(begun + "\u{1}\"\u{1}")) {
+        assert_named(error);
     }
 }
 

@@ -160,3 +160,38 @@ fn a_stop_token_is_no_text() {
     let grammar = Grammar::new(&vocabulary, &Format::Regex("abab".into())).unwrap();
     assert_eq!(grammar.matcher().follow(), Ok(Follow::These(vec![0, 1, 0, 1])));
 }
+
+/// A beginning may end where no token does.
+#[test]
+fn an_answer_may_be_begun_with_a_text() {
+    let grammar = schema(OBJECT).unwrap();
+    assert_eq!(grammar.matcher_after("").unwrap().follow(), grammar.matcher().follow());
+    let mut matcher = grammar.matcher_after("{").unwrap();
+    assert_eq!(matcher.follow(), Ok(Follow::These(encode("\"a\":"))));
+    assert!(matches!(matcher.rollback(99), Err(Error::Internal(_))));
+    let mut matcher = grammar.matcher_after("{\"a\":tr").unwrap();
+    assert_eq!(matcher.follow(), Ok(Follow::These(encode("ue,\"b\":"))));
+    let mut matcher = grammar.matcher_after("{\"a\":true,\"b\":\"é").unwrap();
+    assert!(matches!(matcher.follow(), Ok(Follow::OneOf(_))));
+    let mut matcher = grammar.matcher_after("{\"a\":true,\"b\":\"é\"}").unwrap();
+    assert_eq!(matcher.follow(), Ok(Follow::Nothing));
+    for (begun, taken, rest) in [
+        ("[", "", "["),
+        ("{\"a\":true,\"b\":\"12345", "{\"a\":true,\"b\":\"1234", "5"),
+        ("{\"a\":true,\"b\":\"\"}é", "{\"a\":true,\"b\":\"\"}", "é"),
+    ] {
+        let error = grammar.matcher_after(begun).err().unwrap();
+        assert_eq!(error.code(), "bad-option");
+        assert_eq!(error, Error::Begun { taken: taken.into(), rest: rest.into() });
+        assert!(error.to_string().len() < 300, "{error}");
+    }
+    let long = "x".repeat(1 << 16);
+    let regex = Grammar::new(&vocabulary(), &Format::Regex("x*".into())).unwrap();
+    assert!(regex.matcher_after(&long).is_ok());
+    assert!(regex.matcher_after(&(long + "y")).err().unwrap().to_string().len() < 300);
+    // No token spells the character.
+    let vocabulary = Vocabulary::new([Spelling::Text(b"a")], &[], |_| Vec::new()).unwrap().into();
+    let regex = Grammar::new(&vocabulary, &Format::Regex("[ab]*".into())).unwrap();
+    let error = regex.matcher_after("ab").err().unwrap();
+    assert_eq!(error, Error::Begun { taken: "a".into(), rest: "b".into() });
+}

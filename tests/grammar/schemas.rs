@@ -40,6 +40,7 @@ fn keywords_that_say_nothing_are_let_through() {
         "title": "a", "description": "b", "default": 1, "examples": [1], "deprecated": true,
         "x-order": 3, "discriminator": { "propertyName": "kind" }, "uniqueItems": false,
         "propertyNames": { "type": "string" }, "unevaluatedItems": true, "type": "integer",
+        "format": "int64", "pattern": "a",
     });
     assert!(accepts(&schema(&notes.to_string()).unwrap(), "12"));
     assert_refused(r#"{"type":"string","maxlength":3}"#, "/maxlength", "`maxLength` is");
@@ -76,6 +77,7 @@ fn values_that_are_no_schemas_are_refused() {
         (r#"{"pattern":"("}"#, "/pattern", "unclosed group"),
         (r#"{"pattern":3}"#, "/pattern", "must be a string"),
         (r#"{"format":"poem"}"#, "/format", "must be one of date, date-time, email"),
+        (r#"{"format":"iri","pattern":"a"}"#, "/format", "must be one of date, date-time, email"),
         (r#"{"const":[1,"\u0001"]}"#, "/const/1", "control character"),
         (r#"{"enum":[1,9007199254740993]}"#, "/enum/1", "more digits than a double holds"),
         (r#"{"$ref":"other.json#/a"}"#, "/$ref", "leads out of the schema"),
@@ -302,12 +304,17 @@ fn other_formats_are_checked_too() {
         (Format::Lark(" ".repeat(1 << 17)), "bytes, more than"),
         (Format::Lark(format!("start: {}", "(".repeat(500))), "has more than 400 colons"),
         (Format::Lark("start: %json {}".into()), "`%json`, which is not supported"),
+        (Format::Lark("start: A // x\nA: /a/ & /b/".into()), "`&`, which is not supported"),
+        (Format::Lark("start: A\nA: \"\\\"/\" ~/b\\//".into()), "`~`, which is not supported"),
     ] {
         let error = refused(format);
         assert_eq!((error.code(), error.pointer()), ("bad-option", None));
         assert!(error.to_string().contains(fact), "{error} does not name {fact}");
         assert!(!matches!(error, Error::Internal(_)));
     }
+    let text = "start: /a&~\\/\"/ \"~&\\\"/\" // & ~\n# & ~";
+    let grammar = Grammar::new(&vocabulary(), &Format::Lark(text.into())).unwrap();
+    assert!(accepts(&grammar, "a&~/\"~&\"/"));
 }
 
 /// The JSON schemas that zod 4 prints for its types, with its own patterns.

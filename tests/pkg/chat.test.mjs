@@ -326,6 +326,16 @@ test('an answer goes on from where it ended, and becomes one', async () => {
   await assert.rejects(missing[1].text(), isBad('continue'))
 })
 
+test('JSON that is begun, or goes on, is read as a whole', async () => {
+  const { chat, answers } = playOf()
+  answers.push('1,', '2', ']')
+  const begun = chat.send('q', { prefix: '[' })
+  await begun.text()
+  await chat.continue().text()
+  assert.deepEqual(await chat.continue().json(), [1, 2])
+  await assert.rejects(begun.json(), { code: 'incomplete' })
+})
+
 test('a chat is saved as it was, although its answer goes on while others use the model', async () => {
   const { chat, model, answers } = playOf([{ role: 'user', content: 'q' }, { role: 'assistant', content: 'It' }])
   let finish

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { inRoot } from '../../scripts/paths.mjs'
+import { allowed, encode, made, MODEL, TRUE } from './grammars.mjs'
 
 const { portableOptions } = await import('../../pkg/page/format.js')
 const portableFormat = responseFormat => portableOptions({ responseFormat }).responseFormat
@@ -12,25 +13,6 @@ const { closing, partials } = await import('../../pkg/partial.js')
 const { BitNetError } = await import('../../pkg/error.js')
 const { Generation } = await import('../../pkg/generation.js')
 
-/** Tokens of single bytes, a longer one, and one that ends an answer. */
-const TRUE = 256
-const STOP = 257
-const encode = text => {
-  const bytes = [...new TextEncoder().encode(text)]
-  return Uint32Array.from(text === 'true' ? [TRUE] : bytes)
-}
-const bytesOf = text => [text.length, 0, ...new TextEncoder().encode(text)]
-const PACKED = [
-  2, 1, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0,
-  ...Array.from({ length: 256 }, (_, byte) => [0, 1, 0, byte]).flat(),
-  0, ...bytesOf('true'), 1, ...bytesOf('<|end|>')
-]
-const MODEL = { vocabulary: () => Uint8Array.from(PACKED), encodeWithin: encode }
-const MODULE = await WebAssembly.compile(readFileSync(inRoot('pkg/crate/grammar.wasm')))
-const made = (model = MODEL) => Formats.of(MODULE, model)
-
-const allowed = mask => [...mask].flatMap((word, n) =>
-  Array.from({ length: 32 }, (_, bit) => 32 * n + bit).filter(id => (word >>> (id % 32)) & 1))
 const idsOf = text => [...text].map(c => c.charCodeAt(0))
 const refusal = (work, said) => assert.throws(work, error => {
   assert.ok(error instanceof BitNetError, String(error))
@@ -100,7 +82,7 @@ test('a matcher gives masks, what is forced and the end', async () => {
   const formats = await made()
   const text = JSON.stringify({ type: 'object', properties: { a: { type: 'boolean' } }, required: ['a'], additionalProperties: false })
   const { grammar, release } = formats.hold({ kind: 'json_schema', text })
-  const [one, other] = [grammar.matcher(), grammar.matcher()]
+  const [one, other] = [grammar.matcher(''), grammar.matcher('')]
   assert.deepEqual(one.follow(), idsOf('{"a":'))
   assert.deepEqual(allowed(one.follow()), [...idsOf('ft'), TRUE])
   one.take(TRUE)
@@ -114,14 +96,22 @@ test('a matcher gives masks, what is forced and the end', async () => {
   other.free()
 })
 
+test('a matcher begins with a text, or says why not', async () => {
+  const { grammar } = (await made()).hold({ kind: 'json_schema', text: '{"const":["é",true]}' })
+  assert.deepEqual(grammar.matcher('["é",t').follow(), idsOf('rue]'))
+  assert.equal(grammar.matcher('["é",true]').follow(), undefined)
+  assert.throws(() => grammar.matcher('["é",x'), { name: 'bad-option', message: /"x" may not follow "\[\\"é\\","/ })
+  assert.deepEqual(grammar.matcher('').follow(), idsOf('["').concat(0xc3, 0xa9, idsOf('",true]')))
+})
+
 test('what is forced has the tokens of the tokenizer', async () => {
   const asked = []
   const formats = await made({ ...MODEL, encodeWithin: text => (asked.push(text), encode(text)) })
   const { grammar } = formats.hold({ kind: 'json_schema', text: '{"const":true}' })
-  assert.deepEqual(grammar.matcher().follow(), [TRUE])
+  assert.deepEqual(grammar.matcher('').follow(), [TRUE])
   assert.ok(asked.includes('true'))
   // U+FEFF is a character like others.
-  formats.hold({ kind: 'regex', text: '\ufeffab' }).grammar.matcher().follow()
+  formats.hold({ kind: 'regex', text: '\ufeffab' }).grammar.matcher('').follow()
   assert.ok(asked.includes('\ufeffab'))
 })
 
@@ -132,10 +122,10 @@ test('a format that is not supported is refused by its JSON pointer, and the nex
   refusal(hold('json_schema', '{'), /`responseFormat\.schema`: the schema cannot be read as JSON/)
   refusal(hold('regex', '('), /`responseFormat`: the regular expression is wrong/)
   refusal(hold('lark', 'start: a'), /`responseFormat`: the grammar is wrong/)
-  const matcher = formats.hold({ kind: 'lark', text: 'start: start' }).grammar.matcher()
+  const matcher = formats.hold({ kind: 'lark', text: 'start: start' }).grammar.matcher('')
   assert.throws(() => matcher.follow(), { name: 'bad-option' })
   const { grammar } = formats.hold({ kind: 'json_object', text: '' })
-  assert.deepEqual(grammar.matcher().follow(), idsOf('{'))
+  assert.deepEqual(grammar.matcher('').follow(), idsOf('{'))
   const broken = { ...MODEL, vocabulary: () => new Uint8Array(3) }
   await assert.rejects(made(broken), error => error instanceof BitNetError && error.code === 'unsupported-model')
 })
@@ -145,14 +135,14 @@ test('formats that are used stay, others go when there are many', async () => {
   const hold = n => formats.hold({ kind: 'regex', text: `a{${n}}` })
   const held = Array.from({ length: 20 }, (_, n) => hold(n + 1))
   for (const [n, { grammar }] of held.entries()) {
-    const matcher = grammar.matcher()
+    const matcher = grammar.matcher('')
     assert.deepEqual(matcher.follow(), idsOf('a'.repeat(n + 1)))
     matcher.free()
   }
   held.forEach(({ release }) => release())
-  assert.throws(() => held[0].grammar.matcher(), { name: 'internal' })
-  assert.deepEqual(held.at(-1).grammar.matcher().follow(), idsOf('a'.repeat(20)))
-  assert.deepEqual(hold(1).grammar.matcher().follow(), idsOf('a'))
+  assert.throws(() => held[0].grammar.matcher(''), { name: 'internal' })
+  assert.deepEqual(held.at(-1).grammar.matcher('').follow(), idsOf('a'.repeat(20)))
+  assert.deepEqual(hold(1).grammar.matcher('').follow(), idsOf('a'))
 })
 
 test('a crash of the module is an error, and it is told', async () => {
@@ -161,14 +151,14 @@ test('a crash of the module is an error, and it is told', async () => {
   const hold = text => formats.hold({ kind: 'regex', text })
   // More than are kept when no call uses them.
   const held = Array.from({ length: 20 }, (_, n) => hold(`abc{${n}}`))
-  const [matcher, other] = [held[1].grammar.matcher(), held[1].grammar.matcher()]
+  const [matcher, other] = [held[1].grammar.matcher(''), held[1].grammar.matcher('')]
   let told = 0
   formats.onCrash = () => { told += 1 }
   fails = true
   assert.throws(() => matcher.follow(), { name: 'internal', message: /crashed: Error: gone/ })
   // Calls that still use it get the same error, and nothing hides it.
   assert.throws(() => other.take(1), { name: 'internal', message: /crashed/ })
-  assert.throws(() => held[1].grammar.matcher(), { name: 'internal', message: /crashed/ })
+  assert.throws(() => held[1].grammar.matcher(''), { name: 'internal', message: /crashed/ })
   assert.throws(() => hold('d'), error => error instanceof BitNetError && error.code === 'internal')
   for (const one of [matcher, other]) one.free()
   for (const { release } of held) release()
@@ -195,7 +185,7 @@ test('absurd formats end with an answer or an error, and the module goes on', as
     const text = readFileSync(`${folder}/${name}`, 'utf8')
     try {
       const { grammar, release } = formats.hold({ kind: kinds[text[0]], text: text.slice(1) })
-      const matcher = grammar.matcher()
+      const matcher = grammar.matcher('')
       for (let n = 0; n < 8; n++) {
         const follow = matcher.follow()
         if (follow instanceof Uint32Array) matcher.take(allowed(follow).at(-1))
@@ -258,16 +248,24 @@ test('partials grow to the whole value, and a text that is no JSON has none', as
 })
 
 test('json() is the value, or says that the answer is not whole', async () => {
-  const answer = (text, finishReason = 'stop') =>
+  const answer = (text, finishReason = 'stop', begun = '') =>
     new Generation(async onToken => {
       onToken({ text: 'hm', channel: 'reasoning' })
-      onToken({ text, channel: 'answer' })
+      if (text) onToken({ text, channel: 'answer' })
       return { finishReason }
-    })
+    }, undefined, () => begun)
   assert.deepEqual(await answer('{"a":1}').json(), { a: 1 })
   const values = []
   for await (const value of answer('{"a":1}').partials()) values.push(value)
   assert.deepEqual(values, [{ a: 1 }])
+  // The text with which an answer begins counts, also if it is the whole.
+  for (const [rest, begun] of [['1}', '{"a":'], ['', '{"a":1}']]) {
+    const values = []
+    for await (const value of answer(rest, 'stop', begun).partials()) values.push(value)
+    assert.deepEqual(values, [{ a: 1 }])
+    assert.deepEqual(await answer(rest, 'stop', begun).json(), { a: 1 })
+    assert.equal(await answer(rest, 'stop', begun).text(), rest)
+  }
   for (const whole of [answer('{"a":"b'), answer('12', 'length'), answer('12', 'abort'), answer('Hello')]) {
     await assert.rejects(whole.json(), error => error instanceof BitNetError && error.code === 'incomplete')
   }

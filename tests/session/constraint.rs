@@ -44,7 +44,8 @@ impl Constraint for Ruled {
 }
 
 fn ruled(rule: Rule, options: GenerateOptions) -> GenerateOptions {
-    let begin = move || Ok(Box::new(Ruled { rule, answer: Vec::new() }) as Box<dyn Constraint>);
+    let begin =
+        move |_: &str| Ok(Box::new(Ruled { rule, answer: Vec::new() }) as Box<dyn Constraint>);
     GenerateOptions { constraints: Some(Constraints::new(begin)), ..options }
 }
 
@@ -246,7 +247,7 @@ fn what_a_constraint_gets_wrong_is_the_error_of_its_call_alone() {
         },
         |_| Ok(Follow::These(Vec::new())),
     ];
-    let begin = || Err(Error::BadOption { name: "rule".into(), why: "is wrong".into() });
+    let begin = |_: &str| Err(Error::BadOption { name: "rule".into(), why: "is wrong".into() });
     let never = GenerateOptions { constraints: Some(Constraints::new(begin)), ..greedy(4) };
     let mut calls: Vec<_> =
         wrong.into_iter().map(|rule| asked(0, noise(5), ruled(rule, greedy(4)))).collect();
@@ -260,17 +261,28 @@ fn what_a_constraint_gets_wrong_is_the_error_of_its_call_alone() {
     assert_eq!(codes, ["bad-option", "internal", "internal", "internal", "bad-option", "answered"]);
 }
 
-/// It would hold for the rest of the answer alone.
+/// It gets the text with which the answer begins, which no token of the generation repeats.
 #[test]
-fn an_answer_that_is_begun_has_no_constraint() {
+fn the_constraint_of_an_answer_that_is_begun_gets_its_beginning() {
     let mut session = Setup::default().on_reference().golden();
     let messages = vec![Message::new(Role::User, "Who are you?")];
-    let prompt = Prompt::Chat { messages, begun: Some("I".into()), thinking: None, tools: None };
+    let chat = |begun: &str| Prompt::Chat {
+        messages: messages.clone(),
+        begun: Some(begun.into()),
+        thinking: None,
+        tools: None,
+    };
+    let begin = |begun: &str| match begun {
+        "I" => Ok(Box::new(Ruled { rule: |_| Ok(Follow::These(vec![7])), answer: vec![] })
+            as Box<dyn Constraint>),
+        _ => Err(Error::BadOption { name: "prefix".into(), why: "is no I".into() }),
+    };
+    let options = GenerateOptions { constraints: Some(Constraints::new(begin)), ..greedy(3) };
     let calls = Calls::default();
-    let free = calls.push(prompt.clone(), greedy(2), Box::new(|_| ControlFlow::Continue(())));
-    let options = ruled(|_| Ok(Follow::Any), greedy(2));
-    let held = calls.push(prompt, options, Box::new(|_| ControlFlow::Continue(())));
+    let [right, wrong] = ["I", "You"].map(|begun| {
+        calls.push(chat(begun), options.clone(), Box::new(|_| ControlFlow::Continue(())))
+    });
     block_on(session.serve(&calls)).unwrap();
-    assert_eq!(block_on(free).unwrap().completion_tokens, 2);
-    assert_error(block_on(held), "bad-option", &["responseFormat", "begun"]);
+    assert_eq!(block_on(right).unwrap().completion_tokens, 3);
+    assert_error(block_on(wrong), "bad-option", &["prefix", "is no I"]);
 }

@@ -1,127 +1,31 @@
 //! Answers that keep to a format. The models are random, so without it they would not be JSON. Answers
 //! without a format stay as they are.
 
+use std::cell::RefCell;
+use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use serde_json::{Value, json};
 
-use tritloom::Error;
-use tritloom::native::{Format, Formats, Formatted};
+use tritloom::chat::{Message, Role, TemplateChoice};
+use tritloom::native::{Format, Formats, Formatted, block_on};
 use tritloom::sampling::Sampling;
-use tritloom::session::{FinishReason, GenerateOptions, Session};
+use tritloom::session::{Calls, FinishReason, GenerateOptions, Prompt, Session, Stats};
+use tritloom::{Error, Result};
 
 use crate::batch::{asked, check_as_alone};
 use crate::sentencepiece;
 use crate::setup::{Setup, generate, greedy, noise};
-use crate::support::File;
-use crate::valid::validate;
-
-/// Schemas whose answers end, because their strings and arrays are bounded.
-fn schemas() -> Vec<Value> {
-    let short = json!({ "type": "string", "maxLength": 4 });
-    let node = json!({
-        "type": "object",
-        "properties": {
-            "value": { "type": "integer", "minimum": 0, "maximum": 9 },
-            "next": { "anyOf": [{ "$ref": "#/$defs/node" }, { "type": "null" }] },
-        },
-        "required": ["value", "next"],
-        "additionalProperties": false,
-    });
-    let tree = json!({
-        "type": "array",
-        "prefixItems": [{ "type": "boolean" }],
-        "items": { "$ref": "#/$defs/node" },
-        "minItems": 1,
-        "maxItems": 2,
-    });
-    let closed = |properties: Value, required: Value| {
-        json!({
-            "type": "object",
-            "properties": properties,
-            "required": required,
-            "additionalProperties": false,
-        })
-    };
-    vec![
-        json!({ "type": "boolean" }),
-        json!({ "type": ["null", "boolean"] }),
-        json!({ "type": "integer" }),
-        json!({ "type": "integer", "minimum": -3, "maximum": 12 }),
-        json!({ "type": "integer", "exclusiveMinimum": 0, "exclusiveMaximum": 1000, "multipleOf": 7 }),
-        json!({ "type": "number" }),
-        json!({ "type": "number", "minimum": -1.5, "exclusiveMaximum": 0.25 }),
-        json!({ "type": "number", "minimum": 0, "exclusiveMinimum": true, "maximum": 1 }),
-        json!({ "type": "number", "multipleOf": 0.25, "minimum": -100, "maximum": 100 }),
-        short.clone(),
-        json!({ "type": "string", "minLength": 2, "maxLength": 3 }),
-        json!({ "type": "string", "pattern": "^[a-c]{2,4}$" }),
-        json!({ "type": "string", "pattern": "^(?:\\+[0-9]{1,3} )?[0-9]{3}-[0-9]{4}$" }),
-        json!({ "type": "string", "pattern": "é[x-z]", "maxLength": 4 }),
-        json!({ "type": "string", "pattern": "^a|b$", "maxLength": 3 }),
-        json!({ "type": "string", "format": "date" }),
-        json!({ "type": "string", "format": "date-time" }),
-        json!({ "type": "string", "format": "time" }),
-        json!({ "type": "string", "format": "uuid" }),
-        json!({ "type": "string", "format": "ipv4" }),
-        json!({ "type": "string", "format": "ipv6" }),
-        json!({ "type": "string", "format": "email" }),
-        json!({ "type": "string", "format": "hostname", "maxLength": 20 }),
-        json!({ "enum": ["red", "green", 3, null, [1, "two"], { "a": true }] }),
-        json!({ "const": { "key \"q\"\n\\": ["é 日本 🦊", -1.5, {}, []] } }),
-        json!({ "type": "string", "enum": ["tab\there", "slash/", "quote\"", "back\\slash"] }),
-        json!({ "type": "array", "items": { "type": "boolean" }, "minItems": 2, "maxItems": 4 }),
-        json!({ "type": "array", "items": short, "maxItems": 0 }),
-        json!({ "type": "array", "prefixItems": [{ "type": "integer" }, short], "items": false }),
-        json!({ "type": "array", "items": [{ "const": 1 }, { "const": 2 }], "additionalItems": false,
-            "minItems": 1 }),
-        json!({ "type": "array", "items": { "type": "array", "items": { "enum": [0, 1] },
-            "maxItems": 2 }, "minItems": 1, "maxItems": 3 }),
-        closed(json!({}), json!([])),
-        closed(json!({ "a": short, "b": { "type": "boolean" } }), json!(["a", "b"])),
-        closed(
-            json!({ "a": short, "b": { "type": "boolean" }, "c": { "const": 1 } }),
-            json!(["b"]),
-        ),
-        closed(
-            json!({ "ключ": { "const": 1 }, "a \"b\"": { "const": 2 }, "\n\\": { "const": 3 },
-            "": { "const": 4 } }),
-            json!(["ключ", "a \"b\"", "\n\\", ""]),
-        ),
-        closed(
-            json!({ "in": closed(json!({ "in": closed(json!({ "x": short }), json!(["x"])) }),
-            json!(["in"])) }),
-            json!(["in"]),
-        ),
-        json!({ "type": "object", "properties": { "id": { "type": "integer" } }, "required": ["id"],
-            "additionalProperties": { "type": "boolean" }, "maxProperties": 1 }),
-        json!({ "type": "object", "patternProperties": { "^[a-c]$": { "enum": [1, 2] } },
-            "additionalProperties": false, "minProperties": 1, "maxProperties": 2 }),
-        json!({ "anyOf": [{ "type": "integer", "minimum": 5, "maximum": 7 }, short,
-            { "type": "array", "items": { "type": "null" }, "maxItems": 2 }] }),
-        json!({ "oneOf": [{ "$ref": "#/$defs/cat" }, { "$ref": "#/$defs/dog" }], "$defs": {
-            "cat": closed(json!({ "kind": { "const": "cat" }, "lives": { "enum": [7, 9] } }),
-                json!(["kind", "lives"])),
-            "dog": closed(json!({ "kind": { "const": "dog" }, "name": short }), json!(["kind"])),
-        } }),
-        json!({ "allOf": [
-            { "type": "object", "properties": { "a": { "type": "integer" } }, "required": ["a"] },
-            { "properties": { "a": { "minimum": 3, "maximum": 5 }, "b": short }, "required": ["b"],
-              "additionalProperties": false },
-        ] }),
-        json!({ "$ref": "#/$defs/node", "$defs": { "node": node } }),
-        json!({ "$ref": "#/$defs/tree", "$defs": { "node": tree, "tree": node } }),
-        json!({ "$ref": "#/$defs/a~1b%25c", "$defs": { "a/b%c": { "const": "found" } } }),
-    ]
-}
+use crate::support::{File, assert_error};
+use crate::valid::assert_valid;
 
 /// A random model with byte-level BPE.
-fn byte_level() -> File {
+pub(crate) fn byte_level() -> File {
     crate::setup::small()
 }
 
 /// A random model with sentencepiece's tokenizer, with tokens of several characters.
-fn with_sentencepiece() -> File {
+pub(crate) fn with_sentencepiece() -> File {
     let joined = [
         "{\"", "\":", ",\"", "\"}", "tr", "ue", "true", "▁\"", "in", "12", "{\"in", "{\"in\":", "é",
     ];
@@ -130,60 +34,26 @@ fn with_sentencepiece() -> File {
     sentencepiece::model_of(&words, |_| 1.0)
 }
 
-fn load(file: &File) -> (Session, Formats) {
-    let session = Setup::exact().on_reference().load(&file.build()).unwrap();
+pub(crate) fn load(file: &File) -> (Session, Formats) {
+    let mut setup = Setup::exact().on_reference();
+    let template = "{{ messages[0].content }}{{ ':' if add_generation_prompt }}";
+    setup.load.template = TemplateChoice::Given(template.into());
+    let session = setup.load(&file.build()).unwrap();
     let formats = Formats::new(session.tokenizer()).unwrap();
     (session, formats)
 }
 
-fn held_to(formatted: &Formatted, options: GenerateOptions) -> GenerateOptions {
+pub(crate) fn held_to(formatted: &Formatted, options: GenerateOptions) -> GenerateOptions {
     GenerateOptions { constraints: Some(formatted.constraints()), ..options }
 }
 
-fn prepared(formats: &Formats, schema: &Value) -> Formatted {
+pub(crate) fn prepared(formats: &Formats, schema: &Value) -> Formatted {
     let format = Format::JsonSchema(schema.to_string());
     formats.format("schema", &format).unwrap_or_else(|error| panic!("{error}: {schema}"))
 }
 
-fn drawn(seed: u32) -> Sampling {
+pub(crate) fn drawn(seed: u32) -> Sampling {
     Sampling { temperature: 1.0, seed, ..Sampling::default() }
-}
-
-/// Greedy answers and drawn ones, of both kinds of tokenizer.
-#[test]
-fn answers_are_json_that_is_valid_by_its_schema() {
-    for file in [byte_level(), with_sentencepiece()] {
-        let (mut session, formats) = load(&file);
-        for (n, schema) in (0..).zip(&schemas()) {
-            let formatted = prepared(&formats, schema);
-            // Lists in lists end with `null`.
-            let null = session.tokenizer().encode_within("n").unwrap()[0];
-            for sampling in [Sampling::default(), drawn(n), drawn(100 + n)] {
-                let bias = if sampling.is_greedy() { 100.0 } else { 20.0 };
-                let logit_bias = Rc::new([(null, bias)].into_iter().collect());
-                let options = GenerateOptions { sampling, logit_bias, ..greedy(400) };
-                let options = held_to(&formatted, options);
-                let found = generate(&mut session, &noise(5), &options).unwrap();
-                let text = found.text;
-                assert_eq!(found.stats.finish_reason, FinishReason::Stop, "{text} of {schema}");
-                assert!(formatted.is_complete(&found.ids), "{text} of {schema}");
-                assert!(is_compact(&text), "{text} of {schema}");
-                let answer = serde_json::from_str(&text);
-                let answer = answer.unwrap_or_else(|error| panic!("{error}: {text} of {schema}"));
-                validate(schema, schema, &answer).unwrap_or_else(|why| panic!("{why} of {schema}"));
-            }
-        }
-    }
-}
-
-/// Whether a JSON text has no white space between its parts.
-fn is_compact(text: &str) -> bool {
-    let (mut in_string, mut escaped) = (false, false);
-    text.chars().all(|c| {
-        in_string ^= c == '"' && !escaped;
-        escaped = c == '\\' && !escaped;
-        in_string || !c.is_whitespace()
-    })
 }
 
 #[test]
@@ -241,7 +111,7 @@ fn any_object_is_an_answer_to_json() {
 #[test]
 fn other_answers_stay_as_they_are() {
     let (mut session, formats) = load(&byte_level());
-    let formatted = prepared(&formats, &schemas()[0]);
+    let formatted = prepared(&formats, &json!({ "type": "boolean" }));
     let free = GenerateOptions { logprobs: Some(2), sampling: drawn(3), ..greedy(12) };
     let before = generate(&mut session, &noise(8), &free).unwrap();
     generate(&mut session, &noise(8), &held_to(&formatted, greedy(12))).unwrap();
@@ -292,4 +162,105 @@ fn formats_that_cannot_be_met_are_refused_by_the_name_of_their_option() {
         "{error}"
     );
     assert_eq!(generate(&mut session, &noise(5), &greedy(5)).unwrap().ids.len(), 5);
+}
+
+/// Answers the same question, from the text `begun` on. Returns the rest of the answer.
+fn go_on(
+    session: &mut Session,
+    formatted: &Formatted,
+    begun: &str,
+    max_tokens: usize,
+) -> Result<(String, Stats)> {
+    let messages = vec![Message::new(Role::User, "Who are you?")];
+    let begun = (!begun.is_empty()).then(|| begun.into());
+    let prompt = Prompt::Chat { messages, begun, thinking: None, tools: None };
+    let (text, calls) = (RefCell::new(String::new()), Calls::default());
+    let answer = calls.push(
+        prompt,
+        held_to(formatted, greedy(max_tokens)),
+        Box::new(|token| {
+            text.borrow_mut().push_str(&token.text);
+            ControlFlow::Continue(())
+        }),
+    );
+    block_on(session.serve(&calls)).unwrap();
+    let stats = block_on(answer)?;
+    drop(calls);
+    Ok((text.into_inner(), stats))
+}
+
+/// A schema with parts that are forced, and with characters of several bytes.
+fn record() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "n": { "type": "integer", "minimum": 0, "maximum": 5000 },
+            "inner": { "const": "true é 日本 \"🦊\"" },
+            "s": { "type": "string", "minLength": 4, "maxLength": 8 },
+            "in": { "type": "array", "items": { "enum": ["in", 12] }, "minItems": 2, "maxItems": 3 },
+        },
+        "required": ["n", "inner", "s", "in"],
+        "additionalProperties": false,
+    })
+}
+
+/// Wherever the beginning ends: within a token, a forced part, an escape or a number.
+#[test]
+fn an_answer_that_is_begun_is_valid_together_with_its_rest() {
+    let schema = record();
+    for file in [byte_level(), with_sentencepiece()] {
+        let (mut session, formats) = load(&file);
+        let formatted = prepared(&formats, &schema);
+        let (whole, _) = go_on(&mut session, &formatted, "", 400).unwrap();
+        let mut answers = Vec::new();
+        let ends = whole.char_indices().map(|(at, _)| at).chain([whole.len()]);
+        for end in ends.skip(1) {
+            let begun = &whole[..end];
+            let (rest, stats) = go_on(&mut session, &formatted, begun, 400).unwrap();
+            assert_eq!(stats.finish_reason, FinishReason::Stop, "{begun} {rest}");
+            assert_eq!(rest.is_empty(), end == whole.len(), "{begun} {rest}");
+            answers.push((schema.clone(), begun.to_owned() + &rest));
+        }
+        assert_valid(&answers);
+    }
+}
+
+/// It ends as it would have, and what was computed is not computed again.
+#[test]
+fn an_answer_that_was_cut_off_goes_on_in_its_format() {
+    for file in [byte_level(), with_sentencepiece()] {
+        let (mut session, formats) = load(&file);
+        let formatted = prepared(&formats, &record());
+        let (whole, all) = go_on(&mut session, &formatted, "", 400).unwrap();
+        let forced = session.tokenizer().encode_within("{\"n\":").unwrap().len();
+        for n in 1..all.completion_tokens {
+            session.forget();
+            let (mut text, cut) = go_on(&mut session, &formatted, "", n).unwrap();
+            assert_eq!(cut.finish_reason, FinishReason::Length);
+            // Of a character, only some tokens may have come.
+            text.truncate(text.trim_end_matches('\u{FFFD}').len());
+            let (rest, stats) = go_on(&mut session, &formatted, &text, 400).unwrap();
+            assert_eq!(text + &rest, whole, "after {n} tokens");
+            // Tokens that are put in before all others are not computed.
+            assert_eq!(stats.reused_tokens > 0, n > forced, "{stats:?} after {n} tokens");
+        }
+    }
+}
+
+#[test]
+fn a_beginning_that_no_answer_has_is_refused() {
+    let (mut session, formats) = load(&byte_level());
+    let formatted = prepared(&formats, &json!({ "enum": [{ "a": 1 }, ["é"], 12] }));
+    for (begun, fact) in [
+        ("{\"b", "\"b\" may not follow \"{\\\"\""),
+        ("{ \"a\":1}", "\" \\\"a\\\":1}\" may not follow \"{\""),
+        ("{\"a\":1} ", "\" \" may not follow"),
+        ("[\"è", "\"è\" may not follow"),
+        ("x", "begins so: \"x\" may not follow"),
+    ] {
+        let refused = go_on(&mut session, &formatted, begun, 9);
+        assert_error(refused, "bad-option", &["`prefix`", "no answer of this format", fact]);
+    }
+    let (rest, stats) = go_on(&mut session, &formatted, "1", 9).unwrap();
+    assert_eq!((rest.as_str(), stats.finish_reason), ("2", FinishReason::Stop));
 }

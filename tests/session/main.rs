@@ -10,6 +10,7 @@ mod support;
 #[path = "../support/valid.rs"]
 mod valid;
 
+mod answers;
 mod bundled;
 mod batch;
 mod cache;

@@ -192,7 +192,7 @@ impl Constraint for Begins {
 /// The options with a constraint that begins the answer with `text`.
 fn beginning(session: &Session, text: &str, budget: Option<usize>) -> GenerateOptions {
     let ids = session.tokenizer().encode_with_special(text).unwrap();
-    let begin = move || Ok(Box::new(Begins(ids.clone())) as Box<dyn Constraint>);
+    let begin = move |_: &str| Ok(Box::new(Begins(ids.clone())) as Box<dyn Constraint>);
     let constraints = Some(Constraints::new(begin));
     GenerateOptions { max_thinking_tokens: budget, constraints, ..greedy(60) }
 }

@@ -53,7 +53,8 @@ test('wrong arguments are refused by name, in the words of JavaScript', async ({
     [`model.createChat().send('x', { prefix: '' }).text()`]: /`prefix`: an answer that is begun must not be empty/,
     [`model.createChat({ maxTokens: 0 }).send('x').text()`]: /`maxTokens`: must be/,
     [`model.createChat({ responseFormat: { type: 'json_object' } })`]: /`responseFormat`: no such option/,
-    [`model.createChat().send('x', { prefix: '{', responseFormat: { type: 'json_object' } }).text()`]: /`responseFormat`: an answer that/,
+    [`model.createChat().send('x', { prefix: '{1', responseFormat: { type: 'json_object' } }).text()`]:
+      /`prefix`: no answer of this format begins so: "1" may not follow "{"/,
     'model.createChat().regenerate()': /`regenerate`: there is no message to answer again/,
     'model.createChat().continue()': /`continue`: there is no answer that could go on/,
     [`model.createChat().edit(0, 'x')`]: /`index`: must be that of one of the 0 messages/,

@@ -31,8 +31,15 @@ export async function expectFormats(page: InPage, url: string, worker: boolean):
     const chat = model.createChat()
     const pattern = await chat.send(prompt, { responseFormat: /(?:ab|cd){2}-\d{3}/, temperature: 1, seed: 5 }).text()
     const stats = await answer.stats
+    const text = await answer.text()
+    // An answer that is begun, and one that was cut off, keep to the format as a whole.
+    const begun = model.generate([{ role: 'user', content: prompt }, { role: 'assistant', content: text.slice(0, 11), prefix: true }], { responseFormat })
+    await chat.send(prompt, { responseFormat, maxTokens: 4 }).text()
+    const rest = chat.continue({ responseFormat })
+    const continued = [await rest.json(), JSON.parse(chat.messages.at(-1)!.content)]
     return {
-      free, whole: await answer.json<object>(), text: await answer.text(), partials, stats, pattern, messages: chat.messages,
+      free, whole: await answer.json<object>(), text, begun: await begun.json(), continued, partials, stats, pattern,
+      messages: chat.messages.slice(0, 2),
       cut: [(await cut.stats).finishReason, why, await cut.text()], after: await model.generate(prompt).text()
     }
   }, SCHEMA)
@@ -46,6 +53,9 @@ export async function expectFormats(page: InPage, url: string, worker: boolean):
   expect(found.partials.at(-1)).toEqual(found.whole)
   expect(found.partials.length).toBeGreaterThan(3)
   expect(found.stats.finishReason).toBe('stop')
+  expect(found.begun).toEqual(found.whole)
+  expect(found.continued[0]).toEqual(found.continued[1])
+  expect(Object.keys(found.continued[0] as object)).toEqual(Object.keys(found.whole))
   expect(found.pattern).toMatch(/^(?:ab|cd){2}-\d{3}$/)
   expect(found.messages.at(-1)).toEqual({ role: 'assistant', content: found.pattern })
   expect(found.cut.slice(0, 2)).toEqual(['length', 'incomplete'])

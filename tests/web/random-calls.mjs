@@ -287,14 +287,17 @@ export class RandomCalls {
     'an answer in a format': {
       weight: 6,
       run: async model => {
-        const { input, options } = this.#input()
-        const [responseFormat, fits] = this.#pick([
-          [/[a-c]{2,9}!/, text => /^[a-c]{2,9}!$/.test(text)],
-          [{ type: 'json_schema', schema: { enum: ['yes', 'no', null] } }, text => ['"yes"', '"no"', 'null'].includes(text)],
-          [{ type: 'json_schema', schema: { type: 'array', items: { type: 'boolean' }, maxItems: 3 } }, text => JSON.parse(text).length <= 3]
+        const [responseFormat, begun, fits] = this.#pick([
+          [/[a-c]{2,9}!/, 'ca', text => /^[a-c]{2,9}!$/.test(text)],
+          [{ type: 'json_schema', schema: { enum: ['yes', 'no', null] } }, '"n', text => ['"yes"', '"no"', 'null'].includes(text)],
+          [{ type: 'json_schema', schema: { type: 'array', items: { type: 'boolean' }, maxItems: 3 } }, '[true,f', text => JSON.parse(text).length <= 3]
         ])
+        const isBegun = this.#chance(0.3)
+        const messages = [{ role: 'user', content: this.#pick(TEXTS) }, { role: 'assistant', content: begun, prefix: true }]
+        const { input, options } = isBegun ? { input: messages, options: {} } : this.#input()
         const sampling = this.#chance(0.5) ? {} : { temperature: 1, seed: this.#below(9) }
-        const { text } = await this.#read(model.generate(input, { ...options, ...sampling, responseFormat }))
+        const { text: rest } = await this.#read(model.generate(input, { ...options, ...sampling, responseFormat }))
+        const text = isBegun ? begun + rest : rest
         if (!fits(text)) throw new Wrong(`${JSON.stringify(text)} in a format`)
       }
     },

@@ -1,15 +1,33 @@
 //! The formats of strings.
 
+use serde_json::{Map, Value};
+
 /// Formats that llguidance has regular expressions for.
 const KNOWN: [&str; 5] = ["duration", "ipv4", "ipv6", "uri", "uuid"];
 
+/// Formats of the standard that no grammar here has.
+const UNSUPPORTED: [&str; 9] = [
+    "idn-email",
+    "idn-hostname",
+    "iri",
+    "iri-reference",
+    "json-pointer",
+    "regex",
+    "relative-json-pointer",
+    "uri-reference",
+    "uri-template",
+];
+
 /// The rule of a format for a string.
 pub(super) enum Format {
-    /// llguidance knows it by this name.
-    Known(&'static str),
+    /// llguidance knows it by this name. A regular expression, if there is one, holds too.
+    Known(&'static str, Option<&'static str>),
     /// A regular expression.
     Pattern(String),
 }
+
+/// Addresses with something behind the scheme. Few programs read `a:`, `a:?b` and `a:#b`.
+const NO_BARE_SCHEME: &str = "^[^:]+:[^?#]";
 
 /// Days that are in the calendar: 29 February is in leap years only.
 const DATE: &str = "(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])\
@@ -34,8 +52,20 @@ impl Format {
             "date-time" => Self::Pattern(format!("^{DATE}T{TIME}$")),
             "hostname" => Self::Pattern(format!("^{LABEL}(?:[.]{LABEL}){{0,3}}$")),
             "email" => Self::Pattern(format!("^{MAILBOX}@{LABEL}(?:[.]{LABEL}){{1,2}}$")),
-            _ => Self::Known(KNOWN.iter().find(|known| **known == name)?),
+            _ => {
+                let known = KNOWN.iter().find(|known| **known == name)?;
+                Self::Known(known, (*known == "uri").then_some(NO_BARE_SCHEME))
+            }
         })
+    }
+
+    /// Whether `format` of a schema is a note, because the standard does not have it, and a pattern
+    /// beside it says what it means. Libraries print such names: zod, for one, `cuid2` and `lowercase`.
+    pub(super) fn is_note(schema: &Map<String, Value>, name: &str) -> bool {
+        let has_pattern = |schema: &Map<String, Value>| schema.contains_key("pattern");
+        let all_of = schema.get("allOf").and_then(Value::as_array).into_iter().flatten();
+        let mut parts = all_of.filter_map(Value::as_object);
+        !UNSUPPORTED.contains(&name) && (has_pattern(schema) || parts.any(has_pattern))
     }
 
     /// The names of all formats, for people.

@@ -263,11 +263,18 @@ impl<'a> Walk<'a> {
         }
         let format = schema.get("format");
         if let Some(format) = format.filter(|name| rewritten.is_none_or(|(_, of)| *name != of)) {
-            match format.as_str().and_then(Format::named) {
-                Some(Format::Known(name)) => drop(plain.insert("format".into(), name.into())),
+            let name = format.as_str();
+            match name.and_then(Format::named) {
+                Some(Format::Known(name, pattern)) => {
+                    plain.insert("format".into(), name.into());
+                    if pattern.is_some() {
+                        patterns.push(plain_pattern(pattern, &at.key("format"))?);
+                    }
+                }
                 Some(Format::Pattern(pattern)) => {
                     patterns.push(plain_pattern(Some(&pattern), &at.key("format"))?);
                 }
+                None if name.is_some_and(|name| Format::is_note(schema, name)) => {}
                 None => {
                     let why = format!("must be one of {}", Format::names());
                     return at.key("format").refuse(why);
