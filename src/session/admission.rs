@@ -14,7 +14,7 @@ use super::room::{MAX_KEPT, MAX_SHARED};
 use super::serve::Running;
 use super::stats::Stats;
 use crate::chat::Channels;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 impl Session {
     /// Gives a call its room, so that it runs. If something is wrong with the call, answers it with

@@ -14,7 +14,7 @@ use tritloom::session::{Calls, FinishReason, GenerateOptions, Prompt, Session, S
 use crate::sentencepiece;
 use crate::setup::{Setup, generate, greedy, small};
 use crate::support::{File, Kv, assert_error};
-use crate::valid::validate;
+use crate::valid::assert_valid;
 
 /// A conversation with this template goes on where an answer ends.
 const TEMPLATE: &str = "{% for m in messages %}{{ '<' ~ m.role ~ '>' ~ m.content }}{% endfor %}\
@@ -115,15 +115,15 @@ fn ask(session: &mut Session, messages: &[Message], options: &GenerateOptions) -
     (said, stats)
 }
 
-/// Asserts that all calls are whole and have valid arguments.
-fn check(said: &Said) {
+/// The arguments of the calls, which are all whole, with their schemas.
+fn arguments(said: &Said) -> Vec<(Value, String)> {
     assert_eq!(said.ended, said.calls.len(), "{said:?}");
-    for call in &said.calls {
-        let schemas = schemas();
+    let schemas = schemas();
+    let with_schema = |call: &ToolCall| {
         let (_, schema) = schemas.iter().find(|(name, _)| *name == call.name).unwrap();
-        let arguments = serde_json::from_str(&call.arguments).unwrap();
-        validate(schema, schema, &arguments).unwrap_or_else(|why| panic!("{why}: {said:?}"));
-    }
+        (schema.clone(), call.arguments.clone())
+    };
+    said.calls.iter().map(with_schema).collect()
 }
 
 fn drawn(seed: u32) -> GenerateOptions {
@@ -136,12 +136,12 @@ fn calls_that_are_required_have_valid_arguments() {
     for file in [small(), with_markers()] {
         let mut session = load(Setup::exact(), &file);
         let named = ToolChoice::Named("time".into());
-        let mut names = Vec::new();
+        let (mut names, mut all) = (Vec::new(), Vec::new());
         for seed in 0..4 {
             for choice in [&ToolChoice::Required, &named] {
                 let options = calling(&session, choice, false, drawn(seed));
                 let (said, stats) = ask(&mut session, &question(), &options);
-                check(&said);
+                all.extend(arguments(&said));
                 assert_eq!((said.text.as_str(), said.calls.len()), ("", 1), "{said:?}");
                 assert_eq!(stats.finish_reason, FinishReason::ToolCalls);
                 names.push(said.calls[0].name.clone());
@@ -149,6 +149,7 @@ fn calls_that_are_required_have_valid_arguments() {
             }
         }
         assert!(names.iter().any(|name| name == "look"), "{names:?}");
+        assert_valid(&all);
     }
 }
 
@@ -157,7 +158,7 @@ fn calls_that_are_required_have_valid_arguments() {
 fn several_calls_may_follow_one_another() {
     let mut session = load(Setup::exact(), &with_markers());
     let stop = session.tokenizer().stop()[0];
-    let mut most = 0;
+    let (mut most, mut all) = (0, Vec::new());
     for seed in 0..9 {
         let bias = [-1.0, -0.5, 0.0][seed as usize % 3];
         let logit_bias = Rc::new([(stop, bias)].into_iter().collect());
@@ -165,12 +166,13 @@ fn several_calls_may_follow_one_another() {
         let options = calling(&session, &ToolChoice::Required, true, options);
         let (said, stats) = ask(&mut session, &question(), &options);
         if stats.finish_reason == FinishReason::ToolCalls {
-            check(&said);
+            all.extend(arguments(&said));
             most = most.max(said.calls.len());
         }
         assert_eq!(said.text, "");
     }
     assert!(most > 1, "{most}");
+    assert_valid(&all);
     let options = calling(&session, &ToolChoice::Required, true, greedy(40));
     let (said, stats) = ask(&mut session, &question(), &options);
     assert_eq!((said.calls.len(), said.ended), (1, 0), "{said:?}");
@@ -203,7 +205,7 @@ fn a_call_that_the_model_begins_is_held_to_its_format() {
     let (free, ..) = begins(&mut session, bias, false);
     let (slow, stats, slow_at) = begins(&mut session, bias, true);
     assert_eq!((slow_at, &slow.ids[..=at]), (Some(at), &free.ids[..=at]));
-    check(&slow);
+    assert_valid(&arguments(&slow));
     assert_eq!((slow.calls.len(), stats.finish_reason), (1, FinishReason::ToolCalls));
     assert_eq!(stats.unused_tokens, 0);
     assert!(!slow.text.is_empty() && !slow.text.contains('\n'), "{slow:?}");
