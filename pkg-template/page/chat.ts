@@ -295,17 +295,18 @@ export class Chat {
     const given = Object.entries(options).filter(([, value]) => value !== undefined)
     const { signal, prefix, ...rest }: TurnOptions = Object.fromEntries(given)
     checkSignal(signal)
-    if (prefix !== undefined) checkText('prefix', prefix)
-    if (isBegun && prefix !== undefined) throw badOption('prefix', 'the answer is begun already')
+    const hasPrefix = prefix !== undefined
+    if (hasPrefix) checkText('prefix', prefix)
+    if (isBegun && hasPrefix) throw badOption('prefix', 'the answer is begun already')
     const merged: GenerateOptions = { ...this.#defaults, ...rest }
     // There is no reasoning before an answer that is begun.
-    if (isBegun || prefix !== undefined) merged.thinking = rest.thinking
+    if (isBegun || hasPrefix) merged.thinking = rest.thinking
     const turn = begin(prefix ?? '')
     let dropped = 0
     const input = async () => {
       const messages = turn.input()
       const content = turn.begun()
-      if (content || prefix !== undefined) messages.push({ role: 'assistant', content, prefix: true })
+      if (content || hasPrefix) messages.push({ role: 'assistant', content, prefix: true })
       if (this.#overflow === 'error') return messages
       const { seen } = await fetched(() => import('./slide.js'))
       const left = await seen(this.#model, messages, this.#dropped, merged)
@@ -337,8 +338,7 @@ export class Chat {
           const isNone = hasFailed || (stop.aborted && !text)
           const content = isNone ? '' : turn.begun() + text
           const answer: Message = { role: 'assistant', content, ...(toolCalls && { toolCalls }) }
-          const isKept = turn.end(content || toolCalls ? answer : undefined, stop.aborted)
-          if (isKept) this.#dropped = dropped
+          if (turn.end(content || toolCalls ? answer : undefined, stop.aborted)) this.#dropped = dropped
         }
       })
       this.#last = answer.catch(() => {})

@@ -6,7 +6,7 @@ import { cache, persistOnce } from './cache.js'
 import type { ModelCache } from './cache.js'
 import { Chat, DEFAULTS } from './chat.js'
 import type { ChatModel } from './chat.js'
-import { begunBy, copies } from './said.js'
+import { copies } from './said.js'
 import {
   badOption, checkBoolean, checkChoice, checkCount, checkLoad, checkMessages, checkOptions, checkSignal,
   checkText, report, signalOf
@@ -166,8 +166,8 @@ export class BitNet {
     checkOptions(options)
     const { signal, ...rest } = options
     checkSignal(signal)
-    const begun = begunBy(input)
-    return new Generation(this.#run(() => input, rest), signal, () => begun)
+    const last = (input as readonly Message[])?.at?.(-1)
+    return new Generation(this.#run(() => input, rest), signal, () => last?.prefix ? last.content : '')
   }
 
   /**
@@ -197,9 +197,7 @@ export class BitNet {
    * failure rejects the readers of that answer.
    */
   generateMany(inputs: readonly Input[], options: GenerateOptions = {}): Generation[] {
-    if (!Array.isArray(inputs)) {
-      throw new BitNetError('bad-option', 'bad option `inputs`: must be an array')
-    }
+    if (!Array.isArray(inputs)) throw badOption('inputs', 'must be an array')
     return inputs.map((input: Input) => this.generate(input, options))
   }
 

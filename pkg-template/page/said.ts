@@ -1,5 +1,5 @@
 // Parts and copies of a conversation's messages.
-import type { Input, Message } from '../types.js'
+import type { Message } from '../types.js'
 
 /** The index of the first message that is not of the system. */
 export function firstSaid(messages: readonly Message[]): number {
@@ -17,9 +17,3 @@ export function without(messages: readonly Message[], dropped: number): Message[
 export const copies = (messages: readonly Message[]): Message[] =>
   JSON.parse(JSON.stringify(messages.map(({ role, content, toolCalls, toolCallId }) =>
     ({ role, content, toolCalls, toolCallId }))))
-
-/** The text with which the answer to an input begins. If the input is wrong, it has no answer. */
-export function begunBy(input: Input): string {
-  const last: Message | undefined = Array.isArray(input) ? input.at(-1) : undefined
-  return last?.prefix ? last.content : ''
-}

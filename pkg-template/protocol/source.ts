@@ -1,7 +1,7 @@
 // Sources as a page gives them, and as they are posted to a worker. Only the page needs this file.
 import { absolute } from '../address.js'
 import { badOption } from '../check.js'
-import { BitNetError } from '../error.js'
+import { BitNetError, fetched } from '../error.js'
 import type { PortableRequest, PortableSource } from './messages.js'
 import type { Source } from '../types.js'
 
@@ -39,18 +39,10 @@ export async function postable(
   if (source instanceof ArrayBuffer || source instanceof Uint8Array) {
     return new Blob([source as BlobPart])
   }
-  if (source instanceof ReadableStream && !canTransferStreams()) return gathered(source, signal)
-  return source
-}
-
-async function gathered(stream: ReadableStream<Uint8Array>, signal?: AbortSignal): Promise<Blob> {
-  try {
-    const bytes = stream.pipeThrough(new TransformStream<Uint8Array>(), signal ? { signal } : {})
-    return await new Response(bytes).blob()
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : cause
-    throw new BitNetError('io', `could not read the stream: ${why}`, { cause })
+  if (source instanceof ReadableStream && !canTransferStreams()) {
+    return (await fetched(() => import('./gathered.js'))).gathered(source, signal)
   }
+  return source
 }
 
 function canTransferStreams(): boolean {
