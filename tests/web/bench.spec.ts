@@ -32,12 +32,10 @@ test('the benchmark measures what it says', async () => {
     expect(median).toBeGreaterThanOrEqual(least)
     expect(most).toBeGreaterThanOrEqual(median)
   }
-  const held = report.figures.map(({ what }: { what: string }) => what).filter((what: string) => what.includes(' at once, '))
-  expect(held).toEqual([
-    ...['no format, whole answers', 'no format, decode', 'words, all chosen, whole answers', 'words, all chosen, decode'].map(what => `1 at once, ${what}`),
-    expect.stringMatching(/^1 at once, records, \d+ % forced, whole answers$/),
-    ...['no format', 'words, all chosen'].map(what => `8 at once, ${what}, whole answers`),
-    expect.stringMatching(/^8 at once, records, \d+ % forced, whole answers$/)
+  const held = report.figures.map(({ what }: { what: string }) => what).filter((what: string) => /^[18] at once, /.test(what))
+  expect(held.map((what: string) => what.replace(/ \d+ % forced,/, ''))).toEqual([
+    ...['no format, whole answers', 'no format, decode', 'words, whole answers', 'words, decode', 'records, whole answers'].map(what => `1 at once, ${what}`),
+    ...['no format', 'words', 'records'].map(what => `8 at once, ${what}, whole answers`)
   ])
   const decided = report.figures.filter(({ what }: { what: string }) => what.startsWith('2 questions'))
   expect(decided.map(({ unit, median }: { unit: string, median: number }) => [unit, median > 0])).toEqual([['s', true], ['s', true]])
