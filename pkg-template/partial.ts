@@ -46,9 +46,9 @@ export function closing(): (more: string) => string {
   /** Up to here the text is read. So each part is read once, but for a string that it is in. */
   let at = 0
   let isKey = false
-  /** The brackets that are missing there, the innermost first. */
+  /** The brackets that would close the text up to `at`, the innermost first. */
   let ends = ''
-  /** The end of what is not left out, and the brackets that are missing there. */
+  /** The index up to which the text can be given, and the brackets that would close it there. */
   let [kept, missing] = [0, '']
   const keep = (end: number) => { [at, kept, missing] = [end, end, ends] }
   return more => {

@@ -349,7 +349,7 @@ export interface Message {
 export interface Tool {
   /** Its name: letters and digits of ASCII, and `_-.:/`, at most 128. */
   name: string
-  /** What it does and when to call it, for the model. */
+  /** Tells the model what the tool does and when to call it. */
   description?: string
   /**
    * The JSON schema of its arguments, whose `type` is `object`, or a schema object that says it: see
@@ -380,8 +380,7 @@ export interface RunnableTool extends Omit<Tool, 'name'> {
    * Answers a call. A text is the result as it is, undefined is an empty one, and any other value is
    * written as JSON. If it throws, the model gets the error's message.
    */
-  // Schemas of all kinds have arguments of all types.
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  // `any`, because each tool has arguments of its own type, and this type serves all of them.
   execute: (args: any, call: { id: string, signal: AbortSignal }) => unknown
 }
 

@@ -20,7 +20,8 @@
 //   --options   also times answers with penalties, logit biases and logprobs; with --lookup those too
 //   --batch     also times as many answers at once as decode together
 //   --format    also times answers that are held to a format, beside free ones
-//   --decide    also times so many decisions about one text, and answers to the same questions
+//   --decide    also asks this many yes-or-no questions about one text, with `decide` and with
+//               `generate`, and times both
 //   --visits    times only loads, --loads of each: first visits that store and that do not, in a new
 //               browser for which the GPU's driver has compiled nothing yet (on Linux), and second
 //               ones in the same browser; until the model can be used, until all is stored, until

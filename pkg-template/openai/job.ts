@@ -50,7 +50,7 @@ const MAX_BIAS = 100
 const MIN_REPETITION = 1e-3
 const MAX_REPETITION = 1e3
 
-/** Efforts of reasoning. A model reasons or not: there are no degrees. */
+/** The values of `reasoning_effort`. All but `none` mean the same here: the model reasons first. */
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
 
 export const maxTokens: Reader =

@@ -75,7 +75,7 @@ export function readChatRequest(body: unknown): Job {
     throw new RequestError(why, 'invalid_parameter_combination', 'top_logprobs')
   } else delete options.logprobs
   if (!options.tools?.length || options.toolChoice === 'none') {
-    // What asks for no call asks for nothing.
+    // Without tools there can be no call, so only a request that asks for none is accepted.
     if (typeof options.toolChoice === 'object' || options.toolChoice === 'required') {
       const why = '\'tool_choice\' is only allowed when \'tools\' are specified.'
       throw new RequestError(why, 'invalid_value', 'tool_choice')

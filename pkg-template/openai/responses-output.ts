@@ -44,7 +44,7 @@ const KINDS: Record<Channel, Kind> = {
   }
 }
 
-/** The output of a response as it grows. Its methods give the events of what they do. */
+/** The output of a response as it grows. Each method changes it, and gives the events of the change. */
 export class Output {
   /** The items that have ended. */
   readonly items: ResponseOutputItem[] = []

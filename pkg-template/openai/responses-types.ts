@@ -1,6 +1,6 @@
 // OpenAI's interface for responses, as far as this package supports it. The shapes and the names of
 // fields are those of the npm package `openai`.
-import type { ChatCompletionOptions, ReasoningEffort, TokenLogprob } from './types.js'
+import type { ChatCompletionOptions, DrawingRequest, ReasoningEffort, TokenLogprob } from './types.js'
 import type { JsonSchema } from '../types.js'
 
 /** A message of the input. `developer` is another name for `system`. */
@@ -29,20 +29,17 @@ export type ResponseTextFormat =
     strict?: boolean | null
   }
 
-/** A request for `model.responses.create`. `null` is the same as leaving a field out. */
-export interface ResponseRequest {
-  /** Any name: the answer has the same. Default: the loaded model's name. */
-  model?: string | null
+/**
+ * A request for `model.responses.create`. OpenAI's own has no penalties, `seed`, `top_k`, `min_p`,
+ * `logit_bias` or `stop`.
+ */
+export interface ResponseRequest extends DrawingRequest {
   /** The conversation so far, or the user's message. */
   input: string | readonly ResponseInputItem[]
   /** A system message before the input. */
   instructions?: string | null
   /** The most tokens of reasoning and answer together. Default: as many as the context holds. */
   max_output_tokens?: number | null
-  /** How freely to draw, from 0 (the likeliest token) to 2. Default: 1. */
-  temperature?: number | null
-  /** Draw only from the likeliest tokens that together have this share, from 0 to 1. Default: 1. */
-  top_p?: number | null
   /** The format of the answer. Default: `text`. */
   text?: { format?: ResponseTextFormat | null, verbosity?: 'low' | 'medium' | 'high' | null } | null
   /**
@@ -66,27 +63,6 @@ export interface ResponseRequest {
   stream?: boolean | null
   /** No response is kept here. */
   store?: false | null
-  /** From -2 to 2; default: 0. OpenAI's responses do not have this one and those below. */
-  presence_penalty?: number | null
-  /** From -2 to 2; default: 0. */
-  frequency_penalty?: number | null
-  /** An integer, of which the lowest 32 bits count. Default: another seed for each request. */
-  seed?: number | null
-  /** Draw only from this many of the likeliest tokens; with 0 and -1, from all. Default: 0. */
-  top_k?: number | null
-  /**
-   * Draw only from tokens with at least this share of the likeliest one's probability. Default: 0.
-   */
-  min_p?: number | null
-  /** Divides the logits of tokens of the prompt and the answer, from 0.001 to 1000. Default: 1. */
-  repetition_penalty?: number | null
-  /**
-   * Values that are added to the logits of tokens, by the tokens' ids; from -100 to 100. Default:
-   * none.
-   */
-  logit_bias?: Record<string, number> | null
-  /** A text that ends the answer, or several. */
-  stop?: string | readonly string[] | null
 }
 
 /** How likely a token was, by the model alone, and the likeliest tokens at its position. */

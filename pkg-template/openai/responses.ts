@@ -1,4 +1,4 @@
-// Answers requests for responses. A response is told in events, of which the last has it whole.
+// Answers requests for responses. A response comes as events. The last event has the whole response.
 import { nameOf, start } from './answerer.js'
 import type { Answerer } from './answerer.js'
 import { errorOf, hasLogprob, newId, now, usageOf } from './response.js'

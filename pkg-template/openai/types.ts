@@ -39,8 +39,11 @@ export interface ChatCompletionTool {
   }
 }
 
-/** The fields of both kinds of request. `null` is the same as leaving a field out. */
-interface CompletionRequestBase {
+/**
+ * The fields of every request: its model, and how tokens are drawn. `null` is the same as leaving a
+ * field out.
+ */
+export interface DrawingRequest {
   /** Any name: the answer has the same. Default: the loaded model's name. */
   model?: string | null
   /** How freely to draw, from 0 (the likeliest token) to 2. Default: 1. */
@@ -51,10 +54,7 @@ interface CompletionRequestBase {
   presence_penalty?: number | null
   /** From -2 to 2; default: 0. */
   frequency_penalty?: number | null
-  /**
-   * An integer, of which the lowest 32 bits count. Choice `i` is drawn with `seed + i`. Default:
-   * another seed for each request.
-   */
+  /** An integer. Only its lowest 32 bits count. Default: another seed for each request. */
   seed?: number | null
   /** Draw only from this many of the likeliest tokens; with 0 and -1, from all. Default: 0. */
   top_k?: number | null
@@ -71,7 +71,14 @@ interface CompletionRequestBase {
   logit_bias?: Record<string, number> | null
   /** A text that ends the answer, or several. */
   stop?: string | readonly string[] | null
-  /** How many choices to generate, as a batch; from 1 to 128. Default: 1. */
+}
+
+/** The fields of chat completions and of completions. */
+interface CompletionRequestBase extends DrawingRequest {
+  /**
+   * How many choices to generate, as a batch; from 1 to 128. Choice `i` is drawn with `seed + i`.
+   * Default: 1.
+   */
   n?: number | null
   /** Whether to get the answer in chunks as it comes. Default: `false`. */
   stream?: boolean | null

@@ -104,8 +104,8 @@ export async function measure({
   const MIN_TOKENS = 4
   const since = start => (performance.now() - start) / 1000
   /**
-   * Formats for answers of `tokens` tokens. With random weights, one forces no token and the other six
-   * in ten.
+   * Two formats for answers of `tokens` tokens. A model with random weights chooses all tokens in the
+   * first, and four of ten in the second. The format puts in the others.
    */
   const FORMATS = tokens => {
     // Models with random weights have numbered words, and a token for each letter.

@@ -313,8 +313,8 @@ impl Engine {
     }
 
     /// The first half of a step of [`Engine::decode_batch`]: puts the tokens that were chosen last
-    /// through the layers. [`Engine::choose`] is the second half. Together they give the same bits,
-    /// if nothing goes through the layers in between.
+    /// through the layers. [`Engine::choose`] is the second half. The two give the bits of the whole
+    /// step, as long as no other token goes through the layers between them.
     pub fn decode_ahead(&self, seats: &[Seat]) {
         let (layers, step) = self.layers_of(seats);
         self.gpu.write(&self.state.step, 0, &[step]);
@@ -327,7 +327,7 @@ impl Engine {
         self.run_and_sample(steps, rows.iter().map(|&row| &seats[row]), 1)
     }
 
-    /// The plan that puts a token of each seat through the layers, and its step.
+    /// The plan that puts one token of each seat through the layers, and the step to run it with.
     fn layers_of(&self, seats: &[Seat]) -> (&Plan, Step) {
         match seats {
             [seat] => (self.layers(1), self.seated(seat, seat.pos)),

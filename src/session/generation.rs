@@ -60,7 +60,8 @@ pub(super) struct Generation<'a> {
     /// Whether the token that its next step computes is on the GPU, or will be when the steps in
     /// flight are done.
     pub(super) decodes: bool,
-    /// Whether the token that its next step computes is computed ahead. The step then only chooses.
+    /// Whether its last token has gone through the layers already, or will when the work in flight
+    /// is done. Its next step then only chooses a token.
     pub(super) ahead: bool,
     /// Whether the engine has counted its tokens for the penalties. Steps count theirs by
     /// themselves.

@@ -23,7 +23,7 @@ pub struct Token {
     pub logprobs: Option<Logprobs>,
     /// If there are `logprobs`: the token before it, because the token's bytes depend on it.
     pub after: Option<u32>,
-    /// What the text means, if it belongs to a call of a tool. The text is then some of its
+    /// The part of a call of a tool that this is, if it is one. The text is then some of the call's
     /// arguments.
     pub call: Option<CallPart>,
 }

@@ -104,7 +104,7 @@ pub(super) fn calls(fields: &mut Fields, path: &str) -> Result<Vec<ToolCall>> {
             value.ok_or_else(|| bad_option(&format!("{path}.{name}"), "is missing"))
         };
         let (id, name) = (needed("id")?, needed("name")?);
-        // What cannot be written is no object, which is refused where all messages are checked.
+        // A value that cannot be written as JSON is no object. The check of all messages refuses it.
         let written = JSON::stringify(&fields.value("arguments")?).ok();
         let arguments = written.and_then(|text| text.as_string()).unwrap_or_default();
         Ok(ToolCall { id, name, arguments })

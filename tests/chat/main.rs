@@ -169,6 +169,15 @@ fn families_templates() -> Option<PathBuf> {
     outside("TRITLOOM_CHAT_VECTORS", "the families' templates")
 }
 
+/// Calls `check` with the name and the template of each family, if they are on this machine.
+fn for_families(check: impl Fn(&str, &Template)) {
+    let Some(folder) = families_templates() else { return };
+    for name in ["qwen3", "chatml", "falcon3", "llama3"] {
+        let file = folder.join(format!("{name}.jinja"));
+        check(name, &given(&fs::read_to_string(file).unwrap()));
+    }
+}
+
 #[test]
 fn the_families_templates_give_what_jinja2_gives() {
     let Some(folder) = families_templates() else { return };
@@ -323,11 +332,7 @@ fn what_messages_say_never_becomes_a_special_token() {
         let template = given(&fs::read_to_string(path(&file)).unwrap());
         check_hostile(name, &tokenizer, &template);
     }
-    let Some(folder) = families_templates() else { return };
-    for name in ["qwen3", "chatml", "falcon3", "llama3"] {
-        let file = folder.join(format!("{name}.jinja"));
-        check_hostile(name, &tokenizer, &given(&fs::read_to_string(file).unwrap()));
-    }
+    for_families(|name, template| check_hostile(name, &tokenizer, template));
 }
 
 /// A token is the template's only if it wrote every character of it.
@@ -553,11 +558,7 @@ fn an_answer_that_is_begun_ends_where_it_goes_on() {
         let found = given(source).prompt_begun(&tokenizer, messages, answer, None);
         assert_error(found, "bad-option", &["prefix", "template"]);
     }
-    let Some(folder) = families_templates() else { return };
-    for name in ["qwen3", "chatml", "falcon3", "llama3"] {
-        let file = folder.join(format!("{name}.jinja"));
-        check(name, &tokenizer, &given(&fs::read_to_string(file).unwrap()));
-    }
+    for_families(|name, template| check(name, &tokenizer, template));
 }
 
 #[test]

@@ -19,19 +19,23 @@ fn masked(sampling: Sampling) -> Choosing {
     Choosing { masked: true, ..sampling.into() }
 }
 
-/// Greedily, drawn from all and from those that are kept, with and without a split LM head, biases and
-/// penalties.
-#[test]
-fn a_step_chooses_among_the_tokens_of_its_mask() {
+/// Greedily, drawn from all, drawn from those that are kept, and with penalties.
+fn settings() -> [Sampling; 4] {
     let drawn = Sampling { temperature: 1.5, seed: 4, ..Sampling::default() };
     let kept = Sampling { top_k: 3, top_p: 0.9, ..drawn };
     let penalized = Sampling { repeat_penalty: 1.3, frequency_penalty: 0.5, ..Sampling::default() };
+    [Sampling::default(), drawn, kept, penalized]
+}
+
+/// With and without a split LM head and biases.
+#[test]
+fn a_step_chooses_among_the_tokens_of_its_mask() {
     let ids = noise(9);
     let gpu = Setup::default;
     for setup in [gpu().on_reference(), gpu().lm_head(LmHead::F16), gpu().lm_head(LmHead::Int8)] {
         let session = setup.small();
         let compute = session.compute();
-        for (n, sampling) in [Sampling::default(), drawn, kept, penalized].into_iter().enumerate() {
+        for (n, sampling) in settings().into_iter().enumerate() {
             let mask = mask(compute, n as u32);
             let bias: LogitBias = [(ids[0], 2.0), (7, -1.0)].into_iter().collect();
             for bias in [LogitBias::default(), bias] {
@@ -65,14 +69,11 @@ fn a_step_chooses_among_the_tokens_of_its_mask() {
 /// The mask is written between the two halves of a step.
 #[test]
 fn a_step_in_two_halves_chooses_the_same_token() {
-    let drawn = Sampling { temperature: 1.5, seed: 4, ..Sampling::default() };
-    let kept = Sampling { top_k: 3, top_p: 0.9, ..drawn };
-    let penalized = Sampling { repeat_penalty: 1.3, frequency_penalty: 0.5, ..Sampling::default() };
     let ids = noise(9);
     for setup in [Setup::default().on_reference(), Setup::default()] {
         let session = setup.small();
         let compute = session.compute();
-        for sampling in [Sampling::default(), drawn, kept, penalized] {
+        for sampling in settings() {
             let begin = || {
                 compute.set_choosing(&Choosing { logprobs: Some(2), ..masked(sampling) });
                 compute.write_masks(0, &[mask(compute, 1)]).unwrap();

@@ -12,7 +12,8 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// What to print for a part of a call. `text` is some of its arguments.
+    /// The line, or the part of a line, to print for a part of a call. `text` is some of its
+    /// arguments.
     pub(crate) fn call(&mut self, text: &str, part: &CallPart) -> String {
         let mut line = String::new();
         if let Some(name) = &part.name {

@@ -13,12 +13,12 @@ pub struct CallFormat {
     pub begin: &'static str,
     /// The text, or the special token, with which a call ends.
     pub end: &'static str,
-    /// What is before and behind a call's JSON.
+    /// The texts before and after the JSON of a call.
     pub(super) open: &'static str,
     pub(super) close: &'static str,
-    /// What is between a text and a call, and between two calls.
+    /// The text between an answer's text and a call, and between two calls.
     pub(super) between: &'static str,
-    /// What is before and behind a result.
+    /// The texts before and after a result.
     pub(super) result: [&'static str; 2],
     /// The texts of a template that writes calls in this format; none: it fits where no other does.
     known_by: &'static [&'static str],
@@ -82,7 +82,8 @@ impl CallFormat {
         }
     }
 
-    /// What a grammar has to know of the format, as the beginning of a JSON object.
+    /// The fields of `tritloom_grammar::Format::Calls` that describe the format, as the beginning of
+    /// a JSON object.
     pub(super) fn grammar(&self) -> String {
         let mut json = String::new();
         let fields = [

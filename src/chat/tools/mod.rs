@@ -36,9 +36,9 @@ const NO_PARAMETERS: &str =
 pub struct Tool {
     /// Its name: letters and digits of ASCII, and `_-.:/`.
     pub name: String,
-    /// What it does and when to call it, for the model.
+    /// Tells the model what the tool does and when to call it.
     pub description: Option<String>,
-    /// The JSON schema of its arguments, which are an object; `None` if it takes none.
+    /// A JSON schema for its arguments. They are one object. `None`: it takes no arguments.
     pub parameters: Option<String>,
 }
 
@@ -76,7 +76,7 @@ struct Described {
     name: String,
     /// The text of its schema.
     parameters: String,
-    /// What the model gets to know, as OpenAI's interface has it.
+    /// The description that the model reads, in the form of OpenAI's interface.
     json: Json,
 }
 

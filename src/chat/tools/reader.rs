@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::json::Json;
 use super::{CallFormat, MAX_NAME, Tools};
 
-/// What an answer goes on with.
+/// The next part of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallEvent {
     /// Text outside of calls.
@@ -309,8 +309,8 @@ mod tests {
         CallReader::new(CallFormat::of("", false), &Rc::new(tools))
     }
 
-    /// What an answer says in parts of `n` characters: its text, each call with its arguments, and
-    /// whether it ends.
+    /// Reads an answer in parts of `n` characters. Gives its text, and each call: its name, its
+    /// arguments, and whether it ends.
     fn read(text: &str, n: usize) -> (String, Vec<(String, String, bool)>) {
         let mut reader = reader();
         let chars: Vec<char> = text.chars().collect();

@@ -87,7 +87,8 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Leaves out the parts that no value can meet, and adds the definitions.
+    /// Makes the whole schema of `plain` and the definitions that it refers to, without the options
+    /// that no value can meet.
     fn finished(self, mut plain: Value, at: &At<'_>) -> Result<Value, Error> {
         let mut definitions: Vec<Value> = self.definitions.into_iter().flatten().collect();
         let possible = possible(&definitions);
