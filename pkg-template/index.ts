@@ -13,7 +13,7 @@ export type {
   ChatCompletion, ChatCompletionChoice, ChatCompletionChunk, ChatCompletionChunkChoice,
   ChatCompletionMessageParam, ChatCompletionOptions, ChatCompletionRequest, ChatCompletions,
   ChatCompletionStream, ChatCompletionTool, ChatCompletionToolCall, ChatLogprobs, CompletionChoice, CompletionLogprobs, CompletionUsage,
-  FinishReason, ReasoningEffort, TokenLogprob
+  DrawingRequest, FinishReason, ReasoningEffort, TokenLogprob
 } from './openai/types.js'
 export type {
   ResponseEvent, ResponseEvents, ResponseInputItem, ResponseInputMessage, ResponseItemStatus,
