@@ -1,4 +1,5 @@
 // Runs the tools that a model calls. Fetched when it is first needed.
+import { unlessAborted } from './abort.js'
 import { badOption, checkCallback, checkCount, checkMessages, checkOptions, checkSignal } from '../check.js'
 import type { Generation } from '../generation.js'
 import type {
@@ -31,7 +32,7 @@ export async function runTools(model: Calling, given: RunToolsOptions): Promise<
     const calling: GenerateOptions = isLast ? rest : { ...rest, tools: described, toolChoice: choice }
     if (isLast) delete calling.parallelToolCalls
     const answer = model.generate(messages, calling)
-    onAnswer?.(answer)
+    await told(answer, onAnswer)
     const text = await answer.text()
     const toolCalls = await answer.toolCalls()
     stats.push(await answer.stats)
@@ -61,15 +62,34 @@ async function result(
   const { id, name, arguments: args } = call
   const content = await (async () => {
     try {
-      signal.throwIfAborted()
-      return written(await tools[name]!.execute(args, { id, signal }))
+      return written(await unlessAborted(signal, async () => tools[name]!.execute(args, { id, signal })))
     } catch (error) {
       signal.throwIfAborted()
       onError?.(error, call)
-      return `Error: ${error instanceof Error ? error.message : error}`
+      return `Error: ${messageOf(error)}`
     }
   })()
   return { role: 'tool', content, toolCallId: id }
+}
+
+/** Calls `onAnswer`. If it throws, the answer ends first. */
+async function told(answer: Generation, onAnswer: RunToolsOptions['onAnswer']): Promise<void> {
+  try {
+    onAnswer?.(answer)
+  } catch (error) {
+    // A reader that leaves ends the answer.
+    for await (const _ of answer) break
+    throw error
+  }
+}
+
+/** The message of anything that was thrown. Some values have no text. */
+const messageOf = (error: unknown): string => {
+  try {
+    return error instanceof Error ? error.message : String(error)
+  } catch {
+    return 'unknown'
+  }
 }
 
 /** A result as text. */

@@ -63,19 +63,19 @@ impl Calls {
             text if is_special(text) => text.into(),
             text => literal(text),
         };
-        let front = format!("{}{{\"name\": \"", said("open"));
         let names: Vec<String> = (0..self.tools.len()).map(|n| format!("tool_{n}")).collect();
-        let mut lark = String::from(match is("begun") {
-            true => "start: rest",
-            false => "start: call",
-        });
+        // The token that ends the first `begin` may also have the brace after it.
+        let mut lark = match is("begun") {
+            true => format!("start: {}? rest", literal(said("open"))),
+            false => String::from("start: call"),
+        };
         if is("many") {
             lark += &format!(" ({} call)*", literal(said("between")));
         }
-        lark += &format!("\ncall: {} rest", marker("begin"));
+        lark += &format!("\ncall: {} {} rest", marker("begin"), literal(said("open")));
         lark += &format!(
             "\nrest: {} tool {} {}",
-            literal(&front),
+            literal("{\"name\": \""),
             literal(&format!("}}{}", said("close"))),
             marker("end")
         );

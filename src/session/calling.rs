@@ -44,12 +44,18 @@ struct Calling {
 
 impl Calling {
     /// Begins a call, of which the text `rest` is there already. If that is no beginning of a call,
-    /// the answer stays free, and what it says is no call.
+    /// the answer stays free. [`CallReader`](crate::chat::CallReader) then reads no call either.
     fn begin(&mut self, rest: &str) -> Result<()> {
         let mut call = self.calls.begin("")?;
         let ids = self.tokenizer.encode_within(rest)?;
-        let is_call = ids.into_iter().all(|id| call.take(id).is_ok());
-        self.call = Some(call).filter(|_| is_call);
+        for id in ids {
+            match call.take(id) {
+                Ok(()) => {}
+                Err(error) if error.code() == "bad-option" => return Err(error),
+                Err(_) => return Ok(()),
+            }
+        }
+        self.call = Some(call);
         Ok(())
     }
 }

@@ -160,7 +160,9 @@ impl Conversation {
         }
         text.marked.push(rest, false);
         text.begins = Some(Channel::Answer);
-        Some(Self { begun: Some(begun.into()), text, prompt, ..self.clone() })
+        // Nothing would hold the rest of a call to its schema.
+        let (begun, tools) = (Some(begun.into()), None);
+        Some(Self { begun, text, prompt, tools, ..self.clone() })
     }
 
     /// How many of the first `messages` this conversation also has.

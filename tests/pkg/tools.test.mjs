@@ -92,6 +92,16 @@ test('what a tool throws goes to the model, and to the caller if asked', async (
   const abort = new AbortController()
   const aborting = { f: { execute: () => { abort.abort(why); throw new Error('late') } } }
   await assert.rejects(runTools(modelOf(...answers), { messages: 'x', tools: aborting, signal: abort.signal }), why)
+  const later = new AbortController()
+  const endless = { f: { execute: () => { setTimeout(() => later.abort(why)); return new Promise(() => {}) } } }
+  await assert.rejects(runTools(modelOf(...answers), { messages: 'x', tools: endless, signal: later.signal }), why)
+  for (const [thrown, said] of [[Symbol('odd'), 'Symbol(odd)'], [Object.create(null), 'unknown']]) {
+    const odd = { f: { execute: () => { throw thrown } } }
+    const { messages } = await runTools(modelOf(...answers), { messages: 'x', tools: odd })
+    assert.equal(messages.find(({ role }) => role === 'tool').content, `Error: ${said}`)
+  }
+  const onAnswer = () => { throw why }
+  await assert.rejects(runTools(modelOf(...answers), { messages: 'x', tools: endless, onAnswer }), why)
 })
 
 test('a call that is cut off is incomplete', async () => {

@@ -33,6 +33,17 @@ pub(crate) fn asked(after: usize, ids: Vec<u32>, options: GenerateOptions) -> As
     Asked { after, after_waits: 0, ids, options, stops_after: usize::MAX }
 }
 
+impl Asked {
+    /// It is made when the GPU has been waited for so often.
+    pub(crate) fn after_waits(self, after_waits: usize) -> Self {
+        Self { after_waits, ..self }
+    }
+
+    pub(crate) fn stopping_after(self, stops_after: usize) -> Self {
+        Self { stops_after, ..self }
+    }
+}
+
 /// The tokens of a call with what is told of each.
 pub(crate) type Told = Vec<(u32, Option<Logprobs>)>;
 

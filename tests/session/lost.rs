@@ -8,8 +8,8 @@ use futures_channel::oneshot;
 use futures_util::FutureExt;
 use futures_util::future::{LocalBoxFuture, ready};
 use tritloom::compute::{
-    About, Choice, Choosing, Compute, EngineOptions, Loss, Opening, Pending, Profile, Progress,
-    Seat, Span, Steps, Tap, Traits,
+    About, Choice, Choosing, Compute, Depth, EngineOptions, Loss, Opening, Pending, Profile,
+    Progress, Seat, Span, Steps, Tap, Traits,
 };
 use tritloom::model::{Config, Weight};
 use tritloom::native::block_on;
@@ -21,22 +21,37 @@ use tritloom::{Error, Result};
 
 use crate::setup::{greedy, noise, small};
 
-/// The reference on a device that is lost after so many operations.
+/// The reference on a device that is lost after so many operations. It also checks that nothing is
+/// computed between the two halves of a step.
 #[derive(Clone, Default)]
 pub(crate) struct Losing {
     left: Rc<Cell<usize>>,
     /// Whether the KV cache cannot grow.
     is_full: bool,
+    /// First halves of steps, and whether the hidden states of the last one are still there.
+    ahead: Rc<Cell<(usize, bool)>>,
+    cpu: OnCpu,
 }
 
 impl Losing {
     fn after(operations: usize) -> Self {
-        Self { left: Rc::new(Cell::new(operations)), is_full: false }
+        Self { left: Rc::new(Cell::new(operations)), ..Self::default() }
     }
 
     /// It is not lost, but has no memory for a larger KV cache.
     pub(crate) fn full() -> Self {
         Self { is_full: true, ..Self::after(usize::MAX) }
+    }
+
+    /// It is not lost, and has as many steps in flight as a card.
+    pub(crate) fn never() -> Self {
+        let depth = Depth { max_batches: 6, max_batch_steps: 4 };
+        Self { cpu: OnCpu { depth, ..OnCpu::default() }, ..Self::after(usize::MAX) }
+    }
+
+    /// How many first halves of steps were computed.
+    pub(crate) fn passes_ahead(&self) -> usize {
+        self.ahead.get().0
     }
 
     /// Counts an operation. Fails when the device is lost.
@@ -51,6 +66,7 @@ impl Losing {
 
     /// Counts an operation, whose result fails if the device is lost by the time when it is taken.
     fn submit<T: 'static>(&self, result: Pending<T>) -> Pending<T> {
+        self.ahead.set((self.ahead.get().0, false));
         let this = self.clone();
         let submitted = self.operate();
         Pending::new(async move {
@@ -75,8 +91,7 @@ impl Opening for Losing {
         options: &EngineOptions,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Box<dyn Compute>> {
-        let cpu = OnCpu::default();
-        let compute = OnCpu::load(cpu, config, table, reader, options, progress).await?;
+        let compute = OnCpu::load(losing.cpu, config, table, reader, options, progress).await?;
         Ok(Box::new(Lost { losing, compute }))
     }
 }
@@ -206,10 +221,12 @@ impl Compute for Lost {
     }
 
     fn decode_ahead(&self, seats: &[Seat]) {
+        self.losing.ahead.set((self.losing.ahead.get().0 + 1, true));
         self.compute.decode_ahead(seats);
     }
 
     fn choose(&self, seats: &[Seat], rows: &[usize]) -> Pending<Vec<Vec<Choice>>> {
+        assert!(self.losing.ahead.get().1, "computed between the two halves of a step");
         self.losing.submit(self.compute.choose(seats, rows))
     }
 

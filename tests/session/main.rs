@@ -10,6 +10,7 @@ mod support;
 #[path = "../support/valid.rs"]
 mod valid;
 
+mod ahead;
 mod answers;
 mod bundled;
 mod batch;

@@ -52,11 +52,15 @@ fn question() -> Vec<Message> {
 
 /// A random model whose vocabulary has the markers of calls.
 fn with_markers() -> File {
+    with_last_words([BEGIN, "</tool_call>"], 4)
+}
+
+/// A random model whose vocabulary ends with two words that are tokens of a type.
+fn with_last_words(last: [&str; 2], kind: i32) -> File {
     let chars = (' '..='~').map(|c| if c == ' ' { '▁' } else { c }).map(String::from);
-    let markers = [BEGIN, "</tool_call>"].map(String::from);
-    let words: Vec<String> = chars.chain(markers).collect();
+    let words: Vec<String> = chars.chain(last.map(String::from)).collect();
     let mut file = sentencepiece::model_of(&words, |_| 1.0);
-    let kinds = [vec![2, 3, 3], vec![6; 256], vec![1; words.len() - 2], vec![4, 4]].concat();
+    let kinds = [vec![2, 3, 3], vec![6; 256], vec![1; words.len() - 2], vec![kind; 2]].concat();
     file.set("tokenizer.ggml.token_type", Kv::I32s(kinds));
     file.set("bitnet-b1.58.context_length", Kv::U32(4096));
     file
@@ -227,6 +231,31 @@ fn a_call_that_the_model_begins_is_held_to_its_format() {
     let fast = penalized(&mut session);
     session.suppose_steps_of(Duration::from_secs(1));
     assert_eq!(penalized(&mut session), fast);
+}
+
+/// Where the vocabulary has no marker, a token may have more than its end. Then the arguments are
+/// valid, or there is no call.
+#[test]
+fn a_call_that_begins_within_a_token_is_held_to_its_format() {
+    let mut valid = Vec::new();
+    for (word, is_call) in [
+        ("<tool_call>{", true),
+        ("<tool_call>{\"na", true),
+        ("<tool_call>▁{", false),
+        ("<tool_call>`", false),
+    ] {
+        let mut session = load(Setup::exact(), &with_last_words([word, "</tool_call>"], 1));
+        let begin = session.tokenizer().n_tokens() as u32 - 2;
+        let logit_bias = Rc::new([(begin, 90.0)].into_iter().collect());
+        let options = GenerateOptions { logit_bias, ..drawn(3) };
+        let options = calling(&session, &ToolChoice::Auto, false, options);
+        let (said, stats) = ask(&mut session, &question(), &options);
+        assert_eq!(said.ids.first(), Some(&begin));
+        assert_eq!((said.calls.len(), said.ended), (is_call.into(), is_call.into()), "{said:?}");
+        assert_eq!(stats.finish_reason == FinishReason::ToolCalls, is_call, "{said:?}");
+        valid.extend(arguments(&said));
+    }
+    assert_valid(&valid);
 }
 
 /// Steps run ahead without a mask.

@@ -19,9 +19,11 @@ pub enum CallEvent {
     Ends,
 }
 
-/// Reads the calls of an answer. White space around them belongs to no text. A call that cannot be
-/// read is text: one of a tool that does not exist, or without a name, or one that ends before its
-/// arguments begin. If its arguments break off or are no JSON, it never ends.
+/// Reads the calls of an answer. White space around them belongs to no text.
+///
+/// A call is read only as grammars write it, `{"name": "…", "arguments": {`, because an answer is
+/// not held to its schema where it says it in another way. Another way, and the name of a tool that
+/// does not exist, are text. If the arguments break off or are no JSON, the call never ends.
 #[derive(Clone, Debug)]
 pub struct CallReader {
     format: &'static CallFormat,
@@ -41,8 +43,6 @@ enum State {
     Text,
     /// Behind `begin`, up to the arguments.
     Front,
-    /// The call is written in another way than usual. Its text is held up to `end`.
-    Unusual,
     Arguments(Scan),
     /// Behind the arguments, up to `end`. `is_whole` says whether they are an object.
     Rest {
@@ -65,8 +65,8 @@ enum Front<'a> {
     Open,
     /// The tool's name, and where the arguments begin.
     Whole(&'a str, usize),
-    /// It is written in another way.
-    Unusual,
+    /// It is no call.
+    Other,
 }
 
 impl CallReader {
@@ -114,7 +114,10 @@ impl CallReader {
             // The white space behind the last call is no text.
             State::Text if self.begun > 0 && held.trim().is_empty() => {}
             State::Text => events.push(CallEvent::Text(held)),
-            State::Front | State::Unusual => self.give_up(&held, &mut events),
+            State::Front => {
+                self.give_up(&mut events);
+                events.push(CallEvent::Text(held));
+            }
             State::Rest { is_whole: true } => self.end(&mut events),
             State::Arguments(_) | State::Rest { is_whole: false } => {}
         }
@@ -139,21 +142,18 @@ impl CallReader {
                 events.push(CallEvent::Text(mem::replace(&mut self.held, rest)));
                 false
             }
-            State::Front => match front(&self.held) {
+            State::Front => match front(&self.held, self.format.open) {
                 Front::Open => false,
-                Front::Unusual => {
-                    self.state = State::Unusual;
-                    true
-                }
-                Front::Whole(name, _) if !self.tools.has(name) => {
-                    self.state = State::Unusual;
-                    true
-                }
-                Front::Whole(name, at) => {
+                Front::Whole(name, at) if self.tools.has(name) => {
                     events.push(CallEvent::Begins(name.into()));
                     self.begun += 1;
                     self.held = self.held.split_off(at);
                     self.state = State::Arguments(Scan::default());
+                    true
+                }
+                // A call may begin in the text that is held.
+                Front::Whole(..) | Front::Other => {
+                    self.give_up(events);
                     true
                 }
             },
@@ -170,27 +170,16 @@ impl CallReader {
                 is_over
             }
             State::Rest { is_whole } => {
-                let Some((_, after)) = self.held.split_once(end) else { return false };
-                let (is_whole, after) = (*is_whole, after.into());
-                self.held = after;
+                let is_whole = *is_whole;
+                let rest = self.held.trim_start_matches(|c| matches!(c, ' ' | '\n' | '}'));
+                if end.starts_with(rest) && rest != end {
+                    return false;
+                }
+                // Without its end the call is over too, where other text follows.
+                self.held = rest.strip_prefix(end).unwrap_or(rest).into();
                 self.state = State::Text;
                 if is_whole {
                     self.end(events);
-                }
-                true
-            }
-            State::Unusual => {
-                let Some((call, after)) = self.held.split_once(end) else { return false };
-                let (call, after) = (String::from(call), after.into());
-                self.held = after;
-                self.state = State::Text;
-                match self.unusual(&call) {
-                    Some((name, arguments)) => {
-                        self.begun += 1;
-                        events.extend([CallEvent::Begins(name), CallEvent::Arguments(arguments)]);
-                        self.end(events);
-                    }
-                    None => self.give_up(&(call + end), events),
                 }
                 true
             }
@@ -202,23 +191,11 @@ impl CallReader {
         events.push(CallEvent::Ends);
     }
 
-    /// Takes `held` and all before it from `begin` on for text.
-    fn give_up(&mut self, held: &str, events: &mut Vec<CallEvent>) {
+    /// Takes `begin` and the white space before it for text.
+    fn give_up(&mut self, events: &mut Vec<CallEvent>) {
         let space = mem::take(&mut self.space);
-        events.push(CallEvent::Text(format!("{space}{}{held}", self.format.begin)));
-    }
-
-    /// The name and the arguments of a call whose JSON has other keys or another order.
-    fn unusual(&self, call: &str) -> Option<(String, String)> {
-        let json = Json::read(call)?;
-        let Json::Text(name) = json.get("name")? else { return None };
-        let arguments = match json.get("arguments").or_else(|| json.get("parameters"))? {
-            // Some models write them as a text.
-            Json::Text(text) => Json::read(text)?,
-            arguments => arguments.clone(),
-        };
-        let is_call = matches!(arguments, Json::Map(_)) && self.tools.has(name);
-        is_call.then(|| (name.clone(), arguments.written()))
+        events.push(CallEvent::Text(space + self.format.begin));
+        self.state = State::Text;
     }
 }
 
@@ -247,34 +224,36 @@ impl Scan {
     }
 }
 
-/// Reads the front of a call: `{"name": "…", "arguments": `.
-fn front(text: &str) -> Front<'_> {
-    let mut rest = text;
-    let mut name = "";
-    // The name is between the third and the fourth of these.
-    for (n, token) in
-        ["{", "\"name\"", ":", "\"", "\"", ",", "\"arguments\"", ":"].iter().enumerate()
-    {
-        if n == 4 {
-            match rest.find(['"', '\\']) {
-                Some(end) if rest[end..].starts_with('"') => (name, rest) = rest.split_at(end),
-                None if rest.len() <= MAX_NAME => return Front::Open,
-                _ => return Front::Unusual,
-            }
-        } else {
-            rest = rest.trim_start();
-        }
-        match rest.strip_prefix(token) {
-            Some(after) => rest = after,
-            None if token.starts_with(rest) => return Front::Open,
-            None => return Front::Unusual,
-        }
+/// Reads the front of a call: `open`, which may be left out, and `{"name": "…", "arguments": `.
+fn front<'a>(text: &'a str, open: &str) -> Front<'a> {
+    if open.starts_with(text) {
+        return Front::Open;
     }
-    rest = rest.trim_start();
-    match rest.bytes().next() {
-        None => Front::Open,
-        Some(b'{') => Front::Whole(name, text.len() - rest.len()),
-        Some(_) => Front::Unusual,
+    let front = text.strip_prefix(open).unwrap_or(text);
+    let (name, rest) = match after(front, "{\"name\": \"") {
+        Ok(named) => match named.split_once('"') {
+            Some(split) => split,
+            None if named.len() <= MAX_NAME => return Front::Open,
+            None => return Front::Other,
+        },
+        Err(front) => return front,
+    };
+    match after(rest, ", \"arguments\": ") {
+        Ok("") => Front::Open,
+        Ok(arguments) if arguments.starts_with('{') => {
+            Front::Whole(name, text.len() - arguments.len())
+        }
+        Ok(_) => Front::Other,
+        Err(front) => front,
+    }
+}
+
+/// The text after `expected`. If that is not there, says whether it may still come.
+fn after<'a>(text: &'a str, expected: &str) -> std::result::Result<&'a str, Front<'a>> {
+    match text.strip_prefix(expected) {
+        Some(rest) => Ok(rest),
+        None if expected.starts_with(text) => Err(Front::Open),
+        None => Err(Front::Other),
     }
 }
 
@@ -347,7 +326,7 @@ mod tests {
                 &[("look", "{\"a\": 1}", true)],
             ),
             (
-                "<tool_call>{\"name\":\"look\",\"arguments\":{}}</tool_call>\n<tool_call>\n{\"name\": \
+                "<tool_call>{\"name\": \"look\", \"arguments\": {}}</tool_call>\n<tool_call>\n{\"name\": \
                  \"time\", \"arguments\": {}}\n</tool_call>\n",
                 "",
                 &[("look", "{}", true), ("time", "{}", true)],
@@ -359,16 +338,34 @@ mod tests {
                 " so.",
                 &[("look", quoted, true)],
             ),
-            // Other keys, another order, arguments as a text.
+            // Other keys, another order, other white space, arguments as a text: no grammar has
+            // held these to a schema.
             (
-                "<tool_call>{\"arguments\": {\"a\":1}, \"name\": \"look\"}</tool_call>",
-                "",
-                &[("look", "{\"a\": 1}", true)],
+                "<tool_call>{\"arguments\": {}, \"name\": \"look\"}</tool_call>",
+                "<tool_call>{\"arguments\": {}, \"name\": \"look\"}</tool_call>",
+                &[],
             ),
             (
-                "<tool_call>{\"name\": \"look\", \"parameters\": \"{\\\"a\\\":1}\"}</tool_call>",
-                "",
-                &[("look", "{\"a\": 1}", true)],
+                "<tool_call> {\"name\": \"look\", \"arguments\": {}}</tool_call>",
+                "<tool_call> {\"name\": \"look\", \"arguments\": {}}</tool_call>",
+                &[],
+            ),
+            (
+                "<tool_call>{\"name\": \"look\", \"arguments\": \"{}\"}</tool_call>",
+                "<tool_call>{\"name\": \"look\", \"arguments\": \"{}\"}</tool_call>",
+                &[],
+            ),
+            // A call after a marker that begins none.
+            (
+                "Use `<tool_call>`. <tool_call>\n{\"name\": \"look\", \"arguments\": {}}\n</tool_call>",
+                "Use `<tool_call>`.",
+                &[("look", "{}", true)],
+            ),
+            // A text after a call that has no end.
+            (
+                "<tool_call>\n{\"name\": \"look\", \"arguments\": {}} I think so.",
+                "I think so.",
+                &[("look", "{}", true)],
             ),
             // Cut off: within `begin`, the name, the arguments, and behind them.
             ("Well <tool_c", "Well <tool_c", &[]),
