@@ -171,7 +171,7 @@ impl CallReader {
             }
             State::Rest { is_whole } => {
                 let is_whole = *is_whole;
-                let rest = self.held.trim_start_matches(|c| matches!(c, ' ' | '\n' | '}'));
+                let rest = self.held.trim_start_matches([' ', '\n', '}']);
                 if end.starts_with(rest) && rest != end {
                     return false;
                 }
