@@ -2,7 +2,8 @@ import type { ErrorCode } from './types.js'
 
 /**
  * A failure of this package. Branch on `code`, which is stable; `message` is for people. Stopping
- * is no failure: if a signal aborts a call, the call rejects with the signal's reason.
+ * is no failure: if a signal aborts a call, the call rejects with the signal's reason. Only failures of
+ * the package's scripts have a `cause`; those of the engine have the reason in their message.
  */
 export class BitNetError extends Error {
   override readonly name = 'BitNetError'
