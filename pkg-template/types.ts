@@ -455,7 +455,10 @@ export interface ChatOptions extends ChatDefaults {
 
 /** Options of calls that take no others. A name that is not listed is `bad-option`. */
 export interface AbortOptions {
-  /** Aborts the call, which then rejects with the signal's reason. */
+  /**
+   * Aborts the call, which then rejects with the signal's reason. Work of `logits`, `restoreChat` and
+   * `chat.save` that has begun goes on to its end, and later calls wait for it.
+   */
   signal?: AbortSignal
 }
 

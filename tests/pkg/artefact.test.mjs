@@ -32,7 +32,7 @@ test('the README gives the sizes of this build, within five hundredths', () => {
 test('crate, package and changelog have one version', async () => {
   const version = cargoField('version')
   assert.equal(JSON.parse(readFileSync(join(PKG, 'package.json'), 'utf8')).version, version)
-  assert.equal((await import('../../pkg/version.js')).version, version)
+  assert.equal((await import('../../pkg/index.js')).BitNet.version, version)
   // The first entry's number; before the entries come the numbers of the conventions it follows.
   const [, entries] = readText('CHANGELOG.md').split(/\n## \[(.*)/s)
   assert.equal(/\b\d+\.\d+\.\d+\b/.exec(entries)?.[0], version)
