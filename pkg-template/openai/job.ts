@@ -119,7 +119,7 @@ export function readFields(
   return options
 }
 
-/** What all kinds of requests have. */
+/** The fields that all kinds of requests have. */
 export function common(request: Body): Pick<Job, 'model' | 'n' | 'stream' | 'usage'> {
   const { model, n, stream, stream_options: streamOptions } = request
   const streams = isGiven(stream) && boolean(stream, 'stream')

@@ -77,7 +77,7 @@ export class Output {
   }
 }
 
-/** An item as it grows. It has one part. What events have of it never changes. */
+/** An item as it grows. It has one part. Its fields that events have never change. */
 class Item {
   readonly channel: Channel
   #kind: Kind

@@ -13,7 +13,7 @@ import type { Message } from '../types.js'
 /** The parameter that asks for reasoning. */
 export const EFFORT = 'reasoning.effort'
 
-/** What a response says of its request. */
+/** The fields of a response that repeat its request. */
 type Repeated = Pick<
   ResponseObject,
   'instructions' | 'max_output_tokens' | 'metadata' | 'reasoning' | 'temperature' | 'text'
@@ -34,7 +34,7 @@ const OPTIONS: Readers = {
     readFields(value, param, { effort }, ['context', 'generate_summary', 'mode', 'summary'])
 }
 
-/** What can be added to a response. All but this one belong to tools, images or other servers. */
+/** The things that can be added to a response. All but this one belong to tools, images or other servers. */
 const LOGPROBS = 'message.output_text.logprobs'
 const INCLUDABLE = [
   LOGPROBS, 'code_interpreter_call.outputs', 'computer_call_output.output.image_url',

@@ -75,7 +75,7 @@ async function* tell(
   }
 }
 
-/** What is known of a response apart from its request and its usage. */
+/** The fields of a response that come neither from its request nor from its usage. */
 type Known = Pick<ResponseObject, 'id' | 'created_at' | 'model' | 'status' | 'output'>
 
 const responseOf = (job: ResponseJob, known: Known, stats: Stats | undefined): ResponseObject => ({

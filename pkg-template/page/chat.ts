@@ -374,7 +374,7 @@ function replace(old: Message, answer: Message): void {
   Object.assign(old, answer)
 }
 
-/** What is sent: a text of the user, or results of tools. */
+/** The messages to send: a text of the user, or results of tools. */
 function asked(sent: string | readonly Message[]): Message[] {
   if (!Array.isArray(sent)) {
     checkText('text', sent)

@@ -10,7 +10,7 @@ use crate::compute::Choice;
 use crate::error::Result;
 use crate::tokenizer::{Part, Special, TextStream, Tokenizer};
 
-/// What is asked of a model.
+/// A request to a model.
 #[derive(Clone, Copy)]
 pub(super) struct Asking<'a> {
     pub(super) messages: &'a [Message],

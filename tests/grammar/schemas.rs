@@ -1,4 +1,4 @@
-//! What a schema may have, and where the error is if it has something else.
+//! A schema may have some keywords, and its error says where it has something else.
 
 use serde_json::{Value, json};
 use tritloom_grammar::{Error, Format, Grammar, check};

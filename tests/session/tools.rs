@@ -84,7 +84,7 @@ fn calling(
     GenerateOptions { constraints: Some(constraints), ..options }
 }
 
-/// What an answer says.
+/// The texts and calls of an answer.
 #[derive(Debug, Default, PartialEq)]
 struct Said {
     ids: Vec<u32>,
@@ -291,7 +291,7 @@ fn a_conversation_goes_on_after_a_call_and_its_result() {
         text.ends_with("<user><tool_response>\n7 degrees\n</tool_response><assistant>"),
         "{text}"
     );
-    // What was put in at the end is computed only now.
+    // The tokens that were put in at the end are computed only now.
     let free = generate(&mut session, &next, &greedy(3)).unwrap();
     assert!(free.stats.reused_tokens > prompt.len() + said.ids.len() / 2, "{:?}", free.stats);
 
